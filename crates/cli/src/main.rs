@@ -1,0 +1,3 @@
+//! The `cofferdam` command.
+
+fn main() {}

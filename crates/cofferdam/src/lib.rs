@@ -1,0 +1,1 @@
+//! A sandbox runtime for AI agents.

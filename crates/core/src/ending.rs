@@ -1,0 +1,102 @@
+//! How a command ended.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How a command ended, with its causes told apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ending {
+    /// It exited with this code.
+    Exited(i32),
+    /// A signal ended it, and none of the causes below sent it.
+    Signaled(i32),
+    /// It was killed for one of these.
+    Killed(Cause),
+    /// The program never ran: no such program (127), not executable or a bad working directory (126).
+    NotStarted {
+        /// The exit code that a shell would give: 126 or 127.
+        code: i32,
+        /// What could not be done.
+        detail: String,
+    },
+    /// The sandbox was not set up. Nothing ran.
+    SetupFailed {
+        /// The step that failed.
+        stage: String,
+        /// Why.
+        detail: String,
+    },
+    /// The caller gave up and the command was killed.
+    Canceled,
+}
+
+/// Why Cofferdam or the kernel killed a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// Its time was over.
+    Time,
+    /// It used more memory than it may.
+    Memory,
+    /// It made more processes than it may, and failed by that; `code` is how it ended itself.
+    Pids {
+        /// Its own exit code, or 128 and its signal.
+        code: i32,
+    },
+    /// It wrote more output than it may.
+    Output,
+}
+
+/// The stable names of endings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EndingKind {
+    /// By `exit`.
+    Exited,
+    /// By a signal.
+    Signaled,
+    /// Out of time.
+    TimedOut,
+    /// Out of memory.
+    OutOfMemory,
+    /// Out of processes.
+    Pids,
+    /// Too much output.
+    Output,
+    /// The program never ran.
+    NotStarted,
+    /// The sandbox was not set up.
+    SetupFailed,
+    /// The caller gave up.
+    Canceled,
+}
+
+impl Ending {
+    /// Its stable name.
+    pub fn kind(&self) -> EndingKind {
+        match self {
+            Self::Exited(_) => EndingKind::Exited,
+            Self::Signaled(_) => EndingKind::Signaled,
+            Self::Killed(Cause::Time) => EndingKind::TimedOut,
+            Self::Killed(Cause::Memory) => EndingKind::OutOfMemory,
+            Self::Killed(Cause::Pids { .. }) => EndingKind::Pids,
+            Self::Killed(Cause::Output) => EndingKind::Output,
+            Self::NotStarted { .. } => EndingKind::NotStarted,
+            Self::SetupFailed { .. } => EndingKind::SetupFailed,
+            Self::Canceled => EndingKind::Canceled,
+        }
+    }
+
+    /// The exit code that stands for it: the command's own, 124 for time, 125 for set-up, 126 and
+    /// 127 as a shell, 128 and the signal otherwise (137 for memory and output, 130 for canceled).
+    pub fn exit_code(&self) -> i32 {
+        match self {
+            Self::Exited(code) => *code,
+            Self::Signaled(signal) => 128 + signal,
+            Self::Killed(Cause::Time) => 124,
+            Self::Killed(Cause::Memory | Cause::Output) => 137,
+            Self::Killed(Cause::Pids { code }) | Self::NotStarted { code, .. } => *code,
+            Self::SetupFailed { .. } => 125,
+            Self::Canceled => 130,
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! How far a policy holds, and whether that is enough.
+
+use crate::{Error, ErrorKind, Profile, Result};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How far one axis is enforced.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Degree {
+    /// Not at all.
+    None,
+    /// Some promises of the axis hold, others do not.
+    Partial,
+    /// Every promise of the axis holds.
+    Full,
+}
+
+/// The five things that are enforced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Axis {
+    /// What can be read and written.
+    Files,
+    /// What can be reached.
+    Network,
+    /// What processes can see, signal and outlive; what of the kernel they can call.
+    Processes,
+    /// How much can be used.
+    Limits,
+    /// What of the caller's environment, descriptors and identity can be seen.
+    Environment,
+}
+
+impl Axis {
+    /// All axes.
+    pub const ALL: [Self; 5] =
+        [Self::Files, Self::Network, Self::Processes, Self::Limits, Self::Environment];
+
+    /// Its stable name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Files => "files",
+            Self::Network => "network",
+            Self::Processes => "processes",
+            Self::Limits => "limits",
+            Self::Environment => "environment",
+        }
+    }
+}
+
+/// What an [`Enforced`] is known from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Basis {
+    /// It was derived from host facts before anything ran.
+    Planned,
+    /// It was applied, and confirmed by the host.
+    Applied,
+    /// It was attacked from inside, and held.
+    Probed,
+}
+
+/// How far each axis is enforced, and why not further.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Enforced {
+    /// What can be read and written.
+    pub files: Degree,
+    /// What can be reached.
+    pub network: Degree,
+    /// Visibility, signals, survival, kernel surface.
+    pub processes: Degree,
+    /// How much can be used.
+    pub limits: Degree,
+    /// Environment, descriptors, identity.
+    pub environment: Degree,
+    /// Why an axis is not full: one sentence each, led by the axis and a colon.
+    pub reasons: Vec<String>,
+    /// What this is known from.
+    pub basis: Basis,
+}
+
+/// The verdict in one word, as in seed systems that knew three.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Enforcement {
+    /// Every axis that counts is full.
+    FullyEnforced,
+    /// Something holds, something does not.
+    Partial,
+    /// Nothing that counts holds.
+    Unavailable,
+}
+
+/// What to do where a promise cannot be kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnUnavailable {
+    /// Run nothing.
+    #[default]
+    Refuse,
+    /// Keep what holds, say what does not, and go on.
+    Degrade,
+}
+
+/// Leave to start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Admission {
+    /// All that counts holds.
+    Full,
+    /// Less holds than was asked for, and the caller accepted that.
+    Degraded,
+}
+
+impl Enforced {
+    /// Every axis full.
+    pub fn full(basis: Basis) -> Self {
+        Self {
+            files: Degree::Full,
+            network: Degree::Full,
+            processes: Degree::Full,
+            limits: Degree::Full,
+            environment: Degree::Full,
+            reasons: Vec::new(),
+            basis,
+        }
+    }
+
+    /// The degree of one axis.
+    pub fn degree(&self, axis: Axis) -> Degree {
+        match axis {
+            Axis::Files => self.files,
+            Axis::Network => self.network,
+            Axis::Processes => self.processes,
+            Axis::Limits => self.limits,
+            Axis::Environment => self.environment,
+        }
+    }
+
+    /// Lowers one axis to `degree`, never raises it, and notes why.
+    pub fn lower(&mut self, axis: Axis, degree: Degree, reason: &str) {
+        let place = match axis {
+            Axis::Files => &mut self.files,
+            Axis::Network => &mut self.network,
+            Axis::Processes => &mut self.processes,
+            Axis::Limits => &mut self.limits,
+            Axis::Environment => &mut self.environment,
+        };
+        *place = (*place).min(degree);
+        self.reasons.push(format!("{}: {reason}", axis.name()));
+    }
+
+    /// The verdict over the axes that count. Limits count only where `limits_count`.
+    pub fn overall(&self, limits_count: LimitsCount) -> Enforcement {
+        let counted = Axis::ALL
+            .into_iter()
+            .filter(|axis| *axis != Axis::Limits || limits_count == LimitsCount::Yes)
+            .map(|axis| self.degree(axis));
+        let (mut all_full, mut all_none) = (true, true);
+        for degree in counted {
+            all_full &= degree == Degree::Full;
+            all_none &= degree == Degree::None;
+        }
+        match (all_full, all_none) {
+            (true, _) => Enforcement::FullyEnforced,
+            (false, true) => Enforcement::Unavailable,
+            (false, false) => Enforcement::Partial,
+        }
+    }
+}
+
+/// Whether the limits axis counts toward a verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LimitsCount {
+    /// The profile or the caller asks for limits.
+    Yes,
+    /// Default limits only: reported, not judged.
+    No,
+}
+
+/// Decides whether a sandbox that enforces this much may start.
+pub fn admit(
+    profile: Profile,
+    limits_count: LimitsCount,
+    on_unavailable: OnUnavailable,
+    enforced: &Enforced,
+) -> Result<Admission> {
+    match (enforced.overall(limits_count), on_unavailable) {
+        (Enforcement::FullyEnforced, _) => Ok(Admission::Full),
+        (Enforcement::Partial | Enforcement::Unavailable, OnUnavailable::Degrade) => {
+            Ok(Admission::Degraded)
+        }
+        (Enforcement::Partial | Enforcement::Unavailable, OnUnavailable::Refuse) => {
+            let reasons = enforced.reasons.join("; ");
+            Err(Error::new(
+                ErrorKind::Unenforceable,
+                format!("profile {profile} cannot be enforced in full here: {reasons}"),
+            )
+            .hint("Run `cofferdam doctor` for the remedy, or accept less with --on-unavailable degrade."))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refuse_beats_degrade_only_when_something_is_missing() {
+        let mut enforced = Enforced::full(Basis::Planned);
+        let go = |e: &Enforced, o| admit(Profile::NoNetwork, LimitsCount::No, o, e);
+        assert_eq!(go(&enforced, OnUnavailable::Refuse).unwrap(), Admission::Full);
+        enforced.lower(Axis::Network, Degree::None, "no network namespace");
+        let error = go(&enforced, OnUnavailable::Refuse).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Unenforceable);
+        assert!(error.message.contains("no network namespace"), "{error}");
+        assert_eq!(go(&enforced, OnUnavailable::Degrade).unwrap(), Admission::Degraded);
+    }
+
+    #[test]
+    fn limits_count_only_where_somebody_asks() {
+        let mut enforced = Enforced::full(Basis::Planned);
+        enforced.lower(Axis::Limits, Degree::Partial, "no cgroup");
+        assert_eq!(enforced.overall(LimitsCount::No), Enforcement::FullyEnforced);
+        assert_eq!(enforced.overall(LimitsCount::Yes), Enforcement::Partial);
+    }
+
+    #[test]
+    fn an_axis_is_never_raised() {
+        let mut enforced = Enforced::full(Basis::Planned);
+        enforced.lower(Axis::Files, Degree::None, "a");
+        enforced.lower(Axis::Files, Degree::Partial, "b");
+        assert_eq!(enforced.files, Degree::None);
+    }
+}

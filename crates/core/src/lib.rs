@@ -1,0 +1,35 @@
+//! The contract between Cofferdam's doors and its backends.
+//!
+//! A [`Backend`] makes, finds and ends sandboxes; a [`Guest`] is the hatch to what runs inside one.
+//! What is wanted is a [`Spec`]; how far it holds is an [`Enforced`]; how a command ended is an
+//! [`Ending`]. Nothing here knows the time, the environment or the disk.
+
+mod backend;
+mod command;
+mod ending;
+mod enforcement;
+mod error;
+mod gate;
+mod guest;
+mod id;
+mod limits;
+mod policy;
+mod quantity;
+mod report;
+mod spec;
+
+pub use backend::{Backend, Capabilities, Pause, SandboxRecord, SandboxStatus};
+pub use command::{Command, Stdin, Terminal};
+pub use ending::{Cause, Ending, EndingKind};
+pub use enforcement::{
+    Admission, Axis, Basis, Degree, Enforced, Enforcement, LimitsCount, OnUnavailable, admit,
+};
+pub use error::{Error, ErrorKind, Result};
+pub use gate::{Duplex, EgressGate, NoGate};
+pub use guest::{Guest, Process, ProcessEvent, ProcessInput, Standard};
+pub use id::{ProcessId, SandboxId};
+pub use limits::{Limit, Limits};
+pub use policy::{EgressRule, HostPattern, Profile};
+pub use quantity::{parse_bytes, parse_cpu, parse_duration};
+pub use report::{EndingReport, ErrorBody, ErrorReport, Omitted, RunReport, UsageReport};
+pub use spec::{Caller, SensitiveWrites, Spec, User, Workspace};

@@ -1,0 +1,100 @@
+//! The objects that every door shows, as JSON.
+
+use crate::ending::EndingKind;
+use crate::{Enforced, Error};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What came of one command. Format 1.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunReport {
+    /// How it ended.
+    pub ending: EndingReport,
+    /// The exit code that stands for it.
+    pub exit_code: i32,
+    /// Standard output, where it is UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stdout: Option<String>,
+    /// Standard error, where it is UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stderr: Option<String>,
+    /// Standard output in base64, where it is not UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stdout_base64: Option<String>,
+    /// Standard error in base64, where it is not UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stderr_base64: Option<String>,
+    /// How many bytes were dropped over the limit of output.
+    pub omitted: Omitted,
+    /// From start to end, in milliseconds.
+    pub duration_ms: f64,
+    /// What it used.
+    pub usage: UsageReport,
+    /// How far the policy held.
+    pub enforced: Enforced,
+    /// What was denied, as the host saw it. Empty until there is a way out.
+    pub denials: Vec<String>,
+    /// Control files that appeared in the workspace, relative to it.
+    pub new_control_files: Vec<String>,
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EndingReport {
+    /// Its stable name.
+    pub kind: EndingKind,
+    /// Its exit code, where it exited.
+    pub code: Option<i32>,
+    /// The signal that ended it, where one did.
+    pub signal: Option<i32>,
+    /// What could not be done, where it never ran.
+    pub stage: Option<String>,
+}
+
+/// Bytes dropped over the limit of output.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Omitted {
+    /// Of standard output.
+    pub stdout: u64,
+    /// Of standard error.
+    pub stderr: u64,
+}
+
+/// What a command used; null where it cannot be known.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct UsageReport {
+    /// Processor time in milliseconds.
+    pub cpu_ms: Option<f64>,
+    /// The most memory it held, in bytes.
+    pub peak_memory_bytes: Option<u64>,
+}
+
+/// An error as an object: `{"error":{"kind","message","hint"}}`. Format 1.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ErrorReport {
+    /// The error.
+    pub error: ErrorBody,
+}
+
+/// What an error object holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ErrorBody {
+    /// Its kind's stable name.
+    pub kind: String,
+    /// What happened, with its causes.
+    pub message: String,
+    /// What to do.
+    pub hint: Option<String>,
+}
+
+impl From<&Error> for ErrorReport {
+    fn from(error: &Error) -> Self {
+        Self {
+            error: ErrorBody {
+                kind: error.kind.name().to_owned(),
+                message: error.chain(),
+                hint: error.hint.clone(),
+            },
+        }
+    }
+}

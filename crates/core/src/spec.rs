@@ -1,0 +1,95 @@
+//! What somebody wants.
+
+use crate::{EgressRule, Limits, OnUnavailable, Profile};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// A sandbox as somebody wants it. Holds wishes only; what the host can do is not in here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spec {
+    /// What it may do.
+    pub profile: Profile,
+    /// Destinations that it may reach, in addition to none.
+    pub egress: Vec<EgressRule>,
+    /// The directory that it works in.
+    pub workspace: Workspace,
+    /// Host paths that are shown read-only, at their own place.
+    pub read: Vec<PathBuf>,
+    /// Host paths that can be written, at their own place.
+    pub write: Vec<PathBuf>,
+    /// Paths that are hidden whatever shows them.
+    pub hide: Vec<PathBuf>,
+    /// Variables for every command, over the defaults.
+    pub env: BTreeMap<OsString, OsString>,
+    /// How much it may use.
+    pub limits: Limits,
+    /// Who its commands are.
+    pub user: User,
+    /// Whether control files in the workspace can be written.
+    pub sensitive_writes: SensitiveWrites,
+    /// What to do where a promise cannot be kept here.
+    pub on_unavailable: OnUnavailable,
+    /// Who asks, as far as the view depends on it.
+    pub caller: Caller,
+}
+
+/// Where a sandbox works.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Workspace {
+    /// A directory of the host, shown at `/workspace` and at its own path.
+    Directory(PathBuf),
+    /// An empty directory of its own at `/workspace`, gone with the sandbox.
+    Private,
+}
+
+/// Who commands are inside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum User {
+    /// An ordinary user without any capability.
+    #[default]
+    Ordinary,
+    /// User 0 of the sandbox's own user namespace, with the few capabilities there that a package
+    /// manager needs. Never user 0 of the host.
+    Root,
+}
+
+/// Whether control files in the workspace can be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SensitiveWrites {
+    /// Git hooks and configuration, start files, editor and agent configuration stay as they are.
+    #[default]
+    Protected,
+    /// They are files like others.
+    Allowed,
+}
+
+/// Facts about the caller that shape the default view. Handed in, because nothing below the doors
+/// reads the environment.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Caller {
+    /// The caller's environment. Only names of an allowlist pass; others serve to find toolchains.
+    pub env: BTreeMap<OsString, OsString>,
+    /// The caller's home directory, if any.
+    pub home: Option<PathBuf>,
+}
+
+impl Spec {
+    /// A spec with the defaults: profile `no-network`, refuse what cannot be enforced.
+    pub fn new(workspace: Workspace, caller: Caller) -> Self {
+        Self {
+            profile: Profile::default(),
+            egress: Vec::new(),
+            workspace,
+            read: Vec::new(),
+            write: Vec::new(),
+            hide: Vec::new(),
+            env: BTreeMap::new(),
+            limits: Limits::default(),
+            user: User::default(),
+            sensitive_writes: SensitiveWrites::default(),
+            on_unavailable: OnUnavailable::default(),
+            caller,
+        }
+    }
+}

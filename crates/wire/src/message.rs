@@ -1,0 +1,313 @@
+//! The messages of generation 1. New fields are optional; a new message raises the generation.
+
+use crate::bytes::ByteString;
+use serde::{Deserialize, Serialize};
+
+/// The generation that this code speaks. The lower of two sides rules.
+pub const GENERATION: u32 = 1;
+
+/// The guest's first message, on channel 0.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Greeting {
+    /// The sandbox stands and takes commands.
+    Hello(Hello),
+    /// The sandbox could not be set up. Nothing was run in it.
+    SetupFailed(SetupFailure),
+}
+
+/// Who is inside.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hello {
+    /// The newest generation that the guest speaks.
+    pub generation: u32,
+    /// The guest program's version.
+    pub version: String,
+    /// What the guest read back about itself from the kernel after the last step.
+    pub confirmed: Confirmed,
+}
+
+/// Facts that the guest read back from the kernel, not what it meant to do.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Confirmed {
+    /// `NoNewPrivs` of /proc/self/status.
+    pub no_new_privileges: bool,
+    /// The effective capabilities, as the kernel's bit set.
+    pub capabilities: u64,
+    /// The kernel accepted the seccomp filter.
+    pub seccomp: bool,
+    /// The kernel accepted the Landlock rules; their ABI, or 0.
+    pub landlock_abi: u32,
+    /// Network interfaces by name, as seen from inside.
+    pub interfaces: Vec<String>,
+    /// Steps that could not be done and were allowed to fail, each with its reason.
+    pub skipped: Vec<String>,
+}
+
+/// A step of the plan that failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SetupFailure {
+    /// What was being done, as in the plan.
+    pub step: String,
+    /// The system call and its arguments.
+    pub call: String,
+    /// The kernel's answer.
+    pub errno: i32,
+}
+
+/// What the host may open a channel with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum HostOpens {
+    /// Start a command. Answered by [`FromProcess`] on the same channel.
+    Spawn(Box<Spawn>),
+    /// Run the battery of attacks. Answered by one [`crate::message::Proof`], then `End`.
+    Prove(Prove),
+    /// Answered by an empty `Data` frame.
+    Ping,
+}
+
+/// A command to start.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spawn {
+    /// The caller's name for this run.
+    pub id: String,
+    /// Program and arguments. The program is looked up in `PATH` of `env` if it has no slash.
+    pub argv: Vec<ByteString>,
+    /// The whole environment.
+    pub env: Vec<(ByteString, ByteString)>,
+    /// The working directory, absolute inside.
+    pub cwd: ByteString,
+    /// What standard input, output and error are.
+    pub stdio: Stdio,
+    /// End the command and all its descendants after this long.
+    pub timeout_ms: Option<u64>,
+    /// Whether descendants are killed when the command ends.
+    pub descendants: Descendants,
+}
+
+/// What becomes of a command's descendants when it ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Descendants {
+    /// They are killed, and the ending is reported when none is left.
+    Die,
+    /// The sandbox ends with the command: process 1 exits and the kernel kills all others.
+    DieWithSandbox,
+}
+
+/// Standard input, output and error.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Stdio {
+    /// Three separate streams.
+    Streams {
+        /// Standard input.
+        stdin: Stream,
+        /// Standard output.
+        stdout: Stream,
+        /// Standard error.
+        stderr: Stream,
+    },
+    /// One pseudo-terminal of the sandbox's own for all three. Its master comes back as a
+    /// descriptor with [`FromProcess::Started`].
+    Terminal(TerminalSize),
+}
+
+/// One standard stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Stream {
+    /// `/dev/null`.
+    Null,
+    /// The descriptor with this position among those that came with the message.
+    Descriptor(u32),
+    /// Carried on this channel of the line.
+    Line(u32),
+}
+
+/// Rows and columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TerminalSize {
+    /// Lines.
+    pub rows: u16,
+    /// Characters in a line.
+    pub columns: u16,
+}
+
+/// What the host says on a command's channel after it started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ToProcess {
+    /// Send a signal to the command's process group.
+    Signal(i32),
+    /// The terminal has a new size.
+    Resize(TerminalSize),
+    /// Kill the command and all its descendants.
+    Kill,
+}
+
+/// What the guest says on a command's channel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FromProcess {
+    /// The program runs.
+    Started {
+        /// Its process id inside.
+        pid: i32,
+    },
+    /// The command was stopped by a signal of job control.
+    Stopped {
+        /// The signal.
+        signal: i32,
+    },
+    /// The program never ran.
+    NotStarted(NotStarted),
+    /// The command ended. Nothing follows on this channel.
+    Ended(Ended),
+}
+
+/// Why a program did not start.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotStarted {
+    /// Which of the reasons that users tell apart.
+    pub reason: NotStartedReason,
+    /// The kernel's answer.
+    pub errno: i32,
+    /// What was tried, for people.
+    pub detail: String,
+}
+
+/// The reasons for which a program does not start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum NotStartedReason {
+    /// No such program.
+    NotFound,
+    /// It is there and cannot be executed.
+    NotExecutable,
+    /// The working directory is missing, or no directory.
+    BadWorkingDirectory,
+    /// No more processes, memory or descriptors.
+    Exhausted,
+    /// The request makes no sense.
+    BadRequest,
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ended {
+    /// Its exit status.
+    pub how: How,
+    /// Whether the guest killed it because its time was over.
+    pub timed_out: bool,
+    /// How many descendants were still running and were killed.
+    pub killed_descendants: u32,
+    /// Processor time of the command and its waited-for children, in microseconds.
+    pub cpu_us: u64,
+    /// The largest resident size of one of its processes, in bytes.
+    pub peak_rss_bytes: u64,
+}
+
+/// The two ways in which a process ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum How {
+    /// By `exit`.
+    Exited(i32),
+    /// By a signal.
+    Signaled(i32),
+}
+
+/// The one thing that a guest may ask for on its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum GuestOpens {
+    /// A connection to the outside. The host answers on the same channel with [`EgressAnswer`].
+    Egress {
+        /// The name that was asked for.
+        host: String,
+        /// The port.
+        port: u16,
+    },
+}
+
+/// The host's answer to [`GuestOpens::Egress`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum EgressAnswer {
+    /// Bytes may flow.
+    Connected,
+    /// The reason, for people.
+    Refused(String),
+}
+
+/// Which attacks to run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Prove {
+    /// Host facts that the attacks need as their targets.
+    pub targets: Targets,
+}
+
+/// Things outside that the attacks try to reach, and things inside that must work.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Targets {
+    /// A file outside that holds `canary`, at its host path.
+    pub outside_file: String,
+    /// What the outside file holds.
+    pub canary: String,
+    /// A directory outside to write to, at its host path.
+    pub outside_directory: String,
+    /// The workspace inside.
+    pub workspace: String,
+    /// Whether the workspace may be written.
+    pub workspace_writable: bool,
+    /// Protected names below the workspace, relative to it.
+    pub protected: Vec<String>,
+    /// A process id on the host, which must not be visible.
+    pub host_pid: i32,
+    /// A TCP port on the host's loopback that listens.
+    pub host_port: u16,
+    /// A path name socket on the host that listens.
+    pub host_socket: String,
+    /// An abstract socket on the host that listens, without its leading NUL.
+    pub host_abstract: String,
+    /// A variable of the caller's environment that must not be inside.
+    pub secret_variable: String,
+    /// The most processes that may exist, if limited.
+    pub pids: Option<u64>,
+    /// The most memory, if limited.
+    pub memory_bytes: Option<u64>,
+    /// The size of the private writable space, if limited.
+    pub disk_bytes: Option<u64>,
+}
+
+/// What the battery found.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Proof {
+    /// One row an attack.
+    pub checks: Vec<Check>,
+}
+
+/// One promise, attacked and controlled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check {
+    /// Its stable name, as in `files.read_outside`.
+    pub name: String,
+    /// The promise of SECURITY.md that it belongs to, as in `P1`.
+    pub promise: String,
+    /// The axis it counts for: `files`, `network`, `processes`, `limits` or `environment`.
+    pub axis: String,
+    /// What the attack met.
+    pub attack: Attempt,
+    /// The same action where it must succeed.
+    pub control: Attempt,
+    /// Which layer stopped the attack, as far as can be told: `view`, `namespace`, `seccomp`,
+    /// `landlock`, `capability`, `permission`, `limit`, `mount` or `unknown`.
+    pub layer: String,
+}
+
+/// One try.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Attempt {
+    /// It did what it meant to.
+    Succeeded(String),
+    /// The kernel answered with this error.
+    Failed {
+        /// Its number.
+        errno: i32,
+        /// What was called.
+        call: String,
+    },
+    /// It could not be tried here; the reason.
+    NotTried(String),
+}

@@ -1,0 +1,284 @@
+//! A sandbox as a list of steps, made on the host and carried out in the box.
+//!
+//! A plan holds no decision any more: whoever carries it out does each step in order and stops at
+//! the first that fails, unless the step says that it may be skipped.
+
+use serde::{Deserialize, Serialize};
+
+/// Everything that is done before a sandbox takes its first command.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Which namespaces are new.
+    pub namespaces: Vec<Namespace>,
+    /// How ids inside stand for ids outside. Empty where there is no user namespace.
+    pub uid_map: Vec<IdRange>,
+    /// The same for groups.
+    pub gid_map: Vec<IdRange>,
+    /// What is done, in order.
+    pub steps: Vec<Step>,
+}
+
+/// A kind of namespace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Namespace {
+    /// User and group ids, capabilities.
+    User,
+    /// Mounts.
+    Mount,
+    /// Process ids.
+    Pid,
+    /// Network interfaces, addresses, ports, abstract sockets.
+    Network,
+    /// System V objects and POSIX message queues.
+    Ipc,
+    /// Host name.
+    Uts,
+    /// The view of control groups.
+    Cgroup,
+}
+
+/// `count` ids from `inside` on stand for those from `outside` on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IdRange {
+    /// The first id inside.
+    pub inside: u32,
+    /// The first id outside.
+    pub outside: u32,
+    /// How many.
+    pub count: u32,
+}
+
+/// One thing to do, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    /// What.
+    pub op: Op,
+    /// Why, as a sentence for people without its period. Not sent into the box.
+    #[serde(default, skip_serializing)]
+    pub why: String,
+    /// Whether the sandbox stands when this fails.
+    pub need: Need,
+}
+
+/// How much a step matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Need {
+    /// The sandbox does not start without it.
+    Required,
+    /// Its failure is reported in [`crate::message::Confirmed::skipped`] and the next step follows.
+    BestEffort,
+}
+
+/// What can be done. All paths are absolute and mean the new root, unless called `source`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Op {
+    /// Make all mounts private, so that nothing done here is seen outside.
+    PrivateMounts,
+    /// Join the control groups whose `tasks` descriptors were handed over.
+    JoinCgroups,
+    /// Set the host name.
+    HostName(String),
+    /// Mount an empty file system and build the new root in it.
+    NewRoot {
+        /// Its size limit.
+        size_bytes: u64,
+        /// Its limit of files.
+        inodes: u64,
+    },
+    /// Make a directory, and its parents.
+    Directory {
+        /// Where.
+        path: String,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// Make a file with this content.
+    File {
+        /// Where.
+        path: String,
+        /// What is in it.
+        content: String,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// Make a symbolic link.
+    Symlink {
+        /// Where.
+        path: String,
+        /// Where it points.
+        target: String,
+    },
+    /// Mount an empty file system in memory.
+    Tmpfs {
+        /// Where.
+        path: String,
+        /// Its size limit.
+        size_bytes: u64,
+        /// Its limit of files.
+        inodes: u64,
+        /// The permission bits of its root.
+        mode: u32,
+    },
+    /// Show a file or directory of the host.
+    Bind(Bind),
+    /// Show a part of the new root at another place of it, with all that is mounted below.
+    Rebind {
+        /// What.
+        from: String,
+        /// Where.
+        path: String,
+    },
+    /// Mount a process file system.
+    Proc {
+        /// Where.
+        path: String,
+    },
+    /// Mount an own set of pseudo-terminals.
+    Devpts {
+        /// Where.
+        path: String,
+    },
+    /// Cover a file with `/dev/null`, or a directory with an empty one, read-only. What is not
+    /// there needs no cover.
+    Mask {
+        /// What.
+        path: String,
+    },
+    /// Make what is there a mount of its own: it cannot be renamed or removed.
+    Pin {
+        /// What.
+        path: String,
+        /// Whether it can be written.
+        access: Access,
+    },
+    /// Make the new root itself read-only. What is mounted below keeps its own access.
+    SealRoot,
+    /// Make the new root the root, and drop the old one.
+    Pivot,
+    /// Bring the loopback interface up.
+    LoopbackUp,
+    /// Forbid new user namespaces below this one.
+    NoUserNamespaces,
+    /// Limit a resource of each process.
+    ResourceLimit {
+        /// Which.
+        resource: Resource,
+        /// Both its soft and its hard limit.
+        limit: u64,
+    },
+    /// Become this user and group, and leave all other groups where the kernel allows it.
+    Identity {
+        /// User id inside.
+        uid: u32,
+        /// Group id inside.
+        gid: u32,
+    },
+    /// Give up all capabilities but these, by number, in all sets, for good.
+    Capabilities {
+        /// What stays.
+        keep: Vec<u8>,
+    },
+    /// No program may gain privileges any more.
+    NoNewPrivileges,
+    /// Nobody inside may read or trace process 1.
+    NotDumpable,
+    /// Restrict the file system and more by Landlock.
+    Landlock(Landlock),
+    /// Load a system call filter; the program as the kernel takes it: code, jt, jf, k.
+    Seccomp {
+        /// The program.
+        program: Vec<(u16, u8, u8, u32)>,
+    },
+    /// The place of the egress gate. Opens nothing by itself.
+    EgressGate {
+        /// The rules that the host's gate decides by, for explanation.
+        rules: Vec<String>,
+    },
+}
+
+/// A host path that is shown inside.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bind {
+    /// Its path on the host.
+    pub source: String,
+    /// Where it is shown.
+    pub path: String,
+    /// Whether it can be written.
+    pub access: Access,
+    /// Whether mounts below it are shown too.
+    pub depth: Depth,
+    /// Device nodes below it work. Only for nodes of `/dev`.
+    pub devices: bool,
+    /// Files of the first pair's host ids appear as, and are made as, those of the second.
+    pub owner: Owner,
+    /// What it was when the plan was made: device and inode. Another one is refused.
+    pub identity: Option<(u64, u64)>,
+}
+
+/// Whether files can be changed through a mount.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Access {
+    /// No.
+    ReadOnly,
+    /// Yes, as far as permissions go.
+    ReadWrite,
+}
+
+/// How far a bind reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Depth {
+    /// The one mount.
+    One,
+    /// All mounts below.
+    All,
+}
+
+/// Whose files a bind shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Owner {
+    /// As they are.
+    Same,
+    /// Files of this user and group on disk belong to the sandbox's user (id-mapped mount).
+    Mapped {
+        /// User id on disk.
+        uid: u32,
+        /// Group id on disk.
+        gid: u32,
+    },
+}
+
+/// A limit of one process, by its name without `RLIMIT_`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Resource {
+    /// Processes of this user in this user namespace.
+    Nproc,
+    /// Open descriptors.
+    Nofile,
+    /// Private writable memory, in bytes.
+    Data,
+    /// A file's size, in bytes.
+    Fsize,
+    /// Core dumps, in bytes.
+    Core,
+    /// Locked memory, in bytes.
+    Memlock,
+    /// POSIX message queues, in bytes.
+    Msgqueue,
+}
+
+/// Rules for Landlock. What a rule does not grant below its path is refused.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Landlock {
+    /// The newest ABI that was known when the plan was made; the box never uses a newer one.
+    pub abi: u32,
+    /// Directories and files that can be read and executed.
+    pub read: Vec<String>,
+    /// Directories and files that can be read, written, and changed in every way.
+    pub write: Vec<String>,
+    /// Device nodes that can be read, written and controlled.
+    pub devices: Vec<String>,
+    /// TCP is refused by Landlock too.
+    pub no_tcp: bool,
+    /// Abstract sockets and signals do not reach out of the sandbox.
+    pub scoped: bool,
+}

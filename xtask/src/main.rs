@@ -1,0 +1,3 @@
+//! Chores: benchmarks, tidiness, snapshots.
+
+fn main() {}
