@@ -60,7 +60,7 @@ pub enum HostOpens {
     /// Start a command. Answered by [`FromProcess`] on the same channel.
     Spawn(Box<Spawn>),
     /// Run the battery of attacks. Answered by one [`crate::message::Proof`], then `End`.
-    Prove(Prove),
+    Prove(Box<Prove>),
     /// Answered by an empty `Data` frame.
     Ping,
 }
@@ -106,7 +106,7 @@ pub enum Stdio {
         stderr: Stream,
     },
     /// One pseudo-terminal of the sandbox's own for all three. Its master comes back as a
-    /// descriptor with [`FromProcess::Started`].
+    /// descriptor with an empty `Data` frame, before [`FromProcess::Started`].
     Terminal(TerminalSize),
 }
 
