@@ -1,5 +1,8 @@
 //! The kernel, where rustix does not reach.
-#![expect(unsafe_code, reason = "the one file of this crate's engine that meets the kernel directly")]
+#![expect(
+    unsafe_code,
+    reason = "the one file of this crate's engine that meets the kernel directly"
+)]
 
 use rustix::fd::{FromRawFd, OwnedFd};
 use rustix::io::{Errno, Result};
@@ -77,4 +80,24 @@ const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 pub(crate) fn exit_now(code: i32) -> ! {
     // SAFETY: never returns.
     unsafe { libc::_exit(code) }
+}
+
+/// Blocks these signals for this thread and gives a descriptor that reads them instead.
+pub(crate) fn signals(wanted: &[c_int]) -> Result<OwnedFd> {
+    // SAFETY: all-zero bytes are a valid set.
+    let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
+    for signal in wanted {
+        // SAFETY: the set is ours.
+        unsafe { libc::sigaddset(&raw mut set, *signal) };
+    }
+    // SAFETY: the set lives for the call; the old one is not wanted.
+    unsafe { libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
+    // SAFETY: the set lives for the call.
+    let fd = unsafe { libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) };
+    if fd < 0 {
+        let error = std::io::Error::last_os_error().raw_os_error().unwrap_or(0);
+        return Err(Errno::from_raw_os_error(error));
+    }
+    // SAFETY: the kernel just made this descriptor for us alone.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
