@@ -29,8 +29,7 @@ pub struct Born {
     pub pid: i32,
     /// A descriptor for it.
     pub pidfd: OwnedFd,
-    /// Our end of the line.
-    pub line: OwnedFd,
+    line: Option<OwnedFd>,
     /// The process dies when this closes before it serves.
     _hold: OwnedFd,
 }
@@ -59,7 +58,7 @@ pub fn launch(plan: &Plan, groups: Groups) -> Result<Born> {
             live(Birth { plan, handover, line: theirs, parent, null })
         }
         Cloned::Parent { pid, pidfd } => {
-            let born = Born { pid, pidfd, line: ours, _hold: hold };
+            let born = Born { pid, pidfd, line: Some(ours), _hold: hold };
             if plan.namespaces.contains(&Namespace::User) {
                 map_ids(pid, &plan.uid_map, &plan.gid_map)?;
             }
@@ -78,6 +77,11 @@ impl Drop for Born {
 }
 
 impl Born {
+    /// Our end of the line, once. Closing it ends the sandbox.
+    pub fn take_line(&mut self) -> Option<OwnedFd> {
+        self.line.take()
+    }
+
     /// Waits until process 1, and with it everything in its process namespace, is gone.
     pub fn wait(&self) -> Result<()> {
         use rustix::process::{WaitId, WaitIdOptions, waitid};
@@ -124,8 +128,8 @@ fn prepare_mounts(plan: &Plan) -> Result<BTreeMap<usize, OwnedFd>> {
                 Entry::Vacant(place) => place.insert(id_namespace((uid, gid), user)?),
             }),
         };
-        let mount = prepare_bind(bind, owner.map(AsFd::as_fd))
-            .map_err(|failure| not_prepared(&failure))?;
+        let mount =
+            prepare_bind(bind, owner.map(AsFd::as_fd)).map_err(|failure| not_prepared(&failure))?;
         prepared.insert(position, mount);
     }
     Ok(prepared)

@@ -5,5 +5,6 @@
 //! that meet the kernel through `sys`.
 
 pub mod launch;
+pub mod launcher;
 pub mod oneshot;
 mod sys;
