@@ -29,7 +29,8 @@ impl Asked {
             4 => self.arch,
             16..64 if offset.is_multiple_of(4) => {
                 let argument = self.arguments[(offset as usize - 16) / 8];
-                let half = if offset.is_multiple_of(8) { argument << 32 >> 32 } else { argument >> 32 };
+                let half =
+                    if offset.is_multiple_of(8) { argument << 32 >> 32 } else { argument >> 32 };
                 u32::try_from(half).unwrap()
             }
             _ => panic!("load from {offset}"),
