@@ -216,3 +216,48 @@ fn low_half(argument: u8) -> u32 {
 fn high_half(argument: u8) -> u32 {
     low_half(argument) + 4
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::oracle::{Asked, run};
+    use super::*;
+    use crate::seccomp::Errno;
+
+    #[test]
+    fn a_tree_too_large_for_short_jumps_finds_every_span() {
+        let decisions = [Verdict::Allow, Verdict::Refuse(Errno::Eperm), Verdict::KillProcess];
+        let decision = |number: u32| decisions[number as usize % 3];
+        let spans: Vec<Span> = (0..2000)
+            .map(|first| Span { first, decision: Decision::Always(decision(first)) })
+            .collect();
+        let mut code = vec![load(NUMBER)];
+        code.extend(tree(&spans).unwrap());
+        assert!(code.iter().any(|one| one.0 == JUMP));
+        for number in (0..2000).chain([u32::MAX]) {
+            let answer = run(&code, &Asked { number, arch: 0, arguments: [0; 6] });
+            assert_eq!(answer, decision(number.min(1999)).action(), "{number}");
+        }
+    }
+
+    #[test]
+    fn a_row_with_too_many_conditions_is_no_program() {
+        let values: &'static [u32] = vec![7; 300].leak();
+        let many = Test::OneOf { argument: 0, mask: u32::MAX, values };
+        let tests: &'static [Test] = vec![many].leak();
+        let row = Clause { tests, when: "never", verdict: Verdict::Allow };
+        assert_eq!(clause(&row), Err(CompileError::JumpTooFar));
+    }
+
+    #[test]
+    fn no_span_says_the_same_as_its_neighbour() {
+        for surface in Surface::ALL {
+            let spans = spans(&surface).unwrap();
+            println!("{surface:?}: {} spans", spans.len());
+            assert_eq!(spans[0].first, 0);
+            for pair in spans.windows(2) {
+                assert!(pair[0].first < pair[1].first && pair[0].decision != pair[1].decision);
+            }
+            assert!(spans.len() <= 128);
+        }
+    }
+}

@@ -105,7 +105,7 @@ const SOCKETS: &[Clause] = &[
         when: "it is TCP or UDP",
         verdict: Verdict::Allow,
     },
-    // ORDER: this error makes Go's runtime and others take TCP instead of MPTCP for good.
+    // Of all errors only this one makes Go's runtime take TCP instead of MPTCP for good.
     Clause {
         tests: &[INTERNET, STREAM_OR_DATAGRAM],
         when: "it is another internet protocol",

@@ -16,10 +16,10 @@ use std::sync::LazyLock;
 
 /// What the kernel hands to a filter.
 #[derive(Debug, Clone, Copy)]
-struct Asked {
-    number: u32,
-    arch: u32,
-    arguments: [u64; 6],
+pub(super) struct Asked {
+    pub(super) number: u32,
+    pub(super) arch: u32,
+    pub(super) arguments: [u64; 6],
 }
 
 impl Asked {
@@ -39,7 +39,7 @@ impl Asked {
 }
 
 /// Runs a program as the kernel does.
-fn run(program: &[Instruction], asked: &Asked) -> u32 {
+pub(super) fn run(program: &[Instruction], asked: &Asked) -> u32 {
     let mut at = 0;
     let mut accumulator = 0;
     loop {
@@ -395,7 +395,11 @@ fn conditional() -> Vec<u32> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 4096, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 4096,
+        failure_persistence: None,
+        ..Default::default()
+    })]
 
     #[test]
     fn any_call_gets_the_answer_of_another_compiler(

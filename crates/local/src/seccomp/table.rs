@@ -1,8 +1,8 @@
 //! All rows, and the words for a row.
 //!
 //! A call that both architectures have stands in `allowed`, `refused` or `conditions`; what only
-//! one has stands in its own file. Calls younger than the C library's list stand with their number, which is the
-//! same everywhere from 424 on.
+//! one has stands in its own file. Calls younger than the C library's list stand with their
+//! number, which is the same everywhere from 424 on.
 
 use super::rule::{Call, Decision, Errno, Rule, Scope, Verdict};
 use super::surface::{Surface, Tracing};
@@ -71,7 +71,10 @@ const FOREIGN: Rule = Rule {
 
 const TRACERS: &[Call] = calls![SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev];
 
-const NO_TRACING: Rule = refuse(TRACERS, "a command has no business in another one's memory");
+const NO_TRACING: Rule = refuse(
+    TRACERS,
+    "no command works in another's memory; debuggers and leak sanitisers need full-dev",
+);
 
 const OWN_TRACING: Rule =
     allow(TRACERS, "debuggers work in this profile; only processes of the sandbox can be named");
