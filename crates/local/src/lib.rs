@@ -8,3 +8,4 @@ pub mod launch;
 pub mod launcher;
 pub mod oneshot;
 mod sys;
+pub mod seccomp;
