@@ -9,3 +9,12 @@ pub mod launcher;
 pub mod oneshot;
 mod sys;
 pub mod seccomp;
+pub mod cgroup;
+pub mod control_files;
+pub mod pin_watch;
+pub mod placeholders;
+pub mod session_uid;
+pub mod state;
+
+#[cfg(test)]
+mod test_directory;
