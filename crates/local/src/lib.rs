@@ -18,3 +18,9 @@ pub mod state;
 
 #[cfg(test)]
 mod test_directory;
+pub mod doctor;
+pub mod environment;
+pub mod explain;
+pub mod host;
+pub mod plan;
+pub mod view;
