@@ -32,7 +32,7 @@ pub(super) const ROWS: &[Row] = &[
     READ.check("files.open_by_handle", open_by_handle, plain_call),
     WRITE.check("files.write_outside", |s| create(&beside_outside(s)), create_private),
     WRITE.check("files.change_outside", |s| open_to_write(outside(s)), create_private),
-    WRITE.check("files.write_system", |_| any(SYSTEM.map(create)), create_private),
+    WRITE.check("files.write_system", |_| any(SYSTEM.map(create)), create_private).confined(),
     WRITE.check("files.write_root", |_| create("/cofferdam-attack"), create_private).confined(),
     WRITE.check("files.write_dev", |_| create("/dev/cofferdam-attack"), create_private).confined(),
     WRITE.check("files.write_etc", |_| create("/etc/cofferdam-attack"), create_private).confined(),
