@@ -37,11 +37,6 @@ pub(super) const ROWS: &[Row] = &[
         |_| read_something("/proc/self/stat"),
     ),
     IDENTITY.check("environment.mounts", mounts, |_| read_something("/proc/self/mountinfo")),
-    IDENTITY.check(
-        "environment.disks",
-        |_| any(DISKS.map(read_something)),
-        |_| read_something("/proc/self/stat"),
-    ),
     IDENTITY.check("environment.control_group_path", control_group_path, |_| {
         read_something("/proc/self/cgroup")
     }),
@@ -54,8 +49,6 @@ const HARDWARE: [&str; 4] = [
     "/sys/class/net/eth0/address",
     "/proc/device-tree/model",
 ];
-
-const DISKS: [&str; 2] = ["/proc/swaps", "/proc/mdstat"];
 
 fn name(scene: &Scene<'_>) -> Vec<u8> {
     let mut name = scene.request.targets.secret_variable.clone().into_bytes();

@@ -14,7 +14,7 @@ pub(super) const ROWS: &[Row] = &[
     LIMIT.check("limits.open_files", open_files, |_| can_lower(Resource::Nofile)),
     LIMIT.check("limits.raise", raise_limits, |_| can_lower(Resource::Nofile)).confined(),
     LIMIT.check("limits.priority", priority, |_| nice(1)).confined(),
-    LIMIT.check("limits.disk", disk, small_file).confined().when(disk_is_limited),
+    LIMIT.check("limits.disk", disk, small_file).confined().within_ms(800).when(disk_is_limited),
     LIMIT.check("limits.disk_files", disk_files, small_file).confined().when(disk_is_limited),
     LIMIT
         .check("limits.memory", memory, some_memory)

@@ -95,7 +95,12 @@ impl Layer {
         match (door, errno) {
             (Door::Call, libc::EPERM | libc::ENOSYS) | (_, libc::ENOSYS) => Self::Seccomp,
             (Door::Privileged, libc::EPERM) => Self::Capability,
-            (Door::Path, libc::ENOENT | libc::ENOTDIR | libc::ENODEV | libc::ENXIO) => Self::View,
+            // An id that stands for none outside.
+            (Door::Privileged, libc::EINVAL) => Self::Namespace,
+            (
+                Door::Path,
+                libc::EEXIST | libc::ENOENT | libc::ENOTDIR | libc::ENODEV | libc::ENXIO,
+            ) => Self::View,
             (_, libc::EROFS | libc::EBUSY | libc::EXDEV) => Self::Mount,
             (Door::Network, libc::ENOENT) => Self::View,
             (

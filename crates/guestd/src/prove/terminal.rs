@@ -1,7 +1,7 @@
 //! Attacks on terminals: P11.
 
 use super::attack::{Group, Row, Scene};
-use super::outcome::{Door, Outcome};
+use super::outcome::{Door, Layer, Outcome};
 use super::sys;
 use rustix::pty::OpenptFlags;
 use std::fs::{File, OpenOptions};
@@ -113,7 +113,12 @@ fn window_size(_: &Scene<'_>) -> Outcome {
 }
 
 fn callers_terminal(_: &Scene<'_>) -> Outcome {
-    Outcome::of("open /dev/tty", &OpenOptions::new().read(true).write(true).open("/dev/tty"))
+    match OpenOptions::new().read(true).write(true).open("/dev/tty") {
+        Ok(_) => Outcome::did("open /dev/tty"),
+        Err(error) => {
+            Outcome::met_at(Layer::View, error.raw_os_error().unwrap_or(0), "open /dev/tty")
+        }
+    }
 }
 
 /// The sandbox has a set of terminals of its own, and the battery has opened none of them.
@@ -124,6 +129,6 @@ fn other_terminals(_: &Scene<'_>) -> Outcome {
     };
     match names.find(|name| name.to_str().is_some_and(|n| n.parse::<u32>().is_ok())) {
         Some(name) => Outcome::did(format!("there is /dev/pts/{}", name.display())),
-        None => Outcome::met(libc::ENOENT, "find another terminal"),
+        None => Outcome::met_at(Layer::View, libc::ENOENT, "find another terminal"),
     }
 }
