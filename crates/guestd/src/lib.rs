@@ -16,3 +16,6 @@ mod sys;
 mod terminal;
 
 pub use live::{Birth, live};
+//! The program inside every sandbox, as a library: carries out a plan, then starts and ends commands.
+
+pub mod prove;

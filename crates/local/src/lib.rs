@@ -24,3 +24,5 @@ pub mod explain;
 pub mod host;
 pub mod plan;
 pub mod view;
+pub mod probe_targets;
+pub mod verdict;
