@@ -11,6 +11,8 @@ use std::fmt;
 use std::process::ExitCode;
 use tree::Tree;
 
+pub(crate) use tree::root;
+
 /// A place that breaks a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Finding {

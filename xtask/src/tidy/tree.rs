@@ -80,7 +80,7 @@ impl File {
 }
 
 /// The root of the checkout.
-pub(super) fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.parent().unwrap_or(here).to_owned()
 }
