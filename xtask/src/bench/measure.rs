@@ -1,6 +1,6 @@
 //! Rounds, percentiles, and where results are kept.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// How often things are done.
 #[derive(Debug, Clone, Copy)]
@@ -36,7 +36,7 @@ pub(super) struct Results {
 }
 
 /// One row.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Row {
     /// Its stable name, as in SPECIFICATION.md.
     pub(super) id: String,
@@ -51,7 +51,7 @@ pub(super) struct Row {
 }
 
 /// A number with its unit.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Value {
     /// Microseconds.

@@ -126,7 +126,7 @@ pub(crate) fn serve() -> ExitCode {
 }
 
 /// How much is read at a time: what a default pipe holds.
-const BUFFER_BYTES: usize = 64 << 10;
+pub(super) const BUFFER_BYTES: usize = 64 << 10;
 
 fn carry_out(order: &Order, buffer: &mut [u8]) -> Outcome<Timing> {
     std::env::set_current_dir(&order.directory)
@@ -153,7 +153,7 @@ fn carry_out(order: &Order, buffer: &mut [u8]) -> Outcome<Timing> {
 }
 
 /// Without a user, a hook or a directory the standard library spawns by `posix_spawn`.
-fn spawn(argv: &[String], buffer: &mut [u8]) -> Outcome<Timing> {
+pub(super) fn spawn(argv: &[String], buffer: &mut [u8]) -> Outcome<Timing> {
     let (program, arguments) = argv.split_first().ok_or("nothing to spawn")?;
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped());
