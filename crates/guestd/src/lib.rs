@@ -8,7 +8,8 @@ pub mod apply;
 pub mod line;
 mod live;
 mod process;
-mod prove;
+mod proof;
+pub mod prove;
 mod reap;
 mod relay;
 mod serve;
@@ -16,6 +17,3 @@ mod sys;
 mod terminal;
 
 pub use live::{Birth, live};
-//! The program inside every sandbox, as a library: carries out a plan, then starts and ends commands.
-
-pub mod prove;

@@ -5,7 +5,7 @@ use crate::process::Prepared;
 use crate::reap::Children;
 use crate::relay::{Outcome, Relay};
 use crate::terminal::{self, Monitor};
-use crate::{prove, sys};
+use crate::{proof, sys};
 use cofferdam_wire::frame::{Header, Kind, MAX_CHANNELS};
 use cofferdam_wire::message::{
     Descendants, Ended, FromProcess, Greeting, HostOpens, NotStarted, NotStartedReason, Prove,
@@ -312,7 +312,7 @@ impl Serve {
     }
 
     fn prove(&mut self, channel: u32, request: &Prove) {
-        match prove::start(request) {
+        match proof::start(request) {
             Ok((pid, answer)) => {
                 self.own.insert(pid);
                 if let Ok(relay) = Relay::proof(answer, channel) {

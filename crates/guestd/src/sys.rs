@@ -439,7 +439,8 @@ pub(crate) fn reset_signals() {
     }
 }
 
-fn unblock_signals() {
+/// Blocks no signal.
+pub(crate) fn unblock_signals() {
     // SAFETY: all-zero bytes are the empty set.
     let none: libc::sigset_t = unsafe { std::mem::zeroed() };
     // SAFETY: the set lives for the call.

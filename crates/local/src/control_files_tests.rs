@@ -110,8 +110,7 @@ fn some_directories_are_not_entered() {
     );
     symlink("/", tree.path("link")).unwrap();
     let found = tree.find();
-    let repositories: Vec<_> =
-        found.present.iter().filter(|path| path.ends_with(".git")).collect();
+    let repositories: Vec<_> = found.present.iter().filter(|path| path.ends_with(".git")).collect();
     assert_eq!(repositories, ["a/b/c/d/e/f/.git"]);
 }
 

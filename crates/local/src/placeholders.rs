@@ -1,2 +1,4 @@
 //! x
-pub(crate) fn remove_leftovers(_: &[u8]) -> cofferdam_core::Result<usize> { Ok(0) }
+pub(crate) fn remove_leftovers(_: &[u8]) -> cofferdam_core::Result<usize> {
+    Ok(0)
+}

@@ -144,7 +144,10 @@ impl StateDirectory {
                 Err(e) => return Err(io("record a sandbox in", &self.path, e)),
             }
         }
-        Err(Error::new(ErrorKind::Unavailable, format!("the record of sandbox {id} keeps vanishing")))
+        Err(Error::new(
+            ErrorKind::Unavailable,
+            format!("the record of sandbox {id} keeps vanishing"),
+        ))
     }
 
     /// Joins the owners of a workspace's ledger, and makes it if there is none.
@@ -331,7 +334,11 @@ fn check_owner(fd: &OwnedFd, home: &Path) -> Result<()> {
     if stat.st_uid != me {
         return Err(Error::new(
             ErrorKind::Denied,
-            format!("use the state directory {}: it belongs to user {}", home.display(), stat.st_uid),
+            format!(
+                "use the state directory {}: it belongs to user {}",
+                home.display(),
+                stat.st_uid
+            ),
         )
         .hint("Set COFFERDAM_HOME to a directory of your own."));
     }
@@ -430,7 +437,9 @@ mod tests {
     fn a_record_of_a_dead_owner_is_swept() {
         let directory = TestDirectory::new("state-dead");
         let state = StateDirectory::open(&directory.path().join("s")).unwrap();
-        drop(state.record_sandbox(&id("dead"), b"1\0/sys/fs/cgroup/none/cofferdam-dead\0").unwrap());
+        drop(
+            state.record_sandbox(&id("dead"), b"1\0/sys/fs/cgroup/none/cofferdam-dead\0").unwrap(),
+        );
         assert_eq!(state.names().unwrap(), ["sandbox-dead"]);
         let report = state.sweep().unwrap();
         assert_eq!((report.alive, report.kept.len()), (0, 0));

@@ -134,7 +134,8 @@ fn frozen_processes_stop_and_go_on() {
 fn what_a_dead_owner_left_is_killed_and_removed() {
     let Some(fixture) = fixture("left") else { return };
     let limits = limits(64 << 20, 16);
-    let mut groups = Cgroups::prepare(&fixture.state, &id("left"), &limits, &fixture.facts).unwrap();
+    let mut groups =
+        Cgroups::prepare(&fixture.state, &id("left"), &limits, &fixture.facts).unwrap();
     let mut child = start(&groups, "sleep 60 & sleep 60");
     let paths = paths(&groups);
     until("it is inside", || {
@@ -236,7 +237,8 @@ fn a_record_names_nothing_that_is_not_ours() {
 
 #[test]
 fn a_ceiling_lowers_the_limits() {
-    let ceiling = super::super::Ceiling { memory_bytes: Some(1000), pids: None, cpu_millis: Some(9) };
+    let ceiling =
+        super::super::Ceiling { memory_bytes: Some(1000), pids: None, cpu_millis: Some(9) };
     let unified = super::super::Unified {
         parent: "/c".into(),
         controllers: Controllers::default(),
