@@ -1,3 +1,41 @@
 //! The `cofferdam` command.
+//!
+//! A command line is read (`args`), given its meaning here (`context`), and carried out
+//! (`commands`); the engine is behind `engine`.
 
-fn main() {}
+mod args;
+mod choice;
+mod commands;
+mod config;
+mod context;
+mod engine;
+mod exit;
+mod parts;
+mod places;
+mod render;
+mod report;
+mod schema;
+mod surroundings;
+mod usage;
+mod verb;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let glance = verb::glance(&words);
+    let outcome = match args::parse(&words) {
+        Ok(verb) => commands::perform(verb),
+        Err(complaint) if !complaint.use_stderr() => show(&complaint),
+        Err(complaint) => Err(usage::error(&complaint, glance.verb.name())),
+    };
+    ExitCode::from(outcome.unwrap_or_else(|error| report::print(glance, &error)))
+}
+
+/// Shows help or the version, which the parser reports like errors.
+fn show(help: &clap::Error) -> cofferdam_core::Result<u8> {
+    // Where standard output is gone there is nobody left to show it to.
+    let _ = help.print();
+    Ok(exit::DONE)
+}

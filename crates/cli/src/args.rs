@@ -1,0 +1,335 @@
+//! What was typed, and nothing about what it means.
+
+mod options;
+
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap_complete::Shell;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+pub(crate) use options::{
+    CommandOptions, ConfigOptions, PolicyOptions, checked_name, parse_pids, split_assignment,
+};
+
+/// Run any command safely on this machine.
+///
+/// Cofferdam runs a command in a sandbox of its own: it sees the system's programs, the toolchains
+/// on your PATH and one workspace, and it cannot read your keys, write elsewhere, reach the network,
+/// see your other processes or outlive the run. No root, no daemon, no other sandbox program.
+///
+/// Example: cofferdam run -- python3 -c 'print(6*7)'
+#[derive(Debug, Parser)]
+#[command(name = "cofferdam", version, max_term_width = 100)]
+#[command(disable_help_subcommand = true, subcommand_required = true)]
+#[command(after_long_help = OVERVIEW)]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+const OVERVIEW: &str = "\
+Configuration, a later one wins:
+  ~/.config/cofferdam/config.toml   yours ($XDG_CONFIG_HOME is honoured)
+  cofferdam.toml                    the project's: the nearest from here upward, once approved
+                                    with `cofferdam config trust`
+  COFFERDAM_PROFILE, …              the environment
+  --profile, …                      the command line
+Lists (read, write, hide, env, egress) add up.
+
+Files:
+  $COFFERDAM_HOME, or ~/.local/state/cofferdam ($XDG_STATE_HOME is honoured)   state";
+
+/// A verb.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Runs one command in a fresh sandbox.
+    Run(RunArgs),
+    /// Attacks a throw-away sandbox from inside and says what held.
+    Probe(ProbeArgs),
+    /// Says in sentences what a sandbox would be made of, and runs nothing.
+    Explain(ExplainArgs),
+    /// Says what this host can do, and how to remedy what it cannot.
+    Doctor(DoctorArgs),
+    /// Prints the argv with which another program can run a command in a sandbox.
+    Wrap(WrapArgs),
+    /// Checks, approves and describes configuration files.
+    Config(ConfigArgs),
+    /// Prints the completions of a shell.
+    Completions(CompletionsArgs),
+    /// Prints the manual, or writes a page for each verb.
+    Man(ManArgs),
+}
+
+/// Runs one command in a fresh sandbox.
+///
+/// The sandbox is made, the command runs, and nothing is left. Standard output and standard error
+/// pass through byte for byte. Standard input is empty unless -i is given or all three streams are a
+/// terminal. What follows `--` is the command and its arguments, and is never read again.
+#[derive(Debug, Default, Args)]
+#[command(override_usage = "cofferdam run [OPTIONS] -- ARGV…\n       \
+    cofferdam run [OPTIONS] --shell LINE")]
+#[command(after_long_help = RUN_EXAMPLES)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) policy: PolicyOptions,
+    #[command(flatten)]
+    pub(crate) command: CommandOptions,
+    #[command(flatten)]
+    pub(crate) config: ConfigOptions,
+
+    /// Captures instead of streaming, and prints one JSON object on standard output.
+    ///
+    /// The object says how the command ended, what it wrote and used, and how far the policy held;
+    /// `cofferdam config schema result` prints its schema. Errors are objects too.
+    ///
+    /// Example: --json
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+const RUN_EXAMPLES: &str = "\
+Exit code:
+  the command's own; 124 out of time; 125 Cofferdam could not set up; 126 not executable; 127 not
+  found; 128+n killed by signal n
+
+Examples:
+  cofferdam run -- cargo build
+  cofferdam run --profile read-only -- grep -r TODO .
+  cofferdam run --timeout 5m --memory 2G -- npm test
+  cofferdam run --json --shell 'ls | wc -l'";
+
+/// Attacks a throw-away sandbox from inside and says what held.
+///
+/// The sandbox is built exactly as `run` would build it. Each promise is tested twice: the attack
+/// must fail, and the same action must succeed where it may. A control that fails makes the axis
+/// `none`, never `full`.
+///
+/// Example: cofferdam probe --profile read-only
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Exit code:
+  0 fully enforced; 1 not fully enforced; 125 the sandbox could not be probed")]
+pub(crate) struct ProbeArgs {
+    #[command(flatten)]
+    pub(crate) policy: PolicyOptions,
+    #[command(flatten)]
+    pub(crate) config: ConfigOptions,
+
+    /// Prints one JSON object on standard output.
+    ///
+    /// Example: --json
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+/// Says in sentences what a sandbox would be made of, and runs nothing.
+///
+/// Lists every mount, every namespace and every rule with its reason, and what is not possible here.
+/// Takes the options of `run`; the command may be left out.
+///
+/// Example: cofferdam explain --profile ci-only
+#[derive(Debug, Args)]
+#[command(override_usage = "cofferdam explain [OPTIONS] [-- ARGV…]")]
+pub(crate) struct ExplainArgs {
+    #[command(flatten)]
+    pub(crate) policy: PolicyOptions,
+    #[command(flatten)]
+    pub(crate) command: CommandOptions,
+    #[command(flatten)]
+    pub(crate) config: ConfigOptions,
+
+    /// Prints one JSON object on standard output.
+    ///
+    /// Example: --json
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+/// Says what this host can do, and how to remedy what it cannot.
+///
+/// Looks at the kernel, user namespaces and what forbids them, Landlock, seccomp, control groups,
+/// overlayfs, /dev/net/tun, nftables, KVM and Docker. Changes nothing.
+///
+/// Example: cofferdam doctor
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Prints one JSON object on standard output.
+    ///
+    /// Example: --json
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Prints the argv with which another program can run a command in a sandbox.
+///
+/// Prints one JSON object, {"argv":[…],"env":{…}}: spawn that argv with those variables added, and
+/// the command runs inside, its three streams passed through. The argv holds every setting, so that
+/// no configuration file is read later. Takes the options of `run`, except -t.
+///
+/// Example: cofferdam wrap --profile read-only -- npm test
+#[derive(Debug, Args)]
+#[command(override_usage = "cofferdam wrap [OPTIONS] -- ARGV…\n       \
+    cofferdam wrap [OPTIONS] --shell LINE")]
+pub(crate) struct WrapArgs {
+    #[command(flatten)]
+    pub(crate) policy: PolicyOptions,
+    #[command(flatten)]
+    pub(crate) command: CommandOptions,
+    #[command(flatten)]
+    pub(crate) config: ConfigOptions,
+
+    /// Makes the wrapped run print one JSON object, as `run --json` does; errors here are objects.
+    ///
+    /// Example: --json
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+/// Checks, approves and describes configuration files.
+///
+/// Example: cofferdam config check
+#[derive(Debug, Args)]
+#[command(subcommand_required = true, disable_help_subcommand = true)]
+pub(crate) struct ConfigArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) verb: ConfigVerb,
+}
+
+/// What to do with configuration files.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigVerb {
+    /// Checks the configuration and prints the values in force, each with its origin.
+    ///
+    /// Without FILE, checks your file, the nearest cofferdam.toml from here upward, and the
+    /// environment; with FILE, that one in place of the nearest. Changes nothing.
+    ///
+    /// Example: cofferdam config check cofferdam.toml
+    Check(CheckArgs),
+    /// Approves a configuration file as it is now.
+    ///
+    /// A cofferdam.toml that is found by searching is used only after this. An approval ends when
+    /// the file changes, so that no sandboxed program can widen its next run.
+    ///
+    /// Example: cofferdam config trust cofferdam.toml
+    Trust(TrustArgs),
+    /// Prints the JSON Schema of the configuration, or of another object.
+    ///
+    /// Example: cofferdam config schema > cofferdam.schema.json
+    Schema(SchemaArgs),
+}
+
+/// Of `config check`.
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// The file to check; the nearest cofferdam.toml by default.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    /// Prints one JSON object on standard output.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Of `config trust`.
+#[derive(Debug, Args)]
+pub(crate) struct TrustArgs {
+    /// The file to approve.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Withdraws the approval instead.
+    #[arg(long)]
+    pub(crate) remove: bool,
+    /// Prints errors as a JSON object on standard output.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Of `config schema`.
+#[derive(Debug, Args)]
+pub(crate) struct SchemaArgs {
+    /// Which object.
+    #[arg(value_name = "OBJECT", default_value = "config")]
+    #[arg(value_parser = options::choice::<crate::schema::Object>())]
+    pub(crate) object: crate::schema::Object,
+}
+
+/// Prints the completions of a shell.
+///
+/// Example: cofferdam completions bash > ~/.local/share/bash-completion/completions/cofferdam
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// Which shell.
+    #[arg(value_name = "SHELL")]
+    pub(crate) shell: Shell,
+}
+
+/// Prints the manual, or writes a page for each verb.
+///
+/// Example: cofferdam man ~/.local/share/man/man1
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// A directory for one page a verb; without it, the main page goes to standard output.
+    #[arg(value_name = "DIRECTORY")]
+    pub(crate) directory: Option<PathBuf>,
+}
+
+/// Reads the words of a command line, the program's name first.
+///
+/// Only `run` is built when `run` is asked for: describing the other verbs to the parser costs more
+/// than reading the line.
+pub(crate) fn parse(words: &[OsString]) -> Result<Verb, clap::Error> {
+    match words.get(1).map(OsString::as_os_str) {
+        Some(word) if word == "run" => {
+            let matches = run_alone().try_get_matches_from(words.get(2..).unwrap_or_default())?;
+            Ok(Verb::Run(RunArgs::from_arg_matches(&matches)?))
+        }
+        _ => Ok(Cli::try_parse_from(words)?.verb),
+    }
+}
+
+/// The parser of `run` and nothing else.
+fn run_alone() -> clap::Command {
+    let command = clap::Command::new("run")
+        .bin_name("cofferdam run")
+        .no_binary_name(true)
+        .max_term_width(100);
+    RunArgs::augment_args(command)
+}
+
+/// The whole command line, for completions and manual pages.
+pub(crate) fn whole() -> clap::Command {
+    Cli::command()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &[&str]) -> Vec<OsString> {
+        line.iter().map(OsString::from).collect()
+    }
+
+    #[test]
+    fn the_description_is_sound() {
+        whole().debug_assert();
+        run_alone().debug_assert();
+    }
+
+    #[test]
+    fn run_alone_says_what_the_whole_says() {
+        let alone = run_alone().render_long_help().to_string();
+        let mut all = whole();
+        all.build();
+        let run = all.find_subcommand_mut("run").unwrap();
+        assert_eq!(alone, run.render_long_help().to_string());
+    }
+
+    #[test]
+    fn what_follows_two_hyphens_is_never_read() {
+        let line = words(&["cofferdam", "run", "--", "--json", "-i", "--", "--help"]);
+        let Verb::Run(run) = parse(&line).unwrap() else { panic!("not run") };
+        assert!(!run.json);
+        assert_eq!(run.command.argv, words(&["--json", "-i", "--", "--help"]));
+    }
+}

@@ -1,0 +1,265 @@
+//! The options that verbs share.
+
+use crate::choice::Choice;
+use crate::parts::BackendName;
+use clap::Args;
+use clap::builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser};
+use cofferdam_core::{
+    EgressRule, Error, ErrorKind, OnUnavailable, Profile, Result, User, parse_bytes, parse_cpu,
+    parse_duration,
+};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Options that say what a sandbox may do.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Policy")]
+pub(crate) struct PolicyOptions {
+    /// Names what the sandbox may do. Default: no-network.
+    ///
+    /// read-only reads the workspace, no way out; repo-write writes it, a way out to the listed hosts;
+    /// no-network writes it, no way out; full-dev writes it, a way out to all public addresses;
+    /// ci-only writes it, with system toolchains only, no host variable, and limits required.
+    ///
+    /// Example: --profile read-only
+    #[arg(long, value_name = "PROFILE", value_parser = choice::<Profile>())]
+    pub(crate) profile: Option<Profile>,
+
+    /// Names the directory that the sandbox works in. Default: the current directory.
+    ///
+    /// It is shown at /workspace and at its own path.
+    ///
+    /// Example: --workspace ~/src/project
+    #[arg(short, long, value_name = "DIR", conflicts_with = "no_workspace")]
+    pub(crate) workspace: Option<PathBuf>,
+
+    /// Gives an empty private workspace, gone with the sandbox.
+    ///
+    /// Example: --no-workspace
+    #[arg(long)]
+    pub(crate) no_workspace: bool,
+
+    /// Shows a path read-only at its own place. Repeatable.
+    ///
+    /// Example: --read /srv/models
+    #[arg(long, value_name = "PATH")]
+    pub(crate) read: Vec<PathBuf>,
+
+    /// Makes a path writable at its own place. Repeatable.
+    ///
+    /// Example: --write /srv/cache
+    #[arg(long, value_name = "PATH")]
+    pub(crate) write: Vec<PathBuf>,
+
+    /// Hides a path, whatever shows it. Repeatable.
+    ///
+    /// Example: --hide ./secrets
+    #[arg(long, value_name = "PATH")]
+    pub(crate) hide: Vec<PathBuf>,
+
+    /// Allows a destination, as HOST:PORT. Repeatable.
+    ///
+    /// HOST is a name, an address, *.NAME (the name and all below it), or *; `*` alone is any public
+    /// address. Rules are checked and explained; the gate that serves them is not in this version, so
+    /// a run that needs a way out is refused.
+    ///
+    /// Example: --egress crates.io:443
+    #[arg(long, value_name = "RULE")]
+    pub(crate) egress: Vec<EgressRule>,
+
+    /// Lets control files in the workspace be written.
+    ///
+    /// Git hooks and configuration, shell start files, and editor and agent configuration are
+    /// protected by default, because they act on you outside the sandbox.
+    ///
+    /// Example: --allow-sensitive-writes
+    #[arg(long)]
+    pub(crate) allow_sensitive_writes: bool,
+
+    /// Names who the command is inside: sandbox or root. Default: sandbox.
+    ///
+    /// root is user 0 of the sandbox's own user namespace, with the few capabilities there that a
+    /// package manager needs; it is never root of this host.
+    ///
+    /// Example: --user root
+    #[arg(long, value_name = "USER", value_parser = choice::<User>())]
+    pub(crate) user: Option<User>,
+
+    /// Says what to do where a promise cannot be kept: refuse or degrade. Default: refuse.
+    ///
+    /// refuse runs nothing; degrade keeps what holds, says what does not, and goes on.
+    ///
+    /// Example: --on-unavailable degrade
+    #[arg(long, value_name = "WHAT", value_parser = choice::<OnUnavailable>())]
+    pub(crate) on_unavailable: Option<OnUnavailable>,
+
+    /// Names where sandboxes come from. Default: local.
+    ///
+    /// Example: --backend local
+    #[arg(long, value_name = "BACKEND", value_parser = choice::<BackendName>())]
+    pub(crate) backend: Option<BackendName>,
+
+    /// Limits the memory of all processes together. Default: 8G.
+    ///
+    /// A number of bytes with K, M, G or T, powers of 1024. Files in memory count.
+    ///
+    /// Example: --memory 512M
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, help_heading = "Limits")]
+    pub(crate) memory: Option<u64>,
+
+    /// Limits the number of processes and threads. Default: 4096.
+    ///
+    /// Example: --pids 256
+    #[arg(long, value_name = "N", value_parser = parse_pids, help_heading = "Limits")]
+    pub(crate) pids: Option<u32>,
+
+    /// Limits processor time, in processors. Default: no limit.
+    ///
+    /// A decimal number of at least 0.01.
+    ///
+    /// Example: --cpu 1.5
+    #[arg(long, value_name = "N", value_parser = parse_cpu, help_heading = "Limits")]
+    pub(crate) cpu: Option<u32>,
+
+    /// Limits the private writable space: /tmp, $HOME and /dev/shm together. Default: 2G.
+    ///
+    /// A number of bytes with K, M, G or T, powers of 1024. The workspace does not count.
+    ///
+    /// Example: --disk 1G
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, help_heading = "Limits")]
+    pub(crate) disk: Option<u64>,
+}
+
+/// Options that say what runs, and with what.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Command")]
+pub(crate) struct CommandOptions {
+    /// Sets a variable for the command. Repeatable.
+    ///
+    /// Example: --env RUST_LOG=debug
+    #[arg(long, value_name = "K=V", value_parser = assignment())]
+    pub(crate) env: Vec<(OsString, OsString)>,
+
+    /// Passes a variable of your environment on. Repeatable; one that is not set is not passed.
+    ///
+    /// Example: --env-from GITHUB_TOKEN
+    #[arg(long, value_name = "NAME", value_parser = variable_name())]
+    pub(crate) env_from: Vec<OsString>,
+
+    /// Names the directory that the command starts in, inside. Default: the workspace.
+    ///
+    /// A relative path starts at the workspace.
+    ///
+    /// Example: --cwd crates/core
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+
+    /// Kills the command and all its descendants after this long. Default: no limit.
+    ///
+    /// A number with its unit: ms, s, m, h or d.
+    ///
+    /// Example: --timeout 5m
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = "Limits")]
+    pub(crate) timeout: Option<Duration>,
+
+    /// Limits the output, a stream. Default: no limit; 16M with --json.
+    ///
+    /// The command is killed when it writes more; with --json, what is beyond is dropped and counted.
+    /// A number of bytes with K, M, G or T, powers of 1024.
+    ///
+    /// Example: --max-output 16M
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, help_heading = "Limits")]
+    pub(crate) max_output: Option<u64>,
+
+    /// Passes standard input on. Without it, and without a terminal, the command reads nothing.
+    ///
+    /// Example: echo 1 + 1 | cofferdam run -i -- bc
+    #[arg(short = 'i', long)]
+    pub(crate) interactive: bool,
+
+    /// Forces a terminal for the command.
+    ///
+    /// By default it gets one when standard input, output and error are all terminals.
+    ///
+    /// Example: cofferdam run -t -- ls --color=auto
+    #[arg(short = 't', long = "terminal", conflicts_with = "no_terminal")]
+    pub(crate) terminal: bool,
+
+    /// Forbids a terminal for the command.
+    ///
+    /// Example: cofferdam run -T -- python3
+    #[arg(short = 'T', long = "no-terminal")]
+    pub(crate) no_terminal: bool,
+
+    /// Runs a line of shell with /bin/sh -c, in place of ARGV.
+    ///
+    /// Example: --shell 'ls | wc -l'
+    #[arg(long, value_name = "LINE")]
+    pub(crate) shell: Option<OsString>,
+
+    /// The program and its arguments, after `--`.
+    #[arg(last = true, value_name = "ARGV")]
+    pub(crate) argv: Vec<OsString>,
+}
+
+/// Options that say which configuration is read.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Configuration")]
+pub(crate) struct ConfigOptions {
+    /// Reads this file in place of the nearest cofferdam.toml; naming it approves it for this once.
+    ///
+    /// Example: --config ci/cofferdam.toml
+    #[arg(long, value_name = "FILE", conflicts_with = "no_config")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// Reads no configuration file and no COFFERDAM_* variable.
+    ///
+    /// Example: --no-config
+    #[arg(long)]
+    pub(crate) no_config: bool,
+}
+
+/// A number of processes above 0.
+pub(crate) fn parse_pids(text: &str) -> Result<u32> {
+    text.parse().ok().filter(|pids| *pids > 0).ok_or_else(|| {
+        Error::new(ErrorKind::Usage, format!("{text:?} is not a number of processes"))
+            .hint("Write a whole number above 0, as in 256.")
+    })
+}
+
+/// Splits `K=V` at the first equals sign.
+pub(crate) fn split_assignment(text: &OsStr) -> Result<(OsString, OsString)> {
+    let mut parts = text.as_bytes().splitn(2, |byte| *byte == b'=');
+    let (name, value) = (parts.next().unwrap_or_default(), parts.next());
+    let value = value.ok_or_else(|| {
+        Error::new(ErrorKind::Usage, format!("{text:?} is not an assignment"))
+            .hint("Write NAME=VALUE, or pass a variable of yours on with --env-from NAME.")
+    })?;
+    Ok((checked_name(OsStr::from_bytes(name))?, OsStr::from_bytes(value).to_owned()))
+}
+
+/// The name, if it can name a variable.
+pub(crate) fn checked_name(name: &OsStr) -> Result<OsString> {
+    let bytes = name.as_bytes();
+    if bytes.is_empty() || bytes.contains(&b'=') || bytes.contains(&0) {
+        return Err(Error::new(ErrorKind::Usage, format!("{name:?} cannot name a variable"))
+            .hint("Write the name alone, without '=', as in LANG."));
+    }
+    Ok(name.to_owned())
+}
+
+fn assignment() -> impl TypedValueParser<Value = (OsString, OsString)> {
+    OsStringValueParser::new().try_map(|text| split_assignment(&text))
+}
+
+fn variable_name() -> impl TypedValueParser<Value = OsString> {
+    OsStringValueParser::new().try_map(|text| checked_name(&text))
+}
+
+/// Reads one name of a closed set.
+pub(super) fn choice<T: Choice>() -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(T::ALL.iter().map(|member| member.named()))
+        .try_map(|name| T::choose(&name))
+}

@@ -1,0 +1,36 @@
+//! `cofferdam completions` and `cofferdam man`: what is made from the description of the verbs.
+
+use crate::args::{CompletionsArgs, ManArgs, whole};
+use crate::{exit, render};
+use cofferdam_core::{Error, ErrorKind, Result};
+use std::path::Path;
+
+/// Prints the completions of a shell.
+pub(super) fn completions(args: &CompletionsArgs) -> Result<u8> {
+    let mut text = Vec::new();
+    clap_complete::generate(args.shell, &mut whole(), "cofferdam", &mut text);
+    render::print_bytes(&text)?;
+    Ok(exit::DONE)
+}
+
+/// Prints the main page of the manual, or writes all pages into a directory.
+pub(super) fn manual(args: &ManArgs) -> Result<u8> {
+    match &args.directory {
+        None => {
+            let mut text = Vec::new();
+            let written = clap_mangen::Man::new(whole()).render(&mut text);
+            written.map_err(|cause| unwritten(Path::new("the manual")).source(cause))?;
+            render::print_bytes(&text)?;
+        }
+        Some(directory) => {
+            let failed = |cause: std::io::Error| unwritten(directory).source(cause);
+            std::fs::create_dir_all(directory).map_err(failed)?;
+            clap_mangen::generate_to(whole(), directory).map_err(failed)?;
+        }
+    }
+    Ok(exit::DONE)
+}
+
+fn unwritten(place: &Path) -> Error {
+    Error::new(ErrorKind::Io, format!("write {}", place.display()))
+}

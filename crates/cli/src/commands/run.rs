@@ -1,0 +1,259 @@
+//! `cofferdam run`.
+
+use crate::args::{CommandOptions, RunArgs};
+use crate::context::Context;
+use crate::engine::{self, Output, RunOutcome, RunRequest};
+use crate::{exit, render, report};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use cofferdam_core::{
+    Cause, Command, Ending, EndingReport, Enforcement, LimitsCount, Result, RunReport, Spec, Stdin,
+    Terminal,
+};
+use std::io::IsTerminal;
+
+/// How much of a stream is kept with `--json` unless somebody says otherwise: 16 MiB.
+const CAPTURED_BYTES: u64 = 16 << 20;
+
+/// Runs the command, and returns the exit code that stands for its ending.
+pub(super) fn perform(args: &RunArgs) -> Result<u8> {
+    let context = Context::new(&args.policy, Some(&args.command), &args.config)?;
+    let mut command = context.command(&args.command)?;
+    context.refuse_way_out()?;
+    connect_streams(&mut command, &args.command, args.json);
+    let limit = context.max_output_bytes;
+    let output = match args.json {
+        true => Output::Capture { limit_bytes: limit.unwrap_or(CAPTURED_BYTES) },
+        false => Output::Stream { limit_bytes: limit },
+    };
+    let about = About { spec: context.spec.clone(), command: command.clone(), output };
+    let state_directory = context.state_directory;
+    let outcome = engine::run(RunRequest { spec: context.spec, command, output, state_directory })?;
+    let code = outcome.ending.exit_code();
+    match output {
+        Output::Capture { .. } => render::print_json(&report_of(outcome))?,
+        Output::Stream { .. } => tell(&about, &outcome),
+    }
+    // A code is a byte to the system too; what does not fit is no success.
+    Ok(u8::try_from(code).unwrap_or(exit::FAILED))
+}
+
+/// Decides on standard input and on a terminal: one only if all three streams are terminals, unless
+/// it is forced or forbidden.
+fn connect_streams(command: &mut Command, options: &CommandOptions, is_captured: bool) {
+    let all_terminals = || {
+        std::io::stdin().is_terminal()
+            && std::io::stdout().is_terminal()
+            && std::io::stderr().is_terminal()
+    };
+    let is_wanted = !options.no_terminal && !is_captured && (options.terminal || all_terminals());
+    command.terminal = is_wanted.then(terminal_size);
+    command.stdin = if options.interactive { Stdin::Piped } else { Stdin::Null };
+}
+
+/// The size of the caller's terminal, or that of a VT100 where there is none.
+fn terminal_size() -> Terminal {
+    const FALLBACK: Terminal = Terminal { rows: 24, columns: 80 };
+    let (stdin, stdout, stderr) = (std::io::stdin(), std::io::stdout(), std::io::stderr());
+    let sizes = [
+        rustix::termios::tcgetwinsize(&stdout),
+        rustix::termios::tcgetwinsize(&stdin),
+        rustix::termios::tcgetwinsize(&stderr),
+    ];
+    let known = sizes.into_iter().flatten().find(|size| size.ws_row > 0 && size.ws_col > 0);
+    known.map_or(FALLBACK, |size| Terminal { rows: size.ws_row, columns: size.ws_col })
+}
+
+/// What was asked for, as far as the words after a run need it.
+struct About {
+    spec: Spec,
+    command: Command,
+    output: Output,
+}
+
+/// Says on standard error what the exit code alone does not.
+fn tell(about: &About, outcome: &RunOutcome) {
+    if let Some(shortfall) = shortfall(&about.spec, outcome) {
+        report::note(&shortfall);
+    }
+    if let Some(cause) = cause(about, &outcome.ending) {
+        report::note(&cause);
+    }
+    if !outcome.new_control_files.is_empty() {
+        let names = outcome.new_control_files.join(", ");
+        report::note(&format!("new control files in the workspace, look at them: {names}"));
+    }
+}
+
+fn shortfall(spec: &Spec, outcome: &RunOutcome) -> Option<String> {
+    match outcome.enforced.overall(limits_count(spec)) {
+        Enforcement::FullyEnforced => None,
+        Enforcement::Partial | Enforcement::Unavailable => {
+            Some(format!("not fully enforced: {}", outcome.enforced.reasons.join("; ")))
+        }
+    }
+}
+
+/// Whether the limits axis counts: the profile requires limits, or somebody asked for one.
+fn limits_count(spec: &Spec) -> LimitsCount {
+    let limits = &spec.limits;
+    let is_asked = limits.memory_bytes.is_asked()
+        || limits.pids.is_asked()
+        || limits.cpu_millis.is_asked()
+        || limits.disk_bytes.is_asked();
+    match spec.profile.requires_limits() || is_asked {
+        true => LimitsCount::Yes,
+        false => LimitsCount::No,
+    }
+}
+
+fn cause(about: &About, ending: &Ending) -> Option<String> {
+    let limits = &about.spec.limits;
+    match ending {
+        Ending::Exited(_) | Ending::Signaled(_) => None,
+        Ending::Killed(Cause::Time) => Some(match about.command.timeout {
+            Some(limit) => format!("killed: out of time (limit {})", render::duration(limit)),
+            None => "killed: out of time".to_owned(),
+        }),
+        Ending::Killed(Cause::Memory) => {
+            let limit = render::bytes(limits.memory_bytes.value());
+            Some(format!("killed: out of memory (limit {limit})"))
+        }
+        Ending::Killed(Cause::Pids { .. }) => {
+            Some(format!("failed: out of processes (limit {})", limits.pids.value()))
+        }
+        Ending::Killed(Cause::Output) => Some(match about.output {
+            Output::Stream { limit_bytes: Some(limit) }
+            | Output::Capture { limit_bytes: limit } => {
+                format!("killed: too much output (limit {})", render::bytes(limit))
+            }
+            Output::Stream { limit_bytes: None } => "killed: too much output".to_owned(),
+        }),
+        Ending::NotStarted { detail, .. } => Some(format!("failed to start: {detail}")),
+        Ending::SetupFailed { stage, detail } => {
+            Some(format!("failed to set up the sandbox: {stage}: {detail}"))
+        }
+        Ending::Canceled => Some("canceled".to_owned()),
+    }
+}
+
+/// The outcome as the object that every door shows.
+fn report_of(outcome: RunOutcome) -> RunReport {
+    let (stdout, stdout_base64) = text_or_base64(outcome.stdout);
+    let (stderr, stderr_base64) = text_or_base64(outcome.stderr);
+    RunReport {
+        ending: ending_report(&outcome.ending),
+        exit_code: outcome.ending.exit_code(),
+        stdout,
+        stderr,
+        stdout_base64,
+        stderr_base64,
+        omitted: outcome.omitted,
+        duration_ms: outcome.duration.as_secs_f64() * 1000.0,
+        usage: outcome.usage,
+        enforced: outcome.enforced,
+        denials: outcome.denials,
+        new_control_files: outcome.new_control_files,
+    }
+}
+
+fn text_or_base64(bytes: Vec<u8>) -> (Option<String>, Option<String>) {
+    match String::from_utf8(bytes) {
+        Ok(text) => (Some(text), None),
+        Err(error) => (None, Some(BASE64.encode(error.as_bytes()))),
+    }
+}
+
+fn ending_report(ending: &Ending) -> EndingReport {
+    let (code, signal, stage) = match ending {
+        Ending::Exited(code) | Ending::Killed(Cause::Pids { code }) => (Some(*code), None, None),
+        Ending::Signaled(signal) => (None, Some(*signal), None),
+        Ending::Killed(Cause::Time | Cause::Memory | Cause::Output) => (None, Some(SIGKILL), None),
+        Ending::NotStarted { code, detail } => (Some(*code), None, Some(detail.clone())),
+        Ending::SetupFailed { stage, detail } => (None, None, Some(format!("{stage}: {detail}"))),
+        Ending::Canceled => (None, None, None),
+    };
+    EndingReport { kind: ending.kind(), code, signal, stage }
+}
+
+/// What ends a command that is killed for a cause.
+const SIGKILL: i32 = 9;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cofferdam_core::{Basis, Caller, Enforced, Omitted, ProcessId, UsageReport, Workspace};
+    use std::time::Duration;
+
+    fn about() -> About {
+        let id = ProcessId::new("run").unwrap();
+        let mut command = Command::new(id, ["true"]);
+        command.timeout = Some(Duration::from_secs(300));
+        About {
+            spec: Spec::new(Workspace::Private, Caller::default()),
+            command,
+            output: Output::Stream { limit_bytes: Some(1 << 20) },
+        }
+    }
+
+    fn check(ending: Ending, expected: Option<&str>) {
+        assert_eq!(cause(&about(), &ending).as_deref(), expected, "{ending:?}");
+    }
+
+    #[test]
+    fn a_cause_is_said_with_its_limit() {
+        check(Ending::Exited(3), None);
+        check(Ending::Signaled(9), None);
+        check(Ending::Killed(Cause::Time), Some("killed: out of time (limit 5m)"));
+        check(Ending::Killed(Cause::Memory), Some("killed: out of memory (limit 8G)"));
+        let pids = Ending::Killed(Cause::Pids { code: 2 });
+        check(pids, Some("failed: out of processes (limit 4096)"));
+        check(Ending::Killed(Cause::Output), Some("killed: too much output (limit 1M)"));
+    }
+
+    fn outcome(ending: Ending) -> RunOutcome {
+        RunOutcome {
+            ending,
+            stdout: b"hi\n".to_vec(),
+            stderr: vec![0xff, 0xfe],
+            omitted: Omitted::default(),
+            duration: Duration::from_micros(1500),
+            usage: UsageReport::default(),
+            enforced: Enforced::full(Basis::Applied),
+            denials: Vec::new(),
+            new_control_files: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_object_holds_text_as_text_and_bytes_as_base64() {
+        let report = report_of(outcome(Ending::Exited(3)));
+        let object = serde_json::to_value(&report).unwrap();
+        assert_eq!(object["ending"]["kind"], "exited");
+        assert_eq!(object["exit_code"], 3);
+        assert_eq!(object["stdout"], "hi\n");
+        assert_eq!(object["stderr_base64"], "//4=");
+        assert!(object.get("stderr").is_none());
+        assert_eq!(object["duration_ms"], 1.5);
+        assert_eq!(object["enforced"]["files"], "full");
+    }
+
+    #[test]
+    fn every_ending_has_its_fields() {
+        let not_started = Ending::NotStarted { code: 127, detail: "find x".into() };
+        assert_eq!(ending_report(&not_started).stage.as_deref(), Some("find x"));
+        assert_eq!(ending_report(&Ending::Signaled(11)).signal, Some(11));
+        assert_eq!(ending_report(&Ending::Killed(Cause::Time)).signal, Some(9));
+        assert_eq!(ending_report(&Ending::Canceled).code, None);
+    }
+
+    #[test]
+    fn a_default_limit_that_is_not_held_is_no_shortfall() {
+        let mut outcome = outcome(Ending::Exited(0));
+        outcome.enforced.lower(cofferdam_core::Axis::Limits, cofferdam_core::Degree::None, "no");
+        let mut about = about();
+        assert_eq!(shortfall(&about.spec, &outcome), None);
+        about.spec.limits.pids = cofferdam_core::Limit::Asked(5);
+        assert!(shortfall(&about.spec, &outcome).is_some());
+    }
+}

@@ -1,0 +1,176 @@
+//! `cofferdam wrap`.
+
+use crate::args::WrapArgs;
+use crate::choice::Choice;
+use crate::context::{Context, argv};
+use crate::{exit, render};
+use cofferdam_core::{Error, ErrorKind, Result, SensitiveWrites, Spec, Workspace};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+
+/// How another program runs a command in a sandbox. Format 1.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Wrapped {
+    /// What to spawn.
+    pub(crate) argv: Vec<String>,
+    /// Variables to add to the environment of what is spawned.
+    pub(crate) env: BTreeMap<String, String>,
+}
+
+/// Variables that shape a run itself: where toolchains and records are, and what of the caller's
+/// language and terminal passes. A runner that clears the environment would lose them.
+const CARRIED: [&str; 22] = [
+    "CARGO_HOME",
+    "COFFERDAM_HOME",
+    "COLORTERM",
+    "GOROOT",
+    "HOME",
+    "JAVA_HOME",
+    "LANG",
+    "LANGUAGE",
+    "NO_COLOR",
+    "NVM_DIR",
+    "PATH",
+    "PYENV_ROOT",
+    "RBENV_ROOT",
+    "RUSTUP_HOME",
+    "RUSTUP_TOOLCHAIN",
+    "SDKMAN_DIR",
+    "TERM",
+    "TZ",
+    "VIRTUAL_ENV",
+    "VOLTA_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_STATE_HOME",
+];
+
+/// Prints the argv and the variables.
+pub(super) fn perform(args: &WrapArgs) -> Result<u8> {
+    if args.command.terminal {
+        return Err(Error::new(ErrorKind::Usage, "a wrapped command has no terminal")
+            .hint("Leave -t out; the program that spawns the argv owns the streams."));
+    }
+    let context = Context::new(&args.policy, Some(&args.command), &args.config)?;
+    context.refuse_way_out()?;
+    let wrapped = wrapped(&context, args)?;
+    render::print_json(&wrapped)?;
+    Ok(exit::DONE)
+}
+
+fn wrapped(context: &Context, args: &WrapArgs) -> Result<Wrapped> {
+    let program = std::env::current_exe()
+        .map_err(|cause| Error::new(ErrorKind::Io, "find this program").source(cause))?;
+    let mut words: Vec<OsString> = vec![program.into(), "run".into(), "--no-config".into()];
+    words.extend(policy_words(context));
+    words.extend(command_words(context, args));
+    words.extend(["-i".into(), "-T".into(), "--".into()]);
+    words.extend(argv(&args.command)?);
+    let argv = words.iter().map(|word| utf8(word)).collect::<Result<_>>()?;
+    Ok(Wrapped { argv, env: carried(context)? })
+}
+
+fn policy_words(context: &Context) -> Vec<OsString> {
+    let spec = &context.spec;
+    let mut words = Words(vec![option("profile", spec.profile.name())]);
+    words.0.push(match &spec.workspace {
+        Workspace::Directory(path) => option("workspace", path),
+        Workspace::Private => "--no-workspace".into(),
+    });
+    words.each("read", &spec.read);
+    words.each("write", &spec.write);
+    words.each("hide", &spec.hide);
+    words.each("egress", spec.egress.iter().map(ToString::to_string));
+    words.0.extend(limit_words(spec));
+    words.0.push(option("user", spec.user.named()));
+    words.0.push(option("on-unavailable", spec.on_unavailable.named()));
+    words.0.push(option("backend", context.backend.named()));
+    match spec.sensitive_writes {
+        SensitiveWrites::Protected => {}
+        SensitiveWrites::Allowed => words.0.push("--allow-sensitive-writes".into()),
+    }
+    words.0
+}
+
+/// Only limits that somebody asked for: a default stays one, and is not refused where it cannot hold.
+fn limit_words(spec: &Spec) -> Vec<OsString> {
+    let limits = &spec.limits;
+    let asked = |is_asked: bool, name, text: String| is_asked.then(|| option(name, text));
+    let memory = render::bytes(limits.memory_bytes.value());
+    let disk = render::bytes(limits.disk_bytes.value());
+    [
+        asked(limits.memory_bytes.is_asked(), "memory", memory),
+        asked(limits.pids.is_asked(), "pids", limits.pids.value().to_string()),
+        asked(limits.cpu_millis.is_asked(), "cpu", render::cpu(limits.cpu_millis.value())),
+        asked(limits.disk_bytes.is_asked(), "disk", disk),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn command_words(context: &Context, args: &WrapArgs) -> Vec<OsString> {
+    let mut words = Words(Vec::new());
+    for (name, value) in &context.spec.env {
+        if context.passed.contains(name) {
+            // By name: the value is a secret as likely as not, and an argv can be seen by all.
+            words.0.push(option("env-from", name));
+        } else {
+            let mut assignment = name.clone();
+            assignment.push("=");
+            assignment.push(value);
+            words.0.push(option("env", assignment));
+        }
+    }
+    words.each("cwd", &args.command.cwd);
+    words.each("timeout", context.timeout.map(render::duration));
+    words.each("max-output", context.max_output_bytes.map(render::bytes));
+    if args.json {
+        words.0.push("--json".into());
+    }
+    words.0
+}
+
+/// Words of a command line in the making.
+struct Words(Vec<OsString>);
+
+impl Words {
+    fn each<T: AsRef<OsStr>>(&mut self, name: &str, values: impl IntoIterator<Item = T>) {
+        self.0.extend(values.into_iter().map(|value| option(name, value)));
+    }
+}
+
+/// `--name=value` in one word, so that a value that begins with a hyphen stays a value.
+fn option(name: &str, value: impl AsRef<OsStr>) -> OsString {
+    let mut word = OsString::from(format!("--{name}="));
+    word.push(value);
+    word
+}
+
+fn carried(context: &Context) -> Result<BTreeMap<String, String>> {
+    let is_carried = |name: &OsStr| {
+        let text = name.to_str().unwrap_or_default();
+        CARRIED.contains(&text) || text.starts_with("LC_")
+    };
+    let mut env = BTreeMap::new();
+    for (name, value) in &context.spec.caller.env {
+        // What is not text in UTF-8 cannot be printed; a runner that keeps its environment has it.
+        if let (true, Some(name), Some(value)) = (is_carried(name), name.to_str(), value.to_str()) {
+            env.insert(name.to_owned(), value.to_owned());
+        }
+    }
+    for name in &context.passed {
+        if let Some(value) = context.spec.env.get(name) {
+            env.insert(utf8(name)?, utf8(value)?);
+        }
+    }
+    Ok(env)
+}
+
+fn utf8(word: &OsStr) -> Result<String> {
+    word.to_str().map(str::to_owned).ok_or_else(|| {
+        Error::new(ErrorKind::Usage, format!("{word:?} is not UTF-8, so JSON cannot carry it"))
+            .hint("Rename it, or pass it on standard input.")
+    })
+}

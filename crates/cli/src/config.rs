@@ -1,0 +1,30 @@
+//! Configuration: which files and variables count, what they say, and who said it.
+//!
+//! The order, a later one wins: defaults, the user's file, the project's file, the environment, the
+//! command line. Lists add up. A project's file counts only when the user named it or approved it as
+//! it is, because a sandboxed program may have written it.
+
+mod file;
+mod key;
+mod layer;
+mod load;
+mod open;
+mod trust;
+mod variables;
+
+pub(crate) use file::schema;
+
+pub(crate) use key::Key;
+pub(crate) use layer::{Layer, Origin, Sourced, VariableWish, said};
+pub(crate) use load::{ConsultedFile, Loaded, Standing, Unapproved, load};
+pub(crate) use open::open_checked;
+use open::{OpenedFile, search_upward};
+pub(crate) use trust::{approve, withdraw};
+
+use cofferdam_core::Result;
+use std::path::Path;
+
+/// What one opened file says. `~` in it is `home`.
+pub(crate) fn read(file: &OpenedFile, home: Option<&Path>) -> Result<Layer> {
+    file::read(&file.text, &file.path, home)
+}

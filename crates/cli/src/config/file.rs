@@ -1,0 +1,283 @@
+//! The text of a configuration file, and its schema.
+
+use super::key::Shape;
+use super::{Key, Layer, Origin};
+use crate::choice::suggestion;
+use cofferdam_core::{Error, ErrorKind, Result};
+use schemars::{Schema, json_schema};
+use serde_json::{Map, Value, json};
+use std::borrow::Cow;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::rc::Rc;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// The only section there is.
+const SECTION: &str = "run";
+
+/// Reads the text of the file at `path`. Relative paths in it begin at its directory, and `~` is
+/// `home`. What is unknown or misspelled is an error that names the line and the nearest known word.
+pub(super) fn read(text: &str, path: &Path, home: Option<&Path>) -> Result<Layer> {
+    let file = File { text, path: Rc::from(path), home };
+    let table = DeTable::parse(text).map_err(|error| {
+        let start = error.span().map_or(text.len(), |span| span.start);
+        file.error(start, &error.message().replace('\n', ", "))
+    })?;
+    let mut layer = Layer::default();
+    for (name, value) in table.get_ref() {
+        let section = section(&file, name, value)?;
+        for (name, value) in section {
+            let key = Key::ALL
+                .into_iter()
+                .find(|key| key.name() == name.get_ref())
+                .ok_or_else(|| unknown_key(&file, name))?;
+            file.set(&mut layer, key, value)?;
+        }
+    }
+    Ok(layer)
+}
+
+fn section<'a, 't>(
+    file: &File<'_>,
+    name: &Spanned<Cow<'_, str>>,
+    value: &'a Spanned<DeValue<'t>>,
+) -> Result<&'a DeTable<'t>> {
+    let word = name.get_ref();
+    if word != SECTION {
+        let at = name.span().start;
+        return Err(match Key::ALL.into_iter().find(|key| key.name() == word) {
+            Some(_) => file
+                .error(at, &format!("{word:?} stands outside of [run]"))
+                .hint(format!("Write [run] on a line above {word}.")),
+            None => file
+                .error(at, &format!("there is no section {word:?}"))
+                .hint(suggestion(word, &[SECTION])),
+        });
+    }
+    value.get_ref().as_table().ok_or_else(|| file.misshaped(value, "run", "a table"))
+}
+
+fn unknown_key(file: &File<'_>, name: &Spanned<Cow<'_, str>>) -> Error {
+    let names = Key::ALL.map(Key::name);
+    let word = name.get_ref();
+    file.error(name.span().start, &format!("there is no key {word:?} in [run]"))
+        .hint(suggestion(word, &names))
+}
+
+/// A file while it is read.
+struct File<'a> {
+    text: &'a str,
+    path: Rc<Path>,
+    home: Option<&'a Path>,
+}
+
+impl File<'_> {
+    fn set(&self, layer: &mut Layer, key: Key, value: &Spanned<DeValue<'_>>) -> Result<()> {
+        let content = value.get_ref();
+        match key.shape() {
+            Shape::OneOf(_) | Shape::Text => match content.as_str() {
+                Some(text) => self.set_text(layer, key, OsStr::new(text), value),
+                None => Err(self.misshaped(value, key.name(), "a text in quotes")),
+            },
+            Shape::Amount => match amount(content) {
+                Some(text) => self.set_text(layer, key, OsStr::new(text), value),
+                None => Err(self.misshaped(value, key.name(), "a number or a text")),
+            },
+            Shape::Switch => match content.as_bool() {
+                Some(true) => self.set_text(layer, key, OsStr::new("true"), value),
+                Some(false) => self.set_text(layer, key, OsStr::new("false"), value),
+                None => Err(self.misshaped(value, key.name(), "true or false")),
+            },
+            Shape::List => self.set_list(layer, key, value),
+            Shape::Table => self.set_table(layer, key, value),
+        }
+    }
+
+    fn set_list(&self, layer: &mut Layer, key: Key, value: &Spanned<DeValue<'_>>) -> Result<()> {
+        let shape = "a list of texts, as in [\"…\"]";
+        let list = value.get_ref().as_array();
+        for element in list.ok_or_else(|| self.misshaped(value, key.name(), shape))?.iter() {
+            let text = element.get_ref().as_str();
+            let text = text.ok_or_else(|| self.misshaped(element, key.name(), shape))?;
+            self.set_text(layer, key, OsStr::new(text), element)?;
+        }
+        Ok(())
+    }
+
+    fn set_table(&self, layer: &mut Layer, key: Key, value: &Spanned<DeValue<'_>>) -> Result<()> {
+        let shape = "a table of texts, as in { LANG = \"C\" }";
+        let table = value.get_ref().as_table();
+        for (name, element) in table.ok_or_else(|| self.misshaped(value, key.name(), shape))? {
+            let text = element.get_ref().as_str();
+            let text = text.ok_or_else(|| self.misshaped(element, key.name(), shape))?;
+            let assignment = OsString::from(format!("{}={text}", name.get_ref()));
+            self.set_text(layer, key, &assignment, element)?;
+        }
+        Ok(())
+    }
+
+    fn set_text(
+        &self,
+        layer: &mut Layer,
+        key: Key,
+        text: &OsStr,
+        value: &Spanned<DeValue<'_>>,
+    ) -> Result<()> {
+        let at = value.span().start;
+        let origin = Origin::File(Rc::clone(&self.path), self.line(at));
+        let base = self.path.parent().unwrap_or(Path::new("/"));
+        let expanded = self.expanded(key, text);
+        layer.set(key, expanded.as_deref().unwrap_or(text), base, &origin).map_err(|error| {
+            let placed = self.error(at, &format!("{}: {}", key.name(), error.message));
+            Error { hint: error.hint, source: error.source, ..placed }
+        })
+    }
+
+    /// The text with a leading `~/` replaced, where it is a path and there is a home.
+    fn expanded(&self, key: Key, text: &OsStr) -> Option<OsString> {
+        match key {
+            Key::Workspace | Key::Read | Key::Write | Key::Hide => {}
+            _ => return None,
+        }
+        let below = text.to_str()?.strip_prefix('~')?;
+        match below.strip_prefix('/') {
+            Some(below) => Some(self.home?.join(below).into()),
+            None if below.is_empty() => Some(self.home?.into()),
+            None => None,
+        }
+    }
+
+    fn misshaped(&self, value: &Spanned<DeValue<'_>>, key: &str, wanted: &str) -> Error {
+        let found = value.get_ref().type_str();
+        self.error(value.span().start, &format!("{key}: a {found} stands here"))
+            .hint(format!("Write {wanted}."))
+    }
+
+    fn error(&self, at: usize, message: &str) -> Error {
+        let place = format!("{}:{}", self.path.display(), self.line(at));
+        Error::new(ErrorKind::Config, format!("{place}: {message}"))
+    }
+
+    fn line(&self, at: usize) -> usize {
+        self.text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1
+    }
+}
+
+fn amount<'a>(value: &'a DeValue<'_>) -> Option<&'a str> {
+    if let Some(integer) = value.as_integer() {
+        return (integer.radix() == 10).then(|| integer.as_str());
+    }
+    value.as_float().map(toml::de::DeFloat::as_str).or_else(|| value.as_str())
+}
+
+/// The schema of a configuration file.
+pub(crate) fn schema() -> Schema {
+    let keys: Map<String, Value> =
+        Key::ALL.into_iter().map(|key| (key.name().to_owned(), property(key))).collect();
+    json_schema!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Cofferdam configuration",
+        "description": "cofferdam.toml, or config.toml in the user's configuration directory. Format 1.",
+        "type": "object",
+        "additionalProperties": false,
+        "properties": {
+            SECTION: {
+                "description": "How commands are run.",
+                "type": "object",
+                "additionalProperties": false,
+                "properties": keys,
+            },
+        },
+    })
+}
+
+fn property(key: Key) -> Value {
+    let mut property = match key.shape() {
+        Shape::OneOf(names) => json!({ "type": "string", "enum": names }),
+        Shape::Text => json!({ "type": "string" }),
+        Shape::Amount => json!({ "type": ["string", "number"] }),
+        Shape::List => json!({ "type": "array", "items": { "type": "string" } }),
+        Shape::Table => json!({ "type": "object", "additionalProperties": { "type": "string" } }),
+        Shape::Switch => json!({ "type": "boolean" }),
+    };
+    if let Some(object) = property.as_object_mut() {
+        object.insert("description".to_owned(), key.description().into());
+    }
+    property
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+
+    fn read_text(text: &str) -> Result<Layer> {
+        read(text, Path::new("/p/cofferdam.toml"), Some(Path::new("/home/u")))
+    }
+
+    fn check_error(text: &str, message: &str, hint: &str) {
+        let error = read_text(text).unwrap_err();
+        assert_eq!(error.message, format!("/p/cofferdam.toml:{message}"), "{text}");
+        assert_eq!(error.hint.unwrap_or_default(), hint, "{text}");
+        assert_eq!(error.kind, ErrorKind::Config);
+    }
+
+    #[test]
+    fn every_key_is_read() {
+        let layer = read_text(
+            "[run]\nprofile = \"repo-write\"\nworkspace = \"w\"\nread = [\"~/r\"]\nwrite = [\"w\"]\n\
+             hide = [\"/h\"]\negress = [\"a.b:1\"]\nenv = { A = \"1=2\" }\nenv_from = [\"B\"]\n\
+             timeout = \"5m\"\nmemory = \"1G\"\npids = 1_00\ncpu = 1.5\ndisk = 1048576\n\
+             max_output = \"1M\"\nuser = \"root\"\non_unavailable = \"degrade\"\n\
+             backend = \"local\"\nallow_sensitive_writes = true\n",
+        )
+        .unwrap();
+        assert_eq!(layer.cpu_millis.unwrap().value, 1500);
+        assert_eq!(layer.pids.unwrap().value, 100);
+        assert_eq!(layer.disk_bytes.unwrap().value, 1 << 20);
+        assert_eq!(layer.read[0].value, PathBuf::from("/home/u/r"));
+        assert_eq!(layer.write[0].value, PathBuf::from("/p/w"));
+        assert_eq!(layer.read[0].origin.to_string(), "/p/cofferdam.toml:4");
+        assert_eq!(layer.env.len(), 2);
+        assert!(layer.sensitive_writes.is_some() && layer.backend.is_some());
+    }
+
+    #[test]
+    fn what_is_misspelled_is_named_with_its_line_and_neighbour() {
+        check_error(
+            "[run]\n\nmemroy = 1\n",
+            "3: there is no key \"memroy\" in [run]",
+            "Did you mean memory?",
+        );
+        check_error("[rum]\n", "1: there is no section \"rum\"", "Did you mean run?");
+        check_error(
+            "\nmemory = 1\n",
+            "2: \"memory\" stands outside of [run]",
+            "Write [run] on a line above memory.",
+        );
+        check_error(
+            "[run]\nprofile = \"readonly\"\n",
+            "2: profile: there is no profile \"readonly\"",
+            "Did you mean read-only?",
+        );
+        check_error(
+            "[run]\nread = [\n  \"a\",\n  5]\n",
+            "4: read: a integer stands here",
+            "Write a list of texts, as in [\"…\"].",
+        );
+        check_error("run = 5\n", "1: run: a integer stands here", "Write a table.");
+    }
+
+    #[test]
+    fn broken_text_is_named_with_its_line() {
+        for text in ["[run]\nmemory = \n", "[run]\nmemory = \"", "[run]\nread = [\"a\"\n", "[run"] {
+            let error = read_text(text).unwrap_err();
+            assert_eq!(error.kind, ErrorKind::Config, "{text}");
+            assert!(error.message.starts_with("/p/cofferdam.toml:"), "{error}");
+        }
+        assert!(read_text("[run]\nmemory = 1\nmemory = 2\n").is_err());
+        let deep = format!("[run]\nread = {}", "[".repeat(100_000));
+        assert!(read_text(&deep).is_err());
+    }
+}

@@ -1,0 +1,200 @@
+//! The keys of the configuration: the one table of them.
+
+use crate::choice::Choice;
+use crate::parts::BackendName;
+use cofferdam_core::{OnUnavailable, Profile, User};
+
+/// A key below `[run]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Key {
+    /// `profile`
+    Profile,
+    /// `workspace`
+    Workspace,
+    /// `read`
+    Read,
+    /// `write`
+    Write,
+    /// `hide`
+    Hide,
+    /// `egress`
+    Egress,
+    /// `env`
+    Env,
+    /// `env_from`
+    EnvFrom,
+    /// `timeout`
+    Timeout,
+    /// `memory`
+    Memory,
+    /// `pids`
+    Pids,
+    /// `cpu`
+    Cpu,
+    /// `disk`
+    Disk,
+    /// `max_output`
+    MaxOutput,
+    /// `user`
+    User,
+    /// `on_unavailable`
+    OnUnavailable,
+    /// `backend`
+    Backend,
+    /// `allow_sensitive_writes`
+    AllowSensitiveWrites,
+}
+
+/// What a key takes in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// One of these names.
+    OneOf(Vec<&'static str>),
+    /// A text.
+    Text,
+    /// A text or a number.
+    Amount,
+    /// A list of texts.
+    List,
+    /// A table from names to texts.
+    Table,
+    /// `true` or `false`.
+    Switch,
+}
+
+impl Key {
+    /// All keys, in the order of the documents.
+    pub(crate) const ALL: [Self; 18] = [
+        Self::Profile,
+        Self::Workspace,
+        Self::Read,
+        Self::Write,
+        Self::Hide,
+        Self::Egress,
+        Self::Env,
+        Self::EnvFrom,
+        Self::Timeout,
+        Self::Memory,
+        Self::Pids,
+        Self::Cpu,
+        Self::Disk,
+        Self::MaxOutput,
+        Self::User,
+        Self::OnUnavailable,
+        Self::Backend,
+        Self::AllowSensitiveWrites,
+    ];
+
+    /// Its name in a file.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Profile => "profile",
+            Self::Workspace => "workspace",
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Hide => "hide",
+            Self::Egress => "egress",
+            Self::Env => "env",
+            Self::EnvFrom => "env_from",
+            Self::Timeout => "timeout",
+            Self::Memory => "memory",
+            Self::Pids => "pids",
+            Self::Cpu => "cpu",
+            Self::Disk => "disk",
+            Self::MaxOutput => "max_output",
+            Self::User => "user",
+            Self::OnUnavailable => "on_unavailable",
+            Self::Backend => "backend",
+            Self::AllowSensitiveWrites => "allow_sensitive_writes",
+        }
+    }
+
+    /// The variable that stands for it; `env` has none, because variables are given as they are.
+    pub(crate) fn variable(self) -> Option<&'static str> {
+        match self {
+            Self::Profile => Some("COFFERDAM_PROFILE"),
+            Self::Workspace => Some("COFFERDAM_WORKSPACE"),
+            Self::Read => Some("COFFERDAM_READ"),
+            Self::Write => Some("COFFERDAM_WRITE"),
+            Self::Hide => Some("COFFERDAM_HIDE"),
+            Self::Egress => Some("COFFERDAM_EGRESS"),
+            Self::Env => None,
+            Self::EnvFrom => Some("COFFERDAM_ENV_FROM"),
+            Self::Timeout => Some("COFFERDAM_TIMEOUT"),
+            Self::Memory => Some("COFFERDAM_MEMORY"),
+            Self::Pids => Some("COFFERDAM_PIDS"),
+            Self::Cpu => Some("COFFERDAM_CPU"),
+            Self::Disk => Some("COFFERDAM_DISK"),
+            Self::MaxOutput => Some("COFFERDAM_MAX_OUTPUT"),
+            Self::User => Some("COFFERDAM_USER"),
+            Self::OnUnavailable => Some("COFFERDAM_ON_UNAVAILABLE"),
+            Self::Backend => Some("COFFERDAM_BACKEND"),
+            Self::AllowSensitiveWrites => Some("COFFERDAM_ALLOW_SENSITIVE_WRITES"),
+        }
+    }
+
+    /// What it takes in a file.
+    pub(crate) fn shape(self) -> Shape {
+        match self {
+            Self::Profile => one_of::<Profile>(),
+            Self::User => one_of::<User>(),
+            Self::OnUnavailable => one_of::<OnUnavailable>(),
+            Self::Backend => one_of::<BackendName>(),
+            Self::Workspace | Self::Timeout => Shape::Text,
+            Self::Memory | Self::Pids | Self::Cpu | Self::Disk | Self::MaxOutput => Shape::Amount,
+            Self::Read | Self::Write | Self::Hide | Self::Egress | Self::EnvFrom => Shape::List,
+            Self::Env => Shape::Table,
+            Self::AllowSensitiveWrites => Shape::Switch,
+        }
+    }
+
+    /// What it says, as in the schema.
+    pub(crate) fn description(self) -> &'static str {
+        match self {
+            Self::Profile => "What the sandbox may do. Default: no-network.",
+            Self::Workspace => {
+                "The directory that the sandbox works in. Default: the current directory."
+            }
+            Self::Read => "Paths shown read-only at their own place.",
+            Self::Write => "Paths that can be written at their own place.",
+            Self::Hide => "Paths that are hidden, whatever shows them.",
+            Self::Egress => "Destinations that can be reached, as HOST:PORT.",
+            Self::Env => "Variables for the command.",
+            Self::EnvFrom => "Variables of the caller's environment that are passed on.",
+            Self::Timeout => {
+                "How long the command may run, with a unit: ms, s, m, h or d. Default: no limit."
+            }
+            Self::Memory => "Memory of all processes together, as in 512M. Default: 8G.",
+            Self::Pids => "How many processes and threads may exist. Default: 4096.",
+            Self::Cpu => "Processor time in processors, as in 1.5. Default: no limit.",
+            Self::Disk => "The private writable space, as in 1G. Default: 2G.",
+            Self::MaxOutput => {
+                "Bytes a stream of output, as in 16M. Default: no limit; 16M with --json."
+            }
+            Self::User => "Who the command is inside. Default: sandbox.",
+            Self::OnUnavailable => "What to do where a promise cannot be kept. Default: refuse.",
+            Self::Backend => "Where sandboxes come from. Default: local.",
+            Self::AllowSensitiveWrites => {
+                "Whether control files in the workspace can be written. Default: false."
+            }
+        }
+    }
+}
+
+fn one_of<T: Choice>() -> Shape {
+    Shape::OneOf(T::ALL.iter().map(|member| member.named()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variable_is_named_after_its_key() {
+        for key in Key::ALL {
+            if let Some(variable) = key.variable() {
+                assert_eq!(variable, format!("COFFERDAM_{}", key.name().to_uppercase()));
+            }
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! What one source of settings says, and how layers lie over each other.
+
+use super::Key;
+use crate::args::{checked_name, parse_pids, split_assignment};
+use crate::choice::Choice;
+use crate::parts::BackendName;
+use cofferdam_core::{
+    EgressRule, Error, ErrorKind, OnUnavailable, Profile, Result, SensitiveWrites, User, Workspace,
+    parse_bytes, parse_cpu, parse_duration,
+};
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::Duration;
+
+/// Who said something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// A line of a file.
+    File(Rc<Path>, usize),
+    /// A variable.
+    Variable(&'static str),
+    /// The command line.
+    Flag,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path, line) => write!(f, "{}:{line}", path.display()),
+            Self::Variable(name) => f.write_str(name),
+            Self::Flag => f.write_str("command line"),
+        }
+    }
+}
+
+/// A value and who said it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Sourced<T> {
+    /// The value.
+    pub(crate) value: T,
+    /// Who said it.
+    pub(crate) origin: Origin,
+}
+
+/// A variable that somebody wants for the command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum VariableWish {
+    /// With this value.
+    Set(OsString, OsString),
+    /// With the value that the caller has, if the caller has it.
+    Pass(OsString),
+}
+
+/// What one source of settings says. Absent is "nothing said", never a default.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Layer {
+    pub(crate) profile: Option<Sourced<Profile>>,
+    pub(crate) workspace: Option<Sourced<Workspace>>,
+    pub(crate) read: Vec<Sourced<PathBuf>>,
+    pub(crate) write: Vec<Sourced<PathBuf>>,
+    pub(crate) hide: Vec<Sourced<PathBuf>>,
+    pub(crate) egress: Vec<Sourced<EgressRule>>,
+    pub(crate) env: Vec<Sourced<VariableWish>>,
+    pub(crate) timeout: Option<Sourced<Duration>>,
+    pub(crate) memory_bytes: Option<Sourced<u64>>,
+    pub(crate) pids: Option<Sourced<u32>>,
+    pub(crate) cpu_millis: Option<Sourced<u32>>,
+    pub(crate) disk_bytes: Option<Sourced<u64>>,
+    pub(crate) max_output_bytes: Option<Sourced<u64>>,
+    pub(crate) user: Option<Sourced<User>>,
+    pub(crate) on_unavailable: Option<Sourced<OnUnavailable>>,
+    pub(crate) backend: Option<Sourced<BackendName>>,
+    pub(crate) sensitive_writes: Option<Sourced<SensitiveWrites>>,
+}
+
+impl Layer {
+    /// Reads one text for one key, and keeps it. For a list, the text is one element; relative paths
+    /// begin at `base`.
+    pub(crate) fn set(
+        &mut self,
+        key: Key,
+        text: &OsStr,
+        base: &Path,
+        origin: &Origin,
+    ) -> Result<()> {
+        match key {
+            Key::Profile => self.profile = Some(said(Profile::choose(utf8(text)?)?, origin)),
+            Key::Workspace => {
+                let directory = Workspace::Directory(path(text, base)?);
+                self.workspace = Some(said(directory, origin));
+            }
+            Key::Read => self.read.push(said(path(text, base)?, origin)),
+            Key::Write => self.write.push(said(path(text, base)?, origin)),
+            Key::Hide => self.hide.push(said(path(text, base)?, origin)),
+            Key::Egress => self.egress.push(said(utf8(text)?.parse()?, origin)),
+            Key::Env => {
+                let (name, value) = split_assignment(text)?;
+                self.env.push(said(VariableWish::Set(name, value), origin));
+            }
+            Key::EnvFrom => self.env.push(said(VariableWish::Pass(checked_name(text)?), origin)),
+            Key::Timeout => self.timeout = Some(said(parse_duration(utf8(text)?)?, origin)),
+            Key::Memory => self.memory_bytes = Some(said(parse_bytes(utf8(text)?)?, origin)),
+            Key::Pids => self.pids = Some(said(parse_pids(utf8(text)?)?, origin)),
+            Key::Cpu => self.cpu_millis = Some(said(parse_cpu(utf8(text)?)?, origin)),
+            Key::Disk => self.disk_bytes = Some(said(parse_bytes(utf8(text)?)?, origin)),
+            Key::MaxOutput => self.max_output_bytes = Some(said(parse_bytes(utf8(text)?)?, origin)),
+            Key::User => self.user = Some(said(User::choose(utf8(text)?)?, origin)),
+            Key::OnUnavailable => {
+                self.on_unavailable = Some(said(OnUnavailable::choose(utf8(text)?)?, origin));
+            }
+            Key::Backend => self.backend = Some(said(BackendName::choose(utf8(text)?)?, origin)),
+            Key::AllowSensitiveWrites => {
+                self.sensitive_writes = Some(said(switch(utf8(text)?)?, origin));
+            }
+        }
+        Ok(())
+    }
+
+    /// This layer with a later one over it: single values of the later win, lists add up.
+    pub(crate) fn under(mut self, mut later: Self) -> Self {
+        // A stricter profile that is named later closes what earlier layers opened; else nobody
+        // could run `--profile no-network` over a file that lists destinations.
+        if later.profile.as_ref().is_some_and(|named| !has_way_out(named.value)) {
+            self.egress.clear();
+        }
+        self.read.append(&mut later.read);
+        self.write.append(&mut later.write);
+        self.hide.append(&mut later.hide);
+        self.egress.append(&mut later.egress);
+        self.env.append(&mut later.env);
+        Self {
+            profile: later.profile.or(self.profile),
+            workspace: later.workspace.or(self.workspace),
+            timeout: later.timeout.or(self.timeout),
+            memory_bytes: later.memory_bytes.or(self.memory_bytes),
+            pids: later.pids.or(self.pids),
+            cpu_millis: later.cpu_millis.or(self.cpu_millis),
+            disk_bytes: later.disk_bytes.or(self.disk_bytes),
+            max_output_bytes: later.max_output_bytes.or(self.max_output_bytes),
+            user: later.user.or(self.user),
+            on_unavailable: later.on_unavailable.or(self.on_unavailable),
+            backend: later.backend.or(self.backend),
+            sensitive_writes: later.sensitive_writes.or(self.sensitive_writes),
+            ..self
+        }
+    }
+}
+
+/// A value that this source said.
+pub(crate) fn said<T>(value: T, origin: &Origin) -> Sourced<T> {
+    Sourced { value, origin: origin.clone() }
+}
+
+fn has_way_out(profile: Profile) -> bool {
+    match profile {
+        Profile::ReadOnly | Profile::NoNetwork => false,
+        Profile::RepoWrite | Profile::FullDev | Profile::CiOnly => true,
+    }
+}
+
+fn utf8(text: &OsStr) -> Result<&str> {
+    text.to_str()
+        .ok_or_else(|| Error::new(ErrorKind::Usage, format!("{text:?} is not text in UTF-8")))
+}
+
+fn path(text: &OsStr, base: &Path) -> Result<PathBuf> {
+    if text.is_empty() {
+        return Err(Error::new(ErrorKind::Usage, "an empty text is not a path"));
+    }
+    Ok(base.join(text))
+}
+
+fn switch(text: &str) -> Result<SensitiveWrites> {
+    match text {
+        "true" | "1" => Ok(SensitiveWrites::Allowed),
+        "false" | "0" => Ok(SensitiveWrites::Protected),
+        _ => Err(Error::new(ErrorKind::Usage, format!("{text:?} is neither true nor false"))
+            .hint("Write true or false.")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layer(lines: &[(Key, &str)]) -> Layer {
+        let mut layer = Layer::default();
+        for (key, text) in lines {
+            layer.set(*key, OsStr::new(text), Path::new("/base"), &Origin::Flag).unwrap();
+        }
+        layer
+    }
+
+    #[test]
+    fn the_later_wins_and_lists_add_up() {
+        let first = layer(&[(Key::Memory, "1G"), (Key::Read, "a"), (Key::Pids, "5")]);
+        let later = layer(&[(Key::Memory, "2G"), (Key::Read, "/b")]);
+        let both = first.under(later);
+        assert_eq!(both.memory_bytes.unwrap().value, 2 << 30);
+        assert_eq!(both.pids.unwrap().value, 5);
+        let read: Vec<_> = both.read.iter().map(|path| path.value.to_str().unwrap()).collect();
+        assert_eq!(read, ["/base/a", "/b"]);
+    }
+
+    #[test]
+    fn a_stricter_profile_closes_what_was_opened_before() {
+        let file = layer(&[(Key::Profile, "repo-write"), (Key::Egress, "crates.io:443")]);
+        let strict = file.clone().under(layer(&[(Key::Profile, "no-network")]));
+        assert!(strict.egress.is_empty());
+        let same = file.under(layer(&[(Key::Profile, "ci-only")]));
+        assert_eq!(same.egress.len(), 1);
+    }
+}

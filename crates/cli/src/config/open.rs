@@ -1,0 +1,99 @@
+//! Finding and opening configuration files, without being led astray.
+
+use crate::places;
+use crate::surroundings::Surroundings;
+use cofferdam_core::{Error, ErrorKind, Result};
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// The name of a project's file.
+pub(crate) const FILE_NAME: &str = "cofferdam.toml";
+
+/// No configuration is longer; a file that is cannot be one.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// A configuration file that was opened and looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OpenedFile {
+    /// Where it is: its directory without symbolic links, and its name.
+    pub(crate) path: PathBuf,
+    /// What it holds.
+    pub(crate) text: String,
+}
+
+/// Finds the nearest project file from the current directory upward.
+pub(crate) fn search_upward(surroundings: &Surroundings) -> Result<Option<OpenedFile>> {
+    for directory in surroundings.directory.ancestors() {
+        let path = directory.join(FILE_NAME);
+        if let Some(text) = read_checked(&path)? {
+            return Ok(Some(OpenedFile { path, text }));
+        }
+    }
+    Ok(None)
+}
+
+/// Opens the file that somebody named. One that is not there is an error.
+pub(crate) fn open_checked(path: &Path) -> Result<OpenedFile> {
+    let missing =
+        || Error::new(ErrorKind::NotFound, format!("there is no file {}", path.display()));
+    let text = read_checked(path)?.ok_or_else(missing)?;
+    Ok(OpenedFile { path: places::of_file(path)?, text })
+}
+
+/// Opens the user's own file, if it is there.
+pub(super) fn open_own(path: &Path) -> Result<Option<OpenedFile>> {
+    match read_checked(path)? {
+        Some(text) => Ok(Some(OpenedFile { path: places::of_file(path)?, text })),
+        None => Ok(None),
+    }
+}
+
+/// Reads a file that only its user or root can have written. `None` if there is none.
+fn read_checked(path: &Path) -> Result<Option<String>> {
+    // HOSTILE: the name may lie in a workspace. A link could lead to any file, and a pipe would
+    // hold the opener; so neither is followed, and what was opened is looked at, not the name.
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let opened = match rustix::fs::open(path, flags, Mode::empty()) {
+        Ok(opened) => opened,
+        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
+        Err(Errno::LOOP) => {
+            return Err(refused(path, "it is a symbolic link"));
+        }
+        // A directory above that may not be searched holds no file that could be meant.
+        Err(Errno::ACCESS) if rustix::fs::lstat(path).is_err() => return Ok(None),
+        Err(cause) => return Err(unreadable(path).source(cause)),
+    };
+    let found = rustix::fs::fstat(&opened).map_err(|cause| unreadable(path).source(cause))?;
+    let user = rustix::process::geteuid().as_raw();
+    if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
+        return Err(refused(path, "it is not a regular file"));
+    }
+    if found.st_uid != user && found.st_uid != 0 {
+        return Err(refused(path, &format!("it belongs to user {}", found.st_uid)));
+    }
+    if found.st_mode & 0o002 != 0 {
+        return Err(refused(path, "everybody may write it"));
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(found.st_size).unwrap_or(0).min(1 << 16));
+    File::from(opened)
+        .take(MAX_BYTES + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|cause| unreadable(path).source(cause))?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(refused(path, "it is longer than 1 MiB"));
+    }
+    String::from_utf8(bytes).map(Some).map_err(|_| refused(path, "it is not UTF-8"))
+}
+
+fn unreadable(path: &Path) -> Error {
+    Error::new(ErrorKind::Config, format!("{} cannot be read", path.display()))
+}
+
+fn refused(path: &Path, why: &str) -> Error {
+    Error::new(ErrorKind::Config, format!("{} is refused: {why}", path.display())).hint(
+        "Make it a regular file that belongs to you or root, or leave it out with --no-config.",
+    )
+}

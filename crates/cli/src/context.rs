@@ -1,0 +1,226 @@
+//! What the words of a command line mean here: settings merged, paths found, a [`Spec`] built.
+
+use crate::args::{CommandOptions, ConfigOptions, PolicyOptions};
+use crate::config::{Layer, Loaded, Origin, Sourced, Unapproved, VariableWish, load, said};
+use crate::parts::BackendName;
+use crate::places;
+use crate::surroundings::Surroundings;
+use cofferdam_core::{
+    Caller, Error, ErrorKind, Limit, Limits, ProcessId, Profile, Result, SensitiveWrites, Spec,
+    Workspace,
+};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What a command line means here.
+#[derive(Debug, Clone)]
+pub(crate) struct Context {
+    /// The sandbox that is wanted.
+    pub(crate) spec: Spec,
+    /// Where it comes from.
+    pub(crate) backend: BackendName,
+    /// How long a command may run.
+    pub(crate) timeout: Option<Duration>,
+    /// How much a stream of output may hold, if somebody said so.
+    pub(crate) max_output_bytes: Option<u64>,
+    /// Names of the caller's variables that somebody asked to pass on.
+    pub(crate) passed: Vec<OsString>,
+    /// Where records are kept.
+    pub(crate) state_directory: PathBuf,
+}
+
+impl Context {
+    /// Reads the surroundings and the configuration, and puts the options over them.
+    pub(crate) fn new(
+        policy: &PolicyOptions,
+        command: Option<&CommandOptions>,
+        config: &ConfigOptions,
+    ) -> Result<Self> {
+        let surroundings = Surroundings::of_this_process()?;
+        let flags = flags(policy, command, &surroundings);
+        let Loaded { layer, files: _ } = load(&surroundings, config, flags, Unapproved::Refuse)?;
+        Self::from_layer(layer, surroundings)
+    }
+
+    fn from_layer(layer: Layer, surroundings: Surroundings) -> Result<Self> {
+        let state_directory = surroundings.state_directory()?;
+        let profile = layer.profile.as_ref().map_or_else(Profile::default, |said| said.value);
+        let workspace = workspace(&layer, &surroundings)?;
+        let (env, passed) = variables(&layer.env, &surroundings);
+        let limits = limits(&layer);
+        let egress: Vec<_> = layer.egress.into_iter().map(|said| said.value).collect();
+        // Only to refuse rules that the profile rules out; the engine asks for those in force.
+        profile.egress(&egress)?;
+        let spec = Spec {
+            profile,
+            egress,
+            workspace,
+            read: shown_paths(layer.read)?,
+            write: shown_paths(layer.write)?,
+            hide: places::plain(layer.hide)?,
+            env,
+            limits,
+            user: layer.user.map(|said| said.value).unwrap_or_default(),
+            sensitive_writes: layer.sensitive_writes.map(|said| said.value).unwrap_or_default(),
+            on_unavailable: layer.on_unavailable.map(|said| said.value).unwrap_or_default(),
+            caller: Caller::default(),
+        };
+        places::keep_own_files_out(&spec, &surroundings, &state_directory)?;
+        let caller = Caller { env: surroundings.variables, home: surroundings.home };
+        Ok(Self {
+            spec: Spec { caller, ..spec },
+            backend: layer.backend.map(|said| said.value).unwrap_or_default(),
+            timeout: layer.timeout.map(|said| said.value),
+            max_output_bytes: layer.max_output_bytes.map(|said| said.value),
+            passed,
+            state_directory,
+        })
+    }
+
+    /// Refuses what needs a way out, as long as nothing serves one.
+    pub(crate) fn refuse_way_out(&self) -> Result<()> {
+        let rules = self.spec.profile.egress(&self.spec.egress)?;
+        if rules.is_empty() {
+            return Ok(());
+        }
+        let rules: Vec<String> = rules.iter().map(ToString::to_string).collect();
+        let message = format!(
+            "profile {} asks for a way out ({}), and the gate that serves one is not in this version",
+            self.spec.profile,
+            rules.join(", "),
+        );
+        Err(Error::new(ErrorKind::Unsupported, message)
+            .hint("Use --profile no-network, or repo-write without any --egress rule."))
+    }
+
+    /// The command that these options ask for, without its streams.
+    pub(crate) fn command(&self, options: &CommandOptions) -> Result<cofferdam_core::Command> {
+        let id = ProcessId::new("run")?;
+        let mut command = cofferdam_core::Command::new(id, argv(options)?);
+        command.cwd = options.cwd.as_ref().map(|cwd| self.directory_inside(cwd.clone()).into());
+        command.timeout = self.timeout;
+        Ok(command)
+    }
+
+    fn directory_inside(&self, cwd: PathBuf) -> PathBuf {
+        match &self.spec.workspace {
+            Workspace::Directory(workspace) => workspace.join(cwd),
+            Workspace::Private => PathBuf::from("/workspace").join(cwd),
+        }
+    }
+}
+
+/// The program and its arguments: what follows `--`, or a shell and its line.
+pub(crate) fn argv(options: &CommandOptions) -> Result<Vec<OsString>> {
+    match (&options.shell, options.argv.is_empty()) {
+        (None, false) => Ok(options.argv.clone()),
+        (Some(line), true) => Ok(vec!["/bin/sh".into(), "-c".into(), line.clone()]),
+        (Some(_), false) => {
+            Err(Error::new(ErrorKind::Usage, "both --shell and a command after -- are given")
+                .hint("Give one of them: --shell LINE, or -- ARGV…."))
+        }
+        (None, true) => Err(Error::new(ErrorKind::Usage, "no command is given")
+            .hint("Put it after --, as in `cofferdam run -- ls`, or give --shell LINE.")),
+    }
+}
+
+/// What the command line says, as a layer.
+fn flags(
+    policy: &PolicyOptions,
+    command: Option<&CommandOptions>,
+    surroundings: &Surroundings,
+) -> Layer {
+    let paths = |paths: &[PathBuf]| -> Vec<Sourced<PathBuf>> {
+        paths.iter().map(|path| flag(surroundings.directory.join(path))).collect()
+    };
+    let workspace = match &policy.workspace {
+        Some(directory) => Some(Workspace::Directory(surroundings.directory.join(directory))),
+        None => policy.no_workspace.then_some(Workspace::Private),
+    };
+    let mut layer = Layer {
+        profile: policy.profile.map(flag),
+        workspace: workspace.map(flag),
+        read: paths(&policy.read),
+        write: paths(&policy.write),
+        hide: paths(&policy.hide),
+        egress: policy.egress.iter().cloned().map(flag).collect(),
+        memory_bytes: policy.memory.map(flag),
+        pids: policy.pids.map(flag),
+        cpu_millis: policy.cpu.map(flag),
+        disk_bytes: policy.disk.map(flag),
+        user: policy.user.map(flag),
+        on_unavailable: policy.on_unavailable.map(flag),
+        backend: policy.backend.map(flag),
+        sensitive_writes: policy.allow_sensitive_writes.then(|| flag(SensitiveWrites::Allowed)),
+        ..Layer::default()
+    };
+    if let Some(command) = command {
+        let set = command.env.iter().cloned().map(|(name, value)| VariableWish::Set(name, value));
+        let pass = command.env_from.iter().cloned().map(VariableWish::Pass);
+        layer.env = set.chain(pass).map(flag).collect();
+        layer.timeout = command.timeout.map(flag);
+        layer.max_output_bytes = command.max_output.map(flag);
+    }
+    layer
+}
+
+fn flag<T>(value: T) -> Sourced<T> {
+    said(value, &Origin::Flag)
+}
+
+fn workspace(layer: &Layer, surroundings: &Surroundings) -> Result<Workspace> {
+    match &layer.workspace {
+        None => Ok(Workspace::Directory(surroundings.directory.clone())),
+        Some(Sourced { value: Workspace::Private, .. }) => Ok(Workspace::Private),
+        Some(Sourced { value: Workspace::Directory(path), .. }) => {
+            places::directory(path).map(Workspace::Directory)
+        }
+    }
+}
+
+fn shown_paths(paths: Vec<Sourced<PathBuf>>) -> Result<Vec<PathBuf>> {
+    let paths = places::plain(paths)?;
+    for path in &paths {
+        places::must_exist(path)?;
+    }
+    Ok(paths)
+}
+
+fn variables(
+    wishes: &[Sourced<VariableWish>],
+    surroundings: &Surroundings,
+) -> (BTreeMap<OsString, OsString>, Vec<OsString>) {
+    let mut env = BTreeMap::new();
+    let mut passed = Vec::new();
+    for wish in wishes {
+        match &wish.value {
+            VariableWish::Set(name, value) => {
+                passed.retain(|known| known != name);
+                env.insert(name.clone(), value.clone());
+            }
+            VariableWish::Pass(name) => {
+                if let Some(value) = surroundings.variables.get(name) {
+                    env.insert(name.clone(), value.clone());
+                    passed.push(name.clone());
+                }
+            }
+        }
+    }
+    (env, passed)
+}
+
+fn limits(layer: &Layer) -> Limits {
+    let defaults = Limits::default();
+    Limits {
+        memory_bytes: asked(&layer.memory_bytes, defaults.memory_bytes),
+        pids: asked(&layer.pids, defaults.pids),
+        cpu_millis: asked(&layer.cpu_millis, defaults.cpu_millis),
+        disk_bytes: asked(&layer.disk_bytes, defaults.disk_bytes),
+    }
+}
+
+fn asked<T: Copy>(wish: &Option<Sourced<T>>, default: Limit<T>) -> Limit<T> {
+    wish.as_ref().map_or(default, |said| Limit::Asked(said.value))
+}

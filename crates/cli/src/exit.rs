@@ -1,0 +1,71 @@
+//! Exit codes: the one table of them.
+
+use crate::verb::VerbName;
+use cofferdam_core::ErrorKind;
+
+/// Everything that was asked for was done.
+pub(crate) const DONE: u8 = 0;
+/// A verb other than `run` could not do what was asked, or what it looked at is not in order.
+pub(crate) const FAILED: u8 = 1;
+/// The command line of a verb other than `run` and `probe` makes no sense.
+pub(crate) const USAGE: u8 = 2;
+/// Cofferdam itself could not do its part of `run` or `probe`.
+pub(crate) const NOT_SET_UP: u8 = 125;
+
+/// The exit code for an error of this kind in this verb.
+///
+/// `run` and `probe` keep 125 for every fault of Cofferdam's own, so that the codes below it are the
+/// command's, or the verdict's.
+pub(crate) fn of_error(verb: VerbName, kind: ErrorKind) -> u8 {
+    match verb {
+        VerbName::Run | VerbName::Probe => NOT_SET_UP,
+        VerbName::Explain
+        | VerbName::Doctor
+        | VerbName::Wrap
+        | VerbName::Config
+        | VerbName::Completions
+        | VerbName::Man
+        | VerbName::None => match kind {
+            ErrorKind::Usage => USAGE,
+            ErrorKind::Config
+            | ErrorKind::NotFound
+            | ErrorKind::Conflict
+            | ErrorKind::PathEscape
+            | ErrorKind::Unsupported
+            | ErrorKind::Denied
+            | ErrorKind::Unenforceable
+            | ErrorKind::Unavailable
+            | ErrorKind::SetupFailed
+            | ErrorKind::TimedOut
+            | ErrorKind::Canceled
+            | ErrorKind::Protocol
+            | ErrorKind::Io => FAILED,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_fault_of_run_and_probe_is_125() {
+        for kind in ErrorKind::ALL {
+            assert_eq!(of_error(VerbName::Run, kind), 125, "{kind:?}");
+            assert_eq!(of_error(VerbName::Probe, kind), 125, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn other_verbs_know_usage_and_failure() {
+        for verb in VerbName::ALL {
+            if matches!(verb, VerbName::Run | VerbName::Probe) {
+                continue;
+            }
+            for kind in ErrorKind::ALL {
+                let code = if kind == ErrorKind::Usage { 2 } else { 1 };
+                assert_eq!(of_error(verb, kind), code, "{verb:?} {kind:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! From an [`Error`] to a sentence or an object. The only place that prints one.
+
+use crate::exit;
+use crate::render::{self, plain};
+use crate::verb::{Glance, VerbName};
+use cofferdam_core::{Error, ErrorKind, ErrorReport};
+use std::io::{IsTerminal, Write};
+
+/// Prints the error as the caller wants it, and returns the exit code that stands for it.
+pub(crate) fn print(glance: Glance, error: &Error) -> u8 {
+    if glance.json {
+        // Where standard output is gone there is nobody left to tell.
+        let _ = render::print_json(&ErrorReport::from(error));
+    } else {
+        let text = sentence(glance.verb, error, style());
+        let _ = std::io::stderr().lock().write_all(text.as_bytes());
+    }
+    exit::of_error(glance.verb, error.kind)
+}
+
+/// Prints one line about a run on standard error.
+pub(crate) fn note(text: &str) {
+    let Style { name, end, .. } = style();
+    // Where standard error is gone there is nobody left to tell.
+    let _ = writeln!(std::io::stderr().lock(), "{name}cofferdam:{end} {}", plain(text));
+}
+
+/// The marks around parts of a sentence; empty where nobody sees colours.
+#[derive(Debug, Clone, Copy)]
+struct Style {
+    name: &'static str,
+    hint: &'static str,
+    end: &'static str,
+}
+
+const PLAIN: Style = Style { name: "", hint: "", end: "" };
+const COLOURED: Style = Style { name: "\x1b[1;31m", hint: "\x1b[1;36m", end: "\x1b[0m" };
+
+fn style() -> Style {
+    let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+    if std::io::stderr().is_terminal() && !dumb && !set("NO_COLOR") { COLOURED } else { PLAIN }
+}
+
+fn sentence(verb: VerbName, error: &Error, style: Style) -> String {
+    let Style { name, hint, end } = style;
+    let doing = match error.kind {
+        ErrorKind::Usage => "read the command line",
+        ErrorKind::Config => "read the configuration",
+        ErrorKind::NotFound
+        | ErrorKind::Conflict
+        | ErrorKind::PathEscape
+        | ErrorKind::Unsupported
+        | ErrorKind::Denied
+        | ErrorKind::Unenforceable
+        | ErrorKind::Unavailable
+        | ErrorKind::SetupFailed
+        | ErrorKind::TimedOut
+        | ErrorKind::Canceled
+        | ErrorKind::Protocol
+        | ErrorKind::Io => verb.doing(),
+    };
+    let mut text = format!("{name}cofferdam:{end} failed to {doing}: {}\n", plain(&error.chain()));
+    if let Some(advice) = &error.hint {
+        text.push_str(&format!("\n{hint}hint:{end} {}\n", plain(advice)));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_a_sentence_with_its_causes_and_a_hint() {
+        let cause = Error::new(ErrorKind::Io, "permission denied");
+        let error = Error::new(ErrorKind::SetupFailed, "mount /proc").source(cause).hint("Do.");
+        assert_eq!(
+            sentence(VerbName::Run, &error, PLAIN),
+            "cofferdam: failed to run the command: mount /proc: permission denied\n\nhint: Do.\n"
+        );
+    }
+
+    #[test]
+    fn a_name_from_inside_cannot_paint_the_terminal() {
+        let error = Error::new(ErrorKind::NotFound, "a\x1b[2Jb\nc");
+        let text = sentence(VerbName::Run, &error, PLAIN);
+        assert!(text.contains("a\\u{1b}[2Jb\\nc"), "{text}");
+    }
+}

@@ -1,0 +1,97 @@
+//! What is wrong with a command line, in our own words.
+
+use clap::error::{ContextKind, ContextValue, ErrorKind as Wrong};
+use cofferdam_core::{Error, ErrorKind};
+
+/// The parser's complaint as one of ours, with the nearest known word as a hint.
+pub(crate) fn error(complaint: &clap::Error, verb: Option<&str>) -> Error {
+    let help = match verb {
+        Some(verb) => format!("Run `cofferdam {verb} --help` for the list."),
+        None => "Run `cofferdam --help` for the list.".to_owned(),
+    };
+    let word = |kind| text(complaint, kind).unwrap_or_default();
+    let argument = word(ContextKind::InvalidArg);
+    match complaint.kind() {
+        Wrong::UnknownArgument => unknown_argument(complaint, &argument, help),
+        Wrong::InvalidSubcommand => {
+            let verb = word(ContextKind::InvalidSubcommand);
+            let near = nearest(complaint, ContextKind::SuggestedSubcommand);
+            usage(format!("there is no verb {verb:?}")).hint(near.unwrap_or(help))
+        }
+        Wrong::InvalidValue => invalid_value(complaint, &argument),
+        Wrong::ValueValidation => rejected_value(complaint, &argument),
+        Wrong::ArgumentConflict => {
+            let prior = word(ContextKind::PriorArg);
+            if prior.is_empty() || prior == argument {
+                return usage(format!("{argument} is given twice")).hint("Give it once.");
+            }
+            usage(format!("{argument} and {prior} exclude each other")).hint("Give one of them.")
+        }
+        Wrong::MissingRequiredArgument => usage(format!("{argument} is missing")).hint(help),
+        Wrong::MissingSubcommand => usage("no verb is given".to_owned()).hint(help),
+        Wrong::TooManyValues | Wrong::WrongNumberOfValues => {
+            usage(format!("{argument} takes no value")).hint(help)
+        }
+        Wrong::InvalidUtf8 => usage("a value is not text in UTF-8".to_owned()).hint(help),
+        // Shown, not reported (help, version), or never met (the rest); the set is open.
+        _ => usage("the command line makes no sense".to_owned()).hint(help),
+    }
+}
+
+fn unknown_argument(complaint: &clap::Error, argument: &str, help: String) -> Error {
+    if argument.starts_with('-') {
+        let near = nearest(complaint, ContextKind::SuggestedArg);
+        return usage(format!("there is no option {argument}")).hint(near.unwrap_or(help));
+    }
+    usage(format!("{argument:?} is no option"))
+        .hint(format!("Put -- before the command, as in `cofferdam run -- {argument}`."))
+}
+
+fn invalid_value(complaint: &clap::Error, argument: &str) -> Error {
+    let value = text(complaint, ContextKind::InvalidValue).unwrap_or_default();
+    if value.is_empty() {
+        return usage(format!("{argument} lacks its value"))
+            .hint("Write it after the option, separated by a space.");
+    }
+    let near = nearest(complaint, ContextKind::SuggestedValue);
+    let list = match complaint.get(ContextKind::ValidValue) {
+        Some(ContextValue::Strings(names)) => Some(format!("Use one of {}.", names.join(", "))),
+        _ => None,
+    };
+    let error = usage(format!("{argument}: there is no {value:?}"));
+    match near.or(list) {
+        Some(hint) => error.hint(hint),
+        None => error,
+    }
+}
+
+/// A value that one of our own readers refused: its words are better than the parser's.
+fn rejected_value(complaint: &clap::Error, argument: &str) -> Error {
+    let cause = std::error::Error::source(complaint);
+    match cause.and_then(|cause| cause.downcast_ref::<Error>()) {
+        Some(own) => {
+            let error = usage(format!("{argument}: {}", own.message));
+            Error { hint: own.hint.clone(), ..error }
+        }
+        None => {
+            let value = text(complaint, ContextKind::InvalidValue).unwrap_or_default();
+            usage(format!("{argument}: {value:?} cannot be read"))
+        }
+    }
+}
+
+fn usage(message: String) -> Error {
+    Error::new(ErrorKind::Usage, message)
+}
+
+fn nearest(complaint: &clap::Error, kind: ContextKind) -> Option<String> {
+    text(complaint, kind).map(|near| format!("Did you mean {near}?"))
+}
+
+fn text(complaint: &clap::Error, kind: ContextKind) -> Option<String> {
+    match complaint.get(kind)? {
+        ContextValue::String(text) => Some(text.clone()),
+        ContextValue::Strings(texts) => texts.first().cloned(),
+        _ => None,
+    }
+}
