@@ -14,7 +14,6 @@ use cofferdam_core::{
     Admission, Axis, Basis, Degree, Enforced, Error, ErrorKind, Result, SandboxId, SensitiveWrites,
     Spec, User, Workspace, admit,
 };
-use cofferdam_wire::plan::Access;
 use std::path::Path;
 
 /// A sandbox that can be cloned now. Dropping it gives back all that was taken for it.
@@ -101,7 +100,7 @@ impl Look<'_> {
         let filter = seccomp::program(&Surface::of(spec.profile, spec.user)).map_err(|error| {
             Error::new(ErrorKind::SetupFailed, "make the system call filter").source(error)
         })?;
-        let pins = self.before.map(|before| pins(self.view, before)).unwrap_or_default();
+        let pins = self.before.map(pins).unwrap_or_default();
         let inputs = PlanInputs {
             ids,
             pins: &pins,
@@ -151,17 +150,10 @@ fn guard(spec: &Spec, view: &View, state: &StateDirectory) -> Result<Option<Guar
     Ok(Some(GuardedWorkspace { placeholders, before: before.without(unmade) }))
 }
 
-fn pins(view: &View, before: &ControlFiles) -> Vec<PinnedName> {
-    let WorkspaceView::Directory(workspace) = &view.workspace else { return Vec::new() };
+fn pins(before: &ControlFiles) -> Vec<PinnedName> {
     let pin = |name: &control_files::PinnedName| PinnedName {
-        path: format!("{}/{}", workspace.path, name.path),
+        path: name.path.clone(),
         access: name.access,
-        why: match name.access {
-            Access::ReadOnly => "what is in it decides what your own tools do later".to_owned(),
-            Access::ReadWrite => {
-                "a protected name is below it, and it must not be moved away".to_owned()
-            }
-        },
     };
     before.pins.iter().map(pin).collect()
 }

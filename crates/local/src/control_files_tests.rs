@@ -138,7 +138,9 @@ fn a_link_is_pinned_with_what_it_names() {
     let name = tree.0.path().file_name().unwrap().to_str().unwrap();
     symlink(format!("../{name}/rc"), tree.path(".exrc")).unwrap();
     let found = tree.find();
-    for path in [".claude", ".bashrc", ".profile", ".zshrc", ".envrc", "conf/claude", "conf/codex", "rc"] {
+    for path in
+        [".claude", ".bashrc", ".profile", ".zshrc", ".envrc", "conf/claude", "conf/codex", "rc"]
+    {
         assert_eq!(access(&found, path), Some(Access::ReadOnly), "{path}");
     }
     assert_eq!(access(&found, "conf"), Some(Access::ReadWrite));

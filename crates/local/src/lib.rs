@@ -21,10 +21,10 @@ pub mod probe_targets;
 pub mod seccomp;
 pub mod session_uid;
 pub mod state;
+mod sys;
 pub mod verdict;
 pub mod verify;
 pub mod view;
-mod sys;
 
 #[cfg(test)]
 mod test_directory;

@@ -125,7 +125,8 @@ impl Workspace {
             .map_err(|e| io("open the workspace", path, e))?;
         let owner = Owner::of(&directory).map_err(|e| io("look at the workspace", path, e))?;
         // A relative path would mean something else to the sweep of another process.
-        let path = if path.is_absolute() { path.to_path_buf() } else { real_path(&directory, path)? };
+        let path =
+            if path.is_absolute() { path.to_path_buf() } else { real_path(&directory, path)? };
         Ok(Self { path, directory, owner })
     }
 
@@ -139,7 +140,8 @@ impl Workspace {
 
 fn real_path(directory: &OwnedFd, path: &Path) -> Result<PathBuf> {
     let link = format!("/proc/self/fd/{}", directory.as_raw_fd());
-    let real = rustix::fs::readlink(link, Vec::new()).map_err(|e| io("find the path of", path, e))?;
+    let real =
+        rustix::fs::readlink(link, Vec::new()).map_err(|e| io("find the path of", path, e))?;
     Ok(OsString::from_vec(real.into_bytes()).into())
 }
 
@@ -219,8 +221,7 @@ fn create(parent: BorrowedFd<'_>, name: &str, nature: Nature) -> Result<Kind, Er
 }
 
 fn create_file(parent: BorrowedFd<'_>, name: &str, kind: Kind) -> Result<Kind, Errno> {
-    let flags =
-        OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = rustix::fs::openat(parent, name, flags, Mode::from_raw_mode(0o644))?;
     if !kind.content().is_empty() {
         retry(|| rustix::io::write(&file, kind.content()))?;

@@ -139,8 +139,7 @@ fn what_became_somebody_elses_stays() {
     fs::write(fixture.path(".git/commondir"), "x").unwrap();
     fixture.git(&["config", "--file", ".git/config.worktree", "a.b", "c"]);
     share.remove().unwrap();
-    for path in
-        [".vscode/settings.json", ".envrc", ".git/info/attributes", ".git/config.worktree"]
+    for path in [".vscode/settings.json", ".envrc", ".git/info/attributes", ".git/config.worktree"]
     {
         assert!(fixture.path(path).exists(), "{path}");
     }

@@ -127,7 +127,7 @@ impl Guest for WireGuest {
 
     async fn prove(&self, prove: &Prove) -> Result<Proof> {
         let channel = self.line.open_channel(Accepts::Messages)?;
-        channel.send_message(&HostOpens::Prove(prove.clone()), Vec::new()).await?;
+        channel.send_message(&HostOpens::Prove(Box::new(prove.clone())), Vec::new()).await?;
         let proof = match channel.receive().await? {
             Received::Message(body, _) => parse_long(&body),
             Received::Data(_) | Received::End => Err(broken("the guest ended without a proof")),

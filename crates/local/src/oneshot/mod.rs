@@ -19,7 +19,7 @@ use cofferdam_wire::message::{
     Descendants, Ended, FromProcess, How, NotStarted, NotStartedReason, SetupFailure, Spawn, Stdio,
     Stream,
 };
-use drive::{Drive, Driven, Killed, drive};
+use drive::{Drive, Driven, Killed};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use screen::Screen;
 use std::time::{Duration, Instant};
