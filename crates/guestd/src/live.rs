@@ -82,6 +82,11 @@ fn settle(plan: &Plan, parent: &OwnedFd) -> Result<(), Option<SetupFailure>> {
             .and_then(|()| identity::become_user(uid, gid))
             .map_err(|failed| Some(failed.in_step("identity")))?;
     }
+    let joins = plan.steps.iter().any(|step| step.op == Op::JoinCgroups);
+    if plan.namespaces.contains(&Namespace::Cgroup) && !joins {
+        // The step that joins groups does this after joining; here the group is the final one.
+        identity::own_cgroup_view().map_err(|failed| Some(failed.in_step("cgroups")))?;
+    }
     // ORDER: after the change of user, which clears it; and then look whether the parent went away
     // in between. Asking for the parent's id says nothing: in a new namespace it is always 0.
     let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));

@@ -11,9 +11,14 @@ pub(super) fn join_cgroups(groups: &[OwnedFd], own_view: bool) -> Result<(), Cal
     }
     if own_view {
         // ORDER: after joining, so that the group that was joined is the root of the view.
-        sys::unshare(libc::CLONE_NEWCGROUP).during(|| "unshare(CLONE_NEWCGROUP)".to_owned())?;
+        own_cgroup_view()?;
     }
     Ok(())
+}
+
+/// Makes the groups that this process is in the root of what it and its descendants see.
+pub(crate) fn own_cgroup_view() -> Result<(), CallFailed> {
+    sys::unshare(libc::CLONE_NEWCGROUP).during(|| "unshare(CLONE_NEWCGROUP)".to_owned())
 }
 
 pub(super) fn loopback_up() -> Result<(), CallFailed> {
