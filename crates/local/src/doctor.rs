@@ -136,6 +136,7 @@ mod tests {
                 assert!(fact.remedy.is_some(), "{fact:?}");
             }
         }
+        println!("{}", diagnosis.text());
         assert!(diagnosis.text().contains("user_namespaces"));
     }
 }

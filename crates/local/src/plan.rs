@@ -271,10 +271,10 @@ impl Context<'_> {
             notes.push("this kernel has no Landlock: one layer less".to_owned());
         }
         for hidden in &self.spec.hide {
-            let shown = hidden.to_str().is_some_and(|path| {
-                self.view.hidden.iter().any(|known| known.path == path) && !self.is_shown(path)
+            let is_absent = hidden.to_str().is_some_and(|path| {
+                self.view.hidden.iter().any(|known| known.path == path) && !self.view.holds(path)
             });
-            if shown {
+            if is_absent {
                 notes.push(format!("--hide {} was not shown anyway", hidden.display()));
             }
         }
@@ -285,13 +285,6 @@ impl Context<'_> {
             );
         }
         notes
-    }
-
-    /// Whether something that is to be hidden would be there at all.
-    fn is_shown(&self, path: &str) -> bool {
-        let mut without = self.view.clone();
-        without.hidden.clear();
-        without.shows(path)
     }
 }
 

@@ -149,6 +149,11 @@ impl Place {
 impl View {
     /// Whether something at this path inside is a part of the host that is shown.
     pub fn shows(&self, path: &str) -> bool {
+        self.holds(path) && !self.hidden.iter().any(|hidden| is_within(path, &hidden.path))
+    }
+
+    /// The same before anything is hidden.
+    pub fn holds(&self, path: &str) -> bool {
         let places = self.places.iter().filter_map(|place| match place {
             Place::Shown(shown) => Some(shown.path.as_str()),
             Place::Private { .. } => None,
@@ -159,8 +164,7 @@ impl View {
             .chain(self.links.iter().map(|link| link.path.as_str()))
             .chain(self.files.iter().map(|file| file.path.as_str()))
             .chain(places)
-            .any(|shown| lookup::is_within(path, shown))
-            && !self.hidden.iter().any(|hidden| lookup::is_within(path, &hidden.path))
+            .any(|shown| is_within(path, shown))
     }
 }
 

@@ -28,11 +28,11 @@ pub(super) fn user_namespaces(facts: &HostFacts) -> Fact {
         Fact::new(NAME, State::Forbidden, obstacle.found(), WITHOUT).remedy(obstacle.remedy())
     };
     match (facts.user_namespaces, unshare(&["-Ur"])) {
-        (_, Tried::Worked) => {
+        // What a setting forbids to this program may be allowed to unshare(1) by a profile of its
+        // own, so the setting is believed first.
+        (UserNamespaces::Forbidden(obstacle), _) => forbidden(obstacle),
+        (UserNamespaces::Allowed, Tried::Worked) => {
             Fact::new(NAME, State::Ok, "one was made", "sandboxes have namespaces of their own")
-        }
-        (UserNamespaces::Forbidden(obstacle), Tried::Failed(_) | Tried::NoProgram) => {
-            forbidden(obstacle)
         }
         (UserNamespaces::Allowed, Tried::Failed(error)) => {
             let mut fact = forbidden(Obstacle::Refused);

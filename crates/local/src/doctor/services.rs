@@ -8,7 +8,13 @@ use std::path::Path;
 pub(super) fn tun() -> Fact {
     const WITHOUT: &str = "a transparent way out would need another path than a tun device";
     device("tun", "/dev/net/tun", "a transparent way out can be built on it", WITHOUT)
-        .unwrap_or_else(|fact| fact.remedy("sudo modprobe tun"))
+        .unwrap_or_else(|fact| {
+            let remedy = match fact.state {
+                State::Forbidden => "sudo chmod 0666 /dev/net/tun (its usual mode)",
+                State::Ok | State::Missing | State::Unknown => "sudo modprobe tun",
+            };
+            fact.remedy(remedy)
+        })
 }
 
 pub(super) fn kvm() -> Fact {

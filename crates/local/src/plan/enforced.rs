@@ -59,7 +59,7 @@ fn files(context: &Context<'_>, enforced: &mut Enforced) {
     if !context.pins().is_empty() {
         lower(Degree::Partial, "protected names in the workspace can be changed");
     }
-    if context.view.hidden.iter().any(|hidden| context.is_shown(&hidden.path)) {
+    if context.view.hidden.iter().any(|hidden| context.view.holds(&hidden.path)) {
         lower(Degree::Partial, "what is hidden below a shown directory can be read");
     }
     if context.facts.is_root() && context.view.workspace != WorkspaceView::Private {

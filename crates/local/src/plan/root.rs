@@ -237,7 +237,7 @@ fn protect(context: &Context<'_>, steps: &mut Steps) {
         }
     }
     for hidden in &context.view.hidden {
-        if context.is_shown(&hidden.path) {
+        if context.view.holds(&hidden.path) {
             steps.add(Op::Mask { path: hidden.path.clone() }, hidden.why.clone());
         }
     }

@@ -1,1 +1,391 @@
+use super::*;
+use crate::explain::{action, explain};
+use crate::host::{Obstacle, fake};
+use crate::view::{Hidden, Link, Place, Shown, TextFile, WorkspaceDirectory};
+use cofferdam_core::{Axis, Caller, Degree, Enforcement, Limit, OnUnavailable, Workspace, admit};
+use cofferdam_wire::plan::{Bind, Landlock, Owner, Resource};
+use std::path::PathBuf;
 
+const PROJECT: &str = "/home/ann/proj";
+
+fn wish(profile: Profile) -> Spec {
+    let mut caller = Caller { env: BTreeMap::new(), home: Some(PathBuf::from("/home/ann")) };
+    for (name, value) in
+        [("TERM", "xterm"), ("LANG_SECRET", "no"), ("AWS_SECRET_ACCESS_KEY", "no"), ("LC_ALL", "C")]
+    {
+        caller.env.insert(name.into(), value.into());
+    }
+    let mut spec = Spec::new(Workspace::Directory(PathBuf::from(PROJECT)), caller);
+    spec.profile = profile;
+    spec.env.insert("ASKED".into(), "yes".into());
+    spec
+}
+
+fn shown(path: &str, access: Access, owner: Owner, why: &str) -> Shown {
+    Shown {
+        source: path.to_owned(),
+        path: path.to_owned(),
+        access,
+        owner,
+        identity: Some((1, 2)),
+        why: why.to_owned(),
+    }
+}
+
+/// A small host, looked at for this spec.
+fn view(spec: &Spec, facts: &HostFacts) -> View {
+    let owner = match facts.is_root() {
+        true => Owner::Mapped { uid: 1001, gid: 1001 },
+        false => Owner::Same,
+    };
+    let access = match spec.profile.writes_workspace() {
+        true => Access::ReadWrite,
+        false => Access::ReadOnly,
+    };
+    let mut places = vec![Place::Shown(shown(PROJECT, access, owner, "the workspace"))];
+    let mut variables = BTreeMap::new();
+    let mut path = vec!["/usr/bin".to_owned()];
+    if spec.profile.shows_toolchains() {
+        let home = "/home/ann/.cargo".to_owned();
+        variables.insert("CARGO_HOME".to_owned(), home.clone());
+        path.insert(0, format!("{home}/bin"));
+        let bin = shown("/home/ann/.cargo/bin", Access::ReadOnly, Owner::Same, "programs of cargo");
+        places.insert(0, Place::Private { path: home, why: "cargo keeps locks".to_owned() });
+        places.push(Place::Shown(bin));
+    }
+    View {
+        system: vec![
+            shown("/usr", Access::ReadOnly, Owner::Same, "programs and libraries of the system"),
+            shown("/etc/ssl/certs", Access::ReadOnly, Owner::Same, "trusted authorities"),
+        ],
+        links: vec![Link {
+            path: "/bin".to_owned(),
+            target: "usr/bin".to_owned(),
+            why: "programs of the system".to_owned(),
+        }],
+        files: vec![TextFile {
+            path: "/etc/protocols".to_owned(),
+            content: "tcp 6 TCP\n".to_owned(),
+            why: "names of protocols".to_owned(),
+        }],
+        places,
+        workspace: WorkspaceView::Directory(WorkspaceDirectory {
+            path: PROJECT.to_owned(),
+            at_workspace: true,
+            owner: (1001, 1001),
+            outer_git: None,
+        }),
+        hidden: vec![Hidden {
+            path: format!("{PROJECT}/.env"),
+            why: "listed with --hide".to_owned(),
+        }],
+        path,
+        variables,
+        git_identity: None,
+        notes: vec!["/home/ann of PATH is not shown: it is the home directory".to_owned()],
+    }
+}
+
+fn ids() -> IdChoice {
+    IdChoice { uid: 1001, gid: 1001, more_uids: Vec::new(), more_gids: Vec::new() }
+}
+
+fn pins() -> Vec<PinnedName> {
+    let pin = |path: &str, access| PinnedName { path: path.to_owned(), access };
+    vec![pin(".git", Access::ReadWrite), pin(".git/hooks", Access::ReadOnly)]
+}
+
+const HELD: CgroupUse = CgroupUse { memory: true, pids: true, cpu: true, child_joins: true };
+
+fn made(spec: &Spec, facts: &HostFacts, cgroups: CgroupUse) -> Result<Planned> {
+    let (ids, pins) = (ids(), pins());
+    let inputs = PlanInputs {
+        ids: &ids,
+        pins: &pins,
+        seccomp: &[(6, 0, 0, 0x7fff_0000)],
+        cgroups,
+        scratch: Some("/home/ann/.local/state/cofferdam/scratch/1"),
+    };
+    plan(spec, facts, &view(spec, facts), &inputs)
+}
+
+fn forbidden(uid: u32) -> HostFacts {
+    HostFacts { user_namespaces: UserNamespaces::Forbidden(Obstacle::AppArmor), ..fake::host(uid) }
+}
+
+fn position(planned: &Planned, is: impl Fn(&Op) -> bool) -> usize {
+    planned.plan.steps.iter().position(|step| is(&step.op)).expect("the step is there")
+}
+
+fn landlock(planned: &Planned) -> &Landlock {
+    let rules = planned
+        .plan
+        .steps
+        .iter()
+        .find_map(|step| if let Op::Landlock(rules) = &step.op { Some(rules) } else { None });
+    rules.expect("there are rules")
+}
+
+fn binds(planned: &Planned) -> Vec<&Bind> {
+    let steps = planned.plan.steps.iter();
+    steps.filter_map(|step| if let Op::Bind(bind) = &step.op { Some(bind) } else { None }).collect()
+}
+
+#[test]
+fn whole_plans_are_as_recorded() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/plan/snapshots");
+    for profile in Profile::ALL {
+        for (who, uid) in [("user", 1001), ("root", 0)] {
+            for (tier, facts) in [("namespaces", fake::host(uid)), ("landlock", forbidden(uid))] {
+                let spec = wish(profile);
+                let planned = made(&spec, &facts, HELD).unwrap();
+                let text = snapshot(&spec, &planned);
+                let file = folder.join(format!("{profile}.{who}.{tier}.txt"));
+                if std::env::var_os("BLESS").is_some() {
+                    std::fs::create_dir_all(&folder).unwrap();
+                    std::fs::write(&file, &text).unwrap();
+                }
+                let recorded = std::fs::read_to_string(&file).unwrap_or_default();
+                assert_eq!(text, recorded, "{} (BLESS=1 rewrites it)", file.display());
+            }
+        }
+    }
+}
+
+fn snapshot(spec: &Spec, planned: &Planned) -> String {
+    let map = |range: &IdRange| format!("{} is {} (x{})", range.inside, range.outside, range.count);
+    let maps: Vec<String> = planned.plan.uid_map.iter().map(map).collect();
+    let env = planned
+        .env
+        .iter()
+        .map(|(name, value)| format!("  {}={}", name.to_string_lossy(), value.to_string_lossy()));
+    format!(
+        "{}\nUsers inside: {}\nEnvironment:\n{}\nLimits count: {:?}\n",
+        explain(spec, planned).text(),
+        if maps.is_empty() { "those of the host".to_owned() } else { maps.join(", ") },
+        env.collect::<Vec<_>>().join("\n"),
+        planned.limits_count,
+    )
+}
+
+#[test]
+fn every_step_has_a_reason() {
+    for profile in Profile::ALL {
+        for facts in [fake::host(0), fake::host(1001), forbidden(1001)] {
+            for cgroups in [HELD, CgroupUse::default()] {
+                let planned = made(&wish(profile), &facts, cgroups).unwrap();
+                for step in &planned.plan.steps {
+                    let what = action(&step.op);
+                    assert!(step.why.len() > 8 && !step.why.ends_with('.'), "{what}: {}", step.why);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_filter_is_last_and_the_workspace_is_doubled_after_its_protection() {
+    let planned = made(&wish(Profile::NoNetwork), &fake::host(1001), HELD).unwrap();
+    let steps = planned.plan.steps.len();
+    assert_eq!(position(&planned, |op| matches!(op, Op::Seccomp { .. })), steps - 1);
+    let workspace = position(&planned, |op| matches!(op, Op::Bind(bind) if bind.path == PROJECT));
+    let pin = position(
+        &planned,
+        |op| matches!(op, Op::Pin { path, access: Access::ReadOnly } if path.ends_with(".git/hooks")),
+    );
+    let hidden = position(&planned, |op| matches!(op, Op::Mask { path } if path.ends_with(".env")));
+    let doubled = position(&planned, |op| matches!(op, Op::Rebind { .. }));
+    let sealed = position(&planned, |op| matches!(op, Op::SealRoot));
+    assert!(workspace < pin && pin < doubled && hidden < doubled && doubled < sealed);
+    let closed = position(&planned, |op| matches!(op, Op::NoUserNamespaces));
+    let settings =
+        position(&planned, |op| matches!(op, Op::Pin { path, .. } if path == "/proc/sys"));
+    assert!(closed < settings, "the setting is written while it can be");
+}
+
+#[test]
+fn only_what_is_meant_can_be_written() {
+    let spec = wish(Profile::ReadOnly);
+    let planned = made(&spec, &fake::host(1001), HELD).unwrap();
+    let writable: Vec<&str> = binds(&planned)
+        .into_iter()
+        .filter(|bind| bind.access == Access::ReadWrite && !bind.devices)
+        .map(|bind| bind.path.as_str())
+        .collect();
+    assert_eq!(writable, Vec::<&str>::new());
+    assert!(!landlock(&planned).write.iter().any(|path| path == PROJECT));
+    let pinned = |op: &Op| matches!(op, Op::Pin { path, .. } if path.starts_with(PROJECT));
+    assert!(!planned.plan.steps.iter().any(|step| pinned(&step.op)));
+    let planned = made(&wish(Profile::NoNetwork), &fake::host(1001), HELD).unwrap();
+    assert!(landlock(&planned).write.iter().any(|path| path == PROJECT));
+}
+
+#[test]
+fn devices_work_only_in_dev() {
+    let planned = made(&wish(Profile::FullDev), &fake::host(0), HELD).unwrap();
+    for bind in binds(&planned) {
+        assert_eq!(bind.devices, bind.path.starts_with("/dev/"), "{}", bind.path);
+        assert_eq!(bind.owner != Owner::Same, bind.path == PROJECT, "{}", bind.path);
+    }
+}
+
+#[test]
+fn nobody_inside_is_root_of_the_host() {
+    for uid in [0, 1001] {
+        let mut spec = wish(Profile::NoNetwork);
+        spec.user = User::Root;
+        let planned = made(&spec, &fake::host(uid), HELD).unwrap();
+        assert!(planned.plan.uid_map.iter().all(|range| range.outside != 0));
+        let keeps =
+            |op: &Op| matches!(op, Op::Capabilities { keep } if *keep == [0, 1, 3, 4, 5, 6, 7, 18]);
+        position(&planned, keeps);
+        spec.user = User::Ordinary;
+        let planned = made(&spec, &fake::host(uid), HELD).unwrap();
+        position(&planned, |op| matches!(op, Op::Capabilities { keep } if keep.is_empty()));
+        position(&planned, |op| matches!(op, Op::Identity { uid: 1000, gid: 1000 }));
+    }
+    let ids = IdChoice { uid: 0, ..ids() };
+    let (spec, facts) = (wish(Profile::NoNetwork), fake::host(0));
+    let inputs = PlanInputs { ids: &ids, pins: &[], seccomp: &[], cgroups: HELD, scratch: None };
+    let error = plan(&spec, &facts, &view(&spec, &facts), &inputs).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Denied);
+}
+
+#[test]
+fn more_ids_follow_the_first() {
+    let mut spec = wish(Profile::NoNetwork);
+    spec.user = User::Root;
+    let ids = IdChoice { more_uids: vec![(100_000, 999), (200_000, 10)], ..ids() };
+    let facts = fake::host(1001);
+    let inputs = PlanInputs { ids: &ids, pins: &[], seccomp: &[], cgroups: HELD, scratch: None };
+    let planned = plan(&spec, &facts, &view(&spec, &facts), &inputs).unwrap();
+    let map: Vec<(u32, u32, u32)> =
+        planned.plan.uid_map.iter().map(|r| (r.inside, r.outside, r.count)).collect();
+    assert_eq!(map, [(0, 1001, 1), (1, 100_000, 999), (1000, 200_000, 10)]);
+}
+
+#[test]
+fn limits_fall_back_to_each_process_and_say_so() {
+    let resource = |planned: &Planned, wanted: Resource| {
+        planned.plan.steps.iter().find_map(|step| {
+            let Op::ResourceLimit { resource, limit } = step.op else { return None };
+            (resource == wanted).then_some(limit)
+        })
+    };
+    let spec = wish(Profile::NoNetwork);
+    let held = made(&spec, &fake::host(1001), HELD).unwrap();
+    assert_eq!(resource(&held, Resource::Core), Some(0));
+    assert_eq!(resource(&held, Resource::Nproc), None);
+    assert_eq!(held.enforced.limits, Degree::Full);
+
+    let alone = made(&spec, &fake::host(1001), CgroupUse::default()).unwrap();
+    assert_eq!(resource(&alone, Resource::Nproc), Some(4096));
+    assert_eq!(resource(&alone, Resource::Data), Some(8 << 30));
+    assert_eq!(alone.enforced.limits, Degree::Partial);
+    assert_eq!(alone.limits_count, LimitsCount::No);
+    assert_eq!(alone.enforced.overall(alone.limits_count), Enforcement::FullyEnforced);
+
+    let asked = |change: &dyn Fn(&mut Spec)| {
+        let mut spec = wish(Profile::NoNetwork);
+        change(&mut spec);
+        made(&spec, &fake::host(1001), CgroupUse::default()).unwrap().limits_count
+    };
+    assert_eq!(asked(&|s| s.limits.memory_bytes = Limit::Asked(1 << 20)), LimitsCount::Yes);
+    assert_eq!(asked(&|s| s.limits.cpu_millis = Limit::Asked(500)), LimitsCount::Yes);
+    // The kernel counts processes by user namespace, and the private space has its own size.
+    assert_eq!(asked(&|s| s.limits.pids = Limit::Asked(50)), LimitsCount::No);
+    assert_eq!(asked(&|s| s.limits.disk_bytes = Limit::Asked(1 << 20)), LimitsCount::No);
+    assert_eq!(asked(&|s| s.profile = Profile::CiOnly), LimitsCount::Yes);
+}
+
+#[test]
+fn without_namespaces_each_gap_is_named_and_the_run_refused() {
+    let spec = wish(Profile::NoNetwork);
+    let planned = made(&spec, &forbidden(1001), HELD).unwrap();
+    assert_eq!(planned.tier, Tier::Landlock);
+    assert!(planned.plan.namespaces.is_empty());
+    for axis in [Axis::Files, Axis::Network, Axis::Processes, Axis::Environment] {
+        assert_eq!(planned.enforced.degree(axis), Degree::Partial, "{}", axis.name());
+        let lead = format!("{}: ", axis.name());
+        assert!(planned.enforced.reasons.iter().any(|reason| reason.starts_with(&lead)));
+    }
+    let admitted = |policy| admit(spec.profile, planned.limits_count, policy, &planned.enforced);
+    assert!(admitted(OnUnavailable::Refuse).is_err());
+    assert!(admitted(OnUnavailable::Degrade).is_ok());
+    assert!(landlock(&planned).no_tcp);
+    assert!(!landlock(&planned).read.iter().any(|path| path == "/"));
+
+    let facts = HostFacts { landlock_abi: 0, ..forbidden(1001) };
+    let planned = made(&spec, &facts, HELD).unwrap();
+    for axis in [Axis::Files, Axis::Network, Axis::Processes] {
+        assert_eq!(planned.enforced.degree(axis), Degree::None, "{}", axis.name());
+    }
+    let mut spec = spec;
+    spec.user = User::Root;
+    let error = made(&spec, &facts, HELD).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Unenforceable);
+    assert!(error.hint.unwrap().contains("apparmor"));
+}
+
+#[test]
+fn without_landlock_the_namespaces_still_hold_and_it_is_noted() {
+    let facts = HostFacts { landlock_abi: 0, ..fake::host(1001) };
+    let planned = made(&wish(Profile::NoNetwork), &facts, HELD).unwrap();
+    assert_eq!(planned.enforced.overall(LimitsCount::Yes), Enforcement::FullyEnforced);
+    assert!(planned.notes.iter().any(|note| note.contains("Landlock")));
+}
+
+#[test]
+fn a_way_out_is_planned_and_refused_until_there_is_a_gate() {
+    let mut spec = wish(Profile::RepoWrite);
+    let planned = made(&spec, &fake::host(1001), HELD).unwrap();
+    planned.refuse_way_out().unwrap();
+    spec.egress = vec!["example.com:443".parse().unwrap()];
+    let planned = made(&spec, &fake::host(1001), HELD).unwrap();
+    position(
+        &planned,
+        |op| matches!(op, Op::EgressGate { rules } if *rules == ["example.com:443"]),
+    );
+    let error = planned.refuse_way_out().unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Unsupported);
+    assert!(error.message.contains("example.com:443"));
+    spec.profile = Profile::NoNetwork;
+    assert_eq!(made(&spec, &fake::host(1001), HELD).unwrap_err().kind, ErrorKind::Usage);
+}
+
+#[test]
+fn the_environment_is_an_allowlist() {
+    let env = made(&wish(Profile::NoNetwork), &fake::host(1001), HELD).unwrap().env;
+    let get = |name: &str| env.get(std::ffi::OsStr::new(name)).and_then(|value| value.to_str());
+    assert_eq!(get("TERM"), Some("xterm"));
+    assert_eq!(get("LC_ALL"), Some("C"));
+    assert_eq!(get("ASKED"), Some("yes"));
+    assert_eq!(get("HOME"), Some("/home/sandbox"));
+    assert_eq!(get("PATH"), Some("/home/ann/.cargo/bin:/usr/bin"));
+    assert_eq!(get("CARGO_NET_OFFLINE"), Some("true"));
+    assert_eq!((get("LANG_SECRET"), get("AWS_SECRET_ACCESS_KEY")), (None, None));
+    assert_eq!(get("GIT_CONFIG_COUNT"), None);
+
+    let env = made(&wish(Profile::CiOnly), &fake::host(1001), HELD).unwrap().env;
+    assert!(!env.contains_key(std::ffi::OsStr::new("TERM")));
+    assert!(env.contains_key(std::ffi::OsStr::new("ASKED")));
+
+    let mut spec = wish(Profile::NoNetwork);
+    for bad in ["", "A=B", "A\0"] {
+        spec.env = BTreeMap::from([(bad.into(), "x".into())]);
+        let error = made(&spec, &fake::host(1001), HELD).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Usage, "{bad:?}");
+    }
+}
+
+#[test]
+fn an_explanation_is_an_object_that_survives_json() {
+    let spec = wish(Profile::FullDev);
+    let planned = made(&spec, &fake::host(0), CgroupUse::default()).unwrap();
+    let explanation = explain(&spec, &planned);
+    let json = serde_json::to_string(&explanation).unwrap();
+    assert_eq!(serde_json::from_str::<crate::explain::Explanation>(&json).unwrap(), explanation);
+    assert!(!json.contains("\"yes\""), "values of variables are not explained");
+    assert_eq!(explanation.egress, ["*"]);
+    assert_eq!(explanation.namespaces.len(), 7);
+}

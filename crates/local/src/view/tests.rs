@@ -323,12 +323,16 @@ fn the_look_is_cheap() {
     let path = std::env::var_os("PATH").unwrap_or_default();
     spec.caller.env.insert(OsString::from("PATH"), path);
     spec.caller.home = std::env::var_os("HOME").map(PathBuf::from);
-    let start = std::time::Instant::now();
-    for _ in 0..50 {
-        std::hint::black_box(user(&spec)).unwrap();
-    }
-    let each = start.elapsed() / 50;
-    println!("a look takes {each:?}");
-    // Far above what it takes: this host may be busy, and this is no benchmark.
-    assert!(each < std::time::Duration::from_millis(5), "{each:?}");
+    let best = (0..50)
+        .map(|_| {
+            let start = std::time::Instant::now();
+            std::hint::black_box(user(&spec)).unwrap();
+            start.elapsed()
+        })
+        .min()
+        .unwrap();
+    println!("a look takes {best:?}");
+    // The best of fifty, and far above what it takes: this host may be busy, and this is no
+    // benchmark but a guard against reading a whole tree.
+    assert!(best < std::time::Duration::from_millis(5), "{best:?}");
 }
