@@ -1,4 +1,5 @@
 //! What is wrong with a command line, in our own words.
+#![expect(clippy::wildcard_enum_match_arm, reason = "the sets are the parser's, and open")]
 
 use clap::error::{ContextKind, ContextValue, ErrorKind as Wrong};
 use cofferdam_core::{Error, ErrorKind};
@@ -10,7 +11,7 @@ pub(crate) fn error(complaint: &clap::Error, verb: Option<&str>) -> Error {
         None => "Run `cofferdam --help` for the list.".to_owned(),
     };
     let word = |kind| text(complaint, kind).unwrap_or_default();
-    let argument = word(ContextKind::InvalidArg);
+    let argument = bare(&word(ContextKind::InvalidArg));
     match complaint.kind() {
         Wrong::UnknownArgument => unknown_argument(complaint, &argument, help),
         Wrong::InvalidSubcommand => {
@@ -21,20 +22,30 @@ pub(crate) fn error(complaint: &clap::Error, verb: Option<&str>) -> Error {
         Wrong::InvalidValue => invalid_value(complaint, &argument),
         Wrong::ValueValidation => rejected_value(complaint, &argument),
         Wrong::ArgumentConflict => {
-            let prior = word(ContextKind::PriorArg);
+            let prior = bare(&word(ContextKind::PriorArg));
             if prior.is_empty() || prior == argument {
                 return usage(format!("{argument} is given twice")).hint("Give it once.");
             }
             usage(format!("{argument} and {prior} exclude each other")).hint("Give one of them.")
         }
         Wrong::MissingRequiredArgument => usage(format!("{argument} is missing")).hint(help),
-        Wrong::MissingSubcommand => usage("no verb is given".to_owned()).hint(help),
+        Wrong::MissingSubcommand | Wrong::DisplayHelpOnMissingArgumentOrSubcommand => {
+            usage("no verb is given".to_owned()).hint(help)
+        }
         Wrong::TooManyValues | Wrong::WrongNumberOfValues => {
             usage(format!("{argument} takes no value")).hint(help)
         }
         Wrong::InvalidUtf8 => usage("a value is not text in UTF-8".to_owned()).hint(help),
         // Shown, not reported (help, version), or never met (the rest); the set is open.
         _ => usage("the command line makes no sense".to_owned()).hint(help),
+    }
+}
+
+/// The name of an option without the placeholder of its value.
+fn bare(argument: &str) -> String {
+    match argument.starts_with('-') {
+        true => argument.split(' ').next().unwrap_or_default().to_owned(),
+        false => argument.to_owned(),
     }
 }
 

@@ -29,14 +29,17 @@ fn text(report: &DoctorReport) -> String {
         text.push_str(line);
         text.push('\n');
         if !fact.consequence.is_empty() {
-            text.push_str(&format!("           {}\n", render::plain(&fact.consequence)));
+            text.extend([INDENT, &render::plain(&fact.consequence), "\n"]);
         }
         if let Some(remedy) = &fact.remedy {
-            text.push_str(&format!("           remedy: {}\n", render::plain(remedy)));
+            text.extend([INDENT, "remedy: ", &render::plain(remedy), "\n"]);
         }
     }
     text
 }
+
+/// As wide as the widest state and the space after it.
+const INDENT: &str = "           ";
 
 fn state(state: FactState) -> &'static str {
     match state {

@@ -52,24 +52,24 @@ fn add_way_out(explanation: &mut Explanation, context: &Context) -> Result<()> {
 fn text(explanation: &Explanation) -> String {
     let mut text = format!("profile {}\n", explanation.profile);
     for section in &explanation.sections {
-        text.push_str(&format!("\n{}\n", render::plain(&section.title)));
+        text.extend(["\n", &*render::plain(&section.title), "\n"]);
         for item in &section.items {
-            text.push_str(&format!("  {}", render::plain(&item.what)));
+            text.extend(["  ", &*render::plain(&item.what)]);
             match item.why.is_empty() {
                 true => text.push('\n'),
-                false => text.push_str(&format!(": {}\n", render::plain(&item.why))),
+                false => text.extend([": ", &*render::plain(&item.why), "\n"]),
             }
         }
     }
     if !explanation.missing.is_empty() {
         text.push_str("\nnot possible here\n");
         for sentence in &explanation.missing {
-            text.push_str(&format!("  {}\n", render::plain(sentence)));
+            text.extend(["  ", &*render::plain(sentence), "\n"]);
         }
     }
     text.push_str("\nenforced\n");
     for line in render::axes(&explanation.enforced).lines() {
-        text.push_str(&format!("  {line}\n"));
+        text.extend(["  ", line, "\n"]);
     }
     text
 }

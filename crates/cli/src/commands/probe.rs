@@ -39,12 +39,12 @@ fn text(report: &ProbeReport) -> String {
     let mut text = render::table(&rows);
     for check in report.checks.iter().filter(|check| check.verdict != CheckVerdict::Held) {
         if let Some(detail) = &check.detail {
-            text.push_str(&format!("  {}: {}\n", check.name, render::plain(detail)));
+            text.extend(["  ", &*render::plain(&check.name), ": ", &render::plain(detail), "\n"]);
         }
     }
     text.push('\n');
     text.push_str(&render::axes(&report.enforced));
-    text.push_str(&format!("\n{}: {}\n", report.profile, render::verdict(report.verdict)));
+    text.extend(["\n", &report.profile, ": ", render::verdict(report.verdict), "\n"]);
     text
 }
 

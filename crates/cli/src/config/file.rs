@@ -136,9 +136,8 @@ impl File<'_> {
 
     /// The text with a leading `~/` replaced, where it is a path and there is a home.
     fn expanded(&self, key: Key, text: &OsStr) -> Option<OsString> {
-        match key {
-            Key::Workspace | Key::Read | Key::Write | Key::Hide => {}
-            _ => return None,
+        if !matches!(key, Key::Workspace | Key::Read | Key::Write | Key::Hide) {
+            return None;
         }
         let below = text.to_str()?.strip_prefix('~')?;
         match below.strip_prefix('/') {
