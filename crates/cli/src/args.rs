@@ -35,7 +35,8 @@ Configuration, a later one wins:
                                     with `cofferdam config trust`
   COFFERDAM_PROFILE, …              the environment
   --profile, …                      the command line
-Lists (read, write, hide, env, egress) add up.
+Lists (read, write, hide, egress, env) add up; a variable separates paths by colons, the rest by
+commas. `cofferdam config check` shows what is in force and who said so.
 
 Files:
   $COFFERDAM_HOME, or ~/.local/state/cofferdam ($XDG_STATE_HOME is honoured)   state";

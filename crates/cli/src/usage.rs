@@ -7,13 +7,22 @@ use cofferdam_core::{Error, ErrorKind};
 /// The parser's complaint as one of ours, with the nearest known word as a hint.
 pub(crate) fn error(complaint: &clap::Error, verb: Option<&str>) -> Error {
     let help = match verb {
-        Some(verb) => format!("Run `cofferdam {verb} --help` for the list."),
-        None => "Run `cofferdam --help` for the list.".to_owned(),
+        Some(verb) => format!("Run `cofferdam {verb} --help` for what there is."),
+        None => "Run `cofferdam --help` for what there is.".to_owned(),
     };
     let word = |kind| text(complaint, kind).unwrap_or_default();
     let argument = bare(&word(ContextKind::InvalidArg));
     match complaint.kind() {
-        Wrong::UnknownArgument => unknown_argument(complaint, &argument, help),
+        Wrong::UnknownArgument => {
+            let typed = word(ContextKind::InvalidArg);
+            let takes_argv = matches!(verb, Some("run" | "explain" | "wrap"));
+            match verb.filter(|_| takes_argv && !typed.starts_with('-')) {
+                Some(verb) => usage(format!("{typed:?} is no option")).hint(format!(
+                    "Put -- before the command, as in `cofferdam {verb} -- {typed}`."
+                )),
+                None => unknown_argument(complaint, &typed, help),
+            }
+        }
         Wrong::InvalidSubcommand => {
             let verb = word(ContextKind::InvalidSubcommand);
             let near = nearest(complaint, ContextKind::SuggestedSubcommand);
@@ -41,11 +50,11 @@ pub(crate) fn error(complaint: &clap::Error, verb: Option<&str>) -> Error {
     }
 }
 
-/// The name of an option without the placeholder of its value.
+/// The name of an option without the placeholder of its value, or a placeholder without its brackets.
 fn bare(argument: &str) -> String {
     match argument.starts_with('-') {
         true => argument.split(' ').next().unwrap_or_default().to_owned(),
-        false => argument.to_owned(),
+        false => argument.trim_matches(['<', '>', '[', ']']).to_owned(),
     }
 }
 
@@ -54,8 +63,7 @@ fn unknown_argument(complaint: &clap::Error, argument: &str, help: String) -> Er
         let near = nearest(complaint, ContextKind::SuggestedArg);
         return usage(format!("there is no option {argument}")).hint(near.unwrap_or(help));
     }
-    usage(format!("{argument:?} is no option"))
-        .hint(format!("Put -- before the command, as in `cofferdam run -- {argument}`."))
+    usage(format!("{argument:?} is one word too many")).hint(help)
 }
 
 fn invalid_value(complaint: &clap::Error, argument: &str) -> Error {
@@ -66,10 +74,13 @@ fn invalid_value(complaint: &clap::Error, argument: &str) -> Error {
     }
     let near = nearest(complaint, ContextKind::SuggestedValue);
     let list = match complaint.get(ContextKind::ValidValue) {
-        Some(ContextValue::Strings(names)) => Some(format!("Use one of {}.", names.join(", "))),
+        Some(ContextValue::Strings(names)) => Some(match names.as_slice() {
+            [only] => format!("Use {only}."),
+            _ => format!("Use one of {}.", names.join(", ")),
+        }),
         _ => None,
     };
-    let error = usage(format!("{argument}: there is no {value:?}"));
+    let error = usage(format!("{value:?} is no value of {argument}"));
     match near.or(list) {
         Some(hint) => error.hint(hint),
         None => error,
@@ -102,7 +113,8 @@ fn nearest(complaint: &clap::Error, kind: ContextKind) -> Option<String> {
 fn text(complaint: &clap::Error, kind: ContextKind) -> Option<String> {
     match complaint.get(kind)? {
         ContextValue::String(text) => Some(text.clone()),
-        ContextValue::Strings(texts) => texts.first().cloned(),
+        // The parser lists the nearest last.
+        ContextValue::Strings(texts) => texts.last().cloned(),
         _ => None,
     }
 }

@@ -46,9 +46,7 @@ fn check(args: &CheckArgs) -> Result<u8> {
     let options = ConfigOptions { config: args.file.clone(), no_config: false };
     let Loaded { layer, files } =
         load(&surroundings, &options, Layer::default(), Unapproved::Show)?;
-    let profile = layer.profile.as_ref().map_or_else(Profile::default, |said| said.value);
-    let rules: Vec<_> = layer.egress.iter().map(|said| said.value.clone()).collect();
-    profile.egress(&rules)?;
+    layer.rules()?;
     let checked = CheckedConfig { files, values: values(&layer) };
     match args.json {
         true => render::print_json(&checked)?,
