@@ -1,3 +1,28 @@
-//! Chores: benchmarks, tidiness, snapshots.
+//! Chores: benchmarks, tidiness.
 
-fn main() {}
+mod bench;
+mod tidy;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "usage: cargo xtask <chore>
+
+  bench     measure; `cargo xtask bench --help` says how
+  tidy      check what the compiler does not: directions, licences, names, documents
+";
+
+/// The word under which the benchmarks start this program as their small process.
+const SPAWNER: &str = "bench-spawner";
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match words.first().map(String::as_str) {
+        Some("bench") => bench::run(words.get(1..).unwrap_or_default()),
+        Some(SPAWNER) => bench::serve(),
+        Some("tidy") if words.len() == 1 => tidy::run(),
+        _ => {
+            eprint!("{USAGE}");
+            ExitCode::from(2)
+        }
+    }
+}

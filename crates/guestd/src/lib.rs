@@ -1,1 +1,19 @@
-//! The program inside every sandbox, as a library: carries out a plan, then starts and ends commands.
+//! The program inside every sandbox, as a library.
+//!
+//! [`live`] is the whole life of process 1: it carries out a plan, greets the host, then starts and
+//! ends commands until its line closes. It knows no policy; it does what the plan says and stops at
+//! the first step that fails.
+
+pub mod apply;
+pub mod line;
+mod live;
+mod process;
+mod proof;
+pub mod prove;
+mod reap;
+mod relay;
+mod serve;
+mod sys;
+mod terminal;
+
+pub use live::{Birth, live};

@@ -60,7 +60,7 @@ pub enum HostOpens {
     /// Start a command. Answered by [`FromProcess`] on the same channel.
     Spawn(Box<Spawn>),
     /// Run the battery of attacks. Answered by one [`crate::message::Proof`], then `End`.
-    Prove(Prove),
+    Prove(Box<Prove>),
     /// Answered by an empty `Data` frame.
     Ping,
 }
@@ -106,7 +106,7 @@ pub enum Stdio {
         stderr: Stream,
     },
     /// One pseudo-terminal of the sandbox's own for all three. Its master comes back as a
-    /// descriptor with [`FromProcess::Started`].
+    /// descriptor with an empty `Data` frame, before [`FromProcess::Started`].
     Terminal(TerminalSize),
 }
 
@@ -236,6 +236,9 @@ pub enum EgressAnswer {
 pub struct Prove {
     /// Host facts that the attacks need as their targets.
     pub targets: Targets,
+    /// The environment that a command would get. It is searched for what must not be in it.
+    #[serde(default)]
+    pub env: Vec<(ByteString, ByteString)>,
 }
 
 /// Things outside that the attacks try to reach, and things inside that must work.
@@ -245,6 +248,9 @@ pub struct Targets {
     pub outside_file: String,
     /// What the outside file holds.
     pub canary: String,
+    /// More files outside that hold `canary`: in the home directory, `/tmp`, `/run` and so on.
+    #[serde(default)]
+    pub other_outside_files: Vec<String>,
     /// A directory outside to write to, at its host path.
     pub outside_directory: String,
     /// The workspace inside.
@@ -255,6 +261,10 @@ pub struct Targets {
     pub protected: Vec<String>,
     /// A process id on the host, which must not be visible.
     pub host_pid: i32,
+    /// When that process started, in clock ticks since boot: field 22 of its `stat`. It tells the
+    /// process from one inside that happens to have the same number.
+    #[serde(default)]
+    pub host_pid_started: u64,
     /// A TCP port on the host's loopback that listens.
     pub host_port: u16,
     /// A path name socket on the host that listens.
@@ -263,6 +273,12 @@ pub struct Targets {
     pub host_abstract: String,
     /// A variable of the caller's environment that must not be inside.
     pub secret_variable: String,
+    /// The host's name.
+    #[serde(default)]
+    pub host_name: String,
+    /// What the host's `/etc/machine-id` holds, without its end of line.
+    #[serde(default)]
+    pub machine_id: String,
     /// The most processes that may exist, if limited.
     pub pids: Option<u64>,
     /// The most memory, if limited.

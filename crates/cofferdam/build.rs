@@ -1,0 +1,74 @@
+//! Builds the static box program and hands its path to the library, which carries it.
+//!
+//! The nested build has a target directory of its own: cargo holds a lock on the outer one. It gets
+//! none of the outer build's flags, which would win over its own and make the program dynamic.
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Variables of the outer build that must not reach the nested one.
+const OUTER: [&str; 9] = [
+    "CARGO_ENCODED_RUSTFLAGS",
+    "CARGO_TARGET_DIR",
+    "CARGO_BUILD_TARGET_DIR",
+    "CARGO_BUILD_RUSTC_WRAPPER",
+    "RUSTC",
+    "RUSTC_WORKSPACE_WRAPPER",
+    "RUSTC_WRAPPER",
+    "RUSTDOC",
+    "RUSTFLAGS",
+];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let root = PathBuf::from(variable("CARGO_MANIFEST_DIR")?).join("../..");
+    for watched in ["crates/local", "crates/guestd", "crates/wire", "crates/core", "Cargo.lock"] {
+        println!("cargo::rerun-if-changed={}", root.join(watched).display());
+    }
+    let program = build(&root)?;
+    if has_interpreter(&std::fs::read(&program)?) {
+        return Err(format!("{} is not static", program.display()).into());
+    }
+    println!("cargo::rustc-env=COFFERDAM_BOX={}", program.display());
+    Ok(())
+}
+
+fn build(root: &Path) -> Result<PathBuf, Box<dyn Error>> {
+    let directory = PathBuf::from(variable("OUT_DIR")?).join("box");
+    let target = variable("TARGET")?;
+    let mut cargo = Command::new(variable("CARGO")?);
+    cargo
+        .current_dir(root)
+        .args(["build", "--locked", "--profile", "box", "--package", "cofferdam-local"])
+        .args(["--bin", "cofferdam-box", "--target", &target, "--target-dir"])
+        .arg(&directory)
+        .env("RUSTFLAGS", "-C target-feature=+crt-static");
+    for name in OUTER.iter().filter(|name| **name != "RUSTFLAGS") {
+        cargo.env_remove(name);
+    }
+    let status = cargo.status()?;
+    if !status.success() {
+        return Err(format!("the box program could not be built: {status}").into());
+    }
+    Ok(directory.join(target).join("box/cofferdam-box"))
+}
+
+fn variable(name: &str) -> Result<String, Box<dyn Error>> {
+    std::env::var(name).map_err(|error| format!("{name}: {error}").into())
+}
+
+/// Whether a 64-bit little-endian ELF file names a dynamic loader (a segment of type PT_INTERP).
+fn has_interpreter(file: &[u8]) -> bool {
+    let number = |at: usize, len: usize| -> Option<usize> {
+        let bytes = file.get(at..at.checked_add(len)?)?;
+        bytes
+            .iter()
+            .rev()
+            .try_fold(0_usize, |sum, byte| sum.checked_mul(256)?.checked_add(usize::from(*byte)))
+    };
+    let segment = || -> Option<(usize, usize, usize)> {
+        Some((number(0x20, 8)?, number(0x36, 2)?, number(0x38, 2)?))
+    };
+    let Some((table, size, count)) = segment() else { return true };
+    (0..count).any(|index| number(table + index * size, 4) == Some(3))
+}

@@ -1,0 +1,93 @@
+//! Landlock and seccomp.
+
+use super::{CallFailed, During};
+use crate::sys::{self, RulesetAttributes};
+use cofferdam_wire::plan::Landlock;
+use rustix::fd::AsFd;
+use rustix::fs::{CWD, FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+// Rights of the file system, as in linux/landlock.h.
+const EXECUTE: u64 = 1 << 0;
+const WRITE_FILE: u64 = 1 << 1;
+const READ_FILE: u64 = 1 << 2;
+const READ_DIR: u64 = 1 << 3;
+const TRUNCATE: u64 = 1 << 14;
+const IOCTL_DEV: u64 = 1 << 15;
+
+const READ: u64 = EXECUTE | READ_FILE | READ_DIR;
+/// Rights that make sense on something that is no directory.
+const OF_A_FILE: u64 = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV;
+
+/// All rights of the file system that an ABI knows.
+fn known_rights(abi: u32) -> u64 {
+    let first = (1 << 13) - 1;
+    match abi {
+        0 => 0,
+        1 => first,
+        2 => first | 1 << 13,
+        3 | 4 => first | 1 << 13 | TRUNCATE,
+        _ => first | 1 << 13 | TRUNCATE | IOCTL_DEV,
+    }
+}
+
+/// Restricts this process. Answers the ABI in use, or 0 where the kernel has no Landlock.
+pub(super) fn landlock(rules: &Landlock) -> Result<u32, CallFailed> {
+    let abi = sys::landlock_abi().min(rules.abi);
+    if abi == 0 {
+        return Ok(0);
+    }
+    let known = known_rights(abi);
+    let attributes = RulesetAttributes {
+        handled_access_fs: known,
+        // Bind and connect of TCP, from ABI 4 on.
+        handled_access_net: if rules.no_tcp && abi >= 4 { 0b11 } else { 0 },
+        // Abstract sockets and signals, from ABI 6 on.
+        scoped: if rules.scoped && abi >= 6 { 0b11 } else { 0 },
+    };
+    let size = match abi {
+        1..=3 => 8,
+        4 | 5 => 16,
+        _ => 24,
+    };
+    let ruleset = sys::landlock_ruleset(&attributes, size)
+        .during(|| format!("landlock_create_ruleset(abi {abi})"))?;
+    let grants = [
+        (&rules.read, READ),
+        (&rules.write, known & !IOCTL_DEV),
+        (&rules.devices, READ_FILE | WRITE_FILE | IOCTL_DEV),
+    ];
+    for (paths, rights) in grants {
+        for path in paths {
+            allow(ruleset.as_fd(), path, rights & known)?;
+        }
+    }
+    sys::landlock_restrict(ruleset.as_fd()).during(|| "landlock_restrict_self".to_owned())?;
+    Ok(abi)
+}
+
+fn allow(ruleset: impl AsFd, path: &str, rights: u64) -> Result<(), CallFailed> {
+    let opened = rustix::fs::openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
+    // What is not there needs no right.
+    let Some(place) = opened.map(Some).or_else(|errno| match errno {
+        Errno::NOENT => Ok(None),
+        other => Err(CallFailed::new(format!("open({path:?}) for landlock"), other)),
+    })?
+    else {
+        return Ok(());
+    };
+    let stat = rustix::fs::fstat(&place).during(|| format!("fstat({path:?})"))?;
+    let directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+    let rights = if directory { rights } else { rights & OF_A_FILE };
+    sys::landlock_allow(ruleset.as_fd(), place.as_fd(), rights)
+        .during(|| format!("landlock_add_rule({path:?})"))
+}
+
+/// Loads the filter. Nothing that the filter forbids can be done by process 1 after this.
+pub(super) fn seccomp(program: &[(u16, u8, u8, u32)]) -> Result<(), CallFailed> {
+    let mut program: Vec<libc::sock_filter> =
+        program.iter().map(|&(code, jt, jf, k)| libc::sock_filter { code, jt, jf, k }).collect();
+    let instructions = program.len();
+    sys::load_seccomp(&mut program)
+        .during(|| format!("seccomp(SECCOMP_SET_MODE_FILTER, {instructions} instructions)"))
+}

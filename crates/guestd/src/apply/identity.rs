@@ -1,0 +1,70 @@
+//! Who the sandbox is: groups of processes, users, capabilities.
+
+use super::{CallFailed, During};
+use crate::sys;
+use rustix::fd::{AsFd, OwnedFd};
+
+pub(super) fn join_cgroups(groups: &[OwnedFd], own_view: bool) -> Result<(), CallFailed> {
+    for group in groups {
+        // 0 stands for the writer. Joining oneself is cheap; being attached from outside is not.
+        rustix::io::write(group, b"0").during(|| "write(cgroup tasks, \"0\")".to_owned())?;
+    }
+    if own_view {
+        // ORDER: after joining, so that the group that was joined is the root of the view.
+        sys::unshare(libc::CLONE_NEWCGROUP).during(|| "unshare(CLONE_NEWCGROUP)".to_owned())?;
+    }
+    Ok(())
+}
+
+pub(super) fn loopback_up() -> Result<(), CallFailed> {
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+    let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)
+        .during(|| "socket(AF_INET)".to_owned())?;
+    sys::loopback_up(socket.as_fd()).during(|| "ioctl(SIOCSIFFLAGS, \"lo\")".to_owned())
+}
+
+/// Becomes the session's user. May be repeated.
+pub(crate) fn become_user(uid: u32, gid: u32) -> Result<(), CallFailed> {
+    // A user without a range of ids may not leave groups; they stay, and map to nobody inside.
+    let _ = sys::clear_groups();
+    sys::setresgid(gid).during(|| format!("setresgid({gid})"))?;
+    sys::setresuid(uid).during(|| format!("setresuid({uid})"))
+}
+
+/// Keeps capabilities over a change of user, until they are given up for good.
+pub(crate) fn keep_over_user_change() -> Result<(), CallFailed> {
+    sys::prctl(libc::PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP)
+        .map(drop)
+        .during(|| "prctl(PR_SET_SECUREBITS)".to_owned())
+}
+
+const SECBIT_NO_SETUID_FIXUP: usize = 1 << 2;
+/// NOROOT, NO_SETUID_FIXUP, KEEP_CAPS off, NO_CAP_AMBIENT_RAISE, each with its lock.
+const LOCKED_SECUREBITS: usize = 0b1110_1111;
+/// For `--user root`: user 0 gains its capabilities again by exec, nothing else is open.
+const LOCKED_SECUREBITS_OF_ROOT: usize = 0b1110_1010;
+/// The last capability that any kernel knows has a smaller number.
+const LAST_CAPABILITY: u8 = 63;
+
+pub(super) fn keep_capabilities(keep: &[u8]) -> Result<(), CallFailed> {
+    let kept = keep.iter().fold(0_u64, |set, number| set | 1 << (number & 63));
+    for number in 0..=LAST_CAPABILITY {
+        if kept & (1 << number) != 0 {
+            continue;
+        }
+        match sys::prctl(libc::PR_CAPBSET_DROP, usize::from(number)) {
+            Ok(_) => {}
+            // The first number that the kernel does not know.
+            Err(rustix::io::Errno::INVAL) => break,
+            Err(errno) => {
+                return Err(CallFailed::new(format!("prctl(PR_CAPBSET_DROP, {number})"), errno));
+            }
+        }
+    }
+    let bits = if kept == 0 { LOCKED_SECUREBITS } else { LOCKED_SECUREBITS_OF_ROOT };
+    sys::prctl(libc::PR_SET_SECUREBITS, bits)
+        .map(drop)
+        .during(|| format!("prctl(PR_SET_SECUREBITS, {bits:#x})"))?;
+    let _ = sys::prctl(libc::PR_CAP_AMBIENT, 4 /* PR_CAP_AMBIENT_CLEAR_ALL */);
+    sys::capset(kept, kept, 0).during(|| format!("capset({kept:#x})"))
+}

@@ -1,0 +1,174 @@
+//! Carries out a plan, step by step, in the process that becomes the sandbox's first.
+
+mod confine;
+pub(crate) mod identity;
+pub(crate) mod mounts;
+
+use crate::sys;
+use cofferdam_wire::message::{Confirmed, SetupFailure};
+use cofferdam_wire::plan::{Bind, Namespace, Need, Op, Plan, Resource, Step};
+use rustix::fd::{BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+use std::collections::BTreeMap;
+
+/// What the host opened beforehand, because the box may not or cannot.
+#[derive(Debug, Default)]
+pub struct Handover {
+    /// Detached mounts, by the position of their `Bind` step in the plan.
+    pub mounts: BTreeMap<usize, OwnedFd>,
+    /// `tasks` or `cgroup.procs` of the prepared control groups, open for writing.
+    pub cgroups: Vec<OwnedFd>,
+}
+
+/// Why a step failed: the call with its arguments, and the kernel's answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CallFailed {
+    call: String,
+    errno: Errno,
+}
+
+impl CallFailed {
+    pub(crate) fn new(call: impl Into<String>, errno: Errno) -> Self {
+        Self { call: call.into(), errno }
+    }
+
+    /// The failure as the host hears it.
+    pub(crate) fn in_step(self, step: &str) -> SetupFailure {
+        SetupFailure { step: step.to_owned(), call: self.call, errno: self.errno.raw_os_error() }
+    }
+}
+
+/// Adds the call to an answer of the kernel. The text is only made when it is needed.
+pub(crate) trait During<T> {
+    fn during(self, call: impl FnOnce() -> String) -> Result<T, CallFailed>;
+}
+
+impl<T> During<T> for rustix::io::Result<T> {
+    fn during(self, call: impl FnOnce() -> String) -> Result<T, CallFailed> {
+        self.map_err(|errno| CallFailed::new(call(), errno))
+    }
+}
+
+/// Opens the source of a bind on the host, for [`Handover::mounts`].
+///
+/// `owner` is a user namespace that maps the owner on disk to the sandbox's user outside.
+pub fn prepare_bind(bind: &Bind, owner: Option<BorrowedFd<'_>>) -> Result<OwnedFd, SetupFailure> {
+    mounts::prepare(bind, owner).map_err(|failed| failed.in_step("bind"))
+}
+
+/// Does every step in order.
+pub(crate) fn apply(plan: &Plan, mut handover: Handover) -> Result<Confirmed, SetupFailure> {
+    let mut tree = mounts::Tree::default();
+    let mut confirmed = Confirmed::default();
+    for (position, step) in plan.steps.iter().enumerate() {
+        let mount = handover.mounts.remove(&position);
+        let done = one(plan, step, &mut tree, (mount, &handover.cgroups), &mut confirmed);
+        match (done, step.need) {
+            (Ok(()), _) => {}
+            (Err(failed), Need::BestEffort) => {
+                confirmed.skipped.push(format!("{}: {}", failed.call, failed.errno));
+            }
+            (Err(failed), Need::Required) => {
+                return Err(failed.in_step(stage(&step.op)));
+            }
+        }
+    }
+    Ok(confirmed)
+}
+
+fn one(
+    plan: &Plan,
+    step: &Step,
+    tree: &mut mounts::Tree,
+    (mount, cgroups): (Option<OwnedFd>, &[OwnedFd]),
+    confirmed: &mut Confirmed,
+) -> Result<(), CallFailed> {
+    match &step.op {
+        Op::PrivateMounts => tree.private(),
+        Op::JoinCgroups => {
+            let own_view = plan.namespaces.contains(&Namespace::Cgroup);
+            identity::join_cgroups(cgroups, own_view)
+        }
+        Op::HostName(name) => {
+            rustix::system::sethostname(name.as_bytes()).during(|| format!("sethostname({name:?})"))
+        }
+        Op::NewRoot { size_bytes, inodes } => tree.new_root(*size_bytes, *inodes),
+        Op::Directory { path, mode } => tree.directory(path, *mode),
+        Op::File { path, content, mode } => tree.file(path, content, *mode),
+        Op::Symlink { path, target } => tree.symlink(path, target),
+        Op::Tmpfs { path, size_bytes, inodes, mode } => {
+            tree.tmpfs(path, *size_bytes, *inodes, *mode)
+        }
+        Op::Bind(bind) => tree.bind(bind, mount),
+        Op::Rebind { from, path } => tree.rebind(from, path),
+        Op::Proc { path } => tree.proc(path),
+        Op::Devpts { path } => tree.devpts(path),
+        Op::Mask { path } => tree.mask(path),
+        Op::Pin { path, access } => tree.pin(path, *access),
+        Op::SealRoot => tree.seal(),
+        Op::Pivot => tree.pivot(),
+        Op::LoopbackUp => identity::loopback_up(),
+        Op::NoUserNamespaces => tree.no_user_namespaces(),
+        Op::ResourceLimit { resource, limit } => resource_limit(*resource, *limit),
+        Op::Identity { uid, gid } => identity::become_user(*uid, *gid),
+        Op::Capabilities { keep } => identity::keep_capabilities(keep),
+        Op::NoNewPrivileges => sys::prctl(libc::PR_SET_NO_NEW_PRIVS, 1)
+            .map(drop)
+            .during(|| "prctl(PR_SET_NO_NEW_PRIVS)".to_owned()),
+        Op::NotDumpable => sys::prctl(libc::PR_SET_DUMPABLE, 0)
+            .map(drop)
+            .during(|| "prctl(PR_SET_DUMPABLE)".to_owned()),
+        Op::Landlock(rules) => confine::landlock(rules).map(|abi| confirmed.landlock_abi = abi),
+        Op::Seccomp { program } => confine::seccomp(program).map(|()| confirmed.seccomp = true),
+        // The gate is the host's. Until something inside asks for it there is nothing to open.
+        Op::EgressGate { rules: _ } => Ok(()),
+    }
+}
+
+fn resource_limit(resource: Resource, limit: u64) -> Result<(), CallFailed> {
+    let number = match resource {
+        Resource::Nproc => libc::RLIMIT_NPROC,
+        Resource::Nofile => libc::RLIMIT_NOFILE,
+        Resource::Data => libc::RLIMIT_DATA,
+        Resource::Fsize => libc::RLIMIT_FSIZE,
+        Resource::Core => libc::RLIMIT_CORE,
+        Resource::Memlock => libc::RLIMIT_MEMLOCK,
+        Resource::Msgqueue => libc::RLIMIT_MSGQUEUE,
+    };
+    let number = i32::try_from(number).unwrap_or(i32::MAX);
+    // A hard limit cannot be raised without privilege: what is lower already stays.
+    let kept = sys::hard_limit(number).during(|| format!("getrlimit({resource:?})"))?;
+    sys::setrlimit(number, limit.min(kept)).during(|| format!("setrlimit({resource:?}, {limit})"))
+}
+
+/// The stable name of a step, as in `ending.stage`.
+pub fn stage(op: &Op) -> &'static str {
+    match op {
+        Op::PrivateMounts => "private_mounts",
+        Op::JoinCgroups => "cgroups",
+        Op::HostName(_) => "host_name",
+        Op::NewRoot { .. } => "new_root",
+        Op::Directory { .. } => "directory",
+        Op::File { .. } => "file",
+        Op::Symlink { .. } => "symlink",
+        Op::Tmpfs { .. } => "tmpfs",
+        Op::Bind(_) => "bind",
+        Op::Rebind { .. } => "rebind",
+        Op::Proc { .. } => "proc",
+        Op::Devpts { .. } => "devpts",
+        Op::Mask { .. } => "mask",
+        Op::Pin { .. } => "pin",
+        Op::SealRoot => "seal_root",
+        Op::Pivot => "pivot",
+        Op::LoopbackUp => "loopback",
+        Op::NoUserNamespaces => "no_user_namespaces",
+        Op::ResourceLimit { .. } => "resource_limit",
+        Op::Identity { .. } => "identity",
+        Op::Capabilities { .. } => "capabilities",
+        Op::NoNewPrivileges => "no_new_privileges",
+        Op::NotDumpable => "not_dumpable",
+        Op::Landlock(_) => "landlock",
+        Op::Seccomp { .. } => "seccomp",
+        Op::EgressGate { .. } => "egress_gate",
+    }
+}

@@ -1,0 +1,360 @@
+//! The new root, built by descriptors beneath an own file system.
+
+use super::{CallFailed, During};
+use crate::sys::{self, MountAttributes};
+use cofferdam_wire::plan::{Access, Bind, Depth, Owner};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+use rustix::mount::{
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MountPropagationFlags, MoveMountFlags,
+    OpenTreeFlags, UnmountFlags,
+};
+
+const RDONLY: u64 = 1;
+const NOSUID: u64 = 2;
+const NODEV: u64 = 4;
+const NOEXEC: u64 = 8;
+const IDMAP: u64 = 0x0010_0000;
+
+/// Paths of the plan are taken beneath the new root and never through a symbolic link. The links
+/// that stand in it are the plan's own, and nothing is mounted through them.
+const BENEATH: ResolveFlags =
+    ResolveFlags::IN_ROOT.union(ResolveFlags::NO_SYMLINKS).union(ResolveFlags::NO_MAGICLINKS);
+
+/// An empty directory of the new root, to cover directories with.
+const EMPTY: &str = "var/empty";
+
+/// The new root while it is built.
+#[derive(Debug, Default)]
+pub(super) struct Tree {
+    root: Option<OwnedFd>,
+}
+
+fn relative(path: &str) -> &str {
+    match path.trim_start_matches('/') {
+        "" => ".",
+        rest => rest,
+    }
+}
+
+impl Tree {
+    fn root(&self) -> Result<BorrowedFd<'_>, CallFailed> {
+        self.root
+            .as_ref()
+            .map(AsFd::as_fd)
+            .ok_or_else(|| CallFailed::new("a step before the new root", Errno::BADF))
+    }
+
+    pub(super) fn private(&self) -> Result<(), CallFailed> {
+        let flags = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+        rustix::mount::mount_change("/", flags).during(|| "mount(/, MS_PRIVATE)".to_owned())
+    }
+
+    pub(super) fn new_root(&mut self, size: u64, inodes: u64) -> Result<(), CallFailed> {
+        let mount = new_tmpfs(size, inodes, 0o755)?;
+        // The old root stays what `/` means until the pivot, because a path that begins with `/`
+        // does not look at what is mounted on top of the root itself.
+        attach(mount.as_fd(), CWD, "/")?;
+        self.root = Some(mount);
+        self.directory(&format!("/{EMPTY}"), 0o555)
+    }
+
+    pub(super) fn directory(&self, path: &str, mode: u32) -> Result<(), CallFailed> {
+        let root = self.root()?;
+        let path = relative(path);
+        for (end, _) in path.match_indices('/') {
+            make_directory(root, path.get(..end).unwrap_or_default(), 0o755)?;
+        }
+        make_directory(root, path, mode)
+    }
+
+    fn parent(&self, path: &str) -> Result<(), CallFailed> {
+        match path.rsplit_once('/') {
+            Some((parent, _)) if !parent.is_empty() => self.directory(parent, 0o755),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn file(&self, path: &str, content: &str, mode: u32) -> Result<(), CallFailed> {
+        self.parent(path)?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(self.root()?, relative(path), flags, Mode::from(mode))
+            .during(|| format!("open({path:?}, O_CREAT)"))?;
+        let written =
+            rustix::io::write(&file, content.as_bytes()).during(|| format!("write({path:?})"))?;
+        if written == content.len() {
+            Ok(())
+        } else {
+            Err(CallFailed::new(format!("write({path:?})"), Errno::NOSPC))
+        }
+    }
+
+    pub(super) fn symlink(&self, path: &str, target: &str) -> Result<(), CallFailed> {
+        self.parent(path)?;
+        rustix::fs::symlinkat(target, self.root()?, relative(path))
+            .during(|| format!("symlink({target:?}, {path:?})"))
+    }
+
+    pub(super) fn tmpfs(
+        &self,
+        path: &str,
+        size: u64,
+        inodes: u64,
+        mode: u32,
+    ) -> Result<(), CallFailed> {
+        let mount = new_tmpfs(size, inodes, mode)?;
+        let place = self.place(path, FileType::Directory)?;
+        attach(mount.as_fd(), place, "")
+    }
+
+    pub(super) fn bind(&self, bind: &Bind, opened: Option<OwnedFd>) -> Result<(), CallFailed> {
+        let mount = match (opened, bind.owner) {
+            (Some(mount), _) => mount,
+            (None, Owner::Same) => open_source(bind)?,
+            (None, Owner::Mapped { .. }) => {
+                let call = format!("id-mapped mount of {:?}", bind.source);
+                return Err(CallFailed::new(call, Errno::PERM));
+            }
+        };
+        restrict(mount.as_fd(), bind)?;
+        let place = self.place(&bind.path, file_type(mount.as_fd())?)?;
+        attach(mount.as_fd(), place, "").map_err(|failed| CallFailed {
+            call: format!("{} of {:?} on {:?}", failed.call, bind.source, bind.path),
+            errno: failed.errno,
+        })
+    }
+
+    pub(super) fn rebind(&self, from: &str, path: &str) -> Result<(), CallFailed> {
+        let source = self.open(from)?;
+        let mount =
+            clone_tree(source.as_fd(), "", Depth::All).during(|| format!("open_tree({from:?})"))?;
+        let place = self.place(path, file_type(mount.as_fd())?)?;
+        attach(mount.as_fd(), place, "")
+    }
+
+    pub(super) fn proc(&self, path: &str) -> Result<(), CallFailed> {
+        let mount = new_mount("proc", &[], RDONLY_NEVER)?;
+        let place = self.place(path, FileType::Directory)?;
+        attach(mount.as_fd(), place, "")
+    }
+
+    pub(super) fn devpts(&self, path: &str) -> Result<(), CallFailed> {
+        let options = [("mode", "620".to_owned()), ("ptmxmode", "666".to_owned())];
+        let flags = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+        let mount = new_mount("devpts", &options, flags)?;
+        let place = self.place(path, FileType::Directory)?;
+        attach(mount.as_fd(), place, "")
+    }
+
+    pub(super) fn mask(&self, path: &str) -> Result<(), CallFailed> {
+        let place = match self.open(path) {
+            Ok(place) => place,
+            Err(failed) if failed.errno == Errno::NOENT => return Ok(()),
+            Err(failed) => return Err(failed),
+        };
+        let cover = if file_type(place.as_fd())? == FileType::Directory {
+            clone_tree(self.root()?, EMPTY, Depth::One).during(|| "open_tree(empty)".to_owned())?
+        } else {
+            null_device()?
+        };
+        set_flags(cover.as_fd(), 0, RDONLY | NOSUID | NOEXEC)?;
+        attach(cover.as_fd(), place.as_fd(), "")
+    }
+
+    pub(super) fn pin(&self, path: &str, access: Access) -> Result<(), CallFailed> {
+        let place = self.open(path)?;
+        let mount =
+            clone_tree(place.as_fd(), "", Depth::All).during(|| format!("open_tree({path:?})"))?;
+        let flags = match access {
+            Access::ReadOnly => RDONLY,
+            Access::ReadWrite => 0,
+        };
+        set_flags(mount.as_fd(), libc::AT_RECURSIVE, flags | NOSUID | NODEV)?;
+        attach(mount.as_fd(), place.as_fd(), "")
+    }
+
+    pub(super) fn seal(&self) -> Result<(), CallFailed> {
+        set_flags(self.root()?, 0, RDONLY | NOSUID | NODEV)
+    }
+
+    pub(super) fn pivot(&mut self) -> Result<(), CallFailed> {
+        let Some(root) = self.root.take() else {
+            return Err(CallFailed::new("pivot_root before the new root", Errno::BADF));
+        };
+        rustix::process::fchdir(&root).during(|| "fchdir(new root)".to_owned())?;
+        rustix::process::pivot_root(".", ".").during(|| "pivot_root".to_owned())?;
+        rustix::mount::unmount(".", UnmountFlags::DETACH)
+            .during(|| "umount(old root)".to_owned())?;
+        rustix::process::chdir("/").during(|| "chdir(/)".to_owned())
+    }
+
+    pub(super) fn no_user_namespaces(&self) -> Result<(), CallFailed> {
+        let path = "proc/sys/user/max_user_namespaces";
+        let file =
+            rustix::fs::openat(self.root()?, path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())
+                .during(|| format!("open({path:?})"))?;
+        // HOSTILE: an old runtime was once tricked into writing elsewhere. It must be /proc.
+        let kind = rustix::fs::fstatfs(&file).during(|| format!("fstatfs({path:?})"))?;
+        if kind.f_type != rustix::fs::PROC_SUPER_MAGIC {
+            return Err(CallFailed::new(format!("fstatfs({path:?})"), Errno::NODEV));
+        }
+        rustix::io::write(&file, b"0").map(drop).during(|| format!("write({path:?}, \"0\")"))
+    }
+
+    /// What stands at a path of the new root, never through a link.
+    fn open(&self, path: &str) -> Result<OwnedFd, CallFailed> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        rustix::fs::openat2(self.root()?, relative(path), flags, Mode::empty(), BENEATH)
+            .during(|| format!("openat2({path:?})"))
+    }
+
+    /// A place to mount on; made if it is not there.
+    fn place(&self, path: &str, kind: FileType) -> Result<OwnedFd, CallFailed> {
+        match self.open(path) {
+            Err(failed) if failed.errno == Errno::NOENT => {}
+            other => return other,
+        }
+        if kind == FileType::Directory {
+            self.directory(path, 0o755)?;
+        } else {
+            self.file(path, "", 0o644)?;
+        }
+        self.open(path)
+    }
+}
+
+const RDONLY_NEVER: MountAttrFlags = MountAttrFlags::MOUNT_ATTR_NOSUID
+    .union(MountAttrFlags::MOUNT_ATTR_NODEV)
+    .union(MountAttrFlags::MOUNT_ATTR_NOEXEC);
+
+fn make_directory(root: BorrowedFd<'_>, path: &str, mode: u32) -> Result<(), CallFailed> {
+    match rustix::fs::mkdirat(root, path, Mode::from(mode)) {
+        Ok(()) | Err(Errno::EXIST) => Ok(()),
+        Err(errno) => Err(CallFailed::new(format!("mkdir({path:?})"), errno)),
+    }
+}
+
+fn new_tmpfs(size: u64, inodes: u64, mode: u32) -> Result<OwnedFd, CallFailed> {
+    let options = [
+        ("size", size.to_string()),
+        ("nr_inodes", inodes.to_string()),
+        ("mode", format!("{mode:o}")),
+    ];
+    let flags = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
+    new_mount("tmpfs", &options, flags)
+}
+
+fn new_mount(
+    kind: &str,
+    options: &[(&str, String)],
+    flags: MountAttrFlags,
+) -> Result<OwnedFd, CallFailed> {
+    let context = rustix::mount::fsopen(kind, FsOpenFlags::FSOPEN_CLOEXEC)
+        .during(|| format!("fsopen({kind:?})"))?;
+    for (key, value) in options {
+        rustix::mount::fsconfig_set_string(context.as_fd(), *key, value.as_str())
+            .during(|| format!("fsconfig({kind:?}, {key}={value})"))?;
+    }
+    rustix::mount::fsconfig_create(context.as_fd())
+        .during(|| format!("fsconfig({kind:?}, create)"))?;
+    rustix::mount::fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, flags)
+        .during(|| format!("fsmount({kind:?})"))
+}
+
+/// A detached copy of the mount at a path.
+pub(crate) fn clone_tree(dir: impl AsFd, path: &str, depth: Depth) -> Result<OwnedFd, Errno> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_EMPTY_PATH
+        | OpenTreeFlags::AT_SYMLINK_NOFOLLOW;
+    match depth {
+        Depth::All => rustix::mount::open_tree(dir, path, flags | OpenTreeFlags::AT_RECURSIVE),
+        // Where the caller's namespace locked mounts together, one alone cannot be copied.
+        Depth::One => match rustix::mount::open_tree(dir.as_fd(), path, flags) {
+            Err(Errno::INVAL) => {
+                rustix::mount::open_tree(dir, path, flags | OpenTreeFlags::AT_RECURSIVE)
+            }
+            other => other,
+        },
+    }
+}
+
+/// Opens the source of a bind on the host and gives it its owner.
+///
+/// `owner` is a user namespace that maps the owner on disk to the sandbox's user outside.
+pub(crate) fn prepare(bind: &Bind, owner: Option<BorrowedFd<'_>>) -> Result<OwnedFd, CallFailed> {
+    let mount = open_source(bind)?;
+    if let Some(namespace) = owner {
+        let attributes = MountAttributes {
+            set: IDMAP,
+            userns_fd: u64::try_from(namespace.as_raw_fd()).unwrap_or(u64::MAX),
+            ..MountAttributes::default()
+        };
+        sys::mount_setattr(mount.as_fd(), libc::AT_RECURSIVE, &attributes)
+            .during(|| format!("mount_setattr({:?}, MOUNT_ATTR_IDMAP)", bind.source))?;
+    }
+    Ok(mount)
+}
+
+/// Opens the source of a bind and checks that it still is what the plan was made for.
+fn open_source(bind: &Bind) -> Result<OwnedFd, CallFailed> {
+    let mount = clone_tree(CWD, &bind.source, bind.depth)
+        .during(|| format!("open_tree({:?})", bind.source))?;
+    if let Some((device, inode)) = bind.identity {
+        let stat = rustix::fs::fstat(&mount).during(|| format!("fstat({:?})", bind.source))?;
+        if (stat.st_dev, stat.st_ino) != (device, inode) {
+            return Err(CallFailed::new(format!("{:?} was replaced", bind.source), Errno::STALE));
+        }
+    }
+    Ok(mount)
+}
+
+fn restrict(mount: BorrowedFd<'_>, bind: &Bind) -> Result<(), CallFailed> {
+    let access = match bind.access {
+        Access::ReadOnly => RDONLY,
+        Access::ReadWrite => 0,
+    };
+    let devices = if bind.devices { NOEXEC } else { NODEV };
+    let depth = match bind.depth {
+        Depth::One => 0,
+        Depth::All => libc::AT_RECURSIVE,
+    };
+    // A copy of one mount may have come with locked ones below it: restrict them all.
+    set_flags(mount, depth | libc::AT_RECURSIVE, access | devices | NOSUID)
+}
+
+fn set_flags(mount: BorrowedFd<'_>, depth: i32, set: u64) -> Result<(), CallFailed> {
+    let attributes = MountAttributes { set, ..MountAttributes::default() };
+    sys::mount_setattr(mount, depth, &attributes).during(|| format!("mount_setattr({set:#x})"))
+}
+
+fn null_device() -> Result<OwnedFd, CallFailed> {
+    let mount = clone_tree(CWD, "/dev/null", Depth::One)
+        .during(|| "open_tree(\"/dev/null\")".to_owned())?;
+    let stat = rustix::fs::fstat(&mount).during(|| "fstat(\"/dev/null\")".to_owned())?;
+    // HOSTILE: a link in the place of /dev/null was once used to mask nothing, or too much.
+    let is_null = FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice
+        && stat.st_rdev == rustix::fs::makedev(1, 3);
+    if is_null {
+        Ok(mount)
+    } else {
+        Err(CallFailed::new("\"/dev/null\" is another file", Errno::NODEV))
+    }
+}
+
+fn file_type(fd: BorrowedFd<'_>) -> Result<FileType, CallFailed> {
+    let stat = rustix::fs::fstat(fd).during(|| "fstat(mount)".to_owned())?;
+    Ok(FileType::from_raw_mode(stat.st_mode))
+}
+
+fn attach(mount: BorrowedFd<'_>, dir: impl AsFd, path: &str) -> Result<(), CallFailed> {
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH
+        | if path.is_empty() {
+            MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH
+        } else {
+            MoveMountFlags::empty()
+        };
+    rustix::mount::move_mount(mount, "", dir, path, flags)
+        .during(|| format!("move_mount({path:?})"))
+}

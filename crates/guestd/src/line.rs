@@ -1,0 +1,201 @@
+//! One end of the line over a local socket: frames, and descriptors beside them.
+//!
+//! Both ends use it: process 1, and a host that has no runtime of its own.
+
+use cofferdam_wire::frame::{self, Decoder, Header, Kind};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags,
+};
+use serde_json::{from_slice, to_vec};
+use std::collections::VecDeque;
+use std::io::{IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+
+/// How much may wait to be sent before nothing more is read from the commands' pipes.
+const HIGH_WATER_BYTES: usize = 1 << 20;
+/// The most descriptors that come with one piece of the stream.
+const MAX_DESCRIPTORS: usize = 16;
+/// How much is taken from the socket at a time.
+const READ_BYTES: usize = 64 * 1024;
+
+/// Something that waits to be sent.
+struct Waiting {
+    bytes: Vec<u8>,
+    sent: usize,
+    descriptors: Vec<OwnedFd>,
+}
+
+/// One end of the line. Never blocks, but for [`Line::drain`].
+pub struct Line {
+    socket: OwnedFd,
+    decoder: Decoder,
+    descriptors: VecDeque<OwnedFd>,
+    waiting: VecDeque<Waiting>,
+    waiting_bytes: usize,
+}
+
+/// The line is of no use any more: the other side is gone, or sent what is no frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LineLost;
+
+impl Line {
+    /// Takes a connected stream socket.
+    pub fn new(socket: OwnedFd) -> Self {
+        Self {
+            socket,
+            decoder: Decoder::default(),
+            descriptors: VecDeque::new(),
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+        }
+    }
+
+    /// The socket, to wait on.
+    pub fn socket(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// Whether there is room for more output of the commands.
+    pub fn has_room(&self) -> bool {
+        self.waiting_bytes < HIGH_WATER_BYTES
+    }
+
+    /// Whether nothing waits to be sent.
+    pub fn is_idle(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Takes what has arrived.
+    pub fn fill(&mut self) -> Result<(), LineLost> {
+        let mut bytes = [0; READ_BYTES];
+        loop {
+            let mut space =
+                [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
+            let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+            let received = rustix::net::recvmsg(
+                &self.socket,
+                &mut [IoSliceMut::new(&mut bytes)],
+                &mut ancillary,
+                RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC,
+            );
+            for message in ancillary.drain() {
+                if let RecvAncillaryMessage::ScmRights(fds) = message {
+                    self.descriptors.extend(fds);
+                }
+            }
+            match received {
+                Ok(message) if message.bytes == 0 => return Err(LineLost),
+                Ok(message) => {
+                    self.decoder.push(bytes.get(..message.bytes).unwrap_or_default());
+                    if message.bytes < READ_BYTES {
+                        return Ok(());
+                    }
+                }
+                Err(Errno::AGAIN) => return Ok(()),
+                Err(Errno::INTR) => {}
+                Err(_) => return Err(LineLost),
+            }
+        }
+    }
+
+    /// The next whole frame that has arrived.
+    pub fn next_frame(&mut self) -> Result<Option<(Header, Vec<u8>)>, LineLost> {
+        match self.decoder.next_frame() {
+            Ok(frame) => Ok(frame.map(|(header, body)| (header, body.to_vec()))),
+            Err(_) => Err(LineLost),
+        }
+    }
+
+    /// The next descriptor that came with the frames.
+    pub fn take_descriptor(&mut self) -> Option<OwnedFd> {
+        self.descriptors.pop_front()
+    }
+
+    /// Sends a message, and descriptors with it (at most 16).
+    pub fn message<M: serde::Serialize>(
+        &mut self,
+        channel: u32,
+        message: &M,
+        descriptors: Vec<OwnedFd>,
+    ) {
+        let Ok(body) = to_vec(message) else { return };
+        self.frame(channel, Kind::Message, &body, descriptors);
+    }
+
+    /// Sends a frame.
+    pub fn frame(&mut self, channel: u32, kind: Kind, body: &[u8], descriptors: Vec<OwnedFd>) {
+        let mut bytes = Vec::with_capacity(frame::HEADER_BYTES + body.len());
+        if frame::encode(channel, kind, body, &mut bytes).is_ok() {
+            self.send(bytes, descriptors);
+        }
+    }
+
+    /// Sends bytes that are a whole frame already.
+    pub fn send(&mut self, bytes: Vec<u8>, descriptors: Vec<OwnedFd>) {
+        self.waiting_bytes += bytes.len();
+        self.waiting.push_back(Waiting { bytes, sent: 0, descriptors });
+    }
+
+    /// Sends as much as the socket takes now.
+    pub fn flush(&mut self) -> Result<(), LineLost> {
+        while let Some(first) = self.waiting.front_mut() {
+            match push(&self.socket, first, SendFlags::DONTWAIT) {
+                Ok(()) => {}
+                Err(Errno::AGAIN) => return Ok(()),
+                Err(Errno::INTR) => continue,
+                Err(_) => return Err(LineLost),
+            }
+            if first.sent == first.bytes.len() {
+                self.waiting_bytes -= first.bytes.len();
+                self.waiting.pop_front();
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends everything that waits, however long it takes.
+    pub fn drain(&mut self) {
+        while let Some(first) = self.waiting.front_mut() {
+            match push(&self.socket, first, SendFlags::empty()) {
+                Ok(()) | Err(Errno::INTR) => {}
+                Err(_) => return,
+            }
+            if first.sent == first.bytes.len() {
+                self.waiting.pop_front();
+            }
+        }
+    }
+
+    /// Sends one message about the line itself, and all that waits.
+    pub fn last_word<M: serde::Serialize>(mut self, message: &M) {
+        self.message(0, message, Vec::new());
+        self.drain();
+    }
+}
+
+fn push(socket: &OwnedFd, waiting: &mut Waiting, flags: SendFlags) -> Result<(), Errno> {
+    let rest = waiting.bytes.get(waiting.sent..).unwrap_or_default();
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    let borrowed: Vec<BorrowedFd<'_>> = waiting.descriptors.iter().map(AsFd::as_fd).collect();
+    if !borrowed.is_empty() {
+        ancillary.push(SendAncillaryMessage::ScmRights(&borrowed));
+    }
+    let sent = rustix::net::sendmsg(
+        socket,
+        &[IoSlice::new(rest)],
+        &mut ancillary,
+        flags | SendFlags::NOSIGNAL,
+    )?;
+    waiting.sent += sent;
+    waiting.descriptors.clear();
+    Ok(())
+}
+
+/// Reads a message of the host. `None` if it is none that we know.
+pub fn understand<M: serde::de::DeserializeOwned>(body: &[u8]) -> Option<M> {
+    from_slice(body).ok()
+}

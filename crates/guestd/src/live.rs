@@ -1,0 +1,142 @@
+//! The whole life of process 1.
+
+use crate::apply::{Handover, apply, identity};
+use crate::line::Line;
+use crate::serve::Serve;
+use crate::sys;
+use cofferdam_wire::message::{GENERATION, Greeting, Hello, SetupFailure};
+use cofferdam_wire::plan::{Namespace, Op, Plan};
+use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::process::Signal;
+
+/// What process 1 is born with.
+#[derive(Debug)]
+pub struct Birth<'a> {
+    /// What it does before it takes commands.
+    pub plan: &'a Plan,
+    /// What the host opened for it.
+    pub handover: Handover,
+    /// Its line to the host.
+    pub line: OwnedFd,
+    /// The host writes one byte when ids are mapped, and holds its end for as long as it lives.
+    pub parent: OwnedFd,
+    /// `/dev/null`, open for reading and writing.
+    pub null: OwnedFd,
+}
+
+/// Lives as process 1 of a sandbox: sets it up, greets the host, serves its line, and ends with it.
+///
+/// Called in a fresh single-threaded process that is in its namespaces already. Everything that the
+/// caller's memory or descriptors held is closed or wiped before anything hostile can run.
+pub fn live(birth: Birth<'_>) -> ! {
+    sys::block_signals();
+    sys::reset_signals();
+    let Birth { plan, handover, line, parent, null } = birth;
+    close_others(&handover, &[&line, &parent, &null]);
+    wipe_strings();
+    // Out of the caller's session: nothing inside has the caller's terminal.
+    let _ = rustix::process::setsid();
+    if !is_released(&parent) {
+        sys::exit_now(1);
+    }
+    let set_up = settle(plan, &parent).and_then(|()| apply(plan, handover).map_err(Some));
+    // The host sees the end of the line too; this end is for the time before it is served.
+    drop(parent);
+    let line = Line::new(line);
+    match set_up {
+        Ok(confirmed) => {
+            let hello = Hello {
+                generation: GENERATION,
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+                confirmed,
+            };
+            Serve::start(line, null, &Greeting::Hello(hello))
+        }
+        Err(None) => sys::exit_now(1),
+        Err(Some(failure)) => {
+            line.last_word(&Greeting::SetupFailed(failure));
+            sys::exit_now(1)
+        }
+    }
+}
+
+/// Waits until the host has mapped our ids. End of file means that the host is gone.
+fn is_released(parent: &OwnedFd) -> bool {
+    let mut byte = [0];
+    loop {
+        match rustix::io::read(parent, &mut byte) {
+            Ok(count) => return count == 1,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return false,
+        }
+    }
+}
+
+/// Takes the session's user at once, keeping capabilities for the set-up, and ties our life to the
+/// host's. `None` as the error: the host is gone.
+fn settle(plan: &Plan, parent: &OwnedFd) -> Result<(), Option<SetupFailure>> {
+    for step in plan.steps.iter().filter(|_| plan.namespaces.contains(&Namespace::User)) {
+        let Op::Identity { uid, gid } = step.op else { continue };
+        // What is made in the new root must belong to an id that the namespace knows.
+        identity::keep_over_user_change()
+            .and_then(|()| identity::become_user(uid, gid))
+            .map_err(|failed| Some(failed.in_step("identity")))?;
+    }
+    // ORDER: after the change of user, which clears it; and then look whether the parent went away
+    // in between. Asking for the parent's id says nothing: in a new namespace it is always 0.
+    let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
+    if has_hung_up(parent) { Err(None) } else { Ok(()) }
+}
+
+fn has_hung_up(parent: &OwnedFd) -> bool {
+    use rustix::event::{PollFd, PollFlags, poll};
+    let mut ends = [PollFd::new(parent, PollFlags::empty())];
+    let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+    match poll(&mut ends, Some(&now)) {
+        Ok(_) => ends.iter().any(|end| end.revents().contains(PollFlags::HUP)),
+        Err(_) => false,
+    }
+}
+
+/// Closes every descriptor but ours, and makes the first three null.
+fn close_others(handover: &Handover, ours: &[&OwnedFd; 3]) {
+    let mut keep: Vec<u32> = handover
+        .mounts
+        .values()
+        .chain(&handover.cgroups)
+        .chain(ours.iter().copied())
+        .filter_map(|fd| u32::try_from(fd.as_raw_fd()).ok())
+        .collect();
+    keep.sort_unstable();
+    let mut first = 3;
+    for fd in keep {
+        if fd > first {
+            let _ = sys::close_range(first, fd - 1);
+        }
+        first = first.max(fd + 1);
+    }
+    let _ = sys::close_range(first, u32::MAX);
+    let [_, _, null] = ours;
+    let _ = rustix::stdio::dup2_stdin(null);
+    let _ = rustix::stdio::dup2_stdout(null);
+    let _ = rustix::stdio::dup2_stderr(null);
+}
+
+/// Wipes the caller's arguments and environment from this process: /proc/1/cmdline is readable
+/// inside, and the arguments may hold secrets and host paths.
+fn wipe_strings() {
+    let Ok(stat) = std::fs::read_to_string("/proc/self/stat") else { return };
+    // Fields are counted behind the name, which may hold anything, in parentheses.
+    let Some((_, fields)) = stat.rsplit_once(") ") else { return };
+    let numbers: Vec<usize> = fields.split(' ').map(|f| f.trim().parse().unwrap_or(0)).collect();
+    // Fields 48 to 51 of proc(5); the first one behind the name is field 3.
+    for (start, end) in [(48, 49), (50, 51)] {
+        let (start, end) = (numbers.get(start - 3), numbers.get(end - 3));
+        if let (Some(&start), Some(&end)) = (start, end)
+            && start != 0
+            && end > start
+        {
+            sys::wipe(start, end - start);
+        }
+    }
+}

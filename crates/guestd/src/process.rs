@@ -1,0 +1,152 @@
+//! Starting a program.
+
+use crate::sys::{self, ChildFailure, ChildPlan};
+use cofferdam_wire::message::{NotStarted, NotStartedReason, Spawn};
+use rustix::fd::BorrowedFd;
+use rustix::io::Errno;
+use std::ffi::{CStr, CString, c_char};
+
+/// Where programs are looked for when the environment names no `PATH`.
+const DEFAULT_PATH: &[u8] = b"/usr/local/bin:/usr/bin:/bin";
+
+/// A request to start a program, as C strings.
+pub(crate) struct Prepared {
+    programs: Vec<CString>,
+    argv: Vec<CString>,
+    env: Vec<CString>,
+    cwd: CString,
+}
+
+impl Prepared {
+    /// Checks the request and lays out all that the new process needs.
+    pub(crate) fn new(spawn: &Spawn) -> Result<Self, NotStarted> {
+        let Some(program) = spawn.argv.first().filter(|name| !name.as_bytes().is_empty()) else {
+            return Err(bad_request("the command is empty"));
+        };
+        let argv: Option<Vec<CString>> =
+            spawn.argv.iter().map(|arg| CString::new(arg.as_bytes()).ok()).collect();
+        let env: Option<Vec<CString>> = spawn
+            .env
+            .iter()
+            .map(|(name, value)| {
+                let mut pair = name.as_bytes().to_vec();
+                pair.push(b'=');
+                pair.extend_from_slice(value.as_bytes());
+                CString::new(pair).ok()
+            })
+            .collect();
+        let cwd = CString::new(spawn.cwd.as_bytes()).ok();
+        let (Some(argv), Some(env), Some(cwd)) = (argv, env, cwd) else {
+            return Err(bad_request("an argument, a variable or the directory holds a NUL byte"));
+        };
+        let path = spawn
+            .env
+            .iter()
+            .rev()
+            .find(|(name, _)| name.as_bytes() == b"PATH")
+            .map_or(DEFAULT_PATH, |(_, value)| value.as_bytes());
+        Ok(Self { programs: candidates(program.as_bytes(), path), argv, env, cwd })
+    }
+
+    /// Starts the program.
+    pub(crate) fn start(
+        &self,
+        stdio: [BorrowedFd<'_>; 3],
+        terminal: Option<BorrowedFd<'_>>,
+        gathers_orphans: bool,
+    ) -> Result<i32, NotStarted> {
+        let programs: Vec<&CStr> = self.programs.iter().map(CString::as_c_str).collect();
+        let argv = pointers(&self.argv);
+        let envp = pointers(&self.env);
+        let mut shell_argv = vec![c"sh".as_ptr(), std::ptr::null()];
+        shell_argv.extend(argv.iter().skip(1));
+        let mut plan = ChildPlan {
+            programs: &programs,
+            argv: &argv,
+            envp: &envp,
+            shell_argv: &mut shell_argv,
+            cwd: &self.cwd,
+            stdio,
+            terminal,
+            gathers_orphans,
+        };
+        sys::spawn(&mut plan).map_err(|failure| self.explain(failure))
+    }
+
+    fn explain(&self, failure: ChildFailure) -> NotStarted {
+        let name = self.argv.first().map(|name| name.to_string_lossy()).unwrap_or_default();
+        let (reason, errno, detail) = match failure {
+            ChildFailure::Fork(errno) | ChildFailure::Group(errno) | ChildFailure::Stdio(errno) => {
+                (
+                    NotStartedReason::Exhausted,
+                    errno,
+                    format!("no process could be made for {name:?}"),
+                )
+            }
+            ChildFailure::Cwd(errno) => (
+                NotStartedReason::BadWorkingDirectory,
+                errno,
+                format!("the working directory {:?} cannot be entered", self.cwd),
+            ),
+            ChildFailure::Exec(errno @ (Errno::NOENT | Errno::NOTDIR)) => {
+                (NotStartedReason::NotFound, errno, format!("{name:?} was not found"))
+            }
+            ChildFailure::Exec(errno @ (Errno::NOMEM | Errno::AGAIN | Errno::MFILE)) => {
+                (NotStartedReason::Exhausted, errno, format!("{name:?} could not be loaded"))
+            }
+            ChildFailure::Exec(errno) => {
+                (NotStartedReason::NotExecutable, errno, format!("{name:?} cannot be executed"))
+            }
+        };
+        NotStarted { reason, errno: errno.raw_os_error(), detail }
+    }
+}
+
+fn bad_request(detail: &str) -> NotStarted {
+    NotStarted {
+        reason: NotStartedReason::BadRequest,
+        errno: Errno::INVAL.raw_os_error(),
+        detail: detail.to_owned(),
+    }
+}
+
+fn pointers(strings: &[CString]) -> Vec<*const c_char> {
+    strings.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect()
+}
+
+/// The files that a program's name may mean, in the order of `PATH`.
+fn candidates(program: &[u8], path: &[u8]) -> Vec<CString> {
+    if program.contains(&b'/') {
+        return CString::new(program).into_iter().collect();
+    }
+    path.split(|byte| *byte == b':')
+        .filter(|directory| directory.starts_with(b"/"))
+        .filter_map(|directory| {
+            let mut file = directory.to_vec();
+            file.push(b'/');
+            file.extend_from_slice(program);
+            CString::new(file).ok()
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(program: &str, path: &str, expected: &[&str]) {
+        let found: Vec<String> = candidates(program.as_bytes(), path.as_bytes())
+            .into_iter()
+            .map(|file| file.into_string().unwrap())
+            .collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_name_is_looked_for_in_absolute_directories_only() {
+        check("ls", "/a:/b", &["/a/ls", "/b/ls"]);
+        check("ls", ":.:bin:/a", &["/a/ls"]);
+        check("./ls", "/a", &["./ls"]);
+        check("/x/ls", "/a", &["/x/ls"]);
+    }
+}

@@ -1,0 +1,475 @@
+//! The kernel, where rustix does not reach.
+#![expect(unsafe_code, reason = "the one file of this crate that meets the kernel directly")]
+
+use rustix::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use rustix::io::{Errno, Result};
+use std::ffi::{CStr, c_char, c_int, c_long, c_void};
+
+fn check(answer: c_long) -> Result<c_long> {
+    if answer < 0 { Err(last_errno()) } else { Ok(answer) }
+}
+
+fn last_errno() -> Errno {
+    Errno::from_raw_os_error(std::io::Error::last_os_error().raw_os_error().unwrap_or(0))
+}
+
+/// `struct mount_attr` of mount_setattr(2).
+#[repr(C)]
+#[derive(Default)]
+pub(crate) struct MountAttributes {
+    pub(crate) set: u64,
+    pub(crate) clear: u64,
+    pub(crate) propagation: u64,
+    pub(crate) userns_fd: u64,
+}
+
+/// Changes a mount, and with `AT_RECURSIVE` in `flags` all below it.
+pub(crate) fn mount_setattr(
+    mount: BorrowedFd<'_>,
+    flags: c_int,
+    attributes: &MountAttributes,
+) -> Result<()> {
+    // SAFETY: the structure lives for the call and its size is given.
+    let answer = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            mount.as_raw_fd(),
+            c"".as_ptr(),
+            flags | libc::AT_EMPTY_PATH,
+            std::ptr::from_ref(attributes),
+            size_of::<MountAttributes>(),
+        )
+    };
+    check(answer).map(drop)
+}
+
+/// Leaves the namespaces in `flags` for new ones.
+pub(crate) fn unshare(flags: c_int) -> Result<()> {
+    // SAFETY: no memory is passed.
+    let answer = unsafe { libc::unshare(flags) };
+    check(answer.into()).map(drop)
+}
+
+/// Sets real, effective and saved user id.
+pub(crate) fn setresuid(uid: u32) -> Result<()> {
+    // SAFETY: no memory is passed. The caller is single-threaded, so no thread keeps the old id.
+    let answer = unsafe { libc::syscall(libc::SYS_setresuid, uid, uid, uid) };
+    check(answer).map(drop)
+}
+
+/// Sets real, effective and saved group id.
+pub(crate) fn setresgid(gid: u32) -> Result<()> {
+    // SAFETY: no memory is passed. The caller is single-threaded, so no thread keeps the old id.
+    let answer = unsafe { libc::syscall(libc::SYS_setresgid, gid, gid, gid) };
+    check(answer).map(drop)
+}
+
+/// Leaves all supplementary groups.
+pub(crate) fn clear_groups() -> Result<()> {
+    // SAFETY: a count of 0 reads no memory.
+    let answer = unsafe { libc::syscall(libc::SYS_setgroups, 0, std::ptr::null::<u32>()) };
+    check(answer).map(drop)
+}
+
+/// prctl(2) with integer arguments.
+pub(crate) fn prctl(option: c_int, argument: usize) -> Result<c_long> {
+    // SAFETY: only options that take integers are used in this crate.
+    let answer = unsafe { libc::syscall(libc::SYS_prctl, option, argument, 0, 0, 0) };
+    check(answer)
+}
+
+/// Sets the effective, permitted and inheritable capabilities of this thread.
+pub(crate) fn capset(effective: u64, permitted: u64, inheritable: u64) -> Result<()> {
+    let header: [u32; 2] = [0x2008_0522, 0];
+    let low = |set: u64| u32::try_from(set & 0xffff_ffff).unwrap_or_default();
+    let high = |set: u64| u32::try_from(set >> 32).unwrap_or_default();
+    let data: [u32; 6] = [
+        low(effective),
+        low(permitted),
+        low(inheritable),
+        high(effective),
+        high(permitted),
+        high(inheritable),
+    ];
+    // SAFETY: version 3 of the interface takes two structures of three words, as laid out above.
+    let answer = unsafe { libc::syscall(libc::SYS_capset, header.as_ptr(), data.as_ptr()) };
+    check(answer).map(drop)
+}
+
+/// The hard limit of a resource.
+pub(crate) fn hard_limit(resource: c_int) -> Result<u64> {
+    let mut both = [0_u64; 2];
+    // SAFETY: no new limit is read, and the old one of two words is written.
+    let answer = unsafe {
+        libc::syscall(libc::SYS_prlimit64, 0, resource, std::ptr::null::<u64>(), both.as_mut_ptr())
+    };
+    check(answer)?;
+    Ok(both[1])
+}
+
+/// Sets both limits of a resource.
+pub(crate) fn setrlimit(resource: c_int, limit: u64) -> Result<()> {
+    let both = [limit, limit];
+    // SAFETY: a new limit of two words is read, and no old one is written.
+    let answer = unsafe {
+        libc::syscall(libc::SYS_prlimit64, 0, resource, both.as_ptr(), std::ptr::null::<u64>())
+    };
+    check(answer).map(drop)
+}
+
+/// Loads a system call filter for this thread and all its descendants.
+pub(crate) fn load_seccomp(program: &mut [libc::sock_filter]) -> Result<()> {
+    let len = u16::try_from(program.len()).map_err(|_| Errno::INVAL)?;
+    let program = libc::sock_fprog { len, filter: program.as_mut_ptr() };
+    // SAFETY: the program and its length belong together and live for the call.
+    let answer = unsafe {
+        libc::syscall(
+            libc::SYS_seccomp,
+            libc::SECCOMP_SET_MODE_FILTER,
+            0,
+            std::ptr::from_ref(&program),
+        )
+    };
+    check(answer).map(drop)
+}
+
+/// `struct landlock_ruleset_attr` up to ABI 6.
+#[repr(C)]
+#[derive(Default)]
+pub(crate) struct RulesetAttributes {
+    pub(crate) handled_access_fs: u64,
+    pub(crate) handled_access_net: u64,
+    pub(crate) scoped: u64,
+}
+
+/// Makes a Landlock ruleset; `size` tells the kernel how much of the structure is meant.
+pub(crate) fn landlock_ruleset(attributes: &RulesetAttributes, size: usize) -> Result<OwnedFd> {
+    // SAFETY: the structure lives for the call and is at least `size` long.
+    let answer = unsafe {
+        libc::syscall(
+            libc::SYS_landlock_create_ruleset,
+            std::ptr::from_ref(attributes),
+            size.min(size_of::<RulesetAttributes>()),
+            0,
+        )
+    };
+    let fd = c_int::try_from(check(answer)?).map_err(|_| Errno::OVERFLOW)?;
+    // SAFETY: the kernel just made this descriptor for us alone.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// The Landlock ABI of this kernel, or 0.
+pub(crate) fn landlock_abi() -> u32 {
+    // SAFETY: with no structure and flag 1 the kernel answers its version.
+    let answer = unsafe {
+        libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<c_void>(), 0, 1)
+    };
+    u32::try_from(answer).unwrap_or(0)
+}
+
+/// `struct landlock_path_beneath_attr`.
+#[repr(C, packed)]
+struct PathBeneath {
+    allowed: u64,
+    parent: c_int,
+}
+
+/// Allows `access` beneath `path`.
+pub(crate) fn landlock_allow(
+    ruleset: BorrowedFd<'_>,
+    path: BorrowedFd<'_>,
+    access: u64,
+) -> Result<()> {
+    let rule = PathBeneath { allowed: access, parent: path.as_raw_fd() };
+    // SAFETY: rule type 1 takes this structure, which lives for the call.
+    let answer = unsafe {
+        libc::syscall(
+            libc::SYS_landlock_add_rule,
+            ruleset.as_raw_fd(),
+            1,
+            std::ptr::from_ref(&rule),
+            0,
+        )
+    };
+    check(answer).map(drop)
+}
+
+/// Puts this thread and all its descendants under the ruleset.
+pub(crate) fn landlock_restrict(ruleset: BorrowedFd<'_>) -> Result<()> {
+    // SAFETY: no memory is passed.
+    let answer = unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), 0) };
+    check(answer).map(drop)
+}
+
+/// Brings the loopback interface up.
+pub(crate) fn loopback_up(socket: BorrowedFd<'_>) -> Result<()> {
+    // SAFETY: all-zero bytes are a valid ifreq.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (place, byte) in request.ifr_name.iter_mut().zip(*b"lo") {
+        *place = c_char::try_from(byte).unwrap_or_default();
+    }
+    request.ifr_ifru.ifru_flags =
+        libc::c_short::try_from(libc::IFF_UP | libc::IFF_RUNNING).unwrap_or_default();
+    // SAFETY: SIOCSIFFLAGS reads one ifreq, which lives for the call.
+    let answer = unsafe {
+        libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS as _, std::ptr::from_ref(&request))
+    };
+    check(answer.into()).map(drop)
+}
+
+/// Overwrites `len` bytes of this process's memory at `address` with zeros.
+///
+/// Meant for the argument and environment strings that the kernel put there and shows in /proc.
+pub(crate) fn wipe(address: usize, len: usize) {
+    let place = std::ptr::with_exposed_provenance_mut::<u8>(address);
+    // SAFETY: the caller took both numbers from the kernel's own account of this process's argument
+    // area, which is mapped, writable, and no longer read by anything in this process.
+    unsafe { std::ptr::write_bytes(place, 0, len) };
+}
+
+/// Closes all descriptors from `first` to `last`.
+pub(crate) fn close_range(first: u32, last: u32) -> Result<()> {
+    // SAFETY: the caller gives ranges that hold no descriptor owned by a live value.
+    let answer = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
+    check(answer).map(drop)
+}
+
+/// Blocks every signal for this thread.
+pub(crate) fn block_signals() {
+    // SAFETY: all-zero bytes are a valid set, filled on the next line.
+    let mut all: libc::sigset_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the set is ours.
+    unsafe { libc::sigfillset(&raw mut all) };
+    // SAFETY: the set lives for the call; the old one is not wanted.
+    unsafe { libc::sigprocmask(libc::SIG_SETMASK, &raw const all, std::ptr::null_mut()) };
+}
+
+/// A descriptor that is readable when a child changed its state. The signal must be blocked.
+pub(crate) fn child_signals() -> Result<OwnedFd> {
+    // SAFETY: all-zero bytes are a valid set.
+    let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the set is ours.
+    unsafe { libc::sigaddset(&raw mut set, libc::SIGCHLD) };
+    // SAFETY: the set lives for the call.
+    let fd = unsafe { libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) };
+    check(fd.into())?;
+    // SAFETY: the kernel just made this descriptor for us alone.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// A child that changed its state.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Waited {
+    pub(crate) pid: i32,
+    pub(crate) status: i32,
+    pub(crate) cpu_us: u64,
+    pub(crate) peak_rss_bytes: u64,
+}
+
+/// Reaps one child of those that `options` and `pid` name, if there is one.
+pub(crate) fn wait4(pid: i32, options: c_int) -> Result<Option<Waited>> {
+    let mut status = 0;
+    // SAFETY: all-zero bytes are a valid rusage.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: both places live for the call.
+    let answer = unsafe { libc::wait4(pid, &raw mut status, options, &raw mut usage) };
+    if check(answer.into())? == 0 {
+        return Ok(None);
+    }
+    let us = |t: libc::timeval| {
+        u64::try_from(t.tv_sec).unwrap_or(0) * 1_000_000 + u64::try_from(t.tv_usec).unwrap_or(0)
+    };
+    Ok(Some(Waited {
+        pid: answer,
+        status,
+        cpu_us: us(usage.ru_utime) + us(usage.ru_stime),
+        peak_rss_bytes: u64::try_from(usage.ru_maxrss).unwrap_or(0) * 1024,
+    }))
+}
+
+/// Sends a signal to a process, or to a group if `pid` is negative.
+pub(crate) fn kill(pid: i32, signal: i32) -> Result<()> {
+    // SAFETY: no memory is passed.
+    let answer = unsafe { libc::kill(pid, signal) };
+    check(answer.into()).map(drop)
+}
+
+/// Makes a copy of this process. The answer is 0 in the copy.
+pub(crate) fn fork() -> Result<i32> {
+    // SAFETY: this process has one thread, so the copy may do whatever it likes.
+    let answer = unsafe { libc::fork() };
+    check(answer.into())?;
+    Ok(answer)
+}
+
+/// Makes `terminal` the controlling terminal of this session.
+pub(crate) fn take_terminal(terminal: BorrowedFd<'_>) -> Result<()> {
+    // SAFETY: no memory is passed.
+    let answer = unsafe { libc::ioctl(terminal.as_raw_fd(), libc::TIOCSCTTY, 0) };
+    check(answer.into()).map(drop)
+}
+
+/// Ends this process at once, without running anything registered for its end.
+pub(crate) fn exit_now(code: i32) -> ! {
+    // SAFETY: never returns.
+    unsafe { libc::_exit(code) }
+}
+
+/// Everything that a new process needs, prepared so that it only makes system calls.
+pub(crate) struct ChildPlan<'a> {
+    /// Programs to try, in order.
+    pub(crate) programs: &'a [&'a CStr],
+    /// Arguments, ended by null.
+    pub(crate) argv: &'a [*const c_char],
+    /// Environment, ended by null.
+    pub(crate) envp: &'a [*const c_char],
+    /// The same arguments behind a shell's name and two free places, for a script without `#!`.
+    pub(crate) shell_argv: &'a mut [*const c_char],
+    pub(crate) cwd: &'a CStr,
+    pub(crate) stdio: [BorrowedFd<'a>; 3],
+    /// A terminal to make the foreground terminal of the new group.
+    pub(crate) terminal: Option<BorrowedFd<'a>>,
+    /// Whether orphans gather under the new process.
+    pub(crate) gathers_orphans: bool,
+}
+
+/// Where a child failed, and how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ChildFailure {
+    Fork(Errno),
+    Group(Errno),
+    Stdio(Errno),
+    Cwd(Errno),
+    Exec(Errno),
+}
+
+struct ChildState<'a, 'b> {
+    plan: &'a mut ChildPlan<'b>,
+    failure: Option<ChildFailure>,
+}
+
+const CHILD_STACK_BYTES: usize = 64 * 1024;
+
+/// Starts a program like posix_spawn(3): the child borrows this process's memory until it runs the
+/// program, so the cost does not grow with the caller.
+pub(crate) fn spawn(plan: &mut ChildPlan<'_>) -> std::result::Result<i32, ChildFailure> {
+    let mut stack = Vec::<u128>::with_capacity(CHILD_STACK_BYTES / 16);
+    let top = stack.spare_capacity_mut().as_mut_ptr_range().end.cast::<c_void>();
+    let mut state = ChildState { plan, failure: None };
+    // SAFETY: the stack is big enough for a function that only makes system calls, is aligned, and
+    // outlives the child's use of it, because CLONE_VFORK keeps this thread until then.
+    let pid = unsafe {
+        libc::clone(
+            child_main,
+            top,
+            libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD,
+            (&raw mut state).cast::<c_void>(),
+        )
+    };
+    if pid < 0 {
+        return Err(ChildFailure::Fork(last_errno()));
+    }
+    match state.failure {
+        None => Ok(pid),
+        Some(failure) => {
+            let _ = wait4(pid, 0);
+            Err(failure)
+        }
+    }
+}
+
+extern "C" fn child_main(state: *mut c_void) -> c_int {
+    // SAFETY: the parent passed this very type and waits while the child uses it.
+    let state = unsafe { &mut *state.cast::<ChildState<'_, '_>>() };
+    if let Err(failure) = child_steps(state.plan) {
+        state.failure = Some(failure);
+    }
+    exit_now(127)
+}
+
+/// Between here and exec: no allocation, no lock, no formatting.
+fn child_steps(plan: &mut ChildPlan<'_>) -> std::result::Result<(), ChildFailure> {
+    // SAFETY: no memory is passed.
+    check(unsafe { libc::setpgid(0, 0) }.into()).map_err(ChildFailure::Group)?;
+    if let Some(terminal) = plan.terminal {
+        // The group of the caller of tcsetpgrp is in the background; SIGTTOU is blocked for it.
+        // SAFETY: no memory is passed.
+        let own = unsafe { libc::getpid() };
+        // SAFETY: no memory is passed.
+        check(unsafe { libc::tcsetpgrp(terminal.as_raw_fd(), own) }.into())
+            .map_err(ChildFailure::Group)?;
+    }
+    if plan.gathers_orphans {
+        prctl(libc::PR_SET_CHILD_SUBREAPER, 1).map_err(ChildFailure::Group)?;
+    }
+    place_stdio(plan.stdio).map_err(ChildFailure::Stdio)?;
+    close_range(3, u32::MAX).map_err(ChildFailure::Stdio)?;
+    // SAFETY: the path is a C string that lives for the call.
+    check(unsafe { libc::chdir(plan.cwd.as_ptr()) }.into()).map_err(ChildFailure::Cwd)?;
+    unblock_signals();
+    Err(ChildFailure::Exec(try_programs(plan)))
+}
+
+/// The first descriptor that is surely not one of the three and not close to them.
+const ASIDE: c_int = 100;
+
+fn place_stdio(stdio: [BorrowedFd<'_>; 3]) -> Result<()> {
+    let mut aside = [0; 3];
+    for (place, fd) in aside.iter_mut().zip(stdio) {
+        // Aside first, so that no stream is overwritten before it is placed.
+        // SAFETY: the descriptor is open.
+        let moved = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_DUPFD, ASIDE) };
+        check(moved.into())?;
+        *place = moved;
+    }
+    for (target, fd) in (0..).zip(aside) {
+        // SAFETY: both are descriptors of this child's own table.
+        let answer = unsafe { libc::dup2(fd, target) };
+        check(answer.into())?;
+    }
+    Ok(())
+}
+
+/// Gives every signal its default action. Ignored ones would pass into every program, and Rust's
+/// runtime ignores SIGPIPE.
+pub(crate) fn reset_signals() {
+    for signal in 1..=64 {
+        // SAFETY: the default action is a valid one.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+}
+
+/// Blocks no signal.
+pub(crate) fn unblock_signals() {
+    // SAFETY: all-zero bytes are the empty set.
+    let none: libc::sigset_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the set lives for the call.
+    unsafe { libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut()) };
+}
+
+/// Tries each program; comes back only if none could be run.
+fn try_programs(plan: &mut ChildPlan<'_>) -> Errno {
+    let mut worst = Errno::NOENT;
+    for program in plan.programs {
+        let error = exec(program, plan.argv, plan.envp);
+        if error == Errno::NOEXEC {
+            if let Some(place) = plan.shell_argv.get_mut(1) {
+                *place = program.as_ptr();
+            }
+            return exec(c"/bin/sh", plan.shell_argv, plan.envp);
+        }
+        if error != Errno::NOENT && error != Errno::NOTDIR {
+            worst = error;
+        }
+        if error != Errno::NOENT && error != Errno::NOTDIR && error != Errno::ACCESS {
+            break;
+        }
+    }
+    worst
+}
+
+fn exec(program: &CStr, argv: &[*const c_char], envp: &[*const c_char]) -> Errno {
+    // SAFETY: both lists end with null and all strings live until the program runs.
+    unsafe { libc::execve(program.as_ptr(), argv.as_ptr(), envp.as_ptr()) };
+    last_errno()
+}

@@ -1,0 +1,121 @@
+//! Pseudo-terminals, and the monitor that leads a terminal's session.
+//!
+//! A command that led its session itself could not be stopped from the keyboard: its group would be
+//! an orphaned one. So a small process of ours leads, and the command gets a foreground group.
+
+use crate::process::Prepared;
+use crate::sys;
+use cofferdam_wire::message::{Ended, FromProcess, How, TerminalSize};
+use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use rustix::fs::{CWD, Mode, OFlags};
+use rustix::io::Result;
+use rustix::pty::OpenptFlags;
+use rustix::termios::Winsize;
+
+/// A terminal of the sandbox's own.
+pub(crate) struct Pair {
+    pub(crate) master: OwnedFd,
+    pub(crate) slave: OwnedFd,
+}
+
+/// Opens a terminal of this size.
+pub(crate) fn open(size: TerminalSize) -> Result<Pair> {
+    let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let master = rustix::fs::openat(CWD, "/dev/pts/ptmx", flags, Mode::empty())?;
+    rustix::pty::unlockpt(&master)?;
+    let slave = rustix::pty::ioctl_tiocgptpeer(
+        &master,
+        OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC,
+    )?;
+    resize(&master, size)?;
+    Ok(Pair { master, slave })
+}
+
+/// Changes a terminal's size; its foreground group hears of it.
+pub(crate) fn resize(master: impl AsFd, size: TerminalSize) -> Result<()> {
+    let size = Winsize { ws_row: size.rows, ws_col: size.columns, ws_xpixel: 0, ws_ypixel: 0 };
+    rustix::termios::tcsetwinsize(master, size)
+}
+
+/// A monitor, as process 1 sees it.
+pub(crate) struct Monitor {
+    pub(crate) pid: i32,
+    /// What it says, a message a line.
+    pub(crate) reports: OwnedFd,
+}
+
+/// Starts a monitor that starts the program on the terminal.
+pub(crate) fn start_monitor(prepared: &Prepared, slave: OwnedFd) -> Result<Monitor> {
+    let (reports, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    rustix::io::ioctl_fionbio(&reports, true)?;
+    match sys::fork()? {
+        0 => monitor(prepared, &slave, &writer),
+        pid => Ok(Monitor { pid, reports }),
+    }
+}
+
+fn monitor(prepared: &Prepared, slave: &OwnedFd, reports: &OwnedFd) -> ! {
+    close_others(slave, reports);
+    let code = match lead(prepared, slave, reports) {
+        Ok(()) => 0,
+        Err(_) => 1,
+    };
+    sys::exit_now(code)
+}
+
+/// A copy of process 1 holds its pipes; held here, they would never end for their readers.
+fn close_others(slave: &OwnedFd, reports: &OwnedFd) {
+    let number = |fd: &OwnedFd| u32::try_from(fd.as_raw_fd()).unwrap_or(u32::MAX);
+    let (low, high) = (number(slave).min(number(reports)), number(slave).max(number(reports)));
+    if low > 3 {
+        let _ = sys::close_range(3, low - 1);
+    }
+    if high > low + 1 {
+        let _ = sys::close_range(low + 1, high - 1);
+    }
+    let _ = sys::close_range(high + 1, u32::MAX);
+}
+
+fn lead(prepared: &Prepared, slave: &OwnedFd, reports: &OwnedFd) -> Result<()> {
+    rustix::process::setsid()?;
+    sys::take_terminal(slave.as_fd())?;
+    sys::prctl(libc::PR_SET_CHILD_SUBREAPER, 1)?;
+    let stdio = [slave.as_fd(), slave.as_fd(), slave.as_fd()];
+    let leader = match prepared.start(stdio, Some(slave.as_fd()), false) {
+        Ok(pid) => pid,
+        Err(why) => return report(reports, &FromProcess::NotStarted(why)),
+    };
+    report(reports, &FromProcess::Started { pid: leader })?;
+    loop {
+        let Some(child) = sys::wait4(-1, libc::WUNTRACED)? else { continue };
+        if child.pid != leader {
+            continue;
+        }
+        if libc::WIFSTOPPED(child.status) {
+            report(reports, &FromProcess::Stopped { signal: libc::WSTOPSIG(child.status) })?;
+        } else {
+            return report(reports, &FromProcess::Ended(ended(&child)));
+        }
+    }
+}
+
+fn report(reports: &OwnedFd, message: &FromProcess) -> Result<()> {
+    let mut line = serde_json::to_vec(message).unwrap_or_default();
+    line.push(b'\n');
+    rustix::io::write(reports, &line).map(drop)
+}
+
+/// The ending of a reaped main process, without what is only known later.
+pub(crate) fn ended(child: &sys::Waited) -> Ended {
+    Ended {
+        how: if libc::WIFSIGNALED(child.status) {
+            How::Signaled(libc::WTERMSIG(child.status))
+        } else {
+            How::Exited(libc::WEXITSTATUS(child.status))
+        },
+        timed_out: false,
+        killed_descendants: 0,
+        cpu_us: child.cpu_us,
+        peak_rss_bytes: child.peak_rss_bytes,
+    }
+}

@@ -1,0 +1,21 @@
+//! Control groups: limits, freezing, killing, and the cause of a death.
+//!
+//! Where the controllers are is read once ([`CgroupFacts`]), what they can hold of the wanted limits
+//! is decided without touching anything ([`assess`]), and only then are groups made ([`Cgroups`]).
+//! Version 2 is used where it has the controllers, version 1 where that has them; on a host with
+//! both, the version 2 hierarchy without controllers still freezes, kills and counts time.
+
+mod assessment;
+mod directory;
+mod facts;
+mod groups;
+mod layout;
+mod v1;
+mod v2;
+
+pub use assessment::{Assessment, Holding, RlimitFallback, assess};
+pub use facts::{Ceiling, CgroupFacts, Controllers, First, Unified, Where};
+pub use groups::{Causes, Cgroups, Usage};
+pub use layout::{Layout, Place};
+
+pub(crate) use groups::remove_leftovers;

@@ -1,0 +1,371 @@
+//! Files of a workspace that can turn a later, unsandboxed run against its user.
+//!
+//! Git hooks and configuration, shell start files, editor and agent configuration: whoever writes
+//! them decides what the user's own tools do. They are pinned: made mounts of their own, read-only,
+//! which cannot be renamed or removed, and neither can the directories on the way to them. Names
+//! that are absent get a placeholder first ([`crate::placeholders`]), because an attacker would
+//! simply make them.
+//!
+//! What is protected: the names below in the root of the workspace and of every nested repository
+//! that a bounded scan finds, and the names below in their git directories. A case-insensitive
+//! directory resolves every spelling to the one pinned entry, so that no spelling gets around it.
+//!
+//! LIMIT: a repository, bare ones included, that is made during the run is not protected. It is
+//! reported afterwards ([`appeared`]). Neither are the contents of an outer git directory, which is
+//! not part of the workspace.
+
+mod scan;
+
+pub use scan::ScanEnd;
+
+use crate::state::io;
+use cofferdam_core::Result;
+use cofferdam_wire::plan::Access;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::io::Errno;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+/// What a name is by nature, which decides what stands for it where it is absent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Nature {
+    /// A directory. Git does not see an empty one.
+    Directory,
+    /// A file of the work tree.
+    File,
+    /// A file of a git directory, for which an empty one is the same as none.
+    GitFile,
+    /// Git's `commondir`, which has to name the git directory itself.
+    CommonDir,
+}
+
+/// Names in the root of a work tree.
+const WORK_TREE: [(&str, Nature); 26] = [
+    (".vscode", Nature::Directory),
+    (".idea", Nature::Directory),
+    (".claude", Nature::Directory),
+    (".cursor", Nature::Directory),
+    (".codex", Nature::Directory),
+    (".gemini", Nature::Directory),
+    (".windsurf", Nature::Directory),
+    (".devcontainer", Nature::Directory),
+    (".husky", Nature::Directory),
+    (".mcp.json", Nature::File),
+    (".devcontainer.json", Nature::File),
+    (".envrc", Nature::File),
+    (".gitmodules", Nature::File),
+    (".gitconfig", Nature::File),
+    ("cofferdam.toml", Nature::File),
+    (".bashrc", Nature::File),
+    (".bash_profile", Nature::File),
+    (".bash_login", Nature::File),
+    (".bash_logout", Nature::File),
+    (".profile", Nature::File),
+    (".zshrc", Nature::File),
+    (".zshenv", Nature::File),
+    (".zprofile", Nature::File),
+    (".zlogin", Nature::File),
+    (".zlogout", Nature::File),
+    (".exrc", Nature::File),
+];
+
+/// Names in a git directory. `info` itself is pinned on the way to `attributes`.
+const GIT_DIRECTORY: [(&str, Nature); 7] = [
+    ("hooks", Nature::Directory),
+    ("config", Nature::GitFile),
+    ("config.worktree", Nature::GitFile),
+    ("commondir", Nature::CommonDir),
+    ("modules", Nature::Directory),
+    ("worktrees", Nature::Directory),
+    ("info/attributes", Nature::GitFile),
+];
+
+/// A name that is made a mount of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PinnedName {
+    /// Relative to the workspace.
+    pub path: String,
+    /// Whether it can be written. The way to a protected name can, the name itself cannot.
+    pub access: Access,
+}
+
+/// A name that is protected and not there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AbsentName {
+    /// Relative to the workspace.
+    pub path: String,
+    /// What has to stand for it.
+    pub nature: Nature,
+}
+
+/// A name that cannot be protected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unprotected {
+    /// Relative to the workspace.
+    pub path: String,
+    /// Why, as the end of a sentence.
+    pub why: String,
+}
+
+/// The control files of a workspace.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ControlFiles {
+    /// What is pinned, in this order: parents first. Absent names are among them.
+    pub pins: Vec<PinnedName>,
+    /// What is not there and needs a placeholder, parents first.
+    pub absent: Vec<AbsentName>,
+    /// What cannot be protected. Not empty means that the files axis is not fully enforced.
+    pub unprotected: Vec<Unprotected>,
+    /// Why the scan for nested repositories ended.
+    pub scan: ScanEnd,
+    /// What was there: control files and repositories, relative to the workspace.
+    pub present: BTreeSet<String>,
+}
+
+impl ControlFiles {
+    /// Leaves out of the pins what got no placeholder, and reports it.
+    #[must_use]
+    pub fn without(mut self, unmade: Vec<Unprotected>) -> Self {
+        self.pins.retain(|pin| {
+            !unmade.iter().any(|name| {
+                pin.path
+                    .strip_prefix(&name.path)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            })
+        });
+        self.unprotected.extend(unmade);
+        self
+    }
+
+    /// Why not all is protected: one sentence each, led by the axis and a colon.
+    pub fn reasons(&self) -> Vec<String> {
+        let sentence =
+            |name: &Unprotected| format!("files: {:?} is not protected: {}", name.path, name.why);
+        self.unprotected.iter().map(sentence).collect()
+    }
+}
+
+/// Finds the control files of a workspace. Changes nothing.
+pub fn find<Fd: AsFd>(workspace: Fd) -> Result<ControlFiles> {
+    let mut search = Search::new(workspace.as_fd());
+    let scan = scan::repositories(workspace.as_fd())?;
+    search.work_tree("")?;
+    if search.is_git_directory("")? {
+        search.git_directory("")?;
+    }
+    for repository in &scan.repositories {
+        search.repository(repository)?;
+    }
+    for path in scan.unreadable {
+        search.unprotected(path, "its name is not UTF-8");
+    }
+    Ok(search.finish(scan.end))
+}
+
+/// Control files that are there now and were not before. To be asked when the placeholders are gone.
+pub fn appeared<Fd: AsFd>(before: &ControlFiles, workspace: Fd) -> Result<Vec<String>> {
+    let now = find(workspace)?;
+    Ok(now.present.difference(&before.present).cloned().collect())
+}
+
+/// What was found so far.
+struct Search<'a> {
+    workspace: BorrowedFd<'a>,
+    pins: BTreeMap<String, Access>,
+    found: ControlFiles,
+}
+
+impl<'a> Search<'a> {
+    fn new(workspace: BorrowedFd<'a>) -> Self {
+        Self { workspace, pins: BTreeMap::new(), found: ControlFiles::default() }
+    }
+
+    /// A repository whose work tree is at `tree`: the control files of both, and the way there.
+    fn repository(&mut self, tree: &str) -> Result<()> {
+        let git = join(tree, ".git");
+        self.found.present.insert(git.clone());
+        if !tree.is_empty() {
+            self.way(tree);
+            self.work_tree(tree)?;
+        }
+        match self.kind(&git)? {
+            Some((FileType::Directory, _)) => {
+                self.way(&git);
+                self.git_directory(&git)?;
+            }
+            // A linked work tree's or a submodule's: the file says where the git directory is.
+            Some((FileType::RegularFile, _)) => self.pin(git, Access::ReadOnly),
+            Some((FileType::Symlink, _)) => {
+                self.pin(git.clone(), Access::ReadOnly);
+                self.unprotected(git, "it is a symbolic link to a git directory");
+            }
+            Some(_) => self.unprotected(git, "it is neither a directory nor a file"),
+            None => {}
+        }
+        Ok(())
+    }
+
+    fn work_tree(&mut self, tree: &str) -> Result<()> {
+        WORK_TREE.iter().try_for_each(|(name, nature)| self.name(join(tree, name), *nature))
+    }
+
+    fn git_directory(&mut self, git: &str) -> Result<()> {
+        let info = join(git, "info");
+        if self.kind(&info)?.is_none() {
+            self.found.absent.push(AbsentName { path: info.clone(), nature: Nature::Directory });
+        }
+        self.way(&info);
+        GIT_DIRECTORY.iter().try_for_each(|(name, nature)| self.name(join(git, name), *nature))
+    }
+
+    /// A bare repository, as git would take it for one.
+    fn is_git_directory(&self, path: &str) -> Result<bool> {
+        for name in ["HEAD", "objects", "refs"] {
+            if self.kind(&join(path, name))?.is_none() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn name(&mut self, path: String, nature: Nature) -> Result<()> {
+        match self.kind(&path)? {
+            None => self.found.absent.push(AbsentName { path: path.clone(), nature }),
+            Some((FileType::Symlink, _)) => {
+                self.found.present.insert(path.clone());
+                self.link(&path)?;
+            }
+            Some((kind, links)) => {
+                self.found.present.insert(path.clone());
+                // A pin covers a name, not a file: another name would still lead to it.
+                if kind == FileType::RegularFile && links > 1 {
+                    self.unprotected(path.clone(), "the file has another name, a hard link");
+                }
+            }
+        }
+        self.pin(path, Access::ReadOnly);
+        Ok(())
+    }
+
+    /// A protected name that is a symbolic link is pinned as a link, and so is what it names. What
+    /// lies outside the workspace cannot be written from inside, or was shown on purpose.
+    fn link(&mut self, path: &str) -> Result<()> {
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let Ok(target) = rustix::fs::openat(self.workspace, path, flags, Mode::empty()) else {
+            self.unprotected(path.to_owned(), "it is a symbolic link to what is not there");
+            return Ok(());
+        };
+        let root = real_path(self.workspace)?;
+        let real = real_path(target.as_fd())?;
+        let Ok(inside) = real.strip_prefix(&root) else { return Ok(()) };
+        // Another link on the way could be pointed elsewhere, so that the text has to lead there.
+        let text = rustix::fs::readlinkat(self.workspace, path, Vec::new())
+            .map_err(|e| io("read the link", Path::new(path), e))?;
+        let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
+        let named = text.to_str().ok().and_then(|text| resolve(&root, parent, text));
+        match named {
+            Some(named) if Path::new(&named) == inside => {
+                if let Some((parent, _)) = named.rsplit_once('/') {
+                    self.way(parent);
+                }
+                self.pin(named, Access::ReadOnly);
+            }
+            Some(_) | None => {
+                self.unprotected(path.to_owned(), "it is a symbolic link by way of another one");
+            }
+        }
+        Ok(())
+    }
+
+    /// Pins every directory down to this one, so that none can be moved out of the way.
+    fn way(&mut self, path: &str) {
+        let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
+        for end in ends {
+            if let Some(ancestor) = path.get(..end) {
+                self.pin(ancestor.to_owned(), Access::ReadWrite);
+            }
+        }
+    }
+
+    /// Read-only wins over read-write.
+    fn pin(&mut self, path: String, access: Access) {
+        let known = self.pins.entry(path).or_insert(access);
+        if access == Access::ReadOnly {
+            *known = Access::ReadOnly;
+        }
+    }
+
+    fn unprotected(&mut self, path: String, why: &str) {
+        self.found.unprotected.push(Unprotected { path, why: why.to_owned() });
+    }
+
+    fn kind(&self, path: &str) -> Result<Option<(FileType, u64)>> {
+        match rustix::fs::statat(self.workspace, path, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => {
+                // The width of the count differs between architectures.
+                #[expect(clippy::useless_conversion, reason = "it is 32 bits wide elsewhere")]
+                let links = u64::from(stat.st_nlink);
+                Ok(Some((FileType::from_raw_mode(stat.st_mode), links)))
+            }
+            Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
+            Err(e) => Err(io("look at the control file", Path::new(path), e)),
+        }
+    }
+
+    fn finish(self, scan: ScanEnd) -> ControlFiles {
+        let mut found = self.found;
+        // INVARIANT: a map of paths lists every parent before what is below it.
+        found.pins =
+            self.pins.into_iter().map(|(path, access)| PinnedName { path, access }).collect();
+        found.absent.sort_by(|a, b| a.path.cmp(&b.path));
+        found.scan = scan;
+        found
+    }
+}
+
+/// Whether a name of the root of a work tree is protected as a directory with all below it.
+fn is_protected_directory(name: &str) -> bool {
+    WORK_TREE
+        .iter()
+        .any(|(known, nature)| *nature == Nature::Directory && name.eq_ignore_ascii_case(known))
+}
+
+fn join(directory: &str, name: &str) -> String {
+    if directory.is_empty() { name.to_owned() } else { format!("{directory}/{name}") }
+}
+
+/// Where an open file really is.
+fn real_path(file: BorrowedFd<'_>) -> Result<PathBuf> {
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let target = rustix::fs::readlink(&path, Vec::new())
+        .map_err(|e| io("read the link", Path::new(&path), e))?;
+    Ok(OsString::from_vec(target.into_bytes()).into())
+}
+
+/// What a link in `parent` names below `root`, by its text alone; `None` where it leaves that, or
+/// names it itself.
+fn resolve(root: &Path, parent: &str, target: &str) -> Option<String> {
+    let (from, target) = match Path::new(target).strip_prefix(root) {
+        Ok(below) => ("", below.to_str()?),
+        Err(_) if target.starts_with('/') => return None,
+        Err(_) => (parent, target),
+    };
+    let mut parts: Vec<&str> = from.split('/').filter(|part| !part.is_empty()).collect();
+    for part in target.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop()?;
+            }
+            name => parts.push(name),
+        }
+    }
+    (!parts.is_empty()).then(|| parts.join("/"))
+}
+
+#[cfg(test)]
+#[path = "control_files_tests.rs"]
+mod tests;

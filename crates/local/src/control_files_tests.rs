@@ -1,0 +1,205 @@
+//! Against directories of the tests' own.
+
+use super::*;
+use crate::test_directory::TestDirectory;
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
+
+struct Tree(TestDirectory);
+
+impl Tree {
+    fn new(name: &str, directories: &[&str], files: &[&str]) -> Self {
+        let tree = Self(TestDirectory::new(&format!("control-{name}")));
+        for path in directories {
+            fs::create_dir_all(tree.path(path)).unwrap();
+        }
+        for path in files {
+            fs::create_dir_all(tree.path(path).parent().unwrap()).unwrap();
+            fs::write(tree.path(path), "x").unwrap();
+        }
+        tree
+    }
+
+    fn path(&self, path: &str) -> std::path::PathBuf {
+        self.0.path().join(path)
+    }
+
+    fn open(&self) -> OwnedFd {
+        fs::File::open(self.0.path()).unwrap().into()
+    }
+
+    fn find(&self) -> ControlFiles {
+        find(self.open()).unwrap()
+    }
+}
+
+fn access(found: &ControlFiles, path: &str) -> Option<Access> {
+    found.pins.iter().find(|pin| pin.path == path).map(|pin| pin.access)
+}
+
+fn absent(found: &ControlFiles, path: &str) -> Option<Nature> {
+    found.absent.iter().find(|name| name.path == path).map(|name| name.nature)
+}
+
+#[test]
+fn present_and_absent_names_are_pinned() {
+    let tree = Tree::new("root", &[".vscode"], &[".envrc"]);
+    let found = tree.find();
+    assert_eq!(found.pins.len(), WORK_TREE.len());
+    assert!(found.pins.iter().all(|pin| pin.access == Access::ReadOnly));
+    assert_eq!(absent(&found, ".vscode"), None);
+    assert_eq!(absent(&found, ".envrc"), None);
+    assert_eq!(absent(&found, ".idea"), Some(Nature::Directory));
+    assert_eq!(absent(&found, ".mcp.json"), Some(Nature::File));
+    assert_eq!(absent(&found, ".git"), None, "git init is allowed where there is no repository");
+    assert_eq!((found.scan, found.reasons().len()), (ScanEnd::Complete, 0));
+}
+
+#[test]
+fn a_git_directory_is_pinned_and_stays_usable() {
+    let tree = Tree::new("git", &[".git/hooks", ".git/objects"], &[".git/config", ".git/HEAD"]);
+    let found = tree.find();
+    assert_eq!(access(&found, ".git"), Some(Access::ReadWrite));
+    assert_eq!(access(&found, ".git/info"), Some(Access::ReadWrite));
+    for name in ["hooks", "config", "config.worktree", "commondir", "modules", "info/attributes"] {
+        assert_eq!(access(&found, &format!(".git/{name}")), Some(Access::ReadOnly), "{name}");
+    }
+    assert_eq!(access(&found, ".git/HEAD"), None);
+    assert_eq!(absent(&found, ".git/commondir"), Some(Nature::CommonDir));
+    assert_eq!(absent(&found, ".git/info"), Some(Nature::Directory));
+    assert_eq!(absent(&found, ".git/config"), None);
+}
+
+#[test]
+fn parents_come_first() {
+    let tree = Tree::new("order", &["a-b/.git", "a/b/.git", "a.b/.git"], &[]);
+    let found = tree.find();
+    for (index, pin) in found.pins.iter().enumerate() {
+        let before = &found.pins[..index];
+        for ancestor in Path::new(&pin.path).ancestors().skip(1) {
+            let name = ancestor.to_str().unwrap();
+            assert!(name.is_empty() || before.iter().any(|pin| pin.path == name), "{}", pin.path);
+        }
+    }
+    assert_eq!(access(&found, "a"), Some(Access::ReadWrite));
+    assert_eq!(access(&found, "a/b/.git/hooks"), Some(Access::ReadOnly));
+    assert_eq!(access(&found, "a/b/.vscode"), Some(Access::ReadOnly));
+    assert_eq!(access(&found, "a/.vscode"), None, "only repositories have them");
+}
+
+#[test]
+fn linked_work_trees_and_bare_repositories_are_known() {
+    let tree = Tree::new("kinds", &["bare/objects", "bare/refs"], &["sub/.git", "bare/HEAD"]);
+    let found = tree.find();
+    assert_eq!(access(&found, "sub/.git"), Some(Access::ReadOnly));
+    assert_eq!(access(&found, "sub/.git/hooks"), None);
+    let bare = find(fs::File::open(tree.path("bare")).unwrap()).unwrap();
+    assert_eq!(access(&bare, "hooks"), Some(Access::ReadOnly));
+    assert_eq!(access(&bare, "info/attributes"), Some(Access::ReadOnly));
+}
+
+#[test]
+fn some_directories_are_not_entered() {
+    let deep = "a/b/c/d/e/f/g/.git";
+    let tree = Tree::new(
+        "skip",
+        &["node_modules/x/.git", "target/x/.git", ".claude/x/.git", "a/b/c/d/e/f/.git", deep],
+        &[],
+    );
+    symlink("/", tree.path("link")).unwrap();
+    let found = tree.find();
+    let repositories: Vec<_> = found.present.iter().filter(|path| path.ends_with(".git")).collect();
+    assert_eq!(repositories, ["a/b/c/d/e/f/.git"]);
+}
+
+#[test]
+fn a_scan_is_bounded_and_says_so() {
+    let names: Vec<String> = (0..40).map(|n| format!("r{n:02}/.git")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let found = Tree::new("repositories", &names, &[]).find();
+    assert_eq!(found.scan, ScanEnd::TooManyRepositories);
+    let names: Vec<String> = (0..600).map(|n| format!("d{n}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    assert_eq!(Tree::new("directories", &names, &[]).find().scan, ScanEnd::TooLarge);
+}
+
+#[test]
+fn a_link_is_pinned_with_what_it_names() {
+    let tree = Tree::new("links", &["conf/claude", "conf/codex"], &["rc"]);
+    symlink("conf/claude", tree.path(".claude")).unwrap();
+    symlink("./rc", tree.path(".bashrc")).unwrap();
+    symlink("/etc/profile", tree.path(".profile")).unwrap();
+    symlink("../elsewhere", tree.path(".zshrc")).unwrap();
+    symlink("nowhere", tree.path(".envrc")).unwrap();
+    symlink(".claude", tree.path(".cursor")).unwrap();
+    symlink(tree.path("conf/codex"), tree.path(".codex")).unwrap();
+    let name = tree.0.path().file_name().unwrap().to_str().unwrap();
+    symlink(format!("../{name}/rc"), tree.path(".exrc")).unwrap();
+    let found = tree.find();
+    for path in
+        [".claude", ".bashrc", ".profile", ".zshrc", ".envrc", "conf/claude", "conf/codex", "rc"]
+    {
+        assert_eq!(access(&found, path), Some(Access::ReadOnly), "{path}");
+    }
+    assert_eq!(access(&found, "conf"), Some(Access::ReadWrite));
+    let names: Vec<_> = found.unprotected.iter().map(|name| name.path.as_str()).collect();
+    assert_eq!(names, [".cursor", ".envrc", ".zshrc", ".exrc"]);
+    assert!(found.reasons()[0].starts_with("files: \".cursor\" is not protected"));
+}
+
+#[test]
+fn what_has_another_name_is_not_protected() {
+    let tree = Tree::new("hard", &[], &[".envrc"]);
+    fs::hard_link(tree.path(".envrc"), tree.path("other")).unwrap();
+    symlink("x", tree.path("sub")).unwrap();
+    let found = tree.find();
+    assert_eq!(found.unprotected.len(), 1);
+    assert_eq!(found.unprotected[0].path, ".envrc");
+}
+
+#[test]
+fn a_repository_whose_path_is_not_text_is_reported() {
+    let tree = Tree::new("text", &[], &[]);
+    let name = std::ffi::OsStr::from_bytes(b"r\xff");
+    fs::create_dir_all(tree.0.path().join(name).join(".git")).unwrap();
+    assert_eq!(tree.find().unprotected.len(), 1);
+}
+
+#[test]
+fn what_appeared_is_told() {
+    let tree = Tree::new("appeared", &[".git"], &[".envrc"]);
+    let before = tree.find();
+    assert!(appeared(&before, tree.open()).unwrap().is_empty());
+    fs::create_dir_all(tree.path("new/.git/hooks")).unwrap();
+    fs::write(tree.path(".mcp.json"), "x").unwrap();
+    let names = appeared(&before, tree.open()).unwrap();
+    assert_eq!(names, [".mcp.json", "new/.git", "new/.git/hooks"]);
+}
+
+#[test]
+fn names_without_a_placeholder_are_left_out() {
+    let tree = Tree::new("without", &[".git"], &[]);
+    let unmade = Unprotected { path: ".git/info".to_owned(), why: "no room".to_owned() };
+    let found = tree.find().without(vec![unmade]);
+    assert_eq!(access(&found, ".git/info"), None);
+    assert_eq!(access(&found, ".git/info/attributes"), None);
+    assert_eq!(access(&found, ".git/config"), Some(Access::ReadOnly));
+    assert_eq!(found.reasons().len(), 1);
+}
+
+#[test]
+fn links_are_resolved_by_their_text() {
+    let check = |parent, target, expected: Option<&str>| {
+        assert_eq!(resolve(Path::new("/w"), parent, target).as_deref(), expected, "{target}");
+    };
+    check("", "a/b", Some("a/b"));
+    check("a/b", "../c", Some("a/c"));
+    check("a", "./b/./c/", Some("a/b/c"));
+    check("a", "/w/c", Some("c"));
+    check("a", "../..", None);
+    check("a", "..", None);
+    check("", "/etc", None);
+    check("", "/wx", None);
+}

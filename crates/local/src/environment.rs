@@ -1,0 +1,168 @@
+//! The variables that commands get: an allowlist, what toolchains need, and what the caller asked.
+
+use crate::view::{View, WorkspaceView};
+use cofferdam_core::{Error, ErrorKind, Result, Spec};
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+
+/// Variables of the caller that pass as they are. Whole names only: a prefix such as `LC_` or
+/// `LANG` would let `LANG_SECRET` through.
+const PASSED: &[&str] = &[
+    "TERM",
+    "COLORTERM",
+    "COLORFGBG",
+    "TERM_PROGRAM",
+    "TERM_PROGRAM_VERSION",
+    "NO_COLOR",
+    "FORCE_COLOR",
+    "CLICOLOR",
+    "CLICOLOR_FORCE",
+    "COLUMNS",
+    "LINES",
+    "TZ",
+    "LANG",
+    "LANGUAGE",
+    "LC_ALL",
+    "LC_ADDRESS",
+    "LC_COLLATE",
+    "LC_CTYPE",
+    "LC_IDENTIFICATION",
+    "LC_MEASUREMENT",
+    "LC_MESSAGES",
+    "LC_MONETARY",
+    "LC_NAME",
+    "LC_NUMERIC",
+    "LC_PAPER",
+    "LC_TELEPHONE",
+    "LC_TIME",
+    "CI",
+    "DEBIAN_FRONTEND",
+    "SOURCE_DATE_EPOCH",
+    "RUST_BACKTRACE",
+    "PYTHONUNBUFFERED",
+    "PYTHONDONTWRITEBYTECODE",
+    "PYTHONUTF8",
+    "PYENV_VERSION",
+    "RUSTUP_TOOLCHAIN",
+    "NODE_ENV",
+];
+
+/// Variables of the caller that name a path, and pass where that path is shown.
+const PASSED_IF_SHOWN: &[&str] = &[
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+    "NODE_EXTRA_CA_CERTS",
+    "GIT_SSL_CAINFO",
+    "PIP_CERT",
+    "CARGO_HTTP_CAINFO",
+    "JAVA_HOME",
+    "VIRTUAL_ENV",
+    "CONDA_PREFIX",
+    "TERMINFO",
+];
+
+/// Who commands are, and where they keep their things.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Identity<'a> {
+    /// The user's name.
+    pub user: &'a str,
+    /// The home directory.
+    pub home: &'a str,
+    /// Where temporary files go.
+    pub temporary: &'a str,
+    /// Whether the workspace's files look like this user's own from inside.
+    pub owns_workspace: bool,
+}
+
+/// The environment of every command, before what [`cofferdam_core::Command::env`] adds.
+///
+/// Fails where a variable of the spec cannot be one.
+pub fn environment(
+    spec: &Spec,
+    view: &View,
+    identity: &Identity<'_>,
+) -> Result<BTreeMap<OsString, OsString>> {
+    let mut env = BTreeMap::new();
+    if spec.profile.passes_variables() {
+        pass(spec, view, &mut env);
+    }
+    let mut set = |name: &str, value: &str| {
+        env.insert(OsString::from(name), OsString::from(value));
+    };
+    for (name, value) in &view.variables {
+        set(name, value);
+    }
+    set("PATH", &view.path.join(":"));
+    set("HOME", identity.home);
+    set("USER", identity.user);
+    set("LOGNAME", identity.user);
+    set("SHELL", if view.shows("/bin/bash") { "/bin/bash" } else { "/bin/sh" });
+    set("TMPDIR", identity.temporary);
+    if spec.profile.egress(&spec.egress)?.is_empty() {
+        // Without a way out the tools should say so at once instead of trying names.
+        for (needs, name, value) in
+            [("CARGO_HOME", "CARGO_NET_OFFLINE", "true"), ("GOMODCACHE", "GOPROXY", "off")]
+        {
+            if view.variables.contains_key(needs) {
+                set(name, value);
+            }
+        }
+    }
+    trust_workspace(view, identity, &mut env);
+    for (name, value) in &spec.env {
+        check(name, value)?;
+        env.insert(name.clone(), value.clone());
+    }
+    Ok(env)
+}
+
+fn pass(spec: &Spec, view: &View, env: &mut BTreeMap<OsString, OsString>) {
+    for name in PASSED {
+        if let Some(value) = spec.caller.env.get(OsStr::new(name)) {
+            env.insert(OsString::from(name), value.clone());
+        }
+    }
+    for name in PASSED_IF_SHOWN {
+        if let Some(value) = spec.caller.env.get(OsStr::new(name))
+            && value.to_str().is_some_and(|path| view.shows(path))
+        {
+            env.insert(OsString::from(name), value.clone());
+        }
+    }
+}
+
+/// Git works only in directories of its own user. Where the workspace belongs to another one, as
+/// seen from inside, git is told that this is meant.
+fn trust_workspace(view: &View, identity: &Identity<'_>, env: &mut BTreeMap<OsString, OsString>) {
+    if view.workspace == WorkspaceView::Private || identity.owns_workspace {
+        return;
+    }
+    for (name, value) in [
+        ("GIT_CONFIG_COUNT", "1"),
+        ("GIT_CONFIG_KEY_0", "safe.directory"),
+        ("GIT_CONFIG_VALUE_0", "*"),
+    ] {
+        env.insert(OsString::from(name), OsString::from(value));
+    }
+}
+
+fn check(name: &OsStr, value: &OsStr) -> Result<()> {
+    let bad = |why: &str| {
+        Err(Error::new(ErrorKind::Usage, format!("variable {name:?} cannot be set: {why}"))
+            .hint("Write NAME=VALUE with a name that has no equals sign."))
+    };
+    let (name, value) = (name.as_bytes(), value.as_bytes());
+    if name.is_empty() {
+        return bad("its name is empty");
+    }
+    if name.contains(&b'=') {
+        return bad("its name has an equals sign");
+    }
+    if name.contains(&0) || value.contains(&0) {
+        return bad("it has a NUL byte");
+    }
+    Ok(())
+}

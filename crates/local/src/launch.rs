@@ -1,0 +1,242 @@
+//! Clones the first process of a sandbox and gives it its ids.
+
+use crate::sys::{self, Cloned};
+use cofferdam_core::{Error, ErrorKind, Result};
+use cofferdam_guestd::apply::{Handover, prepare_bind};
+use cofferdam_guestd::{Birth, live};
+use cofferdam_wire::message::SetupFailure;
+use cofferdam_wire::plan::{IdRange, Namespace, Op, Owner, Plan};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use rustix::fs::{CWD, Mode, OFlags};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+/// The control groups that a sandbox is born into.
+#[derive(Debug, Default)]
+pub struct Groups {
+    /// Files through which the new process joins by itself.
+    pub join: Vec<OwnedFd>,
+    /// A directory of the unified hierarchy to be born in.
+    pub born_in: Option<OwnedFd>,
+}
+
+/// A process that was cloned. Dropping it ends the sandbox.
+#[derive(Debug)]
+pub struct Born {
+    /// As the caller's namespace counts.
+    pub pid: i32,
+    /// A descriptor for it.
+    pub pidfd: OwnedFd,
+    line: Option<OwnedFd>,
+    /// The process dies when this closes before it serves.
+    _hold: OwnedFd,
+}
+
+/// Starts the first process of a sandbox. It sets itself up while the caller goes on; its greeting
+/// on the line says how that went.
+///
+/// The caller must have one thread only.
+pub fn launch(plan: &Plan, groups: Groups) -> Result<Born> {
+    let prepared = prepare_mounts(plan)?;
+    let opened = |what: &'static str| move |errno| io_error(what, errno);
+    let flags = SocketFlags::CLOEXEC;
+    let (ours, theirs) =
+        rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)
+            .map_err(opened("make the line"))?;
+    let (parent, hold) =
+        rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(opened("make a pipe"))?;
+    let null = rustix::fs::openat(CWD, "/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
+        .map_err(opened("open /dev/null"))?;
+    let born_in = groups.born_in.as_ref().map(AsRawFd::as_raw_fd);
+    match sys::clone_process(clone_flags(&plan.namespaces), born_in).map_err(not_cloned)? {
+        Cloned::Child => {
+            drop(hold);
+            drop(ours);
+            let handover = Handover { mounts: prepared, cgroups: groups.join };
+            live(Birth { plan, handover, line: theirs, parent, null })
+        }
+        Cloned::Parent { pid, pidfd } => {
+            let born = Born { pid, pidfd, line: Some(ours), _hold: hold };
+            if plan.namespaces.contains(&Namespace::User) {
+                map_ids(pid, &plan.uid_map, &plan.gid_map)?;
+            }
+            rustix::io::write(&born._hold, b"1").map_err(opened("release the sandbox"))?;
+            Ok(born)
+        }
+    }
+}
+
+impl Drop for Born {
+    fn drop(&mut self) {
+        // Ended by the kernel with all of its namespace; what is gone already is gone.
+        let _ = rustix::process::pidfd_send_signal(&self.pidfd, rustix::process::Signal::KILL);
+        let _ = self.wait();
+    }
+}
+
+impl Born {
+    /// Our end of the line, once. Closing it ends the sandbox.
+    pub fn take_line(&mut self) -> Option<OwnedFd> {
+        self.line.take()
+    }
+
+    /// Waits until process 1, and with it everything in its process namespace, is gone.
+    pub fn wait(&self) -> Result<()> {
+        use rustix::process::{WaitId, WaitIdOptions, waitid};
+        loop {
+            match waitid(WaitId::PidFd(self.pidfd.as_fd()), WaitIdOptions::EXITED) {
+                Ok(_) | Err(Errno::CHILD) => return Ok(()),
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(io_error("wait for the sandbox", errno)),
+            }
+        }
+    }
+}
+
+fn clone_flags(namespaces: &[Namespace]) -> i32 {
+    namespaces.iter().fold(0, |flags, namespace| {
+        flags
+            | match namespace {
+                Namespace::User => libc::CLONE_NEWUSER,
+                Namespace::Mount => libc::CLONE_NEWNS,
+                Namespace::Pid => libc::CLONE_NEWPID,
+                Namespace::Network => libc::CLONE_NEWNET,
+                Namespace::Ipc => libc::CLONE_NEWIPC,
+                Namespace::Uts => libc::CLONE_NEWUTS,
+                // Left for later: the view must begin at the group that the process joins.
+                Namespace::Cgroup => 0,
+            }
+    })
+}
+
+/// Opens what the box cannot: with ids mapped, or below directories that its user may not search.
+fn prepare_mounts(plan: &Plan) -> Result<BTreeMap<usize, OwnedFd>> {
+    let mut prepared = BTreeMap::new();
+    if !rustix::process::geteuid().is_root() {
+        return Ok(prepared);
+    }
+    let mut namespaces: BTreeMap<(u32, u32), OwnedFd> = BTreeMap::new();
+    let user = outside_ids(plan);
+    for (position, step) in plan.steps.iter().enumerate() {
+        let Op::Bind(bind) = &step.op else { continue };
+        let owner = match bind.owner {
+            Owner::Same => None,
+            Owner::Mapped { uid, gid } => Some(&*match namespaces.entry((uid, gid)) {
+                Entry::Occupied(made) => made.into_mut(),
+                Entry::Vacant(place) => place.insert(id_namespace((uid, gid), user)?),
+            }),
+        };
+        let mount =
+            prepare_bind(bind, owner.map(AsFd::as_fd)).map_err(|failure| not_prepared(&failure))?;
+        prepared.insert(position, mount);
+    }
+    Ok(prepared)
+}
+
+/// The sandbox's user and group as the host counts them.
+fn outside_ids(plan: &Plan) -> (u32, u32) {
+    let outside = |map: &[IdRange], id: u32| {
+        map.iter()
+            .find(|range| id >= range.inside && id - range.inside < range.count)
+            .map_or(id, |range| range.outside + (id - range.inside))
+    };
+    for step in &plan.steps {
+        if let Op::Identity { uid, gid } = step.op {
+            return (outside(&plan.uid_map, uid), outside(&plan.gid_map, gid));
+        }
+    }
+    (0, 0)
+}
+
+/// A user namespace that stands for one pair of ids, for id-mapped mounts.
+fn id_namespace(disk: (u32, u32), user: (u32, u32)) -> Result<OwnedFd> {
+    let (wait, hold) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
+        .map_err(|errno| io_error("make a pipe", errno))?;
+    match sys::clone_process(libc::CLONE_NEWUSER, None).map_err(not_cloned)? {
+        Cloned::Child => {
+            drop(hold);
+            // Lives until the parent has opened the namespace, or is gone.
+            let _ = rustix::io::read(&wait, &mut [0]);
+            sys::exit_now(0)
+        }
+        Cloned::Parent { pid, pidfd } => {
+            let one = |inside, outside| [IdRange { inside, outside, count: 1 }];
+            let namespace = map_ids(pid, &one(disk.0, user.0), &one(disk.1, user.1))
+                .and_then(|()| open_namespace(pid));
+            drop(hold);
+            let _ = rustix::process::waitid(
+                rustix::process::WaitId::PidFd(pidfd.as_fd()),
+                rustix::process::WaitIdOptions::EXITED,
+            );
+            namespace
+        }
+    }
+}
+
+fn open_namespace(pid: i32) -> Result<OwnedFd> {
+    let path = format!("/proc/{pid}/ns/user");
+    rustix::fs::openat(CWD, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+        .map_err(|errno| io_error("open a user namespace", errno))
+}
+
+fn map_ids(pid: i32, uids: &[IdRange], gids: &[IdRange]) -> Result<()> {
+    let directory = rustix::fs::openat(
+        CWD,
+        format!("/proc/{pid}"),
+        OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )
+    .map_err(|errno| io_error("open the new process in /proc", errno))?;
+    if !rustix::process::geteuid().is_root() {
+        // Without this the kernel does not let an ordinary user map a group.
+        write_map(directory.as_fd(), "setgroups", "deny")?;
+    }
+    write_map(directory.as_fd(), "uid_map", &lines(uids))?;
+    write_map(directory.as_fd(), "gid_map", &lines(gids))
+}
+
+fn lines(map: &[IdRange]) -> String {
+    let line = |range: &IdRange| format!("{} {} {}\n", range.inside, range.outside, range.count);
+    map.iter().map(line).collect()
+}
+
+fn write_map(process: BorrowedFd<'_>, name: &str, text: &str) -> Result<()> {
+    let failed = |errno| {
+        Error::new(ErrorKind::Unavailable, format!("ids cannot be mapped ({name})"))
+            .hint("Run `cofferdam doctor` to see what forbids user namespaces here.")
+            .source(std::io::Error::from(errno))
+    };
+    let file = rustix::fs::openat(process, name, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())
+        .map_err(failed)?;
+    rustix::io::write(&file, text.as_bytes()).map(drop).map_err(failed)
+}
+
+fn not_cloned(errno: Errno) -> Error {
+    let what = match errno {
+        Errno::PERM | Errno::ACCESS => "this host does not let us make namespaces",
+        Errno::NOSPC | Errno::USERS => "the limit of namespaces is reached",
+        Errno::AGAIN | Errno::NOMEM => "no more processes can be made",
+        _ => "the sandbox's first process cannot be made",
+    };
+    Error::new(ErrorKind::Unavailable, what)
+        .hint("Run `cofferdam doctor` for the cause and the remedy.")
+        .source(std::io::Error::from(errno))
+}
+
+fn not_prepared(failure: &SetupFailure) -> Error {
+    let error = Error::new(ErrorKind::SetupFailed, failure.call.clone())
+        .source(std::io::Error::from_raw_os_error(failure.errno));
+    if failure.call.contains("IDMAP") {
+        error.hint(
+            "Put the directory on a file system with id-mapped mounts (ext4, xfs, btrfs), or run as the user who owns it.",
+        )
+    } else {
+        error
+    }
+}
+
+pub(crate) fn io_error(what: &str, errno: Errno) -> Error {
+    Error::new(ErrorKind::Io, what.to_owned()).source(std::io::Error::from(errno))
+}

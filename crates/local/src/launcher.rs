@@ -1,0 +1,238 @@
+//! A small single-threaded process from which a library's sandboxes are cloned.
+//!
+//! A library lives in a process with many threads and much memory, which must not fork. So it keeps
+//! one launcher: started once from an embedded static program, with an empty environment, ended with
+//! the library's process and ending all its sandboxes with itself.
+
+use crate::launch::{Born, Groups, io_error, launch};
+use crate::sys;
+use cofferdam_core::{Error, ErrorKind, Result};
+use cofferdam_guestd::line::{Line, understand};
+use cofferdam_wire::frame::Kind;
+use cofferdam_wire::plan::Plan;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::sync::Mutex;
+
+/// A wish for a sandbox. The descriptors of its groups come with it.
+#[derive(Serialize, Deserialize)]
+struct Request {
+    plan: Plan,
+    join: usize,
+    born_in: bool,
+}
+
+/// What came of it. With `Born` come two descriptors: of the process, and our end of its line.
+#[derive(Serialize, Deserialize)]
+enum Reply {
+    Born { pid: i32 },
+    Failed { kind: String, message: String, hint: Option<String> },
+}
+
+/// A sandbox that the launcher made for us.
+#[derive(Debug)]
+pub struct Launched {
+    /// Its first process, as our namespace counts.
+    pub pid: i32,
+    /// A descriptor for that process; readable when it is gone, and with it all that it started.
+    pub pidfd: OwnedFd,
+    /// Our end of its line.
+    pub line: OwnedFd,
+}
+
+/// The library's side: one launcher process.
+#[derive(Debug)]
+pub struct Launcher {
+    inner: Mutex<Inner>,
+}
+
+struct Inner {
+    line: Line,
+    process: Child,
+}
+
+impl std::fmt::Debug for Inner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Inner").field("process", &self.process.id()).finish_non_exhaustive()
+    }
+}
+
+impl Launcher {
+    /// Starts a launcher from the bytes of the static program.
+    pub fn start(program: &[u8]) -> Result<Self> {
+        let failed = |what: &'static str| move |errno| io_error(what, errno);
+        let (ours, theirs) = rustix::net::socketpair(
+            AddressFamily::UNIX,
+            SocketType::STREAM,
+            SocketFlags::CLOEXEC,
+            None,
+        )
+        .map_err(failed("make the launcher's line"))?;
+        let file = sealed(program).map_err(failed("make the launcher's program"))?;
+        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+        let process = Command::new(path)
+            .env_clear()
+            .current_dir("/")
+            .stdin(Stdio::from(theirs))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|error| {
+                Error::new(ErrorKind::SetupFailed, "start the launcher").source(error)
+            })?;
+        Ok(Self { inner: Mutex::new(Inner { line: Line::new(ours), process }) })
+    }
+
+    /// Clones a sandbox. Blocks for about as long as clone(2) takes; the sandbox's greeting on its
+    /// line says when it stands.
+    pub fn launch(&self, plan: Plan, groups: Groups) -> Result<Launched> {
+        let mut inner = self.inner.lock().map_err(|_| lost())?;
+        let request = Request { plan, join: groups.join.len(), born_in: groups.born_in.is_some() };
+        let descriptors = groups.join.into_iter().chain(groups.born_in).collect();
+        inner.line.message(0, &request, descriptors);
+        inner.line.drain();
+        let reply = loop {
+            let frame = inner.line.next_frame().map_err(|_| lost())?;
+            if let Some((_, body)) = frame {
+                break understand::<Reply>(&body).ok_or_else(lost)?;
+            }
+            wait_readable(&inner.line)?;
+            inner.line.fill().map_err(|_| lost())?;
+        };
+        match reply {
+            Reply::Born { pid } => {
+                let (pidfd, line) = (inner.line.take_descriptor(), inner.line.take_descriptor());
+                let (pidfd, line) = pidfd.zip(line).ok_or_else(lost)?;
+                Ok(Launched { pid, pidfd, line })
+            }
+            Reply::Failed { kind, message, hint } => {
+                let kind = ErrorKind::ALL.into_iter().find(|known| known.name() == kind);
+                let mut error = Error::new(kind.unwrap_or(ErrorKind::SetupFailed), message);
+                error.hint = hint;
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // The launcher ends at the end of its line; this is for one that hangs.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn lost() -> Error {
+    Error::new(ErrorKind::Unavailable, "the launcher is gone, and its sandboxes with it")
+        .hint("Make a new backend.")
+}
+
+fn wait_readable(line: &Line) -> Result<()> {
+    let mut wait = [PollFd::from_borrowed_fd(line.socket(), PollFlags::IN)];
+    match poll(&mut wait, None) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(errno) => Err(io_error("wait for the launcher", errno)),
+    }
+}
+
+/// The program in memory, where nobody can change it any more.
+fn sealed(program: &[u8]) -> rustix::io::Result<OwnedFd> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let file = rustix::fs::memfd_create("cofferdam-box", flags)?;
+    let mut rest = program;
+    while !rest.is_empty() {
+        let count = rustix::io::write(&file, rest)?;
+        rest = rest.get(count..).unwrap_or_default();
+    }
+    rustix::fs::fcntl_add_seals(
+        &file,
+        SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE,
+    )?;
+    Ok(file)
+}
+
+/// The launcher's own life. Ends with its line.
+pub fn serve() -> ExitCode {
+    match serve_line() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+fn serve_line() -> Result<()> {
+    let socket = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)
+        .map_err(|errno| io_error("take the line", errno))?;
+    let children =
+        sys::signals(&[libc::SIGCHLD]).map_err(|errno| io_error("watch children", errno))?;
+    let mut line = Line::new(socket);
+    // Kept until they end, because dropping one ends it.
+    let mut living: BTreeMap<i32, Born> = BTreeMap::new();
+    loop {
+        let ready = {
+            let mut wait = [
+                PollFd::from_borrowed_fd(line.socket(), PollFlags::IN),
+                PollFd::new(&children, PollFlags::IN),
+            ];
+            match poll(&mut wait, None) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(errno) => return Err(io_error("wait", errno)),
+            }
+            wait.map(|fd| !fd.revents().is_empty())
+        };
+        let [said, ended] = ready;
+        if ended {
+            reap(&children, &mut living);
+        }
+        if said {
+            line.fill().map_err(|_| lost())?;
+            while let Some((header, body)) = line.next_frame().map_err(|_| lost())? {
+                if header.kind == Kind::Message {
+                    answer(&mut line, &body, &mut living)?;
+                }
+            }
+        }
+    }
+}
+
+fn reap(children: &OwnedFd, living: &mut BTreeMap<i32, Born>) {
+    let mut buffer = [0; 512];
+    while rustix::io::read(children, &mut buffer).is_ok() {}
+    use rustix::process::{WaitOptions, wait};
+    while let Ok(Some((pid, _))) = wait(WaitOptions::NOHANG) {
+        living.remove(&pid.as_raw_nonzero().get());
+    }
+}
+
+fn answer(line: &mut Line, body: &[u8], living: &mut BTreeMap<i32, Born>) -> Result<()> {
+    let request: Request = understand(body).ok_or_else(lost)?;
+    let join = (0..request.join).filter_map(|_| line.take_descriptor()).collect();
+    let born_in = if request.born_in { line.take_descriptor() } else { None };
+    let made = launch(&request.plan, Groups { join, born_in }).and_then(|mut born| {
+        let pidfd = rustix::io::fcntl_dupfd_cloexec(born.pidfd.as_fd(), 3)
+            .map_err(|errno| io_error("copy a descriptor", errno))?;
+        Ok((born.take_line(), pidfd, born))
+    });
+    match made {
+        Ok((Some(theirs), pidfd, born)) => {
+            line.message(0, &Reply::Born { pid: born.pid }, vec![pidfd, theirs]);
+            living.insert(born.pid, born);
+        }
+        Ok((None, ..)) => return Err(lost()),
+        Err(error) => {
+            let reply = Reply::Failed {
+                kind: error.kind.name().to_owned(),
+                message: error.chain(),
+                hint: error.hint,
+            };
+            line.message(0, &reply, Vec::new());
+        }
+    }
+    line.drain();
+    Ok(())
+}

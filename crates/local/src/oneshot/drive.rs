@@ -1,0 +1,297 @@
+//! One command from its start to its end, as the caller's process sees it.
+
+use super::screen::Screen;
+use super::stream::{Input, Next, Output};
+use crate::launch::{Born, io_error};
+use crate::sys;
+use cofferdam_core::{Error, ErrorKind, Result};
+use cofferdam_guestd::line::{Line, understand};
+use cofferdam_wire::frame::Kind;
+use cofferdam_wire::message::{FromProcess, HostOpens, Spawn, ToProcess};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use std::time::{Duration, Instant};
+
+/// The channel of the one command.
+const CHANNEL: u32 = 1;
+
+/// Signals that the caller passes on to the command.
+const PASSED_ON: [i32; 6] =
+    [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2];
+
+/// How long output may still come after process 1 is gone and everything with it. Only a reader
+/// that takes it slowly needs any of that; a writer does not exist any more.
+const AFTER_THE_END: Duration = Duration::from_secs(3600);
+
+/// Why the command was killed by us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Killed {
+    /// Its time was over.
+    Time,
+    /// It wrote too much.
+    Output,
+}
+
+/// Streams, time and terminal of one command.
+#[derive(Debug)]
+pub(crate) struct Drive {
+    pub(crate) stdout: Option<Output>,
+    pub(crate) stderr: Option<Output>,
+    pub(crate) stdin: Option<Input>,
+    /// The caller's terminal, where the command gets one of its own.
+    pub(crate) screen: Option<Screen>,
+    pub(crate) timeout: Option<Duration>,
+    /// The most output of each stream.
+    pub(crate) max_output: u64,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(crate) struct Driven {
+    /// The guest's last message on the command. `None`: it was killed with its sandbox.
+    pub(crate) last: Option<FromProcess>,
+    pub(crate) killed: Option<Killed>,
+    pub(crate) stdout: Option<Output>,
+    pub(crate) stderr: Option<Output>,
+}
+
+struct Loop<'a> {
+    drive: Drive,
+    born: &'a Born,
+    line: Line,
+    line_open: bool,
+    signals: OwnedFd,
+    deadline: Option<Instant>,
+    last: Option<FromProcess>,
+    killed: Option<Killed>,
+    next: [Next; 2],
+}
+
+/// Which of the descriptors are waited on, in order.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum About {
+    Line,
+    Signals,
+    Stdout,
+    Stderr,
+    Stdin,
+}
+
+/// Starts the command on a line whose greeting was read, and sees it through.
+pub(crate) fn drive(
+    born: &Born,
+    mut line: Line,
+    spawn: Spawn,
+    descriptors: Vec<OwnedFd>,
+    drive: Drive,
+) -> Result<Driven> {
+    let mut wanted = PASSED_ON.to_vec();
+    wanted.extend([libc::SIGWINCH, libc::SIGTSTP]);
+    let signals = sys::signals(&wanted).map_err(|e| io_error("watch signals", e))?;
+    line.message(CHANNEL, &HostOpens::Spawn(Box::new(spawn)), descriptors);
+    let deadline = drive.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    let mut all = Loop {
+        drive,
+        born,
+        line,
+        line_open: true,
+        signals,
+        deadline,
+        last: None,
+        killed: None,
+        next: [Next::Read; 2],
+    };
+    while !all.is_over() {
+        all.turn()?;
+    }
+    if let Some(screen) = &mut all.drive.screen {
+        screen.leave();
+    }
+    let Loop { drive, last, killed, .. } = all;
+    Ok(Driven { last, killed, stdout: drive.stdout, stderr: drive.stderr })
+}
+
+impl Loop<'_> {
+    fn is_over(&self) -> bool {
+        let done = |output: &Option<Output>, next| output.is_none() || next == Next::Done;
+        let [out, err] = self.next;
+        !self.line_open && done(&self.drive.stdout, out) && done(&self.drive.stderr, err)
+    }
+
+    fn turn(&mut self) -> Result<()> {
+        if self.line.flush().is_err() {
+            self.line_open = false;
+        }
+        let ready = self.wait()?;
+        for about in ready {
+            match about {
+                About::Line => self.hear()?,
+                About::Signals => self.signal(),
+                About::Stdout | About::Stderr => self.output(about),
+                About::Stdin => {
+                    let next = self.drive.stdin.as_mut().map(Input::work);
+                    if next == Some(Next::Done)
+                        && let Some(input) = self.drive.stdin.take()
+                        && self.drive.screen.is_some()
+                    {
+                        input.end_of_terminal();
+                    }
+                }
+            }
+        }
+        if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+            self.deadline = None;
+            self.kill(Killed::Time);
+        }
+        Ok(())
+    }
+
+    fn wait(&self) -> Result<Vec<About>> {
+        let mut about = vec![About::Signals];
+        let mut fds = vec![PollFd::new(&self.signals, PollFlags::IN)];
+        let line = self.line_open.then(|| (About::Line, self.line.socket(), Next::Read));
+        let [out, err] = self.next;
+        let stdout = self.drive.stdout.as_ref().and_then(|output| output.wait_on(out));
+        let stderr = self.drive.stderr.as_ref().and_then(|output| output.wait_on(err));
+        let stdout = stdout.map(|fd| (About::Stdout, fd, out));
+        let stderr = stderr.map(|fd| (About::Stderr, fd, err));
+        let stdin = self.drive.stdin.as_ref().filter(|_| self.line_open).map(|input| {
+            let (fd, next) = input.wait_on();
+            (About::Stdin, fd, next)
+        });
+        for (what, fd, next) in [line, stdout, stderr, stdin].into_iter().flatten() {
+            let flags = if next == Next::Write { PollFlags::OUT } else { PollFlags::IN };
+            about.push(what);
+            fds.push(PollFd::from_borrowed_fd(fd, flags));
+        }
+        match poll(&mut fds, Some(&self.timeout())) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(io_error("wait for the command", errno)),
+        }
+        let ready = about.iter().zip(&fds).filter(|(_, fd)| !fd.revents().is_empty());
+        Ok(ready.map(|(about, _)| *about).collect())
+    }
+
+    fn timeout(&self) -> Timespec {
+        let left = self
+            .deadline
+            .map_or(AFTER_THE_END, |deadline| deadline.saturating_duration_since(Instant::now()));
+        Timespec {
+            tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: i64::from(left.subsec_nanos()),
+        }
+    }
+
+    fn hear(&mut self) -> Result<()> {
+        let lost = self.line.fill().is_err();
+        loop {
+            // HOSTILE: what comes up the line comes from inside. Anything odd ends the sandbox.
+            let Ok(frame) = self.line.next_frame() else { return self.distrust() };
+            let Some((header, body)) = frame else { break };
+            match (header.channel, header.kind) {
+                (CHANNEL, Kind::Message) => match understand::<FromProcess>(&body) {
+                    Some(message) => self.command_says(message)?,
+                    None => return self.distrust(),
+                },
+                (CHANNEL, Kind::Data) => self.take_terminal()?,
+                _ => return self.distrust(),
+            }
+        }
+        if lost {
+            self.line_open = false;
+        }
+        Ok(())
+    }
+
+    fn distrust(&mut self) -> Result<()> {
+        Err(Error::new(ErrorKind::Protocol, "the sandbox broke the protocol of its line"))
+    }
+
+    fn command_says(&mut self, message: FromProcess) -> Result<()> {
+        match message {
+            FromProcess::Started { .. } => {}
+            FromProcess::Stopped { signal: _ } => {
+                if let Some(screen) = &mut self.drive.screen {
+                    screen.leave();
+                }
+                self.stop_ourselves();
+            }
+            FromProcess::NotStarted(_) | FromProcess::Ended(_) => self.last = Some(message),
+        }
+        Ok(())
+    }
+
+    /// The master of the command's terminal has come.
+    fn take_terminal(&mut self) -> Result<()> {
+        let (Some(master), Some(screen)) = (self.line.take_descriptor(), &mut self.drive.screen)
+        else {
+            return self.distrust();
+        };
+        let copy = rustix::io::fcntl_dupfd_cloexec(&master, 3)
+            .map_err(|errno| io_error("copy a descriptor", errno))?;
+        screen.enter();
+        let (input, output) =
+            screen.connect(master, copy).map_err(|e| io_error("connect the terminal", e))?;
+        self.drive.stdin = input;
+        self.drive.stdout = Some(output);
+        self.next = [Next::Read, Next::Done];
+        Ok(())
+    }
+
+    /// Stops as the command did, so that the caller's shell gets its prompt back; and goes on.
+    fn stop_ourselves(&mut self) {
+        let own = rustix::process::getpid();
+        let _ = rustix::process::kill_process(own, rustix::process::Signal::STOP);
+        if let Some(screen) = &mut self.drive.screen {
+            screen.enter();
+            self.line.message(CHANNEL, &ToProcess::Resize(screen.size()), Vec::new());
+        }
+        self.line.message(CHANNEL, &ToProcess::Signal(libc::SIGCONT), Vec::new());
+    }
+
+    fn signal(&mut self) {
+        let mut record = [0; size_of::<libc::signalfd_siginfo>()];
+        while rustix::io::read(&self.signals, &mut record).is_ok() {
+            let number = record.first_chunk::<4>().map_or(0, |bytes| i32::from_ne_bytes(*bytes));
+            match (number, &self.drive.screen) {
+                (libc::SIGWINCH, Some(screen)) => {
+                    let size = screen.size();
+                    self.line.message(CHANNEL, &ToProcess::Resize(size), Vec::new());
+                }
+                (libc::SIGWINCH, None) => {}
+                (libc::SIGTSTP, _) => {
+                    self.line.message(CHANNEL, &ToProcess::Signal(libc::SIGSTOP), Vec::new());
+                    self.line.drain();
+                    self.stop_ourselves();
+                }
+                _ => self.line.message(CHANNEL, &ToProcess::Signal(number), Vec::new()),
+            }
+        }
+    }
+
+    fn output(&mut self, about: About) {
+        let [out, err] = &mut self.next;
+        let (output, next) = match about {
+            About::Stderr => (&mut self.drive.stderr, err),
+            _ => (&mut self.drive.stdout, out),
+        };
+        let Some(output) = output else { return };
+        *next = output.work(self.drive.max_output);
+        if output.is_over {
+            self.kill(Killed::Output);
+        } else if *next == Next::Done && self.line_open {
+            // The caller reads no more, or the command closed its end. Closing ours tells the
+            // command the first as a broken pipe.
+            output.close();
+        }
+    }
+
+    fn kill(&mut self, why: Killed) {
+        if self.last.is_none() {
+            self.killed.get_or_insert(why);
+            let _ =
+                rustix::process::pidfd_send_signal(&self.born.pidfd, rustix::process::Signal::KILL);
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! The caller's terminal while a command has one of its own.
+
+use super::stream::{Input, Output};
+use super::{OutputTo, sink};
+use cofferdam_wire::message::TerminalSize;
+use rustix::fd::{BorrowedFd, OwnedFd};
+use rustix::stdio::{stdin, stdout};
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+
+/// The size of a terminal of which nothing is known.
+const UNKNOWN: TerminalSize = TerminalSize { rows: 24, columns: 80 };
+
+/// The caller's terminal, which may be none: a command can be given one all the same.
+#[derive(Debug)]
+pub(crate) struct Screen {
+    before: Option<Termios>,
+    is_raw: bool,
+    reads: bool,
+    output: OutputTo,
+}
+
+impl Screen {
+    /// Looks at the caller's terminal and changes nothing yet. `reads`: whether the caller's
+    /// standard input goes to the command.
+    pub(crate) fn new(reads: bool, output: OutputTo) -> Self {
+        Self { before: tcgetattr(stdin()).ok(), is_raw: false, reads, output }
+    }
+
+    /// The caller's size.
+    pub(crate) fn size(&self) -> TerminalSize {
+        let of = |fd: BorrowedFd<'_>| tcgetwinsize(fd).ok().filter(|size| size.ws_row > 0);
+        of(stdin())
+            .or_else(|| of(stdout()))
+            .map_or(UNKNOWN, |size| TerminalSize { rows: size.ws_row, columns: size.ws_col })
+    }
+
+    /// Makes the caller's terminal pass every key on.
+    pub(crate) fn enter(&mut self) {
+        if let Some(before) = self.before.as_ref().filter(|_| self.reads && !self.is_raw) {
+            let mut raw = before.clone();
+            raw.make_raw();
+            self.is_raw = tcsetattr(stdin(), OptionalActions::Drain, &raw).is_ok();
+        }
+    }
+
+    /// Makes the caller's terminal as it was.
+    pub(crate) fn leave(&mut self) {
+        if let Some(before) = self.before.as_ref().filter(|_| self.is_raw) {
+            let _ = tcsetattr(stdin(), OptionalActions::Drain, before);
+            self.is_raw = false;
+        }
+    }
+
+    /// Ties the command's terminal to the caller's streams.
+    pub(crate) fn connect(
+        &self,
+        master: OwnedFd,
+        copy: OwnedFd,
+    ) -> rustix::io::Result<(Option<Input>, Output)> {
+        let output = Output::new(master, sink(self.output, stdout())?)?;
+        let input = if self.reads { Some(Input::new(stdin(), copy)?) } else { None };
+        Ok((input, output))
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}

@@ -1,0 +1,314 @@
+//! A wish, host facts and a look at the disk become a plan. Pure: nothing here asks the system.
+//!
+//! There are two tiers. Where user namespaces can be made, the sandbox gets a root, processes and a
+//! network of its own, and Landlock is a second layer whose absence is noted and lowers nothing.
+//! Where they are forbidden, Landlock and the system call filter are all there is, and
+//! [`Planned::enforced`] says axis by axis what that cannot hold.
+
+mod confinement;
+mod enforced;
+mod limits;
+mod root;
+mod without_namespaces;
+
+use crate::environment::{Identity, environment};
+use crate::host::{HostFacts, UserNamespaces};
+use crate::view::{HOME, View, WORKSPACE, WorkspaceView};
+use cofferdam_core::{
+    EgressRule, Enforced, Error, ErrorKind, LimitsCount, Profile, Result, Spec, User,
+};
+use cofferdam_wire::plan::{Access, IdRange, Namespace, Need, Op, Plan, Step};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+
+/// The user and group id of an ordinary user inside.
+pub const USER_ID: u32 = 1000;
+
+/// The host name inside.
+pub const HOST_NAME: &str = "cofferdam";
+
+/// What a plan needs besides wish, facts and view.
+#[derive(Debug, Clone, Copy)]
+pub struct PlanInputs<'a> {
+    /// Who commands are on the host.
+    pub ids: &'a IdChoice,
+    /// Names in the workspace that are protected, parents first. Used only where the workspace can be
+    /// written.
+    pub pins: &'a [PinnedName],
+    /// The system call filter, as the kernel takes it.
+    pub seccomp: &'a [(u16, u8, u8, u32)],
+    /// What control groups hold.
+    pub cgroups: CgroupUse,
+    /// A directory of the sandbox's own on the host, for home and temporary files where there can be
+    /// no private root. Without it commands have nowhere but the workspace to write.
+    pub scratch: Option<&'a str>,
+}
+
+/// Who commands are on the host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdChoice {
+    /// Their user: the caller's own, or, for the host's root, one of the session's own. Never 0.
+    pub uid: u32,
+    /// Their group.
+    pub gid: u32,
+    /// Further host user ids for [`User::Root`], inside from 1 on: first id and count.
+    pub more_uids: Vec<(u32, u32)>,
+    /// The same for groups.
+    pub more_gids: Vec<(u32, u32)>,
+}
+
+/// A name that is made a mount of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PinnedName {
+    /// Relative to the workspace. It exists when the plan is carried out.
+    pub path: String,
+    /// Whether it can be written. The way to a protected name can, the name itself cannot.
+    pub access: Access,
+}
+
+/// What control groups hold for this sandbox.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CgroupUse {
+    /// Memory of all processes together.
+    pub memory: bool,
+    /// Processes and threads.
+    pub pids: bool,
+    /// Processor time.
+    pub cpu: bool,
+    /// The sandbox has to join by itself, through descriptors handed over (version 1).
+    pub child_joins: bool,
+}
+
+/// How a sandbox is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tier {
+    /// By namespaces, with Landlock and a system call filter on top.
+    Namespaces,
+    /// By Landlock and a system call filter alone.
+    Landlock,
+}
+
+/// A plan, and what is known from it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Planned {
+    /// The steps.
+    pub plan: Plan,
+    /// How the sandbox is held.
+    pub tier: Tier,
+    /// How far the policy would hold, derived from facts.
+    pub enforced: Enforced,
+    /// Whether the limits axis counts: somebody needs a limit that is not held in full.
+    pub limits_count: LimitsCount,
+    /// The environment of every command.
+    pub env: BTreeMap<OsString, OsString>,
+    /// Where the workspace is inside, by its stable name where it has one.
+    pub workspace: String,
+    /// Where commands start unless told otherwise: the workspace at its host path, so that build
+    /// caches made outside stay good; by its stable name in a hermetic sandbox.
+    pub cwd: String,
+    /// The rules of the way out that are in force.
+    pub egress: Vec<EgressRule>,
+    /// Remarks that lower nothing; sentences for people.
+    pub notes: Vec<String>,
+}
+
+impl IdChoice {
+    /// An ordinary user's own ids.
+    pub fn own(facts: &HostFacts) -> Self {
+        Self { uid: facts.uid, gid: facts.gid, more_uids: Vec::new(), more_gids: Vec::new() }
+    }
+}
+
+impl Planned {
+    /// Fails where the sandbox needs a way out: the gate that would serve it does not exist yet.
+    ///
+    /// `explain` shows such a plan; whoever runs it asks here first.
+    pub fn refuse_way_out(&self) -> Result<()> {
+        match self.egress.first() {
+            None => Ok(()),
+            Some(rule) => Err(Error::new(
+                ErrorKind::Unsupported,
+                format!("a way out to {rule} cannot be served yet: there is no egress gate"),
+            )
+            .hint("Use --profile no-network, or leave --egress out, until the gate is there.")),
+        }
+    }
+}
+
+/// Makes the plan.
+///
+/// Fails where the wish contradicts itself, or where root would have to be root of the host inside.
+pub fn plan(
+    spec: &Spec,
+    facts: &HostFacts,
+    view: &View,
+    inputs: &PlanInputs<'_>,
+) -> Result<Planned> {
+    if inputs.ids.uid == 0 || inputs.ids.gid == 0 {
+        return Err(Error::new(ErrorKind::Denied, "commands would be root of the host")
+            .hint("Give the session a user id of its own."));
+    }
+    let egress = spec.profile.egress(&spec.egress)?;
+    let context = Context { spec, facts, view, inputs, egress: &egress };
+    let tier = match facts.user_namespaces {
+        UserNamespaces::Allowed => Tier::Namespaces,
+        UserNamespaces::Forbidden(_) => Tier::Landlock,
+    };
+    let mut planned = match tier {
+        Tier::Namespaces => context.with_namespaces()?,
+        Tier::Landlock => without_namespaces::plan(&context)?,
+    };
+    planned.notes.extend(view.notes.iter().cloned());
+    planned.notes.extend(context.notes());
+    Ok(planned)
+}
+
+/// Everything that is known.
+struct Context<'a> {
+    spec: &'a Spec,
+    facts: &'a HostFacts,
+    view: &'a View,
+    inputs: &'a PlanInputs<'a>,
+    egress: &'a [EgressRule],
+}
+
+impl Context<'_> {
+    fn with_namespaces(&self) -> Result<Planned> {
+        let mut steps = Steps::default();
+        root::steps(self, &mut steps);
+        confinement::steps(self, &mut steps);
+        let (uid_map, gid_map) = self.maps();
+        let workspace = match &self.view.workspace {
+            WorkspaceView::Directory(directory) if !directory.at_workspace => &directory.path,
+            WorkspaceView::Directory(_) | WorkspaceView::Private => WORKSPACE,
+        };
+        let cwd = match &self.view.workspace {
+            WorkspaceView::Directory(directory) if self.spec.profile != Profile::CiOnly => {
+                &directory.path
+            }
+            WorkspaceView::Directory(_) | WorkspaceView::Private => workspace,
+        };
+        let identity = Identity {
+            user: if self.id_inside() == 0 { "root" } else { "sandbox" },
+            home: HOME,
+            temporary: "/tmp",
+            owns_workspace: self.owns_workspace(),
+        };
+        Ok(Planned {
+            plan: Plan {
+                namespaces: vec![
+                    Namespace::User,
+                    Namespace::Mount,
+                    Namespace::Pid,
+                    Namespace::Network,
+                    Namespace::Ipc,
+                    Namespace::Uts,
+                    Namespace::Cgroup,
+                ],
+                uid_map,
+                gid_map,
+                steps: steps.0,
+            },
+            tier: Tier::Namespaces,
+            enforced: enforced::with_namespaces(self),
+            limits_count: limits::count(self, Tier::Namespaces),
+            env: environment(self.spec, self.view, &identity)?,
+            workspace: workspace.to_owned(),
+            cwd: cwd.to_owned(),
+            egress: self.egress.to_vec(),
+            notes: Vec::new(),
+        })
+    }
+
+    fn id_inside(&self) -> u32 {
+        match self.spec.user {
+            User::Ordinary => USER_ID,
+            User::Root => 0,
+        }
+    }
+
+    /// Which ids inside stand for which outside. An ordinary user inside needs one of each; root
+    /// inside may have more, for the users that packages bring.
+    fn maps(&self) -> (Vec<IdRange>, Vec<IdRange>) {
+        let ids = self.inputs.ids;
+        let inside = self.id_inside();
+        let map = |own: u32, more: &[(u32, u32)]| {
+            let mut ranges = vec![IdRange { inside, outside: own, count: 1 }];
+            if self.spec.user == User::Root {
+                let mut next = 1;
+                for (outside, count) in more {
+                    ranges.push(IdRange { inside: next, outside: *outside, count: *count });
+                    next = next.saturating_add(*count);
+                }
+            }
+            ranges
+        };
+        (map(ids.uid, &ids.more_uids), map(ids.gid, &ids.more_gids))
+    }
+
+    /// As root the workspace is id-mapped to the sandbox's user. Otherwise its owner is the caller,
+    /// or nobody that exists inside.
+    fn owns_workspace(&self) -> bool {
+        match &self.view.workspace {
+            WorkspaceView::Private => true,
+            WorkspaceView::Directory(directory) => {
+                self.facts.is_root() || directory.owner.0 == self.inputs.ids.uid
+            }
+        }
+    }
+
+    /// The protected names, where protecting them means anything.
+    fn pins(&self) -> &[PinnedName] {
+        match self.spec.profile.writes_workspace() {
+            true => self.inputs.pins,
+            false => &[],
+        }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.facts.landlock_abi == 0 {
+            notes.push("this kernel has no Landlock: one layer less".to_owned());
+        }
+        for hidden in &self.spec.hide {
+            let shown = hidden.to_str().is_some_and(|path| {
+                self.view.hidden.iter().any(|known| known.path == path) && !self.is_shown(path)
+            });
+            if shown {
+                notes.push(format!("--hide {} was not shown anyway", hidden.display()));
+            }
+        }
+        if self.spec.user == User::Root && self.inputs.ids.more_uids.is_empty() {
+            notes.push(
+                "root inside is the only user there: programs that change to another one fail"
+                    .to_owned(),
+            );
+        }
+        notes
+    }
+
+    /// Whether something that is to be hidden would be there at all.
+    fn is_shown(&self, path: &str) -> bool {
+        let mut without = self.view.clone();
+        without.hidden.clear();
+        without.shows(path)
+    }
+}
+
+/// Steps under construction.
+#[derive(Debug, Default)]
+struct Steps(Vec<Step>);
+
+impl Steps {
+    fn add(&mut self, op: Op, why: impl Into<String>) {
+        self.0.push(Step { op, why: why.into(), need: Need::Required });
+    }
+
+    /// A step that strengthens, and without which every promise still holds.
+    fn add_lenient(&mut self, op: Op, why: impl Into<String>) {
+        self.0.push(Step { op, why: why.into(), need: Need::BestEffort });
+    }
+}
+
+#[cfg(test)]
+mod tests;

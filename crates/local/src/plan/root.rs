@@ -1,0 +1,258 @@
+//! The tree that a sandbox with namespaces sees, from nothing to sealed.
+
+use super::{Context, HOST_NAME, Steps, USER_ID};
+use crate::view::{HOME, Place, Shown, WORKSPACE, WorkspaceView};
+use cofferdam_core::{Limits, User};
+use cofferdam_wire::plan::{Access, Bind, Depth, Op, Owner};
+
+/// Device nodes that programs rely on. None of them reaches hardware or the host's state.
+const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty"];
+
+/// Parts of `/proc` that show or change the host, and that any user could read. What only the
+/// host's root can open stays closed without a cover, because nobody inside is the host's root;
+/// the most dangerous of those are covered all the same.
+const HIDDEN_OF_PROC: &[(&str, &str)] = &[
+    ("cmdline", "how the host was started"),
+    ("bootconfig", "how the host was started"),
+    ("keys", "key rings"),
+    ("key-users", "key rings of other users"),
+    ("kallsyms", "addresses of the kernel"),
+    ("modules", "modules of the kernel"),
+    ("kcore", "memory of the kernel"),
+    ("timer_list", "timers of other processes"),
+    ("sysrq-trigger", "commands to the kernel"),
+    ("acpi", "hardware of the host"),
+    ("asound", "hardware of the host"),
+    ("bus", "hardware of the host"),
+    ("driver", "hardware of the host"),
+    ("scsi", "hardware of the host"),
+    ("fs", "file systems of the host"),
+    ("irq", "interrupts of the host"),
+];
+
+/// Private directories that everything may write to.
+const PRIVATE: &[(&str, u32, &str)] = &[
+    ("/tmp", 0o1777, "temporary files, private and limited by --disk"),
+    ("/var/tmp", 0o1777, "temporary files, private and limited by --disk"),
+    ("/dev/shm", 0o1777, "shared memory, private and limited by --disk"),
+    (HOME, 0o755, "the home directory, private and limited by --disk"),
+];
+
+pub(super) fn steps(context: &Context<'_>, steps: &mut Steps) {
+    beginning(context, steps);
+    system(context, steps);
+    etc(context, steps);
+    devices(steps);
+    processes(steps);
+    private(context, steps);
+    places(context, steps);
+    protect(context, steps);
+    if let WorkspaceView::Directory(directory) = &context.view.workspace
+        && directory.at_workspace
+    {
+        // ORDER: after pins and covers, so that the second name has them too.
+        steps.add(
+            Op::Rebind { from: directory.path.clone(), path: WORKSPACE.to_owned() },
+            "the workspace by its stable name, with the same protection",
+        );
+    }
+    steps.add(Op::SealRoot, "nothing can be added to the tree outside of what is private");
+    steps.add(Op::Pivot, "the host's tree is gone, not merely covered");
+    steps.add(Op::LoopbackUp, "servers and clients inside can meet on 127.0.0.1");
+}
+
+fn beginning(context: &Context<'_>, steps: &mut Steps) {
+    steps.add(Op::PrivateMounts, "no mount made here is seen by the host, nor the other way round");
+    if context.inputs.cgroups.child_joins {
+        // ORDER: before anything that could make a second process.
+        steps.add(Op::JoinCgroups, "limits hold from the first process on");
+    }
+    steps.add(Op::HostName(HOST_NAME.to_owned()), "the host's name stays outside");
+    steps.add(
+        Op::NewRoot {
+            size_bytes: context.spec.limits.disk_bytes.value(),
+            inodes: Limits::DISK_FILES,
+        },
+        "the tree starts empty, in memory; what is not listed below is not there",
+    );
+}
+
+fn system(context: &Context<'_>, steps: &mut Steps) {
+    for shown in &context.view.system {
+        steps.add(bind(shown), shown.why.clone());
+    }
+    for link in &context.view.links {
+        let op = Op::Symlink { path: link.path.clone(), target: link.target.clone() };
+        steps.add(op, link.why.clone());
+    }
+    let directory = |path: &str| Op::Directory { path: path.to_owned(), mode: 0o755 };
+    steps.add(directory("/run"), "programs expect it; it is empty, without any socket of the host");
+    let link = Op::Symlink { path: "/var/run".to_owned(), target: "../run".to_owned() };
+    steps.add(link, "the old name of /run");
+}
+
+fn etc(context: &Context<'_>, steps: &mut Steps) {
+    for file in &context.view.files {
+        let op = Op::File { path: file.path.clone(), content: file.content.clone(), mode: 0o644 };
+        steps.add(op, file.why.clone());
+    }
+    let resolves = if context.egress.is_empty() { "files" } else { "files dns" };
+    let made_up = [
+        ("passwd", passwd(context), "a list of users without those of the host"),
+        ("group", group(context), "a list of groups without those of the host"),
+        ("hosts", HOSTS.to_owned(), "names of the loopback address, and no other"),
+        ("hostname", format!("{HOST_NAME}\n"), "the host's name stays outside"),
+        ("machine-id", format!("{}\n", "0".repeat(32)), "the host's identity stays outside"),
+        ("resolv.conf", String::new(), "no name server is reachable"),
+        (
+            "nsswitch.conf",
+            format!(
+                "passwd: files\ngroup: files\nshadow: files\nhosts: {resolves}\n\
+                     networks: files\nprotocols: files\nservices: files\n"
+            ),
+            "names are looked up in these files only",
+        ),
+    ];
+    for (name, content, why) in made_up {
+        steps.add(Op::File { path: format!("/etc/{name}"), content, mode: 0o644 }, why);
+    }
+    let mounts = Op::Symlink { path: "/etc/mtab".to_owned(), target: "../proc/mounts".to_owned() };
+    steps.add(mounts, "the list of mounts by its old name");
+}
+
+const HOSTS: &str = "127.0.0.1 localhost cofferdam\n::1 localhost ip6-localhost ip6-loopback\n";
+
+fn passwd(context: &Context<'_>) -> String {
+    let root_home = match context.spec.user {
+        User::Root => HOME,
+        User::Ordinary => "/root",
+    };
+    let shell = if context.view.shows("/bin/bash") { "/bin/bash" } else { "/bin/sh" };
+    format!(
+        "root:x:0:0:root:{root_home}:{shell}\n\
+         sandbox:x:{USER_ID}:{USER_ID}:sandbox:{HOME}:{shell}\n\
+         nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"
+    )
+}
+
+fn group(_context: &Context<'_>) -> String {
+    format!("root:x:0:\ntty:x:5:\nsandbox:x:{USER_ID}:\nnogroup:x:65534:\n")
+}
+
+fn devices(steps: &mut Steps) {
+    for name in DEVICES {
+        let path = format!("/dev/{name}");
+        steps.add(
+            Op::Bind(Bind {
+                source: path.clone(),
+                path,
+                access: Access::ReadWrite,
+                depth: Depth::One,
+                devices: true,
+                owner: Owner::Same,
+                identity: None,
+            }),
+            "a device that programs rely on and that holds nothing of the host",
+        );
+    }
+    steps.add(
+        Op::Devpts { path: "/dev/pts".to_owned() },
+        "terminals of the sandbox's own; those of the host are not there",
+    );
+    for (name, target, why) in [
+        ("ptmx", "pts/ptmx", "opens a terminal of the sandbox's own"),
+        ("fd", "/proc/self/fd", "a process's own descriptors"),
+        ("stdin", "/proc/self/fd/0", "a process's own standard input"),
+        ("stdout", "/proc/self/fd/1", "a process's own standard output"),
+        ("stderr", "/proc/self/fd/2", "a process's own standard error"),
+    ] {
+        let link = Op::Symlink { path: format!("/dev/{name}"), target: target.to_owned() };
+        steps.add(link, why);
+    }
+}
+
+fn processes(steps: &mut Steps) {
+    steps.add(
+        Op::Proc { path: "/proc".to_owned() },
+        "shows the sandbox's own processes; those of the host do not exist here",
+    );
+    // ORDER: before /proc/sys becomes read-only.
+    steps.add(
+        Op::NoUserNamespaces,
+        "a nested user namespace would open parts of the kernel that the sandbox keeps closed",
+    );
+    for (name, what) in HIDDEN_OF_PROC {
+        let mask = Op::Mask { path: format!("/proc/{name}") };
+        steps.add(mask, format!("shows {what}, which stays outside"));
+    }
+    steps.add(
+        Op::Pin { path: "/proc/sys".to_owned(), access: Access::ReadOnly },
+        "settings of the kernel can be read and not written",
+    );
+}
+
+/// The private directories lie in the file system of the root, so that one size limits all of them.
+/// Each is a mount of its own, which stays writable when the root is sealed.
+fn private(context: &Context<'_>, steps: &mut Steps) {
+    let mut make = |path: &str, mode: u32, why: &str| {
+        steps.add(Op::Directory { path: path.to_owned(), mode }, why);
+        let pin = Op::Pin { path: path.to_owned(), access: Access::ReadWrite };
+        steps.add(pin, "stays writable when the tree around it is sealed");
+    };
+    for (path, mode, why) in PRIVATE {
+        make(path, *mode, why);
+    }
+    if context.view.workspace == WorkspaceView::Private {
+        make(WORKSPACE, 0o755, "an empty workspace that goes with the sandbox");
+    }
+    if let Some(identity) = &context.view.git_identity {
+        let path = format!("{HOME}/.gitconfig");
+        let file = Op::File { path, content: identity.clone(), mode: 0o644 };
+        steps.add(file, "your name and address for commits, and nothing else of your settings");
+    }
+}
+
+fn places(context: &Context<'_>, steps: &mut Steps) {
+    for place in &context.view.places {
+        match place {
+            Place::Shown(shown) => steps.add(bind(shown), shown.why.clone()),
+            Place::Private { path, why } => {
+                steps.add(Op::Directory { path: path.clone(), mode: 0o755 }, why.clone());
+                let pin = Op::Pin { path: path.clone(), access: Access::ReadWrite };
+                steps.add(pin, "stays writable when the tree around it is sealed");
+            }
+        }
+    }
+}
+
+fn protect(context: &Context<'_>, steps: &mut Steps) {
+    if let WorkspaceView::Directory(workspace) = &context.view.workspace {
+        for pin in context.pins() {
+            let path = format!("{}/{}", workspace.path, pin.path);
+            let why = match pin.access {
+                Access::ReadOnly => "what stands here decides what runs outside of the sandbox",
+                Access::ReadWrite => "leads to a protected name, so it cannot be moved away",
+            };
+            steps.add(Op::Pin { path, access: pin.access }, why);
+        }
+    }
+    for hidden in &context.view.hidden {
+        if context.is_shown(&hidden.path) {
+            steps.add(Op::Mask { path: hidden.path.clone() }, hidden.why.clone());
+        }
+    }
+}
+
+fn bind(shown: &Shown) -> Op {
+    Op::Bind(Bind {
+        source: shown.source.clone(),
+        path: shown.path.clone(),
+        access: shown.access,
+        // In a user namespace the kernel refuses to show less than all mounts of a directory,
+        // because what lies below a mount would appear.
+        depth: Depth::All,
+        devices: false,
+        owner: shown.owner,
+        identity: shown.identity,
+    })
+}

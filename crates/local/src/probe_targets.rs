@@ -1,0 +1,214 @@
+//! Things on the host that a battery of attacks tries to reach.
+//!
+//! What is made here is real: a file that holds a canary, sockets that listen, a process that lives.
+//! An attack that finds nothing would otherwise be no news.
+
+use cofferdam_core::{Error, ErrorKind, Result};
+use cofferdam_wire::message::Targets;
+use std::fs::{self, OpenOptions};
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::net::{SocketAddr, UnixListener};
+use std::path::{Path, PathBuf};
+
+/// Where targets are made, and what the caller knows of the sandbox that will be attacked.
+#[derive(Debug, Clone)]
+pub struct Surroundings<'a> {
+    /// An existing directory on the host, outside the file view, in which the targets are made.
+    pub directory: &'a Path,
+    /// Further directories, such as the home directory, `/tmp` and `/run`: each gets a canary
+    /// where the caller may write it.
+    pub other_directories: &'a [&'a Path],
+    /// Host directories that the sandbox shows. No canary is made below one.
+    pub shown: &'a [&'a Path],
+    /// A variable of the caller's environment that commands must not get.
+    pub secret_variable: &'a str,
+}
+
+/// The targets, for as long as this lives. Dropping it removes them.
+#[derive(Debug)]
+pub struct ProbeTargets {
+    targets: Targets,
+    directory: PathBuf,
+    canaries: Vec<PathBuf>,
+    _loopback: TcpListener,
+    _path_socket: UnixListener,
+    _abstract_socket: UnixListener,
+}
+
+impl ProbeTargets {
+    /// Makes the targets. The caller adds what it knows of the sandbox: workspace, protected names,
+    /// limits.
+    ///
+    /// Fails where the first directory cannot be written; the others are skipped then.
+    pub fn create(around: &Surroundings<'_>) -> Result<Self> {
+        let mark = random_mark()?;
+        let directory = around.directory.join(format!("cofferdam-probe-{mark}"));
+        // The directory and what is in it are open to all: an attack must fail by the sandbox, not
+        // by the permissions of its target.
+        fs::DirBuilder::new().mode(0o777).create(&directory).map_err(|e| at(&directory, e))?;
+        let made = Self::fill(around, &directory, &mark);
+        if made.is_err() {
+            let _ = fs::remove_dir_all(&directory);
+        }
+        made
+    }
+
+    fn fill(around: &Surroundings<'_>, directory: &Path, mark: &str) -> Result<Self> {
+        open_to_all(directory, 0o777)?;
+        let canary = format!("canary-{mark}");
+        let outside_file = directory.join("canary");
+        write_canary(&outside_file, &canary).map_err(|e| at(&outside_file, e))?;
+        let loopback = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+            .map_err(|e| failed("listen on loopback", e))?;
+        let host_port =
+            loopback.local_addr().map_err(|e| failed("read the port of a listener", e))?.port();
+        let socket = directory.join("socket");
+        let path_socket = UnixListener::bind(&socket).map_err(|e| at(&socket, e))?;
+        open_to_all(&socket, 0o777)?;
+        let host_abstract = format!("cofferdam-probe-{mark}");
+        let abstract_socket = SocketAddr::from_abstract_name(&host_abstract)
+            .and_then(|address| UnixListener::bind_addr(&address))
+            .map_err(|e| failed("listen on an abstract socket", e))?;
+        let canaries = scatter(around, mark, &canary);
+        let targets = Targets {
+            outside_file: text(&outside_file)?,
+            other_outside_files: canaries.iter().filter_map(|path| text(path).ok()).collect(),
+            canary,
+            outside_directory: text(directory)?,
+            host_pid: std::process::id().cast_signed(),
+            host_pid_started: own_start().unwrap_or(0),
+            host_port,
+            host_socket: text(&socket)?,
+            host_abstract,
+            secret_variable: around.secret_variable.to_owned(),
+            host_name: first_line("/proc/sys/kernel/hostname"),
+            machine_id: first_line("/etc/machine-id"),
+            ..Targets::default()
+        };
+        Ok(Self {
+            targets,
+            directory: directory.to_owned(),
+            canaries,
+            _loopback: loopback,
+            _path_socket: path_socket,
+            _abstract_socket: abstract_socket,
+        })
+    }
+
+    /// What the battery is told of them.
+    pub fn targets(&self) -> &Targets {
+        &self.targets
+    }
+}
+
+impl Drop for ProbeTargets {
+    fn drop(&mut self) {
+        for path in &self.canaries {
+            let _ = fs::remove_file(path);
+        }
+        let _ = fs::remove_dir_all(&self.directory);
+    }
+}
+
+/// Puts a canary into every further directory that takes one.
+fn scatter(around: &Surroundings<'_>, mark: &str, canary: &str) -> Vec<PathBuf> {
+    let hidden = |directory: &&&Path| !around.shown.iter().any(|s| directory.starts_with(s));
+    let places = around.other_directories.iter().filter(hidden);
+    let paths = places.map(|directory| directory.join(format!(".cofferdam-probe-{mark}")));
+    paths.filter(|path| write_canary(path, canary).is_ok()).collect()
+}
+
+fn write_canary(path: &Path, canary: &str) -> std::io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o666).open(path)?;
+    file.write_all(canary.as_bytes())?;
+    open_to_all_of(path, 0o666)
+}
+
+fn open_to_all_of(path: &Path, mode: u32) -> std::io::Result<()> {
+    fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode))
+}
+
+fn open_to_all(path: &Path, mode: u32) -> Result<()> {
+    open_to_all_of(path, mode).map_err(|e| at(path, e))
+}
+
+fn random_mark() -> Result<String> {
+    let mut bytes = [0_u8; 8];
+    fs::File::open("/dev/urandom")
+        .and_then(|mut file| file.read_exact(&mut bytes))
+        .map_err(|e| failed("read /dev/urandom", e))?;
+    Ok(format!("{:016x}", u64::from_ne_bytes(bytes)))
+}
+
+/// Field 22 of `stat`, behind the name in brackets.
+fn own_start() -> Option<u64> {
+    let stat = fs::read_to_string("/proc/self/stat").ok()?;
+    let (_, rest) = stat.rsplit_once(')')?;
+    rest.split_whitespace().nth(19)?.parse().ok()
+}
+
+fn first_line(path: &str) -> String {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    text.lines().next().unwrap_or_default().to_owned()
+}
+
+fn text(path: &Path) -> Result<String> {
+    path.to_str().map(str::to_owned).ok_or_else(|| {
+        Error::new(ErrorKind::Io, format!("use {} as a target", path.display()))
+            .hint("Use a directory whose path is UTF-8.")
+    })
+}
+
+fn at(path: &Path, error: std::io::Error) -> Error {
+    failed(&format!("make {}", path.display()), error)
+}
+
+fn failed(what: &str, error: std::io::Error) -> Error {
+    Error::new(ErrorKind::Io, what).source(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpStream;
+    use std::os::unix::net::UnixStream;
+
+    fn make(root: &Path) -> ProbeTargets {
+        let (other, shown) = (root.join("other"), root.join("shown"));
+        fs::create_dir_all(&other).unwrap();
+        fs::create_dir_all(&shown).unwrap();
+        ProbeTargets::create(&Surroundings {
+            directory: root,
+            other_directories: &[&other, &shown],
+            shown: &[&shown],
+            secret_variable: "SECRET",
+        })
+        .unwrap()
+    }
+
+    fn files_below(root: &Path) -> usize {
+        let entries = fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path());
+        entries.map(|path| if path.is_dir() { files_below(&path) } else { 1 }).sum()
+    }
+
+    #[test]
+    fn targets_can_be_reached_and_are_gone_afterwards() {
+        let root = std::env::temp_dir().join(format!("targets-{}", std::process::id()));
+        let made = make(&root);
+        let targets = made.targets().clone();
+        assert_eq!(fs::read_to_string(&targets.outside_file).unwrap(), targets.canary);
+        assert_eq!(targets.other_outside_files.len(), 1, "none below what is shown");
+        assert!(TcpStream::connect((Ipv4Addr::LOCALHOST, targets.host_port)).is_ok());
+        assert!(UnixStream::connect(&targets.host_socket).is_ok());
+        let address = SocketAddr::from_abstract_name(&targets.host_abstract).unwrap();
+        assert!(UnixStream::connect_addr(&address).is_ok());
+        assert!(targets.host_pid_started > 0);
+        drop(made);
+        assert_eq!(files_below(&root), 0);
+        assert!(UnixStream::connect_addr(&address).is_err());
+        fs::remove_dir_all(&root).unwrap();
+    }
+}

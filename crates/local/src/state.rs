@@ -1,0 +1,480 @@
+//! What Cofferdam owes this machine: records of things that outlive a killed process.
+//!
+//! A record is a small file below `owed`, written before the thing is made and removed after the
+//! thing is gone. It needs no fsync: it has to survive the end of our process, not of the machine.
+//! Its owner holds a lock on it, which the kernel lets go when the owner dies, however it dies. So a
+//! record that can be locked is a debt that nobody pays any more, and [`StateDirectory::sweep`]
+//! pays it. No process id is compared: ids are re-used and mean another process in another namespace.
+//!
+//! LIMIT: a state directory belongs to one machine; locks of another one are not seen everywhere.
+
+use crate::{cgroup, placeholders};
+use cofferdam_core::{Error, ErrorKind, Result, SandboxId};
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, RawDir};
+use rustix::io::Errno;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The folder of records.
+const OWED: &str = "owed";
+/// Leads the name of a record of control groups; the sandbox's id follows.
+const SANDBOX: &str = "sandbox-";
+/// Leads the name of a ledger of placeholders; device and inode of the workspace follow.
+const WORKSPACE: &str = "workspace-";
+/// Group and others may not write the state directory.
+const FOREIGN_WRITE: u32 = 0o022;
+/// How often a record is made anew because a sweep took it away between its making and its locking.
+const ATTEMPTS: u32 = 16;
+
+/// The directory that holds what Cofferdam has to remember.
+#[derive(Debug)]
+pub struct StateDirectory {
+    path: PathBuf,
+    home: OwnedFd,
+    owed: Arc<OwnedFd>,
+}
+
+/// What a sweep found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SweepReport {
+    /// Records whose owner lives.
+    pub alive: usize,
+    /// Placeholders that were removed.
+    pub placeholders: usize,
+    /// Control groups that were emptied and removed.
+    pub cgroups: usize,
+    /// What could not be removed and stays recorded, with the reason: one line each.
+    pub kept: Vec<String>,
+}
+
+/// A locked record.
+#[derive(Debug)]
+pub(crate) struct Record {
+    owed: Arc<OwnedFd>,
+    name: String,
+    file: OwnedFd,
+}
+
+/// Who may hold a record at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Hold {
+    /// One owner.
+    Alone,
+    /// Any number of owners.
+    Together,
+}
+
+impl StateDirectory {
+    /// Opens the state directory, and makes it with mode 0700 if it is not there.
+    ///
+    /// Refused where it belongs to somebody else or others may write it: whoever can write it could
+    /// have us remove things.
+    pub fn open(home: &Path) -> Result<Self> {
+        let directory = match open_directory(rustix::fs::CWD, home) {
+            Err(Errno::NOENT) => {
+                make_home(home)?;
+                open_directory(rustix::fs::CWD, home)
+            }
+            other => other,
+        };
+        let fd = directory.map_err(|e| io("open the state directory", home, e))?;
+        check_owner(&fd, home)?;
+        let owed = match open_directory(&fd, Path::new(OWED)) {
+            Err(Errno::NOENT) => {
+                ignore_existing(rustix::fs::mkdirat(&fd, OWED, Mode::RWXU))
+                    .map_err(|e| io("make the folder of records in", home, e))?;
+                open_directory(&fd, Path::new(OWED))
+            }
+            other => other,
+        };
+        let owed = owed.map_err(|e| io("open the folder of records in", home, e))?;
+        Ok(Self { path: home.to_path_buf(), home: fd, owed: Arc::new(owed) })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The open directory.
+    pub fn directory(&self) -> BorrowedFd<'_> {
+        self.home.as_fd()
+    }
+
+    /// Removes what dead owners left behind. Costs an empty listing where there is nothing. Any
+    /// number of processes may sweep at once.
+    pub fn sweep(&self) -> Result<SweepReport> {
+        let mut report = SweepReport::default();
+        for name in self.names()? {
+            self.sweep_one(&name, &mut report);
+        }
+        Ok(report)
+    }
+
+    /// Records what a sandbox will own. An id whose owner lives is a conflict; what a dead owner of
+    /// the id left is swept first.
+    pub(crate) fn record_sandbox(&self, id: &SandboxId, content: &[u8]) -> Result<Record> {
+        let name = format!("{SANDBOX}{id}");
+        for _ in 0..ATTEMPTS {
+            match self.claim(&name, Hold::Alone) {
+                Ok(Some(record)) => {
+                    record.append(content)?;
+                    return Ok(record);
+                }
+                Ok(None) => {}
+                Err(Errno::EXIST) => {
+                    let mut report = SweepReport::default();
+                    self.sweep_one(&name, &mut report);
+                    if report.alive > 0 {
+                        return Err(Error::new(
+                            ErrorKind::Conflict,
+                            format!("a sandbox {id} is there already"),
+                        ));
+                    }
+                    if let Some(why) = report.kept.pop() {
+                        return Err(Error::new(
+                            ErrorKind::Conflict,
+                            format!("an earlier sandbox {id} left something behind: {why}"),
+                        ));
+                    }
+                }
+                Err(e) => return Err(io("record a sandbox in", &self.path, e)),
+            }
+        }
+        Err(Error::new(
+            ErrorKind::Unavailable,
+            format!("the record of sandbox {id} keeps vanishing"),
+        ))
+    }
+
+    /// Joins the owners of a workspace's ledger, and makes it if there is none.
+    pub(crate) fn join_workspace(&self, device: u64, inode: u64) -> Result<Record> {
+        let name = format!("{WORKSPACE}{device:x}-{inode:x}");
+        for _ in 0..ATTEMPTS {
+            match self.claim(&name, Hold::Together) {
+                Ok(Some(record)) => return Ok(record),
+                Ok(None) => {}
+                Err(e) => return Err(io("record placeholders in", &self.path, e)),
+            }
+        }
+        Err(Error::new(ErrorKind::Unavailable, "the ledger of a workspace keeps vanishing"))
+    }
+
+    /// Opens and locks a record. `None` where it was removed before the lock was ours.
+    fn claim(&self, name: &str, hold: Hold) -> Result<Option<Record>, Errno> {
+        let (only_new, lock) = match hold {
+            Hold::Alone => (OFlags::EXCL, FlockOperation::LockExclusive),
+            Hold::Together => (OFlags::empty(), FlockOperation::LockShared),
+        };
+        let flags = OFlags::RDWR
+            | OFlags::CREATE
+            | OFlags::APPEND
+            | OFlags::NOFOLLOW
+            | OFlags::CLOEXEC
+            | only_new;
+        let file = rustix::fs::openat(&*self.owed, name, flags, Mode::RUSR | Mode::WUSR)?;
+        // Whoever holds the other kind of lock is about to remove the file, so this is short.
+        retry(|| rustix::fs::flock(&file, lock))?;
+        let record = Record { owed: Arc::clone(&self.owed), name: name.to_owned(), file };
+        Ok(record.is_there()?.then_some(record))
+    }
+
+    fn names(&self) -> Result<Vec<String>> {
+        // A descriptor of its own, because the position of a listing is shared with every copy.
+        let listing = open_directory(&self.home, Path::new(OWED))
+            .map_err(|e| io("open the folder of records in", &self.path, e))?;
+        let mut names = Vec::new();
+        let mut buffer = [MaybeUninit::uninit(); 4096];
+        let mut entries = RawDir::new(listing, &mut buffer);
+        while let Some(entry) = entries.next() {
+            let entry = entry.map_err(|e| io("list the records in", &self.path, e))?;
+            if let Ok(name) = entry.file_name().to_str()
+                && !name.starts_with('.')
+            {
+                names.push(name.to_owned());
+            }
+        }
+        Ok(names)
+    }
+
+    fn sweep_one(&self, name: &str, report: &mut SweepReport) {
+        let flags = OFlags::RDWR | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = match rustix::fs::openat(&*self.owed, name, flags, Mode::empty()) {
+            Ok(file) => file,
+            Err(Errno::NOENT) => return,
+            Err(e) => return report.kept.push(format!("record {name}: {e}")),
+        };
+        let record = Record { owed: Arc::clone(&self.owed), name: name.to_owned(), file };
+        match record.owners() {
+            Owners::Gone => {}
+            Owners::Some => report.alive += 1,
+            Owners::None => {
+                if let Err(error) = pay(record, report) {
+                    report.kept.push(format!("record {name}: {}", error.chain()));
+                }
+            }
+        }
+    }
+}
+
+/// Whether somebody owns a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Owners {
+    /// The record is not there any more.
+    Gone,
+    /// Nobody but the asker, who owns it alone now.
+    None,
+    /// Others.
+    Some,
+}
+
+impl Record {
+    /// Adds to the record, whole or not at all as far as later readers are concerned.
+    pub(crate) fn append(&self, content: &[u8]) -> Result<()> {
+        let written = retry(|| rustix::io::write(&self.file, content))
+            .map_err(|e| io("write the record", Path::new(&self.name), e))?;
+        if written == content.len() {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::Io, format!("write the record {} in one piece", self.name)))
+    }
+
+    /// All that was recorded.
+    pub(crate) fn content(&self) -> Result<Vec<u8>> {
+        let mut content = Vec::new();
+        let mut chunk = [0_u8; 4096];
+        loop {
+            let offset = content.len() as u64;
+            let count = retry(|| rustix::io::pread(&self.file, &mut chunk, offset))
+                .map_err(|e| io("read the record", Path::new(&self.name), e))?;
+            match chunk.get(..count) {
+                None | Some([]) => return Ok(content),
+                Some(bytes) => content.extend_from_slice(bytes),
+            }
+        }
+    }
+
+    /// Asks for sole ownership without waiting, and gives up a shared one where there are others.
+    pub(crate) fn owners(&self) -> Owners {
+        // Anything but a lock counts as "others": nothing is removed on a doubt.
+        match retry(|| rustix::fs::flock(&self.file, FlockOperation::NonBlockingLockExclusive)) {
+            Ok(()) => match self.is_there() {
+                Ok(true) => Owners::None,
+                Ok(false) => Owners::Gone,
+                Err(_) => Owners::Some,
+            },
+            Err(_) => Owners::Some,
+        }
+    }
+
+    /// Removes the record: the debt is paid.
+    pub(crate) fn settle(self) -> Result<()> {
+        match rustix::fs::unlinkat(&*self.owed, &self.name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(e) => Err(io("remove the record", Path::new(&self.name), e)),
+        }
+    }
+
+    fn is_there(&self) -> Result<bool, Errno> {
+        rustix::fs::fstat(&self.file).map(|stat| stat.st_nlink > 0)
+    }
+}
+
+fn pay(record: Record, report: &mut SweepReport) -> Result<()> {
+    let content = record.content()?;
+    if record.name.starts_with(SANDBOX) {
+        report.cgroups += cgroup::remove_leftovers(&content)?;
+    } else if record.name.starts_with(WORKSPACE) {
+        report.placeholders += placeholders::remove_leftovers(&content)?;
+    } else {
+        return Err(Error::new(ErrorKind::Unsupported, "its kind is unknown to this version"));
+    }
+    record.settle()
+}
+
+fn open_directory<Fd: AsFd>(at: Fd, path: &Path) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    rustix::fs::openat(at, path, flags, Mode::empty())
+}
+
+/// Makes the directory and its parents. Parents are made with the user's own mask, as the XDG rules
+/// want; root makes nothing in somebody else's home, because the owner could not use it afterwards.
+fn make_home(home: &Path) -> Result<()> {
+    let parent = home.parent().unwrap_or(Path::new("/"));
+    try_make_home(home, parent).map_err(|e| {
+        Error::new(ErrorKind::Io, format!("make the state directory {}", home.display()))
+            .hint("Set COFFERDAM_HOME to a directory of your own.")
+            .source(e)
+    })
+}
+
+fn try_make_home(home: &Path, parent: &Path) -> std::io::Result<()> {
+    let owner = std::fs::metadata(nearest(parent))?.uid();
+    if owner != 0 && owner != rustix::process::geteuid().as_raw() {
+        return Err(Errno::PERM.into());
+    }
+    std::fs::create_dir_all(parent)?;
+    match std::fs::DirBuilder::new().mode(0o700).create(home) {
+        Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        other => other,
+    }
+}
+
+/// The nearest ancestor that is there.
+fn nearest(path: &Path) -> &Path {
+    path.ancestors().find(|ancestor| ancestor.is_dir()).unwrap_or(Path::new("/"))
+}
+
+fn check_owner(fd: &OwnedFd, home: &Path) -> Result<()> {
+    let stat = rustix::fs::fstat(fd).map_err(|e| io("look at the state directory", home, e))?;
+    let me = rustix::process::geteuid().as_raw();
+    if stat.st_uid != me {
+        return Err(Error::new(
+            ErrorKind::Denied,
+            format!(
+                "use the state directory {}: it belongs to user {}",
+                home.display(),
+                stat.st_uid
+            ),
+        )
+        .hint("Set COFFERDAM_HOME to a directory of your own."));
+    }
+    if stat.st_mode & FOREIGN_WRITE != 0 {
+        return Err(Error::new(
+            ErrorKind::Denied,
+            format!("use the state directory {}: others may write it", home.display()),
+        )
+        .hint(format!("Run chmod 700 {}, if you trust what is in it.", home.display())));
+    }
+    Ok(())
+}
+
+fn ignore_existing(result: Result<(), Errno>) -> Result<(), Errno> {
+    match result {
+        Err(Errno::EXIST) => Ok(()),
+        other => other,
+    }
+}
+
+/// Repeats a call that a signal interrupted.
+pub(crate) fn retry<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
+    loop {
+        match call() {
+            Err(Errno::INTR) => {}
+            other => return other,
+        }
+    }
+}
+
+/// An error about a path, from what the kernel said.
+pub(crate) fn io(what: &str, path: &Path, errno: Errno) -> Error {
+    Error::new(ErrorKind::Io, format!("{what} {}", path.display()))
+        .source(std::io::Error::from(errno))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_directory::TestDirectory;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn id(text: &str) -> SandboxId {
+        SandboxId::new(text).unwrap()
+    }
+
+    #[test]
+    fn it_is_made_for_its_owner_only() {
+        let directory = TestDirectory::new("state-made");
+        let home = directory.path().join("a/b/cofferdam");
+        StateDirectory::open(&home).unwrap();
+        assert_eq!(std::fs::metadata(&home).unwrap().mode() & 0o777, 0o700);
+        StateDirectory::open(&home).unwrap();
+    }
+
+    #[test]
+    fn one_that_others_may_write_is_refused() {
+        let directory = TestDirectory::new("state-refused");
+        let home = directory.path().join("home");
+        std::fs::create_dir(&home).unwrap();
+        for mode in [0o770, 0o702] {
+            std::fs::set_permissions(&home, std::fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(StateDirectory::open(&home).unwrap_err().kind, ErrorKind::Denied);
+        }
+    }
+
+    #[test]
+    fn one_of_somebody_else_is_refused_and_none_is_made_in_their_home() {
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let directory = TestDirectory::new("state-foreign");
+        let home = directory.path().join("home");
+        std::fs::create_dir(&home).unwrap();
+        std::os::unix::fs::chown(&home, Some(1000), Some(1000)).unwrap();
+        assert_eq!(StateDirectory::open(&home).unwrap_err().kind, ErrorKind::Denied);
+        assert_eq!(StateDirectory::open(&home.join("x/y")).unwrap_err().kind, ErrorKind::Io);
+        assert!(!home.join("x").exists());
+    }
+
+    #[test]
+    fn an_id_in_use_is_a_conflict_until_its_owner_ends() {
+        let directory = TestDirectory::new("state-conflict");
+        let state = StateDirectory::open(&directory.path().join("s")).unwrap();
+        let record = state.record_sandbox(&id("one"), b"1\0").unwrap();
+        let again = state.record_sandbox(&id("one"), b"1\0").unwrap_err();
+        assert_eq!(again.kind, ErrorKind::Conflict);
+        assert_eq!(state.sweep().unwrap().alive, 1);
+        drop(record);
+        let record = state.record_sandbox(&id("one"), b"1\0").unwrap();
+        record.settle().unwrap();
+        assert_eq!(state.sweep().unwrap(), SweepReport::default());
+    }
+
+    #[test]
+    fn a_record_of_a_dead_owner_is_swept() {
+        let directory = TestDirectory::new("state-dead");
+        let state = StateDirectory::open(&directory.path().join("s")).unwrap();
+        drop(
+            state.record_sandbox(&id("dead"), b"1\0/sys/fs/cgroup/none/cofferdam-dead\0").unwrap(),
+        );
+        assert_eq!(state.names().unwrap(), ["sandbox-dead"]);
+        let report = state.sweep().unwrap();
+        assert_eq!((report.alive, report.kept.len()), (0, 0));
+        assert!(state.names().unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_is_not_understood_is_kept() {
+        let directory = TestDirectory::new("state-unknown");
+        let state = StateDirectory::open(&directory.path().join("s")).unwrap();
+        std::fs::write(directory.path().join("s/owed/future-1"), b"9\0").unwrap();
+        std::fs::write(directory.path().join("s/owed/sandbox-1"), b"9\0/x\0").unwrap();
+        assert_eq!(state.sweep().unwrap().kept.len(), 2);
+    }
+
+    #[test]
+    fn many_sweeps_at_once_pay_each_debt_once() {
+        let directory = TestDirectory::new("state-many");
+        let home = directory.path().join("s");
+        let state = StateDirectory::open(&home).unwrap();
+        std::thread::scope(|scope| {
+            for worker in 0..4 {
+                let home = &home;
+                scope.spawn(move || {
+                    let state = StateDirectory::open(home).unwrap();
+                    for turn in 0..50 {
+                        let record =
+                            state.record_sandbox(&id(&format!("{worker}-{turn}")), b"1\0").unwrap();
+                        assert_eq!(state.sweep().unwrap().kept, Vec::<String>::new());
+                        assert!(record.is_there().unwrap());
+                        record.settle().unwrap();
+                    }
+                });
+            }
+        });
+        assert!(state.names().unwrap().is_empty());
+    }
+}

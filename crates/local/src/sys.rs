@@ -1,0 +1,103 @@
+//! The kernel, where rustix does not reach.
+#![expect(
+    unsafe_code,
+    reason = "the one file of this crate's engine that meets the kernel directly"
+)]
+
+use rustix::fd::{FromRawFd, OwnedFd};
+use rustix::io::{Errno, Result};
+use std::ffi::c_int;
+
+/// Which side of a clone this is.
+pub(crate) enum Cloned {
+    /// The new process.
+    Child,
+    /// The caller.
+    Parent {
+        /// The new process, as the caller's namespace counts.
+        pid: i32,
+        /// A descriptor for it.
+        pidfd: OwnedFd,
+    },
+}
+
+/// `struct clone_args` of clone3(2).
+#[repr(C)]
+#[derive(Default)]
+struct CloneArguments {
+    flags: u64,
+    pidfd: u64,
+    child_tid: u64,
+    parent_tid: u64,
+    exit_signal: u64,
+    stack: u64,
+    stack_size: u64,
+    tls: u64,
+    set_tid: u64,
+    set_tid_size: u64,
+    cgroup: u64,
+}
+
+/// Makes a copy of this process in the new namespaces of `flags`, and in the control group `cgroup`
+/// if there is one.
+///
+/// The caller must have one thread only: the copy goes on with all of its memory.
+pub(crate) fn clone_process(flags: c_int, cgroup: Option<c_int>) -> Result<Cloned> {
+    let mut pidfd: c_int = -1;
+    let mut arguments = CloneArguments {
+        flags: u64::try_from(flags).unwrap_or(0) | CLONE_PIDFD,
+        pidfd: (&raw mut pidfd).expose_provenance() as u64,
+        exit_signal: u64::try_from(libc::SIGCHLD).unwrap_or(0),
+        ..CloneArguments::default()
+    };
+    if let Some(group) = cgroup {
+        arguments.flags |= CLONE_INTO_CGROUP;
+        arguments.cgroup = u64::try_from(group).unwrap_or(u64::MAX);
+    }
+    // SAFETY: no memory is shared and no stack is given, so this is a fork; the structure and the
+    // place for the descriptor live for the call.
+    let pid = unsafe {
+        libc::syscall(libc::SYS_clone3, std::ptr::from_ref(&arguments), size_of::<CloneArguments>())
+    };
+    match i32::try_from(pid) {
+        Ok(0) => Ok(Cloned::Child),
+        Ok(pid) if pid > 0 => {
+            // SAFETY: the kernel just made this descriptor for us alone.
+            let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
+            Ok(Cloned::Parent { pid, pidfd })
+        }
+        _ => {
+            let error = std::io::Error::last_os_error().raw_os_error().unwrap_or(0);
+            Err(Errno::from_raw_os_error(error))
+        }
+    }
+}
+
+const CLONE_PIDFD: u64 = 0x1000;
+const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
+
+/// Ends this process at once, without running anything registered for its end.
+pub(crate) fn exit_now(code: i32) -> ! {
+    // SAFETY: never returns.
+    unsafe { libc::_exit(code) }
+}
+
+/// Blocks these signals for this thread and gives a descriptor that reads them instead.
+pub(crate) fn signals(wanted: &[c_int]) -> Result<OwnedFd> {
+    // SAFETY: all-zero bytes are a valid set.
+    let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
+    for signal in wanted {
+        // SAFETY: the set is ours.
+        unsafe { libc::sigaddset(&raw mut set, *signal) };
+    }
+    // SAFETY: the set lives for the call; the old one is not wanted.
+    unsafe { libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
+    // SAFETY: the set lives for the call.
+    let fd = unsafe { libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) };
+    if fd < 0 {
+        let error = std::io::Error::last_os_error().raw_os_error().unwrap_or(0);
+        return Err(Errno::from_raw_os_error(error));
+    }
+    // SAFETY: the kernel just made this descriptor for us alone.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}

@@ -1,0 +1,26 @@
+//! A directory of one test's own, gone with it.
+
+use std::path::{Path, PathBuf};
+
+/// A fresh directory that is removed when dropped.
+pub(crate) struct TestDirectory(PathBuf);
+
+impl TestDirectory {
+    /// Below the system's temporary directory, with mode 0755, so that other users can enter it.
+    pub(crate) fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("cofferdam-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for TestDirectory {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

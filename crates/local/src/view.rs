@@ -1,0 +1,216 @@
+//! What of this host a sandbox is shown: the look at the disk that a plan is made from.
+//!
+//! [`look`] reads and asks, and decides nothing that a plan could decide: its [`View`] is data. All
+//! host paths in it are canonical and UTF-8, because they name mount points inside.
+
+mod lookup;
+mod requested;
+mod secrets;
+mod system;
+mod toolchains;
+mod workspace;
+mod worktree;
+
+use crate::host::HostFacts;
+use cofferdam_core::{Error, ErrorKind, Result, Spec};
+use cofferdam_wire::plan::{Access, Owner};
+use std::collections::BTreeMap;
+
+pub(crate) use lookup::is_within;
+pub use toolchains::links_that_lead_outside;
+
+/// Where the workspace is shown besides its own host path.
+pub const WORKSPACE: &str = "/workspace";
+
+/// The private home directory of commands.
+pub const HOME: &str = "/home/sandbox";
+
+/// What is shown.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct View {
+    /// Directories and files of the system, read-only.
+    pub system: Vec<Shown>,
+    /// Symbolic links of the system.
+    pub links: Vec<Link>,
+    /// Small text files, copied rather than mounted because that is cheaper.
+    pub files: Vec<TextFile>,
+    /// Toolchains, what the caller listed, and the workspace; the deeper stands later and wins.
+    pub places: Vec<Place>,
+    /// The workspace.
+    pub workspace: WorkspaceView,
+    /// What stays hidden though something above it is shown.
+    pub hidden: Vec<Hidden>,
+    /// The directories of `PATH`, in the caller's order.
+    pub path: Vec<String>,
+    /// Variables that the shown toolchains need.
+    pub variables: BTreeMap<String, String>,
+    /// The caller's name and address for commits, if it has one.
+    pub git_identity: Option<String>,
+    /// What was left out, and why; sentences for people.
+    pub notes: Vec<String>,
+}
+
+/// A host file or directory that is shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shown {
+    /// Its canonical path on the host.
+    pub source: String,
+    /// Where it is shown.
+    pub path: String,
+    /// Whether it can be written.
+    pub access: Access,
+    /// Whose files it shows.
+    pub owner: Owner,
+    /// Device and inode, where another one in its place has to be refused.
+    pub identity: Option<(u64, u64)>,
+    /// Why it is shown.
+    pub why: String,
+}
+
+/// A symbolic link.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    /// Where.
+    pub path: String,
+    /// Where it points.
+    pub target: String,
+    /// Why it is there.
+    pub why: String,
+}
+
+/// A small text file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextFile {
+    /// Where it is, on the host and inside.
+    pub path: String,
+    /// What is in it.
+    pub content: String,
+    /// Why it is there.
+    pub why: String,
+}
+
+/// A place in the tree that is not of the system.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// A part of the host.
+    Shown(Shown),
+    /// An empty directory of the sandbox's own, for a tool that insists on writing there.
+    Private {
+        /// Where.
+        path: String,
+        /// Why.
+        why: String,
+    },
+}
+
+/// Where commands work.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum WorkspaceView {
+    /// In an empty directory that goes with the sandbox.
+    #[default]
+    Private,
+    /// In a directory of the host. It stands among [`View::places`] too.
+    Directory(WorkspaceDirectory),
+}
+
+/// A workspace on the host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkspaceDirectory {
+    /// Its canonical host path, which is its path inside too.
+    pub path: String,
+    /// Whether [`WORKSPACE`] shows it too. Not where that name lies above something shown.
+    pub at_workspace: bool,
+    /// Its owner on disk.
+    pub owner: (u32, u32),
+    /// The shared git directory, where the workspace is a linked worktree of a repository elsewhere.
+    /// What a commit needs of it stands among [`View::places`].
+    pub outer_git: Option<String>,
+}
+
+/// Something that is covered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hidden {
+    /// Its path inside.
+    pub path: String,
+    /// Why.
+    pub why: String,
+}
+
+impl Place {
+    /// Where it is inside.
+    pub fn path(&self) -> &str {
+        match self {
+            Self::Shown(shown) => &shown.path,
+            Self::Private { path, .. } => path,
+        }
+    }
+}
+
+impl View {
+    /// Whether something at this path inside is a part of the host that is shown.
+    pub fn shows(&self, path: &str) -> bool {
+        let places = self.places.iter().filter_map(|place| match place {
+            Place::Shown(shown) => Some(shown.path.as_str()),
+            Place::Private { .. } => None,
+        });
+        self.system
+            .iter()
+            .map(|shown| shown.path.as_str())
+            .chain(self.links.iter().map(|link| link.path.as_str()))
+            .chain(self.files.iter().map(|file| file.path.as_str()))
+            .chain(places)
+            .any(|shown| lookup::is_within(path, shown))
+            && !self.hidden.iter().any(|hidden| lookup::is_within(path, &hidden.path))
+    }
+}
+
+/// Looks at what this spec needs to see.
+///
+/// Fails where a listed path does not exist, is a secret, or cannot be a workspace. What is not
+/// there and was not asked for is left out silently.
+pub fn look(spec: &Spec, facts: &HostFacts) -> Result<View> {
+    let secrets = secrets::Secrets::of(&spec.caller);
+    let ground = workspace::look(spec, facts, &secrets)?;
+    let requested = requested::look(spec, facts, &secrets, &ground)?;
+    let system = system::look(spec.profile);
+    let tools = toolchains::look(spec, facts, &secrets)?;
+
+    let mut places = Vec::new();
+    places.extend(tools.places.into_iter().filter(|place| !covers(&requested, &ground, place)));
+    places.extend(requested.into_iter().map(Place::Shown));
+    places.extend(ground.shown.into_iter().map(Place::Shown));
+    places.sort_by_key(|place| lookup::depth(place.path()));
+
+    let mut view = View {
+        system: system.shown,
+        links: system.links,
+        files: system.files,
+        places,
+        workspace: ground.workspace,
+        hidden: Vec::new(),
+        path: tools.path,
+        variables: tools.variables,
+        git_identity: tools.git_identity,
+        notes: ground.notes,
+    };
+    view.notes.extend(tools.notes);
+    let mut hidden = secrets.below(&view.places);
+    hidden.extend(requested::hidden(spec, &view)?);
+    hidden.sort_by_key(|hidden| lookup::depth(&hidden.path));
+    hidden.dedup_by(|a, b| a.path == b.path);
+    view.hidden = hidden;
+    Ok(view)
+}
+
+/// Whether a toolchain's place lies in what is shown anyway, because the caller listed it or works
+/// there.
+fn covers(requested: &[Shown], ground: &workspace::Ground, place: &Place) -> bool {
+    requested.iter().chain(&ground.shown).any(|shown| lookup::is_within(place.path(), &shown.path))
+}
+
+fn usage(message: String, hint: &str) -> Error {
+    Error::new(ErrorKind::Usage, message).hint(hint)
+}
+
+#[cfg(test)]
+mod tests;

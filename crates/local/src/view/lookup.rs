@@ -1,0 +1,176 @@
+//! Questions to the disk, and to the words of a path.
+
+use cofferdam_core::{Error, ErrorKind, Result};
+use cofferdam_wire::plan::Owner;
+use rustix::fs::{FileType, Mode, OFlags, Stat};
+use std::io;
+use std::path::Path;
+
+/// A path that exists, with what it is.
+#[derive(Debug, Clone)]
+pub(super) struct Found {
+    /// Its canonical path.
+    pub(super) path: String,
+    stat: Stat,
+}
+
+impl Found {
+    pub(super) fn is_directory(&self) -> bool {
+        FileType::from_raw_mode(self.stat.st_mode) == FileType::Directory
+    }
+
+    pub(super) fn is_file(&self) -> bool {
+        FileType::from_raw_mode(self.stat.st_mode) == FileType::RegularFile
+    }
+
+    pub(super) fn identity(&self) -> (u64, u64) {
+        (self.stat.st_dev, self.stat.st_ino)
+    }
+
+    pub(super) fn owner(&self) -> (u32, u32) {
+        (self.stat.st_uid, self.stat.st_gid)
+    }
+
+    /// Its files as the sandbox's user's own, whoever they belong to on disk.
+    pub(super) fn mapped(&self) -> Owner {
+        let (uid, gid) = self.owner();
+        Owner::Mapped { uid, gid }
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        u64::try_from(self.stat.st_size).unwrap_or(u64::MAX)
+    }
+}
+
+/// Resolves a path. `None` where nothing is there, where it cannot be reached, and where its
+/// canonical path is not UTF-8.
+pub(super) fn find(path: impl AsRef<Path>) -> Option<Found> {
+    resolve(path.as_ref()).ok()
+}
+
+/// Resolves a path that the caller listed, or says why not.
+pub(super) fn find_listed(path: &Path, what: &str) -> Result<Found> {
+    resolve(path).map_err(|error| {
+        let message = format!("{what} {} ", path.display());
+        if error.kind() == io::ErrorKind::NotFound {
+            Error::new(ErrorKind::NotFound, format!("{message}does not exist"))
+                .hint("Check the spelling; paths are those of this host.")
+        } else if error.kind() == io::ErrorKind::InvalidData {
+            Error::new(ErrorKind::Usage, format!("{message}is not UTF-8"))
+                .hint("Rename it: its path becomes the name of a mount.")
+        } else {
+            Error::new(ErrorKind::Io, format!("{message}cannot be looked at"))
+                .hint("Check the permissions of the directories above it.")
+        }
+        .source(error)
+    })
+}
+
+/// One open and two questions instead of a question for each component.
+fn resolve(path: &Path) -> io::Result<Found> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let file = rustix::fs::open(path, flags, Mode::empty())?;
+    let stat = rustix::fs::fstat(&file)?;
+    let name = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file));
+    let path = rustix::fs::readlink(name, Vec::new())?;
+    let path = path.into_string().map_err(|_| io::ErrorKind::InvalidData)?;
+    Ok(Found { path, stat })
+}
+
+/// Whether something is there, links not followed.
+pub(super) fn exists(path: impl AsRef<Path>) -> bool {
+    rustix::fs::lstat(path.as_ref()).is_ok()
+}
+
+/// What a name is, before any link is followed.
+pub(super) enum Name {
+    /// Nothing.
+    Missing,
+    /// A symbolic link that points there.
+    Link(String),
+    /// Anything else.
+    Plain,
+}
+
+/// Asks what a name is, in one call.
+pub(super) fn name(path: &str) -> Name {
+    match rustix::fs::readlink(path, Vec::new()) {
+        Ok(target) => target.into_string().map_or(Name::Missing, Name::Link),
+        Err(rustix::io::Errno::INVAL) => Name::Plain,
+        Err(_) => Name::Missing,
+    }
+}
+
+/// Whose files a bind of `found` shows, seen from the host's root: below a directory that others
+/// cannot search, such as `/root`, the sandbox's user could not be expected to read anything.
+pub(super) fn owner_for_root(found: &Found) -> Owner {
+    let mut end = 0;
+    while let Some(next) = found.path.get(end + 1..).and_then(|rest| rest.find('/')) {
+        end += 1 + next;
+        let Some(ancestor) = found.path.get(..end) else { break };
+        match rustix::fs::stat(ancestor) {
+            Ok(stat) if stat.st_mode & 0o001 == 0 => return found.mapped(),
+            Ok(_) | Err(_) => {}
+        }
+    }
+    Owner::Same
+}
+
+/// Whether `path` is `above`, or lies below it. Both are absolute and without dots.
+pub(crate) fn is_within(path: &str, above: &str) -> bool {
+    match path.strip_prefix(above) {
+        Some(rest) => rest.is_empty() || rest.starts_with('/') || above == "/",
+        None => false,
+    }
+}
+
+/// How many components a path has.
+pub(crate) fn depth(path: &str) -> usize {
+    path.split('/').filter(|part| !part.is_empty()).count()
+}
+
+/// Whether a configuration file may hold a secret. Rather one too many than one too few.
+pub(super) fn may_hold_a_secret(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    ["token", "credential", "password", "passwd", "secret", "authorization", "_auth", "askpass"]
+        .iter()
+        .any(|word| text.contains(word))
+        || text.lines().any(|line| {
+            line.split_once("://").is_some_and(|(_, rest)| {
+                rest.split(['/', '"', '\'']).next().unwrap_or("").contains('@')
+            })
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_within_whole_components_only() {
+        assert!(is_within("/a/b", "/a"));
+        assert!(is_within("/a", "/a"));
+        assert!(is_within("/a", "/"));
+        assert!(!is_within("/ab", "/a"));
+        assert!(!is_within("/a", "/a/b"));
+    }
+
+    #[test]
+    fn configuration_with_a_secret_is_told_from_plain() {
+        assert!(may_hold_a_secret("[registry]\ntoken = \"x\""));
+        assert!(may_hold_a_secret("proxy = \"http://me:pw@proxy:80\""));
+        assert!(may_hold_a_secret("[url \"https://x@github.com/\"]"));
+        assert!(!may_hold_a_secret("[build]\nrustflags = []\nurl = \"https://a.b/c@d\""));
+    }
+
+    #[test]
+    fn a_path_with_links_is_resolved() {
+        let found = find("/proc/self/../../usr").unwrap();
+        assert_eq!(found.path, "/usr");
+        assert!(found.is_directory());
+        assert!(find("/no/such/path").is_none());
+        let error = find_listed(Path::new("/no/such/path"), "--read").unwrap_err();
+        assert_eq!(error.kind, ErrorKind::NotFound);
+        assert!(error.message.contains("/no/such/path"), "{error}");
+    }
+}

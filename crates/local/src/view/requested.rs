@@ -1,0 +1,135 @@
+//! What the caller listed with `--read`, `--write` and `--hide`.
+
+use super::lookup::{Found, depth, find, find_listed, is_within, owner_for_root};
+use super::secrets::Secrets;
+use super::workspace::{self, Ground};
+use super::{Hidden, Shown, View, WORKSPACE, WorkspaceView, usage};
+use crate::host::HostFacts;
+use cofferdam_core::{Error, ErrorKind, Result, Spec};
+use cofferdam_wire::plan::{Access, Owner};
+use std::path::Path;
+
+/// Looks at the listed paths.
+pub(super) fn look(
+    spec: &Spec,
+    facts: &HostFacts,
+    secrets: &Secrets,
+    ground: &Ground,
+) -> Result<Vec<Shown>> {
+    if !spec.write.is_empty() && !spec.profile.writes_workspace() {
+        return Err(usage(
+            format!("profile {} writes nothing, so --write cannot hold", spec.profile),
+            "Leave --write out, or use --profile no-network.",
+        ));
+    }
+    let mut shown: Vec<Shown> = ground.shown.clone();
+    let listed = spec.read.len() + spec.write.len();
+    for path in &spec.read {
+        let found = find_listed(path, "--read")?;
+        refuse_to_read(&found, secrets)?;
+        let owner = if facts.is_root() { owner_for_root(&found) } else { Owner::Same };
+        add(&mut shown, listed_place(&found, Access::ReadOnly, owner))?;
+    }
+    for path in &spec.write {
+        let found = find_listed(path, "--write")?;
+        workspace::refuse_to_write(&found, "--write", spec, secrets)?;
+        if !found.is_directory() && !found.is_file() {
+            return Err(no_device(&found, "--write"));
+        }
+        add(&mut shown, listed_place(&found, Access::ReadWrite, workspace::owner(&found, facts)))?;
+    }
+    shown.drain(..ground.shown.len());
+    debug_assert!(shown.len() <= listed);
+    Ok(shown)
+}
+
+fn listed_place(found: &Found, access: Access, owner: Owner) -> Shown {
+    let why = match access {
+        Access::ReadOnly => "listed with --read",
+        Access::ReadWrite => "listed with --write",
+    };
+    Shown {
+        source: found.path.clone(),
+        path: found.path.clone(),
+        access,
+        owner,
+        identity: Some(found.identity()),
+        why: why.to_owned(),
+    }
+}
+
+/// The same path twice is one, unless it is to be both read-only and writable.
+fn add(shown: &mut Vec<Shown>, new: Shown) -> Result<()> {
+    match shown.iter().find(|old| old.path == new.path) {
+        None => shown.push(new),
+        Some(old) if old.access == new.access => {}
+        Some(_) => {
+            return Err(usage(
+                format!("{} is listed both as read-only and as writable", new.path),
+                "Decide for one of them; --profile read-only makes the workspace read-only.",
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn refuse_to_read(found: &Found, secrets: &Secrets) -> Result<()> {
+    let path = found.path.as_str();
+    if path == "/" {
+        return Err(Error::new(ErrorKind::Denied, "--read / would show everything")
+            .hint("List the directories that the command needs."));
+    }
+    if ["/proc", "/dev"].iter().any(|kernel| is_within(path, kernel))
+        && !path.starts_with("/dev/shm/")
+    {
+        return Err(Error::new(
+            ErrorKind::Denied,
+            format!("--read {path} would show processes or devices of this host"),
+        )
+        .hint("Leave it out: the sandbox has a /proc and a /dev of its own."));
+    }
+    if !found.is_directory() && !found.is_file() {
+        return Err(no_device(found, "--read"));
+    }
+    secrets.refuse(path, "--read")
+}
+
+fn no_device(found: &Found, what: &str) -> Error {
+    Error::new(
+        ErrorKind::Denied,
+        format!("{what} {} is neither a file nor a directory", found.path),
+    )
+    .hint("Sockets, devices and pipes of this host are not shown.")
+}
+
+/// Resolves `--hide`. A path below `/workspace` means the workspace.
+pub(super) fn hidden(spec: &Spec, view: &View) -> Result<Vec<Hidden>> {
+    let workspace = match &view.workspace {
+        WorkspaceView::Directory(directory) => Some(directory),
+        WorkspaceView::Private => None,
+    };
+    let mut hidden = Vec::new();
+    for path in &spec.hide {
+        let inside = workspace
+            .filter(|workspace| workspace.at_workspace)
+            .and_then(|workspace| {
+                Some(Path::new(&workspace.path).join(path.strip_prefix(WORKSPACE).ok()?))
+            })
+            .filter(|inside| find(inside).is_some());
+        let found = find_listed(inside.as_deref().unwrap_or(path), "--hide")?;
+        if workspace.is_some_and(|workspace| is_within(&workspace.path, &found.path)) {
+            return Err(usage(
+                format!("--hide {} would hide the workspace itself", found.path),
+                "Hide a part of it, or use --no-workspace.",
+            ));
+        }
+        if depth(&found.path) < 2 && view.system.iter().any(|shown| shown.path == found.path) {
+            return Err(usage(
+                format!("--hide {} would hide the system itself", found.path),
+                "Hide a part of it.",
+            ));
+        }
+        hidden.push(Hidden { path: found.path, why: "listed with --hide".to_owned() });
+    }
+    Ok(hidden)
+}

@@ -1,0 +1,173 @@
+//! The directory that commands work in, and what cannot be one.
+
+use super::lookup::{Found, find, find_listed, is_within};
+use super::secrets::{Secrets, state_directory};
+use super::{Shown, WORKSPACE, WorkspaceDirectory, WorkspaceView, worktree};
+use crate::host::HostFacts;
+use cofferdam_core::{Error, ErrorKind, Result, Spec, Workspace};
+use cofferdam_wire::plan::{Access, Owner};
+use std::path::Path;
+
+/// The workspace, and what is shown for it.
+#[derive(Debug, Default)]
+pub(super) struct Ground {
+    pub(super) workspace: WorkspaceView,
+    pub(super) shown: Vec<Shown>,
+    pub(super) outer_git: Option<String>,
+    pub(super) notes: Vec<String>,
+}
+
+/// Directories that hold more than any one task may change. What lies below them can be worked in.
+const TOO_LARGE: &[&str] = &[
+    "/",
+    "/bin",
+    "/boot",
+    "/dev",
+    "/etc",
+    "/home",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/media",
+    "/mnt",
+    "/opt",
+    "/root",
+    "/run",
+    "/sbin",
+    "/srv",
+    "/tmp",
+    "/usr",
+    "/usr/local",
+    "/var",
+    "/var/lib",
+    "/var/tmp",
+    "/dev/shm",
+];
+
+/// Kernel interfaces: neither they nor anything below them is a place to work in.
+const KERNEL: &[&str] = &["/proc", "/sys", "/dev"];
+
+/// Looks at the workspace.
+pub(super) fn look(spec: &Spec, facts: &HostFacts, secrets: &Secrets) -> Result<Ground> {
+    let Workspace::Directory(path) = &spec.workspace else { return Ok(Ground::default()) };
+    let found = find_listed(path, "workspace")?;
+    if !found.is_directory() {
+        return Err(super::usage(
+            format!("workspace {} is not a directory", found.path),
+            "Name a directory, or use --no-workspace for an empty private one.",
+        ));
+    }
+    refuse_to_write(&found, "workspace", spec, secrets)?;
+    let access = match spec.profile.writes_workspace() {
+        true => Access::ReadWrite,
+        false => Access::ReadOnly,
+    };
+    let mut ground = Ground::default();
+    ground.shown.push(Shown {
+        source: found.path.clone(),
+        path: found.path.clone(),
+        access,
+        owner: owner(&found, facts),
+        identity: Some(found.identity()),
+        why: match access {
+            Access::ReadWrite => {
+                "the workspace, at its own path so that absolute paths keep working"
+            }
+            Access::ReadOnly => "the workspace, which this profile only reads",
+        }
+        .to_owned(),
+    });
+    outer_git(&found, spec, facts, secrets, &mut ground);
+    ground.workspace = WorkspaceView::Directory(WorkspaceDirectory {
+        at_workspace: has_room_at_workspace(&found.path, spec),
+        owner: found.owner(),
+        path: found.path,
+        outer_git: ground.outer_git.clone(),
+    });
+    Ok(ground)
+}
+
+/// As root, files made inside belong to whoever owns the place, not to the sandbox's passing user.
+pub(super) fn owner(found: &Found, facts: &HostFacts) -> Owner {
+    if facts.is_root() { found.mapped() } else { Owner::Same }
+}
+
+/// `/workspace` shows the workspace, unless something else is shown at or below that name.
+fn has_room_at_workspace(path: &str, spec: &Spec) -> bool {
+    let listed = spec.read.iter().chain(&spec.write).filter_map(find);
+    !is_within(path, WORKSPACE)
+        && !listed.into_iter().any(|found| is_within(&found.path, WORKSPACE))
+}
+
+/// Shows the repository of a linked worktree, as far as a commit needs it.
+fn outer_git(
+    found: &Found,
+    spec: &Spec,
+    facts: &HostFacts,
+    secrets: &Secrets,
+    ground: &mut Ground,
+) {
+    let (common, own) = match worktree::outer_git(&found.path) {
+        worktree::OuterGit::None => return,
+        worktree::OuterGit::Unproved(why) => return ground.notes.push(why),
+        worktree::OuterGit::Proved { common, own } => (common, own),
+    };
+    for (path, access) in worktree::parts(&common, &own) {
+        let Some(part) = find(&path).filter(|part| part.path == path) else { continue };
+        if let Err(error) = refuse_to_write(&part, "git directory", spec, secrets) {
+            return ground.notes.push(error.message);
+        }
+        let access = if spec.profile.writes_workspace() { access } else { Access::ReadOnly };
+        ground.shown.push(Shown {
+            source: path.clone(),
+            path,
+            access,
+            owner: owner(&part, facts),
+            identity: Some(part.identity()),
+            why: "the workspace is a linked worktree of this repository, which points back to it"
+                .to_owned(),
+        });
+    }
+    ground.outer_git = Some(common);
+}
+
+/// Fails where writing below this place would reach more than a task: the system, a home, what is
+/// secret, or Cofferdam's own state. `what` says who listed it.
+pub(super) fn refuse_to_write(
+    found: &Found,
+    what: &str,
+    spec: &Spec,
+    secrets: &Secrets,
+) -> Result<()> {
+    let path = found.path.as_str();
+    let refused = |why: &str| {
+        Err(Error::new(ErrorKind::Denied, format!("{what} {path} cannot be used: {why}"))
+            .hint("Name a directory that holds nothing but the task, or use --no-workspace."))
+    };
+    if KERNEL.iter().any(|kernel| is_within(path, kernel)) && !path.starts_with("/dev/shm/") {
+        return refused("it is an interface of the kernel");
+    }
+    if TOO_LARGE.contains(&path) {
+        return refused("it belongs to the whole system");
+    }
+    if secrets.home().is_some_and(|home| is_within(home, path)) {
+        return refused("it is, or lies above, your home directory");
+    }
+    let state = state_directory(&spec.caller).map(|state| canonical_name(&state));
+    if state.is_some_and(|state| is_within(&state, path)) {
+        return refused("it is, or lies above, Cofferdam's own state directory");
+    }
+    secrets.refuse(path, what)
+}
+
+/// The canonical name of something that may not exist yet: that of its nearest existing ancestor,
+/// and the rest as written.
+fn canonical_name(path: &Path) -> String {
+    for ancestor in path.ancestors() {
+        if let Some(found) = find(ancestor) {
+            let rest = path.strip_prefix(ancestor).unwrap_or(Path::new(""));
+            return Path::new(&found.path).join(rest).to_string_lossy().into_owned();
+        }
+    }
+    path.to_string_lossy().into_owned()
+}

@@ -1,0 +1,139 @@
+//! `cargo xtask bench`: every row in one run, interleaved, beside a bare spawn of the same program.
+
+mod machine;
+mod measure;
+mod programs;
+mod project;
+mod report;
+mod rows;
+mod spawner;
+mod targets;
+
+use measure::{Plan, Results};
+use programs::Ground;
+use spawner::Spawner;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+pub(crate) use spawner::serve;
+
+/// What goes wrong while measuring, in words.
+type Outcome<T> = Result<T, String>;
+
+/// How it was called.
+#[derive(Debug)]
+struct Options {
+    json: bool,
+    quick: bool,
+    /// Put the tables into BENCHMARKS.md.
+    write: bool,
+    /// Fail when a target is missed.
+    check: bool,
+    /// The program to measure; built in release where none is named.
+    program: Option<PathBuf>,
+    /// The ordinary user, where root calls.
+    user: String,
+}
+
+const USAGE: &str =
+    "usage: cargo xtask bench [--json] [--quick] [--write] [--check] [--bin PATH] [--user NAME]
+
+  --json       print one object instead of tables
+  --quick      few rounds: shows that it runs, proves nothing
+  --write      put the tables into BENCHMARKS.md
+  --check      exit 1 when a target is missed
+  --bin PATH   measure this program instead of building one
+  --user NAME  the ordinary user to measure as, where root calls (default cofferdam-tester)
+";
+
+/// Measures, and prints what came of it.
+pub(crate) fn run(words: &[String]) -> ExitCode {
+    let options = match parse(words) {
+        Ok(options) => options,
+        Err(problem) => {
+            eprint!("bench: {problem}\n{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match measure_all(&options) {
+        Ok(missed) if missed && options.check => ExitCode::FAILURE,
+        Ok(_) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("bench: {problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn parse(words: &[String]) -> Outcome<Options> {
+    let mut options = Options {
+        json: false,
+        quick: false,
+        write: false,
+        check: false,
+        program: None,
+        user: "cofferdam-tester".to_owned(),
+    };
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let mut value = || words.next().cloned().ok_or(format!("{word} needs a value"));
+        match word.as_str() {
+            "--json" => options.json = true,
+            "--quick" => options.quick = true,
+            "--write" => options.write = true,
+            "--check" => options.check = true,
+            "--bin" => options.program = Some(value()?.into()),
+            "--user" => options.user = value()?,
+            other => return Err(format!("{other} is not known")),
+        }
+    }
+    Ok(options)
+}
+
+/// Whether a target was missed.
+fn measure_all(options: &Options) -> Outcome<bool> {
+    let program = match &options.program {
+        Some(path) => path.clone(),
+        None => build()?,
+    };
+    let ground = Ground::new(&program, &options.user)?;
+    let machine = machine::facts(&ground);
+    let mut notes = ground.notes.clone();
+    notes.extend(machine::quiet());
+    let mut spawners = Vec::new();
+    for who in &ground.people {
+        spawners.push(Spawner::start(who, &ground)?);
+    }
+    let plan = if options.quick { Plan::quick() } else { Plan::full() };
+    let mut results = Results::default();
+    rows::measure(&plan, &ground, &mut spawners, &mut results)?;
+    rows::measure_rates(&plan, &ground, &mut spawners, &mut results)?;
+    project::measure(&plan, &ground, &mut spawners, &mut results, &mut notes)?;
+    if let Some(bytes) = programs::guest_bytes() {
+        results.add_bytes(targets::GUEST_SIZE, "the guest program on disk", bytes);
+    }
+    notes.extend(results.noise());
+    let report = report::Report::new(machine, notes, results, options.quick);
+    if options.json {
+        println!("{}", report.json()?);
+    } else {
+        print!("{}", report.markdown());
+    }
+    if options.write {
+        report.write()?;
+    }
+    Ok(report.missed())
+}
+
+fn build() -> Outcome<PathBuf> {
+    let root = crate::tidy::root();
+    let status = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+        .args(["build", "--release", "--locked", "--package", "cofferdam-cli"])
+        .current_dir(&root)
+        .status()
+        .map_err(|error| format!("start cargo: {error}"))?;
+    if !status.success() {
+        return Err("the program does not build".to_owned());
+    }
+    Ok(programs::target_directory().join("release/cofferdam"))
+}

@@ -1,0 +1,316 @@
+//! The rows of the library, measured in a process of their own for each person.
+//!
+//! What is asked of the library stands in [`Library`] and nowhere else.
+
+use super::Outcome;
+use super::measure::{Plan, Results, Row, Value, as_f64};
+use super::memory::Memory;
+use super::programs::{Ground, Person};
+use super::spawner::{BUFFER_BYTES, spawn};
+use cofferdam::{Process, ProcessEvent, Sandbox, Standard};
+use std::fs::File;
+use std::io::Read;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The word under which this program is started as the process that uses the library.
+pub(crate) const LIBRARY: &str = "bench-library";
+
+/// A program that ends at once, beside a sandbox and inside one.
+const TRUE: [&str; 1] = ["/bin/true"];
+/// 1 GiB, written in pieces that fill a default pipe.
+const TRANSFER: [&str; 5] = ["dd", "if=/dev/zero", "bs=64k", "count=16384", "status=none"];
+const TRANSFER_BYTES: u64 = 1 << 30;
+/// How many idle sandboxes are weighed, in a full and in a quick run.
+const WEIGHED: (usize, usize) = (100, 20);
+/// How many sandboxes are made and ended for one rate, in a full and in a quick run.
+const MADE: (usize, usize) = (1600, 64);
+
+/// What the benchmarks ask of the library.
+struct Library {
+    workspace: PathBuf,
+}
+
+impl Library {
+    async fn create(&self) -> Outcome<Sandbox> {
+        let builder = Sandbox::builder().workspace(&self.workspace);
+        builder.create().await.map_err(|error| error.chain())
+    }
+
+    async fn destroy(&self, sandbox: Sandbox) -> Outcome<()> {
+        sandbox.destroy().await.map_err(|error| error.chain())
+    }
+
+    /// Runs to the end, output collected.
+    async fn exec(&self, sandbox: &Sandbox, argv: &[&str]) -> Outcome<()> {
+        let output = sandbox.exec(argv.iter().copied()).await.map_err(|error| error.chain())?;
+        match output.ending.exit_code() {
+            0 => Ok(()),
+            code => Err(format!("{argv:?} inside ended with {code}")),
+        }
+    }
+
+    /// Starts with standard output on a pipe whose read end comes back.
+    async fn exec_to_pipe(&self, sandbox: &Sandbox, argv: &[&str]) -> Outcome<(File, Process)> {
+        let started = sandbox.exec_to_pipe(argv.iter().copied()).await;
+        let (pipe, process) = started.map_err(|error| error.chain())?;
+        Ok((File::from(pipe), process))
+    }
+
+    /// Starts with standard output on the framed line.
+    async fn exec_framed(&self, sandbox: &Sandbox, argv: &[&str]) -> Outcome<Process> {
+        sandbox.spawn(argv.iter().copied()).await.map_err(|error| error.chain())
+    }
+}
+
+/// Measures as each person, in a process of theirs.
+pub(super) fn measure(plan: &Plan, ground: &Ground, results: &mut Results) -> Outcome<()> {
+    for person in &ground.people {
+        for mut row in as_person(plan, ground, person)? {
+            person.who.clone_into(&mut row.who);
+            results.add(row);
+        }
+    }
+    Ok(())
+}
+
+fn as_person(plan: &Plan, ground: &Ground, person: &Person) -> Outcome<Vec<Row>> {
+    let mut argv = person.become_argv.clone().unwrap_or_default();
+    argv.push(ground.spawner().to_string_lossy().into_owned());
+    argv.extend([LIBRARY.to_owned(), plan.rounds.to_string(), plan.transfers.to_string()]);
+    let (program, arguments) = argv.split_first().ok_or("nothing to start")?;
+    let output = Command::new(program)
+        .args(arguments)
+        .current_dir(&person.workspace)
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|error| format!("start {LIBRARY} as {}: {error}", person.who))?;
+    if !output.status.success() {
+        return Err(format!("{LIBRARY} as {} ended with {}", person.who, output.status));
+    }
+    serde_json::from_slice(&output.stdout)
+        .map_err(|error| format!("the answer of {LIBRARY} as {}: {error}", person.who))
+}
+
+/// The other side: `bench-library ROUNDS TRANSFERS` in the workspace, answered by rows.
+pub(crate) fn serve(words: &[String]) -> ExitCode {
+    match measure_here(words) {
+        Ok(rows) => {
+            println!("{rows}");
+            ExitCode::SUCCESS
+        }
+        Err(problem) => {
+            eprintln!("{LIBRARY}: {problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn measure_here(words: &[String]) -> Outcome<String> {
+    let number = |at: usize| words.get(at).and_then(|word| word.parse::<usize>().ok());
+    let rounds = number(0).ok_or("the number of rounds is missing")?;
+    let transfers = number(1).ok_or("the number of transfers is missing")?;
+    let workspace = std::env::current_dir().map_err(|error| error.to_string())?;
+    let library = Arc::new(Library { workspace });
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| error.to_string())?;
+    runtime.block_on(async {
+        let quick = rounds < 100;
+        let mut rows = latencies(&library, rounds).await?;
+        rows.extend(rates(&library, if quick { MADE.1 } else { MADE.0 }).await?);
+        rows.extend(weights(&library, if quick { WEIGHED.1 } else { WEIGHED.0 }).await?);
+        rows.extend(throughputs(&library, transfers).await?);
+        serde_json::to_string(&rows).map_err(|error| error.to_string())
+    })
+}
+
+/// Create, end, and commands in a sandbox that lives, each beside its bare twin.
+async fn latencies(library: &Library, rounds: usize) -> Outcome<Vec<Row>> {
+    let fixed = library.workspace.join("true-static");
+    let fixed = fixed.to_string_lossy().into_owned();
+    let has_static = std::path::Path::new(&fixed).exists();
+    let live = library.create().await?;
+    let mut series = Series::default();
+    let warm_up = rounds / 50 + 2;
+    for round in 0..rounds + warm_up {
+        if round == warm_up {
+            series.clear();
+        }
+        series.bare("exec-bare", "posix_spawn of `/bin/true` from the same process", &TRUE)?;
+        let begin = Instant::now();
+        library.exec(&live, &TRUE).await?;
+        series.push("exec", "a command in a live sandbox", "exec-bare", begin.elapsed());
+        if has_static {
+            series.bare("exec-bare-static", "posix_spawn of a static program", &[&fixed])?;
+            let begin = Instant::now();
+            library.exec(&live, &[&fixed]).await?;
+            let what = "a static program in a live sandbox";
+            series.push("exec-static", what, "exec-bare-static", begin.elapsed());
+        }
+        let begin = Instant::now();
+        let fresh = library.create().await?;
+        let what = "create until ready, fresh network namespace";
+        series.push("create", what, "exec-bare", begin.elapsed());
+        let begin = Instant::now();
+        library.destroy(fresh).await?;
+        series.push("destroy", "end it until nothing is left", "exec-bare", begin.elapsed());
+    }
+    library.destroy(live).await?;
+    Ok(series.rows())
+}
+
+/// Samples by row, in the order in which rows first came.
+#[derive(Default)]
+struct Series(Vec<(&'static str, &'static str, &'static str, Vec<u64>)>);
+
+impl Series {
+    fn push(&mut self, id: &'static str, what: &'static str, base: &'static str, took: Duration) {
+        let ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+        match self.0.iter_mut().find(|(known, ..)| *known == id) {
+            Some((.., samples)) => samples.push(ns),
+            None => self.0.push((id, what, base, vec![ns])),
+        }
+    }
+
+    fn bare(&mut self, id: &'static str, what: &'static str, argv: &[&str]) -> Outcome<()> {
+        let argv: Vec<String> = argv.iter().map(|word| (*word).to_owned()).collect();
+        let timing = spawn(&argv, &mut vec![0; BUFFER_BYTES])?;
+        self.push(id, what, id, Duration::from_nanos(timing.ns));
+        Ok(())
+    }
+
+    fn clear(&mut self) {
+        for (.., samples) in &mut self.0 {
+            samples.clear();
+        }
+    }
+
+    fn rows(self) -> Vec<Row> {
+        let row = |(id, what, base, samples)| row(id, what, Some(base), Value::times(samples));
+        self.0.into_iter().map(row).collect()
+    }
+}
+
+fn row(id: &str, what: &str, base: Option<&str>, value: Value) -> Row {
+    let base = base.map(str::to_owned);
+    Row { id: id.to_owned(), who: String::new(), what: what.to_owned(), base, value }
+}
+
+/// Sandboxes made and ended a second.
+async fn rates(library: &Arc<Library>, count: usize) -> Outcome<Vec<Row>> {
+    let mut rows = Vec::new();
+    for (id, at_once) in [("sandboxes-1", 1), ("sandboxes-4", 4), ("sandboxes-16", 16)] {
+        let each = count / at_once;
+        let begin = Instant::now();
+        let tasks: Vec<_> = (0..at_once)
+            .map(|_| {
+                let library = Arc::clone(library);
+                tokio::spawn(async move {
+                    for _ in 0..each {
+                        let sandbox = library.create().await?;
+                        library.destroy(sandbox).await?;
+                    }
+                    Outcome::Ok(())
+                })
+            })
+            .collect();
+        for task in tasks {
+            task.await.map_err(|error| error.to_string())??;
+        }
+        let per_s = as_f64((each * at_once) as u64) / begin.elapsed().as_secs_f64();
+        let what = format!("sandboxes made and ended, {at_once} at once");
+        rows.push(row(id, &what, None, Value::Rate { per_s }));
+    }
+    Ok(rows)
+}
+
+/// What an idle sandbox holds.
+async fn weights(library: &Library, count: usize) -> Outcome<Vec<Row>> {
+    let settle = Duration::from_millis(500);
+    let first = library.create().await?;
+    std::thread::sleep(settle);
+    let before = Memory::now()?;
+    let mut idle = Vec::new();
+    for _ in 0..count {
+        idle.push(library.create().await?);
+    }
+    std::thread::sleep(settle);
+    let after = Memory::now()?;
+    for sandbox in idle {
+        library.destroy(sandbox).await?;
+    }
+    library.destroy(first).await?;
+    let share = |bytes: u64| bytes / count as u64;
+    let user = share(after.processes.saturating_sub(before.processes));
+    let kernel = share(after.kernel.saturating_sub(before.kernel));
+    let gone = share(before.available.saturating_sub(after.available));
+    let bytes = |bytes| Value::Bytes { bytes };
+    Ok(vec![
+        row("idle-memory", "an idle sandbox, user and kernel", None, bytes(user + kernel)),
+        row("idle-memory-user", "of it, share of its processes (PSS)", None, bytes(user)),
+        row("idle-memory-kernel", "of it, slab, stacks and page tables", None, bytes(kernel)),
+        row("idle-memory-gone", "what the machine has less available", None, bytes(gone)),
+    ])
+}
+
+/// Standard output by three ways.
+async fn throughputs(library: &Library, rounds: usize) -> Outcome<Vec<Row>> {
+    let live = library.create().await?;
+    let (mut default, mut pipe, mut framed) = (Vec::new(), Vec::new(), Vec::new());
+    let bare: Vec<String> = TRANSFER.iter().map(|word| (*word).to_owned()).collect();
+    let mut buffer = vec![0; BUFFER_BYTES];
+    for _ in 0..rounds {
+        default.push(spawn(&bare, &mut buffer)?.ns);
+        let begin = Instant::now();
+        let (mut output, mut process) = library.exec_to_pipe(&live, &TRANSFER).await?;
+        let mut sum = 0;
+        while let Ok(count @ 1..) = output.read(&mut buffer) {
+            sum += count as u64;
+        }
+        finish(&mut process, sum).await?;
+        pipe.push(nanoseconds(begin));
+        let begin = Instant::now();
+        let mut process = library.exec_framed(&live, &TRANSFER).await?;
+        finish(&mut process, 0).await?;
+        framed.push(nanoseconds(begin));
+    }
+    library.destroy(live).await?;
+    let value = |samples| Value::Throughput {
+        mb_per_s: as_f64(TRANSFER_BYTES) / Value::times(samples).number().max(1.0),
+    };
+    let base = Some("stdout-default");
+    Ok(vec![
+        row("stdout-default", "1 GiB through a default pipe, bare", base, value(default)),
+        row("stdout-pipe", "1 GiB through a pipe of Cofferdam's", base, value(pipe)),
+        row("stdout-framed", "1 GiB over the framed line", base, value(framed)),
+    ])
+}
+
+/// Reads events to the end; `sum` bytes have come another way.
+async fn finish(process: &mut Process, mut sum: u64) -> Outcome<()> {
+    while let Some(event) = process.events.recv().await {
+        match event {
+            ProcessEvent::Output { stream: Standard::Output, bytes, .. } => {
+                sum += bytes.len() as u64;
+            }
+            ProcessEvent::Output { stream: Standard::Error, .. } => {}
+            ProcessEvent::Ended { ending, .. } => {
+                let code = ending.exit_code();
+                if code != 0 || sum != TRANSFER_BYTES {
+                    return Err(format!("the transfer ended with {code} after {sum} bytes"));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn nanoseconds(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX)
+}
