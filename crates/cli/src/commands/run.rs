@@ -54,7 +54,9 @@ fn connect_streams(command: &mut Command, options: &CommandOptions, is_captured:
     };
     let is_wanted = !options.no_terminal && !is_captured && (options.terminal || all_terminals());
     command.terminal = is_wanted.then(terminal_size);
-    command.stdin = if options.interactive { Stdin::Piped } else { Stdin::Null };
+    // A terminal is for both ways: what is typed there is for the command.
+    let is_passed = options.interactive || is_wanted;
+    command.stdin = if is_passed { Stdin::Piped } else { Stdin::Null };
 }
 
 /// The size of the caller's terminal, or that of a VT100 where there is none.
