@@ -50,9 +50,7 @@ impl Context {
         let workspace = workspace(&layer, &surroundings)?;
         let (env, passed) = variables(&layer.env, &surroundings);
         let limits = limits(&layer);
-        let egress: Vec<_> = layer.egress.into_iter().map(|said| said.value).collect();
-        // Only to refuse rules that the profile rules out; the engine asks for those in force.
-        profile.egress(&egress)?;
+        let egress = layer.rules()?;
         let spec = Spec {
             profile,
             egress,

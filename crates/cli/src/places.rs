@@ -3,6 +3,7 @@
 use crate::config::Sourced;
 use crate::surroundings::Surroundings;
 use cofferdam_core::{Error, ErrorKind, Result, Spec, Workspace};
+use rustix::io::Errno;
 use std::path::{Component, Path, PathBuf};
 
 /// The directory at this absolute path, without symbolic links.
@@ -93,7 +94,29 @@ pub(crate) fn keep_own_files_out(
 }
 
 /// The path with the symbolic links of all that exists of it resolved.
+///
+/// Looks at each part once: this stands on the way of every run, and resolving the path anew for each
+/// ancestor that might exist takes three times as many system calls.
 fn located(path: &Path) -> PathBuf {
+    let mut found = PathBuf::new();
+    let mut parts = path.components();
+    while let Some(part) = parts.next() {
+        found.push(part);
+        match rustix::fs::readlink(&found, Vec::new()) {
+            // The usual case: it is there, and no link.
+            Err(Errno::INVAL) if part != Component::ParentDir => {}
+            Err(Errno::NOENT) if part != Component::ParentDir => {
+                found.extend(parts);
+                return found;
+            }
+            Ok(_) | Err(_) => return resolved(path),
+        }
+    }
+    found
+}
+
+/// [`located`] for paths with links in them.
+fn resolved(path: &Path) -> PathBuf {
     for existing in path.ancestors() {
         if let Ok(found) = existing.canonicalize() {
             return match path.strip_prefix(existing) {
@@ -103,4 +126,45 @@ fn located(path: &Path) -> PathBuf {
         }
     }
     path.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cofferdam_core::{Caller, Profile};
+
+    #[test]
+    fn links_of_what_exists_are_resolved() {
+        let base = std::env::temp_dir().canonicalize().unwrap();
+        let base = base.join(format!("cofferdam-places-{}", std::process::id()));
+        std::fs::create_dir_all(base.join("real")).unwrap();
+        std::os::unix::fs::symlink("real", base.join("link")).unwrap();
+        assert_eq!(located(&base.join("real/a/b")), base.join("real/a/b"));
+        assert_eq!(located(&base.join("link/a/b")), base.join("real/a/b"));
+        assert_eq!(located(&base.join("real")), base.join("real"));
+        assert_eq!(located(Path::new("/")), Path::new("/"));
+        std::fs::remove_dir_all(&base).unwrap();
+    }
+
+    fn check(workspace: &str, profile: Profile, write: &[&str], is_allowed: bool) {
+        let workspace = Workspace::Directory(workspace.into());
+        let mut spec = Spec::new(workspace, Caller::default());
+        spec.profile = profile;
+        spec.write = write.iter().map(PathBuf::from).collect();
+        let home = Some("/nowhere/u".into());
+        let surroundings = Surroundings { home, ..Surroundings::default() };
+        let state = surroundings.state_directory().unwrap();
+        let outcome = keep_own_files_out(&spec, &surroundings, &state);
+        assert_eq!(outcome.is_ok(), is_allowed, "{spec:?}");
+    }
+
+    #[test]
+    fn no_sandbox_writes_what_its_next_run_is_ruled_by() {
+        check("/nowhere/u/project", Profile::NoNetwork, &[], true);
+        check("/nowhere/u", Profile::NoNetwork, &[], false);
+        check("/", Profile::NoNetwork, &[], false);
+        check("/nowhere/u", Profile::ReadOnly, &[], true);
+        check("/nowhere/u", Profile::ReadOnly, &["/nowhere/u/.config"], false);
+        check("/nowhere/u/.local/state/cofferdam/trust", Profile::NoNetwork, &[], false);
+    }
 }

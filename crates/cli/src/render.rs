@@ -20,6 +20,12 @@ pub(crate) fn print_text(text: &str) -> Result<()> {
     print_bytes(text.as_bytes())
 }
 
+/// Prints lines on standard output, each with its control characters made visible.
+pub(crate) fn print_lines(text: &str) -> Result<()> {
+    let lines: Vec<Cow<'_, str>> = text.lines().map(plain).collect();
+    print_text(&(lines.join("\n") + "\n"))
+}
+
 /// Prints bytes on standard output.
 pub(crate) fn print_bytes(bytes: &[u8]) -> Result<()> {
     let mut out = std::io::stdout().lock();

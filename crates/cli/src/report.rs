@@ -62,7 +62,7 @@ fn sentence(verb: VerbName, error: &Error, style: Style) -> String {
     };
     let mut text = format!("{name}cofferdam:{end} failed to {doing}: {}\n", plain(&error.chain()));
     if let Some(advice) = &error.hint {
-        text.push_str(&format!("\n{hint}hint:{end} {}\n", plain(advice)));
+        text.extend(["\n", hint, "hint:", end, " ", &plain(advice), "\n"]);
     }
     text
 }

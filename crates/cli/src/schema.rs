@@ -4,7 +4,7 @@ use crate::choice::Choice;
 use crate::commands::config::CheckedConfig;
 use crate::commands::wrap::Wrapped;
 use crate::config;
-use crate::engine::{DoctorReport, Explanation, ProbeReport};
+use crate::engine::{Diagnosis, Explanation, ProbeReport};
 use cofferdam_core::{Error, ErrorKind, ErrorReport, Result, RunReport};
 use schemars::{Schema, schema_for};
 
@@ -66,7 +66,7 @@ impl Object {
             Self::Error => schema_for!(ErrorReport),
             Self::Probe => schema_for!(ProbeReport),
             Self::Explain => schema_for!(Explanation),
-            Self::Doctor => schema_for!(DoctorReport),
+            Self::Doctor => schema_for!(Diagnosis),
             Self::Wrap => schema_for!(Wrapped),
         }
     }

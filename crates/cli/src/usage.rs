@@ -1,4 +1,5 @@
 //! What is wrong with a command line, in our own words.
+#![expect(clippy::wildcard_enum_match_arm, reason = "the sets are the parser's, and open")]
 
 use clap::error::{ContextKind, ContextValue, ErrorKind as Wrong};
 use cofferdam_core::{Error, ErrorKind};
@@ -6,13 +7,22 @@ use cofferdam_core::{Error, ErrorKind};
 /// The parser's complaint as one of ours, with the nearest known word as a hint.
 pub(crate) fn error(complaint: &clap::Error, verb: Option<&str>) -> Error {
     let help = match verb {
-        Some(verb) => format!("Run `cofferdam {verb} --help` for the list."),
-        None => "Run `cofferdam --help` for the list.".to_owned(),
+        Some(verb) => format!("Run `cofferdam {verb} --help` for what there is."),
+        None => "Run `cofferdam --help` for what there is.".to_owned(),
     };
     let word = |kind| text(complaint, kind).unwrap_or_default();
-    let argument = word(ContextKind::InvalidArg);
+    let argument = bare(&word(ContextKind::InvalidArg));
     match complaint.kind() {
-        Wrong::UnknownArgument => unknown_argument(complaint, &argument, help),
+        Wrong::UnknownArgument => {
+            let typed = word(ContextKind::InvalidArg);
+            let takes_argv = matches!(verb, Some("run" | "explain" | "wrap"));
+            match verb.filter(|_| takes_argv && !typed.starts_with('-')) {
+                Some(verb) => usage(format!("{typed:?} is no option")).hint(format!(
+                    "Put -- before the command, as in `cofferdam {verb} -- {typed}`."
+                )),
+                None => unknown_argument(complaint, &typed, help),
+            }
+        }
         Wrong::InvalidSubcommand => {
             let verb = word(ContextKind::InvalidSubcommand);
             let near = nearest(complaint, ContextKind::SuggestedSubcommand);
@@ -21,14 +31,16 @@ pub(crate) fn error(complaint: &clap::Error, verb: Option<&str>) -> Error {
         Wrong::InvalidValue => invalid_value(complaint, &argument),
         Wrong::ValueValidation => rejected_value(complaint, &argument),
         Wrong::ArgumentConflict => {
-            let prior = word(ContextKind::PriorArg);
+            let prior = bare(&word(ContextKind::PriorArg));
             if prior.is_empty() || prior == argument {
                 return usage(format!("{argument} is given twice")).hint("Give it once.");
             }
             usage(format!("{argument} and {prior} exclude each other")).hint("Give one of them.")
         }
         Wrong::MissingRequiredArgument => usage(format!("{argument} is missing")).hint(help),
-        Wrong::MissingSubcommand => usage("no verb is given".to_owned()).hint(help),
+        Wrong::MissingSubcommand | Wrong::DisplayHelpOnMissingArgumentOrSubcommand => {
+            usage("no verb is given".to_owned()).hint(help)
+        }
         Wrong::TooManyValues | Wrong::WrongNumberOfValues => {
             usage(format!("{argument} takes no value")).hint(help)
         }
@@ -38,13 +50,20 @@ pub(crate) fn error(complaint: &clap::Error, verb: Option<&str>) -> Error {
     }
 }
 
+/// The name of an option without the placeholder of its value, or a placeholder without its brackets.
+fn bare(argument: &str) -> String {
+    match argument.starts_with('-') {
+        true => argument.split(' ').next().unwrap_or_default().to_owned(),
+        false => argument.trim_matches(['<', '>', '[', ']']).to_owned(),
+    }
+}
+
 fn unknown_argument(complaint: &clap::Error, argument: &str, help: String) -> Error {
     if argument.starts_with('-') {
         let near = nearest(complaint, ContextKind::SuggestedArg);
         return usage(format!("there is no option {argument}")).hint(near.unwrap_or(help));
     }
-    usage(format!("{argument:?} is no option"))
-        .hint(format!("Put -- before the command, as in `cofferdam run -- {argument}`."))
+    usage(format!("{argument:?} is one word too many")).hint(help)
 }
 
 fn invalid_value(complaint: &clap::Error, argument: &str) -> Error {
@@ -55,10 +74,13 @@ fn invalid_value(complaint: &clap::Error, argument: &str) -> Error {
     }
     let near = nearest(complaint, ContextKind::SuggestedValue);
     let list = match complaint.get(ContextKind::ValidValue) {
-        Some(ContextValue::Strings(names)) => Some(format!("Use one of {}.", names.join(", "))),
+        Some(ContextValue::Strings(names)) => Some(match names.as_slice() {
+            [only] => format!("Use {only}."),
+            _ => format!("Use one of {}.", names.join(", ")),
+        }),
         _ => None,
     };
-    let error = usage(format!("{argument}: there is no {value:?}"));
+    let error = usage(format!("{value:?} is no value of {argument}"));
     match near.or(list) {
         Some(hint) => error.hint(hint),
         None => error,
@@ -91,7 +113,8 @@ fn nearest(complaint: &clap::Error, kind: ContextKind) -> Option<String> {
 fn text(complaint: &clap::Error, kind: ContextKind) -> Option<String> {
     match complaint.get(kind)? {
         ContextValue::String(text) => Some(text.clone()),
-        ContextValue::Strings(texts) => texts.first().cloned(),
+        // The parser lists the nearest last.
+        ContextValue::Strings(texts) => texts.last().cloned(),
         _ => None,
     }
 }

@@ -46,9 +46,7 @@ fn check(args: &CheckArgs) -> Result<u8> {
     let options = ConfigOptions { config: args.file.clone(), no_config: false };
     let Loaded { layer, files } =
         load(&surroundings, &options, Layer::default(), Unapproved::Show)?;
-    let profile = layer.profile.as_ref().map_or_else(Profile::default, |said| said.value);
-    let rules: Vec<_> = layer.egress.iter().map(|said| said.value.clone()).collect();
-    profile.egress(&rules)?;
+    layer.rules()?;
     let checked = CheckedConfig { files, values: values(&layer) };
     match args.json {
         true => render::print_json(&checked)?,
@@ -75,7 +73,7 @@ fn trust(args: &TrustArgs) -> Result<u8> {
     approve(&state_directory, &file)?;
     let said: Vec<CheckedValue> =
         values(&layer).into_iter().filter(|value| value.origin != DEFAULT).collect();
-    let rows: Vec<Vec<String>> = said.iter().map(|value| row(value)).collect();
+    let rows: Vec<Vec<String>> = said.iter().map(row).collect();
     render::print_text(&format!("{} is approved as it is now\n", file.path.display()))?;
     render::print_text(&render::table(&rows))?;
     Ok(exit::DONE)
@@ -96,7 +94,7 @@ fn text(checked: &CheckedConfig) -> String {
             Standing::Approved => "approved",
             Standing::Unapproved => "NOT APPROVED: a run refuses it; see `cofferdam config trust`",
         };
-        text.push_str(&format!("{}  {standing}\n", render::plain(&file.path)));
+        text.extend([&*render::plain(&file.path), "  ", standing, "\n"]);
     }
     if !checked.files.is_empty() {
         text.push('\n');

@@ -1,109 +1,23 @@
 //! `cofferdam explain`.
 
 use crate::args::ExplainArgs;
-use crate::context::Context;
-use crate::engine::{self, ExplainedItem, ExplainedSection, Explanation};
-use crate::{exit, render};
-use cofferdam_core::{Command, ProcessId, Result};
+use crate::context::{Context, argv};
+use crate::{engine, exit, render};
+use cofferdam_core::Result;
 
-/// Prints what a sandbox would be made of.
+/// Prints what a sandbox would be made of. Rules of a way out are shown though a run refuses them.
 pub(super) fn perform(args: &ExplainArgs) -> Result<u8> {
     let context = Context::new(&args.policy, Some(&args.command), &args.config)?;
-    let is_named = args.command.shell.is_some() || !args.command.argv.is_empty();
-    let command = match is_named {
-        true => context.command(&args.command)?,
-        false => {
-            Command { timeout: context.timeout, ..Command::new(ProcessId::new("run")?, NOTHING) }
-        }
-    };
-    let mut explanation = engine::explain(&context.spec, &command)?;
-    add_way_out(&mut explanation, &context)?;
+    if args.command.shell.is_some() && !args.command.argv.is_empty() {
+        argv(&args.command)?;
+    }
+    let mut explanation = engine::explain(&context.spec)?;
+    if let Err(refusal) = context.refuse_way_out() {
+        explanation.notes.push(format!("a run is refused: {}", refusal.message));
+    }
     match args.json {
         true => render::print_json(&explanation)?,
-        false => render::print_text(&text(&explanation))?,
+        false => render::print_lines(&explanation.text())?,
     }
     Ok(exit::DONE)
-}
-
-/// The argv of a command that nobody named.
-const NOTHING: [&str; 0] = [];
-
-/// Shows the rules of the way out, which the engine does not serve yet.
-fn add_way_out(explanation: &mut Explanation, context: &Context) -> Result<()> {
-    let rules = context.spec.profile.egress(&context.spec.egress)?;
-    if rules.is_empty() {
-        return Ok(());
-    }
-    let item = |rule: &cofferdam_core::EgressRule| ExplainedItem {
-        what: format!("allow {rule}"),
-        why: match context.spec.egress.contains(rule) {
-            true => "a rule asks for it".to_owned(),
-            false => format!("profile {} opens it", context.spec.profile),
-        },
-    };
-    let items = rules.iter().map(item).collect();
-    explanation.sections.push(ExplainedSection { title: "way out".to_owned(), items });
-    explanation.missing.push(
-        "the gate that serves a way out is not in this version, so a run is refused".to_owned(),
-    );
-    Ok(())
-}
-
-fn text(explanation: &Explanation) -> String {
-    let mut text = format!("profile {}\n", explanation.profile);
-    for section in &explanation.sections {
-        text.push_str(&format!("\n{}\n", render::plain(&section.title)));
-        for item in &section.items {
-            text.push_str(&format!("  {}", render::plain(&item.what)));
-            match item.why.is_empty() {
-                true => text.push('\n'),
-                false => text.push_str(&format!(": {}\n", render::plain(&item.why))),
-            }
-        }
-    }
-    if !explanation.missing.is_empty() {
-        text.push_str("\nnot possible here\n");
-        for sentence in &explanation.missing {
-            text.push_str(&format!("  {}\n", render::plain(sentence)));
-        }
-    }
-    text.push_str("\nenforced\n");
-    for line in render::axes(&explanation.enforced).lines() {
-        text.push_str(&format!("  {line}\n"));
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use cofferdam_core::{Basis, Enforced};
-
-    #[test]
-    fn a_plan_is_sentences_in_groups() {
-        let item = ExplainedItem { what: "/usr read-only".into(), why: "programs".into() };
-        let explanation = Explanation {
-            profile: "no-network".into(),
-            enforced: Enforced::full(Basis::Planned),
-            sections: vec![ExplainedSection { title: "mounts".into(), items: vec![item] }],
-            missing: vec!["no control group can be written".into()],
-        };
-        let expected = "\
-profile no-network
-
-mounts
-  /usr read-only: programs
-
-not possible here
-  no control group can be written
-
-enforced
-  files        full
-  network      full
-  processes    full
-  limits       full
-  environment  full
-";
-        assert_eq!(text(&explanation), expected);
-    }
 }

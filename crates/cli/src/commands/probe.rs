@@ -2,7 +2,7 @@
 
 use crate::args::ProbeArgs;
 use crate::context::Context;
-use crate::engine::{self, CheckVerdict, ProbeReport};
+use crate::engine::{self, CheckReport, ProbeReport, Verdict};
 use crate::{exit, render};
 use cofferdam_core::{Enforcement, Result};
 
@@ -15,7 +15,7 @@ pub(super) fn perform(args: &ProbeArgs) -> Result<u8> {
         true => render::print_json(&report)?,
         false => render::print_text(&text(&report))?,
     }
-    Ok(match report.verdict {
+    Ok(match report.overall {
         Enforcement::FullyEnforced => exit::DONE,
         Enforcement::Partial | Enforcement::Unavailable => exit::FAILED,
     })
@@ -24,72 +24,82 @@ pub(super) fn perform(args: &ProbeArgs) -> Result<u8> {
 fn text(report: &ProbeReport) -> String {
     let mut rows =
         vec![["PROMISE", "CHECK", "RESULT", "STOPPED BY", "LAYER"].map(str::to_owned).to_vec()];
-    for check in &report.checks {
-        let cell = |text: &Option<String>| {
-            text.as_deref().map_or_else(|| "-".to_owned(), |text| render::plain(text).into_owned())
-        };
-        rows.push(vec![
-            check.promise.clone(),
-            render::plain(&check.name).into_owned(),
-            verdict(check.verdict).to_owned(),
-            cell(&check.stopped_by),
-            cell(&check.layer),
-        ]);
-    }
+    rows.extend(report.checks.iter().map(row));
     let mut text = render::table(&rows);
-    for check in report.checks.iter().filter(|check| check.verdict != CheckVerdict::Held) {
-        if let Some(detail) = &check.detail {
-            text.push_str(&format!("  {}: {}\n", check.name, render::plain(detail)));
-        }
+    for check in report.checks.iter().filter(|check| is_worth_a_word(check.verdict)) {
+        let (attack, control) = (render::plain(&check.attack), render::plain(&check.control));
+        text.extend(["  ", &check.name, ": attack: ", &attack, "; control: ", &control, "\n"]);
     }
     text.push('\n');
     text.push_str(&render::axes(&report.enforced));
-    text.push_str(&format!("\n{}: {}\n", report.profile, render::verdict(report.verdict)));
+    text.extend(["\n", &report.profile, ": ", render::verdict(report.overall), "\n"]);
     text
 }
 
-fn verdict(verdict: CheckVerdict) -> &'static str {
+fn row(check: &CheckReport) -> Vec<String> {
+    let stopped_by = check.stopped_by.as_ref();
+    let errno = stopped_by.and_then(|stopped| stopped.errno.as_deref()).unwrap_or("-");
+    let layer = stopped_by.map_or("-", |stopped| stopped.layer.as_str());
+    [&check.promise, &check.name, verdict(check.verdict), errno, layer]
+        .map(|cell| render::plain(cell).into_owned())
+        .to_vec()
+}
+
+fn is_worth_a_word(verdict: Verdict) -> bool {
     match verdict {
-        CheckVerdict::Held => "held",
-        CheckVerdict::Broken => "BROKEN",
-        CheckVerdict::ControlFailed => "control failed",
-        CheckVerdict::Skipped => "skipped",
+        Verdict::Held | Verdict::NotApplicable => false,
+        Verdict::Broken | Verdict::ControlFailed | Verdict::NotTried => true,
+    }
+}
+
+fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Held => "held",
+        Verdict::Broken => "BROKEN",
+        Verdict::ControlFailed => "CONTROL FAILED",
+        Verdict::NotTried => "not tried",
+        Verdict::NotApplicable => "not applicable",
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::ProbeCheck;
     use cofferdam_core::{Axis, Basis, Degree, Enforced};
+    use cofferdam_local::verdict::StoppedBy;
+
+    fn check(name: &str, verdict: Verdict, errno: Option<&str>) -> CheckReport {
+        let layer = "view".to_owned();
+        CheckReport {
+            name: name.into(),
+            promise: "P1".into(),
+            axis: "files".into(),
+            held: verdict == Verdict::Held,
+            verdict,
+            stopped_by: errno.map(|errno| StoppedBy { errno: Some(errno.into()), layer }),
+            attack: "it connected".into(),
+            control: "it connected".into(),
+        }
+    }
 
     #[test]
     fn a_probe_is_a_table_and_a_verdict() {
         let mut enforced = Enforced::full(Basis::Probed);
         enforced.lower(Axis::Network, Degree::None, "a connection went out");
-        let check = |name: &str, verdict, stopped: Option<&str>| ProbeCheck {
-            name: name.into(),
-            promise: "P1".into(),
-            axis: Axis::Files,
-            verdict,
-            stopped_by: stopped.map(str::to_owned),
-            layer: stopped.map(|_| "view".to_owned()),
-            detail: Some("it connected".into()),
-        };
         let report = ProbeReport {
             profile: "no-network".into(),
-            verdict: Enforcement::Partial,
+            overall: Enforcement::Partial,
             enforced,
             checks: vec![
-                check("files.read_outside", CheckVerdict::Held, Some("ENOENT")),
-                check("network.connect", CheckVerdict::Broken, None),
+                check("files.read_outside", Verdict::Held, Some("ENOENT")),
+                check("network.connect", Verdict::Broken, None),
             ],
         };
         let expected = "\
 PROMISE  CHECK               RESULT  STOPPED BY  LAYER
 P1       files.read_outside  held    ENOENT      view
 P1       network.connect     BROKEN  -           -
-  network.connect: it connected
+  network.connect: attack: it connected; control: it connected
 
 files        full
 network      none

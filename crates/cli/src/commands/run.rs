@@ -7,10 +7,11 @@ use crate::{exit, render, report};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use cofferdam_core::{
-    Cause, Command, Ending, EndingReport, Enforcement, LimitsCount, Result, RunReport, Spec, Stdin,
-    Terminal,
+    Cause, Command, Ending, EndingReport, Enforcement, Limits, LimitsCount, Profile, Result,
+    RunReport, Stdin, Terminal,
 };
 use std::io::IsTerminal;
+use std::time::Duration;
 
 /// How much of a stream is kept with `--json` unless somebody says otherwise: 16 MiB.
 const CAPTURED_BYTES: u64 = 16 << 20;
@@ -26,7 +27,12 @@ pub(super) fn perform(args: &RunArgs) -> Result<u8> {
         true => Output::Capture { limit_bytes: limit.unwrap_or(CAPTURED_BYTES) },
         false => Output::Stream { limit_bytes: limit },
     };
-    let about = About { spec: context.spec.clone(), command: command.clone(), output };
+    let about = About {
+        profile: context.spec.profile,
+        limits: context.spec.limits,
+        timeout: context.timeout,
+        output,
+    };
     let state_directory = context.state_directory;
     let outcome = engine::run(RunRequest { spec: context.spec, command, output, state_directory })?;
     let code = outcome.ending.exit_code();
@@ -48,7 +54,9 @@ fn connect_streams(command: &mut Command, options: &CommandOptions, is_captured:
     };
     let is_wanted = !options.no_terminal && !is_captured && (options.terminal || all_terminals());
     command.terminal = is_wanted.then(terminal_size);
-    command.stdin = if options.interactive { Stdin::Piped } else { Stdin::Null };
+    // A terminal is for both ways: what is typed there is for the command.
+    let is_passed = options.interactive || is_wanted;
+    command.stdin = if is_passed { Stdin::Piped } else { Stdin::Null };
 }
 
 /// The size of the caller's terminal, or that of a VT100 where there is none.
@@ -66,14 +74,15 @@ fn terminal_size() -> Terminal {
 
 /// What was asked for, as far as the words after a run need it.
 struct About {
-    spec: Spec,
-    command: Command,
+    profile: Profile,
+    limits: Limits,
+    timeout: Option<Duration>,
     output: Output,
 }
 
 /// Says on standard error what the exit code alone does not.
 fn tell(about: &About, outcome: &RunOutcome) {
-    if let Some(shortfall) = shortfall(&about.spec, outcome) {
+    if let Some(shortfall) = shortfall(about, outcome) {
         report::note(&shortfall);
     }
     if let Some(cause) = cause(about, &outcome.ending) {
@@ -85,8 +94,8 @@ fn tell(about: &About, outcome: &RunOutcome) {
     }
 }
 
-fn shortfall(spec: &Spec, outcome: &RunOutcome) -> Option<String> {
-    match outcome.enforced.overall(limits_count(spec)) {
+fn shortfall(about: &About, outcome: &RunOutcome) -> Option<String> {
+    match outcome.enforced.overall(limits_count(about)) {
         Enforcement::FullyEnforced => None,
         Enforcement::Partial | Enforcement::Unavailable => {
             Some(format!("not fully enforced: {}", outcome.enforced.reasons.join("; ")))
@@ -95,23 +104,23 @@ fn shortfall(spec: &Spec, outcome: &RunOutcome) -> Option<String> {
 }
 
 /// Whether the limits axis counts: the profile requires limits, or somebody asked for one.
-fn limits_count(spec: &Spec) -> LimitsCount {
-    let limits = &spec.limits;
+fn limits_count(about: &About) -> LimitsCount {
+    let limits = &about.limits;
     let is_asked = limits.memory_bytes.is_asked()
         || limits.pids.is_asked()
         || limits.cpu_millis.is_asked()
         || limits.disk_bytes.is_asked();
-    match spec.profile.requires_limits() || is_asked {
+    match about.profile.requires_limits() || is_asked {
         true => LimitsCount::Yes,
         false => LimitsCount::No,
     }
 }
 
 fn cause(about: &About, ending: &Ending) -> Option<String> {
-    let limits = &about.spec.limits;
+    let limits = &about.limits;
     match ending {
         Ending::Exited(_) | Ending::Signaled(_) => None,
-        Ending::Killed(Cause::Time) => Some(match about.command.timeout {
+        Ending::Killed(Cause::Time) => Some(match about.timeout {
             Some(limit) => format!("killed: out of time (limit {})", render::duration(limit)),
             None => "killed: out of time".to_owned(),
         }),
@@ -169,7 +178,7 @@ fn ending_report(ending: &Ending) -> EndingReport {
         Ending::Exited(code) | Ending::Killed(Cause::Pids { code }) => (Some(*code), None, None),
         Ending::Signaled(signal) => (None, Some(*signal), None),
         Ending::Killed(Cause::Time | Cause::Memory | Cause::Output) => (None, Some(SIGKILL), None),
-        Ending::NotStarted { code, detail } => (Some(*code), None, Some(detail.clone())),
+        Ending::NotStarted { code: _, detail } => (None, None, Some(detail.clone())),
         Ending::SetupFailed { stage, detail } => (None, None, Some(format!("{stage}: {detail}"))),
         Ending::Canceled => (None, None, None),
     };
@@ -182,16 +191,13 @@ const SIGKILL: i32 = 9;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cofferdam_core::{Basis, Caller, Enforced, Omitted, ProcessId, UsageReport, Workspace};
-    use std::time::Duration;
+    use cofferdam_core::{Basis, Enforced, Omitted, UsageReport};
 
     fn about() -> About {
-        let id = ProcessId::new("run").unwrap();
-        let mut command = Command::new(id, ["true"]);
-        command.timeout = Some(Duration::from_secs(300));
         About {
-            spec: Spec::new(Workspace::Private, Caller::default()),
-            command,
+            profile: Profile::NoNetwork,
+            limits: Limits::default(),
+            timeout: Some(Duration::from_secs(300)),
             output: Output::Stream { limit_bytes: Some(1 << 20) },
         }
     }
@@ -252,8 +258,8 @@ mod tests {
         let mut outcome = outcome(Ending::Exited(0));
         outcome.enforced.lower(cofferdam_core::Axis::Limits, cofferdam_core::Degree::None, "no");
         let mut about = about();
-        assert_eq!(shortfall(&about.spec, &outcome), None);
-        about.spec.limits.pids = cofferdam_core::Limit::Asked(5);
-        assert!(shortfall(&about.spec, &outcome).is_some());
+        assert_eq!(shortfall(&about, &outcome), None);
+        about.limits.pids = cofferdam_core::Limit::Asked(5);
+        assert!(shortfall(&about, &outcome).is_some());
     }
 }

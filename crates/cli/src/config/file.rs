@@ -136,9 +136,8 @@ impl File<'_> {
 
     /// The text with a leading `~/` replaced, where it is a path and there is a home.
     fn expanded(&self, key: Key, text: &OsStr) -> Option<OsString> {
-        match key {
-            Key::Workspace | Key::Read | Key::Write | Key::Hide => {}
-            _ => return None,
+        if !matches!(key, Key::Workspace | Key::Read | Key::Write | Key::Hide) {
+            return None;
         }
         let below = text.to_str()?.strip_prefix('~')?;
         match below.strip_prefix('/') {
@@ -150,7 +149,8 @@ impl File<'_> {
 
     fn misshaped(&self, value: &Spanned<DeValue<'_>>, key: &str, wanted: &str) -> Error {
         let found = value.get_ref().type_str();
-        self.error(value.span().start, &format!("{key}: a {found} stands here"))
+        let article = if found.starts_with(['a', 'i']) { "an" } else { "a" };
+        self.error(value.span().start, &format!("{key}: {article} {found} stands here"))
             .hint(format!("Write {wanted}."))
     }
 
@@ -263,10 +263,36 @@ mod tests {
         );
         check_error(
             "[run]\nread = [\n  \"a\",\n  5]\n",
-            "4: read: a integer stands here",
+            "4: read: an integer stands here",
             "Write a list of texts, as in [\"…\"].",
         );
-        check_error("run = 5\n", "1: run: a integer stands here", "Write a table.");
+        check_error("run = 5\n", "1: run: an integer stands here", "Write a table.");
+    }
+
+    /// The release build aborts on a panic, so no text may cause one.
+    #[test]
+    fn no_text_breaks_the_reader() {
+        let seed =
+            b"[run]\nread = [\"~/\xc3\xa9\", '']\nenv = { A.b = \"1\" }\ncpu = 1.5e3\npids=0x1F\n";
+        let mut state: u64 = 1;
+        let mut next = |below: usize| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            usize::try_from(state >> 33).unwrap() % below
+        };
+        for _ in 0..20_000 {
+            let mut bytes = seed.to_vec();
+            for _ in 0..=next(4) {
+                let at = next(bytes.len());
+                match next(3) {
+                    0 => bytes[at] = b"[]{}\"'=.,#\n\\\0 1a\xff"[next(17)],
+                    1 => drop(bytes.remove(at)),
+                    _ => bytes.insert(at, bytes[at]),
+                }
+            }
+            let _ = read_text(&String::from_utf8_lossy(&bytes));
+        }
     }
 
     #[test]
@@ -277,6 +303,7 @@ mod tests {
             assert!(error.message.starts_with("/p/cofferdam.toml:"), "{error}");
         }
         assert!(read_text("[run]\nmemory = 1\nmemory = 2\n").is_err());
+        assert!(read_text("[run]\nread = [[]]").is_err());
         let deep = format!("[run]\nread = {}", "[".repeat(100_000));
         assert!(read_text(&deep).is_err());
     }

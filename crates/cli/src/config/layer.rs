@@ -118,6 +118,22 @@ impl Layer {
         Ok(())
     }
 
+    /// The rules of the way out that are listed. Fails where the profile rules them out.
+    pub(crate) fn rules(&self) -> Result<Vec<EgressRule>> {
+        let profile = self.profile.as_ref().map_or_else(Profile::default, |said| said.value);
+        let rules: Vec<EgressRule> = self.egress.iter().map(|said| said.value.clone()).collect();
+        profile.egress(&rules).map_err(|error| {
+            match self.egress.first().map(|rule| &rule.origin) {
+                None | Some(Origin::Flag) => error,
+                Some(origin) => {
+                    let message = format!("{origin}: {}", error.message);
+                    Error { kind: ErrorKind::Config, message, ..error }
+                }
+            }
+        })?;
+        Ok(rules)
+    }
+
     /// This layer with a later one over it: single values of the later win, lists add up.
     pub(crate) fn under(mut self, mut later: Self) -> Self {
         // A stricter profile that is named later closes what earlier layers opened; else nobody

@@ -37,8 +37,10 @@ pub(crate) fn search_upward(surroundings: &Surroundings) -> Result<Option<Opened
 
 /// Opens the file that somebody named. One that is not there is an error.
 pub(crate) fn open_checked(path: &Path) -> Result<OpenedFile> {
-    let missing =
-        || Error::new(ErrorKind::NotFound, format!("there is no file {}", path.display()));
+    let missing = || {
+        Error::new(ErrorKind::NotFound, format!("there is no file {}", path.display()))
+            .hint("Name a file that exists.")
+    };
     let text = read_checked(path)?.ok_or_else(missing)?;
     Ok(OpenedFile { path: places::of_file(path)?, text })
 }

@@ -62,8 +62,8 @@ fn unknown(name: &OsStr) -> Error {
     let bare: Vec<&str> = known.iter().filter_map(|known| known.strip_prefix(PREFIX)).collect();
     let near = nearest(name.strip_prefix(PREFIX).unwrap_or_default(), &bare);
     let hint = match near {
+        _ if name == "COFFERDAM_ENV" => "Use --env K=V, or COFFERDAM_ENV_FROM=NAME.".to_owned(),
         Some(near) => format!("Did you mean {PREFIX}{near}? Else unset it, or use --no-config."),
-        None if name == "COFFERDAM_ENV" => "Use --env K=V, or COFFERDAM_ENV_FROM=NAME.".to_owned(),
         None => "Unset it, or use --no-config.".to_owned(),
     };
     Error::new(ErrorKind::Config, format!("there is no setting {name}")).hint(hint)

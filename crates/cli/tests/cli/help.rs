@@ -1,0 +1,52 @@
+//! Help texts, completions and manual pages, as they were reviewed.
+
+use crate::harness::{Place, compare};
+
+#[test]
+fn help_texts_are_as_reviewed() {
+    let place = Place::new("help");
+    for verb in ["", "run", "probe", "explain", "doctor", "wrap", "config", "completions", "man"] {
+        let said = place.run(&format!("{verb} --help"));
+        assert_eq!(said.code, 0, "{verb}: {}", said.stderr);
+        let name = if verb.is_empty() { "cofferdam" } else { verb };
+        compare(&format!("tests/snapshots/help-{name}.txt"), &said.stdout);
+    }
+    for verb in ["check", "trust", "schema"] {
+        let said = place.run(&format!("config {verb} --help"));
+        assert_eq!(said.code, 0, "{verb}: {}", said.stderr);
+        compare(&format!("tests/snapshots/help-config-{verb}.txt"), &said.stdout);
+    }
+    compare("tests/snapshots/help-run-short.txt", &place.run("run -h").stdout);
+}
+
+#[test]
+fn every_option_of_run_has_an_example() {
+    let place = Place::new("help-example");
+    let help = place.run("run --help").stdout;
+    let options = help.lines().filter(|line| line.trim_start().starts_with('-')).count();
+    // One for -h, which is the parser's own.
+    assert_eq!(help.matches("Example: ").count(), options - 1, "{help}");
+}
+
+#[test]
+fn completions_are_there_for_every_shell() {
+    let place = Place::new("completions");
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let said = place.run(&format!("completions {shell}"));
+        assert_eq!(said.code, 0);
+        assert!(said.stdout.contains("on-unavailable"), "{shell}");
+    }
+    assert_eq!(place.run("completions tcsh").code, 2);
+}
+
+#[test]
+fn the_manual_has_a_page_for_each_verb() {
+    let place = Place::new("man");
+    assert!(place.run("man").stdout.contains(".TH cofferdam"));
+    assert_eq!(place.run("man pages").code, 0);
+    for verb in ["run", "probe", "explain", "doctor", "wrap", "config", "config-trust"] {
+        let page = place.path(&format!("work/pages/cofferdam-{verb}.1"));
+        let text = std::fs::read_to_string(&page).unwrap();
+        assert!(text.contains(".SH"), "{verb}");
+    }
+}
