@@ -131,9 +131,9 @@ impl ControlFiles {
     pub fn without(mut self, unmade: Vec<Unprotected>) -> Self {
         self.pins.retain(|pin| {
             !unmade.iter().any(|name| {
-                pin.path.strip_prefix(&name.path).is_some_and(|rest| {
-                    rest.is_empty() || rest.starts_with('/')
-                })
+                pin.path
+                    .strip_prefix(&name.path)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
             })
         });
         self.unprotected.extend(unmade);
@@ -215,9 +215,7 @@ impl<'a> Search<'a> {
     fn git_directory(&mut self, git: &str) -> Result<()> {
         let info = join(git, "info");
         if self.kind(&info)?.is_none() {
-            self.found
-                .absent
-                .push(AbsentName { path: info.clone(), nature: Nature::Directory });
+            self.found.absent.push(AbsentName { path: info.clone(), nature: Nature::Directory });
         }
         self.way(&info);
         GIT_DIRECTORY.iter().try_for_each(|(name, nature)| self.name(join(git, name), *nature))

@@ -110,8 +110,7 @@ fn some_directories_are_not_entered() {
     );
     symlink("/", tree.path("link")).unwrap();
     let found = tree.find();
-    let repositories: Vec<_> =
-        found.present.iter().filter(|path| path.ends_with(".git")).collect();
+    let repositories: Vec<_> = found.present.iter().filter(|path| path.ends_with(".git")).collect();
     assert_eq!(repositories, ["a/b/c/d/e/f/.git"]);
 }
 
@@ -139,7 +138,9 @@ fn a_link_is_pinned_with_what_it_names() {
     let name = tree.0.path().file_name().unwrap().to_str().unwrap();
     symlink(format!("../{name}/rc"), tree.path(".exrc")).unwrap();
     let found = tree.find();
-    for path in [".claude", ".bashrc", ".profile", ".zshrc", ".envrc", "conf/claude", "conf/codex", "rc"] {
+    for path in
+        [".claude", ".bashrc", ".profile", ".zshrc", ".envrc", "conf/claude", "conf/codex", "rc"]
+    {
         assert_eq!(access(&found, path), Some(Access::ReadOnly), "{path}");
     }
     assert_eq!(access(&found, "conf"), Some(Access::ReadWrite));

@@ -125,7 +125,8 @@ impl Workspace {
             .map_err(|e| io("open the workspace", path, e))?;
         let owner = Owner::of(&directory).map_err(|e| io("look at the workspace", path, e))?;
         // A relative path would mean something else to the sweep of another process.
-        let path = if path.is_absolute() { path.to_path_buf() } else { real_path(&directory, path)? };
+        let path =
+            if path.is_absolute() { path.to_path_buf() } else { real_path(&directory, path)? };
         Ok(Self { path, directory, owner })
     }
 
@@ -139,7 +140,8 @@ impl Workspace {
 
 fn real_path(directory: &OwnedFd, path: &Path) -> Result<PathBuf> {
     let link = format!("/proc/self/fd/{}", directory.as_raw_fd());
-    let real = rustix::fs::readlink(link, Vec::new()).map_err(|e| io("find the path of", path, e))?;
+    let real =
+        rustix::fs::readlink(link, Vec::new()).map_err(|e| io("find the path of", path, e))?;
     Ok(OsString::from_vec(real.into_bytes()).into())
 }
 
@@ -219,8 +221,7 @@ fn create(parent: BorrowedFd<'_>, name: &str, nature: Nature) -> Result<Kind, Er
 }
 
 fn create_file(parent: BorrowedFd<'_>, name: &str, kind: Kind) -> Result<Kind, Errno> {
-    let flags =
-        OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = rustix::fs::openat(parent, name, flags, Mode::from_raw_mode(0o644))?;
     if !kind.content().is_empty() {
         retry(|| rustix::io::write(&file, kind.content()))?;
@@ -260,12 +261,18 @@ fn remove_listed(workspace: &Workspace, ledger: &Ledger) -> Result<usize> {
 fn remove_one(parents: &mut Parents<'_>, path: &str, entry: &Entry) -> Result<bool, Errno> {
     let (parent, name) = parents.of(path)?;
     let Some(now) = Identity::of(parent, name)? else { return Ok(false) };
-    // Where its maker died in between, it is known by its kind and its content alone.
-    let ours = entry.identity == Some(now) || entry.open > 0;
-    if !ours || !entry.kind.is_still(parent, name)? {
+    let kinds: &[Kind] = match (entry.identity == Some(now), entry.open, entry.kind) {
+        (true, _, _) => &[entry.kind],
+        (false, 0, _) => &[],
+        // Its maker died in between, so it is known by its kind and content alone. Where there are
+        // no sockets, an empty file was made instead.
+        (false, _, Kind::Socket) => &[Kind::Socket, Kind::Empty],
+        (false, _, Kind::Directory | Kind::Empty | Kind::CommonDir) => &[entry.kind],
+    };
+    let Some(kind) = kinds.iter().find(|kind| kind.is_still(parent, name) == Ok(true)) else {
         return Ok(false);
-    }
-    let flags = match entry.kind {
+    };
+    let flags = match kind {
         Kind::Directory => AtFlags::REMOVEDIR,
         Kind::Socket | Kind::Empty | Kind::CommonDir => AtFlags::empty(),
     };

@@ -118,7 +118,6 @@ pub fn assess(
     Ok(assessment)
 }
 
-
 fn check(facts: &CgroupFacts, holding: &Holding) -> Result<()> {
     match holding {
         Holding::Held | Holding::NotWanted => Ok(()),

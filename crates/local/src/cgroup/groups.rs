@@ -149,8 +149,10 @@ impl Cgroups {
 
     /// Kills every process of the sandbox and returns when none is left. Nobody may join afterwards.
     pub fn kill(&self) -> Result<()> {
-        let by_kernel =
-            self.unified.as_ref().is_some_and(|made| made.group.try_write("cgroup.kill", "1").is_ok());
+        let by_kernel = self
+            .unified
+            .as_ref()
+            .is_some_and(|made| made.group.try_write("cgroup.kill", "1").is_ok());
         if !by_kernel {
             // A fork bomb outruns a loop of kills, unless it cannot fork any more.
             if let Some(group) = self.v1_with(|c| c.pids) {

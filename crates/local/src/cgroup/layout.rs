@@ -101,11 +101,8 @@ fn place<'a>(own: &Path, mounts: impl Iterator<Item = &'a Mount<'a>>) -> Option<
     mounts
         .filter_map(|mount| {
             let below = own.strip_prefix(&mount.root).ok()?;
-            let own = if below.as_os_str().is_empty() {
-                mount.at.clone()
-            } else {
-                mount.at.join(below)
-            };
+            let own =
+                if below.as_os_str().is_empty() { mount.at.clone() } else { mount.at.join(below) };
             Some(Place { top: mount.at.clone(), own })
         })
         .last()
@@ -164,10 +161,7 @@ mod tests {
              39 31 0:36 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n\
              41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n",
         );
-        assert_eq!(
-            layout.unified,
-            place_of("/sys/fs/cgroup/unified", "/sys/fs/cgroup/unified")
-        );
+        assert_eq!(layout.unified, place_of("/sys/fs/cgroup/unified", "/sys/fs/cgroup/unified"));
         assert_eq!(
             layout.memory,
             place_of("/sys/fs/cgroup/memory", "/sys/fs/cgroup/memory/agent/1")

@@ -106,8 +106,11 @@ impl Aside {
             (self.enabled.pids, "pids"),
             (self.enabled.cpu, "cpu"),
         ];
-        let words: Vec<String> =
-            names.into_iter().filter(|(on, _)| *on).map(|(_, name)| format!("{sign}{name}")).collect();
+        let words: Vec<String> = names
+            .into_iter()
+            .filter(|(on, _)| *on)
+            .map(|(_, name)| format!("{sign}{name}"))
+            .collect();
         match Group::find(self.parent.clone())? {
             Some(parent) => parent.write("cgroup.subtree_control", &words.join(" ")),
             None => Ok(()),
