@@ -261,12 +261,18 @@ fn remove_listed(workspace: &Workspace, ledger: &Ledger) -> Result<usize> {
 fn remove_one(parents: &mut Parents<'_>, path: &str, entry: &Entry) -> Result<bool, Errno> {
     let (parent, name) = parents.of(path)?;
     let Some(now) = Identity::of(parent, name)? else { return Ok(false) };
-    // Where its maker died in between, it is known by its kind and its content alone.
-    let ours = entry.identity == Some(now) || entry.open > 0;
-    if !ours || !entry.kind.is_still(parent, name)? {
+    let kinds: &[Kind] = match (entry.identity == Some(now), entry.open, entry.kind) {
+        (true, _, _) => &[entry.kind],
+        (false, 0, _) => &[],
+        // Its maker died in between, so it is known by its kind and content alone. Where there are
+        // no sockets, an empty file was made instead.
+        (false, _, Kind::Socket) => &[Kind::Socket, Kind::Empty],
+        (false, _, Kind::Directory | Kind::Empty | Kind::CommonDir) => &[entry.kind],
+    };
+    let Some(kind) = kinds.iter().find(|kind| kind.is_still(parent, name) == Ok(true)) else {
         return Ok(false);
-    }
-    let flags = match entry.kind {
+    };
+    let flags = match kind {
         Kind::Directory => AtFlags::REMOVEDIR,
         Kind::Socket | Kind::Empty | Kind::CommonDir => AtFlags::empty(),
     };

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::control_files::{self, ControlFiles};
-use crate::test_directory::TestDirectory;
+use crate::test_directory::{TestDirectory, sweep};
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, chown};
 use std::process::Command;
@@ -156,7 +156,7 @@ fn what_a_dead_owner_left_is_swept_at_whatever_point_it_died() {
     let whole = share.record.as_ref().unwrap().content().unwrap();
     // As if the owner were killed: its lock goes, and nothing else happens.
     drop(share.record.take());
-    assert!(fixture.sweep() > 20);
+    assert!(sweep(&fixture.state).placeholders > 20);
     assert_eq!(fixture.names(), before);
     // Killed before it wrote what it had made: only the intents are there.
     let (mut share, _) = fixture.start();
@@ -164,23 +164,8 @@ fn what_a_dead_owner_left_is_swept_at_whatever_point_it_died() {
     let intents = whole.windows(2).position(|pair| pair == b"\0!").unwrap();
     fs::write(name.unwrap().path(), &whole[..=intents]).unwrap();
     drop(share.record.take());
-    assert!(fixture.sweep() > 20);
+    assert!(sweep(&fixture.state).placeholders > 20);
     assert_eq!(fixture.names(), before);
-}
-
-impl Fixture {
-    /// A child that another test is just starting can hold a copy of the lock for an instant.
-    fn sweep(&self) -> usize {
-        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
-        loop {
-            let report = self.state.sweep().unwrap();
-            assert_eq!(report.kept, Vec::<String>::new());
-            if report.alive == 0 {
-                return report.placeholders;
-            }
-            assert!(std::time::Instant::now() < deadline);
-        }
-    }
 }
 
 #[test]
@@ -213,7 +198,7 @@ fn a_workspace_that_is_gone_owes_nothing() {
     let (mut share, _) = fixture.start();
     fs::remove_dir_all(fixture.workspace()).unwrap();
     drop(share.record.take());
-    assert_eq!(fixture.sweep(), 0);
+    assert_eq!(sweep(&fixture.state).placeholders, 0);
     assert_eq!(fixture.owed(), 0);
 }
 

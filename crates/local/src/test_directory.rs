@@ -1,6 +1,8 @@
 //! A directory of one test's own, gone with it.
 
+use crate::state::{StateDirectory, SweepReport};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// A fresh directory that is removed when dropped.
 pub(crate) struct TestDirectory(PathBuf);
@@ -22,5 +24,19 @@ impl TestDirectory {
 impl Drop for TestDirectory {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Sweeps until no owner lives. A child that another test is just starting holds a copy of every
+/// lock for an instant.
+pub(crate) fn sweep(state: &StateDirectory) -> SweepReport {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    loop {
+        let report = state.sweep().unwrap();
+        assert_eq!(report.kept, Vec::<String>::new());
+        if report.alive == 0 {
+            return report;
+        }
+        assert!(Instant::now() < deadline, "{report:?}");
     }
 }

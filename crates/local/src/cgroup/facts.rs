@@ -180,9 +180,7 @@ fn find_parent(place: &Place, writable: &dyn Fn(&Path) -> bool) -> Option<Unifie
         parent: parent.to_path_buf(),
         controllers: Controllers::parse(&read(parent, "cgroup.subtree_control")),
         first: First::Nothing,
-        ceiling: above()
-            .take_while(|dir| *dir != parent)
-            .fold(Ceiling::default(), |ceiling, group| ceiling.lower(group)),
+        ceiling: above().take_while(|dir| *dir != parent).fold(Ceiling::default(), Ceiling::lower),
     };
     let candidates = || above().filter(|dir| usable(dir)).map(plain);
     candidates()

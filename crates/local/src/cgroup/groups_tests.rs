@@ -1,8 +1,10 @@
 //! Against the kernel that runs the tests, where it lets us; the decisions against made-up facts.
 
 use super::*;
-use crate::test_directory::TestDirectory;
+use crate::test_directory::{self, TestDirectory};
 use cofferdam_core::Limit;
+use std::fmt::Write as _;
+use std::os::fd::AsRawFd;
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
@@ -41,27 +43,17 @@ fn limits(memory_bytes: u64, pids: u32) -> Limits {
 /// Starts a shell line whose process joins the groups itself, through descriptors of ours, after it
 /// has become a user who could not open them.
 fn start(groups: &Cgroups, line: &str) -> Child {
+    let v1 = groups.join_descriptors().unwrap();
+    let files: Vec<OwnedFd> = v1.into_iter().chain(groups.join_unified().unwrap()).collect();
     let mut script = String::new();
-    let mut files = Vec::new();
-    for fd in groups.join_descriptors().unwrap().into_iter().chain(groups.join_unified().unwrap()) {
-        files.push(std::fs::File::from(fd));
-    }
-    // Standard output is all that a safe child can be given, so one wrapper is needed per group.
-    let mut command = Command::new("setpriv");
-    command.args(["--reuid=2100000000", "--regid=2100000000", "--clear-groups", "sh", "-c"]);
-    for (index, file) in files.iter().enumerate() {
-        use std::os::fd::AsRawFd;
-        script.push_str(&format!("echo 0 >&{} || exit 9; ", 10 + index));
-        rustix::io::fcntl_setfd(file, rustix::io::FdFlags::empty()).unwrap();
-        script = script.replace(&format!(">&{}", 10 + index), &format!(">&{}", file.as_raw_fd()));
-    }
-    let script = format!("{script}{line}");
-    let child =
-        command.arg(format!("exec bash -c '{script}'")).stdin(Stdio::null()).spawn().unwrap();
     for file in &files {
-        rustix::io::fcntl_setfd(file, rustix::io::FdFlags::CLOEXEC).unwrap();
+        writeln!(script, "echo 0 >&{} || exit 9", file.as_raw_fd()).unwrap();
+        rustix::io::fcntl_setfd(file, rustix::io::FdFlags::empty()).unwrap();
     }
-    child
+    let user = ["--reuid=2100000000", "--regid=2100000000", "--clear-groups"];
+    let mut command = Command::new("setpriv");
+    command.args(user).args(["bash", "-c", &(script + line)]);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
 fn until(what: &str, mut done: impl FnMut() -> bool) {
@@ -146,7 +138,7 @@ fn what_a_dead_owner_left_is_killed_and_removed() {
     assert_eq!(fixture.state.sweep().unwrap().alive, 1);
     // As if the owner were killed: its lock goes, and nothing else happens.
     drop(groups.record.take());
-    let report = fixture.state.sweep().unwrap();
+    let report = test_directory::sweep(&fixture.state);
     assert_eq!((report.cgroups, report.kept.len()), (paths.len(), 0));
     assert!(!child.wait().unwrap().success());
     assert!(paths.iter().all(|path| !path.exists()));

@@ -148,7 +148,12 @@ fn is_directory(directory: &OwnedFd, name: &CStr, kind: FileType) -> bool {
         FileType::Directory => true,
         FileType::Unknown => rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)
             .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory),
-        _ => false,
+        FileType::RegularFile
+        | FileType::Symlink
+        | FileType::Fifo
+        | FileType::Socket
+        | FileType::CharacterDevice
+        | FileType::BlockDevice => false,
     }
 }
 

@@ -185,10 +185,7 @@ impl Kind {
         let size = u64::try_from(stat.st_size).unwrap_or(u64::MAX);
         Ok(match self {
             Self::Directory => found == FileType::Directory,
-            // Where there are no sockets, an empty file was made instead.
-            Self::Socket => {
-                found == FileType::Socket || (found == FileType::RegularFile && size == 0)
-            }
+            Self::Socket => found == FileType::Socket,
             Self::Empty => found == FileType::RegularFile && size == 0,
             Self::CommonDir => {
                 found == FileType::RegularFile

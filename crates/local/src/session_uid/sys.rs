@@ -9,9 +9,11 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 ///
 /// Fails with `EAGAIN` where another open file holds one of the bytes.
 pub(super) fn lock_range(file: BorrowedFd<'_>, first: u32, count: u32) -> io::Result<()> {
+    #[expect(clippy::cast_possible_truncation, reason = "both constants are below 10")]
+    let (kind, origin) = (libc::F_WRLCK as libc::c_short, libc::SEEK_SET as libc::c_short);
     let lock = libc::flock {
-        l_type: libc::F_WRLCK as libc::c_short,
-        l_whence: libc::SEEK_SET as libc::c_short,
+        l_type: kind,
+        l_whence: origin,
         l_start: libc::off_t::from(first),
         l_len: libc::off_t::from(count),
         // Has to be 0 for this kind of lock.
