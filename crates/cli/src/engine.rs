@@ -4,6 +4,8 @@ use cofferdam_core::{
     Axis, Command, Ending, Enforced, Enforcement, Error, ErrorKind, Omitted, Result, Spec,
     UsageReport,
 };
+use cofferdam_local::oneshot::{self, OutputTo};
+use cofferdam_local::state::StateDirectory;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -178,9 +180,26 @@ pub(crate) enum FactState {
 /// Runs a command in a fresh sandbox. Fails only before the sandbox exists; from then on what
 /// happens is an ending.
 pub(crate) fn run(request: RunRequest) -> Result<RunOutcome> {
-    let RunRequest { spec, command, output, state_directory } = request;
-    drop((spec, command, output, state_directory));
-    Err(not_connected())
+    let state = StateDirectory::open(&request.state_directory)?;
+    let output = match request.output {
+        Output::Stream { limit_bytes } => {
+            OutputTo::Caller { limit_bytes: limit_bytes.unwrap_or(u64::MAX) }
+        }
+        Output::Capture { limit_bytes } => OutputTo::Memory { limit_bytes },
+    };
+    let run = oneshot::Run { spec: &request.spec, command: &request.command, output };
+    let outcome = oneshot::run(run, &state)?;
+    Ok(RunOutcome {
+        ending: outcome.ending,
+        stdout: outcome.stdout,
+        stderr: outcome.stderr,
+        omitted: outcome.omitted,
+        duration: outcome.duration,
+        usage: outcome.usage,
+        enforced: outcome.enforced,
+        denials: Vec::new(),
+        new_control_files: outcome.new_control_files,
+    })
 }
 
 /// Builds a throw-away sandbox as [`run`] would, attacks it, and says what held.

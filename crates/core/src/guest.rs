@@ -3,14 +3,17 @@
 use crate::{Command, Ending, ProcessId, Result, Terminal};
 use async_trait::async_trait;
 use cofferdam_wire::message::{Proof, Prove};
-use tokio::sync::mpsc;
+use std::sync::Arc;
+use tokio::sync::{Notify, mpsc};
 
 /// What can be done inside a running sandbox. No method has a default.
 #[async_trait]
 pub trait Guest: Send + Sync {
     /// Starts a command. Returns when it runs, or could not be started.
     ///
-    /// A command that does not start is not an error: its one event is [`ProcessEvent::Ended`].
+    /// A command that does not start is not an error: its one event is [`ProcessEvent::Ended`]. An
+    /// id that is in use by a running command is a conflict, and nothing is started. A call that is
+    /// given up before it returns kills what it started.
     async fn spawn(&self, command: &Command) -> Result<Process>;
 
     /// The commands that run now.
@@ -29,9 +32,31 @@ pub struct Process {
     pub id: ProcessId,
     /// What it does, in order; the last event is [`ProcessEvent::Ended`]. A reader that does not
     /// read stops this command's output, and nobody else's.
+    ///
+    /// Events that stop without [`ProcessEvent::Ended`] mean that the sandbox went away, and that
+    /// nobody knows how the command would have ended. What the guest is asked next fails with the
+    /// reason.
     pub events: mpsc::Receiver<ProcessEvent>,
-    /// What is done to it.
+    /// What is done to it. Dropping every sender closes its standard input.
     pub input: mpsc::Sender<ProcessInput>,
+    /// Kills it, even while `input` is full of bytes that it does not read.
+    pub killer: Killer,
+}
+
+/// Kills one command with all its descendants, and never waits.
+#[derive(Debug, Clone, Default)]
+pub struct Killer(Arc<Notify>);
+
+impl Killer {
+    /// Kills the command. Repeating it, and killing what has ended, does nothing.
+    pub fn kill(&self) {
+        self.0.notify_one();
+    }
+
+    /// Returns when somebody asked for the kill. For those who implement [`Guest`].
+    pub async fn killed(&self) {
+        self.0.notified().await;
+    }
 }
 
 /// A standard stream.

@@ -5,20 +5,27 @@
 //! [`Ending`]. Nothing here knows the time, the environment or the disk.
 
 mod backend;
+mod cause;
+mod collect;
 mod command;
 mod ending;
 mod enforcement;
 mod error;
+#[cfg(feature = "fake")]
+pub mod fake;
 mod gate;
 mod guest;
 mod id;
 mod limits;
+pub mod line;
 mod policy;
 mod quantity;
 mod report;
 mod spec;
 
 pub use backend::{Backend, Capabilities, Pause, SandboxRecord, SandboxStatus};
+pub use cause::{LimitHits, LimitWatch, NoWatch};
+pub use collect::{Collector, Lost, Output, collect};
 pub use command::{Command, Stdin, Terminal};
 pub use ending::{Cause, Ending, EndingKind};
 pub use enforcement::{
@@ -26,7 +33,7 @@ pub use enforcement::{
 };
 pub use error::{Error, ErrorKind, Result};
 pub use gate::{Duplex, EgressGate, NoGate};
-pub use guest::{Guest, Process, ProcessEvent, ProcessInput, Standard};
+pub use guest::{Guest, Killer, Process, ProcessEvent, ProcessInput, Standard};
 pub use id::{ProcessId, SandboxId};
 pub use limits::{Limit, Limits};
 pub use policy::{EgressRule, HostPattern, Profile};

@@ -21,11 +21,13 @@ pub use scan::ScanEnd;
 use crate::state::io;
 use cofferdam_core::Result;
 use cofferdam_wire::plan::Access;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
-use std::os::fd::{AsFd, BorrowedFd};
-use std::path::Path;
+use std::ffi::OsString;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
 
 /// What a name is by nature, which decides what stands for it where it is absent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -251,26 +253,29 @@ impl<'a> Search<'a> {
     /// A protected name that is a symbolic link is pinned as a link, and so is what it names. What
     /// lies outside the workspace cannot be written from inside, or was shown on purpose.
     fn link(&mut self, path: &str) -> Result<()> {
-        let target = rustix::fs::readlinkat(self.workspace, path, Vec::new())
-            .map_err(|e| io("read the link", Path::new(path), e))?;
-        let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
-        let Some(inside) = target.to_str().ok().and_then(|target| resolve(parent, target)) else {
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let Ok(target) = rustix::fs::openat(self.workspace, path, flags, Mode::empty()) else {
+            self.unprotected(path.to_owned(), "it is a symbolic link to what is not there");
             return Ok(());
         };
-        // A link on the way could be pointed elsewhere, so the way has to be free of them.
-        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let rules = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
-        match rustix::fs::openat2(self.workspace, &inside, flags, Mode::empty(), rules) {
-            Ok(_) => {
-                if let Some((parent, _)) = inside.rsplit_once('/') {
+        let root = real_path(self.workspace)?;
+        let real = real_path(target.as_fd())?;
+        let Ok(inside) = real.strip_prefix(&root) else { return Ok(()) };
+        // Another link on the way could be pointed elsewhere, so that the text has to lead there.
+        let text = rustix::fs::readlinkat(self.workspace, path, Vec::new())
+            .map_err(|e| io("read the link", Path::new(path), e))?;
+        let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
+        let named = text.to_str().ok().and_then(|text| resolve(&root, parent, text));
+        match named {
+            Some(named) if Path::new(&named) == inside => {
+                if let Some((parent, _)) = named.rsplit_once('/') {
                     self.way(parent);
                 }
-                self.pin(inside, Access::ReadOnly);
+                self.pin(named, Access::ReadOnly);
             }
-            Err(_) => self.unprotected(
-                path.to_owned(),
-                "it is a symbolic link to what is not there, or to another link",
-            ),
+            Some(_) | None => {
+                self.unprotected(path.to_owned(), "it is a symbolic link by way of another one");
+            }
         }
         Ok(())
     }
@@ -332,13 +337,23 @@ fn join(directory: &str, name: &str) -> String {
     if directory.is_empty() { name.to_owned() } else { format!("{directory}/{name}") }
 }
 
-/// What a relative link in `parent` names, by its text alone; `None` where it leaves the workspace,
-/// or names the workspace itself.
-fn resolve(parent: &str, target: &str) -> Option<String> {
-    if target.starts_with('/') {
-        return None;
-    }
-    let mut parts: Vec<&str> = parent.split('/').filter(|part| !part.is_empty()).collect();
+/// Where an open file really is.
+fn real_path(file: BorrowedFd<'_>) -> Result<PathBuf> {
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let target = rustix::fs::readlink(&path, Vec::new())
+        .map_err(|e| io("read the link", Path::new(&path), e))?;
+    Ok(OsString::from_vec(target.into_bytes()).into())
+}
+
+/// What a link in `parent` names below `root`, by its text alone; `None` where it leaves that, or
+/// names it itself.
+fn resolve(root: &Path, parent: &str, target: &str) -> Option<String> {
+    let (from, target) = match Path::new(target).strip_prefix(root) {
+        Ok(below) => ("", below.to_str()?),
+        Err(_) if target.starts_with('/') => return None,
+        Err(_) => (parent, target),
+    };
+    let mut parts: Vec<&str> = from.split('/').filter(|part| !part.is_empty()).collect();
     for part in target.split('/') {
         match part {
             "" | "." => {}

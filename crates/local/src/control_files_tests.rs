@@ -127,20 +127,25 @@ fn a_scan_is_bounded_and_says_so() {
 
 #[test]
 fn a_link_is_pinned_with_what_it_names() {
-    let tree = Tree::new("links", &["conf/claude"], &["rc"]);
+    let tree = Tree::new("links", &["conf/claude", "conf/codex"], &["rc"]);
     symlink("conf/claude", tree.path(".claude")).unwrap();
     symlink("./rc", tree.path(".bashrc")).unwrap();
     symlink("/etc/profile", tree.path(".profile")).unwrap();
     symlink("../elsewhere", tree.path(".zshrc")).unwrap();
     symlink("nowhere", tree.path(".envrc")).unwrap();
     symlink(".claude", tree.path(".cursor")).unwrap();
+    symlink(tree.path("conf/codex"), tree.path(".codex")).unwrap();
+    let name = tree.0.path().file_name().unwrap().to_str().unwrap();
+    symlink(format!("../{name}/rc"), tree.path(".exrc")).unwrap();
     let found = tree.find();
-    for path in [".claude", ".bashrc", ".profile", ".zshrc", ".envrc", "conf/claude", "rc"] {
+    for path in
+        [".claude", ".bashrc", ".profile", ".zshrc", ".envrc", "conf/claude", "conf/codex", "rc"]
+    {
         assert_eq!(access(&found, path), Some(Access::ReadOnly), "{path}");
     }
     assert_eq!(access(&found, "conf"), Some(Access::ReadWrite));
     let names: Vec<_> = found.unprotected.iter().map(|name| name.path.as_str()).collect();
-    assert_eq!(names, [".cursor", ".envrc"]);
+    assert_eq!(names, [".cursor", ".envrc", ".zshrc", ".exrc"]);
     assert!(found.reasons()[0].starts_with("files: \".cursor\" is not protected"));
 }
 
@@ -186,10 +191,15 @@ fn names_without_a_placeholder_are_left_out() {
 
 #[test]
 fn links_are_resolved_by_their_text() {
-    assert_eq!(resolve("", "a/b").as_deref(), Some("a/b"));
-    assert_eq!(resolve("a/b", "../c").as_deref(), Some("a/c"));
-    assert_eq!(resolve("a", "./b/./c/").as_deref(), Some("a/b/c"));
-    assert_eq!(resolve("a", "../.."), None);
-    assert_eq!(resolve("a", ".."), None);
-    assert_eq!(resolve("", "/etc"), None);
+    let check = |parent, target, expected: Option<&str>| {
+        assert_eq!(resolve(Path::new("/w"), parent, target).as_deref(), expected, "{target}");
+    };
+    check("", "a/b", Some("a/b"));
+    check("a/b", "../c", Some("a/c"));
+    check("a", "./b/./c/", Some("a/b/c"));
+    check("a", "/w/c", Some("c"));
+    check("a", "../..", None);
+    check("a", "..", None);
+    check("", "/etc", None);
+    check("", "/wx", None);
 }

@@ -4,25 +4,27 @@
 //! carries out before it takes commands. Deciding is pure and lives in `plan`; acting is in files
 //! that meet the kernel through `sys`.
 
+pub mod assemble;
 pub mod cgroup;
 pub mod control_files;
+pub mod doctor;
+pub mod environment;
+pub mod explain;
+pub mod host;
 pub mod launch;
 pub mod launcher;
 pub mod oneshot;
 pub mod pin_watch;
 pub mod placeholders;
+pub mod plan;
+pub mod probe_targets;
 pub mod seccomp;
 pub mod session_uid;
 pub mod state;
 mod sys;
+pub mod verdict;
+pub mod verify;
+pub mod view;
 
-pub mod doctor;
-pub mod environment;
-pub mod explain;
-pub mod host;
-pub mod plan;
-pub mod probe_targets;
 #[cfg(test)]
 mod test_directory;
-pub mod verdict;
-pub mod view;

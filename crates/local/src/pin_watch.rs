@@ -1,1 +1,254 @@
-//! x
+//! Notices when the host takes a pinned name away.
+//!
+//! A pin is a mount over a name. When somebody on the host renames another file over the name, as
+//! `git config` does, or removes it, the kernel drops the mount in every sandbox, and the name is
+//! open there. So the keeper of a sandbox watches the directories that pinned names are in, and pins
+//! again what [`PinWatch::changed`] tells.
+
+use crate::control_files::PinnedName;
+use crate::placeholders::Identity;
+use crate::state::io;
+use cofferdam_core::{Error, ErrorKind, Result};
+use rustix::fs::inotify::{CreateFlags, ReadFlags, Reader, WatchFlags};
+use rustix::io::Errno;
+use std::collections::{BTreeMap, BTreeSet};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+/// Room for some hundred notices at once.
+const BUFFER_BYTES: usize = 8 * 1024;
+/// How many notices are taken at once. Programs inside cause them too, as fast as they can.
+const MAX_NOTICES: usize = 4096;
+
+/// Watches the pinned names of one workspace.
+#[derive(Debug)]
+pub struct PinWatch {
+    workspace: OwnedFd,
+    notices: OwnedFd,
+    known: BTreeMap<String, Option<Identity>>,
+    /// Which directory a notice is about.
+    watched: BTreeMap<i32, String>,
+}
+
+/// What notices tell.
+#[derive(Debug, Default)]
+struct Noticed {
+    /// Pinned names that something happened to.
+    names: BTreeSet<String>,
+    /// Some notices were lost, so that anything can have happened.
+    lost: bool,
+}
+
+/// A pinned name that is not what it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangedPin {
+    /// Relative to the workspace.
+    pub path: String,
+    /// What is there now.
+    pub now: Now,
+}
+
+/// What is at a name that changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Now {
+    /// Another file or directory.
+    Other,
+    /// Nothing.
+    Nothing,
+}
+
+impl PinWatch {
+    /// Starts to watch. To be called when the placeholders are made and the pins are not yet, so that
+    /// no change is missed.
+    ///
+    /// Fails with [`ErrorKind::Unavailable`] where the user has too many watches already: the pins
+    /// then hold only as long as the host leaves the names alone.
+    pub fn new(workspace: BorrowedFd<'_>, pins: &[PinnedName]) -> Result<Self> {
+        let here = Path::new("the workspace");
+        let workspace = workspace.try_clone_to_owned().map_err(|e| {
+            Error::new(ErrorKind::Io, "copy a descriptor of the workspace").source(e)
+        })?;
+        let notices = rustix::fs::inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)
+            .map_err(no_watch)?;
+        let (known, watched) = (BTreeMap::new(), BTreeMap::new());
+        let mut watch = Self { workspace, notices, known, watched };
+        // ORDER: watched before looked at, or a change in between is in neither.
+        watch.watch(pins.iter().map(|pin| pin.path.as_str()))?;
+        for pin in pins {
+            let identity = Identity::of(watch.workspace.as_fd(), &pin.path)
+                .map_err(|e| io("look at a name of", here, e))?;
+            watch.known.insert(pin.path.clone(), identity);
+        }
+        Ok(watch)
+    }
+
+    /// Becomes readable when something may have changed.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.notices.as_fd()
+    }
+
+    /// The pinned names that changed since the last time, parents first. Never waits.
+    pub fn changed(&mut self) -> Result<Vec<ChangedPin>> {
+        let noticed = self.drain()?;
+        if noticed.names.is_empty() && !noticed.lost {
+            return Ok(Vec::new());
+        }
+        let mut changed = Vec::new();
+        for (path, before) in &mut self.known {
+            let now = Identity::of(self.workspace.as_fd(), path)
+                .map_err(|e| io("look at the pinned name", Path::new(path), e))?;
+            // A number and a time of birth can come again within one tick of the clock, so what was
+            // noticed counts even if it looks the same.
+            if now != *before || noticed.names.contains(path) {
+                let what = if now.is_some() { Now::Other } else { Now::Nothing };
+                changed.push(ChangedPin { path: path.clone(), now: what });
+                *before = now;
+            }
+        }
+        if !changed.is_empty() {
+            // A directory that was exchanged is not watched any more.
+            let paths: Vec<String> = self.known.keys().cloned().collect();
+            self.watch(paths.iter().map(String::as_str))?;
+        }
+        Ok(changed)
+    }
+
+    /// Watches the directories that these names are in. One that is watched already stays so, one
+    /// that is not there is seen by its own name.
+    fn watch<'a>(&mut self, paths: impl Iterator<Item = &'a str>) -> Result<()> {
+        let parents: BTreeSet<&str> =
+            paths.map(|path| path.rsplit_once('/').map_or("", |(parent, _)| parent)).collect();
+        let events = WatchFlags::CREATE
+            | WatchFlags::DELETE
+            | WatchFlags::MOVED_FROM
+            | WatchFlags::MOVED_TO
+            | WatchFlags::ONLYDIR;
+        for parent in parents {
+            let path = format!("/proc/self/fd/{}/{parent}", self.workspace.as_raw_fd());
+            match rustix::fs::inotify::add_watch(&self.notices, path, events) {
+                Ok(watch) => {
+                    self.watched.insert(watch, parent.to_owned());
+                }
+                Err(Errno::NOENT | Errno::NOTDIR) => {}
+                Err(e) => return Err(no_watch(e)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the notices that are there.
+    fn drain(&self) -> Result<Noticed> {
+        let mut buffer = [MaybeUninit::uninit(); BUFFER_BYTES];
+        let mut reader = Reader::new(&self.notices, &mut buffer);
+        let mut noticed = Noticed::default();
+        for _ in 0..MAX_NOTICES {
+            match reader.next() {
+                Ok(event) => {
+                    noticed.lost |= event.events().contains(ReadFlags::QUEUE_OVERFLOW);
+                    let name = event.file_name().and_then(|name| name.to_str().ok());
+                    let path = name.and_then(|name| self.pinned(event.wd(), name));
+                    noticed.names.extend(path);
+                }
+                Err(Errno::AGAIN) => return Ok(noticed),
+                Err(Errno::INTR) => {}
+                Err(e) => return Err(io("read notices of", Path::new("the workspace"), e)),
+            }
+        }
+        // What is left in the buffer is dropped.
+        noticed.lost = true;
+        Ok(noticed)
+    }
+
+    /// The pinned name that a notice is about, if it is about one.
+    fn pinned(&self, watch: i32, name: &str) -> Option<String> {
+        let parent = self.watched.get(&watch)?;
+        let path = if parent.is_empty() { name.to_owned() } else { format!("{parent}/{name}") };
+        self.known.contains_key(&path).then_some(path)
+    }
+}
+
+fn no_watch(errno: Errno) -> Error {
+    Error::new(ErrorKind::Unavailable, "watch the pinned names of the workspace")
+        .hint("Raise fs.inotify.max_user_instances and fs.inotify.max_user_watches.")
+        .source(std::io::Error::from(errno))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control_files;
+    use crate::test_directory::TestDirectory;
+    use std::fs;
+    use std::process::Command;
+
+    struct Fixture {
+        directory: TestDirectory,
+        watch: PinWatch,
+    }
+
+    fn fixture(name: &str) -> Fixture {
+        let directory = TestDirectory::new(&format!("watch-{name}"));
+        git(directory.path(), &["init", "-q", "."]);
+        fs::create_dir(directory.path().join(".vscode")).unwrap();
+        let workspace = fs::File::open(directory.path()).unwrap();
+        let found = control_files::find(&workspace).unwrap();
+        let watch = PinWatch::new(workspace.as_fd(), &found.pins).unwrap();
+        Fixture { directory, watch }
+    }
+
+    fn git(directory: &Path, arguments: &[&str]) {
+        let status = Command::new("git").args(arguments).current_dir(directory).status().unwrap();
+        assert!(status.success());
+    }
+
+    fn changed(fixture: &mut Fixture) -> Vec<(String, Now)> {
+        let changed = fixture.watch.changed().unwrap();
+        changed.into_iter().map(|pin| (pin.path, pin.now)).collect()
+    }
+
+    #[test]
+    fn git_config_on_the_host_is_noticed_each_time() {
+        let mut fixture = fixture("config");
+        assert_eq!(changed(&mut fixture), []);
+        for turn in 0..5 {
+            git(fixture.directory.path(), &["config", "user.name", &turn.to_string()]);
+            assert_eq!(changed(&mut fixture), [(".git/config".to_owned(), Now::Other)]);
+            assert_eq!(changed(&mut fixture), []);
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_removed_or_comes_back_is_noticed() {
+        let mut fixture = fixture("removed");
+        let path = fixture.directory.path().join(".vscode");
+        fs::remove_dir(&path).unwrap();
+        assert_eq!(changed(&mut fixture), [(".vscode".to_owned(), Now::Nothing)]);
+        fs::create_dir(&path).unwrap();
+        assert_eq!(changed(&mut fixture), [(".vscode".to_owned(), Now::Other)]);
+        fs::remove_dir(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        assert_eq!(changed(&mut fixture), [(".vscode".to_owned(), Now::Other)]);
+    }
+
+    #[test]
+    fn a_directory_that_is_exchanged_is_watched_again() {
+        let mut fixture = fixture("exchanged");
+        let git_directory = fixture.directory.path().join(".git");
+        fs::rename(&git_directory, fixture.directory.path().join("old")).unwrap();
+        git(fixture.directory.path(), &["init", "-q", "."]);
+        let names: Vec<String> = changed(&mut fixture).into_iter().map(|pin| pin.0).collect();
+        assert!(names.contains(&".git".to_owned()) && names.contains(&".git/config".to_owned()));
+        git(fixture.directory.path(), &["config", "user.name", "x"]);
+        assert_eq!(changed(&mut fixture), [(".git/config".to_owned(), Now::Other)]);
+    }
+
+    #[test]
+    fn other_files_and_writes_in_place_are_not_told() {
+        let mut fixture = fixture("other");
+        fs::write(fixture.directory.path().join("main.rs"), "x").unwrap();
+        fs::write(fixture.directory.path().join(".git/config"), "").unwrap();
+        fs::write(fixture.directory.path().join(".vscode/settings.json"), "").unwrap();
+        assert_eq!(changed(&mut fixture), []);
+    }
+}

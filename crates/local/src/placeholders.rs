@@ -1,4 +1,278 @@
-//! x
-pub(crate) fn remove_leftovers(_: &[u8]) -> cofferdam_core::Result<usize> {
-    Ok(0)
+//! Something to mount over where a protected name is absent.
+//!
+//! Each workspace has a ledger in the state directory. Whoever has a sandbox there holds a shared
+//! lock on it; the last to leave removes what the ledger lists, and where all died, a sweep does.
+//! What is to be made is listed before it is made, and with its identity afterwards, so that only
+//! what is still exactly ours is removed.
+//!
+//! Nobody sees litter: an empty directory is invisible to git; for a file of the work tree there is
+//! a socket node, which git passes over too (an empty file would be committed by `git add -A`), and
+//! which nobody can read or write. Git warns about a `.gitmodules` of that kind when it fetches
+//! (`unable to access … No such device or address`) and goes on; the other kinds are worse: an
+//! empty file is committed, and a directory gives the same warning.
+//!
+//! LIMIT: sandboxes of different users, or of workspaces one inside the other, do not count each
+//! other. The pin that one loses is set again ([`crate::pin_watch`]).
+
+mod ledger;
+mod owner;
+mod sys;
+
+use crate::control_files::{AbsentName, Nature, Unprotected};
+use crate::state::{Owners, Record, StateDirectory, io, retry};
+use cofferdam_core::Result;
+use ledger::{Entry, Kind, Ledger, Outcome};
+use owner::Owner;
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+use std::ffi::OsString;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+pub(crate) use ledger::Identity;
+
+/// A share in the placeholders of a workspace. Dropping it gives it up, and removes the
+/// placeholders if nobody else has a share.
+///
+/// A forked child inherits the ledger's lock with its descriptor: it has to close it, and may not
+/// drop this value.
+#[derive(Debug)]
+pub struct Placeholders {
+    workspace: Workspace,
+    record: Option<Record>,
 }
+
+/// A workspace, and as whom its files are made.
+#[derive(Debug)]
+struct Workspace {
+    path: PathBuf,
+    directory: OwnedFd,
+    owner: Owner,
+}
+
+impl Placeholders {
+    /// Takes a share in a workspace's placeholders. From now on, those of others stay.
+    ///
+    /// To be called before the control files are looked for: what is found then cannot vanish by
+    /// somebody else's end.
+    pub fn hold(state: &StateDirectory, workspace: &Path) -> Result<Self> {
+        let workspace = Workspace::open(workspace)?;
+        let stat = rustix::fs::fstat(&workspace.directory)
+            .map_err(|e| io("look at the workspace", &workspace.path, e))?;
+        let record = state.join_workspace(stat.st_dev, stat.st_ino)?;
+        Ok(Self { workspace, record: Some(record) })
+    }
+
+    /// The open workspace.
+    pub fn directory(&self) -> BorrowedFd<'_> {
+        self.workspace.directory.as_fd()
+    }
+
+    /// Makes what is absent, parents first as given. Gives back what could not be made and could yet
+    /// be made from inside. A name that appeared in the meantime is left as it is.
+    pub fn make(&self, absent: &[AbsentName]) -> Result<Vec<Unprotected>> {
+        let Some(record) = self.record.as_ref().filter(|_| !absent.is_empty()) else {
+            return Ok(Vec::new());
+        };
+        // ORDER: listed before made.
+        record.append(&ledger::intents(&self.workspace.path, absent))?;
+        let mut outcomes = Vec::with_capacity(absent.len());
+        let mut unmade = Vec::new();
+        self.workspace.as_owner(|workspace| {
+            let mut parents = Parents::new(workspace);
+            for name in absent {
+                let made = make_one(&mut parents, name).unwrap_or_else(|e| {
+                    let why = format!("nothing can be put in its place: {e}");
+                    unmade.push(Unprotected { path: name.path.clone(), why });
+                    None
+                });
+                outcomes.push(Outcome { path: name.path.clone(), made });
+            }
+        });
+        record.append(&ledger::outcomes(&outcomes))?;
+        Ok(unmade)
+    }
+
+    /// Gives up the share.
+    pub fn remove(mut self) -> Result<()> {
+        self.leave()
+    }
+
+    fn leave(&mut self) -> Result<()> {
+        let Some(record) = self.record.take() else { return Ok(()) };
+        match record.owners() {
+            Owners::Some | Owners::Gone => Ok(()),
+            Owners::None => {
+                remove_listed(&self.workspace, &Ledger::parse(&record.content()?)?)?;
+                record.settle()
+            }
+        }
+    }
+}
+
+impl Drop for Placeholders {
+    fn drop(&mut self) {
+        // Nobody is there to tell; what is left stays listed for the next sweep.
+        let _ = self.leave();
+    }
+}
+
+impl Workspace {
+    fn open(path: &Path) -> Result<Self> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = rustix::fs::openat(CWD, path, flags, Mode::empty())
+            .map_err(|e| io("open the workspace", path, e))?;
+        let owner = Owner::of(&directory).map_err(|e| io("look at the workspace", path, e))?;
+        // A relative path would mean something else to the sweep of another process.
+        let path =
+            if path.is_absolute() { path.to_path_buf() } else { real_path(&directory, path)? };
+        Ok(Self { path, directory, owner })
+    }
+
+    /// Does something as the owner of the workspace: what is made belongs to them, and nothing
+    /// happens that they could not do themselves, whatever they exchange meanwhile.
+    fn as_owner<T>(&self, act: impl FnOnce(BorrowedFd<'_>) -> T) -> T {
+        let _acting = self.owner.act();
+        act(self.directory.as_fd())
+    }
+}
+
+fn real_path(directory: &OwnedFd, path: &Path) -> Result<PathBuf> {
+    let link = format!("/proc/self/fd/{}", directory.as_raw_fd());
+    let real =
+        rustix::fs::readlink(link, Vec::new()).map_err(|e| io("find the path of", path, e))?;
+    Ok(OsString::from_vec(real.into_bytes()).into())
+}
+
+/// Opens parents, and keeps the last: names come sorted.
+struct Parents<'a> {
+    workspace: BorrowedFd<'a>,
+    last: Option<(String, OwnedFd)>,
+}
+
+impl<'a> Parents<'a> {
+    fn new(workspace: BorrowedFd<'a>) -> Self {
+        Self { workspace, last: None }
+    }
+
+    /// The directory that a path's last name is in, and that name.
+    fn of<'b>(&mut self, path: &'b str) -> Result<(BorrowedFd<'_>, &'b str), Errno> {
+        let Some((parent, name)) = path.rsplit_once('/') else {
+            return Ok((self.workspace, path));
+        };
+        if self.last.as_ref().is_none_or(|(known, _)| known != parent) {
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let rules = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+            let fd = rustix::fs::openat2(self.workspace, parent, flags, Mode::empty(), rules)?;
+            self.last = Some((parent.to_owned(), fd));
+        }
+        let directory = self.last.as_ref().ok_or(Errno::NOENT)?;
+        Ok((directory.1.as_fd(), name))
+    }
+}
+
+/// Makes one placeholder. `None` where there is no need: somebody made the name, or nobody can.
+fn make_one(
+    parents: &mut Parents<'_>,
+    name: &AbsentName,
+) -> Result<Option<(Kind, Identity)>, Errno> {
+    let (parent, last) = match parents.of(&name.path) {
+        Ok(found) => found,
+        // Without its parent it cannot be made from inside either: the parent is pinned.
+        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
+        Err(e) => return Err(e),
+    };
+    let kind = match create(parent, last, name.nature) {
+        Ok(kind) => kind,
+        Err(Errno::EXIST | Errno::ROFS) => return Ok(None),
+        Err(Errno::ACCESS | Errno::PERM) if is_foreign(parent) => return Ok(None),
+        Err(e) => return Err(e),
+    };
+    let identity = Identity::of(parent, last)?.ok_or(Errno::NOENT)?;
+    Ok(Some((kind, identity)))
+}
+
+/// Whoever does not own a directory and cannot write it now cannot change that from inside.
+fn is_foreign(directory: BorrowedFd<'_>) -> bool {
+    let me = Owner::acting();
+    rustix::fs::fstat(directory).is_ok_and(|stat| stat.st_uid != me)
+}
+
+fn create(parent: BorrowedFd<'_>, name: &str, nature: Nature) -> Result<Kind, Errno> {
+    match nature {
+        Nature::Directory => {
+            rustix::fs::mkdirat(parent, name, Mode::from_raw_mode(0o755))?;
+            Ok(Kind::Directory)
+        }
+        Nature::File => {
+            let mode = Mode::RUSR | Mode::WUSR;
+            match rustix::fs::mknodat(parent, name, FileType::Socket, mode, 0) {
+                // A file system without sockets: rather a file that git shows than no protection.
+                Err(Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
+                    create_file(parent, name, Kind::Empty)
+                }
+                other => other.map(|()| Kind::Socket),
+            }
+        }
+        Nature::GitFile => create_file(parent, name, Kind::Empty),
+        Nature::CommonDir => create_file(parent, name, Kind::CommonDir),
+    }
+}
+
+fn create_file(parent: BorrowedFd<'_>, name: &str, kind: Kind) -> Result<Kind, Errno> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(parent, name, flags, Mode::from_raw_mode(0o644))?;
+    if !kind.content().is_empty() {
+        retry(|| rustix::io::write(&file, kind.content()))?;
+    }
+    Ok(kind)
+}
+
+/// Removes what a ledger of a dead owner lists. Says how much was there.
+pub(crate) fn remove_leftovers(content: &[u8]) -> Result<usize> {
+    let ledger = Ledger::parse(content)?;
+    let Some(path) = &ledger.workspace else { return Ok(0) };
+    match Workspace::open(path) {
+        Ok(workspace) => remove_listed(&workspace, &ledger),
+        // Gone with all that was in it.
+        Err(_) if !path.exists() => Ok(0),
+        Err(error) => Err(error),
+    }
+}
+
+/// Removes what is still ours, children first. What is not ours any more stays and is forgotten.
+fn remove_listed(workspace: &Workspace, ledger: &Ledger) -> Result<usize> {
+    workspace.as_owner(|directory| {
+        let mut parents = Parents::new(directory);
+        let mut count = 0;
+        for (path, entry) in ledger.entries.iter().rev() {
+            match remove_one(&mut parents, path, entry) {
+                Ok(true) => count += 1,
+                // Somebody put something into the directory: it is theirs now.
+                Ok(false) | Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOENT | Errno::NOTDIR) => {}
+                Err(e) => return Err(io("remove the placeholder", &workspace.path.join(path), e)),
+            }
+        }
+        Ok(count)
+    })
+}
+
+fn remove_one(parents: &mut Parents<'_>, path: &str, entry: &Entry) -> Result<bool, Errno> {
+    let (parent, name) = parents.of(path)?;
+    let Some(now) = Identity::of(parent, name)? else { return Ok(false) };
+    // Where its maker died in between, it is known by its kind and its content alone.
+    let ours = entry.identity == Some(now) || entry.open > 0;
+    if !ours || !entry.kind.is_still(parent, name)? {
+        return Ok(false);
+    }
+    let flags = match entry.kind {
+        Kind::Directory => AtFlags::REMOVEDIR,
+        Kind::Socket | Kind::Empty | Kind::CommonDir => AtFlags::empty(),
+    };
+    rustix::fs::unlinkat(parent, name, flags).map(|()| true)
+}
+
+#[cfg(test)]
+#[path = "placeholders_tests.rs"]
+mod tests;

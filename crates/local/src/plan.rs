@@ -32,7 +32,8 @@ pub const HOST_NAME: &str = "cofferdam";
 pub struct PlanInputs<'a> {
     /// Who commands are on the host.
     pub ids: &'a IdChoice,
-    /// Names in the workspace that are protected. Used only where the workspace can be written.
+    /// Names in the workspace that are protected, parents first. Used only where the workspace can be
+    /// written.
     pub pins: &'a [PinnedName],
     /// The system call filter, as the kernel takes it.
     pub seccomp: &'a [(u16, u8, u8, u32)],
@@ -56,15 +57,13 @@ pub struct IdChoice {
     pub more_gids: Vec<(u32, u32)>,
 }
 
-/// A name in the workspace that is protected.
+/// A name that is made a mount of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PinnedName {
-    /// Its absolute host path, which exists when the plan is carried out.
+    /// Relative to the workspace. It exists when the plan is carried out.
     pub path: String,
-    /// Read-only for what must not change; writable for directories that must only stay in place.
+    /// Whether it can be written. The way to a protected name can, the name itself cannot.
     pub access: Access,
-    /// Why it is protected.
-    pub why: String,
 }
 
 /// What control groups hold for this sandbox.
@@ -310,3 +309,6 @@ impl Steps {
         self.0.push(Step { op, why: why.into(), need: Need::BestEffort });
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -123,7 +123,7 @@ pub struct WorkspaceDirectory {
     /// Its owner on disk.
     pub owner: (u32, u32),
     /// The shared git directory, where the workspace is a linked worktree of a repository elsewhere.
-    /// It stands among [`View::places`] too.
+    /// What a commit needs of it stands among [`View::places`].
     pub outer_git: Option<String>,
 }
 
@@ -211,3 +211,6 @@ fn covers(requested: &[Shown], ground: &workspace::Ground, place: &Place) -> boo
 fn usage(message: String, hint: &str) -> Error {
     Error::new(ErrorKind::Usage, message).hint(hint)
 }
+
+#[cfg(test)]
+mod tests;

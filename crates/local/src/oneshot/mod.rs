@@ -1,68 +1,269 @@
 //! One fresh sandbox, one command, gone. What `cofferdam run` does, without any runtime or thread.
 
 mod drive;
+mod greeting;
 mod screen;
 mod stream;
 
-/// temporary
-pub fn smoke(
-    plan: &cofferdam_wire::plan::Plan,
-    argv: Vec<cofferdam_wire::ByteString>,
-) -> cofferdam_core::Result<String> {
-    use cofferdam_wire::message::*;
-    let t = std::time::Instant::now();
-    let mut born = crate::launch::launch(plan, crate::launch::Groups::default())?;
-    let mut line = cofferdam_guestd::line::Line::new(born.take_line().unwrap());
-    rustix::io::ioctl_fionbio(line.socket(), false).unwrap();
-    let greet = loop {
-        use rustix::event::*;
-        let mut p = [PollFd::from_borrowed_fd(line.socket(), PollFlags::IN)];
-        poll(&mut p, None).unwrap();
-        drop(p);
-        if line.fill().is_err() {
-            return Ok("line lost".into());
+use crate::assemble::{Assembly, assemble};
+use crate::launch::{Born, io_error, launch};
+use crate::state::StateDirectory;
+use crate::verify::verify;
+use cofferdam_core::{
+    Cause, Command, Ending, Enforced, Error, ErrorKind, Omitted, Result, SandboxId, Spec, Stdin,
+    UsageReport,
+};
+use cofferdam_guestd::line::Line;
+use cofferdam_wire::ByteString;
+use cofferdam_wire::message::{
+    Descendants, Ended, FromProcess, How, NotStarted, NotStartedReason, SetupFailure, Spawn, Stdio,
+    Stream,
+};
+use drive::{Drive, Driven, Killed};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use screen::Screen;
+use std::time::{Duration, Instant};
+use stream::{Input, Output, Sink, large_pipe};
+
+/// A command and what becomes of its output.
+#[derive(Debug, Clone, Copy)]
+pub struct Run<'a> {
+    /// The sandbox that is wanted.
+    pub spec: &'a Spec,
+    /// The command. Where it has a terminal and its input is piped, the caller's terminal is tied
+    /// to it.
+    pub command: &'a Command,
+    /// What becomes of its output.
+    pub output: OutputTo,
+}
+
+/// What becomes of a command's output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutputTo {
+    /// It goes to the caller's own streams as it comes. A stream that exceeds this many bytes ends
+    /// the command.
+    Caller {
+        /// The most bytes of a stream; `u64::MAX` is no limit.
+        limit_bytes: u64,
+    },
+    /// It is kept. What exceeds this many bytes of a stream is dropped and counted.
+    Memory {
+        /// The most bytes that are kept of a stream.
+        limit_bytes: u64,
+    },
+}
+
+/// What came of a run.
+#[derive(Debug)]
+pub struct Outcome {
+    /// How the command ended.
+    pub ending: Ending,
+    /// Its standard output, where it was kept.
+    pub stdout: Vec<u8>,
+    /// Its standard error, where it was kept.
+    pub stderr: Vec<u8>,
+    /// What was dropped.
+    pub omitted: Omitted,
+    /// From the command's start to its end.
+    pub duration: Duration,
+    /// What it used.
+    pub usage: UsageReport,
+    /// How far the policy held.
+    pub enforced: Enforced,
+    /// Control files that appeared in the workspace, relative to it.
+    pub new_control_files: Vec<String>,
+    /// What could not be cleaned up, and is owed by the next start.
+    pub leftovers: Vec<Error>,
+}
+
+/// Runs one command in a fresh sandbox and takes the sandbox away.
+///
+/// Fails only before the sandbox exists; from then on whatever happens is an ending. The caller
+/// must have one thread only, and no use for its signal handlers while this runs.
+pub fn run(run: Run<'_>, state: &StateDirectory) -> Result<Outcome> {
+    let id = SandboxId::new(format!("run-{}", rustix::process::getpid().as_raw_nonzero()))?;
+    let mut assembly = assemble(run.spec, state, &id)?;
+    let started = Instant::now();
+    let mut born = launch(&assembly.planned.plan, assembly.groups()?)?;
+    let line = born.take_line().ok_or_else(|| lost_line("it has none"))?;
+    let mut line = Line::new(line);
+    let driven = match greeting::await_hello(&mut line)? {
+        Ok(_hello) => {
+            verify(born.pid, &assembly.planned)?;
+            assembly.confirm();
+            Ok(see_through(run, &assembly, &born, line)?)
         }
-        if let Ok(Some((_, b))) = line.next_frame() {
-            break cofferdam_guestd::line::understand::<Greeting>(&b);
-        }
+        Err(failure) => Err(failure),
     };
-    eprintln!("{:?} {:?}", t.elapsed(), greet);
-    let (or, ow) = stream::large_pipe().unwrap();
-    let (er, ew) = stream::large_pipe().unwrap();
-    let sp = Spawn {
-        id: "a".into(),
-        argv,
-        env: vec![("PATH".into(), "/usr/bin:/bin".into())],
-        cwd: "/workspace".into(),
-        stdio: Stdio::Streams {
-            stdin: Stream::Null,
-            stdout: Stream::Descriptor(0),
-            stderr: Stream::Descriptor(1),
-        },
+    born.wait()?;
+    let duration = started.elapsed();
+    let (ending, usage) = judge(&driven, &assembly);
+    let enforced = assembly.enforced.clone();
+    let farewell = assembly.dissolve();
+    let (stdout, stderr) = driven.map_or((None, None), |driven| (driven.stdout, driven.stderr));
+    let kept = |output: Option<Output>| output.map(Output::into_memory).unwrap_or_default();
+    let ((stdout, omitted_stdout), (stderr, omitted_stderr)) = (kept(stdout), kept(stderr));
+    Ok(Outcome {
+        ending,
+        stdout,
+        stderr,
+        omitted: Omitted { stdout: omitted_stdout, stderr: omitted_stderr },
+        duration,
+        usage,
+        enforced,
+        new_control_files: farewell.new_control_files,
+        leftovers: farewell.leftovers,
+    })
+}
+
+fn lost_line(why: &str) -> Error {
+    Error::new(ErrorKind::SetupFailed, format!("the sandbox's line is lost: {why}"))
+}
+
+fn see_through(run: Run<'_>, assembly: &Assembly, born: &Born, line: Line) -> Result<Driven> {
+    let failed = |errno| io_error("make the command's streams", errno);
+    let (stdio, descriptors, drive) = streams(run).map_err(failed)?;
+    let spawn = Spawn {
+        id: run.command.id.as_str().to_owned(),
+        argv: run.command.argv.iter().map(|arg| ByteString::from(arg.as_os_str())).collect(),
+        env: environment(run.command, assembly),
+        cwd: run.command.cwd.as_deref().map_or_else(
+            || ByteString::from(assembly.planned.cwd.as_str()),
+            |cwd| within(&assembly.planned.cwd, cwd),
+        ),
+        stdio,
         timeout_ms: None,
         descendants: Descendants::DieWithSandbox,
     };
-    use std::os::fd::AsFd;
-    let d = drive::drive(
-        &born,
-        line,
-        sp,
-        vec![ow, ew],
-        drive::Drive {
-            stdout: Some(
-                stream::Output::new(or, stream::Sink::caller(std::io::stdout().as_fd()).unwrap())
-                    .unwrap(),
-            ),
-            stderr: Some(
-                stream::Output::new(er, stream::Sink::caller(std::io::stderr().as_fd()).unwrap())
-                    .unwrap(),
-            ),
-            stdin: None,
-            screen: None,
-            timeout: None,
-            max_output: u64::MAX,
+    drive::drive(born, line, spawn, descriptors, drive)
+}
+
+/// A relative directory is one below the workspace.
+fn within(workspace: &str, cwd: &std::ffi::OsStr) -> ByteString {
+    let path = std::path::Path::new(workspace).join(cwd);
+    ByteString::from(path.into_os_string())
+}
+
+fn environment(command: &Command, assembly: &Assembly) -> Vec<(ByteString, ByteString)> {
+    let mut all = assembly.planned.env.clone();
+    all.extend(command.env.clone());
+    all.into_iter().map(|(name, value)| (name.into(), value.into())).collect()
+}
+
+type Streams = (Stdio, Vec<OwnedFd>, Drive);
+
+fn streams(run: Run<'_>) -> rustix::io::Result<Streams> {
+    let command = run.command;
+    let reads = command.stdin == Stdin::Piped;
+    let mut drive = Drive {
+        stdout: None,
+        stderr: None,
+        stdin: None,
+        screen: None,
+        timeout: command.timeout,
+        max_output: match run.output {
+            OutputTo::Caller { limit_bytes } => limit_bytes,
+            OutputTo::Memory { .. } => u64::MAX,
         },
-    )?;
-    born.wait()?;
-    Ok(format!("{:?} {:?} {:?}", t.elapsed(), d.last, d.killed))
+    };
+    if let Some(size) = command.terminal {
+        drive.screen = Some(Screen::new(reads, run.output));
+        return Ok((Stdio::Terminal(size), Vec::new(), drive));
+    }
+    let mut descriptors = Vec::new();
+    let mut stdin = Stream::Null;
+    if reads {
+        let (theirs, ours) = large_pipe()?;
+        drive.stdin = Some(Input::new(rustix::stdio::stdin(), ours)?);
+        stdin = Stream::Descriptor(0);
+        descriptors.push(theirs);
+    }
+    let [stdout, stderr] = [rustix::stdio::stdout(), rustix::stdio::stderr()];
+    let mut outputs = Vec::with_capacity(2);
+    for caller in [stdout, stderr] {
+        let (ours, theirs) = large_pipe()?;
+        outputs.push(Output::new(ours, sink(run.output, caller)?)?);
+        descriptors.push(theirs);
+    }
+    drive.stderr = outputs.pop();
+    drive.stdout = outputs.pop();
+    let first = u32::from(reads);
+    let stdio = Stdio::Streams {
+        stdin,
+        stdout: Stream::Descriptor(first),
+        stderr: Stream::Descriptor(first + 1),
+    };
+    Ok((stdio, descriptors, drive))
+}
+
+fn sink(output: OutputTo, caller: BorrowedFd<'_>) -> rustix::io::Result<Sink> {
+    match output {
+        OutputTo::Caller { .. } => Sink::caller(caller.as_fd()),
+        OutputTo::Memory { limit_bytes } => Ok(Sink::memory(limit_bytes)),
+    }
+}
+
+/// How it ended, from what the host knows and what the guest said.
+fn judge(driven: &Result<Driven, SetupFailure>, assembly: &Assembly) -> (Ending, UsageReport) {
+    let driven = match driven {
+        Ok(driven) => driven,
+        Err(failure) => return (setup_failed(failure), UsageReport::default()),
+    };
+    let causes = assembly.cgroups().map(|groups| groups.causes()).unwrap_or_default();
+    let mut usage = UsageReport::default();
+    if let Some(used) = assembly.cgroups().map(|groups| groups.usage()) {
+        usage.cpu_ms = used.cpu_us.map(milliseconds);
+        usage.peak_memory_bytes = used.peak_memory_bytes;
+    }
+    let own = match &driven.last {
+        Some(FromProcess::NotStarted(why)) => return (not_started(why), usage),
+        Some(FromProcess::Ended(Ended { how, cpu_us, peak_rss_bytes, .. })) => {
+            usage.cpu_ms.get_or_insert(milliseconds(*cpu_us));
+            usage.peak_memory_bytes.get_or_insert(*peak_rss_bytes);
+            match how {
+                How::Exited(code) => Ending::Exited(*code),
+                How::Signaled(signal) => Ending::Signaled(*signal),
+            }
+        }
+        // Killed with its sandbox.
+        Some(FromProcess::Started { .. } | FromProcess::Stopped { .. }) | None => {
+            Ending::Signaled(libc::SIGKILL)
+        }
+    };
+    let succeeded = own == Ending::Exited(0);
+    let ending = match driven.killed {
+        Some(Killed::Time) => Ending::Killed(Cause::Time),
+        Some(Killed::Output) => Ending::Killed(Cause::Output),
+        None if !succeeded && causes.oom_kills.is_some_and(|kills| kills > 0) => {
+            Ending::Killed(Cause::Memory)
+        }
+        None if !succeeded && causes.pids_hits.is_some_and(|hits| hits > 0) => {
+            Ending::Killed(Cause::Pids { code: own.exit_code() })
+        }
+        None => own,
+    };
+    (ending, usage)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "microseconds of a process fit a float exactly")]
+fn milliseconds(us: u64) -> f64 {
+    us as f64 / 1000.0
+}
+
+fn setup_failed(failure: &SetupFailure) -> Ending {
+    let error = std::io::Error::from_raw_os_error(failure.errno);
+    Ending::SetupFailed {
+        stage: failure.step.clone(),
+        detail: format!("{}: {error}", failure.call),
+    }
+}
+
+fn not_started(why: &NotStarted) -> Ending {
+    let code = match why.reason {
+        NotStartedReason::NotFound => 127,
+        NotStartedReason::NotExecutable | NotStartedReason::Exhausted => 126,
+        NotStartedReason::BadWorkingDirectory | NotStartedReason::BadRequest => 125,
+    };
+    let error = std::io::Error::from_raw_os_error(why.errno);
+    Ending::NotStarted { code, detail: format!("{}: {error}", why.detail) }
 }

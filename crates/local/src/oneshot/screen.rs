@@ -1,8 +1,9 @@
 //! The caller's terminal while a command has one of its own.
 
-use super::stream::{Input, Output, Sink};
+use super::stream::{Input, Output};
+use super::{OutputTo, sink};
 use cofferdam_wire::message::TerminalSize;
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::stdio::{stdin, stdout};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 
@@ -15,13 +16,14 @@ pub(crate) struct Screen {
     before: Option<Termios>,
     is_raw: bool,
     reads: bool,
+    output: OutputTo,
 }
 
 impl Screen {
     /// Looks at the caller's terminal and changes nothing yet. `reads`: whether the caller's
     /// standard input goes to the command.
-    pub(crate) fn new(reads: bool) -> Self {
-        Self { before: tcgetattr(stdin()).ok(), is_raw: false, reads }
+    pub(crate) fn new(reads: bool, output: OutputTo) -> Self {
+        Self { before: tcgetattr(stdin()).ok(), is_raw: false, reads, output }
     }
 
     /// The caller's size.
@@ -55,8 +57,8 @@ impl Screen {
         master: OwnedFd,
         copy: OwnedFd,
     ) -> rustix::io::Result<(Option<Input>, Output)> {
-        let output = Output::new(master, Sink::caller(stdout().as_fd())?)?;
-        let input = if self.reads { Some(Input::new(stdin().as_fd(), copy)?) } else { None };
+        let output = Output::new(master, sink(self.output, stdout())?)?;
+        let input = if self.reads { Some(Input::new(stdin(), copy)?) } else { None };
         Ok((input, output))
     }
 }

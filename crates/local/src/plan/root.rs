@@ -226,9 +226,15 @@ fn places(context: &Context<'_>, steps: &mut Steps) {
 }
 
 fn protect(context: &Context<'_>, steps: &mut Steps) {
-    for pin in context.pins() {
-        let op = Op::Pin { path: pin.path.clone(), access: pin.access };
-        steps.add(op, pin.why.clone());
+    if let WorkspaceView::Directory(workspace) = &context.view.workspace {
+        for pin in context.pins() {
+            let path = format!("{}/{}", workspace.path, pin.path);
+            let why = match pin.access {
+                Access::ReadOnly => "what stands here decides what runs outside of the sandbox",
+                Access::ReadWrite => "leads to a protected name, so it cannot be moved away",
+            };
+            steps.add(Op::Pin { path, access: pin.access }, why);
+        }
     }
     for hidden in &context.view.hidden {
         if context.is_shown(&hidden.path) {

@@ -37,11 +37,6 @@ impl Found {
         Owner::Mapped { uid, gid }
     }
 
-    /// Whether everybody may read it.
-    pub(super) fn is_public(&self) -> bool {
-        self.stat.st_mode & 0o004 != 0
-    }
-
     pub(super) fn bytes(&self) -> u64 {
         u64::try_from(self.stat.st_size).unwrap_or(u64::MAX)
     }

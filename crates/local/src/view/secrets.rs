@@ -161,12 +161,26 @@ impl Secrets {
         secrets
     }
 
+    /// Adds those of `names` that are in `directory`. Reading the directory once is cheaper than
+    /// asking for each name, of which most are missing.
     fn add_below(&mut self, directory: &Path, names: &[(&str, &'static str)]) {
-        if !exists(directory) {
-            return;
-        }
-        for (name, what) in names {
-            self.add(&directory.join(name), what);
+        let Some(found) = find(directory) else { return };
+        let Ok(entries) = std::fs::read_dir(&found.path) else {
+            return names.iter().for_each(|(name, what)| self.add(&directory.join(name), what));
+        };
+        for entry in entries.flatten() {
+            let first = entry.file_name();
+            let of_entry = names.iter().filter(|(name, _)| {
+                name.split('/').next().is_some_and(|part| first == OsStr::new(part))
+            });
+            for (name, what) in of_entry {
+                let is_plain = entry.file_type().is_ok_and(|kind| !kind.is_symlink());
+                let path = format!("{}/{name}", found.path);
+                match is_plain && !name.contains('/') {
+                    true => self.known.push((path, what)),
+                    false => self.add(Path::new(&path), what),
+                }
+            }
         }
     }
 

@@ -1,9 +1,10 @@
 //! The system's directories and configuration, by an allowlist of names.
 
-use super::lookup::{Found, Name, find, is_within, may_hold_a_secret, name};
+use super::lookup::{Name, find, is_within, may_hold_a_secret, name};
 use super::{Link, Shown, TextFile};
 use cofferdam_core::Profile;
 use cofferdam_wire::plan::{Access, Owner};
+use rustix::fs::{FileType, Mode, OFlags};
 use std::collections::BTreeSet;
 
 /// What of the system is shown.
@@ -16,7 +17,7 @@ pub(super) struct System {
 
 /// Files up to this size are copied: a file costs about as much to copy as to mount, but a mount
 /// costs again when the sandbox ends. Larger ones would make the plan heavy to send.
-const COPIED_BYTES: u64 = 4096;
+const COPIED_BYTES: usize = 4096;
 
 /// Directories of the root.
 const ROOT: &[(&str, &str)] = &[
@@ -32,59 +33,37 @@ const ROOT: &[(&str, &str)] = &[
     ("/run/current-system", "programs in use, where the system is made of a store"),
 ];
 
-/// Names below `/etc`. What is not here is not shown; `passwd`, `group`, `hosts`, `hostname`,
+/// Names below `/etc`, kept short because each costs a mount or a copy at every start. What is not
+/// here is not shown; programs have a default for most of it. Start files of shells are left out on
+/// purpose, for they set `PATH` anew. `passwd`, `group`, `hosts`, `hostname`,
 /// `nsswitch.conf`, `resolv.conf` and `machine-id` are made up by the plan.
 const ETC: &[(&str, &str)] = &[
     ("alternatives", "links by which the system chooses among programs"),
-    ("bash.bashrc", "start file of interactive shells"),
-    ("ca-certificates.conf", "list of trusted authorities"),
-    ("ca-certificates", "trusted authorities"),
     ("crypto-policies", "which ciphers libraries allow"),
-    ("debian_version", "name of the system's release"),
-    ("fedora-release", "name of the system's release"),
-    ("redhat-release", "name of the system's release"),
-    ("alpine-release", "name of the system's release"),
-    ("arch-release", "name of the system's release"),
     ("fonts", "configuration of fonts"),
-    ("gai.conf", "order of addresses"),
     ("gitconfig", "configuration of git for all users"),
-    ("host.conf", "how names are looked up"),
-    ("inputrc", "keys of line editing"),
     ("java", "configuration of Java"),
     ("ld.so.cache", "where the loader finds libraries"),
-    ("ld.so.conf", "where the loader finds libraries"),
-    ("ld.so.conf.d", "where the loader finds libraries"),
     ("ld-musl-x86_64.path", "where the loader finds libraries"),
     ("ld-musl-aarch64.path", "where the loader finds libraries"),
-    ("locale.alias", "names of languages"),
-    ("locale.conf", "language of the system"),
     ("localtime", "time zone"),
-    ("lsb-release", "name of the system's release"),
-    ("magic", "how files are recognised"),
     ("maven", "configuration of maven for all users"),
     ("mime.types", "names of file types"),
-    ("openldap", "configuration of a library"),
     ("os-release", "name of the system's release"),
     ("pki/ca-trust", "trusted authorities"),
     ("pki/tls/certs", "trusted authorities"),
     ("pki/tls/cert.pem", "trusted authorities"),
     ("pki/tls/openssl.cnf", "configuration of TLS"),
-    ("profile", "start file of login shells"),
     ("protocols", "names of protocols"),
-    ("rpc", "names of protocols"),
     ("services", "names of ports"),
-    ("shells", "which shells there are"),
     ("ssl/certs", "trusted authorities"),
     ("ssl/cert.pem", "trusted authorities"),
     ("ssl/openssl.cnf", "configuration of TLS"),
     ("static", "configuration, where the system is made of a store"),
-    ("terminfo", "what terminals can do"),
-    ("timezone", "time zone"),
-    ("xattr.conf", "which attributes are copied"),
 ];
 
 /// Names of [`ETC`] that no build should depend on, left out of a hermetic sandbox.
-const NOT_HERMETIC: &[&str] = &["gitconfig", "maven", "bash.bashrc", "profile", "inputrc"];
+const NOT_HERMETIC: &[&str] = &["gitconfig", "maven"];
 
 /// Looks for what exists.
 pub(super) fn look(profile: Profile) -> System {
@@ -110,56 +89,72 @@ impl System {
             Name::Link(target) => {
                 self.links.push(Link { path: path.to_owned(), target, why: why.to_owned() });
             }
-            Name::Plain => {
-                if let Some(found) = find(path) {
-                    self.show(path, &found, why);
-                }
-            }
+            Name::Plain => self.show(path, path, why),
         }
     }
 
     /// A link that leads to what is shown anyway stays a link. Another one is followed here, and
     /// its target shown in its place.
     fn add_etc(&mut self, path: &str, why: &str) {
-        let target = match name(path) {
-            Name::Missing => return,
-            Name::Link(target) => Some(target),
-            Name::Plain => None,
-        };
-        let Some(found) = find(path) else { return };
-        let is_shown = self.shown.iter().any(|shown| is_within(&found.path, &shown.path));
-        match target {
-            Some(target) if is_shown => {
-                self.links.push(Link { path: path.to_owned(), target, why: why.to_owned() });
+        match name(path) {
+            Name::Missing => {}
+            Name::Plain => self.show_or_copy(path, path, why),
+            Name::Link(target) => {
+                let Some(found) = find(path) else { return };
+                if self.shown.iter().any(|shown| is_within(&found.path, &shown.path)) {
+                    self.links.push(Link { path: path.to_owned(), target, why: why.to_owned() });
+                } else {
+                    self.show_or_copy(path, &found.path, why);
+                }
             }
-            Some(_) | None => self.show_or_copy(path, &found, why),
         }
     }
 
-    fn show_or_copy(&mut self, path: &str, found: &Found, why: &str) {
-        // HOSTILE: as root everything can be read, but the sandbox may only see what all may.
-        if !found.is_file() || found.bytes() > COPIED_BYTES || !found.is_public() {
-            return self.show(path, found, why);
-        }
-        match std::fs::read_to_string(&found.path) {
-            Ok(content) if may_hold_a_secret(&content) => {}
-            Ok(content) => {
+    fn show_or_copy(&mut self, path: &str, source: &str, why: &str) {
+        match small_text(source) {
+            Small::No => self.show(path, source, why),
+            Small::Text(content) if may_hold_a_secret(&content) => {}
+            Small::Text(content) => {
                 let path = path.to_owned();
                 self.files.push(TextFile { path, content, why: why.to_owned() });
             }
-            Err(_) => self.show(path, found, why),
         }
     }
 
-    fn show(&mut self, path: &str, found: &Found, why: &str) {
+    fn show(&mut self, path: &str, source: &str, why: &str) {
         self.shown.push(Shown {
-            source: found.path.clone(),
+            source: source.to_owned(),
             path: path.to_owned(),
             access: Access::ReadOnly,
             owner: Owner::Same,
             identity: None,
             why: why.to_owned(),
         });
+    }
+}
+
+enum Small {
+    No,
+    Text(String),
+}
+
+/// The content of a small text file that everybody may read.
+///
+/// HOSTILE: as root everything can be read, but the sandbox may only see what all may.
+fn small_text(path: &str) -> Small {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let Ok(stat) = rustix::fs::stat(path) else { return Small::No };
+    let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+    let bytes = usize::try_from(stat.st_size).unwrap_or(usize::MAX);
+    if !is_file || bytes > COPIED_BYTES || stat.st_mode & 0o004 == 0 {
+        return Small::No;
+    }
+    let mut content = vec![0; bytes];
+    let Ok(file) = rustix::fs::open(path, flags, Mode::empty()) else { return Small::No };
+    let read = rustix::io::read(&file, &mut content).unwrap_or(0);
+    match String::from_utf8(content) {
+        Ok(text) if read == bytes => Small::Text(text),
+        Ok(_) | Err(_) => Small::No,
     }
 }
 

@@ -73,11 +73,14 @@ impl Search<'_> {
     /// Follows each entry of `PATH`.
     fn path(&mut self) {
         let Some(path) = self.caller.env.get(OsStr::new("PATH")) else { return };
+        let mut seen: Vec<String> = Vec::new();
         for entry in std::env::split_paths(path) {
             let Some(entry) = entry.to_str() else { continue };
             // An empty or relative entry means the working directory: a trap, not a toolchain.
-            if entry.starts_with('/') {
-                self.entry(entry.trim_end_matches('/'));
+            let entry = entry.trim_end_matches('/');
+            if entry.starts_with('/') && !seen.contains(&entry.to_owned()) {
+                self.entry(entry);
+                seen.push(entry.to_owned());
             }
         }
     }
@@ -117,6 +120,10 @@ impl Search<'_> {
         let mut any = false;
         for root in known::ROOTS {
             let Some(literal) = self.place_of(root) else { continue };
+            if self.tools.places.iter().any(|place| place.path() == literal) {
+                any |= is_within(canonical, &literal);
+                continue;
+            }
             let starts =
                 |path: &str| is_within(path, &literal) || root.goes_with(path, self.caller);
             if !starts(entry) && !starts(canonical) {

@@ -13,6 +13,7 @@ use std::path::Path;
 pub(super) struct Ground {
     pub(super) workspace: WorkspaceView,
     pub(super) shown: Vec<Shown>,
+    pub(super) outer_git: Option<String>,
     pub(super) notes: Vec<String>,
 }
 
@@ -76,12 +77,12 @@ pub(super) fn look(spec: &Spec, facts: &HostFacts, secrets: &Secrets) -> Result<
         }
         .to_owned(),
     });
-    let outer_git = outer_git(&found, access, spec, facts, secrets, &mut ground);
+    outer_git(&found, spec, facts, secrets, &mut ground);
     ground.workspace = WorkspaceView::Directory(WorkspaceDirectory {
         at_workspace: has_room_at_workspace(&found.path, spec),
         owner: found.owner(),
         path: found.path,
-        outer_git,
+        outer_git: ground.outer_git.clone(),
     });
     Ok(ground)
 }
@@ -98,39 +99,36 @@ fn has_room_at_workspace(path: &str, spec: &Spec) -> bool {
         && !listed.into_iter().any(|found| is_within(&found.path, WORKSPACE))
 }
 
-#[expect(clippy::too_many_arguments, reason = "one step of `look`, named")]
+/// Shows the repository of a linked worktree, as far as a commit needs it.
 fn outer_git(
     found: &Found,
-    access: Access,
     spec: &Spec,
     facts: &HostFacts,
     secrets: &Secrets,
     ground: &mut Ground,
-) -> Option<String> {
-    match worktree::outer_git(&found.path) {
-        worktree::OuterGit::None => None,
-        worktree::OuterGit::Unproved(why) => {
-            ground.notes.push(why);
-            None
+) {
+    let (common, own) = match worktree::outer_git(&found.path) {
+        worktree::OuterGit::None => return,
+        worktree::OuterGit::Unproved(why) => return ground.notes.push(why),
+        worktree::OuterGit::Proved { common, own } => (common, own),
+    };
+    for (path, access) in worktree::parts(&common, &own) {
+        let Some(part) = find(&path).filter(|part| part.path == path) else { continue };
+        if let Err(error) = refuse_to_write(&part, "git directory", spec, secrets) {
+            return ground.notes.push(error.message);
         }
-        worktree::OuterGit::Proved(path) => {
-            let git = find(&path)?;
-            if let Err(error) = refuse_to_write(&git, "git directory", spec, secrets) {
-                ground.notes.push(error.message);
-                return None;
-            }
-            ground.shown.push(Shown {
-                source: git.path.clone(),
-                path: git.path.clone(),
-                access,
-                owner: owner(&git, facts),
-                identity: Some(git.identity()),
-                why: "the repository that this workspace is a linked worktree of; it points back"
-                    .to_owned(),
-            });
-            Some(git.path)
-        }
+        let access = if spec.profile.writes_workspace() { access } else { Access::ReadOnly };
+        ground.shown.push(Shown {
+            source: path.clone(),
+            path,
+            access,
+            owner: owner(&part, facts),
+            identity: Some(part.identity()),
+            why: "the workspace is a linked worktree of this repository, which points back to it"
+                .to_owned(),
+        });
     }
+    ground.outer_git = Some(common);
 }
 
 /// Fails where writing below this place would reach more than a task: the system, a home, what is

@@ -1,6 +1,7 @@
 //! Linked worktrees of git, whose repository lies outside of the workspace.
 
 use super::lookup::find;
+use cofferdam_wire::plan::Access;
 use std::fs;
 use std::io::Read;
 use std::path::Path;
@@ -12,8 +13,13 @@ pub(super) enum OuterGit {
     None,
     /// It names one, but that one does not know it; the sentence says so.
     Unproved(String),
-    /// The shared git directory, which points back to this workspace.
-    Proved(String),
+    /// It names one that points back.
+    Proved {
+        /// The shared git directory.
+        common: String,
+        /// This worktree's own directory in it.
+        own: String,
+    },
 }
 
 /// No pointer of git is longer.
@@ -49,9 +55,34 @@ pub(super) fn outer_git(workspace: &str) -> OuterGit {
         return unproved("does not point back");
     }
     match find(format!("{common}/HEAD")) {
-        Some(head) if head.is_file() => OuterGit::Proved(common.to_owned()),
+        Some(head) if head.is_file() => {
+            OuterGit::Proved { common: common.to_owned(), own: private.path }
+        }
         Some(_) | None => unproved("belongs to no repository"),
     }
+}
+
+/// What of a shared git directory a linked worktree has to write for a commit. All else there stays
+/// read-only, above all `hooks`, `config` and `commondir`: they decide what git runs outside.
+const WRITTEN: &[&str] = &["objects", "refs", "logs"];
+
+/// Names in a worktree's own directory that decide where git looks and what it runs.
+const OWN_READ_ONLY: &[&str] = &["commondir", "gitdir", "config.worktree"];
+
+/// The parts of an outer repository that are shown, each with whether it can be written.
+pub(super) fn parts(common: &str, own: &str) -> Vec<(String, Access)> {
+    let mut parts = vec![(common.to_owned(), Access::ReadOnly)];
+    parts.extend(WRITTEN.iter().map(|name| (format!("{common}/{name}"), Access::ReadWrite)));
+    // With this extension a file that is not there yet would be configuration. It cannot be
+    // pinned, so nothing can be written around it.
+    let config = fs::read_to_string(format!("{common}/config")).unwrap_or_default();
+    let reads_own = config.to_ascii_lowercase().contains("worktreeconfig");
+    if !reads_own || find(format!("{own}/config.worktree")).is_some() {
+        parts.push((own.to_owned(), Access::ReadWrite));
+        let fixed = OWN_READ_ONLY.iter().map(|name| (format!("{own}/{name}"), Access::ReadOnly));
+        parts.extend(fixed);
+    }
+    parts
 }
 
 /// The first line of a regular file. A link, a FIFO or anything else has none.

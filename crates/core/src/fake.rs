@@ -1,0 +1,1 @@
+//! A backend in memory, with faults to order.

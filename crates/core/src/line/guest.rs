@@ -1,0 +1,137 @@
+//! A guest that is reached by a line.
+
+use crate::line::carrier::Carrier;
+use crate::line::channel::{Line, Received};
+use crate::line::process::{Running, Standards, Start, run};
+use crate::line::slot::Accepts;
+use crate::line::table::{broken, parse_long};
+use crate::{
+    Command, EgressGate, Error, ErrorKind, Guest, Killer, LimitWatch, NoWatch, Process, ProcessId,
+    Result,
+};
+use async_trait::async_trait;
+use cofferdam_wire::message::{Hello, HostOpens, Proof, Prove};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::sync::Arc;
+use tokio::sync::{mpsc, oneshot};
+
+/// What commands find when they start, as far as they do not say otherwise.
+#[derive(Clone)]
+pub struct Surroundings {
+    /// Where a command starts that names no directory; absolute inside.
+    pub workspace: OsString,
+    /// The sandbox's variables. Those of a command come over them.
+    pub env: BTreeMap<OsString, OsString>,
+    /// Tells which limit a command died of.
+    pub watch: Arc<dyn LimitWatch>,
+}
+
+impl Surroundings {
+    /// Surroundings without variables or a watch.
+    pub fn new(workspace: impl Into<OsString>) -> Self {
+        Self { workspace: workspace.into(), env: BTreeMap::new(), watch: Arc::new(NoWatch) }
+    }
+}
+
+/// The one implementation of [`Guest`] over a line.
+///
+/// Dropping it, and every [`Process`] of it, closes the line.
+pub struct WireGuest {
+    line: Line,
+    hello: Hello,
+    surroundings: Surroundings,
+    running: Running,
+}
+
+/// How many events of one command wait for their reader, beside what credit keeps waiting.
+const WAITING_EVENTS: usize = 4;
+
+/// How many inputs of one command wait.
+const WAITING_INPUTS: usize = 8;
+
+impl WireGuest {
+    /// Reads the guest's greeting from a stream, and is ready. See [`Line::open`].
+    pub async fn over(
+        carrier: Carrier,
+        gate: Arc<dyn EgressGate>,
+        surroundings: Surroundings,
+    ) -> Result<Self> {
+        let (line, hello) = Line::open(carrier, gate).await?;
+        Ok(Self { line, hello, surroundings, running: Running::default() })
+    }
+
+    /// What the guest said about itself.
+    pub fn hello(&self) -> &Hello {
+        &self.hello
+    }
+
+    /// Fails with the reason once the sandbox is gone, or was left because it broke the protocol.
+    pub fn still_there(&self) -> Result<()> {
+        self.line.still_open()
+    }
+
+    /// Asks the guest for a sign of life.
+    pub async fn ping(&self) -> Result<()> {
+        let channel = self.line.open_channel(Accepts::Pong)?;
+        channel.send_message(&HostOpens::Ping, Vec::new()).await?;
+        channel.receive().await.map(|_| ())
+    }
+
+    /// Starts a command with these standard streams. [`Guest::spawn`] is this with
+    /// [`Standards::Line`].
+    pub async fn spawn_with(&self, command: &Command, standards: Standards) -> Result<Process> {
+        if command.argv.is_empty() {
+            return Err(Error::new(ErrorKind::Usage, "the command is empty"));
+        }
+        if command.terminal.is_some() && self.line.descriptors().is_none() {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                "this sandbox is reached by a stream that carries no terminal",
+            ));
+        }
+        let registered = self.running.register(&command.id)?;
+        let (send_events, events) = mpsc::channel(WAITING_EVENTS);
+        let (input, inputs) = mpsc::channel(WAITING_INPUTS);
+        let killer = Killer::default();
+        let start = Start {
+            line: self.line.clone(),
+            surroundings: self.surroundings.clone(),
+            command: command.clone(),
+            standards,
+            registered,
+            events: send_events,
+            inputs,
+            killer: killer.clone(),
+        };
+        let (answer, started) = oneshot::channel();
+        tokio::spawn(run(start, answer));
+        started.await.map_err(|_| {
+            Error::new(ErrorKind::Unavailable, "the runtime ended while the command started")
+        })??;
+        Ok(Process { id: command.id.clone(), events, input, killer })
+    }
+}
+
+#[async_trait]
+impl Guest for WireGuest {
+    async fn spawn(&self, command: &Command) -> Result<Process> {
+        self.spawn_with(command, Standards::Line).await
+    }
+
+    async fn processes(&self) -> Result<Vec<ProcessId>> {
+        // The host starts every command, so it need not believe the guest.
+        self.line.still_open()?;
+        Ok(self.running.ids())
+    }
+
+    async fn prove(&self, prove: &Prove) -> Result<Proof> {
+        let channel = self.line.open_channel(Accepts::Messages)?;
+        channel.send_message(&HostOpens::Prove(Box::new(prove.clone())), Vec::new()).await?;
+        let proof = match channel.receive().await? {
+            Received::Message(body, _) => parse_long(&body),
+            Received::Data(_) | Received::End => Err(broken("the guest ended without a proof")),
+        };
+        proof.inspect_err(|error| self.line.close(error))
+    }
+}

@@ -1,0 +1,310 @@
+//! One command on a line, from its start to its ending.
+
+use crate::line::channel::{Channel, Line, Received};
+use crate::line::guest::Surroundings;
+use crate::line::slot::Accepts;
+use crate::line::stdio::{Sink, Source, feed, pump};
+use crate::line::table::{broken, parse};
+use crate::{
+    Cause, Command, Ending, Error, ErrorKind, Killer, ProcessEvent, ProcessId, ProcessInput,
+    Result, Standard, Stdin,
+};
+use cofferdam_wire::ByteString;
+use cofferdam_wire::message::{
+    Descendants, Ended, FromProcess, HostOpens, How, NotStarted, NotStartedReason, Spawn, Stdio,
+    Stream, ToProcess,
+};
+use std::collections::BTreeSet;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+
+/// What a command's standard streams are, where it has no terminal.
+#[derive(Debug)]
+pub enum Standards {
+    /// Output comes as events, input goes as [`ProcessInput`].
+    Line,
+    /// These descriptors; its one event is the ending. Only over a line that carries descriptors.
+    Given {
+        /// Standard input.
+        stdin: OwnedFd,
+        /// Standard output.
+        stdout: OwnedFd,
+        /// Standard error.
+        stderr: OwnedFd,
+    },
+}
+
+/// The commands that run now.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Running(Arc<Mutex<BTreeSet<ProcessId>>>);
+
+/// A place in [`Running`], left when dropped.
+#[derive(Debug)]
+pub(super) struct Registered {
+    running: Running,
+    id: ProcessId,
+}
+
+impl Running {
+    pub(super) fn register(&self, id: &ProcessId) -> Result<Registered> {
+        if !self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone()) {
+            return Err(Error::new(ErrorKind::Conflict, format!("process id {id} is in use")));
+        }
+        Ok(Registered { running: self.clone(), id: id.clone() })
+    }
+
+    pub(super) fn ids(&self) -> Vec<ProcessId> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        self.running.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
+    }
+}
+
+/// All that a command needs to run.
+pub(super) struct Start {
+    pub(super) line: Line,
+    pub(super) surroundings: Surroundings,
+    pub(super) command: Command,
+    pub(super) standards: Standards,
+    pub(super) registered: Registered,
+    pub(super) events: mpsc::Sender<ProcessEvent>,
+    pub(super) inputs: mpsc::Receiver<ProcessInput>,
+    pub(super) killer: Killer,
+}
+
+/// The channels of one command.
+struct Channels {
+    control: Arc<Channel>,
+    stdin: Option<Channel>,
+    stdout: Option<Channel>,
+    stderr: Option<Channel>,
+}
+
+/// Runs a command to its end. A caller who is not there any more when it has started kills it.
+pub(super) async fn run(mut start: Start, answer: oneshot::Sender<Result<()>>) {
+    let before = start.surroundings.watch.hits();
+    let (channels, first) = match begin(&mut start).await {
+        Ok(begun) => begun,
+        Err(error) => {
+            if error.kind == ErrorKind::Protocol {
+                start.line.close(&error);
+            }
+            answer.send(Err(error)).ok();
+            return;
+        }
+    };
+    let Start { line, registered, events, inputs, killer, surroundings, .. } = start;
+    let master = match first {
+        First::Started(master) => master,
+        First::NotStarted(reason) => {
+            drop(registered);
+            answer.send(Ok(())).ok();
+            let ending = not_started(reason);
+            let ended = ProcessEvent::Ended { ending, cpu_us: None, peak_memory_bytes: None };
+            events.send(ended).await.ok();
+            return;
+        }
+    };
+    if answer.send(Ok(())).is_err() {
+        killer.kill();
+    }
+    let Channels { control, stdin, stdout, stderr } = channels;
+    let (sink, sources) = standard_streams(master, stdin, stdout, stderr);
+    let pumps: Vec<JoinHandle<()>> = sources
+        .into_iter()
+        .map(|(stream, source)| tokio::spawn(pump(source, stream, events.clone())))
+        .collect();
+    let feeder = tokio::spawn(feed(Arc::clone(&control), sink, inputs, killer));
+    let ended = wait(&control).await;
+    feeder.abort();
+    let ended = match ended {
+        Ok(ended) => ended,
+        Err(error) => {
+            if error.kind == ErrorKind::Protocol {
+                line.close(&error);
+            }
+            return;
+        }
+    };
+    let after = surroundings.watch.hits();
+    for pump in pumps {
+        pump.await.ok();
+    }
+    // ORDER: before the event, so that who saw the end may use the id again.
+    drop(registered);
+    let ended = ProcessEvent::Ended {
+        ending: before.explain(after, ending(&ended)),
+        cpu_us: Some(ended.cpu_us),
+        peak_memory_bytes: Some(ended.peak_rss_bytes),
+    };
+    events.send(ended).await.ok();
+}
+
+/// What came of a start.
+enum First {
+    Started(Option<Box<dyn crate::Duplex>>),
+    NotStarted(NotStarted),
+}
+
+async fn begin(start: &mut Start) -> Result<(Channels, First)> {
+    let given = std::mem::replace(&mut start.standards, Standards::Line);
+    let (channels, stdio, descriptors) = open_channels(&start.line, &start.command, given)?;
+    let spawn = HostOpens::Spawn(Box::new(request(&start.command, &start.surroundings, stdio)));
+    channels.control.send_message(&spawn, descriptors).await?;
+    let (message, descriptors) = from_process(&channels.control).await?;
+    match message {
+        FromProcess::NotStarted(reason) => Ok((channels, First::NotStarted(reason))),
+        FromProcess::Started { .. } => {
+            let master = match start.command.terminal {
+                Some(_) => Some(terminal(&start.line, descriptors)?),
+                None => None,
+            };
+            Ok((channels, First::Started(master)))
+        }
+        FromProcess::Stopped { .. } | FromProcess::Ended(_) => {
+            Err(broken("a command ended that had not started"))
+        }
+    }
+}
+
+fn open_channels(
+    line: &Line,
+    command: &Command,
+    standards: Standards,
+) -> Result<(Channels, Stdio, Vec<OwnedFd>)> {
+    let control = |accepts| line.open_channel(accepts).map(Arc::new);
+    let none = |control| Channels { control, stdin: None, stdout: None, stderr: None };
+    if let Some(size) = command.terminal {
+        let control = control(Accepts::TerminalMessages)?;
+        return Ok((none(control), Stdio::Terminal(size), Vec::new()));
+    }
+    match standards {
+        Standards::Given { stdin, stdout, stderr } => {
+            let stdio = Stdio::Streams {
+                stdin: Stream::Descriptor(0),
+                stdout: Stream::Descriptor(1),
+                stderr: Stream::Descriptor(2),
+            };
+            Ok((none(control(Accepts::Messages)?), stdio, vec![stdin, stdout, stderr]))
+        }
+        Standards::Line => {
+            let control = control(Accepts::Messages)?;
+            let stdout = line.open_channel(Accepts::Data)?;
+            let stderr = line.open_channel(Accepts::Data)?;
+            let stdin = match command.stdin {
+                Stdin::Null => None,
+                Stdin::Piped => Some(line.open_channel(Accepts::Nothing)?),
+            };
+            let stdio = Stdio::Streams {
+                stdin: stdin.as_ref().map_or(Stream::Null, |stdin| Stream::Line(stdin.id())),
+                stdout: Stream::Line(stdout.id()),
+                stderr: Stream::Line(stderr.id()),
+            };
+            let channels = Channels { control, stdin, stdout: Some(stdout), stderr: Some(stderr) };
+            Ok((channels, stdio, Vec::new()))
+        }
+    }
+}
+
+fn request(command: &Command, surroundings: &Surroundings, stdio: Stdio) -> Spawn {
+    let mut env = surroundings.env.clone();
+    env.extend(command.env.iter().map(|(name, value)| (name.clone(), value.clone())));
+    let timeout_ms = command.timeout.map(|timeout| {
+        // A part of a millisecond still is time; 0 would be none.
+        u64::try_from(timeout.as_micros().div_ceil(1000)).unwrap_or(u64::MAX).max(1)
+    });
+    Spawn {
+        id: command.id.as_str().to_owned(),
+        argv: command.argv.iter().map(|word| ByteString::from(word.as_os_str())).collect(),
+        env: env.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
+        cwd: command.cwd.as_ref().unwrap_or(&surroundings.workspace).as_os_str().into(),
+        stdio,
+        timeout_ms,
+        descendants: Descendants::Die,
+    }
+}
+
+async fn from_process(control: &Channel) -> Result<(FromProcess, Vec<OwnedFd>)> {
+    match control.receive().await? {
+        Received::Message(body, descriptors) => Ok((parse(&body)?, descriptors)),
+        Received::Data(_) | Received::End => Err(broken("a command's channel ended before it")),
+    }
+}
+
+fn terminal(line: &Line, descriptors: Vec<OwnedFd>) -> Result<Box<dyn crate::Duplex>> {
+    let (Some(carried), Some(master)) = (line.descriptors(), descriptors.into_iter().next()) else {
+        return Err(broken("a terminal came without its descriptor"));
+    };
+    carried
+        .terminal(master)
+        .map_err(|error| broken("the guest's terminal cannot be used").source(error))
+}
+
+type Sources = Vec<(Standard, Source)>;
+
+fn standard_streams(
+    master: Option<Box<dyn crate::Duplex>>,
+    stdin: Option<Channel>,
+    stdout: Option<Channel>,
+    stderr: Option<Channel>,
+) -> (Sink, Sources) {
+    if let Some(master) = master {
+        let (read, write) = tokio::io::split(master);
+        return (Sink::Terminal(write), vec![(Standard::Output, Source::Terminal(read))]);
+    }
+    let outputs = [(Standard::Output, stdout), (Standard::Error, stderr)];
+    let sources = outputs
+        .into_iter()
+        .filter_map(|(stream, channel)| Some((stream, Source::Line(channel?))))
+        .collect();
+    (stdin.map_or(Sink::Nothing, Sink::Line), sources)
+}
+
+async fn wait(control: &Channel) -> Result<Ended> {
+    loop {
+        match from_process(control).await?.0 {
+            FromProcess::Ended(ended) => return Ok(ended),
+            // Job control is the command line's own affair, which has no line.
+            FromProcess::Stopped { .. } => {}
+            FromProcess::Started { .. } | FromProcess::NotStarted(_) => {
+                return Err(broken("a command started twice"));
+            }
+        }
+    }
+}
+
+fn ending(ended: &Ended) -> Ending {
+    match (ended.timed_out, ended.how) {
+        (true, _) => Ending::Killed(Cause::Time),
+        (false, How::Exited(code)) => Ending::Exited(code),
+        (false, How::Signaled(signal)) => Ending::Signaled(signal),
+    }
+}
+
+/// How much of the guest's own words about a failed start is passed on.
+const MAX_DETAIL_CHARS: usize = 1000;
+
+fn not_started(reason: NotStarted) -> Ending {
+    let code = match reason.reason {
+        NotStartedReason::NotFound => 127,
+        NotStartedReason::NotExecutable
+        | NotStartedReason::BadWorkingDirectory
+        | NotStartedReason::Exhausted
+        | NotStartedReason::BadRequest => 126,
+    };
+    // HOSTILE: the text comes from inside, and will be shown to people.
+    let detail = reason.detail.chars().filter(|c| !c.is_control()).take(MAX_DETAIL_CHARS).collect();
+    Ending::NotStarted { code, detail }
+}
+
+/// Says something to a command.
+pub(super) async fn tell(control: &Channel, what: ToProcess) {
+    // A line that is closed has killed the command already.
+    control.send_message(&what, Vec::new()).await.ok();
+}

@@ -1,0 +1,239 @@
+//! Everything on the host that one sandbox needs before it is cloned, and owes when it is gone.
+
+use crate::cgroup::{Assessment, CgroupFacts, Cgroups, assess};
+use crate::control_files::{self, ControlFiles};
+use crate::host::HostFacts;
+use crate::launch::Groups;
+use crate::placeholders::Placeholders;
+use crate::plan::{CgroupUse, IdChoice, PinnedName, PlanInputs, Planned, plan};
+use crate::seccomp::{self, Surface};
+use crate::session_uid::{SessionUid, UidRange};
+use crate::state::StateDirectory;
+use crate::view::{View, WorkspaceView, look};
+use cofferdam_core::{
+    Admission, Axis, Basis, Degree, Enforced, Error, ErrorKind, Result, SandboxId, SensitiveWrites,
+    Spec, User, Workspace, admit,
+};
+use std::path::Path;
+
+/// A sandbox that can be cloned now. Dropping it gives back all that was taken for it.
+#[derive(Debug)]
+pub struct Assembly {
+    /// The plan and what is known from it.
+    pub planned: Planned,
+    /// How far the policy holds.
+    pub enforced: Enforced,
+    /// Whether less holds than was asked for.
+    pub admission: Admission,
+    cgroups: Option<Cgroups>,
+    workspace: Option<GuardedWorkspace>,
+    _user: Option<SessionUid>,
+}
+
+/// A writable workspace whose control files are protected.
+#[derive(Debug)]
+struct GuardedWorkspace {
+    placeholders: Placeholders,
+    before: ControlFiles,
+}
+
+/// What was taken for a sandbox and what became of it, once the sandbox is gone.
+#[derive(Debug, Default)]
+pub struct Farewell {
+    /// Control files that appeared in the workspace, relative to it.
+    pub new_control_files: Vec<String>,
+    /// What could not be given back, and stays recorded for the next start.
+    pub leftovers: Vec<Error>,
+}
+
+/// Decides what a sandbox for `spec` is made of, takes what it needs, and refuses what cannot be
+/// enforced.
+pub fn assemble(spec: &Spec, state: &StateDirectory, id: &SandboxId) -> Result<Assembly> {
+    // What a dead process of ours left behind goes first: it may stand in our way.
+    let _ = state.sweep();
+    let facts = HostFacts::gather();
+    let view = look(spec, &facts)?;
+    let workspace = guard(spec, &view, state)?;
+    let groups = CgroupFacts::read()?;
+    let assessment = assess(&groups, &spec.limits, spec.on_unavailable)?;
+    let user = session_user(spec, &facts, state)?;
+    let ids = user.as_ref().map_or_else(|| IdChoice::own(&facts), |user| session_ids(spec, user));
+    let before = workspace.as_ref().map(|guarded| &guarded.before);
+    let look = Look { facts: &facts, view: &view, groups: &groups, before };
+    let (planned, enforced) = look.decide(spec, &ids, &assessment)?;
+    planned.refuse_way_out()?;
+    let admission = admit(spec.profile, planned.limits_count, spec.on_unavailable, &enforced)?;
+    let cgroups = Cgroups::prepare(state, id, &spec.limits, &groups)?;
+    Ok(Assembly { planned, enforced, admission, cgroups: Some(cgroups), workspace, _user: user })
+}
+
+/// The same decisions without taking anything: what [`assemble`] would do here and now.
+pub fn foresee(spec: &Spec) -> Result<(Planned, Enforced)> {
+    let facts = HostFacts::gather();
+    let view = look(spec, &facts)?;
+    let before = match guarded_path(spec, &view) {
+        Some(path) => Some(control_files::find(&open_directory(path)?)?),
+        None => None,
+    };
+    let groups = CgroupFacts::read()?;
+    let assessment = assess(&groups, &spec.limits, spec.on_unavailable)?;
+    let ids = if facts.is_root() { some_session_ids(spec) } else { IdChoice::own(&facts) };
+    let look = Look { facts: &facts, view: &view, groups: &groups, before: before.as_ref() };
+    look.decide(spec, &ids, &assessment)
+}
+
+/// What was looked at.
+struct Look<'a> {
+    facts: &'a HostFacts,
+    view: &'a View,
+    groups: &'a CgroupFacts,
+    before: Option<&'a ControlFiles>,
+}
+
+impl Look<'_> {
+    fn decide(
+        &self,
+        spec: &Spec,
+        ids: &IdChoice,
+        assessment: &Assessment,
+    ) -> Result<(Planned, Enforced)> {
+        let filter = seccomp::program(&Surface::of(spec.profile, spec.user)).map_err(|error| {
+            Error::new(ErrorKind::SetupFailed, "make the system call filter").source(error)
+        })?;
+        let pins = self.before.map(pins).unwrap_or_default();
+        let inputs = PlanInputs {
+            ids,
+            pins: &pins,
+            seccomp: &filter,
+            cgroups: in_use(self.groups, assessment),
+            scratch: None,
+        };
+        let planned = plan(spec, self.facts, self.view, &inputs)?;
+        let mut enforced = planned.enforced.clone();
+        for reason in self.before.map(ControlFiles::reasons).unwrap_or_default() {
+            let reason = reason.strip_prefix("files: ").unwrap_or(&reason);
+            enforced.lower(Axis::Files, Degree::Partial, reason);
+        }
+        Ok((planned, enforced))
+    }
+}
+
+fn in_use(groups: &CgroupFacts, assessment: &Assessment) -> CgroupUse {
+    use crate::cgroup::{Holding, Where};
+    let held = |holding: &Holding| matches!(holding, Holding::Held | Holding::NotWanted);
+    let v1 = |place: &Where| matches!(place, Where::V1(_));
+    CgroupUse {
+        memory: held(&assessment.memory),
+        pids: held(&assessment.pids),
+        cpu: held(&assessment.cpu),
+        child_joins: v1(&groups.memory) || v1(&groups.pids) || v1(&groups.cpu),
+    }
+}
+
+/// The workspace whose control files have to be protected.
+fn guarded_path<'a>(spec: &Spec, view: &'a View) -> Option<&'a str> {
+    let protects = spec.sensitive_writes == SensitiveWrites::Protected
+        && spec.profile.writes_workspace()
+        && matches!(spec.workspace, Workspace::Directory(_));
+    match &view.workspace {
+        WorkspaceView::Directory(directory) if protects => Some(&directory.path),
+        WorkspaceView::Directory(_) | WorkspaceView::Private => None,
+    }
+}
+
+fn guard(spec: &Spec, view: &View, state: &StateDirectory) -> Result<Option<GuardedWorkspace>> {
+    let Some(path) = guarded_path(spec, view) else { return Ok(None) };
+    // ORDER: a share in the placeholders first, so that none found now vanishes by another's end.
+    let placeholders = Placeholders::hold(state, Path::new(path))?;
+    let before = control_files::find(placeholders.directory())?;
+    let unmade = placeholders.make(&before.absent)?;
+    Ok(Some(GuardedWorkspace { placeholders, before: before.without(unmade) }))
+}
+
+fn pins(before: &ControlFiles) -> Vec<PinnedName> {
+    let pin = |name: &control_files::PinnedName| PinnedName {
+        path: name.path.clone(),
+        access: name.access,
+    };
+    before.pins.iter().map(pin).collect()
+}
+
+fn session_user(
+    spec: &Spec,
+    facts: &HostFacts,
+    state: &StateDirectory,
+) -> Result<Option<SessionUid>> {
+    match (facts.is_root(), spec.user) {
+        (false, _) => Ok(None),
+        (true, User::Ordinary) => SessionUid::acquire(state, UidRange::SINGLE).map(Some),
+        (true, User::Root) => SessionUid::acquire_block(state, UidRange::BLOCKS).map(Some),
+    }
+}
+
+fn session_ids(spec: &Spec, user: &SessionUid) -> IdChoice {
+    id_choice(spec, user.uid(), user.count())
+}
+
+fn some_session_ids(spec: &Spec) -> IdChoice {
+    match spec.user {
+        User::Ordinary => id_choice(spec, UidRange::SINGLE.first(), 1),
+        User::Root => id_choice(spec, UidRange::BLOCKS.first(), SessionUid::BLOCK),
+    }
+}
+
+fn id_choice(spec: &Spec, first: u32, count: u32) -> IdChoice {
+    let more = match spec.user {
+        User::Ordinary => Vec::new(),
+        User::Root => vec![(first + 1, count - 1)],
+    };
+    IdChoice { uid: first, gid: first, more_uids: more.clone(), more_gids: more }
+}
+
+fn open_directory(path: &str) -> Result<rustix::fd::OwnedFd> {
+    use rustix::fs::{CWD, Mode, OFlags};
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::openat(CWD, path, flags, Mode::empty()).map_err(|errno| {
+        Error::new(ErrorKind::Io, format!("open the workspace {path:?}"))
+            .source(std::io::Error::from(errno))
+    })
+}
+
+impl Assembly {
+    /// The descriptors of the groups that the sandbox is born into.
+    pub fn groups(&self) -> Result<Groups> {
+        match &self.cgroups {
+            Some(groups) => {
+                Ok(Groups { join: groups.join_descriptors()?, born_in: groups.clone_into()? })
+            }
+            None => Ok(Groups::default()),
+        }
+    }
+
+    /// The control groups, for what they know.
+    pub fn cgroups(&self) -> Option<&Cgroups> {
+        self.cgroups.as_ref()
+    }
+
+    /// Notes that the sandbox stands and that the host confirmed it.
+    pub fn confirm(&mut self) {
+        self.enforced.basis = Basis::Applied;
+    }
+
+    /// Gives everything back. The sandbox must be gone.
+    pub fn dissolve(mut self) -> Farewell {
+        let mut farewell = Farewell::default();
+        if let Some(groups) = self.cgroups.take() {
+            farewell.leftovers.extend(groups.remove().err());
+        }
+        if let Some(GuardedWorkspace { placeholders, before }) = self.workspace.take() {
+            let directory = rustix::io::fcntl_dupfd_cloexec(placeholders.directory(), 3);
+            farewell.leftovers.extend(placeholders.remove().err());
+            // ORDER: after the placeholders are gone, which are no news.
+            if let Ok(directory) = directory {
+                farewell.new_control_files =
+                    control_files::appeared(&before, &directory).unwrap_or_default();
+            }
+        }
+        farewell
+    }
+}

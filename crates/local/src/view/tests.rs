@@ -1,0 +1,334 @@
+use super::*;
+use crate::host::fake;
+use cofferdam_core::{Caller, Profile, Workspace};
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A home directory of its own on disk, removed with its owner.
+struct Ground(PathBuf);
+
+impl Ground {
+    fn new(name: &str) -> Self {
+        let path =
+            std::env::temp_dir().join(format!("cofferdam-view-{}-{name}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        let ground = Self(path.canonicalize().unwrap());
+        ground.directory("home/proj");
+        ground
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().to_owned()
+    }
+
+    fn directory(&self, name: &str) -> String {
+        fs::create_dir_all(self.0.join(name)).unwrap();
+        self.path(name)
+    }
+
+    fn file(&self, name: &str, content: &str) -> String {
+        fs::create_dir_all(self.0.join(name).parent().unwrap()).unwrap();
+        fs::write(self.0.join(name), content).unwrap();
+        self.path(name)
+    }
+
+    fn spec(&self) -> Spec {
+        let caller = Caller { env: Default::default(), home: Some(self.0.join("home")) };
+        Spec::new(Workspace::Directory(self.0.join("home/proj")), caller)
+    }
+}
+
+impl Drop for Ground {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn user(spec: &Spec) -> Result<View> {
+    look(spec, &fake::host(1000))
+}
+
+fn shown<'a>(view: &'a View, path: &str) -> Option<&'a Shown> {
+    view.places.iter().find_map(|place| match place {
+        Place::Shown(shown) if shown.path == path => Some(shown),
+        Place::Shown(_) | Place::Private { .. } => None,
+    })
+}
+
+fn set(spec: &mut Spec, name: &str, value: &str) {
+    spec.caller.env.insert(OsString::from(name), OsString::from(value));
+}
+
+#[test]
+fn the_system_is_an_allowlist() {
+    let view = user(&Ground::new("system").spec()).unwrap();
+    assert!(view.shows("/usr/bin/env"));
+    assert!(view.shows("/etc/ld.so.cache") || !Path::new("/etc/ld.so.cache").exists());
+    for hidden in ["/etc/shadow", "/etc/ssh", "/root", "/home", "/var/lib", "/run", "/etc/passwd"] {
+        assert!(!view.shows(hidden), "{hidden}");
+    }
+    let mounts = view.system.len();
+    assert!(mounts < 25, "{mounts} mounts of the system are too many for a fast start");
+}
+
+#[test]
+fn the_workspace_is_shown_at_its_own_path_with_its_identity() {
+    let ground = Ground::new("workspace");
+    let mut spec = ground.spec();
+    let view = user(&spec).unwrap();
+    let path = ground.path("home/proj");
+    let place = shown(&view, &path).unwrap();
+    assert_eq!(place.access, Access::ReadWrite);
+    assert_eq!(place.owner, Owner::Same);
+    assert!(place.identity.is_some());
+    let as_root = look(&spec, &fake::host(0)).unwrap();
+    assert!(matches!(shown(&as_root, &path).unwrap().owner, Owner::Mapped { .. }));
+    spec.profile = Profile::ReadOnly;
+    assert_eq!(shown(&user(&spec).unwrap(), &path).unwrap().access, Access::ReadOnly);
+}
+
+#[test]
+fn a_workspace_that_holds_more_than_a_task_is_refused() {
+    let ground = Ground::new("refused");
+    let state = ground.directory("home/.local/state/cofferdam");
+    let keys = ground.directory("home/.ssh/sub");
+    let mut denied: Vec<String> =
+        ["/", "/etc", "/usr", "/proc", "/proc/sys", "/sys/kernel", "/dev", "/tmp", "/var"]
+            .map(str::to_owned)
+            .to_vec();
+    denied.extend([ground.path("home"), ground.path("")]);
+    denied.extend([
+        state.clone(),
+        ground.path("home/.local"),
+        ground.path("home/.local/state"),
+        keys,
+    ]);
+    for path in denied {
+        let mut spec = ground.spec();
+        spec.workspace = Workspace::Directory(PathBuf::from(&path));
+        let error = user(&spec).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Denied, "{path}: {error}");
+        assert!(error.hint.is_some(), "{path}");
+    }
+    let mut spec = ground.spec();
+    spec.workspace = Workspace::Directory(ground.0.join("missing"));
+    assert_eq!(user(&spec).unwrap_err().kind, ErrorKind::NotFound);
+    spec.workspace = Workspace::Directory(PathBuf::from(ground.file("file", "")));
+    assert_eq!(user(&spec).unwrap_err().kind, ErrorKind::Usage);
+}
+
+#[test]
+fn a_secret_cannot_be_listed_and_is_covered_where_it_lies_below() {
+    let ground = Ground::new("secrets");
+    ground.file("dotfiles/ssh/id_ed25519", "key");
+    std::os::unix::fs::symlink(ground.path("dotfiles/ssh"), ground.0.join("home/.ssh")).unwrap();
+    ground.file("home/.aws/credentials", "key");
+    ground.file("home/.config/gcloud/x", "key");
+    let mut spec = ground.spec();
+    for listed in ["home/.ssh", "home/.ssh/id_ed25519", "dotfiles/ssh", "home/.aws/credentials"] {
+        spec.read = vec![ground.0.join(listed)];
+        let error = user(&spec).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Denied, "{listed}");
+    }
+    spec.read = vec![ground.0.join("home"), ground.0.join("dotfiles")];
+    let view = user(&spec).unwrap();
+    let covered: Vec<&str> = view.hidden.iter().map(|hidden| hidden.path.as_str()).collect();
+    for secret in ["dotfiles/ssh", "home/.aws", "home/.config/gcloud"] {
+        assert!(covered.contains(&ground.path(secret).as_str()), "{secret}: {covered:?}");
+    }
+    assert!(view.shows(&ground.path("home/other")));
+    assert!(!view.shows(&ground.path("home/.aws/credentials")));
+}
+
+#[test]
+fn the_deeper_of_two_places_stands_later() {
+    let ground = Ground::new("depth");
+    let deep = ground.directory("home/proj/vendor/deep");
+    ground.directory("data/in");
+    let mut spec = ground.spec();
+    spec.read = vec![PathBuf::from(&deep), ground.0.join("data")];
+    spec.write = vec![ground.0.join("data/in"), ground.0.join("home/proj/vendor")];
+    let view = user(&spec).unwrap();
+    let order: Vec<&str> = view.places.iter().map(Place::path).collect();
+    let at = |name: &str| order.iter().position(|path| *path == ground.path(name)).unwrap();
+    assert!(at("data") < at("data/in"));
+    assert!(at("home/proj") < at("home/proj/vendor"));
+    assert!(at("home/proj/vendor") < at("home/proj/vendor/deep"));
+    spec.read = vec![ground.0.join("home/proj")];
+    assert_eq!(user(&spec).unwrap_err().kind, ErrorKind::Usage);
+}
+
+#[test]
+fn what_cannot_hold_is_an_error_that_names_it() {
+    let ground = Ground::new("errors");
+    let check = |change: &dyn Fn(&mut Spec), kind: ErrorKind, named: &str| {
+        let mut spec = ground.spec();
+        change(&mut spec);
+        let error = user(&spec).unwrap_err();
+        assert_eq!(error.kind, kind, "{error}");
+        assert!(error.message.contains(named), "{error} does not name {named}");
+    };
+    let missing = PathBuf::from("/no/such/place");
+    let list = |path: &str| vec![PathBuf::from(path)];
+    check(&|spec| spec.read = vec![missing.clone()], ErrorKind::NotFound, "/no/such/place");
+    check(&|spec| spec.write = vec![missing.clone()], ErrorKind::NotFound, "/no/such/place");
+    check(&|spec| spec.hide = vec![missing.clone()], ErrorKind::NotFound, "/no/such/place");
+    check(&|spec| spec.read = list("/"), ErrorKind::Denied, "--read /");
+    check(&|spec| spec.read = list("/proc/1"), ErrorKind::Denied, "/proc/1");
+    check(&|spec| spec.read = list("/dev/null"), ErrorKind::Denied, "/dev/null");
+    check(&|spec| spec.read = list("/etc/shadow"), ErrorKind::Denied, "/etc/shadow");
+    check(&|spec| spec.write = list("/usr"), ErrorKind::Denied, "/usr");
+    check(&|spec| spec.hide = vec![ground.0.join("home")], ErrorKind::Usage, "workspace");
+    check(&|spec| spec.hide = list("/usr"), ErrorKind::Usage, "/usr");
+    let read_only = |spec: &mut Spec| {
+        spec.profile = Profile::ReadOnly;
+        spec.write = list("/opt");
+    };
+    check(&read_only, ErrorKind::Usage, "--write");
+}
+
+#[test]
+fn hiding_takes_both_names_of_the_workspace() {
+    let ground = Ground::new("hide");
+    let hidden = ground.file("home/proj/.env", "SECRET=1");
+    let mut spec = ground.spec();
+    for name in [hidden.as_str(), "/workspace/.env"] {
+        spec.hide = vec![PathBuf::from(name)];
+        let view = user(&spec).unwrap();
+        assert_eq!(view.hidden.len(), 1, "{name}");
+        assert_eq!(view.hidden[0].path, hidden, "{name}");
+    }
+}
+
+#[test]
+fn toolchains_are_found_through_the_path() {
+    let ground = Ground::new("tools");
+    for name in [
+        "home/.cargo/bin",
+        "home/.cargo/registry/cache",
+        "home/.rustup/toolchains",
+        "home/.pyenv/shims",
+        "home/bin",
+        "home/.nvm/versions",
+        "elsewhere/go/bin",
+    ] {
+        ground.directory(name);
+    }
+    ground.file("home/.cargo/credentials.toml", "[registry]\ntoken = 'x'");
+    ground.file("home/.cargo/config.toml", "[build]\njobs = 2\n");
+    let mut spec = ground.spec();
+    let entries = ["home/.cargo/bin", "home/.pyenv/shims", "home/bin", "home", "home/missing"];
+    let mut path: Vec<String> = entries.iter().map(|name| ground.path(name)).collect();
+    path.extend(["", ".", "relative", "/usr/bin", "/usr/../etc"].map(str::to_owned));
+    set(&mut spec, "PATH", &path.join(":"));
+    let view = user(&spec).unwrap();
+
+    for whole in [
+        "home/.rustup",
+        "home/.pyenv",
+        "home/bin",
+        "home/.cargo/bin",
+        "home/.cargo/registry/cache",
+        "home/.cargo/config.toml",
+    ] {
+        let place = shown(&view, &ground.path(whole)).unwrap_or_else(|| panic!("{whole}"));
+        assert_eq!(place.access, Access::ReadOnly, "{whole}");
+    }
+    for hidden in ["home/.cargo/credentials.toml", "home/.nvm", "home/other", "elsewhere"] {
+        assert!(!view.shows(&ground.path(hidden)), "{hidden}");
+    }
+    let cargo = Place::Private {
+        path: ground.path("home/.cargo"),
+        why: "cargo keeps locks and unpacked crates in its home".to_owned(),
+    };
+    assert!(view.places.contains(&cargo));
+    assert_eq!(view.variables["CARGO_HOME"], ground.path("home/.cargo"));
+    assert_eq!(view.variables["RUSTUP_HOME"], ground.path("home/.rustup"));
+    assert_eq!(view.path[..3], path[..3]);
+    assert!(view.path.iter().all(|entry| entry.starts_with('/') && entry != "/etc"));
+    assert!(view.notes.iter().any(|note| note.contains("home directory")), "{:?}", view.notes);
+
+    spec.profile = Profile::CiOnly;
+    let view = user(&spec).unwrap();
+    assert!(!view.shows(&ground.path("home/.rustup")));
+    assert!(view.path.iter().all(|entry| !entry.starts_with(&ground.path(""))));
+}
+
+#[test]
+fn a_setting_of_cargo_with_a_secret_stays_outside() {
+    let ground = Ground::new("cargo");
+    ground.directory("home/.cargo/bin");
+    ground.file("home/.cargo/config.toml", "[registries.x]\ntoken = 'x'\n");
+    let mut spec = ground.spec();
+    set(&mut spec, "PATH", &ground.path("home/.cargo/bin"));
+    let view = user(&spec).unwrap();
+    assert!(!view.shows(&ground.path("home/.cargo/config.toml")));
+    assert!(view.notes.iter().any(|note| note.contains("config.toml")), "{:?}", view.notes);
+}
+
+#[test]
+fn as_root_a_toolchain_below_a_closed_directory_is_mapped() {
+    use std::os::unix::fs::PermissionsExt;
+    let ground = Ground::new("mapped");
+    ground.directory("home/.pyenv/shims");
+    let mut spec = ground.spec();
+    set(&mut spec, "PATH", &ground.path("home/.pyenv/shims"));
+    let owner = |spec: &Spec| {
+        let view = look(spec, &fake::host(0)).unwrap();
+        shown(&view, &ground.path("home/.pyenv")).unwrap().owner
+    };
+    assert_eq!(owner(&spec), Owner::Same);
+    fs::set_permissions(ground.0.join("home"), fs::Permissions::from_mode(0o700)).unwrap();
+    assert!(matches!(owner(&spec), Owner::Mapped { .. }));
+}
+
+#[test]
+fn a_linked_worktree_shows_its_repository_only_if_that_points_back() {
+    let ground = Ground::new("worktree");
+    let own = ground.directory("repo/.git/worktrees/proj");
+    for name in ["repo/.git/objects", "repo/.git/refs", "repo/.git/hooks"] {
+        ground.directory(name);
+    }
+    ground.file("repo/.git/HEAD", "ref: refs/heads/main\n");
+    ground.file("repo/.git/config", "[core]\n");
+    ground.file("repo/.git/worktrees/proj/commondir", "../..\n");
+    ground.file("home/proj/.git", &format!("gitdir: {own}\n"));
+    let spec = ground.spec();
+
+    let view = user(&spec).unwrap();
+    assert!(!view.shows(&ground.path("repo/.git")));
+    assert!(view.notes.iter().any(|note| note.contains("point back")), "{:?}", view.notes);
+
+    ground.file("repo/.git/worktrees/proj/gitdir", &ground.path("elsewhere/.git"));
+    assert!(!user(&spec).unwrap().shows(&ground.path("repo/.git")));
+
+    ground.file("repo/.git/worktrees/proj/gitdir", &ground.path("home/proj/.git"));
+    let view = user(&spec).unwrap();
+    let access = |name: &str| shown(&view, &ground.path(name)).map(|place| place.access);
+    assert_eq!(access("repo/.git"), Some(Access::ReadOnly));
+    assert_eq!(access("repo/.git/objects"), Some(Access::ReadWrite));
+    assert_eq!(access("repo/.git/refs"), Some(Access::ReadWrite));
+    assert_eq!(access("repo/.git/worktrees/proj"), Some(Access::ReadWrite));
+    assert_eq!(access("repo/.git/worktrees/proj/commondir"), Some(Access::ReadOnly));
+    assert_eq!(access("repo/.git/hooks"), None);
+    assert!(!view.shows(&ground.path("repo/src")));
+}
+
+#[test]
+fn the_look_is_cheap() {
+    let ground = Ground::new("cheap");
+    let mut spec = ground.spec();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    spec.caller.env.insert(OsString::from("PATH"), path);
+    spec.caller.home = std::env::var_os("HOME").map(PathBuf::from);
+    let start = std::time::Instant::now();
+    for _ in 0..50 {
+        std::hint::black_box(user(&spec)).unwrap();
+    }
+    let each = start.elapsed() / 50;
+    println!("a look takes {each:?}");
+    // Far above what it takes: this host may be busy, and this is no benchmark.
+    assert!(each < std::time::Duration::from_millis(5), "{each:?}");
+}
