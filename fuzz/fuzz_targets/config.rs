@@ -1,4 +1,4 @@
-//! Configuration files from any bytes, through the program itself: `COFFERDAM_BIN` names it.
+//! Configuration files from any bytes, through the program itself: `TEST_COFFERDAM_BIN` names it.
 //!
 //! The parser lies in the command's package, which is no library, so this target sees exit codes and
 //! not branches: 0 or an error of ours, never a signal and never the code of a panic.
@@ -15,7 +15,8 @@ const PANIC: i32 = 101;
 fn place() -> &'static (PathBuf, PathBuf) {
     static PLACE: OnceLock<(PathBuf, PathBuf)> = OnceLock::new();
     PLACE.get_or_init(|| {
-        let program = std::env::var_os("COFFERDAM_BIN").expect("COFFERDAM_BIN names the program");
+        let program =
+            std::env::var_os("TEST_COFFERDAM_BIN").expect("TEST_COFFERDAM_BIN names the program");
         let name = format!("cofferdam-fuzz.{}.toml", std::process::id());
         (program.into(), std::env::temp_dir().join(name))
     })

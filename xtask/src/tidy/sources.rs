@@ -25,7 +25,8 @@ pub(super) fn unsafe_only_in_sys(tree: &Tree) -> Vec<Finding> {
     let expectation = format!("expect({UNSAFE}_code");
     for file in tree.rust() {
         let is_sys = Path::new(&file.path).file_name().is_some_and(|name| name == "sys.rs");
-        let expects = file.text.contains(&format!("#![{expectation}"));
+        let packed: String = file.text.split_whitespace().collect();
+        let expects = packed.contains(&format!("#![{expectation}"));
         if is_sys && !expects {
             found.push(Finding::new(
                 &file.path,
@@ -75,27 +76,44 @@ pub(super) fn ignored_tests(tree: &Tree) -> Vec<Finding> {
         .collect()
 }
 
-/// The imports of a module are one block that rustfmt sorts; only `pub use` stands apart.
+/// The imports of a module are one block that rustfmt sorts. Blocks that re-export stand apart.
 pub(super) fn import_groups(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     for file in tree.rust() {
-        let mut ended_at = None;
-        let mut open = false;
-        for (line, text) in file.lines() {
-            let begins = !open && text.starts_with("use ");
-            if begins && ended_at.is_some_and(|end| end + 1 != line) {
-                found.push(Finding::new(&file.path, line, "imports are not one block"));
-            }
-            if begins || open {
-                open = !text.contains(';');
-                ended_at = Some(line);
-            } else if text.starts_with("#[") && ended_at.is_some_and(|end| end + 1 == line) {
-                // An attribute of the next import.
-                ended_at = Some(line);
-            }
+        let blocks = import_blocks(file);
+        for line in blocks.iter().filter(|block| !block.exports).map(|block| block.line).skip(1) {
+            found.push(Finding::new(&file.path, line, "imports are not one block"));
         }
     }
     found
+}
+
+/// Imports without an empty line or other code between them.
+struct Block {
+    line: usize,
+    end: usize,
+    exports: bool,
+}
+
+fn import_blocks(file: &File) -> Vec<Block> {
+    let mut blocks: Vec<Block> = Vec::new();
+    let mut open = false;
+    for (line, text) in file.lines() {
+        let exports = text.starts_with("pub use ") || text.starts_with("pub(crate) use ");
+        let begins = !open && (exports || text.starts_with("use "));
+        let follows = blocks.last().is_some_and(|block| block.end + 1 == line);
+        if begins && !follows {
+            blocks.push(Block { line, end: line, exports });
+        } else if !(begins || open || follows && text.starts_with("#[")) {
+            continue;
+        }
+        if let Some(block) = blocks.last_mut() {
+            block.end = line;
+            block.exports |= begins && exports;
+        }
+        open = (begins || open) && !text.contains(';');
+    }
+    blocks
 }
 
 /// A file that cannot be named is two files.
@@ -227,6 +245,7 @@ mod tests {
         check(find, "a.rs", "use a::b;\n\npub use c::d;\n", &[]);
         check(find, "a.rs", "use a::b;\n#[cfg(test)]\nuse c::d;\n", &[]);
         check(find, "a.rs", "use a::{\n    b,\n};\n\nuse c::d;\n", &[5]);
+        check(find, "a.rs", "pub use a::b;\nuse a::c;\n\nuse d::e;\n", &[]);
     }
 
     #[test]

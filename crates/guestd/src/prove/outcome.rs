@@ -1,9 +1,7 @@
 //! What one try met, and which layer is behind it.
 
+use cofferdam_wire::message::Attempt;
 use std::io;
-use wire::message::Attempt;
-
-use cofferdam_wire as wire;
 
 /// What the attack of a check says that attacks nothing: a check of usability is all control.
 pub const USABILITY: &str = "nothing to attack: this is a check of usability";
