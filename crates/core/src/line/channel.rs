@@ -48,8 +48,8 @@ impl Drop for Held {
 /// The next thing that came on a channel.
 #[derive(Debug)]
 pub enum Received {
-    /// A message, not yet understood, and the descriptors that came with it.
-    Message(Vec<u8>, Vec<OwnedFd>),
+    /// A message, not yet understood, and the descriptor that came before it.
+    Message(Vec<u8>, Option<OwnedFd>),
     /// Bytes.
     Data(Vec<u8>),
     /// Nothing follows.
@@ -212,7 +212,7 @@ impl Channel {
                 let slot = table.slot(self.id).ok_or_else(|| broken("the channel is closed"))?;
                 match slot.take() {
                     Some(Arrived::Message(message)) => {
-                        break (Received::Message(message.body, message.descriptors), 0);
+                        break (Received::Message(message.body, message.descriptor), 0);
                     }
                     Some(Arrived::Data(bytes, grant)) => break (Received::Data(bytes), grant),
                     Some(Arrived::End) => break (Received::End, 0),

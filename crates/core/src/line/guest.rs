@@ -4,7 +4,7 @@ use crate::line::carrier::Carrier;
 use crate::line::channel::{Line, Received};
 use crate::line::process::{Running, Standards, Start, run};
 use crate::line::slot::Accepts;
-use crate::line::table::{broken, parse_long};
+use crate::line::table::parse_long;
 use crate::{
     Command, EgressGate, Error, ErrorKind, Guest, Killer, LimitWatch, NoWatch, Process, ProcessId,
     Result,
@@ -130,7 +130,12 @@ impl Guest for WireGuest {
         channel.send_message(&HostOpens::Prove(Box::new(prove.clone())), Vec::new()).await?;
         let proof = match channel.receive().await? {
             Received::Message(body, _) => parse_long(&body),
-            Received::Data(_) | Received::End => Err(broken("the guest ended without a proof")),
+            Received::Data(_) | Received::End => {
+                return Err(Error::new(
+                    ErrorKind::Unavailable,
+                    "the guest could not attack itself",
+                ));
+            }
         };
         proof.inspect_err(|error| self.line.close(error))
     }

@@ -157,12 +157,12 @@ async fn begin(start: &mut Start) -> Result<(Channels, First)> {
     let (channels, stdio, descriptors) = open_channels(&start.line, &start.command, given)?;
     let spawn = HostOpens::Spawn(Box::new(request(&start.command, &start.surroundings, stdio)));
     channels.control.send_message(&spawn, descriptors).await?;
-    let (message, descriptors) = from_process(&channels.control).await?;
+    let (message, master) = from_process(&channels.control).await?;
     match message {
         FromProcess::NotStarted(reason) => Ok((channels, First::NotStarted(reason))),
         FromProcess::Started { .. } => {
             let master = match start.command.terminal {
-                Some(_) => Some(terminal(&start.line, descriptors)?),
+                Some(_) => Some(terminal(&start.line, master)?),
                 None => None,
             };
             Ok((channels, First::Started(master)))
@@ -230,15 +230,15 @@ fn request(command: &Command, surroundings: &Surroundings, stdio: Stdio) -> Spaw
     }
 }
 
-async fn from_process(control: &Channel) -> Result<(FromProcess, Vec<OwnedFd>)> {
+async fn from_process(control: &Channel) -> Result<(FromProcess, Option<OwnedFd>)> {
     match control.receive().await? {
-        Received::Message(body, descriptors) => Ok((parse(&body)?, descriptors)),
+        Received::Message(body, descriptor) => Ok((parse(&body)?, descriptor)),
         Received::Data(_) | Received::End => Err(broken("a command's channel ended before it")),
     }
 }
 
-fn terminal(line: &Line, descriptors: Vec<OwnedFd>) -> Result<Box<dyn crate::Duplex>> {
-    let (Some(carried), Some(master)) = (line.descriptors(), descriptors.into_iter().next()) else {
+fn terminal(line: &Line, master: Option<OwnedFd>) -> Result<Box<dyn crate::Duplex>> {
+    let (Some(carried), Some(master)) = (line.descriptors(), master) else {
         return Err(broken("a terminal came without its descriptor"));
     };
     carried

@@ -6,6 +6,7 @@ use crate::line::table::{Shared, Wanted, broken};
 use crate::{EgressGate, Error, ErrorKind, Result};
 use cofferdam_wire::frame::{HEADER_BYTES, Header};
 use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -25,19 +26,19 @@ pub(super) struct FrameReader {
     buffer: Vec<u8>,
     start: usize,
     end: usize,
-    descriptors: Vec<OwnedFd>,
+    descriptors: VecDeque<OwnedFd>,
 }
 
 impl FrameReader {
     pub(super) fn new(incoming: Box<dyn Incoming>) -> Self {
         let buffer = vec![0; BUFFER_BYTES];
-        Self { incoming, buffer, start: 0, end: 0, descriptors: Vec::new() }
+        Self { incoming, buffer, start: 0, end: 0, descriptors: VecDeque::new() }
     }
 
     /// The next frame, or `None` at the end of the stream.
     pub(super) async fn next(
         &mut self,
-    ) -> Result<Option<(Header, Cow<'_, [u8]>, &mut Vec<OwnedFd>)>> {
+    ) -> Result<Option<(Header, Cow<'_, [u8]>, &mut VecDeque<OwnedFd>)>> {
         if !self.fill(HEADER_BYTES).await? {
             return match self.end - self.start {
                 0 => Ok(None),
@@ -103,11 +104,13 @@ impl FrameReader {
 async fn read(
     incoming: &mut dyn Incoming,
     room: &mut [u8],
-    descriptors: &mut Vec<OwnedFd>,
+    descriptors: &mut VecDeque<OwnedFd>,
 ) -> Result<usize> {
-    let read = poll_fn(|cx| incoming.poll_read(cx, room, descriptors)).await.map_err(|error| {
+    let mut came = Vec::new();
+    let read = poll_fn(|cx| incoming.poll_read(cx, room, &mut came)).await.map_err(|error| {
         Error::new(ErrorKind::Unavailable, "the line to the sandbox broke").source(error)
     })?;
+    descriptors.extend(came);
     if descriptors.len() > MAX_WAITING_DESCRIPTORS {
         return Err(broken("descriptors came without their messages"));
     }

@@ -1,9 +1,8 @@
 //! The state of one channel.
 
 use crate::Result;
-use crate::line::table::{broken, parse};
+use crate::line::table::broken;
 use cofferdam_wire::frame::INITIAL_CREDIT_BYTES;
-use cofferdam_wire::message::FromProcess;
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
@@ -19,7 +18,7 @@ pub enum Accepts {
     Data,
     /// Messages.
     Messages,
-    /// Messages of a command, of which `Started` brings the master of its terminal.
+    /// Messages of a command, before them an empty `Data` frame with the master of its terminal.
     TerminalMessages,
     /// One empty `Data` frame.
     Pong,
@@ -40,7 +39,8 @@ const CHUNK_BYTES: usize = 4096;
 #[derive(Debug)]
 pub(super) struct Message {
     pub(super) body: Vec<u8>,
-    pub(super) descriptors: Vec<OwnedFd>,
+    /// What came before the message.
+    pub(super) descriptor: Option<OwnedFd>,
 }
 
 /// The next thing on a channel.
@@ -55,6 +55,7 @@ pub(super) enum Arrived {
 #[derive(Debug)]
 pub(super) struct Slot {
     accepts: Accepts,
+    descriptor: Option<OwnedFd>,
     messages: VecDeque<Message>,
     chunks: VecDeque<Vec<u8>>,
     /// How many bytes the guest may still send.
@@ -71,6 +72,7 @@ impl Slot {
     pub(super) fn new(accepts: Accepts) -> Self {
         Self {
             accepts,
+            descriptor: None,
             messages: VecDeque::new(),
             chunks: VecDeque::new(),
             granted: INITIAL_CREDIT_BYTES,
@@ -91,33 +93,30 @@ impl Slot {
         self.credited.notify_one();
     }
 
-    pub(super) fn put_message(&mut self, body: &[u8], waiting: &mut Vec<OwnedFd>) -> Result<()> {
-        let descriptors = match self.accepts {
-            Accepts::Messages => 0,
-            // A message of another command may be in the same read as the descriptor, so only the
-            // message that must have one takes it.
-            Accepts::TerminalMessages => match parse(body)? {
-                FromProcess::Started { .. } => 1,
-                FromProcess::Stopped { .. }
-                | FromProcess::NotStarted(_)
-                | FromProcess::Ended(_) => 0,
-            },
-            Accepts::Nothing | Accepts::Data | Accepts::Pong => {
-                return Err(broken("a message came where none may come"));
-            }
-        };
+    pub(super) fn put_message(&mut self, body: &[u8]) -> Result<()> {
+        if !matches!(self.accepts, Accepts::Messages | Accepts::TerminalMessages) {
+            return Err(broken("a message came where none may come"));
+        }
         if self.ended || self.messages.len() >= MAX_WAITING_MESSAGES {
             return Err(broken("more messages came than the exchange has"));
         }
-        let descriptors = waiting.drain(..descriptors.min(waiting.len())).collect();
-        self.messages.push_back(Message { body: body.to_vec(), descriptors });
+        let descriptor = self.descriptor.take();
+        self.messages.push_back(Message { body: body.to_vec(), descriptor });
         self.arrived.notify_one();
         Ok(())
     }
 
-    pub(super) fn put_data(&mut self, body: Cow<'_, [u8]>) -> Result<()> {
+    pub(super) fn put_data(
+        &mut self,
+        body: Cow<'_, [u8]>,
+        descriptors: &mut VecDeque<OwnedFd>,
+    ) -> Result<()> {
         match self.accepts {
             Accepts::Data => {}
+            Accepts::TerminalMessages if body.is_empty() && self.descriptor.is_none() => {
+                self.descriptor = descriptors.pop_front();
+                return Ok(());
+            }
             Accepts::Pong if body.is_empty() && !self.ended => {
                 self.put_end();
                 return Ok(());

@@ -6,7 +6,7 @@ use crate::{Error, ErrorKind, Result};
 use cofferdam_wire::frame::{Header, Kind, MAX_CHANNELS};
 use cofferdam_wire::message::GuestOpens;
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::os::fd::OwnedFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::mpsc;
@@ -138,16 +138,14 @@ impl Table {
         &mut self,
         header: Header,
         body: Cow<'_, [u8]>,
-        descriptors: &mut Vec<OwnedFd>,
+        descriptors: &mut VecDeque<OwnedFd>,
     ) -> Result<Wanted> {
         let Some(slot) = self.slots.get_mut(&header.channel) else {
             return self.deliver_unknown(header, &body);
         };
         match header.kind {
-            Kind::Message => {
-                slot.put_message(&body, descriptors)?;
-            }
-            Kind::Data => slot.put_data(body)?,
+            Kind::Message => slot.put_message(&body)?,
+            Kind::Data => slot.put_data(body, descriptors)?,
             Kind::End => slot.put_end(),
             Kind::Credit => slot.put_credit(credit(&body)?),
         }

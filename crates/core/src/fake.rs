@@ -1,1 +1,0 @@
-//! A backend in memory, with faults to order.

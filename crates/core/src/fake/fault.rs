@@ -1,0 +1,111 @@
+//! Ways to be wrong.
+
+/// One way in which a [`FakeBackend`](super::FakeBackend) is wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fault {
+    /// No sandbox can be made.
+    CreateFails,
+    /// Making a sandbox never returns.
+    CreateHangs,
+    /// The sandbox is made and the caller is told that it is not.
+    LosesReply,
+    /// An id of a sandbox that is in use is taken once more.
+    SandboxIdReused,
+    /// All sandboxes are one.
+    SharesSandboxes,
+    /// The first try to end a sandbox fails.
+    DestroyFailsOnce,
+    /// Ending what is gone fails.
+    DestroyNotRepeatable,
+    /// A sandbox that was ended is there still.
+    DestroyDoesNothing,
+    /// What exists is not listed.
+    ListForgets,
+    /// The probe says that all is enforced, whatever is.
+    ProbeLies,
+    /// A sandbox starts though less is enforced than was asked for.
+    UnenforcedStarts,
+    /// A rule of the way out, which nobody serves, is dropped without a word.
+    WayOutIgnored,
+    /// A read-only workspace is written.
+    WritesReadOnly,
+    /// Every command exits 0.
+    WrongExitCode,
+    /// A command that a signal ended seems to have exited.
+    SignalHidden,
+    /// A program that is not there seems to have run and exited.
+    NotStartedHidden,
+    /// An id of a command that is in use runs once more.
+    RunsTwice,
+    /// Standard error comes as standard output.
+    MergesStreams,
+    /// Bytes that are not text are lost.
+    DropsBytes,
+    /// Output past 64 KiB is lost without a count.
+    OutputUncounted,
+    /// What a command wrote before its time was over is lost.
+    PartialOutputLost,
+    /// Time limits are not kept.
+    TimeoutIgnored,
+    /// Children outlive their command.
+    LeaksChildren,
+    /// The end of a command waits for children that hold its output.
+    WaitsForChildren,
+    /// Standard input stays open though nobody asked for it.
+    StdinOpen,
+    /// A command whose output nobody reads stops all others.
+    SlowReaderBlocksAll,
+    /// A terminal is promised and pipes are given.
+    TerminalPretended,
+    /// A new size of the terminal does not arrive.
+    ResizeLost,
+    /// A command that used too much memory seems to have been killed by somebody.
+    MemoryCauseHidden,
+    /// The limit of processes is not kept.
+    PidsUnlimited,
+    /// Processes of the host are seen.
+    HostPidVisible,
+    /// Files of the host are read.
+    HostFileReadable,
+    /// The caller's variables are passed on.
+    EnvironmentLeaks,
+}
+
+impl Fault {
+    /// All faults.
+    pub const ALL: [Self; 33] = [
+        Self::CreateFails,
+        Self::CreateHangs,
+        Self::LosesReply,
+        Self::SandboxIdReused,
+        Self::SharesSandboxes,
+        Self::DestroyFailsOnce,
+        Self::DestroyNotRepeatable,
+        Self::DestroyDoesNothing,
+        Self::ListForgets,
+        Self::ProbeLies,
+        Self::UnenforcedStarts,
+        Self::WayOutIgnored,
+        Self::WritesReadOnly,
+        Self::WrongExitCode,
+        Self::SignalHidden,
+        Self::NotStartedHidden,
+        Self::RunsTwice,
+        Self::MergesStreams,
+        Self::DropsBytes,
+        Self::OutputUncounted,
+        Self::PartialOutputLost,
+        Self::TimeoutIgnored,
+        Self::LeaksChildren,
+        Self::WaitsForChildren,
+        Self::StdinOpen,
+        Self::SlowReaderBlocksAll,
+        Self::TerminalPretended,
+        Self::ResizeLost,
+        Self::MemoryCauseHidden,
+        Self::PidsUnlimited,
+        Self::HostPidVisible,
+        Self::HostFileReadable,
+        Self::EnvironmentLeaks,
+    ];
+}

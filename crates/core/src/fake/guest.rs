@@ -1,0 +1,156 @@
+//! A guest that plays.
+
+use super::Fault;
+use super::inside::Inside;
+use super::play::{Player, Received};
+use crate::{
+    Cause, Command, Ending, Error, ErrorKind, Guest, Killer, Process, ProcessEvent, ProcessId,
+    ProcessInput, Result, Stdin, Terminal,
+};
+use async_trait::async_trait;
+use cofferdam_wire::message::{Proof, Prove};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{mpsc, watch};
+
+/// The hatch to one sandbox of the fake backend.
+#[derive(Debug)]
+pub(super) struct FakeGuest {
+    inside: Arc<Inside>,
+}
+
+/// A child that was left behind holds the output open this long.
+const CHILD_LIVES: Duration = Duration::from_secs(3600);
+
+impl FakeGuest {
+    pub(super) fn new(inside: Arc<Inside>) -> Self {
+        Self { inside }
+    }
+
+    fn still_there(&self) -> Result<()> {
+        match *self.inside.gone.borrow() {
+            true => Err(Error::new(ErrorKind::Unavailable, "the sandbox is gone")),
+            false => Ok(()),
+        }
+    }
+}
+
+#[async_trait]
+impl Guest for FakeGuest {
+    async fn spawn(&self, command: &Command) -> Result<Process> {
+        self.still_there()?;
+        let fresh = self.inside.state().running.insert(command.id.clone());
+        if !fresh && !self.inside.has(Fault::RunsTwice) {
+            return Err(Error::new(
+                ErrorKind::Conflict,
+                format!("process id {} is in use", command.id),
+            ));
+        }
+        let (send, events) = mpsc::channel(4);
+        let (input, inputs) = mpsc::channel(8);
+        let killer = Killer::default();
+        let inside = Arc::clone(&self.inside);
+        tokio::spawn(run(inside, command.clone(), send, inputs, killer.clone()));
+        Ok(Process { id: command.id.clone(), events, input, killer })
+    }
+
+    async fn processes(&self) -> Result<Vec<ProcessId>> {
+        self.still_there()?;
+        Ok(self.inside.state().running.iter().cloned().collect())
+    }
+
+    async fn prove(&self, _prove: &Prove) -> Result<Proof> {
+        Err(Error::new(ErrorKind::Unsupported, "nothing isolates a fake sandbox"))
+    }
+}
+
+async fn run(
+    inside: Arc<Inside>,
+    command: Command,
+    events: mpsc::Sender<ProcessEvent>,
+    inputs: mpsc::Receiver<ProcessInput>,
+    killer: Killer,
+) {
+    let (stdin, received) = mpsc::unbounded_channel();
+    let (size, sizes) = watch::channel(command.terminal);
+    let id = command.id.clone();
+    let timeout = command.timeout.filter(|_| !inside.has(Fault::TimeoutIgnored));
+    let keep_open =
+        (command.stdin == Stdin::Piped || inside.has(Fault::StdinOpen)).then_some(stdin);
+    let mut gone = inside.gone.subscribe();
+    let mut player = Player::new(Arc::clone(&inside), command, events.clone(), received, sizes);
+    let ending = tokio::select! {
+        biased;
+        _ = gone.wait_for(|gone| *gone) => Ending::Canceled,
+        () = killer.killed() => Ending::Signaled(9),
+        () = sleep(timeout) => Ending::Killed(Cause::Time),
+        ending = player.play() => ending,
+        signal = route(inputs, keep_open, size) => Ending::Signaled(signal),
+    };
+    drop(player);
+    let has_child = inside.state().children.iter().any(|(_, of)| *of == id);
+    if has_child && inside.has(Fault::WaitsForChildren) {
+        tokio::time::sleep(CHILD_LIVES).await;
+    }
+    if !inside.has(Fault::LeaksChildren) {
+        inside.state().children.retain(|(_, of)| *of != id);
+    }
+    inside.state().running.remove(&id);
+    let ending = disguise(&inside, ending);
+    let ended = ProcessEvent::Ended { ending, cpu_us: Some(1), peak_memory_bytes: Some(4096) };
+    // Nobody may listen any more.
+    events.send(ended).await.ok();
+}
+
+fn disguise(inside: &Inside, ending: Ending) -> Ending {
+    match ending {
+        Ending::Exited(_) if inside.has(Fault::WrongExitCode) => Ending::Exited(0),
+        Ending::Signaled(signal) if inside.has(Fault::SignalHidden) => Ending::Exited(128 + signal),
+        Ending::NotStarted { code, .. } if inside.has(Fault::NotStartedHidden) => {
+            Ending::Exited(code)
+        }
+        Ending::Killed(Cause::Memory) if inside.has(Fault::MemoryCauseHidden) => {
+            Ending::Signaled(9)
+        }
+        Ending::Exited(_)
+        | Ending::Signaled(_)
+        | Ending::Killed(_)
+        | Ending::NotStarted { .. }
+        | Ending::SetupFailed { .. }
+        | Ending::Canceled => ending,
+    }
+}
+
+async fn sleep(timeout: Option<Duration>) {
+    match timeout {
+        Some(timeout) => tokio::time::sleep(timeout).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Takes what the caller does until it is a signal.
+async fn route(
+    mut inputs: mpsc::Receiver<ProcessInput>,
+    mut stdin: Option<mpsc::UnboundedSender<Received>>,
+    size: watch::Sender<Option<Terminal>>,
+) -> i32 {
+    loop {
+        match inputs.recv().await {
+            Some(ProcessInput::Bytes(bytes)) => {
+                if let Some(stdin) = &stdin {
+                    stdin.send(bytes).ok();
+                }
+            }
+            Some(ProcessInput::Resize(new)) => {
+                size.send_replace(Some(new));
+            }
+            Some(ProcessInput::Signal(signal)) => return signal,
+            Some(ProcessInput::Kill) => return 9,
+            Some(ProcessInput::Close) => stdin = None,
+            None => {
+                drop(stdin);
+                return std::future::pending().await;
+            }
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! What is inside one sandbox of the fake backend.
+
+use super::Fault;
+use crate::{Limits, ProcessId, Spec};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::watch;
+
+/// What all commands of one sandbox share.
+#[derive(Debug)]
+pub(super) struct Inside {
+    pub(super) faults: BTreeSet<Fault>,
+    pub(super) programs: BTreeMap<String, Vec<String>>,
+    pub(super) writable: bool,
+    pub(super) limits: Limits,
+    pub(super) env: BTreeMap<OsString, OsString>,
+    /// Taken for each piece of output where one slow reader stops all.
+    pub(super) line: tokio::sync::Mutex<()>,
+    pub(super) gone: watch::Sender<bool>,
+    state: Mutex<State>,
+}
+
+/// What changes.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    pub(super) running: BTreeSet<ProcessId>,
+    /// The children that were left behind, by name and command.
+    pub(super) children: Vec<(String, ProcessId)>,
+    pub(super) files: BTreeSet<String>,
+}
+
+impl Inside {
+    pub(super) fn new(
+        faults: BTreeSet<Fault>,
+        programs: BTreeMap<String, Vec<String>>,
+        spec: &Spec,
+    ) -> Arc<Self> {
+        let mut env = spec.env.clone();
+        if faults.contains(&Fault::EnvironmentLeaks) {
+            env.extend(spec.caller.env.clone());
+        }
+        Arc::new(Self {
+            writable: spec.profile.writes_workspace() || faults.contains(&Fault::WritesReadOnly),
+            faults,
+            programs,
+            limits: spec.limits,
+            env,
+            line: tokio::sync::Mutex::new(()),
+            gone: watch::Sender::new(false),
+            state: Mutex::default(),
+        })
+    }
+
+    pub(super) fn has(&self, fault: Fault) -> bool {
+        self.faults.contains(&fault)
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
