@@ -107,12 +107,16 @@ fn measure_all(options: &Options) -> Outcome<bool> {
     let plan = if options.quick { Plan::quick() } else { Plan::full() };
     let mut results = Results::default();
     rows::measure(&plan, &ground, &mut spawners, &mut results)?;
-    rows::measure_rates(&plan, &ground, &mut spawners, &mut results)?;
-    project::measure(&plan, &ground, &mut spawners, &mut results, &mut notes)?;
+    // What fails here leaves the rows that were measured, and the run fails in the end.
+    let mut failures = Vec::new();
+    failures.extend(rows::measure_rates(&plan, &ground, &mut spawners, &mut results).err());
+    failures
+        .extend(project::measure(&plan, &ground, &mut spawners, &mut results, &mut notes).err());
     if let Some(bytes) = programs::guest_bytes() {
         results.add_bytes(targets::GUEST_SIZE, "the guest program on disk", bytes);
     }
     notes.extend(results.noise());
+    notes.extend(failures.iter().map(|failure| format!("**Failed:** {failure}")));
     let report = report::Report::new(machine, notes, results, options.quick);
     if options.json {
         println!("{}", report.json()?);
@@ -122,7 +126,10 @@ fn measure_all(options: &Options) -> Outcome<bool> {
     if options.write {
         report.write()?;
     }
-    Ok(report.missed())
+    match failures.into_iter().next() {
+        Some(failure) => Err(failure),
+        None => Ok(report.missed()),
+    }
 }
 
 fn build() -> Outcome<PathBuf> {
