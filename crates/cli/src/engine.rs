@@ -93,8 +93,8 @@ pub(crate) fn run(request: RunRequest) -> Result<RunOutcome> {
 }
 
 /// Builds a throw-away sandbox as [`run`] would, attacks it, and says what held.
-pub(crate) fn probe(_spec: &Spec, _state_directory: &Path) -> Result<ProbeReport> {
-    Err(Error::new(ErrorKind::Unavailable, "the battery of attacks is not connected"))
+pub(crate) fn probe(spec: &Spec, state_directory: &Path) -> Result<ProbeReport> {
+    cofferdam_local::probe::probe(spec, &StateDirectory::open(state_directory)?)
 }
 
 /// Says what a sandbox for this spec would be made of. Runs nothing and takes nothing.

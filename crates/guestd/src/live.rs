@@ -34,6 +34,8 @@ pub fn live(birth: Birth<'_>) -> ! {
     let Birth { plan, handover, line, parent, null } = birth;
     close_others(&handover, &[&line, &parent, &null]);
     wipe_strings();
+    // The plan names exact permissions.
+    rustix::process::umask(rustix::fs::Mode::empty());
     // Out of the caller's session: nothing inside has the caller's terminal.
     let _ = rustix::process::setsid();
     if !is_released(&parent) {
@@ -45,6 +47,7 @@ pub fn live(birth: Birth<'_>) -> ! {
     let line = Line::new(line);
     match set_up {
         Ok(confirmed) => {
+            rustix::process::umask(COMMANDS_MASK);
             let hello = Hello {
                 generation: GENERATION,
                 version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -59,6 +62,9 @@ pub fn live(birth: Birth<'_>) -> ! {
         }
     }
 }
+
+/// The mask of a fresh login, whatever the caller's is.
+const COMMANDS_MASK: rustix::fs::Mode = rustix::fs::Mode::from_raw_mode(0o022);
 
 /// Waits until the host has mapped our ids. End of file means that the host is gone.
 fn is_released(parent: &OwnedFd) -> bool {

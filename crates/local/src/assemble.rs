@@ -14,6 +14,7 @@ use cofferdam_core::{
     Admission, Axis, Basis, Degree, Enforced, Error, ErrorKind, Result, SandboxId, SensitiveWrites,
     Spec, User, Workspace, admit,
 };
+use cofferdam_wire::plan::Access;
 use std::path::Path;
 
 /// A sandbox that can be cloned now. Dropping it gives back all that was taken for it.
@@ -212,6 +213,17 @@ impl Assembly {
     /// The control groups, for what they know.
     pub fn cgroups(&self) -> Option<&Cgroups> {
         self.cgroups.as_ref()
+    }
+
+    /// Names below the workspace that cannot be changed from inside, relative to it.
+    pub fn protected_names(&self) -> Vec<String> {
+        let pins = self.workspace.iter().flat_map(|guarded| &guarded.before.pins);
+        pins.filter(|pin| pin.access == Access::ReadOnly).map(|pin| pin.path.clone()).collect()
+    }
+
+    /// Whether control groups hold the limits of memory and processes.
+    pub fn holds_limits(&self) -> bool {
+        self.enforced.limits == Degree::Full
     }
 
     /// Notes that the sandbox stands and that the host confirmed it.

@@ -17,6 +17,7 @@ pub mod oneshot;
 pub mod pin_watch;
 pub mod placeholders;
 pub mod plan;
+pub mod probe;
 pub mod probe_targets;
 pub mod seccomp;
 pub mod session_uid;

@@ -20,6 +20,7 @@ use cofferdam_wire::message::{
     Stream,
 };
 use drive::{Drive, Driven, Killed};
+pub(crate) use greeting::await_hello;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use screen::Screen;
 use std::time::{Duration, Instant};
@@ -87,7 +88,7 @@ pub fn run(run: Run<'_>, state: &StateDirectory) -> Result<Outcome> {
     let mut born = launch(&assembly.planned.plan, assembly.groups()?)?;
     let line = born.take_line().ok_or_else(|| lost_line("it has none"))?;
     let mut line = Line::new(line);
-    let driven = match greeting::await_hello(&mut line)? {
+    let driven = match await_hello(&mut line)? {
         Ok(_hello) => {
             verify(born.pid, &assembly.planned)?;
             assembly.confirm();

@@ -1,0 +1,208 @@
+//! A throw-away sandbox, attacked from inside.
+
+use crate::assemble::{Assembly, assemble};
+use crate::launch::{io_error, launch};
+use crate::oneshot::await_hello;
+use crate::probe_targets::{ProbeTargets, Surroundings};
+use crate::state::StateDirectory;
+use crate::verdict::{Expected, ProbeReport, report};
+use crate::verify::verify;
+use cofferdam_core::{
+    Axis, Enforced, Error, ErrorKind, Limit, LimitsCount, OnUnavailable, Result, SandboxId, Spec,
+    Workspace,
+};
+use cofferdam_guestd::line::{Line, understand};
+use cofferdam_guestd::prove;
+use cofferdam_wire::frame::Kind;
+use cofferdam_wire::message::{HostOpens, Proof, Prove, Targets};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{CWD, Mode, OFlags};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// The channel of the battery.
+const CHANNEL: u32 = 1;
+/// How long the battery may take. It takes about two seconds.
+const WITHIN: Duration = Duration::from_secs(120);
+/// Stands in the caller's environment and must not be inside.
+const SECRET_VARIABLE: &str = "COFFERDAM_PROBE_SECRET";
+
+// Limits of the sandbox that is attacked, where nobody named any: the same mechanisms at numbers
+// that can be reached quickly.
+const MEMORY_BYTES: u64 = 256 << 20;
+const PIDS: u32 = 256;
+const DISK_BYTES: u64 = 64 << 20;
+
+/// Attacks a sandbox such as `spec` describes, in a workspace of its own.
+///
+/// The caller must have one thread only. Takes a few seconds.
+pub fn probe(spec: &Spec, state: &StateDirectory) -> Result<ProbeReport> {
+    let ground = Ground::new()?;
+    let spec = on_ground(spec, &ground);
+    let id = SandboxId::new(format!("probe-{}", rustix::process::getpid().as_raw_nonzero()))?;
+    let assembly = assemble(&spec, state, &id)?;
+    let made = make_targets(&spec, &ground)?;
+    // What a careless parent leaves open: it must not be seen inside.
+    let leak = rustix::fs::openat(CWD, &ground.outside, OFlags::RDONLY, Mode::empty())
+        .map_err(|errno| io_error("open a directory to leak", errno))?;
+    let prove = Prove { targets: complete(made.targets(), &spec, &assembly) };
+    let answer = attack(&assembly, &prove);
+    drop(leak);
+    let proof = answer?;
+    let counts = assembly.planned.limits_count;
+    let expected = prove::expected(&prove);
+    let expected = Expected { checks: &expected, not_applicable: &[] };
+    let mut report = report(spec.profile.name(), &proof, expected, counts);
+    lower_to(&mut report.enforced, &assembly.enforced);
+    report.overall = report.enforced.overall(counts);
+    Ok(report)
+}
+
+/// What the plan could not promise no battery can prove.
+fn lower_to(enforced: &mut Enforced, planned: &Enforced) {
+    for axis in Axis::ALL {
+        let lead = format!("{}: ", axis.name());
+        if planned.degree(axis) < enforced.degree(axis) {
+            for reason in planned.reasons.iter().filter_map(|r| r.strip_prefix(&lead)) {
+                enforced.lower(axis, planned.degree(axis), reason);
+            }
+        }
+    }
+}
+
+fn attack(assembly: &Assembly, prove: &Prove) -> Result<Proof> {
+    let mut born = launch(&assembly.planned.plan, assembly.groups()?)?;
+    let line = born.take_line().ok_or_else(|| no_proof("its line is lost"))?;
+    let mut line = Line::new(line);
+    await_hello(&mut line)?.map_err(|failure| {
+        Error::new(ErrorKind::SetupFailed, format!("{} ({})", failure.call, failure.step))
+            .source(std::io::Error::from_raw_os_error(failure.errno))
+    })?;
+    verify(born.pid, &assembly.planned)?;
+    line.message(CHANNEL, &HostOpens::Prove(Box::new(prove.clone())), Vec::new());
+    line.drain();
+    let until = Instant::now() + WITHIN;
+    loop {
+        while let Some((header, body)) =
+            line.next_frame().map_err(|_| no_proof("its line carried what is no frame"))?
+        {
+            if header.kind == Kind::Message {
+                return understand(&body).ok_or_else(|| no_proof("its answer makes no sense"));
+            }
+            if header.kind == Kind::End {
+                return Err(no_proof("it could not run the battery"));
+            }
+        }
+        wait(&line, until)?;
+        if line.fill().is_err() {
+            return Err(no_proof("it ended during the battery"));
+        }
+    }
+}
+
+fn wait(line: &Line, until: Instant) -> Result<()> {
+    let left = until.saturating_duration_since(Instant::now());
+    let timeout = Timespec {
+        tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: i64::from(left.subsec_nanos()),
+    };
+    let mut wait = [PollFd::from_borrowed_fd(line.socket(), PollFlags::IN)];
+    match poll(&mut wait, Some(&timeout)) {
+        Ok(0) => Err(no_proof("the battery took too long")),
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(errno) => Err(io_error("wait for the battery", errno)),
+    }
+}
+
+fn no_proof(why: &str) -> Error {
+    Error::new(ErrorKind::Unavailable, format!("the attacked sandbox gave no proof: {why}"))
+}
+
+/// A directory of the probe's own: a workspace with a repository in it, and a place outside.
+struct Ground {
+    root: PathBuf,
+    workspace: PathBuf,
+    outside: PathBuf,
+}
+
+impl Ground {
+    fn new() -> Result<Self> {
+        let name = format!(".cofferdam-probe-{}", rustix::process::getpid().as_raw_nonzero());
+        let root = std::env::temp_dir().join(name);
+        let ground =
+            Self { workspace: root.join("workspace"), outside: root.join("outside"), root };
+        let made = std::fs::create_dir(&ground.root)
+            .and_then(|()| std::fs::create_dir(&ground.outside))
+            .and_then(|()| std::fs::create_dir_all(ground.workspace.join(".git/hooks")))
+            .and_then(|()| std::fs::create_dir_all(ground.workspace.join(".git/objects")))
+            .and_then(|()| std::fs::create_dir_all(ground.workspace.join(".git/refs")))
+            .and_then(|()| {
+                std::fs::write(ground.workspace.join(".git/HEAD"), "ref: refs/heads/main\n")
+            })
+            .and_then(|()| std::fs::write(ground.workspace.join(".git/config"), "[core]\n"));
+        made.map_err(|error| {
+            Error::new(ErrorKind::Io, format!("make {}", ground.root.display())).source(error)
+        })?;
+        Ok(ground)
+    }
+}
+
+impl Drop for Ground {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.root);
+    }
+}
+
+fn on_ground(spec: &Spec, ground: &Ground) -> Spec {
+    let mut spec = spec.clone();
+    spec.workspace = match spec.workspace {
+        Workspace::Directory(_) => Workspace::Directory(ground.workspace.clone()),
+        Workspace::Private => Workspace::Private,
+    };
+    spec.caller.env.insert(SECRET_VARIABLE.into(), "secret".into());
+    // A probe looks at what holds here; whether that is enough is its verdict.
+    spec.on_unavailable = OnUnavailable::Degrade;
+    let limits = &mut spec.limits;
+    let smaller = |limit: Limit<u64>, default| match limit {
+        Limit::Default(_) => Limit::Default(default),
+        Limit::Asked(_) => limit,
+    };
+    limits.memory_bytes = smaller(limits.memory_bytes, MEMORY_BYTES);
+    limits.disk_bytes = smaller(limits.disk_bytes, DISK_BYTES);
+    if let Limit::Default(pids) = &mut limits.pids {
+        *pids = PIDS;
+    }
+    spec
+}
+
+fn make_targets(spec: &Spec, ground: &Ground) -> Result<ProbeTargets> {
+    let mut others: Vec<&Path> = vec![Path::new("/run"), Path::new("/var/tmp"), Path::new("/tmp")];
+    others.extend(spec.caller.home.as_deref());
+    let shown: Vec<&Path> = spec
+        .read
+        .iter()
+        .chain(&spec.write)
+        .map(PathBuf::as_path)
+        .chain([&*ground.workspace])
+        .collect();
+    ProbeTargets::create(&Surroundings {
+        directory: &ground.outside,
+        other_directories: &others,
+        shown: &shown,
+        secret_variable: SECRET_VARIABLE,
+    })
+}
+
+/// Adds what is known of the sandbox.
+fn complete(made: &Targets, spec: &Spec, assembly: &Assembly) -> Targets {
+    let counts = assembly.planned.limits_count == LimitsCount::Yes || assembly.holds_limits();
+    Targets {
+        workspace: assembly.planned.workspace.clone(),
+        workspace_writable: spec.profile.writes_workspace(),
+        protected: assembly.protected_names(),
+        pids: counts.then(|| u64::from(spec.limits.pids.value())),
+        memory_bytes: counts.then(|| spec.limits.memory_bytes.value()),
+        disk_bytes: Some(spec.limits.disk_bytes.value()),
+        ..made.clone()
+    }
+}
