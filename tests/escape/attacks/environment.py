@@ -16,11 +16,6 @@ def environment_secret_of_all():
         return show(data)
     return first([lambda p=p: look(p) for p in os.listdir("/proc") if p.isdigit()])
 
-# attack environment.secret_in_arguments bare=refused
-def environment_secret_in_arguments():
-    data = read("/proc/1/cmdline")
-    return need(W["canary"].encode() in data, "not there")
-
 # attack environment.loader_variables bare=works
 def environment_loader_variables():
     return need([k for k in os.environ if k.startswith("COFFERDAM_ESCAPE_")], "none")

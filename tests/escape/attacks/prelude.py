@@ -4,7 +4,7 @@
 #
 # Each attack is a function under a line `# attack NAME bare=works|refused|unsafe`, which says what
 # becomes of it where nothing confines it (as an ordinary user): it works, the kernel refuses it
-# there as well, or it must not be tried. `opts=…` adds options of `cofferdam run`, `-` for a space.
+# there as well, or it must not be tried. `opts=a,b` adds options of `cofferdam run`.
 # A function that returns has broken out; one that raises was stopped. What the host sees (files
 # changed, connections made, processes left, the canary in the output) counts beside that.
 # `# use NAME [write]` is what must work, `write` where the workspace can be written.
@@ -42,7 +42,7 @@ def reached(number, *args):
 def need(claim, why):
     if not claim:
         raise Stopped(why)
-    return why
+    return claim
 
 
 def first(tries):
@@ -103,5 +103,5 @@ def main():
     act = globals()[sys.argv[1].replace(".", "_").replace("-", "_")]
     try:
         print("\n@@done@@", act(), flush=True)
-    except (OSError, Stopped) as e:
+    except (OSError, ValueError, Stopped) as e:
         print("\n@@stopped@@", type(e).__name__, e, flush=True)

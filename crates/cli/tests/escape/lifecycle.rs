@@ -52,6 +52,7 @@ pub(crate) fn run(arm: &Arm) {
         match found {
             Ok(()) => println!("  {name:<36} held"),
             Err(why) => {
+                let why: String = why.chars().take(400).collect();
                 println!("  {name:<36} broken: {why}");
                 wrong.push(format!("  {name}: {why}"));
             }

@@ -30,6 +30,9 @@ struct Row {
     detail: String,
 }
 
+/// The most that is told of one row.
+const DETAIL_CHARS: usize = 400;
+
 /// How long one attack may take.
 const DEADLINE: Duration = Duration::from_secs(20);
 
@@ -170,7 +173,8 @@ fn is_wrong(arm: &Arm, attacks: &[Attack], row: &Row) -> bool {
 }
 
 fn describe(row: &Row) -> String {
-    format!("  {:?} {}: {}", row.result, row.name, row.detail)
+    let detail: String = row.detail.chars().take(DETAIL_CHARS).collect();
+    format!("  {:?} {}: {detail}", row.result, row.name)
 }
 
 fn print(arm: &Arm, rows: &[Row]) {
