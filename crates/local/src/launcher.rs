@@ -10,19 +10,20 @@ use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_guestd::line::{Line, understand};
 use cofferdam_wire::frame::Kind;
 use cofferdam_wire::plan::Plan;
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::Mutex;
 
 /// A wish for a sandbox. The descriptors of its groups come with it.
 #[derive(Serialize, Deserialize)]
-struct Request {
-    plan: Plan,
+struct Request<'a> {
+    plan: Cow<'a, Plan>,
     join: usize,
     born_in: bool,
 }
@@ -90,9 +91,13 @@ impl Launcher {
 
     /// Clones a sandbox. Blocks for about as long as clone(2) takes; the sandbox's greeting on its
     /// line says when it stands.
-    pub fn launch(&self, plan: Plan, groups: Groups) -> Result<Launched> {
+    pub fn launch(&self, plan: &Plan, groups: Groups) -> Result<Launched> {
+        let request = Request {
+            plan: Cow::Borrowed(plan),
+            join: groups.join.len(),
+            born_in: groups.born_in.is_some(),
+        };
         let mut inner = self.inner.lock().map_err(|_| lost())?;
-        let request = Request { plan, join: groups.join.len(), born_in: groups.born_in.is_some() };
         let descriptors = groups.join.into_iter().chain(groups.born_in).collect();
         inner.line.message(0, &request, descriptors);
         inner.line.drain();
@@ -117,6 +122,16 @@ impl Launcher {
                 Err(error)
             }
         }
+    }
+}
+
+impl Launcher {
+    /// Whether its process is there. One that is not comes back no more.
+    pub fn is_there(&self) -> bool {
+        let Ok(inner) = self.inner.lock() else { return false };
+        let mut line = [PollFd::from_borrowed_fd(inner.line.socket(), PollFlags::RDHUP)];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        matches!(poll(&mut line, Some(&now)), Ok(0) | Err(rustix::io::Errno::INTR))
     }
 }
 
@@ -210,7 +225,7 @@ fn reap(children: &OwnedFd, living: &mut BTreeMap<i32, Born>) {
 }
 
 fn answer(line: &mut Line, body: &[u8], living: &mut BTreeMap<i32, Born>) -> Result<()> {
-    let request: Request = understand(body).ok_or_else(lost)?;
+    let request: Request<'_> = understand(body).ok_or_else(lost)?;
     let join = (0..request.join).filter_map(|_| line.take_descriptor()).collect();
     let born_in = if request.born_in { line.take_descriptor() } else { None };
     let made = launch(&request.plan, Groups { join, born_in }).and_then(|mut born| {

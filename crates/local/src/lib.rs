@@ -5,6 +5,7 @@
 //! that meet the kernel through `sys`.
 
 pub mod assemble;
+pub mod backend;
 pub mod cgroup;
 pub mod control_files;
 pub mod doctor;

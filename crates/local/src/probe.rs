@@ -16,8 +16,10 @@ use cofferdam_guestd::prove;
 use cofferdam_wire::frame::Kind;
 use cofferdam_wire::message::{HostOpens, Proof, Prove, Targets};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::OwnedFd;
 use rustix::fs::{CWD, Mode, OFlags};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// The channel of the battery.
@@ -37,16 +39,40 @@ const DISK_BYTES: u64 = 64 << 20;
 ///
 /// The caller must have one thread only. Takes a few seconds.
 pub fn probe(spec: &Spec, state: &StateDirectory) -> Result<ProbeReport> {
-    let ground = Ground::new()?;
+    probe_by(spec, state, |assembly| {
+        let mut born = launch(&assembly.planned.plan, assembly.groups()?)?;
+        let line = born.take_line().ok_or_else(|| no_proof("its line is lost"))?;
+        Ok(Target { pid: born.pid, line, held: born })
+    })
+}
+
+/// A sandbox to attack, as it was cloned.
+pub(crate) struct Target<H> {
+    /// Its first process.
+    pub(crate) pid: i32,
+    /// Our end of its line.
+    pub(crate) line: OwnedFd,
+    /// What ends it when it is dropped.
+    pub(crate) held: H,
+}
+
+/// The same with a sandbox from anywhere.
+pub(crate) fn probe_by<H>(
+    spec: &Spec,
+    state: &StateDirectory,
+    clone: impl FnOnce(&Assembly) -> Result<Target<H>>,
+) -> Result<ProbeReport> {
+    let name = own_name();
+    let ground = Ground::new(&name)?;
     let spec = on_ground(spec, &ground);
-    let id = SandboxId::new(format!("probe-{}", rustix::process::getpid().as_raw_nonzero()))?;
+    let id = SandboxId::new(name)?;
     let assembly = assemble(&spec, state, &id)?;
     let made = make_targets(&spec, &ground)?;
     // What a careless parent leaves open: it must not be seen inside.
     let leak = rustix::fs::openat(CWD, &ground.outside, OFlags::RDONLY, Mode::empty())
         .map_err(|errno| io_error("open a directory to leak", errno))?;
     let prove = Prove { targets: complete(made.targets(), &spec, &assembly) };
-    let answer = attack(&assembly, &prove);
+    let answer = clone(&assembly).and_then(|target| attack(target, &assembly, &prove));
     drop(leak);
     let proof = answer?;
     let counts = assembly.planned.limits_count;
@@ -70,15 +96,21 @@ fn lower_to(enforced: &mut Enforced, planned: &Enforced) {
     }
 }
 
-fn attack(assembly: &Assembly, prove: &Prove) -> Result<Proof> {
-    let mut born = launch(&assembly.planned.plan, assembly.groups()?)?;
-    let line = born.take_line().ok_or_else(|| no_proof("its line is lost"))?;
+/// Tells the probes of one process apart.
+fn own_name() -> String {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    format!("probe-{}-{count}", rustix::process::getpid().as_raw_nonzero())
+}
+
+fn attack<H>(target: Target<H>, assembly: &Assembly, prove: &Prove) -> Result<Proof> {
+    let Target { pid, line, held: _held } = target;
     let mut line = Line::new(line);
     await_hello(&mut line)?.map_err(|failure| {
         Error::new(ErrorKind::SetupFailed, format!("{} ({})", failure.call, failure.step))
             .source(std::io::Error::from_raw_os_error(failure.errno))
     })?;
-    verify(born.pid, &assembly.planned)?;
+    verify(pid, &assembly.planned)?;
     line.message(CHANNEL, &HostOpens::Prove(Box::new(prove.clone())), Vec::new());
     line.drain();
     let until = Instant::now() + WITHIN;
@@ -126,9 +158,8 @@ struct Ground {
 }
 
 impl Ground {
-    fn new() -> Result<Self> {
-        let name = format!(".cofferdam-probe-{}", rustix::process::getpid().as_raw_nonzero());
-        let root = std::env::temp_dir().join(name);
+    fn new(name: &str) -> Result<Self> {
+        let root = std::env::temp_dir().join(format!(".cofferdam-{name}"));
         let ground =
             Self { workspace: root.join("workspace"), outside: root.join("outside"), root };
         let made = std::fs::create_dir(&ground.root)

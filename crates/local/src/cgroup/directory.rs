@@ -86,9 +86,14 @@ impl Group {
         retry(|| rustix::io::write(&file, value.as_bytes())).map(|_| ())
     }
 
+    /// Opens one of its files for reading; `None` where it cannot be read.
+    pub(super) fn open_to_read(&self, name: &str) -> Option<OwnedFd> {
+        self.open(name, OFlags::RDONLY).ok()
+    }
+
     /// What one of its files says; `None` where it cannot be read.
     pub(super) fn read(&self, name: &str) -> Option<String> {
-        let file = self.open(name, OFlags::RDONLY).ok()?;
+        let file = self.open_to_read(name)?;
         let mut text = String::new();
         std::io::Read::read_to_string(&mut std::fs::File::from(file), &mut text).ok()?;
         Some(text)
@@ -165,7 +170,7 @@ fn open_directory(path: &Path) -> Result<OwnedFd, Errno> {
     rustix::fs::openat(CWD, path, flags, Mode::empty())
 }
 
-fn counter(text: &str, word: &str) -> Option<u64> {
+pub(super) fn counter(text: &str, word: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix(word)?.strip_prefix(' ')?.trim().parse().ok())
 }
 

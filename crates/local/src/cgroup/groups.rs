@@ -1,6 +1,7 @@
 //! The groups of one sandbox, from their record to their removal.
 
 use super::assessment::GUEST_PROCESSES;
+use super::counters::{Counter, Counters};
 use super::directory::{Group, Wait};
 use super::facts::{CgroupFacts, Controllers, First, Where, lowest};
 use super::v1::Numbers;
@@ -114,14 +115,19 @@ impl Cgroups {
 
     /// What is known of the cause of a death.
     pub fn causes(&self) -> Causes {
+        self.counters().read()
+    }
+
+    /// The counters behind [`Cgroups::causes`], to read often.
+    pub fn counters(&self) -> Counters {
         let unified = |of: fn(&Controllers) -> bool| {
             self.unified.as_ref().filter(|made| of(&made.controllers)).map(|made| &made.group)
         };
-        let memory = unified(|c| c.memory).and_then(v2::oom_kills);
+        let memory = unified(|c| c.memory).and_then(v2::oom_counter);
         let pids = unified(|c| c.pids).or_else(|| self.v1_with(|c| c.pids));
-        Causes {
-            oom_kills: memory.or_else(|| self.v1_with(|c| c.memory).and_then(v1::oom_kills)),
-            pids_hits: pids.and_then(|group| group.counter("pids.events", "max")),
+        Counters {
+            memory: memory.or_else(|| self.v1_with(|c| c.memory).and_then(v1::oom_counter)),
+            pids: pids.and_then(|group| Counter::open(group, "pids.events", "max")),
         }
     }
 

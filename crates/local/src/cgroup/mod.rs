@@ -6,6 +6,7 @@
 //! both, the version 2 hierarchy without controllers still freezes, kills and counts time.
 
 mod assessment;
+mod counters;
 mod directory;
 mod facts;
 mod groups;
@@ -14,6 +15,7 @@ mod v1;
 mod v2;
 
 pub use assessment::{Assessment, Holding, RlimitFallback, assess};
+pub use counters::Counters;
 pub use facts::{Ceiling, CgroupFacts, Controllers, First, Unified, Where};
 pub use groups::{Causes, Cgroups, Usage};
 pub use layout::{Layout, Place};

@@ -1,5 +1,6 @@
 //! Version 1: a hierarchy for each controller.
 
+use super::counters::Counter;
 use super::directory::{Group, Wait};
 use super::facts::Controllers;
 use cofferdam_core::{Error, ErrorKind, Result};
@@ -39,8 +40,8 @@ pub(super) fn limit(group: &Group, which: Controllers, numbers: Numbers) -> Resu
     Ok(())
 }
 
-pub(super) fn oom_kills(group: &Group) -> Option<u64> {
-    group.counter("memory.oom_control", "oom_kill")
+pub(super) fn oom_counter(group: &Group) -> Option<Counter> {
+    Counter::open(group, "memory.oom_control", "oom_kill")
 }
 
 pub(super) fn peak_memory(group: &Group) -> Option<u64> {

@@ -1,5 +1,6 @@
 //! Version 2: one hierarchy for all controllers.
 
+use super::counters::Counter;
 use super::directory::{Group, Wait};
 use super::facts::Controllers;
 use super::v1::Numbers;
@@ -31,8 +32,8 @@ pub(super) fn limit(group: &Group, which: Controllers, numbers: Numbers) -> Resu
     Ok(())
 }
 
-pub(super) fn oom_kills(group: &Group) -> Option<u64> {
-    group.counter("memory.events", "oom_kill")
+pub(super) fn oom_counter(group: &Group) -> Option<Counter> {
+    Counter::open(group, "memory.events", "oom_kill")
 }
 
 pub(super) fn peak_memory(group: &Group) -> Option<u64> {

@@ -1,0 +1,105 @@
+//! Making one sandbox, from the wish to the proof that it stands.
+
+use super::living::{First, Greeted, Living};
+use super::{Inner, LocalBackend};
+use crate::assemble::{Assembly, assemble};
+use crate::launch::io_error;
+use crate::launcher::{Launched, Launcher};
+use crate::verify::verify;
+use cofferdam_core::{Error, ErrorKind, Result, SandboxId, SandboxRecord, Spec};
+use cofferdam_guestd::line::understand;
+use cofferdam_wire::frame::{HEADER_BYTES, Header, Kind};
+use cofferdam_wire::message::Greeting;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How long a set-up may take: far more than it does, and less than a caller's patience.
+const SET_UP_S: i64 = 60;
+
+/// Tells sandboxes apart that had the same first process id.
+static MADE: AtomicU64 = AtomicU64::new(0);
+
+impl Inner {
+    /// Makes a sandbox and confirms that it is what was planned. A failure leaves nothing.
+    pub(super) fn make(&self, id: &SandboxId, spec: &Spec) -> Result<Living> {
+        let state = self.state()?;
+        let mut assembly = assemble(spec, &state, id)?;
+        let (launcher, launched) = self.launch(&assembly)?;
+        let Launched { pid, pidfd, line } = launched;
+        let process = First(pidfd);
+        let greeting = first_word(&line)?;
+        verify(pid, &assembly.planned)?;
+        assembly.confirm();
+        let record = SandboxRecord {
+            id: id.clone(),
+            backend: LocalBackend::NAME.to_owned(),
+            external_id: format!("{pid}-{}", MADE.fetch_add(1, Ordering::Relaxed)),
+            workspace: assembly.planned.workspace.clone(),
+            enforced: assembly.enforced.clone(),
+        };
+        let greeted = Greeted { line, greeting };
+        Ok(Living::new(record, process, assembly, greeted, launcher))
+    }
+
+    /// Has the launcher clone it; a launcher that died meanwhile is replaced once.
+    pub(super) fn launch(&self, assembly: &Assembly) -> Result<(Arc<Launcher>, Launched)> {
+        let launcher = self.launcher()?;
+        let failed = match launcher.launch(&assembly.planned.plan, assembly.groups()?) {
+            Ok(launched) => return Ok((launcher, launched)),
+            Err(error) => error,
+        };
+        if launcher.is_there() {
+            return Err(failed);
+        }
+        let launcher = self.launcher()?;
+        let launched = launcher.launch(&assembly.planned.plan, assembly.groups()?)?;
+        Ok((launcher, launched))
+    }
+}
+
+/// Waits for the greeting, and gives it as it came.
+fn first_word(line: &OwnedFd) -> Result<Vec<u8>> {
+    let mut frame = vec![0; HEADER_BYTES];
+    fill(line, &mut frame, 0)?;
+    let header = frame.first_chunk().and_then(|head| Header::decode(*head).ok());
+    let header = header.filter(|header| header.channel == 0 && header.kind == Kind::Message);
+    let header = header.ok_or_else(|| lost("its first frame is not a greeting"))?;
+    frame.resize(HEADER_BYTES + header.len, 0);
+    fill(line, &mut frame, HEADER_BYTES)?;
+    match frame.get(HEADER_BYTES..).and_then(understand::<Greeting>) {
+        Some(Greeting::Hello(_)) => Ok(frame),
+        Some(Greeting::SetupFailed(failure)) => Err(Error::new(
+            ErrorKind::SetupFailed,
+            format!("the sandbox could not be set up: {}: {}", failure.step, failure.call),
+        )
+        .source(std::io::Error::from_raw_os_error(failure.errno))),
+        None => Err(lost("its greeting makes no sense")),
+    }
+}
+
+/// Reads until the buffer is full, from `done` on.
+fn fill(line: &OwnedFd, buffer: &mut [u8], mut done: usize) -> Result<()> {
+    let timeout = Timespec { tv_sec: SET_UP_S, tv_nsec: 0 };
+    while let Some(rest) = buffer.get_mut(done..).filter(|rest| !rest.is_empty()) {
+        match poll(&mut [PollFd::new(line, PollFlags::IN)], Some(&timeout)) {
+            Ok(0) => return Err(lost("the set-up took more than a minute")),
+            Ok(_) => {}
+            Err(Errno::INTR) => continue,
+            Err(errno) => return Err(io_error("wait for the sandbox", errno)),
+        }
+        match rustix::io::read(line, rest) {
+            Ok(0) => return Err(lost("the first process died during the set-up")),
+            Ok(count) => done += count,
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(io_error("read the sandbox's line", errno)),
+        }
+    }
+    Ok(())
+}
+
+fn lost(why: &str) -> Error {
+    Error::new(ErrorKind::SetupFailed, format!("the sandbox's line is lost: {why}"))
+}
