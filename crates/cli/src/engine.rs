@@ -1,8 +1,6 @@
 //! The seam to the engine: what the command line asks of it, and what it gets back.
 
-use cofferdam_core::{
-    Command, Ending, Enforced, Error, ErrorKind, Omitted, Result, Spec, UsageReport,
-};
+use cofferdam_core::{Command, Ending, Enforced, Omitted, Result, Spec, UsageReport};
 use cofferdam_local::assemble;
 use cofferdam_local::host::HostFacts;
 use cofferdam_local::oneshot::{self, OutputTo};

@@ -14,7 +14,9 @@ use cofferdam_core::{
     Admission, Axis, Basis, Degree, Enforced, Error, ErrorKind, Result, SandboxId, SensitiveWrites,
     Spec, User, Workspace, admit,
 };
+use cofferdam_wire::ByteString;
 use cofferdam_wire::plan::Access;
+use std::ffi::OsString;
 use std::path::Path;
 
 /// A sandbox that can be cloned now. Dropping it gives back all that was taken for it.
@@ -219,6 +221,14 @@ impl Assembly {
     pub fn protected_names(&self) -> Vec<String> {
         let pins = self.workspace.iter().flat_map(|guarded| &guarded.before.pins);
         pins.filter(|pin| pin.access == Access::ReadOnly).map(|pin| pin.path.clone()).collect()
+    }
+
+    /// The variables of every command.
+    pub fn environment(&self) -> Vec<(ByteString, ByteString)> {
+        let pair = |(name, value): (&OsString, &OsString)| {
+            (ByteString::from(name.as_os_str()), ByteString::from(value.as_os_str()))
+        };
+        self.planned.env.iter().map(pair).collect()
     }
 
     /// Whether control groups hold the limits of memory and processes.

@@ -16,15 +16,17 @@
 
 mod ledger;
 mod owner;
+mod stash;
 mod sys;
 
-use crate::control_files::{AbsentName, Nature, Unprotected};
+use crate::control_files::{AbsentName, Unprotected};
 use crate::state::{Owners, Record, StateDirectory, io, retry};
 use cofferdam_core::Result;
 use ledger::{Entry, Kind, Ledger, Outcome};
 use owner::Owner;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
+use stash::Stash;
 use std::ffi::OsString;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
@@ -41,6 +43,7 @@ pub(crate) use ledger::Identity;
 pub struct Placeholders {
     workspace: Workspace,
     record: Option<Record>,
+    stash: Stash,
 }
 
 /// A workspace, and as whom its files are made.
@@ -61,7 +64,7 @@ impl Placeholders {
         let stat = rustix::fs::fstat(&workspace.directory)
             .map_err(|e| io("look at the workspace", &workspace.path, e))?;
         let record = state.join_workspace(stat.st_dev, stat.st_ino)?;
-        Ok(Self { workspace, record: Some(record) })
+        Ok(Self { workspace, record: Some(record), stash: Stash::open(state) })
     }
 
     /// The open workspace.
@@ -80,9 +83,10 @@ impl Placeholders {
         let mut outcomes = Vec::with_capacity(absent.len());
         let mut unmade = Vec::new();
         self.workspace.as_owner(|workspace| {
-            let mut parents = Parents::new(workspace);
+            let mut maker =
+                Maker { parents: Parents::new(workspace), stash: &self.stash, first: None };
             for name in absent {
-                let made = make_one(&mut parents, name).unwrap_or_else(|e| {
+                let made = maker.make(name).unwrap_or_else(|e| {
                     let why = format!("nothing can be put in its place: {e}");
                     unmade.push(Unprotected { path: name.path.clone(), why });
                     None
@@ -104,7 +108,8 @@ impl Placeholders {
         match record.owners() {
             Owners::Some | Owners::Gone => Ok(()),
             Owners::None => {
-                remove_listed(&self.workspace, &Ledger::parse(&record.content()?)?)?;
+                let ledger = Ledger::parse(&record.content()?)?;
+                remove_listed(&self.workspace, &ledger, Some(&self.stash))?;
                 record.settle()
             }
         }
@@ -172,25 +177,63 @@ impl<'a> Parents<'a> {
     }
 }
 
-/// Makes one placeholder. `None` where there is no need: somebody made the name, or nobody can.
-fn make_one(
-    parents: &mut Parents<'_>,
-    name: &AbsentName,
-) -> Result<Option<(Kind, Identity)>, Errno> {
-    let (parent, last) = match parents.of(&name.path) {
-        Ok(found) => found,
-        // Without its parent it cannot be made from inside either: the parent is pinned.
-        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
-        Err(e) => return Err(e),
-    };
-    let kind = match create(parent, last, name.nature) {
-        Ok(kind) => kind,
-        Err(Errno::EXIST | Errno::ROFS) => return Ok(None),
-        Err(Errno::ACCESS | Errno::PERM) if is_foreign(parent) => return Ok(None),
-        Err(e) => return Err(e),
-    };
-    let identity = Identity::of(parent, last)?.ok_or(Errno::NOENT)?;
-    Ok(Some((kind, identity)))
+/// Makes placeholders.
+struct Maker<'a> {
+    parents: Parents<'a>,
+    stash: &'a Stash,
+    /// A name to which further ones are linked, with its kind and its directory.
+    first: Option<(Kind, OwnedFd, String)>,
+}
+
+impl Maker<'_> {
+    /// Makes one. `None` where there is no need: somebody made the name, or nobody can.
+    fn make(&mut self, name: &AbsentName) -> Result<Option<(Kind, Identity)>, Errno> {
+        let (parent, last) = match self.parents.of(&name.path) {
+            Ok(found) => found,
+            // Without its parent it cannot be made from inside either: the parent is pinned.
+            Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
+            Err(e) => return Err(e),
+        };
+        let kind = Kind::of(name.nature);
+        let found = if link(self.first.as_ref(), kind, parent, last)? {
+            Ok(true)
+        } else {
+            self.stash.take(kind, parent, last)
+        };
+        let made = match found {
+            Ok(true) => Ok(kind),
+            Ok(false) => create(parent, last, kind),
+            Err(e) => Err(e),
+        };
+        let kind = match made {
+            Ok(kind) => kind,
+            Err(Errno::EXIST | Errno::ROFS) => return Ok(None),
+            Err(Errno::ACCESS | Errno::PERM) if is_foreign(parent) => return Ok(None),
+            Err(e) => return Err(e),
+        };
+        let identity = Identity::of(parent, last)?.ok_or(Errno::NOENT)?;
+        if kind.can_be_linked() && self.first.as_ref().is_none_or(|first| first.0 != kind) {
+            let parent = rustix::io::fcntl_dupfd_cloexec(parent, 0)?;
+            self.first = Some((kind, parent, last.to_owned()));
+        }
+        Ok(Some((kind, identity)))
+    }
+}
+
+/// Gives a placeholder that was just made another name. Says whether it could.
+fn link(
+    first: Option<&(Kind, OwnedFd, String)>,
+    kind: Kind,
+    parent: BorrowedFd<'_>,
+    name: &str,
+) -> Result<bool, Errno> {
+    let Some((_, from, old)) = first.filter(|first| first.0 == kind) else { return Ok(false) };
+    match rustix::fs::linkat(from, old, parent, name, AtFlags::empty()) {
+        Ok(()) if kind.is_still(parent, name)? => Ok(true),
+        // It was exchanged meanwhile, so that this is a link to something else.
+        Ok(()) => rustix::fs::unlinkat(parent, name, AtFlags::empty()).map(|()| false),
+        Err(_) => Ok(false),
+    }
 }
 
 /// Whoever does not own a directory and cannot write it now cannot change that from inside.
@@ -199,24 +242,22 @@ fn is_foreign(directory: BorrowedFd<'_>) -> bool {
     rustix::fs::fstat(directory).is_ok_and(|stat| stat.st_uid != me)
 }
 
-fn create(parent: BorrowedFd<'_>, name: &str, nature: Nature) -> Result<Kind, Errno> {
-    match nature {
-        Nature::Directory => {
-            rustix::fs::mkdirat(parent, name, Mode::from_raw_mode(0o755))?;
-            Ok(Kind::Directory)
+fn create(parent: BorrowedFd<'_>, name: &str, kind: Kind) -> Result<Kind, Errno> {
+    match kind {
+        Kind::Directory => {
+            rustix::fs::mkdirat(parent, name, Mode::from_raw_mode(0o755)).map(|()| kind)
         }
-        Nature::File => {
+        Kind::Socket => {
             let mode = Mode::RUSR | Mode::WUSR;
             match rustix::fs::mknodat(parent, name, FileType::Socket, mode, 0) {
                 // A file system without sockets: rather a file that git shows than no protection.
                 Err(Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
                     create_file(parent, name, Kind::Empty)
                 }
-                other => other.map(|()| Kind::Socket),
+                other => other.map(|()| kind),
             }
         }
-        Nature::GitFile => create_file(parent, name, Kind::Empty),
-        Nature::CommonDir => create_file(parent, name, Kind::CommonDir),
+        Kind::Empty | Kind::CommonDir => create_file(parent, name, kind),
     }
 }
 
@@ -234,7 +275,7 @@ pub(crate) fn remove_leftovers(content: &[u8]) -> Result<usize> {
     let ledger = Ledger::parse(content)?;
     let Some(path) = &ledger.workspace else { return Ok(0) };
     match Workspace::open(path) {
-        Ok(workspace) => remove_listed(&workspace, &ledger),
+        Ok(workspace) => remove_listed(&workspace, &ledger, None),
         // Gone with all that was in it.
         Err(_) if !path.exists() => Ok(0),
         Err(error) => Err(error),
@@ -242,12 +283,12 @@ pub(crate) fn remove_leftovers(content: &[u8]) -> Result<usize> {
 }
 
 /// Removes what is still ours, children first. What is not ours any more stays and is forgotten.
-fn remove_listed(workspace: &Workspace, ledger: &Ledger) -> Result<usize> {
+fn remove_listed(workspace: &Workspace, ledger: &Ledger, stash: Option<&Stash>) -> Result<usize> {
     workspace.as_owner(|directory| {
         let mut parents = Parents::new(directory);
         let mut count = 0;
         for (path, entry) in ledger.entries.iter().rev() {
-            match remove_one(&mut parents, path, entry) {
+            match remove_one(&mut parents, path, entry, stash) {
                 Ok(true) => count += 1,
                 // Somebody put something into the directory: it is theirs now.
                 Ok(false) | Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOENT | Errno::NOTDIR) => {}
@@ -258,7 +299,12 @@ fn remove_listed(workspace: &Workspace, ledger: &Ledger) -> Result<usize> {
     })
 }
 
-fn remove_one(parents: &mut Parents<'_>, path: &str, entry: &Entry) -> Result<bool, Errno> {
+fn remove_one(
+    parents: &mut Parents<'_>,
+    path: &str,
+    entry: &Entry,
+    stash: Option<&Stash>,
+) -> Result<bool, Errno> {
     let (parent, name) = parents.of(path)?;
     let Some(now) = Identity::of(parent, name)? else { return Ok(false) };
     let kinds: &[Kind] = match (entry.identity == Some(now), entry.open, entry.kind) {
@@ -272,11 +318,10 @@ fn remove_one(parents: &mut Parents<'_>, path: &str, entry: &Entry) -> Result<bo
     let Some(kind) = kinds.iter().find(|kind| kind.is_still(parent, name) == Ok(true)) else {
         return Ok(false);
     };
-    let flags = match kind {
-        Kind::Directory => AtFlags::REMOVEDIR,
-        Kind::Socket | Kind::Empty | Kind::CommonDir => AtFlags::empty(),
-    };
-    rustix::fs::unlinkat(parent, name, flags).map(|()| true)
+    if stash.is_some_and(|stash| stash.give(*kind, parent, name)) {
+        return Ok(true);
+    }
+    rustix::fs::unlinkat(parent, name, kind.removal()).map(|()| true)
 }
 
 #[cfg(test)]

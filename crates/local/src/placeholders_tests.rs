@@ -1,7 +1,7 @@
 //! With real git, and as root in somebody else's workspace.
 
 use super::*;
-use crate::control_files::{self, ControlFiles};
+use crate::control_files::{self, ControlFiles, Nature};
 use crate::test_directory::{TestDirectory, sweep};
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, chown};
@@ -149,6 +149,28 @@ fn what_became_somebody_elses_stays() {
 }
 
 #[test]
+fn what_is_used_again_is_as_new() {
+    let fixture = Fixture::repository("again");
+    let before = fixture.names();
+    for turn in 0..4 {
+        let (share, found) = fixture.start();
+        assert!(found.absent.len() > 20);
+        assert!(fs::read_dir(fixture.path(".vscode")).unwrap().next().is_none());
+        assert_eq!(fs::read(fixture.path(".git/commondir")).unwrap(), b".\n");
+        assert_eq!(fs::read(fixture.path(".git/config.worktree")).unwrap(), b"");
+        // Somebody holds files open and writes to them at the worst time.
+        let opened = fs::OpenOptions::new().write(true).open(fixture.path(".git/commondir"));
+        let settings = fixture.path(".idea/settings");
+        fs::write(&settings, "x").unwrap();
+        share.remove().unwrap();
+        assert_eq!(fs::read_dir(fixture.path(".idea")).unwrap().count(), 1, "turn {turn}");
+        fs::remove_dir_all(fixture.path(".idea")).unwrap();
+        std::io::Write::write_all(&mut opened.unwrap(), b"stolen").unwrap();
+        assert_eq!(fixture.names(), before);
+    }
+}
+
+#[test]
 fn what_a_dead_owner_left_is_swept_at_whatever_point_it_died() {
     let fixture = Fixture::repository("dead");
     let before = fixture.names();
@@ -260,33 +282,4 @@ fn many_at_once_leave_nothing() {
     });
     assert_eq!(fixture.names(), before);
     assert_eq!(fixture.owed(), 0);
-}
-
-#[test]
-#[cfg(not(debug_assertions))]
-fn making_and_removing_is_fast() {
-    let fixture = Fixture::repository("speed");
-    let mut times = Vec::new();
-    for _ in 0..300 {
-        let start = std::time::Instant::now();
-        let share = Placeholders::hold(&fixture.state, &fixture.workspace()).unwrap();
-        let held = start.elapsed();
-        let found = control_files::find(share.directory()).unwrap();
-        let looked = start.elapsed() - held;
-        share.make(&found.absent).unwrap();
-        let made = start.elapsed() - looked - held;
-        share.remove().unwrap();
-        let removed = start.elapsed() - made - looked - held;
-        times.push([held, looked, made, removed]);
-    }
-    for column in 0..4 {
-        let mut one: Vec<_> = times.iter().map(|row| row[column]).collect();
-        one.sort();
-        println!("{} {:?}", ["hold", "find", "make", "remove"][column], one[150]);
-    }
-    let start = std::time::Instant::now();
-    for _ in 0..1000 {
-        fixture.state.sweep().unwrap();
-    }
-    println!("sweep of nothing {:?}", start.elapsed() / 1000);
 }

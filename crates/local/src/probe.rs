@@ -71,7 +71,8 @@ pub(crate) fn probe_by<H>(
     // What a careless parent leaves open: it must not be seen inside.
     let leak = rustix::fs::openat(CWD, &ground.outside, OFlags::RDONLY, Mode::empty())
         .map_err(|errno| io_error("open a directory to leak", errno))?;
-    let prove = Prove { targets: complete(made.targets(), &spec, &assembly) };
+    let targets = complete(made.targets(), &spec, &assembly);
+    let prove = Prove { targets, env: assembly.environment() };
     let answer = clone(&assembly).and_then(|target| attack(target, &assembly, &prove));
     drop(leak);
     let proof = answer?;

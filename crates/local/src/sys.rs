@@ -7,6 +7,7 @@
 use rustix::fd::{FromRawFd, OwnedFd};
 use rustix::io::{Errno, Result};
 use std::ffi::c_int;
+use tokio::io::unix::AsyncFd;
 
 /// Which side of a clone this is.
 pub(crate) enum Cloned {
@@ -75,6 +76,12 @@ pub(crate) fn clone_process(flags: c_int, cgroup: Option<c_int>) -> Result<Clone
 
 const CLONE_PIDFD: u64 = 0x1000;
 const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
+
+/// A descriptor that tells the current runtime when it is readable or writable.
+pub(crate) fn watched(fd: OwnedFd) -> std::io::Result<AsyncFd<OwnedFd>> {
+    // SAFETY: an owned descriptor is open and stays the same one for as long as it is owned.
+    unsafe { AsyncFd::register(fd) }.map_err(Into::into)
+}
 
 /// Ends this process at once, without running anything registered for its end.
 pub(crate) fn exit_now(code: i32) -> ! {

@@ -13,7 +13,13 @@ use std::path::Path;
 const PREFIX: &str = "COFFERDAM_";
 
 /// Variables that are not settings: the state directory, and what the suites expect of a host.
-const OTHERS: [&str; 2] = ["COFFERDAM_HOME", "COFFERDAM_EXPECT"];
+const OTHERS: [&str; 5] = [
+    "COFFERDAM_BIN",
+    "COFFERDAM_ESCAPE_ONLY",
+    "COFFERDAM_EXPECT",
+    "COFFERDAM_HOME",
+    "COFFERDAM_LOG",
+];
 
 /// Reads the settings among these variables. Paths begin at `base`; a list of paths is separated by
 /// colons, another list by commas. A variable with our prefix that is no setting is an error.

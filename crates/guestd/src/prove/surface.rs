@@ -147,10 +147,10 @@ fn io_uring_setup(_: &Scene<'_>) -> Outcome {
     reach("io_uring_setup", libc::SYS_io_uring_setup, args)
 }
 
-/// Switches off the random placement of programs it starts, as exploits like it.
+/// Makes everything that can be read executable, as exploits like it.
 fn personality(_: &Scene<'_>) -> Outcome {
-    const NO_RANDOM: usize = 0x0004_0000;
-    reach("personality", libc::SYS_personality, [NO_RANDOM, 0, 0, 0, 0, 0])
+    const READ_IS_EXECUTE: usize = 0x0040_0000;
+    reach("personality", libc::SYS_personality, [READ_IS_EXECUTE, 0, 0, 0, 0, 0])
 }
 
 /// The kernel may have been built without the x32 door; then it answers ENOSYS by itself.

@@ -2,6 +2,7 @@
 
 use super::living::Greeted;
 use super::terminal::Masters;
+use crate::sys;
 use cofferdam_core::line::{Carrier, Incoming, Outgoing};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -22,7 +23,7 @@ const MAX_DESCRIPTORS: usize = 16;
 /// The carrier of a line whose greeting was read already: it is read once more, from memory.
 pub(super) fn over(greeted: Greeted) -> io::Result<Carrier> {
     rustix::io::ioctl_fionbio(&greeted.line, true)?;
-    let socket = Arc::new(AsyncFd::register(greeted.line)?);
+    let socket = Arc::new(sys::watched(greeted.line)?);
     Ok(Carrier {
         incoming: Box::new(Receiver { socket: Arc::clone(&socket), greeting: greeted.greeting }),
         outgoing: Box::new(Sender { socket }),
@@ -118,11 +119,7 @@ impl Outgoing for Sender {
     }
 }
 
-fn send(
-    socket: &OwnedFd,
-    slices: &[IoSlice<'_>],
-    descriptors: &[OwnedFd],
-) -> Result<usize, Errno> {
+fn send(socket: &OwnedFd, slices: &[IoSlice<'_>], descriptors: &[OwnedFd]) -> Result<usize, Errno> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     let borrowed: Vec<BorrowedFd<'_>> = descriptors.iter().map(AsFd::as_fd).collect();

@@ -2,7 +2,7 @@
 
 use super::carrier;
 use crate::assemble::{Assembly, Farewell};
-use crate::cgroup::Counters;
+use crate::cgroup::{Cgroups, Counters};
 use crate::launch::io_error;
 use crate::launcher::Launcher;
 use async_trait::async_trait;
@@ -66,7 +66,7 @@ impl Living {
         greeted: Greeted,
         launcher: Arc<Launcher>,
     ) -> Self {
-        let counters = assembly.cgroups().map(|groups| groups.counters()).unwrap_or_default();
+        let counters = assembly.cgroups().map(Cgroups::counters).unwrap_or_default();
         let surroundings = Surroundings {
             workspace: assembly.planned.cwd.clone().into(),
             env: assembly.planned.env.clone(),
@@ -126,9 +126,8 @@ impl WayIn {
         let greeted = greeted.ok_or_else(|| {
             Error::new(ErrorKind::Unavailable, "the sandbox's line was lost when it was opened")
         })?;
-        let carrier = carrier::over(greeted).map_err(|error| {
-            Error::new(ErrorKind::Io, "watch the sandbox's line").source(error)
-        })?;
+        let carrier = carrier::over(greeted)
+            .map_err(|error| Error::new(ErrorKind::Io, "watch the sandbox's line").source(error))?;
         let gate = Arc::clone(&self.gate) as Arc<dyn EgressGate>;
         WireGuest::over(carrier, gate, self.surroundings.clone()).await.map(Arc::new)
     }

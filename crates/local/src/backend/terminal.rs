@@ -1,5 +1,6 @@
 //! The master of a command's terminal, as a stream.
 
+use crate::sys;
 use cofferdam_core::Duplex;
 use cofferdam_core::line::Descriptors;
 use rustix::fd::OwnedFd;
@@ -18,7 +19,7 @@ impl Descriptors for Masters {
         // HOSTILE: any descriptor may come. Only a master has the name of its terminal to tell.
         rustix::pty::ptsname(&master, Vec::new())?;
         rustix::io::ioctl_fionbio(&master, true)?;
-        Ok(Box::new(Master(AsyncFd::register(master)?)))
+        Ok(Box::new(Master(sys::watched(master)?)))
     }
 }
 

@@ -134,7 +134,7 @@ mod tests {
     use cofferdam_core::Limit;
 
     fn facts(memory: Where, pids: Where, cpu: Where) -> CgroupFacts {
-        CgroupFacts { unified: None, memory, pids, cpu, freezer: None }
+        CgroupFacts { unified: None, memory, pids, cpu, freezer: None, is_v1: false }
     }
 
     fn nowhere() -> Where {

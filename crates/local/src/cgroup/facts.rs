@@ -18,6 +18,8 @@ pub struct CgroupFacts {
     pub cpu: Where,
     /// Where version 1 groups can be made that freeze.
     pub freezer: Option<PathBuf>,
+    /// Whether version 1 has the controllers here, so that no delegation of version 2 helps.
+    pub is_v1: bool,
 }
 
 /// What holds a limit.
@@ -103,6 +105,7 @@ impl CgroupFacts {
             pids: find("pids", layout.pids.as_ref(), of.pids),
             cpu: find("cpu", layout.cpu.as_ref(), of.cpu),
             freezer: layout.freezer.as_ref().map(|p| p.own.clone()).filter(|own| writable(own)),
+            is_v1: layout.memory.is_some() || layout.pids.is_some(),
             unified,
         }
     }
@@ -110,6 +113,10 @@ impl CgroupFacts {
     /// What to do about a limit that nothing holds.
     pub fn remedy(&self) -> &'static str {
         match self.unified {
+            _ if self.is_v1 => {
+                "Start the program as root, or boot with cgroup version 2 \
+                 (systemd.unified_cgroup_hierarchy=1)."
+            }
             Some(_) => {
                 "Enable the controller for the group's children, or start the program alone in a \
                  delegated scope: systemd-run --user --scope -p Delegate=yes cofferdam …"
@@ -344,6 +351,7 @@ mod tests {
         let layout = Layout { memory: place("/c/m"), pids: place("/c/p"), ..Layout::default() };
         let facts = CgroupFacts::of(&layout, &|path| path == Path::new("/c/m"));
         assert_eq!(facts.memory, Where::V1("/c/m".into()));
+        assert!(facts.remedy().contains("as root"));
         assert!(matches!(facts.pids, Where::Nowhere(_)));
     }
 

@@ -192,6 +192,7 @@ fn without_any_group_nothing_is_made() {
         pids: nowhere(),
         cpu: nowhere(),
         freezer: None,
+        is_v1: false,
     };
     let groups = Cgroups::prepare(&state, &id("none"), &Limits::default(), &facts).unwrap();
     assert!(groups.is_empty() && groups.join_descriptors().unwrap().is_empty());
@@ -210,6 +211,7 @@ fn controllers_that_are_mounted_together_share_a_group() {
         pids: v1("/c/all"),
         cpu: v1("/c/all"),
         freezer: Some("/c/freezer".into()),
+        is_v1: false,
     };
     let wanted = Wanted::of(&facts, &SandboxId::new("x").unwrap(), &limits(1, 1));
     let names: Vec<_> = wanted.v1.iter().map(|(path, _)| path.to_str().unwrap()).collect();
@@ -244,26 +246,8 @@ fn a_ceiling_lowers_the_limits() {
         pids: Where::Unified,
         cpu: Where::Unified,
         freezer: None,
+        is_v1: false,
     };
     let found = numbers(&limits(2000, 7), &facts);
     assert_eq!((found.memory_bytes, found.pids, found.cpu_millis), (1000, 8, 9));
-}
-
-#[test]
-#[cfg(not(debug_assertions))]
-fn preparing_and_removing_is_fast() {
-    let Some(fixture) = fixture("speed") else { return };
-    let mut times = Vec::new();
-    for turn in 0..300 {
-        let id = SandboxId::new(format!("speed-{turn}")).unwrap();
-        let start = Instant::now();
-        let groups =
-            Cgroups::prepare(&fixture.state, &id, &Limits::default(), &fixture.facts).unwrap();
-        let _fds = (groups.join_descriptors().unwrap(), groups.clone_into().unwrap());
-        let made = start.elapsed();
-        groups.remove().unwrap();
-        times.push((made, start.elapsed() - made));
-    }
-    times.sort();
-    println!("make {:?} remove {:?}", times[150].0, times[150].1);
 }

@@ -146,7 +146,7 @@ impl Ledger {
 }
 
 impl Kind {
-    fn of(nature: Nature) -> Self {
+    pub(super) fn of(nature: Nature) -> Self {
         match nature {
             Nature::Directory => Self::Directory,
             Nature::File => Self::Socket,
@@ -155,7 +155,7 @@ impl Kind {
         }
     }
 
-    fn letter(self) -> char {
+    pub(super) fn letter(self) -> char {
         match self {
             Self::Directory => 'd',
             Self::Socket => 's',
@@ -168,6 +168,19 @@ impl Kind {
         [Self::Directory, Self::Socket, Self::Empty, Self::CommonDir]
             .into_iter()
             .find(|kind| kind.letter() == letter)
+    }
+
+    /// Whether several names can be one inode without harm: nobody can put anything into it.
+    pub(super) fn can_be_linked(self) -> bool {
+        self == Self::Socket
+    }
+
+    /// How one is removed.
+    pub(super) fn removal(self) -> AtFlags {
+        match self {
+            Self::Directory => AtFlags::REMOVEDIR,
+            Self::Socket | Self::Empty | Self::CommonDir => AtFlags::empty(),
+        }
     }
 
     /// What is in a placeholder of this kind.
