@@ -1,1 +1,62 @@
 //! A sandbox runtime for AI agents.
+//!
+//! A [`Sandbox`] is an isolated computer on this machine: its own files, processes and network, and
+//! a workspace that it shares with you if you wish. It takes commands until it is destroyed.
+//!
+//! ```
+//! use cofferdam::Sandbox;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> cofferdam::Result<()> {
+//! let sandbox = Sandbox::builder().private_workspace().create().await?;
+//! let output = sandbox.exec(["sh", "-c", "echo $((6 * 7)); ls /home"]).await?;
+//! assert_eq!(output.stdout, b"42\nsandbox\n");
+//! sandbox.destroy().await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What is read from your process
+//!
+//! Policy comes from the builder alone. Nothing of your environment reaches a command unless you
+//! hand it over: [`current_caller`] reads what the command line would (the `PATH`, to show the
+//! toolchains on it, and the variables of its allowlist), and you pass that to
+//! [`Builder::caller`]. [`local_backend`] reads where to keep its records, and nothing else.
+//!
+//! # What ends when
+//!
+//! A sandbox ends with [`Sandbox::destroy`], in the background when it is dropped, and with your
+//! process, however that ends. [`Sandbox::destroy`] alone says that nothing is left.
+//!
+//! # The contract
+//!
+//! [`Backend`] and [`Guest`] are what a sandbox is made of, and may be used directly or implemented
+//! anew. With feature `fake` there is a backend in memory, with faults to order, for your own tests.
+//! [`process_sandbox`] is for runners that spawn processes themselves and only want an argv.
+
+mod backend;
+mod builder;
+mod exec;
+mod piped;
+pub mod process_sandbox;
+mod sandbox;
+mod surroundings;
+
+pub use backend::{local_backend, own_backend};
+pub use builder::Builder;
+#[cfg(feature = "fake")]
+pub use cofferdam_core::fake;
+pub use cofferdam_core::{
+    Admission, Axis, Backend, Basis, Caller, Capabilities, Cause, Collector, Command, Degree,
+    Duplex, EgressGate, EgressRule, Ending, EndingKind, Enforced, Enforcement, Error, ErrorKind,
+    Given, Guest, HostPattern, Killer, Limit, Limits, LimitsCount, Lost, NoGate, Omitted,
+    OnUnavailable, Output, Pause, Process, ProcessEvent, ProcessId, ProcessInput, Profile, Result,
+    SandboxId, SandboxRecord, SandboxStatus, SensitiveWrites, Spec, Standard, Stdin, Terminal, User,
+    Workspace, admit, collect, parse_bytes, parse_cpu, parse_duration,
+};
+pub use cofferdam_local::assemble::Farewell;
+pub use cofferdam_local::backend::LocalBackend;
+pub use exec::Exec;
+pub use piped::PipedProcess;
+pub use sandbox::Sandbox;
+pub use surroundings::{current_caller, state_home};

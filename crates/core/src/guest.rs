@@ -3,6 +3,7 @@
 use crate::{Command, Ending, ProcessId, Result, Terminal};
 use async_trait::async_trait;
 use cofferdam_wire::message::{Proof, Prove};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use tokio::sync::{Notify, mpsc};
 
@@ -16,11 +17,30 @@ pub trait Guest: Send + Sync {
     /// given up before it returns kills what it started.
     async fn spawn(&self, command: &Command) -> Result<Process>;
 
+    /// Starts a command on descriptors of the caller's. Its one event is the ending, and what it
+    /// reads and writes costs no detour.
+    ///
+    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) where the way inside carries no
+    /// descriptors; a usage error where the command wants a terminal.
+    async fn spawn_on(&self, command: &Command, given: Given) -> Result<Process>;
+
     /// The commands that run now.
     async fn processes(&self) -> Result<Vec<ProcessId>>;
 
     /// Attacks the sandbox from inside and says what was met.
     async fn prove(&self, prove: &Prove) -> Result<Proof>;
+}
+
+/// Standard streams that a caller gives to a command. The command holds them from then on; the
+/// caller's copies are closed.
+#[derive(Debug)]
+pub struct Given {
+    /// What it reads; nothing without it.
+    pub stdin: Option<OwnedFd>,
+    /// Where its output goes.
+    pub stdout: OwnedFd,
+    /// Where its messages go.
+    pub stderr: OwnedFd,
 }
 
 /// A command that was started.

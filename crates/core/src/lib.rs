@@ -33,7 +33,7 @@ pub use enforcement::{
 };
 pub use error::{Error, ErrorKind, Result};
 pub use gate::{Duplex, EgressGate, NoGate};
-pub use guest::{Guest, Killer, Process, ProcessEvent, ProcessInput, Standard};
+pub use guest::{Given, Guest, Killer, Process, ProcessEvent, ProcessInput, Standard};
 pub use id::{ProcessId, SandboxId};
 pub use limits::{Limit, Limits};
 pub use policy::{EgressRule, HostPattern, Profile};

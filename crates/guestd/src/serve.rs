@@ -214,13 +214,15 @@ impl Serve {
     }
 
     fn spawn(&mut self, channel: u32, spawn: &Spawn) {
+        // ORDER: before anything is refused, or the next command would get them.
+        let given = self.take_given(&spawn.stdio);
         let started = match &spawn.stdio {
             _ if self.running.values().any(|running| running.id == spawn.id) => {
                 Err(refused("this id is in use"))
             }
             _ if self.relays.len() >= MAX_CHANNELS => Err(refused("too many channels are open")),
             Stdio::Streams { stdin, stdout, stderr } => {
-                self.spawn_on_streams(channel, spawn, [*stdin, *stdout, *stderr])
+                self.spawn_on_streams(channel, spawn, [*stdin, *stdout, *stderr], given)
             }
             Stdio::Terminal(size) => self.spawn_on_terminal(channel, spawn, *size),
         };
@@ -231,16 +233,25 @@ impl Serve {
         }
     }
 
+    /// The descriptors that came for these streams, by position.
+    fn take_given(&mut self, stdio: &Stdio) -> Vec<Option<OwnedFd>> {
+        let Stdio::Streams { stdin, stdout, stderr } = stdio else { return Vec::new() };
+        let is_given = |stream: &&&Stream| matches!(stream, Stream::Descriptor(_));
+        let count = [stdin, stdout, stderr].iter().filter(is_given).count();
+        (0..count).map(|_| self.line.take_descriptor()).collect()
+    }
+
     fn spawn_on_streams(
         &mut self,
         channel: u32,
         spawn: &Spawn,
         streams: [Stream; 3],
+        mut given: Vec<Option<OwnedFd>>,
     ) -> Result<(), NotStarted> {
         let mut ends = Vec::with_capacity(3);
         let mut outputs = BTreeSet::new();
         for (position, stream) in streams.into_iter().enumerate() {
-            let end = self.stream_end(channel, stream, position == 0).map_err(|_| {
+            let end = self.stream_end(channel, stream, position == 0, &mut given).map_err(|_| {
                 refused("a stream could not be opened, or its descriptor did not arrive")
             })?;
             if let (Stream::Line(output), 1..) = (stream, position) {
@@ -266,10 +277,15 @@ impl Serve {
         of: u32,
         stream: Stream,
         is_input: bool,
+        given: &mut [Option<OwnedFd>],
     ) -> Result<Option<OwnedFd>, Errno> {
         match stream {
             Stream::Null => Ok(None),
-            Stream::Descriptor(_) => self.line.take_descriptor().map(Some).ok_or(Errno::BADF),
+            Stream::Descriptor(position) => usize::try_from(position)
+                .ok()
+                .and_then(|position| given.get_mut(position)?.take())
+                .map(Some)
+                .ok_or(Errno::BADF),
             Stream::Line(channel) => {
                 let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
                 // The user's quota of pipe memory may be used up: a small pipe works too.

@@ -4,7 +4,7 @@ use super::Fault;
 use super::inside::Inside;
 use super::play::{Player, Received};
 use crate::{
-    Cause, Command, Ending, Error, ErrorKind, Guest, Killer, Process, ProcessEvent, ProcessId,
+    Cause, Command, Ending, Error, ErrorKind, Given, Guest, Killer, Process, ProcessEvent, ProcessId,
     ProcessInput, Result, Stdin, Terminal,
 };
 use async_trait::async_trait;
@@ -52,6 +52,10 @@ impl Guest for FakeGuest {
         let inside = Arc::clone(&self.inside);
         tokio::spawn(run(inside, command.clone(), send, inputs, killer.clone()));
         Ok(Process { id: command.id.clone(), events, input, killer })
+    }
+
+    async fn spawn_on(&self, _command: &Command, _given: Given) -> Result<Process> {
+        Err(Error::new(ErrorKind::Unsupported, "nothing runs here that could use a descriptor"))
     }
 
     async fn processes(&self) -> Result<Vec<ProcessId>> {

@@ -6,7 +6,7 @@ use crate::line::process::{Running, Standards, Start, run};
 use crate::line::slot::Accepts;
 use crate::line::table::parse_long;
 use crate::{
-    Command, EgressGate, Error, ErrorKind, Guest, Killer, LimitWatch, NoWatch, Process, ProcessId,
+    Command, EgressGate, Error, ErrorKind, Given, Guest, Killer, LimitWatch, NoWatch, Process, ProcessId,
     Result,
 };
 use async_trait::async_trait;
@@ -117,6 +117,22 @@ impl WireGuest {
 impl Guest for WireGuest {
     async fn spawn(&self, command: &Command) -> Result<Process> {
         self.spawn_with(command, Standards::Line).await
+    }
+
+    async fn spawn_on(&self, command: &Command, given: Given) -> Result<Process> {
+        if command.terminal.is_some() {
+            return Err(Error::new(
+                ErrorKind::Usage,
+                "a command has a terminal or given streams, not both",
+            ));
+        }
+        if self.line.descriptors().is_none() {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                "this sandbox is reached by a stream that carries no descriptors",
+            ));
+        }
+        self.spawn_with(command, Standards::Given(given)).await
     }
 
     async fn processes(&self) -> Result<Vec<ProcessId>> {

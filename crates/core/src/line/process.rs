@@ -6,7 +6,7 @@ use crate::line::slot::Accepts;
 use crate::line::stdio::{Sink, Source, feed, pump};
 use crate::line::table::{broken, parse};
 use crate::{
-    Cause, Command, Ending, Error, ErrorKind, Killer, ProcessEvent, ProcessId, ProcessInput,
+    Cause, Command, Ending, Error, ErrorKind, Given, Killer, ProcessEvent, ProcessId, ProcessInput,
     Result, Standard, Stdin,
 };
 use cofferdam_wire::ByteString;
@@ -26,14 +26,7 @@ pub enum Standards {
     /// Output comes as events, input goes as [`ProcessInput`].
     Line,
     /// These descriptors; its one event is the ending. Only over a line that carries descriptors.
-    Given {
-        /// Standard input.
-        stdin: OwnedFd,
-        /// Standard output.
-        stdout: OwnedFd,
-        /// Standard error.
-        stderr: OwnedFd,
-    },
+    Given(Given),
 }
 
 /// The commands that run now.
@@ -185,13 +178,15 @@ fn open_channels(
         return Ok((none(control), Stdio::Terminal(size), Vec::new()));
     }
     match standards {
-        Standards::Given { stdin, stdout, stderr } => {
+        Standards::Given(Given { stdin, stdout, stderr }) => {
+            let mut descriptors = vec![stdout, stderr];
+            descriptors.extend(stdin);
             let stdio = Stdio::Streams {
-                stdin: Stream::Descriptor(0),
-                stdout: Stream::Descriptor(1),
-                stderr: Stream::Descriptor(2),
+                stdin: if descriptors.len() > 2 { Stream::Descriptor(2) } else { Stream::Null },
+                stdout: Stream::Descriptor(0),
+                stderr: Stream::Descriptor(1),
             };
-            Ok((none(control(Accepts::Messages)?), stdio, vec![stdin, stdout, stderr]))
+            Ok((none(control(Accepts::Messages)?), stdio, descriptors))
         }
         Standards::Line => {
             let control = control(Accepts::Messages)?;

@@ -1,0 +1,78 @@
+//! A command on pipes of ours.
+
+use cofferdam_core::{
+    Command, Ending, Error, ErrorKind, Given, Guest, Killer, Process, ProcessEvent, ProcessInput,
+    Result,
+};
+use std::os::fd::{AsFd, OwnedFd};
+
+/// Three times as fast as the default for a program that writes much.
+const PIPE_BYTES: usize = 1 << 20;
+/// What an ordinary user may have when the quota of pipe memory is nearly used up.
+const SMALL_PIPE_BYTES: usize = 256 << 10;
+
+/// A command that was started on pipes.
+#[derive(Debug)]
+pub struct PipedProcess {
+    /// The end from which its standard output is read.
+    pub stdout: OwnedFd,
+    /// The end from which its standard error is read.
+    pub stderr: OwnedFd,
+    /// The end into which its standard input is written, where it was said that it reads. Dropping
+    /// it ends the input.
+    pub stdin: Option<OwnedFd>,
+    process: Process,
+}
+
+impl PipedProcess {
+    /// Kills it with all its descendants.
+    pub fn killer(&self) -> &Killer {
+        &self.process.killer
+    }
+
+    /// Sends a signal to its process group.
+    pub async fn signal(&self, signal: i32) -> Result<()> {
+        self.process.input.send(ProcessInput::Signal(signal)).await.map_err(|_| gone())
+    }
+
+    /// Waits until it has ended and nothing of it is left. Its pipes should be read meanwhile or
+    /// before; one that is full stops it.
+    pub async fn wait(&mut self) -> Result<Ending> {
+        loop {
+            match self.process.events.recv().await {
+                Some(ProcessEvent::Ended { ending, .. }) => return Ok(ending),
+                Some(ProcessEvent::Output { .. }) => {}
+                None => return Err(gone()),
+            }
+        }
+    }
+}
+
+pub(crate) async fn start(guest: &dyn Guest, command: &Command, reads: bool) -> Result<PipedProcess> {
+    let (stdout, their_stdout) = large_pipe()?;
+    let (stderr, their_stderr) = pipe()?;
+    let (their_stdin, stdin) = if reads { Some(pipe()?).unzip() } else { (None, None) };
+    let given = Given { stdin: their_stdin, stdout: their_stdout, stderr: their_stderr };
+    let process = guest.spawn_on(command, given).await?;
+    Ok(PipedProcess { stdout, stderr, stdin, process })
+}
+
+fn large_pipe() -> Result<(OwnedFd, OwnedFd)> {
+    use rustix::pipe::fcntl_setpipe_size;
+    let (read, write) = pipe()?;
+    if fcntl_setpipe_size(write.as_fd(), PIPE_BYTES).is_err() {
+        // A small pipe works too.
+        let _ = fcntl_setpipe_size(write.as_fd(), SMALL_PIPE_BYTES);
+    }
+    Ok((read, write))
+}
+
+fn pipe() -> Result<(OwnedFd, OwnedFd)> {
+    rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(|errno| {
+        Error::new(ErrorKind::Io, "make a pipe").source(std::io::Error::from(errno))
+    })
+}
+
+fn gone() -> Error {
+    Error::new(ErrorKind::Unavailable, "the sandbox went away before its command ended")
+}
