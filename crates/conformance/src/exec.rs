@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Time for a command to write its first words and not to end by itself.
-const SHORT: Duration = Duration::from_millis(700);
+const SHORT: Duration = Duration::from_millis(1500);
 
 pub(crate) async fn nonzero_is_not_an_error(stage: &mut Stage) -> Verdict {
     let guest = stage.guest().await?;

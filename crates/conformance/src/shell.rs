@@ -71,10 +71,15 @@ fn line(action: &Action) -> String {
     }
 }
 
-/// A child whose own command line, and no other, contains the name behind a colon.
+/// A child whose own command line, and no other, contains the name behind a colon. Waits until the
+/// child has that command line.
 fn leave(name: &str) -> String {
     let (first, rest) = name.split_at(1);
-    format!("f={first}; (trap '' HUP; setsid sh -c \"sleep 90; : $f{rest}\" &); printf left")
+    format!(
+        "f={first}; (trap '' HUP; setsid sh -c \"sleep 90; : $f{rest}\" &); \
+         until [ \"$({})\" -gt 0 ]; do sleep 0.01; done; printf left",
+        count(name)
+    )
 }
 
 fn count(name: &str) -> String {

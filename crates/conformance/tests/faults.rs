@@ -46,7 +46,7 @@ const FOUND: &[(Fault, &str)] = &[
 
 async fn verdict(check: &Check, backend: FakeBackend) -> Verdict {
     // The fake needs no time but what a check itself lets pass.
-    let patience = Duration::from_secs(3);
+    let patience = Duration::from_secs(5);
     let subject = Subject::new("fake", Arc::new(backend), Arc::new(FakeFixture)).patience(patience);
     perform(check, &subject).await
 }
