@@ -76,7 +76,7 @@ fn line(action: &Action) -> String {
 fn leave(name: &str) -> String {
     let (first, rest) = name.split_at(1);
     format!(
-        "f={first}; (trap '' HUP; setsid sh -c \"sleep 90; : $f{rest}\" &); \
+        "f={first}; (trap '' HUP; setsid sh -c \"sleep 90; : ${{f}}{rest}\" &); \
          until [ \"$({})\" -gt 0 ]; do sleep 0.01; done; printf left",
         count(name)
     )
