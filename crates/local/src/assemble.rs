@@ -4,8 +4,8 @@ use crate::cgroup::{Assessment, CgroupFacts, Cgroups, assess};
 use crate::control_files::{self, ControlFiles};
 use crate::host::HostFacts;
 use crate::launch::Groups;
-use crate::pin_watch::{ChangedPin, PinWatch};
-use crate::placeholders::Placeholders;
+use crate::pin_watch::{PinWatch, identities};
+use crate::placeholders::{Identity, Placeholders};
 use crate::plan::{CgroupUse, IdChoice, PinnedName, PlanInputs, Planned, plan};
 use crate::seccomp::{self, Surface};
 use crate::session_uid::{SessionUid, UidRange};
@@ -17,6 +17,7 @@ use cofferdam_core::{
 };
 use cofferdam_wire::ByteString;
 use cofferdam_wire::plan::Access;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -43,6 +44,8 @@ struct GuardedWorkspace {
     path: String,
     placeholders: Placeholders,
     before: ControlFiles,
+    /// What the pinned names were.
+    identities: BTreeMap<String, Option<Identity>>,
 }
 
 /// What was taken for a sandbox and what became of it, once the sandbox is gone.
@@ -62,7 +65,7 @@ pub fn assemble(spec: &Spec, state: &StateDirectory, id: &SandboxId) -> Result<A
     let facts = HostFacts::gather();
     let view = look(spec, &facts)?;
     let workspace = guard(spec, &view, state)?;
-    let groups = CgroupFacts::read()?;
+    let groups = CgroupFacts::read_for_limits()?;
     let assessment = assess(&groups, &spec.limits, spec.on_unavailable)?;
     let user = session_user(spec, &facts, state)?;
     let ids = user.as_ref().map_or_else(|| IdChoice::own(&facts), |user| session_ids(spec, user));
@@ -91,7 +94,7 @@ pub fn foresee(spec: &Spec) -> Result<(Planned, Enforced)> {
         Some(path) => Some(control_files::find(&open_directory(path)?)?),
         None => None,
     };
-    let groups = CgroupFacts::read()?;
+    let groups = CgroupFacts::read_for_limits()?;
     let assessment = assess(&groups, &spec.limits, spec.on_unavailable)?;
     let ids = if facts.is_root() { some_session_ids(spec) } else { IdChoice::own(&facts) };
     let look = Look { facts: &facts, view: &view, groups: &groups, before: before.as_ref() };
@@ -164,7 +167,8 @@ fn guard(spec: &Spec, view: &View, state: &StateDirectory) -> Result<Option<Guar
     let before = control_files::find(placeholders.directory())?;
     let unmade = placeholders.make(&before.absent)?;
     let before = before.without(unmade);
-    Ok(Some(GuardedWorkspace { path: path.to_owned(), placeholders, before }))
+    let identities = identities(placeholders.directory(), &before.pins)?;
+    Ok(Some(GuardedWorkspace { path: path.to_owned(), placeholders, before, identities }))
 }
 
 fn pins(before: &ControlFiles) -> Vec<PinnedName> {
@@ -237,6 +241,14 @@ impl Assembly {
         Some(PinWatch::new(guarded.placeholders.directory(), &guarded.before.pins))
     }
 
+    /// Pinned names that are not what they were when the sandbox was made.
+    pub fn changed_since_the_start(&self) -> Result<Vec<String>> {
+        let Some(guarded) = &self.workspace else { return Ok(Vec::new()) };
+        let now = identities(guarded.placeholders.directory(), &guarded.before.pins)?;
+        let changed = guarded.identities.iter().filter(|(path, was)| now.get(*path) != Some(*was));
+        Ok(changed.map(|(path, _)| path.clone()).collect())
+    }
+
     /// Makes a placeholder for every protected name that has vanished.
     pub fn renew_placeholders(&self) -> Result<()> {
         let Some(guarded) = &self.workspace else { return Ok(()) };
@@ -245,7 +257,7 @@ impl Assembly {
     }
 
     /// Where these names are inside: at the workspace's own path and at its stable name.
-    pub fn pins_inside(&self, changed: &[ChangedPin]) -> Vec<(String, Access)> {
+    pub fn pins_inside(&self, changed: &[String]) -> Vec<(String, Access)> {
         let Some(guarded) = &self.workspace else { return Vec::new() };
         let places = [Some(&guarded.path), Some(&self.planned.workspace)];
         let mut places: Vec<&String> = places.into_iter().flatten().collect();
@@ -255,7 +267,7 @@ impl Assembly {
             pin.map_or(Access::ReadOnly, |pin| pin.access)
         };
         let pins = changed.iter().flat_map(|pin| places.iter().map(move |place| (pin, *place)));
-        pins.map(|(pin, place)| (format!("{place}/{}", pin.path), access(&pin.path))).collect()
+        pins.map(|(pin, place)| (format!("{place}/{pin}"), access(pin))).collect()
     }
 
     /// Names below the workspace that cannot be changed from inside, relative to it.

@@ -147,11 +147,9 @@ fn clone_flags(namespaces: &[Namespace]) -> i32 {
                 Namespace::User => libc::CLONE_NEWUSER,
                 Namespace::Mount => libc::CLONE_NEWNS,
                 Namespace::Pid => libc::CLONE_NEWPID,
-                Namespace::Network => libc::CLONE_NEWNET,
-                Namespace::Ipc => libc::CLONE_NEWIPC,
-                Namespace::Uts => libc::CLONE_NEWUTS,
-                // Left for later: the view must begin at the group that the process joins.
-                Namespace::Cgroup => 0,
+                // The new process takes these by itself, at the same time as we map its ids; the
+                // view of control groups must begin at the group that it joins.
+                Namespace::Network | Namespace::Ipc | Namespace::Uts | Namespace::Cgroup => 0,
             }
     })
 }

@@ -25,6 +25,13 @@ const PASSED_ON: [i32; 6] =
 /// that takes it slowly needs any of that; a writer does not exist any more.
 const AFTER_THE_END: Duration = Duration::from_secs(3600);
 
+/// How long a command runs before the names of its workspace are watched. To end a watch takes the
+/// kernel longer than a short command does; what the host changed until then is seen at its start.
+const WATCH_AFTER: Duration = Duration::from_millis(20);
+
+/// Starts the watch over pinned names.
+pub(crate) type StartWatch<'a> = Box<dyn FnOnce() -> Result<Option<Watchman<'a>>> + 'a>;
+
 /// Why the command was killed by us.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Killed {
@@ -35,8 +42,10 @@ pub(crate) enum Killed {
 }
 
 /// Streams, time and terminal of one command.
-#[derive(Debug)]
 pub(crate) struct Drive<'a> {
+    /// Starts the watch over pinned names, once.
+    pub(crate) watch: Option<StartWatch<'a>>,
+    /// The watch, once it was started.
     pub(crate) pins: Option<Watchman<'a>>,
     pub(crate) stdout: Option<Output>,
     pub(crate) stderr: Option<Output>,
@@ -65,6 +74,7 @@ struct Loop<'a> {
     line_open: bool,
     signals: OwnedFd,
     deadline: Option<Instant>,
+    watch_from: Option<Instant>,
     last: Option<FromProcess>,
     killed: Option<Killed>,
     next: [Next; 2],
@@ -82,12 +92,12 @@ enum About {
 }
 
 /// Starts the command on a line whose greeting was read, and sees it through.
-pub(crate) fn drive(
-    born: &Born,
+pub(crate) fn drive<'a>(
+    born: &'a Born,
     mut line: Line,
     spawn: Spawn,
     descriptors: Vec<OwnedFd>,
-    drive: Drive<'_>,
+    drive: Drive<'a>,
 ) -> Result<Driven> {
     let mut wanted = PASSED_ON.to_vec();
     wanted.extend([libc::SIGWINCH, libc::SIGTSTP]);
@@ -101,6 +111,7 @@ pub(crate) fn drive(
         line_open: true,
         signals,
         deadline,
+        watch_from: Instant::now().checked_add(WATCH_AFTER),
         last: None,
         killed: None,
         next: [Next::Read; 2],
@@ -147,6 +158,12 @@ impl Loop<'_> {
                         input.end_of_terminal();
                     }
                 }
+            }
+        }
+        if self.watch_from.is_some_and(|from| from <= Instant::now()) {
+            self.watch_from = None;
+            if let Some(start) = self.drive.watch.take().filter(|_| self.line_open) {
+                self.drive.pins = start()?;
             }
         }
         if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) {

@@ -21,7 +21,7 @@ use cofferdam_wire::message::{
     Descendants, Ended, FromProcess, How, NotStarted, NotStartedReason, SetupFailure, Spawn, Stdio,
     Stream,
 };
-use drive::{Drive, Driven, Killed};
+use drive::{Drive, Driven, Killed, StartWatch};
 pub(crate) use greeting::await_hello;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use screen::Screen;
@@ -90,11 +90,15 @@ pub fn run(run: Run<'_>, state: &StateDirectory) -> Result<Outcome> {
     let mut born = launch(&assembly.planned.plan, assembly.groups()?)?;
     let line = born.take_line().ok_or_else(|| lost_line("it has none"))?;
     let mut line = Line::new(line);
+    // Made while the sandbox sets itself up.
+    let (spawn, descriptors, drive) =
+        prepare(run, &assembly).map_err(|errno| io_error("make the command's streams", errno))?;
     let driven = match await_hello(&mut line)? {
         Ok(_hello) => {
             verify(born.pid, &assembly.planned)?;
             assembly.confirm();
-            Ok(see_through(run, &assembly, &born, line)?)
+            let drive = Drive { watch: Some(watch(&assembly, &born)), ..drive };
+            Ok(drive::drive(&born, line, spawn, descriptors, drive)?)
         }
         Err(failure) => Err(failure),
     };
@@ -123,10 +127,15 @@ fn lost_line(why: &str) -> Error {
     Error::new(ErrorKind::SetupFailed, format!("the sandbox's line is lost: {why}"))
 }
 
-fn see_through(run: Run<'_>, assembly: &Assembly, born: &Born, line: Line) -> Result<Driven> {
-    let failed = |errno| io_error("make the command's streams", errno);
-    let (stdio, descriptors, mut drive) = streams(run, assembly.outside_ids).map_err(failed)?;
-    drive.pins = Watchman::start(assembly, born);
+fn watch<'a>(assembly: &'a Assembly, born: &'a Born) -> StartWatch<'a> {
+    Box::new(|| Watchman::start(assembly, born))
+}
+
+fn prepare<'a>(
+    run: Run<'_>,
+    assembly: &Assembly,
+) -> rustix::io::Result<(Spawn, Vec<OwnedFd>, Drive<'a>)> {
+    let (stdio, descriptors, drive) = streams(run, assembly.outside_ids)?;
     let spawn = Spawn {
         id: run.command.id.as_str().to_owned(),
         argv: run.command.argv.iter().map(|arg| ByteString::from(arg.as_os_str())).collect(),
@@ -139,7 +148,7 @@ fn see_through(run: Run<'_>, assembly: &Assembly, born: &Born, line: Line) -> Re
         timeout_ms: None,
         descendants: Descendants::DieWithSandbox,
     };
-    drive::drive(born, line, spawn, descriptors, drive)
+    Ok((spawn, descriptors, drive))
 }
 
 /// A relative directory is one below the workspace.
@@ -160,6 +169,7 @@ fn streams<'a>(run: Run<'_>, user: (u32, u32)) -> rustix::io::Result<Streams<'a>
     let command = run.command;
     let reads = command.stdin == Stdin::Piped;
     let mut drive = Drive {
+        watch: None,
         pins: None,
         stdout: None,
         stderr: None,
