@@ -4,7 +4,8 @@ use crate::cgroup::{Assessment, CgroupFacts, Cgroups, assess};
 use crate::control_files::{self, ControlFiles};
 use crate::host::HostFacts;
 use crate::launch::Groups;
-use crate::placeholders::Placeholders;
+use crate::pin_watch::{PinWatch, identities};
+use crate::placeholders::{Identity, Placeholders};
 use crate::plan::{CgroupUse, IdChoice, PinnedName, PlanInputs, Planned, plan};
 use crate::seccomp::{self, Surface};
 use crate::session_uid::{SessionUid, UidRange};
@@ -16,6 +17,7 @@ use cofferdam_core::{
 };
 use cofferdam_wire::ByteString;
 use cofferdam_wire::plan::Access;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -28,6 +30,8 @@ pub struct Assembly {
     pub enforced: Enforced,
     /// Whether less holds than was asked for.
     pub admission: Admission,
+    /// User and group of its commands on the host.
+    pub outside_ids: (u32, u32),
     cgroups: Option<Cgroups>,
     workspace: Option<GuardedWorkspace>,
     _user: Option<SessionUid>,
@@ -36,8 +40,12 @@ pub struct Assembly {
 /// A writable workspace whose control files are protected.
 #[derive(Debug)]
 struct GuardedWorkspace {
+    /// Its host path.
+    path: String,
     placeholders: Placeholders,
     before: ControlFiles,
+    /// What the pinned names were.
+    identities: BTreeMap<String, Option<Identity>>,
 }
 
 /// What was taken for a sandbox and what became of it, once the sandbox is gone.
@@ -57,7 +65,7 @@ pub fn assemble(spec: &Spec, state: &StateDirectory, id: &SandboxId) -> Result<A
     let facts = HostFacts::gather();
     let view = look(spec, &facts)?;
     let workspace = guard(spec, &view, state)?;
-    let groups = CgroupFacts::read()?;
+    let groups = CgroupFacts::read_for_limits()?;
     let assessment = assess(&groups, &spec.limits, spec.on_unavailable)?;
     let user = session_user(spec, &facts, state)?;
     let ids = user.as_ref().map_or_else(|| IdChoice::own(&facts), |user| session_ids(spec, user));
@@ -67,7 +75,15 @@ pub fn assemble(spec: &Spec, state: &StateDirectory, id: &SandboxId) -> Result<A
     planned.refuse_way_out()?;
     let admission = admit(spec.profile, planned.limits_count, spec.on_unavailable, &enforced)?;
     let cgroups = Cgroups::prepare(state, id, &spec.limits, &groups)?;
-    Ok(Assembly { planned, enforced, admission, cgroups: Some(cgroups), workspace, _user: user })
+    Ok(Assembly {
+        planned,
+        enforced,
+        admission,
+        outside_ids: (ids.uid, ids.gid),
+        cgroups: Some(cgroups),
+        workspace,
+        _user: user,
+    })
 }
 
 /// The same decisions without taking anything: what [`assemble`] would do here and now.
@@ -78,7 +94,7 @@ pub fn foresee(spec: &Spec) -> Result<(Planned, Enforced)> {
         Some(path) => Some(control_files::find(&open_directory(path)?)?),
         None => None,
     };
-    let groups = CgroupFacts::read()?;
+    let groups = CgroupFacts::read_for_limits()?;
     let assessment = assess(&groups, &spec.limits, spec.on_unavailable)?;
     let ids = if facts.is_root() { some_session_ids(spec) } else { IdChoice::own(&facts) };
     let look = Look { facts: &facts, view: &view, groups: &groups, before: before.as_ref() };
@@ -127,7 +143,7 @@ fn in_use(groups: &CgroupFacts, assessment: &Assessment) -> CgroupUse {
     let v1 = |place: &Where| matches!(place, Where::V1(_));
     CgroupUse {
         memory: held(&assessment.memory),
-        pids: held(&assessment.pids),
+        pids: !matches!(groups.pids, Where::Nowhere(_)),
         cpu: held(&assessment.cpu),
         child_joins: v1(&groups.memory) || v1(&groups.pids) || v1(&groups.cpu),
     }
@@ -150,7 +166,9 @@ fn guard(spec: &Spec, view: &View, state: &StateDirectory) -> Result<Option<Guar
     let placeholders = Placeholders::hold(state, Path::new(path))?;
     let before = control_files::find(placeholders.directory())?;
     let unmade = placeholders.make(&before.absent)?;
-    Ok(Some(GuardedWorkspace { placeholders, before: before.without(unmade) }))
+    let before = before.without(unmade);
+    let identities = identities(placeholders.directory(), &before.pins)?;
+    Ok(Some(GuardedWorkspace { path: path.to_owned(), placeholders, before, identities }))
 }
 
 fn pins(before: &ControlFiles) -> Vec<PinnedName> {
@@ -217,6 +235,41 @@ impl Assembly {
         self.cgroups.as_ref()
     }
 
+    /// Starts to watch the pinned names. `None` where there are none.
+    pub fn watch_pins(&self) -> Option<Result<PinWatch>> {
+        let guarded = self.workspace.as_ref()?;
+        Some(PinWatch::new(guarded.placeholders.directory(), &guarded.before.pins))
+    }
+
+    /// Pinned names that are not what they were when the sandbox was made.
+    pub fn changed_since_the_start(&self) -> Result<Vec<String>> {
+        let Some(guarded) = &self.workspace else { return Ok(Vec::new()) };
+        let now = identities(guarded.placeholders.directory(), &guarded.before.pins)?;
+        let changed = guarded.identities.iter().filter(|(path, was)| now.get(*path) != Some(*was));
+        Ok(changed.map(|(path, _)| path.clone()).collect())
+    }
+
+    /// Makes a placeholder for every protected name that has vanished.
+    pub fn renew_placeholders(&self) -> Result<()> {
+        let Some(guarded) = &self.workspace else { return Ok(()) };
+        let now = control_files::find(guarded.placeholders.directory())?;
+        guarded.placeholders.make(&now.absent).map(drop)
+    }
+
+    /// Where these names are inside: at the workspace's own path and at its stable name.
+    pub fn pins_inside(&self, changed: &[String]) -> Vec<(String, Access)> {
+        let Some(guarded) = &self.workspace else { return Vec::new() };
+        let places = [Some(&guarded.path), Some(&self.planned.workspace)];
+        let mut places: Vec<&String> = places.into_iter().flatten().collect();
+        places.dedup();
+        let access = |path: &str| {
+            let pin = guarded.before.pins.iter().find(|pin| pin.path == path);
+            pin.map_or(Access::ReadOnly, |pin| pin.access)
+        };
+        let pins = changed.iter().flat_map(|pin| places.iter().map(move |place| (pin, *place)));
+        pins.map(|(pin, place)| (format!("{place}/{pin}"), access(pin))).collect()
+    }
+
     /// Names below the workspace that cannot be changed from inside, relative to it.
     pub fn protected_names(&self) -> Vec<String> {
         let pins = self.workspace.iter().flat_map(|guarded| &guarded.before.pins);
@@ -247,7 +300,7 @@ impl Assembly {
         if let Some(groups) = self.cgroups.take() {
             farewell.leftovers.extend(groups.remove().err());
         }
-        if let Some(GuardedWorkspace { placeholders, before }) = self.workspace.take() {
+        if let Some(GuardedWorkspace { placeholders, before, .. }) = self.workspace.take() {
             let directory = rustix::io::fcntl_dupfd_cloexec(placeholders.directory(), 3);
             farewell.leftovers.extend(placeholders.remove().err());
             // ORDER: after the placeholders are gone, which are no news.

@@ -2,10 +2,10 @@
 
 use crate::sys::{self, Cloned};
 use cofferdam_core::{Error, ErrorKind, Result};
-use cofferdam_guestd::apply::{Handover, prepare_bind};
+use cofferdam_guestd::apply::{Handover, pin_again, prepare_bind};
 use cofferdam_guestd::{Birth, live};
 use cofferdam_wire::message::SetupFailure;
-use cofferdam_wire::plan::{IdRange, Namespace, Op, Owner, Plan};
+use cofferdam_wire::plan::{Access, IdRange, Namespace, Op, Owner, Plan};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
@@ -30,8 +30,16 @@ pub struct Born {
     /// A descriptor for it.
     pub pidfd: OwnedFd,
     line: Option<OwnedFd>,
+    namespaces: Option<Standing>,
     /// The process dies when this closes before it serves.
     _hold: OwnedFd,
+}
+
+/// The namespaces of a sandbox in which mounts are made.
+#[derive(Debug)]
+struct Standing {
+    user: OwnedFd,
+    mount: OwnedFd,
 }
 
 /// Starts the first process of a sandbox. It sets itself up while the caller goes on; its greeting
@@ -58,9 +66,14 @@ pub fn launch(plan: &Plan, groups: Groups) -> Result<Born> {
             live(Birth { plan, handover, line: theirs, parent, null })
         }
         Cloned::Parent { pid, pidfd } => {
-            let born = Born { pid, pidfd, line: Some(ours), _hold: hold };
+            let mut born = Born { pid, pidfd, line: Some(ours), namespaces: None, _hold: hold };
             if plan.namespaces.contains(&Namespace::User) {
                 map_ids(pid, &plan.uid_map, &plan.gid_map)?;
+                // ORDER: before it goes on, because nobody may look at it once it has.
+                born.namespaces = Some(Standing {
+                    user: open_namespace(pid, "user")?,
+                    mount: open_namespace(pid, "mnt")?,
+                });
             }
             rustix::io::write(&born._hold, b"1").map_err(opened("release the sandbox"))?;
             Ok(born)
@@ -82,6 +95,31 @@ impl Born {
         self.line.take()
     }
 
+    /// Pins names inside that lost their pin because the host put another file there.
+    ///
+    /// The caller must have one thread only.
+    pub fn pin_again(&self, pins: &[(String, Access)]) -> Result<()> {
+        let Some(namespaces) = &self.namespaces else { return Ok(()) };
+        match sys::clone_process(0, None).map_err(not_cloned)? {
+            Cloned::Child => {
+                let done = join(namespaces).is_ok() && pin_again(pins).is_ok();
+                sys::exit_now(i32::from(!done))
+            }
+            Cloned::Parent { pidfd, .. } => {
+                use rustix::process::{WaitId, WaitIdOptions, waitid};
+                let ended = waitid(WaitId::PidFd(pidfd.as_fd()), WaitIdOptions::EXITED)
+                    .map_err(|errno| io_error("wait for a pin", errno))?;
+                match ended.and_then(|status| status.exit_status()) {
+                    Some(0) => Ok(()),
+                    _ => Err(Error::new(
+                        ErrorKind::Unenforceable,
+                        "a name could not be pinned again",
+                    )),
+                }
+            }
+        }
+    }
+
     /// Waits until process 1, and with it everything in its process namespace, is gone.
     pub fn wait(&self) -> Result<()> {
         use rustix::process::{WaitId, WaitIdOptions, waitid};
@@ -95,6 +133,13 @@ impl Born {
     }
 }
 
+fn join(namespaces: &Standing) -> rustix::io::Result<()> {
+    use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+    // ORDER: the user namespace first, which gives the right to enter the other.
+    move_into_link_name_space(namespaces.user.as_fd(), Some(LinkNameSpaceType::User))?;
+    move_into_link_name_space(namespaces.mount.as_fd(), Some(LinkNameSpaceType::Mount))
+}
+
 fn clone_flags(namespaces: &[Namespace]) -> i32 {
     namespaces.iter().fold(0, |flags, namespace| {
         flags
@@ -102,11 +147,9 @@ fn clone_flags(namespaces: &[Namespace]) -> i32 {
                 Namespace::User => libc::CLONE_NEWUSER,
                 Namespace::Mount => libc::CLONE_NEWNS,
                 Namespace::Pid => libc::CLONE_NEWPID,
-                Namespace::Network => libc::CLONE_NEWNET,
-                Namespace::Ipc => libc::CLONE_NEWIPC,
-                Namespace::Uts => libc::CLONE_NEWUTS,
-                // Left for later: the view must begin at the group that the process joins.
-                Namespace::Cgroup => 0,
+                // The new process takes these by itself, at the same time as we map its ids; the
+                // view of control groups must begin at the group that it joins.
+                Namespace::Network | Namespace::Ipc | Namespace::Uts | Namespace::Cgroup => 0,
             }
     })
 }
@@ -152,33 +195,16 @@ fn outside_ids(plan: &Plan) -> (u32, u32) {
 
 /// A user namespace that stands for one pair of ids, for id-mapped mounts.
 fn id_namespace(disk: (u32, u32), user: (u32, u32)) -> Result<OwnedFd> {
-    let (wait, hold) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
-        .map_err(|errno| io_error("make a pipe", errno))?;
-    match sys::clone_process(libc::CLONE_NEWUSER, None).map_err(not_cloned)? {
-        Cloned::Child => {
-            drop(hold);
-            // Lives until the parent has opened the namespace, or is gone.
-            let _ = rustix::io::read(&wait, &mut [0]);
-            sys::exit_now(0)
-        }
-        Cloned::Parent { pid, pidfd } => {
-            let one = |inside, outside| [IdRange { inside, outside, count: 1 }];
-            let namespace = map_ids(pid, &one(disk.0, user.0), &one(disk.1, user.1))
-                .and_then(|()| open_namespace(pid));
-            drop(hold);
-            let _ = rustix::process::waitid(
-                rustix::process::WaitId::PidFd(pidfd.as_fd()),
-                rustix::process::WaitIdOptions::EXITED,
-            );
-            namespace
-        }
-    }
+    let waiter = sys::Waiter::start(libc::CLONE_NEWUSER).map_err(not_cloned)?;
+    let one = |inside, outside| [IdRange { inside, outside, count: 1 }];
+    map_ids(waiter.pid(), &one(disk.0, user.0), &one(disk.1, user.1))?;
+    open_namespace(waiter.pid(), "user")
 }
 
-fn open_namespace(pid: i32) -> Result<OwnedFd> {
-    let path = format!("/proc/{pid}/ns/user");
+fn open_namespace(pid: i32, kind: &str) -> Result<OwnedFd> {
+    let path = format!("/proc/{pid}/ns/{kind}");
     rustix::fs::openat(CWD, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
-        .map_err(|errno| io_error("open a user namespace", errno))
+        .map_err(|errno| io_error("open a namespace", errno))
 }
 
 fn map_ids(pid: i32, uids: &[IdRange], gids: &[IdRange]) -> Result<()> {

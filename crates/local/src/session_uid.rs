@@ -44,13 +44,13 @@ impl UidRange {
         .hint("Use ids from 65536 to 2147483646."))
     }
 
-    /// The first line of `/etc/subuid` or `/etc/subgid` that gives ids of this range to somebody, by
-    /// that file's text.
     /// The first id of the range.
     pub fn first(self) -> u32 {
         self.first
     }
 
+    /// The first line of `/etc/subuid` or `/etc/subgid` that gives ids of this range to somebody, by
+    /// that file's text.
     pub fn overlap(self, subordinate: &str) -> Option<&str> {
         let end = u64::from(self.first) + u64::from(self.count);
         subordinate.lines().find(|line| {

@@ -210,7 +210,7 @@ def kernel_io_uring_register():
 
 # attack kernel.personality bare=works
 def kernel_personality():
-    return reached(135, 0x40000)
+    return reached(135, 0x400000)
 
 # attack kernel.modify_ldt bare=works
 def kernel_modify_ldt():

@@ -60,7 +60,8 @@ fn read_checked(path: &Path) -> Result<Option<String>> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let opened = match rustix::fs::open(path, flags, Mode::empty()) {
         Ok(opened) => opened,
-        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
+        // A socket holds no settings. It stands for an absent file while a sandbox lives.
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::NXIO) => return Ok(None),
         Err(Errno::LOOP) => {
             return Err(refused(path, "it is a symbolic link"));
         }

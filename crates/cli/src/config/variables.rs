@@ -22,7 +22,8 @@ const OTHERS: [&str; 5] = [
 ];
 
 /// Reads the settings among these variables. Paths begin at `base`; a list of paths is separated by
-/// colons, another list by commas. A variable with our prefix that is no setting is an error.
+/// colons, another list by commas. A variable that looks like a
+/// setting of ours and is none is an error.
 pub(super) fn read(variables: &BTreeMap<OsString, OsString>, base: &Path) -> Result<Layer> {
     let mut layer = Layer::default();
     let from = (Bound::Included(OsStr::new(PREFIX)), Bound::Unbounded);
@@ -32,7 +33,10 @@ pub(super) fn read(variables: &BTreeMap<OsString, OsString>, base: &Path) -> Res
         if OTHERS.iter().any(|other| name == OsStr::new(other)) {
             continue;
         }
-        let (key, variable) = setting(name).ok_or_else(|| unknown(name))?;
+        let Some((key, variable)) = setting(name) else {
+            misspelled(name)?;
+            continue;
+        };
         let origin = Origin::Variable(variable);
         for text in elements(key, value) {
             layer.set(key, OsStr::from_bytes(text), base, &origin).map_err(|error| Error {
@@ -61,18 +65,19 @@ fn elements(key: Key, value: &OsStr) -> Vec<&[u8]> {
     value.as_bytes().split(|byte| *byte == separator).filter(|text| !text.is_empty()).collect()
 }
 
-fn unknown(name: &OsStr) -> Error {
+/// Refuses a name that looks like a setting and is none. One that resembles none is somebody
+/// else's, such as a script's own.
+fn misspelled(name: &OsStr) -> Result<()> {
     let name = name.to_string_lossy();
-    let known: Vec<&str> = Key::ALL.into_iter().filter_map(Key::variable).chain(OTHERS).collect();
+    let known: Vec<&str> = Key::ALL.into_iter().filter_map(Key::variable).collect();
     // The prefix is alike in all of them, so it would make any two look alike.
     let bare: Vec<&str> = known.iter().filter_map(|known| known.strip_prefix(PREFIX)).collect();
-    let near = nearest(name.strip_prefix(PREFIX).unwrap_or_default(), &bare);
-    let hint = match near {
+    let hint = match nearest(name.strip_prefix(PREFIX).unwrap_or_default(), &bare) {
         _ if name == "COFFERDAM_ENV" => "Use --env K=V, or COFFERDAM_ENV_FROM=NAME.".to_owned(),
         Some(near) => format!("Did you mean {PREFIX}{near}? Else unset it, or use --no-config."),
-        None => "Unset it, or use --no-config.".to_owned(),
+        None => return Ok(()),
     };
-    Error::new(ErrorKind::Config, format!("there is no setting {name}")).hint(hint)
+    Err(Error::new(ErrorKind::Config, format!("there is no setting {name}")).hint(hint))
 }
 
 #[cfg(test)]

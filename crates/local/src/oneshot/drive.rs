@@ -4,6 +4,7 @@ use super::screen::Screen;
 use super::stream::{Input, Next, Output};
 use crate::launch::{Born, io_error};
 use crate::sys;
+use crate::watchman::Watchman;
 use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_guestd::line::{Line, understand};
 use cofferdam_wire::frame::Kind;
@@ -24,6 +25,13 @@ const PASSED_ON: [i32; 6] =
 /// that takes it slowly needs any of that; a writer does not exist any more.
 const AFTER_THE_END: Duration = Duration::from_secs(3600);
 
+/// How long a command runs before the names of its workspace are watched. To end a watch takes the
+/// kernel longer than a short command does; what the host changed until then is seen at its start.
+const WATCH_AFTER: Duration = Duration::from_millis(20);
+
+/// Starts the watch over pinned names.
+pub(crate) type StartWatch<'a> = Box<dyn FnOnce() -> Result<Option<Watchman<'a>>> + 'a>;
+
 /// Why the command was killed by us.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Killed {
@@ -34,8 +42,11 @@ pub(crate) enum Killed {
 }
 
 /// Streams, time and terminal of one command.
-#[derive(Debug)]
-pub(crate) struct Drive {
+pub(crate) struct Drive<'a> {
+    /// Starts the watch over pinned names, once.
+    pub(crate) watch: Option<StartWatch<'a>>,
+    /// The watch, once it was started.
+    pub(crate) pins: Option<Watchman<'a>>,
     pub(crate) stdout: Option<Output>,
     pub(crate) stderr: Option<Output>,
     pub(crate) stdin: Option<Input>,
@@ -57,12 +68,13 @@ pub(crate) struct Driven {
 }
 
 struct Loop<'a> {
-    drive: Drive,
+    drive: Drive<'a>,
     born: &'a Born,
     line: Line,
     line_open: bool,
     signals: OwnedFd,
     deadline: Option<Instant>,
+    watch_from: Option<Instant>,
     last: Option<FromProcess>,
     killed: Option<Killed>,
     next: [Next; 2],
@@ -76,15 +88,16 @@ enum About {
     Stdout,
     Stderr,
     Stdin,
+    Pins,
 }
 
 /// Starts the command on a line whose greeting was read, and sees it through.
-pub(crate) fn drive(
-    born: &Born,
+pub(crate) fn drive<'a>(
+    born: &'a Born,
     mut line: Line,
     spawn: Spawn,
     descriptors: Vec<OwnedFd>,
-    drive: Drive,
+    drive: Drive<'a>,
 ) -> Result<Driven> {
     let mut wanted = PASSED_ON.to_vec();
     wanted.extend([libc::SIGWINCH, libc::SIGTSTP]);
@@ -98,6 +111,7 @@ pub(crate) fn drive(
         line_open: true,
         signals,
         deadline,
+        watch_from: Instant::now().checked_add(WATCH_AFTER),
         last: None,
         killed: None,
         next: [Next::Read; 2],
@@ -127,6 +141,12 @@ impl Loop<'_> {
         for about in ready {
             match about {
                 About::Line => self.hear()?,
+                About::Pins => {
+                    // A name that cannot be pinned again could be written: nothing may run on.
+                    if let Some(pins) = &mut self.drive.pins {
+                        pins.look()?;
+                    }
+                }
                 About::Signals => self.signal(),
                 About::Stdout | About::Stderr => self.output(about),
                 About::Stdin => {
@@ -138,6 +158,12 @@ impl Loop<'_> {
                         input.end_of_terminal();
                     }
                 }
+            }
+        }
+        if self.watch_from.is_some_and(|from| from <= Instant::now()) {
+            self.watch_from = None;
+            if let Some(start) = self.drive.watch.take().filter(|_| self.line_open) {
+                self.drive.pins = start()?;
             }
         }
         if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
@@ -160,7 +186,9 @@ impl Loop<'_> {
             let (fd, next) = input.wait_on();
             (About::Stdin, fd, next)
         });
-        for (what, fd, next) in [line, stdout, stderr, stdin].into_iter().flatten() {
+        let pins = self.drive.pins.as_ref().filter(|_| self.line_open);
+        let pins = pins.map(|pins| (About::Pins, pins.fd(), Next::Read));
+        for (what, fd, next) in [line, stdout, stderr, stdin, pins].into_iter().flatten() {
             let flags = if next == Next::Write { PollFlags::OUT } else { PollFlags::IN };
             about.push(what);
             fds.push(PollFd::from_borrowed_fd(fd, flags));
@@ -274,7 +302,9 @@ impl Loop<'_> {
         let [out, err] = &mut self.next;
         let (output, next) = match about {
             About::Stderr => (&mut self.drive.stderr, err),
-            _ => (&mut self.drive.stdout, out),
+            About::Stdout | About::Line | About::Signals | About::Stdin | About::Pins => {
+                (&mut self.drive.stdout, out)
+            }
         };
         let Some(output) = output else { return };
         *next = output.work(self.drive.max_output);

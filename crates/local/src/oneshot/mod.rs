@@ -6,9 +6,11 @@ mod screen;
 mod stream;
 
 use crate::assemble::{Assembly, assemble};
+use crate::cgroup::Cgroups;
 use crate::launch::{Born, io_error, launch};
 use crate::state::StateDirectory;
 use crate::verify::verify;
+use crate::watchman::Watchman;
 use cofferdam_core::{
     Cause, Command, Ending, Enforced, Error, ErrorKind, Omitted, Result, SandboxId, Spec, Stdin,
     UsageReport,
@@ -19,7 +21,7 @@ use cofferdam_wire::message::{
     Descendants, Ended, FromProcess, How, NotStarted, NotStartedReason, SetupFailure, Spawn, Stdio,
     Stream,
 };
-use drive::{Drive, Driven, Killed};
+use drive::{Drive, Driven, Killed, StartWatch};
 pub(crate) use greeting::await_hello;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use screen::Screen;
@@ -88,11 +90,15 @@ pub fn run(run: Run<'_>, state: &StateDirectory) -> Result<Outcome> {
     let mut born = launch(&assembly.planned.plan, assembly.groups()?)?;
     let line = born.take_line().ok_or_else(|| lost_line("it has none"))?;
     let mut line = Line::new(line);
+    // Made while the sandbox sets itself up.
+    let (spawn, descriptors, drive) =
+        prepare(run, &assembly).map_err(|errno| io_error("make the command's streams", errno))?;
     let driven = match await_hello(&mut line)? {
         Ok(_hello) => {
             verify(born.pid, &assembly.planned)?;
             assembly.confirm();
-            Ok(see_through(run, &assembly, &born, line)?)
+            let drive = Drive { watch: Some(watch(&assembly, &born)), ..drive };
+            Ok(drive::drive(&born, line, spawn, descriptors, drive)?)
         }
         Err(failure) => Err(failure),
     };
@@ -121,9 +127,15 @@ fn lost_line(why: &str) -> Error {
     Error::new(ErrorKind::SetupFailed, format!("the sandbox's line is lost: {why}"))
 }
 
-fn see_through(run: Run<'_>, assembly: &Assembly, born: &Born, line: Line) -> Result<Driven> {
-    let failed = |errno| io_error("make the command's streams", errno);
-    let (stdio, descriptors, drive) = streams(run).map_err(failed)?;
+fn watch<'a>(assembly: &'a Assembly, born: &'a Born) -> StartWatch<'a> {
+    Box::new(|| Watchman::start(assembly, born))
+}
+
+fn prepare<'a>(
+    run: Run<'_>,
+    assembly: &Assembly,
+) -> rustix::io::Result<(Spawn, Vec<OwnedFd>, Drive<'a>)> {
+    let (stdio, descriptors, drive) = streams(run, assembly.outside_ids)?;
     let spawn = Spawn {
         id: run.command.id.as_str().to_owned(),
         argv: run.command.argv.iter().map(|arg| ByteString::from(arg.as_os_str())).collect(),
@@ -136,7 +148,7 @@ fn see_through(run: Run<'_>, assembly: &Assembly, born: &Born, line: Line) -> Re
         timeout_ms: None,
         descendants: Descendants::DieWithSandbox,
     };
-    drive::drive(born, line, spawn, descriptors, drive)
+    Ok((spawn, descriptors, drive))
 }
 
 /// A relative directory is one below the workspace.
@@ -151,12 +163,14 @@ fn environment(command: &Command, assembly: &Assembly) -> Vec<(ByteString, ByteS
     all.into_iter().map(|(name, value)| (name.into(), value.into())).collect()
 }
 
-type Streams = (Stdio, Vec<OwnedFd>, Drive);
+type Streams<'a> = (Stdio, Vec<OwnedFd>, Drive<'a>);
 
-fn streams(run: Run<'_>) -> rustix::io::Result<Streams> {
+fn streams<'a>(run: Run<'_>, user: (u32, u32)) -> rustix::io::Result<Streams<'a>> {
     let command = run.command;
     let reads = command.stdin == Stdin::Piped;
     let mut drive = Drive {
+        watch: None,
+        pins: None,
         stdout: None,
         stderr: None,
         stdin: None,
@@ -174,7 +188,7 @@ fn streams(run: Run<'_>) -> rustix::io::Result<Streams> {
     let mut descriptors = Vec::new();
     let mut stdin = Stream::Null;
     if reads {
-        let (theirs, ours) = large_pipe()?;
+        let (theirs, ours) = large_pipe(user)?;
         drive.stdin = Some(Input::new(rustix::stdio::stdin(), ours)?);
         stdin = Stream::Descriptor(0);
         descriptors.push(theirs);
@@ -182,7 +196,7 @@ fn streams(run: Run<'_>) -> rustix::io::Result<Streams> {
     let [stdout, stderr] = [rustix::stdio::stdout(), rustix::stdio::stderr()];
     let mut outputs = Vec::with_capacity(2);
     for caller in [stdout, stderr] {
-        let (ours, theirs) = large_pipe()?;
+        let (ours, theirs) = large_pipe(user)?;
         outputs.push(Output::new(ours, sink(run.output, caller)?)?);
         descriptors.push(theirs);
     }
@@ -210,9 +224,9 @@ fn judge(driven: &Result<Driven, SetupFailure>, assembly: &Assembly) -> (Ending,
         Ok(driven) => driven,
         Err(failure) => return (setup_failed(failure), UsageReport::default()),
     };
-    let causes = assembly.cgroups().map(|groups| groups.causes()).unwrap_or_default();
+    let causes = assembly.cgroups().map(Cgroups::causes).unwrap_or_default();
     let mut usage = UsageReport::default();
-    if let Some(used) = assembly.cgroups().map(|groups| groups.usage()) {
+    if let Some(used) = assembly.cgroups().map(Cgroups::usage) {
         usage.cpu_ms = used.cpu_us.map(milliseconds);
         usage.peak_memory_bytes = used.peak_memory_bytes;
     }
