@@ -51,8 +51,8 @@ pub use cofferdam_core::{
     Duplex, EgressGate, EgressRule, Ending, EndingKind, Enforced, Enforcement, Error, ErrorKind,
     Given, Guest, HostPattern, Killer, Limit, Limits, LimitsCount, Lost, NoGate, Omitted,
     OnUnavailable, Output, Pause, Process, ProcessEvent, ProcessId, ProcessInput, Profile, Result,
-    SandboxId, SandboxRecord, SandboxStatus, SensitiveWrites, Spec, Standard, Stdin, Terminal, User,
-    Workspace, admit, collect, parse_bytes, parse_cpu, parse_duration,
+    SandboxId, SandboxRecord, SandboxStatus, SensitiveWrites, Spec, Standard, Stdin, Terminal,
+    User, Workspace, admit, collect, parse_bytes, parse_cpu, parse_duration,
 };
 pub use cofferdam_local::assemble::Farewell;
 pub use cofferdam_local::backend::LocalBackend;

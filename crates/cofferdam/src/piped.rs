@@ -48,7 +48,11 @@ impl PipedProcess {
     }
 }
 
-pub(crate) async fn start(guest: &dyn Guest, command: &Command, reads: bool) -> Result<PipedProcess> {
+pub(crate) async fn start(
+    guest: &dyn Guest,
+    command: &Command,
+    reads: bool,
+) -> Result<PipedProcess> {
     let (stdout, their_stdout) = large_pipe()?;
     let (stderr, their_stderr) = pipe()?;
     let (their_stdin, stdin) = if reads { Some(pipe()?).unzip() } else { (None, None) };

@@ -35,6 +35,8 @@ pub struct Line {
     descriptors: VecDeque<OwnedFd>,
     waiting: VecDeque<Waiting>,
     waiting_bytes: usize,
+    /// Where pieces of the stream arrive.
+    piece: Vec<u8>,
 }
 
 /// The line is of no use any more: the other side is gone, or sent what is no frame.
@@ -50,6 +52,7 @@ impl Line {
             descriptors: VecDeque::new(),
             waiting: VecDeque::new(),
             waiting_bytes: 0,
+            piece: vec![0; READ_BYTES],
         }
     }
 
@@ -70,14 +73,13 @@ impl Line {
 
     /// Takes what has arrived.
     pub fn fill(&mut self) -> Result<(), LineLost> {
-        let mut bytes = [0; READ_BYTES];
         loop {
             let mut space =
                 [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
             let mut ancillary = RecvAncillaryBuffer::new(&mut space);
             let received = rustix::net::recvmsg(
                 &self.socket,
-                &mut [IoSliceMut::new(&mut bytes)],
+                &mut [IoSliceMut::new(&mut self.piece)],
                 &mut ancillary,
                 RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC,
             );
@@ -89,7 +91,7 @@ impl Line {
             match received {
                 Ok(message) if message.bytes == 0 => return Err(LineLost),
                 Ok(message) => {
-                    self.decoder.push(bytes.get(..message.bytes).unwrap_or_default());
+                    self.decoder.push(self.piece.get(..message.bytes).unwrap_or_default());
                     if message.bytes < READ_BYTES {
                         return Ok(());
                     }

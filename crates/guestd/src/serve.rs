@@ -251,9 +251,10 @@ impl Serve {
         let mut ends = Vec::with_capacity(3);
         let mut outputs = BTreeSet::new();
         for (position, stream) in streams.into_iter().enumerate() {
-            let end = self.stream_end(channel, stream, position == 0, &mut given).map_err(|_| {
-                refused("a stream could not be opened, or its descriptor did not arrive")
-            })?;
+            let end =
+                self.stream_end(channel, stream, position == 0, &mut given).map_err(|_| {
+                    refused("a stream could not be opened, or its descriptor did not arrive")
+                })?;
             if let (Stream::Line(output), 1..) = (stream, position) {
                 outputs.insert(output);
             }

@@ -4,8 +4,8 @@ use super::Fault;
 use super::inside::Inside;
 use super::play::{Player, Received};
 use crate::{
-    Cause, Command, Ending, Error, ErrorKind, Given, Guest, Killer, Process, ProcessEvent, ProcessId,
-    ProcessInput, Result, Stdin, Terminal,
+    Cause, Command, Ending, Error, ErrorKind, Given, Guest, Killer, Process, ProcessEvent,
+    ProcessId, ProcessInput, Result, Stdin, Terminal,
 };
 use async_trait::async_trait;
 use cofferdam_wire::message::{Proof, Prove};

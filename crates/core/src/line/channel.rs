@@ -4,14 +4,13 @@ use crate::line::carrier::{Carrier, Descriptors};
 use crate::line::reader::{FrameReader, deliver_all};
 use crate::line::slot::{Accepts, Arrived};
 use crate::line::table::{Shared, broken, parse};
-use crate::line::writer::{Frame, WAITING_FRAMES, write_all};
+use crate::line::writer::{Frame, outlet};
 use crate::{EgressGate, Error, ErrorKind, Result};
 use cofferdam_wire::frame::Kind;
 use cofferdam_wire::message::{Greeting, Hello};
 use serde::Serialize;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
 /// One stream of bytes with many channels on it.
@@ -65,9 +64,9 @@ impl Line {
         let Carrier { incoming, outgoing, descriptors } = carrier;
         let mut reader = FrameReader::new(incoming);
         let hello = greeting(&mut reader).await?;
-        let (send, frames) = mpsc::channel(WAITING_FRAMES);
-        let shared = Arc::new(Shared::new(send));
-        let writer = tokio::spawn(write_all(outgoing, frames)).abort_handle();
+        let (outlet, writer) = outlet(outgoing);
+        let shared = Arc::new(Shared::new(outlet));
+        let writer = tokio::spawn(writer.write_all()).abort_handle();
         let reading = Arc::clone(&shared);
         let writing = writer.clone();
         let reader = tokio::spawn(async move {
@@ -179,7 +178,7 @@ impl Channel {
         loop {
             let outgoing = self.shared.table().outgoing()?;
             // ORDER: the place in the queue before the credit, so that from then on nothing waits.
-            let Ok(place) = outgoing.reserve().await else { return Err(self.gone()) };
+            let Some(place) = outgoing.reserve().await else { return Err(self.gone()) };
             let credited = {
                 let mut table = self.shared.table();
                 table.still_open()?;
@@ -232,7 +231,9 @@ impl Channel {
 
     async fn send(&self, frame: Frame) -> Result<()> {
         let outgoing = self.shared.table().outgoing()?;
-        outgoing.send(frame).await.map_err(|_| self.gone())
+        let Some(place) = outgoing.reserve().await else { return Err(self.gone()) };
+        place.send(frame);
+        Ok(())
     }
 
     fn gone(&self) -> Error {

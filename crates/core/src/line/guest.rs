@@ -2,12 +2,12 @@
 
 use crate::line::carrier::Carrier;
 use crate::line::channel::{Line, Received};
-use crate::line::process::{Running, Standards, Start, run};
+use crate::line::process::{Running, Standards, Start, ask, run};
 use crate::line::slot::Accepts;
 use crate::line::table::parse_long;
 use crate::{
-    Command, EgressGate, Error, ErrorKind, Given, Guest, Killer, LimitWatch, NoWatch, Process, ProcessId,
-    Result,
+    Command, EgressGate, Error, ErrorKind, Given, Guest, Killer, LimitWatch, NoWatch, Process,
+    ProcessId, Result,
 };
 use async_trait::async_trait;
 use cofferdam_wire::message::{Hello, HostOpens, Proof, Prove};
@@ -91,21 +91,22 @@ impl WireGuest {
             ));
         }
         let registered = self.running.register(&command.id)?;
+        // ORDER: asked for here and not in the task, because a change of thread costs as much as the
+        // start of a small program. From then on the task sees it through, whatever comes of us.
+        let asked = ask(&self.line, &self.surroundings, command, standards).await?;
         let (send_events, events) = mpsc::channel(WAITING_EVENTS);
         let (input, inputs) = mpsc::channel(WAITING_INPUTS);
         let killer = Killer::default();
         let start = Start {
             line: self.line.clone(),
-            surroundings: self.surroundings.clone(),
-            command: command.clone(),
-            standards,
+            watch: Arc::clone(&self.surroundings.watch),
             registered,
             events: send_events,
             inputs,
             killer: killer.clone(),
         };
         let (answer, started) = oneshot::channel();
-        tokio::spawn(run(start, answer));
+        tokio::spawn(run(start, asked, answer));
         started.await.map_err(|_| {
             Error::new(ErrorKind::Unavailable, "the runtime ended while the command started")
         })??;

@@ -6,8 +6,8 @@ use crate::line::slot::Accepts;
 use crate::line::stdio::{Sink, Source, feed, pump};
 use crate::line::table::{broken, parse};
 use crate::{
-    Cause, Command, Ending, Error, ErrorKind, Given, Killer, ProcessEvent, ProcessId, ProcessInput,
-    Result, Standard, Stdin,
+    Cause, Command, Ending, Error, ErrorKind, Given, Killer, LimitHits, LimitWatch, ProcessEvent,
+    ProcessId, ProcessInput, Result, Standard, Stdin,
 };
 use cofferdam_wire::ByteString;
 use cofferdam_wire::message::{
@@ -18,7 +18,6 @@ use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::JoinHandle;
 
 /// What a command's standard streams are, where it has no terminal.
 #[derive(Debug)]
@@ -62,13 +61,18 @@ impl Drop for Registered {
 /// All that a command needs to run.
 pub(super) struct Start {
     pub(super) line: Line,
-    pub(super) surroundings: Surroundings,
-    pub(super) command: Command,
-    pub(super) standards: Standards,
+    pub(super) watch: Arc<dyn LimitWatch>,
     pub(super) registered: Registered,
     pub(super) events: mpsc::Sender<ProcessEvent>,
     pub(super) inputs: mpsc::Receiver<ProcessInput>,
     pub(super) killer: Killer,
+}
+
+/// A command that was asked for.
+pub(super) struct Asked {
+    channels: Channels,
+    has_terminal: bool,
+    before: LimitHits,
 }
 
 /// The channels of one command.
@@ -79,23 +83,27 @@ struct Channels {
     stderr: Option<Channel>,
 }
 
-/// Runs a command to its end. A caller who is not there any more when it has started kills it.
-pub(super) async fn run(mut start: Start, answer: oneshot::Sender<Result<()>>) {
-    let before = start.surroundings.watch.hits();
-    let (channels, first) = match begin(&mut start).await {
-        Ok(begun) => begun,
-        Err(error) => {
-            if error.kind == ErrorKind::Protocol {
-                start.line.close(&error);
-            }
-            answer.send(Err(error)).ok();
-            return;
-        }
-    };
-    let Start { line, registered, events, inputs, killer, surroundings, .. } = start;
-    let master = match first {
-        First::Started(master) => master,
-        First::NotStarted(reason) => {
+/// Asks the guest for a command. Nothing was asked by a call that is given up.
+pub(super) async fn ask(
+    line: &Line,
+    surroundings: &Surroundings,
+    command: &Command,
+    standards: Standards,
+) -> Result<Asked> {
+    let (channels, stdio, descriptors) = open_channels(line, command, standards)?;
+    let spawn = HostOpens::Spawn(Box::new(request(command, surroundings, stdio)));
+    let before = surroundings.watch.hits();
+    channels.control.send_message(&spawn, descriptors).await?;
+    Ok(Asked { channels, has_terminal: command.terminal.is_some(), before })
+}
+
+/// Sees a command through that was asked for. A caller who is not there any more when it has started
+/// kills it.
+pub(super) async fn run(start: Start, asked: Asked, answer: oneshot::Sender<Result<()>>) {
+    let Start { line, watch, registered, events, inputs, killer } = start;
+    let master = match first_word(&line, &asked).await {
+        Ok(First::Started(master)) => master,
+        Ok(First::NotStarted(reason)) => {
             drop(registered);
             answer.send(Ok(())).ok();
             let ending = not_started(reason);
@@ -103,40 +111,78 @@ pub(super) async fn run(mut start: Start, answer: oneshot::Sender<Result<()>>) {
             events.send(ended).await.ok();
             return;
         }
-    };
-    if answer.send(Ok(())).is_err() {
-        killer.kill();
-    }
-    let Channels { control, stdin, stdout, stderr } = channels;
-    let (sink, sources) = standard_streams(master, stdin, stdout, stderr);
-    let pumps: Vec<JoinHandle<()>> = sources
-        .into_iter()
-        .map(|(stream, source)| tokio::spawn(pump(source, stream, events.clone())))
-        .collect();
-    let feeder = tokio::spawn(feed(Arc::clone(&control), sink, inputs, killer));
-    let ended = wait(&control).await;
-    feeder.abort();
-    let ended = match ended {
-        Ok(ended) => ended,
         Err(error) => {
             if error.kind == ErrorKind::Protocol {
                 line.close(&error);
             }
+            answer.send(Err(error)).ok();
             return;
         }
     };
-    let after = surroundings.watch.hits();
-    for pump in pumps {
-        pump.await.ok();
+    if answer.send(Ok(())).is_err() {
+        killer.kill();
     }
+    let Asked { channels: Channels { control, stdin, stdout, stderr }, before, .. } = asked;
+    let (sink, [out, err]) = standard_streams(master, stdin, stdout, stderr);
+    let pumps = async {
+        tokio::join!(
+            pump(out, Standard::Output, events.clone()),
+            pump(err, Standard::Error, events.clone())
+        );
+    };
+    let ended =
+        match attend(pumps, feed(Arc::clone(&control), sink, inputs, killer), &control).await {
+            Ok(ended) => ended,
+            Err(error) => {
+                if error.kind == ErrorKind::Protocol {
+                    line.close(&error);
+                }
+                return;
+            }
+        };
+    let ending = explained(&ended, before, watch.as_ref());
     // ORDER: before the event, so that who saw the end may use the id again.
     drop(registered);
     let ended = ProcessEvent::Ended {
-        ending: before.explain(after, ending(&ended)),
+        ending,
         cpu_us: Some(ended.cpu_us),
         peak_memory_bytes: Some(ended.peak_rss_bytes),
     };
     events.send(ended).await.ok();
+}
+
+/// Carries output and input until the command has ended and its output too. All in one task: more of
+/// them would cost a short command more than its line.
+async fn attend(
+    pumps: impl Future<Output = ()>,
+    feeder: impl Future<Output = ()>,
+    control: &Channel,
+) -> Result<Ended> {
+    let mut pumps = std::pin::pin!(pumps);
+    let mut is_pumped = false;
+    let ended = {
+        let (mut feeder, mut waiting) = (std::pin::pin!(feeder), std::pin::pin!(wait(control)));
+        loop {
+            tokio::select! {
+                ended = &mut waiting => break ended?,
+                () = &mut pumps, if !is_pumped => is_pumped = true,
+                // It never ends by itself.
+                () = &mut feeder => {}
+            }
+        }
+    };
+    if !is_pumped {
+        pumps.await;
+    }
+    Ok(ended)
+}
+
+/// The ending with its cause. The host is asked only where a limit can be it.
+fn explained(ended: &Ended, before: LimitHits, watch: &dyn LimitWatch) -> Ending {
+    match ended.how {
+        How::Exited(0) => ending(ended),
+        How::Exited(_) | How::Signaled(_) => before.explain(watch.hits(), ending(ended)),
+    }
 }
 
 /// What came of a start.
@@ -145,21 +191,14 @@ enum First {
     NotStarted(NotStarted),
 }
 
-async fn begin(start: &mut Start) -> Result<(Channels, First)> {
-    let given = std::mem::replace(&mut start.standards, Standards::Line);
-    let (channels, stdio, descriptors) = open_channels(&start.line, &start.command, given)?;
-    let spawn = HostOpens::Spawn(Box::new(request(&start.command, &start.surroundings, stdio)));
-    channels.control.send_message(&spawn, descriptors).await?;
-    let (message, master) = from_process(&channels.control).await?;
+async fn first_word(line: &Line, asked: &Asked) -> Result<First> {
+    let (message, master) = from_process(&asked.channels.control).await?;
     match message {
-        FromProcess::NotStarted(reason) => Ok((channels, First::NotStarted(reason))),
-        FromProcess::Started { .. } => {
-            let master = match start.command.terminal {
-                Some(_) => Some(terminal(&start.line, master)?),
-                None => None,
-            };
-            Ok((channels, First::Started(master)))
+        FromProcess::NotStarted(reason) => Ok(First::NotStarted(reason)),
+        FromProcess::Started { .. } if asked.has_terminal => {
+            Ok(First::Started(Some(terminal(line, master)?)))
         }
+        FromProcess::Started { .. } => Ok(First::Started(None)),
         FromProcess::Stopped { .. } | FromProcess::Ended(_) => {
             Err(broken("a command ended that had not started"))
         }
@@ -241,23 +280,18 @@ fn terminal(line: &Line, master: Option<OwnedFd>) -> Result<Box<dyn crate::Duple
         .map_err(|error| broken("the guest's terminal cannot be used").source(error))
 }
 
-type Sources = Vec<(Standard, Source)>;
-
+/// Where input goes, and where standard output and standard error come from.
 fn standard_streams(
     master: Option<Box<dyn crate::Duplex>>,
     stdin: Option<Channel>,
     stdout: Option<Channel>,
     stderr: Option<Channel>,
-) -> (Sink, Sources) {
+) -> (Sink, [Option<Source>; 2]) {
     if let Some(master) = master {
         let (read, write) = tokio::io::split(master);
-        return (Sink::Terminal(write), vec![(Standard::Output, Source::Terminal(read))]);
+        return (Sink::Terminal(write), [Some(Source::Terminal(read)), None]);
     }
-    let outputs = [(Standard::Output, stdout), (Standard::Error, stderr)];
-    let sources = outputs
-        .into_iter()
-        .filter_map(|(stream, channel)| Some((stream, Source::Line(channel?))))
-        .collect();
+    let sources = [stdout, stderr].map(|channel| channel.map(Source::Line));
     (stdin.map_or(Sink::Nothing, Sink::Line), sources)
 }
 

@@ -33,7 +33,12 @@ const BACKLOG_BYTES: usize = 1 << 20;
 const END_OF_TRANSMISSION: u8 = 4;
 
 /// Passes output on until it ends. Goes on without a listener, so that the command is not stopped.
-pub(super) async fn pump(mut source: Source, stream: Standard, events: mpsc::Sender<ProcessEvent>) {
+pub(super) async fn pump(
+    source: Option<Source>,
+    stream: Standard,
+    events: mpsc::Sender<ProcessEvent>,
+) {
+    let Some(mut source) = source else { return };
     let mut offset = 0;
     while let Some(bytes) = source.next().await {
         let len = bytes.len() as u64;

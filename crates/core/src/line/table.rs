@@ -1,7 +1,7 @@
 //! All channels of a line, and what every frame means for them. Does no I/O.
 
 use crate::line::slot::{Accepts, Slot};
-use crate::line::writer::Frame;
+use crate::line::writer::Outlet;
 use crate::{Error, ErrorKind, Result};
 use cofferdam_wire::frame::{Header, Kind, MAX_CHANNELS};
 use cofferdam_wire::message::GuestOpens;
@@ -9,7 +9,6 @@ use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::OwnedFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use tokio::sync::mpsc;
 
 /// The longest message that is taken on a channel of a command or of the way out. A proof may fill a
 /// frame.
@@ -35,7 +34,7 @@ pub(super) struct Table {
     last_even: u32,
     /// Channels that the guest opened and that are still open.
     egress: usize,
-    outgoing: Option<mpsc::Sender<Frame>>,
+    outgoing: Option<Outlet>,
     closed: Option<(ErrorKind, String)>,
 }
 
@@ -61,7 +60,7 @@ pub(super) fn broken(what: impl Into<String>) -> Error {
 }
 
 impl Shared {
-    pub(super) fn new(outgoing: mpsc::Sender<Frame>) -> Self {
+    pub(super) fn new(outgoing: Outlet) -> Self {
         let table = Table {
             slots: HashMap::new(),
             next_odd: 1,
@@ -118,7 +117,7 @@ impl Table {
     }
 
     /// Where frames to the guest are put.
-    pub(super) fn outgoing(&self) -> Result<mpsc::Sender<Frame>> {
+    pub(super) fn outgoing(&self) -> Result<Outlet> {
         self.still_open()?;
         let gone = || Error::new(ErrorKind::Unavailable, "the line to the sandbox is closed");
         self.outgoing.clone().ok_or_else(gone)

@@ -1,4 +1,4 @@
-//! Writes frames to the guest, many in one call.
+//! Writes frames to the guest: at once where nobody waits, many in one call where somebody does.
 
 use crate::line::carrier::Outgoing;
 use crate::{Error, ErrorKind, Result};
@@ -7,11 +7,12 @@ use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::os::fd::OwnedFd;
-use std::task::{Context, Poll, ready};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker, ready};
 use tokio::sync::mpsc;
 
 /// How many frames wait for the guest before senders have to wait.
-pub(super) const WAITING_FRAMES: usize = 64;
+const WAITING_FRAMES: usize = 64;
 
 /// How many frames go into one call. Twice that many slices stay far below the kernel's 1024.
 const BATCH_FRAMES: usize = 32;
@@ -22,6 +23,8 @@ pub(super) struct Frame {
     header: [u8; HEADER_BYTES],
     body: Vec<u8>,
     descriptors: Vec<OwnedFd>,
+    /// How much of it went.
+    written: usize,
 }
 
 impl Frame {
@@ -31,7 +34,7 @@ impl Frame {
                 .source(error)
                 .hint("Shorten the arguments or the environment to below 1 MiB in all.")
         })?;
-        Ok(Self { header, body, descriptors: Vec::new() })
+        Ok(Self { header, body, descriptors: Vec::new(), written: 0 })
     }
 
     pub(super) fn with(mut self, descriptors: Vec<OwnedFd>) -> Self {
@@ -39,65 +42,146 @@ impl Frame {
         self
     }
 
-    fn len(&self) -> usize {
-        HEADER_BYTES + self.body.len()
+    /// What has not gone yet.
+    fn rest(&self) -> [&[u8]; 2] {
+        let head = self.header.get(self.written..).unwrap_or_default();
+        let skip = self.written.saturating_sub(HEADER_BYTES);
+        [head, self.body.get(skip..).unwrap_or_default()]
+    }
+
+    fn is_written(&self) -> bool {
+        self.written >= HEADER_BYTES + self.body.len()
     }
 }
 
-/// Writes until no sender is left, or the stream fails.
-pub(super) async fn write_all(
-    mut outgoing: Box<dyn Outgoing>,
-    mut frames: mpsc::Receiver<Frame>,
-) -> io::Result<()> {
-    let mut batch = Vec::with_capacity(BATCH_FRAMES);
-    while frames.recv_many(&mut batch, BATCH_FRAMES).await > 0 {
-        let mut pending = Pending { frames: batch.drain(..).collect(), written: 0 };
-        poll_fn(|cx| pending.poll(cx, outgoing.as_mut())).await?;
+/// The way to the guest, for all who send.
+///
+/// Who finds nobody before it writes at once, on its own thread: it would cost a short command as
+/// much as its start to have another one do it. All others wait for the task of [`Writer::write_all`].
+#[derive(Debug, Clone)]
+pub(super) struct Outlet {
+    queue: mpsc::Sender<Frame>,
+    stream: Arc<Mutex<Stream>>,
+}
+
+/// The task's side of an [`Outlet`].
+pub(super) struct Writer {
+    queue: mpsc::Receiver<Frame>,
+    stream: Arc<Mutex<Stream>>,
+}
+
+struct Stream {
+    outgoing: Box<dyn Outgoing>,
+    /// How many frames are in the queue, or in the task's hands.
+    waiting: usize,
+}
+
+impl std::fmt::Debug for Stream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Stream").field("waiting", &self.waiting).finish_non_exhaustive()
     }
-    Ok(())
 }
 
-struct Pending {
-    frames: VecDeque<Frame>,
-    /// How much of the first frame went.
-    written: usize,
+/// Leave to send one frame without waiting.
+#[derive(Debug)]
+pub(super) struct Place<'a> {
+    place: mpsc::Permit<'a, Frame>,
+    stream: &'a Mutex<Stream>,
 }
 
-impl Pending {
-    fn poll(&mut self, cx: &mut Context<'_>, outgoing: &mut dyn Outgoing) -> Poll<io::Result<()>> {
-        loop {
-            let Some(first) = self.frames.front_mut() else { return outgoing.poll_flush(cx) };
-            let mut descriptors = std::mem::take(&mut first.descriptors);
-            let mut slices = Vec::with_capacity(2 * self.frames.len());
-            for (index, frame) in self.frames.iter().enumerate() {
-                // ORDER: descriptors go with the first byte of a call, so their frame begins one.
-                if index > 0 && !frame.descriptors.is_empty() {
-                    break;
+pub(super) fn outlet(outgoing: Box<dyn Outgoing>) -> (Outlet, Writer) {
+    let (send, receive) = mpsc::channel(WAITING_FRAMES);
+    let stream = Arc::new(Mutex::new(Stream { outgoing, waiting: 0 }));
+    (Outlet { queue: send, stream: Arc::clone(&stream) }, Writer { queue: receive, stream })
+}
+
+fn lock(stream: &Mutex<Stream>) -> MutexGuard<'_, Stream> {
+    stream.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Outlet {
+    /// Waits for a place. `None` when nothing is sent any more.
+    pub(super) async fn reserve(&self) -> Option<Place<'_>> {
+        let place = self.queue.reserve().await.ok()?;
+        Some(Place { place, stream: &self.stream })
+    }
+}
+
+impl Place<'_> {
+    pub(super) fn send(self, mut frame: Frame) {
+        let mut stream = lock(self.stream);
+        // ORDER: looked at and counted under one lock, so that frames go in the order of the calls.
+        if stream.waiting == 0 {
+            // The task, which nobody wakes by this, is woken by the queue where it is needed.
+            let mut nobody = Context::from_waker(Waker::noop());
+            while !frame.is_written() {
+                match poll_write(std::slice::from_mut(&mut frame), &mut nobody, &mut stream) {
+                    Poll::Ready(Ok(())) => {}
+                    // The task meets the same error, and ends by it.
+                    Poll::Ready(Err(_)) | Poll::Pending => break,
                 }
-                let skip = if index == 0 { self.written } else { 0 };
-                let head = frame.header.get(skip..).unwrap_or_default();
-                let body = frame.body.get(skip.saturating_sub(HEADER_BYTES)..).unwrap_or_default();
-                slices.extend([head, body].into_iter().filter(|s| !s.is_empty()).map(IoSlice::new));
             }
-            let written = outgoing.poll_write(cx, &slices, &mut descriptors);
-            if let Some(first) = self.frames.front_mut() {
-                first.descriptors = descriptors;
-            }
-            match ready!(written)? {
-                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                written => self.advance(written),
-            }
-        }
-    }
-
-    fn advance(&mut self, written: usize) {
-        self.written += written;
-        while let Some(first) = self.frames.front() {
-            if self.written < first.len() {
+            if frame.is_written() && stream.outgoing.poll_flush(&mut nobody).is_ready() {
                 return;
             }
-            self.written -= first.len();
-            self.frames.pop_front();
+        }
+        stream.waiting += 1;
+        self.place.send(frame);
+    }
+}
+
+impl Writer {
+    /// Writes what waits until no sender is left, or the stream fails.
+    pub(super) async fn write_all(mut self) -> io::Result<()> {
+        let mut batch = Vec::with_capacity(BATCH_FRAMES);
+        loop {
+            let count = self.queue.recv_many(&mut batch, BATCH_FRAMES).await;
+            if count == 0 {
+                return Ok(());
+            }
+            let mut frames: VecDeque<Frame> = batch.drain(..).collect();
+            poll_fn(|cx| write(&mut frames, cx, &mut lock(&self.stream))).await?;
+            lock(&self.stream).waiting -= count;
         }
     }
+}
+
+fn write(
+    frames: &mut VecDeque<Frame>,
+    cx: &mut Context<'_>,
+    stream: &mut Stream,
+) -> Poll<io::Result<()>> {
+    while !frames.is_empty() {
+        ready!(poll_write(frames.make_contiguous(), cx, stream))?;
+        while frames.pop_front_if(|frame| frame.is_written()).is_some() {}
+    }
+    stream.outgoing.poll_flush(cx)
+}
+
+/// Writes once, and notes in the frames how much went. The first one is not written to its end.
+fn poll_write(
+    frames: &mut [Frame],
+    cx: &mut Context<'_>,
+    stream: &mut Stream,
+) -> Poll<io::Result<()>> {
+    let Some((first, others)) = frames.split_first_mut() else { return Poll::Ready(Ok(())) };
+    let mut descriptors = std::mem::take(&mut first.descriptors);
+    // ORDER: descriptors go with the first byte of a call, so their frame begins one.
+    let together = others.iter().take_while(|frame| frame.descriptors.is_empty());
+    let rests = std::iter::once(&*first).chain(together).flat_map(Frame::rest);
+    let slices: Vec<IoSlice<'_>> =
+        rests.filter(|rest| !rest.is_empty()).map(IoSlice::new).collect();
+    let polled = stream.outgoing.poll_write(cx, &slices, &mut descriptors);
+    first.descriptors = descriptors;
+    let mut written = ready!(polled)?;
+    if written == 0 {
+        return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+    }
+    for frame in frames {
+        let left = frame.rest().iter().map(|rest| rest.len()).sum::<usize>();
+        let gone = left.min(written);
+        frame.written += gone;
+        written -= gone;
+    }
+    Poll::Ready(Ok(()))
 }
