@@ -1,7 +1,7 @@
 //! The variables that commands get: an allowlist, what toolchains need, and what the caller asked.
 
 use crate::view::{View, WorkspaceView};
-use cofferdam_core::{Error, ErrorKind, Result, Spec};
+use cofferdam_core::{Caller, Error, ErrorKind, Result, Spec};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -63,6 +63,43 @@ const PASSED_IF_SHOWN: &[&str] = &[
     "CONDA_PREFIX",
     "TERMINFO",
 ];
+
+/// Variables that shape a run itself: where toolchains and records are, and what of the caller's
+/// language and terminal passes. A runner that clears the environment would lose them.
+const CARRIED: &[&str] = &[
+    "CARGO_HOME",
+    "COFFERDAM_HOME",
+    "COLORTERM",
+    "GOROOT",
+    "HOME",
+    "JAVA_HOME",
+    "LANG",
+    "LANGUAGE",
+    "NO_COLOR",
+    "NVM_DIR",
+    "PATH",
+    "PYENV_ROOT",
+    "RBENV_ROOT",
+    "RUSTUP_HOME",
+    "RUSTUP_TOOLCHAIN",
+    "SDKMAN_DIR",
+    "TERM",
+    "TZ",
+    "VIRTUAL_ENV",
+    "VOLTA_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_STATE_HOME",
+];
+
+/// What a runner that clears the environment has to give to a wrapped `cofferdam run`.
+///
+/// A variable that is not UTF-8 is left out: a runner that keeps its environment has it.
+pub fn carried(caller: &Caller) -> BTreeMap<String, String> {
+    let is_carried = |name: &str| CARRIED.contains(&name) || name.starts_with("LC_");
+    let text =
+        caller.env.iter().filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
+    text.filter(|(name, _)| is_carried(name)).map(|(n, v)| (n.to_owned(), v.to_owned())).collect()
+}
 
 /// Who commands are, and where they keep their things.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

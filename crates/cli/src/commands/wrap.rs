@@ -5,6 +5,7 @@ use crate::choice::Choice;
 use crate::context::{Context, argv};
 use crate::{exit, render};
 use cofferdam_core::{Error, ErrorKind, Result, SensitiveWrites, Spec, Workspace};
+use cofferdam_local::environment;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -18,33 +19,6 @@ pub(crate) struct Wrapped {
     /// Variables to add to the environment of what is spawned.
     pub(crate) env: BTreeMap<String, String>,
 }
-
-/// Variables that shape a run itself: where toolchains and records are, and what of the caller's
-/// language and terminal passes. A runner that clears the environment would lose them.
-const CARRIED: [&str; 22] = [
-    "CARGO_HOME",
-    "COFFERDAM_HOME",
-    "COLORTERM",
-    "GOROOT",
-    "HOME",
-    "JAVA_HOME",
-    "LANG",
-    "LANGUAGE",
-    "NO_COLOR",
-    "NVM_DIR",
-    "PATH",
-    "PYENV_ROOT",
-    "RBENV_ROOT",
-    "RUSTUP_HOME",
-    "RUSTUP_TOOLCHAIN",
-    "SDKMAN_DIR",
-    "TERM",
-    "TZ",
-    "VIRTUAL_ENV",
-    "VOLTA_HOME",
-    "XDG_CONFIG_HOME",
-    "XDG_STATE_HOME",
-];
 
 /// Prints the argv and the variables.
 pub(super) fn perform(args: &WrapArgs) -> Result<u8> {
@@ -149,17 +123,7 @@ fn option(name: &str, value: impl AsRef<OsStr>) -> OsString {
 }
 
 fn carried(context: &Context) -> Result<BTreeMap<String, String>> {
-    let is_carried = |name: &OsStr| {
-        let text = name.to_str().unwrap_or_default();
-        CARRIED.contains(&text) || text.starts_with("LC_")
-    };
-    let mut env = BTreeMap::new();
-    for (name, value) in &context.spec.caller.env {
-        // What is not text in UTF-8 cannot be printed; a runner that keeps its environment has it.
-        if let (true, Some(name), Some(value)) = (is_carried(name), name.to_str(), value.to_str()) {
-            env.insert(name.to_owned(), value.to_owned());
-        }
-    }
+    let mut env = environment::carried(&context.spec.caller);
     for name in &context.passed {
         if let Some(value) = context.spec.env.get(name) {
             env.insert(utf8(name)?, utf8(value)?);

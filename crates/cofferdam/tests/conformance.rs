@@ -1,0 +1,204 @@
+//! The conformance suite over the backend of this machine, as the caller and, where that is root,
+//! once more as an ordinary user.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test program without the harness whose functions may"
+)]
+
+use cofferdam::{
+    Backend, Caller, ErrorKind, Limit, OnUnavailable, SandboxId, Spec, Workspace, own_backend,
+};
+use cofferdam_conformance::{Action, Fixture, HostFile, Need, ShellFixture, Subject};
+use cofferdam_local::assemble::foresee;
+use std::ffi::OsString;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Set for the second run: a directory that the ordinary user may write.
+const AS_USER: &str = "CONFORMANCE_AS_USER";
+/// An id that owns nothing on a usual machine and needs no account.
+const ORDINARY: u32 = 54321;
+/// A file outside every sandbox.
+const HOST_FILE: &str = "host-file";
+
+fn main() -> ExitCode {
+    if let Some(place) = std::env::var_os(AS_USER) {
+        return conform("local-as-user", Path::new(&place), Path::new(&place));
+    }
+    let place = Place::new();
+    let skips = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/skips");
+    if !is_root() {
+        return conform("local-as-user", &place.0, &skips);
+    }
+    let as_root = conform("local-as-root", &place.0, &skips);
+    let only_lists = std::env::args().any(|word| word == "--list");
+    if as_root != ExitCode::SUCCESS || only_lists {
+        return as_root;
+    }
+    as_user(&skips)
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// A directory in `/tmp`, because a build directory may be closed to others. Gone in the end.
+struct Place(PathBuf);
+
+impl Place {
+    fn new() -> Self {
+        let mark = if is_root() { "root" } else { "user" };
+        let path = std::env::temp_dir();
+        let path = path.join(format!("cofferdam-conformance-{mark}-{}", std::process::id()));
+        std::fs::create_dir(&path).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Runs a copy of this program as an ordinary user, and judges its skips here, where they can be
+/// read and written.
+fn as_user(skips: &Path) -> ExitCode {
+    let place = Place::new_for_user();
+    let program = place.0.join("conformance");
+    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    let id = ORDINARY.to_string();
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid", &id, "--regid", &id, "--clear-groups", "--"]).arg(&program);
+    command.args(std::env::args_os().skip(1));
+    command.env(AS_USER, &place.0).env("HOME", &place.0).env("BLESS", "1").current_dir(&place.0);
+    let succeeded = match command.status() {
+        Ok(status) => status.success(),
+        Err(error) => {
+            println!("skipped: user: setpriv cannot be run: {error}");
+            return ExitCode::SUCCESS;
+        }
+    };
+    let found = std::fs::read_to_string(place.0.join("local-as-user.txt"));
+    match (succeeded, found) {
+        (false, _) => ExitCode::FAILURE,
+        // Only a part was asked for.
+        (true, Err(_)) => ExitCode::SUCCESS,
+        (true, Ok(found)) => compare(&skips.join("local-as-user.txt"), &found),
+    }
+}
+
+impl Place {
+    fn new_for_user() -> Self {
+        let path = std::env::temp_dir();
+        let path = path.join(format!("cofferdam-conformance-ordinary-{}", std::process::id()));
+        std::fs::create_dir(&path).unwrap();
+        chown(&path, Some(ORDINARY), Some(ORDINARY)).unwrap();
+        Self(path)
+    }
+}
+
+fn compare(path: &Path, found: &str) -> ExitCode {
+    if std::env::var_os("BLESS").is_some_and(|bless| bless == "1") {
+        std::fs::write(path, found).unwrap();
+        return ExitCode::SUCCESS;
+    }
+    let expected = std::fs::read_to_string(path).unwrap_or_default();
+    if expected == found {
+        return ExitCode::SUCCESS;
+    }
+    eprintln!("skips differ from {}.\nexpected:\n{expected}found:\n{found}", path.display());
+    ExitCode::FAILURE
+}
+
+fn conform(name: &str, place: &Path, skips: &Path) -> ExitCode {
+    let backend = Arc::new(own_backend(place.join("state")));
+    if let Some(reason) = cannot_sandbox(backend.as_ref()) {
+        println!("skipped: {name}: {reason}");
+        return ExitCode::SUCCESS;
+    }
+    std::fs::write(place.join(HOST_FILE), "a word that only the host knows").unwrap();
+    let fixture = LocalFixture { place: place.to_path_buf(), workspaces: AtomicU32::new(0) };
+    let subject = Subject::new(name, backend, Arc::new(fixture)).skips_in(skips);
+    cofferdam_conformance::main(subject)
+}
+
+/// Why no sandbox can be made on this host, if none can.
+fn cannot_sandbox(backend: &dyn Backend) -> Option<String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let id = SandboxId::new(format!("first-{}", std::process::id())).unwrap();
+        match backend.create(&id, &plain()).await {
+            Ok(record) => {
+                backend.destroy(&record).await.unwrap();
+                None
+            }
+            Err(error) if error.kind == ErrorKind::Unenforceable => Some(error.chain()),
+            Err(error) => panic!("no sandbox could be made: {}", error.chain()),
+        }
+    })
+}
+
+fn plain() -> Spec {
+    Spec::new(Workspace::Private, Caller::default())
+}
+
+struct LocalFixture {
+    place: PathBuf,
+    workspaces: AtomicU32,
+}
+
+impl Fixture for LocalFixture {
+    fn argv(&self, action: &Action) -> Vec<OsString> {
+        ShellFixture::argv(action)
+    }
+
+    fn spec(&self) -> Spec {
+        let number = self.workspaces.fetch_add(1, Ordering::Relaxed);
+        let workspace = self.place.join(format!("workspace-{number}"));
+        std::fs::create_dir(&workspace).unwrap();
+        Spec::new(Workspace::Directory(workspace), Caller::default())
+    }
+
+    fn unenforceable(&self) -> Result<Spec, String> {
+        let mut spec = plain();
+        spec.limits.cpu_millis = Limit::Asked(500);
+        match can_hold(&spec) {
+            true => Err("this host holds every limit".to_owned()),
+            false => Ok(spec),
+        }
+    }
+
+    fn missing(&self, need: Need) -> Option<String> {
+        let mut spec = plain();
+        let what = match need {
+            Need::MemoryLimit => {
+                spec.limits.memory_bytes = Limit::Asked(64 << 20);
+                "memory"
+            }
+            Need::ProcessLimit => {
+                spec.limits.pids = Limit::Asked(64);
+                "processes"
+            }
+        };
+        (!can_hold(&spec)).then(|| format!("this host holds no limit of {what}"))
+    }
+
+    fn host_file(&self) -> HostFile {
+        HostFile { path: self.place.join(HOST_FILE), secret: "only the host knows".to_owned() }
+    }
+}
+
+fn can_hold(spec: &Spec) -> bool {
+    let mut spec = spec.clone();
+    spec.on_unavailable = OnUnavailable::Refuse;
+    foresee(&spec).is_ok_and(|(planned, enforced)| {
+        let verdict = enforced.overall(planned.limits_count);
+        verdict == cofferdam::Enforcement::FullyEnforced
+    })
+}
