@@ -6,13 +6,14 @@ use crate::assemble::{Assembly, assemble};
 use crate::launch::io_error;
 use crate::launcher::{Launched, Launcher};
 use crate::verify::verify;
-use cofferdam_core::{Error, ErrorKind, Result, SandboxId, SandboxRecord, Spec};
+use cofferdam_core::{Error, ErrorKind, Result, SandboxId, SandboxRecord, Spec, Workspace};
 use cofferdam_guestd::line::understand;
 use cofferdam_wire::frame::{HEADER_BYTES, Header, Kind};
 use cofferdam_wire::message::Greeting;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -26,6 +27,7 @@ impl Inner {
     /// Makes a sandbox and confirms that it is what was planned. A failure leaves nothing.
     pub(super) fn make(&self, id: &SandboxId, spec: &Spec) -> Result<Living> {
         let state = self.state()?;
+        keep_records_out(spec, state.path())?;
         let mut assembly = assemble(spec, &state, id)?;
         let (launcher, launched) = self.launch(&assembly)?;
         let Launched { pid, pidfd, line } = launched;
@@ -58,6 +60,26 @@ impl Inner {
         let launched = launcher.launch(&assembly.planned.plan, assembly.groups()?)?;
         Ok((launcher, launched))
     }
+}
+
+/// Refuses a sandbox that could write our records: what they name is removed by the next start.
+fn keep_records_out(spec: &Spec, records: &Path) -> Result<()> {
+    let resolved = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    let workspace = match &spec.workspace {
+        Workspace::Directory(path) if spec.profile.writes_workspace() => Some(path),
+        Workspace::Directory(_) | Workspace::Private => None,
+    };
+    let own = resolved(records);
+    for place in workspace.into_iter().chain(&spec.write) {
+        let writable = resolved(place);
+        if own.starts_with(&writable) || writable.starts_with(&own) {
+            let (place, records) = (place.display(), records.display());
+            let what = format!("a sandbox that writes {place} could write the records in {records}");
+            return Err(Error::new(ErrorKind::Denied, what)
+                .hint("Name a project directory as the workspace, or use a private one."));
+        }
+    }
+    Ok(())
 }
 
 /// Waits for the greeting, and gives it as it came.
