@@ -14,10 +14,10 @@ const SMALL_PIPE_BYTES: usize = 256 << 10;
 /// A command that was started on pipes.
 #[derive(Debug)]
 pub struct PipedProcess {
-    /// The end from which its standard output is read.
-    pub stdout: OwnedFd,
-    /// The end from which its standard error is read.
-    pub stderr: OwnedFd,
+    /// The end from which its standard output is read. Dropping it breaks the pipe.
+    pub stdout: Option<OwnedFd>,
+    /// The end from which its standard error is read. Dropping it breaks the pipe.
+    pub stderr: Option<OwnedFd>,
     /// The end into which its standard input is written, where it was said that it reads. Dropping
     /// it ends the input.
     pub stdin: Option<OwnedFd>,
@@ -58,7 +58,7 @@ pub(crate) async fn start(
     let (their_stdin, stdin) = if reads { Some(pipe()?).unzip() } else { (None, None) };
     let given = Given { stdin: their_stdin, stdout: their_stdout, stderr: their_stderr };
     let process = guest.spawn_on(command, given).await?;
-    Ok(PipedProcess { stdout, stderr, stdin, process })
+    Ok(PipedProcess { stdout: Some(stdout), stderr: Some(stderr), stdin, process })
 }
 
 fn large_pipe() -> Result<(OwnedFd, OwnedFd)> {

@@ -1,0 +1,228 @@
+//! What a program does with sandboxes.
+#![expect(clippy::unwrap_used, reason = "the functions beside the tests are of tests too")]
+
+use cofferdam::process_sandbox::{
+    CofferdamSandbox, ExecSandboxContext, ProcessSandbox, SandboxProfile,
+};
+use cofferdam::{
+    Basis, Caller, Cause, Ending, ErrorKind, OnUnavailable, Output, ProcessEvent, ProcessInput,
+    Profile, Sandbox, SensitiveWrites, Terminal, own_backend,
+};
+use std::fs::File;
+use std::io::Read;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A directory for one test. Gone in the end.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(name: &str) -> Self {
+        let path =
+            std::env::temp_dir().join(format!("cofferdam-use-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(path.join("workspace/inner")).unwrap();
+        Self(path)
+    }
+
+    fn builder(&self) -> cofferdam::Builder {
+        Sandbox::builder()
+            .workspace(self.0.join("workspace"))
+            .backend(Arc::new(own_backend(self.0.join("state"))))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn text(output: &Output) -> (&str, &str, &Ending) {
+    let utf8 = |bytes| std::str::from_utf8(bytes).unwrap();
+    (utf8(&output.stdout), utf8(&output.stderr), &output.ending)
+}
+
+#[tokio::test]
+async fn a_command_gets_what_its_caller_says() {
+    let place = Place::new("says");
+    let sandbox = place.builder().env("A", "1").env("B", "1").create().await.unwrap();
+    assert_eq!(sandbox.enforced().basis, Basis::Applied);
+    let line = "cat; echo $A$B; basename $PWD; echo err >&2; exit 3";
+    let command = sandbox.exec(["sh", "-c", line]).stdin("in ").env("B", "2").cwd("inner");
+    let output = command.run().await.unwrap();
+    assert_eq!(text(&output), ("in 12\ninner\n", "err\n", &Ending::Exited(3)));
+    let output = sandbox.exec(["cat"]).await.unwrap();
+    assert_eq!(text(&output), ("", "", &Ending::Exited(0)));
+    let output = sandbox.exec(["no-such-program"]).await.unwrap();
+    assert_eq!(output.ending.exit_code(), 127);
+    let output = sandbox.exec(["true"]).cwd("missing").await.unwrap();
+    assert_eq!(output.ending.exit_code(), 126);
+    sandbox.destroy().await.unwrap();
+}
+
+#[tokio::test]
+async fn large_input_and_output_pass_whole() {
+    let place = Place::new("large");
+    let sandbox = place.builder().create().await.unwrap();
+    let bytes: Vec<u8> = (0..5_000_000_u32).map(|n| n.to_le_bytes()[0] ^ 0x5a).collect();
+    let output = sandbox.exec(["cat"]).stdin(bytes.clone()).await.unwrap();
+    assert!(output.stdout == bytes, "{} of {} bytes", output.stdout.len(), bytes.len());
+    // A command that reads nothing does not keep its caller.
+    let output = sandbox.exec(["true"]).stdin(bytes).await.unwrap();
+    assert_eq!(output.ending, Ending::Exited(0));
+    let output = sandbox.exec(["head", "-c", "1000", "/dev/zero"]).max_output(10).await.unwrap();
+    assert_eq!((output.stdout.len(), output.omitted.stdout), (10, 990));
+}
+
+#[tokio::test]
+async fn time_ends_a_command_and_so_does_giving_up() {
+    let place = Place::new("time");
+    let sandbox = place.builder().create().await.unwrap();
+    let slow = || sandbox.exec(["sh", "-c", "echo first; sleep 300"]);
+    let output = slow().timeout(Duration::from_millis(200)).await.unwrap();
+    assert_eq!(text(&output), ("first\n", "", &Ending::Killed(Cause::Time)));
+    let given_up = tokio::time::timeout(Duration::from_millis(200), slow().run()).await;
+    assert!(given_up.is_err());
+    let guest = sandbox.guest().unwrap();
+    while !guest.processes().await.unwrap().is_empty() {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_spawned_command_is_talked_to() {
+    let place = Place::new("talk");
+    let sandbox = place.builder().create().await.unwrap();
+    let mut process = sandbox.exec(["cat"]).open_stdin().spawn().await.unwrap();
+    process.input.send(ProcessInput::Bytes(b"hello".to_vec())).await.unwrap();
+    let first = process.events.recv().await.unwrap();
+    assert!(matches!(first, ProcessEvent::Output { ref bytes, .. } if bytes == b"hello"));
+    drop(process.input);
+    let last = process.events.recv().await.unwrap();
+    assert!(matches!(last, ProcessEvent::Ended { ending: Ending::Exited(0), .. }), "{last:?}");
+    let size = Terminal { rows: 33, columns: 77 };
+    let output = sandbox.exec(["sh", "-c", "tty; stty size"]).terminal(size).await.unwrap();
+    let (said, _, ending) = text(&output);
+    assert!(said.starts_with("/dev/pts/") && said.ends_with("33 77\r\n"), "{said:?}");
+    assert_eq!(ending, &Ending::Exited(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_piped_command_writes_to_its_callers_pipe() {
+    let place = Place::new("piped");
+    let sandbox = place.builder().create().await.unwrap();
+    let line = "cat; head -c 3000000 /dev/zero; echo err >&2; exit 4";
+    let command = sandbox.exec(["sh", "-c", line]).open_stdin();
+    let mut piped = command.piped().await.unwrap();
+    let mut stdout = File::from(piped.stdout.take().unwrap());
+    let mut stderr = File::from(piped.stderr.take().unwrap());
+    let stdin = piped.stdin.take().unwrap();
+    let reading = tokio::task::spawn_blocking(move || {
+        std::io::Write::write_all(&mut File::from(stdin), b"abc").unwrap();
+        let (mut out, mut err) = (Vec::new(), String::new());
+        stdout.read_to_end(&mut out).unwrap();
+        stderr.read_to_string(&mut err).unwrap();
+        (out, err)
+    });
+    assert_eq!(piped.wait().await.unwrap(), Ending::Exited(4));
+    let (out, err) = reading.await.unwrap();
+    assert_eq!((&out[..3], out.len(), err.as_str()), (&b"abc"[..], 3_000_003, "err\n"));
+    // Nobody reads: what writes meets a broken pipe.
+    let mut piped = sandbox.exec(["yes"]).piped().await.unwrap();
+    piped.stdout = None;
+    assert_eq!(piped.wait().await.unwrap(), Ending::Signaled(13));
+    let piped = sandbox.exec(["cat"]).stdin("x").piped().await;
+    assert_eq!(piped.unwrap_err().kind, ErrorKind::Usage);
+}
+
+#[tokio::test]
+async fn the_workspace_is_held_as_the_builder_says() {
+    let place = Place::new("held");
+    let inside = place.0.join("workspace");
+    let try_it = "echo x > made; mkdir -p .git/hooks && echo x > .git/hooks/pre-commit";
+    for (builder, made, hook) in [
+        (place.builder(), true, false),
+        (place.builder().profile(Profile::ReadOnly), false, false),
+        (place.builder().sensitive_writes(SensitiveWrites::Allowed), true, true),
+    ] {
+        std::fs::create_dir_all(inside.join(".git/hooks")).unwrap();
+        let sandbox = builder.create().await.unwrap();
+        sandbox.exec(["sh", "-c", try_it]).await.unwrap();
+        sandbox.destroy().await.unwrap();
+        assert_eq!(inside.join("made").exists(), made);
+        assert_eq!(inside.join(".git/hooks/pre-commit").exists(), hook);
+        let _ = std::fs::remove_file(inside.join("made"));
+        let _ = std::fs::remove_dir_all(inside.join(".git"));
+    }
+}
+
+#[tokio::test]
+async fn nothing_of_the_environment_passes_unasked() {
+    let place = Place::new("clean");
+    let secret = [("SECRET".into(), "1".into()), ("LANG".into(), "C".into())].into();
+    let bare = place.builder().create().await.unwrap();
+    let caller = Caller { env: secret, home: None };
+    let given = place.builder().caller(caller).create().await.unwrap();
+    for (sandbox, expected) in [(&bare, "."), (&given, ".C")] {
+        let output = sandbox.exec(["sh", "-c", "printf '%s' $SECRET.$LANG"]).await.unwrap();
+        assert_eq!(text(&output).0, expected);
+    }
+}
+
+#[tokio::test]
+async fn what_makes_no_sense_is_refused_before_anything_is_made() {
+    let place = Place::new("refused");
+    let kind = |made: cofferdam::Result<Sandbox>| made.unwrap_err().kind;
+    assert_eq!(kind(place.builder().pids(0).create().await), ErrorKind::Usage);
+    let missing = place.builder().workspace("/no/such/directory");
+    assert_eq!(kind(missing.create().await), ErrorKind::NotFound);
+    let rule = place.builder().egress("example.com:443").unwrap();
+    assert_eq!(kind(rule.create().await), ErrorKind::Usage);
+    assert_eq!(place.builder().egress("example.com").unwrap_err().kind, ErrorKind::Usage);
+    let way_out = place.builder().profile(Profile::FullDev);
+    assert_eq!(kind(way_out.create().await), ErrorKind::Unsupported);
+    let own_records = place.builder().workspace(&place.0);
+    assert_eq!(kind(own_records.create().await), ErrorKind::Denied);
+    let sandbox = place.builder().create().await.unwrap();
+    let empty = sandbox.exec([""; 0]).await;
+    assert_eq!(empty.unwrap_err().kind, ErrorKind::Usage);
+}
+
+#[tokio::test]
+async fn a_wrapped_command_is_an_argv_of_the_command_line() {
+    let place = Place::new("wrap");
+    let context = ExecSandboxContext {
+        workspace_path: place.0.join("made/by/prepare"),
+        cwd: Some("inner".into()),
+        profile: SandboxProfile::NoNetwork,
+        egress: Vec::new(),
+    };
+    let argv = ["echo".to_owned(), "--profile=full-dev".to_owned()];
+    let missing = CofferdamSandbox::new().program("/no/such/cofferdam");
+    assert_eq!(missing.prepare(&context).await.unwrap_err().kind, ErrorKind::Unavailable);
+    let caller = Caller {
+        env: [("PATH", "/bin"), ("X", "y")].map(|(n, v)| (n.into(), v.into())).into(),
+        home: None,
+    };
+    let sandbox = CofferdamSandbox::new()
+        .program("/bin/sh")
+        .caller(caller)
+        .on_unavailable(OnUnavailable::Degrade);
+    assert_eq!(sandbox.wrap(&argv, &context).unwrap_err().kind, ErrorKind::Conflict);
+    sandbox.prepare(&context).await.unwrap();
+    let wrapped = sandbox.wrap(&argv, &context).unwrap();
+    let workspace = format!("--workspace={}", context.workspace_path.display());
+    let expected = ["/bin/sh", "run", "--no-config", "--profile=no-network", &workspace];
+    let rest = ["--on-unavailable=degrade", "-i", "-T", "--cwd=inner", "--", "echo", &argv[1]];
+    assert_eq!(wrapped.argv, [&expected[..], &rest[..]].concat());
+    assert_eq!(wrapped.env, [("PATH".to_owned(), "/bin".to_owned())].into());
+    assert_eq!(sandbox.wrap(&[], &context).unwrap_err().kind, ErrorKind::Usage);
+    let wider = ExecSandboxContext { profile: SandboxProfile::FullDev, ..context.clone() };
+    assert_eq!(sandbox.wrap(&argv, &wider).unwrap_err().kind, ErrorKind::Usage);
+    let elsewhere = ExecSandboxContext { workspace_path: "/".into(), ..context.clone() };
+    assert_eq!(sandbox.wrap(&argv, &elsewhere).unwrap_err().kind, ErrorKind::Usage);
+    assert_eq!(sandbox.prepare(&context).await.unwrap_err().kind, ErrorKind::Conflict);
+    sandbox.shutdown().await.unwrap();
+    assert_eq!(sandbox.wrap(&argv, &context).unwrap_err().kind, ErrorKind::Conflict);
+}
