@@ -38,6 +38,10 @@ pub fn live(birth: Birth<'_>) -> ! {
     rustix::process::umask(rustix::fs::Mode::empty());
     // Out of the caller's session: nothing inside has the caller's terminal.
     let _ = rustix::process::setsid();
+    if !plan.namespaces.contains(&Namespace::Pid) {
+        // Without a process namespace, what loses its parent would go to the host's first process.
+        let _ = sys::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
+    }
     // Before the wait, because a network namespace takes the kernel as long as much of the rest.
     let apart = identity::leave_namespaces(&plan.namespaces);
     if !is_released(&parent) {

@@ -43,6 +43,9 @@ pub(crate) enum Killed {
 
 /// Streams, time and terminal of one command.
 pub(crate) struct Drive<'a> {
+    /// Whether the kernel ends everything with the sandbox's first process. Where it does not, that
+    /// process is asked to.
+    pub(crate) ends_by_kernel: bool,
     /// Starts the watch over pinned names, once.
     pub(crate) watch: Option<StartWatch<'a>>,
     /// The watch, once it was started.
@@ -245,7 +248,11 @@ impl Loop<'_> {
                 }
                 self.stop_ourselves();
             }
-            FromProcess::NotStarted(_) | FromProcess::Ended(_) => self.last = Some(message),
+            FromProcess::NotStarted(_) | FromProcess::Ended(_) => {
+                self.last = Some(message);
+                // It stays to serve us; hanging up ends it.
+                self.line_open &= self.drive.ends_by_kernel;
+            }
         }
         Ok(())
     }
@@ -320,6 +327,9 @@ impl Loop<'_> {
     fn kill(&mut self, why: Killed) {
         if self.last.is_none() {
             self.killed.get_or_insert(why);
+            if !self.drive.ends_by_kernel {
+                return self.line.message(CHANNEL, &ToProcess::Kill, Vec::new());
+            }
             let _ =
                 rustix::process::pidfd_send_signal(&self.born.pidfd, rustix::process::Signal::KILL);
         }
