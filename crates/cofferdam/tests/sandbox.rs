@@ -157,6 +157,28 @@ async fn the_workspace_is_held_as_the_builder_says() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_control_file_that_the_host_replaces_stays_protected() {
+    let place = Place::new("replaced");
+    let inside = place.0.join("workspace/.git");
+    for name in ["refs", "objects"] {
+        std::fs::create_dir_all(inside.join(name)).unwrap();
+    }
+    std::fs::write(inside.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+    std::fs::write(inside.join("config"), "[core]\n").unwrap();
+    let sandbox = place.builder().create().await.unwrap();
+    for round in 0..3 {
+        // As `git config` does it.
+        std::fs::write(inside.join("config.lock"), format!("[round{round}]\n")).unwrap();
+        std::fs::rename(inside.join("config.lock"), inside.join("config")).unwrap();
+        let look =
+            format!("until grep -q round{round} .git/config && ! test -w .git/config; do :; done");
+        let command = sandbox.exec(["sh", "-c", &look]).timeout(Duration::from_secs(20));
+        assert_eq!(command.await.unwrap().ending, Ending::Exited(0), "round {round}");
+    }
+    sandbox.destroy().await.unwrap();
+}
+
 #[tokio::test]
 async fn nothing_of_the_environment_passes_unasked() {
     let place = Place::new("clean");

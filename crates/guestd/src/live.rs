@@ -1,6 +1,6 @@
 //! The whole life of process 1.
 
-use crate::apply::{Handover, apply, identity};
+use crate::apply::{Handover, apply, confine, identity};
 use crate::line::Line;
 use crate::serve::Serve;
 use crate::sys;
@@ -38,11 +38,17 @@ pub fn live(birth: Birth<'_>) -> ! {
     rustix::process::umask(rustix::fs::Mode::empty());
     // Out of the caller's session: nothing inside has the caller's terminal.
     let _ = rustix::process::setsid();
+    if !plan.namespaces.contains(&Namespace::Pid) {
+        // Without a process namespace, what loses its parent would go to the host's first process.
+        let _ = sys::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
+    }
     // Before the wait, because a network namespace takes the kernel as long as much of the rest.
     let apart = identity::leave_namespaces(&plan.namespaces);
     if !is_released(&parent) {
         sys::exit_now(1);
     }
+    let scope =
+        if plan.namespaces.contains(&Namespace::Pid) { None } else { confine::signal_scope() };
     let set_up = apart
         .map_err(|failed| Some(failed.in_step("namespaces")))
         .and_then(|()| settle(plan, &parent))
@@ -58,7 +64,7 @@ pub fn live(birth: Birth<'_>) -> ! {
                 version: env!("CARGO_PKG_VERSION").to_owned(),
                 confirmed,
             };
-            Serve::start(line, null, &Greeting::Hello(hello))
+            Serve::start(line, null, scope, &Greeting::Hello(hello))
         }
         Err(None) => sys::exit_now(1),
         Err(Some(failure)) => {

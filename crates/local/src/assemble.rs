@@ -2,18 +2,19 @@
 
 use crate::cgroup::{Assessment, CgroupFacts, Cgroups, assess};
 use crate::control_files::{self, ControlFiles};
-use crate::host::HostFacts;
+use crate::host::{HostFacts, Obstacle, UserNamespaces};
 use crate::launch::Groups;
 use crate::pin_watch::{PinWatch, identities};
 use crate::placeholders::{Identity, Placeholders};
-use crate::plan::{CgroupUse, IdChoice, PinnedName, PlanInputs, Planned, plan};
+use crate::plan::{CgroupUse, IdChoice, PinnedName, PlanInputs, Planned, Tier, plan};
+use crate::scratch::Scratch;
 use crate::seccomp::{self, Surface};
 use crate::session_uid::{SessionUid, UidRange};
 use crate::state::StateDirectory;
 use crate::view::{View, WorkspaceView, look};
 use cofferdam_core::{
-    Admission, Axis, Basis, Degree, Enforced, Error, ErrorKind, Result, SandboxId, SensitiveWrites,
-    Spec, User, Workspace, admit,
+    Admission, Axis, Basis, Degree, Enforced, Error, ErrorKind, OnUnavailable, Result, SandboxId,
+    SensitiveWrites, Spec, User, Workspace, admit,
 };
 use cofferdam_wire::ByteString;
 use cofferdam_wire::plan::Access;
@@ -34,6 +35,7 @@ pub struct Assembly {
     pub outside_ids: (u32, u32),
     cgroups: Option<Cgroups>,
     workspace: Option<GuardedWorkspace>,
+    _scratch: Option<Scratch>,
     _user: Option<SessionUid>,
 }
 
@@ -60,21 +62,67 @@ pub struct Farewell {
 /// Decides what a sandbox for `spec` is made of, takes what it needs, and refuses what cannot be
 /// enforced.
 pub fn assemble(spec: &Spec, state: &StateDirectory, id: &SandboxId) -> Result<Assembly> {
+    assemble_on(spec, state, id, &HostFacts::gather())
+}
+
+/// The same where namespaces were tried and refused, though no setting forbids them.
+fn assemble_without_namespaces(
+    spec: &Spec,
+    state: &StateDirectory,
+    id: &SandboxId,
+) -> Result<Assembly> {
+    let user_namespaces = UserNamespaces::Forbidden(Obstacle::Refused);
+    assemble_on(spec, state, id, &HostFacts { user_namespaces, ..HostFacts::gather() })
+}
+
+/// Assembles a sandbox and has its first process cloned. Where namespaces are refused though no
+/// setting forbids them, as by a container's filter, the weaker tier is tried; it is refused too
+/// unless the caller takes less.
+pub(crate) fn assemble_and_clone<T>(
+    spec: &Spec,
+    state: &StateDirectory,
+    id: &SandboxId,
+    clone: impl Fn(&Assembly) -> Result<T>,
+) -> Result<(Assembly, T)> {
+    let assembly = assemble(spec, state, id)?;
+    let refused = match clone(&assembly) {
+        Ok(cloned) => return Ok((assembly, cloned)),
+        Err(error) if assembly.planned.tier == Tier::Landlock => return Err(error),
+        Err(error) if error.kind != ErrorKind::Unavailable => return Err(error),
+        Err(error) => error,
+    };
+    drop(assembly);
+    if spec.on_unavailable == OnUnavailable::Refuse {
+        return Err(refused);
+    }
+    let assembly = assemble_without_namespaces(spec, state, id)?;
+    let cloned = clone(&assembly)?;
+    Ok((assembly, cloned))
+}
+
+fn assemble_on(
+    spec: &Spec,
+    state: &StateDirectory,
+    id: &SandboxId,
+    facts: &HostFacts,
+) -> Result<Assembly> {
     // What a dead process of ours left behind goes first: it may stand in our way.
     let _ = state.sweep();
-    let facts = HostFacts::gather();
-    let view = look(spec, &facts)?;
+    let view = look(spec, facts)?;
     let workspace = guard(spec, &view, state)?;
     let groups = CgroupFacts::read_for_limits()?;
     let assessment = assess(&groups, &spec.limits, spec.on_unavailable)?;
-    let user = session_user(spec, &facts, state)?;
-    let ids = user.as_ref().map_or_else(|| IdChoice::own(&facts), |user| session_ids(spec, user));
+    let user = session_user(spec, facts, state)?;
+    let ids = user.as_ref().map_or_else(|| IdChoice::own(facts), |user| session_ids(spec, user));
     let before = workspace.as_ref().map(|guarded| &guarded.before);
-    let look = Look { facts: &facts, view: &view, groups: &groups, before };
+    let scratch = Scratch::path(state, id, facts)?;
+    let look = Look { facts, view: &view, groups: &groups, before, scratch: scratch.as_deref() };
     let (planned, enforced) = look.decide(spec, &ids, &assessment)?;
     planned.refuse_way_out()?;
     let admission = admit(spec.profile, planned.limits_count, spec.on_unavailable, &enforced)?;
     let cgroups = Cgroups::prepare(state, id, &spec.limits, &groups)?;
+    // ORDER: after the record of the sandbox, which says that its directory has an owner.
+    let scratch = scratch.map(|path| Scratch::make(&path, (ids.uid, ids.gid))).transpose()?;
     Ok(Assembly {
         planned,
         enforced,
@@ -82,6 +130,7 @@ pub fn assemble(spec: &Spec, state: &StateDirectory, id: &SandboxId) -> Result<A
         outside_ids: (ids.uid, ids.gid),
         cgroups: Some(cgroups),
         workspace,
+        _scratch: scratch,
         _user: user,
     })
 }
@@ -97,7 +146,13 @@ pub fn foresee(spec: &Spec) -> Result<(Planned, Enforced)> {
     let groups = CgroupFacts::read_for_limits()?;
     let assessment = assess(&groups, &spec.limits, spec.on_unavailable)?;
     let ids = if facts.is_root() { some_session_ids(spec) } else { IdChoice::own(&facts) };
-    let look = Look { facts: &facts, view: &view, groups: &groups, before: before.as_ref() };
+    let look = Look {
+        facts: &facts,
+        view: &view,
+        groups: &groups,
+        before: before.as_ref(),
+        scratch: None,
+    };
     look.decide(spec, &ids, &assessment)
 }
 
@@ -107,6 +162,7 @@ struct Look<'a> {
     view: &'a View,
     groups: &'a CgroupFacts,
     before: Option<&'a ControlFiles>,
+    scratch: Option<&'a str>,
 }
 
 impl Look<'_> {
@@ -125,7 +181,7 @@ impl Look<'_> {
             pins: &pins,
             seccomp: &filter,
             cgroups: in_use(self.groups, assessment),
-            scratch: None,
+            scratch: self.scratch,
         };
         let planned = plan(spec, self.facts, self.view, &inputs)?;
         let mut enforced = planned.enforced.clone();

@@ -247,7 +247,9 @@ fn not_cloned(errno: Errno) -> Error {
         _ => "the sandbox's first process cannot be made",
     };
     Error::new(ErrorKind::Unavailable, what)
-        .hint("Run `cofferdam doctor` for the cause and the remedy.")
+        .hint(
+            "Run `cofferdam doctor` for the remedy, or accept less with --on-unavailable degrade.",
+        )
         .source(std::io::Error::from(errno))
 }
 

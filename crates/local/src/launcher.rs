@@ -9,7 +9,7 @@ use crate::sys;
 use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_guestd::line::{Line, understand};
 use cofferdam_wire::frame::Kind;
-use cofferdam_wire::plan::Plan;
+use cofferdam_wire::plan::{Access, Plan};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::{MemfdFlags, SealFlags};
@@ -20,18 +20,20 @@ use std::collections::BTreeMap;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::Mutex;
 
-/// A wish for a sandbox. The descriptors of its groups come with it.
+/// What the launcher is asked for.
 #[derive(Serialize, Deserialize)]
-struct Request<'a> {
-    plan: Cow<'a, Plan>,
-    join: usize,
-    born_in: bool,
+enum Request<'a> {
+    /// A sandbox. The descriptors of its groups come with the message.
+    Make { plan: Cow<'a, Plan>, join: usize, born_in: bool },
+    /// New pins for names inside a sandbox that lives.
+    Pin { pid: i32, pins: Cow<'a, [(String, Access)]> },
 }
 
 /// What came of it. With `Born` come two descriptors: of the process, and our end of its line.
 #[derive(Serialize, Deserialize)]
 enum Reply {
     Born { pid: i32 },
+    Pinned,
     Failed { kind: String, message: String, hint: Option<String> },
 }
 
@@ -92,37 +94,56 @@ impl Launcher {
     /// Clones a sandbox. Blocks for about as long as clone(2) takes; the sandbox's greeting on its
     /// line says when it stands.
     pub fn launch(&self, plan: &Plan, groups: Groups) -> Result<Launched> {
-        let request = Request {
+        let request = Request::Make {
             plan: Cow::Borrowed(plan),
             join: groups.join.len(),
             born_in: groups.born_in.is_some(),
         };
-        let mut inner = self.inner.lock().map_err(|_| lost())?;
         let descriptors = groups.join.into_iter().chain(groups.born_in).collect();
-        inner.line.message(0, &request, descriptors);
-        inner.line.drain();
-        let reply = loop {
-            let frame = inner.line.next_frame().map_err(|_| lost())?;
-            if let Some((_, body)) = frame {
-                break understand::<Reply>(&body).ok_or_else(lost)?;
-            }
-            wait_readable(&inner.line)?;
-            inner.line.fill().map_err(|_| lost())?;
-        };
-        match reply {
+        let mut inner = self.inner.lock().map_err(|_| lost())?;
+        match inner.ask(&request, descriptors)? {
             Reply::Born { pid } => {
                 let (pidfd, line) = (inner.line.take_descriptor(), inner.line.take_descriptor());
                 let (pidfd, line) = pidfd.zip(line).ok_or_else(lost)?;
                 Ok(Launched { pid, pidfd, line })
             }
-            Reply::Failed { kind, message, hint } => {
-                let kind = ErrorKind::ALL.into_iter().find(|known| known.name() == kind);
-                let mut error = Error::new(kind.unwrap_or(ErrorKind::SetupFailed), message);
-                error.hint = hint;
-                Err(error)
-            }
+            Reply::Failed { kind, message, hint } => Err(failed(&kind, message, hint)),
+            Reply::Pinned => Err(lost()),
         }
     }
+
+    /// Pins names inside a sandbox of this launcher that lost their pin because the host put another
+    /// file there.
+    pub fn pin_again(&self, pid: i32, pins: &[(String, Access)]) -> Result<()> {
+        let request = Request::Pin { pid, pins: Cow::Borrowed(pins) };
+        match self.inner.lock().map_err(|_| lost())?.ask(&request, Vec::new())? {
+            Reply::Pinned => Ok(()),
+            Reply::Failed { kind, message, hint } => Err(failed(&kind, message, hint)),
+            Reply::Born { .. } => Err(lost()),
+        }
+    }
+}
+
+impl Inner {
+    fn ask(&mut self, request: &Request<'_>, descriptors: Vec<OwnedFd>) -> Result<Reply> {
+        self.line.message(0, request, descriptors);
+        self.line.drain();
+        loop {
+            let frame = self.line.next_frame().map_err(|_| lost())?;
+            if let Some((_, body)) = frame {
+                return understand::<Reply>(&body).ok_or_else(lost);
+            }
+            wait_readable(&self.line)?;
+            self.line.fill().map_err(|_| lost())?;
+        }
+    }
+}
+
+fn failed(kind: &str, message: String, hint: Option<String>) -> Error {
+    let kind = ErrorKind::ALL.into_iter().find(|known| known.name() == kind);
+    let mut error = Error::new(kind.unwrap_or(ErrorKind::SetupFailed), message);
+    error.hint = hint;
+    error
 }
 
 impl Launcher {
@@ -181,6 +202,7 @@ pub fn serve() -> ExitCode {
 }
 
 fn serve_line() -> Result<()> {
+    allow_descriptors();
     let socket = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)
         .map_err(|errno| io_error("take the line", errno))?;
     let children =
@@ -215,6 +237,15 @@ fn serve_line() -> Result<()> {
     }
 }
 
+/// Each sandbox takes four descriptors here, and the usual limit is low only for the sake of old
+/// programs. What is inside has limits of its own.
+fn allow_descriptors() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    let _ = setrlimit(Resource::Nofile, limit);
+}
+
 fn reap(children: &OwnedFd, living: &mut BTreeMap<i32, Born>) {
     let mut buffer = [0; 512];
     while rustix::io::read(children, &mut buffer).is_ok() {}
@@ -225,29 +256,38 @@ fn reap(children: &OwnedFd, living: &mut BTreeMap<i32, Born>) {
 }
 
 fn answer(line: &mut Line, body: &[u8], living: &mut BTreeMap<i32, Born>) -> Result<()> {
-    let request: Request<'_> = understand(body).ok_or_else(lost)?;
-    let join = (0..request.join).filter_map(|_| line.take_descriptor()).collect();
-    let born_in = if request.born_in { line.take_descriptor() } else { None };
-    let made = launch(&request.plan, Groups { join, born_in }).and_then(|mut born| {
-        let pidfd = rustix::io::fcntl_dupfd_cloexec(born.pidfd.as_fd(), 3)
-            .map_err(|errno| io_error("copy a descriptor", errno))?;
-        Ok((born.take_line(), pidfd, born))
-    });
-    match made {
-        Ok((Some(theirs), pidfd, born)) => {
-            line.message(0, &Reply::Born { pid: born.pid }, vec![pidfd, theirs]);
-            living.insert(born.pid, born);
+    match understand(body).ok_or_else(lost)? {
+        Request::Make { plan, join, born_in } => {
+            let join = (0..join).filter_map(|_| line.take_descriptor()).collect();
+            let born_in = if born_in { line.take_descriptor() } else { None };
+            match make(&plan, Groups { join, born_in }) {
+                Ok((born, pidfd, theirs)) => {
+                    line.message(0, &Reply::Born { pid: born.pid }, vec![pidfd, theirs]);
+                    living.insert(born.pid, born);
+                }
+                Err(error) => line.message(0, &refusal(error), Vec::new()),
+            }
         }
-        Ok((None, ..)) => return Err(lost()),
-        Err(error) => {
-            let reply = Reply::Failed {
-                kind: error.kind.name().to_owned(),
-                message: error.chain(),
-                hint: error.hint,
-            };
+        Request::Pin { pid, pins } => {
+            // One that is gone needs no pins any more.
+            let pinned = living.get(&pid).map_or(Ok(()), |born| born.pin_again(&pins));
+            let reply = pinned.map_or_else(refusal, |()| Reply::Pinned);
             line.message(0, &reply, Vec::new());
         }
     }
     line.drain();
     Ok(())
+}
+
+fn make(plan: &Plan, groups: Groups) -> Result<(Born, OwnedFd, OwnedFd)> {
+    let mut born = launch(plan, groups)?;
+    let pidfd = rustix::io::fcntl_dupfd_cloexec(born.pidfd.as_fd(), 3)
+        .map_err(|errno| io_error("copy a descriptor", errno))?;
+    let theirs = born.take_line().ok_or_else(lost)?;
+    Ok((born, pidfd, theirs))
+}
+
+fn refusal(error: Error) -> Reply {
+    let message = error.chain();
+    Reply::Failed { kind: error.kind.name().to_owned(), message, hint: error.hint }
 }

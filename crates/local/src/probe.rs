@@ -1,6 +1,6 @@
 //! A throw-away sandbox, attacked from inside.
 
-use crate::assemble::{Assembly, assemble};
+use crate::assemble::{Assembly, assemble_and_clone};
 use crate::launch::{io_error, launch};
 use crate::oneshot::await_hello;
 use crate::probe_targets::{ProbeTargets, Surroundings};
@@ -60,20 +60,20 @@ pub(crate) struct Target<H> {
 pub(crate) fn probe_by<H>(
     spec: &Spec,
     state: &StateDirectory,
-    clone: impl FnOnce(&Assembly) -> Result<Target<H>>,
+    clone: impl Fn(&Assembly) -> Result<Target<H>>,
 ) -> Result<ProbeReport> {
     let name = own_name();
     let ground = Ground::new(&name)?;
     let spec = on_ground(spec, &ground);
     let id = SandboxId::new(name)?;
-    let assembly = assemble(&spec, state, &id)?;
-    let made = make_targets(&spec, &ground)?;
     // What a careless parent leaves open: it must not be seen inside.
     let leak = rustix::fs::openat(CWD, &ground.outside, OFlags::RDONLY, Mode::empty())
         .map_err(|errno| io_error("open a directory to leak", errno))?;
+    let (assembly, target) = assemble_and_clone(&spec, state, &id, clone)?;
+    let made = make_targets(&spec, &ground)?;
     let targets = complete(made.targets(), &spec, &assembly);
     let prove = Prove { targets, env: assembly.environment() };
-    let answer = clone(&assembly).and_then(|target| attack(target, &assembly, &prove));
+    let answer = attack(target, &assembly, &prove);
     drop(leak);
     let proof = answer?;
     let counts = assembly.planned.limits_count;

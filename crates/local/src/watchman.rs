@@ -7,6 +7,7 @@ use crate::assemble::Assembly;
 use crate::launch::Born;
 use crate::pin_watch::PinWatch;
 use cofferdam_core::Result;
+use cofferdam_wire::plan::Access;
 use rustix::fd::BorrowedFd;
 
 /// The watch over one sandbox's pins.
@@ -44,18 +45,24 @@ impl<'a> Watchman<'a> {
     }
 
     fn pin_again(&self, changed: &[String]) -> Result<()> {
-        if changed.is_empty() {
-            return Ok(());
-        }
-        // Where there is nothing to freeze with, the gap is as long as the next few calls.
-        let frozen = self.assembly.cgroups().is_some_and(|groups| groups.freeze().is_ok());
-        let pinned = self
-            .assembly
-            .renew_placeholders()
-            .and_then(|()| self.born.pin_again(&self.assembly.pins_inside(changed)));
-        if frozen && let Some(groups) = self.assembly.cgroups() {
-            groups.thaw()?;
-        }
-        pinned
+        pin_again(self.assembly, changed, |pins| self.born.pin_again(pins))
     }
+}
+
+/// Pins these names again while the sandbox stands still; `pin` does it inside.
+pub(crate) fn pin_again(
+    assembly: &Assembly,
+    changed: &[String],
+    pin: impl FnOnce(&[(String, Access)]) -> Result<()>,
+) -> Result<()> {
+    if changed.is_empty() {
+        return Ok(());
+    }
+    // Where there is nothing to freeze with, the gap is as long as the next few calls.
+    let frozen = assembly.cgroups().is_some_and(|groups| groups.freeze().is_ok());
+    let pinned = assembly.renew_placeholders().and_then(|()| pin(&assembly.pins_inside(changed)));
+    if frozen && let Some(groups) = assembly.cgroups() {
+        groups.thaw()?;
+    }
+    pinned
 }

@@ -5,6 +5,8 @@ use crate::assemble::{Assembly, Farewell};
 use crate::cgroup::{Cgroups, Counters};
 use crate::launch::io_error;
 use crate::launcher::Launcher;
+use crate::pin_watch::PinWatch;
+use crate::watchman::pin_again;
 use async_trait::async_trait;
 use cofferdam_core::line::{Surroundings, WireGuest};
 use cofferdam_core::{
@@ -15,8 +17,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::process::{Signal, pidfd_send_signal};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use tokio::sync::OnceCell;
+use tokio::task::AbortHandle;
 
 /// How long a killed sandbox is waited for. The kernel takes milliseconds, and longer only to give
 /// gigabytes back.
@@ -29,13 +32,20 @@ pub(super) struct Living {
     process: First,
     owed: Mutex<Option<Assembly>>,
     way_in: WayIn,
+    /// Until it is opened, and watched by a task of that runtime.
+    pins: Mutex<Option<PinWatch>>,
+    watching: OnceLock<AbortHandle>,
     /// Its end would be the end of the sandbox.
-    _launcher: Arc<Launcher>,
+    launcher: Arc<Launcher>,
 }
 
 /// The first process of a sandbox. Dropping it kills the sandbox, and waits for its end.
 #[derive(Debug)]
-pub(super) struct First(pub(super) OwnedFd);
+pub(super) struct First {
+    /// As our namespace counts.
+    pub(super) pid: i32,
+    pub(super) pidfd: OwnedFd,
+}
 
 /// Our end of the line, and the greeting that was read from it already.
 #[derive(Debug)]
@@ -65,7 +75,7 @@ impl Living {
         assembly: Assembly,
         greeted: Greeted,
         launcher: Arc<Launcher>,
-    ) -> Self {
+    ) -> Result<Self> {
         let counters = assembly.cgroups().map(Cgroups::counters).unwrap_or_default();
         let surroundings = Surroundings {
             workspace: assembly.planned.cwd.clone().into(),
@@ -78,7 +88,23 @@ impl Living {
             gate: Arc::default(),
             guest: OnceCell::new(),
         };
-        Self { record, process, owed: Mutex::new(Some(assembly)), way_in, _launcher: launcher }
+        // A user may have used up the kernel's watches: then pins hold as long as the host leaves
+        // the names alone.
+        let pins = assembly.watch_pins().and_then(Result::ok);
+        if pins.is_some() {
+            // ORDER: after the watch has begun, so that no change is in neither.
+            let changed = assembly.changed_since_the_start()?;
+            pin_again(&assembly, &changed, |pins| launcher.pin_again(process.pid, pins))?;
+        }
+        Ok(Self {
+            record,
+            process,
+            owed: Mutex::new(Some(assembly)),
+            way_in,
+            pins: Mutex::new(pins),
+            watching: OnceLock::new(),
+            launcher,
+        })
     }
 
     pub(super) fn record(&self) -> &SandboxRecord {
@@ -100,17 +126,71 @@ impl Living {
 
     /// Ends it and gives everything back. Repeating it changes nothing.
     pub(super) fn end(&self) -> Result<Farewell> {
+        if let Some(watching) = self.watching.get() {
+            watching.abort();
+        }
         // ORDER: the lock before the kill, so that who comes second returns when all is over.
         let mut owed = self.owed.lock().unwrap_or_else(PoisonError::into_inner);
         self.process.end()?;
         Ok(owed.take().map(Assembly::dissolve).unwrap_or_default())
     }
 
-    pub(super) async fn open(&self, gate: Arc<dyn EgressGate>) -> Result<Arc<dyn Guest>> {
+    pub(super) async fn open(
+        self: &Arc<Self>,
+        gate: Arc<dyn EgressGate>,
+    ) -> Result<Arc<dyn Guest>> {
         self.way_in.gate.set(gate);
+        self.watch()?;
         let guest = self.way_in.guest.get_or_try_init(|| self.way_in.first_open()).await?;
         Ok(Arc::clone(guest) as Arc<dyn Guest>)
     }
+}
+
+impl Living {
+    /// Starts to look after its pins. Before this no command can run that would profit from a gap.
+    fn watch(self: &Arc<Self>) -> Result<()> {
+        let pins = self.pins.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(pins) = pins {
+            let task = keep_pinned(Arc::downgrade(self), pins).map_err(|error| {
+                Error::new(ErrorKind::Io, "watch the pinned names").source(error)
+            })?;
+            // The place is free, because the watch is taken once.
+            let _ = self.watching.set(task);
+        }
+        Ok(())
+    }
+
+    /// Pins again what lost its pin. A sandbox whose names cannot be pinned is ended.
+    fn look_after(&self, pins: &mut PinWatch) {
+        let owed = self.owed.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(assembly) = &*owed else { return };
+        let pinned = pins.changed().and_then(|changed| {
+            let changed: Vec<String> = changed.into_iter().map(|pin| pin.path).collect();
+            pin_again(assembly, &changed, |pins| self.launcher.pin_again(self.process.pid, pins))
+        });
+        if pinned.is_err() {
+            self.kill();
+        }
+    }
+}
+
+/// Watches until the sandbox is gone or the task is aborted.
+fn keep_pinned(living: Weak<Living>, mut pins: PinWatch) -> std::io::Result<AbortHandle> {
+    let notices = crate::sys::watched(pins.fd().try_clone_to_owned()?)?;
+    let task = tokio::spawn(async move {
+        while let Ok(mut ready) = notices.readable().await {
+            // ORDER: before looking, so that what comes meanwhile is a new notice.
+            ready.clear_ready();
+            let Some(living) = living.upgrade() else { return };
+            let looked = tokio::task::spawn_blocking(move || {
+                living.look_after(&mut pins);
+                pins
+            });
+            let Ok(looked) = looked.await else { return };
+            pins = looked;
+        }
+    });
+    Ok(task.abort_handle())
 }
 
 impl Drop for Living {
@@ -136,14 +216,14 @@ impl WayIn {
 impl First {
     fn kill(&self) {
         // What is gone already is gone.
-        let _ = pidfd_send_signal(&self.0, Signal::KILL);
+        let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
     }
 
     /// Whether it is gone, and with it all that is in its process namespace, after at most so long.
     fn is_gone(&self, within_s: i64) -> Result<bool> {
         let timeout = Timespec { tv_sec: within_s, tv_nsec: 0 };
         loop {
-            match poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&timeout)) {
+            match poll(&mut [PollFd::new(&self.pidfd, PollFlags::IN)], Some(&timeout)) {
                 Ok(ready) => return Ok(ready > 0),
                 Err(Errno::INTR) => {}
                 Err(errno) => return Err(io_error("wait for the sandbox", errno)),

@@ -2,7 +2,7 @@
 
 use super::living::{First, Greeted, Living};
 use super::{Inner, LocalBackend};
-use crate::assemble::{Assembly, assemble};
+use crate::assemble::{Assembly, assemble_and_clone};
 use crate::launch::io_error;
 use crate::launcher::{Launched, Launcher};
 use crate::verify::verify;
@@ -28,22 +28,24 @@ impl Inner {
     pub(super) fn make(&self, id: &SandboxId, spec: &Spec) -> Result<Living> {
         let state = self.state()?;
         keep_records_out(spec, state.path())?;
-        let mut assembly = assemble(spec, &state, id)?;
-        let (launcher, launched) = self.launch(&assembly)?;
-        let Launched { pid, pidfd, line } = launched;
-        let process = First(pidfd);
+        let clone = |assembly: &Assembly| {
+            let (launcher, Launched { pid, pidfd, line }) = self.launch(assembly)?;
+            Ok((launcher, First { pid, pidfd }, line))
+        };
+        let (mut assembly, (launcher, process, line)) =
+            assemble_and_clone(spec, &state, id, clone)?;
         let greeting = first_word(&line)?;
-        verify(pid, &assembly.planned)?;
+        verify(process.pid, &assembly.planned)?;
         assembly.confirm();
         let record = SandboxRecord {
             id: id.clone(),
             backend: LocalBackend::NAME.to_owned(),
-            external_id: format!("{pid}-{}", MADE.fetch_add(1, Ordering::Relaxed)),
+            external_id: format!("{}-{}", process.pid, MADE.fetch_add(1, Ordering::Relaxed)),
             workspace: assembly.planned.workspace.clone(),
             enforced: assembly.enforced.clone(),
         };
         let greeted = Greeted { line, greeting };
-        Ok(Living::new(record, process, assembly, greeted, launcher))
+        Living::new(record, process, assembly, greeted, launcher)
     }
 
     /// Has the launcher clone it; a launcher that died meanwhile is replaced once.
@@ -57,8 +59,12 @@ impl Inner {
             return Err(failed);
         }
         let launcher = self.launcher()?;
-        let launched = launcher.launch(&assembly.planned.plan, assembly.groups()?)?;
-        Ok((launcher, launched))
+        match launcher.launch(&assembly.planned.plan, assembly.groups()?) {
+            Ok(launched) => Ok((launcher, launched)),
+            Err(error) if launcher.is_there() => Err(error),
+            // Not a matter of what the host allows: less isolation would not help.
+            Err(error) => Err(Error { kind: ErrorKind::SetupFailed, ..error }),
+        }
     }
 }
 
@@ -74,7 +80,8 @@ fn keep_records_out(spec: &Spec, records: &Path) -> Result<()> {
         let writable = resolved(place);
         if own.starts_with(&writable) || writable.starts_with(&own) {
             let (place, records) = (place.display(), records.display());
-            let what = format!("a sandbox that writes {place} could write the records in {records}");
+            let what =
+                format!("a sandbox that writes {place} could write the records in {records}");
             return Err(Error::new(ErrorKind::Denied, what)
                 .hint("Name a project directory as the workspace, or use a private one."));
         }

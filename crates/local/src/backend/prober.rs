@@ -10,7 +10,8 @@ impl Inner {
     pub(super) fn probe(&self, spec: &Spec) -> Result<Enforced> {
         let report = probe_by(spec, &self.state()?, |assembly| {
             let (_, launched) = self.launch(assembly)?;
-            Ok(Target { pid: launched.pid, line: launched.line, held: First(launched.pidfd) })
+            let held = First { pid: launched.pid, pidfd: launched.pidfd };
+            Ok(Target { pid: held.pid, line: launched.line, held })
         })?;
         Ok(report.enforced)
     }

@@ -5,9 +5,10 @@ mod greeting;
 mod screen;
 mod stream;
 
-use crate::assemble::{Assembly, assemble};
+use crate::assemble::{Assembly, assemble_and_clone};
 use crate::cgroup::Cgroups;
 use crate::launch::{Born, io_error, launch};
+use crate::plan::Tier;
 use crate::state::StateDirectory;
 use crate::verify::verify;
 use crate::watchman::Watchman;
@@ -27,6 +28,9 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use screen::Screen;
 use std::time::{Duration, Instant};
 use stream::{Input, Output, Sink, large_pipe};
+
+/// How much later than ours the clock inside strikes.
+const GRACE: Duration = Duration::from_millis(200);
 
 /// A command and what becomes of its output.
 #[derive(Debug, Clone, Copy)]
@@ -85,9 +89,9 @@ pub struct Outcome {
 /// must have one thread only, and no use for its signal handlers while this runs.
 pub fn run(run: Run<'_>, state: &StateDirectory) -> Result<Outcome> {
     let id = SandboxId::new(format!("run-{}", rustix::process::getpid().as_raw_nonzero()))?;
-    let mut assembly = assemble(run.spec, state, &id)?;
+    let clone = |assembly: &Assembly| launch(&assembly.planned.plan, assembly.groups()?);
+    let (mut assembly, mut born) = assemble_and_clone(run.spec, state, &id, clone)?;
     let started = Instant::now();
-    let mut born = launch(&assembly.planned.plan, assembly.groups()?)?;
     let line = born.take_line().ok_or_else(|| lost_line("it has none"))?;
     let mut line = Line::new(line);
     // Made while the sandbox sets itself up.
@@ -97,7 +101,8 @@ pub fn run(run: Run<'_>, state: &StateDirectory) -> Result<Outcome> {
         Ok(_hello) => {
             verify(born.pid, &assembly.planned)?;
             assembly.confirm();
-            let drive = Drive { watch: Some(watch(&assembly, &born)), ..drive };
+            let ends_by_kernel = assembly.planned.tier == Tier::Namespaces;
+            let drive = Drive { ends_by_kernel, watch: Some(watch(&assembly, &born)), ..drive };
             Ok(drive::drive(&born, line, spawn, descriptors, drive)?)
         }
         Err(failure) => Err(failure),
@@ -145,8 +150,16 @@ fn prepare<'a>(
             |cwd| within(&assembly.planned.cwd, cwd),
         ),
         stdio,
-        timeout_ms: None,
-        descendants: Descendants::DieWithSandbox,
+        // A second clock, for when we are stopped ourselves.
+        timeout_ms: run
+            .command
+            .timeout
+            .map(|timeout| u64::try_from((timeout + GRACE).as_millis()).unwrap_or(u64::MAX)),
+        descendants: match assembly.planned.tier {
+            Tier::Namespaces => Descendants::DieWithSandbox,
+            // Nothing ends them with process 1 here.
+            Tier::Landlock => Descendants::Die,
+        },
     };
     Ok((spawn, descriptors, drive))
 }
@@ -169,6 +182,7 @@ fn streams<'a>(run: Run<'_>, user: (u32, u32)) -> rustix::io::Result<Streams<'a>
     let command = run.command;
     let reads = command.stdin == Stdin::Piped;
     let mut drive = Drive {
+        ends_by_kernel: true,
         watch: None,
         pins: None,
         stdout: None,
@@ -230,9 +244,11 @@ fn judge(driven: &Result<Driven, SetupFailure>, assembly: &Assembly) -> (Ending,
         usage.cpu_ms = used.cpu_us.map(milliseconds);
         usage.peak_memory_bytes = used.peak_memory_bytes;
     }
+    let mut out_of_time = driven.killed == Some(Killed::Time);
     let own = match &driven.last {
         Some(FromProcess::NotStarted(why)) => return (not_started(why), usage),
-        Some(FromProcess::Ended(Ended { how, cpu_us, peak_rss_bytes, .. })) => {
+        Some(FromProcess::Ended(Ended { how, cpu_us, peak_rss_bytes, timed_out, .. })) => {
+            out_of_time |= *timed_out;
             usage.cpu_ms.get_or_insert(milliseconds(*cpu_us));
             usage.peak_memory_bytes.get_or_insert(*peak_rss_bytes);
             match how {
@@ -247,6 +263,7 @@ fn judge(driven: &Result<Driven, SetupFailure>, assembly: &Assembly) -> (Ending,
     };
     let succeeded = own == Ending::Exited(0);
     let ending = match driven.killed {
+        _ if out_of_time => Ending::Killed(Cause::Time),
         Some(Killed::Time) => Ending::Killed(Cause::Time),
         Some(Killed::Output) => Ending::Killed(Cause::Output),
         None if !succeeded && causes.oom_kills.is_some_and(|kills| kills > 0) => {
