@@ -1,1 +1,41 @@
 //! The suite that every backend must pass.
+//!
+//! A backend is a [`Subject`]: the backend itself and a [`Fixture`] that says which command does
+//! what in its sandboxes. A test target without a harness of its own runs the suite:
+//!
+//! ```no_run
+//! use cofferdam_conformance::{FakeFixture, Subject};
+//! use cofferdam_core::fake::FakeBackend;
+//! use std::process::ExitCode;
+//! use std::sync::Arc;
+//!
+//! fn main() -> ExitCode {
+//!     let subject = Subject::new("fake", Arc::new(FakeBackend::new()), Arc::new(FakeFixture))
+//!         .skips_in("tests/skips");
+//!     cofferdam_conformance::main(subject)
+//! }
+//! ```
+//!
+//! A check that cannot be made is skipped with its reason, and the list of what was skipped is
+//! compared with a file; `BLESS=1` writes it. Each check can fail: `tests/faults.rs` names a fault
+//! of the fake backend for every one.
+
+mod check;
+mod escape;
+mod exec;
+mod fixture;
+mod life;
+mod limits;
+mod policy;
+mod shell;
+mod stage;
+mod streams;
+mod subject;
+mod suite;
+
+pub use check::{ALL, Check, Stop, Verdict, document};
+pub use fixture::{Action, FakeFixture, Fixture, HostFile, Need};
+pub use shell::ShellFixture;
+pub use stage::Stage;
+pub use subject::Subject;
+pub use suite::{main, perform, trials};

@@ -70,6 +70,8 @@ pub struct Collector {
 #[derive(Debug, Default)]
 struct Kept {
     bytes: Vec<u8>,
+    /// Where the first event was; what came before it, somebody else took.
+    base: Option<u64>,
     seen: u64,
 }
 
@@ -114,6 +116,7 @@ impl Kept {
     fn take(&mut self, cap: usize, offset: u64, bytes: Vec<u8>) {
         // INVARIANT: `bytes` is the unbroken head of the stream. After a gap nothing is kept, and
         // what is missing counts as omitted.
+        let offset = offset.saturating_sub(*self.base.get_or_insert(offset));
         let whole = self.seen == self.bytes.len() as u64 && offset == self.seen;
         self.seen = self.seen.max(offset.saturating_add(bytes.len() as u64));
         let room = cap.saturating_sub(self.bytes.len());
@@ -162,6 +165,11 @@ mod tests {
         check(3, &[(0, b"abc")], b"abc", 0);
         check(0, &[(0, b"abc")], b"", 3);
         check(100, &[], b"", 0);
+    }
+
+    #[test]
+    fn a_collector_may_begin_amid_the_output() {
+        check(4, &[(10, b"abc"), (13, b"def")], b"abcd", 2);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use crate::cgroup::{Assessment, CgroupFacts, Cgroups, assess};
 use crate::control_files::{self, ControlFiles};
 use crate::host::HostFacts;
 use crate::launch::Groups;
+use crate::pin_watch::{ChangedPin, PinWatch};
 use crate::placeholders::Placeholders;
 use crate::plan::{CgroupUse, IdChoice, PinnedName, PlanInputs, Planned, plan};
 use crate::seccomp::{self, Surface};
@@ -28,6 +29,8 @@ pub struct Assembly {
     pub enforced: Enforced,
     /// Whether less holds than was asked for.
     pub admission: Admission,
+    /// User and group of its commands on the host.
+    pub outside_ids: (u32, u32),
     cgroups: Option<Cgroups>,
     workspace: Option<GuardedWorkspace>,
     _user: Option<SessionUid>,
@@ -36,6 +39,8 @@ pub struct Assembly {
 /// A writable workspace whose control files are protected.
 #[derive(Debug)]
 struct GuardedWorkspace {
+    /// Its host path.
+    path: String,
     placeholders: Placeholders,
     before: ControlFiles,
 }
@@ -67,7 +72,15 @@ pub fn assemble(spec: &Spec, state: &StateDirectory, id: &SandboxId) -> Result<A
     planned.refuse_way_out()?;
     let admission = admit(spec.profile, planned.limits_count, spec.on_unavailable, &enforced)?;
     let cgroups = Cgroups::prepare(state, id, &spec.limits, &groups)?;
-    Ok(Assembly { planned, enforced, admission, cgroups: Some(cgroups), workspace, _user: user })
+    Ok(Assembly {
+        planned,
+        enforced,
+        admission,
+        outside_ids: (ids.uid, ids.gid),
+        cgroups: Some(cgroups),
+        workspace,
+        _user: user,
+    })
 }
 
 /// The same decisions without taking anything: what [`assemble`] would do here and now.
@@ -127,7 +140,7 @@ fn in_use(groups: &CgroupFacts, assessment: &Assessment) -> CgroupUse {
     let v1 = |place: &Where| matches!(place, Where::V1(_));
     CgroupUse {
         memory: held(&assessment.memory),
-        pids: held(&assessment.pids),
+        pids: !matches!(groups.pids, Where::Nowhere(_)),
         cpu: held(&assessment.cpu),
         child_joins: v1(&groups.memory) || v1(&groups.pids) || v1(&groups.cpu),
     }
@@ -150,7 +163,8 @@ fn guard(spec: &Spec, view: &View, state: &StateDirectory) -> Result<Option<Guar
     let placeholders = Placeholders::hold(state, Path::new(path))?;
     let before = control_files::find(placeholders.directory())?;
     let unmade = placeholders.make(&before.absent)?;
-    Ok(Some(GuardedWorkspace { placeholders, before: before.without(unmade) }))
+    let before = before.without(unmade);
+    Ok(Some(GuardedWorkspace { path: path.to_owned(), placeholders, before }))
 }
 
 fn pins(before: &ControlFiles) -> Vec<PinnedName> {
@@ -217,6 +231,33 @@ impl Assembly {
         self.cgroups.as_ref()
     }
 
+    /// Starts to watch the pinned names. `None` where there are none.
+    pub fn watch_pins(&self) -> Option<Result<PinWatch>> {
+        let guarded = self.workspace.as_ref()?;
+        Some(PinWatch::new(guarded.placeholders.directory(), &guarded.before.pins))
+    }
+
+    /// Makes a placeholder for every protected name that has vanished.
+    pub fn renew_placeholders(&self) -> Result<()> {
+        let Some(guarded) = &self.workspace else { return Ok(()) };
+        let now = control_files::find(guarded.placeholders.directory())?;
+        guarded.placeholders.make(&now.absent).map(drop)
+    }
+
+    /// Where these names are inside: at the workspace's own path and at its stable name.
+    pub fn pins_inside(&self, changed: &[ChangedPin]) -> Vec<(String, Access)> {
+        let Some(guarded) = &self.workspace else { return Vec::new() };
+        let places = [Some(&guarded.path), Some(&self.planned.workspace)];
+        let mut places: Vec<&String> = places.into_iter().flatten().collect();
+        places.dedup();
+        let access = |path: &str| {
+            let pin = guarded.before.pins.iter().find(|pin| pin.path == path);
+            pin.map_or(Access::ReadOnly, |pin| pin.access)
+        };
+        let pins = changed.iter().flat_map(|pin| places.iter().map(move |place| (pin, *place)));
+        pins.map(|(pin, place)| (format!("{place}/{}", pin.path), access(&pin.path))).collect()
+    }
+
     /// Names below the workspace that cannot be changed from inside, relative to it.
     pub fn protected_names(&self) -> Vec<String> {
         let pins = self.workspace.iter().flat_map(|guarded| &guarded.before.pins);
@@ -247,7 +288,7 @@ impl Assembly {
         if let Some(groups) = self.cgroups.take() {
             farewell.leftovers.extend(groups.remove().err());
         }
-        if let Some(GuardedWorkspace { placeholders, before }) = self.workspace.take() {
+        if let Some(GuardedWorkspace { placeholders, before, .. }) = self.workspace.take() {
             let directory = rustix::io::fcntl_dupfd_cloexec(placeholders.directory(), 3);
             farewell.leftovers.extend(placeholders.remove().err());
             // ORDER: after the placeholders are gone, which are no news.

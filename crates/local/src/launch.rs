@@ -2,10 +2,10 @@
 
 use crate::sys::{self, Cloned};
 use cofferdam_core::{Error, ErrorKind, Result};
-use cofferdam_guestd::apply::{Handover, prepare_bind};
+use cofferdam_guestd::apply::{Handover, pin_again, prepare_bind};
 use cofferdam_guestd::{Birth, live};
 use cofferdam_wire::message::SetupFailure;
-use cofferdam_wire::plan::{IdRange, Namespace, Op, Owner, Plan};
+use cofferdam_wire::plan::{Access, IdRange, Namespace, Op, Owner, Plan};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
@@ -30,8 +30,16 @@ pub struct Born {
     /// A descriptor for it.
     pub pidfd: OwnedFd,
     line: Option<OwnedFd>,
+    namespaces: Option<Standing>,
     /// The process dies when this closes before it serves.
     _hold: OwnedFd,
+}
+
+/// The namespaces of a sandbox in which mounts are made.
+#[derive(Debug)]
+struct Standing {
+    user: OwnedFd,
+    mount: OwnedFd,
 }
 
 /// Starts the first process of a sandbox. It sets itself up while the caller goes on; its greeting
@@ -58,9 +66,14 @@ pub fn launch(plan: &Plan, groups: Groups) -> Result<Born> {
             live(Birth { plan, handover, line: theirs, parent, null })
         }
         Cloned::Parent { pid, pidfd } => {
-            let born = Born { pid, pidfd, line: Some(ours), _hold: hold };
+            let mut born = Born { pid, pidfd, line: Some(ours), namespaces: None, _hold: hold };
             if plan.namespaces.contains(&Namespace::User) {
                 map_ids(pid, &plan.uid_map, &plan.gid_map)?;
+                // ORDER: before it goes on, because nobody may look at it once it has.
+                born.namespaces = Some(Standing {
+                    user: open_namespace(pid, "user")?,
+                    mount: open_namespace(pid, "mnt")?,
+                });
             }
             rustix::io::write(&born._hold, b"1").map_err(opened("release the sandbox"))?;
             Ok(born)
@@ -82,6 +95,31 @@ impl Born {
         self.line.take()
     }
 
+    /// Pins names inside that lost their pin because the host put another file there.
+    ///
+    /// The caller must have one thread only.
+    pub fn pin_again(&self, pins: &[(String, Access)]) -> Result<()> {
+        let Some(namespaces) = &self.namespaces else { return Ok(()) };
+        match sys::clone_process(0, None).map_err(not_cloned)? {
+            Cloned::Child => {
+                let done = join(namespaces).is_ok() && pin_again(pins).is_ok();
+                sys::exit_now(i32::from(!done))
+            }
+            Cloned::Parent { pidfd, .. } => {
+                use rustix::process::{WaitId, WaitIdOptions, waitid};
+                let ended = waitid(WaitId::PidFd(pidfd.as_fd()), WaitIdOptions::EXITED)
+                    .map_err(|errno| io_error("wait for a pin", errno))?;
+                match ended.and_then(|status| status.exit_status()) {
+                    Some(0) => Ok(()),
+                    _ => Err(Error::new(
+                        ErrorKind::Unenforceable,
+                        "a name could not be pinned again",
+                    )),
+                }
+            }
+        }
+    }
+
     /// Waits until process 1, and with it everything in its process namespace, is gone.
     pub fn wait(&self) -> Result<()> {
         use rustix::process::{WaitId, WaitIdOptions, waitid};
@@ -93,6 +131,13 @@ impl Born {
             }
         }
     }
+}
+
+fn join(namespaces: &Standing) -> rustix::io::Result<()> {
+    use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+    // ORDER: the user namespace first, which gives the right to enter the other.
+    move_into_link_name_space(namespaces.user.as_fd(), Some(LinkNameSpaceType::User))?;
+    move_into_link_name_space(namespaces.mount.as_fd(), Some(LinkNameSpaceType::Mount))
 }
 
 fn clone_flags(namespaces: &[Namespace]) -> i32 {
@@ -164,7 +209,7 @@ fn id_namespace(disk: (u32, u32), user: (u32, u32)) -> Result<OwnedFd> {
         Cloned::Parent { pid, pidfd } => {
             let one = |inside, outside| [IdRange { inside, outside, count: 1 }];
             let namespace = map_ids(pid, &one(disk.0, user.0), &one(disk.1, user.1))
-                .and_then(|()| open_namespace(pid));
+                .and_then(|()| open_namespace(pid, "user"));
             drop(hold);
             let _ = rustix::process::waitid(
                 rustix::process::WaitId::PidFd(pidfd.as_fd()),
@@ -175,10 +220,10 @@ fn id_namespace(disk: (u32, u32), user: (u32, u32)) -> Result<OwnedFd> {
     }
 }
 
-fn open_namespace(pid: i32) -> Result<OwnedFd> {
-    let path = format!("/proc/{pid}/ns/user");
+fn open_namespace(pid: i32, kind: &str) -> Result<OwnedFd> {
+    let path = format!("/proc/{pid}/ns/{kind}");
     rustix::fs::openat(CWD, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
-        .map_err(|errno| io_error("open a user namespace", errno))
+        .map_err(|errno| io_error("open a namespace", errno))
 }
 
 fn map_ids(pid: i32, uids: &[IdRange], gids: &[IdRange]) -> Result<()> {

@@ -26,6 +26,7 @@ mod sys;
 pub mod verdict;
 pub mod verify;
 pub mod view;
+mod watchman;
 
 #[cfg(test)]
 mod test_directory;

@@ -4,8 +4,8 @@ use super::Fault;
 use super::guest::FakeGuest;
 use super::inside::Inside;
 use crate::{
-    Backend, Basis, Capabilities, EgressGate, Enforced, Error, ErrorKind, Guest, LimitsCount,
-    Pause, Result, SandboxId, SandboxRecord, SandboxStatus, Spec, admit,
+    Axis, Backend, Basis, Capabilities, Degree, EgressGate, Enforced, Error, ErrorKind, Guest,
+    LimitsCount, Pause, Result, SandboxId, SandboxRecord, SandboxStatus, Spec, admit,
 };
 use async_trait::async_trait;
 use std::collections::{BTreeMap, BTreeSet};
@@ -75,6 +75,15 @@ impl FakeBackend {
         self.sandboxes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// How far a spec holds. Processor time is the one limit that cannot be played.
+    fn enforced(&self, spec: &Spec) -> Enforced {
+        let mut enforced = self.holds.clone();
+        if spec.limits.cpu_millis.is_asked() {
+            enforced.lower(Axis::Limits, Degree::Partial, "processor time is not limited");
+        }
+        enforced
+    }
+
     fn admit(&self, spec: &Spec) -> Result<()> {
         if !spec.profile.egress(&spec.egress)?.is_empty() && !self.has(Fault::WayOutIgnored) {
             return Err(Error::new(ErrorKind::Unsupported, "the fake backend has no way out"));
@@ -82,13 +91,17 @@ impl FakeBackend {
         if self.has(Fault::UnenforcedStarts) {
             return Ok(());
         }
-        let asked = spec.limits.memory_bytes.is_asked() || spec.limits.pids.is_asked();
+        let limits = &spec.limits;
+        let asked = limits.memory_bytes.is_asked()
+            || limits.pids.is_asked()
+            || limits.cpu_millis.is_asked()
+            || limits.disk_bytes.is_asked();
         let count = if asked || spec.profile.requires_limits() {
             LimitsCount::Yes
         } else {
             LimitsCount::No
         };
-        admit(spec.profile, count, spec.on_unavailable, &self.holds).map(|_| ())
+        admit(spec.profile, count, spec.on_unavailable, &self.enforced(spec)).map(|_| ())
     }
 
     fn make(&self, id: &SandboxId, spec: &Spec) -> Result<SandboxRecord> {
@@ -109,7 +122,7 @@ impl FakeBackend {
             backend: self.name().to_owned(),
             external_id,
             workspace: "/workspace".to_owned(),
-            enforced: self.holds.clone(),
+            enforced: self.enforced(spec),
         };
         sandboxes.insert(id.clone(), Sandbox { record: record.clone(), inside });
         Ok(record)
@@ -126,11 +139,11 @@ impl Backend for FakeBackend {
         Capabilities { pause: Pause::No, terminal: true, limits: true }
     }
 
-    async fn probe(&self, _spec: &Spec) -> Result<Enforced> {
+    async fn probe(&self, spec: &Spec) -> Result<Enforced> {
         let held = if self.has(Fault::ProbeLies) {
             Enforced::full(Basis::Probed)
         } else {
-            Enforced { basis: Basis::Probed, ..self.holds.clone() }
+            Enforced { basis: Basis::Probed, ..self.enforced(spec) }
         };
         Ok(held)
     }

@@ -22,7 +22,8 @@
 //! | `signal=N` | dies of a signal |
 //! | `exit=N` | exits; a command whose steps are over exits 0 |
 //!
-//! A word that is no step, and no program either, is a program that is not there.
+//! A word that is no step, and no program either, is a program that is not there. `/workspace` is
+//! the one directory that there is.
 //!
 //! ```
 //! use cofferdam_core::fake::{FakeBackend, Fault};

@@ -48,6 +48,10 @@ impl Player {
     pub(super) async fn play(&mut self) -> Ending {
         let name = self.command.argv.first().map(|name| name.to_string_lossy().into_owned());
         let name = name.unwrap_or_default();
+        if let Some(cwd) = self.command.cwd.as_ref().filter(|cwd| *cwd != "/workspace") {
+            let detail = format!("{}: no such directory", cwd.to_string_lossy());
+            return Ending::NotStarted { code: 126, detail };
+        }
         let steps = match self.inside.programs.get(&name) {
             Some(steps) => steps.clone(),
             None => {

@@ -6,7 +6,7 @@ pub(crate) mod mounts;
 
 use crate::sys;
 use cofferdam_wire::message::{Confirmed, SetupFailure};
-use cofferdam_wire::plan::{Bind, Namespace, Need, Op, Plan, Resource, Step};
+use cofferdam_wire::plan::{Access, Bind, Namespace, Need, Op, Plan, Resource, Step};
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
@@ -54,6 +54,15 @@ impl<T> During<T> for rustix::io::Result<T> {
 /// `owner` is a user namespace that maps the owner on disk to the sandbox's user outside.
 pub fn prepare_bind(bind: &Bind, owner: Option<BorrowedFd<'_>>) -> Result<OwnedFd, SetupFailure> {
     mounts::prepare(bind, owner).map_err(|failed| failed.in_step("bind"))
+}
+
+/// Pins names of a sandbox that stands already. The caller has joined its user and mount namespaces.
+pub fn pin_again(pins: &[(String, Access)]) -> Result<(), SetupFailure> {
+    let tree = mounts::Tree::standing().map_err(|failed| failed.in_step("pin"))?;
+    for (path, access) in pins {
+        tree.pin(path, *access).map_err(|failed| failed.in_step("pin"))?;
+    }
+    Ok(())
 }
 
 /// Does every step in order.

@@ -46,6 +46,14 @@ impl Tree {
             .ok_or_else(|| CallFailed::new("a step before the new root", Errno::BADF))
     }
 
+    /// The root of a sandbox that stands.
+    pub(super) fn standing() -> Result<Self, CallFailed> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = rustix::fs::openat(CWD, "/", flags, Mode::empty())
+            .during(|| "open(\"/\")".to_owned())?;
+        Ok(Self { root: Some(root) })
+    }
+
     pub(super) fn private(&self) -> Result<(), CallFailed> {
         let flags = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
         rustix::mount::mount_change("/", flags).during(|| "mount(/, MS_PRIVATE)".to_owned())

@@ -4,7 +4,7 @@ use super::facts::{CgroupFacts, Where};
 use cofferdam_core::{Degree, Error, ErrorKind, Limits, OnUnavailable, Result};
 
 /// Processes of our own in the sandbox: its process 1. They do not count as the caller's.
-pub(super) const GUEST_PROCESSES: u32 = 1;
+pub(crate) const GUEST_PROCESSES: u32 = 1;
 
 /// What became of a limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,11 +87,11 @@ pub fn assess(
     };
     let pids = match &facts.pids {
         Where::Unified | Where::V1(_) => Holding::Held,
-        Where::Nowhere(why) => {
+        // The kernel counts the processes of a user namespace, and a sandbox has one of its own.
+        // Where it has none, the plan says so.
+        Where::Nowhere(_) => {
             rlimits.nproc = Some(u64::from(limits.pids.value()) + u64::from(GUEST_PROCESSES));
-            Holding::Partly(format!(
-                "processes are limited by a resource limit of the sandbox's user: {why}"
-            ))
+            Holding::Held
         }
     };
     let cpu = match (&facts.cpu, limits.cpu_millis.value()) {
@@ -158,7 +158,7 @@ mod tests {
         let facts = facts(nowhere(), nowhere(), nowhere());
         let found = assess(&facts, &Limits::default(), OnUnavailable::Refuse).unwrap();
         assert_eq!(found.degree(), Degree::Partial);
-        assert_eq!(found.reasons().len(), 2);
+        assert_eq!(found.reasons().len(), 1);
         assert!(found.reasons().iter().all(|why| why.starts_with("limits: ")));
         let expected = RlimitFallback { nproc: Some(4097), data: Some(Limits::MEMORY_BYTES) };
         assert_eq!(found.rlimits, expected);

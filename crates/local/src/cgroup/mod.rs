@@ -18,4 +18,5 @@ pub use facts::{Ceiling, CgroupFacts, Controllers, First, Unified, Where};
 pub use groups::{Causes, Cgroups, Usage};
 pub use layout::{Layout, Place};
 
+pub(crate) use assessment::GUEST_PROCESSES;
 pub(crate) use groups::remove_leftovers;

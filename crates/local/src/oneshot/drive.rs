@@ -4,6 +4,7 @@ use super::screen::Screen;
 use super::stream::{Input, Next, Output};
 use crate::launch::{Born, io_error};
 use crate::sys;
+use crate::watchman::Watchman;
 use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_guestd::line::{Line, understand};
 use cofferdam_wire::frame::Kind;
@@ -35,7 +36,8 @@ pub(crate) enum Killed {
 
 /// Streams, time and terminal of one command.
 #[derive(Debug)]
-pub(crate) struct Drive {
+pub(crate) struct Drive<'a> {
+    pub(crate) pins: Option<Watchman<'a>>,
     pub(crate) stdout: Option<Output>,
     pub(crate) stderr: Option<Output>,
     pub(crate) stdin: Option<Input>,
@@ -57,7 +59,7 @@ pub(crate) struct Driven {
 }
 
 struct Loop<'a> {
-    drive: Drive,
+    drive: Drive<'a>,
     born: &'a Born,
     line: Line,
     line_open: bool,
@@ -76,6 +78,7 @@ enum About {
     Stdout,
     Stderr,
     Stdin,
+    Pins,
 }
 
 /// Starts the command on a line whose greeting was read, and sees it through.
@@ -84,7 +87,7 @@ pub(crate) fn drive(
     mut line: Line,
     spawn: Spawn,
     descriptors: Vec<OwnedFd>,
-    drive: Drive,
+    drive: Drive<'_>,
 ) -> Result<Driven> {
     let mut wanted = PASSED_ON.to_vec();
     wanted.extend([libc::SIGWINCH, libc::SIGTSTP]);
@@ -127,6 +130,12 @@ impl Loop<'_> {
         for about in ready {
             match about {
                 About::Line => self.hear()?,
+                About::Pins => {
+                    // A name that cannot be pinned again could be written: nothing may run on.
+                    if let Some(pins) = &mut self.drive.pins {
+                        pins.look()?;
+                    }
+                }
                 About::Signals => self.signal(),
                 About::Stdout | About::Stderr => self.output(about),
                 About::Stdin => {
@@ -160,7 +169,9 @@ impl Loop<'_> {
             let (fd, next) = input.wait_on();
             (About::Stdin, fd, next)
         });
-        for (what, fd, next) in [line, stdout, stderr, stdin].into_iter().flatten() {
+        let pins = self.drive.pins.as_ref().filter(|_| self.line_open);
+        let pins = pins.map(|pins| (About::Pins, pins.fd(), Next::Read));
+        for (what, fd, next) in [line, stdout, stderr, stdin, pins].into_iter().flatten() {
             let flags = if next == Next::Write { PollFlags::OUT } else { PollFlags::IN };
             about.push(what);
             fds.push(PollFd::from_borrowed_fd(fd, flags));
@@ -274,7 +285,9 @@ impl Loop<'_> {
         let [out, err] = &mut self.next;
         let (output, next) = match about {
             About::Stderr => (&mut self.drive.stderr, err),
-            _ => (&mut self.drive.stdout, out),
+            About::Stdout | About::Line | About::Signals | About::Stdin | About::Pins => {
+                (&mut self.drive.stdout, out)
+            }
         };
         let Some(output) = output else { return };
         *next = output.work(self.drive.max_output);

@@ -6,9 +6,11 @@ mod screen;
 mod stream;
 
 use crate::assemble::{Assembly, assemble};
+use crate::cgroup::Cgroups;
 use crate::launch::{Born, io_error, launch};
 use crate::state::StateDirectory;
 use crate::verify::verify;
+use crate::watchman::Watchman;
 use cofferdam_core::{
     Cause, Command, Ending, Enforced, Error, ErrorKind, Omitted, Result, SandboxId, Spec, Stdin,
     UsageReport,
@@ -123,7 +125,8 @@ fn lost_line(why: &str) -> Error {
 
 fn see_through(run: Run<'_>, assembly: &Assembly, born: &Born, line: Line) -> Result<Driven> {
     let failed = |errno| io_error("make the command's streams", errno);
-    let (stdio, descriptors, drive) = streams(run).map_err(failed)?;
+    let (stdio, descriptors, mut drive) = streams(run, assembly.outside_ids).map_err(failed)?;
+    drive.pins = Watchman::start(assembly, born);
     let spawn = Spawn {
         id: run.command.id.as_str().to_owned(),
         argv: run.command.argv.iter().map(|arg| ByteString::from(arg.as_os_str())).collect(),
@@ -151,12 +154,13 @@ fn environment(command: &Command, assembly: &Assembly) -> Vec<(ByteString, ByteS
     all.into_iter().map(|(name, value)| (name.into(), value.into())).collect()
 }
 
-type Streams = (Stdio, Vec<OwnedFd>, Drive);
+type Streams<'a> = (Stdio, Vec<OwnedFd>, Drive<'a>);
 
-fn streams(run: Run<'_>) -> rustix::io::Result<Streams> {
+fn streams<'a>(run: Run<'_>, user: (u32, u32)) -> rustix::io::Result<Streams<'a>> {
     let command = run.command;
     let reads = command.stdin == Stdin::Piped;
     let mut drive = Drive {
+        pins: None,
         stdout: None,
         stderr: None,
         stdin: None,
@@ -174,7 +178,7 @@ fn streams(run: Run<'_>) -> rustix::io::Result<Streams> {
     let mut descriptors = Vec::new();
     let mut stdin = Stream::Null;
     if reads {
-        let (theirs, ours) = large_pipe()?;
+        let (theirs, ours) = large_pipe(user)?;
         drive.stdin = Some(Input::new(rustix::stdio::stdin(), ours)?);
         stdin = Stream::Descriptor(0);
         descriptors.push(theirs);
@@ -182,7 +186,7 @@ fn streams(run: Run<'_>) -> rustix::io::Result<Streams> {
     let [stdout, stderr] = [rustix::stdio::stdout(), rustix::stdio::stderr()];
     let mut outputs = Vec::with_capacity(2);
     for caller in [stdout, stderr] {
-        let (ours, theirs) = large_pipe()?;
+        let (ours, theirs) = large_pipe(user)?;
         outputs.push(Output::new(ours, sink(run.output, caller)?)?);
         descriptors.push(theirs);
     }
@@ -210,9 +214,9 @@ fn judge(driven: &Result<Driven, SetupFailure>, assembly: &Assembly) -> (Ending,
         Ok(driven) => driven,
         Err(failure) => return (setup_failed(failure), UsageReport::default()),
     };
-    let causes = assembly.cgroups().map(|groups| groups.causes()).unwrap_or_default();
+    let causes = assembly.cgroups().map(Cgroups::causes).unwrap_or_default();
     let mut usage = UsageReport::default();
-    if let Some(used) = assembly.cgroups().map(|groups| groups.usage()) {
+    if let Some(used) = assembly.cgroups().map(Cgroups::usage) {
         usage.cpu_ms = used.cpu_us.map(milliseconds);
         usage.peak_memory_bytes = used.peak_memory_bytes;
     }

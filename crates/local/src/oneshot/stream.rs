@@ -1,7 +1,7 @@
 //! Bytes between the caller's streams and the command's pipes, without ever blocking on either.
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::FileType;
+use rustix::fs::{FileType, Gid, Uid};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, SpliceFlags};
 
@@ -15,9 +15,14 @@ const PIECE_BYTES: usize = 256 << 10;
 /// How much a pipe or terminal that said it is writable takes without blocking.
 const ATOMIC_BYTES: usize = 4096;
 
-/// A pipe as large as the host gives.
-pub(crate) fn large_pipe() -> rustix::io::Result<(OwnedFd, OwnedFd)> {
+/// A pipe as large as the host gives, for this user and group.
+pub(crate) fn large_pipe(user: (u32, u32)) -> rustix::io::Result<(OwnedFd, OwnedFd)> {
     let (reader, writer) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+    if rustix::process::geteuid().is_root() {
+        // Or a command could not open its own /dev/stderr.
+        let (uid, gid) = (Uid::from_raw(user.0), Gid::from_raw(user.1));
+        rustix::fs::fchown(&writer, Some(uid), Some(gid))?;
+    }
     if rustix::pipe::fcntl_setpipe_size(&writer, PIPE_BYTES).is_err() {
         let _ = rustix::pipe::fcntl_setpipe_size(&writer, SMALL_PIPE_BYTES);
     }
@@ -85,7 +90,12 @@ impl Sink {
         let stat = rustix::fs::fstat(&fd)?;
         let way = match FileType::from_raw_mode(stat.st_mode) {
             FileType::Fifo | FileType::RegularFile => Way::Splice,
-            _ => Way::Write,
+            FileType::Directory
+            | FileType::Symlink
+            | FileType::Socket
+            | FileType::CharacterDevice
+            | FileType::BlockDevice
+            | FileType::Unknown => Way::Write,
         };
         Ok(Self::Caller { fd, way, pending: Vec::new() })
     }

@@ -1,6 +1,7 @@
 //! Which limit is held by what, and how far.
 
 use super::{Context, Steps, Tier};
+use crate::cgroup::GUEST_PROCESSES;
 use cofferdam_core::{Axis, Degree, Enforced, Limits, LimitsCount};
 use cofferdam_wire::plan::{Op, Resource};
 
@@ -72,7 +73,7 @@ pub(super) fn steps(context: &Context<'_>, tier: Tier, steps: &mut Steps) {
     if !context.inputs.cgroups.pids && pids(context, tier) == Held::Together {
         limit(
             Resource::Nproc,
-            u64::from(wished.pids.value()).min(ceilings.processes),
+            (u64::from(wished.pids.value()) + u64::from(GUEST_PROCESSES)).min(ceilings.processes),
             "no control group limits processes here, so the kernel counts them by user namespace",
         );
     }

@@ -279,7 +279,7 @@ fn limits_fall_back_to_each_process_and_say_so() {
     assert_eq!(held.enforced.limits, Degree::Full);
 
     let alone = made(&spec, &fake::host(1001), CgroupUse::default()).unwrap();
-    assert_eq!(resource(&alone, Resource::Nproc), Some(4096));
+    assert_eq!(resource(&alone, Resource::Nproc), Some(4097));
     assert_eq!(resource(&alone, Resource::Data), Some(8 << 30));
     assert_eq!(alone.enforced.limits, Degree::Partial);
     assert_eq!(alone.limits_count, LimitsCount::No);

@@ -1,11 +1,16 @@
 //! What an honest guest does.
 
 use super::*;
+use crate::line::{Descriptors, Incoming};
 use crate::{Duplex, Ending, ErrorKind, Guest, ProcessInput, Standard, Stdin, collect};
 use async_trait::async_trait;
 use cofferdam_wire::message::{
     EgressAnswer, GuestOpens, NotStarted, NotStartedReason, Proof, Prove, SetupFailure,
 };
+use std::os::fd::OwnedFd;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use tokio::io::{AsyncRead, ReadBuf};
 use tokio::sync::Mutex;
 
 /// `INITIAL_CREDIT_BYTES`, as a size.
@@ -279,4 +284,67 @@ async fn a_guest_reaches_what_the_gate_lets_it_reach() {
     drop(far);
     assert_eq!(soon(played.next()).await.unwrap(), (4, Kind::Data, b"answer".to_vec()));
     assert_eq!(soon(played.next()).await.unwrap(), (4, Kind::End, vec![]));
+}
+
+/// A stream that brings a descriptor with its first bytes, and gives another stream for it.
+struct Bringing {
+    stream: tokio::io::ReadHalf<DuplexStream>,
+    descriptor: Option<OwnedFd>,
+}
+
+impl Incoming for Bringing {
+    fn poll_read(
+        &mut self,
+        cx: &mut Context<'_>,
+        buffer: &mut [u8],
+        descriptors: &mut Vec<OwnedFd>,
+    ) -> Poll<std::io::Result<usize>> {
+        let mut buffer = ReadBuf::new(buffer);
+        ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buffer))?;
+        descriptors.extend(self.descriptor.take());
+        Poll::Ready(Ok(buffer.filled().len()))
+    }
+}
+
+struct Masters(std::sync::Mutex<Option<DuplexStream>>);
+
+impl Descriptors for Masters {
+    fn terminal(&self, _master: OwnedFd) -> std::io::Result<Box<dyn Duplex>> {
+        Ok(Box::new(self.0.lock().unwrap().take().unwrap()))
+    }
+}
+
+#[tokio::test]
+async fn a_terminal_comes_as_a_descriptor_and_carries_both_ways() {
+    let (near, mut far) = tokio::io::duplex(4096);
+    let (host, inside) = tokio::io::duplex(4096);
+    let mut played = Played::new(inside);
+    played.hello().await;
+    let (read, write) = tokio::io::split(host);
+    let descriptor = Some(std::fs::File::open("/dev/null").unwrap().into());
+    let mut carrier = Carrier::plain(tokio::io::join(tokio::io::empty(), write));
+    carrier.incoming = Box::new(Bringing { stream: read, descriptor });
+    carrier.descriptors = Some(Arc::new(Masters(std::sync::Mutex::new(Some(near)))));
+    let surroundings = Surroundings::new("/workspace");
+    let guest = WireGuest::over(carrier, Arc::new(NoGate), surroundings).await.unwrap();
+    let mut wanted = command("a");
+    wanted.terminal = Some(crate::Terminal { rows: 1, columns: 2 });
+    let (process, control) = tokio::join!(guest.spawn(&wanted), async {
+        let (control, _, _) = played.next().await.unwrap();
+        played.frame(control, Kind::Data, b"").await;
+        played.say(control, &FromProcess::Started { pid: 2 }).await;
+        control
+    });
+    let process = process.unwrap();
+    process.input.send(ProcessInput::Bytes(b"typed".to_vec())).await.unwrap();
+    let size = crate::Terminal { rows: 3, columns: 4 };
+    process.input.send(ProcessInput::Resize(size)).await.unwrap();
+    let mut typed = [0; 5];
+    soon(far.read_exact(&mut typed)).await.unwrap();
+    assert_eq!(&typed, b"typed");
+    assert_eq!(soon(played.hear()).await, (control, ToProcess::Resize(size)));
+    far.write_all(b"shown").await.unwrap();
+    drop(far);
+    played.say(control, &ended(How::Exited(0))).await;
+    assert_eq!(soon(collect(process, 100)).await.unwrap().stdout, b"shown");
 }

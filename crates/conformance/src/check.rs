@@ -1,0 +1,217 @@
+//! The list of checks.
+
+use crate::stage::Stage;
+use crate::{escape, exec, life, limits, policy, streams};
+use cofferdam_core::{Error, Lost};
+use std::pin::Pin;
+
+/// One promise that a backend keeps.
+#[derive(Debug, Clone, Copy)]
+pub struct Check {
+    /// Its stable name, as in `exec.bytes_survive`.
+    pub name: &'static str,
+    /// What is promised, as a sentence.
+    pub promise: &'static str,
+    /// Tries it.
+    pub run: for<'a> fn(&'a mut Stage) -> Running<'a>,
+}
+
+/// A check under way.
+pub(crate) type Running<'a> = Pin<Box<dyn Future<Output = Verdict> + Send + 'a>>;
+
+/// What came of a check.
+pub type Verdict = Result<(), Stop>;
+
+/// Why a check did not pass.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stop {
+    /// The promise is broken.
+    Failed(String),
+    /// It cannot be tried here.
+    Skipped(String),
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Self::Failed(format!("{}: {}", error.kind.name(), error.chain()))
+    }
+}
+
+impl From<Lost> for Stop {
+    fn from(lost: Lost) -> Self {
+        Error::from(lost).into()
+    }
+}
+
+/// Fails with a reason.
+pub(crate) fn fail(reason: impl Into<String>) -> Verdict {
+    Err(Stop::Failed(reason.into()))
+}
+
+/// Fails unless both are the same.
+pub(crate) fn same<T: PartialEq + std::fmt::Debug>(what: &str, found: &T, expected: &T) -> Verdict {
+    if found == expected {
+        return Ok(());
+    }
+    fail(format!("{what}: found {found:?}, expected {expected:?}"))
+}
+
+macro_rules! check {
+    ($name:literal, $run:path, $promise:literal) => {
+        Check { name: $name, promise: $promise, run: |stage| Box::pin($run(stage)) }
+    };
+}
+
+/// All checks, in the order of the document.
+pub const ALL: &[Check] = &[
+    check!(
+        "exec.nonzero_is_not_an_error",
+        exec::nonzero_is_not_an_error,
+        "A command that fails is a result with its own exit code, and no error."
+    ),
+    check!(
+        "exec.stdout_and_stderr_stay_apart",
+        exec::stdout_and_stderr_stay_apart,
+        "What is written to standard error never appears in standard output."
+    ),
+    check!(
+        "exec.bytes_survive",
+        exec::bytes_survive,
+        "Every byte passes unchanged, NUL and invalid UTF-8 too, in both directions."
+    ),
+    check!(
+        "exec.stdin_closed_unless_asked",
+        exec::stdin_closed_unless_asked,
+        "A command that was promised no input reads the end at once."
+    ),
+    check!(
+        "exec.not_started_says_why",
+        exec::not_started_says_why,
+        "A missing program ends as 127 and a missing directory as 126, told apart from a run."
+    ),
+    check!(
+        "exec.signal_is_told_apart",
+        exec::signal_is_told_apart,
+        "Death by a signal is told apart from an exit code, whoever sent it."
+    ),
+    check!(
+        "exec.same_id_runs_once",
+        exec::same_id_runs_once,
+        "An id that runs is a conflict and starts nothing; it is free again after the end."
+    ),
+    check!(
+        "exec.output_past_the_cap_is_counted",
+        exec::output_past_the_cap_is_counted,
+        "What is kept of output and what is omitted add up to what was written."
+    ),
+    check!(
+        "exec.timeout_kills_the_tree",
+        exec::timeout_kills_the_tree,
+        "When a command's time is over, no descendant of it is left when its end is told."
+    ),
+    check!(
+        "exec.partial_output_survives_timeout",
+        exec::partial_output_survives_timeout,
+        "What a command wrote before its time was over comes back."
+    ),
+    check!(
+        "exec.background_child_does_not_delay",
+        exec::background_child_does_not_delay,
+        "A child that holds the output open delays no result, and does not outlive its command."
+    ),
+    check!(
+        "streams.slow_reader_stops_nobody",
+        streams::slow_reader_stops_nobody,
+        "A command whose output nobody reads stops no other, and loses nothing."
+    ),
+    check!(
+        "tty.resize_arrives",
+        streams::resize_arrives,
+        "A new size of the terminal reaches the program in it."
+    ),
+    check!("life.destroy_twice", life::destroy_twice, "Ending a sandbox that is gone succeeds."),
+    check!(
+        "life.gone_is_gone",
+        life::gone_is_gone,
+        "After a sandbox was ended nothing runs in it, nothing starts in it and nobody lists it."
+    ),
+    check!(
+        "life.five_at_once_are_five",
+        life::five_at_once_are_five,
+        "Sandboxes that are made at the same time are different ones."
+    ),
+    check!(
+        "life.same_id_is_a_conflict",
+        life::same_id_is_a_conflict,
+        "An id of a sandbox that exists is refused, and the first one is unharmed."
+    ),
+    check!(
+        "life.crash_after_create_is_found",
+        life::crash_after_create_is_found,
+        "A caller that lost the record finds the sandbox by its id, uses it and ends it."
+    ),
+    check!(
+        "policy.refuse_beats_degrade",
+        policy::refuse_beats_degrade,
+        "What cannot be enforced is refused, unless the caller accepts less; then it is said."
+    ),
+    check!(
+        "policy.probe_agrees_with_create",
+        policy::probe_agrees_with_create,
+        "A probe promises no more than a sandbox of the same spec keeps."
+    ),
+    check!(
+        "policy.unsupported_is_said_beforehand",
+        policy::unsupported_is_said_beforehand,
+        "What is not there (a terminal, a way out) is refused before anything runs."
+    ),
+    check!(
+        "policy.read_only_refuses_writes",
+        policy::read_only_refuses_writes,
+        "A read-only workspace cannot be written, and another one can."
+    ),
+    check!(
+        "limits.memory_names_its_cause",
+        limits::memory_names_its_cause,
+        "A command that used too much memory ends with that as its cause."
+    ),
+    check!(
+        "limits.fork_bomb_contained",
+        limits::fork_bomb_contained,
+        "A command that makes too many processes fails, and the sandbox stays usable."
+    ),
+    check!(
+        "escape.host_pid_invisible",
+        escape::host_pid_invisible,
+        "No process of the host is seen from inside."
+    ),
+    check!(
+        "escape.host_file_unreadable",
+        escape::host_file_unreadable,
+        "A file of the host that nobody showed cannot be read from inside."
+    ),
+    check!(
+        "escape.environment_is_clean",
+        escape::environment_is_clean,
+        "A variable of the caller that nobody named is not inside."
+    ),
+];
+
+/// `docs/conformance.md`, made from [`ALL`].
+pub fn document() -> String {
+    let mut text = "# Conformance\n\n\
+        Every backend passes these checks of `crates/conformance`, the fake one first. A check that \
+        a backend\ncannot be put to is skipped with a reason, and the list of its skips is a file \
+        beside its tests. Each\ncheck is known to fail: a test switches on a fault of the fake \
+        backend for every one.\n\nThis page is written by `BLESS=1 cargo test -p \
+        cofferdam-conformance`.\n\n| Check | Promise |\n|---|---|\n"
+        .to_owned();
+    for check in ALL {
+        text.push_str("| `");
+        text.push_str(check.name);
+        text.push_str("` | ");
+        text.push_str(check.promise);
+        text.push_str(" |\n");
+    }
+    text
+}

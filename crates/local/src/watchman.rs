@@ -1,0 +1,52 @@
+//! Keeps names pinned that the host takes away from under a pin.
+//!
+//! `git config` on the host renames a new file over `.git/config`; the kernel then drops the mount
+//! that protected the name inside. The sandbox is frozen, the name pinned again, the sandbox thawed.
+
+use crate::assemble::Assembly;
+use crate::launch::Born;
+use crate::pin_watch::PinWatch;
+use cofferdam_core::Result;
+use rustix::fd::BorrowedFd;
+
+/// The watch over one sandbox's pins.
+#[derive(Debug)]
+pub(crate) struct Watchman<'a> {
+    assembly: &'a Assembly,
+    born: &'a Born,
+    watch: PinWatch,
+}
+
+impl<'a> Watchman<'a> {
+    /// Starts the watch, where there is something to watch.
+    ///
+    /// Without one, the pins hold only as long as the host leaves the names alone: a user may have
+    /// used up the kernel's watches.
+    pub(crate) fn start(assembly: &'a Assembly, born: &'a Born) -> Option<Self> {
+        let watch = assembly.watch_pins()?.ok()?;
+        Some(Self { assembly, born, watch })
+    }
+
+    /// Readable when something happened.
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.watch.fd()
+    }
+
+    /// Looks at what happened, and pins again what lost its pin.
+    pub(crate) fn look(&mut self) -> Result<()> {
+        let changed = self.watch.changed()?;
+        if changed.is_empty() {
+            return Ok(());
+        }
+        // Where there is nothing to freeze with, the gap is as long as the next few calls.
+        let frozen = self.assembly.cgroups().is_some_and(|groups| groups.freeze().is_ok());
+        let pinned = self
+            .assembly
+            .renew_placeholders()
+            .and_then(|()| self.born.pin_again(&self.assembly.pins_inside(&changed)));
+        if frozen && let Some(groups) = self.assembly.cgroups() {
+            groups.thaw()?;
+        }
+        pinned
+    }
+}
