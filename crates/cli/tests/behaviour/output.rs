@@ -1,10 +1,11 @@
 //! What becomes of a command's output: every byte, in time, to whoever reads it.
 
 use crate::place::{PYTHON, Place, SOON, everyone, said, until};
+use crate::traces::processes;
 use serde_json::{Value, json};
 use std::fs::{self, OpenOptions};
-use std::io::{BufRead, BufReader, Read};
-use std::process::Stdio;
+use std::io::{BufRead, BufReader, PipeReader, Read};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 /// Writes 200 MB that differ from place to place, and never twice a line.
@@ -185,24 +186,48 @@ fn what_a_command_used_is_measured() {
     });
 }
 
+/// Starts what writes without end for a reader that does not read.
+fn unread(place: &Place) -> (Child, PipeReader) {
+    let (reader, writer) = std::io::pipe().unwrap();
+    let line = format!("yes; : {}", place.marker);
+    let mut command = place.cofferdam(&["run", "--timeout", "800ms", "--shell", &line]);
+    (command.stdout(writer).stderr(Stdio::null()).spawn().unwrap(), reader)
+}
+
 #[test]
-fn a_terminal_of_the_host_that_cannot_be_written_does_not_hold_the_run() {
+fn a_reader_that_does_not_read_saves_no_process_from_its_timeout() {
     everyone(|place| {
-        // A pipe that nobody reads: the command goes on up to what pipes hold, and can be killed.
-        let (reader, writer) = std::io::pipe().unwrap();
-        let mut command = place.cofferdam(&["run", "--timeout", "800ms", "--", "yes"]);
-        let mut child = command.stdout(writer).stderr(Stdio::null()).spawn().unwrap();
-        drop(command);
-        let status = until(SOON, || child.try_wait().unwrap());
-        let status = status.unwrap_or_else(|| {
+        let (mut child, mut reader) = unread(place);
+        let inside = |pid: &u32| *pid != child.id();
+        let left = || processes(&place.marker).into_iter().filter(inside).count();
+        assert!(until(SOON, || (left() > 0).then_some(())).is_some(), "it never ran");
+        let is_gone = until(SOON, || (left() == 0).then_some(()));
+        assert!(is_gone.is_some(), "the command outlives its time");
+        // What was written before is still there for whoever reads now.
+        let mut text = Vec::new();
+        reader.read_to_end(&mut text).unwrap();
+        assert!(text.len() > 1 << 16 && text.starts_with(b"y\ny\n"));
+        assert_eq!(child.wait().unwrap().code(), Some(124));
+    });
+}
+
+#[test]
+fn the_program_ends_by_a_signal_while_it_waits_for_its_reader() {
+    everyone(|place| {
+        let (mut child, reader) = unread(place);
+        let inside = |pid: &u32| *pid != child.id();
+        let left = || processes(&place.marker).into_iter().filter(inside).count();
+        assert!(until(SOON, || (left() > 0).then_some(())).is_some(), "it never ran");
+        assert!(until(SOON, || (left() == 0).then_some(())).is_some());
+        let id = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+        let status = until(Duration::from_secs(3), || child.try_wait().unwrap());
+        if status.is_none() {
             child.kill().unwrap();
             child.wait().unwrap();
-            panic!("it waits for its reader after its time is over")
-        });
-        assert_eq!(status.code(), Some(124));
-        let mut text = Vec::new();
-        BufReader::new(reader).read_to_end(&mut text).unwrap();
-        assert!(text.starts_with(b"y\ny\n"));
+        }
+        drop(reader);
+        assert!(status.is_some(), "SIGTERM does not end it");
     });
 }
 
