@@ -1,6 +1,6 @@
 //! Limits: what holds them, what they do, and what happens where they cannot be held.
 
-use crate::place::{PYTHON, Place, SOON, everyone, said};
+use crate::place::{PYTHON, Place, SOON, everyone, outcome};
 use crate::traces::processes;
 use serde_json::Value;
 
@@ -135,7 +135,7 @@ fn files_without_bytes_count_too() {
                     except OSError as e: print(e.strerror)";
         let words = ["--disk", "16M", "--timeout", "60s", "--", PYTHON, "-c", many];
         let run: Vec<&str> = [&["run", "--json"], &words[..]].concat();
-        let object = said(&mut place.cofferdam(&run), SOON * 4).object();
+        let object = outcome(&mut place.cofferdam(&run), SOON * 4).object();
         let text = object["stdout"].as_str().unwrap_or_default();
         assert_eq!(text, "No space left on device\n", "{object}");
     });

@@ -1,6 +1,6 @@
 //! What becomes of a command's output: every byte, in time, to whoever reads it.
 
-use crate::place::{PYTHON, Place, SOON, everyone, said, until};
+use crate::place::{PYTHON, Place, SOON, everyone, outcome, until};
 use crate::traces::processes;
 use serde_json::{Value, json};
 use std::fs::{self, OpenOptions};
@@ -15,7 +15,7 @@ const LONG: Duration = Duration::from_secs(60);
 
 /// A line for a shell of the host, in which `$0` runs `cofferdam`.
 fn by_shell(place: &Place, line: &str) -> crate::place::Said {
-    said(place.host("bash").args(["-c", line, place.program()]), LONG)
+    outcome(place.host("bash").args(["-c", line, place.program()]), LONG)
 }
 
 #[test]

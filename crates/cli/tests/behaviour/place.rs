@@ -1,6 +1,7 @@
 //! Where a test runs: who starts the program, in which directories, and how long it may take.
 
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Read;
@@ -8,7 +9,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
 /// An id that owns nothing on a usual machine and needs no account.
@@ -21,6 +22,8 @@ pub(crate) const SOON: Duration = Duration::from_secs(20);
 pub(crate) const PYTHON: &str = "/usr/bin/python3";
 
 static NUMBER: AtomicU32 = AtomicU32::new(0);
+/// The ids of all that was started here, which stand in the names of sandboxes.
+pub(crate) static STARTED: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 /// Tests that count what is on the machine run while no other does.
 static MACHINE: RwLock<()> = RwLock::new(());
 
@@ -188,13 +191,13 @@ impl Place {
     /// What `cofferdam run` with these words comes to.
     pub(crate) fn run(&self, words: &[&str]) -> Said {
         let words: Vec<&str> = [&["run"], words].concat();
-        said(&mut self.cofferdam(&words), SOON)
+        outcome(&mut self.cofferdam(&words), SOON)
     }
 
     /// What `cofferdam run` with these words comes to, with an input.
     pub(crate) fn run_with_input(&self, words: &[&str], input: impl Into<Stdio>) -> Said {
         let words: Vec<&str> = [&["run"], words].concat();
-        said(self.cofferdam(&words).stdin(input), SOON)
+        outcome(self.cofferdam(&words).stdin(input), SOON)
     }
 
     /// The object that `cofferdam run --json` with these words prints.
@@ -225,12 +228,19 @@ impl Said {
 }
 
 /// Runs a command to its end, with all of its output.
-pub(crate) fn said(command: &mut Command, within: Duration) -> Said {
+pub(crate) fn outcome(command: &mut Command, within: Duration) -> Said {
     let begin = Instant::now();
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let child = started(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
     let mut said = ended(child, within);
     said.took = begin.elapsed();
     said
+}
+
+/// Starts a program whose traces will be looked for.
+pub(crate) fn started(command: &mut Command) -> Child {
+    let child = command.spawn().unwrap();
+    STARTED.lock().unwrap_or_else(|e| e.into_inner()).insert(child.id());
+    child
 }
 
 /// Waits until a child has ended and all is read. One that takes too long is a failure.

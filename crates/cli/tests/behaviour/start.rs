@@ -1,6 +1,6 @@
 //! What a command starts with: its words, its variables, its directory, its input.
 
-use crate::place::{PYTHON, Place, everyone};
+use crate::place::{PYTHON, Place, SOON, everyone, outcome};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::ffi::OsStrExt;
@@ -36,7 +36,7 @@ fn words_reach_the_command_byte_for_byte_and_are_never_read_again() {
         ];
         let mut command = place.cofferdam(&["run", "--", PYTHON, "-c", PRINT_WORDS]);
         command.args(words.map(OsStr::from_bytes));
-        let said = crate::place::said(&mut command, crate::place::SOON);
+        let said = outcome(&mut command, SOON);
         let expected: Vec<String> = words.map(hexadecimal).to_vec();
         assert_eq!(said.text().lines().collect::<Vec<_>>(), expected, "{}", said.stderr);
         assert!(!place.workspace.join("planted").exists());
@@ -71,7 +71,7 @@ fn variables_are_those_that_were_asked_for() {
         command.args(["--", PYTHON, "-c"]);
         command.arg("import os; [print(k.hex(), v.hex()) for k, v in os.environb.items()]");
         command.env("PASSED", OsStr::from_bytes(b"on \xf0")).env("SECRET_OF_THE_HOST", "x");
-        let said = crate::place::said(&mut command, crate::place::SOON);
+        let said = outcome(&mut command, SOON);
         let all = said.text();
         let has = |name: &str, value: &[u8]| {
             let line = format!("{} {}", hexadecimal(name.as_bytes()), hexadecimal(value));
@@ -140,7 +140,7 @@ fn standard_input_passes_byte_for_byte_small_and_large() {
         let mut sum = place.run_with_input(&["-i", "--", "cat"], Stdio::null());
         assert_eq!((sum.code(), &*sum.stdout), (Some(0), &b""[..]));
         let make = "head -c 50000000 /dev/urandom >large; sha256sum <large";
-        let expected = crate::place::said(place.host("sh").args(["-c", make]), crate::place::SOON);
+        let expected = outcome(place.host("sh").args(["-c", make]), SOON);
         let large = place.workspace.join("large");
         sum = place.run_with_input(&["-i", "--", "sha256sum"], File::open(&large).unwrap());
         assert_eq!(sum.text(), expected.text(), "from a file");
@@ -213,7 +213,7 @@ fn nothing_is_open_inside_but_the_three_streams() {
         command.args(["-c", line, "sh"]).arg(leak).arg(place.program());
         let inside = "import os; print(sorted(map(int, os.listdir('/proc/self/fd')))[:-1])";
         command.args(["run", "--", PYTHON, "-c", inside]);
-        let said = crate::place::said(&mut command, crate::place::SOON);
+        let said = outcome(&mut command, SOON);
         assert_eq!(said.text(), "[0, 1, 2]\n", "{said:?}");
     });
 }
@@ -229,7 +229,7 @@ fn a_relative_path_of_options_is_one_below_the_callers_directory() {
         command
             .args(options)
             .args(["--shell", "cat sub/secret; cat shown/file; echo x >shown/new"]);
-        let said = crate::place::said(&mut command, crate::place::SOON);
+        let said = outcome(&mut command, SOON);
         assert_eq!(said.text(), "shown", "{said:?}");
         assert!(!place.workspace.join("shown/new").exists());
     });

@@ -1,6 +1,6 @@
 //! A command at a terminal. The scenes are played by `terminal.py`, which sits in front of it.
 
-use crate::place::{PYTHON, everyone, said, skipped};
+use crate::place::{PYTHON, everyone, outcome, skipped};
 use std::path::Path;
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ fn play(scene: &str) {
     everyone(|place| {
         let mut command = place.host(PYTHON);
         command.args(["-c", SCENES, scene, place.program()]).env("TERM", "xterm");
-        let said = said(&mut command, Duration::from_secs(120));
+        let said = outcome(&mut command, Duration::from_secs(120));
         assert!(said.status.success(), "as {}: {}{}", place.uid(), said.text(), said.stderr);
     });
 }

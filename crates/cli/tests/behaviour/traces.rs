@@ -1,6 +1,6 @@
 //! What the host sees of sandboxes: processes, mounts, control groups, records, files.
 
-use crate::place::Place;
+use crate::place::{Place, STARTED};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ pub(crate) struct Traces {
     pub(crate) processes: usize,
     /// Mounts that the host sees.
     pub(crate) mounts: Vec<String>,
-    /// Control groups that Cofferdam made for processes that are no more.
+    /// Control groups of sandboxes that were started here.
     pub(crate) groups: BTreeSet<PathBuf>,
     /// Records of what is owed.
     pub(crate) records: BTreeSet<PathBuf>,
@@ -63,15 +63,15 @@ fn below(path: &Path, found: &mut BTreeSet<PathBuf>) {
     }
 }
 
-/// Control groups of Cofferdam whose maker is gone. Its id stands in the name of the sandbox.
+/// Control groups of sandboxes that were started here. The id of the program stands in their names.
 fn groups() -> BTreeSet<PathBuf> {
+    let started = STARTED.lock().unwrap_or_else(|e| e.into_inner());
     let mut all = BTreeSet::new();
     directories(Path::new("/sys/fs/cgroup"), &mut all);
     all.retain(|path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let maker = name.strip_prefix("cofferdam-").and_then(|id| id.rsplit('-').next());
-        let is_gone = |id: &str| !Path::new("/proc").join(id).exists();
-        name.starts_with("cofferdam-") && maker.is_some_and(is_gone)
+        let id = name.strip_prefix("cofferdam-run-").and_then(|id| id.parse().ok());
+        id.is_some_and(|id| started.contains(&id))
     });
     all
 }
