@@ -38,10 +38,19 @@ pub fn live(birth: Birth<'_>) -> ! {
     rustix::process::umask(rustix::fs::Mode::empty());
     // Out of the caller's session: nothing inside has the caller's terminal.
     let _ = rustix::process::setsid();
+    if !plan.namespaces.contains(&Namespace::Pid) {
+        // Without a process namespace, what loses its parent would go to the host's first process.
+        let _ = sys::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
+    }
+    // Before the wait, because a network namespace takes the kernel as long as much of the rest.
+    let apart = identity::leave_namespaces(&plan.namespaces);
     if !is_released(&parent) {
         sys::exit_now(1);
     }
-    let set_up = settle(plan, &parent).and_then(|()| apply(plan, handover).map_err(Some));
+    let set_up = apart
+        .map_err(|failed| Some(failed.in_step("namespaces")))
+        .and_then(|()| settle(plan, &parent))
+        .and_then(|()| apply(plan, handover).map_err(Some));
     // The host sees the end of the line too; this end is for the time before it is served.
     drop(parent);
     let line = Line::new(line);

@@ -2,11 +2,12 @@
 
 use crate::cgroup::{Assessment, CgroupFacts, Cgroups, assess};
 use crate::control_files::{self, ControlFiles};
-use crate::host::HostFacts;
+use crate::host::{HostFacts, Obstacle, UserNamespaces};
 use crate::launch::Groups;
-use crate::pin_watch::{ChangedPin, PinWatch};
-use crate::placeholders::Placeholders;
+use crate::pin_watch::{PinWatch, identities};
+use crate::placeholders::{Identity, Placeholders};
 use crate::plan::{CgroupUse, IdChoice, PinnedName, PlanInputs, Planned, plan};
+use crate::scratch::Scratch;
 use crate::seccomp::{self, Surface};
 use crate::session_uid::{SessionUid, UidRange};
 use crate::state::StateDirectory;
@@ -17,6 +18,7 @@ use cofferdam_core::{
 };
 use cofferdam_wire::ByteString;
 use cofferdam_wire::plan::Access;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -33,6 +35,7 @@ pub struct Assembly {
     pub outside_ids: (u32, u32),
     cgroups: Option<Cgroups>,
     workspace: Option<GuardedWorkspace>,
+    _scratch: Option<Scratch>,
     _user: Option<SessionUid>,
 }
 
@@ -43,6 +46,8 @@ struct GuardedWorkspace {
     path: String,
     placeholders: Placeholders,
     before: ControlFiles,
+    /// What the pinned names were.
+    identities: BTreeMap<String, Option<Identity>>,
 }
 
 /// What was taken for a sandbox and what became of it, once the sandbox is gone.
@@ -57,21 +62,42 @@ pub struct Farewell {
 /// Decides what a sandbox for `spec` is made of, takes what it needs, and refuses what cannot be
 /// enforced.
 pub fn assemble(spec: &Spec, state: &StateDirectory, id: &SandboxId) -> Result<Assembly> {
+    assemble_on(spec, state, id, &HostFacts::gather())
+}
+
+/// The same where namespaces were tried and refused, though no setting forbids them.
+pub fn assemble_without_namespaces(
+    spec: &Spec,
+    state: &StateDirectory,
+    id: &SandboxId,
+) -> Result<Assembly> {
+    let user_namespaces = UserNamespaces::Forbidden(Obstacle::Refused);
+    assemble_on(spec, state, id, &HostFacts { user_namespaces, ..HostFacts::gather() })
+}
+
+fn assemble_on(
+    spec: &Spec,
+    state: &StateDirectory,
+    id: &SandboxId,
+    facts: &HostFacts,
+) -> Result<Assembly> {
     // What a dead process of ours left behind goes first: it may stand in our way.
     let _ = state.sweep();
-    let facts = HostFacts::gather();
-    let view = look(spec, &facts)?;
+    let view = look(spec, facts)?;
     let workspace = guard(spec, &view, state)?;
-    let groups = CgroupFacts::read()?;
+    let groups = CgroupFacts::read_for_limits()?;
     let assessment = assess(&groups, &spec.limits, spec.on_unavailable)?;
-    let user = session_user(spec, &facts, state)?;
-    let ids = user.as_ref().map_or_else(|| IdChoice::own(&facts), |user| session_ids(spec, user));
+    let user = session_user(spec, facts, state)?;
+    let ids = user.as_ref().map_or_else(|| IdChoice::own(facts), |user| session_ids(spec, user));
     let before = workspace.as_ref().map(|guarded| &guarded.before);
-    let look = Look { facts: &facts, view: &view, groups: &groups, before };
+    let scratch = Scratch::path(state, id, facts)?;
+    let look = Look { facts, view: &view, groups: &groups, before, scratch: scratch.as_deref() };
     let (planned, enforced) = look.decide(spec, &ids, &assessment)?;
     planned.refuse_way_out()?;
     let admission = admit(spec.profile, planned.limits_count, spec.on_unavailable, &enforced)?;
     let cgroups = Cgroups::prepare(state, id, &spec.limits, &groups)?;
+    // ORDER: after the record of the sandbox, which says that its directory has an owner.
+    let scratch = scratch.map(|path| Scratch::make(&path, (ids.uid, ids.gid))).transpose()?;
     Ok(Assembly {
         planned,
         enforced,
@@ -79,6 +105,7 @@ pub fn assemble(spec: &Spec, state: &StateDirectory, id: &SandboxId) -> Result<A
         outside_ids: (ids.uid, ids.gid),
         cgroups: Some(cgroups),
         workspace,
+        _scratch: scratch,
         _user: user,
     })
 }
@@ -91,10 +118,16 @@ pub fn foresee(spec: &Spec) -> Result<(Planned, Enforced)> {
         Some(path) => Some(control_files::find(&open_directory(path)?)?),
         None => None,
     };
-    let groups = CgroupFacts::read()?;
+    let groups = CgroupFacts::read_for_limits()?;
     let assessment = assess(&groups, &spec.limits, spec.on_unavailable)?;
     let ids = if facts.is_root() { some_session_ids(spec) } else { IdChoice::own(&facts) };
-    let look = Look { facts: &facts, view: &view, groups: &groups, before: before.as_ref() };
+    let look = Look {
+        facts: &facts,
+        view: &view,
+        groups: &groups,
+        before: before.as_ref(),
+        scratch: None,
+    };
     look.decide(spec, &ids, &assessment)
 }
 
@@ -104,6 +137,7 @@ struct Look<'a> {
     view: &'a View,
     groups: &'a CgroupFacts,
     before: Option<&'a ControlFiles>,
+    scratch: Option<&'a str>,
 }
 
 impl Look<'_> {
@@ -122,7 +156,7 @@ impl Look<'_> {
             pins: &pins,
             seccomp: &filter,
             cgroups: in_use(self.groups, assessment),
-            scratch: None,
+            scratch: self.scratch,
         };
         let planned = plan(spec, self.facts, self.view, &inputs)?;
         let mut enforced = planned.enforced.clone();
@@ -164,7 +198,8 @@ fn guard(spec: &Spec, view: &View, state: &StateDirectory) -> Result<Option<Guar
     let before = control_files::find(placeholders.directory())?;
     let unmade = placeholders.make(&before.absent)?;
     let before = before.without(unmade);
-    Ok(Some(GuardedWorkspace { path: path.to_owned(), placeholders, before }))
+    let identities = identities(placeholders.directory(), &before.pins)?;
+    Ok(Some(GuardedWorkspace { path: path.to_owned(), placeholders, before, identities }))
 }
 
 fn pins(before: &ControlFiles) -> Vec<PinnedName> {
@@ -237,6 +272,14 @@ impl Assembly {
         Some(PinWatch::new(guarded.placeholders.directory(), &guarded.before.pins))
     }
 
+    /// Pinned names that are not what they were when the sandbox was made.
+    pub fn changed_since_the_start(&self) -> Result<Vec<String>> {
+        let Some(guarded) = &self.workspace else { return Ok(Vec::new()) };
+        let now = identities(guarded.placeholders.directory(), &guarded.before.pins)?;
+        let changed = guarded.identities.iter().filter(|(path, was)| now.get(*path) != Some(*was));
+        Ok(changed.map(|(path, _)| path.clone()).collect())
+    }
+
     /// Makes a placeholder for every protected name that has vanished.
     pub fn renew_placeholders(&self) -> Result<()> {
         let Some(guarded) = &self.workspace else { return Ok(()) };
@@ -245,7 +288,7 @@ impl Assembly {
     }
 
     /// Where these names are inside: at the workspace's own path and at its stable name.
-    pub fn pins_inside(&self, changed: &[ChangedPin]) -> Vec<(String, Access)> {
+    pub fn pins_inside(&self, changed: &[String]) -> Vec<(String, Access)> {
         let Some(guarded) = &self.workspace else { return Vec::new() };
         let places = [Some(&guarded.path), Some(&self.planned.workspace)];
         let mut places: Vec<&String> = places.into_iter().flatten().collect();
@@ -255,7 +298,7 @@ impl Assembly {
             pin.map_or(Access::ReadOnly, |pin| pin.access)
         };
         let pins = changed.iter().flat_map(|pin| places.iter().map(move |place| (pin, *place)));
-        pins.map(|(pin, place)| (format!("{place}/{}", pin.path), access(&pin.path))).collect()
+        pins.map(|(pin, place)| (format!("{place}/{pin}"), access(pin))).collect()
     }
 
     /// Names below the workspace that cannot be changed from inside, relative to it.

@@ -147,11 +147,9 @@ fn clone_flags(namespaces: &[Namespace]) -> i32 {
                 Namespace::User => libc::CLONE_NEWUSER,
                 Namespace::Mount => libc::CLONE_NEWNS,
                 Namespace::Pid => libc::CLONE_NEWPID,
-                Namespace::Network => libc::CLONE_NEWNET,
-                Namespace::Ipc => libc::CLONE_NEWIPC,
-                Namespace::Uts => libc::CLONE_NEWUTS,
-                // Left for later: the view must begin at the group that the process joins.
-                Namespace::Cgroup => 0,
+                // The new process takes these by itself, at the same time as we map its ids; the
+                // view of control groups must begin at the group that it joins.
+                Namespace::Network | Namespace::Ipc | Namespace::Uts | Namespace::Cgroup => 0,
             }
     })
 }
@@ -197,27 +195,10 @@ fn outside_ids(plan: &Plan) -> (u32, u32) {
 
 /// A user namespace that stands for one pair of ids, for id-mapped mounts.
 fn id_namespace(disk: (u32, u32), user: (u32, u32)) -> Result<OwnedFd> {
-    let (wait, hold) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
-        .map_err(|errno| io_error("make a pipe", errno))?;
-    match sys::clone_process(libc::CLONE_NEWUSER, None).map_err(not_cloned)? {
-        Cloned::Child => {
-            drop(hold);
-            // Lives until the parent has opened the namespace, or is gone.
-            let _ = rustix::io::read(&wait, &mut [0]);
-            sys::exit_now(0)
-        }
-        Cloned::Parent { pid, pidfd } => {
-            let one = |inside, outside| [IdRange { inside, outside, count: 1 }];
-            let namespace = map_ids(pid, &one(disk.0, user.0), &one(disk.1, user.1))
-                .and_then(|()| open_namespace(pid, "user"));
-            drop(hold);
-            let _ = rustix::process::waitid(
-                rustix::process::WaitId::PidFd(pidfd.as_fd()),
-                rustix::process::WaitIdOptions::EXITED,
-            );
-            namespace
-        }
-    }
+    let waiter = sys::Waiter::start(libc::CLONE_NEWUSER).map_err(not_cloned)?;
+    let one = |inside, outside| [IdRange { inside, outside, count: 1 }];
+    map_ids(waiter.pid(), &one(disk.0, user.0), &one(disk.1, user.1))?;
+    open_namespace(waiter.pid(), "user")
 }
 
 fn open_namespace(pid: i32, kind: &str) -> Result<OwnedFd> {
@@ -266,7 +247,9 @@ fn not_cloned(errno: Errno) -> Error {
         _ => "the sandbox's first process cannot be made",
     };
     Error::new(ErrorKind::Unavailable, what)
-        .hint("Run `cofferdam doctor` for the cause and the remedy.")
+        .hint(
+            "Run `cofferdam doctor` for the remedy, or accept less with --on-unavailable degrade.",
+        )
         .source(std::io::Error::from(errno))
 }
 

@@ -19,6 +19,7 @@ pub mod placeholders;
 pub mod plan;
 pub mod probe;
 pub mod probe_targets;
+mod scratch;
 pub mod seccomp;
 pub mod session_uid;
 pub mod state;

@@ -21,6 +21,19 @@ const BUFFER_BYTES: usize = 8 * 1024;
 /// How many notices are taken at once. Programs inside cause them too, as fast as they can.
 const MAX_NOTICES: usize = 4096;
 
+/// What stands at the pinned names now.
+pub(crate) fn identities(
+    workspace: BorrowedFd<'_>,
+    pins: &[PinnedName],
+) -> Result<BTreeMap<String, Option<Identity>>> {
+    let identity = |pin: &PinnedName| {
+        let identity = Identity::of(workspace, &pin.path)
+            .map_err(|e| io("look at the pinned name", Path::new(&pin.path), e))?;
+        Ok((pin.path.clone(), identity))
+    };
+    pins.iter().map(identity).collect()
+}
+
 /// Watches the pinned names of one workspace.
 #[derive(Debug)]
 pub struct PinWatch {
@@ -65,7 +78,6 @@ impl PinWatch {
     /// Fails with [`ErrorKind::Unavailable`] where the user has too many watches already: the pins
     /// then hold only as long as the host leaves the names alone.
     pub fn new(workspace: BorrowedFd<'_>, pins: &[PinnedName]) -> Result<Self> {
-        let here = Path::new("the workspace");
         let workspace = workspace.try_clone_to_owned().map_err(|e| {
             Error::new(ErrorKind::Io, "copy a descriptor of the workspace").source(e)
         })?;
@@ -75,11 +87,7 @@ impl PinWatch {
         let mut watch = Self { workspace, notices, known, watched };
         // ORDER: watched before looked at, or a change in between is in neither.
         watch.watch(pins.iter().map(|pin| pin.path.as_str()))?;
-        for pin in pins {
-            let identity = Identity::of(watch.workspace.as_fd(), &pin.path)
-                .map_err(|e| io("look at a name of", here, e))?;
-            watch.known.insert(pin.path.clone(), identity);
-        }
+        watch.known = identities(watch.workspace.as_fd(), pins)?;
         Ok(watch)
     }
 

@@ -1,8 +1,8 @@
 //! A throw-away sandbox, attacked from inside.
 
-use crate::assemble::{Assembly, assemble};
-use crate::launch::{io_error, launch};
-use crate::oneshot::await_hello;
+use crate::assemble::Assembly;
+use crate::launch::{Born, io_error};
+use crate::oneshot::{await_hello, make};
 use crate::probe_targets::{ProbeTargets, Surroundings};
 use crate::state::StateDirectory;
 use crate::verdict::{Expected, ProbeReport, report};
@@ -40,14 +40,14 @@ pub fn probe(spec: &Spec, state: &StateDirectory) -> Result<ProbeReport> {
     let ground = Ground::new()?;
     let spec = on_ground(spec, &ground);
     let id = SandboxId::new(format!("probe-{}", rustix::process::getpid().as_raw_nonzero()))?;
-    let assembly = assemble(&spec, state, &id)?;
-    let made = make_targets(&spec, &ground)?;
     // What a careless parent leaves open: it must not be seen inside.
     let leak = rustix::fs::openat(CWD, &ground.outside, OFlags::RDONLY, Mode::empty())
         .map_err(|errno| io_error("open a directory to leak", errno))?;
+    let (assembly, born) = make(&spec, state, &id)?;
+    let made = make_targets(&spec, &ground)?;
     let targets = complete(made.targets(), &spec, &assembly);
     let prove = Prove { targets, env: assembly.environment() };
-    let answer = attack(&assembly, &prove);
+    let answer = attack(&assembly, born, &prove);
     drop(leak);
     let proof = answer?;
     let counts = assembly.planned.limits_count;
@@ -71,8 +71,7 @@ fn lower_to(enforced: &mut Enforced, planned: &Enforced) {
     }
 }
 
-fn attack(assembly: &Assembly, prove: &Prove) -> Result<Proof> {
-    let mut born = launch(&assembly.planned.plan, assembly.groups()?)?;
+fn attack(assembly: &Assembly, mut born: Born, prove: &Prove) -> Result<Proof> {
     let line = born.take_line().ok_or_else(|| no_proof("its line is lost"))?;
     let mut line = Line::new(line);
     await_hello(&mut line)?.map_err(|failure| {

@@ -104,6 +104,12 @@ impl StateDirectory {
         self.home.as_fd()
     }
 
+    /// Whether a sandbox of this id is recorded.
+    pub(crate) fn has_sandbox(&self, id: &str) -> bool {
+        let name = format!("{SANDBOX}{id}");
+        rustix::fs::statat(self.owed.as_ref(), name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+    }
+
     /// Removes what dead owners left behind. Costs an empty listing where there is nothing. Any
     /// number of processes may sweep at once.
     pub fn sweep(&self) -> Result<SweepReport> {

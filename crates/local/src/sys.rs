@@ -6,7 +6,7 @@
 
 use rustix::fd::{FromRawFd, OwnedFd};
 use rustix::io::{Errno, Result};
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 
 /// Which side of a clone this is.
 pub(crate) enum Cloned {
@@ -70,6 +70,65 @@ pub(crate) fn clone_process(flags: c_int, cgroup: Option<c_int>) -> Result<Clone
             let error = std::io::Error::last_os_error().raw_os_error().unwrap_or(0);
             Err(Errno::from_raw_os_error(error))
         }
+    }
+}
+
+/// How much stack a child has that only waits.
+const WAITER_STACK_BYTES: usize = 16 * 1024;
+
+/// A child that shares this process's memory and does nothing but wait to be killed, in the new
+/// namespaces of `flags`. It must be killed and waited for before the answer is dropped.
+pub(crate) struct Waiter {
+    pid: i32,
+    /// INVARIANT: lives as long as the child may run on it.
+    _stack: Vec<u128>,
+}
+
+impl Waiter {
+    /// Starts one. Costs much less than a fork, because no memory is copied.
+    pub(crate) fn start(flags: c_int) -> Result<Self> {
+        let mut stack = Vec::<u128>::with_capacity(WAITER_STACK_BYTES / 16);
+        let top = stack.spare_capacity_mut().as_mut_ptr_range().end.cast::<c_void>();
+        // SAFETY: the stack is aligned, big enough for a loop around one system call, and kept until
+        // the child is gone; the child touches nothing else of the shared memory.
+        let pid = unsafe {
+            libc::clone(
+                wait_for_ever,
+                top,
+                flags | libc::CLONE_VM | libc::SIGCHLD,
+                std::ptr::null_mut(),
+            )
+        };
+        if pid < 0 {
+            let error = std::io::Error::last_os_error().raw_os_error().unwrap_or(0);
+            return Err(Errno::from_raw_os_error(error));
+        }
+        Ok(Self { pid, _stack: stack })
+    }
+
+    /// The child, as the caller's namespace counts.
+    pub(crate) fn pid(&self) -> i32 {
+        self.pid
+    }
+}
+
+impl Drop for Waiter {
+    fn drop(&mut self) {
+        // SAFETY: no memory is passed, and the process is a child that nobody has waited for.
+        unsafe { libc::kill(self.pid, libc::SIGKILL) };
+        // SAFETY: no status is wanted.
+        while unsafe { libc::waitpid(self.pid, std::ptr::null_mut(), 0) } < 0 {
+            if std::io::Error::last_os_error().raw_os_error() != Some(libc::EINTR) {
+                return;
+            }
+        }
+    }
+}
+
+extern "C" fn wait_for_ever(_: *mut c_void) -> c_int {
+    loop {
+        // SAFETY: no memory is passed.
+        unsafe { libc::pause() };
     }
 }
 

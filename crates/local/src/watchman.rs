@@ -18,13 +18,17 @@ pub(crate) struct Watchman<'a> {
 }
 
 impl<'a> Watchman<'a> {
-    /// Starts the watch, where there is something to watch.
+    /// Starts the watch, where there is something to watch, and pins again what lost its pin before.
     ///
-    /// Without one, the pins hold only as long as the host leaves the names alone: a user may have
-    /// used up the kernel's watches.
-    pub(crate) fn start(assembly: &'a Assembly, born: &'a Born) -> Option<Self> {
-        let watch = assembly.watch_pins()?.ok()?;
-        Some(Self { assembly, born, watch })
+    /// Without a watch, the pins hold only as long as the host leaves the names alone: a user may
+    /// have used up the kernel's watches.
+    pub(crate) fn start(assembly: &'a Assembly, born: &'a Born) -> Result<Option<Self>> {
+        let Some(Ok(watch)) = assembly.watch_pins() else { return Ok(None) };
+        let watchman = Self { assembly, born, watch };
+        // ORDER: after the watch has begun, so that no change is in neither.
+        let changed = assembly.changed_since_the_start()?;
+        watchman.pin_again(&changed)?;
+        Ok(Some(watchman))
     }
 
     /// Readable when something happened.
@@ -35,6 +39,11 @@ impl<'a> Watchman<'a> {
     /// Looks at what happened, and pins again what lost its pin.
     pub(crate) fn look(&mut self) -> Result<()> {
         let changed = self.watch.changed()?;
+        let changed: Vec<String> = changed.into_iter().map(|pin| pin.path).collect();
+        self.pin_again(&changed)
+    }
+
+    fn pin_again(&self, changed: &[String]) -> Result<()> {
         if changed.is_empty() {
             return Ok(());
         }
@@ -43,7 +52,7 @@ impl<'a> Watchman<'a> {
         let pinned = self
             .assembly
             .renew_placeholders()
-            .and_then(|()| self.born.pin_again(&self.assembly.pins_inside(&changed)));
+            .and_then(|()| self.born.pin_again(&self.assembly.pins_inside(changed)));
         if frozen && let Some(groups) = self.assembly.cgroups() {
             groups.thaw()?;
         }

@@ -2,6 +2,7 @@
 
 use super::{CallFailed, During};
 use crate::sys;
+use cofferdam_wire::plan::Namespace;
 use rustix::fd::{AsFd, OwnedFd};
 
 pub(super) fn join_cgroups(groups: &[OwnedFd], own_view: bool) -> Result<(), CallFailed> {
@@ -14,6 +15,24 @@ pub(super) fn join_cgroups(groups: &[OwnedFd], own_view: bool) -> Result<(), Cal
         own_cgroup_view()?;
     }
     Ok(())
+}
+
+/// Takes new namespaces of the kinds that a process can take by itself.
+pub(crate) fn leave_namespaces(namespaces: &[Namespace]) -> Result<(), CallFailed> {
+    let flags = namespaces.iter().fold(0, |flags, namespace| {
+        flags
+            | match namespace {
+                Namespace::Network => libc::CLONE_NEWNET,
+                Namespace::Ipc => libc::CLONE_NEWIPC,
+                Namespace::Uts => libc::CLONE_NEWUTS,
+                // Given at birth, or taken when the groups are joined.
+                Namespace::User | Namespace::Mount | Namespace::Pid | Namespace::Cgroup => 0,
+            }
+    });
+    if flags == 0 {
+        return Ok(());
+    }
+    sys::unshare(flags).during(|| format!("unshare({flags:#x})"))
 }
 
 /// Makes the groups that this process is in the root of what it and its descendants see.

@@ -29,6 +29,9 @@ const EMPTY: &str = "var/empty";
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     root: Option<OwnedFd>,
+    /// Covers that are mounted somewhere, to be copied.
+    null_cover: Option<OwnedFd>,
+    empty_cover: Option<OwnedFd>,
 }
 
 fn relative(path: &str) -> &str {
@@ -51,7 +54,7 @@ impl Tree {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = rustix::fs::openat(CWD, "/", flags, Mode::empty())
             .during(|| "open(\"/\")".to_owned())?;
-        Ok(Self { root: Some(root) })
+        Ok(Self { root: Some(root), ..Self::default() })
     }
 
     pub(super) fn private(&self) -> Result<(), CallFailed> {
@@ -70,25 +73,40 @@ impl Tree {
 
     pub(super) fn directory(&self, path: &str, mode: u32) -> Result<(), CallFailed> {
         let root = self.root()?;
-        let path = relative(path);
-        for (end, _) in path.match_indices('/') {
-            make_directory(root, path.get(..end).unwrap_or_default(), 0o755)?;
-        }
-        make_directory(root, path, mode)
+        self.below_its_parent(path, |path| {
+            match rustix::fs::mkdirat(root, path, Mode::from(mode)) {
+                Err(Errno::EXIST) => Ok(()),
+                other => other,
+            }
+        })
+        .during(|| format!("mkdir({path:?})"))
     }
 
-    fn parent(&self, path: &str) -> Result<(), CallFailed> {
-        match path.rsplit_once('/') {
-            Some((parent, _)) if !parent.is_empty() => self.directory(parent, 0o755),
-            _ => Ok(()),
+    /// Tries what makes a path, and makes its parent only where that is missing: it rarely is.
+    fn below_its_parent<T>(
+        &self,
+        path: &str,
+        make: impl Fn(&str) -> rustix::io::Result<T>,
+    ) -> rustix::io::Result<T> {
+        let path = relative(path);
+        match (make(path), path.rsplit_once('/')) {
+            (Err(Errno::NOENT), Some((parent, _))) => {
+                self.directory(parent, 0o755).map_err(|failed| failed.errno)?;
+                make(path)
+            }
+            (made, _) => made,
         }
     }
 
     pub(super) fn file(&self, path: &str, content: &str, mode: u32) -> Result<(), CallFailed> {
-        self.parent(path)?;
+        let root = self.root()?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(self.root()?, relative(path), flags, Mode::from(mode))
+        let file = self
+            .below_its_parent(path, |path| rustix::fs::openat(root, path, flags, Mode::from(mode)))
             .during(|| format!("open({path:?}, O_CREAT)"))?;
+        if content.is_empty() {
+            return Ok(());
+        }
         let written =
             rustix::io::write(&file, content.as_bytes()).during(|| format!("write({path:?})"))?;
         if written == content.len() {
@@ -99,8 +117,8 @@ impl Tree {
     }
 
     pub(super) fn symlink(&self, path: &str, target: &str) -> Result<(), CallFailed> {
-        self.parent(path)?;
-        rustix::fs::symlinkat(target, self.root()?, relative(path))
+        let root = self.root()?;
+        self.below_its_parent(path, |path| rustix::fs::symlinkat(target, root, path))
             .during(|| format!("symlink({target:?}, {path:?})"))
     }
 
@@ -155,19 +173,30 @@ impl Tree {
         attach(mount.as_fd(), place, "")
     }
 
-    pub(super) fn mask(&self, path: &str) -> Result<(), CallFailed> {
+    pub(super) fn mask(&mut self, path: &str) -> Result<(), CallFailed> {
         let place = match self.open(path) {
             Ok(place) => place,
             Err(failed) if failed.errno == Errno::NOENT => return Ok(()),
             Err(failed) => return Err(failed),
         };
-        let cover = if file_type(place.as_fd())? == FileType::Directory {
+        let is_directory = file_type(place.as_fd())? == FileType::Directory;
+        let known = if is_directory { &self.empty_cover } else { &self.null_cover };
+        // A copy of a cover that is in use already has its flags.
+        if let Some(known) = known {
+            let cover =
+                clone_tree(known, "", Depth::One).during(|| "open_tree(cover)".to_owned())?;
+            return attach(cover.as_fd(), place.as_fd(), "");
+        }
+        let cover = if is_directory {
             clone_tree(self.root()?, EMPTY, Depth::One).during(|| "open_tree(empty)".to_owned())?
         } else {
             null_device()?
         };
         set_flags(cover.as_fd(), 0, RDONLY | NOSUID | NOEXEC)?;
-        attach(cover.as_fd(), place.as_fd(), "")
+        attach(cover.as_fd(), place.as_fd(), "")?;
+        let place = if is_directory { &mut self.empty_cover } else { &mut self.null_cover };
+        *place = Some(cover);
+        Ok(())
     }
 
     pub(super) fn pin(&self, path: &str, access: Access) -> Result<(), CallFailed> {
@@ -235,13 +264,6 @@ impl Tree {
 const RDONLY_NEVER: MountAttrFlags = MountAttrFlags::MOUNT_ATTR_NOSUID
     .union(MountAttrFlags::MOUNT_ATTR_NODEV)
     .union(MountAttrFlags::MOUNT_ATTR_NOEXEC);
-
-fn make_directory(root: BorrowedFd<'_>, path: &str, mode: u32) -> Result<(), CallFailed> {
-    match rustix::fs::mkdirat(root, path, Mode::from(mode)) {
-        Ok(()) | Err(Errno::EXIST) => Ok(()),
-        Err(errno) => Err(CallFailed::new(format!("mkdir({path:?})"), errno)),
-    }
-}
 
 fn new_tmpfs(size: u64, inodes: u64, mode: u32) -> Result<OwnedFd, CallFailed> {
     let options = [

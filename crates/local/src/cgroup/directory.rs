@@ -106,11 +106,16 @@ impl Group {
 
     /// Kills all that is in it, once. Says how many there were.
     pub(super) fn kill_each(&self) -> usize {
+        self.signal_each(Signal::KILL)
+    }
+
+    /// Sends a signal to all that is in it, once. Says how many there were.
+    pub(super) fn signal_each(&self, signal: Signal) -> usize {
         let text = self.read("cgroup.procs").unwrap_or_default();
         let pids = text.split_whitespace().filter_map(|word| word.parse().ok());
         // A process of another pid namespace reads as 0.
         let pids = pids.filter_map(Pid::from_raw);
-        pids.filter(|pid| rustix::process::kill_process(*pid, Signal::KILL).is_ok()).count()
+        pids.filter(|pid| rustix::process::kill_process(*pid, signal).is_ok()).count()
     }
 
     /// Removes it, after killing whatever is still in it. A group that is gone is removed. That it

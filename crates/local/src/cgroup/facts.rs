@@ -87,6 +87,20 @@ impl CgroupFacts {
         Ok(Self::of(&Layout::read()?, &is_writable))
     }
 
+    /// The same, looked at no further than limits need.
+    ///
+    /// Where version 1 has the controllers, a group of the version 2 hierarchy, or one of the freezer,
+    /// could only freeze, which a start has no time for: then [`super::Cgroups::freeze`] stops each
+    /// process by a signal.
+    pub fn read_for_limits() -> Result<Self> {
+        let mut layout = Layout::read()?;
+        if layout.memory.is_some() && layout.pids.is_some() {
+            layout.unified = None;
+            layout.freezer = None;
+        }
+        Ok(Self::of(&layout, &is_writable))
+    }
+
     /// What follows from a layout, the files in it, and which of its directories can be written.
     pub fn of(layout: &Layout, writable: &dyn Fn(&Path) -> bool) -> Self {
         let unified = layout.unified.as_ref().and_then(|place| find_parent(place, writable));

@@ -8,6 +8,7 @@ use super::v2::Aside;
 use super::{v1, v2};
 use crate::state::{Record, StateDirectory};
 use cofferdam_core::{Error, ErrorKind, Limits, Result, SandboxId};
+use rustix::process::Signal;
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
@@ -20,6 +21,9 @@ const FORMAT: &[u8] = b"1";
 const PREFIX: &str = "cofferdam-";
 /// How long [`Cgroups::kill`] waits for the last process to be gone.
 const GONE_WITHIN: Duration = Duration::from_secs(10);
+
+/// How often the processes of a sandbox are listed to stop those that were made meanwhile.
+const STOP_ROUNDS: u32 = 16;
 
 /// The groups of one sandbox. Dropping them removes them, and kills what is in them.
 ///
@@ -199,11 +203,29 @@ impl Cgroups {
         match (&self.unified, self.v1_with(|c| c.freezer)) {
             (Some(made), _) => v2::set_frozen(&made.group, frozen),
             (None, Some(freezer)) => v1::set_frozen(freezer, state),
-            (None, None) => Err(Error::new(
-                ErrorKind::Unavailable,
-                "freeze the sandbox: no control group that can freeze could be made",
-            )),
+            (None, None) => self.signal_each(frozen),
         }
+    }
+
+    /// Stops or continues each process by a signal, again until no new one appears. A command that
+    /// was stopped by somebody else goes on with the others.
+    fn signal_each(&self, frozen: u64) -> Result<()> {
+        let Some(group) = self.any() else {
+            return Err(Error::new(
+                ErrorKind::Unavailable,
+                "freeze the sandbox: there is no control group to find its processes by",
+            ));
+        };
+        let signal = if frozen == 0 { Signal::CONT } else { Signal::STOP };
+        let mut count = 0;
+        for _ in 0..STOP_ROUNDS {
+            let signaled = group.signal_each(signal);
+            if signaled == count {
+                break;
+            }
+            count = signaled;
+        }
+        Ok(())
     }
 
     /// The version 1 group that controls this.

@@ -25,6 +25,13 @@ const PASSED_ON: [i32; 6] =
 /// that takes it slowly needs any of that; a writer does not exist any more.
 const AFTER_THE_END: Duration = Duration::from_secs(3600);
 
+/// How long a command runs before the names of its workspace are watched. To end a watch takes the
+/// kernel longer than a short command does; what the host changed until then is seen at its start.
+const WATCH_AFTER: Duration = Duration::from_millis(20);
+
+/// Starts the watch over pinned names.
+pub(crate) type StartWatch<'a> = Box<dyn FnOnce() -> Result<Option<Watchman<'a>>> + 'a>;
+
 /// Why the command was killed by us.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Killed {
@@ -35,8 +42,13 @@ pub(crate) enum Killed {
 }
 
 /// Streams, time and terminal of one command.
-#[derive(Debug)]
 pub(crate) struct Drive<'a> {
+    /// Whether the kernel ends everything with the sandbox's first process. Where it does not, that
+    /// process is asked to.
+    pub(crate) ends_by_kernel: bool,
+    /// Starts the watch over pinned names, once.
+    pub(crate) watch: Option<StartWatch<'a>>,
+    /// The watch, once it was started.
     pub(crate) pins: Option<Watchman<'a>>,
     pub(crate) stdout: Option<Output>,
     pub(crate) stderr: Option<Output>,
@@ -65,6 +77,7 @@ struct Loop<'a> {
     line_open: bool,
     signals: OwnedFd,
     deadline: Option<Instant>,
+    watch_from: Option<Instant>,
     last: Option<FromProcess>,
     killed: Option<Killed>,
     next: [Next; 2],
@@ -82,12 +95,12 @@ enum About {
 }
 
 /// Starts the command on a line whose greeting was read, and sees it through.
-pub(crate) fn drive(
-    born: &Born,
+pub(crate) fn drive<'a>(
+    born: &'a Born,
     mut line: Line,
     spawn: Spawn,
     descriptors: Vec<OwnedFd>,
-    drive: Drive<'_>,
+    drive: Drive<'a>,
 ) -> Result<Driven> {
     let mut wanted = PASSED_ON.to_vec();
     wanted.extend([libc::SIGWINCH, libc::SIGTSTP]);
@@ -101,6 +114,7 @@ pub(crate) fn drive(
         line_open: true,
         signals,
         deadline,
+        watch_from: Instant::now().checked_add(WATCH_AFTER),
         last: None,
         killed: None,
         next: [Next::Read; 2],
@@ -147,6 +161,12 @@ impl Loop<'_> {
                         input.end_of_terminal();
                     }
                 }
+            }
+        }
+        if self.watch_from.is_some_and(|from| from <= Instant::now()) {
+            self.watch_from = None;
+            if let Some(start) = self.drive.watch.take().filter(|_| self.line_open) {
+                self.drive.pins = start()?;
             }
         }
         if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
@@ -228,7 +248,11 @@ impl Loop<'_> {
                 }
                 self.stop_ourselves();
             }
-            FromProcess::NotStarted(_) | FromProcess::Ended(_) => self.last = Some(message),
+            FromProcess::NotStarted(_) | FromProcess::Ended(_) => {
+                self.last = Some(message);
+                // It stays to serve us; hanging up ends it.
+                self.line_open &= self.drive.ends_by_kernel;
+            }
         }
         Ok(())
     }
@@ -303,6 +327,9 @@ impl Loop<'_> {
     fn kill(&mut self, why: Killed) {
         if self.last.is_none() {
             self.killed.get_or_insert(why);
+            if !self.drive.ends_by_kernel {
+                return self.line.message(CHANNEL, &ToProcess::Kill, Vec::new());
+            }
             let _ =
                 rustix::process::pidfd_send_signal(&self.born.pidfd, rustix::process::Signal::KILL);
         }

@@ -5,15 +5,16 @@ mod greeting;
 mod screen;
 mod stream;
 
-use crate::assemble::{Assembly, assemble};
+use crate::assemble::{Assembly, assemble, assemble_without_namespaces};
 use crate::cgroup::Cgroups;
 use crate::launch::{Born, io_error, launch};
+use crate::plan::Tier;
 use crate::state::StateDirectory;
 use crate::verify::verify;
 use crate::watchman::Watchman;
 use cofferdam_core::{
-    Cause, Command, Ending, Enforced, Error, ErrorKind, Omitted, Result, SandboxId, Spec, Stdin,
-    UsageReport,
+    Cause, Command, Ending, Enforced, Error, ErrorKind, Omitted, OnUnavailable, Result, SandboxId,
+    Spec, Stdin, UsageReport,
 };
 use cofferdam_guestd::line::Line;
 use cofferdam_wire::ByteString;
@@ -21,7 +22,7 @@ use cofferdam_wire::message::{
     Descendants, Ended, FromProcess, How, NotStarted, NotStartedReason, SetupFailure, Spawn, Stdio,
     Stream,
 };
-use drive::{Drive, Driven, Killed};
+use drive::{Drive, Driven, Killed, StartWatch};
 pub(crate) use greeting::await_hello;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use screen::Screen;
@@ -85,16 +86,20 @@ pub struct Outcome {
 /// must have one thread only, and no use for its signal handlers while this runs.
 pub fn run(run: Run<'_>, state: &StateDirectory) -> Result<Outcome> {
     let id = SandboxId::new(format!("run-{}", rustix::process::getpid().as_raw_nonzero()))?;
-    let mut assembly = assemble(run.spec, state, &id)?;
+    let (mut assembly, mut born) = make(run.spec, state, &id)?;
     let started = Instant::now();
-    let mut born = launch(&assembly.planned.plan, assembly.groups()?)?;
     let line = born.take_line().ok_or_else(|| lost_line("it has none"))?;
     let mut line = Line::new(line);
+    // Made while the sandbox sets itself up.
+    let (spawn, descriptors, drive) =
+        prepare(run, &assembly).map_err(|errno| io_error("make the command's streams", errno))?;
     let driven = match await_hello(&mut line)? {
         Ok(_hello) => {
             verify(born.pid, &assembly.planned)?;
             assembly.confirm();
-            Ok(see_through(run, &assembly, &born, line)?)
+            let ends_by_kernel = assembly.planned.tier == Tier::Namespaces;
+            let drive = Drive { ends_by_kernel, watch: Some(watch(&assembly, &born)), ..drive };
+            Ok(drive::drive(&born, line, spawn, descriptors, drive)?)
         }
         Err(failure) => Err(failure),
     };
@@ -119,14 +124,43 @@ pub fn run(run: Run<'_>, state: &StateDirectory) -> Result<Outcome> {
     })
 }
 
+/// Assembles a sandbox and clones its first process. Where namespaces are refused though no setting
+/// forbids them, as by a container's filter, the weaker tier is tried; it is refused too unless the
+/// caller takes less.
+pub(crate) fn make(
+    spec: &Spec,
+    state: &StateDirectory,
+    id: &SandboxId,
+) -> Result<(Assembly, Born)> {
+    let assembly = assemble(spec, state, id)?;
+    let refused = match launch(&assembly.planned.plan, assembly.groups()?) {
+        Ok(born) => return Ok((assembly, born)),
+        Err(error) if assembly.planned.tier == Tier::Landlock => return Err(error),
+        Err(error) if error.kind != ErrorKind::Unavailable => return Err(error),
+        Err(error) => error,
+    };
+    drop(assembly);
+    if spec.on_unavailable == OnUnavailable::Refuse {
+        return Err(refused);
+    }
+    let assembly = assemble_without_namespaces(spec, state, id)?;
+    let born = launch(&assembly.planned.plan, assembly.groups()?)?;
+    Ok((assembly, born))
+}
+
 fn lost_line(why: &str) -> Error {
     Error::new(ErrorKind::SetupFailed, format!("the sandbox's line is lost: {why}"))
 }
 
-fn see_through(run: Run<'_>, assembly: &Assembly, born: &Born, line: Line) -> Result<Driven> {
-    let failed = |errno| io_error("make the command's streams", errno);
-    let (stdio, descriptors, mut drive) = streams(run, assembly.outside_ids).map_err(failed)?;
-    drive.pins = Watchman::start(assembly, born);
+fn watch<'a>(assembly: &'a Assembly, born: &'a Born) -> StartWatch<'a> {
+    Box::new(|| Watchman::start(assembly, born))
+}
+
+fn prepare<'a>(
+    run: Run<'_>,
+    assembly: &Assembly,
+) -> rustix::io::Result<(Spawn, Vec<OwnedFd>, Drive<'a>)> {
+    let (stdio, descriptors, drive) = streams(run, assembly.outside_ids)?;
     let spawn = Spawn {
         id: run.command.id.as_str().to_owned(),
         argv: run.command.argv.iter().map(|arg| ByteString::from(arg.as_os_str())).collect(),
@@ -137,9 +171,13 @@ fn see_through(run: Run<'_>, assembly: &Assembly, born: &Born, line: Line) -> Re
         ),
         stdio,
         timeout_ms: None,
-        descendants: Descendants::DieWithSandbox,
+        descendants: match assembly.planned.tier {
+            Tier::Namespaces => Descendants::DieWithSandbox,
+            // Nothing ends them with process 1 here.
+            Tier::Landlock => Descendants::Die,
+        },
     };
-    drive::drive(born, line, spawn, descriptors, drive)
+    Ok((spawn, descriptors, drive))
 }
 
 /// A relative directory is one below the workspace.
@@ -160,6 +198,8 @@ fn streams<'a>(run: Run<'_>, user: (u32, u32)) -> rustix::io::Result<Streams<'a>
     let command = run.command;
     let reads = command.stdin == Stdin::Piped;
     let mut drive = Drive {
+        ends_by_kernel: true,
+        watch: None,
         pins: None,
         stdout: None,
         stderr: None,
