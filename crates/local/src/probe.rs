@@ -1,7 +1,7 @@
 //! A throw-away sandbox, attacked from inside.
 
-use crate::assemble::Assembly;
-use crate::launch::{Born, io_error};
+use crate::assemble::{Assembly, assemble};
+use crate::launch::{Born, io_error, launch};
 use crate::oneshot::{await_hello, make};
 use crate::probe_targets::{ProbeTargets, Surroundings};
 use crate::state::StateDirectory;
@@ -15,6 +15,7 @@ use cofferdam_guestd::line::{Line, understand};
 use cofferdam_guestd::prove;
 use cofferdam_wire::frame::Kind;
 use cofferdam_wire::message::{HostOpens, Proof, Prove, Targets};
+use cofferdam_wire::plan::Plan;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, Mode, OFlags};
 use std::path::{Path, PathBuf};
@@ -37,17 +38,61 @@ const DISK_BYTES: u64 = 64 << 20;
 ///
 /// The caller must have one thread only. Takes a few seconds.
 pub fn probe(spec: &Spec, state: &StateDirectory) -> Result<ProbeReport> {
+    examine(spec, state, make, |verified| verified)
+}
+
+/// What became of a sandbox whose plan was altered.
+#[derive(Debug)]
+pub struct Altered {
+    /// What the battery found.
+    pub report: ProbeReport,
+    /// What the host read back of process 1, with which a run would have gone no further.
+    pub verified: Result<()>,
+}
+
+/// Attacks a sandbox as [`probe`] does, with a plan that `alter` has changed. For tests of the
+/// battery: a sandbox that lacks a mechanism must not be found fully enforced.
+///
+/// Nothing starts where `alter` fails.
+/// The caller must have one thread only. Takes a few seconds.
+pub fn probe_with(
+    spec: &Spec,
+    state: &StateDirectory,
+    alter: impl FnOnce(&mut Plan) -> Result<()>,
+) -> Result<Altered> {
+    let start = |spec: &Spec, state: &StateDirectory, id: &SandboxId| {
+        let assembly = assemble(spec, state, id)?;
+        let mut plan = assembly.planned.plan.clone();
+        alter(&mut plan)?;
+        let born = launch(&plan, assembly.groups()?)?;
+        Ok((assembly, born))
+    };
+    let mut verified = Ok(());
+    let report = examine(spec, state, start, |found| {
+        verified = found;
+        Ok(())
+    })?;
+    Ok(Altered { report, verified })
+}
+
+/// Attacks what `start` starts, unless `confirm` refuses what the host read back of it.
+fn examine(
+    spec: &Spec,
+    state: &StateDirectory,
+    start: impl FnOnce(&Spec, &StateDirectory, &SandboxId) -> Result<(Assembly, Born)>,
+    confirm: impl FnOnce(Result<()>) -> Result<()>,
+) -> Result<ProbeReport> {
     let ground = Ground::new()?;
     let spec = on_ground(spec, &ground);
     let id = SandboxId::new(format!("probe-{}", rustix::process::getpid().as_raw_nonzero()))?;
     // What a careless parent leaves open: it must not be seen inside.
     let leak = rustix::fs::openat(CWD, &ground.outside, OFlags::RDONLY, Mode::empty())
         .map_err(|errno| io_error("open a directory to leak", errno))?;
-    let (assembly, born) = make(&spec, state, &id)?;
+    let (assembly, born) = start(&spec, state, &id)?;
     let made = make_targets(&spec, &ground)?;
     let targets = complete(made.targets(), &spec, &assembly);
     let prove = Prove { targets, env: assembly.environment() };
-    let answer = attack(&assembly, born, &prove);
+    let answer = attack(&assembly, born, &prove, confirm);
     drop(leak);
     let proof = answer?;
     let counts = assembly.planned.limits_count;
@@ -71,14 +116,19 @@ fn lower_to(enforced: &mut Enforced, planned: &Enforced) {
     }
 }
 
-fn attack(assembly: &Assembly, mut born: Born, prove: &Prove) -> Result<Proof> {
+fn attack(
+    assembly: &Assembly,
+    mut born: Born,
+    prove: &Prove,
+    confirm: impl FnOnce(Result<()>) -> Result<()>,
+) -> Result<Proof> {
     let line = born.take_line().ok_or_else(|| no_proof("its line is lost"))?;
     let mut line = Line::new(line);
     await_hello(&mut line)?.map_err(|failure| {
         Error::new(ErrorKind::SetupFailed, format!("{} ({})", failure.call, failure.step))
             .source(std::io::Error::from_raw_os_error(failure.errno))
     })?;
-    verify(born.pid, &assembly.planned)?;
+    confirm(verify(born.pid, &assembly.planned))?;
     line.message(CHANNEL, &HostOpens::Prove(Box::new(prove.clone())), Vec::new());
     line.drain();
     let until = Instant::now() + WITHIN;

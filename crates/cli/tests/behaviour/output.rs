@@ -186,23 +186,27 @@ fn what_a_command_used_is_measured() {
     });
 }
 
-/// Starts what writes without end for a reader that does not read.
+/// Starts what writes without end for a reader that does not read, and waits until its time is over
+/// and it is gone.
 fn unread(place: &Place) -> (Child, PipeReader) {
-    let (reader, writer) = std::io::pipe().unwrap();
+    let (mut reader, writer) = std::io::pipe().unwrap();
     let line = format!("yes; : {}", place.marker);
     let mut command = place.cofferdam(&["run", "--timeout", "800ms", "--shell", &line]);
-    (command.stdout(writer).stderr(Stdio::null()).spawn().unwrap(), reader)
+    let child = command.stdout(writer).stderr(Stdio::null()).spawn().unwrap();
+    drop(command);
+    reader.read_exact(&mut [0, 0]).unwrap();
+    let inside = |pid: &u32| *pid != child.id();
+    let left = || processes(&place.marker).into_iter().filter(inside).count();
+    assert!(left() > 0, "it never ran");
+    let is_gone = until(SOON, || (left() == 0).then_some(()));
+    assert!(is_gone.is_some(), "the command outlives its time");
+    (child, reader)
 }
 
 #[test]
 fn a_reader_that_does_not_read_saves_no_process_from_its_timeout() {
     everyone(|place| {
         let (mut child, mut reader) = unread(place);
-        let inside = |pid: &u32| *pid != child.id();
-        let left = || processes(&place.marker).into_iter().filter(inside).count();
-        assert!(until(SOON, || (left() > 0).then_some(())).is_some(), "it never ran");
-        let is_gone = until(SOON, || (left() == 0).then_some(()));
-        assert!(is_gone.is_some(), "the command outlives its time");
         // What was written before is still there for whoever reads now.
         let mut text = Vec::new();
         reader.read_to_end(&mut text).unwrap();
@@ -215,10 +219,6 @@ fn a_reader_that_does_not_read_saves_no_process_from_its_timeout() {
 fn the_program_ends_by_a_signal_while_it_waits_for_its_reader() {
     everyone(|place| {
         let (mut child, reader) = unread(place);
-        let inside = |pid: &u32| *pid != child.id();
-        let left = || processes(&place.marker).into_iter().filter(inside).count();
-        assert!(until(SOON, || (left() > 0).then_some(())).is_some(), "it never ran");
-        assert!(until(SOON, || (left() == 0).then_some(())).is_some());
         let id = rustix::process::Pid::from_child(&child);
         rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
         let status = until(Duration::from_secs(3), || child.try_wait().unwrap());

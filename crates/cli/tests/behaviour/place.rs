@@ -9,7 +9,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
 /// An id that owns nothing on a usual machine and needs no account.
@@ -62,13 +62,13 @@ pub(crate) struct Said {
 
 /// Does something as each person that can be had, beside other tests.
 pub(crate) fn everyone(promise: impl Fn(&Place)) {
-    let _beside: RwLockReadGuard<'_, ()> = MACHINE.read().unwrap_or_else(|e| e.into_inner());
+    let _beside: RwLockReadGuard<'_, ()> = MACHINE.read().unwrap_or_else(PoisonError::into_inner);
     people().into_iter().for_each(|person| promise(&Place::new(person)));
 }
 
 /// The same while no other test of this program runs.
 pub(crate) fn everyone_alone(promise: impl Fn(&Place)) {
-    let _alone: RwLockWriteGuard<'_, ()> = MACHINE.write().unwrap_or_else(|e| e.into_inner());
+    let _alone: RwLockWriteGuard<'_, ()> = MACHINE.write().unwrap_or_else(PoisonError::into_inner);
     people().into_iter().for_each(|person| promise(&Place::new(person)));
 }
 
@@ -239,7 +239,7 @@ pub(crate) fn outcome(command: &mut Command, within: Duration) -> Said {
 /// Starts a program whose traces will be looked for.
 pub(crate) fn started(command: &mut Command) -> Child {
     let child = command.spawn().unwrap();
-    STARTED.lock().unwrap_or_else(|e| e.into_inner()).insert(child.id());
+    STARTED.lock().unwrap_or_else(PoisonError::into_inner).insert(child.id());
     child
 }
 

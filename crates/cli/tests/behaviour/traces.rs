@@ -4,6 +4,7 @@ use crate::place::{Place, STARTED};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
 
 /// Processes of the whole machine whose command line holds a word, by id. The test's own is none.
 pub(crate) fn processes(marker: &str) -> Vec<u32> {
@@ -65,7 +66,7 @@ fn below(path: &Path, found: &mut BTreeSet<PathBuf>) {
 
 /// Control groups of sandboxes that were started here. The id of the program stands in their names.
 fn groups() -> BTreeSet<PathBuf> {
-    let started = STARTED.lock().unwrap_or_else(|e| e.into_inner());
+    let started = STARTED.lock().unwrap_or_else(PoisonError::into_inner);
     let mut all = BTreeSet::new();
     directories(Path::new("/sys/fs/cgroup"), &mut all);
     all.retain(|path| {
