@@ -1,6 +1,6 @@
 //! The whole life of process 1.
 
-use crate::apply::{Handover, apply, identity};
+use crate::apply::{Handover, apply, confine, identity};
 use crate::line::Line;
 use crate::serve::Serve;
 use crate::sys;
@@ -47,6 +47,8 @@ pub fn live(birth: Birth<'_>) -> ! {
     if !is_released(&parent) {
         sys::exit_now(1);
     }
+    let scope =
+        if plan.namespaces.contains(&Namespace::Pid) { None } else { confine::signal_scope() };
     let set_up = apart
         .map_err(|failed| Some(failed.in_step("namespaces")))
         .and_then(|()| settle(plan, &parent))
@@ -62,7 +64,7 @@ pub fn live(birth: Birth<'_>) -> ! {
                 version: env!("CARGO_PKG_VERSION").to_owned(),
                 confirmed,
             };
-            Serve::start(line, null, &Greeting::Hello(hello))
+            Serve::start(line, null, scope, &Greeting::Hello(hello))
         }
         Err(None) => sys::exit_now(1),
         Err(Some(failure)) => {

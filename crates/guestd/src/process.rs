@@ -9,6 +9,15 @@ use std::ffi::{CStr, CString, c_char};
 /// Where programs are looked for when the environment names no `PATH`.
 const DEFAULT_PATH: &[u8] = b"/usr/local/bin:/usr/bin:/bin";
 
+/// How a command is tied to what it starts, and kept from us.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Tie<'a> {
+    /// Whether its orphans gather under it.
+    pub(crate) gathers_orphans: bool,
+    /// Rules that keep its signals among itself and what it starts.
+    pub(crate) scope: Option<BorrowedFd<'a>>,
+}
+
 /// A request to start a program, as C strings.
 pub(crate) struct Prepared {
     programs: Vec<CString>,
@@ -53,7 +62,7 @@ impl Prepared {
         &self,
         stdio: [BorrowedFd<'_>; 3],
         terminal: Option<BorrowedFd<'_>>,
-        gathers_orphans: bool,
+        tie: Tie<'_>,
     ) -> Result<i32, NotStarted> {
         let programs: Vec<&CStr> = self.programs.iter().map(CString::as_c_str).collect();
         let argv = pointers(&self.argv);
@@ -68,7 +77,8 @@ impl Prepared {
             cwd: &self.cwd,
             stdio,
             terminal,
-            gathers_orphans,
+            gathers_orphans: tie.gathers_orphans,
+            scope: tie.scope,
         };
         sys::spawn(&mut plan).map_err(|failure| self.explain(failure))
     }

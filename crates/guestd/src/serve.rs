@@ -1,7 +1,7 @@
 //! The one loop of process 1: the line, the children, the pipes, the clock.
 
 use crate::line::{Line, LineLost, understand};
-use crate::process::Prepared;
+use crate::process::{Prepared, Tie};
 use crate::reap::Children;
 use crate::relay::{Outcome, Relay};
 use crate::terminal::{self, Monitor};
@@ -63,6 +63,8 @@ pub(crate) struct Serve {
     line: Line,
     line_wants_out: bool,
     null: OwnedFd,
+    /// Rules for commands, where no process namespace keeps them from signalling us.
+    scope: Option<OwnedFd>,
     epoll: OwnedFd,
     signals: OwnedFd,
     children: Children,
@@ -76,8 +78,13 @@ pub(crate) struct Serve {
 
 impl Serve {
     /// Greets the host and serves the line for as long as it lasts. Never returns.
-    pub(crate) fn start(line: Line, null: OwnedFd, greeting: &Greeting) -> ! {
-        if let Ok(mut serve) = Self::new(line, null) {
+    pub(crate) fn start(
+        line: Line,
+        null: OwnedFd,
+        scope: Option<OwnedFd>,
+        greeting: &Greeting,
+    ) -> ! {
+        if let Ok(mut serve) = Self::new(line, null, scope) {
             serve.line.message(0, greeting, Vec::new());
             while serve.turn().is_ok() {}
         }
@@ -85,7 +92,7 @@ impl Serve {
         sys::exit_now(0)
     }
 
-    fn new(line: Line, null: OwnedFd) -> Result<Self, Errno> {
+    fn new(line: Line, null: OwnedFd, scope: Option<OwnedFd>) -> Result<Self, Errno> {
         let signals = sys::child_signals()?;
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let input = epoll::EventFlags::IN;
@@ -95,6 +102,7 @@ impl Serve {
             line,
             line_wants_out: false,
             null,
+            scope,
             epoll,
             signals,
             children: Children::open(),
@@ -253,8 +261,11 @@ impl Serve {
         let fd = |position: usize| -> BorrowedFd<'_> {
             ends.get(position).and_then(Option::as_ref).map_or(null, AsFd::as_fd)
         };
-        let gathers_orphans = spawn.descendants == Descendants::Die;
-        let pid = prepared.start([fd(0), fd(1), fd(2)], None, gathers_orphans)?;
+        let tie = Tie {
+            gathers_orphans: spawn.descendants == Descendants::Die,
+            scope: self.scope.as_ref().map(AsFd::as_fd),
+        };
+        let pid = prepared.start([fd(0), fd(1), fd(2)], None, tie)?;
         self.running.insert(channel, Running { leader: pid, outputs, ..Running::new(spawn) });
         self.line.message(channel, &FromProcess::Started { pid }, Vec::new());
         Ok(())
@@ -300,7 +311,9 @@ impl Serve {
         };
         let pair = terminal::open(size).map_err(exhausted)?;
         let ours = rustix::io::fcntl_dupfd_cloexec(&pair.master, 3).map_err(exhausted)?;
-        let monitor = terminal::start_monitor(&prepared, pair.slave).map_err(exhausted)?;
+        let monitor =
+            terminal::start_monitor(&prepared, pair.slave, self.scope.as_ref().map(AsFd::as_fd))
+                .map_err(exhausted)?;
         let data = epoll::EventData::new_u64(OF_MONITOR | u64::from(channel));
         let _ = epoll::add(&self.epoll, &monitor.reports, data, epoll::EventFlags::IN);
         self.own.insert(monitor.pid);
@@ -334,6 +347,9 @@ impl Serve {
         };
         if count == 0 {
             let _ = epoll::delete(&self.epoll, &monitor.reports);
+            if running.ended.is_none() {
+                kill_command(running);
+            }
             // A monitor that says nothing about the end was killed from inside.
             let _ = running.ended.get_or_insert(Ended {
                 how: cofferdam_wire::message::How::Signaled(libc::SIGKILL),

@@ -331,6 +331,8 @@ pub(crate) struct ChildPlan<'a> {
     pub(crate) terminal: Option<BorrowedFd<'a>>,
     /// Whether orphans gather under the new process.
     pub(crate) gathers_orphans: bool,
+    /// Rules that keep its signals among itself and what it starts.
+    pub(crate) scope: Option<BorrowedFd<'a>>,
 }
 
 /// Where a child failed, and how.
@@ -401,6 +403,9 @@ fn child_steps(plan: &mut ChildPlan<'_>) -> std::result::Result<(), ChildFailure
     }
     if plan.gathers_orphans {
         prctl(libc::PR_SET_CHILD_SUBREAPER, 1).map_err(ChildFailure::Group)?;
+    }
+    if let Some(scope) = plan.scope {
+        landlock_restrict(scope).map_err(ChildFailure::Group)?;
     }
     place_stdio(plan.stdio).map_err(ChildFailure::Stdio)?;
     close_range(3, u32::MAX).map_err(ChildFailure::Stdio)?;

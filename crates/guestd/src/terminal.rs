@@ -3,10 +3,10 @@
 //! A command that led its session itself could not be stopped from the keyboard: its group would be
 //! an orphaned one. So a small process of ours leads, and the command gets a foreground group.
 
-use crate::process::Prepared;
+use crate::process::{Prepared, Tie};
 use crate::sys;
 use cofferdam_wire::message::{Ended, FromProcess, How, TerminalSize};
-use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Result;
 use rustix::pty::OpenptFlags;
@@ -45,18 +45,28 @@ pub(crate) struct Monitor {
 }
 
 /// Starts a monitor that starts the program on the terminal.
-pub(crate) fn start_monitor(prepared: &Prepared, slave: OwnedFd) -> Result<Monitor> {
+pub(crate) fn start_monitor(
+    prepared: &Prepared,
+    slave: OwnedFd,
+    scope: Option<BorrowedFd<'_>>,
+) -> Result<Monitor> {
     let (reports, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
     rustix::io::ioctl_fionbio(&reports, true)?;
     match sys::fork()? {
-        0 => monitor(prepared, &slave, &writer),
+        0 => monitor(prepared, &slave, &writer, scope),
         pid => Ok(Monitor { pid, reports }),
     }
 }
 
-fn monitor(prepared: &Prepared, slave: &OwnedFd, reports: &OwnedFd) -> ! {
-    close_others(slave, reports);
-    let code = match lead(prepared, slave, reports) {
+fn monitor(
+    prepared: &Prepared,
+    slave: &OwnedFd,
+    reports: &OwnedFd,
+    scope: Option<BorrowedFd<'_>>,
+) -> ! {
+    let scope = scope.and_then(|fd| rustix::io::fcntl_dupfd_cloexec(fd, 3).ok());
+    close_others([Some(slave), Some(reports), scope.as_ref()]);
+    let code = match lead(prepared, slave, reports, scope.as_ref()) {
         Ok(()) => 0,
         Err(_) => 1,
     };
@@ -64,24 +74,32 @@ fn monitor(prepared: &Prepared, slave: &OwnedFd, reports: &OwnedFd) -> ! {
 }
 
 /// A copy of process 1 holds its pipes; held here, they would never end for their readers.
-fn close_others(slave: &OwnedFd, reports: &OwnedFd) {
+fn close_others(kept: [Option<&OwnedFd>; 3]) {
     let number = |fd: &OwnedFd| u32::try_from(fd.as_raw_fd()).unwrap_or(u32::MAX);
-    let (low, high) = (number(slave).min(number(reports)), number(slave).max(number(reports)));
-    if low > 3 {
-        let _ = sys::close_range(3, low - 1);
+    let mut kept: Vec<u32> = kept.into_iter().flatten().map(number).collect();
+    kept.sort_unstable();
+    let mut first = 3;
+    for fd in kept {
+        if fd > first {
+            let _ = sys::close_range(first, fd - 1);
+        }
+        first = first.max(fd + 1);
     }
-    if high > low + 1 {
-        let _ = sys::close_range(low + 1, high - 1);
-    }
-    let _ = sys::close_range(high + 1, u32::MAX);
+    let _ = sys::close_range(first, u32::MAX);
 }
 
-fn lead(prepared: &Prepared, slave: &OwnedFd, reports: &OwnedFd) -> Result<()> {
+fn lead(
+    prepared: &Prepared,
+    slave: &OwnedFd,
+    reports: &OwnedFd,
+    scope: Option<&OwnedFd>,
+) -> Result<()> {
     rustix::process::setsid()?;
     sys::take_terminal(slave.as_fd())?;
     sys::prctl(libc::PR_SET_CHILD_SUBREAPER, 1)?;
     let stdio = [slave.as_fd(), slave.as_fd(), slave.as_fd()];
-    let leader = match prepared.start(stdio, Some(slave.as_fd()), false) {
+    let tie = Tie { gathers_orphans: false, scope: scope.map(AsFd::as_fd) };
+    let leader = match prepared.start(stdio, Some(slave.as_fd()), tie) {
         Ok(pid) => pid,
         Err(why) => return report(reports, &FromProcess::NotStarted(why)),
     };

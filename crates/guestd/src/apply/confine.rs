@@ -3,7 +3,7 @@
 use super::{CallFailed, During};
 use crate::sys::{self, RulesetAttributes};
 use cofferdam_wire::plan::Landlock;
-use rustix::fd::AsFd;
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
@@ -64,6 +64,16 @@ pub(super) fn landlock(rules: &Landlock) -> Result<u32, CallFailed> {
     }
     sys::landlock_restrict(ruleset.as_fd()).during(|| "landlock_restrict_self".to_owned())?;
     Ok(abi)
+}
+
+/// Rules that do nothing but keep signals within their domain, where the kernel knows such.
+pub(crate) fn signal_scope() -> Option<OwnedFd> {
+    const SIGNALS: u64 = 0b10;
+    if sys::landlock_abi() < 6 {
+        return None;
+    }
+    let attributes = RulesetAttributes { scoped: SIGNALS, ..RulesetAttributes::default() };
+    sys::landlock_ruleset(&attributes, 24).ok()
 }
 
 fn allow(ruleset: impl AsFd, path: &str, rights: u64) -> Result<(), CallFailed> {

@@ -1,6 +1,6 @@
 //! Carries out a plan, step by step, in the process that becomes the sandbox's first.
 
-mod confine;
+pub(crate) mod confine;
 pub(crate) mod identity;
 pub(crate) mod mounts;
 

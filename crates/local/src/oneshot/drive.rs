@@ -10,7 +10,7 @@ use cofferdam_guestd::line::{Line, understand};
 use cofferdam_wire::frame::Kind;
 use cofferdam_wire::message::{FromProcess, HostOpens, Spawn, ToProcess};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use std::time::{Duration, Instant};
 
@@ -21,9 +21,8 @@ const CHANNEL: u32 = 1;
 const PASSED_ON: [i32; 6] =
     [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2];
 
-/// How long output may still come after process 1 is gone and everything with it. Only a reader
-/// that takes it slowly needs any of that; a writer does not exist any more.
-const AFTER_THE_END: Duration = Duration::from_secs(3600);
+/// How long to wait where nothing has a time.
+const LONG: Duration = Duration::from_secs(3600);
 
 /// How long a command runs before the names of its workspace are watched. To end a watch takes the
 /// kernel longer than a short command does; what the host changed until then is seen at its start.
@@ -75,6 +74,8 @@ struct Loop<'a> {
     born: &'a Born,
     line: Line,
     line_open: bool,
+    /// Process 1 is gone, and with it everything in its process namespace.
+    gone: bool,
     signals: OwnedFd,
     deadline: Option<Instant>,
     watch_from: Option<Instant>,
@@ -92,6 +93,7 @@ enum About {
     Stderr,
     Stdin,
     Pins,
+    Gone,
 }
 
 /// Starts the command on a line whose greeting was read, and sees it through.
@@ -112,6 +114,7 @@ pub(crate) fn drive<'a>(
         born,
         line,
         line_open: true,
+        gone: false,
         signals,
         deadline,
         watch_from: Instant::now().checked_add(WATCH_AFTER),
@@ -144,6 +147,7 @@ impl Loop<'_> {
         for about in ready {
             match about {
                 About::Line => self.hear()?,
+                About::Gone => self.gone = true,
                 About::Pins => {
                     // A name that cannot be pinned again could be written: nothing may run on.
                     if let Some(pins) = &mut self.drive.pins {
@@ -162,6 +166,9 @@ impl Loop<'_> {
                     }
                 }
             }
+        }
+        if self.gone || (!self.line_open && !self.drive.ends_by_kernel) {
+            self.take_the_rest();
         }
         if self.watch_from.is_some_and(|from| from <= Instant::now()) {
             self.watch_from = None;
@@ -189,9 +196,11 @@ impl Loop<'_> {
             let (fd, next) = input.wait_on();
             (About::Stdin, fd, next)
         });
+        let gone = (!self.line_open && !self.gone && self.drive.ends_by_kernel)
+            .then(|| (About::Gone, self.born.pidfd.as_fd(), Next::Read));
         let pins = self.drive.pins.as_ref().filter(|_| self.line_open);
         let pins = pins.map(|pins| (About::Pins, pins.fd(), Next::Read));
-        for (what, fd, next) in [line, stdout, stderr, stdin, pins].into_iter().flatten() {
+        for (what, fd, next) in [line, stdout, stderr, stdin, pins, gone].into_iter().flatten() {
             let flags = if next == Next::Write { PollFlags::OUT } else { PollFlags::IN };
             about.push(what);
             fds.push(PollFd::from_borrowed_fd(fd, flags));
@@ -207,7 +216,7 @@ impl Loop<'_> {
     fn timeout(&self) -> Timespec {
         let left = self
             .deadline
-            .map_or(AFTER_THE_END, |deadline| deadline.saturating_duration_since(Instant::now()));
+            .map_or(LONG, |deadline| deadline.saturating_duration_since(Instant::now()));
         Timespec {
             tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: i64::from(left.subsec_nanos()),
@@ -243,10 +252,10 @@ impl Loop<'_> {
         match message {
             FromProcess::Started { .. } => {}
             FromProcess::Stopped { signal: _ } => {
-                if let Some(screen) = &mut self.drive.screen {
-                    screen.leave();
+                // Only somebody at a terminal can make us go on.
+                if self.drive.screen.as_ref().is_some_and(Screen::is_raw) {
+                    self.stop_ourselves();
                 }
-                self.stop_ourselves();
             }
             FromProcess::NotStarted(_) | FromProcess::Ended(_) => {
                 self.last = Some(message);
@@ -276,6 +285,9 @@ impl Loop<'_> {
 
     /// Stops as the command did, so that the caller's shell gets its prompt back; and goes on.
     fn stop_ourselves(&mut self) {
+        if let Some(screen) = &mut self.drive.screen {
+            screen.leave();
+        }
         let own = rustix::process::getpid();
         let _ = rustix::process::kill_process(own, rustix::process::Signal::STOP);
         if let Some(screen) = &mut self.drive.screen {
@@ -309,9 +321,12 @@ impl Loop<'_> {
         let [out, err] = &mut self.next;
         let (output, next) = match about {
             About::Stderr => (&mut self.drive.stderr, err),
-            About::Stdout | About::Line | About::Signals | About::Stdin | About::Pins => {
-                (&mut self.drive.stdout, out)
-            }
+            About::Stdout
+            | About::Line
+            | About::Signals
+            | About::Stdin
+            | About::Pins
+            | About::Gone => (&mut self.drive.stdout, out),
         };
         let Some(output) = output else { return };
         *next = output.work(self.drive.max_output);
@@ -321,6 +336,17 @@ impl Loop<'_> {
             // The caller reads no more, or the command closed its end. Closing ours tells the
             // command the first as a broken pipe.
             output.close();
+        }
+    }
+
+    /// Takes what is in the pipes and waits for no more. A command can give its output to another
+    /// sandbox over a socket in the workspace; that one's life is not ours.
+    fn take_the_rest(&mut self) {
+        for about in [About::Stdout, About::Stderr] {
+            self.output(about);
+        }
+        for next in self.next.iter_mut().filter(|next| **next == Next::Read) {
+            *next = Next::Done;
         }
     }
 

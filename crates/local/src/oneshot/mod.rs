@@ -29,6 +29,9 @@ use screen::Screen;
 use std::time::{Duration, Instant};
 use stream::{Input, Output, Sink, large_pipe};
 
+/// How much later than ours the clock inside strikes.
+const GRACE: Duration = Duration::from_millis(200);
+
 /// A command and what becomes of its output.
 #[derive(Debug, Clone, Copy)]
 pub struct Run<'a> {
@@ -170,7 +173,11 @@ fn prepare<'a>(
             |cwd| within(&assembly.planned.cwd, cwd),
         ),
         stdio,
-        timeout_ms: None,
+        // A second clock, for when we are stopped ourselves.
+        timeout_ms: run
+            .command
+            .timeout
+            .map(|timeout| u64::try_from((timeout + GRACE).as_millis()).unwrap_or(u64::MAX)),
         descendants: match assembly.planned.tier {
             Tier::Namespaces => Descendants::DieWithSandbox,
             // Nothing ends them with process 1 here.
@@ -260,9 +267,11 @@ fn judge(driven: &Result<Driven, SetupFailure>, assembly: &Assembly) -> (Ending,
         usage.cpu_ms = used.cpu_us.map(milliseconds);
         usage.peak_memory_bytes = used.peak_memory_bytes;
     }
+    let mut out_of_time = driven.killed == Some(Killed::Time);
     let own = match &driven.last {
         Some(FromProcess::NotStarted(why)) => return (not_started(why), usage),
-        Some(FromProcess::Ended(Ended { how, cpu_us, peak_rss_bytes, .. })) => {
+        Some(FromProcess::Ended(Ended { how, cpu_us, peak_rss_bytes, timed_out, .. })) => {
+            out_of_time |= *timed_out;
             usage.cpu_ms.get_or_insert(milliseconds(*cpu_us));
             usage.peak_memory_bytes.get_or_insert(*peak_rss_bytes);
             match how {
@@ -277,6 +286,7 @@ fn judge(driven: &Result<Driven, SetupFailure>, assembly: &Assembly) -> (Ending,
     };
     let succeeded = own == Ending::Exited(0);
     let ending = match driven.killed {
+        _ if out_of_time => Ending::Killed(Cause::Time),
         Some(Killed::Time) => Ending::Killed(Cause::Time),
         Some(Killed::Output) => Ending::Killed(Cause::Output),
         None if !succeeded && causes.oom_kills.is_some_and(|kills| kills > 0) => {

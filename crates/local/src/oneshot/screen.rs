@@ -34,6 +34,11 @@ impl Screen {
             .map_or(UNKNOWN, |size| TerminalSize { rows: size.ws_row, columns: size.ws_col })
     }
 
+    /// Whether the caller's terminal passes every key on.
+    pub(crate) fn is_raw(&self) -> bool {
+        self.is_raw
+    }
+
     /// Makes the caller's terminal pass every key on.
     pub(crate) fn enter(&mut self) {
         if let Some(before) = self.before.as_ref().filter(|_| self.reads && !self.is_raw) {

@@ -36,7 +36,7 @@ pub(super) fn without_namespaces(context: &Context<'_>) -> Enforced {
         enforced.lower(Axis::Processes, Degree::None, why);
     } else {
         let why = "there is no process namespace: names and arguments of processes can be seen, \
-                   and what leaves the process group may outlive the command";
+                   and what a command started may outlive it if Cofferdam is killed";
         enforced.lower(Axis::Processes, Degree::Partial, why);
     }
     limits::lower(context, Tier::Landlock, &mut enforced);
