@@ -32,10 +32,12 @@ use std::path::{Path, PathBuf};
 /// What a name is by nature, which decides what stands for it where it is absent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Nature {
-    /// A directory. Git does not see an empty one.
+    /// A directory of the work tree.
     Directory,
     /// A file of the work tree.
     File,
+    /// A directory of a git directory, in which git on the host makes what it needs.
+    GitDirectory,
     /// A file of a git directory, for which an empty one is the same as none.
     GitFile,
     /// Git's `commondir`, which has to name the git directory itself.
@@ -74,12 +76,12 @@ const WORK_TREE: [(&str, Nature); 26] = [
 
 /// Names in a git directory. `info` itself is pinned on the way to `attributes`.
 const GIT_DIRECTORY: [(&str, Nature); 7] = [
-    ("hooks", Nature::Directory),
+    ("hooks", Nature::GitDirectory),
     ("config", Nature::GitFile),
     ("config.worktree", Nature::GitFile),
     ("commondir", Nature::CommonDir),
-    ("modules", Nature::Directory),
-    ("worktrees", Nature::Directory),
+    ("modules", Nature::GitDirectory),
+    ("worktrees", Nature::GitDirectory),
     ("info/attributes", Nature::GitFile),
 ];
 
@@ -215,7 +217,7 @@ impl<'a> Search<'a> {
     fn git_directory(&mut self, git: &str) -> Result<()> {
         let info = join(git, "info");
         if self.kind(&info)?.is_none() {
-            self.found.absent.push(AbsentName { path: info.clone(), nature: Nature::Directory });
+            self.found.absent.push(AbsentName { path: info.clone(), nature: Nature::GitDirectory });
         }
         self.way(&info);
         GIT_DIRECTORY.iter().try_for_each(|(name, nature)| self.name(join(git, name), *nature))

@@ -68,7 +68,7 @@ fn a_git_directory_is_pinned_and_stays_usable() {
     }
     assert_eq!(access(&found, ".git/HEAD"), None);
     assert_eq!(absent(&found, ".git/commondir"), Some(Nature::CommonDir));
-    assert_eq!(absent(&found, ".git/info"), Some(Nature::Directory));
+    assert_eq!(absent(&found, ".git/info"), Some(Nature::GitDirectory));
     assert_eq!(absent(&found, ".git/config"), None);
 }
 
