@@ -64,9 +64,8 @@ impl Placeholders {
     /// somebody else's end.
     pub fn hold(state: &StateDirectory, workspace: &Path) -> Result<Self> {
         let workspace = Workspace::open(workspace)?;
-        let stat = rustix::fs::fstat(&workspace.directory)
-            .map_err(|e| io("look at the workspace", &workspace.path, e))?;
-        let record = state.join_workspace(stat.st_dev, stat.st_ino)?;
+        let (device, inode) = workspace.numbers()?;
+        let record = state.join_workspace(device, inode)?;
         Ok(Self { workspace, record: Some(record) })
     }
 
@@ -135,6 +134,13 @@ impl Workspace {
         let path =
             if path.is_absolute() { path.to_path_buf() } else { real_path(&directory, path)? };
         Ok(Self { path, directory, owner })
+    }
+
+    /// Its device and inode.
+    fn numbers(&self) -> Result<(u64, u64)> {
+        let stat = rustix::fs::fstat(&self.directory)
+            .map_err(|e| io("look at the workspace", &self.path, e))?;
+        Ok((stat.st_dev, stat.st_ino))
     }
 
     /// Does something as the owner of the workspace: what is made belongs to them, and nothing
@@ -272,12 +278,23 @@ fn create_file(parent: BorrowedFd<'_>, name: &str, kind: Kind) -> Result<Kind, E
     Ok(kind)
 }
 
-/// Removes what a ledger of a dead owner lists. Says how much was there.
-pub(crate) fn remove_leftovers(content: &[u8]) -> Result<usize> {
+/// Removes what a ledger of a dead owner lists. Says how much was there. `is_recorded` tells by
+/// device and inode whether the ledger is about a directory.
+pub(crate) fn remove_leftovers(
+    content: &[u8],
+    is_recorded: impl FnOnce(u64, u64) -> bool,
+) -> Result<usize> {
     let ledger = Ledger::parse(content)?;
     let Some(path) = &ledger.workspace else { return Ok(0) };
     match Workspace::open(path) {
-        Ok(workspace) => remove_listed(&workspace, &ledger),
+        Ok(workspace) => {
+            let (device, inode) = workspace.numbers()?;
+            // Something else stands there now. The workspace is somewhere else, or gone.
+            if !is_recorded(device, inode) {
+                return Ok(0);
+            }
+            remove_listed(&workspace, &ledger)
+        }
         // Gone with all that was in it.
         Err(_) if !path.exists() => Ok(0),
         Err(error) => Err(error),

@@ -263,6 +263,22 @@ fn a_workspace_that_is_gone_owes_nothing() {
 }
 
 #[test]
+fn a_sweep_touches_no_other_directory_at_the_path() {
+    let fixture = Fixture::new("moved");
+    let (mut share, _) = fixture.start();
+    // What a killed start may leave is known by its kind alone, so another directory's would do.
+    let ledger = share.record.as_ref().unwrap();
+    let name = AbsentName { path: ".git/hooks".to_owned(), nature: Nature::GitDirectory };
+    ledger.append(&ledger::intents(&fixture.workspace(), &[name])).unwrap();
+    drop(share.record.take());
+    fs::rename(fixture.workspace(), fixture.directory.path().join("moved")).unwrap();
+    fs::create_dir_all(fixture.path(".git/hooks")).unwrap();
+    assert_eq!(sweep(&fixture.state).placeholders, 0);
+    assert!(fixture.path(".git/hooks").exists());
+    assert_eq!(fixture.owed(), 0);
+}
+
+#[test]
 fn a_way_through_a_link_is_not_taken() {
     let fixture = Fixture::new("link");
     fs::create_dir(fixture.directory.path().join("outside")).unwrap();
