@@ -14,18 +14,20 @@
 //! reported afterwards ([`appeared`]). Neither are the contents of an outer git directory, which is
 //! not part of the workspace.
 
+mod repository;
 mod scan;
 
 pub use scan::ScanEnd;
 
+use crate::placeholders;
 use crate::state::io;
 use cofferdam_core::Result;
 use cofferdam_wire::plan::Access;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
@@ -185,52 +187,8 @@ impl<'a> Search<'a> {
         Self { workspace, pins: BTreeMap::new(), found: ControlFiles::default() }
     }
 
-    /// A repository whose work tree is at `tree`: the control files of both, and the way there.
-    fn repository(&mut self, tree: &str) -> Result<()> {
-        let git = join(tree, ".git");
-        self.found.present.insert(git.clone());
-        if !tree.is_empty() {
-            self.way(tree);
-            self.work_tree(tree)?;
-        }
-        match self.kind(&git)? {
-            Some((FileType::Directory, _)) => {
-                self.way(&git);
-                self.git_directory(&git)?;
-            }
-            // A linked work tree's or a submodule's: the file says where the git directory is.
-            Some((FileType::RegularFile, _)) => self.pin(git, Access::ReadOnly),
-            Some((FileType::Symlink, _)) => {
-                self.pin(git.clone(), Access::ReadOnly);
-                self.unprotected(git, "it is a symbolic link to a git directory");
-            }
-            Some(_) => self.unprotected(git, "it is neither a directory nor a file"),
-            None => {}
-        }
-        Ok(())
-    }
-
     fn work_tree(&mut self, tree: &str) -> Result<()> {
         WORK_TREE.iter().try_for_each(|(name, nature)| self.name(join(tree, name), *nature))
-    }
-
-    fn git_directory(&mut self, git: &str) -> Result<()> {
-        let info = join(git, "info");
-        if self.kind(&info)?.is_none() {
-            self.found.absent.push(AbsentName { path: info.clone(), nature: Nature::GitDirectory });
-        }
-        self.way(&info);
-        GIT_DIRECTORY.iter().try_for_each(|(name, nature)| self.name(join(git, name), *nature))
-    }
-
-    /// A bare repository, as git would take it for one.
-    fn is_git_directory(&self, path: &str) -> Result<bool> {
-        for name in ["HEAD", "objects", "refs"] {
-            if self.kind(&join(path, name))?.is_none() {
-                return Ok(false);
-            }
-        }
-        Ok(true)
     }
 
     fn name(&mut self, path: String, nature: Nature) -> Result<()> {
@@ -241,7 +199,10 @@ impl<'a> Search<'a> {
                 self.link(&path)?;
             }
             Some((kind, links)) => {
-                self.found.present.insert(path.clone());
+                // Another run's are neither what was there nor news.
+                if !placeholders::is_like_one(self.workspace, &path, nature) {
+                    self.found.present.insert(path.clone());
+                }
                 // A pin covers a name, not a file: another name would still lead to it.
                 if kind == FileType::RegularFile && links > 1 {
                     self.unprotected(path.clone(), "the file has another name, a hard link");
@@ -255,31 +216,57 @@ impl<'a> Search<'a> {
     /// A protected name that is a symbolic link is pinned as a link, and so is what it names. What
     /// lies outside the workspace cannot be written from inside, or was shown on purpose.
     fn link(&mut self, path: &str) -> Result<()> {
+        let root = real_path(self.workspace)?;
+        let text = rustix::fs::readlinkat(self.workspace, path, Vec::new())
+            .map_err(|e| io("read the link", Path::new(path), e))?;
+        let named = text.to_str().ok().and_then(|text| resolve(&root, parent_of(path), text));
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let Ok(target) = rustix::fs::openat(self.workspace, path, flags, Mode::empty()) else {
-            self.unprotected(path.to_owned(), "it is a symbolic link to what is not there");
+            self.dangling(path, named);
             return Ok(());
         };
-        let root = real_path(self.workspace)?;
         let real = real_path(target.as_fd())?;
         let Ok(inside) = real.strip_prefix(&root) else { return Ok(()) };
         // Another link on the way could be pointed elsewhere, so that the text has to lead there.
-        let text = rustix::fs::readlinkat(self.workspace, path, Vec::new())
-            .map_err(|e| io("read the link", Path::new(path), e))?;
-        let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
-        let named = text.to_str().ok().and_then(|text| resolve(&root, parent, text));
         match named {
-            Some(named) if Path::new(&named) == inside => {
-                if let Some((parent, _)) = named.rsplit_once('/') {
-                    self.way(parent);
-                }
-                self.pin(named, Access::ReadOnly);
-            }
+            Some(named) if Path::new(&named) == inside => self.fix(&named),
             Some(_) | None => {
                 self.unprotected(path.to_owned(), "it is a symbolic link by way of another one");
             }
         }
         Ok(())
+    }
+
+    /// A link to what is not there: something has to stand there, too.
+    fn dangling(&mut self, path: &str, named: Option<String>) {
+        match named {
+            // It is pinned, so that it leads nowhere for ever.
+            Some(named) if named == path => {}
+            Some(named) if self.open(&named).is_err() && self.open(parent_of(&named)).is_ok() => {
+                let name = AbsentName { path: named.clone(), nature: Nature::File };
+                self.found.absent.push(name);
+                self.fix(&named);
+            }
+            Some(_) | None => {
+                self.unprotected(path.to_owned(), "it is a symbolic link to what is not there");
+            }
+        }
+    }
+
+    /// Opens a name below the workspace, without any link on the way.
+    fn open(&self, path: &str) -> Result<OwnedFd, Errno> {
+        let rules = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let path = if path.is_empty() { "." } else { path };
+        rustix::fs::openat2(self.workspace, path, flags, Mode::empty(), rules)
+    }
+
+    /// Pins a name read-only, and the way there.
+    fn fix(&mut self, path: &str) {
+        if !parent_of(path).is_empty() {
+            self.way(parent_of(path));
+        }
+        self.pin(path.to_owned(), Access::ReadOnly);
     }
 
     /// Pins every directory down to this one, so that none can be moved out of the way.
@@ -312,7 +299,8 @@ impl<'a> Search<'a> {
                 let links = u64::from(stat.st_nlink);
                 Ok(Some((FileType::from_raw_mode(stat.st_mode), links)))
             }
-            Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
+            // No parent of a name may be a link: a name below one is looked for where it leads.
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
             Err(e) => Err(io("look at the control file", Path::new(path), e)),
         }
     }
@@ -323,6 +311,7 @@ impl<'a> Search<'a> {
         found.pins =
             self.pins.into_iter().map(|(path, access)| PinnedName { path, access }).collect();
         found.absent.sort_by(|a, b| a.path.cmp(&b.path));
+        found.absent.dedup_by(|a, b| a.path == b.path);
         found.scan = scan;
         found
     }
@@ -337,6 +326,10 @@ fn is_protected_directory(name: &str) -> bool {
 
 fn join(directory: &str, name: &str) -> String {
     if directory.is_empty() { name.to_owned() } else { format!("{directory}/{name}") }
+}
+
+fn parent_of(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(parent, _)| parent)
 }
 
 /// Where an open file really is.

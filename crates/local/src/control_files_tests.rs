@@ -145,7 +145,10 @@ fn a_link_is_pinned_with_what_it_names() {
     }
     assert_eq!(access(&found, "conf"), Some(Access::ReadWrite));
     let names: Vec<_> = found.unprotected.iter().map(|name| name.path.as_str()).collect();
-    assert_eq!(names, [".cursor", ".envrc", ".zshrc", ".exrc"]);
+    assert_eq!(names, [".cursor", ".zshrc", ".exrc"]);
+    // Nothing can be made where a link leads that led nowhere.
+    assert_eq!(access(&found, "nowhere"), Some(Access::ReadOnly));
+    assert_eq!(absent(&found, "nowhere"), Some(Nature::File));
     assert!(found.reasons()[0].starts_with("files: \".cursor\" is not protected"));
 }
 
@@ -173,9 +176,35 @@ fn what_appeared_is_told() {
     let before = tree.find();
     assert!(appeared(&before, tree.open()).unwrap().is_empty());
     fs::create_dir_all(tree.path("new/.git/hooks")).unwrap();
+    fs::write(tree.path("new/.git/hooks/pre-push"), "x").unwrap();
     fs::write(tree.path(".mcp.json"), "x").unwrap();
     let names = appeared(&before, tree.open()).unwrap();
     assert_eq!(names, [".mcp.json", "new/.git", "new/.git/hooks"]);
+}
+
+#[test]
+fn whatever_stands_for_info_is_pinned_and_harms_no_start() {
+    let directories = ["file/.git", "loop/.git", "link/.git", "away/.git", "other"];
+    let tree = Tree::new("info", &directories, &["file/.git/info", "other/attributes"]);
+    symlink("info", tree.path("loop/.git/info")).unwrap();
+    symlink("../../other", tree.path("link/.git/info")).unwrap();
+    symlink("nowhere", tree.path("away/.git/info")).unwrap();
+    let fifo = ["fifo/.git", "empty/.git/info"];
+    fs::create_dir_all(tree.path("fifo")).unwrap();
+    fs::create_dir_all(tree.path(fifo[1])).unwrap();
+    let status = std::process::Command::new("mkfifo").arg(tree.path(fifo[0])).status().unwrap();
+    assert!(status.success());
+    let found = tree.find();
+    assert_eq!(found.reasons(), Vec::<String>::new());
+    for path in ["file/.git", "loop/.git", "link/.git", "away/.git"] {
+        assert_eq!(access(&found, &format!("{path}/info")), Some(Access::ReadOnly), "{path}");
+        assert_eq!(access(&found, &format!("{path}/info/attributes")), None, "{path}");
+        assert_eq!(access(&found, &format!("{path}/hooks")), Some(Access::ReadOnly), "{path}");
+    }
+    assert_eq!(access(&found, "other"), Some(Access::ReadOnly));
+    assert_eq!(access(&found, "away/.git/nowhere"), Some(Access::ReadOnly));
+    assert_eq!(access(&found, "fifo/.git"), Some(Access::ReadOnly));
+    assert_eq!(access(&found, "empty/.git/info/attributes"), Some(Access::ReadOnly));
 }
 
 #[test]

@@ -29,9 +29,10 @@ use crate::state::{Owners, Record, StateDirectory, io, retry};
 use cofferdam_core::Result;
 use ledger::{Entry, Kind, Ledger, Outcome};
 use owner::Owner;
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, ResolveFlags};
 use rustix::io::Errno;
 use std::ffi::OsString;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
@@ -276,6 +277,32 @@ fn create_file(parent: BorrowedFd<'_>, name: &str, kind: Kind) -> Result<Kind, E
         retry(|| rustix::io::write(&file, kind.content()))?;
     }
     Ok(kind)
+}
+
+/// Whether what stands at a protected name is what some run put there, or means as little.
+pub(crate) fn is_like_one(workspace: BorrowedFd<'_>, path: &str, nature: Nature) -> bool {
+    let kinds: &[Kind] = match nature {
+        Nature::Directory | Nature::GitDirectory => &[Kind::Socket, Kind::Directory],
+        Nature::File | Nature::GitFile => &[Kind::Socket, Kind::Empty],
+        Nature::CommonDir => &[Kind::CommonDir],
+    };
+    kinds.iter().any(|kind| {
+        kind.is_still(workspace, path) == Ok(true)
+            && (*kind != Kind::Directory || is_empty(workspace, path) == Ok(true))
+    })
+}
+
+fn is_empty(parent: BorrowedFd<'_>, name: &str) -> Result<bool, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let directory = rustix::fs::openat(parent, name, flags, Mode::empty())?;
+    let mut buffer = [MaybeUninit::uninit(); 512];
+    let mut entries = RawDir::new(directory, &mut buffer);
+    while let Some(entry) = entries.next() {
+        if !matches!(entry?.file_name().to_bytes(), b"." | b"..") {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Removes what a ledger of a dead owner lists. Says how much was there. `is_recorded` tells by

@@ -129,6 +129,26 @@ fn the_last_of_two_sandboxes_removes_them() {
 }
 
 #[test]
+fn those_of_another_run_are_neither_there_nor_news() {
+    let fixture = Fixture::repository("news");
+    let news = |found: &ControlFiles| {
+        control_files::appeared(found, fs::File::open(fixture.workspace()).unwrap()).unwrap()
+    };
+    // First in, first out.
+    let (one, found_by_one) = fixture.start();
+    let (two, found_by_two) = fixture.start();
+    one.remove().unwrap();
+    assert_eq!(news(&found_by_one), Vec::<String>::new());
+    assert_eq!(found_by_one.present, found_by_two.present);
+    two.remove().unwrap();
+    // What was a placeholder when a run began is news as soon as it is more.
+    fs::create_dir(fixture.path(".vscode")).unwrap();
+    fs::write(fixture.path(".vscode/tasks.json"), "{}").unwrap();
+    fs::write(fixture.path(".git/config.worktree"), "[core]").unwrap();
+    assert_eq!(news(&found_by_two), [".git/config.worktree", ".vscode"]);
+}
+
+#[test]
 fn what_became_somebody_elses_stays() {
     let fixture = Fixture::repository("theirs");
     let (share, _) = fixture.start();
