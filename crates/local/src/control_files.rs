@@ -148,7 +148,8 @@ impl ControlFiles {
     pub fn reasons(&self) -> Vec<String> {
         let sentence =
             |name: &Unprotected| format!("files: {:?} is not protected: {}", name.path, name.why);
-        self.unprotected.iter().map(sentence).collect()
+        let scan = self.scan.reason().map(|reason| format!("files: {reason}"));
+        self.unprotected.iter().map(sentence).chain(scan).collect()
     }
 }
 
@@ -163,8 +164,11 @@ pub fn find<Fd: AsFd>(workspace: Fd) -> Result<ControlFiles> {
     for repository in &scan.repositories {
         search.repository(repository)?;
     }
-    for path in scan.unreadable {
-        search.unprotected(path, "its name is not UTF-8");
+    for directory in &scan.bare {
+        search.bare(directory)?;
+    }
+    for (path, why) in scan.unreadable {
+        search.unprotected(path, why);
     }
     Ok(search.finish(scan.end))
 }
@@ -291,7 +295,7 @@ impl<'a> Search<'a> {
         self.found.unprotected.push(Unprotected { path, why: why.to_owned() });
     }
 
-    fn kind(&self, path: &str) -> Result<Option<(FileType, u64)>> {
+    fn kind(&mut self, path: &str) -> Result<Option<(FileType, u64)>> {
         match rustix::fs::statat(self.workspace, path, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => {
                 // The width of the count differs between architectures.
@@ -301,6 +305,12 @@ impl<'a> Search<'a> {
             }
             // No parent of a name may be a link: a name below one is looked for where it leads.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
+            // Of somebody else's, nothing can be opened from inside; of one's own, it could be.
+            Err(Errno::ACCESS) if is_own(self.workspace, parent_of(path).as_bytes()) => {
+                self.unprotected(path.to_owned(), "it may not be looked at");
+                Ok(None)
+            }
+            Err(Errno::ACCESS) => Ok(None),
             Err(e) => Err(io("look at the control file", Path::new(path), e)),
         }
     }
@@ -319,9 +329,7 @@ impl<'a> Search<'a> {
 
 /// Whether a name of the root of a work tree is protected as a directory with all below it.
 fn is_protected_directory(name: &str) -> bool {
-    WORK_TREE
-        .iter()
-        .any(|(known, nature)| *nature == Nature::Directory && name.eq_ignore_ascii_case(known))
+    WORK_TREE.iter().any(|(known, nature)| *nature == Nature::Directory && name == *known)
 }
 
 fn join(directory: &str, name: &str) -> String {
@@ -330,6 +338,13 @@ fn join(directory: &str, name: &str) -> String {
 
 fn parent_of(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(parent, _)| parent)
+}
+
+/// Whether a file's rights could be changed from inside. What hides its owner is as its parent is.
+fn is_own(workspace: BorrowedFd<'_>, path: &[u8]) -> bool {
+    let path = if path.is_empty() { b"." } else { path };
+    rustix::fs::statat(workspace, path, AtFlags::SYMLINK_NOFOLLOW)
+        .is_ok_and(|stat| stat.st_uid == rustix::process::geteuid().as_raw())
 }
 
 /// Where an open file really is.

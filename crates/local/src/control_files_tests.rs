@@ -101,28 +101,60 @@ fn linked_work_trees_and_bare_repositories_are_known() {
 }
 
 #[test]
-fn some_directories_are_not_entered() {
-    let deep = "a/b/c/d/e/f/g/.git";
-    let tree = Tree::new(
-        "skip",
-        &["node_modules/x/.git", "target/x/.git", ".claude/x/.git", "a/b/c/d/e/f/.git", deep],
-        &[],
-    );
+fn only_what_is_pinned_is_not_entered() {
+    let deep = "a/b/c/d/e/f/g/h/i/j/k/l/m/.git";
+    let entered = ["node_modules/x/.git", "target/x/.git", "sub/.claude/x/.git", deep];
+    let tree = Tree::new("skip", &[&entered[..], &[".claude/x/.git", "deep/.git"]].concat(), &[]);
     symlink("/", tree.path("link")).unwrap();
     let found = tree.find();
-    let repositories: Vec<_> = found.present.iter().filter(|path| path.ends_with(".git")).collect();
-    assert_eq!(repositories, ["a/b/c/d/e/f/.git"]);
+    for path in entered {
+        assert_eq!(access(&found, &format!("{path}/hooks")), Some(Access::ReadOnly), "{path}");
+    }
+    assert!(!found.present.contains(".claude/x/.git"));
+    assert_eq!((found.scan, found.reasons().len()), (ScanEnd::Complete, 0));
+}
+
+#[test]
+fn bare_repositories_below_are_protected() {
+    let tree = Tree::new("bare", &["x/b.git/objects", "x/b.git/refs"], &["x/b.git/HEAD"]);
+    let found = tree.find();
+    assert_eq!(access(&found, "x"), Some(Access::ReadWrite));
+    assert_eq!(access(&found, "x/b.git/hooks"), Some(Access::ReadOnly));
+    assert_eq!(access(&found, "x/b.git/.vscode"), None);
 }
 
 #[test]
 fn a_scan_is_bounded_and_says_so() {
-    let names: Vec<String> = (0..40).map(|n| format!("r{n:02}/.git")).collect();
+    let names: Vec<String> = (0..260).map(|n| format!("r{n:03}/.git")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let found = Tree::new("repositories", &names, &[]).find();
     assert_eq!(found.scan, ScanEnd::TooManyRepositories);
-    let names: Vec<String> = (0..600).map(|n| format!("d{n}")).collect();
+    assert!(found.reasons()[0].contains("--allow-sensitive-writes"), "{:?}", found.reasons());
+    let tree = Tree::new("deep", &[&"d/".repeat(70)], &[]);
+    let found = tree.find();
+    assert_eq!((found.scan, found.reasons().len()), (ScanEnd::TooLarge, 1));
+    let names: Vec<String> = (0..2000).map(|n| format!("d{n}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    assert_eq!(Tree::new("directories", &names, &[]).find().scan, ScanEnd::TooLarge);
+    assert_eq!(Tree::new("directories", &names, &[]).find().scan, ScanEnd::Complete);
+}
+
+#[test]
+fn what_its_owner_closed_to_themselves_is_not_passed_over() {
+    if rustix::process::geteuid().is_root() {
+        println!("skipped: nothing is closed to root");
+        return;
+    }
+    use std::os::unix::fs::PermissionsExt;
+    let tree = Tree::new("closed", &["a/.git", "b/.git/hooks"], &[]);
+    for path in ["a", "b/.git"] {
+        fs::set_permissions(tree.path(path), fs::Permissions::from_mode(0)).unwrap();
+    }
+    let found = tree.find();
+    for path in ["a", "b/.git"] {
+        fs::set_permissions(tree.path(path), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let names: BTreeSet<_> = found.unprotected.iter().map(|name| name.path.as_str()).collect();
+    assert!(names.contains("a") && names.contains("b/.git/hooks"), "{names:?}");
 }
 
 #[test]

@@ -57,8 +57,15 @@ impl Search<'_> {
         Ok(())
     }
 
+    /// A bare repository below the workspace.
+    pub(super) fn bare(&mut self, directory: &str) -> Result<()> {
+        self.found.present.insert(directory.to_owned());
+        self.way(directory);
+        self.git_directory(directory)
+    }
+
     /// A bare repository, as git would take it for one.
-    pub(super) fn is_git_directory(&self, path: &str) -> Result<bool> {
+    pub(super) fn is_git_directory(&mut self, path: &str) -> Result<bool> {
         for name in ["HEAD", "objects", "refs"] {
             if self.kind(&join(path, name))?.is_none() {
                 return Ok(false);
