@@ -14,6 +14,7 @@
 //! reported afterwards ([`appeared`]). Neither are the contents of an outer git directory, which is
 //! not part of the workspace.
 
+mod git_config;
 mod repository;
 mod scan;
 
@@ -23,7 +24,7 @@ use crate::placeholders;
 use crate::state::io;
 use cofferdam_core::Result;
 use cofferdam_wire::plan::Access;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -159,7 +160,7 @@ pub fn find<Fd: AsFd>(workspace: Fd) -> Result<ControlFiles> {
     let scan = scan::repositories(workspace.as_fd())?;
     search.work_tree("")?;
     if search.is_git_directory("")? {
-        search.git_directory("")?;
+        search.git_directory("", "")?;
     }
     for repository in &scan.repositories {
         search.repository(repository)?;
@@ -259,10 +260,7 @@ impl<'a> Search<'a> {
 
     /// Opens a name below the workspace, without any link on the way.
     fn open(&self, path: &str) -> Result<OwnedFd, Errno> {
-        let rules = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
-        let flags = OFlags::PATH | OFlags::CLOEXEC;
-        let path = if path.is_empty() { "." } else { path };
-        rustix::fs::openat2(self.workspace, path, flags, Mode::empty(), rules)
+        self.open_as(path, OFlags::PATH | OFlags::CLOEXEC)
     }
 
     /// Pins a name read-only, and the way there.

@@ -240,6 +240,81 @@ fn whatever_stands_for_info_is_pinned_and_harms_no_start() {
 }
 
 #[test]
+fn a_git_directory_that_a_file_or_link_names_is_protected() {
+    let directories = ["real/objects", "sub", "linked", "away", "modules/a", "by/way/objects"];
+    let tree = Tree::new("elsewhere", &directories, &["real/HEAD", "away/.git"]);
+    fs::write(tree.path(".git"), "gitdir: real\n").unwrap();
+    fs::write(tree.path("sub/.git"), format!("gitdir: {}\n", tree.path("real").display())).unwrap();
+    symlink("../real", tree.path("linked/.git")).unwrap();
+    fs::write(tree.path("modules/a/.git"), "gitdir: ../../nowhere").unwrap();
+    let found = tree.find();
+    assert_eq!(access(&found, ".git"), Some(Access::ReadOnly));
+    assert_eq!(access(&found, "real"), Some(Access::ReadWrite));
+    assert_eq!(access(&found, "real/hooks"), Some(Access::ReadOnly));
+    assert_eq!(access(&found, "real/config"), Some(Access::ReadOnly));
+    assert_eq!(found.reasons(), Vec::<String>::new());
+    symlink("by", tree.path("via")).unwrap();
+    fs::write(tree.path("away/.git"), "gitdir: ../via/way\n").unwrap();
+    let found = tree.find();
+    assert_eq!(found.unprotected.len(), 1, "{:?}", found.unprotected);
+    assert_eq!(found.unprotected[0].path, "away/.git");
+}
+
+#[test]
+fn what_a_configuration_makes_git_run_is_pinned() {
+    let directories = [".git/hooks", "tools/hooks", "sub/.git", "sub/mine", "conf", "scripts"];
+    let tree = Tree::new("configuration", &directories, &["scripts/lint"]);
+    let config = "[core]\n\thooksPath = tools/hooks\n[include]\n\tpath = ../conf/git\n";
+    fs::write(tree.path(".git/config"), config).unwrap();
+    let more = format!("[includeIf \"gitdir:x\"]\npath = more\n[include]\npath = {}\n", "/etc/x");
+    fs::write(tree.path("conf/git"), more).unwrap();
+    fs::write(tree.path("conf/more"), "[include]\npath = git\n").unwrap();
+    fs::write(tree.path("sub/.git/config"), "[core]\nhooksPath = mine\n").unwrap();
+    symlink("../../scripts/lint", tree.path(".git/hooks/pre-commit")).unwrap();
+    let found = tree.find();
+    for path in ["tools/hooks", "conf/git", "conf/more", "sub/mine", "scripts/lint"] {
+        assert_eq!(access(&found, path), Some(Access::ReadOnly), "{path}");
+    }
+    assert_eq!(access(&found, "conf"), Some(Access::ReadWrite));
+    assert_eq!(found.reasons(), Vec::<String>::new());
+    fs::write(tree.path(".git/config"), "[core]\nhooksPath = .\n").unwrap();
+    fs::write(tree.path("sub/.git/config"), "[core]\nhooksPath = later\n").unwrap();
+    let found = tree.find();
+    assert_eq!(access(&found, "sub/later"), Some(Access::ReadOnly));
+    assert_eq!(absent(&found, "sub/later"), Some(Nature::Directory));
+    assert_eq!(found.reasons().len(), 1, "{:?}", found.reasons());
+}
+
+#[test]
+fn a_configuration_that_is_no_file_is_not_read() {
+    let tree = Tree::new("fifo", &[".git", "sub/.git"], &[]);
+    let status = std::process::Command::new("mkfifo").arg(tree.path(".git/config")).status();
+    assert!(status.unwrap().success());
+    fs::write(tree.path("sub/.git/config"), "#".repeat(300_000)).unwrap();
+    assert_eq!(tree.find().unprotected.len(), 1);
+}
+
+#[test]
+fn a_hook_that_has_another_name_is_not_protected() {
+    let tree = Tree::new("hook", &[], &[".git/hooks/pre-push"]);
+    fs::hard_link(tree.path(".git/hooks/pre-push"), tree.path("other")).unwrap();
+    let found = tree.find();
+    assert_eq!(found.unprotected.len(), 1);
+    assert_eq!(found.unprotected[0].path, ".git/hooks/pre-push");
+}
+
+#[test]
+fn links_in_a_git_directory_are_told() {
+    let tree = Tree::new("redirect", &[".git"], &[".git/HEAD"]);
+    let before = tree.find();
+    fs::remove_file(tree.path(".git/HEAD")).unwrap();
+    symlink("/etc/hostname", tree.path(".git/HEAD")).unwrap();
+    symlink("../../.bashrc", tree.path(".git/COMMIT_EDITMSG")).unwrap();
+    let names = appeared(&before, tree.open()).unwrap();
+    assert_eq!(names, [".git/COMMIT_EDITMSG", ".git/HEAD"]);
+}
+
+#[test]
 fn names_without_a_placeholder_are_left_out() {
     let tree = Tree::new("without", &[".git"], &[]);
     let unmade = Unprotected { path: ".git/info".to_owned(), why: "no room".to_owned() };
