@@ -147,7 +147,7 @@ fn what_its_owner_closed_to_themselves_is_not_passed_over() {
     use std::os::unix::fs::PermissionsExt;
     let tree = Tree::new("closed", &["a/.git", "b/.git/hooks"], &[]);
     for path in ["a", "b/.git"] {
-        fs::set_permissions(tree.path(path), fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(tree.path(path), fs::Permissions::from_mode(0o0)).unwrap();
     }
     let found = tree.find();
     for path in ["a", "b/.git"] {

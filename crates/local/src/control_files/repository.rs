@@ -312,13 +312,14 @@ impl Search<'_> {
             if entries.len() >= MAX_ENTRIES {
                 break;
             }
-            let kind = match entry.file_type() {
-                FileType::Unknown => {
+            let mut kind = entry.file_type();
+            // Some file systems do not say.
+            if kind == FileType::Unknown
+                && let Ok(stat) =
                     rustix::fs::statat(&directory, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW)
-                        .map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode))
-                }
-                known => known,
-            };
+            {
+                kind = FileType::from_raw_mode(stat.st_mode);
+            }
             entries.push((name.to_owned(), kind));
         }
         entries
