@@ -77,13 +77,15 @@ const WORK_TREE: [(&str, Nature); 26] = [
     (".exrc", Nature::File),
 ];
 
-/// Names in a git directory. `info` itself is pinned on the way to `attributes`.
+/// Names in a git directory. `info` itself is pinned on the way to `attributes`. For `modules` there
+/// is no real directory: one costs some 300 µs, and where there is no `.gitmodules`, git on the host
+/// can make no submodule anyway while a placeholder stands for that.
 const GIT_DIRECTORY: [(&str, Nature); 7] = [
     ("hooks", Nature::GitDirectory),
     ("config", Nature::GitFile),
     ("config.worktree", Nature::GitFile),
     ("commondir", Nature::CommonDir),
-    ("modules", Nature::GitDirectory),
+    ("modules", Nature::Directory),
     ("worktrees", Nature::GitDirectory),
     ("info/attributes", Nature::GitFile),
 ];

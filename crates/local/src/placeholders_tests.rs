@@ -175,7 +175,7 @@ fn nothing_that_can_be_opened_is_used_again() {
     let fixture = Fixture::repository("again");
     fs::remove_dir_all(fixture.path(".git/hooks")).unwrap();
     let before = fixture.names();
-    let directories = [".git/hooks", ".git/modules", ".git/worktrees"];
+    let directories = [".git/hooks", ".git/worktrees"];
     for _ in 0..3 {
         let (share, found) = fixture.start();
         assert!(found.absent.len() > 20);

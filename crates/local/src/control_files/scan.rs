@@ -13,8 +13,8 @@ use std::path::Path;
 /// How deep below the workspace a repository is looked for: deeper than trees of packages that hold
 /// their own packages become.
 const MAX_DEPTH: usize = 64;
-/// How many directories are listed, nearest first. A listing costs about 6 µs, so that most starts
-/// do not notice, and one in a tree of this size takes half a second longer.
+/// How many directories are listed, nearest first. A listing costs some 10 µs, so that most starts
+/// do not notice, and one in a tree of this size takes a second longer.
 const MAX_DIRECTORIES: usize = 100_000;
 /// How many entries are looked at. One costs less than 1 µs.
 const MAX_ENTRIES: usize = 2_000_000;
