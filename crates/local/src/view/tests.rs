@@ -401,6 +401,36 @@ fn a_linked_worktree_shows_its_repository_only_if_that_points_back() {
 }
 
 #[test]
+fn a_repository_that_a_command_made_up_holds_nobody_up() {
+    let ground = Ground::new("made-up");
+    let own = ground.directory("home/proj/fake/worktrees/x");
+    ground.file("home/proj/.git", "gitdir: fake/worktrees/x\n");
+    ground.file("home/proj/fake/HEAD", "ref: refs/heads/main\n");
+    ground.file("home/proj/fake/worktrees/x/gitdir", &ground.path("home/proj/.git"));
+    let config = ground.path("home/proj/fake/config");
+    let spec = ground.spec();
+    let writes_own = || shown(&user(&spec).unwrap(), &own).is_some();
+    let in_time = |what: &str| {
+        let (done, ended) = std::sync::mpsc::channel();
+        std::thread::scope(|scope| {
+            scope.spawn(|| done.send(writes_own()));
+            let answer = ended.recv_timeout(std::time::Duration::from_secs(10));
+            if answer.is_err() {
+                // Let a reader go that waits, so that the test ends.
+                let _ = fs::OpenOptions::new().write(true).open(&config);
+            }
+            answer.unwrap_or_else(|_| panic!("{what} holds the look up"))
+        })
+    };
+    assert!(in_time("no configuration"));
+    rustix::fs::mkfifoat(rustix::fs::CWD, &config, rustix::fs::Mode::RWXU).unwrap();
+    assert!(!in_time("a FIFO"));
+    fs::remove_file(&config).unwrap();
+    std::os::unix::fs::symlink("/dev/null", &config).unwrap();
+    assert!(!in_time("a link to a device"));
+}
+
+#[test]
 fn the_look_is_cheap() {
     let ground = Ground::new("cheap");
     let mut spec = ground.spec();

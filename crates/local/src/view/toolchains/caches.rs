@@ -2,7 +2,7 @@
 
 use super::Search;
 use crate::view::Place;
-use crate::view::lookup::{Found, find, may_hold_a_secret};
+use crate::view::lookup::{Found, find, may_hold_a_secret, text_of};
 use cofferdam_core::Caller;
 use std::path::Path;
 
@@ -63,7 +63,7 @@ impl Search<'_> {
 }
 
 fn read(found: &Found) -> Option<String> {
-    (found.bytes() <= CONFIGURATION_BYTES).then(|| std::fs::read_to_string(&found.path).ok())?
+    text_of(&found.path, CONFIGURATION_BYTES)
 }
 
 /// The caller's name and address of git's configuration, as a configuration of its own. Nothing
