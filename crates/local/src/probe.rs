@@ -3,7 +3,8 @@
 use crate::assemble::Assembly;
 use crate::launch::{Born, io_error};
 use crate::oneshot::{await_hello, make};
-use crate::probe_targets::{ProbeTargets, Surroundings};
+use crate::probe_targets::leftovers::Noted;
+use crate::probe_targets::{PROBE_LEAD, ProbeTargets, Surroundings};
 use crate::state::StateDirectory;
 use crate::verdict::{Expected, ProbeReport, report};
 use crate::verify::verify;
@@ -17,6 +18,7 @@ use cofferdam_wire::frame::Kind;
 use cofferdam_wire::message::{HostOpens, Proof, Prove, Targets};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, Mode, OFlags};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -37,7 +39,9 @@ const DISK_BYTES: u64 = 64 << 20;
 ///
 /// The caller must have one thread only. Takes a few seconds.
 pub fn probe(spec: &Spec, state: &StateDirectory) -> Result<ProbeReport> {
-    let ground = Ground::new()?;
+    // What a killed probe left may be in the way of this one.
+    let _ = state.sweep();
+    let ground = Ground::new(state)?;
     let spec = on_ground(spec, &ground);
     let id = SandboxId::new(format!("probe-{}", rustix::process::getpid().as_raw_nonzero()))?;
     // What a careless parent leaves open: it must not be seen inside.
@@ -123,16 +127,28 @@ struct Ground {
     root: PathBuf,
     workspace: PathBuf,
     outside: PathBuf,
+    /// What is made, for whoever sweeps after a kill.
+    noted: Option<Noted>,
 }
 
 impl Ground {
-    fn new() -> Result<Self> {
-        let name = format!(".cofferdam-probe-{}", rustix::process::getpid().as_raw_nonzero());
+    fn new(state: &StateDirectory) -> Result<Self> {
+        let name = format!("{PROBE_LEAD}{}", rustix::process::getpid().as_raw_nonzero());
         let root = std::env::temp_dir().join(name);
-        let ground =
-            Self { workspace: root.join("workspace"), outside: root.join("outside"), root };
-        let made = std::fs::create_dir(&ground.root)
-            .and_then(|()| std::fs::create_dir(&ground.outside))
+        let noted = Noted::new(state)?;
+        noted.add(std::slice::from_ref(&root))?;
+        let ground = Self {
+            workspace: root.join("workspace"),
+            outside: root.join("outside"),
+            root,
+            noted: Some(noted),
+        };
+        // HOSTILE: whatever the mask says, nobody else may exchange what is in here.
+        let mut own = std::fs::DirBuilder::new();
+        own.mode(0o755);
+        let made = own
+            .create(&ground.root)
+            .and_then(|()| own.create(&ground.outside))
             .and_then(|()| std::fs::create_dir_all(ground.workspace.join(".git/hooks")))
             .and_then(|()| std::fs::create_dir_all(ground.workspace.join(".git/objects")))
             .and_then(|()| std::fs::create_dir_all(ground.workspace.join(".git/refs")))
@@ -145,11 +161,19 @@ impl Ground {
         })?;
         Ok(ground)
     }
+
+    fn note(&self, paths: &[PathBuf]) -> Result<()> {
+        self.noted.as_ref().map_or(Ok(()), |noted| noted.add(paths))
+    }
 }
 
 impl Drop for Ground {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.root);
+        let is_gone = std::fs::remove_dir_all(&self.root).is_ok();
+        // ORDER: last. The canaries elsewhere are gone already, for their owner was made later.
+        if let Some(noted) = self.noted.take().filter(|_| is_gone) {
+            let _ = noted.settle();
+        }
     }
 }
 
@@ -185,12 +209,13 @@ fn make_targets(spec: &Spec, ground: &Ground) -> Result<ProbeTargets> {
         .map(PathBuf::as_path)
         .chain([&*ground.workspace])
         .collect();
-    ProbeTargets::create(&Surroundings {
+    let around = Surroundings {
         directory: &ground.outside,
         other_directories: &others,
         shown: &shown,
         secret_variable: SECRET_VARIABLE,
-    })
+    };
+    ProbeTargets::create_announced(&around, |paths| ground.note(paths))
 }
 
 /// Adds what is known of the sandbox.

@@ -3,6 +3,8 @@
 //! What is made here is real: a file that holds a canary, sockets that listen, a process that lives.
 //! An attack that finds nothing would otherwise be no news.
 
+pub(crate) mod leftovers;
+
 use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_wire::message::Targets;
 use rustix::fs::OFlags;
