@@ -213,6 +213,11 @@ pub fn look(spec: &Spec, facts: &HostFacts) -> Result<View> {
     Ok(view)
 }
 
+/// Whether what is shown depends on this variable of the caller's environment.
+pub fn reads_variable(name: &str) -> bool {
+    secrets::reads(name) || toolchains::reads(name)
+}
+
 /// Whether a toolchain's place lies in what is shown anyway, because the caller listed it or works
 /// there.
 fn covers(requested: &[Shown], ground: &workspace::Ground, place: &Place) -> bool {

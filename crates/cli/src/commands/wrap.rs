@@ -5,6 +5,7 @@ use crate::choice::Choice;
 use crate::context::{Context, argv};
 use crate::{exit, render};
 use cofferdam_core::{Error, ErrorKind, Result, SensitiveWrites, Spec, Workspace};
+use cofferdam_local::view::reads_variable;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -44,6 +45,20 @@ const CARRIED: [&str; 22] = [
     "VOLTA_HOME",
     "XDG_CONFIG_HOME",
     "XDG_STATE_HOME",
+];
+
+/// What leads the names of variables that rule programs of the host, Cofferdam among them.
+const OF_HOST: [&str; 10] = [
+    "COFFERDAM_",
+    "GCONV_PATH",
+    "GETCONF_DIR",
+    "GLIBC_",
+    "LD_",
+    "LOCPATH",
+    "MALLOC_",
+    "NLSPATH",
+    "RUST_",
+    "TMPDIR",
 ];
 
 /// Prints the argv and the variables.
@@ -113,8 +128,7 @@ fn limit_words(spec: &Spec) -> Vec<OsString> {
 fn command_words(context: &Context, args: &WrapArgs) -> Vec<OsString> {
     let mut words = Words(Vec::new());
     for (name, value) in &context.spec.env {
-        if context.passed.contains(name) {
-            // By name: the value is a secret as likely as not, and an argv can be seen by all.
+        if is_by_name(context, name) {
             words.0.push(option("env-from", name));
         } else {
             let mut assignment = name.clone();
@@ -130,6 +144,24 @@ fn command_words(context: &Context, args: &WrapArgs) -> Vec<OsString> {
         words.0.push("--json".into());
     }
     words.0
+}
+
+/// Whether a variable goes in the environment, and the argv only names it: its value is a secret as
+/// likely as not, and an argv can be seen by all.
+///
+/// A value that is set for the command alone must not change the run itself, which has the same
+/// variables: what it shows, and what the host's loader and C library do before it starts.
+fn is_by_name(context: &Context, name: &OsStr) -> bool {
+    if context.passed.iter().any(|passed| passed == name) {
+        return true;
+    }
+    let Some(name) = name.to_str() else { return false };
+    let is_of_host = OF_HOST.iter().any(|lead| name.starts_with(lead));
+    !is_carried(name) && !reads_variable(name) && !is_of_host
+}
+
+fn is_carried(name: &str) -> bool {
+    CARRIED.contains(&name) || name.starts_with("LC_")
 }
 
 /// Words of a command line in the making.
@@ -149,19 +181,17 @@ fn option(name: &str, value: impl AsRef<OsStr>) -> OsString {
 }
 
 fn carried(context: &Context) -> Result<BTreeMap<String, String>> {
-    let is_carried = |name: &OsStr| {
-        let text = name.to_str().unwrap_or_default();
-        CARRIED.contains(&text) || text.starts_with("LC_")
-    };
     let mut env = BTreeMap::new();
     for (name, value) in &context.spec.caller.env {
         // What is not text in UTF-8 cannot be printed; a runner that keeps its environment has it.
-        if let (true, Some(name), Some(value)) = (is_carried(name), name.to_str(), value.to_str()) {
+        if let (Some(name), Some(value)) = (name.to_str(), value.to_str())
+            && is_carried(name)
+        {
             env.insert(name.to_owned(), value.to_owned());
         }
     }
-    for name in &context.passed {
-        if let Some(value) = context.spec.env.get(name) {
+    for (name, value) in &context.spec.env {
+        if is_by_name(context, name) {
             env.insert(utf8(name)?, utf8(value)?);
         }
     }

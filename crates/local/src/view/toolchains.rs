@@ -56,6 +56,12 @@ pub(super) fn look(
     Ok(tools)
 }
 
+/// Whether this variable of the caller says where toolchains are.
+pub(super) fn reads(variable: &str) -> bool {
+    ["PATH", "GOMODCACHE", "GOPATH"].contains(&variable)
+        || known::ROOTS.iter().any(|root| root.variable == variable)
+}
+
 impl Toolchains {
     fn add_to_path(&mut self, directory: &str) {
         if !self.path.iter().any(|known| known == directory) {
