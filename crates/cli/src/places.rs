@@ -21,17 +21,34 @@ pub(crate) fn directory(path: &Path) -> Result<PathBuf> {
     Ok(found)
 }
 
-/// The paths without `.` and `..`. A path with `..` must exist, because what `..` means depends on
-/// symbolic links.
+/// The paths without `.`, and without `..` where that means the directory above. Links stay as they
+/// are: who follows them has to know where they lie. A path with `..` must exist up to there, because
+/// what `..` means depends on links.
 pub(crate) fn plain(paths: Vec<Sourced<PathBuf>>) -> Result<Vec<PathBuf>> {
-    let plain_one = |path: PathBuf| {
-        if path.components().any(|part| part == Component::ParentDir) {
-            return path.canonicalize().map_err(|cause| missing(&path).source(cause));
+    paths.into_iter().map(|said| plain_one(&said.value)).collect()
+}
+
+fn plain_one(path: &Path) -> Result<PathBuf> {
+    let mut plain = PathBuf::new();
+    // Components leave `.` and doubled slashes out by themselves.
+    for part in path.components() {
+        match part {
+            Component::ParentDir if plain == Path::new("/") => {}
+            Component::ParentDir => match rustix::fs::readlink(&plain, Vec::new()) {
+                Err(Errno::INVAL) if plain.file_name().is_some() => {
+                    plain.pop();
+                }
+                // Above a link, or above another `..` that is above one.
+                Ok(_) | Err(Errno::INVAL) => plain.push(part),
+                Err(cause) => return Err(missing(path).source(cause)),
+            },
+            Component::Normal(_)
+            | Component::RootDir
+            | Component::CurDir
+            | Component::Prefix(_) => plain.push(part),
         }
-        // Components leave `.` and doubled slashes out by themselves.
-        Ok(path.components().collect())
-    };
-    paths.into_iter().map(|said| plain_one(said.value)).collect()
+    }
+    Ok(plain)
 }
 
 /// Fails if there is nothing at this path.
@@ -143,6 +160,22 @@ mod tests {
         assert_eq!(located(&base.join("link/a/b")), base.join("real/a/b"));
         assert_eq!(located(&base.join("real")), base.join("real"));
         assert_eq!(located(Path::new("/")), Path::new("/"));
+        std::fs::remove_dir_all(&base).unwrap();
+    }
+
+    #[test]
+    fn a_link_is_left_to_whoever_follows_it() {
+        let base = std::env::temp_dir().canonicalize().unwrap();
+        let base = base.join(format!("cofferdam-plain-{}", std::process::id()));
+        std::fs::create_dir_all(base.join("a/b")).unwrap();
+        std::os::unix::fs::symlink("/usr/lib", base.join("link")).unwrap();
+        let plain = |name: &str| plain_one(&base.join(name)).map_err(|error| error.kind);
+        assert_eq!(plain("a/../link"), Ok(base.join("link")));
+        assert_eq!(plain("link/x/./y"), Ok(base.join("link/x/y")));
+        assert_eq!(plain("a/b/../../a"), Ok(base.join("a")));
+        assert_eq!(plain("link/../../bin"), Ok(base.join("link/../../bin")));
+        assert_eq!(plain("none/../a"), Err(ErrorKind::NotFound));
+        assert_eq!(plain_one(Path::new("/../etc")).unwrap(), Path::new("/etc"));
         std::fs::remove_dir_all(&base).unwrap();
     }
 

@@ -20,6 +20,9 @@ use std::time::{Duration, Instant};
 /// The size of the pipes that carry output over the line.
 const PIPE_BYTES: usize = 1 << 20;
 
+/// The most signals that are kept for a command that is just starting.
+const MAX_EARLY_SIGNALS: usize = 16;
+
 // What an event is about. A channel's number stands in the low half.
 const OF_LINE: u64 = 0;
 const OF_CHILDREN: u64 = 1;
@@ -37,6 +40,8 @@ struct Running {
     deadline: Option<Instant>,
     timed_out: bool,
     ended: Option<Ended>,
+    /// Signals that came before the command's group was known.
+    early: Vec<i32>,
     /// Channels that still carry its output.
     outputs: BTreeSet<u32>,
 }
@@ -53,6 +58,7 @@ impl Running {
             deadline: timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
             timed_out: false,
             ended: None,
+            early: Vec::new(),
             outputs: BTreeSet::new(),
         }
     }
@@ -205,13 +211,15 @@ impl Serve {
     }
 
     fn command(&mut self, channel: u32, message: &ToProcess) {
-        let Some(running) = self.running.get(&channel) else { return };
+        let Some(running) = self.running.get_mut(&channel) else { return };
         match message {
-            ToProcess::Signal(signal) => {
-                if running.leader > 0 {
-                    let _ = sys::kill(-running.leader, *signal);
-                }
+            ToProcess::Signal(signal) if running.leader > 0 => {
+                let _ = sys::kill(-running.leader, *signal);
             }
+            ToProcess::Signal(signal) if running.early.len() < MAX_EARLY_SIGNALS => {
+                running.early.push(*signal);
+            }
+            ToProcess::Signal(_) => {}
             ToProcess::Resize(size) => {
                 if let Some(master) = &running.master {
                     let _ = terminal::resize(master, *size);
@@ -383,6 +391,9 @@ impl Serve {
                 Some(message) => {
                     if let FromProcess::Started { pid } = message {
                         running.leader = pid;
+                        for signal in running.early.drain(..) {
+                            let _ = sys::kill(-pid, signal);
+                        }
                     }
                     let gone = matches!(message, FromProcess::NotStarted(_));
                     self.line.message(channel, &message, Vec::new());

@@ -95,10 +95,14 @@ const CARRIED: &[&str] = &[
 ///
 /// A variable that is not UTF-8 is left out: a runner that keeps its environment has it.
 pub fn carried(caller: &Caller) -> BTreeMap<String, String> {
-    let is_carried = |name: &str| CARRIED.contains(&name) || name.starts_with("LC_");
     let text =
         caller.env.iter().filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
     text.filter(|(name, _)| is_carried(name)).map(|(n, v)| (n.to_owned(), v.to_owned())).collect()
+}
+
+/// Whether [`carried`] passes a variable of this name.
+pub fn is_carried(name: &str) -> bool {
+    CARRIED.contains(&name) || name.starts_with("LC_")
 }
 
 /// Who commands are, and where they keep their things.

@@ -2,8 +2,9 @@
 
 use crate::assemble::{Assembly, assemble, assemble_and_clone};
 use crate::launch::{Born, io_error, launch};
-use crate::oneshot::await_hello;
-use crate::probe_targets::{ProbeTargets, Surroundings};
+use crate::oneshot::{await_hello, unique};
+use crate::probe_targets::leftovers::Noted;
+use crate::probe_targets::{PROBE_LEAD, ProbeTargets, Surroundings};
 use crate::state::StateDirectory;
 use crate::verdict::{Expected, ProbeReport, report};
 use crate::verify::verify;
@@ -19,6 +20,7 @@ use cofferdam_wire::plan::Plan;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::fs::{CWD, Mode, OFlags};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -66,7 +68,7 @@ pub(crate) fn probe_by<H>(
     clone: impl Fn(&Assembly) -> Result<Target<H>>,
 ) -> Result<ProbeReport> {
     let start = |spec: &Spec, id: &SandboxId| assemble_and_clone(spec, state, id, clone);
-    examine(spec, start, |verified| verified)
+    examine(spec, state, start, |verified| verified)
 }
 
 /// What became of a sandbox whose plan was altered.
@@ -96,7 +98,7 @@ pub fn probe_with(
         Ok((assembly, target))
     };
     let mut verified = Ok(());
-    let report = examine(spec, start, |found| {
+    let report = examine(spec, state, start, |found| {
         verified = found;
         Ok(())
     })?;
@@ -106,11 +108,14 @@ pub fn probe_with(
 /// Attacks what `start` starts, unless `confirm` refuses what the host read back of it.
 fn examine<H>(
     spec: &Spec,
+    state: &StateDirectory,
     start: impl FnOnce(&Spec, &SandboxId) -> Result<(Assembly, Target<H>)>,
     confirm: impl FnOnce(Result<()>) -> Result<()>,
 ) -> Result<ProbeReport> {
+    // What a killed probe left may be in the way of this one.
+    let _ = state.sweep();
     let name = own_name();
-    let ground = Ground::new(&name)?;
+    let ground = Ground::new(state, &name)?;
     let spec = on_ground(spec, &ground);
     let id = SandboxId::new(name)?;
     // What a careless parent leaves open: it must not be seen inside.
@@ -148,7 +153,7 @@ fn lower_to(enforced: &mut Enforced, planned: &Enforced) {
 fn own_name() -> String {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    format!("probe-{}-{count}", rustix::process::getpid().as_raw_nonzero())
+    format!("probe-{}-{count}", unique())
 }
 
 fn attack<H>(
@@ -208,15 +213,29 @@ struct Ground {
     root: PathBuf,
     workspace: PathBuf,
     outside: PathBuf,
+    /// What is made, for whoever sweeps after a kill.
+    noted: Option<Noted>,
 }
 
 impl Ground {
-    fn new(name: &str) -> Result<Self> {
-        let root = std::env::temp_dir().join(format!(".cofferdam-{name}"));
-        let ground =
-            Self { workspace: root.join("workspace"), outside: root.join("outside"), root };
-        let made = std::fs::create_dir(&ground.root)
-            .and_then(|()| std::fs::create_dir(&ground.outside))
+    fn new(state: &StateDirectory, name: &str) -> Result<Self> {
+        let name = name.strip_prefix("probe-").unwrap_or(name);
+        // A short path, because a socket's name below it has room for some hundred bytes only.
+        let root = Path::new("/tmp").join(format!("{PROBE_LEAD}{name}"));
+        let noted = Noted::new(state)?;
+        noted.add(std::slice::from_ref(&root))?;
+        let ground = Self {
+            workspace: root.join("workspace"),
+            outside: root.join("outside"),
+            root,
+            noted: Some(noted),
+        };
+        // HOSTILE: whatever the mask says, nobody else may exchange what is in here.
+        let mut own = std::fs::DirBuilder::new();
+        own.mode(0o755);
+        let made = own
+            .create(&ground.root)
+            .and_then(|()| own.create(&ground.outside))
             .and_then(|()| std::fs::create_dir_all(ground.workspace.join(".git/hooks")))
             .and_then(|()| std::fs::create_dir_all(ground.workspace.join(".git/objects")))
             .and_then(|()| std::fs::create_dir_all(ground.workspace.join(".git/refs")))
@@ -229,11 +248,19 @@ impl Ground {
         })?;
         Ok(ground)
     }
+
+    fn note(&self, paths: &[PathBuf]) -> Result<()> {
+        self.noted.as_ref().map_or(Ok(()), |noted| noted.add(paths))
+    }
 }
 
 impl Drop for Ground {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.root);
+        let is_gone = std::fs::remove_dir_all(&self.root).is_ok();
+        // ORDER: last. The canaries elsewhere are gone already, for their owner was made later.
+        if let Some(noted) = self.noted.take().filter(|_| is_gone) {
+            let _ = noted.settle();
+        }
     }
 }
 
@@ -269,12 +296,13 @@ fn make_targets(spec: &Spec, ground: &Ground) -> Result<ProbeTargets> {
         .map(PathBuf::as_path)
         .chain([&*ground.workspace])
         .collect();
-    ProbeTargets::create(&Surroundings {
+    let around = Surroundings {
         directory: &ground.outside,
         other_directories: &others,
         shown: &shown,
         secret_variable: SECRET_VARIABLE,
-    })
+    };
+    ProbeTargets::create_announced(&around, |paths| ground.note(paths))
 }
 
 /// Adds what is known of the sandbox.

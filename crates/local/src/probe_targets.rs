@@ -3,15 +3,21 @@
 //! What is made here is real: a file that holds a canary, sockets that listen, a process that lives.
 //! An attack that finds nothing would otherwise be no news.
 
+pub(crate) mod leftovers;
+
 use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_wire::message::Targets;
-use std::fs::{self, OpenOptions};
+use rustix::fs::OFlags;
+use std::fs::{self, OpenOptions, Permissions};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::linux::net::SocketAddrExt;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
+
+/// Leads the name of everything that a probe leaves lying about on the host while it runs.
+pub(crate) const PROBE_LEAD: &str = ".cofferdam-probe-";
 
 /// Where targets are made, and what the caller knows of the sandbox that will be attacked.
 #[derive(Debug, Clone)]
@@ -44,20 +50,36 @@ impl ProbeTargets {
     ///
     /// Fails where the first directory cannot be written; the others are skipped then.
     pub fn create(around: &Surroundings<'_>) -> Result<Self> {
+        Self::create_announced(around, |_| Ok(()))
+    }
+
+    /// The same, and tells every path outside of the first directory before anything is there, so that
+    /// the caller can note what a killed process would leave behind.
+    pub(crate) fn create_announced(
+        around: &Surroundings<'_>,
+        announce: impl FnOnce(&[PathBuf]) -> Result<()>,
+    ) -> Result<Self> {
         let mark = random_mark()?;
-        let directory = around.directory.join(format!("cofferdam-probe-{mark}"));
-        // The directory and what is in it are open to all: an attack must fail by the sandbox, not
-        // by the permissions of its target.
-        fs::DirBuilder::new().mode(0o777).create(&directory).map_err(|e| at(&directory, e))?;
-        let made = Self::fill(around, &directory, &mark);
+        let canaries = further_canaries(around, &mark);
+        announce(&canaries)?;
+        let path = around.directory.join(format!("cofferdam-probe-{mark}"));
+        // HOSTILE: other users of this host may enter the directory at the end. Until then it is ours
+        // alone, and no mode is set by a name that somebody else could have put a link at.
+        fs::DirBuilder::new().mode(0o700).create(&path).map_err(|e| at(&path, e))?;
+        let made = Self::fill(around, &path, &mark, canaries);
         if made.is_err() {
-            let _ = fs::remove_dir_all(&directory);
+            let _ = fs::remove_dir_all(&path);
         }
         made
     }
 
-    fn fill(around: &Surroundings<'_>, directory: &Path, mark: &str) -> Result<Self> {
-        open_to_all(directory, 0o777)?;
+    fn fill(
+        around: &Surroundings<'_>,
+        directory: &Path,
+        mark: &str,
+        canaries: Vec<PathBuf>,
+    ) -> Result<Self> {
+        let opened = open_directory(directory).map_err(|e| at(directory, e))?;
         let canary = format!("canary-{mark}");
         let outside_file = directory.join("canary");
         write_canary(&outside_file, &canary).map_err(|e| at(&outside_file, e))?;
@@ -67,12 +89,16 @@ impl ProbeTargets {
             loopback.local_addr().map_err(|e| failed("read the port of a listener", e))?.port();
         let socket = directory.join("socket");
         let path_socket = UnixListener::bind(&socket).map_err(|e| at(&socket, e))?;
-        open_to_all(&socket, 0o777)?;
+        // A socket has no descriptor to set its mode by. Nobody else can enter the directory yet.
+        fs::set_permissions(&socket, Permissions::from_mode(0o777)).map_err(|e| at(&socket, e))?;
         let host_abstract = format!("cofferdam-probe-{mark}");
         let abstract_socket = SocketAddr::from_abstract_name(&host_abstract)
             .and_then(|address| UnixListener::bind_addr(&address))
             .map_err(|e| failed("listen on an abstract socket", e))?;
-        let canaries = scatter(around, mark, &canary);
+        let canaries = scatter(canaries, &canary);
+        // ORDER: last. The directory and what is in it are open to all, because an attack must fail by
+        // the sandbox, not by the permissions of its target.
+        opened.set_permissions(Permissions::from_mode(0o777)).map_err(|e| at(directory, e))?;
         let targets = Targets {
             outside_file: text(&outside_file)?,
             other_outside_files: canaries.iter().filter_map(|path| text(path).ok()).collect(),
@@ -113,26 +139,29 @@ impl Drop for ProbeTargets {
     }
 }
 
-/// Puts a canary into every further directory that takes one.
-fn scatter(around: &Surroundings<'_>, mark: &str, canary: &str) -> Vec<PathBuf> {
+/// Where the further directories get their canaries.
+fn further_canaries(around: &Surroundings<'_>, mark: &str) -> Vec<PathBuf> {
     let hidden = |directory: &&&Path| !around.shown.iter().any(|s| directory.starts_with(s));
     let places = around.other_directories.iter().filter(hidden);
-    let paths = places.map(|directory| directory.join(format!(".cofferdam-probe-{mark}")));
-    paths.filter(|path| write_canary(path, canary).is_ok()).collect()
+    places.map(|directory| directory.join(format!("{PROBE_LEAD}{mark}"))).collect()
 }
 
+/// Puts a canary at each of these paths that takes one.
+fn scatter(paths: Vec<PathBuf>, canary: &str) -> Vec<PathBuf> {
+    paths.into_iter().filter(|path| write_canary(path, canary).is_ok()).collect()
+}
+
+/// HOSTILE: somebody else may be able to exchange the name once it is there, so that the mode is set
+/// by the descriptor.
 fn write_canary(path: &Path, canary: &str) -> std::io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o666).open(path)?;
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     file.write_all(canary.as_bytes())?;
-    open_to_all_of(path, 0o666)
+    file.set_permissions(Permissions::from_mode(0o666))
 }
 
-fn open_to_all_of(path: &Path, mode: u32) -> std::io::Result<()> {
-    fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode))
-}
-
-fn open_to_all(path: &Path, mode: u32) -> Result<()> {
-    open_to_all_of(path, mode).map_err(|e| at(path, e))
+fn open_directory(path: &Path) -> std::io::Result<fs::File> {
+    let flags = (OFlags::DIRECTORY | OFlags::NOFOLLOW).bits().cast_signed();
+    OpenOptions::new().read(true).custom_flags(flags).open(path)
 }
 
 fn random_mark() -> Result<String> {
@@ -174,7 +203,9 @@ fn failed(what: &str, error: std::io::Error) -> Error {
 mod tests {
     use super::*;
     use std::net::TcpStream;
+    use std::os::unix::fs::MetadataExt;
     use std::os::unix::net::UnixStream;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     fn make(root: &Path) -> ProbeTargets {
         let (other, shown) = (root.join("other"), root.join("shown"));
@@ -192,6 +223,51 @@ mod tests {
     fn files_below(root: &Path) -> usize {
         let entries = fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path());
         entries.map(|path| if path.is_dir() { files_below(&path) } else { 1 }).sum()
+    }
+
+    /// Whether a directory in which others may exchange names still lacks something.
+    fn is_open_too_early(directory: &Path) -> bool {
+        let mode = |path: &Path| fs::symlink_metadata(path).map(|found| found.mode() & 0o777);
+        // ORDER: the directory first. What is missing after it was seen open was missing then.
+        let is_open = mode(directory).is_ok_and(|mode| mode & 0o022 != 0);
+        let is_whole = mode(&directory.join("canary")).ok() == Some(0o666)
+            && mode(&directory.join("socket")).ok() == Some(0o777);
+        is_open && !is_whole
+    }
+
+    #[test]
+    fn others_can_enter_only_when_all_is_in_place() {
+        let root = std::env::temp_dir().join(format!("targets-closed-{}", std::process::id()));
+        fs::create_dir_all(&root).unwrap();
+        let (is_done, too_early) = (AtomicBool::new(false), AtomicBool::new(false));
+        // Removed when nobody looks any more, because half of one looks like one in the making.
+        let made: Vec<ProbeTargets> = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_done.load(Ordering::Relaxed) {
+                    for entry in fs::read_dir(&root).unwrap().flatten() {
+                        if is_open_too_early(&entry.path()) {
+                            too_early.store(true, Ordering::Relaxed);
+                        }
+                    }
+                }
+            });
+            let made = (0..100)
+                .map(|_| {
+                    ProbeTargets::create(&Surroundings {
+                        directory: &root,
+                        other_directories: &[],
+                        shown: &[],
+                        secret_variable: "SECRET",
+                    })
+                    .unwrap()
+                })
+                .collect();
+            is_done.store(true, Ordering::Relaxed);
+            made
+        });
+        drop(made);
+        fs::remove_dir_all(&root).unwrap();
+        assert!(!too_early.load(Ordering::Relaxed));
     }
 
     #[test]

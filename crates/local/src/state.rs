@@ -8,6 +8,7 @@
 //!
 //! LIMIT: a state directory belongs to one machine; locks of another one are not seen everywhere.
 
+use crate::probe_targets::leftovers;
 use crate::{cgroup, placeholders};
 use cofferdam_core::{Error, ErrorKind, Result, SandboxId};
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, RawDir};
@@ -24,6 +25,8 @@ const OWED: &str = "owed";
 const SANDBOX: &str = "sandbox-";
 /// Leads the name of a ledger of placeholders; device and inode of the workspace follow.
 const WORKSPACE: &str = "workspace-";
+/// Leads the name of a record of what a probe made on the host.
+const PROBE: &str = "probe-";
 /// Group and others may not write the state directory.
 const FOREIGN_WRITE: u32 = 0o022;
 /// How often a record is made anew because a sweep took it away between its making and its locking.
@@ -46,6 +49,8 @@ pub struct SweepReport {
     pub placeholders: usize,
     /// Control groups that were emptied and removed.
     pub cgroups: usize,
+    /// Files and directories of killed probes that were removed.
+    pub probes: usize,
     /// What could not be removed and stays recorded, with the reason: one line each.
     pub kept: Vec<String>,
 }
@@ -158,15 +163,23 @@ impl StateDirectory {
 
     /// Joins the owners of a workspace's ledger, and makes it if there is none.
     pub(crate) fn join_workspace(&self, device: u64, inode: u64) -> Result<Record> {
-        let name = workspace_record(device, inode);
+        self.claim_in_the_end(&workspace_record(device, inode), Hold::Together)
+    }
+
+    /// Begins a record of what a probe makes. No two may have the same mark.
+    pub(crate) fn record_probe(&self, mark: &str) -> Result<Record> {
+        self.claim_in_the_end(&format!("{PROBE}{mark}"), Hold::Alone)
+    }
+
+    fn claim_in_the_end(&self, name: &str, hold: Hold) -> Result<Record> {
         for _ in 0..ATTEMPTS {
-            match self.claim(&name, Hold::Together) {
+            match self.claim(name, hold) {
                 Ok(Some(record)) => return Ok(record),
                 Ok(None) => {}
-                Err(e) => return Err(io("record placeholders in", &self.path, e)),
+                Err(e) => return Err(io(&format!("make the record {name} in"), &self.path, e)),
             }
         }
-        Err(Error::new(ErrorKind::Unavailable, "the ledger of a workspace keeps vanishing"))
+        Err(Error::new(ErrorKind::Unavailable, format!("the record {name} keeps vanishing")))
     }
 
     /// Opens and locks a record. `None` where it was removed before the lock was ours.
@@ -297,6 +310,8 @@ fn pay(record: Record, report: &mut SweepReport) -> Result<()> {
         report.placeholders += placeholders::remove_leftovers(&content, |device, inode| {
             record.name == workspace_record(device, inode)
         })?;
+    } else if record.name.starts_with(PROBE) {
+        report.probes += leftovers::remove(&content)?;
     } else {
         return Err(Error::new(ErrorKind::Unsupported, "its kind is unknown to this version"));
     }

@@ -90,6 +90,7 @@ impl Waiter {
     pub(crate) fn start(flags: c_int) -> Result<Self> {
         let mut stack = Vec::<u128>::with_capacity(WAITER_STACK_BYTES / 16);
         let top = stack.spare_capacity_mut().as_mut_ptr_range().end.cast::<c_void>();
+        let own = usize::try_from(rustix::process::getpid().as_raw_nonzero().get()).unwrap_or(0);
         // SAFETY: the stack is aligned, big enough for a loop around one system call, and kept until
         // the child is gone; the child touches nothing else of the shared memory.
         let pid = unsafe {
@@ -97,7 +98,7 @@ impl Waiter {
                 wait_for_ever,
                 top,
                 flags | libc::CLONE_VM | libc::SIGCHLD,
-                std::ptr::null_mut(),
+                std::ptr::without_provenance_mut(own),
             )
         };
         if pid < 0 {
@@ -126,7 +127,18 @@ impl Drop for Waiter {
     }
 }
 
-extern "C" fn wait_for_ever(_: *mut c_void) -> c_int {
+extern "C" fn wait_for_ever(parent: *mut c_void) -> c_int {
+    // ORDER: the wish to die with the parent first, then the look whether it is there still.
+    // SAFETY: no memory is passed.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+    // Its copy of the descriptor table would keep the caller's pipes and locks.
+    // SAFETY: nothing here uses a descriptor, and the table is not shared.
+    unsafe { libc::syscall(libc::SYS_close_range, 0, u32::MAX, 0) };
+    // SAFETY: no memory is passed.
+    let now = unsafe { libc::getppid() };
+    if usize::try_from(now) != Ok(parent.addr()) {
+        return 1;
+    }
     loop {
         // SAFETY: no memory is passed.
         unsafe { libc::pause() };

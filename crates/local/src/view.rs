@@ -10,6 +10,7 @@ mod system;
 mod toolchains;
 mod workspace;
 mod worktree;
+mod written;
 
 use crate::host::HostFacts;
 use cofferdam_core::{Error, ErrorKind, Result, Spec};
@@ -170,14 +171,20 @@ impl View {
 
 /// Looks at what this spec needs to see.
 ///
-/// Fails where a listed path does not exist, is a secret, or cannot be a workspace. What is not
-/// there and was not asked for is left out silently.
+/// Fails where a listed path does not exist, is a secret, cannot be a workspace, or leads through a
+/// link that an earlier run may have made. What is not there and was not asked for is left out
+/// silently.
+///
+/// LIMIT: a place that can be written is shown with the files in it. For the host's root, a file of
+/// the workspace's owner that had a set-id bit before keeps it when a command changes the file
+/// through a shared mapping: looking for such files would mean reading the whole tree.
 pub fn look(spec: &Spec, facts: &HostFacts) -> Result<View> {
     let secrets = secrets::Secrets::of(&spec.caller);
     let ground = workspace::look(spec, facts, &secrets)?;
-    let requested = requested::look(spec, facts, &secrets, &ground)?;
+    let written = written::Written::of(spec, &ground);
+    let requested = requested::look(spec, facts, &secrets, &ground, &written)?;
     let system = system::look(spec.profile);
-    let tools = toolchains::look(spec, facts, &secrets)?;
+    let tools = toolchains::look(spec, facts, &secrets, &written)?;
 
     let mut places = Vec::new();
     places.extend(tools.places.into_iter().filter(|place| !covers(&requested, &ground, place)));
@@ -199,11 +206,16 @@ pub fn look(spec: &Spec, facts: &HostFacts) -> Result<View> {
     };
     view.notes.extend(tools.notes);
     let mut hidden = secrets.below(&view.places);
-    hidden.extend(requested::hidden(spec, &view)?);
+    hidden.extend(requested::hidden(spec, &view, &written)?);
     hidden.sort_by_key(|hidden| lookup::depth(&hidden.path));
     hidden.dedup_by(|a, b| a.path == b.path);
     view.hidden = hidden;
     Ok(view)
+}
+
+/// Whether what is shown depends on this variable of the caller's environment.
+pub fn reads_variable(name: &str) -> bool {
+    secrets::reads(name) || toolchains::reads(name)
 }
 
 /// Whether a toolchain's place lies in what is shown anyway, because the caller listed it or works

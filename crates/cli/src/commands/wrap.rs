@@ -6,6 +6,7 @@ use crate::context::{Context, argv};
 use crate::{exit, render};
 use cofferdam_core::{Error, ErrorKind, Result, SensitiveWrites, Spec, Workspace};
 use cofferdam_local::environment;
+use cofferdam_local::view::reads_variable;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -19,6 +20,20 @@ pub(crate) struct Wrapped {
     /// Variables to add to the environment of what is spawned.
     pub(crate) env: BTreeMap<String, String>,
 }
+
+/// What leads the names of variables that rule programs of the host, Cofferdam among them.
+const OF_HOST: [&str; 10] = [
+    "COFFERDAM_",
+    "GCONV_PATH",
+    "GETCONF_DIR",
+    "GLIBC_",
+    "LD_",
+    "LOCPATH",
+    "MALLOC_",
+    "NLSPATH",
+    "RUST_",
+    "TMPDIR",
+];
 
 /// Prints the argv and the variables.
 pub(super) fn perform(args: &WrapArgs) -> Result<u8> {
@@ -87,8 +102,7 @@ fn limit_words(spec: &Spec) -> Vec<OsString> {
 fn command_words(context: &Context, args: &WrapArgs) -> Vec<OsString> {
     let mut words = Words(Vec::new());
     for (name, value) in &context.spec.env {
-        if context.passed.contains(name) {
-            // By name: the value is a secret as likely as not, and an argv can be seen by all.
+        if is_by_name(context, name) {
             words.0.push(option("env-from", name));
         } else {
             let mut assignment = name.clone();
@@ -104,6 +118,24 @@ fn command_words(context: &Context, args: &WrapArgs) -> Vec<OsString> {
         words.0.push("--json".into());
     }
     words.0
+}
+
+/// Whether a variable goes in the environment, and the argv only names it: its value is a secret as
+/// likely as not, and an argv can be seen by all.
+///
+/// A value that is set for the command alone must not change the run itself, which has the same
+/// variables: what it shows, and what the host's loader and C library do before it starts.
+fn is_by_name(context: &Context, name: &OsStr) -> bool {
+    if context.passed.iter().any(|passed| passed == name) {
+        return true;
+    }
+    let Some(name) = name.to_str() else { return false };
+    let is_of_host = OF_HOST.iter().any(|lead| name.starts_with(lead));
+    !is_carried(name) && !reads_variable(name) && !is_of_host
+}
+
+fn is_carried(name: &str) -> bool {
+    environment::is_carried(name)
 }
 
 /// Words of a command line in the making.
@@ -124,8 +156,8 @@ fn option(name: &str, value: impl AsRef<OsStr>) -> OsString {
 
 fn carried(context: &Context) -> Result<BTreeMap<String, String>> {
     let mut env = environment::carried(&context.spec.caller);
-    for name in &context.passed {
-        if let Some(value) = context.spec.env.get(name) {
+    for (name, value) in &context.spec.env {
+        if is_by_name(context, name) {
             env.insert(utf8(name)?, utf8(value)?);
         }
     }

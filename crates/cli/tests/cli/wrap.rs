@@ -1,6 +1,7 @@
 //! What `wrap` prints.
 
 use crate::harness::{Place, compare};
+use std::collections::BTreeMap;
 
 fn wrapped(place: &Place, words: &[&str], variables: &[(&str, &str)]) -> String {
     let said = place.run_with(words.iter().copied(), variables);
@@ -35,9 +36,28 @@ fn what_is_wrapped_reads_as_a_run() {
     // The words of a run, wrapped once more, come to the same words.
     let real = |word: &String| word.replace("$PLACE", place.path("").to_str().unwrap());
     let again = ["wrap".to_owned()].into_iter().chain(argv.iter().skip(2).map(real));
-    let said = place.run_with(again, &[]);
+    let env: BTreeMap<String, String> = serde_json::from_value(object["env"].clone()).unwrap();
+    assert_eq!(env["-A"], "-b");
+    let said = place.run_with(again, &[("-A", "-b")]);
     assert_eq!(said.code, 0, "{}", said.stderr);
     let object: serde_json::Value = serde_json::from_str(&said.stdout).unwrap();
     let twice: Vec<String> = serde_json::from_value(object["argv"].clone()).unwrap();
     assert_eq!(argv, twice);
+}
+
+#[test]
+fn a_value_for_the_command_is_in_no_argv_and_rules_no_program_of_the_host() {
+    let place = Place::new("wrap-values");
+    let said = place.run(
+        "wrap --env TOKEN=secret --env LD_PRELOAD=/x.so --env PATH=/y --env KUBECONFIG=/z -- true",
+    );
+    let object: serde_json::Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!(object["env"]["TOKEN"], "secret");
+    let argv = object["argv"].to_string();
+    assert!(argv.contains("--env-from=TOKEN") && !argv.contains("secret"), "{argv}");
+    for kept in ["LD_PRELOAD=/x.so", "PATH=/y", "KUBECONFIG=/z"] {
+        assert!(argv.contains(&format!("--env={kept}")), "{argv}");
+    }
+    assert_eq!(object["env"]["PATH"], "/usr/bin:/bin");
+    assert!(object["env"].get("LD_PRELOAD").is_none() && object["env"].get("KUBECONFIG").is_none());
 }

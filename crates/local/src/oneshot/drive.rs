@@ -312,7 +312,11 @@ impl Loop<'_> {
                     self.line.drain();
                     self.stop_ourselves();
                 }
-                _ => self.line.message(CHANNEL, &ToProcess::Signal(number), Vec::new()),
+                _ if self.line_open => {
+                    self.line.message(CHANNEL, &ToProcess::Signal(number), Vec::new());
+                }
+                // There is no command any more; whoever reads our output can be left.
+                _ => self.next = [Next::Done; 2],
             }
         }
     }

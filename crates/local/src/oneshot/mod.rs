@@ -88,7 +88,7 @@ pub struct Outcome {
 /// Fails only before the sandbox exists; from then on whatever happens is an ending. The caller
 /// must have one thread only, and no use for its signal handlers while this runs.
 pub fn run(run: Run<'_>, state: &StateDirectory) -> Result<Outcome> {
-    let id = SandboxId::new(format!("run-{}", rustix::process::getpid().as_raw_nonzero()))?;
+    let id = SandboxId::new(format!("run-{}", unique()))?;
     let clone = |assembly: &Assembly| launch(&assembly.planned.plan, assembly.groups()?);
     let (mut assembly, mut born) = assemble_and_clone(run.spec, state, &id, clone)?;
     let started = Instant::now();
@@ -126,6 +126,14 @@ pub fn run(run: Run<'_>, state: &StateDirectory) -> Result<Outcome> {
         new_control_files: farewell.new_control_files,
         leftovers: farewell.leftovers,
     })
+}
+
+/// A number of this process and one of this moment: a process that was killed may have left things
+/// of its number behind where no record tells of them.
+pub(crate) fn unique() -> String {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let now = now.map_or(0, |now| now.as_micros());
+    format!("{}-{now:x}", rustix::process::getpid().as_raw_nonzero())
 }
 
 fn lost_line(why: &str) -> Error {

@@ -1,9 +1,10 @@
 //! The tree that a sandbox with namespaces sees, from nothing to sealed.
 
 use super::{Context, HOST_NAME, Steps, USER_ID};
-use crate::view::{HOME, Place, Shown, WORKSPACE, WorkspaceView};
+use crate::view::{HOME, Place, Shown, View, WORKSPACE, WorkspaceView, is_within};
 use cofferdam_core::{Limits, User};
 use cofferdam_wire::plan::{Access, Bind, Depth, Op, Owner};
+use std::collections::BTreeMap;
 
 /// Device nodes that programs rely on. None of them reaches hardware or the host's state.
 const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty"];
@@ -226,21 +227,51 @@ fn places(context: &Context<'_>, steps: &mut Steps) {
 }
 
 fn protect(context: &Context<'_>, steps: &mut Steps) {
+    // INVARIANT: a map of paths lists every parent before what is below it.
+    let mut pins = held(context.view);
     if let WorkspaceView::Directory(workspace) = &context.view.workspace {
         for pin in context.pins() {
-            let path = format!("{}/{}", workspace.path, pin.path);
             let why = match pin.access {
                 Access::ReadOnly => "what stands here decides what runs outside of the sandbox",
                 Access::ReadWrite => "leads to a protected name, so it cannot be moved away",
             };
-            steps.add(Op::Pin { path, access: pin.access }, why);
+            pins.insert(format!("{}/{}", workspace.path, pin.path), (pin.access, why));
         }
+    }
+    for (path, (access, why)) in pins {
+        steps.add(Op::Pin { path, access }, why);
     }
     for hidden in &context.view.hidden {
         if context.view.holds(&hidden.path) {
             steps.add(Op::Mask { path: hidden.path.clone() }, hidden.why.clone());
         }
     }
+}
+
+/// Directories between a place that can be written and what is listed or hidden below it. Were one
+/// moved away and another put there, the next run would take that for what the caller means, or show
+/// what it hid.
+///
+/// LIMIT: a run that does not list the path does not hold the way to it.
+fn held(view: &View) -> BTreeMap<String, (Access, &'static str)> {
+    let hidden = view.hidden.iter().map(|hidden| hidden.path.as_str());
+    let below = view.places.iter().map(Place::path).chain(hidden);
+    let ancestors = below.flat_map(|path| {
+        path.match_indices('/')
+            .filter_map(|(end, _)| path.get(..end).filter(|name| !name.is_empty()))
+    });
+    let can_be_moved = |path: &str| {
+        let above = view.places.iter().filter(|place| is_within(path, place.path()));
+        match above.max_by_key(|place| place.path().len()) {
+            Some(Place::Shown(shown)) => shown.access == Access::ReadWrite && shown.path != path,
+            Some(Place::Private { .. }) | None => false,
+        }
+    };
+    let why = "leads to what is listed or hidden, so it cannot be moved away";
+    ancestors
+        .filter(|path| can_be_moved(path))
+        .map(|path| (path.to_owned(), (Access::ReadWrite, why)))
+        .collect()
 }
 
 fn bind(shown: &Shown) -> Op {

@@ -204,6 +204,41 @@ fn the_filter_is_last_and_the_workspace_is_doubled_after_its_protection() {
 }
 
 #[test]
+fn the_way_to_what_is_listed_or_hidden_cannot_be_moved_away() {
+    let (spec, facts) = (wish(Profile::NoNetwork), fake::host(1001));
+    let mut view = view(&spec, &facts);
+    let listed = |path: &str, access| Place::Shown(shown(path, access, Owner::Same, "listed"));
+    view.places.push(listed("/home/ann/proj/a/b/cache", Access::ReadWrite));
+    view.places.push(listed("/home/ann/proj/a/b/cache/x/y", Access::ReadOnly));
+    view.places.push(listed("/home/ann/proj/a/b/cache/x/y/z/w", Access::ReadOnly));
+    view.places.push(listed("/srv/a/b", Access::ReadWrite));
+    let why = "listed with --hide".to_owned();
+    view.hidden.push(Hidden { path: format!("{PROJECT}/s/secrets"), why });
+    let (ids, pins) = (ids(), pins());
+    let inputs = PlanInputs { ids: &ids, pins: &pins, seccomp: &[], cgroups: HELD, scratch: None };
+    let planned = plan(&spec, &facts, &view, &inputs).unwrap();
+    let held: Vec<&str> = planned
+        .plan
+        .steps
+        .iter()
+        .filter_map(|step| {
+            let Op::Pin { path, access: Access::ReadWrite } = &step.op else { return None };
+            path.strip_prefix(PROJECT)
+        })
+        .collect();
+    assert_eq!(held, ["/.git", "/a", "/a/b", "/a/b/cache/x", "/s"]);
+    let pin = |name: &str| {
+        let name = format!("{PROJECT}{name}");
+        position(&planned, |op| matches!(op, Op::Pin { path, .. } if *path == name))
+    };
+    let last_bind =
+        position(&planned, |op| matches!(op, Op::Bind(bind) if bind.path == "/srv/a/b"));
+    let mask =
+        position(&planned, |op| matches!(op, Op::Mask { path } if path.ends_with("secrets")));
+    assert!(last_bind < pin("/a") && pin("/a") < pin("/a/b") && pin("/s") < mask);
+}
+
+#[test]
 fn only_what_is_meant_can_be_written() {
     let spec = wish(Profile::ReadOnly);
     let planned = made(&spec, &fake::host(1001), HELD).unwrap();

@@ -3,7 +3,8 @@
 use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_wire::plan::Owner;
 use rustix::fs::{FileType, Mode, OFlags, Stat};
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 
 /// A path that exists, with what it is.
@@ -35,10 +36,6 @@ impl Found {
     pub(super) fn mapped(&self) -> Owner {
         let (uid, gid) = self.owner();
         Owner::Mapped { uid, gid }
-    }
-
-    pub(super) fn bytes(&self) -> u64 {
-        u64::try_from(self.stat.st_size).unwrap_or(u64::MAX)
     }
 }
 
@@ -101,6 +98,24 @@ pub(super) fn name(path: &str) -> Name {
     }
 }
 
+/// The text of a regular file that is not longer than this. A link, a FIFO, a device or anything
+/// else has none.
+///
+/// HOSTILE: a sandboxed command may have made the file, to hold up whoever opens it or to fill the
+/// memory of whoever reads it. So nothing waits, and what was opened is looked at, not the name.
+pub(super) fn text_of(path: &str, most_bytes: u64) -> Option<String> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
+    let metadata = file.metadata().ok()?;
+    if !metadata.is_file() || metadata.len() > most_bytes {
+        return None;
+    }
+    let mut text = String::new();
+    // It may have grown since.
+    let bytes = file.take(most_bytes + 1).read_to_string(&mut text).ok()?;
+    (bytes as u64 <= most_bytes).then_some(text)
+}
+
 /// Whose files a bind of `found` shows, seen from the host's root: below a directory that others
 /// cannot search, such as `/root`, the sandbox's user could not be expected to read anything.
 pub(super) fn owner_for_root(found: &Found) -> Owner {
@@ -161,6 +176,21 @@ mod tests {
         assert!(may_hold_a_secret("proxy = \"http://me:pw@proxy:80\""));
         assert!(may_hold_a_secret("[url \"https://x@github.com/\"]"));
         assert!(!may_hold_a_secret("[build]\nrustflags = []\nurl = \"https://a.b/c@d\""));
+    }
+
+    #[test]
+    fn only_a_regular_file_of_bounded_size_has_a_text() {
+        let directory = crate::test_directory::TestDirectory::new("text");
+        let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+        std::fs::write(path("file"), "text").unwrap();
+        std::os::unix::fs::symlink(path("file"), path("link")).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", path("zero")).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, path("fifo"), Mode::RWXU).unwrap();
+        assert_eq!(text_of(&path("file"), 4).as_deref(), Some("text"));
+        assert_eq!(text_of(&path("file"), 3), None);
+        for other in [path("link"), path("zero"), path("fifo"), "/dev/zero".to_owned()] {
+            assert_eq!(text_of(&other, 1 << 20), None, "{other}");
+        }
     }
 
     #[test]

@@ -1,13 +1,14 @@
 //! What the caller listed with `--read`, `--write` and `--hide`.
 
-use super::lookup::{Found, depth, find, find_listed, is_within, owner_for_root};
+use super::lookup::{Found, depth, find, is_within, owner_for_root};
 use super::secrets::Secrets;
 use super::workspace::{self, Ground};
+use super::written::Written;
 use super::{Hidden, Shown, View, WORKSPACE, WorkspaceView, usage};
 use crate::host::HostFacts;
 use cofferdam_core::{Error, ErrorKind, Result, Spec};
 use cofferdam_wire::plan::{Access, Owner};
-use std::path::Path;
+use std::path::{Component, Path};
 
 /// Looks at the listed paths.
 pub(super) fn look(
@@ -15,6 +16,7 @@ pub(super) fn look(
     facts: &HostFacts,
     secrets: &Secrets,
     ground: &Ground,
+    written: &Written,
 ) -> Result<Vec<Shown>> {
     if !spec.write.is_empty() && !spec.profile.writes_workspace() {
         return Err(usage(
@@ -25,13 +27,13 @@ pub(super) fn look(
     let mut shown: Vec<Shown> = ground.shown.clone();
     let listed = spec.read.len() + spec.write.len();
     for path in &spec.read {
-        let found = find_listed(path, "--read")?;
+        let found = written.find_listed(path, "--read")?;
         refuse_to_read(&found, secrets)?;
         let owner = if facts.is_root() { owner_for_root(&found) } else { Owner::Same };
         add(&mut shown, listed_place(&found, Access::ReadOnly, owner))?;
     }
     for path in &spec.write {
-        let found = find_listed(path, "--write")?;
+        let found = written.find_listed(path, "--write")?;
         workspace::refuse_to_write(&found, "--write", spec, secrets)?;
         if !found.is_directory() && !found.is_file() {
             return Err(no_device(&found, "--write"));
@@ -103,20 +105,22 @@ fn no_device(found: &Found, what: &str) -> Error {
 }
 
 /// Resolves `--hide`. A path below `/workspace` means the workspace.
-pub(super) fn hidden(spec: &Spec, view: &View) -> Result<Vec<Hidden>> {
+pub(super) fn hidden(spec: &Spec, view: &View, written: &Written) -> Result<Vec<Hidden>> {
     let workspace = match &view.workspace {
         WorkspaceView::Directory(directory) => Some(directory),
         WorkspaceView::Private => None,
     };
     let mut hidden = Vec::new();
     for path in &spec.hide {
+        // A path with `..` means what it means on this host, where that name may be nothing.
+        let climbs = path.components().any(|part| part == Component::ParentDir);
         let inside = workspace
-            .filter(|workspace| workspace.at_workspace)
+            .filter(|workspace| workspace.at_workspace && !climbs)
             .and_then(|workspace| {
                 Some(Path::new(&workspace.path).join(path.strip_prefix(WORKSPACE).ok()?))
             })
             .filter(|inside| find(inside).is_some());
-        let found = find_listed(inside.as_deref().unwrap_or(path), "--hide")?;
+        let found = written.find_listed(inside.as_deref().unwrap_or(path), "--hide")?;
         if workspace.is_some_and(|workspace| is_within(&workspace.path, &found.path)) {
             return Err(usage(
                 format!("--hide {} would hide the workspace itself", found.path),

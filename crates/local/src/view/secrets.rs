@@ -233,6 +233,12 @@ impl Secrets {
     }
 }
 
+/// Whether this variable of the caller says where secrets or Cofferdam's state are.
+pub(super) fn reads(variable: &str) -> bool {
+    ["HOME", "COFFERDAM_HOME", "XDG_STATE_HOME"].contains(&variable)
+        || BY_VARIABLE.iter().any(|(known, _)| *known == variable)
+}
+
 /// Where Cofferdam keeps its state, which commands must neither read nor write.
 pub(super) fn state_directory(caller: &Caller) -> Option<PathBuf> {
     let named = |name: &str| {

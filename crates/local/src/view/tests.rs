@@ -202,6 +202,90 @@ fn hiding_takes_both_names_of_the_workspace() {
     }
 }
 
+/// What an earlier run made of `home/proj/<name>`.
+fn plant(ground: &Ground, name: &str, target: &str) {
+    let link = ground.0.join("home/proj").join(name);
+    fs::create_dir_all(link.parent().unwrap()).unwrap();
+    std::os::unix::fs::symlink(ground.path(target), link).unwrap();
+}
+
+#[test]
+fn a_listed_path_is_not_followed_through_a_link_that_an_earlier_run_planted() {
+    let ground = Ground::new("planted");
+    ground.directory("home/other/key");
+    ground.directory("home/data/deep");
+    plant(&ground, "a/cache", "home/other");
+    plant(&ground, "b", "home/other");
+    plant(&ground, "dots", "home/other");
+    // The caller's own link leads into the workspace, and only from there away.
+    std::os::unix::fs::symlink(ground.path("home/proj/dots"), ground.0.join("home/own")).unwrap();
+    let list = |name: &str, change: &dyn Fn(&mut Spec, PathBuf)| {
+        let mut spec = ground.spec();
+        change(&mut spec, ground.0.join(name));
+        user(&spec)
+    };
+    let as_write = |spec: &mut Spec, path| spec.write = vec![path];
+    let as_read = |spec: &mut Spec, path| spec.read = vec![path];
+    let as_hide = |spec: &mut Spec, path| spec.hide = vec![path];
+    for name in ["home/proj/a/cache", "home/proj/b/key", "home/proj/a/../b", "home/own"] {
+        for change in [&as_write as &dyn Fn(&mut Spec, PathBuf), &as_read, &as_hide] {
+            let error = list(name, change).unwrap_err();
+            assert_eq!(error.kind, ErrorKind::Denied, "{name}: {error}");
+            assert!(error.message.contains("home/proj/"), "{name}: {error}");
+            assert!(error.hint.unwrap().contains("Remove the link"), "{name}");
+        }
+    }
+    let read_only = |spec: &mut Spec, path| {
+        spec.profile = Profile::ReadOnly;
+        spec.read = vec![path];
+    };
+    assert_eq!(list("home/proj/b", &read_only).unwrap_err().kind, ErrorKind::Denied);
+    let writable_elsewhere = |spec: &mut Spec, path| {
+        spec.write = vec![ground.0.join("home/data")];
+        spec.read = vec![path];
+    };
+    std::os::unix::fs::symlink(ground.path("home/other"), ground.0.join("home/data/l")).unwrap();
+    let error = list("home/data/l", &writable_elsewhere).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Denied);
+
+    // A link that no command could have made is the caller's own.
+    std::os::unix::fs::symlink(ground.path("home/other"), ground.0.join("home/mine")).unwrap();
+    let view = list("home/mine/key", &as_read).unwrap();
+    assert!(view.shows(&ground.path("home/other/key")));
+    assert!(list("home/data/../data/deep", &writable_elsewhere).is_ok());
+}
+
+#[test]
+fn a_toolchain_is_not_followed_through_a_link_that_an_earlier_run_planted() {
+    let ground = Ground::new("planted-path");
+    for name in ["home/private/bin", "home/tools/bin", "home/proj/real/bin", "home/private/mod"] {
+        ground.directory(name);
+    }
+    plant(&ground, "venv/bin", "home/private");
+    plant(&ground, "active", "home/private");
+    plant(&ground, "mod", "home/private/mod");
+    plant(&ground, "alias", "home/proj/real");
+    std::os::unix::fs::symlink(ground.path("home/tools"), ground.0.join("home/mine")).unwrap();
+    let mut spec = ground.spec();
+    let entries = ["proj/venv/bin", "proj/active/bin", "proj/alias/bin", "mine/bin"];
+    let path = entries.map(|name| ground.path(&format!("home/{name}"))).join(":");
+    set(&mut spec, "PATH", &path);
+    set(&mut spec, "VIRTUAL_ENV", &ground.path("home/proj/active"));
+    set(&mut spec, "GOMODCACHE", &ground.path("home/proj/mod"));
+    let view = user(&spec).unwrap();
+    assert!(!view.shows(&ground.path("home/private")), "{:?}", view.places);
+    assert!(!view.shows(&ground.path("home/private/bin")), "{:?}", view.places);
+    assert!(!view.shows(&ground.path("home/private/mod")), "{:?}", view.places);
+    for link in ["home/proj/venv/bin", "home/proj/active", "home/proj/mod"] {
+        let link = ground.path(link);
+        assert!(view.notes.iter().any(|note| note.contains(&link)), "{link}: {:?}", view.notes);
+    }
+    assert!(view.shows(&ground.path("home/tools/bin")));
+    // What lies in the workspace is shown with it, and not once more.
+    assert!(view.path.contains(&ground.path("home/proj/real/bin")));
+    assert!(shown(&view, &ground.path("home/proj/real/bin")).is_none());
+}
+
 #[test]
 fn toolchains_are_found_through_the_path() {
     let ground = Ground::new("tools");
@@ -314,6 +398,36 @@ fn a_linked_worktree_shows_its_repository_only_if_that_points_back() {
     assert_eq!(access("repo/.git/worktrees/proj/commondir"), Some(Access::ReadOnly));
     assert_eq!(access("repo/.git/hooks"), None);
     assert!(!view.shows(&ground.path("repo/src")));
+}
+
+#[test]
+fn a_repository_that_a_command_made_up_holds_nobody_up() {
+    let ground = Ground::new("made-up");
+    let own = ground.directory("home/proj/fake/worktrees/x");
+    ground.file("home/proj/.git", "gitdir: fake/worktrees/x\n");
+    ground.file("home/proj/fake/HEAD", "ref: refs/heads/main\n");
+    ground.file("home/proj/fake/worktrees/x/gitdir", &ground.path("home/proj/.git"));
+    let config = ground.path("home/proj/fake/config");
+    let spec = ground.spec();
+    let writes_own = || shown(&user(&spec).unwrap(), &own).is_some();
+    let in_time = |what: &str| {
+        let (done, ended) = std::sync::mpsc::channel();
+        std::thread::scope(|scope| {
+            scope.spawn(|| done.send(writes_own()));
+            let answer = ended.recv_timeout(std::time::Duration::from_secs(10));
+            if answer.is_err() {
+                // Let a reader go that waits, so that the test ends.
+                let _ = fs::OpenOptions::new().write(true).open(&config);
+            }
+            answer.unwrap_or_else(|_| panic!("{what} holds the look up"))
+        })
+    };
+    assert!(in_time("no configuration"));
+    rustix::fs::mkfifoat(rustix::fs::CWD, &config, rustix::fs::Mode::RWXU).unwrap();
+    assert!(!in_time("a FIFO"));
+    fs::remove_file(&config).unwrap();
+    std::os::unix::fs::symlink("/dev/null", &config).unwrap();
+    assert!(!in_time("a link to a device"));
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod known;
 
 use super::lookup::{Found, find, is_within, owner_for_root};
 use super::secrets::Secrets;
+use super::written::{Way, Written};
 use super::{Place, Shown, View};
 use crate::host::HostFacts;
 use cofferdam_core::{Caller, Result, Spec};
@@ -35,10 +36,16 @@ const SYSTEM: &[&str] =
     &["/usr", "/bin", "/sbin", "/nix/store", "/gnu/store", "/run/current-system"];
 
 /// Looks for the toolchains of this caller.
-pub(super) fn look(spec: &Spec, facts: &HostFacts, secrets: &Secrets) -> Result<Toolchains> {
+pub(super) fn look(
+    spec: &Spec,
+    facts: &HostFacts,
+    secrets: &Secrets,
+    written: &Written,
+) -> Result<Toolchains> {
     let mut tools = Toolchains::default();
     if spec.profile.shows_toolchains() {
-        let mut search = Search { caller: &spec.caller, facts, secrets, tools: &mut tools };
+        let caller = &spec.caller;
+        let mut search = Search { caller, facts, secrets, written, tools: &mut tools };
         search.path();
         search.caches();
         tools.git_identity = caches::git_identity(&spec.caller);
@@ -47,6 +54,12 @@ pub(super) fn look(spec: &Spec, facts: &HostFacts, secrets: &Secrets) -> Result<
         tools.add_to_path(directory);
     }
     Ok(tools)
+}
+
+/// Whether this variable of the caller says where toolchains are.
+pub(super) fn reads(variable: &str) -> bool {
+    ["PATH", "GOMODCACHE", "GOPATH"].contains(&variable)
+        || known::ROOTS.iter().any(|root| root.variable == variable)
 }
 
 impl Toolchains {
@@ -62,6 +75,7 @@ struct Search<'a> {
     caller: &'a Caller,
     facts: &'a HostFacts,
     secrets: &'a Secrets,
+    written: &'a Written,
     tools: &'a mut Toolchains,
 }
 
@@ -89,7 +103,7 @@ impl Search<'_> {
         if is_system(entry) && !entry.split('/').any(|part| part == "..") {
             return self.tools.add_to_path(entry);
         }
-        let Some(found) = find(entry).filter(Found::is_directory) else { return };
+        let Some(found) = self.find(entry).filter(Found::is_directory) else { return };
         if is_system(&found.path) {
             return self.tools.add_to_path(&found.path);
         }
@@ -97,10 +111,31 @@ impl Search<'_> {
             self.tools.notes.push(format!("{entry} of PATH is not shown: {why}"));
             return;
         }
-        if !self.known_root(entry, &found.path) {
+        // What lies in the workspace is there already.
+        if !self.known_root(entry, &found.path) && !self.written.holds(&found.path) {
             self.alone(&found);
         }
         self.tools.add_to_path(&found.path);
+    }
+
+    /// Resolves a path, and says so where it is left out for a link that leads out of a place that
+    /// commands write.
+    fn find(&mut self, path: &str) -> Option<Found> {
+        match self.written.way(Path::new(path)) {
+            Way::Missing => None,
+            Way::Clear(found) => Some(found),
+            Way::Planted(link) => {
+                let note = format!(
+                    "{path} is not shown: it leads through the link {}, which an earlier command \
+                     in a sandbox may have made",
+                    link.display()
+                );
+                if !self.tools.notes.contains(&note) {
+                    self.tools.notes.push(note);
+                }
+                None
+            }
+        }
     }
 
     /// Why a directory cannot be shown for the sake of `PATH`.
@@ -129,7 +164,7 @@ impl Search<'_> {
             if !starts(entry) && !starts(canonical) {
                 continue;
             }
-            let Some(found) = find(&literal).filter(Found::is_directory) else { continue };
+            let Some(found) = self.find(&literal).filter(Found::is_directory) else { continue };
             if self.forbids(&found.path).is_some() || is_system(&found.path) {
                 continue;
             }
@@ -161,7 +196,7 @@ impl Search<'_> {
     /// need their neighbours.
     fn alone(&mut self, found: &Found) {
         let package = found.path.strip_prefix("/opt/").and_then(|rest| rest.split('/').next());
-        match package.and_then(|name| find(format!("/opt/{name}"))) {
+        match package.and_then(|name| self.find(&format!("/opt/{name}"))) {
             Some(package) => self.show(&package, &package.path, "stands on PATH"),
             None => self.show(found, &found.path, "stands on PATH"),
         }

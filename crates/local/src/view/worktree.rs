@@ -1,9 +1,7 @@
 //! Linked worktrees of git, whose repository lies outside of the workspace.
 
-use super::lookup::find;
+use super::lookup::{exists, find, text_of};
 use cofferdam_wire::plan::Access;
-use std::fs;
-use std::io::Read;
 use std::path::Path;
 
 /// Whether a workspace's repository is elsewhere.
@@ -24,6 +22,8 @@ pub(super) enum OuterGit {
 
 /// No pointer of git is longer.
 const POINTER_BYTES: u64 = 8192;
+/// No configuration of a repository that is read here is longer.
+const CONFIGURATION_BYTES: u64 = 1 << 20;
 
 /// Follows `workspace/.git` where it is a file.
 ///
@@ -75,8 +75,12 @@ pub(super) fn parts(common: &str, own: &str) -> Vec<(String, Access)> {
     parts.extend(WRITTEN.iter().map(|name| (format!("{common}/{name}"), Access::ReadWrite)));
     // With this extension a file that is not there yet would be configuration. It cannot be
     // pinned, so nothing can be written around it.
-    let config = fs::read_to_string(format!("{common}/config")).unwrap_or_default();
-    let reads_own = config.to_ascii_lowercase().contains("worktreeconfig");
+    let config = format!("{common}/config");
+    let reads_own = match text_of(&config, CONFIGURATION_BYTES) {
+        Some(text) => text.to_ascii_lowercase().contains("worktreeconfig"),
+        // Nothing is known of one that is there and cannot be read.
+        None => exists(&config),
+    };
     if !reads_own || find(format!("{own}/config.worktree")).is_some() {
         parts.push((own.to_owned(), Access::ReadWrite));
         let fixed = OWN_READ_ONLY.iter().map(|name| (format!("{own}/{name}"), Access::ReadOnly));
@@ -85,15 +89,6 @@ pub(super) fn parts(common: &str, own: &str) -> Vec<(String, Access)> {
     parts
 }
 
-/// The first line of a regular file. A link, a FIFO or anything else has none.
 fn first_line(path: &str) -> Option<String> {
-    use rustix::fs::{Mode, OFlags};
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let file = fs::File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
-    if !file.metadata().ok()?.is_file() {
-        return None;
-    }
-    let mut text = String::new();
-    file.take(POINTER_BYTES).read_to_string(&mut text).ok()?;
-    text.lines().next().map(str::to_owned)
+    text_of(path, POINTER_BYTES)?.lines().next().map(str::to_owned)
 }

@@ -2,7 +2,7 @@
 
 use super::Search;
 use crate::view::Place;
-use crate::view::lookup::{Found, find, may_hold_a_secret};
+use crate::view::lookup::{Found, find, may_hold_a_secret, text_of};
 use cofferdam_core::Caller;
 use std::path::Path;
 
@@ -30,13 +30,13 @@ impl Search<'_> {
         });
         for (name, why) in OF_CARGO {
             let path = format!("{}/{name}", home.path);
-            if let Some(found) = find(&path) {
+            if let Some(found) = self.find(&path) {
                 self.show(&found, &path, why);
             }
         }
         for name in ["config.toml", "config"] {
             let path = format!("{}/{name}", home.path);
-            let Some(found) = find(&path).filter(Found::is_file) else { continue };
+            let Some(found) = self.find(&path).filter(Found::is_file) else { continue };
             match read(&found) {
                 Some(text) if !may_hold_a_secret(&text) => {
                     self.show(&found, &path, "settings of cargo, without any secret");
@@ -54,7 +54,7 @@ impl Search<'_> {
         let in_path = self.variable("GOPATH").map(|path| format!("{path}/pkg/mod"));
         let at_home = || self.caller.home.as_ref()?.join("go/pkg/mod").to_str().map(str::to_owned);
         let Some(place) = named.or(in_path).or_else(at_home) else { return };
-        let Some(found) = find(&place).filter(Found::is_directory) else { return };
+        let Some(found) = self.find(&place).filter(Found::is_directory) else { return };
         if self.forbids(&found.path).is_none() {
             self.show(&found, &found.path, "Go modules, to build without a network");
             self.tools.variables.insert("GOMODCACHE".to_owned(), found.path);
@@ -63,7 +63,7 @@ impl Search<'_> {
 }
 
 fn read(found: &Found) -> Option<String> {
-    (found.bytes() <= CONFIGURATION_BYTES).then(|| std::fs::read_to_string(&found.path).ok())?
+    text_of(&found.path, CONFIGURATION_BYTES)
 }
 
 /// The caller's name and address of git's configuration, as a configuration of its own. Nothing
