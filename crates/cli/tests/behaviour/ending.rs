@@ -3,6 +3,7 @@
 use crate::place::{Place, SOON, ended, everyone, until};
 use crate::traces::processes;
 use serde_json::{Value, json};
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
@@ -128,6 +129,26 @@ fn a_signal_that_kills_the_command_is_128_and_its_number() {
             assert_eq!(report["ending"], ending);
             assert_eq!(report["exit_code"], 128 + number);
         }
+    });
+}
+
+#[test]
+fn a_signal_to_the_program_ends_the_run_at_any_moment() {
+    everyone(|place| {
+        for number in 0..60 {
+            let line = format!("exec sleep 100; : {}", place.marker);
+            let mut command = place.cofferdam(&["run", "--shell", &line]);
+            let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+            std::thread::sleep(Duration::from_millis(number % 30));
+            let id = rustix::process::Pid::from_child(&child);
+            rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+            let said = ended(child, SOON);
+            // Before it looks after signals, the signal ends it as it ends any program.
+            let is_ended = said.status.signal() == Some(15) || said.code() == Some(143);
+            assert!(is_ended, "after {} ms: {said:?}", number % 30);
+        }
+        let is_gone = until(SOON, || processes(&place.marker).is_empty().then_some(()));
+        assert!(is_gone.is_some(), "{:?} are left", processes(&place.marker));
     });
 }
 

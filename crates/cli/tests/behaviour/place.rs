@@ -9,6 +9,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
@@ -253,24 +254,31 @@ pub(crate) fn ended(mut child: Child, within: Duration) -> Said {
     let begin = Instant::now();
     drop(child.stdin.take());
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let stdout = std::thread::spawn(move || everything(stdout));
-    let stderr = std::thread::spawn(move || everything(stderr));
+    let (stdout, stderr) = (everything(stdout), everything(stderr));
     let status = until(within, || child.try_wait().unwrap()).unwrap_or_else(|| {
         let _ = child.kill();
         let _ = child.wait();
         panic!("it did not end within {within:?}")
     });
-    let (stdout, stderr) = (stdout.join().unwrap(), stderr.join().unwrap());
+    let whole = |pipe: Receiver<Vec<u8>>| {
+        pipe.recv_timeout(within).expect("a process that is left holds its output open")
+    };
+    let (stdout, stderr) = (whole(stdout), whole(stderr));
     let stderr = String::from_utf8_lossy(&stderr).into_owned();
     Said { status, stdout, stderr, took: begin.elapsed() }
 }
 
-fn everything(pipe: Option<impl Read>) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    if let Some(mut pipe) = pipe {
-        let _ = pipe.read_to_end(&mut bytes);
-    }
-    bytes
+/// Reads a pipe to its end beside whatever else is done.
+fn everything(pipe: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(mut pipe) = pipe {
+            let _ = pipe.read_to_end(&mut bytes);
+        }
+        let _ = sender.send(bytes);
+    });
+    receiver
 }
 
 /// Looks again and again until there is an answer, or the time is over.

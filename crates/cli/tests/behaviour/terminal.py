@@ -237,6 +237,18 @@ def modes_come_back():
         screen.modes_are_restored()
 
 
+def signals_at_any_moment():
+    for number in range(60):
+        screen = run("--", "/bin/sleep", "100")
+        time.sleep(number % 30 / 1000)
+        os.kill(screen.pid, signal.SIGTERM)
+        status = screen.wait()
+        # Before it looks after signals, the signal ends it as it ends any program.
+        if status not in (signal.SIGTERM, (128 + signal.SIGTERM) << 8):
+            fail(f"wait status {status} after {number % 30} ms")
+        screen.modes_are_restored()
+
+
 def what_is_typed_arrives():
     screen = run("--", "/bin/cat")
     screen.type("hello\n")

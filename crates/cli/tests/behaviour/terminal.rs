@@ -55,6 +55,11 @@ fn the_modes_of_the_terminal_come_back_however_it_ends() {
 }
 
 #[test]
+fn a_signal_ends_it_at_any_moment() {
+    play("signals_at_any_moment");
+}
+
+#[test]
 fn what_is_typed_arrives_byte_for_byte() {
     play("what_is_typed_arrives");
 }
