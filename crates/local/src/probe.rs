@@ -1,7 +1,7 @@
 //! A throw-away sandbox, attacked from inside.
 
-use crate::assemble::{Assembly, assemble_and_clone};
-use crate::launch::{io_error, launch};
+use crate::assemble::{Assembly, assemble, assemble_and_clone};
+use crate::launch::{Born, io_error, launch};
 use crate::oneshot::await_hello;
 use crate::probe_targets::{ProbeTargets, Surroundings};
 use crate::state::StateDirectory;
@@ -15,6 +15,7 @@ use cofferdam_guestd::line::{Line, understand};
 use cofferdam_guestd::prove;
 use cofferdam_wire::frame::Kind;
 use cofferdam_wire::message::{HostOpens, Proof, Prove, Targets};
+use cofferdam_wire::plan::Plan;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::fs::{CWD, Mode, OFlags};
@@ -39,11 +40,13 @@ const DISK_BYTES: u64 = 64 << 20;
 ///
 /// The caller must have one thread only. Takes a few seconds.
 pub fn probe(spec: &Spec, state: &StateDirectory) -> Result<ProbeReport> {
-    probe_by(spec, state, |assembly| {
-        let mut born = launch(&assembly.planned.plan, assembly.groups()?)?;
-        let line = born.take_line().ok_or_else(|| no_proof("its line is lost"))?;
-        Ok(Target { pid: born.pid, line, held: born })
-    })
+    probe_by(spec, state, |assembly| clone_as(assembly, &assembly.planned.plan))
+}
+
+fn clone_as(assembly: &Assembly, plan: &Plan) -> Result<Target<Born>> {
+    let mut born = launch(plan, assembly.groups()?)?;
+    let line = born.take_line().ok_or_else(|| no_proof("its line is lost"))?;
+    Ok(Target { pid: born.pid, line, held: born })
 }
 
 /// A sandbox to attack, as it was cloned.
@@ -62,6 +65,50 @@ pub(crate) fn probe_by<H>(
     state: &StateDirectory,
     clone: impl Fn(&Assembly) -> Result<Target<H>>,
 ) -> Result<ProbeReport> {
+    let start = |spec: &Spec, id: &SandboxId| assemble_and_clone(spec, state, id, clone);
+    examine(spec, start, |verified| verified)
+}
+
+/// What became of a sandbox whose plan was altered.
+#[derive(Debug)]
+pub struct Altered {
+    /// What the battery found.
+    pub report: ProbeReport,
+    /// What the host read back of process 1, with which a run would have gone no further.
+    pub verified: Result<()>,
+}
+
+/// Attacks a sandbox as [`probe`] does, with a plan that `alter` has changed. For tests of the
+/// battery: a sandbox that lacks a mechanism must not be found fully enforced.
+///
+/// Nothing starts where `alter` fails.
+/// The caller must have one thread only. Takes a few seconds.
+pub fn probe_with(
+    spec: &Spec,
+    state: &StateDirectory,
+    alter: impl FnOnce(&mut Plan) -> Result<()>,
+) -> Result<Altered> {
+    let start = |spec: &Spec, id: &SandboxId| {
+        let assembly = assemble(spec, state, id)?;
+        let mut plan = assembly.planned.plan.clone();
+        alter(&mut plan)?;
+        let target = clone_as(&assembly, &plan)?;
+        Ok((assembly, target))
+    };
+    let mut verified = Ok(());
+    let report = examine(spec, start, |found| {
+        verified = found;
+        Ok(())
+    })?;
+    Ok(Altered { report, verified })
+}
+
+/// Attacks what `start` starts, unless `confirm` refuses what the host read back of it.
+fn examine<H>(
+    spec: &Spec,
+    start: impl FnOnce(&Spec, &SandboxId) -> Result<(Assembly, Target<H>)>,
+    confirm: impl FnOnce(Result<()>) -> Result<()>,
+) -> Result<ProbeReport> {
     let name = own_name();
     let ground = Ground::new(&name)?;
     let spec = on_ground(spec, &ground);
@@ -69,11 +116,11 @@ pub(crate) fn probe_by<H>(
     // What a careless parent leaves open: it must not be seen inside.
     let leak = rustix::fs::openat(CWD, &ground.outside, OFlags::RDONLY, Mode::empty())
         .map_err(|errno| io_error("open a directory to leak", errno))?;
-    let (assembly, target) = assemble_and_clone(&spec, state, &id, clone)?;
+    let (assembly, target) = start(&spec, &id)?;
     let made = make_targets(&spec, &ground)?;
     let targets = complete(made.targets(), &spec, &assembly);
     let prove = Prove { targets, env: assembly.environment() };
-    let answer = attack(target, &assembly, &prove);
+    let answer = attack(target, &assembly, &prove, confirm);
     drop(leak);
     let proof = answer?;
     let counts = assembly.planned.limits_count;
@@ -104,14 +151,19 @@ fn own_name() -> String {
     format!("probe-{}-{count}", rustix::process::getpid().as_raw_nonzero())
 }
 
-fn attack<H>(target: Target<H>, assembly: &Assembly, prove: &Prove) -> Result<Proof> {
+fn attack<H>(
+    target: Target<H>,
+    assembly: &Assembly,
+    prove: &Prove,
+    confirm: impl FnOnce(Result<()>) -> Result<()>,
+) -> Result<Proof> {
     let Target { pid, line, held: _held } = target;
     let mut line = Line::new(line);
     await_hello(&mut line)?.map_err(|failure| {
         Error::new(ErrorKind::SetupFailed, format!("{} ({})", failure.call, failure.step))
             .source(std::io::Error::from_raw_os_error(failure.errno))
     })?;
-    verify(pid, &assembly.planned)?;
+    confirm(verify(pid, &assembly.planned))?;
     line.message(CHANNEL, &HostOpens::Prove(Box::new(prove.clone())), Vec::new());
     line.drain();
     let until = Instant::now() + WITHIN;

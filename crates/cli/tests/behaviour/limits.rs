@@ -1,0 +1,210 @@
+//! Limits: what holds them, what they do, and what happens where they cannot be held.
+
+use crate::place::{PYTHON, Place, SOON, everyone, outcome};
+use crate::traces::processes;
+use serde_json::Value;
+
+/// What a limited run comes to; nothing where this host cannot hold the limit for this person, which
+/// must then have been refused before anything ran.
+fn limited(place: &Place, words: &[&str]) -> Option<Value> {
+    let said = place.run(&[&["--json"], words].concat());
+    let object = said.object();
+    let Some(error) = object.get("error") else {
+        return Some(object);
+    };
+    assert_eq!(said.code(), Some(125));
+    assert_eq!(error["kind"], "unenforceable", "{error}");
+    assert!(!place.is_root() || !has_groups(), "root can hold limits here: {error}");
+    assert!(error["hint"].is_string(), "the remedy is named: {error}");
+    degraded(place, words);
+    None
+}
+
+/// The same with less than was asked for is possible, and is told.
+fn degraded(place: &Place, words: &[&str]) {
+    let options = [&words[..2], &["--on-unavailable", "degrade", "--", "true"]].concat();
+    let report = place.report(&options);
+    assert_eq!(report["exit_code"], 0, "{report}");
+    let enforced = &report["enforced"];
+    assert!(enforced["limits"] == "partial" || enforced["limits"] == "none", "{enforced}");
+    let reasons = enforced["reasons"].as_array().unwrap();
+    let is_told = reasons.iter().any(|r| r.as_str().unwrap().starts_with("limits: "));
+    assert!(is_told, "{enforced}");
+    let streaming = place.run(&options);
+    assert_eq!(streaming.code(), Some(0));
+    assert!(streaming.stderr.contains("not fully enforced: limits: "), "{}", streaming.stderr);
+}
+
+/// Whether control groups are there at all.
+fn has_groups() -> bool {
+    std::fs::read_to_string("/proc/self/mountinfo").unwrap().contains(" - cgroup")
+}
+
+#[test]
+fn too_much_memory_is_told_as_such() {
+    everyone(|place| {
+        let hog = "x = b'x' * (512 << 20)";
+        let words = ["--memory", "64M", "--", PYTHON, "-c", hog];
+        let Some(report) = limited(place, &words) else { return };
+        assert_eq!(report["ending"]["kind"], "out_of_memory", "{report}");
+        assert_eq!(report["exit_code"], 137);
+        assert!(report["usage"]["peak_memory_bytes"].as_u64().unwrap() <= 80 << 20);
+        let said = place.run(&words);
+        assert_eq!(said.code(), Some(137));
+        assert_eq!(said.stderr, "cofferdam: killed: out of memory (limit 64M)\n");
+    });
+}
+
+#[test]
+fn memory_is_limited_for_all_processes_together() {
+    everyone(|place| {
+        // None of the four holds more than the limit, all together do.
+        let line = format!(
+            "for i in 1 2 3 4; do {PYTHON} -c 'x = b\"x\" * (40 << 20); import time; time.sleep(1)' \
+             & pids=\"$pids $!\"; done; for p in $pids; do wait $p || exit 9; done"
+        );
+        let words = ["--memory", "100M", "--shell", &line];
+        let Some(report) = limited(place, &words) else { return };
+        assert_eq!(report["ending"]["kind"], "out_of_memory", "{report}");
+    });
+}
+
+#[test]
+fn files_in_memory_count_as_memory() {
+    everyone(|place| {
+        let line = "head -c 200000000 /dev/zero >/tmp/x";
+        let words = ["--memory", "64M", "--disk", "1G", "--shell", line];
+        let Some(report) = limited(place, &words) else { return };
+        assert_eq!(report["ending"]["kind"], "out_of_memory", "{report}");
+    });
+}
+
+#[test]
+fn a_fork_bomb_is_contained() {
+    everyone(|place| {
+        let bomb = format!(
+            "import os, sys, time\nm = '{}'\nn = 0\ntry:\n  while n < 500:\n    n += 1\n    \
+             if os.fork() == 0:\n      time.sleep(100)\nexcept OSError:\n  print(n)\n  sys.exit(3)",
+            place.marker
+        );
+        let words = ["--pids", "32", "--timeout", "15s", "--", PYTHON, "-c", &bomb];
+        let Some(report) = limited(place, &words) else { return };
+        // Without control groups nobody counts who was refused, so the cause has no name there.
+        let kind = report["ending"]["kind"].as_str().unwrap();
+        assert!(kind == "pids" || kind == "exited" && !place.is_root(), "{report}");
+        assert_eq!(report["exit_code"], 3, "the command's own code");
+        let made: u32 = report["stdout"].as_str().unwrap().trim().parse().unwrap();
+        assert!(made <= 32, "{made} processes were made");
+        assert!(processes(&place.marker).is_empty());
+    });
+}
+
+#[test]
+fn a_bomb_without_an_end_is_ended_by_its_time() {
+    everyone(|place| {
+        let line = "import os\nwhile True:\n  try: os.fork()\n  except OSError: pass";
+        // Root or not: processes are limited by default, and the whole tree ends at once.
+        let bomb = format!("{line}\n# {}", place.marker);
+        let said = place.run(&["--timeout", "500ms", "--", PYTHON, "-c", &bomb]);
+        let left = processes(&place.marker);
+        assert_eq!(said.code(), Some(124), "{}", said.stderr);
+        assert!(left.is_empty(), "{} processes are left", left.len());
+    });
+}
+
+#[test]
+fn private_space_is_limited_all_together() {
+    everyone(|place| {
+        let line = "head -c 9000000 /dev/zero >/tmp/x && head -c 9000000 /dev/zero >~/x; \
+                    echo $?; rm /tmp/x; head -c 8000000 /dev/zero >/dev/shm/x; echo $?";
+        let Some(report) = limited(place, &["--disk", "16M", "--shell", line]) else { return };
+        assert_eq!(report["stdout"], "1\n0\n", "{report}");
+        let stderr = report["stderr"].as_str().unwrap();
+        assert!(stderr.contains("No space left on device"), "{stderr}");
+        // What is limited is private space, not the workspace.
+        let line = "head -c 20000000 /dev/zero >kept";
+        let report = place.report(&["--disk", "16M", "--shell", line]);
+        assert_eq!(report["exit_code"], 0, "{report}");
+    });
+}
+
+#[test]
+fn files_without_bytes_count_too() {
+    everyone(|place| {
+        let many = "import os\ntry:\n  for i in range(3_000_000): os.mknod(f'/tmp/{i}')\n\
+                    except OSError as e: print(e.strerror)";
+        let words = ["--disk", "16M", "--timeout", "60s", "--", PYTHON, "-c", many];
+        let run: Vec<&str> = [&["run", "--json"], &words[..]].concat();
+        let object = outcome(&mut place.cofferdam(&run), SOON * 4).object();
+        let text = object["stdout"].as_str().unwrap_or_default();
+        assert_eq!(text, "No space left on device\n", "{object}");
+    });
+}
+
+#[test]
+fn processor_time_is_throttled() {
+    everyone(|place| {
+        let busy = "import time\nt = time.monotonic()\nwhile time.monotonic() - t < 1.5: pass";
+        let words = ["--cpu", "0.25", "--", PYTHON, "-c", busy];
+        let Some(report) = limited(place, &words) else { return };
+        let used = report["usage"]["cpu_ms"].as_f64().unwrap();
+        let took = report["duration_ms"].as_f64().unwrap();
+        assert!(took >= 1_400.0, "{took}");
+        // A quarter, a period of grace, and the start of the interpreter.
+        assert!(used < took * 0.25 + 300.0, "{used} ms used of {took} ms");
+    });
+}
+
+#[test]
+fn a_profile_that_requires_limits_is_refused_where_they_cannot_be_held() {
+    everyone(|place| {
+        let words = ["--profile", "ci-only", "--", "true"];
+        if let Some(report) = limited(place, &words) {
+            assert_eq!(report["enforced"]["limits"], "full", "{report}");
+        }
+    });
+}
+
+#[test]
+fn a_run_that_asked_for_no_limit_is_not_refused_for_one() {
+    everyone(|place| {
+        let said = place.run(&["--json", "--", "true"]);
+        let report = said.object();
+        assert_eq!(report["exit_code"], 0, "{report}");
+        let limits = &report["enforced"]["limits"];
+        assert!(!place.is_root() || !has_groups() || limits == "full", "{report}");
+        // Nobody asked, so nobody is told twice: the object has it, a stream has no remark.
+        assert_eq!(place.run(&["--", "true"]).stderr, "");
+    });
+}
+
+#[test]
+fn a_limit_that_is_missing_is_named_by_itself() {
+    everyone(|place| {
+        for (option, value, word) in [
+            ("--memory", "64M", "memory"),
+            ("--pids", "32", "process"),
+            ("--cpu", "0.5", "processor"),
+        ] {
+            let said = place.run(&["--json", option, value, "--", "true"]);
+            if said.object().get("error").is_none() {
+                continue;
+            }
+            let all = [option, value, "--on-unavailable", "degrade", "--", "true"];
+            let report = place.report(&all);
+            let reasons = report["enforced"]["reasons"].to_string();
+            assert!(reasons.contains(word), "{option}: {reasons}");
+        }
+    });
+}
+
+#[test]
+fn the_limits_of_one_process_are_held_without_any_group() {
+    everyone(|place| {
+        let said = place.run(&["--", "sh", "-c", "ulimit -c; ulimit -Hn; cat /proc/self/limits"]);
+        let text = said.text();
+        assert_eq!(text.lines().next(), Some("0"), "core dumps are the host's affair: {text}");
+        let open: u64 = text.lines().nth(1).unwrap().parse().unwrap();
+        assert!(open <= 1 << 20, "{open} open files");
+    });
+}

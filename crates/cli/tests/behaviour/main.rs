@@ -1,0 +1,25 @@
+//! What Cofferdam promises about a run, shown by the real program in real sandboxes.
+//!
+//! Each test does its work as whoever runs the tests and, where that is root, as an ordinary user
+//! too. Under `./test` the whole program runs again as the other sort of user, so that each person
+//! comes once.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
+mod alone;
+mod ending;
+mod limits;
+mod output;
+mod place;
+mod projects;
+mod start;
+mod terminal;
+mod traces;
+mod trust;
+mod workspace;

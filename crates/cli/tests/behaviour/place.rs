@@ -1,0 +1,286 @@
+//! Where a test runs: who starts the program, in which directories, and how long it may take.
+
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs;
+use std::io::Read;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::{Duration, Instant};
+
+/// An id that owns nothing on a usual machine and needs no account.
+const NOBODY_IN_PARTICULAR: u32 = 54321;
+/// The PATH of somebody who has installed nothing.
+const PLAIN_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+/// How long a run may take that is over at once, on a machine that is busy.
+pub(crate) const SOON: Duration = Duration::from_secs(20);
+/// The system's own Python: a shim of the caller's may be no program for all.
+pub(crate) const PYTHON: &str = "/usr/bin/python3";
+
+static NUMBER: AtomicU32 = AtomicU32::new(0);
+/// The ids of all that was started here, which stand in the names of sandboxes.
+pub(crate) static STARTED: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
+/// Tests that count what is on the machine run while no other does.
+static MACHINE: RwLock<()> = RwLock::new(());
+
+/// Who starts the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Person {
+    /// Whoever runs the tests.
+    Caller,
+    /// Somebody without any right, where the caller is root.
+    Ordinary,
+}
+
+/// A workspace with all around it, and the program. Gone with the value.
+#[derive(Debug)]
+pub(crate) struct Place {
+    pub(crate) person: Person,
+    /// Holds everything below.
+    pub(crate) base: PathBuf,
+    /// The person's, and the directory that runs start in.
+    pub(crate) workspace: PathBuf,
+    /// The program's state directory.
+    pub(crate) state: PathBuf,
+    /// No other place has it: put into a command line it tells whose process one is.
+    pub(crate) marker: String,
+    program: PathBuf,
+}
+
+/// What came out of a run.
+#[derive(Debug)]
+pub(crate) struct Said {
+    pub(crate) status: ExitStatus,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: String,
+    pub(crate) took: Duration,
+}
+
+/// Does something as each person that can be had, beside other tests.
+pub(crate) fn everyone(promise: impl Fn(&Place)) {
+    let _beside: RwLockReadGuard<'_, ()> = MACHINE.read().unwrap_or_else(PoisonError::into_inner);
+    people().into_iter().for_each(|person| promise(&Place::new(person)));
+}
+
+/// The same while no other test of this program runs.
+pub(crate) fn everyone_alone(promise: impl Fn(&Place)) {
+    let _alone: RwLockWriteGuard<'_, ()> = MACHINE.write().unwrap_or_else(PoisonError::into_inner);
+    people().into_iter().for_each(|person| promise(&Place::new(person)));
+}
+
+/// Says what cannot be shown here, in the words that `./test` collects.
+pub(crate) fn skipped(feature: &str, reason: &str) {
+    println!("skipped: {feature}: {reason}");
+}
+
+fn people() -> Vec<Person> {
+    let is_run_again = std::env::var_os("TEST_COFFERDAM_BIN").is_some();
+    match caller() == 0 && !is_run_again {
+        true => vec![Person::Caller, Person::Ordinary],
+        false => vec![Person::Caller],
+    }
+}
+
+/// The id of whoever runs the tests.
+pub(crate) fn caller() -> u32 {
+    fs::metadata("/proc/self").unwrap().uid()
+}
+
+impl Place {
+    fn new(person: Person) -> Self {
+        let marker = format!(
+            "cofferdam-behaviour-{}-{}",
+            std::process::id(),
+            NUMBER.fetch_add(1, Ordering::Relaxed)
+        );
+        let base = Path::new("/tmp").join(&marker);
+        let built = std::env::var_os("TEST_COFFERDAM_BIN")
+            .map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_cofferdam")), PathBuf::from);
+        let (workspace, state) = (base.join("workspace"), base.join("state"));
+        let mut place = Self { person, base, workspace, state, marker, program: built };
+        for directory in ["home", "state", "workspace"] {
+            fs::create_dir_all(place.base.join(directory)).unwrap();
+            place.give(&place.base.join(directory));
+        }
+        place.give(&place.base);
+        fs::set_permissions(&place.base, fs::Permissions::from_mode(0o755)).unwrap();
+        if person == Person::Ordinary {
+            // A build directory may be closed to others; a copy is not.
+            let copy = place.base.join("cofferdam");
+            fs::copy(&place.program, &copy).unwrap();
+            fs::set_permissions(&copy, fs::Permissions::from_mode(0o755)).unwrap();
+            place.program = copy;
+        }
+        place
+    }
+
+    /// Whether the program is started by root.
+    pub(crate) fn is_root(&self) -> bool {
+        self.uid() == 0
+    }
+
+    /// The id of the person.
+    pub(crate) fn uid(&self) -> u32 {
+        match self.person {
+            Person::Caller => caller(),
+            Person::Ordinary => NOBODY_IN_PARTICULAR,
+        }
+    }
+
+    /// Makes a file or a directory the person's.
+    pub(crate) fn give(&self, path: &Path) {
+        if self.person == Person::Ordinary {
+            lchown(path, Some(self.uid()), Some(self.uid())).unwrap();
+        }
+    }
+
+    /// Writes a file of the person's in the workspace, with its directories.
+    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.workspace.join(name);
+        let mut directories: Vec<&Path> =
+            path.ancestors().skip(1).take_while(|above| *above != self.workspace).collect();
+        directories.reverse();
+        for directory in directories {
+            fs::create_dir_all(directory).unwrap();
+            self.give(directory);
+        }
+        fs::write(&path, text).unwrap();
+        self.give(&path);
+        path
+    }
+
+    /// A program of the host, started by the person in the workspace, outside of any sandbox.
+    pub(crate) fn host(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = match self.person {
+            Person::Caller => Command::new(program),
+            Person::Ordinary => {
+                let id = self.uid().to_string();
+                let mut command = Command::new("setpriv");
+                command.args(["--reuid", &id, "--regid", &id, "--clear-groups", "--"]).arg(program);
+                command.env_clear().env("PATH", PLAIN_PATH).env("HOME", self.base.join("home"));
+                command
+            }
+        };
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("COFFERDAM_") {
+                command.env_remove(name);
+            }
+        }
+        command.env("COFFERDAM_HOME", &self.state);
+        command.env("XDG_CONFIG_HOME", self.base.join("home/.config"));
+        command.current_dir(&self.workspace).stdin(Stdio::null());
+        command
+    }
+
+    /// The words that start the program, for a shell or a script of the person's.
+    pub(crate) fn program(&self) -> &str {
+        self.program.to_str().unwrap()
+    }
+
+    /// `cofferdam` with these words.
+    pub(crate) fn cofferdam(&self, words: &[&str]) -> Command {
+        let mut command = self.host(&self.program);
+        command.args(words);
+        command
+    }
+
+    /// What `cofferdam run` with these words comes to.
+    pub(crate) fn run(&self, words: &[&str]) -> Said {
+        let words: Vec<&str> = [&["run"], words].concat();
+        outcome(&mut self.cofferdam(&words), SOON)
+    }
+
+    /// What `cofferdam run` with these words comes to, with an input.
+    pub(crate) fn run_with_input(&self, words: &[&str], input: impl Into<Stdio>) -> Said {
+        let words: Vec<&str> = [&["run"], words].concat();
+        outcome(self.cofferdam(&words).stdin(input), SOON)
+    }
+
+    /// The object that `cofferdam run --json` with these words prints.
+    pub(crate) fn report(&self, words: &[&str]) -> Value {
+        self.run(&[&["--json"], words].concat()).object()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // What a killed program left is the next start's, which must find the records.
+        let mut owed = fs::read_dir(self.state.join("owed")).into_iter().flatten();
+        if owed.next().is_some() {
+            let _ = self.cofferdam(&["run", "--no-workspace", "--", "true"]).status();
+        }
+        let _ = fs::remove_dir_all(&self.base);
+    }
+}
+
+impl Said {
+    pub(crate) fn code(&self) -> Option<i32> {
+        self.status.code()
+    }
+
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.stdout).into_owned()
+    }
+
+    /// Standard output as one JSON object.
+    pub(crate) fn object(&self) -> Value {
+        serde_json::from_slice(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+}
+
+/// Runs a command to its end, with all of its output.
+pub(crate) fn outcome(command: &mut Command, within: Duration) -> Said {
+    let begin = Instant::now();
+    let child = started(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
+    let mut said = ended(child, within);
+    said.took = begin.elapsed();
+    said
+}
+
+/// Starts a program whose traces will be looked for.
+pub(crate) fn started(command: &mut Command) -> Child {
+    let child = command.spawn().unwrap();
+    STARTED.lock().unwrap_or_else(PoisonError::into_inner).insert(child.id());
+    child
+}
+
+/// Waits until a child has ended and all is read. One that takes too long is a failure.
+pub(crate) fn ended(mut child: Child, within: Duration) -> Said {
+    let begin = Instant::now();
+    drop(child.stdin.take());
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let stdout = std::thread::spawn(move || everything(stdout));
+    let stderr = std::thread::spawn(move || everything(stderr));
+    let status = until(within, || child.try_wait().unwrap()).unwrap_or_else(|| {
+        let _ = child.kill();
+        let _ = child.wait();
+        panic!("it did not end within {within:?}")
+    });
+    let (stdout, stderr) = (stdout.join().unwrap(), stderr.join().unwrap());
+    let stderr = String::from_utf8_lossy(&stderr).into_owned();
+    Said { status, stdout, stderr, took: begin.elapsed() }
+}
+
+fn everything(pipe: Option<impl Read>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    if let Some(mut pipe) = pipe {
+        let _ = pipe.read_to_end(&mut bytes);
+    }
+    bytes
+}
+
+/// Looks again and again until there is an answer, or the time is over.
+pub(crate) fn until<T>(within: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
+    let give_up = Instant::now() + within;
+    loop {
+        let found = look();
+        if found.is_some() || Instant::now() > give_up {
+            return found;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}

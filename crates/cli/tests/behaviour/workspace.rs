@@ -1,0 +1,298 @@
+//! Several sandboxes, the host and git in one workspace.
+
+use crate::place::{Place, SOON, ended, everyone, outcome, skipped};
+use serde_json::json;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Stdio};
+
+/// A sandbox with a shell in it that does what it is told.
+struct Inside {
+    child: Child,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Inside {
+    fn start(place: &Place, options: &[&str]) -> Self {
+        let words = [&["run", "-i"], options, &["--", "/bin/sh"]].concat();
+        let mut command = place.cofferdam(&words);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let answers = BufReader::new(child.stdout.take().unwrap());
+        let mut inside = Self { child, answers };
+        assert_eq!(inside.does("true"), (0, String::new()), "it started");
+        inside
+    }
+
+    /// Its exit code, and what it says on both streams.
+    fn does(&mut self, line: &str) -> (i32, String) {
+        let stdin = self.child.stdin.as_mut().unwrap();
+        writeln!(stdin, "{{ {line}\n}} 2>&1 </dev/null; echo \"<end> $?\"").unwrap();
+        let mut text = String::new();
+        loop {
+            let mut line = String::new();
+            if self.answers.read_line(&mut line).unwrap() == 0 {
+                let _ = self.child.kill();
+                let rest = self.child.wait_with_output_of_the_end();
+                panic!("the sandbox ended: {text}{rest}");
+            }
+            if let Some((last, code)) = line.split_once("<end> ") {
+                text.push_str(last);
+                return (code.trim().parse().unwrap(), text);
+            }
+            text.push_str(&line);
+        }
+    }
+
+    fn succeeds(&mut self, line: &str) -> String {
+        let (code, text) = self.does(line);
+        assert_eq!(code, 0, "{line}: {text}");
+        text
+    }
+
+    /// Ends it. What it remarked is returned.
+    fn end(self) -> String {
+        let said = ended(self.child, SOON);
+        assert!(said.status.success(), "{said:?}");
+        said.stderr
+    }
+}
+
+trait Rest {
+    fn wait_with_output_of_the_end(&mut self) -> String;
+}
+
+impl Rest for Child {
+    fn wait_with_output_of_the_end(&mut self) -> String {
+        let mut text = String::new();
+        if let Some(mut stderr) = self.stderr.take() {
+            let _ = std::io::Read::read_to_string(&mut stderr, &mut text);
+        }
+        let _ = self.wait();
+        text
+    }
+}
+
+/// Git for the person, on the host, with nothing but what the repository says.
+fn git(place: &Place, words: &[&str]) -> String {
+    let mut command = place.host("/usr/bin/git");
+    command.args(["-c", "user.name=A", "-c", "user.email=a@b.c"]).args(words);
+    command.env("GIT_CONFIG_GLOBAL", "/dev/null");
+    let said = outcome(&mut command, SOON);
+    assert!(said.status.success(), "git {words:?}: {said:?}");
+    said.text()
+}
+
+fn has_git() -> bool {
+    let is_there = Path::new("/usr/bin/git").exists();
+    if !is_there {
+        skipped("git", "the program is not installed for all users");
+    }
+    is_there
+}
+
+/// A repository with one commit.
+fn repository(place: &Place) {
+    git(place, &["init", "-q", "-b", "main", "."]);
+    place.write("file", "one\n");
+    git(place, &["add", "file"]);
+    git(place, &["commit", "-q", "-m", "one"]);
+}
+
+/// Names that are protected, whether they are there or not.
+const PROTECTED: [&str; 9] = [
+    ".git/hooks/pre-commit",
+    ".git/config",
+    ".git/config.worktree",
+    ".envrc",
+    ".vscode/tasks.json",
+    ".mcp.json",
+    ".claude/settings.json",
+    ".bashrc",
+    "cofferdam.toml",
+];
+
+fn is_protected(inside: &mut Inside) {
+    for name in PROTECTED {
+        let (code, text) = inside.does(&format!("echo attacked >>{name}"));
+        assert_ne!(code, 0, "{name} was written: {text}");
+        let directory = name.split('/').take(1).collect::<String>();
+        let (code, _) = inside.does(&format!("mv {directory} moved || rm -r {directory}"));
+        assert_ne!(code, 0, "{directory} was moved or removed");
+    }
+}
+
+#[test]
+fn a_sandbox_that_ends_takes_no_protection_from_another() {
+    if !has_git() {
+        return;
+    }
+    everyone(|place| {
+        repository(place);
+        let mut first = Inside::start(place, &[]);
+        let mut second = Inside::start(place, &[]);
+        is_protected(&mut first);
+        first.succeeds("echo first >first");
+        second.succeeds("test \"$(cat first)\" = first");
+        assert_eq!(first.end(), "", "placeholders are no news");
+        is_protected(&mut second);
+        let mut third = Inside::start(place, &[]);
+        assert_eq!(second.end(), "");
+        is_protected(&mut third);
+        assert_eq!(third.end(), "");
+        assert_eq!(git(place, &["status", "--porcelain"]), "?? first\n", "nothing else is left");
+        for name in PROTECTED.iter().filter(|name| !name.starts_with(".git/")) {
+            let name = name.split('/').next().unwrap();
+            assert!(place.workspace.join(name).symlink_metadata().is_err(), "{name} is left");
+        }
+    });
+}
+
+#[test]
+fn runs_that_overlap_report_no_control_file_that_nobody_made() {
+    everyone(|place| {
+        let words = ["run", "--json", "--shell", "sleep 0.$((RANDOM % 3)); echo done"];
+        let mut children = Vec::new();
+        for _ in 0..8 {
+            let mut command = place.cofferdam(&words);
+            command.stdout(Stdio::piped()).stderr(Stdio::piped());
+            children.push(command.spawn().unwrap());
+            std::thread::sleep(std::time::Duration::from_millis(3));
+        }
+        for child in children {
+            let report = ended(child, SOON).object();
+            assert_eq!(report["exit_code"], 0, "{report}");
+            assert_eq!(report["new_control_files"], json!([]));
+        }
+        let left: Vec<_> = std::fs::read_dir(&place.workspace).unwrap().flatten().collect();
+        assert!(left.is_empty(), "{left:?}");
+    });
+}
+
+#[test]
+fn a_repository_that_is_made_inside_is_reported() {
+    if !has_git() {
+        return;
+    }
+    everyone(|place| {
+        let report = place.report(&["--", "/usr/bin/git", "init", "-q", "made"]);
+        assert_eq!(report["exit_code"], 0, "{report}");
+        let named = report["new_control_files"].to_string();
+        assert!(named.contains("made/.git"), "{report}");
+        let said = place.run(&["--", "/usr/bin/git", "init", "-q", "again"]);
+        assert_eq!(said.code(), Some(0), "{said:?}");
+        assert!(said.stderr.contains("new control files in the workspace"), "{}", said.stderr);
+        assert!(said.stderr.contains("again/.git"), "{}", said.stderr);
+        // From the next run on it is protected.
+        let line = "echo '[core]' >>made/.git/config";
+        assert_ne!(place.run(&["--shell", line]).code(), Some(0));
+        let report = place.report(&["--", "true"]);
+        assert_eq!(report["new_control_files"], json!([]), "what is known is no news");
+    });
+}
+
+#[test]
+fn a_repository_in_the_workspace_itself_can_be_made_and_used() {
+    if !has_git() {
+        return;
+    }
+    everyone(|place| {
+        let line = "git init -q -b main . && git config --local --list >/dev/null && echo x >x && \
+                    git add x && git -c user.name=A -c user.email=a@b.c commit -q -m x && git log \
+                    --format=%s";
+        let report = place.report(&["--shell", line]);
+        assert_eq!(report["stdout"], "x\n", "{report}");
+        assert!(report["new_control_files"].to_string().contains(".git"), "{report}");
+        assert_eq!(git(place, &["log", "--format=%s"]), "x\n", "the host sees the same");
+        assert_eq!(git(place, &["status", "--porcelain"]), "");
+    });
+}
+
+#[test]
+fn commits_work_in_a_repository_of_the_workspace() {
+    if !has_git() {
+        return;
+    }
+    everyone(|place| {
+        repository(place);
+        let line = "set -e; echo two >>file; git add -A; git -c user.name=B -c user.email=b@c.d \
+                    commit -q -m two; git branch side; git checkout -q side; echo three >three; \
+                    git add three; git -c user.name=B -c user.email=b@c.d commit -q -m three; \
+                    git checkout -q main; git merge -q side; git stash list; git gc -q; \
+                    git fsck --no-progress; git log --format=%s";
+        let report = place.report(&["--shell", line]);
+        assert_eq!(report["stdout"], "three\ntwo\none\n", "{report}");
+        assert_eq!(report["new_control_files"], json!([]));
+        assert_eq!(git(place, &["log", "--format=%s"]), "three\ntwo\none\n");
+        assert_eq!(git(place, &["status", "--porcelain"]), "");
+        assert_eq!(git(place, &["fsck", "--no-progress"]), "");
+        // What was made belongs to whoever owns the workspace.
+        let uid = place.uid().to_string();
+        let all = ["-c", "find . ! -uid \"$0\" | head", &uid];
+        assert_eq!(outcome(place.host("sh").args(all), SOON).text(), "");
+    });
+}
+
+#[test]
+fn git_shows_no_placeholder_inside_or_outside_while_a_sandbox_lives() {
+    if !has_git() {
+        return;
+    }
+    everyone(|place| {
+        repository(place);
+        let mut inside = Inside::start(place, &[]);
+        assert_eq!(git(place, &["status", "--porcelain"]), "", "on the host");
+        assert_eq!(inside.succeeds("git status --porcelain"), "", "inside");
+        inside.succeeds("echo new >new; git add -A");
+        assert_eq!(git(place, &["status", "--porcelain"]), "A  new\n", "on the host");
+        assert_eq!(inside.succeeds("git status --porcelain"), "A  new\n", "inside");
+        git(place, &["add", "-A"]);
+        assert_eq!(git(place, &["diff", "--cached", "--name-only"]), "new\n");
+        assert_eq!(inside.end(), "");
+        assert_eq!(git(place, &["status", "--porcelain"]), "A  new\n");
+    });
+}
+
+#[test]
+fn the_host_can_use_git_while_a_sandbox_lives() {
+    if !has_git() {
+        return;
+    }
+    everyone(|place| {
+        repository(place);
+        let mut inside = Inside::start(place, &[]);
+        git(place, &["config", "user.name", "C"]);
+        place.write("file", "host\n");
+        git(place, &["commit", "-q", "-a", "-m", "host"]);
+        assert_eq!(inside.succeeds("git log --format=%s | head -1"), "host\n");
+        assert_eq!(inside.succeeds("git config user.name"), "C\n");
+        let protected = crate::place::until(SOON, || {
+            let (code, _) = inside.does("echo '[core]' >>.git/config");
+            (code != 0).then_some(())
+        });
+        assert!(protected.is_some(), "the pin did not come back");
+        inside.end();
+    });
+}
+
+#[test]
+fn control_files_can_be_written_by_whoever_asks_for_it() {
+    everyone(|place| {
+        let line = "echo x >.envrc && mkdir .vscode && echo y >.vscode/tasks.json";
+        assert_ne!(place.run(&["--shell", line]).code(), Some(0));
+        let said = place.run(&["--allow-sensitive-writes", "--shell", line]);
+        assert_eq!(said.code(), Some(0), "{said:?}");
+        assert!(place.workspace.join(".vscode/tasks.json").exists());
+    });
+}
+
+#[test]
+fn a_workspace_is_read_only_where_the_profile_says_so() {
+    everyone(|place| {
+        place.write("file", "as it was");
+        let line = "cat file; echo x >file; echo x >new; mkdir d; rm file; echo $?";
+        let said = place.run(&["--profile", "read-only", "--shell", line]);
+        assert_eq!(said.text(), "as it was1\n", "{said:?}");
+        assert_eq!(std::fs::read_dir(&place.workspace).unwrap().count(), 1);
+    });
+}
