@@ -18,7 +18,7 @@ use cofferdam_core::{
 };
 use cofferdam_wire::ByteString;
 use cofferdam_wire::plan::Access;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -308,7 +308,11 @@ impl Assembly {
     /// Makes a placeholder for every protected name that has vanished.
     pub fn renew_placeholders(&self) -> Result<()> {
         let Some(guarded) = &self.workspace else { return Ok(()) };
-        let now = control_files::find(guarded.placeholders.directory())?;
+        let mut now = control_files::find(guarded.placeholders.directory())?;
+        // What has no pin gains nothing: a repository that was made during the run, for one.
+        let pins: BTreeSet<&str> =
+            guarded.before.pins.iter().map(|pin| pin.path.as_str()).collect();
+        now.absent.retain(|name| pins.contains(name.path.as_str()));
         guarded.placeholders.make(&now.absent).map(drop)
     }
 

@@ -14,10 +14,13 @@
 //! reported afterwards ([`appeared`]). Neither are the contents of an outer git directory, which is
 //! not part of the workspace.
 
+mod git_config;
+mod repository;
 mod scan;
 
 pub use scan::ScanEnd;
 
+use crate::placeholders;
 use crate::state::io;
 use cofferdam_core::Result;
 use cofferdam_wire::plan::Access;
@@ -25,17 +28,19 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 /// What a name is by nature, which decides what stands for it where it is absent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Nature {
-    /// A directory. Git does not see an empty one.
+    /// A directory of the work tree.
     Directory,
     /// A file of the work tree.
     File,
+    /// A directory of a git directory, in which git on the host makes what it needs.
+    GitDirectory,
     /// A file of a git directory, for which an empty one is the same as none.
     GitFile,
     /// Git's `commondir`, which has to name the git directory itself.
@@ -72,14 +77,16 @@ const WORK_TREE: [(&str, Nature); 26] = [
     (".exrc", Nature::File),
 ];
 
-/// Names in a git directory. `info` itself is pinned on the way to `attributes`.
+/// Names in a git directory. `info` itself is pinned on the way to `attributes`. For `modules` there
+/// is no real directory: one costs some 300 µs, and where there is no `.gitmodules`, git on the host
+/// can make no submodule anyway while a placeholder stands for that.
 const GIT_DIRECTORY: [(&str, Nature); 7] = [
-    ("hooks", Nature::Directory),
+    ("hooks", Nature::GitDirectory),
     ("config", Nature::GitFile),
     ("config.worktree", Nature::GitFile),
     ("commondir", Nature::CommonDir),
     ("modules", Nature::Directory),
-    ("worktrees", Nature::Directory),
+    ("worktrees", Nature::GitDirectory),
     ("info/attributes", Nature::GitFile),
 ];
 
@@ -144,7 +151,8 @@ impl ControlFiles {
     pub fn reasons(&self) -> Vec<String> {
         let sentence =
             |name: &Unprotected| format!("files: {:?} is not protected: {}", name.path, name.why);
-        self.unprotected.iter().map(sentence).collect()
+        let scan = self.scan.reason().map(|reason| format!("files: {reason}"));
+        self.unprotected.iter().map(sentence).chain(scan).collect()
     }
 }
 
@@ -154,13 +162,16 @@ pub fn find<Fd: AsFd>(workspace: Fd) -> Result<ControlFiles> {
     let scan = scan::repositories(workspace.as_fd())?;
     search.work_tree("")?;
     if search.is_git_directory("")? {
-        search.git_directory("")?;
+        search.git_directory("", "")?;
     }
     for repository in &scan.repositories {
         search.repository(repository)?;
     }
-    for path in scan.unreadable {
-        search.unprotected(path, "its name is not UTF-8");
+    for directory in &scan.bare {
+        search.bare(directory)?;
+    }
+    for (path, why) in scan.unreadable {
+        search.unprotected(path, why);
     }
     Ok(search.finish(scan.end))
 }
@@ -183,52 +194,8 @@ impl<'a> Search<'a> {
         Self { workspace, pins: BTreeMap::new(), found: ControlFiles::default() }
     }
 
-    /// A repository whose work tree is at `tree`: the control files of both, and the way there.
-    fn repository(&mut self, tree: &str) -> Result<()> {
-        let git = join(tree, ".git");
-        self.found.present.insert(git.clone());
-        if !tree.is_empty() {
-            self.way(tree);
-            self.work_tree(tree)?;
-        }
-        match self.kind(&git)? {
-            Some((FileType::Directory, _)) => {
-                self.way(&git);
-                self.git_directory(&git)?;
-            }
-            // A linked work tree's or a submodule's: the file says where the git directory is.
-            Some((FileType::RegularFile, _)) => self.pin(git, Access::ReadOnly),
-            Some((FileType::Symlink, _)) => {
-                self.pin(git.clone(), Access::ReadOnly);
-                self.unprotected(git, "it is a symbolic link to a git directory");
-            }
-            Some(_) => self.unprotected(git, "it is neither a directory nor a file"),
-            None => {}
-        }
-        Ok(())
-    }
-
     fn work_tree(&mut self, tree: &str) -> Result<()> {
         WORK_TREE.iter().try_for_each(|(name, nature)| self.name(join(tree, name), *nature))
-    }
-
-    fn git_directory(&mut self, git: &str) -> Result<()> {
-        let info = join(git, "info");
-        if self.kind(&info)?.is_none() {
-            self.found.absent.push(AbsentName { path: info.clone(), nature: Nature::Directory });
-        }
-        self.way(&info);
-        GIT_DIRECTORY.iter().try_for_each(|(name, nature)| self.name(join(git, name), *nature))
-    }
-
-    /// A bare repository, as git would take it for one.
-    fn is_git_directory(&self, path: &str) -> Result<bool> {
-        for name in ["HEAD", "objects", "refs"] {
-            if self.kind(&join(path, name))?.is_none() {
-                return Ok(false);
-            }
-        }
-        Ok(true)
     }
 
     fn name(&mut self, path: String, nature: Nature) -> Result<()> {
@@ -239,7 +206,10 @@ impl<'a> Search<'a> {
                 self.link(&path)?;
             }
             Some((kind, links)) => {
-                self.found.present.insert(path.clone());
+                // Another run's are neither what was there nor news.
+                if !placeholders::is_like_one(self.workspace, &path, nature) {
+                    self.found.present.insert(path.clone());
+                }
                 // A pin covers a name, not a file: another name would still lead to it.
                 if kind == FileType::RegularFile && links > 1 {
                     self.unprotected(path.clone(), "the file has another name, a hard link");
@@ -253,31 +223,54 @@ impl<'a> Search<'a> {
     /// A protected name that is a symbolic link is pinned as a link, and so is what it names. What
     /// lies outside the workspace cannot be written from inside, or was shown on purpose.
     fn link(&mut self, path: &str) -> Result<()> {
+        let root = real_path(self.workspace)?;
+        let text = rustix::fs::readlinkat(self.workspace, path, Vec::new())
+            .map_err(|e| io("read the link", Path::new(path), e))?;
+        let named = text.to_str().ok().and_then(|text| resolve(&root, parent_of(path), text));
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let Ok(target) = rustix::fs::openat(self.workspace, path, flags, Mode::empty()) else {
-            self.unprotected(path.to_owned(), "it is a symbolic link to what is not there");
+            self.dangling(path, named);
             return Ok(());
         };
-        let root = real_path(self.workspace)?;
         let real = real_path(target.as_fd())?;
         let Ok(inside) = real.strip_prefix(&root) else { return Ok(()) };
         // Another link on the way could be pointed elsewhere, so that the text has to lead there.
-        let text = rustix::fs::readlinkat(self.workspace, path, Vec::new())
-            .map_err(|e| io("read the link", Path::new(path), e))?;
-        let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
-        let named = text.to_str().ok().and_then(|text| resolve(&root, parent, text));
         match named {
-            Some(named) if Path::new(&named) == inside => {
-                if let Some((parent, _)) = named.rsplit_once('/') {
-                    self.way(parent);
-                }
-                self.pin(named, Access::ReadOnly);
-            }
+            Some(named) if Path::new(&named) == inside => self.fix(&named),
             Some(_) | None => {
                 self.unprotected(path.to_owned(), "it is a symbolic link by way of another one");
             }
         }
         Ok(())
+    }
+
+    /// A link to what is not there: something has to stand there, too.
+    fn dangling(&mut self, path: &str, named: Option<String>) {
+        match named {
+            // It is pinned, so that it leads nowhere for ever.
+            Some(named) if named == path => {}
+            Some(named) if self.open(&named).is_err() && self.open(parent_of(&named)).is_ok() => {
+                let name = AbsentName { path: named.clone(), nature: Nature::File };
+                self.found.absent.push(name);
+                self.fix(&named);
+            }
+            Some(_) | None => {
+                self.unprotected(path.to_owned(), "it is a symbolic link to what is not there");
+            }
+        }
+    }
+
+    /// Opens a name below the workspace, without any link on the way.
+    fn open(&self, path: &str) -> Result<OwnedFd, Errno> {
+        self.open_as(path, OFlags::PATH | OFlags::CLOEXEC)
+    }
+
+    /// Pins a name read-only, and the way there.
+    fn fix(&mut self, path: &str) {
+        if !parent_of(path).is_empty() {
+            self.way(parent_of(path));
+        }
+        self.pin(path.to_owned(), Access::ReadOnly);
     }
 
     /// Pins every directory down to this one, so that none can be moved out of the way.
@@ -302,7 +295,7 @@ impl<'a> Search<'a> {
         self.found.unprotected.push(Unprotected { path, why: why.to_owned() });
     }
 
-    fn kind(&self, path: &str) -> Result<Option<(FileType, u64)>> {
+    fn kind(&mut self, path: &str) -> Result<Option<(FileType, u64)>> {
         match rustix::fs::statat(self.workspace, path, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => {
                 // The width of the count differs between architectures.
@@ -310,7 +303,14 @@ impl<'a> Search<'a> {
                 let links = u64::from(stat.st_nlink);
                 Ok(Some((FileType::from_raw_mode(stat.st_mode), links)))
             }
-            Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
+            // No parent of a name may be a link: a name below one is looked for where it leads.
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
+            // Of somebody else's, nothing can be opened from inside; of one's own, it could be.
+            Err(Errno::ACCESS) if is_own(self.workspace, parent_of(path).as_bytes()) => {
+                self.unprotected(path.to_owned(), "it may not be looked at");
+                Ok(None)
+            }
+            Err(Errno::ACCESS) => Ok(None),
             Err(e) => Err(io("look at the control file", Path::new(path), e)),
         }
     }
@@ -321,6 +321,7 @@ impl<'a> Search<'a> {
         found.pins =
             self.pins.into_iter().map(|(path, access)| PinnedName { path, access }).collect();
         found.absent.sort_by(|a, b| a.path.cmp(&b.path));
+        found.absent.dedup_by(|a, b| a.path == b.path);
         found.scan = scan;
         found
     }
@@ -328,13 +329,22 @@ impl<'a> Search<'a> {
 
 /// Whether a name of the root of a work tree is protected as a directory with all below it.
 fn is_protected_directory(name: &str) -> bool {
-    WORK_TREE
-        .iter()
-        .any(|(known, nature)| *nature == Nature::Directory && name.eq_ignore_ascii_case(known))
+    WORK_TREE.iter().any(|(known, nature)| *nature == Nature::Directory && name == *known)
 }
 
 fn join(directory: &str, name: &str) -> String {
     if directory.is_empty() { name.to_owned() } else { format!("{directory}/{name}") }
+}
+
+fn parent_of(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(parent, _)| parent)
+}
+
+/// Whether a file's rights could be changed from inside. What hides its owner is as its parent is.
+fn is_own(workspace: BorrowedFd<'_>, path: &[u8]) -> bool {
+    let path = if path.is_empty() { b"." } else { path };
+    rustix::fs::statat(workspace, path, AtFlags::SYMLINK_NOFOLLOW)
+        .is_ok_and(|stat| stat.st_uid == rustix::process::geteuid().as_raw())
 }
 
 /// Where an open file really is.

@@ -68,7 +68,7 @@ fn a_git_directory_is_pinned_and_stays_usable() {
     }
     assert_eq!(access(&found, ".git/HEAD"), None);
     assert_eq!(absent(&found, ".git/commondir"), Some(Nature::CommonDir));
-    assert_eq!(absent(&found, ".git/info"), Some(Nature::Directory));
+    assert_eq!(absent(&found, ".git/info"), Some(Nature::GitDirectory));
     assert_eq!(absent(&found, ".git/config"), None);
 }
 
@@ -101,28 +101,60 @@ fn linked_work_trees_and_bare_repositories_are_known() {
 }
 
 #[test]
-fn some_directories_are_not_entered() {
-    let deep = "a/b/c/d/e/f/g/.git";
-    let tree = Tree::new(
-        "skip",
-        &["node_modules/x/.git", "target/x/.git", ".claude/x/.git", "a/b/c/d/e/f/.git", deep],
-        &[],
-    );
+fn only_what_is_pinned_is_not_entered() {
+    let deep = "a/b/c/d/e/f/g/h/i/j/k/l/m/.git";
+    let entered = ["node_modules/x/.git", "target/x/.git", "sub/.claude/x/.git", deep];
+    let tree = Tree::new("skip", &[&entered[..], &[".claude/x/.git", "deep/.git"]].concat(), &[]);
     symlink("/", tree.path("link")).unwrap();
     let found = tree.find();
-    let repositories: Vec<_> = found.present.iter().filter(|path| path.ends_with(".git")).collect();
-    assert_eq!(repositories, ["a/b/c/d/e/f/.git"]);
+    for path in entered {
+        assert_eq!(access(&found, &format!("{path}/hooks")), Some(Access::ReadOnly), "{path}");
+    }
+    assert!(!found.present.contains(".claude/x/.git"));
+    assert_eq!((found.scan, found.reasons().len()), (ScanEnd::Complete, 0));
+}
+
+#[test]
+fn bare_repositories_below_are_protected() {
+    let tree = Tree::new("bare", &["x/b.git/objects", "x/b.git/refs"], &["x/b.git/HEAD"]);
+    let found = tree.find();
+    assert_eq!(access(&found, "x"), Some(Access::ReadWrite));
+    assert_eq!(access(&found, "x/b.git/hooks"), Some(Access::ReadOnly));
+    assert_eq!(access(&found, "x/b.git/.vscode"), None);
 }
 
 #[test]
 fn a_scan_is_bounded_and_says_so() {
-    let names: Vec<String> = (0..40).map(|n| format!("r{n:02}/.git")).collect();
+    let names: Vec<String> = (0..260).map(|n| format!("r{n:03}/.git")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let found = Tree::new("repositories", &names, &[]).find();
     assert_eq!(found.scan, ScanEnd::TooManyRepositories);
-    let names: Vec<String> = (0..600).map(|n| format!("d{n}")).collect();
+    assert!(found.reasons()[0].contains("--allow-sensitive-writes"), "{:?}", found.reasons());
+    let tree = Tree::new("deep", &[&"d/".repeat(70)], &[]);
+    let found = tree.find();
+    assert_eq!((found.scan, found.reasons().len()), (ScanEnd::TooLarge, 1));
+    let names: Vec<String> = (0..2000).map(|n| format!("d{n}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    assert_eq!(Tree::new("directories", &names, &[]).find().scan, ScanEnd::TooLarge);
+    assert_eq!(Tree::new("directories", &names, &[]).find().scan, ScanEnd::Complete);
+}
+
+#[test]
+fn what_its_owner_closed_to_themselves_is_not_passed_over() {
+    if rustix::process::geteuid().is_root() {
+        println!("skipped: nothing is closed to root");
+        return;
+    }
+    use std::os::unix::fs::PermissionsExt;
+    let tree = Tree::new("closed", &["a/.git", "b/.git/hooks"], &[]);
+    for path in ["a", "b/.git"] {
+        fs::set_permissions(tree.path(path), fs::Permissions::from_mode(0o0)).unwrap();
+    }
+    let found = tree.find();
+    for path in ["a", "b/.git"] {
+        fs::set_permissions(tree.path(path), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let names: BTreeSet<_> = found.unprotected.iter().map(|name| name.path.as_str()).collect();
+    assert!(names.contains("a") && names.contains("b/.git/hooks"), "{names:?}");
 }
 
 #[test]
@@ -145,7 +177,10 @@ fn a_link_is_pinned_with_what_it_names() {
     }
     assert_eq!(access(&found, "conf"), Some(Access::ReadWrite));
     let names: Vec<_> = found.unprotected.iter().map(|name| name.path.as_str()).collect();
-    assert_eq!(names, [".cursor", ".envrc", ".zshrc", ".exrc"]);
+    assert_eq!(names, [".cursor", ".zshrc", ".exrc"]);
+    // Nothing can be made where a link leads that led nowhere.
+    assert_eq!(access(&found, "nowhere"), Some(Access::ReadOnly));
+    assert_eq!(absent(&found, "nowhere"), Some(Nature::File));
     assert!(found.reasons()[0].starts_with("files: \".cursor\" is not protected"));
 }
 
@@ -173,9 +208,110 @@ fn what_appeared_is_told() {
     let before = tree.find();
     assert!(appeared(&before, tree.open()).unwrap().is_empty());
     fs::create_dir_all(tree.path("new/.git/hooks")).unwrap();
+    fs::write(tree.path("new/.git/hooks/pre-push"), "x").unwrap();
     fs::write(tree.path(".mcp.json"), "x").unwrap();
     let names = appeared(&before, tree.open()).unwrap();
     assert_eq!(names, [".mcp.json", "new/.git", "new/.git/hooks"]);
+}
+
+#[test]
+fn whatever_stands_for_info_is_pinned_and_harms_no_start() {
+    let directories = ["file/.git", "loop/.git", "link/.git", "away/.git", "other"];
+    let tree = Tree::new("info", &directories, &["file/.git/info", "other/attributes"]);
+    symlink("info", tree.path("loop/.git/info")).unwrap();
+    symlink("../../other", tree.path("link/.git/info")).unwrap();
+    symlink("nowhere", tree.path("away/.git/info")).unwrap();
+    let fifo = ["fifo/.git", "empty/.git/info"];
+    fs::create_dir_all(tree.path("fifo")).unwrap();
+    fs::create_dir_all(tree.path(fifo[1])).unwrap();
+    let status = std::process::Command::new("mkfifo").arg(tree.path(fifo[0])).status().unwrap();
+    assert!(status.success());
+    let found = tree.find();
+    assert_eq!(found.reasons(), Vec::<String>::new());
+    for path in ["file/.git", "loop/.git", "link/.git", "away/.git"] {
+        assert_eq!(access(&found, &format!("{path}/info")), Some(Access::ReadOnly), "{path}");
+        assert_eq!(access(&found, &format!("{path}/info/attributes")), None, "{path}");
+        assert_eq!(access(&found, &format!("{path}/hooks")), Some(Access::ReadOnly), "{path}");
+    }
+    assert_eq!(access(&found, "other"), Some(Access::ReadOnly));
+    assert_eq!(access(&found, "away/.git/nowhere"), Some(Access::ReadOnly));
+    assert_eq!(access(&found, "fifo/.git"), Some(Access::ReadOnly));
+    assert_eq!(access(&found, "empty/.git/info/attributes"), Some(Access::ReadOnly));
+}
+
+#[test]
+fn a_git_directory_that_a_file_or_link_names_is_protected() {
+    let directories = ["real/objects", "sub", "linked", "away", "modules/a", "by/way/objects"];
+    let tree = Tree::new("elsewhere", &directories, &["real/HEAD", "away/.git"]);
+    fs::write(tree.path(".git"), "gitdir: real\n").unwrap();
+    fs::write(tree.path("sub/.git"), format!("gitdir: {}\n", tree.path("real").display())).unwrap();
+    symlink("../real", tree.path("linked/.git")).unwrap();
+    fs::write(tree.path("modules/a/.git"), "gitdir: ../../nowhere").unwrap();
+    let found = tree.find();
+    assert_eq!(access(&found, ".git"), Some(Access::ReadOnly));
+    assert_eq!(access(&found, "real"), Some(Access::ReadWrite));
+    assert_eq!(access(&found, "real/hooks"), Some(Access::ReadOnly));
+    assert_eq!(access(&found, "real/config"), Some(Access::ReadOnly));
+    assert_eq!(found.reasons(), Vec::<String>::new());
+    symlink("by", tree.path("via")).unwrap();
+    fs::write(tree.path("away/.git"), "gitdir: ../via/way\n").unwrap();
+    let found = tree.find();
+    assert_eq!(found.unprotected.len(), 1, "{:?}", found.unprotected);
+    assert_eq!(found.unprotected[0].path, "away/.git");
+}
+
+#[test]
+fn what_a_configuration_makes_git_run_is_pinned() {
+    let directories = [".git/hooks", "tools/hooks", "sub/.git", "sub/mine", "conf", "scripts"];
+    let tree = Tree::new("configuration", &directories, &["scripts/lint"]);
+    let config = "[core]\n\thooksPath = tools/hooks\n[include]\n\tpath = ../conf/git\n";
+    fs::write(tree.path(".git/config"), config).unwrap();
+    let more = format!("[includeIf \"gitdir:x\"]\npath = more\n[include]\npath = {}\n", "/etc/x");
+    fs::write(tree.path("conf/git"), more).unwrap();
+    fs::write(tree.path("conf/more"), "[include]\npath = git\n").unwrap();
+    fs::write(tree.path("sub/.git/config"), "[core]\nhooksPath = mine\n").unwrap();
+    symlink("../../scripts/lint", tree.path(".git/hooks/pre-commit")).unwrap();
+    let found = tree.find();
+    for path in ["tools/hooks", "conf/git", "conf/more", "sub/mine", "scripts/lint"] {
+        assert_eq!(access(&found, path), Some(Access::ReadOnly), "{path}");
+    }
+    assert_eq!(access(&found, "conf"), Some(Access::ReadWrite));
+    assert_eq!(found.reasons(), Vec::<String>::new());
+    fs::write(tree.path(".git/config"), "[core]\nhooksPath = .\n").unwrap();
+    fs::write(tree.path("sub/.git/config"), "[core]\nhooksPath = later\n").unwrap();
+    let found = tree.find();
+    assert_eq!(access(&found, "sub/later"), Some(Access::ReadOnly));
+    assert_eq!(absent(&found, "sub/later"), Some(Nature::Directory));
+    assert_eq!(found.reasons().len(), 1, "{:?}", found.reasons());
+}
+
+#[test]
+fn a_configuration_that_is_no_file_is_not_read() {
+    let tree = Tree::new("fifo", &[".git", "sub/.git"], &[]);
+    let status = std::process::Command::new("mkfifo").arg(tree.path(".git/config")).status();
+    assert!(status.unwrap().success());
+    fs::write(tree.path("sub/.git/config"), "#".repeat(300_000)).unwrap();
+    assert_eq!(tree.find().unprotected.len(), 1);
+}
+
+#[test]
+fn a_hook_that_has_another_name_is_not_protected() {
+    let tree = Tree::new("hook", &[], &[".git/hooks/pre-push"]);
+    fs::hard_link(tree.path(".git/hooks/pre-push"), tree.path("other")).unwrap();
+    let found = tree.find();
+    assert_eq!(found.unprotected.len(), 1);
+    assert_eq!(found.unprotected[0].path, ".git/hooks/pre-push");
+}
+
+#[test]
+fn links_in_a_git_directory_are_told() {
+    let tree = Tree::new("redirect", &[".git"], &[".git/HEAD"]);
+    let before = tree.find();
+    fs::remove_file(tree.path(".git/HEAD")).unwrap();
+    symlink("/etc/hostname", tree.path(".git/HEAD")).unwrap();
+    symlink("../../.bashrc", tree.path(".git/COMMIT_EDITMSG")).unwrap();
+    let names = appeared(&before, tree.open()).unwrap();
+    assert_eq!(names, [".git/COMMIT_EDITMSG", ".git/HEAD"]);
 }
 
 #[test]

@@ -5,29 +5,34 @@
 //! What is to be made is listed before it is made, and with its identity afterwards, so that only
 //! what is still exactly ours is removed.
 //!
-//! Nobody sees litter: an empty directory is invisible to git; for a file of the work tree there is
-//! a socket node, which git passes over too (an empty file would be committed by `git add -A`), and
-//! which nobody can read or write. Git warns about a `.gitmodules` of that kind when it fetches
+//! Nobody sees litter: for a name of the work tree, be it of a file or of a directory, there is a
+//! socket node, which git passes over (an empty file would be committed by `git add -A`), and which
+//! nobody can read, write or put anything into. In a git directory, where git on the host has to be
+//! able to work on, there are empty directories and files. Git warns about a `.gitmodules` of that kind when it fetches
 //! (`unable to access … No such device or address`) and goes on; the other kinds are worse: an
 //! empty file is committed, and a directory gives the same warning.
+//!
+//! HOSTILE: a sandbox on an outer directory can hold a placeholder open that was made for an inner
+//! one, longer than that one lives. So an inode is never used a second time: not by the next
+//! sandbox, nor for another workspace. The names of one start are links to one socket, which cannot
+//! be opened.
 //!
 //! LIMIT: sandboxes of different users, or of workspaces one inside the other, do not count each
 //! other. The pin that one loses is set again ([`crate::pin_watch`]).
 
 mod ledger;
 mod owner;
-mod stash;
 mod sys;
 
-use crate::control_files::{AbsentName, Unprotected};
+use crate::control_files::{AbsentName, Nature, Unprotected};
 use crate::state::{Owners, Record, StateDirectory, io, retry};
 use cofferdam_core::Result;
 use ledger::{Entry, Kind, Ledger, Outcome};
 use owner::Owner;
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, ResolveFlags};
 use rustix::io::Errno;
-use stash::Stash;
 use std::ffi::OsString;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
@@ -43,7 +48,6 @@ pub(crate) use ledger::Identity;
 pub struct Placeholders {
     workspace: Workspace,
     record: Option<Record>,
-    stash: Stash,
 }
 
 /// A workspace, and as whom its files are made.
@@ -61,10 +65,9 @@ impl Placeholders {
     /// somebody else's end.
     pub fn hold(state: &StateDirectory, workspace: &Path) -> Result<Self> {
         let workspace = Workspace::open(workspace)?;
-        let stat = rustix::fs::fstat(&workspace.directory)
-            .map_err(|e| io("look at the workspace", &workspace.path, e))?;
-        let record = state.join_workspace(stat.st_dev, stat.st_ino)?;
-        Ok(Self { workspace, record: Some(record), stash: Stash::open(state) })
+        let (device, inode) = workspace.numbers()?;
+        let record = state.join_workspace(device, inode)?;
+        Ok(Self { workspace, record: Some(record) })
     }
 
     /// The open workspace.
@@ -83,8 +86,7 @@ impl Placeholders {
         let mut outcomes = Vec::with_capacity(absent.len());
         let mut unmade = Vec::new();
         self.workspace.as_owner(|workspace| {
-            let mut maker =
-                Maker { parents: Parents::new(workspace), stash: &self.stash, first: None };
+            let mut maker = Maker { parents: Parents::new(workspace), first: None };
             for name in absent {
                 let made = maker.make(name).unwrap_or_else(|e| {
                     let why = format!("nothing can be put in its place: {e}");
@@ -109,7 +111,7 @@ impl Placeholders {
             Owners::Some | Owners::Gone => Ok(()),
             Owners::None => {
                 let ledger = Ledger::parse(&record.content()?)?;
-                remove_listed(&self.workspace, &ledger, Some(&self.stash))?;
+                remove_listed(&self.workspace, &ledger)?;
                 record.settle()
             }
         }
@@ -133,6 +135,13 @@ impl Workspace {
         let path =
             if path.is_absolute() { path.to_path_buf() } else { real_path(&directory, path)? };
         Ok(Self { path, directory, owner })
+    }
+
+    /// Its device and inode.
+    fn numbers(&self) -> Result<(u64, u64)> {
+        let stat = rustix::fs::fstat(&self.directory)
+            .map_err(|e| io("look at the workspace", &self.path, e))?;
+        Ok((stat.st_dev, stat.st_ino))
     }
 
     /// Does something as the owner of the workspace: what is made belongs to them, and nothing
@@ -180,7 +189,6 @@ impl<'a> Parents<'a> {
 /// Makes placeholders.
 struct Maker<'a> {
     parents: Parents<'a>,
-    stash: &'a Stash,
     /// A name to which further ones are linked, with its kind and its directory.
     first: Option<(Kind, OwnedFd, String)>,
 }
@@ -195,15 +203,10 @@ impl Maker<'_> {
             Err(e) => return Err(e),
         };
         let kind = Kind::of(name.nature);
-        let found = if link(self.first.as_ref(), kind, parent, last)? {
-            Ok(true)
+        let made = if link(self.first.as_ref(), kind, parent, last)? {
+            Ok(kind)
         } else {
-            self.stash.take(kind, parent, last)
-        };
-        let made = match found {
-            Ok(true) => Ok(kind),
-            Ok(false) => create(parent, last, kind),
-            Err(e) => Err(e),
+            create(parent, last, name.nature)
         };
         let kind = match made {
             Ok(kind) => kind,
@@ -242,23 +245,29 @@ fn is_foreign(directory: BorrowedFd<'_>) -> bool {
     rustix::fs::fstat(directory).is_ok_and(|stat| stat.st_uid != me)
 }
 
-fn create(parent: BorrowedFd<'_>, name: &str, kind: Kind) -> Result<Kind, Errno> {
+fn create(parent: BorrowedFd<'_>, name: &str, nature: Nature) -> Result<Kind, Errno> {
+    let kind = Kind::of(nature);
     match kind {
-        Kind::Directory => {
-            rustix::fs::mkdirat(parent, name, Mode::from_raw_mode(0o755)).map(|()| kind)
-        }
+        Kind::Directory => create_directory(parent, name),
         Kind::Socket => {
             let mode = Mode::RUSR | Mode::WUSR;
             match rustix::fs::mknodat(parent, name, FileType::Socket, mode, 0) {
-                // A file system without sockets: rather a file that git shows than no protection.
-                Err(Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
-                    create_file(parent, name, Kind::Empty)
-                }
+                // A file system without sockets: rather something that is seen than no protection.
+                Err(Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => match nature {
+                    Nature::Directory => create_directory(parent, name),
+                    Nature::File | Nature::GitDirectory | Nature::GitFile | Nature::CommonDir => {
+                        create_file(parent, name, Kind::Empty)
+                    }
+                },
                 other => other.map(|()| kind),
             }
         }
         Kind::Empty | Kind::CommonDir => create_file(parent, name, kind),
     }
+}
+
+fn create_directory(parent: BorrowedFd<'_>, name: &str) -> Result<Kind, Errno> {
+    rustix::fs::mkdirat(parent, name, Mode::from_raw_mode(0o755)).map(|()| Kind::Directory)
 }
 
 fn create_file(parent: BorrowedFd<'_>, name: &str, kind: Kind) -> Result<Kind, Errno> {
@@ -270,12 +279,49 @@ fn create_file(parent: BorrowedFd<'_>, name: &str, kind: Kind) -> Result<Kind, E
     Ok(kind)
 }
 
-/// Removes what a ledger of a dead owner lists. Says how much was there.
-pub(crate) fn remove_leftovers(content: &[u8]) -> Result<usize> {
+/// Whether what stands at a protected name is what some run put there, or means as little.
+pub(crate) fn is_like_one(workspace: BorrowedFd<'_>, path: &str, nature: Nature) -> bool {
+    let kinds: &[Kind] = match nature {
+        Nature::Directory | Nature::GitDirectory => &[Kind::Socket, Kind::Directory],
+        Nature::File | Nature::GitFile => &[Kind::Socket, Kind::Empty],
+        Nature::CommonDir => &[Kind::CommonDir],
+    };
+    kinds.iter().any(|kind| {
+        kind.is_still(workspace, path) == Ok(true)
+            && (*kind != Kind::Directory || is_empty(workspace, path) == Ok(true))
+    })
+}
+
+fn is_empty(parent: BorrowedFd<'_>, name: &str) -> Result<bool, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let directory = rustix::fs::openat(parent, name, flags, Mode::empty())?;
+    let mut buffer = [MaybeUninit::uninit(); 512];
+    let mut entries = RawDir::new(directory, &mut buffer);
+    while let Some(entry) = entries.next() {
+        if !matches!(entry?.file_name().to_bytes(), b"." | b"..") {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Removes what a ledger of a dead owner lists. Says how much was there. `is_recorded` tells by
+/// device and inode whether the ledger is about a directory.
+pub(crate) fn remove_leftovers(
+    content: &[u8],
+    is_recorded: impl FnOnce(u64, u64) -> bool,
+) -> Result<usize> {
     let ledger = Ledger::parse(content)?;
     let Some(path) = &ledger.workspace else { return Ok(0) };
     match Workspace::open(path) {
-        Ok(workspace) => remove_listed(&workspace, &ledger, None),
+        Ok(workspace) => {
+            let (device, inode) = workspace.numbers()?;
+            // Something else stands there now. The workspace is somewhere else, or gone.
+            if !is_recorded(device, inode) {
+                return Ok(0);
+            }
+            remove_listed(&workspace, &ledger)
+        }
         // Gone with all that was in it.
         Err(_) if !path.exists() => Ok(0),
         Err(error) => Err(error),
@@ -283,12 +329,12 @@ pub(crate) fn remove_leftovers(content: &[u8]) -> Result<usize> {
 }
 
 /// Removes what is still ours, children first. What is not ours any more stays and is forgotten.
-fn remove_listed(workspace: &Workspace, ledger: &Ledger, stash: Option<&Stash>) -> Result<usize> {
+fn remove_listed(workspace: &Workspace, ledger: &Ledger) -> Result<usize> {
     workspace.as_owner(|directory| {
         let mut parents = Parents::new(directory);
         let mut count = 0;
         for (path, entry) in ledger.entries.iter().rev() {
-            match remove_one(&mut parents, path, entry, stash) {
+            match remove_one(&mut parents, path, entry) {
                 Ok(true) => count += 1,
                 // Somebody put something into the directory: it is theirs now.
                 Ok(false) | Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOENT | Errno::NOTDIR) => {}
@@ -299,28 +345,20 @@ fn remove_listed(workspace: &Workspace, ledger: &Ledger, stash: Option<&Stash>) 
     })
 }
 
-fn remove_one(
-    parents: &mut Parents<'_>,
-    path: &str,
-    entry: &Entry,
-    stash: Option<&Stash>,
-) -> Result<bool, Errno> {
+fn remove_one(parents: &mut Parents<'_>, path: &str, entry: &Entry) -> Result<bool, Errno> {
     let (parent, name) = parents.of(path)?;
     let Some(now) = Identity::of(parent, name)? else { return Ok(false) };
     let kinds: &[Kind] = match (entry.identity == Some(now), entry.open, entry.kind) {
         (true, _, _) => &[entry.kind],
         (false, 0, _) => &[],
         // Its maker died in between, so it is known by its kind and content alone. Where there are
-        // no sockets, an empty file was made instead.
-        (false, _, Kind::Socket) => &[Kind::Socket, Kind::Empty],
+        // no sockets, an empty file or directory was made instead.
+        (false, _, Kind::Socket) => &[Kind::Socket, Kind::Empty, Kind::Directory],
         (false, _, Kind::Directory | Kind::Empty | Kind::CommonDir) => &[entry.kind],
     };
     let Some(kind) = kinds.iter().find(|kind| kind.is_still(parent, name) == Ok(true)) else {
         return Ok(false);
     };
-    if stash.is_some_and(|stash| stash.give(*kind, parent, name)) {
-        return Ok(true);
-    }
     rustix::fs::unlinkat(parent, name, kind.removal()).map(|()| true)
 }
 

@@ -129,9 +129,31 @@ fn the_last_of_two_sandboxes_removes_them() {
 }
 
 #[test]
+fn those_of_another_run_are_neither_there_nor_news() {
+    let fixture = Fixture::repository("news");
+    let news = |found: &ControlFiles| {
+        control_files::appeared(found, fs::File::open(fixture.workspace()).unwrap()).unwrap()
+    };
+    // First in, first out.
+    let (one, found_by_one) = fixture.start();
+    let (two, found_by_two) = fixture.start();
+    one.remove().unwrap();
+    assert_eq!(news(&found_by_one), Vec::<String>::new());
+    assert_eq!(found_by_one.present, found_by_two.present);
+    two.remove().unwrap();
+    // What was a placeholder when a run began is news as soon as it is more.
+    fs::create_dir(fixture.path(".vscode")).unwrap();
+    fs::write(fixture.path(".vscode/tasks.json"), "{}").unwrap();
+    fs::write(fixture.path(".git/config.worktree"), "[core]").unwrap();
+    assert_eq!(news(&found_by_two), [".git/config.worktree", ".vscode"]);
+}
+
+#[test]
 fn what_became_somebody_elses_stays() {
     let fixture = Fixture::repository("theirs");
     let (share, _) = fixture.start();
+    fs::remove_file(fixture.path(".vscode")).unwrap();
+    fs::create_dir(fixture.path(".vscode")).unwrap();
     fs::write(fixture.path(".vscode/settings.json"), "{}").unwrap();
     fs::remove_file(fixture.path(".envrc")).unwrap();
     fs::write(fixture.path(".envrc"), "").unwrap();
@@ -149,25 +171,61 @@ fn what_became_somebody_elses_stays() {
 }
 
 #[test]
-fn what_is_used_again_is_as_new() {
+fn nothing_that_can_be_opened_is_used_again() {
     let fixture = Fixture::repository("again");
+    fs::remove_dir_all(fixture.path(".git/hooks")).unwrap();
     let before = fixture.names();
-    for turn in 0..4 {
+    let directories = [".git/hooks", ".git/worktrees"];
+    for _ in 0..3 {
         let (share, found) = fixture.start();
         assert!(found.absent.len() > 20);
-        assert!(fs::read_dir(fixture.path(".vscode")).unwrap().next().is_none());
-        assert_eq!(fs::read(fixture.path(".git/commondir")).unwrap(), b".\n");
-        assert_eq!(fs::read(fixture.path(".git/config.worktree")).unwrap(), b"");
-        // Somebody holds files open and writes to them at the worst time.
-        let opened = fs::OpenOptions::new().write(true).open(fixture.path(".git/commondir"));
-        let settings = fixture.path(".idea/settings");
-        fs::write(&settings, "x").unwrap();
+        // A sandbox on an outer directory holds all open that it can.
+        let mut held = Vec::new();
+        for name in &found.absent {
+            match fs::File::open(fixture.path(&name.path)) {
+                Ok(file) => held.push((name.path.clone(), file)),
+                Err(e) => assert_eq!(e.raw_os_error(), Some(libc::ENXIO), "{}", name.path),
+            }
+        }
         share.remove().unwrap();
-        assert_eq!(fs::read_dir(fixture.path(".idea")).unwrap().count(), 1, "turn {turn}");
-        fs::remove_dir_all(fixture.path(".idea")).unwrap();
-        std::io::Write::write_all(&mut opened.unwrap(), b"stolen").unwrap();
+        let (share, _) = fixture.start();
+        for (name, file) in &held {
+            assert_eq!(file.metadata().unwrap().nlink(), 0, "{name} stands somewhere");
+        }
+        for name in directories {
+            let (_, directory) = held.iter().find(|(path, _)| path == name).unwrap();
+            let flags = OFlags::CREATE | OFlags::WRONLY;
+            let made = rustix::fs::openat(directory, "post-commit", flags, Mode::RWXU);
+            assert_eq!(made.unwrap_err(), Errno::NOENT);
+            assert_eq!(fs::read_dir(fixture.path(name)).unwrap().count(), 0);
+        }
+        share.remove().unwrap();
         assert_eq!(fixture.names(), before);
     }
+}
+
+#[test]
+fn a_link_to_one_from_elsewhere_does_not_keep_it() {
+    let fixture = Fixture::repository("linked");
+    let before = fixture.names();
+    let (share, _) = fixture.start();
+    fs::hard_link(fixture.path(".vscode"), fixture.path("litter")).unwrap();
+    share.remove().unwrap();
+    fs::remove_file(fixture.path("litter")).unwrap();
+    assert_eq!(fixture.names(), before);
+}
+
+#[test]
+fn git_on_the_host_can_make_work_trees_and_hooks_meanwhile() {
+    let fixture = Fixture::repository("meanwhile");
+    fs::remove_dir_all(fixture.path(".git/hooks")).unwrap();
+    fixture.git(&["commit", "-q", "--allow-empty", "-m", "one"]);
+    let (share, _) = fixture.start();
+    fixture.git(&["worktree", "add", "-q", "../other"]);
+    fs::write(fixture.path(".git/hooks/pre-commit"), "").unwrap();
+    share.remove().unwrap();
+    assert!(fixture.path(".git/hooks/pre-commit").exists());
+    assert_eq!(fixture.git(&["worktree", "list"]).lines().count(), 2);
 }
 
 #[test]
@@ -221,6 +279,22 @@ fn a_workspace_that_is_gone_owes_nothing() {
     fs::remove_dir_all(fixture.workspace()).unwrap();
     drop(share.record.take());
     assert_eq!(sweep(&fixture.state).placeholders, 0);
+    assert_eq!(fixture.owed(), 0);
+}
+
+#[test]
+fn a_sweep_touches_no_other_directory_at_the_path() {
+    let fixture = Fixture::new("moved");
+    let (mut share, _) = fixture.start();
+    // What a killed start may leave is known by its kind alone, so another directory's would do.
+    let ledger = share.record.as_ref().unwrap();
+    let name = AbsentName { path: ".git/hooks".to_owned(), nature: Nature::GitDirectory };
+    ledger.append(&ledger::intents(&fixture.workspace(), &[name])).unwrap();
+    drop(share.record.take());
+    fs::rename(fixture.workspace(), fixture.directory.path().join("moved")).unwrap();
+    fs::create_dir_all(fixture.path(".git/hooks")).unwrap();
+    assert_eq!(sweep(&fixture.state).placeholders, 0);
+    assert!(fixture.path(".git/hooks").exists());
     assert_eq!(fixture.owed(), 0);
 }
 

@@ -158,7 +158,7 @@ impl StateDirectory {
 
     /// Joins the owners of a workspace's ledger, and makes it if there is none.
     pub(crate) fn join_workspace(&self, device: u64, inode: u64) -> Result<Record> {
-        let name = format!("{WORKSPACE}{device:x}-{inode:x}");
+        let name = workspace_record(device, inode);
         for _ in 0..ATTEMPTS {
             match self.claim(&name, Hold::Together) {
                 Ok(Some(record)) => return Ok(record),
@@ -294,11 +294,18 @@ fn pay(record: Record, report: &mut SweepReport) -> Result<()> {
     if record.name.starts_with(SANDBOX) {
         report.cgroups += cgroup::remove_leftovers(&content)?;
     } else if record.name.starts_with(WORKSPACE) {
-        report.placeholders += placeholders::remove_leftovers(&content)?;
+        report.placeholders += placeholders::remove_leftovers(&content, |device, inode| {
+            record.name == workspace_record(device, inode)
+        })?;
     } else {
         return Err(Error::new(ErrorKind::Unsupported, "its kind is unknown to this version"));
     }
     record.settle()
+}
+
+/// The name of a workspace's ledger.
+fn workspace_record(device: u64, inode: u64) -> String {
+    format!("{WORKSPACE}{device:x}-{inode:x}")
 }
 
 fn open_directory<Fd: AsFd>(at: Fd, path: &Path) -> Result<OwnedFd, Errno> {

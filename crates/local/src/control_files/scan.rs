@@ -10,32 +10,47 @@ use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
 
-/// How deep below the workspace a repository is looked for. Checkouts side by side lie at 1 or 2,
-/// submodules rarely below 4.
-const MAX_DEPTH: usize = 6;
-/// How many directories are listed, nearest first. A listing costs about 6 µs, so that a large tree
-/// delays a start by some 3 ms and not more.
-const MAX_DIRECTORIES: usize = 500;
-/// How many entries are looked at.
-const MAX_ENTRIES: usize = 20_000;
+/// How deep below the workspace a repository is looked for: deeper than trees of packages that hold
+/// their own packages become.
+const MAX_DEPTH: usize = 64;
+/// How many directories are listed, nearest first. A listing costs some 10 µs, so that most starts
+/// do not notice, and one in a tree of this size takes a second longer.
+const MAX_DIRECTORIES: usize = 100_000;
+/// How many entries are looked at. One costs less than 1 µs.
+const MAX_ENTRIES: usize = 2_000_000;
 /// How many repositories are protected. Each costs some 30 mounts.
-const MAX_REPOSITORIES: usize = 32;
-/// Directories that are not entered: what is in them was installed or built, and is large.
-const NOT_ENTERED: [&str; 3] = [".git", "node_modules", "target"];
+const MAX_REPOSITORIES: usize = 256;
 /// What one listing is read into.
 const BUFFER_BYTES: usize = 16 * 1024;
 
 /// Why a scan ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ScanEnd {
-    /// All was seen, to the depth that is looked at.
+    /// All was seen.
     #[default]
     Complete,
-    /// There were too many directories or entries. Repositories that are farther off than those
-    /// that were found may be unprotected.
+    /// There were too many directories or entries, or they were too deep. Repositories that are
+    /// farther off than those that were found may be unprotected.
     TooLarge,
     /// There were too many repositories.
     TooManyRepositories,
+}
+
+impl ScanEnd {
+    /// What is not protected and what to do; `None` where all was seen.
+    pub(super) fn reason(self) -> Option<String> {
+        let what = match self {
+            Self::Complete => return None,
+            Self::TooLarge => format!(
+                "the workspace is too large to find every repository in it ({MAX_DIRECTORIES} \
+                 directories, {MAX_ENTRIES} entries, {MAX_DEPTH} levels)"
+            ),
+            Self::TooManyRepositories => {
+                format!("the workspace has more than {MAX_REPOSITORIES} repositories")
+            }
+        };
+        Some(format!("{what}; choose a smaller one, or --allow-sensitive-writes"))
+    }
 }
 
 /// What a scan found.
@@ -43,19 +58,22 @@ pub enum ScanEnd {
 pub(super) struct Scan {
     /// Work trees of repositories, nearest first, relative; the workspace itself is the empty path.
     pub(super) repositories: Vec<String>,
-    /// Repositories whose path is not UTF-8, shown as far as can be.
-    pub(super) unreadable: Vec<String>,
+    /// Directories that are bare repositories, relative.
+    pub(super) bare: Vec<String>,
+    /// What cannot be protected, shown as far as can be, and why.
+    pub(super) unreadable: Vec<(String, &'static str)>,
     pub(super) end: ScanEnd,
 }
 
 /// A directory that waits to be listed.
+#[derive(Debug)]
 struct Waiting {
     path: Vec<u8>,
     depth: usize,
 }
 
 /// Finds the repositories at and below the workspace. Follows no link. What vanishes meanwhile, or
-/// may not be read, is passed over: it cannot be written from inside either.
+/// may not be read and belongs to somebody else, is passed over: it cannot be written from inside.
 pub(super) fn repositories(workspace: BorrowedFd<'_>) -> Result<Scan> {
     let mut scan = Scan::default();
     let mut waiting = VecDeque::from([Waiting { path: Vec::new(), depth: 0 }]);
@@ -66,9 +84,27 @@ pub(super) fn repositories(workspace: BorrowedFd<'_>) -> Result<Scan> {
             scan.end = ScanEnd::TooLarge;
             break;
         }
-        let Some(directory) = open(workspace, &next.path)? else { continue };
-        let found = list(&directory, &next, &mut waiting, &mut entries)?;
-        if found == Found::Repository && !scan.add(next.path) {
+        let directory = match open(workspace, &next.path)? {
+            Opened::Directory(directory) => directory,
+            Opened::Nothing => continue,
+            Opened::Closed => {
+                // HOSTILE: an earlier command may have closed it, to open it again from inside.
+                let path = String::from_utf8_lossy(&next.path).into_owned();
+                scan.unreadable.push((path, "it may not be listed"));
+                continue;
+            }
+            Opened::TooDeep => {
+                scan.end = ScanEnd::TooLarge;
+                continue;
+            }
+        };
+        let found = list(&directory, &next, &mut entries)?;
+        if next.depth >= MAX_DEPTH && !found.below.is_empty() {
+            scan.end = ScanEnd::TooLarge;
+        } else {
+            waiting.extend(found.below);
+        }
+        if !scan.add(next.path, found.signs) {
             break;
         }
     }
@@ -77,67 +113,110 @@ pub(super) fn repositories(workspace: BorrowedFd<'_>) -> Result<Scan> {
 
 impl Scan {
     /// Says whether there is room for more.
-    fn add(&mut self, path: Vec<u8>) -> bool {
-        if self.repositories.len() >= MAX_REPOSITORIES {
+    fn add(&mut self, path: Vec<u8>, signs: Signs) -> bool {
+        // The workspace itself is looked at in any case.
+        let is_bare = signs.bare() && !path.is_empty();
+        if !signs.git && !is_bare {
+            return true;
+        }
+        if self.repositories.len() + self.bare.len() >= MAX_REPOSITORIES {
             self.end = ScanEnd::TooManyRepositories;
             return false;
         }
         match String::from_utf8(path) {
-            Ok(path) => self.repositories.push(path),
-            Err(e) => self.unreadable.push(String::from_utf8_lossy(e.as_bytes()).into_owned()),
+            Ok(path) => {
+                self.bare.extend(is_bare.then(|| path.clone()));
+                self.repositories.extend(signs.git.then_some(path));
+            }
+            Err(e) => {
+                let path = String::from_utf8_lossy(e.as_bytes()).into_owned();
+                self.unreadable.push((path, "its name is not UTF-8"));
+            }
         }
         true
     }
 }
 
-/// What a directory turned out to be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Found {
-    Repository,
-    Directory,
+/// What a directory has in it.
+#[derive(Debug, Default)]
+struct Found {
+    signs: Signs,
+    below: Vec<Waiting>,
 }
 
-fn open(workspace: BorrowedFd<'_>, path: &[u8]) -> Result<Option<OwnedFd>> {
+/// Names that make a directory a repository.
+#[derive(Debug, Clone, Copy, Default)]
+struct Signs {
+    git: bool,
+    head: bool,
+    objects: bool,
+    refs: bool,
+}
+
+impl Signs {
+    fn see(&mut self, name: &[u8]) {
+        self.git |= name.eq_ignore_ascii_case(b".git");
+        self.head |= name.eq_ignore_ascii_case(b"HEAD");
+        self.objects |= name.eq_ignore_ascii_case(b"objects");
+        self.refs |= name.eq_ignore_ascii_case(b"refs");
+    }
+
+    /// As git would take it for one.
+    fn bare(self) -> bool {
+        self.head && self.objects && self.refs
+    }
+}
+
+/// What came of opening a directory.
+enum Opened {
+    Directory(OwnedFd),
+    /// It vanished, or cannot be written from inside.
+    Nothing,
+    /// Its owner forbids it to themselves.
+    Closed,
+    TooDeep,
+}
+
+fn open(workspace: BorrowedFd<'_>, path: &[u8]) -> Result<Opened> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let rules = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     let name = if path.is_empty() { b"." } else { path };
     match rustix::fs::openat2(workspace, name, flags, Mode::empty(), rules) {
-        Ok(directory) => Ok(Some(directory)),
+        Ok(directory) => Ok(Opened::Directory(directory)),
         Err(e) if path.is_empty() => Err(io("list the workspace", Path::new("."), e)),
         Err(Errno::MFILE | Errno::NFILE | Errno::NOMEM) => {
             Err(io("list a directory of the workspace", Path::new("."), Errno::MFILE))
         }
-        Err(_) => Ok(None),
+        Err(Errno::NAMETOOLONG) => Ok(Opened::TooDeep),
+        Err(Errno::ACCESS) if super::is_own(workspace, path) => Ok(Opened::Closed),
+        Err(_) => Ok(Opened::Nothing),
     }
 }
 
-fn list(
-    directory: &OwnedFd,
-    at: &Waiting,
-    waiting: &mut VecDeque<Waiting>,
-    entries: &mut usize,
-) -> Result<Found> {
+fn list(directory: &OwnedFd, at: &Waiting, entries: &mut usize) -> Result<Found> {
     let mut buffer = [MaybeUninit::uninit(); BUFFER_BYTES];
     let mut listing = RawDir::new(directory, &mut buffer);
-    let mut found = Found::Directory;
+    let mut found = Found::default();
     while let Some(entry) = listing.next() {
         let entry = entry.map_err(|e| io("list a directory of", Path::new("the workspace"), e))?;
         let name = entry.file_name();
         *entries += 1;
-        if name.to_bytes().eq_ignore_ascii_case(b".git") {
-            found = Found::Repository;
-        } else if at.depth < MAX_DEPTH
-            && *entries <= MAX_ENTRIES
-            && is_directory(directory, name, entry.file_type())
-            && is_entered(name)
-        {
+        if *entries > MAX_ENTRIES {
+            break;
+        }
+        found.signs.see(name.to_bytes());
+        if is_entered(name) && is_directory(directory, name, entry.file_type()) {
             let mut path = at.path.clone();
             if !path.is_empty() {
                 path.push(b'/');
             }
             path.extend_from_slice(name.to_bytes());
-            waiting.push_back(Waiting { path, depth: at.depth + 1 });
+            found.below.push(Waiting { path, depth: at.depth + 1 });
         }
+    }
+    if at.depth == 0 || found.signs.git {
+        // All below these is read-only.
+        found.below.retain(|below| !is_pinned(&below.path));
     }
     Ok(found)
 }
@@ -157,12 +236,13 @@ fn is_directory(directory: &OwnedFd, name: &CStr, kind: FileType) -> bool {
     }
 }
 
+/// What matters in a git directory is pinned; the rest of it is large.
 fn is_entered(name: &CStr) -> bool {
-    let bytes = name.to_bytes();
-    let passed_over = bytes == b"."
-        || bytes == b".."
-        || NOT_ENTERED.iter().any(|known| bytes == known.as_bytes())
-        // All below is read-only already.
-        || name.to_str().is_ok_and(super::is_protected_directory);
-    !passed_over
+    !matches!(name.to_bytes(), b"." | b".." | b".git")
+}
+
+/// Whether a directory in a work tree is a protected name.
+fn is_pinned(path: &[u8]) -> bool {
+    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+    std::str::from_utf8(name).is_ok_and(super::is_protected_directory)
 }

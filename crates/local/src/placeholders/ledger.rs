@@ -148,8 +148,8 @@ impl Ledger {
 impl Kind {
     pub(super) fn of(nature: Nature) -> Self {
         match nature {
-            Nature::Directory => Self::Directory,
-            Nature::File => Self::Socket,
+            Nature::GitDirectory => Self::Directory,
+            Nature::Directory | Nature::File => Self::Socket,
             Nature::GitFile => Self::Empty,
             Nature::CommonDir => Self::CommonDir,
         }

@@ -1,0 +1,347 @@
+//! The protected names of repositories.
+//!
+//! HOSTILE: what looks like a repository may have been made by an earlier sandboxed command. None of
+//! it makes a start fail: whatever stands in the place of a name is pinned as what it is. Nor does
+//! something that is missing, such as `HEAD`, make a repository pass for none: an earlier command
+//! may have taken it away, to put it back when nothing is pinned.
+//!
+//! LIMIT: a directory that is shown writable by itself is not looked at, even if it is a repository.
+
+use super::git_config::{Target, targets};
+use super::{
+    AbsentName, GIT_DIRECTORY, Nature, Search, is_own, join, parent_of, real_path, resolve,
+};
+use crate::state::retry;
+use cofferdam_core::Result;
+use cofferdam_wire::plan::Access;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags};
+use rustix::io::Errno;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+/// No pointer of git is longer.
+const POINTER_BYTES: usize = 8192;
+/// No configuration that people write is longer.
+const CONFIG_BYTES: usize = 256 * 1024;
+/// How far inclusions are followed, as git does.
+const INCLUSIONS: usize = 10;
+/// How many entries of one directory are looked at. Hooks are some dozen.
+const MAX_ENTRIES: usize = 1000;
+
+/// A configuration, and where what it names is looked for.
+#[derive(Clone, Copy)]
+struct Config<'a> {
+    path: &'a str,
+    /// Hooks run here.
+    tree: &'a str,
+    depth: usize,
+}
+
+impl Search<'_> {
+    /// A repository whose work tree is at `tree`: the control files of both, and the way there.
+    pub(super) fn repository(&mut self, tree: &str) -> Result<()> {
+        let git = join(tree, ".git");
+        self.found.present.insert(git.clone());
+        if !tree.is_empty() {
+            self.way(tree);
+            self.work_tree(tree)?;
+        }
+        match self.kind(&git)? {
+            Some((FileType::Directory, _)) => {
+                self.way(&git);
+                self.git_directory(&git, tree)?;
+            }
+            Some((FileType::Symlink, _)) => {
+                self.pin(git.clone(), Access::ReadOnly);
+                let text = rustix::fs::readlinkat(self.workspace, &git, Vec::new());
+                let text = text.ok().and_then(|text| text.into_string().ok());
+                self.elsewhere(git, text, tree)?;
+            }
+            Some((FileType::RegularFile, _)) => {
+                self.pin(git.clone(), Access::ReadOnly);
+                let text = self.read(&git, POINTER_BYTES).ok();
+                let line = text.as_deref().and_then(|text| text.strip_prefix("gitdir:"));
+                let named = line.and_then(|line| line.lines().next());
+                self.elsewhere(git, named.map(|named| named.trim().to_owned()), tree)?;
+            }
+            // For git, anything else is no repository.
+            Some(_) => self.pin(git, Access::ReadOnly),
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// A git directory that another place names. What lies outside the workspace cannot be written
+    /// from inside, or was shown on purpose.
+    fn elsewhere(&mut self, pointer: String, named: Option<String>, tree: &str) -> Result<()> {
+        let Some(named) = named else { return Ok(()) };
+        let Some(git) = self.inside(&pointer, tree, &named)? else { return Ok(()) };
+        if self.is_fixed(&git) {
+            return self.followed(&git, tree);
+        }
+        // LIMIT: what is no git directory yet is one that is made during the run.
+        if self.has_sign_of_git(&git)? {
+            self.way(&git);
+            self.git_directory(&git, tree)?;
+        }
+        Ok(())
+    }
+
+    /// Where a path that git follows from `base` is in the workspace; `None` where it is elsewhere
+    /// or nowhere. One that a link leads into the workspace is unprotected: links can be changed.
+    fn inside(&mut self, who: &str, base: &str, text: &str) -> Result<Option<String>> {
+        let root = real_path(self.workspace)?;
+        let text = at_home(text);
+        if resolve(&root, base, &format!("{text}/x")).as_deref() == Some("x") {
+            self.unprotected(who.to_owned(), "it names the workspace itself");
+            return Ok(None);
+        }
+        let named = resolve(&root, base, &text);
+        match named.map(|named| self.open(&named).map(|_| named)) {
+            Some(Ok(named)) => return Ok(Some(named)),
+            Some(Err(Errno::NOENT)) => return Ok(resolve(&root, base, &text)),
+            Some(Err(_)) | None => {}
+        }
+        let path = if base.is_empty() { text } else { join_path(base, &text) };
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let target = rustix::fs::openat(self.workspace, path.as_str(), flags, Mode::empty());
+        if let Ok(target) = target
+            && real_path(target.as_fd())?.starts_with(&root)
+        {
+            self.unprotected(who.to_owned(), "what it names is reached by way of a link");
+        }
+        Ok(None)
+    }
+
+    /// Whether a name is read-only already, by itself or with a directory that it is in.
+    fn is_fixed(&self, path: &str) -> bool {
+        Path::new(path)
+            .ancestors()
+            .filter_map(Path::to_str)
+            .any(|path| self.pins.get(path) == Some(&Access::ReadOnly))
+    }
+
+    /// The protected names of a git directory whose work tree is at `tree`.
+    pub(super) fn git_directory(&mut self, git: &str, tree: &str) -> Result<()> {
+        // HOSTILE: links in place of files that git writes lead its writing elsewhere.
+        for (name, kind) in self.entries(git) {
+            if kind == FileType::Symlink {
+                self.found.present.insert(join(git, &name));
+            }
+        }
+        let info = join(git, "info");
+        let under_info = match self.kind(&info)? {
+            None => {
+                let name = AbsentName { path: info.clone(), nature: Nature::GitDirectory };
+                self.found.absent.push(name);
+                true
+            }
+            Some((kind, _)) => kind == FileType::Directory,
+        };
+        if under_info {
+            self.way(&info);
+        } else {
+            self.name(info, Nature::GitDirectory)?;
+        }
+        let names = GIT_DIRECTORY.iter().filter(|(name, _)| under_info || !name.contains('/'));
+        for (name, nature) in names {
+            self.name(join(git, name), *nature)?;
+        }
+        self.followed(git, tree)
+    }
+
+    /// What the hooks and the configuration of a git directory lead to.
+    fn followed(&mut self, git: &str, tree: &str) -> Result<()> {
+        self.hooks(&join(git, "hooks"))?;
+        for name in ["config", "config.worktree"] {
+            self.config(Config { path: &join(git, name), tree, depth: 0 })?;
+        }
+        Ok(())
+    }
+
+    /// Hooks that can be changed by another name, or where a link leads.
+    fn hooks(&mut self, directory: &str) -> Result<()> {
+        let entries = self.entries(directory);
+        if entries.len() >= MAX_ENTRIES {
+            let why = "it has too many entries to look at each";
+            self.unprotected(directory.to_owned(), why);
+        }
+        for (name, _) in entries {
+            let path = join(directory, &name);
+            match self.kind(&path)? {
+                Some((FileType::Symlink, _)) => self.link(&path)?,
+                Some((FileType::RegularFile, links)) if links > 1 => {
+                    self.unprotected(path, "the file has another name, a hard link");
+                }
+                Some(_) | None => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// What a configuration makes git run or read.
+    fn config(&mut self, config: Config<'_>) -> Result<()> {
+        let text = match self.read(config.path, CONFIG_BYTES) {
+            Ok(text) => text,
+            Err(Errno::FBIG) => {
+                self.unprotected(config.path.to_owned(), "it is too large to be read");
+                return Ok(());
+            }
+            Err(_) => return Ok(()),
+        };
+        for target in targets(&text) {
+            match target {
+                Target::Hooks(path) => self.hooks_path(config, &path)?,
+                Target::Include(path) => self.included(config, &path)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn hooks_path(&mut self, config: Config<'_>, text: &str) -> Result<()> {
+        let Some(path) = self.inside(config.path, config.tree, text)? else { return Ok(()) };
+        if !self.is_fixed(&path) {
+            self.fix_at(config.path, &path, Nature::Directory)?;
+        }
+        self.hooks(&path)
+    }
+
+    fn included(&mut self, config: Config<'_>, text: &str) -> Result<()> {
+        let base = parent_of(config.path);
+        let Some(path) = self.inside(config.path, base, text)? else { return Ok(()) };
+        if !self.is_fixed(&path) {
+            self.fix_at(config.path, &path, Nature::GitFile)?;
+        }
+        if config.depth < INCLUSIONS {
+            self.config(Config { path: &path, depth: config.depth + 1, ..config })?;
+        }
+        Ok(())
+    }
+
+    /// Pins what a configuration names, and has something put there where nothing is.
+    fn fix_at(&mut self, who: &str, path: &str, nature: Nature) -> Result<()> {
+        match self.kind(path)? {
+            None if self.open(parent_of(path)).is_err() => {
+                self.unprotected(who.to_owned(), "what it names is not there, nor its directory");
+                return Ok(());
+            }
+            None => {
+                let name = AbsentName { path: path.to_owned(), nature };
+                self.found.absent.push(name);
+            }
+            Some((FileType::RegularFile, links)) if links > 1 => {
+                self.unprotected(path.to_owned(), "the file has another name, a hard link");
+            }
+            Some(_) => {}
+        }
+        self.fix(path);
+        Ok(())
+    }
+
+    /// A bare repository below the workspace.
+    pub(super) fn bare(&mut self, directory: &str) -> Result<()> {
+        self.found.present.insert(directory.to_owned());
+        self.way(directory);
+        self.git_directory(directory, directory)
+    }
+
+    /// A bare repository, as git would take it for one.
+    pub(super) fn is_git_directory(&mut self, path: &str) -> Result<bool> {
+        for name in ["HEAD", "objects", "refs"] {
+            if self.kind(&join(path, name))?.is_none() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Something names it as a git directory, so that one sign is enough.
+    fn has_sign_of_git(&mut self, path: &str) -> Result<bool> {
+        for name in ["HEAD", "objects", "refs"] {
+            if self.kind(&join(path, name))?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The text of a regular file, if it is no longer than this. Follows no link, and waits for
+    /// nothing.
+    fn read(&self, path: &str, most_bytes: usize) -> Result<String, Errno> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = self.open_as(path, flags)?;
+        let stat = rustix::fs::fstat(&file)?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return Err(Errno::INVAL);
+        }
+        let mut content = Vec::new();
+        let mut chunk = [0_u8; 4096];
+        loop {
+            let count = retry(|| rustix::io::read(&file, &mut chunk))?;
+            match chunk.get(..count) {
+                None | Some([]) => return Ok(String::from_utf8_lossy(&content).into_owned()),
+                Some(bytes) => content.extend_from_slice(bytes),
+            }
+            if content.len() > most_bytes {
+                return Err(Errno::FBIG);
+            }
+        }
+    }
+
+    /// What is in a directory, as far as it is text and not too much. What cannot be listed and
+    /// could be from inside is unprotected.
+    fn entries(&mut self, path: &str) -> Vec<(String, FileType)> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let directory = match self.open_as(path, flags) {
+            Ok(directory) => directory,
+            Err(Errno::ACCESS) if is_own(self.workspace, path.as_bytes()) => {
+                self.unprotected(path.to_owned(), "it may not be listed");
+                return Vec::new();
+            }
+            Err(_) => return Vec::new(),
+        };
+        let mut buffer = [MaybeUninit::uninit(); 4096];
+        let mut listing = RawDir::new(&directory, &mut buffer);
+        let mut entries = Vec::new();
+        while let Some(Ok(entry)) = listing.next() {
+            let Ok(name) = entry.file_name().to_str() else { continue };
+            if matches!(name, "." | "..") {
+                continue;
+            }
+            if entries.len() >= MAX_ENTRIES {
+                break;
+            }
+            let mut kind = entry.file_type();
+            // Some file systems do not say.
+            if kind == FileType::Unknown
+                && let Ok(stat) =
+                    rustix::fs::statat(&directory, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW)
+            {
+                kind = FileType::from_raw_mode(stat.st_mode);
+            }
+            entries.push((name.to_owned(), kind));
+        }
+        entries
+    }
+
+    pub(super) fn open_as(&self, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
+        let rules = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        let path = if path.is_empty() { "." } else { path };
+        rustix::fs::openat2(self.workspace, path, flags, Mode::empty(), rules)
+    }
+}
+
+/// As git reads a path that is meant from the user's home.
+fn at_home(text: &str) -> String {
+    let home = || std::env::var("HOME").ok();
+    match text.strip_prefix("~/") {
+        Some(rest) => home().map_or_else(|| text.to_owned(), |home| format!("{home}/{rest}")),
+        None => text.to_owned(),
+    }
+}
+
+/// An absolute path stays as it is.
+fn join_path(base: &str, text: &str) -> String {
+    Path::new(base).join(text).to_string_lossy().into_owned()
+}
