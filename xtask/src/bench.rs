@@ -1,7 +1,9 @@
 //! `cargo xtask bench`: every row in one run, interleaved, beside a bare spawn of the same program.
 
+mod library;
 mod machine;
 mod measure;
+mod memory;
 mod programs;
 mod project;
 mod report;
@@ -15,6 +17,7 @@ use spawner::Spawner;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
+pub(crate) use library::{LIBRARY, serve as serve_library};
 pub(crate) use spawner::serve;
 
 /// What goes wrong while measuring, in words.
@@ -112,6 +115,7 @@ fn measure_all(options: &Options) -> Outcome<bool> {
     failures.extend(rows::measure_rates(&plan, &ground, &mut spawners, &mut results).err());
     failures
         .extend(project::measure(&plan, &ground, &mut spawners, &mut results, &mut notes).err());
+    failures.extend(library::measure(&plan, &ground, &mut results).err());
     if let Some(bytes) = programs::guest_bytes() {
         results.add_bytes(targets::GUEST_SIZE, "the guest program on disk", bytes);
     }

@@ -19,6 +19,7 @@ fn main() -> ExitCode {
     match words.first().map(String::as_str) {
         Some("bench") => bench::run(words.get(1..).unwrap_or_default()),
         Some(SPAWNER) => bench::serve(),
+        Some(bench::LIBRARY) => bench::serve_library(words.get(1..).unwrap_or_default()),
         Some("tidy") if words.len() == 1 => tidy::run(),
         _ => {
             eprint!("{USAGE}");

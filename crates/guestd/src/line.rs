@@ -18,8 +18,9 @@ use std::mem::MaybeUninit;
 const HIGH_WATER_BYTES: usize = 1 << 20;
 /// The most descriptors that come with one piece of the stream.
 const MAX_DESCRIPTORS: usize = 16;
-/// How much is taken from the socket at a time.
-const READ_BYTES: usize = 64 * 1024;
+/// How much is taken from the socket at a time. From this size on the allocator takes fresh pages
+/// from the system, which cost nothing until something arrives in them.
+const READ_BYTES: usize = 128 * 1024;
 
 /// Something that waits to be sent.
 struct Waiting {

@@ -23,6 +23,10 @@ const PIPE_BYTES: usize = 1 << 20;
 /// The most signals that are kept for a command that is just starting.
 const MAX_EARLY_SIGNALS: usize = 16;
 
+/// After this long without anything to do, memory is given back. What the set-up and the commands
+/// left free would be most of what an idle sandbox holds.
+const IDLE: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+
 // What an event is about. A channel's number stands in the low half.
 const OF_LINE: u64 = 0;
 const OF_CHILDREN: u64 = 1;
@@ -80,6 +84,8 @@ pub(crate) struct Serve {
     own: BTreeSet<i32>,
     /// Orphans that were sent SIGKILL and have not gone yet.
     dying: BTreeSet<i32>,
+    /// Whether memory may be free that was not given back.
+    holds_memory: bool,
 }
 
 impl Serve {
@@ -116,6 +122,7 @@ impl Serve {
             relays: BTreeMap::new(),
             own: BTreeSet::new(),
             dying: BTreeSet::new(),
+            holds_memory: true,
         })
     }
 
@@ -130,12 +137,16 @@ impl Serve {
             flags: epoll::EventFlags::empty(),
             data: epoll::EventData::new_u64(0),
         }; 32];
-        let timeout = self.until_deadline();
+        let timeout = self.until_deadline().or(self.holds_memory.then_some(IDLE));
         let count = match epoll::wait(&self.epoll, &mut events, timeout.as_ref()) {
             Ok(count) => count,
             Err(Errno::INTR) => 0,
             Err(_) => return Err(LineLost),
         };
+        if self.holds_memory && count == 0 {
+            sys::give_memory_back();
+        }
+        self.holds_memory = count > 0;
         for event in events.iter().take(count) {
             let data = event.data.u64();
             let channel = u32::try_from(data & 0xffff_ffff).unwrap_or(0);

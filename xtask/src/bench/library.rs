@@ -7,7 +7,7 @@ use super::measure::{Plan, Results, Row, Value, as_f64};
 use super::memory::Memory;
 use super::programs::{Ground, Person};
 use super::spawner::{BUFFER_BYTES, spawn};
-use cofferdam::{Process, ProcessEvent, Sandbox, Standard};
+use cofferdam::{PipedProcess, Process, ProcessEvent, Sandbox, Standard};
 use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
@@ -53,15 +53,21 @@ impl Library {
     }
 
     /// Starts with standard output on a pipe whose read end comes back.
-    async fn exec_to_pipe(&self, sandbox: &Sandbox, argv: &[&str]) -> Outcome<(File, Process)> {
-        let started = sandbox.exec_to_pipe(argv.iter().copied()).await;
-        let (pipe, process) = started.map_err(|error| error.chain())?;
+    async fn exec_to_pipe(
+        &self,
+        sandbox: &Sandbox,
+        argv: &[&str],
+    ) -> Outcome<(File, PipedProcess)> {
+        let started = sandbox.exec(argv.iter().copied()).piped().await;
+        let mut process = started.map_err(|error| error.chain())?;
+        let pipe = process.stdout.take().ok_or("standard output has no pipe")?;
         Ok((File::from(pipe), process))
     }
 
     /// Starts with standard output on the framed line.
     async fn exec_framed(&self, sandbox: &Sandbox, argv: &[&str]) -> Outcome<Process> {
-        sandbox.spawn(argv.iter().copied()).await.map_err(|error| error.chain())
+        let command = sandbox.exec(argv.iter().copied());
+        command.spawn().await.map_err(|error| error.chain())
     }
 }
 
@@ -120,14 +126,17 @@ fn measure_here(words: &[String]) -> Outcome<String> {
         .enable_all()
         .build()
         .map_err(|error| error.to_string())?;
-    runtime.block_on(async {
+    // In a task, as a program with a runtime does its work: what waits on the thread that holds the
+    // runtime is woken by another one.
+    let measuring = runtime.spawn(async move {
         let quick = rounds < 100;
         let mut rows = latencies(&library, rounds).await?;
         rows.extend(rates(&library, if quick { MADE.1 } else { MADE.0 }).await?);
         rows.extend(weights(&library, if quick { WEIGHED.1 } else { WEIGHED.0 }).await?);
         rows.extend(throughputs(&library, transfers).await?);
         serde_json::to_string(&rows).map_err(|error| error.to_string())
-    })
+    });
+    runtime.block_on(measuring).map_err(|error| error.to_string())?
 }
 
 /// Create, end, and commands in a sandbox that lives, each beside its bare twin.
@@ -273,11 +282,12 @@ async fn throughputs(library: &Library, rounds: usize) -> Outcome<Vec<Row>> {
         while let Ok(count @ 1..) = output.read(&mut buffer) {
             sum += count as u64;
         }
-        finish(&mut process, sum).await?;
+        let ending = process.wait().await.map_err(|error| error.chain())?;
+        whole(sum, ending.exit_code())?;
         pipe.push(nanoseconds(begin));
         let begin = Instant::now();
         let mut process = library.exec_framed(&live, &TRANSFER).await?;
-        finish(&mut process, 0).await?;
+        finish(&mut process).await?;
         framed.push(nanoseconds(begin));
     }
     library.destroy(live).await?;
@@ -292,23 +302,26 @@ async fn throughputs(library: &Library, rounds: usize) -> Outcome<Vec<Row>> {
     ])
 }
 
-/// Reads events to the end; `sum` bytes have come another way.
-async fn finish(process: &mut Process, mut sum: u64) -> Outcome<()> {
+/// Reads events to the end.
+async fn finish(process: &mut Process) -> Outcome<()> {
+    let mut sum = 0;
     while let Some(event) = process.events.recv().await {
         match event {
             ProcessEvent::Output { stream: Standard::Output, bytes, .. } => {
                 sum += bytes.len() as u64;
             }
             ProcessEvent::Output { stream: Standard::Error, .. } => {}
-            ProcessEvent::Ended { ending, .. } => {
-                let code = ending.exit_code();
-                if code != 0 || sum != TRANSFER_BYTES {
-                    return Err(format!("the transfer ended with {code} after {sum} bytes"));
-                }
-            }
+            ProcessEvent::Ended { ending, .. } => return whole(sum, ending.exit_code()),
         }
     }
-    Ok(())
+    Err("the sandbox went away".to_owned())
+}
+
+fn whole(sum: u64, code: i32) -> Outcome<()> {
+    match (sum, code) {
+        (TRANSFER_BYTES, 0) => Ok(()),
+        _ => Err(format!("the transfer ended with {code} after {sum} bytes")),
+    }
 }
 
 fn nanoseconds(since: Instant) -> u64 {

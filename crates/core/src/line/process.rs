@@ -130,16 +130,8 @@ pub(super) async fn run(start: Start, asked: Asked, answer: oneshot::Sender<Resu
             pump(err, Standard::Error, events.clone())
         );
     };
-    let ended =
-        match attend(pumps, feed(Arc::clone(&control), sink, inputs, killer), &control).await {
-            Ok(ended) => ended,
-            Err(error) => {
-                if error.kind == ErrorKind::Protocol {
-                    line.close(&error);
-                }
-                return;
-            }
-        };
+    let feeder = feed(Arc::clone(&control), sink, inputs, killer);
+    let Ok(ended) = attend(pumps, feeder, &control, &line).await else { return };
     let ending = explained(&ended, before, watch.as_ref());
     // ORDER: before the event, so that who saw the end may use the id again.
     drop(registered);
@@ -157,6 +149,7 @@ async fn attend(
     pumps: impl Future<Output = ()>,
     feeder: impl Future<Output = ()>,
     control: &Channel,
+    line: &Line,
 ) -> Result<Ended> {
     let mut pumps = std::pin::pin!(pumps);
     let mut is_pumped = false;
@@ -164,17 +157,23 @@ async fn attend(
         let (mut feeder, mut waiting) = (std::pin::pin!(feeder), std::pin::pin!(wait(control)));
         loop {
             tokio::select! {
-                ended = &mut waiting => break ended?,
+                ended = &mut waiting => break ended,
                 () = &mut pumps, if !is_pumped => is_pumped = true,
                 // It never ends by itself.
                 () = &mut feeder => {}
             }
         }
     };
+    if let Err(error) = &ended
+        && error.kind == ErrorKind::Protocol
+    {
+        line.close(error);
+    }
+    // What came before a line closed is still passed on.
     if !is_pumped {
         pumps.await;
     }
-    Ok(ended)
+    ended
 }
 
 /// The ending with its cause. The host is asked only where a limit can be it.
