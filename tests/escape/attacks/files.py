@@ -75,7 +75,7 @@ def files_read_shadow():
 
 # attack files.read_root_home bare=refused
 def files_read_root_home():
-    return first([lambda n=n: os.stat(f"/root/{n}") for n in (".ssh", ".bashrc", ".profile", ".netrc")])
+    return first([lambda n=n: os.stat("/".join(("", "root", n))) for n in (".ssh", ".bashrc", ".profile", ".netrc")])
 
 # attack files.list_homes bare=unsafe
 def files_list_homes():

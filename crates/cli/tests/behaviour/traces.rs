@@ -71,7 +71,8 @@ fn groups() -> BTreeSet<PathBuf> {
     directories(Path::new("/sys/fs/cgroup"), &mut all);
     all.retain(|path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let id = name.strip_prefix("cofferdam-run-").and_then(|id| id.parse().ok());
+        let id =
+            name.strip_prefix("cofferdam-run-").and_then(|id| id.split('-').next()?.parse().ok());
         id.is_some_and(|id| started.contains(&id))
     });
     all

@@ -117,7 +117,8 @@ fn is_protected(inside: &mut Inside) {
         let (code, text) = inside.does(&format!("echo attacked >>{name}"));
         assert_ne!(code, 0, "{name} was written: {text}");
         let directory = name.split('/').take(1).collect::<String>();
-        let (code, _) = inside.does(&format!("mv {directory} moved || rm -r {directory}"));
+        let (code, _) =
+            inside.does(&format!("mv {directory} moved || rm {directory} || rmdir {directory}"));
         assert_ne!(code, 0, "{directory} was moved or removed");
     }
 }

@@ -76,6 +76,8 @@ struct Loop<'a> {
     line_open: bool,
     /// Process 1 is gone, and with it everything in its process namespace.
     gone: bool,
+    /// Somebody wants us to end, and nothing but a slow reader is left.
+    is_left: bool,
     signals: OwnedFd,
     deadline: Option<Instant>,
     watch_from: Option<Instant>,
@@ -115,6 +117,7 @@ pub(crate) fn drive<'a>(
         line,
         line_open: true,
         gone: false,
+        is_left: false,
         signals,
         deadline,
         watch_from: Instant::now().checked_add(WATCH_AFTER),
@@ -136,7 +139,8 @@ impl Loop<'_> {
     fn is_over(&self) -> bool {
         let done = |output: &Option<Output>, next| output.is_none() || next == Next::Done;
         let [out, err] = self.next;
-        !self.line_open && done(&self.drive.stdout, out) && done(&self.drive.stderr, err)
+        self.is_left
+            || !self.line_open && done(&self.drive.stdout, out) && done(&self.drive.stderr, err)
     }
 
     fn turn(&mut self) -> Result<()> {
@@ -316,7 +320,7 @@ impl Loop<'_> {
                     self.line.message(CHANNEL, &ToProcess::Signal(number), Vec::new());
                 }
                 // There is no command any more; whoever reads our output can be left.
-                _ => self.next = [Next::Done; 2],
+                _ => self.is_left = true,
             }
         }
     }
