@@ -22,23 +22,18 @@ pub struct Hello {
     pub generation: u32,
     /// The guest program's version.
     pub version: String,
-    /// What the guest read back about itself from the kernel after the last step.
+    /// How the set-up went.
     pub confirmed: Confirmed,
 }
 
-/// Facts that the guest read back from the kernel, not what it meant to do.
+/// What the guest can say of its own set-up that the plan does not: every other step was done, or
+/// there would be no greeting. The host looks for itself before it believes any of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Confirmed {
-    /// `NoNewPrivs` of /proc/self/status.
-    pub no_new_privileges: bool,
-    /// The effective capabilities, as the kernel's bit set.
-    pub capabilities: u64,
-    /// The kernel accepted the seccomp filter.
+    /// The kernel accepted the system call filter.
     pub seccomp: bool,
-    /// The kernel accepted the Landlock rules; their ABI, or 0.
+    /// The ABI of the Landlock rules that the kernel accepted, or 0.
     pub landlock_abi: u32,
-    /// Network interfaces by name, as seen from inside.
-    pub interfaces: Vec<String>,
     /// Steps that could not be done and were allowed to fail, each with its reason.
     pub skipped: Vec<String>,
 }
