@@ -21,8 +21,9 @@ pub(crate) struct Said {
 impl Place {
     /// A fresh place. `name` tells the tests apart.
     pub(crate) fn new(name: &str) -> Self {
+        // Another user than the one who built may not write below the target directory.
         let base =
-            Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+            std::env::temp_dir().join(format!("cofferdam-cli-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&base);
         for directory in ["home", "work/sub"] {
             fs::create_dir_all(base.join(directory)).unwrap();

@@ -316,7 +316,7 @@ impl Loop<'_> {
                     self.line.drain();
                     self.stop_ourselves();
                 }
-                _ if self.line_open => {
+                _ if self.line_open && self.killed.is_none() && self.last.is_none() => {
                     self.line.message(CHANNEL, &ToProcess::Signal(number), Vec::new());
                 }
                 // There is no command any more; whoever reads our output can be left.
