@@ -256,16 +256,34 @@ async fn weights(library: &Library, count: usize) -> Outcome<Vec<Row>> {
     }
     library.destroy(first).await?;
     let share = |bytes: u64| bytes / count as u64;
-    let user = share(after.processes.saturating_sub(before.processes));
     let kernel = share(after.kernel.saturating_sub(before.kernel));
     let gone = share(before.available.saturating_sub(after.available));
     let bytes = |bytes| Value::Bytes { bytes };
-    Ok(vec![
-        row("idle-memory", "an idle sandbox, user and kernel", None, bytes(user + kernel)),
-        row("idle-memory-user", "of it, share of its processes (PSS)", None, bytes(user)),
-        row("idle-memory-kernel", "of it, slab, stacks and page tables", None, bytes(kernel)),
-        row("idle-memory-gone", "what the machine has less available", None, bytes(gone)),
-    ])
+    let mut rows = Vec::new();
+    // A sum without the processes would say too little, so there is none without them.
+    if let (Some(after), Some(before)) = (after.processes, before.processes) {
+        let user = share(after.saturating_sub(before));
+        rows.push(row(
+            "idle-memory",
+            "an idle sandbox, user and kernel",
+            None,
+            bytes(user + kernel),
+        ));
+        rows.push(row(
+            "idle-memory-user",
+            "of it, share of its processes (PSS)",
+            None,
+            bytes(user),
+        ));
+    }
+    rows.push(row(
+        "idle-memory-kernel",
+        "of it, slab, stacks and page tables",
+        None,
+        bytes(kernel),
+    ));
+    rows.push(row("idle-memory-gone", "what the machine has less available", None, bytes(gone)));
+    Ok(rows)
 }
 
 /// Standard output by three ways.

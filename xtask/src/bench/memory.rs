@@ -5,8 +5,8 @@ use std::fs::read_to_string;
 
 /// A moment's memory, in bytes.
 pub(super) struct Memory {
-    /// The proportional share of all processes below this one.
-    pub(super) processes: u64,
+    /// The proportional share of all processes below this one; `None` where one cannot be weighed.
+    pub(super) processes: Option<u64>,
     /// Of the kernel: slab that cannot be reclaimed, stacks, page tables, per-processor memory.
     pub(super) kernel: u64,
     /// What could still be given to a program.
@@ -33,6 +33,7 @@ impl Memory {
         if unread > 0 {
             eprintln!("{unread} processes cannot be weighed by this user");
         }
+        let processes = (unread == 0).then_some(processes);
         Ok(Self { processes, kernel, available })
     }
 }
