@@ -5,6 +5,7 @@
 //! the first step that fails.
 
 pub mod apply;
+mod descriptors;
 pub mod line;
 mod live;
 mod process;
@@ -17,3 +18,4 @@ mod sys;
 mod terminal;
 
 pub use live::{Birth, live};
+pub use sys::landlock_abi;

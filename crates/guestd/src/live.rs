@@ -1,12 +1,13 @@
 //! The whole life of process 1.
 
 use crate::apply::{Handover, apply, confine, identity};
+use crate::descriptors::close_all_but;
 use crate::line::Line;
 use crate::serve::Serve;
 use crate::sys;
 use cofferdam_wire::message::{GENERATION, Greeting, Hello, SetupFailure};
 use cofferdam_wire::plan::{Namespace, Op, Plan};
-use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::fd::OwnedFd;
 use rustix::process::Signal;
 
 /// What process 1 is born with.
@@ -122,22 +123,7 @@ fn has_hung_up(parent: &OwnedFd) -> bool {
 
 /// Closes every descriptor but ours, and makes the first three null.
 fn close_others(handover: &Handover, ours: &[&OwnedFd; 3]) {
-    let mut keep: Vec<u32> = handover
-        .mounts
-        .values()
-        .chain(&handover.cgroups)
-        .chain(ours.iter().copied())
-        .filter_map(|fd| u32::try_from(fd.as_raw_fd()).ok())
-        .collect();
-    keep.sort_unstable();
-    let mut first = 3;
-    for fd in keep {
-        if fd > first {
-            let _ = sys::close_range(first, fd - 1);
-        }
-        first = first.max(fd + 1);
-    }
-    let _ = sys::close_range(first, u32::MAX);
+    close_all_but(handover.mounts.values().chain(&handover.cgroups).chain(ours.iter().copied()));
     let [_, _, null] = ours;
     let _ = rustix::stdio::dup2_stdin(null);
     let _ = rustix::stdio::dup2_stdout(null);

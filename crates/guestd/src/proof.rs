@@ -1,5 +1,6 @@
 //! Runs the battery of attacks in a child of process 1.
 
+use crate::descriptors::close_all_but;
 use crate::{prove, sys};
 use cofferdam_wire::message::Prove;
 use rustix::fd::OwnedFd;
@@ -18,13 +19,8 @@ pub(crate) fn start(request: &Prove) -> Result<(i32, OwnedFd)> {
 }
 
 fn attack(request: &Prove, answer: &OwnedFd) {
-    use rustix::fd::AsRawFd;
     // A command has three streams and nothing else open, no blocked signal, and is dumpable.
-    let kept = u32::try_from(answer.as_raw_fd()).unwrap_or(u32::MAX);
-    if kept > 3 {
-        let _ = sys::close_range(3, kept - 1);
-    }
-    let _ = sys::close_range(kept + 1, u32::MAX);
+    close_all_but([answer]);
     sys::unblock_signals();
     let _ = sys::prctl(libc::PR_SET_DUMPABLE, 1);
     let proof = prove::run(request);

@@ -158,8 +158,8 @@ pub(crate) fn landlock_ruleset(attributes: &RulesetAttributes, size: usize) -> R
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// The Landlock ABI of this kernel, or 0.
-pub(crate) fn landlock_abi() -> u32 {
+/// The Landlock ABI of this kernel: 0 where there is none, or it is switched off.
+pub fn landlock_abi() -> u32 {
     // SAFETY: with no structure and flag 1 the kernel answers its version.
     let answer = unsafe {
         libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<c_void>(), 0, 1)

@@ -3,10 +3,11 @@
 //! A command that led its session itself could not be stopped from the keyboard: its group would be
 //! an orphaned one. So a small process of ours leads, and the command gets a foreground group.
 
+use crate::descriptors::close_all_but;
 use crate::process::{Prepared, Tie};
 use crate::sys;
 use cofferdam_wire::message::{Ended, FromProcess, How, TerminalSize};
-use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Result;
 use rustix::pty::OpenptFlags;
@@ -65,27 +66,13 @@ fn monitor(
     scope: Option<BorrowedFd<'_>>,
 ) -> ! {
     let scope = scope.and_then(|fd| rustix::io::fcntl_dupfd_cloexec(fd, 3).ok());
-    close_others([Some(slave), Some(reports), scope.as_ref()]);
+    // A copy of process 1 holds its pipes; held here, they would never end for their readers.
+    close_all_but([slave, reports].into_iter().chain(&scope));
     let code = match lead(prepared, slave, reports, scope.as_ref()) {
         Ok(()) => 0,
         Err(_) => 1,
     };
     sys::exit_now(code)
-}
-
-/// A copy of process 1 holds its pipes; held here, they would never end for their readers.
-fn close_others(kept: [Option<&OwnedFd>; 3]) {
-    let number = |fd: &OwnedFd| u32::try_from(fd.as_raw_fd()).unwrap_or(u32::MAX);
-    let mut kept: Vec<u32> = kept.into_iter().flatten().map(number).collect();
-    kept.sort_unstable();
-    let mut first = 3;
-    for fd in kept {
-        if fd > first {
-            let _ = sys::close_range(first, fd - 1);
-        }
-        first = first.max(fd + 1);
-    }
-    let _ = sys::close_range(first, u32::MAX);
 }
 
 fn lead(

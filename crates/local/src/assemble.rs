@@ -6,7 +6,7 @@ use crate::host::{HostFacts, Obstacle, UserNamespaces};
 use crate::launch::Groups;
 use crate::pin_watch::{PinWatch, identities};
 use crate::placeholders::{Identity, Placeholders};
-use crate::plan::{CgroupUse, IdChoice, PinnedName, PlanInputs, Planned, Tier, plan};
+use crate::plan::{CgroupUse, IdChoice, PlanInputs, Planned, Tier, plan};
 use crate::scratch::Scratch;
 use crate::seccomp::{self, Surface};
 use crate::session_uid::{SessionUid, UidRange};
@@ -175,10 +175,9 @@ impl Look<'_> {
         let filter = seccomp::program(&Surface::of(spec.profile, spec.user)).map_err(|error| {
             Error::new(ErrorKind::SetupFailed, "make the system call filter").source(error)
         })?;
-        let pins = self.before.map(pins).unwrap_or_default();
         let inputs = PlanInputs {
             ids,
-            pins: &pins,
+            pins: self.before.map_or(&[], |before| &before.pins),
             seccomp: &filter,
             cgroups: in_use(self.groups, assessment),
             scratch: self.scratch,
@@ -225,14 +224,6 @@ fn guard(spec: &Spec, view: &View, state: &StateDirectory) -> Result<Option<Guar
     let before = before.without(unmade);
     let identities = identities(placeholders.directory(), &before.pins)?;
     Ok(Some(GuardedWorkspace { path: path.to_owned(), placeholders, before, identities }))
-}
-
-fn pins(before: &ControlFiles) -> Vec<PinnedName> {
-    let pin = |name: &control_files::PinnedName| PinnedName {
-        path: name.path.clone(),
-        access: name.access,
-    };
-    before.pins.iter().map(pin).collect()
 }
 
 fn session_user(

@@ -2,8 +2,6 @@
 //!
 //! What takes longer, or has to be tried to be known, is [`crate::doctor`]'s.
 
-mod sys;
-
 use rustix::process::{Resource, getrlimit};
 use std::path::Path;
 
@@ -71,7 +69,7 @@ impl HostFacts {
             uid,
             gid: rustix::process::getegid().as_raw(),
             user_namespaces: user_namespaces(uid, Path::new("/proc")),
-            landlock_abi: sys::landlock_abi(),
+            landlock_abi: cofferdam_guestd::landlock_abi(),
             ceilings: Ceilings::gather(),
         }
     }

@@ -11,13 +11,14 @@ mod limits;
 mod root;
 mod without_namespaces;
 
+use crate::control_files::PinnedName;
 use crate::environment::{Identity, environment};
 use crate::host::{HostFacts, UserNamespaces};
 use crate::view::{HOME, View, WORKSPACE, WorkspaceView};
 use cofferdam_core::{
     EgressRule, Enforced, Error, ErrorKind, LimitsCount, Profile, Result, Spec, User,
 };
-use cofferdam_wire::plan::{Access, IdRange, Namespace, Need, Op, Plan, Step};
+use cofferdam_wire::plan::{IdRange, Namespace, Need, Op, Plan, Step};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
@@ -55,15 +56,6 @@ pub struct IdChoice {
     pub more_uids: Vec<(u32, u32)>,
     /// The same for groups.
     pub more_gids: Vec<(u32, u32)>,
-}
-
-/// A name that is made a mount of its own.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PinnedName {
-    /// Relative to the workspace. It exists when the plan is carried out.
-    pub path: String,
-    /// Whether it can be written. The way to a protected name can, the name itself cannot.
-    pub access: Access,
 }
 
 /// What control groups hold for this sandbox.

@@ -270,17 +270,16 @@ fn judge(driven: &Result<Driven, SetupFailure>, assembly: &Assembly) -> (Ending,
         }
     };
     let succeeded = own == Ending::Exited(0);
-    let ending = match driven.killed {
-        _ if out_of_time => Ending::Killed(Cause::Time),
-        Some(Killed::Time) => Ending::Killed(Cause::Time),
-        Some(Killed::Output) => Ending::Killed(Cause::Output),
-        None if !succeeded && causes.oom_kills.is_some_and(|kills| kills > 0) => {
-            Ending::Killed(Cause::Memory)
-        }
-        None if !succeeded && causes.pids_hits.is_some_and(|hits| hits > 0) => {
-            Ending::Killed(Cause::Pids { code: own.exit_code() })
-        }
-        None => own,
+    let ending = if out_of_time {
+        Ending::Killed(Cause::Time)
+    } else if driven.killed == Some(Killed::Output) {
+        Ending::Killed(Cause::Output)
+    } else if !succeeded && causes.oom_kills.is_some_and(|kills| kills > 0) {
+        Ending::Killed(Cause::Memory)
+    } else if !succeeded && causes.pids_hits.is_some_and(|hits| hits > 0) {
+        Ending::Killed(Cause::Pids { code: own.exit_code() })
+    } else {
+        own
     };
     (ending, usage)
 }

@@ -3,7 +3,7 @@ use crate::explain::{action, explain};
 use crate::host::{Obstacle, fake};
 use crate::view::{Hidden, Link, Place, Shown, TextFile, WorkspaceDirectory};
 use cofferdam_core::{Axis, Caller, Degree, Enforcement, Limit, OnUnavailable, Workspace, admit};
-use cofferdam_wire::plan::{Bind, Landlock, Owner, Resource};
+use cofferdam_wire::plan::{Access, Bind, Landlock, Owner, Resource};
 use std::path::PathBuf;
 
 const PROJECT: &str = "/home/ann/proj";
