@@ -191,7 +191,10 @@ fn unconfined(name: &str, prefix: &[&str]) -> Proof {
         vec![("PATH".into(), "/usr/bin".into()), ("COFFERDAM_TEST_SECRET".into(), "x".into())];
     fs::write(root.join("request"), serde_json::to_vec(&request).unwrap()).unwrap();
     let begin = std::time::Instant::now();
-    let output = with_prefix(prefix, &program)
+    // A caller may have closed what it does not need, so the descriptor to find is opened here.
+    let output = with_prefix(prefix, Path::new("sh"))
+        .args(["-c", r#"exec 9</dev/null; exec "$0" "$@""#])
+        .arg(&program)
         .args(["--exact", "the_inner_run_writes_its_proof", "--test-threads=1"])
         .env(PLACE, &root)
         .env("COFFERDAM_TEST_SECRET", "x")
