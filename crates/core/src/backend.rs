@@ -82,6 +82,8 @@ pub struct SandboxRecord {
 pub enum SandboxStatus {
     /// It takes commands.
     Running,
+    /// It stands still and keeps what it holds.
+    Paused,
     /// It is not there, or never was.
     Gone,
 }

@@ -39,7 +39,8 @@ impl LimitHits {
             | Ending::Killed(_)
             | Ending::NotStarted { .. }
             | Ending::SetupFailed { .. }
-            | Ending::Canceled => ending,
+            | Ending::Canceled
+            | Ending::Lost => ending,
             Ending::Exited(_) | Ending::Signaled(_) if after.memory > self.memory => {
                 Ending::Killed(Cause::Memory)
             }

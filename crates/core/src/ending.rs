@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How a command ended, with its causes told apart.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ending {
     /// It exited with this code.
     Exited(i32),
@@ -28,10 +28,12 @@ pub enum Ending {
     },
     /// The caller gave up and the command was killed.
     Canceled,
+    /// Its sandbox died and nobody saw how it ended.
+    Lost,
 }
 
 /// Why Cofferdam or the kernel killed a command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Cause {
     /// Its time was over.
     Time,
@@ -44,6 +46,13 @@ pub enum Cause {
     },
     /// It wrote more output than it may.
     Output,
+    /// It failed while the private space was full; `code` is how it ended itself.
+    Disk {
+        /// Its own exit code, or 128 and its signal.
+        code: i32,
+    },
+    /// Its session's lease was over.
+    Lease,
 }
 
 /// The stable names of endings.
@@ -68,6 +77,12 @@ pub enum EndingKind {
     SetupFailed,
     /// The caller gave up.
     Canceled,
+    /// The private space was full.
+    Disk,
+    /// The session's lease was over.
+    Lease,
+    /// The sandbox died and nobody saw how it ended.
+    Lost,
 }
 
 impl Ending {
@@ -82,19 +97,24 @@ impl Ending {
             Self::Killed(Cause::Output) => EndingKind::Output,
             Self::NotStarted { .. } => EndingKind::NotStarted,
             Self::SetupFailed { .. } => EndingKind::SetupFailed,
+            Self::Killed(Cause::Disk { .. }) => EndingKind::Disk,
+            Self::Killed(Cause::Lease) => EndingKind::Lease,
             Self::Canceled => EndingKind::Canceled,
+            Self::Lost => EndingKind::Lost,
         }
     }
 
     /// The exit code that stands for it: the command's own, 124 for time, 125 for set-up, 126 and
-    /// 127 as a shell, 128 and the signal otherwise (137 for memory and output, 130 for canceled).
+    /// 127 as a shell, 128 and the signal otherwise (137 for memory, output,
+    /// lease and lost, 130 for canceled).
     pub fn exit_code(&self) -> i32 {
         match self {
             Self::Exited(code) => *code,
             Self::Signaled(signal) => 128 + signal,
             Self::Killed(Cause::Time) => 124,
-            Self::Killed(Cause::Memory | Cause::Output) => 137,
-            Self::Killed(Cause::Pids { code }) | Self::NotStarted { code, .. } => *code,
+            Self::Killed(Cause::Memory | Cause::Output | Cause::Lease) | Self::Lost => 137,
+            Self::Killed(Cause::Pids { code } | Cause::Disk { code })
+            | Self::NotStarted { code, .. } => *code,
             Self::SetupFailed { .. } => 125,
             Self::Canceled => 130,
         }

@@ -8,6 +8,7 @@ mod backend;
 mod cause;
 mod collect;
 mod command;
+mod durable;
 mod ending;
 mod enforcement;
 mod error;
@@ -27,6 +28,10 @@ pub use backend::{Backend, Capabilities, Pause, SandboxRecord, SandboxStatus};
 pub use cause::{LimitHits, LimitWatch, NoWatch};
 pub use collect::{Collector, Lost, Output, collect};
 pub use command::{Command, Stdin, Terminal};
+pub use durable::{
+    Chunk, Deadlines, DestroyReason, DurableBackend, ExecEnded, ExecInput, ExecOrder, ExecStatus,
+    Found, Happened, JournalEntry, PausedBy, SandboxOrder, Seen, Spooled,
+};
 pub use ending::{Cause, Ending, EndingKind};
 pub use enforcement::{
     Admission, Axis, Basis, Degree, Enforced, Enforcement, LimitsCount, OnUnavailable, admit,

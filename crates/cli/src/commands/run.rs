@@ -142,7 +142,13 @@ fn cause(about: &About, ending: &Ending) -> Option<String> {
         Ending::SetupFailed { stage, detail } => {
             Some(format!("failed to set up the sandbox: {stage}: {detail}"))
         }
+        Ending::Killed(Cause::Disk { .. }) => Some(format!(
+            "failed: out of private space (limit {})",
+            render::bytes(limits.disk_bytes.value())
+        )),
+        Ending::Killed(Cause::Lease) => Some("killed: the session's lease is over".to_owned()),
         Ending::Canceled => Some("canceled".to_owned()),
+        Ending::Lost => Some("lost: its sandbox died".to_owned()),
     }
 }
 
@@ -175,12 +181,16 @@ fn text_or_base64(bytes: Vec<u8>) -> (Option<String>, Option<String>) {
 
 fn ending_report(ending: &Ending) -> EndingReport {
     let (code, signal, stage) = match ending {
-        Ending::Exited(code) | Ending::Killed(Cause::Pids { code }) => (Some(*code), None, None),
+        Ending::Exited(code) | Ending::Killed(Cause::Pids { code } | Cause::Disk { code }) => {
+            (Some(*code), None, None)
+        }
         Ending::Signaled(signal) => (None, Some(*signal), None),
-        Ending::Killed(Cause::Time | Cause::Memory | Cause::Output) => (None, Some(SIGKILL), None),
+        Ending::Killed(Cause::Time | Cause::Memory | Cause::Output | Cause::Lease) => {
+            (None, Some(SIGKILL), None)
+        }
         Ending::NotStarted { code: _, detail } => (None, None, Some(detail.clone())),
         Ending::SetupFailed { stage, detail } => (None, None, Some(format!("{stage}: {detail}"))),
-        Ending::Canceled => (None, None, None),
+        Ending::Canceled | Ending::Lost => (None, None, None),
     };
     EndingReport { kind: ending.kind(), code, signal, stage }
 }

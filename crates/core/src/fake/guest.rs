@@ -121,7 +121,8 @@ fn disguise(inside: &Inside, ending: Ending) -> Ending {
         | Ending::Killed(_)
         | Ending::NotStarted { .. }
         | Ending::SetupFailed { .. }
-        | Ending::Canceled => ending,
+        | Ending::Canceled
+        | Ending::Lost => ending,
     }
 }
 

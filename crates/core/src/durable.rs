@@ -1,0 +1,276 @@
+//! Sandboxes that outlive the process that asked for them.
+
+use crate::{
+    Capabilities, Command, ErrorBody, ProcessId, Result, SandboxId, SandboxRecord, SandboxStatus,
+    Spec, Standard, Terminal,
+};
+use crate::{Ending, UsageReport};
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Makes sandboxes that somebody of its own keeps: they live on without the process that asked for
+/// them, hold their deadlines themselves, and spool what their commands write. Every method may be
+/// repeated.
+#[async_trait]
+pub trait DurableBackend: Send + Sync + 'static {
+    /// Its stable name, as in `--backend local`.
+    fn name(&self) -> &'static str;
+
+    /// What it can do at all, whatever the host.
+    fn capabilities(&self) -> Capabilities;
+
+    /// Makes a sandbox, marked with `id` so that [`DurableBackend::list`] finds it even if the caller
+    /// crashed before it stored the record. An id that is in use is a conflict.
+    async fn create(&self, id: &SandboxId, order: &SandboxOrder) -> Result<SandboxRecord>;
+
+    /// What has become of a sandbox.
+    async fn status(&self, sandbox: &SandboxRecord) -> Result<SandboxStatus>;
+
+    /// Stops everything in it where it stands; memory is kept. Pausing what is paused succeeds.
+    async fn pause(&self, sandbox: &SandboxRecord) -> Result<()>;
+
+    /// Lets everything go on. Resuming what runs succeeds.
+    async fn resume(&self, sandbox: &SandboxRecord) -> Result<()>;
+
+    /// Sets its deadlines anew.
+    async fn set_deadlines(&self, sandbox: &SandboxRecord, deadlines: &Deadlines) -> Result<()>;
+
+    /// Ends a sandbox and all that runs in it, and returns when nothing is left but its journal and
+    /// spools. Ending what is gone succeeds, and removes what it left behind.
+    async fn destroy(&self, sandbox: &SandboxRecord, reason: DestroyReason) -> Result<()>;
+
+    /// Removes journal and spools of a sandbox that is gone. Repeating it succeeds.
+    async fn forget(&self, id: &SandboxId) -> Result<()>;
+
+    /// Everything that this backend made and that still exists, or has left a journal.
+    async fn list(&self) -> Result<Vec<Found>>;
+
+    /// What happened to a sandbox after the entry `after` of its journal (0: from the beginning), in
+    /// order. Works for one that is gone until it is forgotten.
+    async fn journal(&self, id: &SandboxId, after: u64) -> Result<Vec<JournalEntry>>;
+
+    /// Starts a command. The same id again starts nothing and returns the status of the first; with
+    /// other words in `argv` it is a conflict.
+    async fn start(&self, sandbox: &SandboxRecord, order: &ExecOrder) -> Result<ExecStatus>;
+
+    /// The commands of a sandbox, ended ones included, oldest first.
+    async fn execs(&self, sandbox: &SandboxRecord) -> Result<Vec<ExecStatus>>;
+
+    /// Waits until a command has written beyond `seen` or has ended, or `patience` is over, and says
+    /// how it stands. While somebody waits so the sandbox is in use.
+    async fn watch(
+        &self,
+        sandbox: &SandboxRecord,
+        id: &ProcessId,
+        seen: Seen,
+        patience: Duration,
+    ) -> Result<ExecStatus>;
+
+    /// What a command wrote at `offset` of a stream, at most `len` bytes. Where that was dropped, the
+    /// chunk begins at the next byte that is kept. Works after the sandbox is gone.
+    async fn read(
+        &self,
+        sandbox: &SandboxId,
+        id: &ProcessId,
+        stream: Standard,
+        offset: u64,
+        len: u32,
+    ) -> Result<Chunk>;
+
+    /// Does something to a command. One that has ended takes nothing: a conflict, except for
+    /// [`ExecInput::Kill`] and [`ExecInput::Close`].
+    async fn input(&self, sandbox: &SandboxRecord, id: &ProcessId, input: &ExecInput)
+    -> Result<()>;
+}
+
+/// A sandbox that is to be kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SandboxOrder {
+    /// What it may do.
+    pub spec: Spec,
+    /// When it is paused or ended without anybody asking.
+    pub deadlines: Deadlines,
+    /// A directory of the host that is its home directory, made and removed by the caller. Without
+    /// one the home directory is gone with the sandbox.
+    pub home: Option<PathBuf>,
+}
+
+/// When a sandbox is paused or ended without anybody asking.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Deadlines {
+    /// It is paused after it was not in use for so long, in milliseconds.
+    pub idle_pause_ms: Option<u64>,
+    /// It is ended at this moment, in milliseconds since 1970.
+    pub lease_until_ms: Option<u64>,
+    /// It is ended at this moment because its work takes too long, in milliseconds since 1970.
+    pub run_until_ms: Option<u64>,
+}
+
+/// Why a sandbox ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DestroyReason {
+    /// Its work was done, or somebody asked.
+    Success,
+    /// Its work failed.
+    Error,
+    /// Its work took too long.
+    Timeout,
+    /// Its caller gave up.
+    Canceled,
+    /// Its lease was over.
+    Lease,
+    /// It was found dead.
+    Lost,
+}
+
+/// A sandbox that a backend made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// Its id.
+    pub id: SandboxId,
+    /// As it can be used; `None` where it never came to be or only its journal is left.
+    pub record: Option<SandboxRecord>,
+    /// What has become of it.
+    pub status: SandboxStatus,
+}
+
+/// One entry of a journal.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct JournalEntry {
+    /// Its number, from 1, without a gap.
+    pub seq: u64,
+    /// When, in milliseconds since 1970.
+    pub at_ms: u64,
+    /// What.
+    pub happened: Happened,
+}
+
+/// What a keeper writes down.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Happened {
+    /// The sandbox stands.
+    Provisioned(Box<SandboxRecord>),
+    /// The sandbox could not be made.
+    NotProvisioned(ErrorBody),
+    /// A command was started.
+    ExecStarted(Box<ExecStatus>),
+    /// A command ended. It is finished once this is written.
+    ExecEnded(Box<ExecStatus>),
+    /// It was paused.
+    Paused {
+        /// Whether nobody used it, or somebody asked.
+        idle: bool,
+        /// How.
+        how: PausedBy,
+    },
+    /// It goes on.
+    Resumed,
+    /// It has new deadlines.
+    Deadlines(Deadlines),
+    /// It ended, and all that ran in it.
+    Destroyed(DestroyReason),
+    /// Something that it used could not be removed; the next start tries again.
+    Leftover(String),
+}
+
+/// What stops the processes of a paused sandbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PausedBy {
+    /// The kernel's freezer: they cannot tell.
+    Freezer,
+    /// A signal to each: they can tell, and their parents too.
+    Signals,
+}
+
+/// A command that is to be run and kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExecOrder {
+    /// The command. Its id is the caller's, and repeating it runs nothing twice.
+    pub command: Command,
+    /// It outlives its caller's interest: it does not count as use, and is paused with the sandbox.
+    pub detached: bool,
+    /// It counts as use though it is detached.
+    pub keep_awake: bool,
+    /// How many bytes of a stream are kept on disk; older ones are dropped and counted.
+    pub spool_bytes: u64,
+    /// It is killed when a stream exceeds this many bytes.
+    pub max_output_bytes: Option<u64>,
+}
+
+/// How a command stands.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ExecStatus {
+    /// Its id.
+    pub id: ProcessId,
+    /// Its words, for people: bytes that are not text are replaced.
+    pub argv: Vec<String>,
+    /// Whether it was detached.
+    pub detached: bool,
+    /// Whether it has a terminal; all its output is then standard output.
+    pub terminal: bool,
+    /// When it was started, in milliseconds since 1970.
+    pub started_ms: u64,
+    /// What came of it, once it ended.
+    pub ended: Option<ExecEnded>,
+    /// Its standard output.
+    pub stdout: Spooled,
+    /// Its standard error.
+    pub stderr: Spooled,
+}
+
+/// What came of a command.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ExecEnded {
+    /// How it ended.
+    pub ending: Ending,
+    /// When, in milliseconds since 1970.
+    pub at_ms: u64,
+    /// What it used.
+    pub usage: UsageReport,
+}
+
+/// How much of a stream there is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spooled {
+    /// Bytes that were written.
+    pub written: u64,
+    /// Bytes at the beginning that were dropped for want of room.
+    pub dropped: u64,
+}
+
+/// How far somebody has read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// Of standard output.
+    pub stdout: u64,
+    /// Of standard error.
+    pub stderr: u64,
+}
+
+/// A part of a stream.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Chunk {
+    /// Where it begins.
+    pub offset: u64,
+    /// What was written there; empty where nothing is yet.
+    pub bytes: Vec<u8>,
+}
+
+/// What is done to a command that is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ExecInput {
+    /// These bytes are its next standard input. Returns when all of them were taken.
+    Bytes(Vec<u8>),
+    /// Its standard input ends.
+    Close,
+    /// This signal goes to its process group.
+    Signal(i32),
+    /// Its terminal has a new size.
+    Resize(Terminal),
+    /// It is killed with all its descendants.
+    Kill,
+}
