@@ -68,16 +68,9 @@ pub trait DurableBackend: Send + Sync + 'static {
         patience: Duration,
     ) -> Result<ExecStatus>;
 
-    /// What a command wrote at `offset` of a stream, at most `len` bytes. Where that was dropped, the
-    /// chunk begins at the next byte that is kept. Works after the sandbox is gone.
-    async fn read(
-        &self,
-        sandbox: &SandboxId,
-        id: &ProcessId,
-        stream: Standard,
-        offset: u64,
-        len: u32,
-    ) -> Result<Chunk>;
+    /// What a command wrote. Where the beginning of that part was dropped, the chunk begins at the
+    /// next byte that is kept. Works after the sandbox is gone.
+    async fn read(&self, sandbox: &SandboxId, id: &ProcessId, part: Part) -> Result<Chunk>;
 
     /// Does something to a command. One that has ended takes nothing: a conflict, except for
     /// [`ExecInput::Kill`] and [`ExecInput::Close`].
@@ -251,7 +244,18 @@ pub struct Seen {
     pub stderr: u64,
 }
 
-/// A part of a stream.
+/// A part of a stream that somebody wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    /// Which stream.
+    pub stream: Standard,
+    /// Where it begins.
+    pub offset: u64,
+    /// How long it is at most, in bytes.
+    pub len: u32,
+}
+
+/// A part of a stream that was kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Chunk {
     /// Where it begins.

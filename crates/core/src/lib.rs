@@ -30,7 +30,7 @@ pub use collect::{Collector, Lost, Output, collect};
 pub use command::{Command, Stdin, Terminal};
 pub use durable::{
     Chunk, Deadlines, DestroyReason, DurableBackend, ExecEnded, ExecInput, ExecOrder, ExecStatus,
-    Found, Happened, JournalEntry, PausedBy, SandboxOrder, Seen, Spooled,
+    Found, Happened, JournalEntry, Part, PausedBy, SandboxOrder, Seen, Spooled,
 };
 pub use ending::{Cause, Ending, EndingKind};
 pub use enforcement::{
