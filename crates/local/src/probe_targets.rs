@@ -5,6 +5,7 @@
 
 pub(crate) mod leftovers;
 
+use crate::sys::SharedMemory;
 use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_wire::message::Targets;
 use rustix::fs::OFlags;
@@ -42,6 +43,7 @@ pub struct ProbeTargets {
     _loopback: TcpListener,
     _path_socket: UnixListener,
     _abstract_socket: UnixListener,
+    _shared_memory: Option<SharedMemory>,
 }
 
 impl ProbeTargets {
@@ -96,6 +98,8 @@ impl ProbeTargets {
             .and_then(|address| UnixListener::bind_addr(&address))
             .map_err(|e| failed("listen on an abstract socket", e))?;
         let canaries = scatter(canaries, &canary);
+        // A kernel may have been built without it.
+        let shared_memory = SharedMemory::new().ok();
         // ORDER: last. The directory and what is in it are open to all, because an attack must fail by
         // the sandbox, not by the permissions of its target.
         opened.set_permissions(Permissions::from_mode(0o777)).map_err(|e| at(directory, e))?;
@@ -109,6 +113,7 @@ impl ProbeTargets {
             host_port,
             host_socket: text(&socket)?,
             host_abstract,
+            host_shared_memory: shared_memory.as_ref().map(SharedMemory::id),
             secret_variable: around.secret_variable.to_owned(),
             host_name: first_line("/proc/sys/kernel/hostname"),
             machine_id: first_line("/etc/machine-id"),
@@ -121,6 +126,7 @@ impl ProbeTargets {
             _loopback: loopback,
             _path_socket: path_socket,
             _abstract_socket: abstract_socket,
+            _shared_memory: shared_memory,
         })
     }
 

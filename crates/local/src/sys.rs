@@ -179,3 +179,49 @@ pub(crate) fn signals(wanted: &[c_int]) -> Result<OwnedFd> {
     // SAFETY: the kernel just made this descriptor for us alone.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
+
+/// A System V shared memory segment that anybody may attach by its id while this lives. The kernel
+/// removes it with its last user, so that nothing is left of a killed process.
+#[derive(Debug)]
+pub(crate) struct SharedMemory {
+    id: c_int,
+    address: *mut c_void,
+}
+
+// SAFETY: the address is only handed back to the kernel, which takes it from any thread.
+unsafe impl Send for SharedMemory {}
+// SAFETY: as above; nothing is read or written through it.
+unsafe impl Sync for SharedMemory {}
+
+impl SharedMemory {
+    /// Makes one of a page.
+    pub(crate) fn new() -> Result<Self> {
+        let last = || {
+            Errno::from_raw_os_error(std::io::Error::last_os_error().raw_os_error().unwrap_or(0))
+        };
+        // SAFETY: no memory is passed.
+        let id = unsafe { libc::shmget(libc::IPC_PRIVATE, 4096, libc::IPC_CREAT | 0o666) };
+        if id < 0 {
+            return Err(last());
+        }
+        // SAFETY: the kernel chooses the place.
+        let address = unsafe { libc::shmat(id, std::ptr::null(), libc::SHM_RDONLY) };
+        let failed = (address.addr() == usize::MAX).then(last);
+        // ORDER: after it was attached, or it would be gone at once.
+        // SAFETY: IPC_RMID takes no structure.
+        unsafe { libc::shmctl(id, libc::IPC_RMID, std::ptr::null_mut()) };
+        failed.map_or(Ok(Self { id, address }), Err)
+    }
+
+    /// Its id, as the host counts.
+    pub(crate) fn id(&self) -> i32 {
+        self.id
+    }
+}
+
+impl Drop for SharedMemory {
+    fn drop(&mut self) {
+        // SAFETY: the address is where the kernel attached it, and nothing refers to it.
+        unsafe { libc::shmdt(self.address) };
+    }
+}

@@ -266,6 +266,9 @@ pub struct Targets {
     pub host_socket: String,
     /// An abstract socket on the host that listens, without its leading NUL.
     pub host_abstract: String,
+    /// A System V shared memory segment on the host that anybody may attach.
+    #[serde(default)]
+    pub host_shared_memory: Option<i32>,
     /// A variable of the caller's environment that must not be inside.
     pub secret_variable: String,
     /// The host's name.

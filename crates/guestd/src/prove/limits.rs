@@ -13,7 +13,7 @@ pub(super) const ROWS: &[Row] = &[
     LIMIT.check("limits.core_size", core_size, |_| can_lower(Resource::Core)),
     LIMIT.check("limits.open_files", open_files, |_| can_lower(Resource::Nofile)),
     LIMIT.check("limits.raise", raise_limits, |_| can_lower(Resource::Nofile)).confined(),
-    LIMIT.check("limits.priority", priority, |_| nice(1)).confined(),
+    LIMIT.check("limits.priority", priority, |_| nice(LOWEST)).confined(),
     LIMIT.check("limits.disk", disk, small_file).confined().within_ms(800).when(disk_is_limited),
     LIMIT.check("limits.disk_files", disk_files, small_file).confined().when(disk_is_limited),
     LIMIT
@@ -93,11 +93,24 @@ fn nice(value: isize) -> Outcome {
     Outcome::of_call("setpriority", sys::raw(libc::SYS_setpriority, args))
 }
 
-/// Takes processor time from others.
+/// The niceness that everybody may take, however nice the caller is.
+const LOWEST: isize = 19;
+/// The one that takes most from others.
+const HIGHEST: isize = -20;
+
+/// Takes processor time from others: one step more than the caller has.
 fn priority(_: &Scene<'_>) -> Outcome {
-    match nice(-20) {
+    // The system call answers with 20 less the niceness, which is never negative.
+    let now = match sys::raw(libc::SYS_getpriority, [0; 6]) {
+        Ok(answer) => 20 - answer.cast_signed(),
+        Err(errno) => return Outcome::untried(format!("getpriority: error {errno}")),
+    };
+    if now == HIGHEST {
+        return Outcome::untried("the caller has the highest priority already");
+    }
+    match nice(now - 1) {
         outcome if outcome.succeeded() => outcome,
-        _ => Outcome::met_at(Layer::Limit, libc::EACCES, "setpriority -20"),
+        _ => Outcome::met_at(Layer::Limit, libc::EACCES, "setpriority"),
     }
 }
 

@@ -13,6 +13,8 @@ pub(super) const ROWS: &[Row] = &[
     HOST.check("processes.see_kernel_threads", see_kernel_threads, see_self),
     HOST.check("processes.signal_host_process", signal_host_process, signal_self),
     HOST.check("processes.pidfd_of_host_process", pidfd_of_host_process, pidfd_of_self),
+    HOST.check("processes.shared_memory_of_host", shared_memory_of_host, own_shared_memory)
+        .when(|scene| scene.request.targets.host_shared_memory.is_some()),
     HOST.check("processes.trace_init", |s| seize(s.init), plain_call),
     HOST.check("processes.read_memory_of_init", read_memory_of_init, plain_call),
     HOST.check("processes.write_memory_of_init", write_memory_of_init, own_memory).confined(),
@@ -102,6 +104,25 @@ fn pidfd_of_host_process(scene: &Scene<'_>) -> Outcome {
         other => Outcome::of_call(call, other),
     }
 }
+
+fn shared_memory_of_host(scene: &Scene<'_>) -> Outcome {
+    let id = scene.request.targets.host_shared_memory.and_then(|id| usize::try_from(id).ok());
+    let args = [id.unwrap_or(usize::MAX), 0, SHM_READ_ONLY, 0, 0, 0];
+    Outcome::of_call("shmat of the host's segment", sys::raw(libc::SYS_shmat, args))
+}
+
+fn own_shared_memory(_: &Scene<'_>) -> Outcome {
+    let id = match sys::raw(libc::SYS_shmget, [0, 4096, 0o600, 0, 0, 0]) {
+        Ok(id) => id,
+        Err(errno) => return Outcome::met(errno, "shmget"),
+    };
+    let attached = sys::raw(libc::SYS_shmat, [id, 0, SHM_READ_ONLY, 0, 0, 0]);
+    // Removed with this process. Command 0 is IPC_RMID.
+    let _ = sys::raw(libc::SYS_shmctl, [id, 0, 0, 0, 0, 0]);
+    Outcome::of_call("shmat of an own segment", attached)
+}
+
+const SHM_READ_ONLY: usize = 0o10000;
 
 fn pidfd_of_self(_: &Scene<'_>) -> Outcome {
     let own = std::process::id() as usize;

@@ -90,7 +90,7 @@ pub(crate) const MUTATIONS: &[Mutation] = &[
     both(
         "ipc namespace",
         |plan| leave(plan, Namespace::Ipc),
-        Unseen("no attack reaches for System V objects or message queues of the host"),
+        Seen("processes.shared_memory_of_host"),
     ),
     both("uts namespace", uts_namespace, Seen("environment.host_name")),
     both("host name", host_name, Seen("environment.host_name")),
