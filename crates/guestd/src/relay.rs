@@ -2,6 +2,7 @@
 
 use crate::line::Line;
 use cofferdam_wire::frame::{HEADER_BYTES, Header, INITIAL_CREDIT_BYTES, Kind};
+use cofferdam_wire::message::News;
 use rustix::event::epoll::EventFlags;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -17,12 +18,14 @@ pub(crate) struct Relay {
     pipe: OwnedFd,
     of: u32,
     armed: bool,
+    /// Nobody asked for its bytes yet.
+    asleep: bool,
     kind: RelayKind,
 }
 
 enum RelayKind {
     /// From the command to the host.
-    Output { credit: u64 },
+    Output { credit: u64, news: News },
     /// From the host to the command.
     Input { pending: VecDeque<u8>, ends: bool },
     /// One message, as bytes until the pipe ends.
@@ -42,11 +45,13 @@ pub(crate) enum Outcome {
 impl Relay {
     fn new(pipe: OwnedFd, of: u32, kind: RelayKind) -> Result<Self, Errno> {
         rustix::io::ioctl_fionbio(&pipe, true)?;
-        Ok(Self { pipe, of, armed: false, kind })
+        Ok(Self { pipe, of, armed: false, asleep: false, kind })
     }
 
-    pub(crate) fn output(pipe: OwnedFd, of: u32) -> Result<Self, Errno> {
-        Self::new(pipe, of, RelayKind::Output { credit: INITIAL_CREDIT_BYTES })
+    /// What is told together with the end sleeps until it is woken.
+    pub(crate) fn output(pipe: OwnedFd, of: u32, news: News) -> Result<Self, Errno> {
+        let kind = RelayKind::Output { credit: INITIAL_CREDIT_BYTES, news };
+        Ok(Self { asleep: news == News::Together, ..Self::new(pipe, of, kind)? })
     }
 
     pub(crate) fn input(pipe: OwnedFd, of: u32) -> Result<Self, Errno> {
@@ -64,6 +69,14 @@ impl Relay {
 
     pub(crate) fn pipe(&self) -> &OwnedFd {
         &self.pipe
+    }
+
+    pub(crate) fn is_asleep(&self) -> bool {
+        self.asleep
+    }
+
+    pub(crate) fn wake(&mut self) {
+        self.asleep = false;
     }
 
     pub(crate) fn is_armed(&self) -> bool {
@@ -84,7 +97,7 @@ impl Relay {
     /// Takes what the host says on this channel.
     pub(crate) fn hear(&mut self, frame: Kind, body: &[u8]) {
         match (&mut self.kind, frame) {
-            (RelayKind::Output { credit }, Kind::Credit) => {
+            (RelayKind::Output { credit, .. }, Kind::Credit) => {
                 if let Some(bytes) = body.first_chunk::<4>() {
                     *credit = credit.saturating_add(u32::from_le_bytes(*bytes).into());
                 }
@@ -98,7 +111,9 @@ impl Relay {
     /// Moves what can be moved now.
     pub(crate) fn work(&mut self, channel: u32, line: &mut Line) -> Outcome {
         match &mut self.kind {
-            RelayKind::Output { credit } => send_output(&self.pipe, credit, channel, line),
+            RelayKind::Output { credit, news } => {
+                send_output(&self.pipe, (credit, *news), channel, line)
+            }
             RelayKind::Input { pending, ends } => {
                 take_input(&self.pipe, pending, *ends, channel, line)
             }
@@ -107,43 +122,53 @@ impl Relay {
     }
 }
 
-fn send_output(pipe: &OwnedFd, credit: &mut u64, channel: u32, line: &mut Line) -> Outcome {
+fn send_output(
+    pipe: &OwnedFd,
+    (credit, news): (&mut u64, News),
+    channel: u32,
+    line: &mut Line,
+) -> Outcome {
+    let send = |line: &mut Line, frame| match news {
+        News::AtOnce => line.send(frame, Vec::new()),
+        News::Together => line.send_later(frame),
+    };
     while line.has_room() {
-        let most = usize::try_from(*credit).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);
+        let most = usize::try_from(*credit).unwrap_or(PIECE_BYTES).min(room_for(pipe));
         if most == 0 {
             return Outcome::Blocked;
         }
         let mut frame = Vec::with_capacity(HEADER_BYTES + most);
         frame.resize(HEADER_BYTES, 0);
         let read = rustix::io::read(pipe, rustix::buffer::spare_capacity(&mut frame));
-        match read {
-            Ok(0) => {
-                line.frame(channel, Kind::End, b"", Vec::new());
-                return Outcome::Done;
-            }
-            Ok(len) => {
-                let Ok(header) = (Header { len, channel, kind: Kind::Data }).encode() else {
-                    return Outcome::Done;
-                };
-                if let Some(place) = frame.get_mut(..HEADER_BYTES) {
-                    place.copy_from_slice(&header);
-                }
-                *credit = credit.saturating_sub(u64::try_from(len).unwrap_or(u64::MAX));
-                line.send(frame, Vec::new());
-                // A short read means that the pipe is empty; another one would only say so.
-                if len < most {
-                    return Outcome::Waits;
-                }
-            }
+        let (len, kind) = match read {
+            Ok(0) => (0, Kind::End),
+            Ok(len) => (len, Kind::Data),
             Err(Errno::AGAIN) => return Outcome::Waits,
-            Err(Errno::INTR) => {}
-            Err(_) => {
-                line.frame(channel, Kind::End, b"", Vec::new());
-                return Outcome::Done;
-            }
+            Err(Errno::INTR) => continue,
+            Err(_) => (0, Kind::End),
+        };
+        let Ok(header) = (Header { len, channel, kind }).encode() else { return Outcome::Done };
+        if let Some(place) = frame.get_mut(..HEADER_BYTES) {
+            place.copy_from_slice(&header);
+        }
+        *credit = credit.saturating_sub(u64::try_from(len).unwrap_or(u64::MAX));
+        send(line, frame);
+        if len == 0 {
+            return Outcome::Done;
+        }
+        // A short read means that the pipe is empty; another one would only say so.
+        if len < most {
+            return Outcome::Waits;
         }
     }
     Outcome::Blocked
+}
+
+/// A little more than what is in the pipe: a large place costs the allocator more than the question.
+fn room_for(pipe: &OwnedFd) -> usize {
+    const SPARE_BYTES: usize = 512;
+    let waiting = rustix::io::ioctl_fionread(pipe).unwrap_or(u64::MAX);
+    usize::try_from(waiting).unwrap_or(PIECE_BYTES).saturating_add(SPARE_BYTES).min(PIECE_BYTES)
 }
 
 fn take_input(
