@@ -8,6 +8,8 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use std::collections::VecDeque;
 
+/// The size of the pipes that carry output over the line.
+const PIPE_BYTES: usize = 1 << 20;
 /// The most bytes of one frame of output.
 const PIECE_BYTES: usize = 256 * 1024;
 /// The largest proof.
@@ -48,10 +50,10 @@ impl Relay {
         Ok(Self { pipe, of, armed: false, asleep: false, kind })
     }
 
-    /// What is told together with the end sleeps until it is woken.
-    pub(crate) fn output(pipe: OwnedFd, of: u32, news: News) -> Result<Self, Errno> {
+    /// Takes a pipe that does not block. What is told together with the end sleeps until it is woken.
+    pub(crate) fn output(pipe: OwnedFd, of: u32, news: News) -> Self {
         let kind = RelayKind::Output { credit: INITIAL_CREDIT_BYTES, news };
-        Ok(Self { asleep: news == News::Together, ..Self::new(pipe, of, kind)? })
+        Self { pipe, of, armed: false, asleep: news == News::Together, kind }
     }
 
     pub(crate) fn input(pipe: OwnedFd, of: u32) -> Result<Self, Errno> {
@@ -60,6 +62,16 @@ impl Relay {
 
     pub(crate) fn proof(pipe: OwnedFd, of: u32) -> Result<Self, Errno> {
         Self::new(pipe, of, RelayKind::Proof { bytes: Vec::new() })
+    }
+
+    pub(crate) fn is_output(&self) -> bool {
+        matches!(self.kind, RelayKind::Output { .. })
+    }
+
+    /// Lets the command write more before it has to wait.
+    pub(crate) fn enlarge(&self) {
+        // The user's quota of pipe memory may be used up: a small pipe works too.
+        let _ = rustix::pipe::fcntl_setpipe_size(&self.pipe, PIPE_BYTES);
     }
 
     /// The channel of the command.
@@ -156,8 +168,9 @@ fn send_output(
         if len == 0 {
             return Outcome::Done;
         }
-        // A short read means that the pipe is empty; another one would only say so.
-        if len < most {
+        // A short read means that the pipe is empty; another one would only say so, or that it has
+        // ended, which is asked when a command has.
+        if len < most && news == News::AtOnce {
             return Outcome::Waits;
         }
     }

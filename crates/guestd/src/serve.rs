@@ -2,6 +2,7 @@
 
 mod finish;
 mod running;
+mod spare;
 mod start;
 
 use crate::line::{Line, LineLost, understand};
@@ -14,15 +15,16 @@ use running::Running;
 use rustix::event::{Timespec, epoll};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
+use spare::Spare;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
-
-/// The size of the pipes that carry output over the line.
-const PIPE_BYTES: usize = 1 << 20;
 
 /// After this long without anything to do, memory is given back. What the set-up and the commands
 /// left free would be most of what an idle sandbox holds.
 const IDLE: Duration = Duration::from_millis(20);
+
+/// After this long without anything to do, nobody waits for us.
+const QUIET: Duration = Duration::from_millis(2);
 
 // What an event is about. A channel's number stands in the low half.
 const OF_LINE: u64 = 0;
@@ -48,6 +50,7 @@ pub(crate) struct Serve {
     dying: BTreeSet<i32>,
     /// The kernel said so in this turn.
     has_no_children: bool,
+    spare: Spare,
     /// Whether memory may be free that was not given back.
     holds_memory: bool,
 }
@@ -87,6 +90,7 @@ impl Serve {
             own: BTreeSet::new(),
             dying: BTreeSet::new(),
             has_no_children: false,
+            spare: Spare::default(),
             holds_memory: true,
         })
     }
@@ -102,19 +106,22 @@ impl Serve {
             flags: epoll::EventFlags::empty(),
             data: epoll::EventData::new_u64(0),
         }; 32];
-        let patience = self.until_next_time();
-        let rests = self.holds_memory && patience.is_none_or(|patience| patience > IDLE);
-        let timeout = if rests { Some(IDLE) } else { patience };
-        let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
+        let timeout = self.until_next_time();
+        let rest = self.rest().filter(|rest| timeout.is_none_or(|timeout| *rest < timeout));
+        let timeout = rest.or(timeout).and_then(|timeout| Timespec::try_from(timeout).ok());
         let count = match epoll::wait(&self.epoll, &mut events, timeout.as_ref()) {
             Ok(count) => count,
             Err(Errno::INTR) => 0,
             Err(_) => return Err(LineLost),
         };
-        if rests && count == 0 {
-            sys::give_memory_back();
+        match rest {
+            Some(QUIET) if count == 0 => self.spare.refill(),
+            Some(_) if count == 0 => {
+                sys::give_memory_back();
+                self.holds_memory = false;
+            }
+            Some(_) | None => self.holds_memory |= count > 0,
         }
-        self.holds_memory = count > 0 || (self.holds_memory && !rests);
         self.has_no_children = false;
         for event in events.iter().take(count) {
             let data = event.data.u64();
@@ -143,6 +150,15 @@ impl Serve {
         let data = epoll::EventData::new_u64(OF_LINE);
         if epoll::modify(&self.epoll, self.line.socket(), data, flags).is_ok() {
             self.line_wants_out = wants_out;
+        }
+    }
+
+    /// How long nothing must happen until we use the time.
+    fn rest(&self) -> Option<Duration> {
+        match (self.spare.is_wanted(), self.holds_memory) {
+            (true, _) => Some(QUIET),
+            (false, true) => Some(IDLE),
+            (false, false) => None,
         }
     }
 
@@ -217,17 +233,23 @@ impl Serve {
         match outcome {
             Outcome::Waits => self.arm(channel),
             Outcome::Blocked => self.disarm(channel),
-            Outcome::Done => self.end_relay(channel),
+            Outcome::Done => {
+                if let Some(relay) = self.end_relay(channel)
+                    && relay.is_output()
+                {
+                    self.spare.throw_away(relay);
+                }
+            }
         }
     }
 
-    fn end_relay(&mut self, channel: u32) {
+    fn end_relay(&mut self, channel: u32) -> Option<Relay> {
         self.disarm(channel);
-        if let Some(relay) = self.relays.remove(&channel)
-            && let Some(running) = self.running.get_mut(&relay.of())
-        {
+        let relay = self.relays.remove(&channel)?;
+        if let Some(running) = self.running.get_mut(&relay.of()) {
             running.outputs.remove(&channel);
         }
+        Some(relay)
     }
 
     fn drop_relays_of(&mut self, of: u32) {

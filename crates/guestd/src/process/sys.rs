@@ -247,14 +247,14 @@ fn child_steps(shared: &Shared) -> std::result::Result<(), (Stage, Errno)> {
 /// The first descriptor that is surely not one of the three and not close to them.
 const ASIDE: usize = 100;
 
-fn place_stdio(stdio: [c_int; 3]) -> Result<()> {
-    let mut aside = [0; 3];
-    for (place, fd) in aside.iter_mut().zip(stdio) {
+fn place_stdio(mut stdio: [c_int; 3]) -> Result<()> {
+    for fd in stdio.iter_mut().filter(|fd| **fd < 3) {
         // Aside first, so that no stream is overwritten before it is placed.
-        *place = call(libc::SYS_fcntl, [number_of(fd), libc::F_DUPFD as usize, ASIDE, 0, 0])?;
+        let aside = call(libc::SYS_fcntl, [number_of(*fd), libc::F_DUPFD as usize, ASIDE, 0, 0])?;
+        *fd = aside as c_int;
     }
-    for (target, fd) in (0..).zip(aside) {
-        call(libc::SYS_dup3, [fd, target, 0, 0, 0])?;
+    for (target, fd) in (0..).zip(stdio) {
+        call(libc::SYS_dup3, [number_of(fd), target, 0, 0, 0])?;
     }
     Ok(())
 }

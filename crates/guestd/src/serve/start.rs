@@ -1,7 +1,7 @@
 //! From a request to a process.
 
 use super::running::{Look, Running};
-use super::{OF_MONITOR, PIPE_BYTES, Serve};
+use super::{OF_MONITOR, Serve};
 use crate::process::{Prepared, Tie, exhausted};
 use crate::relay::Relay;
 use crate::terminal;
@@ -100,14 +100,7 @@ impl Serve {
                 .map(Some)
                 .ok_or(Errno::BADF),
             Stream::Line(channel) => {
-                let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-                // The user's quota of pipe memory may be used up: a small pipe works too.
-                let _ = rustix::pipe::fcntl_setpipe_size(&writer, PIPE_BYTES);
-                let (relay, theirs) = if is_input {
-                    (Relay::input(writer, of)?, reader)
-                } else {
-                    (Relay::output(reader, of, news)?, writer)
-                };
+                let (relay, theirs) = self.relay_for((of, news), is_input)?;
                 let is_asleep = relay.is_asleep();
                 self.relays.insert(channel, relay);
                 if !is_asleep {
@@ -116,6 +109,24 @@ impl Serve {
                 Ok(Some(theirs))
             }
         }
+    }
+
+    fn relay_for(
+        &mut self,
+        (of, news): (u32, News),
+        is_input: bool,
+    ) -> Result<(Relay, OwnedFd), Errno> {
+        let (relay, theirs) = if is_input {
+            let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+            (Relay::input(writer, of)?, reader)
+        } else {
+            let (reader, writer) = self.spare.pipe()?;
+            (Relay::output(reader, of, news), writer)
+        };
+        if !relay.is_asleep() {
+            relay.enlarge();
+        }
+        Ok((relay, theirs))
     }
 
     fn spawn_on_terminal(
