@@ -146,6 +146,8 @@ fn candidates(program: &[u8], path: &[u8]) -> Vec<CString> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::fd::AsFd;
+    use std::time::Duration;
 
     fn check(program: &str, path: &str, expected: &[&str]) {
         let found: Vec<String> = candidates(program.as_bytes(), path.as_bytes())
@@ -161,5 +163,76 @@ mod tests {
         check("ls", ":.:bin:/a", &["/a/ls"]);
         check("./ls", "/a", &["./ls"]);
         check("/x/ls", "/a", &["/x/ls"]);
+    }
+
+    fn plan(argv: &[&str], stops: bool) -> (ChildPlan, std::fs::File) {
+        let null = std::fs::File::options().read(true).write(true).open("/dev/null").unwrap();
+        let fd = sys::number(null.as_fd());
+        let argv: Vec<CString> = argv.iter().map(|word| CString::new(*word).unwrap()).collect();
+        let plan = ChildPlan {
+            programs: vec![argv[0].clone()],
+            argv,
+            envp: Vec::new(),
+            cwd: c"/".to_owned(),
+            stdio: [fd; 3],
+            terminal: None,
+            gathers_orphans: true,
+            scope: None,
+            stops,
+        };
+        (plan, null)
+    }
+
+    fn reap(pid: i32) -> i32 {
+        crate::sys::wait4(pid, 0).unwrap().unwrap().status
+    }
+
+    #[test]
+    fn a_program_runs_and_what_it_borrowed_is_free() {
+        let (plan, _null) = plan(&["/bin/sh", "-c", "exit 3"], false);
+        let starting = Starting::new(plan).unwrap();
+        assert!(starting.settle(None));
+        assert_eq!(not_started(&starting), None);
+        assert_eq!(libc::WEXITSTATUS(reap(starting.pid())), 3);
+    }
+
+    #[test]
+    fn a_start_that_fails_says_where() {
+        for (argv, cwd, reason) in [
+            ("/no/such", c"/", NotStartedReason::NotFound),
+            ("/etc/passwd", c"/", NotStartedReason::NotExecutable),
+            ("/bin/true", c"/no/such", NotStartedReason::BadWorkingDirectory),
+        ] {
+            let (mut plan, _null) = plan(&[argv], false);
+            plan.cwd = cwd.to_owned();
+            let starting = Starting::new(plan).unwrap();
+            assert!(starting.settle(None));
+            assert_eq!(not_started(&starting).unwrap().reason, reason);
+            reap(starting.pid());
+        }
+    }
+
+    #[test]
+    fn a_process_that_is_stopped_before_its_program_runs_stops_nobody_else() {
+        let (plan, _null) = plan(&["/bin/true"], true);
+        let starting = Starting::new(plan).unwrap();
+        let status = crate::sys::wait4(starting.pid(), libc::WUNTRACED).unwrap().unwrap().status;
+        assert!(libc::WIFSTOPPED(status));
+        assert!(!starting.settle(Some(Duration::from_millis(1))));
+        crate::sys::kill(starting.pid(), libc::SIGCONT).unwrap();
+        assert!(starting.settle(None));
+        assert_eq!(not_started(&starting), None);
+        assert_eq!(reap(starting.pid()), 0);
+    }
+
+    #[test]
+    fn what_is_killed_before_its_program_runs_has_not_failed() {
+        let (plan, _null) = plan(&["/bin/true"], true);
+        let starting = Starting::new(plan).unwrap();
+        crate::sys::wait4(starting.pid(), libc::WUNTRACED).unwrap();
+        crate::sys::kill(starting.pid(), libc::SIGKILL).unwrap();
+        assert!(starting.settle(None));
+        assert_eq!(not_started(&starting), None);
+        assert_eq!(libc::WTERMSIG(reap(starting.pid())), libc::SIGKILL);
     }
 }
