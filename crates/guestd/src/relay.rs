@@ -12,6 +12,8 @@ use std::collections::VecDeque;
 const PIPE_BYTES: usize = 1 << 20;
 /// The most bytes of one frame of output.
 const PIECE_BYTES: usize = 256 * 1024;
+/// The first piece of what a command wrote that is told of together with its end.
+const SMALL_BYTES: usize = 4096;
 /// The largest proof.
 const MAX_PROOF_BYTES: usize = 512 * 1024;
 
@@ -144,11 +146,18 @@ fn send_output(
         News::AtOnce => line.send(frame, Vec::new()),
         News::Together => line.send_later(frame),
     };
+    let mut sent = 0;
     while line.has_room() {
-        let most = usize::try_from(*credit).unwrap_or(PIECE_BYTES).min(room_for(pipe));
+        let most = usize::try_from(*credit).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);
         if most == 0 {
             return Outcome::Blocked;
         }
+        // Most commands that are run have written little. A large place costs the allocator more
+        // than another call.
+        let most = match news {
+            News::Together if sent < SMALL_BYTES => most.min(SMALL_BYTES),
+            News::AtOnce | News::Together => most,
+        };
         let mut frame = Vec::with_capacity(HEADER_BYTES + most);
         frame.resize(HEADER_BYTES, 0);
         let read = rustix::io::read(pipe, rustix::buffer::spare_capacity(&mut frame));
@@ -165,6 +174,7 @@ fn send_output(
         }
         *credit = credit.saturating_sub(u64::try_from(len).unwrap_or(u64::MAX));
         send(line, frame);
+        sent += len;
         if len == 0 {
             return Outcome::Done;
         }
@@ -175,13 +185,6 @@ fn send_output(
         }
     }
     Outcome::Blocked
-}
-
-/// A little more than what is in the pipe: a large place costs the allocator more than the question.
-fn room_for(pipe: &OwnedFd) -> usize {
-    const SPARE_BYTES: usize = 512;
-    let waiting = rustix::io::ioctl_fionread(pipe).unwrap_or(u64::MAX);
-    usize::try_from(waiting).unwrap_or(PIECE_BYTES).saturating_add(SPARE_BYTES).min(PIECE_BYTES)
 }
 
 fn take_input(
