@@ -219,9 +219,9 @@ fn child_steps(shared: &Shared) -> std::result::Result<(), (Stage, Errno)> {
     call(libc::SYS_setpgid, [0; 5]).map_err(group)?;
     if let Some(terminal) = plan.terminal {
         // The group of the caller of tcsetpgrp is in the background; SIGTTOU is blocked for it.
-        let own: c_int = call(libc::SYS_getpid, [0; 5]).map(|pid| pid as c_int).map_err(group)?;
+        let own = call(libc::SYS_getpid, [0; 5]).and_then(small).map_err(group)?;
         let place = std::ptr::from_ref(&own) as usize;
-        let request = libc::TIOCSPGRP as usize;
+        let request = usize::try_from(libc::TIOCSPGRP).unwrap_or_default();
         call(libc::SYS_ioctl, [number_of(terminal), request, place, 0, 0]).map_err(group)?;
     }
     if plan.gathers_orphans {
@@ -251,7 +251,7 @@ fn place_stdio(mut stdio: [c_int; 3]) -> Result<()> {
     for fd in stdio.iter_mut().filter(|fd| **fd < 3) {
         // Aside first, so that no stream is overwritten before it is placed.
         let aside = call(libc::SYS_fcntl, [number_of(*fd), libc::F_DUPFD as usize, ASIDE, 0, 0])?;
-        *fd = aside as c_int;
+        *fd = small(aside)?;
     }
     for (target, fd) in (0..).zip(stdio) {
         call(libc::SYS_dup3, [number_of(fd), target, 0, 0, 0])?;
@@ -294,17 +294,22 @@ fn number_of(number: c_int) -> usize {
     number as usize
 }
 
+/// An answer that is a process or a descriptor.
+fn small(answer: usize) -> Result<c_int> {
+    c_int::try_from(answer).map_err(|_| Errno::OVERFLOW)
+}
+
 /// One system call of the child. It touches no memory but through the addresses that it is given,
 /// all of which point into [`Shared`] or the child's own stack.
 fn call(number: c_long, arguments: [usize; 5]) -> Result<usize> {
     let [a, b, c, d, e] = arguments;
-    let answer: isize;
+    let answer: c_long;
     // SAFETY: the callers above pass what each call takes; the kernel keeps all other registers.
     #[cfg(target_arch = "x86_64")]
     unsafe {
         std::arch::asm!(
             "syscall",
-            inlateout("rax") number as isize => answer,
+            inlateout("rax") number => answer,
             in("rdi") a,
             in("rsi") b,
             in("rdx") c,
