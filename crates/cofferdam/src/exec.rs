@@ -2,7 +2,7 @@
 
 use crate::{PipedProcess, Sandbox};
 use cofferdam_core::{
-    Collector, Command, Error, ErrorKind, Killer, Output, Process, ProcessEvent, ProcessId,
+    Collector, Command, Error, ErrorKind, KillOnDrop, Output, Process, ProcessEvent, ProcessId,
     ProcessInput, Result, Stdin, Terminal,
 };
 use std::collections::BTreeMap;
@@ -111,6 +111,11 @@ impl<'a> Exec<'a> {
     /// Giving up the call kills the command.
     pub async fn run(mut self) -> Result<Output> {
         let kept = self.max_output;
+        if matches!(self.input, Input::Nothing) {
+            let id = self.take_id()?;
+            let guest = self.sandbox.guest()?;
+            return guest.run(&self.command(id, Stdin::Null), kept).await;
+        }
         let (process, first) = self.start().await?;
         let _running = KillOnDrop(process.killer.clone());
         let Process { mut events, input, .. } = process;
@@ -200,15 +205,6 @@ impl<'a> IntoFuture for Exec<'a> {
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(self.run())
-    }
-}
-
-/// A command whose caller may give up. Killing what has ended does nothing.
-struct KillOnDrop(Killer);
-
-impl Drop for KillOnDrop {
-    fn drop(&mut self) {
-        self.0.kill();
     }
 }
 

@@ -90,6 +90,57 @@ async fn time_ends_a_command_and_so_does_giving_up() {
     }
 }
 
+/// It stops all but itself, again and again.
+const STOPS_ALL: &str = "echo; while :; do kill -STOP -1; done";
+
+#[tokio::test]
+async fn who_stops_everything_inside_delays_only_what_runs_inside() {
+    let place = Place::new("stops");
+    let sandbox = place.builder().create().await.unwrap();
+    let mut stopper = sandbox.exec(["sh", "-c", STOPS_ALL]).spawn().await.unwrap();
+    stopper.events.recv().await.unwrap();
+    let soon = Duration::from_secs(30);
+    for _ in 0..40 {
+        // It may be stopped before its program runs, or after; then its time ends it.
+        let patience = Duration::from_millis(20);
+        let stopped = sandbox.exec(["true"]).timeout(patience).run();
+        let output = tokio::time::timeout(soon, stopped).await.unwrap().unwrap();
+        assert!(matches!(output.ending, Ending::Exited(0) | Ending::Killed(Cause::Time)));
+        let started = sandbox.exec(["true"]).timeout(patience).spawn();
+        let mut started = tokio::time::timeout(soon, started).await.unwrap().unwrap();
+        while started.events.recv().await.is_some() {}
+    }
+    stopper.killer.kill();
+    while stopper.events.recv().await.is_some() {}
+    let output = tokio::time::timeout(soon, sandbox.exec(["true"]).run()).await.unwrap().unwrap();
+    assert_eq!(output.ending, Ending::Exited(0));
+    sandbox.destroy().await.unwrap();
+}
+
+#[tokio::test]
+async fn output_that_is_told_together_is_whole_whoever_writes_it() {
+    let place = Place::new("together");
+    let sandbox = place.builder().create().await.unwrap();
+    for (line, out, err) in [
+        ("printf one; printf two >&2", "one", "two"),
+        // Longer than a command is left alone.
+        ("printf one; sleep 0.05; printf two", "onetwo", ""),
+        // A child that outlives its command, and holds its output.
+        ("(printf late; sleep 1000) & sleep 0.01; printf one", "lateone", ""),
+    ] {
+        let begin = std::time::Instant::now();
+        let output = sandbox.exec(["sh", "-c", line]).await.unwrap();
+        assert_eq!(text(&output), (out, err, &Ending::Exited(0)), "{line}");
+        assert!(begin.elapsed() < Duration::from_secs(100));
+    }
+    // More than a pipe, than what waits, and than the first credit.
+    let line = "head -c 3000000 /dev/zero; head -c 70000 /dev/zero >&2";
+    let output = sandbox.exec(["sh", "-c", line]).max_output(2_500_000).await.unwrap();
+    assert_eq!((output.stdout.len(), output.omitted.stdout), (2_500_000, 500_000));
+    assert_eq!((output.stderr.len(), output.omitted.stderr), (70_000, 0));
+    sandbox.destroy().await.unwrap();
+}
+
 #[tokio::test]
 async fn a_spawned_command_is_talked_to() {
     let place = Place::new("talk");

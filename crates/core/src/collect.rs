@@ -1,6 +1,9 @@
 //! Events of a command, put together.
 
-use crate::{Ending, Error, ErrorKind, Omitted, Process, ProcessEvent, Standard};
+use crate::{
+    Command, Ending, Error, ErrorKind, Guest, Killer, Omitted, Process, ProcessEvent, Standard,
+    Stdin,
+};
 
 /// What came of a command whose output was captured.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,6 +60,28 @@ pub async fn collect(process: Process, cap: usize) -> Result<Output, Lost> {
         }
     }
     Err(collector.lost())
+}
+
+/// [`Guest::run`] by [`Guest::spawn`], for guests that have no shorter way.
+pub async fn run_by_spawning<G: Guest + ?Sized>(
+    guest: &G,
+    command: &Command,
+    kept: usize,
+) -> Result<Output, Error> {
+    let command = Command { stdin: Stdin::Null, ..command.clone() };
+    let process = guest.spawn(&command).await?;
+    let _given_up = KillOnDrop(process.killer.clone());
+    collect(process, kept).await.map_err(Error::from)
+}
+
+/// A command whose caller may give up. Killing what has ended does nothing.
+#[derive(Debug)]
+pub struct KillOnDrop(pub Killer);
+
+impl Drop for KillOnDrop {
+    fn drop(&mut self) {
+        self.0.kill();
+    }
 }
 
 /// Takes events one by one.

@@ -1,6 +1,6 @@
 //! The hatch to what runs inside.
 
-use crate::{Command, Ending, ProcessId, Result, Terminal};
+use crate::{Command, Ending, Output, ProcessId, Result, Terminal};
 use async_trait::async_trait;
 use cofferdam_wire::message::{Proof, Prove};
 use std::os::fd::OwnedFd;
@@ -23,6 +23,12 @@ pub trait Guest: Send + Sync {
     /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) where the way inside carries no
     /// descriptors; a usage error where the command wants a terminal.
     async fn spawn_on(&self, command: &Command, given: Given) -> Result<Process>;
+
+    /// Runs a command that reads nothing to its end, and keeps the first `kept` bytes of each stream.
+    ///
+    /// However it ends, that is no error. A call that is given up kills the command. The events are
+    /// those of [`Guest::spawn`], told together, which takes less time.
+    async fn run(&self, command: &Command, kept: usize) -> Result<Output>;
 
     /// The commands that run now.
     async fn processes(&self) -> Result<Vec<ProcessId>>;

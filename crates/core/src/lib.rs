@@ -26,7 +26,7 @@ mod spec;
 
 pub use backend::{Backend, Capabilities, Pause, SandboxRecord, SandboxStatus};
 pub use cause::{LimitHits, LimitWatch, NoWatch};
-pub use collect::{Collector, Lost, Output, collect};
+pub use collect::{Collector, KillOnDrop, Lost, Output, collect, run_by_spawning};
 pub use command::{Command, Stdin, Terminal};
 pub use durable::{
     Chunk, Deadlines, DestroyReason, DurableBackend, ExecEnded, ExecInput, ExecOrder, ExecStatus,

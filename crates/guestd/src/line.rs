@@ -16,6 +16,10 @@ use std::mem::MaybeUninit;
 
 /// How much may wait to be sent before nothing more is read from the commands' pipes.
 const HIGH_WATER_BYTES: usize = 1 << 20;
+/// How much may wait that nobody waits for: what a default pipe holds.
+const PATIENT_BYTES: usize = 64 << 10;
+/// How many frames go in one call.
+const BATCH_FRAMES: usize = 32;
 /// The most descriptors that come with one piece of the stream.
 const MAX_DESCRIPTORS: usize = 16;
 /// How much is taken from the socket at a time. From this size on the allocator takes fresh pages
@@ -36,6 +40,8 @@ pub struct Line {
     descriptors: VecDeque<OwnedFd>,
     waiting: VecDeque<Waiting>,
     waiting_bytes: usize,
+    /// Whether what waits may go on waiting for more.
+    is_patient: bool,
     /// Where pieces of the stream arrive.
     piece: Vec<u8>,
 }
@@ -53,6 +59,7 @@ impl Line {
             descriptors: VecDeque::new(),
             waiting: VecDeque::new(),
             waiting_bytes: 0,
+            is_patient: true,
             piece: vec![0; READ_BYTES],
         }
     }
@@ -67,9 +74,9 @@ impl Line {
         self.waiting_bytes < HIGH_WATER_BYTES
     }
 
-    /// Whether nothing waits to be sent.
+    /// Whether nothing waits for room in the socket.
     pub fn is_idle(&self) -> bool {
-        self.waiting.is_empty()
+        self.is_patient || self.waiting.is_empty()
     }
 
     /// Takes what has arrived.
@@ -138,37 +145,49 @@ impl Line {
 
     /// Sends bytes that are a whole frame already.
     pub fn send(&mut self, bytes: Vec<u8>, descriptors: Vec<OwnedFd>) {
+        self.is_patient = false;
+        self.put(bytes, descriptors);
+    }
+
+    /// Sends bytes that are a whole frame already with what is sent next, or when much waits.
+    pub fn send_later(&mut self, bytes: Vec<u8>) {
+        self.put(bytes, Vec::new());
+        self.is_patient &= self.waiting_bytes < PATIENT_BYTES;
+    }
+
+    fn put(&mut self, bytes: Vec<u8>, descriptors: Vec<OwnedFd>) {
         self.waiting_bytes += bytes.len();
         self.waiting.push_back(Waiting { bytes, sent: 0, descriptors });
     }
 
     /// Sends as much as the socket takes now.
     pub fn flush(&mut self) -> Result<(), LineLost> {
-        while let Some(first) = self.waiting.front_mut() {
-            match push(&self.socket, first, SendFlags::DONTWAIT) {
-                Ok(()) => {}
+        while !self.is_idle() {
+            match push(&self.socket, &mut self.waiting, SendFlags::DONTWAIT) {
+                Ok(()) => self.forget_sent(),
                 Err(Errno::AGAIN) => return Ok(()),
-                Err(Errno::INTR) => continue,
+                Err(Errno::INTR) => {}
                 Err(_) => return Err(LineLost),
             }
-            if first.sent == first.bytes.len() {
-                self.waiting_bytes -= first.bytes.len();
-                self.waiting.pop_front();
-            }
         }
+        self.is_patient = true;
         Ok(())
     }
 
     /// Sends everything that waits, however long it takes.
     pub fn drain(&mut self) {
-        while let Some(first) = self.waiting.front_mut() {
-            match push(&self.socket, first, SendFlags::empty()) {
-                Ok(()) | Err(Errno::INTR) => {}
+        while !self.waiting.is_empty() {
+            match push(&self.socket, &mut self.waiting, SendFlags::empty()) {
+                Ok(()) => self.forget_sent(),
+                Err(Errno::INTR) => {}
                 Err(_) => return,
             }
-            if first.sent == first.bytes.len() {
-                self.waiting.pop_front();
-            }
+        }
+    }
+
+    fn forget_sent(&mut self) {
+        while let Some(sent) = self.waiting.pop_front_if(|first| first.sent == first.bytes.len()) {
+            self.waiting_bytes -= sent.bytes.len();
         }
     }
 
@@ -179,22 +198,33 @@ impl Line {
     }
 }
 
-fn push(socket: &OwnedFd, waiting: &mut Waiting, flags: SendFlags) -> Result<(), Errno> {
-    let rest = waiting.bytes.get(waiting.sent..).unwrap_or_default();
+/// Sends what one call takes, and notes how much of each frame went.
+fn push(socket: &OwnedFd, waiting: &mut VecDeque<Waiting>, flags: SendFlags) -> Result<(), Errno> {
+    // ORDER: descriptors go with the first byte of a call, so their frame begins one.
+    let together =
+        1 + waiting.iter().skip(1).take_while(|frame| frame.descriptors.is_empty()).count();
+    let pieces: Vec<IoSlice<'_>> = waiting
+        .iter()
+        .take(together.min(BATCH_FRAMES))
+        .map(|frame| IoSlice::new(frame.bytes.get(frame.sent..).unwrap_or_default()))
+        .collect();
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
-    let borrowed: Vec<BorrowedFd<'_>> = waiting.descriptors.iter().map(AsFd::as_fd).collect();
+    let borrowed: Vec<BorrowedFd<'_>> =
+        waiting.front().iter().flat_map(|first| &first.descriptors).map(AsFd::as_fd).collect();
     if !borrowed.is_empty() {
         ancillary.push(SendAncillaryMessage::ScmRights(&borrowed));
     }
-    let sent = rustix::net::sendmsg(
-        socket,
-        &[IoSlice::new(rest)],
-        &mut ancillary,
-        flags | SendFlags::NOSIGNAL,
-    )?;
-    waiting.sent += sent;
-    waiting.descriptors.clear();
+    let flags = flags | SendFlags::NOSIGNAL;
+    let mut sent = rustix::net::sendmsg(socket, &pieces, &mut ancillary, flags)?;
+    if let Some(first) = waiting.front_mut() {
+        first.descriptors.clear();
+    }
+    for frame in waiting {
+        let gone = sent.min(frame.bytes.len() - frame.sent);
+        frame.sent += gone;
+        sent -= gone;
+    }
     Ok(())
 }
 

@@ -1,10 +1,14 @@
 //! Starting a program.
 
-use crate::sys::{self, ChildFailure, ChildPlan};
+mod sys;
+
 use cofferdam_wire::message::{NotStarted, NotStartedReason, Spawn};
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
-use std::ffi::{CStr, CString, c_char};
+use std::ffi::CString;
+use sys::{ChildPlan, Stage};
+
+pub(crate) use sys::Starting;
 
 /// Where programs are looked for when the environment names no `PATH`.
 const DEFAULT_PATH: &[u8] = b"/usr/local/bin:/usr/bin:/bin";
@@ -57,58 +61,61 @@ impl Prepared {
         Ok(Self { programs: candidates(program.as_bytes(), path), argv, env, cwd })
     }
 
-    /// Starts the program.
+    /// Starts the program, and does not wait until it runs.
     pub(crate) fn start(
-        &self,
+        self,
         stdio: [BorrowedFd<'_>; 3],
         terminal: Option<BorrowedFd<'_>>,
         tie: Tie<'_>,
-    ) -> Result<i32, NotStarted> {
-        let programs: Vec<&CStr> = self.programs.iter().map(CString::as_c_str).collect();
-        let argv = pointers(&self.argv);
-        let envp = pointers(&self.env);
-        let mut shell_argv = vec![c"sh".as_ptr(), std::ptr::null()];
-        shell_argv.extend(argv.iter().skip(1));
-        let mut plan = ChildPlan {
-            programs: &programs,
-            argv: &argv,
-            envp: &envp,
-            shell_argv: &mut shell_argv,
-            cwd: &self.cwd,
-            stdio,
-            terminal,
+    ) -> Result<Starting, NotStarted> {
+        let plan = ChildPlan {
+            programs: self.programs,
+            argv: self.argv,
+            envp: self.env,
+            cwd: self.cwd,
+            stdio: stdio.map(sys::number),
+            terminal: terminal.map(sys::number),
             gathers_orphans: tie.gathers_orphans,
-            scope: tie.scope,
+            scope: tie.scope.map(sys::number),
+            #[cfg(test)]
+            stops: false,
         };
-        sys::spawn(&mut plan).map_err(|failure| self.explain(failure))
+        Starting::new(plan).map_err(|errno| exhausted("no process could be made", errno))
     }
+}
 
-    fn explain(&self, failure: ChildFailure) -> NotStarted {
-        let name = self.argv.first().map(|name| name.to_string_lossy()).unwrap_or_default();
-        let (reason, errno, detail) = match failure {
-            ChildFailure::Fork(errno) | ChildFailure::Group(errno) | ChildFailure::Stdio(errno) => {
-                (
-                    NotStartedReason::Exhausted,
-                    errno,
-                    format!("no process could be made for {name:?}"),
-                )
-            }
-            ChildFailure::Cwd(errno) => (
-                NotStartedReason::BadWorkingDirectory,
-                errno,
-                format!("the working directory {:?} cannot be entered", self.cwd),
-            ),
-            ChildFailure::Exec(errno @ (Errno::NOENT | Errno::NOTDIR)) => {
-                (NotStartedReason::NotFound, errno, format!("{name:?} was not found"))
-            }
-            ChildFailure::Exec(errno @ (Errno::NOMEM | Errno::AGAIN | Errno::MFILE)) => {
-                (NotStartedReason::Exhausted, errno, format!("{name:?} could not be loaded"))
-            }
-            ChildFailure::Exec(errno) => {
-                (NotStartedReason::NotExecutable, errno, format!("{name:?} cannot be executed"))
-            }
-        };
-        NotStarted { reason, errno: errno.raw_os_error(), detail }
+/// Why the program of a process that has ended, or runs it, was not started; `None` if it was.
+pub(crate) fn not_started(starting: &Starting) -> Option<NotStarted> {
+    let (stage, errno) = starting.failure()?;
+    let plan = starting.plan();
+    let name = plan.argv.first().map(|name| name.to_string_lossy()).unwrap_or_default();
+    let (reason, detail) = match (stage, errno) {
+        (Stage::Group | Stage::Stdio, _) => {
+            (NotStartedReason::Exhausted, format!("no process could be made for {name:?}"))
+        }
+        (Stage::Cwd, _) => (
+            NotStartedReason::BadWorkingDirectory,
+            format!("the working directory {:?} cannot be entered", plan.cwd),
+        ),
+        (Stage::Exec, Errno::NOENT | Errno::NOTDIR) => {
+            (NotStartedReason::NotFound, format!("{name:?} was not found"))
+        }
+        (Stage::Exec, Errno::NOMEM | Errno::AGAIN | Errno::MFILE) => {
+            (NotStartedReason::Exhausted, format!("{name:?} could not be loaded"))
+        }
+        (Stage::Exec, _) => {
+            (NotStartedReason::NotExecutable, format!("{name:?} cannot be executed"))
+        }
+    };
+    Some(NotStarted { reason, errno: errno.raw_os_error(), detail })
+}
+
+/// There is not enough of something.
+pub(crate) fn exhausted(detail: &str, errno: Errno) -> NotStarted {
+    NotStarted {
+        reason: NotStartedReason::Exhausted,
+        errno: errno.raw_os_error(),
+        detail: detail.to_owned(),
     }
 }
 
@@ -118,10 +125,6 @@ fn bad_request(detail: &str) -> NotStarted {
         errno: Errno::INVAL.raw_os_error(),
         detail: detail.to_owned(),
     }
-}
-
-fn pointers(strings: &[CString]) -> Vec<*const c_char> {
-    strings.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect()
 }
 
 /// The files that a program's name may mean, in the order of `PATH`.
@@ -143,6 +146,8 @@ fn candidates(program: &[u8], path: &[u8]) -> Vec<CString> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::fd::AsFd;
+    use std::time::Duration;
 
     fn check(program: &str, path: &str, expected: &[&str]) {
         let found: Vec<String> = candidates(program.as_bytes(), path.as_bytes())
@@ -158,5 +163,76 @@ mod tests {
         check("ls", ":.:bin:/a", &["/a/ls"]);
         check("./ls", "/a", &["./ls"]);
         check("/x/ls", "/a", &["/x/ls"]);
+    }
+
+    fn plan(argv: &[&str], stops: bool) -> (ChildPlan, std::fs::File) {
+        let null = std::fs::File::options().read(true).write(true).open("/dev/null").unwrap();
+        let fd = sys::number(null.as_fd());
+        let argv: Vec<CString> = argv.iter().map(|word| CString::new(*word).unwrap()).collect();
+        let plan = ChildPlan {
+            programs: vec![argv[0].clone()],
+            argv,
+            envp: Vec::new(),
+            cwd: c"/".to_owned(),
+            stdio: [fd; 3],
+            terminal: None,
+            gathers_orphans: true,
+            scope: None,
+            stops,
+        };
+        (plan, null)
+    }
+
+    fn reap(pid: i32) -> i32 {
+        crate::sys::wait4(pid, 0).unwrap().unwrap().status
+    }
+
+    #[test]
+    fn a_program_runs_and_what_it_borrowed_is_free() {
+        let (plan, _null) = plan(&["/bin/sh", "-c", "exit 3"], false);
+        let starting = Starting::new(plan).unwrap();
+        assert!(starting.settle(None));
+        assert_eq!(not_started(&starting), None);
+        assert_eq!(libc::WEXITSTATUS(reap(starting.pid())), 3);
+    }
+
+    #[test]
+    fn a_start_that_fails_says_where() {
+        for (argv, cwd, reason) in [
+            ("/no/such", c"/", NotStartedReason::NotFound),
+            ("/etc/passwd", c"/", NotStartedReason::NotExecutable),
+            ("/bin/true", c"/no/such", NotStartedReason::BadWorkingDirectory),
+        ] {
+            let (mut plan, _null) = plan(&[argv], false);
+            plan.cwd = cwd.to_owned();
+            let starting = Starting::new(plan).unwrap();
+            assert!(starting.settle(None));
+            assert_eq!(not_started(&starting).unwrap().reason, reason);
+            reap(starting.pid());
+        }
+    }
+
+    #[test]
+    fn a_process_that_is_stopped_before_its_program_runs_stops_nobody_else() {
+        let (plan, _null) = plan(&["/bin/true"], true);
+        let starting = Starting::new(plan).unwrap();
+        let status = crate::sys::wait4(starting.pid(), libc::WUNTRACED).unwrap().unwrap().status;
+        assert!(libc::WIFSTOPPED(status));
+        assert!(!starting.settle(Some(Duration::from_millis(1))));
+        crate::sys::kill(starting.pid(), libc::SIGCONT).unwrap();
+        assert!(starting.settle(None));
+        assert_eq!(not_started(&starting), None);
+        assert_eq!(reap(starting.pid()), 0);
+    }
+
+    #[test]
+    fn what_is_killed_before_its_program_runs_has_not_failed() {
+        let (plan, _null) = plan(&["/bin/true"], true);
+        let starting = Starting::new(plan).unwrap();
+        crate::sys::wait4(starting.pid(), libc::WUNTRACED).unwrap();
+        crate::sys::kill(starting.pid(), libc::SIGKILL).unwrap();
+        assert!(starting.settle(None));
+        assert_eq!(not_started(&starting), None);
+        assert_eq!(libc::WTERMSIG(reap(starting.pid())), libc::SIGKILL);
     }
 }

@@ -2,13 +2,18 @@
 
 use crate::line::Line;
 use cofferdam_wire::frame::{HEADER_BYTES, Header, INITIAL_CREDIT_BYTES, Kind};
+use cofferdam_wire::message::News;
 use rustix::event::epoll::EventFlags;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use std::collections::VecDeque;
 
+/// The size of the pipes that carry output over the line.
+const PIPE_BYTES: usize = 1 << 20;
 /// The most bytes of one frame of output.
 const PIECE_BYTES: usize = 256 * 1024;
+/// The first piece of what a command wrote that is told of together with its end.
+const SMALL_BYTES: usize = 4096;
 /// The largest proof.
 const MAX_PROOF_BYTES: usize = 512 * 1024;
 
@@ -17,12 +22,14 @@ pub(crate) struct Relay {
     pipe: OwnedFd,
     of: u32,
     armed: bool,
+    /// Nobody asked for its bytes yet.
+    asleep: bool,
     kind: RelayKind,
 }
 
 enum RelayKind {
     /// From the command to the host.
-    Output { credit: u64 },
+    Output { credit: u64, news: News },
     /// From the host to the command.
     Input { pending: VecDeque<u8>, ends: bool },
     /// One message, as bytes until the pipe ends.
@@ -42,11 +49,13 @@ pub(crate) enum Outcome {
 impl Relay {
     fn new(pipe: OwnedFd, of: u32, kind: RelayKind) -> Result<Self, Errno> {
         rustix::io::ioctl_fionbio(&pipe, true)?;
-        Ok(Self { pipe, of, armed: false, kind })
+        Ok(Self { pipe, of, armed: false, asleep: false, kind })
     }
 
-    pub(crate) fn output(pipe: OwnedFd, of: u32) -> Result<Self, Errno> {
-        Self::new(pipe, of, RelayKind::Output { credit: INITIAL_CREDIT_BYTES })
+    /// Takes a pipe that does not block. What is told together with the end sleeps until it is woken.
+    pub(crate) fn output(pipe: OwnedFd, of: u32, news: News) -> Self {
+        let kind = RelayKind::Output { credit: INITIAL_CREDIT_BYTES, news };
+        Self { pipe, of, armed: false, asleep: news == News::Together, kind }
     }
 
     pub(crate) fn input(pipe: OwnedFd, of: u32) -> Result<Self, Errno> {
@@ -57,6 +66,16 @@ impl Relay {
         Self::new(pipe, of, RelayKind::Proof { bytes: Vec::new() })
     }
 
+    pub(crate) fn is_output(&self) -> bool {
+        matches!(self.kind, RelayKind::Output { .. })
+    }
+
+    /// Lets the command write more before it has to wait.
+    pub(crate) fn enlarge(&self) {
+        // The user's quota of pipe memory may be used up: a small pipe works too.
+        let _ = rustix::pipe::fcntl_setpipe_size(&self.pipe, PIPE_BYTES);
+    }
+
     /// The channel of the command.
     pub(crate) fn of(&self) -> u32 {
         self.of
@@ -64,6 +83,14 @@ impl Relay {
 
     pub(crate) fn pipe(&self) -> &OwnedFd {
         &self.pipe
+    }
+
+    pub(crate) fn is_asleep(&self) -> bool {
+        self.asleep
+    }
+
+    pub(crate) fn wake(&mut self) {
+        self.asleep = false;
     }
 
     pub(crate) fn is_armed(&self) -> bool {
@@ -84,7 +111,7 @@ impl Relay {
     /// Takes what the host says on this channel.
     pub(crate) fn hear(&mut self, frame: Kind, body: &[u8]) {
         match (&mut self.kind, frame) {
-            (RelayKind::Output { credit }, Kind::Credit) => {
+            (RelayKind::Output { credit, .. }, Kind::Credit) => {
                 if let Some(bytes) = body.first_chunk::<4>() {
                     *credit = credit.saturating_add(u32::from_le_bytes(*bytes).into());
                 }
@@ -98,7 +125,9 @@ impl Relay {
     /// Moves what can be moved now.
     pub(crate) fn work(&mut self, channel: u32, line: &mut Line) -> Outcome {
         match &mut self.kind {
-            RelayKind::Output { credit } => send_output(&self.pipe, credit, channel, line),
+            RelayKind::Output { credit, news } => {
+                send_output(&self.pipe, (credit, *news), channel, line)
+            }
             RelayKind::Input { pending, ends } => {
                 take_input(&self.pipe, pending, *ends, channel, line)
             }
@@ -107,40 +136,52 @@ impl Relay {
     }
 }
 
-fn send_output(pipe: &OwnedFd, credit: &mut u64, channel: u32, line: &mut Line) -> Outcome {
+fn send_output(
+    pipe: &OwnedFd,
+    (credit, news): (&mut u64, News),
+    channel: u32,
+    line: &mut Line,
+) -> Outcome {
+    let send = |line: &mut Line, frame| match news {
+        News::AtOnce => line.send(frame, Vec::new()),
+        News::Together => line.send_later(frame),
+    };
+    let mut sent = 0;
     while line.has_room() {
         let most = usize::try_from(*credit).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);
         if most == 0 {
             return Outcome::Blocked;
         }
+        // Most commands that are run have written little. A large place costs the allocator more
+        // than another call.
+        let most = match news {
+            News::Together if sent < SMALL_BYTES => most.min(SMALL_BYTES),
+            News::AtOnce | News::Together => most,
+        };
         let mut frame = Vec::with_capacity(HEADER_BYTES + most);
         frame.resize(HEADER_BYTES, 0);
         let read = rustix::io::read(pipe, rustix::buffer::spare_capacity(&mut frame));
-        match read {
-            Ok(0) => {
-                line.frame(channel, Kind::End, b"", Vec::new());
-                return Outcome::Done;
-            }
-            Ok(len) => {
-                let Ok(header) = (Header { len, channel, kind: Kind::Data }).encode() else {
-                    return Outcome::Done;
-                };
-                if let Some(place) = frame.get_mut(..HEADER_BYTES) {
-                    place.copy_from_slice(&header);
-                }
-                *credit = credit.saturating_sub(u64::try_from(len).unwrap_or(u64::MAX));
-                line.send(frame, Vec::new());
-                // A short read means that the pipe is empty; another one would only say so.
-                if len < most {
-                    return Outcome::Waits;
-                }
-            }
+        let (len, kind) = match read {
+            Ok(0) => (0, Kind::End),
+            Ok(len) => (len, Kind::Data),
             Err(Errno::AGAIN) => return Outcome::Waits,
-            Err(Errno::INTR) => {}
-            Err(_) => {
-                line.frame(channel, Kind::End, b"", Vec::new());
-                return Outcome::Done;
-            }
+            Err(Errno::INTR) => continue,
+            Err(_) => (0, Kind::End),
+        };
+        let Ok(header) = (Header { len, channel, kind }).encode() else { return Outcome::Done };
+        if let Some(place) = frame.get_mut(..HEADER_BYTES) {
+            place.copy_from_slice(&header);
+        }
+        *credit = credit.saturating_sub(u64::try_from(len).unwrap_or(u64::MAX));
+        send(line, frame);
+        sent += len;
+        if len == 0 {
+            return Outcome::Done;
+        }
+        // A short read means that the pipe is empty; another one would only say so, or that it has
+        // ended, which is asked when a command has.
+        if len < most && news == News::AtOnce {
+            return Outcome::Waits;
         }
     }
     Outcome::Blocked

@@ -3,7 +3,7 @@
 
 use rustix::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use rustix::io::{Errno, Result};
-use std::ffi::{CStr, c_char, c_int, c_long, c_void};
+use std::ffi::{c_char, c_int, c_long, c_void};
 
 fn check(answer: c_long) -> Result<c_long> {
     if answer < 0 { Err(last_errno()) } else { Ok(answer) }
@@ -324,126 +324,6 @@ pub(crate) fn exit_now(code: i32) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-/// Everything that a new process needs, prepared so that it only makes system calls.
-pub(crate) struct ChildPlan<'a> {
-    /// Programs to try, in order.
-    pub(crate) programs: &'a [&'a CStr],
-    /// Arguments, ended by null.
-    pub(crate) argv: &'a [*const c_char],
-    /// Environment, ended by null.
-    pub(crate) envp: &'a [*const c_char],
-    /// The same arguments behind a shell's name and two free places, for a script without `#!`.
-    pub(crate) shell_argv: &'a mut [*const c_char],
-    pub(crate) cwd: &'a CStr,
-    pub(crate) stdio: [BorrowedFd<'a>; 3],
-    /// A terminal to make the foreground terminal of the new group.
-    pub(crate) terminal: Option<BorrowedFd<'a>>,
-    /// Whether orphans gather under the new process.
-    pub(crate) gathers_orphans: bool,
-    /// Rules that keep its signals among itself and what it starts.
-    pub(crate) scope: Option<BorrowedFd<'a>>,
-}
-
-/// Where a child failed, and how.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ChildFailure {
-    Fork(Errno),
-    Group(Errno),
-    Stdio(Errno),
-    Cwd(Errno),
-    Exec(Errno),
-}
-
-struct ChildState<'a, 'b> {
-    plan: &'a mut ChildPlan<'b>,
-    failure: Option<ChildFailure>,
-}
-
-const CHILD_STACK_BYTES: usize = 64 * 1024;
-
-/// Starts a program like posix_spawn(3): the child borrows this process's memory until it runs the
-/// program, so the cost does not grow with the caller.
-pub(crate) fn spawn(plan: &mut ChildPlan<'_>) -> std::result::Result<i32, ChildFailure> {
-    let mut stack = Vec::<u128>::with_capacity(CHILD_STACK_BYTES / 16);
-    let top = stack.spare_capacity_mut().as_mut_ptr_range().end.cast::<c_void>();
-    let mut state = ChildState { plan, failure: None };
-    // SAFETY: the stack is big enough for a function that only makes system calls, is aligned, and
-    // outlives the child's use of it, because CLONE_VFORK keeps this thread until then.
-    let pid = unsafe {
-        libc::clone(
-            child_main,
-            top,
-            libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD,
-            (&raw mut state).cast::<c_void>(),
-        )
-    };
-    if pid < 0 {
-        return Err(ChildFailure::Fork(last_errno()));
-    }
-    match state.failure {
-        None => Ok(pid),
-        Some(failure) => {
-            let _ = wait4(pid, 0);
-            Err(failure)
-        }
-    }
-}
-
-extern "C" fn child_main(state: *mut c_void) -> c_int {
-    // SAFETY: the parent passed this very type and waits while the child uses it.
-    let state = unsafe { &mut *state.cast::<ChildState<'_, '_>>() };
-    if let Err(failure) = child_steps(state.plan) {
-        state.failure = Some(failure);
-    }
-    exit_now(127)
-}
-
-/// Between here and exec: no allocation, no lock, no formatting.
-fn child_steps(plan: &mut ChildPlan<'_>) -> std::result::Result<(), ChildFailure> {
-    // SAFETY: no memory is passed.
-    check(unsafe { libc::setpgid(0, 0) }.into()).map_err(ChildFailure::Group)?;
-    if let Some(terminal) = plan.terminal {
-        // The group of the caller of tcsetpgrp is in the background; SIGTTOU is blocked for it.
-        // SAFETY: no memory is passed.
-        let own = unsafe { libc::getpid() };
-        // SAFETY: no memory is passed.
-        check(unsafe { libc::tcsetpgrp(terminal.as_raw_fd(), own) }.into())
-            .map_err(ChildFailure::Group)?;
-    }
-    if plan.gathers_orphans {
-        prctl(libc::PR_SET_CHILD_SUBREAPER, 1).map_err(ChildFailure::Group)?;
-    }
-    if let Some(scope) = plan.scope {
-        landlock_restrict(scope).map_err(ChildFailure::Group)?;
-    }
-    place_stdio(plan.stdio).map_err(ChildFailure::Stdio)?;
-    close_range(3, u32::MAX).map_err(ChildFailure::Stdio)?;
-    // SAFETY: the path is a C string that lives for the call.
-    check(unsafe { libc::chdir(plan.cwd.as_ptr()) }.into()).map_err(ChildFailure::Cwd)?;
-    unblock_signals();
-    Err(ChildFailure::Exec(try_programs(plan)))
-}
-
-/// The first descriptor that is surely not one of the three and not close to them.
-const ASIDE: c_int = 100;
-
-fn place_stdio(stdio: [BorrowedFd<'_>; 3]) -> Result<()> {
-    let mut aside = [0; 3];
-    for (place, fd) in aside.iter_mut().zip(stdio) {
-        // Aside first, so that no stream is overwritten before it is placed.
-        // SAFETY: the descriptor is open.
-        let moved = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_DUPFD, ASIDE) };
-        check(moved.into())?;
-        *place = moved;
-    }
-    for (target, fd) in (0..).zip(aside) {
-        // SAFETY: both are descriptors of this child's own table.
-        let answer = unsafe { libc::dup2(fd, target) };
-        check(answer.into())?;
-    }
-    Ok(())
-}
-
 /// Gives every signal its default action. Ignored ones would pass into every program, and Rust's
 /// runtime ignores SIGPIPE.
 pub(crate) fn reset_signals() {
@@ -459,31 +339,4 @@ pub(crate) fn unblock_signals() {
     let none: libc::sigset_t = unsafe { std::mem::zeroed() };
     // SAFETY: the set lives for the call.
     unsafe { libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut()) };
-}
-
-/// Tries each program; comes back only if none could be run.
-fn try_programs(plan: &mut ChildPlan<'_>) -> Errno {
-    let mut worst = Errno::NOENT;
-    for program in plan.programs {
-        let error = exec(program, plan.argv, plan.envp);
-        if error == Errno::NOEXEC {
-            if let Some(place) = plan.shell_argv.get_mut(1) {
-                *place = program.as_ptr();
-            }
-            return exec(c"/bin/sh", plan.shell_argv, plan.envp);
-        }
-        if error != Errno::NOENT && error != Errno::NOTDIR {
-            worst = error;
-        }
-        if error != Errno::NOENT && error != Errno::NOTDIR && error != Errno::ACCESS {
-            break;
-        }
-    }
-    worst
-}
-
-fn exec(program: &CStr, argv: &[*const c_char], envp: &[*const c_char]) -> Errno {
-    // SAFETY: both lists end with null and all strings live until the program runs.
-    unsafe { libc::execve(program.as_ptr(), argv.as_ptr(), envp.as_ptr()) };
-    last_errno()
 }

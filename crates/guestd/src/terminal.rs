@@ -4,7 +4,7 @@
 //! an orphaned one. So a small process of ours leads, and the command gets a foreground group.
 
 use crate::descriptors::close_all_but;
-use crate::process::{Prepared, Tie};
+use crate::process::{Prepared, Tie, not_started};
 use crate::sys;
 use cofferdam_wire::message::{Ended, FromProcess, How, TerminalSize};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -47,7 +47,7 @@ pub(crate) struct Monitor {
 
 /// Starts a monitor that starts the program on the terminal.
 pub(crate) fn start_monitor(
-    prepared: &Prepared,
+    prepared: Prepared,
     slave: OwnedFd,
     scope: Option<BorrowedFd<'_>>,
 ) -> Result<Monitor> {
@@ -60,7 +60,7 @@ pub(crate) fn start_monitor(
 }
 
 fn monitor(
-    prepared: &Prepared,
+    prepared: Prepared,
     slave: &OwnedFd,
     reports: &OwnedFd,
     scope: Option<BorrowedFd<'_>>,
@@ -76,7 +76,7 @@ fn monitor(
 }
 
 fn lead(
-    prepared: &Prepared,
+    prepared: Prepared,
     slave: &OwnedFd,
     reports: &OwnedFd,
     scope: Option<&OwnedFd>,
@@ -86,7 +86,12 @@ fn lead(
     sys::prctl(libc::PR_SET_CHILD_SUBREAPER, 1)?;
     let stdio = [slave.as_fd(), slave.as_fd(), slave.as_fd()];
     let tie = Tie { gathers_orphans: false, scope: scope.map(AsFd::as_fd) };
-    let leader = match prepared.start(stdio, Some(slave.as_fd()), tie) {
+    let started = prepared.start(stdio, Some(slave.as_fd()), tie).and_then(|starting| {
+        // Only this command waits if somebody stops it here.
+        starting.settle(None);
+        not_started(&starting).map_or(Ok(starting.pid()), Err)
+    });
+    let leader = match started {
         Ok(pid) => pid,
         Err(why) => return report(reports, &FromProcess::NotStarted(why)),
     };

@@ -7,6 +7,7 @@
 use rustix::fd::{FromRawFd, OwnedFd};
 use rustix::io::{Errno, Result};
 use std::ffi::{c_int, c_void};
+use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 /// Which side of a clone this is.
@@ -150,8 +151,13 @@ const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 
 /// A descriptor that tells the current runtime when it is readable or writable.
 pub(crate) fn watched(fd: OwnedFd) -> std::io::Result<AsyncFd<OwnedFd>> {
+    watched_for(fd, Interest::READABLE | Interest::WRITABLE)
+}
+
+/// The same, where only one of the two is of interest: the other one then wakes nobody.
+pub(crate) fn watched_for(fd: OwnedFd, interest: Interest) -> std::io::Result<AsyncFd<OwnedFd>> {
     // SAFETY: an owned descriptor is open and stays the same one for as long as it is owned.
-    unsafe { AsyncFd::register(fd) }.map_err(Into::into)
+    unsafe { AsyncFd::register_with_interest(fd, interest) }.map_err(Into::into)
 }
 
 /// Ends this process at once, without running anything registered for its end.

@@ -77,6 +77,20 @@ pub struct Spawn {
     pub timeout_ms: Option<u64>,
     /// Whether descendants are killed when the command ends.
     pub descendants: Descendants,
+    /// When the host hears of it.
+    #[serde(default)]
+    pub news: News,
+}
+
+/// When the host hears what a command does.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum News {
+    /// As it happens.
+    #[default]
+    AtOnce,
+    /// With its end. [`FromProcess::Started`] may be left out, and output may wait until there is
+    /// much of it: every message costs a command that ends at once as much as its start.
+    Together,
 }
 
 /// What becomes of a command's descendants when it ends.

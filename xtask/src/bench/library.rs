@@ -6,7 +6,7 @@ use super::Outcome;
 use super::measure::{Plan, Results, Row, Value, as_f64};
 use super::memory::Memory;
 use super::programs::{Ground, Person};
-use super::spawner::{BUFFER_BYTES, spawn};
+use super::spawner::{BUFFER_BYTES, spawn, spawn_on_large_pipe};
 use cofferdam::{PipedProcess, Process, ProcessEvent, Sandbox, Standard};
 use std::fs::File;
 use std::io::Read;
@@ -23,6 +23,10 @@ const TRUE: [&str; 1] = ["/bin/true"];
 /// 1 GiB, written in pieces that fill a default pipe.
 const TRANSFER: [&str; 5] = ["dd", "if=/dev/zero", "bs=64k", "count=16384", "status=none"];
 const TRANSFER_BYTES: u64 = 1 << 30;
+/// Between a bare spawn and a command, where nothing else is measured.
+const BETWEEN: Duration = Duration::from_millis(3);
+/// The size of a pipe of Cofferdam's.
+const PIPE_BYTES: usize = 1 << 20;
 /// How many idle sandboxes are weighed, in a full and in a quick run.
 const WEIGHED: (usize, usize) = (100, 20);
 /// How many sandboxes are made and ended for one rate, in a full and in a quick run.
@@ -121,22 +125,58 @@ fn measure_here(words: &[String]) -> Outcome<String> {
     let transfers = number(1).ok_or("the number of transfers is missing")?;
     let workspace = std::env::current_dir().map_err(|error| error.to_string())?;
     let library = Arc::new(Library { workspace });
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|error| error.to_string())?;
+    let runtime = |builder: &mut tokio::runtime::Builder| {
+        builder.enable_all().build().map_err(|error| error.to_string())
+    };
+    let many = runtime(tokio::runtime::Builder::new_multi_thread().worker_threads(2))?;
     // In a task, as a program with a runtime does its work: what waits on the thread that holds the
-    // runtime is woken by another one.
-    let measuring = runtime.spawn(async move {
+    // runtime is woken by another one. That is measured by itself.
+    let measured = Arc::clone(&library);
+    let measuring = many.spawn(async move {
+        let library = measured;
         let quick = rounds < 100;
         let mut rows = latencies(&library, rounds).await?;
         rows.extend(rates(&library, if quick { MADE.1 } else { MADE.0 }).await?);
         rows.extend(weights(&library, if quick { WEIGHED.1 } else { WEIGHED.0 }).await?);
         rows.extend(throughputs(&library, transfers).await?);
-        serde_json::to_string(&rows).map_err(|error| error.to_string())
+        Outcome::Ok(rows)
     });
-    runtime.block_on(measuring).map_err(|error| error.to_string())?
+    let mut rows = many.block_on(measuring).map_err(|error| error.to_string())??;
+    let blocking = [
+        "exec-blocking",
+        "a command, awaited by `block_on` of a runtime with threads",
+        "exec-blocking-bare",
+    ];
+    rows.extend(many.block_on(in_place(&library, blocking, rounds))?);
+    let single = runtime(&mut tokio::runtime::Builder::new_current_thread())?;
+    let current =
+        ["exec-current", "a command, awaited on a runtime of one thread", "exec-current-bare"];
+    rows.extend(single.block_on(in_place(&library, current, rounds))?);
+    serde_json::to_string(&rows).map_err(|error| error.to_string())
+}
+
+/// A command as [`latencies`] measures it, where its caller's thread waits.
+async fn in_place(
+    library: &Library,
+    [id, what, base]: [&'static str; 3],
+    rounds: usize,
+) -> Outcome<Vec<Row>> {
+    let live = library.create().await?;
+    let mut series = Series::default();
+    let warm_up = rounds / 50 + 2;
+    for round in 0..rounds + warm_up {
+        if round == warm_up {
+            series.clear();
+        }
+        tokio::time::sleep(BETWEEN).await;
+        series.bare(base, "posix_spawn of `/bin/true` from that thread", &TRUE)?;
+        tokio::time::sleep(BETWEEN).await;
+        let begin = Instant::now();
+        library.exec(&live, &TRUE).await?;
+        series.push(id, what, base, begin.elapsed());
+    }
+    library.destroy(live).await?;
+    Ok(series.rows())
 }
 
 /// Create, end, and commands in a sandbox that lives, each beside its bare twin.
@@ -151,16 +191,9 @@ async fn latencies(library: &Library, rounds: usize) -> Outcome<Vec<Row>> {
         if round == warm_up {
             series.clear();
         }
-        series.bare("exec-bare", "posix_spawn of `/bin/true` from the same process", &TRUE)?;
-        let begin = Instant::now();
-        library.exec(&live, &TRUE).await?;
-        series.push("exec", "a command in a live sandbox", "exec-bare", begin.elapsed());
-        if has_static {
-            series.bare("exec-bare-static", "posix_spawn of a static program", &[&fixed])?;
-            let begin = Instant::now();
-            library.exec(&live, &[&fixed]).await?;
-            let what = "a static program in a live sandbox";
-            series.push("exec-static", what, "exec-bare-static", begin.elapsed());
+        // Who comes first meets what the last round left to the kernel.
+        for is_inside in [round % 2 != 0, round % 2 == 0] {
+            beside(library, &live, &mut series, has_static.then_some(&*fixed), is_inside).await?;
         }
         let begin = Instant::now();
         let fresh = library.create().await?;
@@ -173,6 +206,35 @@ async fn latencies(library: &Library, rounds: usize) -> Outcome<Vec<Row>> {
     library.destroy(live).await?;
     Ok(series.rows())
 }
+
+/// The commands of one round, inside or bare.
+async fn beside(
+    library: &Library,
+    live: &Sandbox,
+    series: &mut Series,
+    fixed: Option<&str>,
+    is_inside: bool,
+) -> Outcome<()> {
+    let rows = [
+        (Some(TRUE[0]), "exec", "a command in a live sandbox", BARE),
+        (fixed, "exec-static", "a static program in a live sandbox", BARE_STATIC),
+    ];
+    for (program, id, what, (base, base_what)) in rows {
+        let Some(program) = program else { continue };
+        if is_inside {
+            let begin = Instant::now();
+            library.exec(live, &[program]).await?;
+            series.push(id, what, base, begin.elapsed());
+        } else {
+            series.bare(base, base_what, &[program])?;
+        }
+    }
+    Ok(())
+}
+
+/// The bare twins of the commands.
+const BARE: (&str, &str) = ("exec-bare", "posix_spawn of `/bin/true` from the same process");
+const BARE_STATIC: (&str, &str) = ("exec-bare-static", "posix_spawn of a static program");
 
 /// Samples by row, in the order in which rows first came.
 #[derive(Default)]
@@ -289,11 +351,12 @@ async fn weights(library: &Library, count: usize) -> Outcome<Vec<Row>> {
 /// Standard output by three ways.
 async fn throughputs(library: &Library, rounds: usize) -> Outcome<Vec<Row>> {
     let live = library.create().await?;
-    let (mut default, mut pipe, mut framed) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut default, mut large, mut pipe, mut framed) = (vec![], vec![], vec![], vec![]);
     let bare: Vec<String> = TRANSFER.iter().map(|word| (*word).to_owned()).collect();
     let mut buffer = vec![0; BUFFER_BYTES];
     for _ in 0..rounds {
         default.push(spawn(&bare, &mut buffer)?.ns);
+        large.push(spawn_on_large_pipe(&bare, &mut buffer, PIPE_BYTES)?.ns);
         let begin = Instant::now();
         let (mut output, mut process) = library.exec_to_pipe(&live, &TRANSFER).await?;
         let mut sum = 0;
@@ -315,6 +378,7 @@ async fn throughputs(library: &Library, rounds: usize) -> Outcome<Vec<Row>> {
     let base = Some("stdout-default");
     Ok(vec![
         row("stdout-default", "1 GiB through a default pipe, bare", base, value(default)),
+        row("stdout-large", "1 GiB through a pipe of 1 MiB, bare", base, value(large)),
         row("stdout-pipe", "1 GiB through a pipe of Cofferdam's", base, value(pipe)),
         row("stdout-framed", "1 GiB over the framed line", base, value(framed)),
     ])

@@ -154,6 +154,26 @@ fn carry_out(order: &Order, buffer: &mut [u8]) -> Outcome<Timing> {
 
 /// Without a user, a hook or a directory the standard library spawns by `posix_spawn`.
 pub(super) fn spawn(argv: &[String], buffer: &mut [u8]) -> Outcome<Timing> {
+    spawn_on(argv, buffer, |_| Ok(()))
+}
+
+/// The same with a pipe of this size.
+pub(super) fn spawn_on_large_pipe(
+    argv: &[String],
+    buffer: &mut [u8],
+    bytes: usize,
+) -> Outcome<Timing> {
+    spawn_on(argv, buffer, |output| {
+        let sized = rustix::pipe::fcntl_setpipe_size(output, bytes);
+        sized.map(drop).map_err(|errno| format!("a pipe of {bytes} bytes: {errno}"))
+    })
+}
+
+fn spawn_on(
+    argv: &[String],
+    buffer: &mut [u8],
+    prepare: impl FnOnce(&std::process::ChildStdout) -> Outcome<()>,
+) -> Outcome<Timing> {
     let (program, arguments) = argv.split_first().ok_or("nothing to spawn")?;
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped());
@@ -161,6 +181,7 @@ pub(super) fn spawn(argv: &[String], buffer: &mut [u8]) -> Outcome<Timing> {
     let mut child = command.spawn().map_err(|error| error.to_string())?;
     let mut bytes = 0;
     if let Some(mut output) = child.stdout.take() {
+        prepare(&output)?;
         loop {
             match output.read(buffer) {
                 Ok(0) => break,

@@ -13,6 +13,7 @@ const EXEC_BARE: &str = "exec-bare";
 const IDLE_MEMORY: &str = "idle-memory";
 const PER_SECOND: [&str; 3] = ["sandboxes-1", "sandboxes-4", "sandboxes-16"];
 const STDOUT_DEFAULT: &str = "stdout-default";
+const STDOUT_LARGE: &str = "stdout-large";
 const STDOUT_PIPE: &str = "stdout-pipe";
 const STDOUT_FRAMED: &str = "stdout-framed";
 
@@ -47,7 +48,7 @@ impl Limit {
 }
 
 /// All that is promised.
-pub(super) const TARGETS: [Target; 11] = [
+pub(super) const TARGETS: [Target; 12] = [
     Target {
         what: "`cofferdam run`, times bare",
         limit: Limit::AtMost(3.0),
@@ -89,6 +90,11 @@ pub(super) const TARGETS: [Target; 11] = [
         what: "standard output by a pipe of Cofferdam's, times a default pipe",
         limit: Limit::AtLeast(3.0),
         measure: |results, who| over(results, who, STDOUT_PIPE, STDOUT_DEFAULT),
+    },
+    Target {
+        what: "standard output by a pipe of Cofferdam's, times a bare pipe of that size",
+        limit: Limit::AtLeast(0.95),
+        measure: |results, who| over(results, who, STDOUT_PIPE, STDOUT_LARGE),
     },
     Target {
         what: "standard output over the framed line, MB/s",

@@ -4,8 +4,8 @@ use super::Fault;
 use super::inside::Inside;
 use super::play::{Player, Received};
 use crate::{
-    Cause, Command, Ending, Error, ErrorKind, Given, Guest, Killer, Process, ProcessEvent,
-    ProcessId, ProcessInput, Result, Stdin, Terminal,
+    Cause, Command, Ending, Error, ErrorKind, Given, Guest, Killer, Output, Process, ProcessEvent,
+    ProcessId, ProcessInput, Result, Stdin, Terminal, run_by_spawning,
 };
 use async_trait::async_trait;
 use cofferdam_wire::message::{Proof, Prove};
@@ -56,6 +56,10 @@ impl Guest for FakeGuest {
 
     async fn spawn_on(&self, _command: &Command, _given: Given) -> Result<Process> {
         Err(Error::new(ErrorKind::Unsupported, "nothing runs here that could use a descriptor"))
+    }
+
+    async fn run(&self, command: &Command, kept: usize) -> Result<Output> {
+        run_by_spawning(self, command, kept).await
     }
 
     async fn processes(&self) -> Result<Vec<ProcessId>> {

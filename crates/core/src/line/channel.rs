@@ -11,6 +11,7 @@ use cofferdam_wire::message::{Greeting, Hello};
 use serde::Serialize;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 
 /// One stream of bytes with many channels on it.
@@ -27,6 +28,7 @@ struct Held {
     descriptors: Option<Arc<dyn Descriptors>>,
     reader: AbortHandle,
     writer: AbortHandle,
+    runtime: Handle,
 }
 
 impl std::fmt::Debug for Held {
@@ -75,7 +77,8 @@ impl Line {
             // A guest that is gone, or lies, gets nothing more.
             writing.abort();
         });
-        let held = Held { shared, descriptors, reader: reader.abort_handle(), writer };
+        let (reader, runtime) = (reader.abort_handle(), Handle::current());
+        let held = Held { shared, descriptors, reader, writer, runtime };
         Ok((Self { held: Arc::new(held) }, hello))
     }
 
@@ -93,6 +96,11 @@ impl Line {
     /// Fails with the reason once the line is closed.
     pub fn still_open(&self) -> Result<()> {
         self.held.shared.table().still_open()
+    }
+
+    /// The runtime that it was opened on.
+    pub(super) fn runtime(&self) -> &Handle {
+        &self.held.runtime
     }
 
     /// Closes the line because of what the guest said.

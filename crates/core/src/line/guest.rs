@@ -2,15 +2,16 @@
 
 use crate::line::carrier::Carrier;
 use crate::line::channel::{Line, Received};
-use crate::line::process::{Running, Standards, Start, ask, run};
+use crate::line::process::{Registered, Running, Standards, Start, ask, run};
 use crate::line::slot::Accepts;
 use crate::line::table::parse_long;
+use crate::line::whole::Whole;
 use crate::{
-    Command, EgressGate, Error, ErrorKind, Given, Guest, Killer, LimitWatch, NoWatch, Process,
-    ProcessId, Result,
+    Command, EgressGate, Error, ErrorKind, Given, Guest, Killer, LimitWatch, NoWatch, Output,
+    Process, ProcessId, Result, Stdin, run_by_spawning,
 };
 use async_trait::async_trait;
-use cofferdam_wire::message::{Hello, HostOpens, Proof, Prove};
+use cofferdam_wire::message::{Hello, HostOpens, News, Proof, Prove};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -81,19 +82,11 @@ impl WireGuest {
     /// Starts a command with these standard streams. [`Guest::spawn`] is this with
     /// [`Standards::Line`].
     pub async fn spawn_with(&self, command: &Command, standards: Standards) -> Result<Process> {
-        if command.argv.is_empty() {
-            return Err(Error::new(ErrorKind::Usage, "the command is empty"));
-        }
-        if command.terminal.is_some() && self.line.descriptors().is_none() {
-            return Err(Error::new(
-                ErrorKind::Unsupported,
-                "this sandbox is reached by a stream that carries no terminal",
-            ));
-        }
-        let registered = self.running.register(&command.id)?;
+        let registered = self.admit(command)?;
         // ORDER: asked for here and not in the task, because a change of thread costs as much as the
         // start of a small program. From then on the task sees it through, whatever comes of us.
-        let asked = ask(&self.line, &self.surroundings, command, standards).await?;
+        let news = News::AtOnce;
+        let asked = ask(&self.line, &self.surroundings, command, standards, news).await?;
         let (send_events, events) = mpsc::channel(WAITING_EVENTS);
         let (input, inputs) = mpsc::channel(WAITING_INPUTS);
         let killer = Killer::default();
@@ -111,6 +104,19 @@ impl WireGuest {
             Error::new(ErrorKind::Unavailable, "the runtime ended while the command started")
         })??;
         Ok(Process { id: command.id.clone(), events, input, killer })
+    }
+
+    fn admit(&self, command: &Command) -> Result<Registered> {
+        if command.argv.is_empty() {
+            return Err(Error::new(ErrorKind::Usage, "the command is empty"));
+        }
+        if command.terminal.is_some() && self.line.descriptors().is_none() {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                "this sandbox is reached by a stream that carries no terminal",
+            ));
+        }
+        self.running.register(&command.id)
     }
 }
 
@@ -134,6 +140,20 @@ impl Guest for WireGuest {
             ));
         }
         self.spawn_with(command, Standards::Given(given)).await
+    }
+
+    /// The caller's own task does all of it. Another one costs a short command, by the changes from
+    /// thread to thread, as much as its start.
+    async fn run(&self, command: &Command, kept: usize) -> Result<Output> {
+        if command.terminal.is_some() {
+            return run_by_spawning(self, command, kept).await;
+        }
+        let command = Command { stdin: Stdin::Null, ..command.clone() };
+        let registered = self.admit(&command)?;
+        let (line, surroundings) = (&self.line, &self.surroundings);
+        let asked = ask(line, surroundings, &command, Standards::Line, News::Together).await?;
+        let watch = Arc::clone(&surroundings.watch);
+        Whole::new(line.clone(), watch, registered, asked).see_through(kept).await
     }
 
     async fn processes(&self) -> Result<Vec<ProcessId>> {

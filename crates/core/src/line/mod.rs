@@ -33,6 +33,7 @@ mod stdio;
 mod table;
 #[cfg(test)]
 mod tests;
+mod whole;
 mod writer;
 
 pub use carrier::{Carrier, Descriptors, Incoming, Outgoing};

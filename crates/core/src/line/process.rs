@@ -11,8 +11,8 @@ use crate::{
 };
 use cofferdam_wire::ByteString;
 use cofferdam_wire::message::{
-    Descendants, Ended, FromProcess, HostOpens, How, NotStarted, NotStartedReason, Spawn, Stdio,
-    Stream, ToProcess,
+    Descendants, Ended, FromProcess, HostOpens, How, News, NotStarted, NotStartedReason, Spawn,
+    Stdio, Stream, ToProcess,
 };
 use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
@@ -70,17 +70,17 @@ pub(super) struct Start {
 
 /// A command that was asked for.
 pub(super) struct Asked {
-    channels: Channels,
+    pub(super) channels: Channels,
     has_terminal: bool,
-    before: LimitHits,
+    pub(super) before: LimitHits,
 }
 
 /// The channels of one command.
-struct Channels {
-    control: Arc<Channel>,
+pub(super) struct Channels {
+    pub(super) control: Arc<Channel>,
     stdin: Option<Channel>,
-    stdout: Option<Channel>,
-    stderr: Option<Channel>,
+    pub(super) stdout: Option<Channel>,
+    pub(super) stderr: Option<Channel>,
 }
 
 /// Asks the guest for a command. Nothing was asked by a call that is given up.
@@ -89,9 +89,11 @@ pub(super) async fn ask(
     surroundings: &Surroundings,
     command: &Command,
     standards: Standards,
+    news: News,
 ) -> Result<Asked> {
     let (channels, stdio, descriptors) = open_channels(line, command, standards)?;
-    let spawn = HostOpens::Spawn(Box::new(request(command, surroundings, stdio)));
+    let spawn = Spawn { news, ..request(command, surroundings, stdio) };
+    let spawn = HostOpens::Spawn(Box::new(spawn));
     let before = surroundings.watch.hits();
     channels.control.send_message(&spawn, descriptors).await?;
     Ok(Asked { channels, has_terminal: command.terminal.is_some(), before })
@@ -106,9 +108,7 @@ pub(super) async fn run(start: Start, asked: Asked, answer: oneshot::Sender<Resu
         Ok(First::NotStarted(reason)) => {
             drop(registered);
             answer.send(Ok(())).ok();
-            let ending = not_started(reason);
-            let ended = ProcessEvent::Ended { ending, cpu_us: None, peak_memory_bytes: None };
-            events.send(ended).await.ok();
+            events.send(not_started_event(reason)).await.ok();
             return;
         }
         Err(error) => {
@@ -132,15 +132,24 @@ pub(super) async fn run(start: Start, asked: Asked, answer: oneshot::Sender<Resu
     };
     let feeder = feed(Arc::clone(&control), sink, inputs, killer);
     let Ok(ended) = attend(pumps, feeder, &control, &line).await else { return };
-    let ending = explained(&ended, before, watch.as_ref());
+    let ended = end_event(&ended, before, watch.as_ref());
     // ORDER: before the event, so that who saw the end may use the id again.
     drop(registered);
-    let ended = ProcessEvent::Ended {
-        ending,
+    events.send(ended).await.ok();
+}
+
+/// The last event of a command that ran, with its cause.
+pub(super) fn end_event(ended: &Ended, before: LimitHits, watch: &dyn LimitWatch) -> ProcessEvent {
+    ProcessEvent::Ended {
+        ending: explained(ended, before, watch),
         cpu_us: Some(ended.cpu_us),
         peak_memory_bytes: Some(ended.peak_rss_bytes),
-    };
-    events.send(ended).await.ok();
+    }
+}
+
+/// The only event of a command that could not be started.
+pub(super) fn not_started_event(reason: NotStarted) -> ProcessEvent {
+    ProcessEvent::Ended { ending: not_started(reason), cpu_us: None, peak_memory_bytes: None }
 }
 
 /// Carries output and input until the command has ended and its output too. All in one task: more of
@@ -260,10 +269,11 @@ fn request(command: &Command, surroundings: &Surroundings, stdio: Stdio) -> Spaw
         stdio,
         timeout_ms,
         descendants: Descendants::Die,
+        news: News::AtOnce,
     }
 }
 
-async fn from_process(control: &Channel) -> Result<(FromProcess, Option<OwnedFd>)> {
+pub(super) async fn from_process(control: &Channel) -> Result<(FromProcess, Option<OwnedFd>)> {
     match control.receive().await? {
         Received::Message(body, descriptor) => Ok((parse(&body)?, descriptor)),
         Received::Data(_) | Received::End => Err(broken("a command's channel ended before it")),

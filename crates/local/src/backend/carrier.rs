@@ -14,7 +14,9 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
+use tokio::runtime::Handle;
 
 /// The most descriptors that come or go with one piece of the stream. The kernel closes what a
 /// hostile guest sends beyond.
@@ -23,10 +25,12 @@ const MAX_DESCRIPTORS: usize = 16;
 /// The carrier of a line whose greeting was read already: it is read once more, from memory.
 pub(super) fn over(greeted: Greeted) -> io::Result<Carrier> {
     rustix::io::ioctl_fionbio(&greeted.line, true)?;
-    let socket = Arc::new(sys::watched(greeted.line)?);
+    // Room in the socket comes with every message that the guest reads. Being woken by that would
+    // cost a short command a change of thread.
+    let socket = Arc::new(sys::watched_for(greeted.line, Interest::READABLE)?);
     Ok(Carrier {
         incoming: Box::new(Receiver { socket: Arc::clone(&socket), greeting: greeted.greeting }),
-        outgoing: Box::new(Sender { socket }),
+        outgoing: Box::new(Sender { socket, full: None }),
         descriptors: Some(Arc::new(Masters)),
     })
 }
@@ -91,6 +95,8 @@ fn receive(
 
 struct Sender {
     socket: Arc<AsyncFd<OwnedFd>>,
+    /// The same socket while it has no room.
+    full: Option<AsyncFd<OwnedFd>>,
 }
 
 impl Outgoing for Sender {
@@ -101,13 +107,25 @@ impl Outgoing for Sender {
         descriptors: &mut Vec<OwnedFd>,
     ) -> Poll<io::Result<usize>> {
         loop {
-            let mut ready = ready!(self.socket.poll_write_ready(cx))?;
-            match send(ready.get_inner(), slices, descriptors) {
+            let mut room = match &self.full {
+                Some(full) => Some(ready!(full.poll_write_ready(cx))?),
+                None => None,
+            };
+            match send(self.socket.get_ref(), slices, descriptors) {
                 Ok(count) => {
                     descriptors.clear();
+                    self.full = None;
                     return Poll::Ready(Ok(count));
                 }
-                Err(Errno::AGAIN) => ready.clear_ready(),
+                Err(Errno::AGAIN) => match &mut room {
+                    Some(room) => room.clear_ready(),
+                    // The task that writes what waits asks again, on the runtime.
+                    None if Handle::try_current().is_err() => return Poll::Pending,
+                    None => {
+                        let same = self.socket.get_ref().try_clone()?;
+                        self.full = Some(sys::watched_for(same, Interest::WRITABLE)?);
+                    }
+                },
                 Err(Errno::INTR) => {}
                 Err(errno) => return Poll::Ready(Err(errno.into())),
             }

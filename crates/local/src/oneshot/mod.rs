@@ -19,8 +19,8 @@ use cofferdam_core::{
 use cofferdam_guestd::line::Line;
 use cofferdam_wire::ByteString;
 use cofferdam_wire::message::{
-    Descendants, Ended, FromProcess, How, NotStarted, NotStartedReason, SetupFailure, Spawn, Stdio,
-    Stream,
+    Descendants, Ended, FromProcess, How, News, NotStarted, NotStartedReason, SetupFailure, Spawn,
+    Stdio, Stream,
 };
 use drive::{Drive, Driven, Killed, StartWatch};
 pub(crate) use greeting::await_hello;
@@ -168,6 +168,7 @@ fn prepare<'a>(
             // Nothing ends them with process 1 here.
             Tier::Landlock => Descendants::Die,
         },
+        news: News::AtOnce,
     };
     Ok((spawn, descriptors, drive))
 }

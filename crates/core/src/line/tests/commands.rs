@@ -5,7 +5,7 @@ use crate::line::{Descriptors, Incoming};
 use crate::{Duplex, Ending, ErrorKind, Guest, ProcessInput, Standard, Stdin, collect};
 use async_trait::async_trait;
 use cofferdam_wire::message::{
-    EgressAnswer, GuestOpens, NotStarted, NotStartedReason, Proof, Prove, SetupFailure,
+    EgressAnswer, GuestOpens, News, NotStarted, NotStartedReason, Proof, Prove, SetupFailure,
 };
 use std::os::fd::OwnedFd;
 use std::pin::Pin;
@@ -347,4 +347,96 @@ async fn a_terminal_comes_as_a_descriptor_and_carries_both_ways() {
     drop(far);
     played.say(control, &ended(How::Exited(0))).await;
     assert_eq!(soon(collect(process, 100)).await.unwrap().stdout, b"shown");
+}
+
+/// Plays a guest that is asked to run a command, and ends as `play` does.
+async fn run<F: Future<Output = ()>>(
+    kept: usize,
+    play: impl FnOnce(Played, Started, Spawn) -> F,
+) -> (WireGuest, crate::Result<crate::Output>) {
+    let (guest, mut played) = meet_plain().await;
+    let wanted = command("a");
+    let (output, ()) = tokio::join!(guest.run(&wanted, kept), async {
+        let (started, spawn) = played.requested().await;
+        play(played, started, spawn).await;
+    });
+    (guest, output)
+}
+
+#[tokio::test]
+async fn a_command_that_is_run_asks_for_its_news_together_and_keeps_so_much() {
+    let (guest, output) = run(4, |mut played, started, spawn| async move {
+        assert_eq!(spawn.news, News::Together);
+        played.frame(started.stdout, Kind::Data, b"one ").await;
+        played.frame(started.stdout, Kind::Data, b"two").await;
+        played.frame(started.stderr, Kind::Data, b"oops").await;
+        // As an older guest does.
+        played.say(started.control, &FromProcess::Started { pid: 2 }).await;
+        played.end(started, How::Exited(3)).await;
+        played.forget().await;
+    })
+    .await;
+    let output = output.unwrap();
+    assert_eq!((&output.stdout[..], &output.stderr[..]), (&b"one "[..], &b"oops"[..]));
+    assert_eq!((output.omitted.stdout, output.omitted.stderr), (3, 0));
+    assert_eq!((output.ending, output.cpu_us), (Ending::Exited(3), Some(7)));
+    assert_eq!(guest.processes().await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn a_program_that_is_run_and_does_not_start_is_an_ending() {
+    let (_guest, output) = run(4, |mut played, started, _| async move {
+        let (reason, detail) = (NotStartedReason::NotFound, "no such".to_owned());
+        let answer = FromProcess::NotStarted(NotStarted { reason, errno: 2, detail });
+        played.say(started.control, &answer).await;
+        played.forget().await;
+    })
+    .await;
+    assert_eq!(output.unwrap().ending.exit_code(), 127);
+}
+
+#[tokio::test]
+async fn a_sandbox_that_goes_away_under_a_run_is_no_ending() {
+    let (_guest, output) = run(4, |mut played, started, _| async move {
+        played.frame(started.stdout, Kind::Data, b"abc").await;
+    })
+    .await;
+    let error = output.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Unavailable);
+    assert!(error.message.contains("3 bytes"), "{error}");
+}
+
+#[tokio::test]
+async fn a_guest_that_ends_a_run_twice_over_loses_the_line() {
+    let (guest, output) = run(4, |mut played, started, _| async move {
+        for _ in 0..2 {
+            played.say(started.control, &FromProcess::Started { pid: 2 }).await;
+        }
+        played.forget().await;
+    })
+    .await;
+    assert_eq!(output.unwrap_err().kind, ErrorKind::Protocol);
+    assert_eq!(closed(&guest).await.kind, ErrorKind::Protocol);
+}
+
+#[tokio::test]
+async fn a_run_that_is_given_up_kills_its_command_and_hears_it_to_its_end() {
+    let (guest, mut played) = meet_plain().await;
+    let wanted = command("a");
+    let started = tokio::select! {
+        _ = guest.run(&wanted, 10) => panic!("it has not ended"),
+        (started, _) = played.requested() => started,
+    };
+    assert_eq!(soon(played.hear()).await, (started.control, ToProcess::Kill));
+    // Until then the guest may go on, and the name is taken.
+    assert_eq!(guest.processes().await.unwrap().len(), 1);
+    played.frame(started.stdout, Kind::Data, b"late").await;
+    played.end(started, How::Signaled(9)).await;
+    soon(async {
+        while !guest.processes().await.unwrap().is_empty() {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    guest.still_there().unwrap();
 }

@@ -97,6 +97,11 @@ impl Played {
         started
     }
 
+    /// Stays for as long as the host's side does.
+    async fn forget(mut self) {
+        tokio::spawn(async move { while self.next().await.is_some() {} });
+    }
+
     async fn end(&mut self, started: Started, how: How) {
         self.frame(started.stdout, Kind::End, b"").await;
         self.frame(started.stderr, Kind::End, b"").await;
