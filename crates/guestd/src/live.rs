@@ -43,8 +43,9 @@ pub fn live(birth: Birth<'_>) -> ! {
         // Without a process namespace, what loses its parent would go to the host's first process.
         let _ = sys::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
     }
-    // Before the wait, because a network namespace takes the kernel as long as much of the rest.
-    let apart = identity::leave_namespaces(&plan.namespaces);
+    // Before the wait, because a network namespace takes the kernel as long as much of the rest; it
+    // is made beside, while the tree is built.
+    let apart = identity::leave_namespaces(plan);
     if !is_released(&parent) {
         sys::exit_now(1);
     }
@@ -52,8 +53,8 @@ pub fn live(birth: Birth<'_>) -> ! {
         if plan.namespaces.contains(&Namespace::Pid) { None } else { confine::signal_scope() };
     let set_up = apart
         .map_err(|failed| Some(failed.in_step("namespaces")))
-        .and_then(|()| settle(plan, &parent))
-        .and_then(|()| apply(plan, handover).map_err(Some));
+        .and_then(|network| settle(plan, &parent).map(|()| network))
+        .and_then(|network| apply(plan, handover, network).map_err(Some));
     // The host sees the end of the line too; this end is for the time before it is served.
     drop(parent);
     let line = Line::new(line);
@@ -123,7 +124,7 @@ fn has_hung_up(parent: &OwnedFd) -> bool {
 
 /// Closes every descriptor but ours, and makes the first three null.
 fn close_others(handover: &Handover, ours: &[&OwnedFd; 3]) {
-    close_all_but(handover.mounts.values().chain(&handover.cgroups).chain(ours.iter().copied()));
+    close_all_but(handover.descriptors().chain(ours.iter().copied()));
     let [_, _, null] = ours;
     let _ = rustix::stdio::dup2_stdin(null);
     let _ = rustix::stdio::dup2_stdout(null);

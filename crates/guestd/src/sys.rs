@@ -1,9 +1,12 @@
 //! The kernel, where rustix does not reach.
 #![expect(unsafe_code, reason = "the one file of this crate that meets the kernel directly")]
 
-use rustix::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
 use rustix::io::{Errno, Result};
+use rustix::mount::UnmountFlags;
+use rustix::thread::UnshareFlags;
 use std::ffi::{c_char, c_int, c_long, c_void};
+use std::sync::atomic::{AtomicI32, Ordering};
 
 fn check(answer: c_long) -> Result<c_long> {
     if answer < 0 { Err(last_errno()) } else { Ok(answer) }
@@ -44,10 +47,133 @@ pub(crate) fn mount_setattr(
 }
 
 /// Leaves the namespaces in `flags` for new ones.
-pub(crate) fn unshare(flags: c_int) -> Result<()> {
+pub(crate) fn unshare(flags: UnshareFlags) -> Result<()> {
+    // SAFETY: the descriptor table, which somebody may rely on to be shared, is never among them.
+    unsafe { rustix::thread::unshare_unsafe(flags) }
+}
+
+/// What takes the kernel long and can be done while the rest goes on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Job {
+    /// Makes a network namespace, and brings its loopback interface up.
+    NetworkWithLoopback,
+    /// Makes a network namespace.
+    Network,
+    /// Detaches what is mounted on the working directory, with all below it.
+    Unmount,
+}
+
+/// How much stack a child has that only makes a few system calls.
+const BESIDE_STACK_BYTES: usize = 64 * 1024;
+
+/// A child that shares this process's memory and descriptors, does one thing, and ends.
+#[derive(Debug)]
+pub(crate) struct Beside {
+    pid: i32,
+    work: Box<Work>,
+    /// INVARIANT: lives as long as the child may run on it.
+    _stack: Vec<u128>,
+}
+
+/// What the child is asked for, and what it answers.
+#[derive(Debug)]
+struct Work {
+    job: Job,
+    /// A descriptor where the job makes one, else 0; or the negative number of an error.
+    answer: AtomicI32,
+}
+
+impl Beside {
+    /// Starts it. It has this process's namespaces, user, capabilities and directories of now.
+    pub(crate) fn start(job: Job) -> Result<Self> {
+        let mut stack = Vec::<u128>::with_capacity(BESIDE_STACK_BYTES / 16);
+        let top = stack.spare_capacity_mut().as_mut_ptr_range().end.cast::<c_void>();
+        let work = Box::new(Work { job, answer: AtomicI32::new(-libc::EINTR) });
+        // No signal tells of its end, so that nobody takes it for a command's.
+        // SAFETY: the stack is big enough for a function that only makes system calls, is aligned,
+        // and both it and the answer's place are kept until the child is gone.
+        let pid = unsafe {
+            libc::clone(
+                work_beside,
+                top,
+                libc::CLONE_VM | libc::CLONE_FILES,
+                std::ptr::from_ref(&*work).cast_mut().cast::<c_void>(),
+            )
+        };
+        check(pid.into())?;
+        Ok(Self { pid, work, _stack: stack })
+    }
+
+    /// Waits for its end.
+    pub(crate) fn finish(self) -> Result<()> {
+        self.answer().map(drop)
+    }
+
+    /// Waits for its end. Answers a socket in the namespace that it made.
+    pub(crate) fn finish_network(self) -> Result<OwnedFd> {
+        let socket = self.answer()?;
+        // SAFETY: the child made this descriptor in the table that we share, for us alone.
+        Ok(unsafe { OwnedFd::from_raw_fd(socket) })
+    }
+
+    fn answer(mut self) -> Result<c_int> {
+        self.wait();
+        match self.work.answer.load(Ordering::Acquire) {
+            answer @ 0.. => Ok(answer),
+            error => Err(Errno::from_raw_os_error(-error)),
+        }
+    }
+
+    fn wait(&mut self) {
+        let pid = std::mem::replace(&mut self.pid, 0);
+        // SAFETY: no status is wanted.
+        while pid != 0 && unsafe { libc::waitpid(pid, std::ptr::null_mut(), libc::__WALL) } < 0 {
+            if last_errno() != Errno::INTR {
+                return;
+            }
+        }
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        self.wait();
+    }
+}
+
+/// INVARIANT: calls nothing of the C library that can fail, nor anything that allocates: the place
+/// for its error number and the heap are shared.
+extern "C" fn work_beside(work: *mut c_void) -> c_int {
+    // SAFETY: the parent passed this very type, keeps it, and changes nothing of it.
+    let work = unsafe { &*work.cast_const().cast::<Work>() };
+    let done = match work.job {
+        Job::NetworkWithLoopback => new_network(true),
+        Job::Network => new_network(false),
+        Job::Unmount => rustix::mount::unmount(c".", UnmountFlags::DETACH).map(|()| 0),
+    };
+    work.answer.store(done.unwrap_or_else(|errno| -errno.raw_os_error()), Ordering::Release);
+    exit_now(0)
+}
+
+fn new_network(loopback: bool) -> Result<c_int> {
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+    unshare(UnshareFlags::NEWNET)?;
+    let (family, flags) = (AddressFamily::INET, SocketFlags::CLOEXEC);
+    let socket = socket_with(family, SocketType::DGRAM, flags, None)?;
+    if loopback {
+        loopback_up(socket.as_fd())?;
+    }
+    Ok(socket.into_raw_fd())
+}
+
+/// The network namespace that a socket is in.
+pub(crate) fn network_of(socket: BorrowedFd<'_>) -> Result<OwnedFd> {
+    const SIOCGSKNS: libc::c_ulong = 0x894C;
     // SAFETY: no memory is passed.
-    let answer = unsafe { libc::unshare(flags) };
-    check(answer.into()).map(drop)
+    let fd = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCGSKNS as _, 0) };
+    check(fd.into())?;
+    // SAFETY: the kernel just made this descriptor for us alone.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
 /// Sets real, effective and saved user id.
@@ -210,12 +336,14 @@ pub(crate) fn loopback_up(socket: BorrowedFd<'_>) -> Result<()> {
     }
     request.ifr_ifru.ifru_flags =
         libc::c_short::try_from(libc::IFF_UP | libc::IFF_RUNNING).unwrap_or_default();
-    // SAFETY: SIOCSIFFLAGS reads one ifreq, which lives for the call.
-    let answer = unsafe {
-        libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS as _, std::ptr::from_ref(&request))
-    };
-    check(answer.into()).map(drop)
+    // SAFETY: SIOCSIFFLAGS reads one ifreq.
+    let request = unsafe { rustix::ioctl::Setter::<SIOCSIFFLAGS, libc::ifreq>::new(request) };
+    // SAFETY: it changes an interface and nothing of this process.
+    unsafe { rustix::ioctl::ioctl(socket, request) }
 }
+
+/// As in linux/sockios.h, the same on every architecture.
+const SIOCSIFFLAGS: rustix::ioctl::Opcode = 0x8914;
 
 /// Overwrites `len` bytes of this process's memory at `address` with zeros.
 ///

@@ -3,10 +3,10 @@
 use crate::cgroup::{Assessment, CgroupFacts, Cgroups, assess};
 use crate::control_files::{self, ControlFiles};
 use crate::host::{HostFacts, Obstacle, UserNamespaces};
-use crate::launch::Groups;
+use crate::launch::{Born, Groups, launch, launch_early};
 use crate::pin_watch::{PinWatch, identities};
 use crate::placeholders::{Identity, Placeholders};
-use crate::plan::{CgroupUse, IdChoice, PlanInputs, Planned, Tier, plan};
+use crate::plan::{CgroupUse, IdChoice, PlanInputs, Planned, Tier, pin_steps, plan};
 use crate::scratch::Scratch;
 use crate::seccomp::{self, Surface};
 use crate::session_uid::{SessionUid, UidRange};
@@ -18,6 +18,7 @@ use cofferdam_core::{
 };
 use cofferdam_wire::ByteString;
 use cofferdam_wire::plan::Access;
+use rustix::fd::OwnedFd;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::Path;
@@ -106,33 +107,149 @@ fn assemble_on(
     id: &SandboxId,
     facts: &HostFacts,
 ) -> Result<Assembly> {
-    // What a dead process of ours left behind goes first: it may stand in our way.
-    let _ = state.sweep();
-    let view = look(spec, facts)?;
-    let workspace = guard(spec, &view, state)?;
-    let groups = CgroupFacts::read_for_limits()?;
-    let assessment = assess(&groups, &spec.limits, spec.on_unavailable)?;
-    let user = session_user(spec, facts, state)?;
-    let ids = user.as_ref().map_or_else(|| IdChoice::own(facts), |user| session_ids(spec, user));
-    let before = workspace.as_ref().map(|guarded| &guarded.before);
-    let scratch = Scratch::path(state, id, facts)?;
-    let look = Look { facts, view: &view, groups: &groups, before, scratch: scratch.as_deref() };
-    let (planned, enforced) = look.decide(spec, &ids, &assessment)?;
-    planned.refuse_way_out()?;
-    let admission = admit(spec.profile, planned.limits_count, spec.on_unavailable, &enforced)?;
-    let cgroups = Cgroups::prepare(state, id, &spec.limits, &groups)?;
-    // ORDER: after the record of the sandbox, which says that its directory has an owner.
-    let scratch = scratch.map(|path| Scratch::make(&path, (ids.uid, ids.gid))).transpose()?;
-    Ok(Assembly {
-        planned,
-        enforced,
-        admission,
-        outside_ids: (ids.uid, ids.gid),
-        cgroups: Some(cgroups),
-        workspace,
-        _scratch: scratch,
-        _user: user,
-    })
+    let drafting = Drafting { spec, state, id, facts };
+    drafting.complete(drafting.draft()?)
+}
+
+/// Decides what a one-shot sandbox is made of, has it cloned as soon as its tree is known, and takes
+/// what it needs while it builds that. Refuses as [`assemble_and_clone`] does.
+///
+/// The caller must have one thread only.
+pub(crate) fn assemble_and_launch(
+    spec: &Spec,
+    state: &StateDirectory,
+    id: &SandboxId,
+) -> Result<(Assembly, Born)> {
+    let facts = HostFacts::gather();
+    let drafting = Drafting { spec, state, id, facts: &facts };
+    let mut draft = drafting.draft()?;
+    if draft.planned.tier == Tier::Namespaces {
+        drafting.prepare_to_be_born(&mut draft)?;
+        let born_in = draft.cgroups.as_ref().map(Cgroups::clone_into).transpose()?.flatten();
+        match launch_early(&draft.planned.plan, &draft.planned.late, born_in.as_ref()) {
+            Ok(early) => {
+                let assembly = drafting.complete(draft)?;
+                let Planned { plan, late, .. } = &assembly.planned;
+                let born = early.complete(plan, late, assembly.join_descriptors()?)?;
+                return Ok((assembly, born));
+            }
+            Err(error)
+                if error.kind != ErrorKind::Unavailable
+                    || spec.on_unavailable == OnUnavailable::Refuse =>
+            {
+                return Err(error);
+            }
+            Err(_) => drop(draft),
+        }
+        let assembly = assemble_without_namespaces(spec, state, id)?;
+        let born = launch(&assembly.planned.plan, assembly.groups()?)?;
+        return Ok((assembly, born));
+    }
+    let assembly = drafting.complete(draft)?;
+    let born = launch(&assembly.planned.plan, assembly.groups()?)?;
+    Ok((assembly, born))
+}
+
+/// What a sandbox is made from.
+struct Drafting<'a> {
+    spec: &'a Spec,
+    state: &'a StateDirectory,
+    id: &'a SandboxId,
+    facts: &'a HostFacts,
+}
+
+/// All that is decided before the workspace's control files are looked for.
+struct Draft {
+    view: View,
+    groups: CgroupFacts,
+    user: Option<SessionUid>,
+    ids: IdChoice,
+    scratch: Option<String>,
+    filter: Filter,
+    uses: CgroupUse,
+    planned: Planned,
+    enforced: Enforced,
+    cgroups: Option<Cgroups>,
+}
+
+impl Drafting<'_> {
+    /// Looks and decides. Takes nothing but a user id.
+    fn draft(&self) -> Result<Draft> {
+        let Self { spec, state, id, facts } = *self;
+        // What a dead process of ours left behind goes first: it may stand in our way.
+        let _ = state.sweep();
+        let view = look(spec, facts)?;
+        let groups = CgroupFacts::read_for_limits()?;
+        let assessment = assess(&groups, &spec.limits, spec.on_unavailable)?;
+        let user = session_user(spec, facts, state)?;
+        let ids =
+            user.as_ref().map_or_else(|| IdChoice::own(facts), |user| session_ids(spec, user));
+        let scratch = Scratch::path(state, id, facts)?;
+        let filter = filter(spec)?;
+        let uses = in_use(&groups, &assessment);
+        let inputs = PlanInputs {
+            ids: &ids,
+            pins: &[],
+            seccomp: &filter,
+            cgroups: uses,
+            scratch: scratch.as_deref(),
+        };
+        let planned = plan(spec, facts, &view, &inputs)?;
+        planned.refuse_way_out()?;
+        let enforced = planned.enforced.clone();
+        admit(spec.profile, planned.limits_count, spec.on_unavailable, &enforced)?;
+        let cgroups = None;
+        Ok(Draft { view, groups, user, ids, scratch, filter, uses, planned, enforced, cgroups })
+    }
+
+    /// Makes the groups that the first process has to be cloned into.
+    fn prepare_to_be_born(&self, draft: &mut Draft) -> Result<()> {
+        if draft.groups.unified.is_some() {
+            draft.cgroups = Some(self.groups(draft)?);
+        }
+        Ok(())
+    }
+
+    fn groups(&self, draft: &Draft) -> Result<Cgroups> {
+        Cgroups::prepare(self.state, self.id, &self.spec.limits, &draft.groups)
+    }
+
+    /// Takes what is needed, and refuses what cannot be enforced.
+    fn complete(&self, mut draft: Draft) -> Result<Assembly> {
+        let Self { spec, state, id: _, facts } = *self;
+        let cgroups = match draft.cgroups.take() {
+            Some(made) => made,
+            None => self.groups(&draft)?,
+        };
+        let Draft { view, user, ids, scratch, filter, uses, mut planned, mut enforced, .. } = draft;
+        let workspace = guard(spec, &view, state)?;
+        if let Some(GuardedWorkspace { before, .. }) = &workspace {
+            let inputs = PlanInputs {
+                ids: &ids,
+                pins: &before.pins,
+                seccomp: &filter,
+                cgroups: uses,
+                scratch: scratch.as_deref(),
+            };
+            if planned.tier == Tier::Namespaces {
+                planned.pin(pin_steps(spec, facts, &view, &inputs));
+            }
+            lower(&mut enforced, before);
+        }
+        let admission = admit(spec.profile, planned.limits_count, spec.on_unavailable, &enforced)?;
+        // ORDER: after the record of the sandbox, which says that its directory has an owner.
+        let scratch = scratch.map(|path| Scratch::make(&path, (ids.uid, ids.gid))).transpose()?;
+        Ok(Assembly {
+            planned,
+            enforced,
+            admission,
+            outside_ids: (ids.uid, ids.gid),
+            cgroups: Some(cgroups),
+            workspace,
+            _scratch: scratch,
+            _user: user,
+        })
+    }
 }
 
 /// The same decisions without taking anything: what [`assemble`] would do here and now.
@@ -146,49 +263,36 @@ pub fn foresee(spec: &Spec) -> Result<(Planned, Enforced)> {
     let groups = CgroupFacts::read_for_limits()?;
     let assessment = assess(&groups, &spec.limits, spec.on_unavailable)?;
     let ids = if facts.is_root() { some_session_ids(spec) } else { IdChoice::own(&facts) };
-    let look = Look {
-        facts: &facts,
-        view: &view,
-        groups: &groups,
-        before: before.as_ref(),
+    let filter = filter(spec)?;
+    let inputs = PlanInputs {
+        ids: &ids,
+        pins: before.as_ref().map_or(&[], |before| &before.pins),
+        seccomp: &filter,
+        cgroups: in_use(&groups, &assessment),
         scratch: None,
     };
-    look.decide(spec, &ids, &assessment)
+    let planned = plan(spec, &facts, &view, &inputs)?;
+    let mut enforced = planned.enforced.clone();
+    if let Some(before) = &before {
+        lower(&mut enforced, before);
+    }
+    Ok((planned, enforced))
 }
 
-/// What was looked at.
-struct Look<'a> {
-    facts: &'a HostFacts,
-    view: &'a View,
-    groups: &'a CgroupFacts,
-    before: Option<&'a ControlFiles>,
-    scratch: Option<&'a str>,
+/// A system call filter, as the kernel takes it.
+type Filter = Vec<(u16, u8, u8, u32)>;
+
+fn filter(spec: &Spec) -> Result<Filter> {
+    seccomp::program(&Surface::of(spec.profile, spec.user)).map_err(|error| {
+        Error::new(ErrorKind::SetupFailed, "make the system call filter").source(error)
+    })
 }
 
-impl Look<'_> {
-    fn decide(
-        &self,
-        spec: &Spec,
-        ids: &IdChoice,
-        assessment: &Assessment,
-    ) -> Result<(Planned, Enforced)> {
-        let filter = seccomp::program(&Surface::of(spec.profile, spec.user)).map_err(|error| {
-            Error::new(ErrorKind::SetupFailed, "make the system call filter").source(error)
-        })?;
-        let inputs = PlanInputs {
-            ids,
-            pins: self.before.map_or(&[], |before| &before.pins),
-            seccomp: &filter,
-            cgroups: in_use(self.groups, assessment),
-            scratch: self.scratch,
-        };
-        let planned = plan(spec, self.facts, self.view, &inputs)?;
-        let mut enforced = planned.enforced.clone();
-        for reason in self.before.map(ControlFiles::reasons).unwrap_or_default() {
-            let reason = reason.strip_prefix("files: ").unwrap_or(&reason);
-            enforced.lower(Axis::Files, Degree::Partial, reason);
-        }
-        Ok((planned, enforced))
+/// Lowers what holds by what cannot be protected of a workspace.
+fn lower(enforced: &mut Enforced, found: &ControlFiles) {
+    for reason in found.reasons() {
+        let reason = reason.strip_prefix("files: ").unwrap_or(&reason);
+        enforced.lower(Axis::Files, Degree::Partial, reason);
     }
 }
 
@@ -257,7 +361,7 @@ fn id_choice(spec: &Spec, first: u32, count: u32) -> IdChoice {
     IdChoice { uid: first, gid: first, more_uids: more.clone(), more_gids: more }
 }
 
-fn open_directory(path: &str) -> Result<rustix::fd::OwnedFd> {
+fn open_directory(path: &str) -> Result<OwnedFd> {
     use rustix::fs::{CWD, Mode, OFlags};
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     rustix::fs::openat(CWD, path, flags, Mode::empty()).map_err(|errno| {
@@ -275,6 +379,11 @@ impl Assembly {
             }
             None => Ok(Groups::default()),
         }
+    }
+
+    /// The descriptors through which the sandbox joins groups by itself.
+    fn join_descriptors(&self) -> Result<Vec<OwnedFd>> {
+        self.cgroups.as_ref().map_or_else(|| Ok(Vec::new()), Cgroups::join_descriptors)
     }
 
     /// The control groups, for what they know.

@@ -1,17 +1,19 @@
 //! Clones the first process of a sandbox and gives it its ids.
 
+use crate::plan::Late;
 use crate::sys::{self, Cloned};
 use cofferdam_core::{Error, ErrorKind, Result};
-use cofferdam_guestd::apply::{Handover, pin_again, prepare_bind};
+use cofferdam_guestd::apply::{Awaited, Handover, Rest, pin_again, prepare_bind};
 use cofferdam_guestd::{Birth, live};
 use cofferdam_wire::message::SetupFailure;
-use cofferdam_wire::plan::{Access, IdRange, Namespace, Op, Owner, Plan};
+use cofferdam_wire::plan::{Access, IdRange, Namespace, Op, Owner, Plan, Step};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::ops::Range;
 
 /// The control groups that a sandbox is born into.
 #[derive(Debug, Default)]
@@ -47,22 +49,67 @@ struct Standing {
 ///
 /// The caller must have one thread only.
 pub fn launch(plan: &Plan, groups: Groups) -> Result<Born> {
-    let prepared = prepare_mounts(plan)?;
-    let opened = |what: &'static str| move |errno| io_error(what, errno);
+    let mounts = prepare_mounts(plan, 0..plan.steps.len())?;
+    let handover = Handover { mounts, cgroups: groups.join, awaited: None };
+    give_birth(plan, handover, groups.born_in.as_ref())
+}
+
+/// A sandbox that builds its tree while the host prepares the rest. Dropping it ends the sandbox.
+#[derive(Debug)]
+pub(crate) struct Early {
+    born: Born,
+    rest: OwnedFd,
+}
+
+/// Starts the first process of a sandbox as [`launch`] does, before its workspace and groups are
+/// ready. It gets no further than the steps of `late`, and starts nothing, until
+/// [`Early::complete`].
+pub(crate) fn launch_early(plan: &Plan, late: &Late, born_in: Option<&OwnedFd>) -> Result<Early> {
+    let (rest, socket) = pair().map_err(|errno| io_error("make a socket", errno))?;
+    let awaited = Awaited { socket, from: late.from, pins: late.pins.clone() };
+    let mounts = prepare_mounts(plan, 0..late.from)?;
+    let handover = Handover { mounts, cgroups: Vec::new(), awaited: Some(awaited) };
+    let born = give_birth(plan, handover, born_in)?;
+    Ok(Early { born, rest })
+}
+
+impl Early {
+    /// Hands over what the sandbox waits for. `plan` is the one that it was started with, with the
+    /// pins that `late` has room for.
+    pub(crate) fn complete(self, plan: &Plan, late: &Late, join: Vec<OwnedFd>) -> Result<Born> {
+        let pin = |step: &Step| {
+            let Op::Pin { path, access } = &step.op else { return None };
+            Some((path.clone(), *access))
+        };
+        let pins = plan.steps.get(late.pins.clone()).unwrap_or_default();
+        let rest = Rest {
+            mounts: prepare_mounts(plan, late.from..late.pins.start)?,
+            cgroups: join,
+            pins: pins.iter().filter_map(pin).collect(),
+        };
+        // One that failed already takes nothing any more; its last word says why.
+        let _ = rest.send(&self.rest);
+        Ok(self.born)
+    }
+}
+
+fn pair() -> rustix::io::Result<(OwnedFd, OwnedFd)> {
     let flags = SocketFlags::CLOEXEC;
-    let (ours, theirs) =
-        rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)
-            .map_err(opened("make the line"))?;
+    rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)
+}
+
+fn give_birth(plan: &Plan, handover: Handover, born_in: Option<&OwnedFd>) -> Result<Born> {
+    let opened = |what: &'static str| move |errno| io_error(what, errno);
+    let (ours, theirs) = pair().map_err(opened("make the line"))?;
     let (parent, hold) =
         rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(opened("make a pipe"))?;
     let null = rustix::fs::openat(CWD, "/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
         .map_err(opened("open /dev/null"))?;
-    let born_in = groups.born_in.as_ref().map(AsRawFd::as_raw_fd);
+    let born_in = born_in.map(AsRawFd::as_raw_fd);
     match sys::clone_process(clone_flags(&plan.namespaces), born_in).map_err(not_cloned)? {
         Cloned::Child => {
             drop(hold);
             drop(ours);
-            let handover = Handover { mounts: prepared, cgroups: groups.join };
             live(Birth { plan, handover, line: theirs, parent, null })
         }
         Cloned::Parent { pid, pidfd } => {
@@ -155,14 +202,15 @@ fn clone_flags(namespaces: &[Namespace]) -> i32 {
 }
 
 /// Opens what the box cannot: with ids mapped, or below directories that its user may not search.
-fn prepare_mounts(plan: &Plan) -> Result<BTreeMap<usize, OwnedFd>> {
+fn prepare_mounts(plan: &Plan, steps: Range<usize>) -> Result<BTreeMap<usize, OwnedFd>> {
     let mut prepared = BTreeMap::new();
     if !rustix::process::geteuid().is_root() {
         return Ok(prepared);
     }
     let mut namespaces: BTreeMap<(u32, u32), OwnedFd> = BTreeMap::new();
     let user = outside_ids(plan);
-    for (position, step) in plan.steps.iter().enumerate() {
+    let steps = plan.steps.iter().enumerate().take(steps.end).skip(steps.start);
+    for (position, step) in steps {
         let Op::Bind(bind) = &step.op else { continue };
         let owner = match bind.owner {
             Owner::Same => None,

@@ -189,8 +189,17 @@ impl<'a> Parents<'a> {
 /// Makes placeholders.
 struct Maker<'a> {
     parents: Parents<'a>,
-    /// A name to which further ones are linked, with its kind and its directory.
-    first: Option<(Kind, OwnedFd, String)>,
+    /// What further names become links to, by a path that always leads to it.
+    first: Option<Linked>,
+}
+
+/// A placeholder that can have further names.
+struct Linked {
+    kind: Kind,
+    identity: Identity,
+    /// The path through [`Linked::_node`].
+    path: String,
+    _node: OwnedFd,
 }
 
 impl Maker<'_> {
@@ -203,10 +212,12 @@ impl Maker<'_> {
             Err(e) => return Err(e),
         };
         let kind = Kind::of(name.nature);
-        let made = if link(self.first.as_ref(), kind, parent, last)? {
-            Ok(kind)
-        } else {
-            create(parent, last, name.nature)
+        let first = self.first.as_ref().filter(|first| first.kind == kind);
+        let made = match first.map(|first| (first.link(parent, last), first.identity)) {
+            Some((Ok(()), identity)) => return Ok(Some((kind, identity))),
+            // A name that is there is somebody's; else a file system without links, or too many.
+            Some((Err(Errno::EXIST), _)) => Err(Errno::EXIST),
+            Some((Err(_), _)) | None => create(parent, last, name.nature),
         };
         let kind = match made {
             Ok(kind) => kind,
@@ -215,27 +226,31 @@ impl Maker<'_> {
             Err(e) => return Err(e),
         };
         let identity = Identity::of(parent, last)?.ok_or(Errno::NOENT)?;
-        if kind.can_be_linked() && self.first.as_ref().is_none_or(|first| first.0 != kind) {
-            let parent = rustix::io::fcntl_dupfd_cloexec(parent, 0)?;
-            self.first = Some((kind, parent, last.to_owned()));
+        if kind.can_be_linked() && self.first.as_ref().is_none_or(|first| first.kind != kind) {
+            self.first = Linked::of(parent, last, kind)?;
         }
         Ok(Some((kind, identity)))
     }
 }
 
-/// Gives a placeholder that was just made another name. Says whether it could.
-fn link(
-    first: Option<&(Kind, OwnedFd, String)>,
-    kind: Kind,
-    parent: BorrowedFd<'_>,
-    name: &str,
-) -> Result<bool, Errno> {
-    let Some((_, from, old)) = first.filter(|first| first.0 == kind) else { return Ok(false) };
-    match rustix::fs::linkat(from, old, parent, name, AtFlags::empty()) {
-        Ok(()) if kind.is_still(parent, name)? => Ok(true),
-        // It was exchanged meanwhile, so that this is a link to something else.
-        Ok(()) => rustix::fs::unlinkat(parent, name, AtFlags::empty()).map(|()| false),
-        Err(_) => Ok(false),
+impl Linked {
+    /// `None` where it was exchanged since it was made.
+    fn of(parent: BorrowedFd<'_>, name: &str, kind: Kind) -> Result<Option<Self>, Errno> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let node = rustix::fs::openat(parent, name, flags, Mode::empty())?;
+        let identity = Identity::of_open(node.as_fd(), kind)?;
+        Ok(identity.map(|identity| Self {
+            kind,
+            identity,
+            path: format!("/proc/self/fd/{}", node.as_raw_fd()),
+            _node: node,
+        }))
+    }
+
+    /// Gives it another name. No other file can have got in its place, since it is held open.
+    fn link(&self, parent: BorrowedFd<'_>, name: &str) -> Result<(), Errno> {
+        let flags = AtFlags::SYMLINK_FOLLOW;
+        rustix::fs::linkat(CWD, self.path.as_str(), parent, name, flags)
     }
 }
 
@@ -356,7 +371,14 @@ fn remove_one(parents: &mut Parents<'_>, path: &str, entry: &Entry) -> Result<bo
         (false, _, Kind::Socket) => &[Kind::Socket, Kind::Empty, Kind::Directory],
         (false, _, Kind::Directory | Kind::Empty | Kind::CommonDir) => &[entry.kind],
     };
-    let Some(kind) = kinds.iter().find(|kind| kind.is_still(parent, name) == Ok(true)) else {
+    // A socket or a directory that is the same one is still what it was.
+    let is_known = |kind: &Kind| {
+        matches!(kind, Kind::Socket | Kind::Directory)
+            && entry.identity == Some(now)
+            && now.is_unique()
+    };
+    let is_still = |kind: &&Kind| is_known(kind) || kind.is_still(parent, name) == Ok(true);
+    let Some(kind) = kinds.iter().find(is_still) else {
         return Ok(false);
     };
     rustix::fs::unlinkat(parent, name, kind.removal()).map(|()| true)

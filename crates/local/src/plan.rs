@@ -21,6 +21,7 @@ use cofferdam_core::{
 use cofferdam_wire::plan::{IdRange, Namespace, Need, Op, Plan, Step};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::ops::Range;
 
 /// The user and group id of an ordinary user inside.
 pub const USER_ID: u32 = 1000;
@@ -80,11 +81,22 @@ pub enum Tier {
     Landlock,
 }
 
+/// What a sandbox that is cloned before all is known waits for. Nothing where it has no namespaces.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Late {
+    /// The first step that needs what the host prepares meanwhile: mounts, groups, pins.
+    pub from: usize,
+    /// The steps that pin names.
+    pub pins: Range<usize>,
+}
+
 /// A plan, and what is known from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Planned {
     /// The steps.
     pub plan: Plan,
+    /// Which of them can be named later.
+    pub late: Late,
     /// How the sandbox is held.
     pub tier: Tier,
     /// How far the policy would hold, derived from facts.
@@ -112,6 +124,13 @@ impl IdChoice {
 }
 
 impl Planned {
+    /// Puts these steps in the place of those that pin names.
+    pub(crate) fn pin(&mut self, steps: Vec<Step>) {
+        let end = self.late.pins.start + steps.len();
+        self.plan.steps.splice(self.late.pins.clone(), steps);
+        self.late.pins.end = end;
+    }
+
     /// Fails where the sandbox needs a way out: the gate that would serve it does not exist yet.
     ///
     /// `explain` shows such a plan; whoever runs it asks here first.
@@ -155,6 +174,16 @@ pub fn plan(
     Ok(planned)
 }
 
+/// The steps of [`Late::pins`], once the names are known.
+pub(crate) fn pin_steps(
+    spec: &Spec,
+    facts: &HostFacts,
+    view: &View,
+    inputs: &PlanInputs<'_>,
+) -> Vec<Step> {
+    root::pins(&Context { spec, facts, view, inputs, egress: &[] })
+}
+
 /// Everything that is known.
 struct Context<'a> {
     spec: &'a Spec,
@@ -167,7 +196,7 @@ struct Context<'a> {
 impl Context<'_> {
     fn with_namespaces(&self) -> Result<Planned> {
         let mut steps = Steps::default();
-        root::steps(self, &mut steps);
+        let late = root::steps(self, &mut steps);
         confinement::steps(self, &mut steps);
         let (uid_map, gid_map) = self.maps();
         let workspace = match &self.view.workspace {
@@ -201,6 +230,7 @@ impl Context<'_> {
                 gid_map,
                 steps: steps.0,
             },
+            late,
             tier: Tier::Namespaces,
             enforced: enforced::with_namespaces(self),
             limits_count: limits::count(self, Tier::Namespaces),

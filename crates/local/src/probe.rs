@@ -1,6 +1,6 @@
 //! A throw-away sandbox, attacked from inside.
 
-use crate::assemble::{Assembly, assemble, assemble_and_clone};
+use crate::assemble::{Assembly, assemble, assemble_and_clone, assemble_and_launch};
 use crate::launch::{Born, io_error, launch};
 use crate::oneshot::{await_hello, unique};
 use crate::probe_targets::leftovers::Noted;
@@ -42,11 +42,14 @@ const DISK_BYTES: u64 = 64 << 20;
 ///
 /// The caller must have one thread only. Takes a few seconds.
 pub fn probe(spec: &Spec, state: &StateDirectory) -> Result<ProbeReport> {
-    probe_by(spec, state, |assembly| clone_as(assembly, &assembly.planned.plan))
+    let start = |spec: &Spec, id: &SandboxId| {
+        let (assembly, born) = assemble_and_launch(spec, state, id)?;
+        Ok((assembly, target(born)?))
+    };
+    examine(spec, state, start, |verified| verified)
 }
 
-fn clone_as(assembly: &Assembly, plan: &Plan) -> Result<Target<Born>> {
-    let mut born = launch(plan, assembly.groups()?)?;
+fn target(mut born: Born) -> Result<Target<Born>> {
     let line = born.take_line().ok_or_else(|| no_proof("its line is lost"))?;
     Ok(Target { pid: born.pid, line, held: born })
 }
@@ -94,7 +97,7 @@ pub fn probe_with(
         let assembly = assemble(spec, state, id)?;
         let mut plan = assembly.planned.plan.clone();
         alter(&mut plan)?;
-        let target = clone_as(&assembly, &plan)?;
+        let target = target(launch(&plan, assembly.groups()?)?)?;
         Ok((assembly, target))
     };
     let mut verified = Ok(());

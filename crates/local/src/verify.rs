@@ -1,5 +1,6 @@
 //! Reads back from the host what a sandbox's first process has become.
 
+use crate::kernel_text::kernel_text;
 use crate::plan::{Planned, Tier};
 use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_wire::plan::Op;
@@ -8,7 +9,7 @@ use cofferdam_wire::plan::Op;
 /// for nothing here.
 pub fn verify(pid: i32, planned: &Planned) -> Result<()> {
     let path = format!("/proc/{pid}/status");
-    let status = std::fs::read_to_string(&path).map_err(|error| {
+    let status = kernel_text(&path).map_err(|error| {
         Error::new(ErrorKind::SetupFailed, "the sandbox ended while it was looked at").source(error)
     })?;
     check(&status, planned)

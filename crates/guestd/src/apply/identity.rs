@@ -1,9 +1,10 @@
 //! Who the sandbox is: groups of processes, users, capabilities.
 
 use super::{CallFailed, During};
-use crate::sys;
-use cofferdam_wire::plan::Namespace;
+use crate::sys::{self, Job};
+use cofferdam_wire::plan::{Namespace, Op, Plan};
 use rustix::fd::{AsFd, OwnedFd};
+use rustix::thread::UnshareFlags;
 
 pub(super) fn join_cgroups(groups: &[OwnedFd], own_view: bool) -> Result<(), CallFailed> {
     for group in groups {
@@ -17,29 +18,55 @@ pub(super) fn join_cgroups(groups: &[OwnedFd], own_view: bool) -> Result<(), Cal
     Ok(())
 }
 
-/// Takes new namespaces of the kinds that a process can take by itself.
-pub(crate) fn leave_namespaces(namespaces: &[Namespace]) -> Result<(), CallFailed> {
-    let flags = namespaces.iter().fold(0, |flags, namespace| {
-        flags
-            | match namespace {
-                Namespace::Network => libc::CLONE_NEWNET,
-                Namespace::Ipc => libc::CLONE_NEWIPC,
-                Namespace::Uts => libc::CLONE_NEWUTS,
-                // Given at birth, or taken when the groups are joined.
-                Namespace::User | Namespace::Mount | Namespace::Pid | Namespace::Cgroup => 0,
-            }
-    });
-    if flags == 0 {
-        return Ok(());
+/// A network namespace that is being made beside.
+pub(crate) struct Network(sys::Beside);
+
+impl Network {
+    /// Waits until it is made, and enters it.
+    pub(super) fn join(self) -> Result<(), CallFailed> {
+        use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+        let socket = self.0.finish_network().during(|| "unshare(CLONE_NEWNET)".to_owned())?;
+        let namespace = sys::network_of(socket.as_fd()).during(|| "ioctl(SIOCGSKNS)".to_owned())?;
+        move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))
+            .during(|| "setns(CLONE_NEWNET)".to_owned())
     }
-    sys::unshare(flags).during(|| format!("unshare({flags:#x})"))
+}
+
+/// Takes new namespaces of the kinds that a process can take by itself. That of the network, which
+/// takes the kernel longest, is made meanwhile.
+pub(crate) fn leave_namespaces(plan: &Plan) -> Result<Option<Network>, CallFailed> {
+    let mut network = None;
+    let mut flags = UnshareFlags::empty();
+    for namespace in &plan.namespaces {
+        flags |= match namespace {
+            Namespace::Network => {
+                let loopback = plan.steps.iter().any(|step| step.op == Op::LoopbackUp);
+                let job = if loopback { Job::NetworkWithLoopback } else { Job::Network };
+                let beside = sys::Beside::start(job).during(|| "clone(CLONE_VM)".to_owned())?;
+                network = Some(Network(beside));
+                UnshareFlags::empty()
+            }
+            Namespace::Ipc => UnshareFlags::NEWIPC,
+            Namespace::Uts => UnshareFlags::NEWUTS,
+            // Given at birth, or taken when the groups are joined.
+            Namespace::User | Namespace::Mount | Namespace::Pid | Namespace::Cgroup => {
+                UnshareFlags::empty()
+            }
+        };
+    }
+    if !flags.is_empty() {
+        sys::unshare(flags).during(|| format!("unshare({:#x})", flags.bits()))?;
+    }
+    Ok(network)
 }
 
 /// Makes the groups that this process is in the root of what it and its descendants see.
 pub(crate) fn own_cgroup_view() -> Result<(), CallFailed> {
-    sys::unshare(libc::CLONE_NEWCGROUP).during(|| "unshare(CLONE_NEWCGROUP)".to_owned())
+    let flags = UnshareFlags::NEWCGROUP;
+    sys::unshare(flags).during(|| "unshare(CLONE_NEWCGROUP)".to_owned())
 }
 
+/// Where the namespace was made beside, the interface is up already.
 pub(super) fn loopback_up() -> Result<(), CallFailed> {
     use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
     let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)

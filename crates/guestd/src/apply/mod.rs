@@ -3,6 +3,7 @@
 pub(crate) mod confine;
 pub(crate) mod identity;
 pub(crate) mod mounts;
+mod rest;
 
 use crate::sys;
 use cofferdam_wire::message::{Confirmed, SetupFailure};
@@ -10,6 +11,10 @@ use cofferdam_wire::plan::{Access, Bind, Namespace, Need, Op, Plan, Resource, St
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
+use std::ops::Range;
+
+use identity::Network;
+pub use rest::{Awaited, Rest};
 
 /// What the host opened beforehand, because the box may not or cannot.
 #[derive(Debug, Default)]
@@ -18,7 +23,32 @@ pub struct Handover {
     pub mounts: BTreeMap<usize, OwnedFd>,
     /// `tasks` or `cgroup.procs` of the prepared control groups, open for writing.
     pub cgroups: Vec<OwnedFd>,
+    /// What comes later, if anything does.
+    pub awaited: Option<Awaited>,
 }
+
+impl Handover {
+    /// All that must stay open.
+    pub(crate) fn descriptors(&self) -> impl Iterator<Item = &OwnedFd> {
+        let awaited = self.awaited.iter().map(|awaited| &awaited.socket);
+        self.mounts.values().chain(&self.cgroups).chain(awaited)
+    }
+
+    /// Before the first step that waits: takes what it waits for. Answers the steps that pin names,
+    /// with the names.
+    fn take_rest(&mut self, position: usize) -> Result<Option<LatePins>, CallFailed> {
+        let Some(awaited) = self.awaited.take_if(|awaited| awaited.from == position) else {
+            return Ok(None);
+        };
+        let rest = Rest::receive(&awaited.socket)?;
+        self.mounts.extend(rest.mounts);
+        self.cgroups.extend(rest.cgroups);
+        Ok(Some((awaited.pins, rest.pins)))
+    }
+}
+
+/// The steps that names are pinned in place of, and those names.
+type LatePins = (Range<usize>, Vec<(String, Access)>);
 
 /// Why a step failed: the call with its arguments, and the kernel's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,18 +88,37 @@ pub fn prepare_bind(bind: &Bind, owner: Option<BorrowedFd<'_>>) -> Result<OwnedF
 
 /// Pins names of a sandbox that stands already. The caller has joined its user and mount namespaces.
 pub fn pin_again(pins: &[(String, Access)]) -> Result<(), SetupFailure> {
-    let tree = mounts::Tree::standing().map_err(|failed| failed.in_step("pin"))?;
-    for (path, access) in pins {
-        tree.pin(path, *access).map_err(|failed| failed.in_step("pin"))?;
-    }
-    Ok(())
+    let mut tree = mounts::Tree::standing().map_err(|failed| failed.in_step("pin"))?;
+    tree.pin_all(pins).map_err(|failed| failed.in_step("pin"))
 }
 
 /// Does every step in order.
-pub(crate) fn apply(plan: &Plan, mut handover: Handover) -> Result<Confirmed, SetupFailure> {
+///
+/// `network` is entered before the first step that needs it.
+pub(crate) fn apply(
+    plan: &Plan,
+    mut handover: Handover,
+    mut network: Option<Network>,
+) -> Result<Confirmed, SetupFailure> {
     let mut tree = mounts::Tree::default();
     let mut confirmed = Confirmed::default();
+    let mut late = None;
     for (position, step) in plan.steps.iter().enumerate() {
+        late = match handover.take_rest(position).map_err(|failed| failed.in_step("rest"))? {
+            None => late,
+            came => came,
+        };
+        if let Some((steps, pins)) = &late {
+            if steps.start == position {
+                tree.pin_all(pins).map_err(|failed| failed.in_step("pin"))?;
+            }
+            if steps.contains(&position) {
+                continue;
+            }
+        }
+        if let Some(network) = network.take_if(|_| follows_the_network(&step.op)) {
+            network.join().map_err(|failed| failed.in_step("namespaces"))?;
+        }
         let mount = handover.mounts.remove(&position);
         let done = one(plan, step, &mut tree, (mount, &handover.cgroups), &mut confirmed);
         match (done, step.need) {
@@ -82,7 +131,24 @@ pub(crate) fn apply(plan: &Plan, mut handover: Handover) -> Result<Confirmed, Se
             }
         }
     }
+    if let Some(network) = network {
+        network.join().map_err(|failed| failed.in_step("namespaces"))?;
+    }
+    // ORDER: before anybody else runs in this tree.
+    tree.finish().map_err(|failed| failed.in_step("pivot"))?;
     Ok(confirmed)
+}
+
+/// Whether a step needs the network, or gives up what it takes to enter one.
+fn follows_the_network(op: &Op) -> bool {
+    matches!(
+        op,
+        Op::LoopbackUp
+            | Op::Identity { .. }
+            | Op::Capabilities { .. }
+            | Op::Landlock(_)
+            | Op::Seccomp { .. }
+    )
 }
 
 fn one(

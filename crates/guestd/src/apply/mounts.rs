@@ -1,14 +1,13 @@
 //! The new root, built by descriptors beneath an own file system.
 
 use super::{CallFailed, During};
-use crate::sys::{self, MountAttributes};
+use crate::sys::{self, Beside, Job, MountAttributes};
 use cofferdam_wire::plan::{Access, Bind, Depth, Owner};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use rustix::mount::{
-    FsMountFlags, FsOpenFlags, MountAttrFlags, MountPropagationFlags, MoveMountFlags,
-    OpenTreeFlags, UnmountFlags,
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags,
 };
 
 const RDONLY: u64 = 1;
@@ -29,6 +28,10 @@ const EMPTY: &str = "var/empty";
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     root: Option<OwnedFd>,
+    /// The old root, while it goes.
+    left: Option<Beside>,
+    /// The directory that the last step worked in: steps come sorted.
+    last: Option<(String, OwnedFd)>,
     /// Covers that are mounted somewhere, to be copied.
     null_cover: Option<OwnedFd>,
     empty_cover: Option<OwnedFd>,
@@ -123,18 +126,17 @@ impl Tree {
     }
 
     pub(super) fn tmpfs(
-        &self,
+        &mut self,
         path: &str,
         size: u64,
         inodes: u64,
         mode: u32,
     ) -> Result<(), CallFailed> {
         let mount = new_tmpfs(size, inodes, mode)?;
-        let place = self.place(path, FileType::Directory)?;
-        attach(mount.as_fd(), place, "")
+        self.attach_made(mount.as_fd(), path, FileType::Directory)
     }
 
-    pub(super) fn bind(&self, bind: &Bind, opened: Option<OwnedFd>) -> Result<(), CallFailed> {
+    pub(super) fn bind(&mut self, bind: &Bind, opened: Option<OwnedFd>) -> Result<(), CallFailed> {
         let mount = match (opened, bind.owner) {
             (Some(mount), _) => mount,
             (None, Owner::Same) => open_source(bind)?,
@@ -144,48 +146,45 @@ impl Tree {
             }
         };
         restrict(mount.as_fd(), bind)?;
-        let place = self.place(&bind.path, file_type(mount.as_fd())?)?;
-        attach(mount.as_fd(), place, "").map_err(|failed| CallFailed {
+        let kind = file_type(mount.as_fd())?;
+        self.attach_made(mount.as_fd(), &bind.path, kind).map_err(|failed| CallFailed {
             call: format!("{} of {:?} on {:?}", failed.call, bind.source, bind.path),
             errno: failed.errno,
         })
     }
 
-    pub(super) fn rebind(&self, from: &str, path: &str) -> Result<(), CallFailed> {
-        let source = self.open(from)?;
+    pub(super) fn rebind(&mut self, from: &str, path: &str) -> Result<(), CallFailed> {
+        let (parent, name) = self.within(from)?;
         let mount =
-            clone_tree(source.as_fd(), "", Depth::All).during(|| format!("open_tree({from:?})"))?;
-        let place = self.place(path, file_type(mount.as_fd())?)?;
-        attach(mount.as_fd(), place, "")
+            clone_tree(parent, name, Depth::All).during(|| format!("open_tree({from:?})"))?;
+        let kind = file_type(mount.as_fd())?;
+        self.attach_made(mount.as_fd(), path, kind)
     }
 
-    pub(super) fn proc(&self, path: &str) -> Result<(), CallFailed> {
+    pub(super) fn proc(&mut self, path: &str) -> Result<(), CallFailed> {
         let mount = new_mount("proc", &[], RDONLY_NEVER)?;
-        let place = self.place(path, FileType::Directory)?;
-        attach(mount.as_fd(), place, "")
+        self.attach_made(mount.as_fd(), path, FileType::Directory)
     }
 
-    pub(super) fn devpts(&self, path: &str) -> Result<(), CallFailed> {
+    pub(super) fn devpts(&mut self, path: &str) -> Result<(), CallFailed> {
         let options = [("mode", "620".to_owned()), ("ptmxmode", "666".to_owned())];
         let flags = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NOEXEC;
         let mount = new_mount("devpts", &options, flags)?;
-        let place = self.place(path, FileType::Directory)?;
-        attach(mount.as_fd(), place, "")
+        self.attach_made(mount.as_fd(), path, FileType::Directory)
     }
 
     pub(super) fn mask(&mut self, path: &str) -> Result<(), CallFailed> {
-        let place = match self.open(path) {
-            Ok(place) => place,
+        let is_directory = match self.kind(path) {
+            Ok(kind) => kind == FileType::Directory,
             Err(failed) if failed.errno == Errno::NOENT => return Ok(()),
             Err(failed) => return Err(failed),
         };
-        let is_directory = file_type(place.as_fd())? == FileType::Directory;
         let known = if is_directory { &self.empty_cover } else { &self.null_cover };
         // A copy of a cover that is in use already has its flags.
         if let Some(known) = known {
             let cover =
                 clone_tree(known, "", Depth::One).during(|| "open_tree(cover)".to_owned())?;
-            return attach(cover.as_fd(), place.as_fd(), "");
+            return self.attach_at(cover.as_fd(), path);
         }
         let cover = if is_directory {
             clone_tree(self.root()?, EMPTY, Depth::One).during(|| "open_tree(empty)".to_owned())?
@@ -193,22 +192,26 @@ impl Tree {
             null_device()?
         };
         set_flags(cover.as_fd(), 0, RDONLY | NOSUID | NOEXEC)?;
-        attach(cover.as_fd(), place.as_fd(), "")?;
+        self.attach_at(cover.as_fd(), path)?;
         let place = if is_directory { &mut self.empty_cover } else { &mut self.null_cover };
         *place = Some(cover);
         Ok(())
     }
 
-    pub(super) fn pin(&self, path: &str, access: Access) -> Result<(), CallFailed> {
-        let place = self.open(path)?;
+    pub(super) fn pin(&mut self, path: &str, access: Access) -> Result<(), CallFailed> {
+        let (parent, name) = self.within(path)?;
         let mount =
-            clone_tree(place.as_fd(), "", Depth::All).during(|| format!("open_tree({path:?})"))?;
+            clone_tree(parent, name, Depth::All).during(|| format!("open_tree({path:?})"))?;
         let flags = match access {
             Access::ReadOnly => RDONLY,
             Access::ReadWrite => 0,
         };
         set_flags(mount.as_fd(), libc::AT_RECURSIVE, flags | NOSUID | NODEV)?;
-        attach(mount.as_fd(), place.as_fd(), "")
+        self.attach_at(mount.as_fd(), path)
+    }
+
+    pub(super) fn pin_all(&mut self, pins: &[(String, Access)]) -> Result<(), CallFailed> {
+        pins.iter().try_for_each(|(path, access)| self.pin(path, *access))
     }
 
     pub(super) fn seal(&self) -> Result<(), CallFailed> {
@@ -221,9 +224,17 @@ impl Tree {
         };
         rustix::process::fchdir(&root).during(|| "fchdir(new root)".to_owned())?;
         rustix::process::pivot_root(".", ".").during(|| "pivot_root".to_owned())?;
-        rustix::mount::unmount(".", UnmountFlags::DETACH)
-            .during(|| "umount(old root)".to_owned())?;
+        // The old root lies on the new one now, where only the working directory leads to it. The
+        // kernel takes its time to let go of it.
+        let left = Beside::start(Job::Unmount).during(|| "clone(CLONE_VM)".to_owned())?;
+        self.left = Some(left);
         rustix::process::chdir("/").during(|| "chdir(/)".to_owned())
+    }
+
+    /// Waits until the old root is gone.
+    pub(super) fn finish(&mut self) -> Result<(), CallFailed> {
+        let left = self.left.take();
+        left.map_or(Ok(()), Beside::finish).during(|| "umount(old root)".to_owned())
     }
 
     pub(super) fn no_user_namespaces(&self) -> Result<(), CallFailed> {
@@ -239,25 +250,81 @@ impl Tree {
         rustix::io::write(&file, b"0").map(drop).during(|| format!("write({path:?}, \"0\")"))
     }
 
-    /// What stands at a path of the new root, never through a link.
-    fn open(&self, path: &str) -> Result<OwnedFd, CallFailed> {
-        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        rustix::fs::openat2(self.root()?, relative(path), flags, Mode::empty(), BENEATH)
-            .during(|| format!("openat2({path:?})"))
+    /// The directory that a path is in, never reached through a link, and its name there.
+    fn within<'a>(&mut self, path: &'a str) -> Result<(BorrowedFd<'_>, &'a str), CallFailed> {
+        let path = relative(path);
+        let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
+        if name == ".." {
+            return Err(CallFailed::new(format!("open({path:?})"), Errno::INVAL));
+        }
+        if above.is_empty() {
+            return Ok((self.root()?, name));
+        }
+        if self.last.as_ref().is_none_or(|(known, _)| known != above) {
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let opened = rustix::fs::openat2(self.root()?, above, flags, Mode::empty(), BENEATH)
+                .during(|| format!("openat2({above:?})"))?;
+            self.last = Some((above.to_owned(), opened));
+        }
+        match &self.last {
+            Some((_, directory)) => Ok((directory.as_fd(), name)),
+            None => Err(CallFailed::new(format!("openat2({above:?})"), Errno::BADF)),
+        }
     }
 
-    /// A place to mount on; made if it is not there.
-    fn place(&self, path: &str, kind: FileType) -> Result<OwnedFd, CallFailed> {
-        match self.open(path) {
-            Err(failed) if failed.errno == Errno::NOENT => {}
-            other => return other,
+    /// What stands at a path of the new root, itself if it is a link.
+    fn kind(&mut self, path: &str) -> Result<FileType, CallFailed> {
+        let (parent, name) = self.within(path)?;
+        let stat = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)
+            .during(|| format!("fstatat({path:?})"))?;
+        Ok(FileType::from_raw_mode(stat.st_mode))
+    }
+
+    /// Mounts on what stands at a path. A link there is not followed.
+    fn attach_at(&mut self, mount: BorrowedFd<'_>, path: &str) -> Result<(), CallFailed> {
+        let (parent, name) = self.within(path)?;
+        attach(mount, parent, name)?;
+        let path = relative(path);
+        let covers = |known: &str| {
+            known.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        // What lies below is another directory now.
+        let _ = self.last.take_if(|(known, _)| covers(known));
+        Ok(())
+    }
+
+    /// Mounts on a path, and makes what it lies on where that is not there.
+    fn attach_made(
+        &mut self,
+        mount: BorrowedFd<'_>,
+        path: &str,
+        kind: FileType,
+    ) -> Result<(), CallFailed> {
+        match self.make(path, kind) {
+            Err(failed) if failed.errno == Errno::NOENT => {
+                if let Some((above, _)) = relative(path).rsplit_once('/') {
+                    self.directory(above, 0o755)?;
+                }
+                self.make(path, kind)?;
+            }
+            other => other?,
         }
-        if kind == FileType::Directory {
-            self.directory(path, 0o755)?;
+        self.attach_at(mount, path)
+    }
+
+    /// Makes something to mount on in a directory that is there.
+    fn make(&mut self, path: &str, kind: FileType) -> Result<(), CallFailed> {
+        let (parent, name) = self.within(path)?;
+        let made = if kind == FileType::Directory {
+            rustix::fs::mkdirat(parent, name, Mode::from(0o755))
         } else {
-            self.file(path, "", 0o644)?;
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+            rustix::fs::openat(parent, name, flags, Mode::from(0o644)).map(drop)
+        };
+        match made {
+            Ok(()) | Err(Errno::EXIST) => Ok(()),
+            Err(errno) => Err(CallFailed::new(format!("make {path:?}"), errno)),
         }
-        self.open(path)
     }
 }
 

@@ -1,5 +1,6 @@
 //! One group, as the directory that it is.
 
+use crate::kernel_text::text_of;
 use crate::state::{io, retry};
 use cofferdam_core::{Error, ErrorKind, Result};
 use rustix::fs::{CWD, Mode, OFlags};
@@ -93,10 +94,7 @@ impl Group {
 
     /// What one of its files says; `None` where it cannot be read.
     pub(super) fn read(&self, name: &str) -> Option<String> {
-        let file = self.open_to_read(name)?;
-        let mut text = String::new();
-        std::io::Read::read_to_string(&mut std::fs::File::from(file), &mut text).ok()?;
-        Some(text)
+        text_of(self.open_to_read(name)?).ok()
     }
 
     /// The number in a file of one number.

@@ -1,6 +1,7 @@
 //! Where this process can make groups, and with which controllers.
 
 use super::layout::{Layout, Place};
+use crate::kernel_text::kernel_text;
 use cofferdam_core::Result;
 use rustix::fs::{Access, AtFlags, CWD};
 use std::path::{Path, PathBuf};
@@ -241,7 +242,7 @@ fn why_not(controller: &str, unified: Option<&Place>) -> String {
 }
 
 fn read(dir: &Path, name: &str) -> String {
-    std::fs::read_to_string(dir.join(name)).unwrap_or_default()
+    kernel_text(dir.join(name)).unwrap_or_default()
 }
 
 fn is_writable(path: &Path) -> bool {

@@ -1,5 +1,6 @@
 //! Where control groups are mounted, and which is our own.
 
+use crate::kernel_text::kernel_text;
 use cofferdam_core::{Error, ErrorKind, Result};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
@@ -32,7 +33,7 @@ impl Layout {
     /// The layout of this process.
     pub fn read() -> Result<Self> {
         let read = |path: &str| {
-            std::fs::read_to_string(path)
+            kernel_text(path)
                 .map_err(|e| Error::new(ErrorKind::Io, format!("read {path}")).source(e))
         };
         Ok(Self::parse(&read("/proc/self/cgroup")?, &read("/proc/self/mountinfo")?))

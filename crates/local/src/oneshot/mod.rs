@@ -1,13 +1,14 @@
-//! One fresh sandbox, one command, gone. What `cofferdam run` does, without any runtime or thread.
+//! One fresh sandbox, one command, gone. What `cofferdam run` does, without any runtime, and with one
+//! thread as long as there is a sandbox.
 
 mod drive;
 mod greeting;
 mod screen;
 mod stream;
 
-use crate::assemble::{Assembly, assemble_and_clone};
+use crate::assemble::{Assembly, assemble_and_launch};
 use crate::cgroup::Cgroups;
-use crate::launch::{Born, io_error, launch};
+use crate::launch::{Born, io_error};
 use crate::plan::Tier;
 use crate::state::StateDirectory;
 use crate::verify::verify;
@@ -26,6 +27,7 @@ use drive::{Drive, Driven, Killed, StartWatch};
 pub(crate) use greeting::await_hello;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use screen::Screen;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use stream::{Input, Output, Sink, large_pipe};
 
@@ -89,8 +91,7 @@ pub struct Outcome {
 /// must have one thread only, and no use for its signal handlers while this runs.
 pub fn run(run: Run<'_>, state: &StateDirectory) -> Result<Outcome> {
     let id = SandboxId::new(format!("run-{}", unique()))?;
-    let clone = |assembly: &Assembly| launch(&assembly.planned.plan, assembly.groups()?);
-    let (mut assembly, mut born) = assemble_and_clone(run.spec, state, &id, clone)?;
+    let (mut assembly, mut born) = assemble_and_launch(run.spec, state, &id)?;
     let started = Instant::now();
     let line = born.take_line().ok_or_else(|| lost_line("it has none"))?;
     let mut line = Line::new(line);
@@ -111,7 +112,13 @@ pub fn run(run: Run<'_>, state: &StateDirectory) -> Result<Outcome> {
     let duration = started.elapsed();
     let (ending, usage) = judge(&driven, &assembly);
     let enforced = assembly.enforced.clone();
+    // It holds the sandbox's mounts, and to remove a name from under a mount takes the kernel ten
+    // times as long. A part of their end is left to do while names and groups are removed.
+    let mounts = std::thread::Builder::new().name("unmount".to_owned());
+    let mounts = mounts.spawn(move || drop(born));
     let farewell = assembly.dissolve();
+    // Where no thread could be made, it was dropped in that attempt.
+    let _ = mounts.map(JoinHandle::join);
     let (stdout, stderr) = driven.map_or((None, None), |driven| (driven.stdout, driven.stderr));
     let kept = |output: Option<Output>| output.map(Output::into_memory).unwrap_or_default();
     let ((stdout, omitted_stdout), (stderr, omitted_stderr)) = (kept(stdout), kept(stderr));

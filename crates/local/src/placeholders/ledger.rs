@@ -2,7 +2,7 @@
 
 use crate::control_files::{AbsentName, Nature};
 use cofferdam_core::{Error, ErrorKind, Result};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, StatxFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Statx, StatxFlags};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -175,6 +175,15 @@ impl Kind {
         self == Self::Socket
     }
 
+    /// What one is on disk.
+    fn file_type(self) -> FileType {
+        match self {
+            Self::Directory => FileType::Directory,
+            Self::Socket => FileType::Socket,
+            Self::Empty | Self::CommonDir => FileType::RegularFile,
+        }
+    }
+
     /// How one is removed.
     pub(super) fn removal(self) -> AtFlags {
         match self {
@@ -232,15 +241,32 @@ impl Identity {
     pub(crate) fn of(parent: BorrowedFd<'_>, name: &str) -> Result<Option<Self>, Errno> {
         let wanted = StatxFlags::INO | StatxFlags::BTIME;
         match rustix::fs::statx(parent, name, AtFlags::SYMLINK_NOFOLLOW, wanted) {
-            Ok(stat) => Ok(Some(Self {
-                inode: stat.stx_ino,
-                // Zero where the file system does not keep it.
-                born_s: stat.stx_btime.tv_sec,
-                born_ns: stat.stx_btime.tv_nsec,
-            })),
+            Ok(stat) => Ok(Some(Self::from(&stat))),
             Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
             Err(e) => Err(e),
         }
+    }
+
+    /// Of a file that is open, if it is of this kind.
+    pub(super) fn of_open(file: BorrowedFd<'_>, kind: Kind) -> Result<Option<Self>, Errno> {
+        let wanted = StatxFlags::TYPE | StatxFlags::INO | StatxFlags::BTIME;
+        let stat = rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, wanted)?;
+        let found = FileType::from_raw_mode(stat.stx_mode.into());
+        Ok((found == kind.file_type()).then(|| Self::from(&stat)))
+    }
+
+    fn from(stat: &Statx) -> Self {
+        Self {
+            inode: stat.stx_ino,
+            // Zero where the file system does not keep it.
+            born_s: stat.stx_btime.tv_sec,
+            born_ns: stat.stx_btime.tv_nsec,
+        }
+    }
+
+    /// Whether no other file ever had or gets this identity.
+    pub(super) fn is_unique(self) -> bool {
+        (self.born_s, self.born_ns) != (0, 0)
     }
 }
 

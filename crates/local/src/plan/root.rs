@@ -1,9 +1,9 @@
 //! The tree that a sandbox with namespaces sees, from nothing to sealed.
 
-use super::{Context, HOST_NAME, Steps, USER_ID};
+use super::{Context, HOST_NAME, Late, Steps, USER_ID};
 use crate::view::{HOME, Place, Shown, View, WORKSPACE, WorkspaceView, is_within};
 use cofferdam_core::{Limits, User};
-use cofferdam_wire::plan::{Access, Bind, Depth, Op, Owner};
+use cofferdam_wire::plan::{Access, Bind, Depth, Op, Owner, Step};
 use std::collections::BTreeMap;
 
 /// Device nodes that programs rely on. None of them reaches hardware or the host's state.
@@ -39,15 +39,19 @@ const PRIVATE: &[(&str, u32, &str)] = &[
     (HOME, 0o755, "the home directory, private and limited by --disk"),
 ];
 
-pub(super) fn steps(context: &Context<'_>, steps: &mut Steps) {
+pub(super) fn steps(context: &Context<'_>, steps: &mut Steps) -> Late {
     beginning(context, steps);
     system(context, steps);
     etc(context, steps);
     devices(steps);
     processes(steps);
     private(context, steps);
+    let from = steps.0.len();
     places(context, steps);
-    protect(context, steps);
+    let pins_from = steps.0.len();
+    steps.0.extend(pins(context));
+    let late = Late { from, pins: pins_from..steps.0.len() };
+    covers(context, steps);
     if let WorkspaceView::Directory(directory) = &context.view.workspace
         && directory.at_workspace
     {
@@ -57,17 +61,19 @@ pub(super) fn steps(context: &Context<'_>, steps: &mut Steps) {
             "the workspace by its stable name, with the same protection",
         );
     }
+    if context.inputs.cgroups.child_joins {
+        // ORDER: before anything that could make a second process; and late, because the host makes
+        // the groups while the tree is built.
+        steps.add(Op::JoinCgroups, "limits hold from the first process on");
+    }
     steps.add(Op::SealRoot, "nothing can be added to the tree outside of what is private");
     steps.add(Op::Pivot, "the host's tree is gone, not merely covered");
     steps.add(Op::LoopbackUp, "servers and clients inside can meet on 127.0.0.1");
+    late
 }
 
 fn beginning(context: &Context<'_>, steps: &mut Steps) {
     steps.add(Op::PrivateMounts, "no mount made here is seen by the host, nor the other way round");
-    if context.inputs.cgroups.child_joins {
-        // ORDER: before anything that could make a second process.
-        steps.add(Op::JoinCgroups, "limits hold from the first process on");
-    }
     steps.add(Op::HostName(HOST_NAME.to_owned()), "the host's name stays outside");
     steps.add(
         Op::NewRoot {
@@ -226,7 +232,8 @@ fn places(context: &Context<'_>, steps: &mut Steps) {
     }
 }
 
-fn protect(context: &Context<'_>, steps: &mut Steps) {
+/// The steps that pin names, parents first.
+pub(super) fn pins(context: &Context<'_>) -> Vec<Step> {
     // INVARIANT: a map of paths lists every parent before what is below it.
     let mut pins = held(context.view);
     if let WorkspaceView::Directory(workspace) = &context.view.workspace {
@@ -238,9 +245,14 @@ fn protect(context: &Context<'_>, steps: &mut Steps) {
             pins.insert(format!("{}/{}", workspace.path, pin.path), (pin.access, why));
         }
     }
+    let mut steps = Steps::default();
     for (path, (access, why)) in pins {
         steps.add(Op::Pin { path, access }, why);
     }
+    steps.0
+}
+
+fn covers(context: &Context<'_>, steps: &mut Steps) {
     for hidden in &context.view.hidden {
         if context.view.holds(&hidden.path) {
             steps.add(Op::Mask { path: hidden.path.clone() }, hidden.why.clone());

@@ -1,6 +1,6 @@
 //! The plan where user namespaces are forbidden: Landlock and the filter are the only layers.
 
-use super::{Context, Planned, Steps, Tier, confinement, enforced, limits};
+use super::{Context, Late, Planned, Steps, Tier, confinement, enforced, limits};
 use crate::environment::{Identity, environment};
 use crate::view::{Place, WorkspaceView, is_within};
 use cofferdam_core::{Error, ErrorKind, Result, User};
@@ -54,6 +54,7 @@ pub(super) fn plan(context: &Context<'_>) -> Result<Planned> {
     };
     Ok(Planned {
         plan: Plan { steps: steps.0, ..Plan::default() },
+        late: Late::default(),
         tier: Tier::Landlock,
         enforced: enforced::without_namespaces(context),
         limits_count: limits::count(context, Tier::Landlock),

@@ -8,7 +8,6 @@ use super::native::{AUDIT_ARCH, FOREIGN_FROM};
 use super::rule::{Clause, Decision, Scope, Test, Verdict};
 use super::surface::Surface;
 use super::table::rules;
-use std::collections::BTreeMap;
 
 /// One instruction as the kernel takes it: code, jump if true, jump if false, operand.
 pub type Instruction = (u16, u8, u8, u32);
@@ -49,7 +48,8 @@ pub fn program(surface: &Surface) -> Result<Vec<Instruction>, CompileError> {
         answer(Verdict::KillProcess),
         load(NUMBER),
     ];
-    program.extend(tree(&spans(surface)?)?);
+    program.reserve(MOST_CALLS);
+    tree(&spans(surface)?, &mut program)?;
     if program.len() > LONGEST {
         return Err(CompileError::TooLong { length: program.len() });
     }
@@ -82,7 +82,7 @@ struct Span {
 fn spans(surface: &Surface) -> Result<Vec<Span>, CompileError> {
     let mut unlisted = Decision::Always(Verdict::KillProcess);
     let mut foreign = unlisted;
-    let mut listed = BTreeMap::new();
+    let mut listed = Vec::with_capacity(MOST_CALLS);
     for rule in rules(surface) {
         match rule.scope {
             Scope::Unlisted => unlisted = rule.decision,
@@ -93,67 +93,84 @@ fn spans(surface: &Surface) -> Result<Vec<Span>, CompileError> {
                         .ok()
                         .filter(|number| *number < FOREIGN_FROM.unwrap_or(u32::MAX))
                         .ok_or(CompileError::NumberOutOfRange { name: call.name })?;
-                    if listed.insert(number, rule.decision).is_some() {
-                        return Err(CompileError::CallTwice { name: call.name });
-                    }
+                    listed.push((number, rule.decision, call.name));
                 }
             }
         }
     }
-    let mut cuts = BTreeMap::from([(0, unlisted)]);
-    for (number, decision) in &listed {
-        cuts.insert(*number, *decision);
-        cuts.entry(number + 1).or_insert(unlisted);
+    listed.sort_by_key(|(number, ..)| *number);
+    let mut spans = vec![Span { first: 0, decision: unlisted }];
+    let mut next = 0;
+    for (number, decision, name) in listed {
+        if number < next {
+            return Err(CompileError::CallTwice { name });
+        }
+        cut(&mut spans, next, unlisted);
+        cut(&mut spans, number, decision);
+        next = number + 1;
     }
+    cut(&mut spans, next, unlisted);
     if let Some(first) = FOREIGN_FROM {
-        cuts.insert(first, foreign);
+        cut(&mut spans, first, foreign);
         // A tracer that lets a call fall out sets the number to -1, which is no call of any ABI.
-        cuts.insert(u32::MAX, unlisted);
+        cut(&mut spans, u32::MAX, unlisted);
     }
-    let mut spans: Vec<Span> =
-        cuts.into_iter().map(|(first, decision)| Span { first, decision }).collect();
-    spans.dedup_by(|later, earlier| later.decision == earlier.decision);
     Ok(spans)
 }
 
+/// Room for every call there is.
+const MOST_CALLS: usize = 512;
+
+/// From this number on, this is the decision. Numbers come in order; a later cut at one wins.
+fn cut(spans: &mut Vec<Span>, first: u32, decision: Decision) {
+    if spans.last().is_some_and(|last| last.first == first) {
+        spans.pop();
+    }
+    if spans.last().is_none_or(|last| last.decision != decision) {
+        spans.push(Span { first, decision });
+    }
+}
+
 /// Finds the span of the number that was loaded, in as many steps as its depth.
-fn tree(spans: &[Span]) -> Result<Vec<Instruction>, CompileError> {
+fn tree(spans: &[Span], code: &mut Vec<Instruction>) -> Result<(), CompileError> {
     let (lower, upper) = spans.split_at(spans.len() / 2);
     let Some(split) = upper.first() else {
-        return Ok(vec![answer(Verdict::KillProcess)]);
+        code.push(answer(Verdict::KillProcess));
+        return Ok(());
     };
     if lower.is_empty() {
-        return leaf(split.decision);
+        return leaf(split.decision, code);
     }
-    let lower_code = tree(lower)?;
-    let upper_code = tree(upper)?;
-    let mut code = Vec::with_capacity(lower_code.len() + upper_code.len() + 2);
-    match u8::try_from(lower_code.len()) {
-        Ok(distance) => code.push((JUMP_IF_GREATER_OR_EQUAL, distance, 0, split.first)),
+    let at = code.len();
+    code.push((JUMP_IF_GREATER_OR_EQUAL, 0, 0, split.first));
+    tree(lower, code)?;
+    let length = code.len() - at - 1;
+    let compare = match u8::try_from(length) {
+        Ok(distance) => (JUMP_IF_GREATER_OR_EQUAL, distance, 0, split.first),
         Err(_) => {
-            let distance = u32::try_from(lower_code.len()).map_err(|_| CompileError::JumpTooFar)?;
-            code.push((JUMP_IF_GREATER_OR_EQUAL, 0, 1, split.first));
-            code.push((JUMP, 0, 0, distance));
+            let distance = u32::try_from(length).map_err(|_| CompileError::JumpTooFar)?;
+            code.insert(at + 1, (JUMP, 0, 0, distance));
+            (JUMP_IF_GREATER_OR_EQUAL, 0, 1, split.first)
         }
+    };
+    if let Some(place) = code.get_mut(at) {
+        *place = compare;
     }
-    code.extend(lower_code);
-    code.extend(upper_code);
-    Ok(code)
+    tree(upper, code)
 }
 
 /// Answers.
-fn leaf(decision: Decision) -> Result<Vec<Instruction>, CompileError> {
+fn leaf(decision: Decision, code: &mut Vec<Instruction>) -> Result<(), CompileError> {
     match decision {
-        Decision::Always(verdict) => Ok(vec![answer(verdict)]),
+        Decision::Always(verdict) => code.push(answer(verdict)),
         Decision::ByArguments { clauses, otherwise } => {
-            let mut code = Vec::new();
             for one in clauses {
                 code.extend(clause(one)?);
             }
             code.push(answer(otherwise));
-            Ok(code)
         }
     }
+    Ok(())
 }
 
 /// Answers if all tests hold, else comes out behind its own end.
@@ -231,7 +248,7 @@ mod tests {
             .map(|first| Span { first, decision: Decision::Always(decision(first)) })
             .collect();
         let mut code = vec![load(NUMBER)];
-        code.extend(tree(&spans).unwrap());
+        tree(&spans, &mut code).unwrap();
         assert!(code.iter().any(|one| one.0 == JUMP));
         for number in (0..2000).chain([u32::MAX]) {
             let answer = run(&code, &Asked { number, arch: 0, arguments: [0; 6] });
