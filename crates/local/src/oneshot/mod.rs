@@ -5,7 +5,7 @@ mod greeting;
 mod screen;
 mod stream;
 
-use crate::assemble::{Assembly, assemble_and_clone};
+use crate::assemble::{Assembly, Stay, assemble_and_clone};
 use crate::cgroup::Cgroups;
 use crate::launch::{Born, io_error, launch};
 use crate::plan::Tier;
@@ -90,7 +90,7 @@ pub struct Outcome {
 pub fn run(run: Run<'_>, state: &StateDirectory) -> Result<Outcome> {
     let id = SandboxId::new(format!("run-{}", unique()))?;
     let clone = |assembly: &Assembly| launch(&assembly.planned.plan, assembly.groups()?);
-    let (mut assembly, mut born) = assemble_and_clone(run.spec, state, &id, clone)?;
+    let (mut assembly, mut born) = assemble_and_clone((run.spec, Stay::Passing), state, &id, clone)?;
     let started = Instant::now();
     let line = born.take_line().ok_or_else(|| lost_line("it has none"))?;
     let mut line = Line::new(line);
