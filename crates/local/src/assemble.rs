@@ -124,8 +124,7 @@ fn assemble_on(
     let groups = match stay {
         Stay::Passing => CgroupFacts::read_for_limits()?,
         Stay::Kept { home } => {
-            view.home =
-                home.map(|home| look_at_home(home, facts, state.path())).transpose()?;
+            view.home = home.map(|home| look_at_home(home, facts, state.path())).transpose()?;
             CgroupFacts::read()?
         }
     };
@@ -161,11 +160,7 @@ pub fn foresee(spec: &Spec) -> Result<(Planned, Enforced)> {
 }
 
 /// The same for a sandbox that is kept, with its home directory and the state directory.
-pub fn foresee_kept(
-    spec: &Spec,
-    home: Option<&Path>,
-    state: &Path,
-) -> Result<(Planned, Enforced)> {
+pub fn foresee_kept(spec: &Spec, home: Option<&Path>, state: &Path) -> Result<(Planned, Enforced)> {
     let facts = HostFacts::gather();
     let mut view = look(spec, &facts)?;
     view.home = home.map(|home| look_at_home(home, &facts, state)).transpose()?;
@@ -180,13 +175,7 @@ fn foresee_in(spec: &Spec, facts: &HostFacts, view: View) -> Result<(Planned, En
     let groups = CgroupFacts::read_for_limits()?;
     let assessment = assess(&groups, &spec.limits, spec.on_unavailable)?;
     let ids = if facts.is_root() { some_session_ids(spec) } else { IdChoice::own(facts) };
-    let look = Look {
-        facts,
-        view: &view,
-        groups: &groups,
-        before: before.as_ref(),
-        scratch: None,
-    };
+    let look = Look { facts, view: &view, groups: &groups, before: before.as_ref(), scratch: None };
     look.decide(spec, &ids, &assessment)
 }
 

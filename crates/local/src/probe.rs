@@ -67,7 +67,8 @@ pub(crate) fn probe_by<H>(
     state: &StateDirectory,
     clone: impl Fn(&Assembly) -> Result<Target<H>>,
 ) -> Result<ProbeReport> {
-    let start = |spec: &Spec, id: &SandboxId| assemble_and_clone((spec, Stay::Passing), state, id, clone);
+    let start =
+        |spec: &Spec, id: &SandboxId| assemble_and_clone((spec, Stay::Passing), state, id, clone);
     examine(spec, state, start, |verified| verified)
 }
 

@@ -69,7 +69,7 @@ impl Inner {
 }
 
 /// Refuses a sandbox that could write our records: what they name is removed by the next start.
-fn keep_records_out(spec: &Spec, records: &Path) -> Result<()> {
+pub(crate) fn keep_records_out(spec: &Spec, records: &Path) -> Result<()> {
     let resolved = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
     let workspace = match &spec.workspace {
         Workspace::Directory(path) if spec.profile.writes_workspace() => Some(path),
