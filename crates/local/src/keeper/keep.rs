@@ -172,7 +172,6 @@ impl<'a> Keeper<'a> {
             wait.add(About::Input, self.line.socket(), PollFlags::OUT);
         }
         wait.add(About::Gone, self.born.pidfd.as_fd(), PollFlags::IN);
-        wait.add(About::Listener, self.listener.as_fd(), PollFlags::IN);
         let [calendar, idle] = self.clock.alarms();
         wait.add(About::Calendar, calendar, PollFlags::IN);
         wait.add(About::Idle, idle, PollFlags::IN);
@@ -195,6 +194,8 @@ impl<'a> Keeper<'a> {
         for input in self.inputs_waited_for() {
             wait.add(About::Input, input, PollFlags::OUT);
         }
+        // ORDER: last, because clients that hung up make room.
+        wait.add(About::Listener, self.listener.as_fd(), PollFlags::IN);
         wait.until(self.next_moment())
     }
 
