@@ -3,6 +3,7 @@
 use crate::state_home;
 use cofferdam_core::Result;
 use cofferdam_local::backend::LocalBackend;
+use cofferdam_local::keeper::KeptBackend;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The static program from which sandboxes are cloned.
@@ -27,4 +28,10 @@ pub fn local_backend() -> Result<Arc<LocalBackend>> {
 /// and waits for that.
 pub fn own_backend(state_home: std::path::PathBuf) -> LocalBackend {
     LocalBackend::new(PROGRAM, state_home)
+}
+
+/// A backend whose sandboxes outlive this process, with its records in `state_home`. Any number of
+/// processes may use one such directory at once.
+pub fn kept_backend(state_home: std::path::PathBuf) -> KeptBackend {
+    KeptBackend::new(PROGRAM, state_home)
 }

@@ -42,20 +42,23 @@ pub mod process_sandbox;
 mod sandbox;
 mod surroundings;
 
-pub use backend::{local_backend, own_backend};
+pub use backend::{kept_backend, local_backend, own_backend};
 pub use builder::Builder;
 #[cfg(feature = "fake")]
 pub use cofferdam_core::fake;
 pub use cofferdam_core::{
-    Admission, Axis, Backend, Basis, Caller, Capabilities, Cause, Collector, Command, Degree,
-    Duplex, EgressGate, EgressRule, Ending, EndingKind, Enforced, Enforcement, Error, ErrorKind,
-    Given, Guest, HostPattern, Killer, Limit, Limits, LimitsCount, Lost, NoGate, Omitted,
-    OnUnavailable, Output, Pause, Process, ProcessEvent, ProcessId, ProcessInput, Profile, Result,
-    SandboxId, SandboxRecord, SandboxStatus, SensitiveWrites, Spec, Standard, Stdin, Terminal,
-    User, Workspace, admit, collect, parse_bytes, parse_cpu, parse_duration,
+    Admission, Axis, Backend, Basis, Caller, Capabilities, Cause, Chunk, Collector, Command,
+    Deadlines, Degree, DestroyReason, Duplex, DurableBackend, EgressGate, EgressRule, Ending,
+    EndingKind, Enforced, Enforcement, Error, ErrorKind, ExecEnded, ExecInput, ExecOrder,
+    ExecStatus, Found, Given, Guest, Happened, HostPattern, JournalEntry, Killer, Limit, Limits,
+    LimitsCount, Lost, NoGate, Omitted, OnUnavailable, Output, Part, Pause, PausedBy, Process,
+    ProcessEvent, ProcessId, ProcessInput, Profile, Result, SandboxId, SandboxOrder, SandboxRecord,
+    SandboxStatus, Seen, SensitiveWrites, Spec, Spooled, Standard, Stdin, Terminal, User,
+    Workspace, admit, collect, parse_bytes, parse_cpu, parse_duration,
 };
 pub use cofferdam_local::assemble::Farewell;
 pub use cofferdam_local::backend::LocalBackend;
+pub use cofferdam_local::keeper::KeptBackend;
 pub use exec::Exec;
 pub use piped::PipedProcess;
 pub use sandbox::Sandbox;

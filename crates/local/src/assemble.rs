@@ -11,7 +11,7 @@ use crate::scratch::Scratch;
 use crate::seccomp::{self, Surface};
 use crate::session_uid::{SessionUid, UidRange};
 use crate::state::StateDirectory;
-use crate::view::{View, WorkspaceView, look};
+use crate::view::{View, WorkspaceView, look, look_at_home};
 use cofferdam_core::{
     Admission, Axis, Basis, Degree, Enforced, Error, ErrorKind, OnUnavailable, Result, SandboxId,
     SensitiveWrites, Spec, User, Workspace, admit,
@@ -51,6 +51,18 @@ struct GuardedWorkspace {
     identities: BTreeMap<String, Option<Identity>>,
 }
 
+/// How long a sandbox is to stay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stay<'a> {
+    /// It goes with its caller, and is made as fast as can be.
+    Passing,
+    /// It is kept: it can be frozen, and this directory of the host is its home.
+    Kept {
+        /// The directory.
+        home: Option<&'a Path>,
+    },
+}
+
 /// What was taken for a sandbox and what became of it, once the sandbox is gone.
 #[derive(Debug, Default)]
 pub struct Farewell {
@@ -63,29 +75,29 @@ pub struct Farewell {
 /// Decides what a sandbox for `spec` is made of, takes what it needs, and refuses what cannot be
 /// enforced.
 pub fn assemble(spec: &Spec, state: &StateDirectory, id: &SandboxId) -> Result<Assembly> {
-    assemble_on(spec, state, id, &HostFacts::gather())
+    assemble_on((spec, Stay::Passing), state, id, &HostFacts::gather())
 }
 
 /// The same where namespaces were tried and refused, though no setting forbids them.
 fn assemble_without_namespaces(
-    spec: &Spec,
+    wish: (&Spec, Stay<'_>),
     state: &StateDirectory,
     id: &SandboxId,
 ) -> Result<Assembly> {
     let user_namespaces = UserNamespaces::Forbidden(Obstacle::Refused);
-    assemble_on(spec, state, id, &HostFacts { user_namespaces, ..HostFacts::gather() })
+    assemble_on(wish, state, id, &HostFacts { user_namespaces, ..HostFacts::gather() })
 }
 
 /// Assembles a sandbox and has its first process cloned. Where namespaces are refused though no
 /// setting forbids them, as by a container's filter, the weaker tier is tried; it is refused too
 /// unless the caller takes less.
 pub(crate) fn assemble_and_clone<T>(
-    spec: &Spec,
+    wish: (&Spec, Stay<'_>),
     state: &StateDirectory,
     id: &SandboxId,
     clone: impl Fn(&Assembly) -> Result<T>,
 ) -> Result<(Assembly, T)> {
-    let assembly = assemble(spec, state, id)?;
+    let assembly = assemble_on(wish, state, id, &HostFacts::gather())?;
     let refused = match clone(&assembly) {
         Ok(cloned) => return Ok((assembly, cloned)),
         Err(error) if assembly.planned.tier == Tier::Landlock => return Err(error),
@@ -93,21 +105,21 @@ pub(crate) fn assemble_and_clone<T>(
         Err(error) => error,
     };
     drop(assembly);
-    if spec.on_unavailable == OnUnavailable::Refuse {
+    if wish.0.on_unavailable == OnUnavailable::Refuse {
         return Err(refused);
     }
-    let assembly = assemble_without_namespaces(spec, state, id)?;
+    let assembly = assemble_without_namespaces(wish, state, id)?;
     let cloned = clone(&assembly)?;
     Ok((assembly, cloned))
 }
 
 fn assemble_on(
-    spec: &Spec,
+    (spec, stay): (&Spec, Stay<'_>),
     state: &StateDirectory,
     id: &SandboxId,
     facts: &HostFacts,
 ) -> Result<Assembly> {
-    let drafting = Drafting { spec, state, id, facts };
+    let drafting = Drafting { spec, stay, state, id, facts };
     drafting.complete(drafting.draft()?)
 }
 
@@ -116,12 +128,12 @@ fn assemble_on(
 ///
 /// The caller must have one thread only.
 pub(crate) fn assemble_and_launch(
-    spec: &Spec,
+    (spec, stay): (&Spec, Stay<'_>),
     state: &StateDirectory,
     id: &SandboxId,
 ) -> Result<(Assembly, Born)> {
     let facts = HostFacts::gather();
-    let drafting = Drafting { spec, state, id, facts: &facts };
+    let drafting = Drafting { spec, stay, state, id, facts: &facts };
     let mut draft = drafting.draft()?;
     if draft.planned.tier == Tier::Namespaces {
         drafting.prepare_to_be_born(&mut draft)?;
@@ -141,7 +153,7 @@ pub(crate) fn assemble_and_launch(
             }
             Err(_) => drop(draft),
         }
-        let assembly = assemble_without_namespaces(spec, state, id)?;
+        let assembly = assemble_without_namespaces((spec, stay), state, id)?;
         let born = launch(&assembly.planned.plan, assembly.groups()?)?;
         return Ok((assembly, born));
     }
@@ -153,6 +165,7 @@ pub(crate) fn assemble_and_launch(
 /// What a sandbox is made from.
 struct Drafting<'a> {
     spec: &'a Spec,
+    stay: Stay<'a>,
     state: &'a StateDirectory,
     id: &'a SandboxId,
     facts: &'a HostFacts,
@@ -175,11 +188,17 @@ struct Draft {
 impl Drafting<'_> {
     /// Looks and decides. Takes nothing but a user id.
     fn draft(&self) -> Result<Draft> {
-        let Self { spec, state, id, facts } = *self;
+        let Self { spec, stay, state, id, facts } = *self;
         // What a dead process of ours left behind goes first: it may stand in our way.
         let _ = state.sweep();
-        let view = look(spec, facts)?;
-        let groups = CgroupFacts::read_for_limits()?;
+        let mut view = look(spec, facts)?;
+        let groups = match stay {
+            Stay::Passing => CgroupFacts::read_for_limits()?,
+            Stay::Kept { home } => {
+                view.home = home.map(|home| look_at_home(home, facts, state.path())).transpose()?;
+                CgroupFacts::read()?
+            }
+        };
         let assessment = assess(&groups, &spec.limits, spec.on_unavailable)?;
         let user = session_user(spec, facts, state)?;
         let ids =
@@ -216,7 +235,7 @@ impl Drafting<'_> {
 
     /// Takes what is needed, and refuses what cannot be enforced.
     fn complete(&self, mut draft: Draft) -> Result<Assembly> {
-        let Self { spec, state, id: _, facts } = *self;
+        let Self { spec, stay: _, state, id: _, facts } = *self;
         let cgroups = match draft.cgroups.take() {
             Some(made) => made,
             None => self.groups(&draft)?,
@@ -255,14 +274,25 @@ impl Drafting<'_> {
 /// The same decisions without taking anything: what [`assemble`] would do here and now.
 pub fn foresee(spec: &Spec) -> Result<(Planned, Enforced)> {
     let facts = HostFacts::gather();
-    let view = look(spec, &facts)?;
+    foresee_in(spec, &facts, look(spec, &facts)?)
+}
+
+/// The same for a sandbox that is kept, with its home directory and the state directory.
+pub fn foresee_kept(spec: &Spec, home: Option<&Path>, state: &Path) -> Result<(Planned, Enforced)> {
+    let facts = HostFacts::gather();
+    let mut view = look(spec, &facts)?;
+    view.home = home.map(|home| look_at_home(home, &facts, state)).transpose()?;
+    foresee_in(spec, &facts, view)
+}
+
+fn foresee_in(spec: &Spec, facts: &HostFacts, view: View) -> Result<(Planned, Enforced)> {
     let before = match guarded_path(spec, &view) {
         Some(path) => Some(control_files::find(&open_directory(path)?)?),
         None => None,
     };
     let groups = CgroupFacts::read_for_limits()?;
     let assessment = assess(&groups, &spec.limits, spec.on_unavailable)?;
-    let ids = if facts.is_root() { some_session_ids(spec) } else { IdChoice::own(&facts) };
+    let ids = if facts.is_root() { some_session_ids(spec) } else { IdChoice::own(facts) };
     let filter = filter(spec)?;
     let inputs = PlanInputs {
         ids: &ids,
@@ -271,7 +301,7 @@ pub fn foresee(spec: &Spec) -> Result<(Planned, Enforced)> {
         cgroups: in_use(&groups, &assessment),
         scratch: None,
     };
-    let planned = plan(spec, &facts, &view, &inputs)?;
+    let planned = plan(spec, facts, &view, &inputs)?;
     let mut enforced = planned.enforced.clone();
     if let Some(before) = &before {
         lower(&mut enforced, before);

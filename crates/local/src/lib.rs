@@ -12,6 +12,7 @@ pub mod doctor;
 pub mod environment;
 pub mod explain;
 pub mod host;
+pub mod keeper;
 mod kernel_text;
 pub mod launch;
 pub mod launcher;

@@ -1,6 +1,6 @@
 //! A throw-away sandbox, attacked from inside.
 
-use crate::assemble::{Assembly, assemble, assemble_and_clone, assemble_and_launch};
+use crate::assemble::{Assembly, Stay, assemble, assemble_and_clone, assemble_and_launch};
 use crate::launch::{Born, io_error, launch};
 use crate::oneshot::{await_hello, unique};
 use crate::probe_targets::leftovers::Noted;
@@ -43,7 +43,7 @@ const DISK_BYTES: u64 = 64 << 20;
 /// The caller must have one thread only. Takes a few seconds.
 pub fn probe(spec: &Spec, state: &StateDirectory) -> Result<ProbeReport> {
     let start = |spec: &Spec, id: &SandboxId| {
-        let (assembly, born) = assemble_and_launch(spec, state, id)?;
+        let (assembly, born) = assemble_and_launch((spec, Stay::Passing), state, id)?;
         Ok((assembly, target(born)?))
     };
     examine(spec, state, start, |verified| verified)
@@ -70,7 +70,8 @@ pub(crate) fn probe_by<H>(
     state: &StateDirectory,
     clone: impl Fn(&Assembly) -> Result<Target<H>>,
 ) -> Result<ProbeReport> {
-    let start = |spec: &Spec, id: &SandboxId| assemble_and_clone(spec, state, id, clone);
+    let start =
+        |spec: &Spec, id: &SandboxId| assemble_and_clone((spec, Stay::Passing), state, id, clone);
     examine(spec, state, start, |verified| verified)
 }
 

@@ -6,7 +6,7 @@ mod greeting;
 mod screen;
 mod stream;
 
-use crate::assemble::{Assembly, assemble_and_launch};
+use crate::assemble::{Assembly, Stay, assemble_and_launch};
 use crate::cgroup::Cgroups;
 use crate::launch::{Born, io_error};
 use crate::plan::Tier;
@@ -29,7 +29,8 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use screen::Screen;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use stream::{Input, Output, Sink, large_pipe};
+pub(crate) use stream::large_pipe;
+use stream::{Input, Output, Sink};
 
 /// How much later than ours the clock inside strikes.
 const GRACE: Duration = Duration::from_millis(200);
@@ -91,7 +92,7 @@ pub struct Outcome {
 /// must have one thread only, and no use for its signal handlers while this runs.
 pub fn run(run: Run<'_>, state: &StateDirectory) -> Result<Outcome> {
     let id = SandboxId::new(format!("run-{}", unique()))?;
-    let (mut assembly, mut born) = assemble_and_launch(run.spec, state, &id)?;
+    let (mut assembly, mut born) = assemble_and_launch((run.spec, Stay::Passing), state, &id)?;
     let started = Instant::now();
     let line = born.take_line().ok_or_else(|| lost_line("it has none"))?;
     let mut line = Line::new(line);
@@ -305,7 +306,7 @@ fn setup_failed(failure: &SetupFailure) -> Ending {
     }
 }
 
-fn not_started(why: &NotStarted) -> Ending {
+pub(crate) fn not_started(why: &NotStarted) -> Ending {
     let code = match why.reason {
         NotStartedReason::NotFound => 127,
         NotStartedReason::NotExecutable | NotStartedReason::Exhausted => 126,
