@@ -105,6 +105,9 @@ pub(crate) async fn reap(sessions: &Sessions, how: Thoroughness) -> Result<GcRep
     for (backend, all) in found {
         orphans(inner, (&backend, all), how, &mut report).await?;
     }
+    if how == Thoroughness::Full {
+        retire_locks(inner).await?;
+    }
     Ok(report)
 }
 
@@ -251,6 +254,20 @@ async fn orphans(
         let Some(found) = found.iter().find(|found| found.id == id) else { continue };
         let result = end(backend, found, kind).await;
         report.take(id.as_str(), result);
+    }
+    Ok(())
+}
+
+/// Removes the files of locks that belong to no session any more.
+async fn retire_locks(inner: &Arc<Inner>) -> Result<()> {
+    for key in inner.locks.keys()? {
+        let id = key.split('.').next().unwrap_or_default();
+        let Ok(id) = SessionId::new(id) else { continue };
+        // ORDER: taken first. Whoever begins a session holds its lock before there is a row.
+        let Some(lock) = inner.locks.try_take(&key)? else { continue };
+        if inner.store.get(&id).await?.is_none() {
+            lock.retire();
+        }
     }
     Ok(())
 }

@@ -1,0 +1,8 @@
+//! Sessions over a backend in memory: what they promise, and what they survive.
+
+mod contract;
+mod crowd;
+mod faults;
+mod runs;
+mod stage;
+mod storage;
