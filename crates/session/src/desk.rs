@@ -161,7 +161,18 @@ impl Desk {
             Event::Stop => !self.row.phase.owes_an_end() && self.row.cleanup_failed.is_none(),
             Event::Delete => self.removed,
             // A finding is reached by having been taken in.
-            _ => self.trouble.is_none(),
+            Event::FoundRunning
+            | Event::FoundPaused
+            | Event::FoundUnfinished
+            | Event::FoundGone
+            | Event::Made
+            | Event::NotMade
+            | Event::PauseDone
+            | Event::PauseFailed
+            | Event::ResumeDone
+            | Event::ResumeFailed
+            | Event::Ended
+            | Event::EndFailed => self.trouble.is_none(),
         }
     }
 
@@ -186,7 +197,11 @@ impl Desk {
                 Action::Nothing => return Ok(()),
                 Action::Refuse => return Err(self.refusal()),
                 Action::Remove => return self.remove().await,
-                action => self.perform(action).await?,
+                action @ (Action::Create
+                | Action::Pause
+                | Action::Resume
+                | Action::Look
+                | Action::End) => self.perform(action).await?,
             };
         }
     }
@@ -251,10 +266,11 @@ impl Desk {
         let row = &self.row;
         let what = format!("session {} is {}", row.id, row.phase.name());
         let error = Error::new(ErrorKind::Conflict, what);
-        match row.phase {
-            Phase::Deleting => error.hint("Use another session; this one is being removed."),
-            _ => error.hint("Ensure the session first."),
-        }
+        error.hint(if row.phase == Phase::Deleting {
+            "Use another session; this one is being removed."
+        } else {
+            "Ensure the session first."
+        })
     }
 
     async fn perform(&mut self, action: Action) -> Result<Event> {
@@ -407,10 +423,12 @@ impl Desk {
     }
 
     fn reason(&self) -> DestroyReason {
-        match self.row.phase {
-            Phase::Lost => DestroyReason::Lost,
-            Phase::Creating => DestroyReason::Error,
-            _ => self.row.facts.reason.unwrap_or(DestroyReason::Success),
+        if self.row.phase == Phase::Lost {
+            DestroyReason::Lost
+        } else if self.row.phase == Phase::Creating {
+            DestroyReason::Error
+        } else {
+            self.row.facts.reason.unwrap_or(DestroyReason::Success)
         }
     }
 

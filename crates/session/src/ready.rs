@@ -61,18 +61,16 @@ impl Session {
                 Ok(status) => return Ok(status),
                 Err(error) => error,
             };
-            match error.kind {
-                // Nothing was started. It sleeps, or is gone; else the error means what it says.
-                ErrorKind::NotFound | ErrorKind::Conflict => {
-                    if self.status_of(&ready).await? == SandboxStatus::Running && last.is_some() {
-                        return Err(error);
-                    }
-                }
-                // It may have been started. The id makes a repetition harmless in the same sandbox.
-                ErrorKind::Unavailable | ErrorKind::TimedOut => {
-                    perhaps_in = Some(ready.incarnation);
-                }
-                _ => return Err(error),
+            // Nothing was started: it sleeps, or is gone, or the error means what it says.
+            let refused = matches!(error.kind, ErrorKind::NotFound | ErrorKind::Conflict);
+            // It may have been started. The id makes a repetition harmless in the same sandbox.
+            let unknown = matches!(error.kind, ErrorKind::Unavailable | ErrorKind::TimedOut);
+            if unknown {
+                perhaps_in = Some(ready.incarnation);
+            } else if !refused
+                || last.is_some() && self.status_of(&ready).await? == SandboxStatus::Running
+            {
+                return Err(error);
             }
             self.settle().await?;
             last = Some(error);

@@ -1,4 +1,5 @@
 //! Sessions over a backend in memory: what they promise, and what they survive.
+#![cfg(test)]
 
 mod contract;
 mod crowd;

@@ -81,9 +81,9 @@ async fn values_of_variables_are_in_the_database_alone() {
     let mut wanted = order("a");
     wanted.spec.env.insert("TOKEN".into(), "hunter2".into());
     let session = sessions.create(&wanted).await.unwrap();
-    let mut shown = format!("{:?}", sessions.status(session.id()).await.unwrap());
-    shown += &format!("{:?}", sessions.events(None, 0).await.unwrap());
-    shown += &format!("{sessions:?} {session:?}");
+    let report = sessions.status(session.id()).await.unwrap();
+    let events = sessions.events(None, 0).await.unwrap();
+    let shown = format!("{report:?} {events:?} {sessions:?} {session:?}");
     assert!(!shown.contains("hunter2"), "{shown}");
     let record = stage.backend.order(&stage.backend.alive()[0]).unwrap();
     assert_eq!(record.spec, wanted.spec);
