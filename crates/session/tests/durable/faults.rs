@@ -167,7 +167,10 @@ async fn recover(stage: &Stage, id: Option<&SessionId>, operation: Operation, wh
 async fn each_end_is_said_once(sessions: &Sessions, what: &str) {
     let mut ends = BTreeMap::new();
     for event in sessions.events(None, 0).await.unwrap() {
-        let of = (event.session.clone(), event.data.get("incarnation").and_then(serde_json::Value::as_u64));
+        let of = (
+            event.session.clone(),
+            event.data.get("incarnation").and_then(serde_json::Value::as_u64),
+        );
         if event.kind == "destroyed" {
             *ends.entry(of).or_insert(0) += 1;
         }

@@ -4,6 +4,7 @@
 mod contract;
 mod crowd;
 mod faults;
+mod filed;
 mod runs;
 mod stage;
 mod storage;
