@@ -108,7 +108,8 @@ impl Desk {
             if self.reached(goal) {
                 return self.pay_deadlines().await;
             }
-            if let Some(error) = self.trouble.take() {
+            let recovers = goal == Event::Ensure && self.row.phase == Phase::Lost;
+            if let Some(error) = self.trouble.take().filter(|_| !recovers) {
                 return Err(error);
             }
         }
@@ -451,10 +452,13 @@ impl Desk {
         if let Some(record) = self.row.record.clone() {
             let deadlines = self.row.facts.times.deadlines();
             let set = self.backend.set_deadlines(&record, &deadlines);
-            match within(CALL_LIMIT, "take new deadlines", set).await {
-                // The next sandbox is made with them.
-                Err(e) if e.kind == ErrorKind::NotFound => {}
-                answer => answer?,
+            if let Err(error) = within(CALL_LIMIT, "take new deadlines", set).await {
+                let status = self.backend.status(&record);
+                let status = within(CALL_LIMIT, "say how a sandbox is", status).await?;
+                // The sandbox that comes after one that is gone is made with them.
+                if status != SandboxStatus::Gone {
+                    return Err(error);
+                }
             }
         }
         self.row.facts.deadlines_owed = false;

@@ -43,18 +43,20 @@ impl Session {
     /// the status of the first, even if that was in a sandbox that is lost.
     ///
     /// A sandbox that sleeps is resumed, one that is lost is recovered. Where a sandbox is lost while
-    /// the command is being started, and the command may have run, that is an error and it is not
-    /// started again.
+    /// the command is being started, its journal says whether the command ran: one that did is
+    /// answered as lost, one that did not is started in the next sandbox.
     pub async fn start(&self, order: &ExecOrder) -> Result<ExecStatus> {
         let mut perhaps_in = None;
         let mut last = None;
         for _ in 0..ATTEMPTS {
             let ready = self.ready().await?;
-            if perhaps_in.is_some_and(|incarnation| incarnation != ready.incarnation) {
-                return Err(self.perhaps(order));
-            }
             if let Some(known) = self.known_before(order, ready.incarnation).await? {
                 return Ok(known);
+            }
+            if perhaps_in.is_some_and(|incarnation| incarnation != ready.incarnation)
+                && self.sessions.0.row(&self.id).await?.cleanup_failed.is_some()
+            {
+                return Err(self.perhaps(order));
             }
             let start = ready.backend.start(&ready.record, order);
             let error = match within(CALL_LIMIT, "start a command", start).await {

@@ -116,13 +116,17 @@ async fn a_command_recovers_what_was_lost_and_runs_once() {
     stage.backend.vanish(&stage.backend.alive()[0]);
     session.exec(&words(&["tick=ran"]), 100).await.unwrap();
     assert_eq!(stage.backend.ticks("ran"), 1);
-    // The reply is lost and the sandbox too: it may have run, so it is not run again.
+    // The reply is lost and the sandbox too: the journal says that it ran, so it is not run again.
     stage.backend.mishap(Call::Start, 1, Mishap::FailAfter);
     stage.backend.mishap(Call::Status, 1, Mishap::Vanish);
-    let error = session.exec(&words(&["tick=perhaps"]), 100).await.unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Unavailable, "{error:?}");
-    tokio::time::sleep(Duration::from_millis(20)).await;
+    let output = session.exec(&words(&["tick=perhaps", "hang"]), 100).await.unwrap();
+    assert_eq!(output.status.ended.unwrap().ending, Ending::Lost);
     assert!(stage.backend.ticks("perhaps") <= 1);
+    // The request is lost and the sandbox too: the journal says that it did not run.
+    stage.backend.mishap(Call::Start, 1, Mishap::FailBefore);
+    stage.backend.mishap(Call::Status, 1, Mishap::Vanish);
+    session.exec(&words(&["tick=surely"]), 100).await.unwrap();
+    assert_eq!(stage.backend.ticks("surely"), 1);
     // Only the reply is lost: the repetition finds it.
     stage.backend.mishap(Call::Start, 1, Mishap::FailAfter);
     session.exec(&words(&["tick=once"]), 100).await.unwrap();
