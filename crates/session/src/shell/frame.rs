@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn a_frame_is_one_line_whatever_the_text() {
-        assert_eq!(frame(7, false, b"a b\\\n"), b"\n7 n 16 a\\0040b\\0134\\0012\n");
+        assert_eq!(frame(7, false, b"a b\\\n"), b"\n7 n 17 a\\0040b\\0134\\0012\n");
         let every: Vec<u8> = (0..=u8::MAX).collect();
         let framed = frame(1, true, &every);
         assert_eq!(framed.iter().filter(|byte| **byte == b'\n').count(), 2);
