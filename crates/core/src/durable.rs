@@ -13,6 +13,9 @@ use std::time::Duration;
 /// Makes sandboxes that somebody of its own keeps: they live on without the process that asked for
 /// them, hold their deadlines themselves, and spool what their commands write. Every method may be
 /// repeated.
+///
+/// What needs a living sandbox fails with [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) where
+/// it is gone, and with a conflict where it is paused. It is never resumed by itself.
 #[async_trait]
 pub trait DurableBackend: Send + Sync + 'static {
     /// Its stable name, as in `--backend local`.
@@ -44,7 +47,13 @@ pub trait DurableBackend: Send + Sync + 'static {
     /// Removes journal and spools of a sandbox that is gone. Repeating it succeeds.
     async fn forget(&self, id: &SandboxId) -> Result<()>;
 
-    /// Everything that this backend made and that still exists, or has left a journal.
+    /// The ids of all that [`DurableBackend::list`] would list, at the cost of one look at a
+    /// directory: no sandbox is asked.
+    async fn ids(&self) -> Result<Vec<SandboxId>>;
+
+    /// Everything that was made by way of this state directory and that still exists, or has left a
+    /// journal. A sandbox of another state directory is never listed: who finds one here without a
+    /// session ends it.
     async fn list(&self) -> Result<Vec<Found>>;
 
     /// What happened to a sandbox after the entry `after` of its journal (0: from the beginning), in
@@ -53,7 +62,7 @@ pub trait DurableBackend: Send + Sync + 'static {
 
     /// Starts a command. The same id again starts nothing and returns the status of the first; with
     /// other words in `argv` it is a conflict. So is a command for a sandbox that is paused: resume
-    /// it first.
+    /// it first. An error of the kinds not found and conflict means that nothing was started.
     ///
     /// The time of a command stands still while its sandbox is paused.
     async fn start(&self, sandbox: &SandboxRecord, order: &ExecOrder) -> Result<ExecStatus>;
@@ -127,7 +136,8 @@ pub enum DestroyReason {
 pub struct Found {
     /// Its id.
     pub id: SandboxId,
-    /// As it can be used; `None` where it never came to be or only its journal is left.
+    /// As it can be used; `None` while it is being made (it then counts as running), and where it
+    /// never came to be or only its journal is left.
     pub record: Option<SandboxRecord>,
     /// What has become of it. One without a record that is not gone is being made.
     pub status: SandboxStatus,
@@ -151,7 +161,7 @@ pub enum Happened {
     Provisioned(Box<SandboxRecord>),
     /// The sandbox could not be made.
     NotProvisioned(ErrorBody),
-    /// A command was started.
+    /// A command is started. This is written before it runs: what is not written never ran.
     ExecStarted(Box<ExecStatus>),
     /// A command ended. It is finished once this is written.
     ExecEnded(Box<ExecStatus>),

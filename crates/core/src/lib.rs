@@ -26,6 +26,7 @@ mod spec;
 
 pub use backend::{Backend, Capabilities, Pause, SandboxRecord, SandboxStatus};
 pub use cause::{LimitHits, LimitWatch, NoWatch};
+pub use cofferdam_wire::ByteString;
 pub use collect::{Collector, KillOnDrop, Lost, Output, collect, run_by_spawning};
 pub use command::{Command, Stdin, Terminal};
 pub use durable::{

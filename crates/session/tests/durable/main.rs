@@ -1,0 +1,12 @@
+//! Sessions over a backend in memory: what they promise, and what they survive.
+#![cfg(test)]
+
+mod contract;
+mod crowd;
+mod faults;
+mod filed;
+mod real;
+mod runs;
+mod shells;
+mod stage;
+mod storage;
