@@ -1,6 +1,6 @@
 //! Closed sets of names, and the nearest name to a misspelled one.
 
-use cofferdam_core::{Error, ErrorKind, OnUnavailable, Profile, Result, User};
+use cofferdam_core::{Error, ErrorKind, OnUnavailable, Profile, Result, Standard, User};
 
 /// A closed set of which each member has a stable name.
 pub(crate) trait Choice: Copy + Send + Sync + 'static {
@@ -76,6 +76,18 @@ impl Choice for User {
         match self {
             Self::Ordinary => "sandbox",
             Self::Root => "root",
+        }
+    }
+}
+
+impl Choice for Standard {
+    const WHAT: &'static str = "stream";
+    const ALL: &'static [Self] = &[Self::Output, Self::Error];
+
+    fn named(self) -> &'static str {
+        match self {
+            Self::Output => "stdout",
+            Self::Error => "stderr",
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What the words of a command line mean here: settings merged, paths found, a [`Spec`] built.
 
-use crate::args::{CommandOptions, ConfigOptions, PolicyOptions};
+use crate::args::{CommandOptions, ConfigOptions, PolicyOptions, SessionOptions, VariableOptions};
 use crate::config::{Layer, Loaded, Origin, Sourced, Unapproved, VariableWish, load, said};
 use crate::parts::BackendName;
 use crate::places;
@@ -9,6 +9,8 @@ use cofferdam_core::{
     Caller, Error, ErrorKind, Limit, Limits, ProcessId, Profile, Result, SensitiveWrites, Spec,
     Workspace,
 };
+use cofferdam_local::environment;
+use cofferdam_local::view::reads_variable;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -39,9 +41,25 @@ impl Context {
         config: &ConfigOptions,
     ) -> Result<Self> {
         let surroundings = Surroundings::of_this_process()?;
-        let flags = flags(policy, command, &surroundings);
+        let mut flags = flags(policy, command.map(|command| &command.variables), &surroundings);
+        if let Some(command) = command {
+            flags.timeout = command.timeout.map(flag);
+            flags.max_output_bytes = command.max_output.map(flag);
+        }
         let Loaded { layer, files: _ } = load(&surroundings, config, flags, Unapproved::Refuse)?;
         Self::from_layer(layer, surroundings)
+    }
+
+    /// The same for a sandbox that is kept. It is written down, so of the caller's environment it
+    /// holds only what the sandbox depends on.
+    pub(crate) fn of_session(options: &SessionOptions) -> Result<Self> {
+        let surroundings = Surroundings::of_this_process()?;
+        let flags = flags(&options.policy, Some(&options.variables), &surroundings);
+        let Loaded { layer, files: _ } =
+            load(&surroundings, &options.config, flags, Unapproved::Refuse)?;
+        let mut context = Self::from_layer(layer, surroundings)?;
+        context.spec.caller.env.retain(|name, _| name.to_str().is_some_and(shapes_a_sandbox));
+        Ok(context)
     }
 
     fn from_layer(layer: Layer, surroundings: Surroundings) -> Result<Self> {
@@ -127,7 +145,7 @@ pub(crate) fn argv(options: &CommandOptions) -> Result<Vec<OsString>> {
 /// What the command line says, as a layer.
 fn flags(
     policy: &PolicyOptions,
-    command: Option<&CommandOptions>,
+    variables: Option<&VariableOptions>,
     surroundings: &Surroundings,
 ) -> Layer {
     let paths = |paths: &[PathBuf]| -> Vec<Sourced<PathBuf>> {
@@ -154,14 +172,27 @@ fn flags(
         sensitive_writes: policy.allow_sensitive_writes.then(|| flag(SensitiveWrites::Allowed)),
         ..Layer::default()
     };
-    if let Some(command) = command {
-        let set = command.env.iter().cloned().map(|(name, value)| VariableWish::Set(name, value));
-        let pass = command.env_from.iter().cloned().map(VariableWish::Pass);
-        layer.env = set.chain(pass).map(flag).collect();
-        layer.timeout = command.timeout.map(flag);
-        layer.max_output_bytes = command.max_output.map(flag);
-    }
+    layer.env = variables.map(wishes).unwrap_or_default();
     layer
+}
+
+/// What is wished for on the command line: values first, then names.
+fn wishes(variables: &VariableOptions) -> Vec<Sourced<VariableWish>> {
+    let set = variables.env.iter().cloned().map(|(name, value)| VariableWish::Set(name, value));
+    let pass = variables.env_from.iter().cloned().map(VariableWish::Pass);
+    set.chain(pass).map(flag).collect()
+}
+
+/// The variables that these options ask for, for a command in a session that is there.
+pub(crate) fn command_variables(
+    options: &VariableOptions,
+    surroundings: &Surroundings,
+) -> BTreeMap<OsString, OsString> {
+    variables(&wishes(options), surroundings).0
+}
+
+fn shapes_a_sandbox(name: &str) -> bool {
+    environment::reads(name) || reads_variable(name)
 }
 
 fn flag<T>(value: T) -> Sourced<T> {

@@ -15,10 +15,11 @@ pub(crate) fn error(complaint: &clap::Error, verb: Option<&str>) -> Error {
     match complaint.kind() {
         Wrong::UnknownArgument => {
             let typed = word(ContextKind::InvalidArg);
-            let takes_argv = matches!(verb, Some("run" | "explain" | "wrap"));
+            let takes_argv = matches!(verb, Some("run" | "exec" | "explain" | "wrap"));
             match verb.filter(|_| takes_argv && !typed.starts_with('-')) {
                 Some(verb) => usage(format!("{typed:?} is no option")).hint(format!(
-                    "Put -- before the command, as in `cofferdam {verb} -- {typed}`."
+                    "Put -- before the command, as in `cofferdam {verb}{} -- {typed}`.",
+                    if verb == "exec" { " SESSION" } else { "" },
                 )),
                 None => unknown_argument(complaint, &typed, help),
             }

@@ -1,0 +1,31 @@
+//! `cofferdam signal`.
+
+use crate::signals::Signal;
+use clap::Args;
+
+/// Sends a signal to a command of a session and to its process group.
+///
+/// A paused session stays paused; KILL ends the command with all its descendants.
+///
+/// Example: cofferdam signal agent-1 server TERM
+#[derive(Debug, Args)]
+#[command(after_long_help = super::ORDINARY_EXIT_CODES)]
+pub(crate) struct SignalArgs {
+    /// The session: its name or id, or the beginning of one.
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: String,
+
+    /// The command's id, or the beginning of it.
+    #[arg(value_name = "EXEC")]
+    pub(crate) exec: String,
+
+    /// The signal: a name with or without SIG, or a number from 1 to 64.
+    #[arg(value_name = "SIGNAL", value_parser = Signal::parse)]
+    pub(crate) signal: Signal,
+
+    /// Prints the command as one JSON object on standard output.
+    ///
+    /// Example: --json
+    #[arg(long)]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,28 @@
+//! `cofferdam wait`.
+
+use clap::Args;
+
+/// Waits until a command of a session has ended, and exits with its code.
+///
+/// Works any number of times, and long after it ended.
+///
+/// Example: cofferdam wait agent-1 build-17
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Exit code:
+  the command's own, as `exec` would give it; 125 Cofferdam could not do its part")]
+pub(crate) struct WaitArgs {
+    /// The session: its name or id, or the beginning of one.
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: String,
+
+    /// The command's id, or the beginning of it.
+    #[arg(value_name = "EXEC")]
+    pub(crate) exec: String,
+
+    /// Prints the command as one JSON object on standard output.
+    ///
+    /// Example: --json
+    #[arg(long)]
+    pub(crate) json: bool,
+}
