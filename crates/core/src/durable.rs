@@ -13,6 +13,9 @@ use std::time::Duration;
 /// Makes sandboxes that somebody of its own keeps: they live on without the process that asked for
 /// them, hold their deadlines themselves, and spool what their commands write. Every method may be
 /// repeated.
+///
+/// What needs a living sandbox fails with [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) where
+/// it is gone, and with a conflict where it is paused. It is never resumed by itself.
 #[async_trait]
 pub trait DurableBackend: Send + Sync + 'static {
     /// Its stable name, as in `--backend local`.
@@ -44,15 +47,22 @@ pub trait DurableBackend: Send + Sync + 'static {
     /// Removes journal and spools of a sandbox that is gone. Repeating it succeeds.
     async fn forget(&self, id: &SandboxId) -> Result<()>;
 
-    /// Everything that this backend made and that still exists, or has left a journal.
+    /// The ids of all that [`DurableBackend::list`] would list, at the cost of one look at a
+    /// directory: no sandbox is asked.
+    async fn ids(&self) -> Result<Vec<SandboxId>>;
+
+    /// Everything that was made by way of this state directory and that still exists, or has left a
+    /// journal. A sandbox of another state directory is never listed: who finds one here without a
+    /// session ends it.
     async fn list(&self) -> Result<Vec<Found>>;
 
     /// What happened to a sandbox after the entry `after` of its journal (0: from the beginning), in
     /// order. Works for one that is gone until it is forgotten.
     async fn journal(&self, id: &SandboxId, after: u64) -> Result<Vec<JournalEntry>>;
 
-    /// Starts a command. The same id again starts nothing and returns the status of the first; with
-    /// other words in `argv` it is a conflict.
+    /// Starts a command. The same id again starts nothing and returns the status of the first, in a
+    /// paused sandbox too; with other words in `argv` it is a conflict. An error of the kinds
+    /// not found and conflict means that nothing was started.
     async fn start(&self, sandbox: &SandboxRecord, order: &ExecOrder) -> Result<ExecStatus>;
 
     /// The commands of a sandbox, ended ones included, oldest first.
@@ -124,7 +134,8 @@ pub enum DestroyReason {
 pub struct Found {
     /// Its id.
     pub id: SandboxId,
-    /// As it can be used; `None` where it never came to be or only its journal is left.
+    /// As it can be used; `None` while it is being made (it then counts as running), and where it
+    /// never came to be or only its journal is left.
     pub record: Option<SandboxRecord>,
     /// What has become of it.
     pub status: SandboxStatus,

@@ -26,6 +26,7 @@ mod spec;
 
 pub use backend::{Backend, Capabilities, Pause, SandboxRecord, SandboxStatus};
 pub use cause::{LimitHits, LimitWatch, NoWatch};
+pub use cofferdam_wire::ByteString;
 pub use collect::{Collector, Lost, Output, collect};
 pub use command::{Command, Stdin, Terminal};
 pub use durable::{

@@ -52,10 +52,12 @@
 //! ```
 
 mod backend;
+mod durable;
 mod fault;
 mod guest;
 mod inside;
 mod play;
 
 pub use backend::FakeBackend;
+pub use durable::{Call, FakeDurable, Mishap};
 pub use fault::Fault;

@@ -1,0 +1,497 @@
+//! One session under its lock: what [`next`] decides is stored, then done.
+//!
+//! ORDER: the phase is written before anything is done in it, and what was done is asked for again
+//! after a crash. So dropping a future here at any point leaves a row that says what may exist.
+
+use crate::answer::{CALL_LIMIT, CREATE_LIMIT, within};
+use crate::lock::Lock;
+use crate::sessions::Inner;
+use crate::store::{NewEvent, Row, Written, blocking};
+use crate::{Action, Event, Phase, SessionId, events, home, next};
+use cofferdam_core::{
+    DestroyReason, DurableBackend, Error, ErrorKind, Found, Result, SandboxOrder, SandboxRecord,
+    SandboxStatus,
+};
+use serde_json::json;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long somebody else may be at work on a session before a caller gives up.
+pub(crate) const LOCK_PATIENCE: Duration = Duration::from_secs(300);
+/// How often a goal is gone for: recovery of a loss takes two.
+const ROUNDS: usize = 5;
+
+/// One session under its lock.
+pub(crate) struct Desk {
+    pub(crate) inner: Arc<Inner>,
+    pub(crate) row: Row,
+    backend: Arc<dyn DurableBackend>,
+    /// What went wrong on the way, to be told if the goal is not reached.
+    trouble: Option<Error>,
+    dirty: bool,
+    said: Vec<NewEvent>,
+    removed: bool,
+    /// It was resumed on the way.
+    pub(crate) resumed: bool,
+    lock: Option<Lock>,
+}
+
+impl Desk {
+    /// Takes the lock of a session and reads its row; `None` where there is no such session.
+    pub(crate) async fn open(inner: &Arc<Inner>, id: &SessionId) -> Result<Option<Self>> {
+        let lock = inner.locks.take(id.as_str(), LOCK_PATIENCE).await?;
+        Self::behind(inner, id, lock).await
+    }
+
+    /// The same, if nobody is at work on it.
+    pub(crate) async fn try_open(inner: &Arc<Inner>, id: &SessionId) -> Result<Option<Self>> {
+        match inner.locks.try_take(id.as_str())? {
+            Some(lock) => Self::behind(inner, id, lock).await,
+            None => Ok(None),
+        }
+    }
+
+    async fn behind(inner: &Arc<Inner>, id: &SessionId, lock: Lock) -> Result<Option<Self>> {
+        match inner.store.get(id).await? {
+            Some(row) => Ok(Some(Self::over(inner, row, lock)?)),
+            None => {
+                lock.retire();
+                Ok(None)
+            }
+        }
+    }
+
+    /// A row that was just written under this lock.
+    pub(crate) fn over(inner: &Arc<Inner>, row: Row, lock: Lock) -> Result<Self> {
+        Ok(Self {
+            backend: inner.backend(&row.backend)?,
+            inner: Arc::clone(inner),
+            row,
+            trouble: None,
+            dirty: false,
+            said: Vec::new(),
+            removed: false,
+            resumed: false,
+            lock: Some(lock),
+        })
+    }
+
+    pub(crate) fn backend(&self) -> &Arc<dyn DurableBackend> {
+        &self.backend
+    }
+
+    /// The present sandbox. Missing in a phase without one.
+    pub(crate) fn record(&self) -> Result<&SandboxRecord> {
+        self.row.record.as_ref().ok_or_else(|| {
+            let what = format!("session {} is {}", self.row.id, self.row.phase.name());
+            Error::new(ErrorKind::NotFound, what)
+        })
+    }
+
+    /// Makes the sandbox of a row that was just written.
+    pub(crate) async fn make(&mut self) -> Result<()> {
+        let event = self.perform(Action::Create).await?;
+        self.follow(event).await?;
+        if self.reached(Event::Ensure) {
+            return Ok(());
+        }
+        match self.trouble.take() {
+            Some(error) => Err(error),
+            None => self.drive(Event::Ensure).await,
+        }
+    }
+
+    /// Brings the session to where it is wanted.
+    pub(crate) async fn drive(&mut self, goal: Event) -> Result<()> {
+        for _ in 0..ROUNDS {
+            self.follow(goal).await?;
+            if self.reached(goal) {
+                return self.pay_deadlines().await;
+            }
+            if let Some(error) = self.trouble.take() {
+                return Err(error);
+            }
+        }
+        let what = format!("session {} stays {}", self.row.id, self.row.phase.name());
+        Err(Error::new(ErrorKind::Unavailable, what).hint("Try again."))
+    }
+
+    /// Takes in what has become of the sandbox, and finishes what somebody began.
+    pub(crate) async fn settle(&mut self) -> Result<()> {
+        match self.row.phase {
+            Phase::Deleting => return self.drive(Event::Delete).await,
+            Phase::Stopping => return self.drive(Event::Stop).await,
+            Phase::Lost | Phase::Stopped | Phase::Failed => return Ok(()),
+            Phase::Creating | Phase::Running | Phase::Pausing | Phase::Paused | Phase::Resuming => {
+            }
+        }
+        let event = self.look().await?;
+        self.follow(event).await?;
+        if self.row.phase == Phase::Failed && self.row.incarnation == 1 {
+            // Nobody ever had it: its creator died before there was anything.
+            self.row.facts.reason = Some(DestroyReason::Canceled);
+            return self.drive(Event::Delete).await;
+        }
+        match self.trouble.take() {
+            Some(error) => Err(error),
+            None => self.pay_deadlines().await,
+        }
+    }
+
+    /// Tries again to remove what earlier incarnations left behind.
+    pub(crate) async fn clean(&mut self) -> Result<()> {
+        let id = self.row.id.clone();
+        for (_, incarnation) in self.inner.store.incarnations(Some(&id)).await? {
+            let present = incarnation == self.row.incarnation && self.row.phase.owes_an_end();
+            let record = self.inner.store.record(&id, incarnation).await?;
+            let Some(record) = record.filter(|_| !present) else { continue };
+            let end = self.backend.destroy(&record, DestroyReason::Lost);
+            within(CALL_LIMIT, "end a sandbox", end).await?;
+            self.inner.fold(&self.row, incarnation, Some(DestroyReason::Lost)).await?;
+        }
+        self.row.cleanup_failed = None;
+        self.dirty = true;
+        self.save(false).await
+    }
+
+    fn reached(&self, goal: Event) -> bool {
+        match goal {
+            Event::Ensure => self.row.phase == Phase::Running,
+            Event::Pause => self.row.phase == Phase::Paused,
+            Event::Stop => !self.row.phase.owes_an_end() && self.row.cleanup_failed.is_none(),
+            Event::Delete => self.removed,
+            // A finding is reached by having been taken in.
+            _ => self.trouble.is_none(),
+        }
+    }
+
+    /// Follows an event to the end of what it entails.
+    async fn follow(&mut self, mut event: Event) -> Result<()> {
+        loop {
+            let step = next(self.row.phase, event);
+            let before = std::mem::replace(&mut self.row.phase, step.phase);
+            if step.action == Action::Create {
+                self.row.incarnation += 1;
+                self.row.record = None;
+                self.row.facts.init.enter(self.row.incarnation);
+                self.row.facts.deadlines_owed = false;
+                self.dirty = true;
+            }
+            self.note(before);
+            self.save(event == Event::Delete || step.phase == Phase::Deleting).await?;
+            if before == Phase::Creating && self.row.phase == Phase::Failed {
+                self.close().await?;
+            }
+            event = match step.action {
+                Action::Nothing => return Ok(()),
+                Action::Refuse => return Err(self.refusal()),
+                Action::Remove => return self.remove().await,
+                action => self.perform(action).await?,
+            };
+        }
+    }
+
+    /// What a change of phase means to those who watch.
+    fn note(&mut self, before: Phase) {
+        let now = self.row.phase;
+        let row = &mut self.row;
+        if before == now {
+            return;
+        }
+        self.dirty = true;
+        if now == Phase::Lost {
+            row.facts.recovering = true;
+            self.said.push(say(events::instance_lost(row.incarnation)));
+        }
+        let stands = matches!(now, Phase::Running | Phase::Paused);
+        if before == Phase::Creating && stands && std::mem::take(&mut row.facts.recovering) {
+            self.said.push(say(events::recovered(row.incarnation)));
+        }
+    }
+
+    /// Writes the row if it changed. Where somebody wrote it meanwhile, the session is being
+    /// removed: nobody else writes without the lock.
+    pub(crate) async fn save(&mut self, deleting: bool) -> Result<()> {
+        if !self.dirty && self.said.is_empty() {
+            return Ok(());
+        }
+        let said = std::mem::take(&mut self.said);
+        match self.inner.store.save(&mut self.row, said).await? {
+            Written::Yes => {
+                self.dirty = false;
+                Ok(())
+            }
+            Written::Moved | Written::NameTaken => {
+                let now = self.inner.store.get(&self.row.id).await?;
+                match now {
+                    Some(now) if deleting && now.phase == Phase::Deleting => {
+                        // What this side knows of the sandbox is not older than what was written.
+                        let record = self.row.record.take();
+                        self.row = Row { record: record.or_else(|| now.record.clone()), ..now };
+                        self.dirty = false;
+                        Ok(())
+                    }
+                    _ => {
+                        let what = format!("session {} was removed meanwhile", self.row.id);
+                        Err(Error::new(ErrorKind::Conflict, what))
+                    }
+                }
+            }
+        }
+    }
+
+    /// Changes what is written down, with something to say about it.
+    pub(crate) async fn amend(&mut self, said: Option<NewEvent>) -> Result<()> {
+        self.dirty = true;
+        self.said.extend(said);
+        self.save(false).await
+    }
+
+    fn refusal(&self) -> Error {
+        let row = &self.row;
+        let what = format!("session {} is {}", row.id, row.phase.name());
+        let error = Error::new(ErrorKind::Conflict, what);
+        match row.phase {
+            Phase::Deleting => error.hint("Use another session; this one is being removed."),
+            _ => error.hint("Ensure the session first."),
+        }
+    }
+
+    async fn perform(&mut self, action: Action) -> Result<Event> {
+        match action {
+            Action::Look => self.look().await,
+            Action::Create => Ok(self.create().await),
+            Action::End => self.end().await,
+            Action::Pause => Ok(match self.pause().await {
+                Ok(()) => Event::PauseDone,
+                Err(error) => self.failed(error, Event::PauseFailed),
+            }),
+            Action::Resume => Ok(match self.resume().await {
+                Ok(()) => Event::ResumeDone,
+                Err(error) => self.failed(error, Event::ResumeFailed),
+            }),
+            Action::Nothing | Action::Remove | Action::Refuse => Ok(Event::EndFailed),
+        }
+    }
+
+    fn failed(&mut self, error: Error, event: Event) -> Event {
+        // What is gone is no trouble: it is found gone, and that decides.
+        if error.kind != ErrorKind::NotFound {
+            self.trouble = Some(error);
+        }
+        event
+    }
+
+    async fn look(&mut self) -> Result<Event> {
+        let known = self.row.record.clone();
+        let status = match known {
+            Some(record) => {
+                within(CALL_LIMIT, "say how a sandbox is", self.backend.status(&record)).await?
+            }
+            None => match self.listed().await? {
+                Some(Found { record: None, status, .. }) if status != SandboxStatus::Gone => {
+                    return Ok(Event::FoundUnfinished);
+                }
+                Some(found) => {
+                    self.dirty |= found.record.is_some();
+                    self.row.record = found.record;
+                    found.status
+                }
+                None => SandboxStatus::Gone,
+            },
+        };
+        self.fold(None).await?;
+        Ok(match status {
+            SandboxStatus::Running => Event::FoundRunning,
+            SandboxStatus::Paused => Event::FoundPaused,
+            SandboxStatus::Gone => Event::FoundGone,
+        })
+    }
+
+    /// The present incarnation as the backend lists it.
+    async fn listed(&self) -> Result<Option<Found>> {
+        let id = self.row.id.sandbox(self.row.incarnation)?;
+        let all = within(CALL_LIMIT, "list its sandboxes", self.backend.list()).await?;
+        Ok(all.into_iter().find(|found| found.id == id))
+    }
+
+    async fn create(&mut self) -> Event {
+        match self.try_create().await {
+            Ok(record) => {
+                self.row.record = Some(record);
+                self.fold(None).await.ok();
+                Event::Made
+            }
+            Err(error) => {
+                self.trouble = Some(error);
+                Event::NotMade
+            }
+        }
+    }
+
+    async fn try_create(&self) -> Result<SandboxRecord> {
+        let row = &self.row;
+        let (homes, name) = (self.inner.places.homes(), row.id.to_string());
+        let home = homes.join(&name);
+        blocking(move || home::make(&homes, &name)).await?;
+        let order = SandboxOrder {
+            spec: row.spec.spec()?,
+            deadlines: row.facts.times.deadlines(),
+            home: Some(home),
+        };
+        let id = row.id.sandbox(row.incarnation)?;
+        within(CREATE_LIMIT, "make a sandbox", self.backend.create(&id, &order)).await
+    }
+
+    async fn pause(&mut self) -> Result<()> {
+        let record = self.record()?.clone();
+        within(CALL_LIMIT, "pause a sandbox", self.backend.pause(&record)).await?;
+        self.fold(None).await
+    }
+
+    async fn resume(&mut self) -> Result<()> {
+        let record = self.record()?.clone();
+        within(CALL_LIMIT, "resume a sandbox", self.backend.resume(&record)).await?;
+        self.resumed = true;
+        self.fold(None).await
+    }
+
+    async fn end(&mut self) -> Result<Event> {
+        match self.try_end().await {
+            Ok(()) => {
+                self.row.record = None;
+                self.dirty |= self.row.cleanup_failed.take().is_some();
+                self.dirty = true;
+                Ok(Event::Ended)
+            }
+            Err(error) => {
+                self.owe_cleanup(&error);
+                // A loss is a loss, whatever it left behind: recovery goes on, the reaper cleans.
+                if self.row.phase != Phase::Lost {
+                    self.trouble = Some(error);
+                }
+                Ok(Event::EndFailed)
+            }
+        }
+    }
+
+    fn owe_cleanup(&mut self, error: &Error) {
+        let text = error.chain();
+        if self.row.cleanup_failed.is_none() {
+            let data = json!({ "incarnation": self.row.incarnation, "error": text });
+            self.said.push(NewEvent::now("cleanup_failed", data));
+        }
+        self.row.cleanup_failed = Some(text);
+        self.dirty = true;
+    }
+
+    async fn try_end(&mut self) -> Result<()> {
+        let record = match self.row.record.clone() {
+            Some(record) => Some(record),
+            None => match self.listed().await? {
+                Some(Found { record: None, status, id }) if status != SandboxStatus::Gone => {
+                    let what = format!("sandbox {id} is still being made");
+                    return Err(Error::new(ErrorKind::Unavailable, what).hint("Try again."));
+                }
+                Some(Found { record: Some(record), .. }) => Some(record),
+                Some(_) | None => {
+                    self.inner.store.record(&self.row.id, self.row.incarnation).await?
+                }
+            },
+        };
+        if let Some(record) = record {
+            let end = self.backend.destroy(&record, self.reason());
+            within(CALL_LIMIT, "end a sandbox", end).await?;
+        }
+        self.close().await
+    }
+
+    fn reason(&self) -> DestroyReason {
+        match self.row.phase {
+            Phase::Lost => DestroyReason::Lost,
+            Phase::Creating => DestroyReason::Error,
+            _ => self.row.facts.reason.unwrap_or(DestroyReason::Success),
+        }
+    }
+
+    /// Folds what is left of the journal of an incarnation that ended, or never was.
+    async fn close(&self) -> Result<()> {
+        self.fold(Some(self.reason())).await?;
+        self.inner.store.never_was(&self.row.id, self.row.incarnation).await
+    }
+
+    /// Folds the journal of the present incarnation.
+    pub(crate) async fn fold(&self, ended: Option<DestroyReason>) -> Result<()> {
+        self.inner.fold(&self.row, self.row.incarnation, ended).await
+    }
+
+    /// Tells the keeper of deadlines that it does not know yet.
+    pub(crate) async fn pay_deadlines(&mut self) -> Result<()> {
+        if !self.row.facts.deadlines_owed || self.removed {
+            return Ok(());
+        }
+        if let Some(record) = self.row.record.clone() {
+            let deadlines = self.row.facts.times.deadlines();
+            let set = self.backend.set_deadlines(&record, &deadlines);
+            within(CALL_LIMIT, "take new deadlines", set).await?;
+        }
+        self.row.facts.deadlines_owed = false;
+        self.dirty = true;
+        self.save(false).await
+    }
+
+    /// Removes all that is left of a session whose sandbox has ended.
+    async fn remove(&mut self) -> Result<()> {
+        match self.try_remove().await {
+            Ok(()) => Ok(()),
+            Err(error) => {
+                self.owe_cleanup(&error);
+                self.save(true).await?;
+                self.trouble = Some(error);
+                Ok(())
+            }
+        }
+    }
+
+    async fn try_remove(&mut self) -> Result<()> {
+        let id = self.row.id.clone();
+        for found in within(CALL_LIMIT, "list its sandboxes", self.backend.list()).await? {
+            let ours = SessionId::of(&found.id).is_some_and(|(of, _)| of == id);
+            if ours && found.status != SandboxStatus::Gone {
+                let Some(record) = found.record else {
+                    let what = format!("sandbox {} is still being made", found.id);
+                    return Err(Error::new(ErrorKind::Unavailable, what));
+                };
+                let end = self.backend.destroy(&record, self.reason());
+                within(CALL_LIMIT, "end a sandbox", end).await?;
+            }
+            if ours {
+                within(CALL_LIMIT, "forget a sandbox", self.backend.forget(&found.id)).await?;
+            }
+        }
+        for (_, incarnation) in self.inner.store.incarnations(Some(&id)).await? {
+            let sandbox = id.sandbox(incarnation)?;
+            within(CALL_LIMIT, "forget a sandbox", self.backend.forget(&sandbox)).await?;
+        }
+        let (homes, bundles, name) =
+            (self.inner.places.homes(), self.inner.places.bundles(), id.to_string());
+        blocking(move || {
+            home::remove(&homes, &name)?;
+            home::remove(&bundles, &name)
+        })
+        .await?;
+        if self.inner.store.remove(&self.row).await? == Written::Moved {
+            let what = format!("session {id} was changed while it was removed");
+            return Err(Error::new(ErrorKind::Conflict, what).hint("Try again."));
+        }
+        self.removed = true;
+        if let Some(lock) = self.lock.take() {
+            lock.retire();
+        }
+        Ok(())
+    }
+}
+
+fn say((kind, data): events::Word) -> NewEvent {
+    NewEvent::now(kind, data)
+}

@@ -1,0 +1,150 @@
+//! One session per name, running and prepared, whoever asks and however often.
+
+use crate::desk::Desk;
+use crate::order::{SessionOrder, millis};
+use crate::store::{NewEvent, Row};
+use crate::stored_spec::StoredSpec;
+use crate::{Event, Phase, Session, Sessions, now_ms};
+use cofferdam_core::{Error, ErrorKind, Result};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+/// How often a name is looked up anew because its session came or went meanwhile.
+const ATTEMPTS: usize = 64;
+
+/// A session that runs, and what it took.
+#[derive(Debug, Clone)]
+pub struct Ensured {
+    /// The session.
+    pub session: Session,
+    /// What it took.
+    pub how: EnsuredHow,
+}
+
+/// What it took to have a session run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EnsuredHow {
+    /// There was none of this name.
+    Created,
+    /// It ran.
+    Running,
+    /// It was paused.
+    Resumed,
+    /// Its sandbox was gone or had been ended: it has a new one. Processes are lost, the home
+    /// directory is kept.
+    Recovered,
+}
+
+impl Sessions {
+    /// The session of this name, running and prepared: made, resumed or recovered if it has to be.
+    ///
+    /// Asked at once by any number of callers and processes it makes one. An order that differs from
+    /// the session's is a conflict that names what differs; only labels, deadlines and the init list
+    /// may differ, and are then those of the order. Another backend than the session's is a conflict
+    /// that names both. An init list runs once in each sandbox; one that failed goes on at the
+    /// command that failed.
+    pub async fn ensure(&self, order: &SessionOrder) -> Result<Ensured> {
+        order.check()?;
+        let Some(name) = &order.name else {
+            return Err(Error::new(ErrorKind::Usage, "a session to ensure needs a name"));
+        };
+        for _ in 0..ATTEMPTS {
+            let (mut desk, how) = match self.0.store.named(name).await? {
+                None => match self.0.begin(order).await? {
+                    Some(mut desk) => {
+                        self.0.establish(&mut desk).await?;
+                        (desk, EnsuredHow::Created)
+                    }
+                    None => continue,
+                },
+                Some(row) => {
+                    refuse_other_backend(&row, order)?;
+                    let Some(mut desk) = Desk::open(&self.0, &row.id).await? else { continue };
+                    if desk.row.phase == Phase::Deleting {
+                        continue;
+                    }
+                    refuse_other_spec(&desk.row, order)?;
+                    update(&mut desk, order).await?;
+                    let how = wake(&mut desk).await?;
+                    (desk, how)
+                }
+            };
+            desk.prepare().await?;
+            return Ok(Ensured { session: self.session(desk.row.id.clone()), how });
+        }
+        let what = format!("session {name:?} comes and goes too fast");
+        Err(Error::new(ErrorKind::Unavailable, what).hint("Try again."))
+    }
+}
+
+/// Brings a session to run, and says what it took.
+async fn wake(desk: &mut Desk) -> Result<EnsuredHow> {
+    let incarnation = desk.row.incarnation;
+    let created = desk.row.phase == Phase::Creating;
+    desk.drive(Event::Ensure).await?;
+    Ok(if desk.row.incarnation != incarnation {
+        EnsuredHow::Recovered
+    } else if created {
+        EnsuredHow::Created
+    } else if desk.resumed {
+        EnsuredHow::Resumed
+    } else {
+        EnsuredHow::Running
+    })
+}
+
+fn refuse_other_backend(row: &Row, order: &SessionOrder) -> Result<()> {
+    match &order.backend {
+        Some(asked) if *asked != row.backend => {
+            let what = format!(
+                "session {} is kept by backend {:?}, and {asked:?} is asked for",
+                row.name.as_deref().unwrap_or(row.id.as_str()),
+                row.backend
+            );
+            Err(Error::new(ErrorKind::Conflict, what)
+                .hint("Remove the session first, or ask for the backend that it has."))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn refuse_other_spec(row: &Row, order: &SessionOrder) -> Result<()> {
+    let fields = row.spec.differences(&StoredSpec::new(&order.spec));
+    if fields.is_empty() {
+        return Ok(());
+    }
+    let name = row.name.as_deref().unwrap_or(row.id.as_str());
+    let what = format!("session {name} differs from what is asked for in {}", fields.join(", "));
+    Err(Error::new(ErrorKind::Conflict, what)
+        .hint("Ask for what it is, use another name, or remove it first."))
+}
+
+/// Takes over what may differ.
+async fn update(desk: &mut Desk, order: &SessionOrder) -> Result<()> {
+    let row = &mut desk.row;
+    let mut fields = Vec::new();
+    if row.labels != order.labels {
+        row.labels.clone_from(&order.labels);
+        fields.push("labels");
+    }
+    let (idle, ttl) = (order.idle_pause.map(millis), order.ttl.map(millis));
+    let times = &mut row.facts.times;
+    if times.idle_pause_ms != idle {
+        times.idle_pause_ms = idle;
+        fields.push("idle_pause");
+    }
+    if times.ttl_ms != ttl {
+        times.ttl_ms = ttl;
+        times.lease_until_ms = ttl.map(|ttl| now_ms().saturating_add(ttl));
+        fields.push("ttl");
+    }
+    row.facts.deadlines_owed |= fields.contains(&"idle_pause") || fields.contains(&"ttl");
+    if row.facts.init.replace(order.init.clone()) {
+        fields.push("init");
+    }
+    if fields.is_empty() {
+        return Ok(());
+    }
+    desk.amend(Some(NewEvent::now("updated", json!({ "fields": fields })))).await
+}

@@ -1,0 +1,130 @@
+//! The words of events. Data is one JSON object each; values of variables are in none.
+//!
+//! | kind | data |
+//! |---|---|
+//! | `provisioned` | `id`, `incarnation`, `backend`, `workspace`, `label` of a run |
+//! | `not_provisioned` | `incarnation`, `error` |
+//! | `destroyed` | `id`, `incarnation`, `reason`, `label` of a run; the last word about an incarnation |
+//! | `paused` | `incarnation`, `idle`, `how` |
+//! | `resumed` | `incarnation` |
+//! | `exec_started` | `incarnation`, `exec`, `argv`, `detached` |
+//! | `exec_ended` | `incarnation`, `exec`, `ending`, `exit_code` |
+//! | `instance_lost` | `incarnation`, `process_state_lost` |
+//! | `recovered` | `incarnation`, `previous_incarnation`, `process_state_lost` |
+//! | `init_failed` | `incarnation`, `command`, `exit_code`, `ending` |
+//! | `init_completed` | `incarnation`, `commands` |
+//! | `extended` | `lease_until_ms` |
+//! | `updated` | `fields` |
+//! | `preserved` | `incarnation`, `lease_until_ms` |
+//! | `cleanup_failed` | `incarnation`, `error` |
+//! | `leftover` | `incarnation`, `what` |
+
+use crate::SessionId;
+use cofferdam_core::{DestroyReason, ErrorBody, ExecStatus, PausedBy, SandboxRecord};
+use serde_json::{Value, json};
+
+/// The longest argument list in an event, in bytes.
+const ARGV_BYTES: usize = 200;
+
+/// Kind and data.
+pub(crate) type Word = (&'static str, Value);
+
+pub(crate) fn provisioned(incarnation: u32, record: &SandboxRecord, label: Option<&str>) -> Word {
+    let id = SessionId::of(&record.id).map(|(id, _)| id);
+    let data = json!({
+        "id": id,
+        "incarnation": incarnation,
+        "backend": record.backend,
+        "workspace": record.workspace,
+        "label": label,
+    });
+    ("provisioned", data)
+}
+
+pub(crate) fn not_provisioned(incarnation: u32, error: &ErrorBody) -> Word {
+    ("not_provisioned", json!({ "incarnation": incarnation, "error": error }))
+}
+
+pub(crate) fn destroyed(
+    id: &SessionId,
+    incarnation: u32,
+    reason: DestroyReason,
+    label: Option<&str>,
+) -> Word {
+    let data = json!({ "id": id, "incarnation": incarnation, "reason": reason, "label": label });
+    ("destroyed", data)
+}
+
+pub(crate) fn paused(incarnation: u32, idle: bool, how: PausedBy) -> Word {
+    ("paused", json!({ "incarnation": incarnation, "idle": idle, "how": how }))
+}
+
+pub(crate) fn resumed(incarnation: u32) -> Word {
+    ("resumed", json!({ "incarnation": incarnation }))
+}
+
+pub(crate) fn exec_started(incarnation: u32, status: &ExecStatus) -> Word {
+    let data = json!({
+        "incarnation": incarnation,
+        "exec": status.id,
+        "argv": shortened(&status.argv),
+        "detached": status.detached,
+    });
+    ("exec_started", data)
+}
+
+pub(crate) fn exec_ended(incarnation: u32, status: &ExecStatus) -> Word {
+    let ending = status.ended.as_ref().map(|ended| &ended.ending);
+    let data = json!({
+        "incarnation": incarnation,
+        "exec": status.id,
+        "ending": ending.map(|ending| ending.kind()),
+        "exit_code": ending.map(|ending| ending.exit_code()),
+    });
+    ("exec_ended", data)
+}
+
+pub(crate) fn instance_lost(incarnation: u32) -> Word {
+    ("instance_lost", json!({ "incarnation": incarnation, "process_state_lost": true }))
+}
+
+pub(crate) fn recovered(incarnation: u32) -> Word {
+    let data = json!({
+        "incarnation": incarnation,
+        "previous_incarnation": incarnation.saturating_sub(1),
+        "process_state_lost": true,
+    });
+    ("recovered", data)
+}
+
+pub(crate) fn leftover(incarnation: u32, what: &str) -> Word {
+    ("leftover", json!({ "incarnation": incarnation, "what": what }))
+}
+
+/// The first words of a command, as far as they fit.
+fn shortened(argv: &[String]) -> Vec<String> {
+    let mut left = ARGV_BYTES;
+    let mut shown = Vec::new();
+    for word in argv {
+        if word.len() > left {
+            let cut = (0..=left).rev().find(|at| word.is_char_boundary(*at)).unwrap_or(0);
+            shown.push(format!("{}…", word.get(..cut).unwrap_or_default()));
+            break;
+        }
+        left -= word.len();
+        shown.push(word.clone());
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_arguments_are_cut_between_characters() {
+        let long = shortened(&["x".repeat(199), "éé".to_owned(), "never".to_owned()]);
+        assert_eq!(long, ["x".repeat(199), "…".to_owned()]);
+        assert_eq!(shortened(&["a".to_owned(), "b".to_owned()]), ["a", "b"]);
+    }
+}

@@ -1,0 +1,46 @@
+//! Sessions that outlive everything: one managed computer each.
+//!
+//! A session owns one sandbox that is there when it is needed, asleep when it is not, and gone when
+//! it should be, whatever crashes in between. What is made is written down before it is made, and
+//! every start of Cofferdam compares what exists with what is written down. The sandboxes are made
+//! and kept by any [`DurableBackend`](cofferdam_core::DurableBackend); this crate knows none by name.
+//!
+//! [`Sessions`] is the book of all of them, [`Session`] the door to one. Command line, HTTP and MCP
+//! call these and nothing below.
+
+mod answer;
+mod bundle;
+mod desk;
+mod ensure;
+mod events;
+mod follow;
+mod home;
+mod id;
+mod init;
+mod lifecycle;
+mod lock;
+mod order;
+mod places;
+mod prepare;
+mod ready;
+mod reaper;
+mod report;
+mod run;
+mod session;
+mod sessions;
+mod store;
+mod stored_spec;
+mod time;
+
+pub use ensure::{Ensured, EnsuredHow};
+pub use id::SessionId;
+pub(crate) use id::random_text;
+pub use init::{InitCommand, InitFailure, InitState};
+pub use lifecycle::{Action, Event, Phase, Step, next};
+pub use order::{IDLE_PAUSE, SessionOrder};
+pub use reaper::{GcAction, GcFailure, GcKind, GcReport};
+pub use report::{EventReport, ExecReport, SessionReport, StreamReport};
+pub use run::{Kept, OnFailure, RUN_LIMIT, Ran, RunError, RunFailure, RunOrder};
+pub use session::{ExecOutput, SPOOL_BYTES, Session};
+pub use sessions::{MAX_EVENTS, Sessions};
+pub(crate) use time::now_ms;

@@ -1,0 +1,118 @@
+//! One at a time, over all processes of this machine.
+//!
+//! A lock is an advisory lock on a file below `locks`, which the kernel lets go when its owner
+//! dies. It is waited for by asking again, so a future that waits can be dropped at any time.
+
+use cofferdam_core::{Error, ErrorKind, Result};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstat, open, stat};
+use rustix::io::Errno;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// The first wait between two tries; it doubles up to the last.
+const FIRST_WAIT: Duration = Duration::from_millis(1);
+const LAST_WAIT: Duration = Duration::from_millis(16);
+/// How often a lock is taken anew because its file was removed meanwhile.
+const ATTEMPTS: usize = 64;
+
+/// The locks of one state directory.
+#[derive(Debug, Clone)]
+pub(crate) struct Locks {
+    directory: PathBuf,
+}
+
+/// A lock that is held until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    path: PathBuf,
+    _file: OwnedFd,
+}
+
+impl Locks {
+    pub(crate) fn new(directory: PathBuf) -> Self {
+        Self { directory }
+    }
+
+    /// Takes a lock if nobody holds it.
+    pub(crate) fn try_take(&self, key: &str) -> Result<Option<Lock>> {
+        let path = self.directory.join(key);
+        let failed = |e: Errno| {
+            Error::new(ErrorKind::Io, format!("lock {}", path.display()))
+                .source(std::io::Error::from(e))
+        };
+        for _ in 0..ATTEMPTS {
+            let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+            let file = open(&path, flags, Mode::from_raw_mode(0o600)).map_err(failed)?;
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => {}
+                Err(Errno::WOULDBLOCK) => return Ok(None),
+                Err(e) => return Err(failed(e)),
+            }
+            // Whoever held it last may have removed the file: then this one locks nothing.
+            let mine = fstat(&file).map_err(failed)?;
+            match stat(&path) {
+                Ok(named) if (named.st_dev, named.st_ino) == (mine.st_dev, mine.st_ino) => {
+                    return Ok(Some(Lock { path, _file: file }));
+                }
+                Ok(_) | Err(Errno::NOENT) => {}
+                Err(e) => return Err(failed(e)),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Takes a lock, waiting for it so long.
+    pub(crate) async fn take(&self, key: &str, patience: Duration) -> Result<Lock> {
+        let deadline = Instant::now() + patience;
+        let mut wait = FIRST_WAIT;
+        loop {
+            if let Some(lock) = self.try_take(key)? {
+                return Ok(lock);
+            }
+            if Instant::now() >= deadline {
+                let what = format!("somebody has been at work on {key} for {patience:?}");
+                return Err(Error::new(ErrorKind::Unavailable, what)
+                    .hint("Try again when the other command is done."));
+            }
+            tokio::time::sleep(wait).await;
+            wait = (wait * 2).min(LAST_WAIT);
+        }
+    }
+}
+
+impl Lock {
+    /// Removes the file, so that the locks of what is gone do not pile up, and lets go.
+    pub(crate) fn retire(self) {
+        // What stays is an empty file, and the next one who locks it goes on from there.
+        std::fs::remove_file(&self.path).ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_lock_is_held_by_one_and_let_go_by_drop() {
+        let directory = std::env::temp_dir().join(format!("cofferdam-lock-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        let locks = Locks::new(directory.clone());
+        let held = locks.try_take("a").unwrap().unwrap();
+        assert!(locks.try_take("a").unwrap().is_none());
+        assert!(locks.try_take("b").unwrap().is_some());
+        let late = locks.take("a", Duration::from_millis(20)).await.unwrap_err();
+        assert_eq!(late.kind, ErrorKind::Unavailable);
+        let waits = tokio::spawn({
+            let locks = locks.clone();
+            async move { locks.take("a", Duration::from_secs(10)).await }
+        });
+        tokio::task::yield_now().await;
+        held.retire();
+        let next = waits.await.unwrap().unwrap();
+        assert!(locks.try_take("a").unwrap().is_none(), "the file of the new owner is the lock");
+        drop(next);
+        std::fs::remove_dir_all(&directory).unwrap();
+    }
+}

@@ -1,0 +1,131 @@
+//! A session as somebody wants it.
+
+use crate::InitCommand;
+use crate::init::Init;
+use crate::store::{Facts, Row, Scope, Times};
+use crate::stored_spec::StoredSpec;
+use crate::{Phase, SessionId, now_ms};
+use cofferdam_core::{Error, ErrorKind, Result, SandboxId, Spec};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// After how long without use a session is paused, unless it says otherwise.
+pub const IDLE_PAUSE: Duration = Duration::from_secs(180);
+/// The most labels of a session.
+const MAX_LABELS: usize = 64;
+/// The longest key or value of a label, in bytes.
+const MAX_LABEL_BYTES: usize = 256;
+
+/// A session as somebody wants it.
+#[derive(Debug, Clone)]
+pub struct SessionOrder {
+    /// Its name, unique among those that live. `ensure` needs one.
+    pub name: Option<String>,
+    /// The backend; `None` is the first that there is, or the one that the session has.
+    pub backend: Option<String>,
+    /// What it may do. It is written down: its caller should hold only what the view depends on.
+    pub spec: Spec,
+    /// What it is found by.
+    pub labels: BTreeMap<String, String>,
+    /// Commands that prepare it, each list once.
+    pub init: Vec<InitCommand>,
+    /// It is paused after it was not in use for so long; `None` is never.
+    pub idle_pause: Option<Duration>,
+    /// It is removed after this long; `None` is never.
+    pub ttl: Option<Duration>,
+}
+
+impl SessionOrder {
+    /// An order with the defaults: no name, no labels, no init, paused after three idle minutes.
+    pub fn new(spec: Spec) -> Self {
+        Self {
+            name: None,
+            backend: None,
+            spec,
+            labels: BTreeMap::new(),
+            init: Vec::new(),
+            idle_pause: Some(IDLE_PAUSE),
+            ttl: None,
+        }
+    }
+
+    /// Gives it a name.
+    #[must_use]
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Refuses what makes no sense.
+    pub(crate) fn check(&self) -> Result<()> {
+        let usage = |what: String| Err(Error::new(ErrorKind::Usage, what));
+        if let Some(name) = &self.name {
+            let fits =
+                SandboxId::new(name.clone()).is_ok() && SessionId::new(name.clone()).is_err();
+            if !fits {
+                return Err(Error::new(
+                    ErrorKind::Usage,
+                    format!("{name:?} cannot be the name of a session"),
+                )
+                .hint(
+                    "Use 1 to 64 letters, digits, '-', '_' or '.', begin with none of '-' and \
+                     '.', and do not make it look like an id.",
+                ));
+            }
+        }
+        let long = |text: &String| text.len() > MAX_LABEL_BYTES;
+        if self.labels.len() > MAX_LABELS {
+            return usage(format!("{} labels are more than {MAX_LABELS}", self.labels.len()));
+        }
+        if let Some((key, _)) = self.labels.iter().find(|(k, v)| k.is_empty() || long(k) || long(v))
+        {
+            return usage(format!("the label {key:?} is empty or over {MAX_LABEL_BYTES} bytes"));
+        }
+        if self.idle_pause.is_some_and(|idle| idle.as_millis() == 0) {
+            return usage("an idle pause of zero never lets it run".to_owned());
+        }
+        if self.ttl.is_some_and(|ttl| ttl.as_millis() == 0) {
+            return usage("a lease of zero is over at once".to_owned());
+        }
+        Ok(())
+    }
+
+    /// The row to begin with.
+    pub(crate) fn row(&self, id: SessionId, backend: &str) -> Result<Row> {
+        let now = now_ms();
+        let ttl_ms = self.ttl.map(millis);
+        let mut init = Init::new(self.init.clone())?;
+        init.enter(1);
+        Ok(Row {
+            id,
+            name: self.name.clone(),
+            backend: backend.to_owned(),
+            phase: Phase::Creating,
+            incarnation: 1,
+            revision: 1,
+            cleanup_failed: None,
+            labels: self.labels.clone(),
+            spec: StoredSpec::new(&self.spec),
+            record: None,
+            facts: Facts {
+                scope: Scope::Kept,
+                init,
+                times: Times {
+                    idle_pause_ms: self.idle_pause.map(millis),
+                    ttl_ms,
+                    lease_until_ms: ttl_ms.map(|ttl| now.saturating_add(ttl)),
+                    run_until_ms: None,
+                },
+                ..Facts::default()
+            },
+            created_ms: now,
+            updated_ms: now,
+        })
+    }
+}
+
+/// Milliseconds, as far as they can be counted and stored.
+pub(crate) fn millis(duration: Duration) -> u64 {
+    // The database counts to 2^63.
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX).min(1 << 52)
+}

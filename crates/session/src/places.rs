@@ -1,0 +1,65 @@
+//! Where sessions are on disk.
+
+use cofferdam_core::{Error, ErrorKind, Result};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// The directories of sessions below the state directory.
+#[derive(Debug, Clone)]
+pub(crate) struct Places {
+    state: PathBuf,
+}
+
+impl Places {
+    /// Makes what is missing, with mode 0700. Refused where somebody else could write there.
+    pub(crate) fn open(state: &Path) -> Result<Self> {
+        if !state.is_absolute() {
+            let what = format!("the state directory {} is not absolute", state.display());
+            return Err(
+                Error::new(ErrorKind::Config, what).hint("Set COFFERDAM_HOME to an absolute path.")
+            );
+        }
+        let places = Self { state: state.to_owned() };
+        for directory in [state, &places.locks(), &places.homes(), &places.bundles()] {
+            make_private(directory)?;
+        }
+        Ok(places)
+    }
+
+    pub(crate) fn database(&self) -> PathBuf {
+        self.state.join("sessions.db")
+    }
+
+    pub(crate) fn locks(&self) -> PathBuf {
+        self.state.join("locks")
+    }
+
+    pub(crate) fn homes(&self) -> PathBuf {
+        self.state.join("homes")
+    }
+
+    /// What failed runs left for later study.
+    pub(crate) fn bundles(&self) -> PathBuf {
+        self.state.join("bundles")
+    }
+}
+
+/// A directory that only its owner can use.
+pub(crate) fn make_private(path: &Path) -> Result<()> {
+    let failed = |what: &str, e: std::io::Error| {
+        Error::new(ErrorKind::Io, format!("{what} {}", path.display())).source(e)
+    };
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .map_err(|e| failed("make the directory", e))?;
+    let found = std::fs::symlink_metadata(path).map_err(|e| failed("look at", e))?;
+    let mine = found.uid() == rustix::process::geteuid().as_raw();
+    if !found.is_dir() || !mine || found.permissions().mode() & 0o022 != 0 {
+        let what = format!("{} is not a directory that only you can write", path.display());
+        return Err(Error::new(ErrorKind::Denied, what)
+            .hint("Give it to yourself with mode 0700, or set COFFERDAM_HOME to another place."));
+    }
+    Ok(())
+}

@@ -1,0 +1,103 @@
+//! The preparation of a session: its init list, command by command.
+
+use crate::answer::{CALL_LIMIT, within};
+use crate::desk::Desk;
+use crate::follow;
+use crate::init::{InitCommand, InitFailure, TAIL_BYTES};
+use crate::store::NewEvent;
+use cofferdam_core::{
+    Command, Ending, Error, ErrorKind, ExecOrder, ExecStatus, Part, ProcessId, Result, Standard,
+};
+use serde_json::json;
+
+/// How much of the output of an init command is kept on disk, in bytes.
+const SPOOL_BYTES: u64 = 1 << 20;
+
+impl Desk {
+    /// Runs what is left of the init list. Stops at the first command that fails, and keeps the
+    /// sandbox.
+    pub(crate) async fn prepare(&mut self) -> Result<()> {
+        let mut ran = false;
+        while let Some((command, id)) = self.row.facts.init.next()? {
+            ran = true;
+            match self.try_init(&command, &id).await {
+                Ok(None) => {
+                    self.row.facts.init.succeeded();
+                    self.amend(None).await?;
+                }
+                Ok(Some(failure)) => return Err(self.init_failed(failure).await?),
+                Err(error) => {
+                    let failure = InitFailure::not_tried(&command, &error);
+                    self.init_failed(failure).await?;
+                    return Err(error);
+                }
+            }
+        }
+        if ran {
+            let commands = self.row.facts.init.commands.len();
+            let data = json!({ "incarnation": self.row.incarnation, "commands": commands });
+            self.amend(Some(NewEvent::now("init_completed", data))).await?;
+        }
+        Ok(())
+    }
+
+    async fn init_failed(&mut self, failure: InitFailure) -> Result<Error> {
+        let data = json!({
+            "incarnation": self.row.incarnation,
+            "command": failure.command,
+            "exit_code": failure.exit_code,
+            "ending": failure.ending,
+        });
+        let error = failure.error();
+        self.row.facts.init.failed(failure);
+        self.amend(Some(NewEvent::now("init_failed", data))).await?;
+        Ok(error)
+    }
+
+    /// Runs one command to its end, and says how it failed if it did.
+    async fn try_init(&self, command: &InitCommand, id: &ProcessId) -> Result<Option<InitFailure>> {
+        let record = self.record()?;
+        let mut order = ExecOrder {
+            command: Command::new(id.clone(), command.argv()),
+            detached: false,
+            keep_awake: false,
+            spool_bytes: SPOOL_BYTES,
+            max_output_bytes: None,
+        };
+        order.command.timeout = Some(command.timeout());
+        let backend = self.backend();
+        let wait = async {
+            within(CALL_LIMIT, "start a command", backend.start(record, &order)).await?;
+            follow::to_end(backend, record, id).await
+        };
+        // The keeper kills it in time; this is for a keeper that does not.
+        let status = within(command.timeout() + 2 * CALL_LIMIT, "run a command", wait).await?;
+        match status.ended.as_ref().map(|ended| &ended.ending) {
+            Some(Ending::Exited(0)) => Ok(None),
+            Some(Ending::Lost) | None => Err(Error::new(
+                ErrorKind::Unavailable,
+                "the sandbox was lost while it was prepared",
+            )),
+            Some(ending) => {
+                let output = self.tail(&status).await;
+                Ok(Some(InitFailure::ended(command, ending, output)))
+            }
+        }
+    }
+
+    /// The end of what a command wrote; what cannot be read is left out.
+    async fn tail(&self, status: &ExecStatus) -> String {
+        let mut bytes = Vec::new();
+        let streams = [(Standard::Output, status.stdout), (Standard::Error, status.stderr)];
+        for (stream, spooled) in streams {
+            let offset = spooled.written.saturating_sub(TAIL_BYTES / 2);
+            let part = Part { stream, offset, len: u32::try_from(TAIL_BYTES / 2).unwrap_or(0) };
+            let Ok(id) = self.row.id.sandbox(self.row.incarnation) else { continue };
+            let read = self.backend().read(&id, &status.id, part);
+            if let Ok(chunk) = within(CALL_LIMIT, "read output", read).await {
+                bytes.extend(chunk.bytes);
+            }
+        }
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}

@@ -1,0 +1,122 @@
+//! A sandbox to work in: awake, and the present one.
+
+use crate::answer::{CALL_LIMIT, within};
+use crate::{Event, Phase, Session};
+use cofferdam_core::{
+    DurableBackend, Error, ErrorKind, ExecOrder, ExecStatus, Result, SandboxRecord, SandboxStatus,
+};
+use std::sync::Arc;
+
+/// How often a start is tried: the sandbox may fall asleep or be lost each time.
+const ATTEMPTS: usize = 4;
+
+/// A sandbox as it stood a moment ago.
+pub(crate) struct Ready {
+    pub(crate) backend: Arc<dyn DurableBackend>,
+    pub(crate) record: SandboxRecord,
+    pub(crate) incarnation: u32,
+}
+
+impl Session {
+    /// The present sandbox, resumed or recovered if it has to be.
+    pub(crate) async fn ready(&self) -> Result<Ready> {
+        let inner = &self.sessions.0;
+        let row = inner.row(&self.id).await?;
+        if let (Phase::Running, Some(record)) = (row.phase, row.record) {
+            let backend = inner.backend(&row.backend)?;
+            return Ok(Ready { backend, record, incarnation: row.incarnation });
+        }
+        let mut desk = inner.desk(&self.id).await?;
+        let before = desk.row.incarnation;
+        desk.drive(Event::Ensure).await?;
+        if desk.row.incarnation != before {
+            desk.prepare().await?;
+        }
+        Ok(Ready {
+            backend: Arc::clone(desk.backend()),
+            record: desk.record()?.clone(),
+            incarnation: desk.row.incarnation,
+        })
+    }
+
+    /// Starts a command. The same id again, with the same words, starts nothing and is answered with
+    /// the status of the first, even if that was in a sandbox that is lost.
+    ///
+    /// A sandbox that sleeps is resumed, one that is lost is recovered. Where a sandbox is lost while
+    /// the command is being started, and the command may have run, that is an error and it is not
+    /// started again.
+    pub async fn start(&self, order: &ExecOrder) -> Result<ExecStatus> {
+        let mut perhaps_in = None;
+        let mut last = None;
+        for _ in 0..ATTEMPTS {
+            let ready = self.ready().await?;
+            if perhaps_in.is_some_and(|incarnation| incarnation != ready.incarnation) {
+                return Err(self.perhaps(order));
+            }
+            if let Some(known) = self.known_before(order, ready.incarnation).await? {
+                return Ok(known);
+            }
+            let start = ready.backend.start(&ready.record, order);
+            let error = match within(CALL_LIMIT, "start a command", start).await {
+                Ok(status) => return Ok(status),
+                Err(error) => error,
+            };
+            match error.kind {
+                // Nothing was started. It sleeps, or is gone; else the error means what it says.
+                ErrorKind::NotFound | ErrorKind::Conflict => {
+                    if self.status_of(&ready).await? == SandboxStatus::Running && last.is_some() {
+                        return Err(error);
+                    }
+                }
+                // It may have been started. The id makes a repetition harmless in the same sandbox.
+                ErrorKind::Unavailable | ErrorKind::TimedOut => {
+                    perhaps_in = Some(ready.incarnation);
+                }
+                _ => return Err(error),
+            }
+            self.settle().await?;
+            last = Some(error);
+        }
+        Err(last.unwrap_or_else(|| self.perhaps(order)))
+    }
+
+    async fn status_of(&self, ready: &Ready) -> Result<SandboxStatus> {
+        let status = ready.backend.status(&ready.record);
+        within(CALL_LIMIT, "say how a sandbox is", status).await
+    }
+
+    /// Takes in what has become of the sandbox.
+    pub(crate) async fn settle(&self) -> Result<()> {
+        self.sessions.0.desk(&self.id).await?.settle().await
+    }
+
+    /// A command of this id in an earlier sandbox.
+    async fn known_before(
+        &self,
+        order: &ExecOrder,
+        incarnation: u32,
+    ) -> Result<Option<ExecStatus>> {
+        if incarnation == 1 {
+            return Ok(None);
+        }
+        let known = self.sessions.0.store.exec(&self.id, &order.command.id).await?;
+        let Some(known) = known.filter(|known| known.incarnation < incarnation) else {
+            return Ok(None);
+        };
+        let words = order.command.argv.iter().map(|word| word.to_string_lossy());
+        if !words.eq(known.status.argv.iter().map(String::as_str)) {
+            let what = format!("command {} is another one", order.command.id);
+            return Err(Error::new(ErrorKind::Conflict, what).hint("Use another id."));
+        }
+        Ok(Some(known.status))
+    }
+
+    fn perhaps(&self, order: &ExecOrder) -> Error {
+        let what = format!(
+            "the sandbox of session {} was lost while command {} was started, which may have run",
+            self.id, order.command.id
+        );
+        Error::new(ErrorKind::Unavailable, what)
+            .hint("Look what it did, then start it under another id.")
+    }
+}

@@ -1,0 +1,278 @@
+//! What exists, compared with what is recorded, and repaired.
+//!
+//! ORDER: what exists is listed before the rows are read. A row is written before its sandbox is
+//! made, so a listed sandbox without a row was made by nobody who is still at work.
+
+use crate::answer::{CALL_LIMIT, within};
+use crate::desk::Desk;
+use crate::sessions::Inner;
+use crate::store::{Row, Scope};
+use crate::{Event, Phase, SessionId, Sessions, now_ms};
+use cofferdam_core::{
+    DestroyReason, DurableBackend, Error, Found, Result, SandboxId, SandboxStatus,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// How much is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Thoroughness {
+    /// Rows that are due, and ids without a row: one query and one look where nothing is.
+    Quick,
+    /// Everything.
+    Full,
+    /// Everything, and nothing is changed.
+    DryRun,
+}
+
+/// What a collection did, or would do. Format 1.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GcReport {
+    /// Whether nothing was changed.
+    pub dry_run: bool,
+    /// What was done, or would be tried.
+    pub done: Vec<GcAction>,
+    /// What could not be done; the next start tries again.
+    pub failed: Vec<GcFailure>,
+}
+
+/// One repair.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GcAction {
+    /// The session or sandbox.
+    pub subject: String,
+    /// What was done to it.
+    pub action: GcKind,
+}
+
+/// One repair that failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GcFailure {
+    /// The session, sandbox or backend.
+    pub subject: String,
+    /// Why, with its causes.
+    pub error: String,
+}
+
+/// What a repair does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum GcKind {
+    /// A session whose lease is over is removed.
+    Expired,
+    /// A session whose run has no owner any more is removed.
+    Abandoned,
+    /// A removal that was begun is finished.
+    Removed,
+    /// A change that was begun is finished or undone.
+    Settled,
+    /// What could not be removed before is removed.
+    Cleaned,
+    /// A keeper is told of new deadlines.
+    Told,
+    /// A sandbox without a session is ended.
+    OrphanEnded,
+    /// A sandbox of an earlier incarnation is ended.
+    StaleEnded,
+}
+
+/// Compares and repairs. Fails only where the database does.
+pub(crate) async fn reap(sessions: &Sessions, how: Thoroughness) -> Result<GcReport> {
+    let inner = &sessions.0;
+    let mut report = GcReport { dry_run: how == Thoroughness::DryRun, ..GcReport::default() };
+    let mut found = Vec::new();
+    for backend in &inner.backends {
+        match exists(backend, how).await {
+            Ok(all) => found.push((Arc::clone(backend), all)),
+            Err(error) => report.fail(backend.name(), &error),
+        }
+    }
+    let now = now_ms();
+    let rows = match how {
+        Thoroughness::Quick => inner.store.due(now).await?,
+        Thoroughness::Full | Thoroughness::DryRun => inner.store.all().await?,
+    };
+    for row in rows {
+        let Some(kind) = due(inner, &row, (now, how))? else { continue };
+        let result = match how {
+            Thoroughness::DryRun => Ok(Some(kind)),
+            Thoroughness::Quick | Thoroughness::Full => repair(inner, &row, kind).await,
+        };
+        report.take(row.id.as_str(), result);
+    }
+    for (backend, all) in found {
+        orphans(inner, (&backend, all), how, &mut report).await?;
+    }
+    Ok(report)
+}
+
+impl GcReport {
+    fn fail(&mut self, subject: &str, error: &Error) {
+        self.failed.push(GcFailure { subject: subject.to_owned(), error: error.chain() });
+    }
+
+    fn take(&mut self, subject: &str, result: Result<Option<GcKind>>) {
+        match result {
+            Ok(Some(action)) => {
+                self.done.push(GcAction { subject: subject.to_owned(), action });
+            }
+            Ok(None) => {}
+            Err(error) => self.fail(subject, &error),
+        }
+    }
+}
+
+/// What a backend has, by id; asked one by one only where that is wanted.
+async fn exists(backend: &Arc<dyn DurableBackend>, how: Thoroughness) -> Result<Vec<Listed>> {
+    let what = "list its sandboxes";
+    if how == Thoroughness::Quick {
+        let ids = within(CALL_LIMIT, what, backend.ids()).await?;
+        return Ok(ids.into_iter().map(Listed::Id).collect());
+    }
+    let all = within(CALL_LIMIT, what, backend.list()).await?;
+    Ok(all.into_iter().map(Listed::Found).collect())
+}
+
+/// A sandbox as far as it was asked for.
+enum Listed {
+    Id(SandboxId),
+    Found(Found),
+}
+
+impl Listed {
+    fn id(&self) -> &SandboxId {
+        match self {
+            Self::Id(id) => id,
+            Self::Found(found) => &found.id,
+        }
+    }
+}
+
+/// What a row needs, as far as it can be seen from outside.
+fn due(inner: &Inner, row: &Row, (now, how): (u64, Thoroughness)) -> Result<Option<GcKind>> {
+    Ok(match row.phase {
+        Phase::Deleting => Some(GcKind::Removed),
+        _ if row.facts.times.lease_until_ms.is_some_and(|until| until <= now) => {
+            Some(GcKind::Expired)
+        }
+        // Whoever runs it holds this lock until it is removed.
+        _ if row.facts.scope == Scope::Run => match inner.locks.try_take(&owner_key(&row.id))? {
+            Some(lock) => {
+                lock.retire();
+                Some(GcKind::Abandoned)
+            }
+            None => None,
+        },
+        _ if row.phase.is_passing() => Some(GcKind::Settled),
+        _ if row.cleanup_failed.is_some() => Some(GcKind::Cleaned),
+        _ if row.facts.deadlines_owed => Some(GcKind::Told),
+        Phase::Running | Phase::Paused if how == Thoroughness::Full => Some(GcKind::Settled),
+        _ => None,
+    })
+}
+
+/// The lock of the owner of a scoped run.
+pub(crate) fn owner_key(id: &SessionId) -> String {
+    format!("{id}.owner")
+}
+
+/// Does what a row needs, unless somebody is at work on it. Says what changed.
+async fn repair(inner: &Arc<Inner>, row: &Row, kind: GcKind) -> Result<Option<GcKind>> {
+    let Some(mut desk) = Desk::try_open(inner, &row.id).await? else { return Ok(None) };
+    let before = (desk.row.phase, desk.row.revision);
+    match kind {
+        GcKind::Removed => {
+            desk.drive(Event::Delete).await?;
+            return Ok(Some(kind));
+        }
+        GcKind::Expired | GcKind::Abandoned => {
+            let reason = match kind {
+                GcKind::Expired => DestroyReason::Lease,
+                _ => DestroyReason::Canceled,
+            };
+            // It may have been extended while this waited.
+            let until = desk.row.facts.times.lease_until_ms;
+            if kind == GcKind::Expired && until.is_none_or(|until| until > now_ms()) {
+                return Ok(None);
+            }
+            desk.row.facts.reason = Some(reason);
+            desk.drive(Event::Delete).await?;
+            return Ok(Some(kind));
+        }
+        GcKind::Settled => desk.settle().await?,
+        GcKind::Cleaned => desk.clean().await?,
+        GcKind::Told => desk.pay_deadlines().await?,
+        GcKind::OrphanEnded | GcKind::StaleEnded => {}
+    }
+    Ok((before != (desk.row.phase, desk.row.revision)).then_some(kind))
+}
+
+/// Ends what belongs to no session, or to an incarnation that is over.
+async fn orphans(
+    inner: &Arc<Inner>,
+    (backend, all): (&Arc<dyn DurableBackend>, Vec<Listed>),
+    how: Thoroughness,
+    report: &mut GcReport,
+) -> Result<()> {
+    let known: BTreeSet<(String, u32)> =
+        inner.store.incarnations(None).await?.into_iter().collect();
+    let mut suspects = Vec::new();
+    for listed in all {
+        // What does not look like a sandbox of a session was not made here.
+        let Some((id, incarnation)) = SessionId::of(listed.id()) else { continue };
+        if !known.contains(&(id.to_string(), incarnation)) {
+            suspects.push((listed.id().clone(), GcKind::OrphanEnded));
+        } else if let Listed::Found(found) = &listed
+            && found.status != SandboxStatus::Gone
+            && is_stale(inner, &id, incarnation).await?
+        {
+            suspects.push((found.id.clone(), GcKind::StaleEnded));
+        }
+    }
+    if suspects.is_empty() {
+        return Ok(());
+    }
+    if how == Thoroughness::DryRun {
+        for (id, kind) in suspects {
+            report.take(id.as_str(), Ok(Some(kind)));
+        }
+        return Ok(());
+    }
+    let found = match within(CALL_LIMIT, "list its sandboxes", backend.list()).await {
+        Ok(found) => found,
+        Err(error) => {
+            report.fail(backend.name(), &error);
+            return Ok(());
+        }
+    };
+    for (id, kind) in suspects {
+        let Some(found) = found.iter().find(|found| found.id == id) else { continue };
+        let result = end(backend, found, kind).await;
+        report.take(id.as_str(), result);
+    }
+    Ok(())
+}
+
+async fn is_stale(inner: &Inner, id: &SessionId, incarnation: u32) -> Result<bool> {
+    let row = inner.store.get(id).await?;
+    Ok(row.is_none_or(|row| row.incarnation != incarnation || !row.phase.owes_an_end()))
+}
+
+async fn end(
+    backend: &Arc<dyn DurableBackend>,
+    found: &Found,
+    kind: GcKind,
+) -> Result<Option<GcKind>> {
+    if found.status != SandboxStatus::Gone {
+        // One that is still being made is ended when it is made.
+        let Some(record) = &found.record else { return Ok(None) };
+        let end = backend.destroy(record, DestroyReason::Canceled);
+        within(CALL_LIMIT, "end a sandbox", end).await?;
+    }
+    if kind == GcKind::OrphanEnded {
+        within(CALL_LIMIT, "forget a sandbox", backend.forget(&found.id)).await?;
+    }
+    Ok(Some(kind))
+}

@@ -1,0 +1,199 @@
+//! The objects that every door shows, as JSON. Format 1 each. Values of variables are in none.
+
+use crate::init::{InitFailure, InitState};
+use crate::store::{Row, StoredEvent};
+use crate::{Event, Phase, SessionId, next};
+use cofferdam_core::{Cause, Ending, EndingKind, Enforced, ExecStatus, SandboxStatus, UsageReport};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+/// A session. Format 1.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionReport {
+    /// Its id.
+    pub id: String,
+    /// Its name, if it has one.
+    pub name: Option<String>,
+    /// The backend that keeps it.
+    pub backend: String,
+    /// How it stands.
+    pub phase: Phase,
+    /// Which of its sandboxes is the present one, from 1.
+    pub incarnation: u32,
+    /// What it may do, by the name of a profile.
+    pub profile: String,
+    /// The host's directory that it works in; null for one of its own.
+    pub workspace: Option<String>,
+    /// Where the workspace is inside, while there is a sandbox.
+    pub workspace_inside: Option<String>,
+    /// What it is found by.
+    pub labels: BTreeMap<String, String>,
+    /// How far it is prepared.
+    pub init: InitState,
+    /// What failed last while it was prepared.
+    pub init_error: Option<InitFailure>,
+    /// It is paused after it was not in use for so long, in milliseconds.
+    pub idle_pause_ms: Option<u64>,
+    /// It is removed at this moment, in milliseconds since 1970.
+    pub lease_until_ms: Option<u64>,
+    /// What could not be removed and is tried again at every start.
+    pub cleanup_failed: Option<String>,
+    /// How far its policy holds, while there is a sandbox.
+    pub enforced: Option<Enforced>,
+    /// When it was made, in milliseconds since 1970.
+    pub created_ms: u64,
+    /// When it was written last, in milliseconds since 1970.
+    pub updated_ms: u64,
+}
+
+/// A command of a session. Format 1.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ExecReport {
+    /// Its id.
+    pub id: String,
+    /// The sandbox that it runs in, by the number of the incarnation.
+    pub incarnation: u32,
+    /// Its words; bytes that are not text are replaced.
+    pub argv: Vec<String>,
+    /// Whether it was detached.
+    pub detached: bool,
+    /// Whether it has a terminal; all its output is then standard output.
+    pub terminal: bool,
+    /// When it was started, in milliseconds since 1970.
+    pub started_ms: u64,
+    /// When it ended, in milliseconds since 1970; null while it runs.
+    pub ended_ms: Option<u64>,
+    /// How it ended.
+    pub ending: Option<EndingKind>,
+    /// The signal that ended it, where one did.
+    pub signal: Option<i32>,
+    /// The exit code that stands for its ending.
+    pub exit_code: Option<i32>,
+    /// What it used.
+    pub usage: UsageReport,
+    /// Its standard output.
+    pub stdout: StreamReport,
+    /// Its standard error.
+    pub stderr: StreamReport,
+}
+
+/// How much of a stream there is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StreamReport {
+    /// Bytes that were written.
+    pub written: u64,
+    /// Bytes at the beginning that were dropped for want of room.
+    pub dropped: u64,
+}
+
+/// Something that happened. Format 1.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EventReport {
+    /// Its number, growing over all sessions.
+    pub seq: u64,
+    /// The session.
+    pub session: String,
+    /// When, in milliseconds since 1970.
+    pub at_ms: u64,
+    /// What.
+    pub kind: String,
+    /// More about it.
+    pub data: Map<String, Value>,
+}
+
+impl SessionReport {
+    pub(crate) fn new(row: &Row, seen: Option<SandboxStatus>) -> Self {
+        let record = row.record.as_ref();
+        Self {
+            id: row.id.to_string(),
+            name: row.name.clone(),
+            backend: row.backend.clone(),
+            phase: shown(row.phase, seen),
+            incarnation: row.incarnation,
+            profile: row.spec.profile().to_owned(),
+            workspace: row.spec.workspace(),
+            workspace_inside: record.map(|record| record.workspace.clone()),
+            labels: row.labels.clone(),
+            init: row.facts.init.state(),
+            init_error: row.facts.init.last_error.clone(),
+            idle_pause_ms: row.facts.times.idle_pause_ms,
+            lease_until_ms: row.facts.times.lease_until_ms,
+            cleanup_failed: row.cleanup_failed.clone(),
+            enforced: record.map(|record| record.enforced.clone()),
+            created_ms: row.created_ms,
+            updated_ms: row.updated_ms,
+        }
+    }
+}
+
+/// The phase as it would be written if somebody took in what is seen. Somebody may be at work on a
+/// passing phase, so that is shown as it is.
+fn shown(phase: Phase, seen: Option<SandboxStatus>) -> Phase {
+    let event = match seen {
+        _ if phase.is_passing() => return phase,
+        None => return phase,
+        Some(SandboxStatus::Running) => Event::FoundRunning,
+        Some(SandboxStatus::Paused) => Event::FoundPaused,
+        Some(SandboxStatus::Gone) => Event::FoundGone,
+    };
+    next(phase, event).phase
+}
+
+impl ExecReport {
+    pub(crate) fn new(incarnation: u32, status: &ExecStatus) -> Self {
+        let ended = status.ended.as_ref();
+        let ending = ended.map(|ended| &ended.ending);
+        let stream =
+            |s: cofferdam_core::Spooled| StreamReport { written: s.written, dropped: s.dropped };
+        Self {
+            id: status.id.to_string(),
+            incarnation,
+            argv: status.argv.clone(),
+            detached: status.detached,
+            terminal: status.terminal,
+            started_ms: status.started_ms,
+            ended_ms: ended.map(|ended| ended.at_ms),
+            ending: ending.map(Ending::kind),
+            signal: ending.and_then(signal),
+            exit_code: ending.map(Ending::exit_code),
+            usage: ended.map(|ended| ended.usage).unwrap_or_default(),
+            stdout: stream(status.stdout),
+            stderr: stream(status.stderr),
+        }
+    }
+}
+
+/// The signal that a command died of.
+fn signal(ending: &Ending) -> Option<i32> {
+    match ending {
+        Ending::Signaled(signal) => Some(*signal),
+        Ending::Killed(Cause::Time | Cause::Memory | Cause::Output | Cause::Lease) => Some(9),
+        Ending::Exited(_)
+        | Ending::Killed(Cause::Pids { .. } | Cause::Disk { .. })
+        | Ending::NotStarted { .. }
+        | Ending::SetupFailed { .. }
+        | Ending::Canceled
+        | Ending::Lost => None,
+    }
+}
+
+impl From<StoredEvent> for EventReport {
+    fn from(event: StoredEvent) -> Self {
+        Self {
+            seq: event.seq,
+            session: event.session.to_string(),
+            at_ms: event.at_ms,
+            kind: event.kind,
+            data: event.data,
+        }
+    }
+}
+
+impl EventReport {
+    /// The session that it is about.
+    pub fn session_id(&self) -> cofferdam_core::Result<SessionId> {
+        SessionId::new(self.session.clone())
+    }
+}

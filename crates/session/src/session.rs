@@ -1,0 +1,279 @@
+//! The door to one session.
+
+use crate::answer::{CALL_LIMIT, within};
+use crate::follow;
+use crate::ready::Ready;
+use crate::store::KnownExec;
+use crate::{ExecReport, SessionId, Sessions, random_text};
+use cofferdam_core::{
+    Chunk, Command, Error, ErrorKind, ExecInput, ExecOrder, ExecStatus, Part, ProcessId, Result,
+    SandboxStatus, Seen, Standard, Stdin,
+};
+use std::ffi::OsString;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How much of each stream is kept on disk unless an order says otherwise: 64 MiB.
+pub const SPOOL_BYTES: u64 = 64 << 20;
+/// How long one question waits for news.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How much is read at once.
+const PIECE_BYTES: u32 = 256 << 10;
+
+/// The door to one session. It holds nothing: dropping it ends nothing, and it stays good when the
+/// sandbox behind it is paused, resumed or replaced.
+#[derive(Debug, Clone)]
+pub struct Session {
+    pub(crate) sessions: Sessions,
+    pub(crate) id: SessionId,
+}
+
+/// A command that ended, with the beginning of what it wrote.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExecOutput {
+    /// How it stands; it has ended.
+    pub status: ExecStatus,
+    /// The beginning of its standard output.
+    pub stdout: Vec<u8>,
+    /// The beginning of its standard error.
+    pub stderr: Vec<u8>,
+    /// How many bytes of standard output are not in here.
+    pub omitted_stdout: u64,
+    /// How many bytes of standard error are not in here.
+    pub omitted_stderr: u64,
+}
+
+/// Where a command is, or what is left of it.
+enum Place {
+    /// In the present sandbox, if it is known at all.
+    Present(Ready),
+    /// In one that is gone.
+    Past(KnownExec),
+}
+
+impl Session {
+    pub(crate) fn new(sessions: Sessions, id: SessionId) -> Self {
+        Self { sessions, id }
+    }
+
+    /// Its id.
+    pub fn id(&self) -> &SessionId {
+        &self.id
+    }
+
+    /// An order with a fresh id and the defaults: in the foreground, empty standard input.
+    pub fn order<S: Into<OsString>>(argv: impl IntoIterator<Item = S>) -> Result<ExecOrder> {
+        Ok(ExecOrder {
+            command: Command::new(ProcessId::new(format!("x{}", random_text()?))?, argv),
+            detached: false,
+            keep_awake: false,
+            spool_bytes: SPOOL_BYTES,
+            max_output_bytes: None,
+        })
+    }
+
+    /// Runs a command to its end and collects at most so many bytes of each stream; more is left out
+    /// and counted. It goes on if this future is dropped.
+    pub async fn exec(&self, order: &ExecOrder, max_bytes: usize) -> Result<ExecOutput> {
+        let started = self.start(order).await?;
+        if order.command.stdin == Stdin::Piped {
+            // Nobody is there to write.
+            self.input(&started.id, &ExecInput::Close).await?;
+        }
+        self.collect(&started.id, max_bytes).await
+    }
+
+    /// Waits for the end of a command and collects what it wrote, from the beginning.
+    pub async fn collect(&self, id: &ProcessId, max_bytes: usize) -> Result<ExecOutput> {
+        let (mut seen, mut stdout, mut stderr) = (Seen::default(), Vec::new(), Vec::new());
+        loop {
+            let status = self.follow(id, seen, PATIENCE).await?;
+            let news = Seen { stdout: status.stdout.written, stderr: status.stderr.written };
+            for (stream, kept, written) in [
+                (Standard::Output, &mut stdout, news.stdout),
+                (Standard::Error, &mut stderr, news.stderr),
+            ] {
+                self.fill(id, (stream, kept), written, max_bytes).await?;
+            }
+            seen = news;
+            if status.ended.is_some() {
+                let omitted =
+                    |written: u64, kept: &Vec<u8>| written.saturating_sub(kept.len() as u64);
+                return Ok(ExecOutput {
+                    omitted_stdout: omitted(status.stdout.written, &stdout),
+                    omitted_stderr: omitted(status.stderr.written, &stderr),
+                    status,
+                    stdout,
+                    stderr,
+                });
+            }
+        }
+    }
+
+    /// Reads what is new of a stream, up to the most that is wanted.
+    async fn fill(
+        &self,
+        id: &ProcessId,
+        (stream, kept): (Standard, &mut Vec<u8>),
+        written: u64,
+        max_bytes: usize,
+    ) -> Result<()> {
+        while kept.len() < max_bytes && (kept.len() as u64) < written {
+            let room = u32::try_from(max_bytes - kept.len()).unwrap_or(PIECE_BYTES);
+            let offset = kept.len() as u64;
+            let part = Part { stream, offset, len: PIECE_BYTES.min(room) };
+            let chunk = self.read(id, part).await?;
+            if chunk.offset != offset || chunk.bytes.is_empty() {
+                // Its beginning was dropped before it was read: what is kept stays the beginning.
+                break;
+            }
+            kept.extend(chunk.bytes);
+        }
+        Ok(())
+    }
+
+    /// Waits until a command has written beyond `seen` or has ended, or `patience` is over. While
+    /// somebody waits so the session is in use.
+    pub async fn follow(
+        &self,
+        id: &ProcessId,
+        seen: Seen,
+        patience: Duration,
+    ) -> Result<ExecStatus> {
+        match self.place(id).await? {
+            Place::Past(known) => Ok(known.status),
+            Place::Present(ready) => {
+                let watched = follow::news(&ready.backend, &ready.record, (id, seen), patience);
+                match watched.await {
+                    Err(e) if e.kind == ErrorKind::NotFound => self.lost(id, &ready, e).await,
+                    answer => answer,
+                }
+            }
+        }
+    }
+
+    /// Waits until a command has ended, or `patience` is over, and says how it stands.
+    pub async fn wait(&self, id: &ProcessId, patience: Option<Duration>) -> Result<ExecStatus> {
+        let deadline = patience.map(|patience| Instant::now() + patience);
+        let seen = Seen { stdout: u64::MAX, stderr: u64::MAX };
+        loop {
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            let status = self.follow(id, seen, left.unwrap_or(PATIENCE).min(PATIENCE)).await?;
+            if status.ended.is_some() || left.is_some_and(|left| left.is_zero()) {
+                return Ok(status);
+            }
+        }
+    }
+
+    /// How a command stands. Wakes nothing.
+    pub async fn status(&self, id: &ProcessId) -> Result<ExecReport> {
+        let execs = self.execs().await?;
+        execs.into_iter().rfind(|exec| exec.id == id.as_str()).ok_or_else(|| unknown(id))
+    }
+
+    /// The commands of this session, those of earlier sandboxes included, oldest first. Wakes
+    /// nothing.
+    pub async fn execs(&self) -> Result<Vec<ExecReport>> {
+        let inner = &self.sessions.0;
+        let row = inner.row(&self.id).await?;
+        let mut present = Vec::new();
+        if let Some(record) = &row.record {
+            let backend = inner.backend(&row.backend)?;
+            match within(CALL_LIMIT, "list commands", backend.execs(record)).await {
+                Ok(all) => present = all,
+                Err(e) if e.kind == ErrorKind::NotFound => self.settle().await?,
+                Err(e) => return Err(e),
+            }
+        }
+        inner.fold(&row, row.incarnation, None).await?;
+        let folded = inner.store.execs(&self.id).await?;
+        let fresh = |known: &&KnownExec| {
+            known.incarnation != row.incarnation
+                || !present.iter().any(|status| status.id == known.status.id)
+        };
+        let past = folded.iter().filter(fresh);
+        let mut all: Vec<ExecReport> =
+            past.map(|known| ExecReport::new(known.incarnation, &known.status)).collect();
+        all.extend(present.iter().map(|status| ExecReport::new(row.incarnation, status)));
+        Ok(all)
+    }
+
+    /// What a command wrote. Wakes nothing, and works when the sandbox is gone.
+    pub async fn read(&self, id: &ProcessId, part: Part) -> Result<Chunk> {
+        let inner = &self.sessions.0;
+        let row = inner.row(&self.id).await?;
+        let mut incarnation = row.incarnation;
+        if incarnation > 1 {
+            let known = inner.store.exec(&self.id, id).await?;
+            incarnation = known.map_or(incarnation, |known| known.incarnation);
+        }
+        let backend = inner.backend(&row.backend)?;
+        let sandbox = self.id.sandbox(incarnation)?;
+        within(CALL_LIMIT, "read output", backend.read(&sandbox, id, part)).await
+    }
+
+    /// Does something to a command. One that has ended takes nothing.
+    pub async fn input(&self, id: &ProcessId, input: &ExecInput) -> Result<()> {
+        match self.place(id).await? {
+            Place::Past(_) if matches!(input, ExecInput::Kill | ExecInput::Close) => Ok(()),
+            Place::Past(_) => {
+                Err(Error::new(ErrorKind::Conflict, format!("command {id} has ended")))
+            }
+            Place::Present(ready) => {
+                let done = ready.backend.input(&ready.record, id, input);
+                match within(CALL_LIMIT, "take input", done).await {
+                    Err(e) if e.kind == ErrorKind::NotFound => {
+                        self.lost(id, &ready, e).await.map(|_| ())
+                    }
+                    answer => answer,
+                }
+            }
+        }
+    }
+
+    /// Sends a signal to the process group of a command.
+    pub async fn signal(&self, id: &ProcessId, signal: i32) -> Result<()> {
+        self.input(id, &ExecInput::Signal(signal)).await
+    }
+
+    /// Where a command is. A session that sleeps is resumed, for the command cannot go on otherwise.
+    async fn place(&self, id: &ProcessId) -> Result<Place> {
+        let inner = &self.sessions.0;
+        let row = inner.row(&self.id).await?;
+        if let Some(known) = inner.store.exec(&self.id, id).await?
+            && (known.incarnation < row.incarnation || known.status.ended.is_some())
+        {
+            return Ok(Place::Past(known));
+        }
+        if !row.phase.owes_an_end() {
+            return Err(unknown(id));
+        }
+        let ready = self.ready().await?;
+        if ready.incarnation != row.incarnation {
+            // The present one was lost meanwhile; its journal says what became of the command.
+            let known = inner.store.exec(&self.id, id).await?;
+            return known.map(Place::Past).ok_or_else(|| unknown(id));
+        }
+        Ok(Place::Present(ready))
+    }
+
+    /// A command that its sandbox does not know any more: the sandbox is gone, or there is no such
+    /// command.
+    async fn lost(&self, id: &ProcessId, ready: &Ready, error: Error) -> Result<ExecStatus> {
+        let status = ready.backend.status(&ready.record);
+        if within(CALL_LIMIT, "say how a sandbox is", status).await? != SandboxStatus::Gone {
+            return Err(error);
+        }
+        self.settle().await?;
+        let known = self.sessions.0.store.exec(&self.id, id).await?;
+        known.map(|known| known.status).ok_or_else(|| {
+            let what = format!("the sandbox of session {} was lost, and {id} with it", self.id);
+            Error::new(ErrorKind::Unavailable, what).hint("Start the command again.")
+        })
+    }
+}
+
+fn unknown(id: &ProcessId) -> Error {
+    Error::new(ErrorKind::NotFound, format!("there is no command {id}"))
+        .hint("List the commands of the session to see their ids.")
+}

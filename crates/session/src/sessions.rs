@@ -1,0 +1,350 @@
+//! All sessions of one state directory.
+
+use crate::answer::{CALL_LIMIT, within};
+use crate::desk::{Desk, LOCK_PATIENCE};
+use crate::lock::Locks;
+use crate::order::{SessionOrder, millis};
+use crate::places::Places;
+use crate::reaper::{self, GcReport, Thoroughness};
+use crate::store::{EventFilter, Fold, NewEvent, Row, Store, Written};
+use crate::{Event, EventReport, Phase, Session, SessionId, SessionReport, now_ms};
+use cofferdam_core::{
+    DestroyReason, DurableBackend, Error, ErrorKind, Result, SandboxId, SandboxStatus,
+};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The most events of one answer.
+pub const MAX_EVENTS: u32 = 1000;
+/// How often a row that others write is read again before a change of it is given up.
+const ATTEMPTS: usize = 16;
+
+/// All sessions of one state directory. Clones are the same sessions.
+#[derive(Clone)]
+pub struct Sessions(pub(crate) Arc<Inner>);
+
+/// What all clones share.
+pub(crate) struct Inner {
+    pub(crate) places: Places,
+    pub(crate) store: Store,
+    pub(crate) locks: Locks,
+    pub(crate) backends: Vec<Arc<dyn DurableBackend>>,
+}
+
+impl std::fmt::Debug for Sessions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sessions").field("places", &self.0.places).finish_non_exhaustive()
+    }
+}
+
+impl Sessions {
+    /// Opens the sessions of a state directory, and repairs what a crash left behind: what was being
+    /// made is adopted or given up, what was being ended is ended, what is over is removed.
+    ///
+    /// The first backend is that of orders which name none. A database that is damaged or of a newer
+    /// version is an error. What cannot be repaired now is not: it stays recorded.
+    pub async fn open(state: &Path, backends: Vec<Arc<dyn DurableBackend>>) -> Result<Self> {
+        let sessions = Self::open_as_is(state, backends).await?;
+        reaper::reap(&sessions, Thoroughness::Quick).await?;
+        Ok(sessions)
+    }
+
+    /// The same without any repair, for those who only look.
+    pub async fn open_as_is(state: &Path, backends: Vec<Arc<dyn DurableBackend>>) -> Result<Self> {
+        if backends.is_empty() {
+            return Err(Error::new(ErrorKind::Unavailable, "no backend keeps sessions here"));
+        }
+        let places = Places::open(state)?;
+        let store = Store::open(places.database()).await?;
+        let locks = Locks::new(places.locks());
+        Ok(Self(Arc::new(Inner { places, store, locks, backends })))
+    }
+
+    /// Makes a session and prepares it. A name that is taken is a conflict.
+    ///
+    /// A session whose sandbox cannot be made is removed again; one whose preparation fails is kept,
+    /// and its error says so.
+    pub async fn create(&self, order: &SessionOrder) -> Result<Session> {
+        order.check()?;
+        match self.0.begin(order).await? {
+            Some(mut desk) => {
+                self.0.establish(&mut desk).await?;
+                desk.prepare().await?;
+                Ok(self.session(desk.row.id.clone()))
+            }
+            None => {
+                let name = order.name.as_deref().unwrap_or_default();
+                Err(Error::new(ErrorKind::Conflict, format!("there is a session {name:?} already"))
+                    .hint("Use another name, or ensure the session."))
+            }
+        }
+    }
+
+    /// The session that a text names: its id, its name, or the beginning of one of them.
+    ///
+    /// A beginning that fits several is a conflict that lists them.
+    pub async fn find(&self, text: &str) -> Result<SessionId> {
+        let rows = self.0.store.all().await?;
+        if let Some(row) = rows.iter().find(|row| row.id.as_str() == text) {
+            return Ok(row.id.clone());
+        }
+        let live = |row: &&Row| row.phase != Phase::Deleting;
+        let named = |row: &&Row| row.name.as_deref() == Some(text);
+        if let Some(row) = rows.iter().filter(live).find(named) {
+            return Ok(row.id.clone());
+        }
+        let fits = |row: &&Row| {
+            let name = row.name.as_deref().filter(|_| row.phase != Phase::Deleting);
+            row.id.as_str().starts_with(text) || name.is_some_and(|name| name.starts_with(text))
+        };
+        let found: Vec<&Row> = rows.iter().filter(fits).collect();
+        match found.as_slice() {
+            [row] if !text.is_empty() => Ok(row.id.clone()),
+            [] | [_] => Err(missing(text)),
+            several => {
+                let shown: Vec<String> = several.iter().map(|row| shown(row)).collect();
+                let what = format!("{text:?} begins several sessions: {}", shown.join(", "));
+                Err(Error::new(ErrorKind::Conflict, what).hint("Write more of the id or name."))
+            }
+        }
+    }
+
+    /// The door to a session. Whether it is there is seen at first use.
+    pub fn session(&self, id: SessionId) -> Session {
+        Session::new(self.clone(), id)
+    }
+
+    /// The sessions that have all these labels, oldest first, as they stand now.
+    pub async fn list(&self, labels: &BTreeMap<String, String>) -> Result<Vec<SessionReport>> {
+        let seen = self.0.seen().await;
+        let rows = self.0.store.all().await?;
+        let wanted = |row: &Row| labels.iter().all(|(k, v)| row.labels.get(k) == Some(v));
+        Ok(rows.iter().filter(|row| wanted(row)).map(|row| self.0.report(row, &seen)).collect())
+    }
+
+    /// How a session stands now. Repairs nothing and waits for nobody.
+    pub async fn status(&self, id: &SessionId) -> Result<SessionReport> {
+        let row = self.0.row(id).await?;
+        let mut seen = BTreeMap::new();
+        if let (Some(record), Ok(backend)) = (&row.record, self.0.backend(&row.backend)) {
+            let status = within(CALL_LIMIT, "say how a sandbox is", backend.status(record)).await;
+            if let Ok(status) = status {
+                seen.insert(record.id.clone(), status);
+            }
+        }
+        self.0.fold(&row, row.incarnation, None).await?;
+        Ok(self.0.report(&row, &seen))
+    }
+
+    /// Stops everything in a session where it stands. Pausing what is paused succeeds.
+    pub async fn pause(&self, id: &SessionId) -> Result<()> {
+        self.0.desk(id).await?.drive(Event::Pause).await
+    }
+
+    /// Lets everything go on. One that was lost is recovered, as by `ensure`.
+    pub async fn resume(&self, id: &SessionId) -> Result<()> {
+        let mut desk = self.0.desk(id).await?;
+        desk.drive(Event::Ensure).await?;
+        desk.prepare().await
+    }
+
+    /// Ends the sandbox of a session and keeps the session: home directory, output, events.
+    pub async fn stop(&self, id: &SessionId) -> Result<()> {
+        self.0.desk(id).await?.drive(Event::Stop).await
+    }
+
+    /// Removes a session with all that it has. Says whether there was one.
+    ///
+    /// Does not wait for those who use it: they are told that it is being removed. Where something
+    /// cannot be removed now, the error says so and every start of Cofferdam tries again.
+    pub async fn delete(&self, id: &SessionId) -> Result<bool> {
+        self.0.delete(id, DestroyReason::Success).await
+    }
+
+    /// Gives a session a longer lease, and says when it is over in milliseconds since 1970.
+    pub async fn extend(&self, id: &SessionId, by: Duration) -> Result<u64> {
+        let mut desk = self.0.desk(id).await?;
+        let times = &mut desk.row.facts.times;
+        let Some(until) = times.lease_until_ms else {
+            let what = format!("session {id} has no lease to extend");
+            return Err(Error::new(ErrorKind::Conflict, what)
+                .hint("Nothing ends it by itself; leave it, or ensure it with a lease."));
+        };
+        let until = until.max(now_ms()).saturating_add(millis(by));
+        times.lease_until_ms = Some(until);
+        desk.row.facts.deadlines_owed = true;
+        let said = NewEvent::now("extended", json!({ "lease_until_ms": until }));
+        desk.amend(Some(said)).await?;
+        desk.pay_deadlines().await?;
+        Ok(until)
+    }
+
+    /// What happened after the event of this number, at most [`MAX_EVENTS`], of one session or all.
+    pub async fn events(
+        &self,
+        session: Option<&SessionId>,
+        after: u64,
+    ) -> Result<Vec<EventReport>> {
+        let rows = match session {
+            Some(id) => self.0.store.get(id).await?.into_iter().collect(),
+            None => self.0.store.all().await?,
+        };
+        for row in rows.iter().filter(|row| row.record.is_some()) {
+            self.0.fold(row, row.incarnation, None).await?;
+        }
+        let filter = EventFilter { session: session.cloned(), after, limit: MAX_EVENTS };
+        let found = self.0.store.events(filter).await?;
+        Ok(found.into_iter().map(EventReport::from).collect())
+    }
+
+    /// Compares all that exists with all that is recorded, repairs, and says what it did. A dry run
+    /// says what it would do.
+    pub async fn gc(&self, dry_run: bool) -> Result<GcReport> {
+        let how = if dry_run { Thoroughness::DryRun } else { Thoroughness::Full };
+        reaper::reap(self, how).await
+    }
+}
+
+impl Inner {
+    /// The backend of this name.
+    pub(crate) fn backend(&self, name: &str) -> Result<Arc<dyn DurableBackend>> {
+        let found = self.backends.iter().find(|backend| backend.name() == name);
+        found.cloned().ok_or_else(|| {
+            let names: Vec<&str> = self.backends.iter().map(|backend| backend.name()).collect();
+            let what =
+                format!("no backend {name:?} keeps sessions here, only {}", names.join(", "));
+            Error::new(ErrorKind::Unavailable, what).hint("Use a Cofferdam that has this backend.")
+        })
+    }
+
+    pub(crate) async fn row(&self, id: &SessionId) -> Result<Row> {
+        self.store.get(id).await?.ok_or_else(|| missing(id.as_str()))
+    }
+
+    pub(crate) async fn desk(self: &Arc<Self>, id: &SessionId) -> Result<Desk> {
+        Desk::open(self, id).await?.ok_or_else(|| missing(id.as_str()))
+    }
+
+    /// Writes the row of a new session under its lock; `None` where the name is taken.
+    pub(crate) async fn begin(self: &Arc<Self>, order: &SessionOrder) -> Result<Option<Desk>> {
+        let first = self.backends.first().map(|backend| backend.name());
+        let name = order.backend.as_deref().or(first).unwrap_or_default();
+        let backend = self.backend(name)?;
+        let row = order.row(SessionId::fresh()?, backend.name())?;
+        self.begin_with(row).await
+    }
+
+    pub(crate) async fn begin_with(self: &Arc<Self>, row: Row) -> Result<Option<Desk>> {
+        let lock = self.locks.take(row.id.as_str(), LOCK_PATIENCE).await?;
+        match self.store.insert(&row, Vec::new()).await? {
+            Written::Yes => Ok(Some(Desk::over(self, row, lock)?)),
+            Written::NameTaken | Written::Moved => {
+                lock.retire();
+                Ok(None)
+            }
+        }
+    }
+
+    /// Makes the sandbox of a new session. Where that fails nothing of the session is kept.
+    pub(crate) async fn establish(&self, desk: &mut Desk) -> Result<()> {
+        let Err(error) = desk.make().await else { return Ok(()) };
+        desk.row.facts.reason = Some(DestroyReason::Error);
+        // The error that caused it is the one to tell; what could not be removed stays recorded.
+        desk.drive(Event::Delete).await.ok();
+        Err(error)
+    }
+
+    /// See [`Sessions::delete`].
+    pub(crate) async fn delete(
+        self: &Arc<Self>,
+        id: &SessionId,
+        reason: DestroyReason,
+    ) -> Result<bool> {
+        let Some(row) = self.condemn(id, reason).await? else { return Ok(false) };
+        if let Some(mut desk) = Desk::try_open(self, id).await? {
+            return desk.drive(Event::Delete).await.map(|()| true);
+        }
+        // Somebody is at work on it. With its sandbox gone that is over soon.
+        if let Some(record) = &row.record {
+            let backend = self.backend(&row.backend)?;
+            within(CALL_LIMIT, "end a sandbox", backend.destroy(record, reason)).await?;
+        }
+        match Desk::open(self, id).await? {
+            Some(mut desk) => desk.drive(Event::Delete).await.map(|()| true),
+            None => Ok(true),
+        }
+    }
+
+    /// Writes down that a session is being removed. Needs no lock: nothing leads back.
+    async fn condemn(&self, id: &SessionId, reason: DestroyReason) -> Result<Option<Row>> {
+        for _ in 0..ATTEMPTS {
+            let Some(mut row) = self.store.get(id).await? else { return Ok(None) };
+            if row.phase == Phase::Deleting {
+                return Ok(Some(row));
+            }
+            row.phase = Phase::Deleting;
+            row.facts.reason = Some(reason);
+            if self.store.save(&mut row, Vec::new()).await? == Written::Yes {
+                return Ok(Some(row));
+            }
+        }
+        let what = format!("session {id} changes too fast to be removed");
+        Err(Error::new(ErrorKind::Unavailable, what).hint("Try again."))
+    }
+
+    /// Folds the journal of an incarnation. One that cannot be read now is folded later, unless it
+    /// is to be closed.
+    pub(crate) async fn fold(
+        &self,
+        row: &Row,
+        incarnation: u32,
+        ended: Option<DestroyReason>,
+    ) -> Result<()> {
+        let Some(after) = self.store.folded(&row.id, incarnation).await? else { return Ok(()) };
+        let id = row.id.sandbox(incarnation)?;
+        let backend = self.backend(&row.backend)?;
+        let entries = within(CALL_LIMIT, "read a journal", backend.journal(&id, after)).await;
+        let entries = match entries {
+            Ok(entries) => entries,
+            Err(e) if e.kind == ErrorKind::NotFound => Vec::new(),
+            Err(_) if ended.is_none() => return Ok(()),
+            Err(e) => return Err(e),
+        };
+        if entries.is_empty() && ended.is_none() {
+            return Ok(());
+        }
+        let (session, label) = (row.id.clone(), row.facts.label.clone());
+        self.store.fold(Fold { session, incarnation, label, entries, ended }).await
+    }
+
+    /// What the backends say of their sandboxes. One that does not answer says nothing.
+    async fn seen(&self) -> BTreeMap<SandboxId, SandboxStatus> {
+        let mut seen = BTreeMap::new();
+        for backend in &self.backends {
+            if let Ok(all) = within(CALL_LIMIT, "list its sandboxes", backend.list()).await {
+                seen.extend(all.into_iter().map(|found| (found.id, found.status)));
+            }
+        }
+        seen
+    }
+
+    fn report(&self, row: &Row, seen: &BTreeMap<SandboxId, SandboxStatus>) -> SessionReport {
+        let sandbox = row.record.as_ref().map(|record| &record.id);
+        SessionReport::new(row, sandbox.and_then(|id| seen.get(id)).copied())
+    }
+}
+
+fn shown(row: &Row) -> String {
+    match &row.name {
+        Some(name) => format!("{} ({name})", row.id),
+        None => row.id.to_string(),
+    }
+}
+
+pub(crate) fn missing(text: &str) -> Error {
+    Error::new(ErrorKind::NotFound, format!("there is no session {text:?}"))
+        .hint("List the sessions to see their names and ids.")
+}

@@ -1,0 +1,87 @@
+//! What happened, in one order over all sessions.
+
+use super::{Store, from_json, id_at, to_json};
+use crate::SessionId;
+use cofferdam_core::Result;
+use rusqlite::{Connection, params};
+use serde_json::{Map, Value};
+
+/// How many events are kept; the oldest go first.
+pub(crate) const EVENTS_KEPT: i64 = 100_000;
+/// How often the oldest are removed: at each event whose number is a multiple of this.
+const PRUNED_EVERY: i64 = 1000;
+
+/// Something that happened and is not written down yet.
+#[derive(Debug, Clone)]
+pub(crate) struct NewEvent {
+    pub(crate) at_ms: u64,
+    pub(crate) kind: &'static str,
+    pub(crate) data: Value,
+}
+
+/// Something that happened.
+#[derive(Debug, Clone)]
+pub(crate) struct StoredEvent {
+    pub(crate) seq: u64,
+    pub(crate) session: SessionId,
+    pub(crate) at_ms: u64,
+    pub(crate) kind: String,
+    pub(crate) data: Map<String, Value>,
+}
+
+/// Which events somebody wants.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct EventFilter {
+    pub(crate) session: Option<SessionId>,
+    /// Those with a greater number.
+    pub(crate) after: u64,
+    pub(crate) limit: u32,
+}
+
+impl NewEvent {
+    /// Something that happens now.
+    pub(crate) fn now(kind: &'static str, data: Value) -> Self {
+        Self { at_ms: crate::now_ms(), kind, data }
+    }
+
+    pub(super) fn write(&self, db: &Connection, session: &SessionId) -> rusqlite::Result<()> {
+        db.prepare_cached("INSERT INTO events (session, at_ms, kind, data) VALUES (?1,?2,?3,?4)")?
+            .execute(params![session.as_str(), self.at_ms, self.kind, to_json(&self.data)?])?;
+        let seq = db.last_insert_rowid();
+        if seq % PRUNED_EVERY == 0 {
+            db.execute("DELETE FROM events WHERE seq <= ?1", [seq - EVENTS_KEPT])?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn write_all(
+        db: &Connection,
+        session: &SessionId,
+        events: &[Self],
+    ) -> rusqlite::Result<()> {
+        events.iter().try_for_each(|event| event.write(db, session))
+    }
+}
+
+impl Store {
+    pub(crate) async fn events(&self, filter: EventFilter) -> Result<Vec<StoredEvent>> {
+        self.read(move |db| {
+            let session = filter.session.as_ref().map(SessionId::as_str);
+            let mut query = db.prepare_cached(
+                "SELECT seq, session, at_ms, kind, data FROM events \
+                 WHERE seq > ?1 AND (?2 IS NULL OR session = ?2) ORDER BY seq LIMIT ?3",
+            )?;
+            let found = query.query_map(params![filter.after, session, filter.limit], |row| {
+                Ok(StoredEvent {
+                    seq: row.get(0)?,
+                    session: id_at(row, 1)?,
+                    at_ms: row.get(2)?,
+                    kind: row.get(3)?,
+                    data: from_json(4, &row.get::<_, String>(4)?)?,
+                })
+            })?;
+            found.collect()
+        })
+        .await
+    }
+}

@@ -1,0 +1,257 @@
+//! Journals, folded into the database.
+
+use super::{NewEvent, Store, from_json, to_json};
+use crate::SessionId;
+use crate::events;
+use cofferdam_core::{
+    DestroyReason, Ending, ExecEnded, ExecStatus, Happened, JournalEntry, ProcessId, Result,
+    SandboxRecord, UsageReport,
+};
+use rusqlite::{Connection, OptionalExtension, params};
+
+/// What became known of one incarnation.
+#[derive(Debug, Clone)]
+pub(crate) struct Fold {
+    pub(crate) session: SessionId,
+    pub(crate) incarnation: u32,
+    pub(crate) label: Option<String>,
+    pub(crate) entries: Vec<JournalEntry>,
+    /// It ended: commands without an ending are lost, and no more will come.
+    pub(crate) ended: Option<DestroyReason>,
+}
+
+/// A command of some incarnation.
+#[derive(Debug, Clone)]
+pub(crate) struct KnownExec {
+    pub(crate) incarnation: u32,
+    pub(crate) status: ExecStatus,
+}
+
+struct Incarnation {
+    folded_seq: u64,
+    provisioned: bool,
+    ended: bool,
+}
+
+impl Store {
+    /// Up to which entry the journal of an incarnation is folded; `None` where there is none.
+    pub(crate) async fn folded(&self, id: &SessionId, incarnation: u32) -> Result<Option<u64>> {
+        let id = id.clone();
+        self.read(move |db| Ok(find(db, &id, incarnation)?.map(|found| found.folded_seq))).await
+    }
+
+    /// Writes down what became known, each entry once.
+    pub(crate) async fn fold(&self, fold: Fold) -> Result<()> {
+        self.write(move |db| {
+            let Some(mut state) = find(db, &fold.session, fold.incarnation)? else {
+                return Ok(());
+            };
+            let folded = state.folded_seq;
+            for entry in fold.entries.iter().filter(|entry| entry.seq > folded) {
+                fold.apply(db, &mut state, entry)?;
+            }
+            state.folded_seq =
+                fold.entries.last().map_or(0, |entry| entry.seq).max(state.folded_seq);
+            if let Some(reason) = fold.ended {
+                fold.close(db)?;
+                fold.destroyed(db, &mut state, (crate::now_ms(), reason))?;
+            }
+            db.execute(
+                "UPDATE incarnations SET folded_seq=?3, provisioned=?4, ended=?5 \
+                 WHERE session=?1 AND incarnation=?2",
+                params![
+                    fold.session.as_str(),
+                    fold.incarnation,
+                    state.folded_seq,
+                    state.provisioned,
+                    state.ended
+                ],
+            )
+            .map(|_| ())
+        })
+        .await
+    }
+
+    /// Drops an incarnation that never came to be: what appears under its id later is nobody's.
+    pub(crate) async fn never_was(&self, id: &SessionId, incarnation: u32) -> Result<()> {
+        let id = id.clone();
+        self.write(move |db| {
+            db.execute(
+                "DELETE FROM incarnations WHERE session=?1 AND incarnation=?2 AND provisioned=0",
+                params![id.as_str(), incarnation],
+            )
+            .map(|_| ())
+        })
+        .await
+    }
+
+    /// The sandbox of an incarnation, if it ever came to be.
+    pub(crate) async fn record(
+        &self,
+        id: &SessionId,
+        incarnation: u32,
+    ) -> Result<Option<SandboxRecord>> {
+        let id = id.clone();
+        self.read(move |db| {
+            let mut query = db.prepare_cached(
+                "SELECT record FROM incarnations WHERE session=?1 AND incarnation=?2",
+            )?;
+            let found = query
+                .query_row(params![id.as_str(), incarnation], |row| row.get::<_, Option<String>>(0))
+                .optional()?
+                .flatten();
+            found.map(|json| from_json(0, &json)).transpose()
+        })
+        .await
+    }
+
+    /// The incarnations that may have left something, oldest first.
+    pub(crate) async fn incarnations(&self, id: Option<&SessionId>) -> Result<Vec<(String, u32)>> {
+        let id = id.map(|id| id.as_str().to_owned());
+        self.read(move |db| {
+            let mut query = db.prepare_cached(
+                "SELECT session, incarnation FROM incarnations \
+                 WHERE ?1 IS NULL OR session = ?1 ORDER BY session, incarnation",
+            )?;
+            query.query_map([id], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+        })
+        .await
+    }
+
+    /// The commands of a session that are known from journals, oldest first.
+    pub(crate) async fn execs(&self, id: &SessionId) -> Result<Vec<KnownExec>> {
+        let id = id.clone();
+        self.read(move |db| {
+            let mut query = db.prepare_cached(
+                "SELECT incarnation, status FROM execs WHERE session=?1 \
+                 ORDER BY incarnation, started_ms, exec",
+            )?;
+            query.query_map([id.as_str()], known)?.collect()
+        })
+        .await
+    }
+
+    /// The latest command of this id.
+    pub(crate) async fn exec(&self, id: &SessionId, exec: &ProcessId) -> Result<Option<KnownExec>> {
+        let (id, exec) = (id.clone(), exec.clone());
+        self.read(move |db| {
+            let mut query = db.prepare_cached(
+                "SELECT incarnation, status FROM execs WHERE session=?1 AND exec=?2 \
+                 ORDER BY incarnation DESC LIMIT 1",
+            )?;
+            query.query_row([id.as_str(), exec.as_str()], known).optional()
+        })
+        .await
+    }
+}
+
+impl Fold {
+    fn apply(
+        &self,
+        db: &Connection,
+        state: &mut Incarnation,
+        entry: &JournalEntry,
+    ) -> rusqlite::Result<()> {
+        let say =
+            |(kind, data)| NewEvent { at_ms: entry.at_ms, kind, data }.write(db, &self.session);
+        match &entry.happened {
+            Happened::Provisioned(record) => {
+                state.provisioned = true;
+                db.execute(
+                    "UPDATE incarnations SET record=?3 WHERE session=?1 AND incarnation=?2",
+                    params![self.session.as_str(), self.incarnation, to_json(record)?],
+                )?;
+                say(events::provisioned(self.incarnation, record, self.label.as_deref()))
+            }
+            Happened::NotProvisioned(error) => {
+                say(events::not_provisioned(self.incarnation, error))
+            }
+            Happened::ExecStarted(status) => {
+                self.keep(db, status)?;
+                say(events::exec_started(self.incarnation, status))
+            }
+            Happened::ExecEnded(status) => {
+                self.keep(db, status)?;
+                say(events::exec_ended(self.incarnation, status))
+            }
+            Happened::Paused { idle, how } => say(events::paused(self.incarnation, *idle, *how)),
+            Happened::Resumed => say(events::resumed(self.incarnation)),
+            Happened::Deadlines(_) => Ok(()),
+            Happened::Destroyed(reason) => self.destroyed(db, state, (entry.at_ms, *reason)),
+            Happened::Leftover(what) => say(events::leftover(self.incarnation, what)),
+        }
+    }
+
+    /// Says once that the sandbox ended, if it ever was.
+    fn destroyed(
+        &self,
+        db: &Connection,
+        state: &mut Incarnation,
+        (at_ms, reason): (u64, DestroyReason),
+    ) -> rusqlite::Result<()> {
+        if state.ended || !state.provisioned {
+            return Ok(());
+        }
+        // ORDER: what it takes with it first, so that this is the last word about it.
+        self.close(db)?;
+        state.ended = true;
+        let (kind, data) =
+            events::destroyed(&self.session, self.incarnation, reason, self.label.as_deref());
+        NewEvent { at_ms, kind, data }.write(db, &self.session)
+    }
+
+    /// Commands without an ending are lost.
+    fn close(&self, db: &Connection) -> rusqlite::Result<()> {
+        let mut query =
+            db.prepare_cached("SELECT status FROM execs WHERE session=?1 AND incarnation=?2")?;
+        let open: Vec<String> = query
+            .query_map(params![self.session.as_str(), self.incarnation], |row| row.get(0))?
+            .collect::<rusqlite::Result<_>>()?;
+        for json in open {
+            let mut status: ExecStatus = from_json(0, &json)?;
+            if status.ended.is_none() {
+                let at_ms = crate::now_ms();
+                let usage = UsageReport::default();
+                status.ended = Some(ExecEnded { ending: Ending::Lost, at_ms, usage });
+                self.keep(db, &status)?;
+                let (kind, data) = events::exec_ended(self.incarnation, &status);
+                NewEvent { at_ms, kind, data }.write(db, &self.session)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn keep(&self, db: &Connection, status: &ExecStatus) -> rusqlite::Result<()> {
+        db.prepare_cached(
+            "INSERT INTO execs (session, incarnation, exec, started_ms, status) \
+             VALUES (?1,?2,?3,?4,?5) ON CONFLICT DO UPDATE SET status=excluded.status",
+        )?
+        .execute(params![
+            self.session.as_str(),
+            self.incarnation,
+            status.id.as_str(),
+            status.started_ms,
+            to_json(status)?
+        ])
+        .map(|_| ())
+    }
+}
+
+fn find(
+    db: &Connection,
+    id: &SessionId,
+    incarnation: u32,
+) -> rusqlite::Result<Option<Incarnation>> {
+    let mut query = db.prepare_cached(
+        "SELECT folded_seq, provisioned, ended FROM incarnations \
+         WHERE session=?1 AND incarnation=?2",
+    )?;
+    let found = query.query_row(params![id.as_str(), incarnation], |row| {
+        Ok(Incarnation { folded_seq: row.get(0)?, provisioned: row.get(1)?, ended: row.get(2)? })
+    });
+    found.optional()
+}
+
+fn known(row: &rusqlite::Row<'_>) -> rusqlite::Result<KnownExec> {
+    Ok(KnownExec { incarnation: row.get(0)?, status: from_json(1, &row.get::<_, String>(1)?)? })
+}

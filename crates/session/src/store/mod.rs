@@ -1,0 +1,146 @@
+//! What is remembered: one database, written by any number of processes.
+//!
+//! Every write of a row names the revision that it was read at, so two writers never mix. Calls run
+//! in a blocking section; a caller that goes away lets its write happen or not, and both are fine.
+
+mod events;
+mod fold;
+mod rows;
+mod schema;
+
+use crate::SessionId;
+use cofferdam_core::{Error, ErrorKind, Result};
+use rusqlite::{Connection, ErrorCode, TransactionBehavior};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+pub(crate) use events::{EventFilter, NewEvent, StoredEvent};
+pub(crate) use fold::{Fold, KnownExec};
+pub(crate) use rows::{Facts, Row, Scope, Times};
+
+/// The database.
+#[derive(Debug, Clone)]
+pub(crate) struct Store(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    path: PathBuf,
+    connection: Mutex<Connection>,
+}
+
+/// What came of writing a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Written {
+    /// It is written.
+    Yes,
+    /// Somebody else wrote it since it was read, or removed it.
+    Moved,
+    /// Its name is taken by another session.
+    NameTaken,
+}
+
+impl Store {
+    /// Opens the database, and makes it if there is none.
+    ///
+    /// A file that cannot be understood is an error, never an absence.
+    pub(crate) async fn open(path: PathBuf) -> Result<Self> {
+        let (connection, path) = blocking(move || Ok((schema::open(&path)?, path))).await?;
+        Ok(Self(Arc::new(Inner { path, connection: Mutex::new(connection) })))
+    }
+
+    /// Does something in one transaction that holds the write lock from the beginning.
+    async fn write<T: Send + 'static>(
+        &self,
+        deed: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let inner = Arc::clone(&self.0);
+        blocking(move || {
+            let mut connection = inner.connection.lock().unwrap_or_else(PoisonError::into_inner);
+            let run = || {
+                let transaction =
+                    connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+                let done = deed(&transaction)?;
+                transaction.commit()?;
+                Ok(done)
+            };
+            run().map_err(|e| explain(&inner.path, e))
+        })
+        .await
+    }
+
+    async fn read<T: Send + 'static>(
+        &self,
+        deed: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let inner = Arc::clone(&self.0);
+        blocking(move || {
+            let connection = inner.connection.lock().unwrap_or_else(PoisonError::into_inner);
+            deed(&connection).map_err(|e| explain(&inner.path, e))
+        })
+        .await
+    }
+}
+
+/// Runs what may wait for a disk where it stops nobody.
+pub(crate) async fn blocking<T: Send + 'static>(
+    deed: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    match tokio::task::spawn_blocking(deed).await {
+        Ok(result) => result,
+        Err(e) if e.is_cancelled() => {
+            Err(Error::new(ErrorKind::Canceled, "the program is ending").source(e))
+        }
+        Err(e) => Err(Error::new(ErrorKind::Io, "a blocking section broke off").source(e)),
+    }
+}
+
+/// An error of the database in words that name the file and the remedy.
+fn explain(path: &Path, error: rusqlite::Error) -> Error {
+    let shown = path.display();
+    let code = error.sqlite_error_code();
+    match code {
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => damaged(path).source(error),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            Error::new(ErrorKind::Unavailable, format!("{shown} is busy"))
+                .hint("Try again when other commands of Cofferdam are done.")
+                .source(error)
+        }
+        Some(ErrorCode::DiskFull) => Error::new(ErrorKind::Io, format!("{shown} cannot grow"))
+            .hint("Free some space on its disk.")
+            .source(error),
+        _ if matches!(error, rusqlite::Error::FromSqlConversionFailure(..)) => {
+            damaged(path).source(error)
+        }
+        _ => Error::new(ErrorKind::Io, format!("use {shown}")).source(error),
+    }
+}
+
+fn damaged(path: &Path) -> Error {
+    Error::new(ErrorKind::Io, format!("{} is damaged", path.display())).hint(
+        "Put a good copy in its place, or move it away: the sessions that it held are then ended.",
+    )
+}
+
+/// A value in a column.
+fn to_json<T: Serialize>(value: &T) -> rusqlite::Result<String> {
+    serde_json::to_string(value).map_err(|e| rusqlite::Error::ToSqlConversionFailure(e.into()))
+}
+
+/// A value from a column. One that cannot be read means damage.
+fn from_json<T: DeserializeOwned>(column: usize, text: &str) -> rusqlite::Result<T> {
+    serde_json::from_str(text).map_err(|e| bad(column, e))
+}
+
+fn bad(
+    column: usize,
+    error: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, error.into())
+}
+
+/// An id from a column.
+fn id_at(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<SessionId> {
+    SessionId::new(row.get::<_, String>(column)?).map_err(|e| bad(column, e))
+}

@@ -1,0 +1,264 @@
+//! Sessions as rows.
+
+use super::{NewEvent, Store, Written, bad, from_json, id_at, to_json};
+use crate::init::Init;
+use crate::stored_spec::StoredSpec;
+use crate::{Phase, SessionId};
+use cofferdam_core::{Deadlines, DestroyReason, Result, SandboxRecord};
+use rusqlite::{Connection, OptionalExtension, params};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A session as it is written down.
+#[derive(Debug, Clone)]
+pub(crate) struct Row {
+    pub(crate) id: SessionId,
+    pub(crate) name: Option<String>,
+    pub(crate) backend: String,
+    pub(crate) phase: Phase,
+    /// Which of its sandboxes is the present one, from 1.
+    pub(crate) incarnation: u32,
+    /// How often it was written.
+    pub(crate) revision: i64,
+    /// What could not be removed, if something could not.
+    pub(crate) cleanup_failed: Option<String>,
+    pub(crate) labels: BTreeMap<String, String>,
+    pub(crate) spec: StoredSpec,
+    /// The present sandbox, from when it is known until it ended.
+    pub(crate) record: Option<SandboxRecord>,
+    pub(crate) facts: Facts,
+    pub(crate) created_ms: u64,
+    pub(crate) updated_ms: u64,
+}
+
+/// What nothing is searched by.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Facts {
+    pub(crate) scope: Scope,
+    pub(crate) init: Init,
+    pub(crate) times: Times,
+    /// The keeper was not told of the times yet.
+    pub(crate) deadlines_owed: bool,
+    /// Why it is being ended.
+    pub(crate) reason: Option<DestroyReason>,
+    /// The incarnation before was lost, and the next one is a recovery.
+    pub(crate) recovering: bool,
+    /// How somebody called the work of a scoped run.
+    pub(crate) label: Option<String>,
+}
+
+/// Whose a session is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Scope {
+    /// It stays until somebody removes it or its lease is over.
+    #[default]
+    Kept,
+    /// It belongs to one run, and ends with the process that asked for it.
+    Run,
+}
+
+/// When it is paused or ended without anybody asking.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Times {
+    pub(crate) idle_pause_ms: Option<u64>,
+    /// As it was asked for.
+    pub(crate) ttl_ms: Option<u64>,
+    pub(crate) lease_until_ms: Option<u64>,
+    pub(crate) run_until_ms: Option<u64>,
+}
+
+impl Times {
+    pub(crate) fn deadlines(&self) -> Deadlines {
+        Deadlines {
+            idle_pause_ms: self.idle_pause_ms,
+            lease_until_ms: self.lease_until_ms,
+            run_until_ms: self.run_until_ms,
+        }
+    }
+}
+
+impl Row {
+    /// Whether a start of Cofferdam has to look after it.
+    fn is_due(&self) -> bool {
+        self.phase.is_passing()
+            || self.cleanup_failed.is_some()
+            || self.facts.deadlines_owed
+            || self.facts.scope == Scope::Run
+    }
+}
+
+const COLUMNS: &str = "id, name, backend, phase, incarnation, revision, cleanup_failed, labels, \
+     spec, record, facts, created_ms, updated_ms";
+
+impl Store {
+    /// Writes a new row, with the incarnation that it begins with.
+    pub(crate) async fn insert(&self, row: &Row, events: Vec<NewEvent>) -> Result<Written> {
+        let row = row.clone();
+        self.write(move |db| {
+            if let Some(name) = &row.name {
+                let mut taken = db.prepare_cached(
+                    "SELECT 1 FROM sessions WHERE name = ?1 AND phase <> 'deleting'",
+                )?;
+                if taken.exists([name])? {
+                    return Ok(Written::NameTaken);
+                }
+            }
+            db.execute(
+                "INSERT INTO sessions (id, name, backend, phase, incarnation, revision, due, \
+                 lease_until_ms, cleanup_failed, labels, spec, record, facts, created_ms, \
+                 updated_ms) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15)",
+                params![
+                    row.id.as_str(),
+                    row.name,
+                    row.backend,
+                    row.phase.name(),
+                    row.incarnation,
+                    row.revision,
+                    row.is_due(),
+                    row.facts.times.lease_until_ms,
+                    row.cleanup_failed,
+                    to_json(&row.labels)?,
+                    to_json(&row.spec)?,
+                    row.record.as_ref().map(to_json).transpose()?,
+                    to_json(&row.facts)?,
+                    row.created_ms,
+                    row.updated_ms,
+                ],
+            )?;
+            begin(db, &row)?;
+            NewEvent::write_all(db, &row.id, &events)?;
+            Ok(Written::Yes)
+        })
+        .await
+    }
+
+    /// Writes a row over the revision that it was read at.
+    pub(crate) async fn save(&self, row: &mut Row, events: Vec<NewEvent>) -> Result<Written> {
+        row.updated_ms = crate::now_ms();
+        let wanted = row.clone();
+        let written = self
+            .write(move |db| {
+                let row = &wanted;
+                let mut update = db.prepare_cached(
+                    "UPDATE sessions SET phase=?3, incarnation=?4, revision=?2+1, due=?5, \
+                     lease_until_ms=?6, cleanup_failed=?7, labels=?8, spec=?9, record=?10, \
+                     facts=?11, updated_ms=?12 WHERE id=?1 AND revision=?2",
+                )?;
+                let changed = update.execute(params![
+                    row.id.as_str(),
+                    row.revision,
+                    row.phase.name(),
+                    row.incarnation,
+                    row.is_due(),
+                    row.facts.times.lease_until_ms,
+                    row.cleanup_failed,
+                    to_json(&row.labels)?,
+                    to_json(&row.spec)?,
+                    row.record.as_ref().map(to_json).transpose()?,
+                    to_json(&row.facts)?,
+                    row.updated_ms,
+                ])?;
+                if changed == 0 {
+                    return Ok(Written::Moved);
+                }
+                if row.phase == Phase::Creating {
+                    begin(db, row)?;
+                }
+                NewEvent::write_all(db, &row.id, &events)?;
+                Ok(Written::Yes)
+            })
+            .await?;
+        if written == Written::Yes {
+            row.revision += 1;
+        }
+        Ok(written)
+    }
+
+    /// Removes a row and all that hangs on it but its events.
+    pub(crate) async fn remove(&self, row: &Row) -> Result<Written> {
+        let (id, revision) = (row.id.clone(), row.revision);
+        self.write(move |db| {
+            let id = id.as_str();
+            let gone = db.execute(
+                "DELETE FROM sessions WHERE id=?1 AND revision=?2",
+                params![id, revision],
+            )?;
+            if gone == 0 {
+                return Ok(Written::Moved);
+            }
+            db.execute("DELETE FROM incarnations WHERE session=?1", [id])?;
+            db.execute("DELETE FROM execs WHERE session=?1", [id])?;
+            Ok(Written::Yes)
+        })
+        .await
+    }
+
+    pub(crate) async fn get(&self, id: &SessionId) -> Result<Option<Row>> {
+        let id = id.clone();
+        self.read(move |db| {
+            let mut query =
+                db.prepare_cached(&format!("SELECT {COLUMNS} FROM sessions WHERE id=?1"))?;
+            query.query_row([id.as_str()], read).optional()
+        })
+        .await
+    }
+
+    /// The session of this name that is not being removed.
+    pub(crate) async fn named(&self, name: &str) -> Result<Option<Row>> {
+        let name = name.to_owned();
+        self.read(move |db| {
+            let query =
+                format!("SELECT {COLUMNS} FROM sessions WHERE name=?1 AND phase <> 'deleting'");
+            db.prepare_cached(&query)?.query_row([name], read).optional()
+        })
+        .await
+    }
+
+    /// All rows, oldest first.
+    pub(crate) async fn all(&self) -> Result<Vec<Row>> {
+        self.read(|db| {
+            let query = format!("SELECT {COLUMNS} FROM sessions ORDER BY created_ms, id");
+            db.prepare_cached(&query)?.query_map([], read)?.collect()
+        })
+        .await
+    }
+
+    /// What a start has to look after.
+    pub(crate) async fn due(&self, now_ms: u64) -> Result<Vec<Row>> {
+        self.read(move |db| {
+            let query =
+                format!("SELECT {COLUMNS} FROM sessions WHERE due = 1 OR lease_until_ms <= ?1");
+            db.prepare_cached(&query)?.query_map([now_ms], read)?.collect()
+        })
+        .await
+    }
+}
+
+/// Writes down that an incarnation may come to be.
+fn begin(db: &Connection, row: &Row) -> rusqlite::Result<()> {
+    db.prepare_cached("INSERT OR IGNORE INTO incarnations (session, incarnation) VALUES (?1, ?2)")?
+        .execute(params![row.id.as_str(), row.incarnation])
+        .map(|_| ())
+}
+
+fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
+    let text = |column: usize| row.get::<_, String>(column);
+    let phase = text(3)?;
+    Ok(Row {
+        id: id_at(row, 0)?,
+        name: row.get(1)?,
+        backend: row.get(2)?,
+        phase: Phase::from_name(&phase)
+            .ok_or_else(|| bad(3, format!("there is no phase {phase:?}")))?,
+        incarnation: row.get(4)?,
+        revision: row.get(5)?,
+        cleanup_failed: row.get(6)?,
+        labels: from_json(7, &text(7)?)?,
+        spec: from_json(8, &text(8)?)?,
+        record: row.get::<_, Option<String>>(9)?.map(|json| from_json(9, &json)).transpose()?,
+        facts: from_json(10, &text(10)?)?,
+        created_ms: row.get(11)?,
+        updated_ms: row.get(12)?,
+    })
+}

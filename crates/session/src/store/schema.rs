@@ -1,0 +1,166 @@
+//! The tables, and how a database comes to be.
+
+use super::{damaged, explain};
+use cofferdam_core::{Error, ErrorKind, Result};
+use rusqlite::{Connection, OpenFlags};
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Marks a file as one of ours: "CDam".
+const APPLICATION_ID: i32 = 0x4344_616d;
+/// The schema that this program writes.
+const VERSION: i32 = 1;
+/// How long a writer waits for another one.
+const BUSY: Duration = Duration::from_secs(10);
+
+/// What leads from each version to the next; the first makes an empty database one of version 1.
+const MIGRATIONS: [&str; 1] = ["
+    CREATE TABLE sessions (
+        id TEXT PRIMARY KEY,
+        name TEXT,
+        backend TEXT NOT NULL,
+        phase TEXT NOT NULL,
+        incarnation INTEGER NOT NULL,
+        revision INTEGER NOT NULL,
+        due INTEGER NOT NULL,
+        lease_until_ms INTEGER,
+        cleanup_failed TEXT,
+        labels TEXT NOT NULL,
+        spec TEXT NOT NULL,
+        record TEXT,
+        facts TEXT NOT NULL,
+        created_ms INTEGER NOT NULL,
+        updated_ms INTEGER NOT NULL
+    ) WITHOUT ROWID;
+    CREATE UNIQUE INDEX live_names ON sessions (name)
+        WHERE name IS NOT NULL AND phase <> 'deleting';
+    CREATE INDEX due_sessions ON sessions (due) WHERE due = 1;
+    CREATE INDEX leases ON sessions (lease_until_ms) WHERE lease_until_ms IS NOT NULL;
+    CREATE TABLE incarnations (
+        session TEXT NOT NULL,
+        incarnation INTEGER NOT NULL,
+        record TEXT,
+        folded_seq INTEGER NOT NULL DEFAULT 0,
+        provisioned INTEGER NOT NULL DEFAULT 0,
+        ended INTEGER NOT NULL DEFAULT 0,
+        PRIMARY KEY (session, incarnation)
+    ) WITHOUT ROWID;
+    CREATE TABLE execs (
+        session TEXT NOT NULL,
+        incarnation INTEGER NOT NULL,
+        exec TEXT NOT NULL,
+        started_ms INTEGER NOT NULL,
+        status TEXT NOT NULL,
+        PRIMARY KEY (session, incarnation, exec)
+    ) WITHOUT ROWID;
+    CREATE TABLE events (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        session TEXT NOT NULL,
+        at_ms INTEGER NOT NULL,
+        kind TEXT NOT NULL,
+        data TEXT NOT NULL
+    );
+    CREATE INDEX events_of ON events (session, seq);
+"];
+
+/// Opens the database, making it first where there is none.
+pub(crate) fn open(path: &Path) -> Result<Connection> {
+    if !path.try_exists().map_err(|e| io(path, "look for", e))? {
+        make(path)?;
+    }
+    refuse_strangers(path)?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    let connection = Connection::open_with_flags(path, flags).map_err(|e| explain(path, e))?;
+    prepare(&connection).map_err(|e| explain(path, e))?;
+    check(path, &connection)?;
+    Ok(connection)
+}
+
+/// Makes a database beside its place and gives it its name when it is whole, so that a file of that
+/// name which is no database is damage and never a beginning.
+fn make(path: &Path) -> Result<()> {
+    let guard = path.with_extension("lock");
+    let guard = private(&guard).map_err(|e| io(&guard, "open", e))?;
+    guard.lock().map_err(|e| io(path, "lock", e))?;
+    if path.try_exists().map_err(|e| io(path, "look for", e))? {
+        return Ok(());
+    }
+    let new: PathBuf = path.with_extension("new");
+    for leftover in [new.clone(), path.with_extension("new-wal"), path.with_extension("new-shm")] {
+        match std::fs::remove_file(&leftover) {
+            Ok(()) => {}
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+            Err(e) => return Err(io(&leftover, "remove", e)),
+        }
+    }
+    private(&new).map_err(|e| io(&new, "make", e))?;
+    let fill = || {
+        let connection = Connection::open(&new)?;
+        prepare(&connection)?;
+        connection.execute_batch("BEGIN IMMEDIATE")?;
+        for migration in MIGRATIONS {
+            connection.execute_batch(migration)?;
+        }
+        connection.pragma_update(None, "application_id", APPLICATION_ID)?;
+        connection.pragma_update(None, "user_version", VERSION)?;
+        connection.execute_batch("COMMIT; PRAGMA wal_checkpoint(TRUNCATE)")?;
+        connection.close().map_err(|(_, e)| e)
+    };
+    fill().map_err(|e| explain(&new, e))?;
+    std::fs::rename(&new, path).map_err(|e| io(path, "make", e))
+}
+
+fn prepare(connection: &Connection) -> rusqlite::Result<()> {
+    connection.busy_timeout(BUSY)?;
+    connection.pragma_update(None, "journal_mode", "wal")?;
+    // With a log ahead this survives the end of our process; the end of the machine may take the
+    // last writes, and takes the sandboxes too.
+    connection.pragma_update(None, "synchronous", "normal")?;
+    connection.pragma_update(None, "trusted_schema", false)
+}
+
+fn check(path: &Path, connection: &Connection) -> Result<()> {
+    let pragma = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
+    let found = pragma("application_id").map_err(|e| explain(path, e))?;
+    let version = pragma("user_version").map_err(|e| explain(path, e))?;
+    if found != APPLICATION_ID || version < 1 {
+        return Err(damaged(path));
+    }
+    if version > VERSION {
+        let what = format!(
+            "{} is of schema {version}, and this program knows schemas up to {VERSION}",
+            path.display()
+        );
+        return Err(Error::new(ErrorKind::Unsupported, what).hint(
+            "Use the newer Cofferdam that wrote it, or set COFFERDAM_HOME to another directory.",
+        ));
+    }
+    Ok(())
+}
+
+/// The file is ours and nobody else reads it.
+fn refuse_strangers(path: &Path) -> Result<()> {
+    let found = std::fs::symlink_metadata(path).map_err(|e| io(path, "look at", e))?;
+    if !found.is_file() || found.uid() != rustix::process::geteuid().as_raw() {
+        let what = format!("{} is not a file of yours", path.display());
+        return Err(Error::new(ErrorKind::Denied, what)
+            .hint("Move it away, or set COFFERDAM_HOME to another directory."));
+    }
+    if found.permissions().mode() & 0o077 != 0 {
+        let private = std::fs::Permissions::from_mode(0o600);
+        std::fs::set_permissions(path, private).map_err(|e| io(path, "close", e))?;
+    }
+    Ok(())
+}
+
+fn private(path: &Path) -> std::io::Result<File> {
+    OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)
+}
+
+fn io(path: &Path, what: &str, error: std::io::Error) -> Error {
+    Error::new(ErrorKind::Io, format!("{what} {}", path.display())).source(error)
+}

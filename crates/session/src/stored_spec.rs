@@ -1,0 +1,270 @@
+//! A spec as it is written down.
+
+use cofferdam_core::{
+    ByteString, Caller, EgressRule, Error, ErrorKind, Limit, Limits, OnUnavailable, Profile,
+    Result, SensitiveWrites, Spec, User, Workspace,
+};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// The format that this program writes, and the only one that it reads.
+const FORMAT: u32 = 1;
+
+/// A spec as it is written down. Format 1.
+///
+/// Holds values of variables, so it goes into private files only, and is never printed.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct StoredSpec {
+    format: u32,
+    profile: String,
+    egress: Vec<String>,
+    workspace: Option<ByteString>,
+    read: Vec<ByteString>,
+    write: Vec<ByteString>,
+    hide: Vec<ByteString>,
+    env: Vec<(ByteString, ByteString)>,
+    limits: StoredLimits,
+    user_is_root: bool,
+    sensitive_writes_allowed: bool,
+    degrade: bool,
+    caller_env: Vec<(ByteString, ByteString)>,
+    caller_home: Option<ByteString>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoredLimits {
+    memory_bytes: StoredLimit,
+    pids: StoredLimit,
+    cpu_millis: StoredLimit,
+    disk_bytes: StoredLimit,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoredLimit {
+    value: u64,
+    asked: bool,
+}
+
+impl fmt::Debug for StoredSpec {
+    /// Values of variables must not end up in a log.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StoredSpec").field("profile", &self.profile).finish_non_exhaustive()
+    }
+}
+
+impl StoredSpec {
+    pub(crate) fn new(spec: &Spec) -> Self {
+        // All fields by name: a new one that is not stored does not compile.
+        let Spec {
+            profile,
+            egress,
+            workspace,
+            read,
+            write,
+            hide,
+            env,
+            limits,
+            user,
+            sensitive_writes,
+            on_unavailable,
+            caller,
+        } = spec;
+        Self {
+            format: FORMAT,
+            profile: profile.name().to_owned(),
+            egress: egress.iter().map(ToString::to_string).collect(),
+            workspace: match workspace {
+                Workspace::Directory(path) => Some(bytes(path)),
+                Workspace::Private => None,
+            },
+            read: read.iter().map(|path| bytes(path)).collect(),
+            write: write.iter().map(|path| bytes(path)).collect(),
+            hide: hide.iter().map(|path| bytes(path)).collect(),
+            env: pairs(env),
+            limits: StoredLimits {
+                memory_bytes: limit(limits.memory_bytes),
+                pids: limit(limits.pids),
+                cpu_millis: limit(limits.cpu_millis),
+                disk_bytes: limit(limits.disk_bytes),
+            },
+            user_is_root: *user == User::Root,
+            sensitive_writes_allowed: *sensitive_writes == SensitiveWrites::Allowed,
+            degrade: *on_unavailable == OnUnavailable::Degrade,
+            caller_env: pairs(&caller.env),
+            caller_home: caller.home.as_deref().map(bytes),
+        }
+    }
+
+    /// The spec again.
+    pub(crate) fn spec(&self) -> Result<Spec> {
+        if self.format != FORMAT {
+            let what = format!("a stored spec is of format {}, not {FORMAT}", self.format);
+            return Err(Error::new(ErrorKind::Unsupported, what)
+                .hint("Use the version of Cofferdam that wrote it."));
+        }
+        let egress: Result<Vec<EgressRule>> = self.egress.iter().map(|rule| rule.parse()).collect();
+        Ok(Spec {
+            profile: self.profile.parse::<Profile>()?,
+            egress: egress?,
+            workspace: match &self.workspace {
+                Some(path) => Workspace::Directory(path_of(path)),
+                None => Workspace::Private,
+            },
+            read: self.read.iter().map(path_of).collect(),
+            write: self.write.iter().map(path_of).collect(),
+            hide: self.hide.iter().map(path_of).collect(),
+            env: variables(&self.env),
+            limits: Limits {
+                memory_bytes: wide(self.limits.memory_bytes),
+                pids: narrow(self.limits.pids)?,
+                cpu_millis: narrow(self.limits.cpu_millis)?,
+                disk_bytes: wide(self.limits.disk_bytes),
+            },
+            user: if self.user_is_root { User::Root } else { User::Ordinary },
+            sensitive_writes: match self.sensitive_writes_allowed {
+                true => SensitiveWrites::Allowed,
+                false => SensitiveWrites::Protected,
+            },
+            on_unavailable: match self.degrade {
+                true => OnUnavailable::Degrade,
+                false => OnUnavailable::Refuse,
+            },
+            caller: Caller {
+                env: variables(&self.caller_env),
+                home: self.caller_home.as_ref().map(path_of),
+            },
+        })
+    }
+
+    /// What somebody else asks for otherwise: names of fields, and of variables, never values.
+    ///
+    /// Who asks is no wish: the same session may be asked for from another terminal.
+    pub(crate) fn differences(&self, other: &Self) -> Vec<String> {
+        let mut fields = Vec::new();
+        let mut compare = |name: &str, same: bool| {
+            if !same {
+                fields.push(name.to_owned());
+            }
+        };
+        compare("profile", self.profile == other.profile);
+        compare("egress", self.egress == other.egress);
+        compare("workspace", self.workspace == other.workspace);
+        compare("read", self.read == other.read);
+        compare("write", self.write == other.write);
+        compare("hide", self.hide == other.hide);
+        compare("limits", self.limits == other.limits);
+        compare("user", self.user_is_root == other.user_is_root);
+        compare(
+            "sensitive_writes",
+            self.sensitive_writes_allowed == other.sensitive_writes_allowed,
+        );
+        compare("on_unavailable", self.degrade == other.degrade);
+        let (mine, theirs) = (variables(&self.env), variables(&other.env));
+        let names = mine.keys().chain(theirs.keys());
+        let mut changed: Vec<String> = names
+            .filter(|name| mine.get(*name) != theirs.get(*name))
+            .map(|name| format!("env {}", name.to_string_lossy()))
+            .collect();
+        changed.sort();
+        changed.dedup();
+        fields.extend(changed);
+        fields
+    }
+
+    /// The workspace's path, for people.
+    pub(crate) fn workspace(&self) -> Option<String> {
+        self.workspace.as_ref().map(ToString::to_string)
+    }
+
+    pub(crate) fn profile(&self) -> &str {
+        &self.profile
+    }
+}
+
+fn bytes(path: &Path) -> ByteString {
+    ByteString::from(path.as_os_str())
+}
+
+fn path_of(bytes: &ByteString) -> PathBuf {
+    PathBuf::from(bytes.as_os_str())
+}
+
+fn pairs(variables: &BTreeMap<OsString, OsString>) -> Vec<(ByteString, ByteString)> {
+    let pairs = variables.iter();
+    pairs.map(|(n, v)| (n.as_os_str().into(), v.as_os_str().into())).collect()
+}
+
+fn variables(pairs: &[(ByteString, ByteString)]) -> BTreeMap<OsString, OsString> {
+    let pairs = pairs.iter();
+    pairs.map(|(n, v)| (n.as_os_str().to_owned(), v.as_os_str().to_owned())).collect()
+}
+
+fn limit<T: Copy + Into<u64>>(limit: Limit<T>) -> StoredLimit {
+    StoredLimit { value: limit.value().into(), asked: limit.is_asked() }
+}
+
+fn wide(stored: StoredLimit) -> Limit<u64> {
+    match stored.asked {
+        true => Limit::Asked(stored.value),
+        false => Limit::Default(stored.value),
+    }
+}
+
+fn narrow(stored: StoredLimit) -> Result<Limit<u32>> {
+    let value = u32::try_from(stored.value)
+        .map_err(|e| Error::new(ErrorKind::Io, "a stored limit is out of range").source(e))?;
+    Ok(if stored.asked { Limit::Asked(value) } else { Limit::Default(value) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::ffi::OsStringExt;
+
+    fn odd() -> Spec {
+        let mut spec = Spec::new(
+            Workspace::Directory(OsString::from_vec(b"/w\xff".to_vec()).into()),
+            Caller { env: [("PATH".into(), "/bin".into())].into(), home: Some("/home/u".into()) },
+        );
+        spec.profile = Profile::RepoWrite;
+        spec.egress = vec!["*.example.com:443".parse().unwrap()];
+        spec.env.insert("TOKEN".into(), OsString::from_vec(b"\xfe".to_vec()));
+        spec.limits.pids = Limit::Asked(7);
+        spec.user = User::Root;
+        spec
+    }
+
+    #[test]
+    fn a_spec_is_read_as_it_was_written() {
+        for spec in [odd(), Spec::new(Workspace::Private, Caller::default())] {
+            let json = serde_json::to_string(&StoredSpec::new(&spec)).unwrap();
+            let read: StoredSpec = serde_json::from_str(&json).unwrap();
+            assert_eq!(read.spec().unwrap(), spec);
+        }
+    }
+
+    #[test]
+    fn differences_name_fields_and_never_values() {
+        let (one, mut other) = (odd(), odd());
+        other.env.insert("TOKEN".into(), "secret-value".into());
+        other.profile = Profile::ReadOnly;
+        other.caller.env.clear();
+        let found = StoredSpec::new(&one).differences(&StoredSpec::new(&other));
+        assert_eq!(found, ["profile", "env TOKEN"]);
+        let shown = format!("{:?}", StoredSpec::new(&other));
+        assert!(!shown.contains("secret-value"), "{shown}");
+    }
+
+    #[test]
+    fn another_format_is_refused() {
+        let mut stored = StoredSpec::new(&odd());
+        stored.format = 2;
+        assert_eq!(stored.spec().unwrap_err().kind, ErrorKind::Unsupported);
+    }
+}
