@@ -114,7 +114,7 @@ impl Context {
     /// The command that these options ask for, without its streams.
     pub(crate) fn command(&self, options: &CommandOptions) -> Result<cofferdam_core::Command> {
         let id = ProcessId::new("run")?;
-        let mut command = cofferdam_core::Command::new(id, argv(options)?);
+        let mut command = cofferdam_core::Command::new(id, argv(options, "run")?);
         command.cwd = options.cwd.as_ref().map(|cwd| self.directory_inside(cwd.clone()).into());
         command.timeout = self.timeout;
         Ok(command)
@@ -128,8 +128,9 @@ impl Context {
     }
 }
 
-/// The program and its arguments: what follows `--`, or a shell and its line.
-pub(crate) fn argv(options: &CommandOptions) -> Result<Vec<OsString>> {
+/// The program and its arguments: what follows `--`, or a shell and its line. `form` is how the verb
+/// is called up to there.
+pub(crate) fn argv(options: &CommandOptions, form: &str) -> Result<Vec<OsString>> {
     match (&options.shell, options.argv.is_empty()) {
         (None, false) => Ok(options.argv.clone()),
         (Some(line), true) => Ok(vec!["/bin/sh".into(), "-c".into(), line.clone()]),
@@ -137,8 +138,9 @@ pub(crate) fn argv(options: &CommandOptions) -> Result<Vec<OsString>> {
             Err(Error::new(ErrorKind::Usage, "both --shell and a command after -- are given")
                 .hint("Give one of them: --shell LINE, or -- ARGV…."))
         }
-        (None, true) => Err(Error::new(ErrorKind::Usage, "no command is given")
-            .hint("Put it after --, as in `cofferdam run -- ls`, or give --shell LINE.")),
+        (None, true) => Err(Error::new(ErrorKind::Usage, "no command is given").hint(format!(
+            "Put it after --, as in `cofferdam {form} -- ls`, or give --shell LINE."
+        ))),
     }
 }
 

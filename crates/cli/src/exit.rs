@@ -1,7 +1,7 @@
 //! Exit codes: the one table of them.
 
 use crate::verb::VerbName;
-use cofferdam_core::ErrorKind;
+use cofferdam_core::{Ending, ErrorKind};
 
 /// Everything that was asked for was done.
 pub(crate) const DONE: u8 = 0;
@@ -11,6 +11,12 @@ pub(crate) const FAILED: u8 = 1;
 pub(crate) const USAGE: u8 = 2;
 /// Cofferdam itself could not do its part of `run`, `exec`, `wait` or `probe`.
 pub(crate) const NOT_SET_UP: u8 = 125;
+
+/// The exit code of a command's ending.
+pub(crate) fn of_ending(ending: &Ending) -> u8 {
+    // A code is a byte to the system too; what does not fit is no success.
+    u8::try_from(ending.exit_code()).unwrap_or(FAILED)
+}
 
 /// The exit code for an error of this kind in this verb.
 ///

@@ -16,6 +16,11 @@ pub(crate) fn is_whole() -> bool {
         && std::io::stderr().is_terminal()
 }
 
+/// Whether keys are typed at standard input.
+pub(crate) fn reads_keys() -> bool {
+    std::io::stdin().is_terminal()
+}
+
 /// The size of the caller's terminal, or that of a VT100 where there is none.
 pub(crate) fn size() -> Terminal {
     const FALLBACK: Terminal = Terminal { rows: 24, columns: 80 };

@@ -2,9 +2,11 @@
 //! have.
 
 use crate::surroundings::Surroundings;
-use cofferdam_core::{Error, ErrorKind, Result};
+use cofferdam_core::{Axis, Basis, Degree, EndingKind, Enforced, Error, ErrorKind, ProcessId, Result};
 use cofferdam_session::{Session, Sessions};
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Does something with the sessions of this user. Whatever a crash left behind is repaired first.
@@ -35,6 +37,63 @@ pub(crate) fn exec_names(session: &str) -> Result<Vec<String>> {
 /// The session that a text names: its name, its id, or the beginning of one.
 pub(crate) async fn find(sessions: &Sessions, text: &str) -> Result<Session> {
     Ok(sessions.session(sessions.find(text).await?))
+}
+
+/// The command of a session that a text names: its id, or the beginning of it.
+pub(crate) async fn find_exec(session: &Session, text: &str) -> Result<ProcessId> {
+    let all = session.execs().await?;
+    let mut ids: Vec<&str> = all.iter().map(|exec| exec.id.as_str()).collect();
+    if !ids.contains(&text) {
+        ids.retain(|id| !text.is_empty() && id.starts_with(text));
+        ids.dedup();
+    } else {
+        ids = vec![text];
+    }
+    match ids.as_slice() {
+        [id] => ProcessId::new(*id),
+        [] => Err(Error::new(ErrorKind::NotFound, format!("there is no command {text:?}"))
+            .hint("List the commands of the session with `cofferdam ps`.")),
+        several => {
+            let what = format!("{text:?} begins several commands: {}", several.join(", "));
+            Err(Error::new(ErrorKind::Conflict, what).hint("Write more of the id."))
+        }
+    }
+}
+
+/// Where the workspace of a session is inside.
+pub(crate) async fn workspace_inside(session: &Session) -> Result<PathBuf> {
+    let report = session.sessions().status(session.id()).await?;
+    // Without a sandbox it is not known yet, and there is always this way to it.
+    Ok(report.workspace_inside.map_or_else(|| PathBuf::from("/workspace"), PathBuf::from))
+}
+
+/// How far the policy of a session holds; nowhere, where its sandbox is gone.
+pub(crate) async fn enforced(session: &Session) -> Result<Enforced> {
+    let report = session.sessions().status(session.id()).await?;
+    Ok(report.enforced.unwrap_or_else(|| {
+        let mut enforced = Enforced::full(Basis::Applied);
+        for axis in Axis::ALL {
+            enforced.lower(axis, Degree::None, "the sandbox is gone");
+        }
+        enforced
+    }))
+}
+
+/// The stable name of an ending.
+pub(crate) fn ending_name(ending: EndingKind) -> String {
+    let name = serde_json::to_value(ending).ok();
+    name.as_ref().and_then(|name| name.as_str()).unwrap_or("ended").to_owned()
+}
+
+/// Tells a command which terminal the caller has, unless somebody said it already.
+pub(crate) fn add_terminal(
+    env: &mut BTreeMap<OsString, OsString>,
+    surroundings: &Surroundings,
+) {
+    let name = OsStr::new("TERM");
+    if let Some(value) = surroundings.variables.get(name).filter(|_| !env.contains_key(name)) {
+        env.insert(name.to_owned(), value.clone());
+    }
 }
 
 /// Does something with the sessions of this user as they are: makes and repairs nothing.

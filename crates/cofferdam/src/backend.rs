@@ -3,6 +3,7 @@
 use crate::state_home;
 use cofferdam_core::Result;
 use cofferdam_local::backend::LocalBackend;
+use cofferdam_local::keeper::KeptBackend;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The static program from which sandboxes are cloned.
@@ -27,4 +28,10 @@ pub fn local_backend() -> Result<Arc<LocalBackend>> {
 /// and waits for that.
 pub fn own_backend(state_home: std::path::PathBuf) -> LocalBackend {
     LocalBackend::new(PROGRAM, state_home)
+}
+
+/// The backend of this machine whose sandboxes outlive this process, each kept by a process of its
+/// own. It keeps its records in `state_home`.
+pub fn kept_backend(state_home: std::path::PathBuf) -> KeptBackend {
+    KeptBackend::new(PROGRAM, state_home)
 }

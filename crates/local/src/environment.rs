@@ -105,6 +105,11 @@ pub fn is_carried(name: &str) -> bool {
     CARRIED.contains(&name) || name.starts_with("LC_")
 }
 
+/// Whether the variables of commands depend on one of this name.
+pub fn reads(name: &str) -> bool {
+    PASSED.contains(&name) || PASSED_IF_SHOWN.contains(&name) || is_carried(name)
+}
+
 /// Who commands are, and where they keep their things.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity<'a> {

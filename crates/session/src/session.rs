@@ -61,6 +61,11 @@ impl Session {
         &self.id
     }
 
+    /// The sessions that it is one of.
+    pub fn sessions(&self) -> &Sessions {
+        &self.sessions
+    }
+
     /// An order with a fresh id and the defaults: in the foreground, empty standard input.
     pub fn order<S: Into<OsString>>(argv: impl IntoIterator<Item = S>) -> Result<ExecOrder> {
         Ok(ExecOrder {

@@ -1,7 +1,13 @@
 //! `cofferdam attach`.
 
+use super::exec::{outcome, print_outcome};
 use crate::args::DetachKeys;
+use crate::detach_keys::KeyWatch;
+use crate::follow::{Left, Memory, Passed, Streams, follow};
+use crate::{exit, report, screen, sessions};
 use clap::Args;
+use cofferdam_core::{ExecStatus, ProcessId, Result, Seen};
+use cofferdam_session::Session;
 
 /// Shows a command's output from its beginning and goes on with it, as `exec` would.
 ///
@@ -51,4 +57,62 @@ pub(crate) struct AttachArgs {
     /// Example: --json
     #[arg(long, conflicts_with = "interactive")]
     pub(crate) json: bool,
+}
+
+/// Shows the command until it has ended or is left.
+pub(super) fn perform(args: &AttachArgs) -> Result<u8> {
+    sessions::with(async |sessions| {
+        let session = sessions::find(sessions, &args.session).await?;
+        let exec = sessions::find_exec(&session, &args.exec).await?;
+        let from = Seen { stdout: args.offset, stderr: args.offset };
+        if args.json {
+            return capture(&session, &exec, from).await;
+        }
+        let has_terminal = session.status(&exec).await?.terminal && screen::reads_keys();
+        let passed = Passed {
+            reads: args.interactive,
+            has_terminal,
+            keys: has_terminal.then(|| watch(args.detach_keys.as_ref())),
+            signals: false,
+        };
+        shown(&session, &exec, from, passed).await?;
+        Ok(exit::DONE)
+    })
+}
+
+/// Looks for these keys, or for the usual ones.
+pub(super) fn watch(keys: Option<&DetachKeys>) -> KeyWatch {
+    match keys {
+        Some(keys) => KeyWatch::new(keys),
+        None => KeyWatch::new(&DetachKeys::default()),
+    }
+}
+
+/// Shows a command on the caller's streams until it has ended, which is returned, or is left.
+pub(super) async fn shown(
+    session: &Session,
+    exec: &ProcessId,
+    from: Seen,
+    passed: Passed,
+) -> Result<Option<Box<ExecStatus>>> {
+    let mut sink = Streams { only: None, ends_with_its_reader: false };
+    let left = follow((session, exec), from, &mut sink, passed).await?;
+    match left {
+        Left::Ended(status) => Ok(Some(status)),
+        Left::Running | Left::Abandoned => {
+            report::note(&format!("{exec} is left running in session {}", session.id()));
+            Ok(None)
+        }
+    }
+}
+
+async fn capture(session: &Session, exec: &ProcessId, from: Seen) -> Result<u8> {
+    let mut sink = Memory::of(super::exec::CAPTURED_BYTES);
+    let left = follow((session, exec), from, &mut sink, Passed::nothing()).await?;
+    if let Left::Ended(status) = left
+        && let Some(outcome) = outcome(session, &status, sink).await?
+    {
+        print_outcome(session, exec, outcome)?;
+    }
+    Ok(exit::DONE)
 }

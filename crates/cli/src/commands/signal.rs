@@ -1,11 +1,13 @@
 //! `cofferdam signal`.
 
 use crate::signals::Signal;
+use crate::{exit, render, sessions};
 use clap::Args;
+use cofferdam_core::{ExecInput, Result};
 
 /// Sends a signal to a command of a session and to its process group.
 ///
-/// A paused session stays paused; KILL ends the command with all its descendants.
+/// KILL ends the command with all its descendants. A paused session goes on first.
 ///
 /// Example: cofferdam signal agent-1 server TERM
 #[derive(Debug, Args)]
@@ -28,4 +30,21 @@ pub(crate) struct SignalArgs {
     /// Example: --json
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Sends the signal.
+pub(super) fn perform(args: &SignalArgs) -> Result<u8> {
+    sessions::with(async |sessions| {
+        let session = sessions::find(sessions, &args.session).await?;
+        let exec = sessions::find_exec(&session, &args.exec).await?;
+        let input = match args.signal {
+            Signal::KILL => ExecInput::Kill,
+            signal => ExecInput::Signal(signal.number()),
+        };
+        session.input(&exec, &input).await?;
+        if args.json {
+            render::print_json(&session.status(&exec).await?)?;
+        }
+        Ok(exit::DONE)
+    })
 }

@@ -1,6 +1,8 @@
 //! `cofferdam wait`.
 
+use crate::{exit, render, sessions};
 use clap::Args;
+use cofferdam_core::{Error, ErrorKind, Result};
 
 /// Waits until a command of a session has ended, and exits with its code.
 ///
@@ -25,4 +27,20 @@ pub(crate) struct WaitArgs {
     /// Example: --json
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Waits for the end of the command.
+pub(super) fn perform(args: &WaitArgs) -> Result<u8> {
+    sessions::with(async |sessions| {
+        let session = sessions::find(sessions, &args.session).await?;
+        let exec = sessions::find_exec(&session, &args.exec).await?;
+        let status = session.wait(&exec, None).await?;
+        if args.json {
+            render::print_json(&session.status(&exec).await?)?;
+        }
+        match &status.ended {
+            Some(ended) => Ok(exit::of_ending(&ended.ending)),
+            None => Err(Error::new(ErrorKind::Unavailable, format!("{exec} has not ended"))),
+        }
+    })
 }

@@ -55,7 +55,7 @@ fn wrapped(context: &Context, args: &WrapArgs) -> Result<Wrapped> {
     words.extend(policy_words(context));
     words.extend(command_words(context, args));
     words.extend(["-i".into(), "-T".into(), "--".into()]);
-    words.extend(argv(&args.command)?);
+    words.extend(argv(&args.command, "run")?);
     let argv = words.iter().map(|word| utf8(word)).collect::<Result<_>>()?;
     Ok(Wrapped { argv, env: carried(context)? })
 }
