@@ -11,16 +11,15 @@ use crate::commands::{
 };
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
+use cofferdam_session::OnFailure;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 pub(crate) use options::{
-    CommandOptions, ConfigOptions, PolicyOptions, VariableOptions, checked_name, choice, parse_pids,
-    split_assignment,
+    CommandOptions, ConfigOptions, PolicyOptions, VariableOptions, checked_name, choice,
+    parse_pids, split_assignment,
 };
-pub(crate) use session::{
-    DetachKeys, IdlePause, KeepingOptions, SessionOptions, label, parse_exec_id,
-};
+pub(crate) use session::{DetachKeys, IdlePause, SessionOptions, label, parse_exec_id};
 
 /// Run any command safely on this machine.
 ///
@@ -119,7 +118,8 @@ pub(crate) struct RunArgs {
 pub(crate) struct ScopeOptions {
     /// Runs a line of shell before the command. Repeatable; the lines run in order.
     ///
-    /// One that fails ends the run with its exit code, and the command is not started.
+    /// One that fails ends the run with code 125, and the command is not started. --timeout counts
+    /// from the making of the sandbox then.
     ///
     /// Example: --preflight 'test -f package.json'
     #[arg(long, value_name = "LINE")]
@@ -128,12 +128,20 @@ pub(crate) struct ScopeOptions {
     /// Says what becomes of the sandbox when the run fails: destroy, stop or preserve. Default:
     /// destroy.
     ///
-    /// destroy leaves nothing; stop keeps the home directory and the logs, as a session that is
-    /// stopped; preserve keeps the sandbox paused, as a session, for a day. Both say its id.
+    /// destroy leaves nothing; stop keeps the home directory and the output as a session that is
+    /// stopped; preserve keeps the sandbox too, paused. Both are kept for a day, and both say the id
+    /// of the session and write what happened into a directory beside it.
     ///
     /// Example: --on-failure preserve
-    #[arg(long, value_name = "WHAT", value_parser = choice::<OnFailureName>())]
-    pub(crate) on_failure: Option<OnFailureName>,
+    #[arg(long, value_name = "WHAT", value_parser = choice::<OnFailure>())]
+    pub(crate) on_failure: Option<OnFailure>,
+}
+
+impl ScopeOptions {
+    /// Whether any of it was asked for.
+    pub(crate) fn is_wanted(&self) -> bool {
+        !self.preflight.is_empty() || self.on_failure.is_some()
+    }
 }
 
 const RUN_EXAMPLES: &str = "\

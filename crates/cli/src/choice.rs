@@ -1,6 +1,7 @@
 //! Closed sets of names, and the nearest name to a misspelled one.
 
 use cofferdam_core::{Error, ErrorKind, OnUnavailable, Profile, Result, Standard, User};
+use cofferdam_session::OnFailure;
 
 /// A closed set of which each member has a stable name.
 pub(crate) trait Choice: Copy + Send + Sync + 'static {
@@ -64,6 +65,19 @@ impl Choice for OnUnavailable {
         match self {
             Self::Refuse => "refuse",
             Self::Degrade => "degrade",
+        }
+    }
+}
+
+impl Choice for OnFailure {
+    const WHAT: &'static str = "answer";
+    const ALL: &'static [Self] = &[Self::Destroy, Self::Stop, Self::Preserve];
+
+    fn named(self) -> &'static str {
+        match self {
+            Self::Destroy => "destroy",
+            Self::Stop => "stop",
+            Self::Preserve => "preserve",
         }
     }
 }

@@ -20,6 +20,7 @@ pub(crate) mod ps;
 pub(crate) mod resume;
 pub(crate) mod rm;
 pub(crate) mod run;
+mod scoped;
 pub(crate) mod shell;
 pub(crate) mod show;
 pub(crate) mod signal;
@@ -37,6 +38,7 @@ Exit code:
 /// Does what the verb says, and returns the exit code.
 pub(crate) fn perform(verb: Verb) -> Result<u8> {
     match verb {
+        Verb::Run(args) if args.scope.is_wanted() => scoped::perform(&args),
         Verb::Run(args) => run::perform(&args),
         Verb::Create(args) => create::perform(&args),
         Verb::Ensure(args) => ensure::perform(&args),

@@ -50,16 +50,20 @@ impl Context {
         Self::from_layer(layer, surroundings)
     }
 
-    /// The same for a sandbox that is kept. It is written down, so of the caller's environment it
-    /// holds only what the sandbox depends on.
+    /// The same for a sandbox that is kept.
     pub(crate) fn of_session(options: &SessionOptions) -> Result<Self> {
         let surroundings = Surroundings::of_this_process()?;
         let flags = flags(&options.policy, Some(&options.variables), &surroundings);
         let Loaded { layer, files: _ } =
             load(&surroundings, &options.config, flags, Unapproved::Refuse)?;
         let mut context = Self::from_layer(layer, surroundings)?;
-        context.spec.caller.env.retain(|name, _| name.to_str().is_some_and(shapes_a_sandbox));
+        context.keep_what_shapes_a_sandbox();
         Ok(context)
+    }
+
+    /// Forgets what a sandbox does not depend on: one that is kept is written down.
+    pub(crate) fn keep_what_shapes_a_sandbox(&mut self) {
+        self.spec.caller.env.retain(|name, _| name.to_str().is_some_and(shapes_a_sandbox));
     }
 
     fn from_layer(layer: Layer, surroundings: Surroundings) -> Result<Self> {

@@ -7,7 +7,7 @@ mod output;
 pub(crate) use input::Passed;
 pub(crate) use output::{Memory, Sink, Streams};
 
-use cofferdam_core::{ExecInput, ExecStatus, ProcessId, Result, Seen};
+use cofferdam_core::{ExecStatus, ProcessId, Result, Seen};
 use cofferdam_session::Session;
 
 /// How a command was left.
@@ -34,10 +34,4 @@ pub(crate) async fn follow(
         ended = output::pump((session, exec), from, sink) => Ok(Left::Ended(Box::new(ended?))),
         left = input::pass(session, exec, passed) => left,
     }
-}
-
-/// Kills a command and waits for its end.
-pub(crate) async fn kill(session: &Session, exec: &ProcessId) -> Result<ExecStatus> {
-    session.input(exec, &ExecInput::Kill).await?;
-    session.wait(exec, None).await
 }

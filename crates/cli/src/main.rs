@@ -12,6 +12,7 @@ mod detach_keys;
 mod engine;
 mod exit;
 mod follow;
+mod listen;
 mod live_completion;
 mod moment;
 mod parts;

@@ -2,12 +2,15 @@
 //! have.
 
 use crate::surroundings::Surroundings;
-use cofferdam_core::{Axis, Basis, Degree, EndingKind, Enforced, Error, ErrorKind, ProcessId, Result};
+use cofferdam_core::{
+    Axis, Basis, Degree, EndingKind, Enforced, Error, ErrorKind, ProcessId, Result,
+};
 use cofferdam_session::{Session, Sessions};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Does something with the sessions of this user. Whatever a crash left behind is repaired first.
 pub(crate) fn with<T>(work: impl AsyncFnOnce(&Sessions) -> Result<T>) -> Result<T> {
@@ -86,10 +89,7 @@ pub(crate) fn ending_name(ending: EndingKind) -> String {
 }
 
 /// Tells a command which terminal the caller has, unless somebody said it already.
-pub(crate) fn add_terminal(
-    env: &mut BTreeMap<OsString, OsString>,
-    surroundings: &Surroundings,
-) {
+pub(crate) fn add_terminal(env: &mut BTreeMap<OsString, OsString>, surroundings: &Surroundings) {
     let name = OsStr::new("TERM");
     if let Some(value) = surroundings.variables.get(name).filter(|_| !env.contains_key(name)) {
         env.insert(name.to_owned(), value.clone());
@@ -117,8 +117,23 @@ fn on_runtime<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
         .enable_all()
         .build()
         .map_err(|cause| Error::new(ErrorKind::Io, "start a runtime").source(cause))?;
-    let done = runtime.block_on(work);
+    let done = runtime.block_on(async {
+        let done = work.await;
+        settle().await;
+        done
+    });
     // What waits beside it, such as a query that nobody needs any more, holds nobody up.
     runtime.shutdown_background();
     done
+}
+
+/// Waits until what was begun beside the work is done: the end of a sandbox whose run was given up.
+async fn settle() {
+    const PATIENCE: Duration = Duration::from_secs(120);
+    const LOOK_AGAIN: Duration = Duration::from_millis(5);
+    let tasks = tokio::runtime::Handle::current().metrics();
+    let give_up = Instant::now() + PATIENCE;
+    while tasks.num_alive_tasks() > 0 && Instant::now() < give_up {
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
 }

@@ -30,8 +30,8 @@ pub fn own_backend(state_home: std::path::PathBuf) -> LocalBackend {
     LocalBackend::new(PROGRAM, state_home)
 }
 
-/// The backend of this machine whose sandboxes outlive this process, each kept by a process of its
-/// own. It keeps its records in `state_home`.
+/// A backend whose sandboxes outlive this process, with its records in `state_home`. Any number of
+/// processes may use one such directory at once.
 pub fn kept_backend(state_home: std::path::PathBuf) -> KeptBackend {
     KeptBackend::new(PROGRAM, state_home)
 }

@@ -47,12 +47,14 @@ pub use builder::Builder;
 #[cfg(feature = "fake")]
 pub use cofferdam_core::fake;
 pub use cofferdam_core::{
-    Admission, Axis, Backend, Basis, Caller, Capabilities, Cause, Collector, Command, Degree,
-    Duplex, EgressGate, EgressRule, Ending, EndingKind, Enforced, Enforcement, Error, ErrorKind,
-    Given, Guest, HostPattern, Killer, Limit, Limits, LimitsCount, Lost, NoGate, Omitted,
-    OnUnavailable, Output, Pause, Process, ProcessEvent, ProcessId, ProcessInput, Profile, Result,
-    SandboxId, SandboxRecord, SandboxStatus, SensitiveWrites, Spec, Standard, Stdin, Terminal,
-    User, Workspace, admit, collect, parse_bytes, parse_cpu, parse_duration,
+    Admission, Axis, Backend, Basis, Caller, Capabilities, Cause, Chunk, Collector, Command,
+    Deadlines, Degree, DestroyReason, Duplex, DurableBackend, EgressGate, EgressRule, Ending,
+    EndingKind, Enforced, Enforcement, Error, ErrorKind, ExecEnded, ExecInput, ExecOrder,
+    ExecStatus, Found, Given, Guest, Happened, HostPattern, JournalEntry, Killer, Limit, Limits,
+    LimitsCount, Lost, NoGate, Omitted, OnUnavailable, Output, Part, Pause, PausedBy, Process,
+    ProcessEvent, ProcessId, ProcessInput, Profile, Result, SandboxId, SandboxOrder, SandboxRecord,
+    SandboxStatus, Seen, SensitiveWrites, Spec, Spooled, Standard, Stdin, Terminal, User,
+    Workspace, admit, collect, parse_bytes, parse_cpu, parse_duration,
 };
 pub use cofferdam_local::assemble::Farewell;
 pub use cofferdam_local::backend::LocalBackend;

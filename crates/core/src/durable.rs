@@ -61,8 +61,11 @@ pub trait DurableBackend: Send + Sync + 'static {
     async fn journal(&self, id: &SandboxId, after: u64) -> Result<Vec<JournalEntry>>;
 
     /// Starts a command. The same id again starts nothing and returns the status of the first, in a
-    /// paused sandbox too; with other words in `argv` it is a conflict. An error of the kinds
-    /// not found and conflict means that nothing was started.
+    /// paused sandbox too; with other words in `argv` it is a conflict. So is a new command for a
+    /// sandbox that is paused: resume it first. An error of the kinds not found and conflict means
+    /// that nothing was started.
+    ///
+    /// The time of a command stands still while its sandbox is paused.
     async fn start(&self, sandbox: &SandboxRecord, order: &ExecOrder) -> Result<ExecStatus>;
 
     /// The commands of a sandbox, ended ones included, oldest first.
@@ -137,7 +140,7 @@ pub struct Found {
     /// As it can be used; `None` while it is being made (it then counts as running), and where it
     /// never came to be or only its journal is left.
     pub record: Option<SandboxRecord>,
-    /// What has become of it.
+    /// What has become of it. One without a record that is not gone is being made.
     pub status: SandboxStatus,
 }
 
@@ -199,7 +202,8 @@ pub struct ExecOrder {
     pub detached: bool,
     /// It counts as use though it is detached.
     pub keep_awake: bool,
-    /// How many bytes of a stream are kept on disk; older ones are dropped and counted.
+    /// How many bytes of a stream are kept on disk, and at least 64 KiB; older ones are dropped and
+    /// counted.
     pub spool_bytes: u64,
     /// It is killed when a stream exceeds this many bytes.
     pub max_output_bytes: Option<u64>,
@@ -242,7 +246,8 @@ pub struct ExecEnded {
 pub struct Spooled {
     /// Bytes that were written.
     pub written: u64,
-    /// Bytes at the beginning that were dropped for want of room.
+    /// Bytes that were dropped for want of room: those at the beginning, or, where the file system
+    /// can make no holes or is full, those at the end.
     pub dropped: u64,
 }
 
@@ -286,6 +291,6 @@ pub enum ExecInput {
     Signal(i32),
     /// Its terminal has a new size.
     Resize(Terminal),
-    /// It is killed with all its descendants.
+    /// It is killed with all its descendants, and ends as canceled unless it ended by itself before.
     Kill,
 }

@@ -206,10 +206,13 @@ impl Serve {
                     self.command(channel, &message);
                 }
             }
-            Kind::Message => match understand(body).ok_or(LineLost)? {
-                HostOpens::Spawn(spawn) => self.spawn(channel, &spawn),
-                HostOpens::Prove(request) => self.prove(channel, &request),
-                HostOpens::Ping => self.line.frame(channel, Kind::Data, b"", Vec::new()),
+            Kind::Message => match understand(body) {
+                Some(HostOpens::Spawn(spawn)) => self.spawn(channel, &spawn),
+                Some(HostOpens::Prove(request)) => self.prove(channel, &request),
+                Some(HostOpens::Ping) => self.line.frame(channel, Kind::Data, b"", Vec::new()),
+                // Sent before the host knew that its command had ended.
+                None if understand::<ToProcess>(body).is_some() => {}
+                None => return Err(LineLost),
             },
             Kind::Data | Kind::Credit | Kind::End => {
                 if let Some(relay) = self.relays.get_mut(&channel) {

@@ -11,7 +11,7 @@ use crate::scratch::Scratch;
 use crate::seccomp::{self, Surface};
 use crate::session_uid::{SessionUid, UidRange};
 use crate::state::StateDirectory;
-use crate::view::{View, WorkspaceView, look};
+use crate::view::{View, WorkspaceView, look, look_at_home};
 use cofferdam_core::{
     Admission, Axis, Basis, Degree, Enforced, Error, ErrorKind, OnUnavailable, Result, SandboxId,
     SensitiveWrites, Spec, User, Workspace, admit,
@@ -50,6 +50,18 @@ struct GuardedWorkspace {
     identities: BTreeMap<String, Option<Identity>>,
 }
 
+/// How long a sandbox is to stay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stay<'a> {
+    /// It goes with its caller, and is made as fast as can be.
+    Passing,
+    /// It is kept: it can be frozen, and this directory of the host is its home.
+    Kept {
+        /// The directory.
+        home: Option<&'a Path>,
+    },
+}
+
 /// What was taken for a sandbox and what became of it, once the sandbox is gone.
 #[derive(Debug, Default)]
 pub struct Farewell {
@@ -62,29 +74,29 @@ pub struct Farewell {
 /// Decides what a sandbox for `spec` is made of, takes what it needs, and refuses what cannot be
 /// enforced.
 pub fn assemble(spec: &Spec, state: &StateDirectory, id: &SandboxId) -> Result<Assembly> {
-    assemble_on(spec, state, id, &HostFacts::gather())
+    assemble_on((spec, Stay::Passing), state, id, &HostFacts::gather())
 }
 
 /// The same where namespaces were tried and refused, though no setting forbids them.
 fn assemble_without_namespaces(
-    spec: &Spec,
+    wish: (&Spec, Stay<'_>),
     state: &StateDirectory,
     id: &SandboxId,
 ) -> Result<Assembly> {
     let user_namespaces = UserNamespaces::Forbidden(Obstacle::Refused);
-    assemble_on(spec, state, id, &HostFacts { user_namespaces, ..HostFacts::gather() })
+    assemble_on(wish, state, id, &HostFacts { user_namespaces, ..HostFacts::gather() })
 }
 
 /// Assembles a sandbox and has its first process cloned. Where namespaces are refused though no
 /// setting forbids them, as by a container's filter, the weaker tier is tried; it is refused too
 /// unless the caller takes less.
 pub(crate) fn assemble_and_clone<T>(
-    spec: &Spec,
+    wish: (&Spec, Stay<'_>),
     state: &StateDirectory,
     id: &SandboxId,
     clone: impl Fn(&Assembly) -> Result<T>,
 ) -> Result<(Assembly, T)> {
-    let assembly = assemble(spec, state, id)?;
+    let assembly = assemble_on(wish, state, id, &HostFacts::gather())?;
     let refused = match clone(&assembly) {
         Ok(cloned) => return Ok((assembly, cloned)),
         Err(error) if assembly.planned.tier == Tier::Landlock => return Err(error),
@@ -92,25 +104,31 @@ pub(crate) fn assemble_and_clone<T>(
         Err(error) => error,
     };
     drop(assembly);
-    if spec.on_unavailable == OnUnavailable::Refuse {
+    if wish.0.on_unavailable == OnUnavailable::Refuse {
         return Err(refused);
     }
-    let assembly = assemble_without_namespaces(spec, state, id)?;
+    let assembly = assemble_without_namespaces(wish, state, id)?;
     let cloned = clone(&assembly)?;
     Ok((assembly, cloned))
 }
 
 fn assemble_on(
-    spec: &Spec,
+    (spec, stay): (&Spec, Stay<'_>),
     state: &StateDirectory,
     id: &SandboxId,
     facts: &HostFacts,
 ) -> Result<Assembly> {
     // What a dead process of ours left behind goes first: it may stand in our way.
     let _ = state.sweep();
-    let view = look(spec, facts)?;
+    let mut view = look(spec, facts)?;
+    let groups = match stay {
+        Stay::Passing => CgroupFacts::read_for_limits()?,
+        Stay::Kept { home } => {
+            view.home = home.map(|home| look_at_home(home, facts, state.path())).transpose()?;
+            CgroupFacts::read()?
+        }
+    };
     let workspace = guard(spec, &view, state)?;
-    let groups = CgroupFacts::read_for_limits()?;
     let assessment = assess(&groups, &spec.limits, spec.on_unavailable)?;
     let user = session_user(spec, facts, state)?;
     let ids = user.as_ref().map_or_else(|| IdChoice::own(facts), |user| session_ids(spec, user));
@@ -138,21 +156,26 @@ fn assemble_on(
 /// The same decisions without taking anything: what [`assemble`] would do here and now.
 pub fn foresee(spec: &Spec) -> Result<(Planned, Enforced)> {
     let facts = HostFacts::gather();
-    let view = look(spec, &facts)?;
+    foresee_in(spec, &facts, look(spec, &facts)?)
+}
+
+/// The same for a sandbox that is kept, with its home directory and the state directory.
+pub fn foresee_kept(spec: &Spec, home: Option<&Path>, state: &Path) -> Result<(Planned, Enforced)> {
+    let facts = HostFacts::gather();
+    let mut view = look(spec, &facts)?;
+    view.home = home.map(|home| look_at_home(home, &facts, state)).transpose()?;
+    foresee_in(spec, &facts, view)
+}
+
+fn foresee_in(spec: &Spec, facts: &HostFacts, view: View) -> Result<(Planned, Enforced)> {
     let before = match guarded_path(spec, &view) {
         Some(path) => Some(control_files::find(&open_directory(path)?)?),
         None => None,
     };
     let groups = CgroupFacts::read_for_limits()?;
     let assessment = assess(&groups, &spec.limits, spec.on_unavailable)?;
-    let ids = if facts.is_root() { some_session_ids(spec) } else { IdChoice::own(&facts) };
-    let look = Look {
-        facts: &facts,
-        view: &view,
-        groups: &groups,
-        before: before.as_ref(),
-        scratch: None,
-    };
+    let ids = if facts.is_root() { some_session_ids(spec) } else { IdChoice::own(facts) };
+    let look = Look { facts, view: &view, groups: &groups, before: before.as_ref(), scratch: None };
     look.decide(spec, &ids, &assessment)
 }
 

@@ -3,7 +3,9 @@
 use crate::sys::{self, Cloned};
 use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_guestd::apply::{Handover, pin_again, prepare_bind};
+use cofferdam_guestd::line::Line;
 use cofferdam_guestd::{Birth, live};
+use cofferdam_wire::frame::Kind;
 use cofferdam_wire::message::SetupFailure;
 use cofferdam_wire::plan::{Access, IdRange, Namespace, Op, Owner, Plan};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -116,6 +118,36 @@ impl Born {
                         "a name could not be pinned again",
                     )),
                 }
+            }
+        }
+    }
+
+    /// Opens a directory inside, to look at and not to use.
+    ///
+    /// The caller must have one thread only.
+    pub(crate) fn open_inside(&self, path: &str) -> Option<OwnedFd> {
+        let namespaces = self.namespaces.as_ref()?;
+        let flags = SocketFlags::CLOEXEC;
+        let (ours, theirs) =
+            rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None).ok()?;
+        match sys::clone_process(0, None).ok()? {
+            Cloned::Child => {
+                let found = join(namespaces).and_then(|()| {
+                    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW;
+                    rustix::fs::openat(CWD, path, flags | OFlags::CLOEXEC, Mode::empty())
+                });
+                let mut line = Line::new(theirs);
+                line.frame(0, Kind::Data, b"", found.into_iter().collect());
+                line.drain();
+                sys::exit_now(0)
+            }
+            Cloned::Parent { pidfd, .. } => {
+                drop(theirs);
+                use rustix::process::{WaitId, WaitIdOptions, waitid};
+                let _ = waitid(WaitId::PidFd(pidfd.as_fd()), WaitIdOptions::EXITED);
+                let mut line = Line::new(ours);
+                line.fill().ok()?;
+                line.take_descriptor()
             }
         }
     }

@@ -76,7 +76,8 @@ impl Launcher {
             None,
         )
         .map_err(failed("make the launcher's line"))?;
-        let file = sealed(program).map_err(failed("make the launcher's program"))?;
+        let file =
+            sealed("cofferdam-box", program).map_err(failed("make the launcher's program"))?;
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
         let process = Command::new(path)
             .env_clear()
@@ -177,10 +178,10 @@ fn wait_readable(line: &Line) -> Result<()> {
     }
 }
 
-/// The program in memory, where nobody can change it any more.
-fn sealed(program: &[u8]) -> rustix::io::Result<OwnedFd> {
+/// Bytes as a file in memory, where nobody can change it any more.
+pub(crate) fn sealed(name: &str, program: &[u8]) -> rustix::io::Result<OwnedFd> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    let file = rustix::fs::memfd_create("cofferdam-box", flags)?;
+    let file = rustix::fs::memfd_create(name, flags)?;
     let mut rest = program;
     while !rest.is_empty() {
         let count = rustix::io::write(&file, rest)?;

@@ -12,6 +12,7 @@ pub mod doctor;
 pub mod environment;
 pub mod explain;
 pub mod host;
+pub mod keeper;
 pub mod launch;
 pub mod launcher;
 pub mod oneshot;

@@ -1,6 +1,6 @@
 //! A throw-away sandbox, attacked from inside.
 
-use crate::assemble::{Assembly, assemble, assemble_and_clone};
+use crate::assemble::{Assembly, Stay, assemble, assemble_and_clone};
 use crate::launch::{Born, io_error, launch};
 use crate::oneshot::{await_hello, unique};
 use crate::probe_targets::leftovers::Noted;
@@ -67,7 +67,8 @@ pub(crate) fn probe_by<H>(
     state: &StateDirectory,
     clone: impl Fn(&Assembly) -> Result<Target<H>>,
 ) -> Result<ProbeReport> {
-    let start = |spec: &Spec, id: &SandboxId| assemble_and_clone(spec, state, id, clone);
+    let start =
+        |spec: &Spec, id: &SandboxId| assemble_and_clone((spec, Stay::Passing), state, id, clone);
     examine(spec, state, start, |verified| verified)
 }
 

@@ -9,7 +9,7 @@
 //! LIMIT: a state directory belongs to one machine; locks of another one are not seen everywhere.
 
 use crate::probe_targets::leftovers;
-use crate::{cgroup, placeholders};
+use crate::{cgroup, keeper, placeholders};
 use cofferdam_core::{Error, ErrorKind, Result, SandboxId};
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, RawDir};
 use rustix::io::Errno;
@@ -51,6 +51,8 @@ pub struct SweepReport {
     pub cgroups: usize,
     /// Files and directories of killed probes that were removed.
     pub probes: usize,
+    /// Directories of kept sandboxes that were half made or half removed.
+    pub sessions: usize,
     /// What could not be removed and stays recorded, with the reason: one line each.
     pub kept: Vec<String>,
 }
@@ -122,6 +124,9 @@ impl StateDirectory {
         for name in self.names()? {
             self.sweep_one(&name, &mut report);
         }
+        let (removed, kept) = keeper::sweep_half_made(self);
+        report.sessions = removed;
+        report.kept.extend(kept);
         Ok(report)
     }
 

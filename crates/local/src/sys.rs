@@ -4,7 +4,7 @@
     reason = "the one file of this crate's engine that meets the kernel directly"
 )]
 
-use rustix::fd::{FromRawFd, OwnedFd};
+use rustix::fd::{AsRawFd, FromRawFd, OwnedFd};
 use rustix::io::{Errno, Result};
 use std::ffi::{c_int, c_void};
 use tokio::io::unix::AsyncFd;
@@ -224,4 +224,42 @@ impl Drop for SharedMemory {
         // SAFETY: the address is where the kernel attached it, and nothing refers to it.
         unsafe { libc::shmdt(self.address) };
     }
+}
+
+/// Closes every descriptor from this one on.
+pub(crate) fn close_all_from(first: u32) -> Result<()> {
+    // SAFETY: to be called where nothing owns such a descriptor that is used afterwards.
+    let done = unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, 0) };
+    if done == 0 { Ok(()) } else { Err(last_error()) }
+}
+
+/// The user at the other end of a local socket, as it was when that connected.
+pub(crate) fn peer_uid(socket: &OwnedFd) -> Result<u32> {
+    let mut credentials = libc::ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };
+    let mut length = libc::socklen_t::try_from(size_of::<libc::ucred>()).unwrap_or(0);
+    // SAFETY: the structure and its length live for the call and are of this option's kind.
+    let done = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut credentials).cast(),
+            &raw mut length,
+        )
+    };
+    if done == 0 { Ok(credentials.uid) } else { Err(last_error()) }
+}
+
+/// Gives memory that is free back to the system.
+pub(crate) fn give_memory_back() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: no memory is passed, and what is in use is not touched.
+    unsafe {
+        libc::malloc_trim(0)
+    };
+}
+
+fn last_error() -> Errno {
+    let error = std::io::Error::last_os_error().raw_os_error().unwrap_or(0);
+    Errno::from_raw_os_error(error)
 }

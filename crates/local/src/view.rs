@@ -3,6 +3,7 @@
 //! [`look`] reads and asks, and decides nothing that a plan could decide: its [`View`] is data. All
 //! host paths in it are canonical and UTF-8, because they name mount points inside.
 
+mod home;
 mod lookup;
 mod requested;
 mod secrets;
@@ -17,6 +18,7 @@ use cofferdam_core::{Error, ErrorKind, Result, Spec};
 use cofferdam_wire::plan::{Access, Owner};
 use std::collections::BTreeMap;
 
+pub(crate) use home::look as look_at_home;
 pub(crate) use lookup::is_within;
 pub use toolchains::links_that_lead_outside;
 
@@ -39,6 +41,8 @@ pub struct View {
     pub places: Vec<Place>,
     /// The workspace.
     pub workspace: WorkspaceView,
+    /// The home directory, where it is one of the host. Otherwise it goes with the sandbox.
+    pub home: Option<Shown>,
     /// What stays hidden though something above it is shown.
     pub hidden: Vec<Hidden>,
     /// The directories of `PATH`, in the caller's order.
@@ -198,6 +202,7 @@ pub fn look(spec: &Spec, facts: &HostFacts) -> Result<View> {
         files: system.files,
         places,
         workspace: ground.workspace,
+        home: None,
         hidden: Vec::new(),
         path: tools.path,
         variables: tools.variables,

@@ -107,7 +107,7 @@ pub(super) async fn shown(
 }
 
 async fn capture(session: &Session, exec: &ProcessId, from: Seen) -> Result<u8> {
-    let mut sink = Memory::of(super::exec::CAPTURED_BYTES);
+    let mut sink = Memory::of(super::run::CAPTURED_BYTES);
     let left = follow((session, exec), from, &mut sink, Passed::nothing()).await?;
     if let Left::Ended(status) = left
         && let Some(outcome) = outcome(session, &status, sink).await?

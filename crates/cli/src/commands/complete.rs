@@ -92,7 +92,8 @@ fn is_many(place: &Arg) -> bool {
 /// Whether this word is the option and its value is the next word.
 fn takes_next(option: &Arg, word: &str) -> bool {
     let long = option.get_long().is_some_and(|long| word.strip_prefix("--") == Some(long));
-    let short = option.get_short().is_some_and(|short| word.strip_prefix('-') == Some(&*short.to_string()));
+    let short =
+        option.get_short().is_some_and(|short| word.strip_prefix('-') == Some(&*short.to_string()));
     (long || short) && option.get_action().takes_values()
 }
 

@@ -1,6 +1,6 @@
 //! `cofferdam exec`.
 
-use super::run::{connect_streams, report_of};
+use super::run::{CAPTURED_BYTES, connect_streams, report_of};
 use crate::args::{CommandOptions, parse_exec_id};
 use crate::context::{argv, command_variables};
 use crate::engine::RunOutcome;
@@ -76,9 +76,6 @@ Examples:
   cofferdam exec agent-1 --id tests-1 --timeout 5m -- npm test
   cofferdam exec agent-1 -d --keep-awake -- python3 -m http.server
   echo 1 + 1 | cofferdam exec agent-1 -i -- bc";
-
-/// How much of a stream is kept with `--json` unless somebody says otherwise: 16 MiB.
-pub(super) const CAPTURED_BYTES: u64 = 16 << 20;
 
 /// Runs the command, and returns the exit code that stands for its ending.
 pub(super) fn perform(args: &ExecArgs) -> Result<u8> {

@@ -9,9 +9,8 @@ use std::path::Path;
 pub(super) fn completions(args: &CompletionsArgs) -> Result<u8> {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut whole(), "cofferdam", &mut text);
-    let text = String::from_utf8(text).map_err(|cause| {
-        Error::new(ErrorKind::Io, "the completions are no text").source(cause)
-    })?;
+    let text = String::from_utf8(text)
+        .map_err(|cause| Error::new(ErrorKind::Io, "the completions are no text").source(cause))?;
     render::print_text(&live_completion::added(args.shell, text))?;
     Ok(exit::DONE)
 }

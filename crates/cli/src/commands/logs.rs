@@ -1,6 +1,6 @@
 //! `cofferdam logs`.
 
-use super::run::text_or_base64;
+use super::run::{CAPTURED_BYTES, text_or_base64};
 use crate::args::choice;
 use crate::choice::Choice;
 use crate::follow::{Left, Memory, Passed, Sink, Streams, follow};
@@ -56,8 +56,6 @@ pub(crate) struct LogsArgs {
 
 /// How much is read at once.
 const PIECE_BYTES: u32 = 256 << 10;
-/// How much of each stream is in one object: 16 MiB. A greater --offset gives the next part.
-const CAPTURED_BYTES: u64 = 16 << 20;
 
 /// What `logs --json` prints. Format 1.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -93,7 +91,9 @@ pub(super) fn perform(args: &LogsArgs) -> Result<u8> {
         let session = sessions::find(sessions, &args.session).await?;
         let exec = sessions::find_exec(&session, &args.exec).await?;
         match (args.follow, args.json) {
-            (true, true) => goes_on(args, &session, &exec, &mut Lines { only: args.stream }).await?,
+            (true, true) => {
+                goes_on(args, &session, &exec, &mut Lines { only: args.stream }).await?
+            }
             (true, false) => goes_on(args, &session, &exec, &mut own_streams(args)).await?,
             (false, false) => so_far(args, &session, &exec, &mut own_streams(args)).await?,
             (false, true) => print_object(args, &session, &exec).await?,
@@ -128,8 +128,8 @@ async fn so_far(
     let status = session.status(exec).await?;
     let streams =
         [(Standard::Output, status.stdout.written), (Standard::Error, status.stderr.written)];
-    for (stream, written) in streams.into_iter().filter(|(stream, _)| sink.wants(*stream)) {
-        let mut offset = args.offset;
+    for (stream, written) in streams {
+        let mut offset = if sink.wants(stream) { args.offset } else { written };
         while offset < written {
             let chunk = session.read(exec, Part { stream, offset, len: PIECE_BYTES }).await?;
             if chunk.offset > offset {
@@ -146,11 +146,11 @@ async fn so_far(
 }
 
 async fn print_object(args: &LogsArgs, session: &Session, exec: &ProcessId) -> Result<()> {
-    let mut parts = Parts { kept: Memory::of(CAPTURED_BYTES), only: args.stream, begins: [None; 2] };
+    let mut parts =
+        Parts { kept: Memory::of(CAPTURED_BYTES), only: args.stream, begins: [None; 2] };
     so_far(args, session, exec, &mut parts).await?;
     let Parts { kept, only, begins: [stdout, stderr] } = parts;
-    let streams =
-        [(Standard::Output, stdout, kept.stdout), (Standard::Error, stderr, kept.stderr)];
+    let streams = [(Standard::Output, stdout, kept.stdout), (Standard::Error, stderr, kept.stderr)];
     let parts = streams
         .into_iter()
         .filter(|(stream, ..)| only.is_none_or(|only| only == *stream))

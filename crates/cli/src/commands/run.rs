@@ -13,7 +13,7 @@ use cofferdam_core::{
 use std::time::Duration;
 
 /// How much of a stream is kept with `--json` unless somebody says otherwise: 16 MiB.
-const CAPTURED_BYTES: u64 = 16 << 20;
+pub(super) const CAPTURED_BYTES: u64 = 16 << 20;
 
 /// Runs the command, and returns the exit code that stands for its ending.
 pub(super) fn perform(args: &RunArgs) -> Result<u8> {
@@ -21,17 +21,8 @@ pub(super) fn perform(args: &RunArgs) -> Result<u8> {
     let mut command = context.command(&args.command)?;
     context.refuse_way_out()?;
     connect_streams(&mut command, &args.command, args.json);
-    let limit = context.max_output_bytes;
-    let output = match args.json {
-        true => Output::Capture { limit_bytes: limit.unwrap_or(CAPTURED_BYTES) },
-        false => Output::Stream { limit_bytes: limit },
-    };
-    let about = About {
-        profile: context.spec.profile,
-        limits: context.spec.limits,
-        timeout: context.timeout,
-        output,
-    };
+    let about = About::new(&context, args.json);
+    let output = about.output;
     let state_directory = context.state_directory;
     let outcome = engine::run(RunRequest { spec: context.spec, command, output, state_directory })?;
     let code = exit::of_ending(&outcome.ending);
@@ -54,15 +45,29 @@ pub(super) fn connect_streams(command: &mut Command, options: &CommandOptions, i
 }
 
 /// What was asked for, as far as the words after a run need it.
-struct About {
+pub(super) struct About {
     profile: Profile,
     limits: Limits,
     timeout: Option<Duration>,
-    output: Output,
+    /// What becomes of the output.
+    pub(super) output: Output,
+}
+
+impl About {
+    /// What this command line asks for.
+    pub(super) fn new(context: &Context, is_captured: bool) -> Self {
+        let limit = context.max_output_bytes;
+        let output = match is_captured {
+            true => Output::Capture { limit_bytes: limit.unwrap_or(CAPTURED_BYTES) },
+            false => Output::Stream { limit_bytes: limit },
+        };
+        let Context { spec, timeout, .. } = context;
+        Self { profile: spec.profile, limits: spec.limits, timeout: *timeout, output }
+    }
 }
 
 /// Says on standard error what the exit code alone does not.
-fn tell(about: &About, outcome: &RunOutcome) {
+pub(super) fn tell(about: &About, outcome: &RunOutcome) {
     if let Some(shortfall) = shortfall(about, outcome) {
         report::note(&shortfall);
     }

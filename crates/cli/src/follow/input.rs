@@ -2,11 +2,12 @@
 
 use super::Left;
 use crate::detach_keys::KeyWatch;
+use crate::listen::{ENDING, Listening, one};
 use crate::screen::{self, Raw};
-use cofferdam_core::{Error, ErrorKind, ExecInput, ProcessId, Result};
+use cofferdam_core::{ErrorKind, ExecInput, ProcessId, Result};
 use cofferdam_session::Session;
 use std::future::pending;
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::signal::unix::SignalKind;
 
 /// How much goes to a command at once. A pipe takes so much whole or not at all, so that a piece that
 /// was not taken in time can be given again.
@@ -20,13 +21,6 @@ const PASSED_ON: [SignalKind; 6] = [
     SignalKind::quit(),
     SignalKind::user_defined1(),
     SignalKind::user_defined2(),
-];
-/// Signals that end whoever only looks on.
-const ENDING: [SignalKind; 4] = [
-    SignalKind::interrupt(),
-    SignalKind::terminate(),
-    SignalKind::hangup(),
-    SignalKind::quit(),
 ];
 /// What stops a program from its terminal, and what lets it go on.
 const SIGTSTP: i32 = 20;
@@ -123,9 +117,9 @@ async fn give(session: &Session, exec: &ProcessId, piece: &[u8]) -> bool {
 
 /// Keeps the command's terminal as large as the caller's, through stops of this program.
 async fn show(session: &Session, exec: &ProcessId, mut raw: Raw) -> Result<Left> {
-    let mut resized = heard(SignalKind::window_change())?;
-    let mut stopped = heard(SignalKind::from_raw(SIGTSTP))?;
-    let mut went_on = heard(SignalKind::from_raw(SIGCONT))?;
+    let mut resized = one(SignalKind::window_change())?;
+    let mut stopped = one(SignalKind::from_raw(SIGTSTP))?;
+    let mut went_on = one(SignalKind::from_raw(SIGCONT))?;
     loop {
         // It may have ended meanwhile.
         let _ = session.input(exec, &ExecInput::Resize(screen::size())).await;
@@ -148,42 +142,18 @@ async fn show(session: &Session, exec: &ProcessId, mut raw: Raw) -> Result<Left>
 
 /// Passes signals on. Returns only where one comes while another is still on its way.
 async fn send(session: &Session, exec: &ProcessId) -> Result<Left> {
-    let mut signals = all(&PASSED_ON)?;
+    let mut signals = Listening::to(&PASSED_ON)?;
     loop {
-        let number = any(&mut signals).await;
+        let number = signals.next().await;
         tokio::select! {
             // It may have ended meanwhile.
             _ = session.signal(exec, number) => {}
-            _ = any(&mut signals) => return Ok(Left::Abandoned),
+            _ = signals.next() => return Ok(Left::Abandoned),
         }
     }
 }
 
 async fn leave_at_a_signal() -> Result<Left> {
-    any(&mut all(&ENDING)?).await;
+    Listening::to(&ENDING)?.next().await;
     Ok(Left::Running)
-}
-
-/// A signal that somebody listens to.
-type Heard = (i32, Signal);
-
-fn all(kinds: &[SignalKind]) -> Result<Vec<Heard>> {
-    kinds.iter().map(|kind| Ok((kind.as_raw_value(), heard(*kind)?))).collect()
-}
-
-fn heard(kind: SignalKind) -> Result<Signal> {
-    signal(kind).map_err(|cause| Error::new(ErrorKind::Io, "listen to signals").source(cause))
-}
-
-/// The number of the signal that comes first.
-async fn any(signals: &mut [Heard]) -> i32 {
-    std::future::poll_fn(|context| {
-        for (number, signal) in signals.iter_mut() {
-            if signal.poll_recv(context).is_ready() {
-                return std::task::Poll::Ready(*number);
-            }
-        }
-        std::task::Poll::Pending
-    })
-    .await
 }

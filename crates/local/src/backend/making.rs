@@ -2,7 +2,7 @@
 
 use super::living::{First, Greeted, Living};
 use super::{Inner, LocalBackend};
-use crate::assemble::{Assembly, assemble_and_clone};
+use crate::assemble::{Assembly, Stay, assemble_and_clone};
 use crate::launch::io_error;
 use crate::launcher::{Launched, Launcher};
 use crate::verify::verify;
@@ -33,7 +33,7 @@ impl Inner {
             Ok((launcher, First { pid, pidfd }, line))
         };
         let (mut assembly, (launcher, process, line)) =
-            assemble_and_clone(spec, &state, id, clone)?;
+            assemble_and_clone((spec, Stay::Passing), &state, id, clone)?;
         let greeting = first_word(&line)?;
         verify(process.pid, &assembly.planned)?;
         assembly.confirm();
@@ -69,7 +69,7 @@ impl Inner {
 }
 
 /// Refuses a sandbox that could write our records: what they name is removed by the next start.
-fn keep_records_out(spec: &Spec, records: &Path) -> Result<()> {
+pub(crate) fn keep_records_out(spec: &Spec, records: &Path) -> Result<()> {
     let resolved = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
     let workspace = match &spec.workspace {
         Workspace::Directory(path) if spec.profile.writes_workspace() => Some(path),

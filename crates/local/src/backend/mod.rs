@@ -24,6 +24,7 @@ use cofferdam_core::{
     SandboxRecord, SandboxStatus, Spec,
 };
 use living::Living;
+pub(crate) use making::keep_records_out;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use table::{Claim, Table};
@@ -178,7 +179,7 @@ impl Drop for LocalBackend {
 }
 
 /// Runs what may block. It runs to its end though the caller may have given up.
-async fn blocking<T: Send + 'static>(
+pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
     match tokio::task::spawn_blocking(work).await {

@@ -1,6 +1,12 @@
-//! The static program that a library keeps beside it to make sandboxes from. Its one argument is
-//! none: requests come as standard input, a socket. See `cofferdam_local::launcher`.
+//! The static program that a library carries. Without an argument it makes sandboxes for the process
+//! that started it, asked by standard input, a socket: see `cofferdam_local::launcher`. With the
+//! argument `keep` it makes one sandbox and keeps it: see `cofferdam_local::keeper`.
+
+use cofferdam_local::{keeper, launcher};
 
 fn main() -> std::process::ExitCode {
-    cofferdam_local::launcher::serve()
+    match std::env::args_os().nth(1) {
+        Some(role) if role == keeper::ARGUMENT => keeper::serve(),
+        Some(_) | None => launcher::serve(),
+    }
 }

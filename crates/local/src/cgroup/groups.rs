@@ -235,8 +235,12 @@ impl Cgroups {
     }
 
     /// The version 1 group that controls this.
-    fn v1_with(&self, of: fn(&Controllers) -> bool) -> Option<&Group> {
+    pub(super) fn v1_with(&self, of: fn(&Controllers) -> bool) -> Option<&Group> {
         self.v1.iter().find(|made| of(&made.controllers)).map(|made| &made.group)
+    }
+
+    pub(super) fn unified_group(&self) -> Option<&Group> {
+        self.unified.as_ref().map(|made| &made.group)
     }
 
     fn any(&self) -> Option<&Group> {

@@ -9,6 +9,7 @@ mod assessment;
 mod counters;
 mod directory;
 mod facts;
+mod freezer;
 mod groups;
 mod layout;
 mod v1;
@@ -17,6 +18,7 @@ mod v2;
 pub use assessment::{Assessment, Holding, RlimitFallback, assess};
 pub use counters::Counters;
 pub use facts::{Ceiling, CgroupFacts, Controllers, First, Unified, Where};
+pub use freezer::Freezer;
 pub use groups::{Causes, Cgroups, Usage};
 pub use layout::{Layout, Place};
 

@@ -5,7 +5,7 @@ mod greeting;
 mod screen;
 mod stream;
 
-use crate::assemble::{Assembly, assemble_and_clone};
+use crate::assemble::{Assembly, Stay, assemble_and_clone};
 use crate::cgroup::Cgroups;
 use crate::launch::{Born, io_error, launch};
 use crate::plan::Tier;
@@ -27,7 +27,8 @@ pub(crate) use greeting::await_hello;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use screen::Screen;
 use std::time::{Duration, Instant};
-use stream::{Input, Output, Sink, large_pipe};
+pub(crate) use stream::large_pipe;
+use stream::{Input, Output, Sink};
 
 /// How much later than ours the clock inside strikes.
 const GRACE: Duration = Duration::from_millis(200);
@@ -90,7 +91,8 @@ pub struct Outcome {
 pub fn run(run: Run<'_>, state: &StateDirectory) -> Result<Outcome> {
     let id = SandboxId::new(format!("run-{}", unique()))?;
     let clone = |assembly: &Assembly| launch(&assembly.planned.plan, assembly.groups()?);
-    let (mut assembly, mut born) = assemble_and_clone(run.spec, state, &id, clone)?;
+    let (mut assembly, mut born) =
+        assemble_and_clone((run.spec, Stay::Passing), state, &id, clone)?;
     let started = Instant::now();
     let line = born.take_line().ok_or_else(|| lost_line("it has none"))?;
     let mut line = Line::new(line);
@@ -297,7 +299,7 @@ fn setup_failed(failure: &SetupFailure) -> Ending {
     }
 }
 
-fn not_started(why: &NotStarted) -> Ending {
+pub(crate) fn not_started(why: &NotStarted) -> Ending {
     let code = match why.reason {
         NotStartedReason::NotFound => 127,
         NotStartedReason::NotExecutable | NotStartedReason::Exhausted => 126,

@@ -31,6 +31,9 @@ const HIDDEN_OF_PROC: &[(&str, &str)] = &[
     ("irq", "interrupts of the host"),
 ];
 
+/// The configuration of git for all users.
+const GIT_CONFIG: &str = "/etc/gitconfig";
+
 /// Private directories that everything may write to.
 const PRIVATE: &[(&str, u32, &str)] = &[
     ("/tmp", 0o1777, "temporary files, private and limited by --disk"),
@@ -93,9 +96,20 @@ fn system(context: &Context<'_>, steps: &mut Steps) {
 }
 
 fn etc(context: &Context<'_>, steps: &mut Steps) {
+    // What is in a home directory that stays is not ours to write.
+    let mut identity = context.view.git_identity.as_ref().filter(|_| context.view.home.is_some());
     for file in &context.view.files {
-        let op = Op::File { path: file.path.clone(), content: file.content.clone(), mode: 0o644 };
+        let mut content = file.content.clone();
+        if file.path == GIT_CONFIG {
+            content.extend(identity.take().map(|identity| format!("\n{identity}")));
+        }
+        let op = Op::File { path: file.path.clone(), content, mode: 0o644 };
         steps.add(op, file.why.clone());
+    }
+    if let Some(identity) = identity.filter(|_| !context.view.shows(GIT_CONFIG)) {
+        let path = GIT_CONFIG.to_owned();
+        let file = Op::File { path, content: identity.clone(), mode: 0o644 };
+        steps.add(file, "your name and address for commits, and nothing else of your settings");
     }
     let resolves = if context.egress.is_empty() { "files" } else { "files dns" };
     let made_up = [
@@ -200,13 +214,18 @@ fn private(context: &Context<'_>, steps: &mut Steps) {
         let pin = Op::Pin { path: path.to_owned(), access: Access::ReadWrite };
         steps.add(pin, "stays writable when the tree around it is sealed");
     };
+    let kept = context.view.home.as_ref();
     for (path, mode, why) in PRIVATE {
-        make(path, *mode, why);
+        if *path != HOME || kept.is_none() {
+            make(path, *mode, why);
+        }
     }
     if context.view.workspace == WorkspaceView::Private {
         make(WORKSPACE, 0o755, "an empty workspace that goes with the sandbox");
     }
-    if let Some(identity) = &context.view.git_identity {
+    if let Some(home) = kept {
+        steps.add(bind(home), home.why.clone());
+    } else if let Some(identity) = &context.view.git_identity {
         let path = format!("{HOME}/.gitconfig");
         let file = Op::File { path, content: identity.clone(), mode: 0o644 };
         steps.add(file, "your name and address for commits, and nothing else of your settings");

@@ -69,6 +69,7 @@ fn view(spec: &Spec, facts: &HostFacts) -> View {
             why: "names of protocols".to_owned(),
         }],
         places,
+        home: None,
         workspace: WorkspaceView::Directory(WorkspaceDirectory {
             path: PROJECT.to_owned(),
             at_workspace: true,

@@ -44,12 +44,12 @@ pub(super) fn plan(context: &Context<'_>) -> Result<Planned> {
     confinement::last(context, &mut steps);
 
     let scratch = context.inputs.scratch;
-    let home = scratch.map(str::to_owned).or_else(|| workspace(context)).unwrap_or_default();
-    let place = workspace(context).unwrap_or_else(|| home.clone());
+    let private = scratch.map(str::to_owned).or_else(|| workspace(context)).unwrap_or_default();
+    let place = workspace(context).unwrap_or_else(|| private.clone());
     let identity = Identity {
         user: "sandbox",
-        home: &home,
-        temporary: &home,
+        home: context.view.home.as_ref().map_or(&private, |home| &home.path),
+        temporary: &private,
         owns_workspace: context.owns_workspace() && !context.facts.is_root(),
     };
     Ok(Planned {
@@ -119,6 +119,7 @@ fn landlock(context: &Context<'_>, steps: &mut Steps) {
         }
     }
     write.extend(context.inputs.scratch.map(str::to_owned));
+    write.extend(view.home.iter().map(|home| home.path.clone()));
     steps.add(
         Op::Landlock(Landlock {
             abi: context.facts.landlock_abi,

@@ -1,0 +1,56 @@
+//! What counts on the whole machine.
+
+use crate::ground::{descendants, until};
+use crate::stage::{Stage, detached, exec};
+use cofferdam::{DestroyReason, DurableBackend, Ending};
+use std::sync::Arc;
+
+/// The most memory that a keeper has for itself.
+const MOST_PRIVATE_KIB: u64 = 1024;
+
+fn private_kib(pid: u32) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap();
+    let of = |name: &str| -> u64 {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        line.trim().trim_end_matches(" kB").parse().unwrap()
+    };
+    of("Private_Dirty:") + of("Private_Clean:")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_at_once_leave_nothing_and_a_keeper_is_small() {
+    let stage = Arc::new(Stage::new("kept-many"));
+    let first = stage.make("kept-many-0").await;
+    assert_eq!(stage.run(&first, &exec("a", "true")).await, Ending::Exited(0));
+    let (keeper, ..) = stage.processes();
+    until("it gives back memory", || private_kib(keeper) <= MOST_PRIVATE_KIB);
+    stage.end(&first).await;
+    let before = stage.ground.left("kept-many");
+    let tasks = (1..=12).map(|number| {
+        let stage = Arc::clone(&stage);
+        tokio::spawn(async move {
+            let record = stage.make(&format!("kept-many-{number}")).await;
+            stage.backend.start(&record, &detached("d", "setsid sleep 300 & wait")).await.unwrap();
+            stage.run(&record, &exec("a", "seq 100000")).await;
+            if number % 2 == 0 {
+                stage.backend.pause(&record).await.unwrap();
+            }
+            record
+        })
+    });
+    let mut records = Vec::new();
+    for task in tasks.collect::<Vec<_>>() {
+        records.push(task.await.unwrap());
+    }
+    assert_eq!(stage.keepers().len(), 12);
+    assert_eq!(stage.backend.list().await.unwrap().len(), 12);
+    assert_ne!(stage.ground.left("kept-many"), before, "there must be something to count");
+    for record in &records {
+        stage.backend.destroy(record, DestroyReason::Success).await.unwrap();
+        stage.backend.forget(&record.id).await.unwrap();
+    }
+    assert_eq!(stage.ground.left("kept-many"), before);
+    stage.await_no_keeper();
+    assert_eq!(stage.directories(), [""; 0]);
+    assert_eq!(descendants(std::process::id()), [0; 0]);
+}

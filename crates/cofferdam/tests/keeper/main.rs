@@ -1,0 +1,12 @@
+//! Sandboxes that outlive their caller, with a real keeper each.
+#![expect(clippy::unwrap_used, reason = "the functions beside the tests are of tests too")]
+
+mod alone;
+mod crash;
+#[expect(dead_code, reason = "shared with tests that need more of it")]
+#[path = "../ground/mod.rs"]
+mod ground;
+mod life;
+mod output;
+mod pause;
+mod stage;

@@ -1,0 +1,318 @@
+//! The client's side of keepers: a backend of sandboxes that outlive this process.
+
+use super::client::{AT_ONCE, Call, ENDS_WITHIN, STARTS_WITHIN, Trouble, odd};
+use super::order::Order;
+use super::past::{Past, entries, settle};
+use super::place::{Place, ledger_entry};
+use super::serve::MAX_PATIENCE;
+use super::talk::{Reply, Request, Start};
+use super::{program, spool};
+use crate::backend::{LocalBackend, blocking};
+use crate::state::StateDirectory;
+use async_trait::async_trait;
+use cofferdam_core::{
+    Capabilities, Chunk, Deadlines, DestroyReason, DurableBackend, Error, ErrorKind, ExecInput,
+    ExecOrder, ExecStatus, Found, JournalEntry, Part, Pause, ProcessId, Result, SandboxId,
+    SandboxOrder, SandboxRecord, SandboxStatus, Seen,
+};
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The most that one call of [`DurableBackend::read`] gives.
+pub(super) const MAX_READ_BYTES: u32 = 1 << 20;
+/// How much of a command's input goes into one request.
+const INPUT_BYTES: usize = 64 * 1024;
+/// How long a command may take for one such piece; the keeper gives up before.
+const TAKES_WITHIN: Duration = Duration::from_secs(40);
+
+/// Makes sandboxes on this machine that outlive this process.
+///
+/// Holds nothing but where things are, so any number of processes may use one state directory at
+/// once. Needs a runtime with I/O and time enabled.
+#[derive(Debug, Clone)]
+pub struct KeptBackend {
+    program: &'static [u8],
+    state_home: Arc<PathBuf>,
+}
+
+impl KeptBackend {
+    /// A backend that starts keepers from the bytes of the static program, and keeps its records in
+    /// `state_home`. Does nothing yet.
+    pub fn new(program: &'static [u8], state_home: PathBuf) -> Self {
+        Self { program, state_home: Arc::new(state_home) }
+    }
+
+    /// Does something with the state directory where waiting is allowed.
+    async fn on_disk<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&StateDirectory) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let home = Arc::clone(&self.state_home);
+        blocking(move || work(&StateDirectory::open(&home)?)).await
+    }
+
+    /// The directory of a sandbox. A few questions to the disk that is in memory anyway.
+    fn place(&self, id: &SandboxId) -> Result<Place> {
+        Place::get(&StateDirectory::open(&self.state_home)?, id)
+    }
+
+    async fn call<'a>(
+        &self,
+        sandbox: &'a SandboxRecord,
+        request: Request,
+        within: Duration,
+    ) -> Result<Call<'a>, Trouble> {
+        Call::new(&self.place(&sandbox.id)?, sandbox, request, within).await
+    }
+
+    async fn ask(&self, sandbox: &SandboxRecord, request: Request) -> Result<()> {
+        Ok(self.call(sandbox, request, AT_ONCE).await?.done().await?)
+    }
+
+    /// What the journal tells, of the very sandbox of this record.
+    async fn past(&self, sandbox: &SandboxRecord) -> Result<Past> {
+        let id = sandbox.id.clone();
+        let past = self.on_disk(move |state| Past::read(&Place::get(state, &id)?)).await?;
+        match &past.record {
+            Some(record) if record.external_id == sandbox.external_id => Ok(past),
+            Some(_) | None => {
+                let what = format!("this sandbox {} is gone, another has its id", sandbox.id);
+                Err(Error::new(ErrorKind::Unavailable, what))
+            }
+        }
+    }
+
+    async fn live_status(&self, sandbox: &SandboxRecord) -> Result<SandboxStatus> {
+        let asked = async {
+            let reply = self.call(sandbox, Request::Status, AT_ONCE).await?.reply().await?;
+            match reply {
+                Reply::Status { paused: true } => Ok(SandboxStatus::Paused),
+                Reply::Status { paused: false } => Ok(SandboxStatus::Running),
+                other => Err(Trouble::from(odd(&sandbox.id, &other))),
+            }
+        };
+        match asked.await {
+            Ok(status) => Ok(status),
+            Err(Trouble::NoKeeper(_)) => Ok(SandboxStatus::Gone),
+            // Never there, or another one by now.
+            Err(Trouble::Failed(error))
+                if matches!(error.kind, ErrorKind::NotFound | ErrorKind::Unavailable) =>
+            {
+                Ok(SandboxStatus::Gone)
+            }
+            Err(Trouble::Failed(error)) => Err(error),
+        }
+    }
+
+    async fn find(&self, id: SandboxId) -> Result<Option<Found>> {
+        let of = id.clone();
+        let looked = self
+            .on_disk(move |state| {
+                let Some(place) = Place::find(state, &of)? else { return Ok(None) };
+                Ok(Some((place.is_kept()?, Past::read(&place)?)))
+            })
+            .await?;
+        let Some((is_kept, past)) = looked else { return Ok(None) };
+        let record = past.record.filter(|_| !past.is_over);
+        let status = match &record {
+            None if is_kept && !past.is_over => SandboxStatus::Running,
+            Some(record) if is_kept => self.live_status(record).await?,
+            None | Some(_) => SandboxStatus::Gone,
+        };
+        Ok(Some(Found { id, record, status }))
+    }
+}
+
+#[async_trait]
+impl DurableBackend for KeptBackend {
+    fn name(&self) -> &'static str {
+        LocalBackend::NAME
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { pause: Pause::MemoryKept, terminal: true, limits: true }
+    }
+
+    /// Giving up the call does not give up the sandbox: it can be found.
+    async fn create(&self, id: &SandboxId, order: &SandboxOrder) -> Result<SandboxRecord> {
+        let order = Order::new(id, order, &self.state_home);
+        let program = self.program;
+        self.on_disk(move |state| {
+            if let Some(record) = program::start(program, state, &order)? {
+                return Ok(record);
+            }
+            if let Some(place) = Place::find(state, &order.id)? {
+                settle(&place, state)?;
+                place.forget(state)?;
+            }
+            let what = format!("the keeper of {} died while it made the sandbox", order.id);
+            Err(Error::new(ErrorKind::SetupFailed, what))
+        })
+        .await
+    }
+
+    async fn status(&self, sandbox: &SandboxRecord) -> Result<SandboxStatus> {
+        self.live_status(sandbox).await
+    }
+
+    async fn pause(&self, sandbox: &SandboxRecord) -> Result<()> {
+        self.ask(sandbox, Request::Pause).await
+    }
+
+    async fn resume(&self, sandbox: &SandboxRecord) -> Result<()> {
+        self.ask(sandbox, Request::Resume).await
+    }
+
+    async fn set_deadlines(&self, sandbox: &SandboxRecord, deadlines: &Deadlines) -> Result<()> {
+        self.ask(sandbox, Request::SetDeadlines(*deadlines)).await
+    }
+
+    async fn destroy(&self, sandbox: &SandboxRecord, reason: DestroyReason) -> Result<()> {
+        let asked = async {
+            let mut call = self.call(sandbox, Request::Destroy(reason), ENDS_WITHIN).await?;
+            call.reply().await?;
+            call.hung_up().await
+        };
+        match asked.await {
+            Ok(()) | Err(Trouble::NoKeeper(_)) => {}
+            // Forgotten, or another one by now.
+            Err(Trouble::Failed(error))
+                if matches!(error.kind, ErrorKind::NotFound | ErrorKind::Unavailable) =>
+            {
+                return Ok(());
+            }
+            Err(Trouble::Failed(error)) => return Err(error),
+        }
+        let (id, external_id) = (sandbox.id.clone(), sandbox.external_id.clone());
+        self.on_disk(move |state| {
+            let Some(place) = Place::find(state, &id)? else { return Ok(()) };
+            match Past::read(&place)?.record {
+                Some(record) if record.external_id != external_id => Ok(()),
+                Some(_) | None => settle(&place, state),
+            }
+        })
+        .await
+    }
+
+    async fn forget(&self, id: &SandboxId) -> Result<()> {
+        let id = id.clone();
+        self.on_disk(move |state| {
+            let Some(place) = Place::find(state, &id)? else { return Ok(()) };
+            settle(&place, state)?;
+            let _lock = place.take_over()?;
+            place.forget(state)
+        })
+        .await
+    }
+
+    async fn list(&self) -> Result<Vec<Found>> {
+        let mut all = Vec::new();
+        for id in self.on_disk(Place::all).await? {
+            all.extend(self.find(id).await?);
+        }
+        Ok(all)
+    }
+
+    async fn ids(&self) -> Result<Vec<SandboxId>> {
+        self.on_disk(Place::all).await
+    }
+
+    async fn journal(&self, id: &SandboxId, after: u64) -> Result<Vec<JournalEntry>> {
+        let id = id.clone();
+        self.on_disk(move |state| entries(&Place::get(state, &id)?, after)).await
+    }
+
+    async fn start(&self, sandbox: &SandboxRecord, order: &ExecOrder) -> Result<ExecStatus> {
+        let request = Request::Start(Box::new(Start::of(order)));
+        Ok(self.call(sandbox, request, STARTS_WITHIN).await?.exec().await?)
+    }
+
+    async fn execs(&self, sandbox: &SandboxRecord) -> Result<Vec<ExecStatus>> {
+        let asked = async {
+            let mut call = self.call(sandbox, Request::Execs, AT_ONCE).await?;
+            let mut all = Vec::new();
+            loop {
+                match call.reply().await? {
+                    Reply::Exec(status) => all.push(*status),
+                    Reply::Done => return Ok(all),
+                    other => return Err(Trouble::from(odd(&sandbox.id, &other))),
+                }
+            }
+        };
+        match asked.await {
+            Err(Trouble::NoKeeper(_)) => Ok(self.past(sandbox).await?.execs()),
+            other => Ok(other?),
+        }
+    }
+
+    async fn watch(
+        &self,
+        sandbox: &SandboxRecord,
+        id: &ProcessId,
+        seen: Seen,
+        patience: Duration,
+    ) -> Result<ExecStatus> {
+        let patience = patience.min(MAX_PATIENCE);
+        let request = Request::Watch {
+            id: id.clone(),
+            stdout: seen.stdout,
+            stderr: seen.stderr,
+            patience_ms: u64::try_from(patience.as_millis()).unwrap_or(u64::MAX),
+        };
+        let asked = async {
+            self.call(sandbox, request, patience.saturating_add(AT_ONCE)).await?.exec().await
+        };
+        match asked.await {
+            Err(Trouble::NoKeeper(_)) => self.past(sandbox).await?.exec(id),
+            other => Ok(other?),
+        }
+    }
+
+    async fn read(&self, sandbox: &SandboxId, id: &ProcessId, part: Part) -> Result<Chunk> {
+        let Part { stream, offset, len } = part;
+        let (sandbox, id) = (sandbox.clone(), id.clone());
+        let most = usize::try_from(len.min(MAX_READ_BYTES)).unwrap_or(0);
+        self.on_disk(move |state| {
+            let failed = |errno: Errno| match errno {
+                Errno::NOENT => Error::new(
+                    ErrorKind::NotFound,
+                    format!("command {id} has no such output in sandbox {sandbox}"),
+                ),
+                _ => Error::new(ErrorKind::Io, format!("read what command {id} wrote"))
+                    .source(std::io::Error::from(errno)),
+            };
+            let place = Place::get(state, &sandbox)?;
+            let file = place.spool(&id, stream, OFlags::RDONLY).map_err(failed)?;
+            let ledger = place.ledger(&id, OFlags::RDONLY).ok();
+            let ledger = ledger.as_ref().map(|file| (file, ledger_entry(stream)));
+            spool::read(&file, ledger, offset, most).map_err(failed)
+        })
+        .await
+    }
+
+    async fn input(
+        &self,
+        sandbox: &SandboxRecord,
+        id: &ProcessId,
+        input: &ExecInput,
+    ) -> Result<()> {
+        let id = id.clone();
+        let request = match input {
+            ExecInput::Bytes(bytes) => {
+                for piece in bytes.chunks(INPUT_BYTES) {
+                    let request = Request::Bytes { id: id.clone(), bytes: piece.to_vec().into() };
+                    self.call(sandbox, request, TAKES_WITHIN).await?.done().await?;
+                }
+                return Ok(());
+            }
+            ExecInput::Close => Request::Close { id },
+            ExecInput::Signal(signal) => Request::Signal { id, signal: *signal },
+            ExecInput::Resize(size) => Request::Resize { id, size: *size },
+            ExecInput::Kill => Request::Kill { id },
+        };
+        self.ask(sandbox, request).await
+    }
+}

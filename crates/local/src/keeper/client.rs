@@ -1,0 +1,156 @@
+//! One request to a keeper. Every wait has an end.
+
+use super::order::error;
+use super::place::Place;
+use super::talk::{Asked, Reply, Request, VERSION, encode};
+use cofferdam_core::{Error, ErrorKind, ExecStatus, Result, SandboxId, SandboxRecord};
+use cofferdam_wire::frame::{HEADER_BYTES, Header, Kind};
+use std::io;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::time::{sleep, timeout};
+
+/// How long a keeper may take for what it does at once.
+pub(super) const AT_ONCE: Duration = Duration::from_secs(10);
+/// How long it may take to start a command: the sandbox may have to wait for the processor.
+pub(super) const STARTS_WITHIN: Duration = Duration::from_secs(60);
+/// How long a sandbox may take to end: it may hold gigabytes.
+pub(super) const ENDS_WITHIN: Duration = Duration::from_secs(90);
+/// The pause before a keeper is called again that has too many callers.
+const BUSY_PAUSE: Duration = Duration::from_millis(2);
+
+/// A connection to a keeper.
+pub(super) struct Call<'a> {
+    socket: UnixStream,
+    id: &'a SandboxId,
+    within: Duration,
+}
+
+impl<'a> Call<'a> {
+    /// Calls the keeper of this directory and asks. The replies are due within `within` each.
+    pub(super) async fn new(
+        place: &Place,
+        sandbox: &'a SandboxRecord,
+        request: Request,
+        within: Duration,
+    ) -> Result<Self, Trouble> {
+        let id = &sandbox.id;
+        let path = place.socket();
+        let socket = match timeout(AT_ONCE, connect(&path)).await {
+            Ok(Ok(socket)) => socket,
+            Ok(Err(error)) => return Err(gone(id, error)),
+            Err(_) => return Err(late(id).into()),
+        };
+        let mut call = Self { socket, id, within };
+        let asked = Asked { version: VERSION, of: sandbox.external_id.clone(), request };
+        let mut frame = Vec::new();
+        encode(&asked, &mut frame).ok_or_else(|| {
+            Error::new(ErrorKind::Usage, "the request is too long")
+                .hint("Pass what is long by a file or by standard input.")
+        })?;
+        match timeout(AT_ONCE, call.socket.write_all(&frame)).await {
+            Ok(Ok(())) => Ok(call),
+            Ok(Err(error)) => Err(gone(id, error)),
+            Err(_) => Err(late(id).into()),
+        }
+    }
+
+    /// The next reply; a failure is an error.
+    pub(super) async fn reply(&mut self) -> Result<Reply, Trouble> {
+        let within = self.within;
+        let (id, socket) = (self.id, &mut self.socket);
+        match timeout(within, read(socket)).await {
+            Ok(Ok(Reply::Failed(body))) => Err(error(body).into()),
+            Ok(Ok(reply)) => Ok(reply),
+            Ok(Err(error)) if error.kind() == io::ErrorKind::InvalidData => {
+                let what = format!("understand the keeper of {id}");
+                Err(Error::new(ErrorKind::Protocol, what).source(error).into())
+            }
+            Ok(Err(error)) => Err(gone(id, error)),
+            Err(_) => Err(late(id).into()),
+        }
+    }
+
+    /// The reply, where there is nothing to say.
+    pub(super) async fn done(mut self) -> Result<(), Trouble> {
+        match self.reply().await? {
+            Reply::Done => Ok(()),
+            other => Err(odd(self.id, &other).into()),
+        }
+    }
+
+    /// The reply, where it is how a command stands.
+    pub(super) async fn exec(mut self) -> Result<ExecStatus, Trouble> {
+        match self.reply().await? {
+            Reply::Exec(status) => Ok(*status),
+            other => Err(odd(self.id, &other).into()),
+        }
+    }
+
+    /// Waits until the keeper has gone.
+    pub(super) async fn hung_up(mut self) -> Result<(), Trouble> {
+        let mut rest = [0; 64];
+        let gone = async { while !matches!(self.socket.read(&mut rest).await, Ok(0) | Err(_)) {} };
+        timeout(self.within, gone).await.map_err(|_| late(self.id).into())
+    }
+}
+
+/// What a reply means that was not asked for.
+pub(super) fn odd(id: &SandboxId, reply: &Reply) -> Error {
+    Error::new(ErrorKind::Protocol, format!("the keeper of {id} said {reply:?}"))
+}
+
+/// Why there is no reply.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    /// There is no keeper, or none any more.
+    NoKeeper(Error),
+    /// Anything else.
+    Failed(Error),
+}
+
+impl From<Trouble> for Error {
+    fn from(trouble: Trouble) -> Self {
+        match trouble {
+            Trouble::NoKeeper(error) | Trouble::Failed(error) => error,
+        }
+    }
+}
+
+impl From<Error> for Trouble {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+fn gone(id: &SandboxId, why: io::Error) -> Trouble {
+    let what = format!("nobody keeps sandbox {id} any more");
+    Trouble::NoKeeper(Error::new(ErrorKind::Unavailable, what).source(why))
+}
+
+fn late(id: &SandboxId) -> Error {
+    Error::new(ErrorKind::TimedOut, format!("the keeper of sandbox {id} does not answer"))
+        .hint("Look whether it was stopped; killing it ends the sandbox.")
+}
+
+async fn connect(path: &str) -> io::Result<UnixStream> {
+    loop {
+        match UnixStream::connect(path).await {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => sleep(BUSY_PAUSE).await,
+            other => return other,
+        }
+    }
+}
+
+async fn read(socket: &mut UnixStream) -> io::Result<Reply> {
+    let mut head = [0; HEADER_BYTES];
+    socket.read_exact(&mut head).await?;
+    let header = Header::decode(head).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))?;
+    if header.kind != Kind::Message {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let mut body = vec![0; header.len];
+    socket.read_exact(&mut body).await?;
+    serde_json::from_slice(&body).map_err(Into::into)
+}

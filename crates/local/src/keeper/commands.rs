@@ -1,0 +1,252 @@
+//! A keeper's dealings with its commands: start, output, time, end.
+
+use super::exec::{Exec, Killed, Live, own_ending, with_kill};
+use super::keep::Keeper;
+use super::private;
+use super::talk::Start;
+use cofferdam_core::{
+    Cause, DestroyReason, Ending, Error, ErrorKind, Happened, LimitHits, ProcessId, Result,
+};
+use cofferdam_guestd::line::understand;
+use cofferdam_wire::ByteString;
+use cofferdam_wire::frame::{Kind, MAX_FRAME_BYTES};
+use cofferdam_wire::message::{Descendants, FromProcess, HostOpens, Spawn, ToProcess};
+use rustix::fd::BorrowedFd;
+use std::time::{Duration, Instant};
+
+/// How long the guest has to report the end of a command that it was told to kill. One that does not
+/// is not trusted any more.
+const KILLED_WITHIN: Duration = Duration::from_secs(20);
+
+impl Live {
+    /// When the keeper has to look at it again.
+    pub(super) fn next_moment(&self) -> Option<Instant> {
+        match self.killed {
+            Some((_, since)) => since.checked_add(KILLED_WITHIN),
+            None => self.deadline(),
+        }
+    }
+}
+
+impl Keeper<'_> {
+    /// Starts a command, unless it was started before.
+    pub(super) fn start(&mut self, order: &Start) -> Result<()> {
+        self.touch();
+        if self.execs.knows(&order.id, &order.argv)? {
+            return Ok(());
+        }
+        self.refuse_while_paused()?;
+        self.execs.check_room()?;
+        if !self.journal.is_whole() {
+            return Err(Error::new(ErrorKind::Unavailable, "write the journal of the sandbox")
+                .hint("Make room on the disk of the state directory."));
+        }
+        let user = self.assembly.outside_ids;
+        let channel = self.execs.take_channel();
+        let (mut exec, streams) = Exec::prepare(order, self.place, channel, user)?;
+        let spawn = HostOpens::Spawn(Box::new(self.spawn(order, streams.stdio)));
+        let length = serde_json::to_vec(&spawn).map_or(usize::MAX, |message| message.len());
+        if length > MAX_FRAME_BYTES {
+            self.place.forget_spools(&order.id);
+            return Err(Error::new(
+                ErrorKind::Usage,
+                "the command's words and variables are too long together",
+            )
+            .hint("Pass what is long by a file or by standard input."));
+        }
+        let hits = self.hits();
+        if let Some(live) = &mut exec.live {
+            live.hits = hits;
+        }
+        // ORDER: written down before it runs.
+        let status = exec.status(|_| true);
+        self.journal.add(Happened::ExecStarted(Box::new(status)));
+        for gone in self.execs.add(exec) {
+            self.place.forget_spools(&gone);
+        }
+        self.line.message(channel, &spawn, streams.theirs);
+        Ok(())
+    }
+
+    fn spawn(&self, order: &Start, stdio: cofferdam_wire::message::Stdio) -> Spawn {
+        let planned = &self.assembly.planned;
+        let mut env = planned.env.clone();
+        env.extend(
+            order.env.iter().map(|(n, v)| (n.as_os_str().to_owned(), v.as_os_str().to_owned())),
+        );
+        let cwd = std::path::Path::new(&planned.cwd);
+        let cwd = order.cwd.as_ref().map_or(cwd.to_owned(), |at| cwd.join(at.as_os_str()));
+        Spawn {
+            id: order.id.as_str().to_owned(),
+            argv: order.argv.clone(),
+            env: env.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
+            cwd: ByteString::from(cwd.into_os_string()),
+            stdio,
+            // The guest's clock would go on while it is paused; ours does not.
+            timeout_ms: None,
+            descendants: Descendants::Die,
+        }
+    }
+
+    /// Fails while it is paused.
+    pub(super) fn refuse_while_paused(&self) -> Result<()> {
+        match self.paused {
+            None => Ok(()),
+            Some(_) => {
+                let what = format!("sandbox {} is paused", self.record.id);
+                Err(Error::new(ErrorKind::Conflict, what).hint("Resume it first."))
+            }
+        }
+    }
+
+    /// Takes what the guest says.
+    pub(super) fn hear(&mut self) {
+        let lost = self.line.fill().is_err();
+        loop {
+            // HOSTILE: what comes up the line comes from inside. Anything odd ends the sandbox.
+            let understood = match self.line.next_frame() {
+                Ok(None) => break,
+                Ok(Some((header, body))) => match header.kind {
+                    Kind::Message => understand::<FromProcess>(&body)
+                        .is_some_and(|message| self.command_says(header.channel, &message)),
+                    Kind::Data => self.take_master(header.channel),
+                    Kind::Credit | Kind::End => false,
+                },
+                Err(_) => false,
+            };
+            if !understood {
+                self.over.get_or_insert(DestroyReason::Lost);
+                return;
+            }
+        }
+        if lost {
+            self.over.get_or_insert(DestroyReason::Lost);
+        }
+    }
+
+    fn command_says(&mut self, channel: u32, message: &FromProcess) -> bool {
+        let Some(exec) = self.execs.on(channel) else { return false };
+        match message {
+            FromProcess::Started { .. } => {
+                if let Some(live) = &mut exec.live {
+                    live.is_started = true;
+                }
+            }
+            // Whoever holds its terminal sees that nothing happens, and can send SIGCONT.
+            FromProcess::Stopped { .. } => {}
+            FromProcess::NotStarted(_) | FromProcess::Ended(_) => {
+                let (own, usage) = own_ending(message);
+                let killed = exec.live.as_ref().and_then(|live| live.killed);
+                let before = exec.live.as_ref().map(|live| live.hits).unwrap_or_default();
+                let ending = with_kill(own, killed.map(|(why, _)| why));
+                let ending = self.explain(before, ending);
+                self.end(channel, ending, usage);
+            }
+        }
+        true
+    }
+
+    /// Names the limit that a command failed by.
+    fn explain(&mut self, before: LimitHits, ending: Ending) -> Ending {
+        let ending = before.explain(self.hits(), ending);
+        let failed = match &ending {
+            Ending::Exited(code) => *code != 0,
+            Ending::Signaled(_) => true,
+            Ending::Killed(_)
+            | Ending::NotStarted { .. }
+            | Ending::SetupFailed { .. }
+            | Ending::Canceled
+            | Ending::Lost => false,
+        };
+        if failed && private::is_full(&mut self.private, self.born) {
+            return Ending::Killed(Cause::Disk { code: ending.exit_code() });
+        }
+        ending
+    }
+
+    /// Writes down that a command ended.
+    pub(super) fn end(&mut self, channel: u32, ending: Ending, usage: cofferdam_core::UsageReport) {
+        let Some(exec) = self.execs.on(channel) else { return };
+        let id = exec.id().clone();
+        let status = exec.end(ending, usage);
+        let entry = self.journal.add(Happened::ExecEnded(Box::new(status)));
+        self.execs.close(channel);
+        if let Some(exec) = self.execs.find_mut(&id) {
+            exec.set_ended_in(entry);
+        }
+    }
+
+    fn hits(&self) -> LimitHits {
+        let causes = self.counters.read();
+        LimitHits {
+            memory: causes.oom_kills.unwrap_or_default(),
+            pids: causes.pids_hits.unwrap_or_default(),
+        }
+    }
+
+    fn take_master(&mut self, channel: u32) -> bool {
+        let master = self.line.take_descriptor();
+        let live = self.execs.on(channel).and_then(|exec| exec.live.as_mut());
+        match (master, live) {
+            (Some(master), Some(live)) => live.take_master(master).is_ok(),
+            (None | Some(_), _) => false,
+        }
+    }
+
+    /// Moves what a command wrote.
+    pub(super) fn spool(&mut self, channel: u32) {
+        let Some(live) = self.execs.on(channel).and_then(|exec| exec.live.as_mut()) else { return };
+        if live.spool() {
+            // Its writes meet a broken pipe from now on, and nothing more is kept.
+            live.close_streams();
+            self.kill(channel, Killed::Output);
+        }
+    }
+
+    /// Has the guest kill a command and all its descendants.
+    pub(super) fn kill(&mut self, channel: u32, why: Killed) {
+        let Some(live) = self.execs.on(channel).and_then(|exec| exec.live.as_mut()) else { return };
+        if live.killed.is_none() {
+            live.killed = Some((why, Instant::now()));
+            self.line.message(channel, &ToProcess::Kill, Vec::new());
+        }
+    }
+
+    pub(super) fn enforce_timeouts(&mut self) {
+        if self.paused.is_some() {
+            return;
+        }
+        let now = Instant::now();
+        for channel in self.execs.channels() {
+            let live = self.execs.on(channel).and_then(|exec| exec.live.as_ref());
+            let Some(live) = live else { continue };
+            if live.next_moment().is_none_or(|moment| moment > now) {
+                continue;
+            }
+            match live.killed {
+                None => self.kill(channel, Killed::Time),
+                Some(_) => {
+                    self.over.get_or_insert(DestroyReason::Lost);
+                }
+            }
+        }
+    }
+
+    /// A command that has not ended.
+    pub(super) fn live(&mut self, id: &ProcessId) -> Result<&mut Live> {
+        let missing =
+            || Error::new(ErrorKind::NotFound, format!("no command {id} is known in this sandbox"));
+        let exec = self.execs.find_mut(id).ok_or_else(missing)?;
+        exec.live.as_deref_mut().ok_or_else(|| {
+            Error::new(ErrorKind::Conflict, format!("command {id} has ended and takes nothing"))
+        })
+    }
+
+    /// Ends of commands' inputs for which bytes wait.
+    pub(super) fn inputs_waited_for(&self) -> Vec<BorrowedFd<'_>> {
+        use rustix::fd::AsFd;
+        let waiting = self.conns.values().filter_map(super::serve::Conn::feeds);
+        let live = waiting.filter_map(|id| self.execs.find(id)?.live.as_ref());
+        live.filter_map(|live| live.input().map(AsFd::as_fd)).collect()
+    }
+}

@@ -1,0 +1,78 @@
+//! The end of a kept sandbox, in the order in which nothing is lost and nothing left.
+
+use super::journal::Journal;
+use super::keep::Keeper;
+use super::serve::Conn;
+use cofferdam_core::{Cause, DestroyReason, Ending, Happened, UsageReport};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Signal, pidfd_send_signal};
+use std::collections::BTreeMap;
+
+/// How long the killed sandbox is waited for. The kernel takes milliseconds, and longer only to give
+/// gigabytes back.
+const GONE_WITHIN: Timespec = Timespec { tv_sec: 60, tv_nsec: 0 };
+
+/// What is left of a keeper when its sandbox is gone.
+pub(super) struct Left {
+    pub(super) journal: Journal,
+    pub(super) conns: BTreeMap<u64, Conn>,
+}
+
+impl Keeper<'_> {
+    /// Ends the sandbox and notes what became of its commands.
+    pub(super) fn leave(mut self, reason: DestroyReason) -> Left {
+        let _ = pidfd_send_signal(&self.born.pidfd, Signal::KILL);
+        // ORDER: after the kill, so that nothing runs again.
+        if self.paused.is_some() {
+            let _ = self.stop.resume();
+        }
+        if let Some(process) = &self.reclaiming {
+            let _ = pidfd_send_signal(process, Signal::KILL);
+        }
+        if !self.is_gone() {
+            let what = "the sandbox's first process does not go away".to_owned();
+            self.journal.add(Happened::Leftover(what));
+        }
+        // What the guest said before it died counts.
+        self.hear();
+        for channel in self.execs.channels() {
+            let killed = self.execs.on(channel).and_then(|exec| exec.live.as_ref()?.killed);
+            let ending = match killed {
+                Some((why, _)) => super::exec::with_kill(Ending::Signaled(9), Some(why)),
+                None => ending(reason),
+            };
+            self.end(channel, ending, UsageReport::default());
+        }
+        self.answer_parked();
+        Left { journal: self.journal, conns: self.conns }
+    }
+
+    fn is_gone(&self) -> bool {
+        loop {
+            let mut wait = [PollFd::new(&self.born.pidfd, PollFlags::IN)];
+            match poll(&mut wait, Some(&GONE_WITHIN)) {
+                Ok(ready) => return ready > 0,
+                Err(Errno::INTR) => {}
+                Err(_) => return false,
+            }
+        }
+    }
+}
+
+/// How a command ended that ran until its sandbox ended.
+fn ending(reason: DestroyReason) -> Ending {
+    match reason {
+        DestroyReason::Timeout => Ending::Killed(Cause::Time),
+        DestroyReason::Lease => Ending::Killed(Cause::Lease),
+        DestroyReason::Success | DestroyReason::Error | DestroyReason::Canceled => Ending::Canceled,
+        DestroyReason::Lost => Ending::Lost,
+    }
+}
+
+/// Tells those who asked for the end that it has come.
+pub(super) fn say_farewell(conns: &mut BTreeMap<u64, Conn>) {
+    for conn in conns.values_mut() {
+        conn.say_farewell();
+    }
+}

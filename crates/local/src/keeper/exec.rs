@@ -1,0 +1,373 @@
+//! One command of a kept sandbox.
+
+use super::journal::now_ms;
+use super::place::{Place, ledger_entry};
+use super::spool::{Ledger, Moved, Spool, Way};
+use super::talk::Start;
+use crate::oneshot::{large_pipe, not_started};
+use cofferdam_core::{
+    Cause, Ending, Error, ErrorKind, ExecEnded, ExecStatus, LimitHits, ProcessId, Result, Seen,
+    Spooled, Standard, UsageReport,
+};
+use cofferdam_wire::ByteString;
+use cofferdam_wire::message::{Ended, FromProcess, How, Stdio, Stream};
+use rustix::fd::OwnedFd;
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::{Duration, Instant};
+
+/// How much of a command's words is kept for people.
+pub(super) const MAX_WORDS_BYTES: usize = 4096;
+/// How much of the guest's own words about a failed start is kept.
+const MAX_DETAIL_CHARS: usize = 1000;
+/// How often a stream is emptied after its command ended: enough for a full pipe, and no more for
+/// somebody who still writes.
+const LAST_TURNS: u32 = 3;
+
+/// Why the keeper killed a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Killed {
+    Time,
+    Output,
+    ByClient,
+}
+
+/// A command, from its start until it is forgotten.
+#[derive(Debug)]
+pub(super) struct Exec {
+    status: ExecStatus,
+    /// Tells other words of the same id.
+    words: u64,
+    /// The journal's entry of its end.
+    ended_in: Option<u64>,
+    pub(super) live: Option<Box<Live>>,
+}
+
+/// What a command has while it runs.
+#[derive(Debug)]
+pub(super) struct Live {
+    pub(super) channel: u32,
+    /// Whether the guest said what came of the start.
+    pub(super) is_started: bool,
+    pub(super) counts_as_use: bool,
+    pub(super) stdin: Input,
+    pub(super) stdout: Option<Spool>,
+    pub(super) stderr: Option<Spool>,
+    /// Where the output of a terminal goes, until its master comes.
+    file: Option<(OwnedFd, Ledger)>,
+    spool_bytes: u64,
+    pub(super) hits: LimitHits,
+    /// What is left of its time, and since when that is so; the clock stands while paused.
+    left: Option<Duration>,
+    since: Option<Instant>,
+    max_output: u64,
+    pub(super) killed: Option<(Killed, Instant)>,
+}
+
+/// What a command reads.
+#[derive(Debug)]
+pub(super) enum Input {
+    None,
+    Pipe(OwnedFd),
+    /// Its terminal.
+    Terminal,
+}
+
+/// A command's streams, as the guest is told of them.
+pub(super) struct Streams {
+    pub(super) stdio: Stdio,
+    pub(super) theirs: Vec<OwnedFd>,
+}
+
+impl Exec {
+    /// Makes its streams and spools. Nothing runs yet.
+    pub(super) fn prepare(
+        order: &Start,
+        place: &Place,
+        channel: u32,
+        user: (u32, u32),
+    ) -> Result<(Self, Streams)> {
+        let failed = |errno: Errno| {
+            Error::new(ErrorKind::Io, "make the streams of the command")
+                .source(std::io::Error::from(errno))
+        };
+        let mut live = Live {
+            channel,
+            is_started: false,
+            counts_as_use: !order.detached || order.keep_awake,
+            stdin: Input::None,
+            stdout: None,
+            stderr: None,
+            file: None,
+            spool_bytes: order.spool_bytes,
+            hits: LimitHits::default(),
+            left: order.timeout_ms.map(Duration::from_millis),
+            since: Some(Instant::now()),
+            max_output: order.max_output_bytes.unwrap_or(u64::MAX),
+            killed: None,
+        };
+        let streams = live.open(order, place, user).map_err(failed)?;
+        let status = ExecStatus {
+            id: order.id.clone(),
+            argv: shown(&order.argv),
+            detached: order.detached,
+            terminal: order.terminal.is_some(),
+            started_ms: now_ms(),
+            ended: None,
+            stdout: Spooled::default(),
+            stderr: Spooled::default(),
+        };
+        Ok((
+            Self { status, words: words(&order.argv), ended_in: None, live: Some(Box::new(live)) },
+            streams,
+        ))
+    }
+
+    pub(super) fn id(&self) -> &ProcessId {
+        &self.status.id
+    }
+
+    pub(super) fn has_words(&self, argv: &[ByteString]) -> bool {
+        self.words == words(argv)
+    }
+
+    /// How it stands, its end included only if `is_written` says that this entry of the journal is.
+    pub(super) fn status(&self, is_written: impl Fn(u64) -> bool) -> ExecStatus {
+        let mut status = self.status.clone();
+        if let Some(live) = &self.live {
+            (status.stdout, status.stderr) = live.spooled();
+        }
+        if !self.ended_in.is_some_and(is_written) {
+            status.ended = None;
+        }
+        status
+    }
+
+    /// Whether there is news for somebody who has seen so much.
+    pub(super) fn is_beyond(&self, seen: Seen, is_written: impl Fn(u64) -> bool) -> bool {
+        let (stdout, stderr) = match &self.live {
+            Some(live) => live.spooled(),
+            None => (self.status.stdout, self.status.stderr),
+        };
+        stdout.written > seen.stdout
+            || stderr.written > seen.stderr
+            || self.ended_in.is_some_and(is_written)
+    }
+
+    /// Takes the last of its output and notes how it ended; gives what the journal is to say.
+    pub(super) fn end(&mut self, ending: Ending, usage: UsageReport) -> ExecStatus {
+        if let Some(mut live) = self.live.take() {
+            for spool in live.stdout.iter_mut().chain(&mut live.stderr) {
+                let _ = (0..LAST_TURNS).any(|_| spool.work() == Moved::Done);
+            }
+            (self.status.stdout, self.status.stderr) = live.spooled();
+        }
+        self.status.ended = Some(ExecEnded { ending, at_ms: now_ms(), usage });
+        self.status.clone()
+    }
+
+    /// Its end is this entry of the journal.
+    pub(super) fn set_ended_in(&mut self, entry: u64) {
+        self.ended_in = Some(entry);
+    }
+}
+
+impl Live {
+    fn open(
+        &mut self,
+        order: &Start,
+        place: &Place,
+        user: (u32, u32),
+    ) -> rustix::io::Result<Streams> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::TRUNC;
+        let ledger = |stream, first: bool| {
+            let flags = OFlags::RDWR | OFlags::CREATE;
+            let flags = if first { flags | OFlags::TRUNC } else { flags };
+            Ok::<_, Errno>(Ledger {
+                file: place.ledger(&order.id, flags)?,
+                entry: ledger_entry(stream),
+            })
+        };
+        let file = place.spool(&order.id, Standard::Output, flags)?;
+        if let Some(size) = order.terminal {
+            self.file = Some((file, ledger(Standard::Output, true)?));
+            self.stdin = if order.reads { Input::Terminal } else { Input::None };
+            return Ok(Streams { stdio: Stdio::Terminal(size), theirs: Vec::new() });
+        }
+        let mut theirs = Vec::with_capacity(3);
+        let mut stdin = Stream::Null;
+        if order.reads {
+            let (reader, writer) = large_pipe(user)?;
+            rustix::io::ioctl_fionbio(&writer, true)?;
+            self.stdin = Input::Pipe(writer);
+            stdin = Stream::Descriptor(0);
+            theirs.push(reader);
+        }
+        let first = u32::from(order.reads);
+        let mut spool = |file, ledger| {
+            let (ours, writer) = large_pipe(user)?;
+            theirs.push(writer);
+            Spool::new(ours, file, Way::Splice, order.spool_bytes, ledger)
+        };
+        self.stdout = Some(spool(file, ledger(Standard::Output, true)?)?);
+        let file = place.spool(&order.id, Standard::Error, flags)?;
+        self.stderr = Some(spool(file, ledger(Standard::Error, false)?)?);
+        let [stdout, stderr] = [first, first + 1].map(Stream::Descriptor);
+        Ok(Streams { stdio: Stdio::Streams { stdin, stdout, stderr }, theirs })
+    }
+
+    /// Takes the master of its terminal.
+    pub(super) fn take_master(&mut self, master: OwnedFd) -> rustix::io::Result<()> {
+        let (file, ledger) = self.file.take().ok_or(Errno::INVAL)?;
+        self.stdout = Some(Spool::new(master, file, Way::Copy, self.spool_bytes, ledger)?);
+        Ok(())
+    }
+
+    /// Where its input goes; `None` where it takes none, or none any more.
+    pub(super) fn input(&self) -> Option<&OwnedFd> {
+        match &self.stdin {
+            Input::None => None,
+            Input::Pipe(pipe) => Some(pipe),
+            Input::Terminal => self.stdout.as_ref().and_then(Spool::master),
+        }
+    }
+
+    /// Ends its input. A terminal's end is a key, and it can be typed more than once.
+    pub(super) fn close_input(&mut self) {
+        if let (Input::Terminal, Some(master)) = (&self.stdin, self.input()) {
+            let _ = rustix::io::write(master, b"\x04");
+        } else {
+            self.stdin = Input::None;
+        }
+    }
+
+    fn spooled(&self) -> (Spooled, Spooled) {
+        let of = |spool: &Option<Spool>| spool.as_ref().map(Spool::spooled).unwrap_or_default();
+        (of(&self.stdout), of(&self.stderr))
+    }
+
+    /// Moves what it wrote. Says whether that was more than it may.
+    pub(super) fn spool(&mut self) -> bool {
+        let mut over = false;
+        for spool in self.stdout.iter_mut().chain(&mut self.stderr) {
+            if spool.source().is_some() {
+                let _ = spool.work();
+            }
+            over |= spool.written() > self.max_output;
+        }
+        over
+    }
+
+    /// Lets go of what it writes and reads.
+    pub(super) fn close_streams(&mut self) {
+        for spool in self.stdout.iter_mut().chain(&mut self.stderr) {
+            spool.close();
+        }
+    }
+
+    /// When its time is over, if the clock goes on as now.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.since?.checked_add(self.left?)
+    }
+
+    /// Stops its clock, or lets it go on.
+    pub(super) fn set_paused(&mut self, is_paused: bool) {
+        let now = Instant::now();
+        if let (true, Some(since)) = (is_paused, self.since.take()) {
+            let spent = now.saturating_duration_since(since);
+            self.left = self.left.map(|left| left.saturating_sub(spent));
+        } else if !is_paused {
+            self.since = Some(now);
+        }
+    }
+}
+
+/// How a command ended by itself, from the guest's last word on it.
+pub(super) fn own_ending(last: &FromProcess) -> (Ending, UsageReport) {
+    match last {
+        FromProcess::NotStarted(why) => {
+            // HOSTILE: the text comes from inside, and will be shown to people.
+            let ending = match not_started(why) {
+                Ending::NotStarted { code, detail } => {
+                    let detail = detail.chars().filter(|c| !c.is_control());
+                    Ending::NotStarted { code, detail: detail.take(MAX_DETAIL_CHARS).collect() }
+                }
+                other => other,
+            };
+            (ending, UsageReport::default())
+        }
+        FromProcess::Ended(Ended { how, cpu_us, peak_rss_bytes, .. }) => {
+            #[expect(clippy::cast_precision_loss, reason = "microseconds fit a float exactly")]
+            let cpu_ms = Some(*cpu_us as f64 / 1000.0);
+            let usage = UsageReport { cpu_ms, peak_memory_bytes: Some(*peak_rss_bytes) };
+            match how {
+                How::Exited(code) => (Ending::Exited(*code), usage),
+                How::Signaled(signal) => (Ending::Signaled(*signal), usage),
+            }
+        }
+        FromProcess::Started { .. } | FromProcess::Stopped { .. } => {
+            (Ending::Lost, UsageReport::default())
+        }
+    }
+}
+
+/// What the ending is, knowing why the keeper killed it.
+pub(super) fn with_kill(own: Ending, killed: Option<Killed>) -> Ending {
+    match (own, killed) {
+        // It ended before the kill came.
+        (own @ (Ending::Exited(_) | Ending::NotStarted { .. }), _) | (own, None) => own,
+        (_, Some(Killed::Time)) => Ending::Killed(Cause::Time),
+        (_, Some(Killed::Output)) => Ending::Killed(Cause::Output),
+        (_, Some(Killed::ByClient)) => Ending::Canceled,
+    }
+}
+
+/// The words for people: text, and not too much of it.
+fn shown(argv: &[ByteString]) -> Vec<String> {
+    let mut room = MAX_WORDS_BYTES;
+    let mut words = Vec::new();
+    for word in argv {
+        let mut word = word.to_string();
+        if word.len() >= room {
+            word.truncate(word.floor_char_boundary(room));
+            word.push('…');
+            words.push(word);
+            break;
+        }
+        room -= word.len() + 1;
+        words.push(word);
+    }
+    words
+}
+
+fn words(argv: &[ByteString]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    argv.hash(&mut hasher);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_words_are_cut_for_people_and_still_told_apart() {
+        let long = |end: &str| vec![ByteString::from("ä".repeat(5000) + end), "x".into()];
+        let text = shown(&long("a"));
+        assert_eq!(text.len(), 1);
+        assert!(text[0].len() <= MAX_WORDS_BYTES + 3 && text[0].ends_with("ä…"));
+        assert_ne!(words(&long("a")), words(&long("b")));
+        assert_eq!(shown(&["a".into(), "b".into()]), ["a", "b"]);
+    }
+
+    #[test]
+    fn a_command_that_ended_before_it_was_killed_ended_by_itself() {
+        let check = |own, killed, expected| assert_eq!(with_kill(own, killed), expected);
+        let time = Some(Killed::Time);
+        check(Ending::Exited(3), time, Ending::Exited(3));
+        check(Ending::Signaled(9), time, Ending::Killed(Cause::Time));
+        check(Ending::Signaled(9), Some(Killed::ByClient), Ending::Canceled);
+        check(Ending::Signaled(9), None, Ending::Signaled(9));
+    }
+}

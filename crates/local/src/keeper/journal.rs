@@ -1,0 +1,201 @@
+//! What happened to a sandbox, a line of JSON an entry, each written in one call.
+//!
+//! A line that is cut short was never written: its writer died, or the disk was full. Readers leave
+//! it out, and the next writer takes it away.
+
+use crate::state::retry;
+use cofferdam_core::{Error, ErrorKind, Happened, JournalEntry, Result};
+use rustix::fd::{AsFd, OwnedFd};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// How much is read at a time.
+const PIECE_BYTES: usize = 64 * 1024;
+/// The longest entry that a reader takes in. The longest that a keeper writes is far shorter.
+const MAX_ENTRY_BYTES: usize = 1 << 20;
+
+/// The writer's side.
+#[derive(Debug)]
+pub(super) struct Journal {
+    file: OwnedFd,
+    /// How long the file is.
+    end: u64,
+    /// The number of the last entry that stands in the file.
+    written: u64,
+    /// The number of the last entry.
+    last: u64,
+    /// Entries that the disk did not take yet.
+    waiting: Vec<u8>,
+    waiting_ends: Vec<usize>,
+}
+
+impl Journal {
+    /// Goes on where the file ends. Whoever calls this holds its lock.
+    pub(super) fn open(file: OwnedFd) -> Result<Self> {
+        let mut written = 0;
+        let end = each(&file, 0, |entry| written = entry.seq)?;
+        rustix::fs::ftruncate(&file, end).map_err(|errno| failed("repair the journal", errno))?;
+        Ok(Self {
+            file,
+            end,
+            written,
+            last: written,
+            waiting: Vec::new(),
+            waiting_ends: Vec::new(),
+        })
+    }
+
+    /// Adds an entry, and says its number. It has happened once [`Journal::has`] says so; where the
+    /// disk is full it waits for [`Journal::flush`].
+    pub(super) fn add(&mut self, happened: Happened) -> u64 {
+        self.last += 1;
+        let entry = JournalEntry { seq: self.last, at_ms: now_ms(), happened };
+        if let Ok(line) = serde_json::to_vec(&entry) {
+            self.waiting.extend(line);
+            self.waiting.push(b'\n');
+            self.waiting_ends.push(self.waiting.len());
+        }
+        self.flush();
+        self.last
+    }
+
+    /// Whether this entry stands in the file.
+    pub(super) fn has(&self, number: u64) -> bool {
+        number <= self.written
+    }
+
+    /// Whether every entry stands in the file.
+    pub(super) fn is_whole(&self) -> bool {
+        self.has(self.last)
+    }
+
+    /// Tries again to write what waits.
+    pub(super) fn flush(&mut self) {
+        let mut done = 0;
+        for end in std::mem::take(&mut self.waiting_ends) {
+            let line = self.waiting.get(done..end).unwrap_or_default();
+            if done != end && self.put(line).is_err() {
+                break;
+            }
+            self.end += u64::try_from(end - done).unwrap_or(0);
+            self.written += 1;
+            done = end;
+        }
+        self.waiting.drain(..done);
+        let mut at = 0;
+        for (place, byte) in self.waiting.iter().enumerate() {
+            if *byte == b'\n' {
+                at = place + 1;
+                self.waiting_ends.push(at);
+            }
+        }
+        debug_assert_eq!(at, self.waiting.len());
+        if self.waiting.is_empty() {
+            self.waiting = Vec::new();
+        }
+    }
+
+    fn put(&self, line: &[u8]) -> Result<()> {
+        let count = retry(|| rustix::io::pwrite(&self.file, line, self.end))
+            .map_err(|errno| failed("write the journal", errno))?;
+        if count == line.len() {
+            return Ok(());
+        }
+        // What was cut short must not stand before a whole line.
+        let _ = rustix::fs::ftruncate(&self.file, self.end);
+        Err(Error::new(ErrorKind::Io, "write the journal in one piece"))
+    }
+}
+
+/// Gives every whole entry after this one to `take`, in order, and says where the last of them ends.
+pub(super) fn each(file: impl AsFd, after: u64, mut take: impl FnMut(JournalEntry)) -> Result<u64> {
+    let (mut text, mut end, mut offset) = (Vec::new(), 0, 0);
+    let mut piece = vec![0; PIECE_BYTES];
+    loop {
+        let count = retry(|| rustix::io::pread(file.as_fd(), &mut piece, offset))
+            .map_err(|errno| failed("read the journal", errno))?;
+        offset += u64::try_from(count).unwrap_or(0);
+        text.extend_from_slice(piece.get(..count).unwrap_or_default());
+        let mut done = 0;
+        while let Some(length) = text.get(done..).and_then(|t| t.iter().position(|b| *b == b'\n')) {
+            let line = text.get(done..done + length).unwrap_or_default();
+            // Anything else than an entry is where writing was cut short.
+            let Ok(entry) = serde_json::from_slice::<JournalEntry>(line) else { return Ok(end) };
+            done += length + 1;
+            end += u64::try_from(length + 1).unwrap_or(0);
+            if entry.seq > after {
+                take(entry);
+            }
+        }
+        text.drain(..done);
+        if count == 0 || text.len() > MAX_ENTRY_BYTES {
+            return Ok(end);
+        }
+    }
+}
+
+/// The time, in milliseconds since 1970.
+pub(super) fn now_ms() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |now| u64::try_from(now.as_millis()).unwrap_or(u64::MAX))
+}
+
+fn failed(what: &str, errno: rustix::io::Errno) -> Error {
+    Error::new(ErrorKind::Io, what.to_owned()).source(std::io::Error::from(errno))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_directory::TestDirectory;
+    use cofferdam_core::DestroyReason;
+    use rustix::fs::{CWD, Mode, OFlags};
+
+    fn open(directory: &TestDirectory) -> OwnedFd {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC;
+        rustix::fs::openat(CWD, directory.path().join("journal"), flags, Mode::RUSR | Mode::WUSR)
+            .unwrap()
+    }
+
+    fn numbers(file: &OwnedFd, after: u64) -> Vec<u64> {
+        let mut numbers = Vec::new();
+        each(file, after, |entry| numbers.push(entry.seq)).unwrap();
+        numbers
+    }
+
+    #[test]
+    fn a_torn_last_line_is_left_out_and_overwritten() {
+        let directory = TestDirectory::new("journal");
+        let file = open(&directory);
+        let mut journal = Journal::open(open(&directory)).unwrap();
+        assert_eq!(journal.add(Happened::Resumed), 1);
+        assert_eq!(journal.add(Happened::Destroyed(DestroyReason::Lost)), 2);
+        assert!(journal.has(2) && journal.is_whole() && !journal.has(3));
+        let size = rustix::fs::fstat(&file).unwrap().st_size;
+        for torn in [&b"{\"seq\":3,\"at"[..], b"\0\0\0\0", b"not json\n{\"seq\":4}\n"] {
+            rustix::io::pwrite(&file, torn, size.cast_unsigned()).unwrap();
+            assert_eq!(numbers(&file, 0), [1, 2]);
+            assert_eq!(numbers(&file, 1), [2]);
+            drop(Journal::open(open(&directory)).unwrap());
+            assert_eq!(rustix::fs::fstat(&file).unwrap().st_size, size);
+        }
+        let mut next = Journal::open(open(&directory)).unwrap();
+        assert_eq!(next.add(Happened::Resumed), 3);
+        assert_eq!(numbers(&file, 0), [1, 2, 3]);
+    }
+
+    #[test]
+    fn an_entry_that_the_disk_does_not_take_has_not_happened_yet() {
+        let directory = TestDirectory::new("journal-full");
+        let full = rustix::fs::openat(CWD, "/dev/full", OFlags::RDWR, Mode::empty()).unwrap();
+        let file = open(&directory);
+        let mut journal = Journal::open(open(&directory)).unwrap();
+        let good = std::mem::replace(&mut journal.file, full);
+        assert_eq!(journal.add(Happened::Resumed), 1);
+        assert_eq!(journal.add(Happened::Resumed), 2);
+        assert!(!journal.has(1) && !journal.is_whole());
+        journal.file = good;
+        journal.flush();
+        assert!(journal.has(2));
+        assert_eq!(numbers(&file, 0), [1, 2]);
+    }
+}

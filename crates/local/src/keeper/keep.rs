@@ -1,0 +1,356 @@
+//! The one loop of a keeper: its sandbox's line, its clients, what commands write, the clock.
+
+use super::clock::Clock;
+use super::execs::Execs;
+use super::journal::{Journal, now_ms};
+use super::place::Place;
+use super::serve::Conn;
+use super::stop::{Stop, give_back_memory};
+use crate::assemble::Assembly;
+use crate::cgroup::{Cgroups, Counters};
+use crate::launch::{Born, io_error};
+use crate::sys;
+use crate::watchman::Watchman;
+use cofferdam_core::{Deadlines, DestroyReason, Happened, PausedBy, Result, SandboxRecord};
+use cofferdam_guestd::line::Line;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// How long to wait where nothing has a time.
+const LONG: Duration = Duration::from_secs(24 * 3600);
+/// When an entry that the disk did not take is tried again.
+const FLUSH_AFTER: Duration = Duration::from_millis(500);
+/// After this long without anything to do, memory is given back.
+const QUIET: Duration = Duration::from_millis(50);
+
+/// A sandbox and all that is known of it.
+pub(super) struct Keeper<'a> {
+    pub(super) place: &'a Place,
+    pub(super) record: SandboxRecord,
+    pub(super) assembly: &'a Assembly,
+    pub(super) born: &'a Born,
+    pub(super) counters: Counters,
+    pub(super) journal: Journal,
+    pub(super) line: Line,
+    pub(super) pins: Option<Watchman<'a>>,
+    pub(super) execs: Execs,
+    pub(super) conns: BTreeMap<u64, Conn>,
+    pub(super) next_conn: u64,
+    pub(super) listener: OwnedFd,
+    pub(super) stop: Stop,
+    pub(super) paused: Option<PausedBy>,
+    /// A copy of this process that gives memory back.
+    pub(super) reclaiming: Option<OwnedFd>,
+    pub(super) clock: Clock,
+    pub(super) deadlines: Deadlines,
+    /// Since when the time of idleness counts; `None` while it does not.
+    pub(super) idle_since: Option<Instant>,
+    /// Whether memory may be free that was not given back.
+    pub(super) holds_memory: bool,
+    /// The private space, once it was looked at.
+    pub(super) private: Option<OwnedFd>,
+    /// Why the sandbox is to end.
+    pub(super) over: Option<DestroyReason>,
+}
+
+/// Which of the descriptors are waited on, in order.
+#[derive(Clone, Copy)]
+enum About {
+    Line,
+    Gone,
+    Listener,
+    Calendar,
+    Idle,
+    Pins,
+    Reclaiming,
+    Conn(u64),
+    Output(u32),
+    Input,
+}
+
+impl<'a> Keeper<'a> {
+    /// Takes over a sandbox that stands.
+    pub(super) fn new(
+        (place, journal): (&'a Place, Journal),
+        (assembly, born, line): (&'a Assembly, &'a Born, Line),
+        record: SandboxRecord,
+        listener: OwnedFd,
+        deadlines: Deadlines,
+    ) -> Result<Self> {
+        Ok(Self {
+            place,
+            record,
+            assembly,
+            born,
+            counters: assembly.cgroups().map(Cgroups::counters).unwrap_or_default(),
+            journal,
+            line,
+            pins: Watchman::start(assembly, born)?,
+            execs: Execs::new(),
+            conns: BTreeMap::new(),
+            next_conn: 0,
+            listener,
+            stop: Stop::new(assembly, born),
+            paused: None,
+            reclaiming: None,
+            clock: Clock::new()?,
+            deadlines,
+            idle_since: None,
+            holds_memory: true,
+            private: None,
+            over: None,
+        })
+    }
+
+    /// Keeps it until it is over, and says why it is.
+    pub(super) fn keep(&mut self) -> DestroyReason {
+        self.set_calendar();
+        loop {
+            if let Some(reason) = self.over {
+                return reason;
+            }
+            if self.turn().is_err() {
+                // Without its own descriptors a keeper keeps nothing.
+                return DestroyReason::Lost;
+            }
+        }
+    }
+
+    fn turn(&mut self) -> Result<()> {
+        if self.line.flush().is_err() {
+            self.over.get_or_insert(DestroyReason::Lost);
+        }
+        let ready = self.wait()?;
+        let quiet = ready.is_empty();
+        for about in ready {
+            match about {
+                About::Line => self.hear(),
+                About::Gone => self.gone(),
+                About::Listener => self.accept(),
+                About::Calendar => {}
+                About::Idle => self.ring(),
+                About::Pins => self.look_after_pins(),
+                About::Reclaiming => self.reap_reclaiming(),
+                About::Conn(number) => self.hear_conn(number),
+                About::Output(channel) => self.spool(channel),
+                About::Input => {}
+            }
+        }
+        if !self.journal.is_whole() {
+            self.journal.flush();
+        }
+        self.enforce_calendar();
+        self.enforce_timeouts();
+        self.answer_parked();
+        self.look_for_use();
+        if self.holds_memory && quiet {
+            sys::give_memory_back();
+        }
+        self.holds_memory = !quiet;
+        Ok(())
+    }
+
+    fn wait(&self) -> Result<Vec<About>> {
+        let mut wait = Wait::default();
+        wait.add(About::Line, self.line.socket(), PollFlags::IN);
+        if !self.line.is_idle() {
+            wait.add(About::Input, self.line.socket(), PollFlags::OUT);
+        }
+        wait.add(About::Gone, self.born.pidfd.as_fd(), PollFlags::IN);
+        wait.add(About::Listener, self.listener.as_fd(), PollFlags::IN);
+        let [calendar, idle] = self.clock.alarms();
+        wait.add(About::Calendar, calendar, PollFlags::IN);
+        wait.add(About::Idle, idle, PollFlags::IN);
+        // While it is paused nothing runs that could profit from a lost pin.
+        if let Some(pins) = self.pins.as_ref().filter(|_| self.paused.is_none()) {
+            wait.add(About::Pins, pins.fd(), PollFlags::IN);
+        }
+        if let Some(process) = &self.reclaiming {
+            wait.add(About::Reclaiming, process.as_fd(), PollFlags::IN);
+        }
+        for (number, conn) in &self.conns {
+            wait.add(About::Conn(*number), conn.wire.socket.as_fd(), conn.interest());
+        }
+        for live in self.execs.running().filter_map(|exec| exec.live.as_ref()) {
+            let spools = live.stdout.iter().chain(&live.stderr);
+            for source in spools.filter_map(super::spool::Spool::source) {
+                wait.add(About::Output(live.channel), source, PollFlags::IN);
+            }
+        }
+        for input in self.inputs_waited_for() {
+            wait.add(About::Input, input, PollFlags::OUT);
+        }
+        wait.until(self.next_moment())
+    }
+
+    /// How long nothing has to be done unless something happens.
+    fn next_moment(&self) -> Duration {
+        let now = Instant::now();
+        let kills = self
+            .execs
+            .running()
+            .filter_map(|exec| exec.live.as_ref())
+            .filter_map(|live| live.next_moment());
+        let first = kills.chain(self.conns.values().filter_map(Conn::until)).min();
+        let mut left = first.map_or(LONG, |moment| moment.saturating_duration_since(now));
+        if !self.journal.is_whole() {
+            left = left.min(FLUSH_AFTER);
+        }
+        if self.holds_memory { left.min(QUIET) } else { left }
+    }
+
+    /// Its first process is gone, and with it everything inside.
+    fn gone(&mut self) {
+        // ORDER: what it said before it died counts.
+        self.hear();
+        self.over.get_or_insert(DestroyReason::Lost);
+    }
+
+    fn look_after_pins(&mut self) {
+        // A name that cannot be pinned again could be written: nothing may run on.
+        if self.pins.as_mut().is_some_and(|pins| pins.look().is_err()) {
+            self.over.get_or_insert(DestroyReason::Lost);
+        }
+    }
+
+    /// Ends what is over by the time of day.
+    fn enforce_calendar(&mut self) {
+        let now = now_ms();
+        let over = |moment: Option<u64>| moment.is_some_and(|moment| moment <= now);
+        if over(self.deadlines.run_until_ms) {
+            self.over.get_or_insert(DestroyReason::Timeout);
+        } else if over(self.deadlines.lease_until_ms) {
+            self.over.get_or_insert(DestroyReason::Lease);
+        }
+    }
+
+    pub(super) fn set_deadlines(&mut self, deadlines: Deadlines) {
+        self.deadlines = deadlines;
+        self.journal.add(Happened::Deadlines(deadlines));
+        self.set_calendar();
+        self.touch();
+    }
+
+    fn set_calendar(&mut self) {
+        let Deadlines { lease_until_ms, run_until_ms, .. } = self.deadlines;
+        let first = lease_until_ms.into_iter().chain(run_until_ms).min();
+        if self.clock.wake_at(first).is_err() {
+            self.over.get_or_insert(DestroyReason::Lost);
+        }
+    }
+
+    /// Somebody used it: the time of idleness begins anew.
+    pub(super) fn touch(&mut self) {
+        self.idle_since = None;
+    }
+
+    fn is_in_use(&self) -> bool {
+        let counts = |live: &&super::exec::Live| live.counts_as_use;
+        self.execs.running().filter_map(|exec| exec.live.as_deref()).any(|l| counts(&l))
+            || self.conns.values().any(Conn::is_use)
+    }
+
+    /// Sets the alarm of idleness when nobody uses it any more.
+    fn look_for_use(&mut self) {
+        let counts = self.paused.is_none() && !self.is_in_use();
+        let pause = self.deadlines.idle_pause_ms.map(Duration::from_millis).filter(|_| counts);
+        match (pause, self.idle_since) {
+            (Some(pause), None) => {
+                self.idle_since = Some(Instant::now());
+                if self.clock.wake_after(Some(pause)).is_err() {
+                    self.over.get_or_insert(DestroyReason::Lost);
+                }
+            }
+            (None, Some(_)) => {
+                self.idle_since = None;
+                let _ = self.clock.wake_after(None);
+            }
+            (Some(_), Some(_)) | (None, None) => {}
+        }
+    }
+
+    fn ring(&mut self) {
+        if self.clock.is_idle() && self.idle_since.is_some() && self.paused.is_none() {
+            // One that cannot be stopped now is tried again after the next such time.
+            let _ = self.pause(true);
+            self.touch();
+        }
+    }
+
+    /// Stops everything in it. Repeating it changes nothing.
+    pub(super) fn pause(&mut self, is_idle: bool) -> Result<()> {
+        if self.paused.is_some() {
+            return Ok(());
+        }
+        let how = self.stop.pause()?;
+        self.paused = Some(how);
+        self.set_clocks(true);
+        self.journal.add(Happened::Paused { idle: is_idle, how });
+        if self.reclaiming.is_none() {
+            self.reclaiming = give_back_memory(self.assembly);
+        }
+        Ok(())
+    }
+
+    /// Lets everything go on. Repeating it changes nothing.
+    pub(super) fn resume(&mut self) -> Result<()> {
+        self.touch();
+        if self.paused.is_none() {
+            return Ok(());
+        }
+        // ORDER: pins before the processes, which must find no name open.
+        self.look_after_pins();
+        if self.over.is_some() {
+            return Ok(());
+        }
+        self.stop.resume()?;
+        self.paused = None;
+        self.set_clocks(false);
+        self.journal.add(Happened::Resumed);
+        Ok(())
+    }
+
+    fn set_clocks(&mut self, is_paused: bool) {
+        for live in self.execs.iter_mut().filter_map(|exec| exec.live.as_mut()) {
+            live.set_paused(is_paused);
+        }
+    }
+
+    fn reap_reclaiming(&mut self) {
+        use rustix::process::{WaitId, WaitIdOptions, waitid};
+        if let Some(process) = self.reclaiming.take() {
+            let _ = waitid(WaitId::PidFd(process.as_fd()), WaitIdOptions::EXITED);
+        }
+    }
+}
+
+/// What is waited on.
+#[derive(Default)]
+struct Wait<'a> {
+    about: Vec<About>,
+    fds: Vec<PollFd<'a>>,
+}
+
+impl<'a> Wait<'a> {
+    fn add(&mut self, about: About, fd: BorrowedFd<'a>, flags: PollFlags) {
+        self.about.push(about);
+        self.fds.push(PollFd::from_borrowed_fd(fd, flags));
+    }
+
+    fn until(mut self, left: Duration) -> Result<Vec<About>> {
+        let timeout = Timespec {
+            tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: i64::from(left.subsec_nanos()),
+        };
+        match poll(&mut self.fds, Some(&timeout)) {
+            Ok(_) => {}
+            Err(Errno::INTR) => return Ok(Vec::new()),
+            Err(errno) => return Err(io_error("wait for the sandbox", errno)),
+        }
+        let ready = self.about.iter().zip(&self.fds).filter(|(_, fd)| !fd.revents().is_empty());
+        Ok(ready.map(|(about, _)| *about).collect())
+    }
+}

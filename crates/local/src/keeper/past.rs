@@ -1,0 +1,103 @@
+//! What a journal tells of a sandbox whose keeper is gone, and the end that it is owed.
+
+use super::journal::{Journal, each};
+use super::place::Place;
+use crate::state::StateDirectory;
+use cofferdam_core::{
+    DestroyReason, Ending, Error, ErrorKind, ExecEnded, ExecStatus, Happened, JournalEntry,
+    ProcessId, Result, SandboxRecord, UsageReport,
+};
+
+/// What happened to a sandbox.
+#[derive(Debug, Default)]
+pub(super) struct Past {
+    pub(super) record: Option<SandboxRecord>,
+    execs: Vec<ExecStatus>,
+    /// Whether its end is written down.
+    pub(super) is_over: bool,
+    last_ms: u64,
+}
+
+impl Past {
+    pub(super) fn read(place: &Place) -> Result<Self> {
+        let mut past = Self::default();
+        if let Some(journal) = place.journal()? {
+            each(&journal, 0, |entry| past.take(entry))?;
+        }
+        Ok(past)
+    }
+
+    fn take(&mut self, entry: JournalEntry) {
+        self.last_ms = entry.at_ms;
+        match entry.happened {
+            Happened::Provisioned(record) => self.record = Some(*record),
+            Happened::ExecStarted(status) => self.execs.push(*status),
+            Happened::ExecEnded(status) => {
+                match self.execs.iter_mut().rev().find(|exec| exec.id == status.id) {
+                    Some(exec) => *exec = *status,
+                    None => self.execs.push(*status),
+                }
+            }
+            Happened::Destroyed(_) => self.is_over = true,
+            Happened::NotProvisioned(_)
+            | Happened::Paused { .. }
+            | Happened::Resumed
+            | Happened::Deadlines(_)
+            | Happened::Leftover(_) => {}
+        }
+    }
+
+    /// Its commands. One whose end nobody wrote down was lost with its keeper.
+    pub(super) fn execs(&self) -> Vec<ExecStatus> {
+        let at_ms = self.last_ms;
+        let lost = ExecEnded { ending: Ending::Lost, at_ms, usage: UsageReport::default() };
+        let mut execs = self.execs.clone();
+        for exec in &mut execs {
+            exec.ended.get_or_insert_with(|| lost.clone());
+        }
+        execs
+    }
+
+    pub(super) fn exec(&self, id: &ProcessId) -> Result<ExecStatus> {
+        self.execs().into_iter().rev().find(|exec| exec.id == *id).ok_or_else(|| {
+            Error::new(ErrorKind::NotFound, format!("no command {id} is known in this sandbox"))
+        })
+    }
+}
+
+/// Gives a sandbox that was found dead its end: takes away what it left, then writes that down.
+/// Repeating it changes nothing.
+pub(super) fn settle(place: &Place, state: &StateDirectory) -> Result<()> {
+    let lock = place.take_over()?;
+    place.await_first()?;
+    let report = state.sweep()?;
+    let past = Past::read(place)?;
+    place.remove_socket();
+    if past.is_over || past.record.is_none() {
+        return Ok(());
+    }
+    let mut journal = Journal::open(lock)?;
+    for exec in past.execs.iter().filter(|exec| exec.ended.is_none()) {
+        if let Ok(status) = past.exec(&exec.id) {
+            journal.add(Happened::ExecEnded(Box::new(status)));
+        }
+    }
+    for kept in report.kept {
+        journal.add(Happened::Leftover(kept));
+    }
+    journal.add(Happened::Destroyed(DestroyReason::Lost));
+    match journal.is_whole() {
+        true => Ok(()),
+        false => Err(Error::new(ErrorKind::Io, "write the end of the sandbox into its journal")
+            .hint("Make room on the disk of the state directory.")),
+    }
+}
+
+/// Every entry after this one.
+pub(super) fn entries(place: &Place, after: u64) -> Result<Vec<JournalEntry>> {
+    let mut entries = Vec::new();
+    if let Some(journal) = place.journal()? {
+        each(&journal, after, |entry| entries.push(entry))?;
+    }
+    Ok(entries)
+}

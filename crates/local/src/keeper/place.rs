@@ -1,0 +1,309 @@
+//! The directory of a kept sandbox: journal, spools and socket, below `sessions` of the state
+//! directory.
+//!
+//! A keeper holds a lock on the journal for as long as it lives. A directory gets its name only when
+//! its journal is locked, so one whose journal can be locked has lost its keeper. A name that begins
+//! with a dot is of a directory that is being made or removed.
+
+use crate::oneshot::unique;
+use crate::state::{StateDirectory, io, retry};
+use cofferdam_core::{Error, ErrorKind, ProcessId, Result, SandboxId, Standard};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, RenameFlags};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The folder of directories.
+const SESSIONS: &str = "sessions";
+const JOURNAL: &str = "journal";
+const SOCKET: &str = "sock";
+/// Names the first process of the sandbox, to wait for its end where the keeper died.
+const FIRST: &str = "first";
+/// How often a directory is made anew because a sweep took it away.
+const ATTEMPTS: u32 = 16;
+/// How often a lock is tried while somebody may only be looking.
+const LOOKS: u32 = 100;
+/// The pause between two such tries.
+const LOOK: Duration = Duration::from_millis(2);
+/// How long a killed first process is waited for.
+const GONE_WITHIN: Timespec = Timespec { tv_sec: 60, tv_nsec: 0 };
+
+/// The directory of one sandbox.
+#[derive(Debug)]
+pub(super) struct Place {
+    path: PathBuf,
+    directory: OwnedFd,
+}
+
+impl Place {
+    /// Makes the directory, and gives its locked journal.
+    pub(super) fn make(state: &StateDirectory, id: &SandboxId) -> Result<(Self, OwnedFd)> {
+        let sessions = sessions(state)?;
+        let path = state.path().join(SESSIONS);
+        for _ in 0..ATTEMPTS {
+            let hidden = format!(".new-{id}-{}", unique());
+            match Self::try_make(&sessions, &hidden, id.as_str()) {
+                Ok((directory, journal)) => {
+                    return Ok((Self { path: path.join(id.as_str()), directory }, journal));
+                }
+                Err(Errno::EXIST) => {
+                    let _ = remove(&path.join(&hidden));
+                    return Err(Error::new(
+                        ErrorKind::Conflict,
+                        format!("a sandbox {id} is there already"),
+                    )
+                    .hint("Destroy it and forget it first, or choose another id."));
+                }
+                // A sweep took it for a dead one's.
+                Err(Errno::NOENT | Errno::WOULDBLOCK) => {}
+                Err(errno) => return Err(io("make a directory in", &path, errno)),
+            }
+        }
+        Err(Error::new(ErrorKind::Unavailable, format!("the directory of {id} keeps vanishing")))
+    }
+
+    fn try_make(
+        sessions: &OwnedFd,
+        hidden: &str,
+        name: &str,
+    ) -> rustix::io::Result<(OwnedFd, OwnedFd)> {
+        rustix::fs::mkdirat(sessions, hidden, Mode::RWXU)?;
+        let directory = open_directory(sessions, hidden)?;
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let journal = rustix::fs::openat(&directory, JOURNAL, flags, Mode::RUSR | Mode::WUSR)?;
+        rustix::fs::flock(&journal, FlockOperation::NonBlockingLockExclusive)?;
+        rustix::fs::renameat_with(sessions, hidden, sessions, name, RenameFlags::NOREPLACE)?;
+        Ok((directory, journal))
+    }
+
+    /// The directory of this sandbox, if there is one.
+    pub(super) fn find(state: &StateDirectory, id: &SandboxId) -> Result<Option<Self>> {
+        let path = state.path().join(SESSIONS).join(id.as_str());
+        match open_directory(&sessions(state)?, id.as_str()) {
+            Ok(directory) => Ok(Some(Self { path, directory })),
+            Err(Errno::NOENT) => Ok(None),
+            Err(errno) => Err(io("open", &path, errno)),
+        }
+    }
+
+    /// The same, where it has to be there.
+    pub(super) fn get(state: &StateDirectory, id: &SandboxId) -> Result<Self> {
+        Self::find(state, id)?.ok_or_else(|| {
+            Error::new(ErrorKind::NotFound, format!("sandbox {id} is not there, or forgotten"))
+        })
+    }
+
+    /// The ids of all directories.
+    pub(super) fn all(state: &StateDirectory) -> Result<Vec<SandboxId>> {
+        sessions(state)?;
+        let path = state.path().join(SESSIONS);
+        let entries = std::fs::read_dir(&path).map_err(|error| {
+            Error::new(ErrorKind::Io, format!("list {}", path.display())).source(error)
+        })?;
+        let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+        let mut ids: Vec<_> = names.filter_map(|name| SandboxId::new(name).ok()).collect();
+        ids.sort();
+        Ok(ids)
+    }
+
+    /// The journal, to read; `None` where it is not there.
+    pub(super) fn journal(&self) -> Result<Option<OwnedFd>> {
+        match self.open(JOURNAL, OFlags::RDONLY) {
+            Ok(file) => Ok(Some(file)),
+            Err(Errno::NOENT) => Ok(None),
+            Err(errno) => Err(io("open the journal in", &self.path, errno)),
+        }
+    }
+
+    /// Whether a keeper holds it.
+    pub(super) fn is_kept(&self) -> Result<bool> {
+        let Some(journal) = self.journal()? else { return Ok(false) };
+        // Shared, so that two who look do not see each other.
+        match retry(|| rustix::fs::flock(&journal, FlockOperation::NonBlockingLockShared)) {
+            Ok(()) => Ok(false),
+            Err(Errno::WOULDBLOCK) => Ok(true),
+            Err(errno) => Err(io("look at the lock in", &self.path, errno)),
+        }
+    }
+
+    /// Takes the place of a dead keeper, and gives the locked journal. A keeper that lives is a
+    /// conflict. To be called where waiting is allowed.
+    pub(super) fn take_over(&self) -> Result<OwnedFd> {
+        let journal = self
+            .open(JOURNAL, OFlags::RDWR | OFlags::CREATE)
+            .map_err(|errno| io("open the journal in", &self.path, errno))?;
+        for _ in 0..LOOKS {
+            match retry(|| rustix::fs::flock(&journal, FlockOperation::NonBlockingLockExclusive)) {
+                Ok(()) => return Ok(journal),
+                // Somebody looks, or the keeper is just ending.
+                Err(Errno::WOULDBLOCK) => std::thread::sleep(LOOK),
+                Err(errno) => return Err(io("lock the journal in", &self.path, errno)),
+            }
+        }
+        Err(Error::new(ErrorKind::Conflict, format!("{} has a keeper", self.path.display()))
+            .hint("Destroy the sandbox first."))
+    }
+
+    /// Removes the directory. Whoever calls this holds its lock.
+    pub(super) fn forget(&self, state: &StateDirectory) -> Result<()> {
+        let sessions = sessions(state)?;
+        let Some(name) = self.path.file_name() else { return Ok(()) };
+        let hidden = format!(".old-{}-{}", name.to_string_lossy(), unique());
+        match rustix::fs::renameat(&sessions, name, &sessions, &hidden) {
+            Ok(()) => remove(&state.path().join(SESSIONS).join(hidden)),
+            Err(Errno::NOENT) => Ok(()),
+            Err(errno) => Err(io("remove", &self.path, errno)),
+        }
+    }
+
+    /// A path of the socket that is short enough, whatever the state directory is called. Good for
+    /// as long as this lives.
+    pub(super) fn socket(&self) -> String {
+        format!("/proc/self/fd/{}/{SOCKET}", self.directory.as_raw_fd())
+    }
+
+    pub(super) fn remove_socket(&self) {
+        let _ = rustix::fs::unlinkat(&self.directory, SOCKET, AtFlags::empty());
+    }
+
+    /// Notes the sandbox's first process.
+    pub(super) fn note_first(&self, pid: i32) -> Result<()> {
+        let text = format!("{pid} {}", started(pid).unwrap_or(0));
+        let written = self
+            .open(FIRST, OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC)
+            .and_then(|file| retry(|| rustix::io::write(&file, text.as_bytes())));
+        written.map(drop).map_err(|errno| io("note the first process in", &self.path, errno))
+    }
+
+    /// Kills the noted first process if it is there still, and waits for its end. The kernel has
+    /// killed it with its keeper, but tells so a little after it let go of the keeper's lock.
+    pub(super) fn await_first(&self) -> Result<()> {
+        let Ok(text) = std::fs::read_to_string(self.path.join(FIRST)) else { return Ok(()) };
+        let mut words = text.split(' ').map(str::parse::<u64>);
+        let (Some(Ok(pid)), Some(Ok(start))) = (words.next(), words.next()) else { return Ok(()) };
+        let Ok(number) = i32::try_from(pid) else { return Ok(()) };
+        let Some(pid) = Pid::from_raw(number) else { return Ok(()) };
+        let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) else { return Ok(()) };
+        // ORDER: after the descriptor, which cannot come to mean another process any more.
+        if started(number) != Some(start) {
+            return Ok(());
+        }
+        let _ = pidfd_send_signal(&process, Signal::KILL);
+        match retry(|| poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&GONE_WITHIN))) {
+            Ok(1..) => Ok(()),
+            Ok(0) => Err(Error::new(ErrorKind::TimedOut, "end the sandbox: it does not go away")),
+            Err(errno) => Err(io("wait for the first process of", &self.path, errno)),
+        }
+    }
+
+    /// Opens the spool of one stream.
+    pub(super) fn spool(
+        &self,
+        id: &ProcessId,
+        stream: Standard,
+        access: OFlags,
+    ) -> rustix::io::Result<OwnedFd> {
+        self.open(&spool_name(id, stream), access)
+    }
+
+    /// Opens the ledger of what was dropped of both streams.
+    pub(super) fn ledger(&self, id: &ProcessId, access: OFlags) -> rustix::io::Result<OwnedFd> {
+        self.open(&ledger_name(id), access)
+    }
+
+    /// Removes the spools of a command.
+    pub(super) fn forget_spools(&self, id: &ProcessId) {
+        let streams = [Standard::Output, Standard::Error].map(|stream| spool_name(id, stream));
+        for name in streams.into_iter().chain([ledger_name(id)]) {
+            let _ = rustix::fs::unlinkat(&self.directory, name, AtFlags::empty());
+        }
+    }
+
+    fn open(&self, name: &str, access: OFlags) -> rustix::io::Result<OwnedFd> {
+        let flags = access | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        retry(|| rustix::fs::openat(&self.directory, name, flags, Mode::RUSR | Mode::WUSR))
+    }
+}
+
+fn spool_name(id: &ProcessId, stream: Standard) -> String {
+    match stream {
+        Standard::Output => format!("exec-{id}.out"),
+        Standard::Error => format!("exec-{id}.err"),
+    }
+}
+
+fn ledger_name(id: &ProcessId) -> String {
+    format!("exec-{id}.dropped")
+}
+
+/// Where the entry of a stream is in the ledger.
+pub(super) fn ledger_entry(stream: Standard) -> u64 {
+    match stream {
+        Standard::Output => 0,
+        Standard::Error => 1,
+    }
+}
+
+/// When a process started, in ticks since boot.
+fn started(pid: i32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // Fields are counted behind the name; the first one behind it is field 3.
+    stat.rsplit_once(") ")?.1.split(' ').nth(22 - 3)?.parse().ok()
+}
+
+/// The folder of directories, made if it is not there.
+fn sessions(state: &StateDirectory) -> Result<OwnedFd> {
+    let failed = |errno| io("open the folder of sessions in", state.path(), errno);
+    match open_directory(state.directory(), SESSIONS) {
+        Err(Errno::NOENT) => match rustix::fs::mkdirat(state.directory(), SESSIONS, Mode::RWXU) {
+            Ok(()) | Err(Errno::EXIST) => {
+                open_directory(state.directory(), SESSIONS).map_err(failed)
+            }
+            Err(errno) => Err(failed(errno)),
+        },
+        other => other.map_err(failed),
+    }
+}
+
+fn open_directory(at: impl AsFd, name: &str) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::openat(at, name, flags, Mode::empty())
+}
+
+fn remove(path: &Path) -> Result<()> {
+    match std::fs::remove_dir_all(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(Error::new(ErrorKind::Io, format!("remove {}", path.display())).source(error))
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// Removes directories whose maker or remover died. Says how many, and what could not be removed.
+pub(crate) fn sweep_half_made(state: &StateDirectory) -> (usize, Vec<String>) {
+    let (mut removed, mut kept) = (0, Vec::new());
+    let folder = state.path().join(SESSIONS);
+    let Ok(entries) = std::fs::read_dir(&folder) else { return (0, kept) };
+    for name in entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()) {
+        if !name.starts_with('.') {
+            continue;
+        }
+        let journal = std::fs::File::open(folder.join(&name).join(JOURNAL)).ok();
+        let lock = FlockOperation::NonBlockingLockExclusive;
+        if journal.as_ref().is_some_and(|journal| rustix::fs::flock(journal, lock).is_err()) {
+            continue;
+        }
+        match remove(&folder.join(&name)) {
+            Ok(()) => removed += 1,
+            Err(error) => kept.push(error.chain()),
+        }
+    }
+    (removed, kept)
+}
+
+#[cfg(test)]
+#[path = "place_tests.rs"]
+mod tests;

@@ -1,0 +1,133 @@
+//! Starts keepers from the static program that a library carries.
+
+use super::order::{Answer, Order, error};
+use crate::launch::io_error;
+use crate::launcher::sealed;
+use crate::state::{StateDirectory, retry};
+use cofferdam_core::{Error, ErrorKind, Result, SandboxRecord};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::fs::{AtFlags, Mode, OFlags};
+use std::process::{Command, Stdio};
+
+/// The argument that makes the static program a keeper.
+pub const ARGUMENT: &str = "keep";
+/// How long the answer may take: longer than a set-up may.
+const ANSWER_WITHIN: Timespec = Timespec { tv_sec: 90, tv_nsec: 0 };
+/// Leads the name of the program's copy in the state directory; its length follows.
+const COPY: &str = "program-";
+
+/// Starts a keeper and waits for its answer. `None`: it died before it gave one.
+pub(super) fn start(
+    program: &[u8],
+    state: &StateDirectory,
+    order: &Order,
+) -> Result<Option<SandboxRecord>> {
+    let text = serde_json::to_vec(order)
+        .map_err(|e| Error::new(ErrorKind::Usage, "write down the order").source(e))?;
+    let order = sealed("cofferdam-order", &text).map_err(|e| io_error("pass on the order", e))?;
+    rustix::fs::seek(&order, rustix::fs::SeekFrom::Start(0))
+        .map_err(|e| io_error("pass on the order", e))?;
+    let (answer, theirs) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
+        .map_err(|e| io_error("make a pipe", e))?;
+    let file = match copy(program, state) {
+        Ok(file) => file,
+        // A full disk, for one. Memory does too, though each keeper then has a copy of its own.
+        Err(_) => sealed("cofferdam-box", program)
+            .map_err(|e| io_error("make the keeper's program", e))?,
+    };
+    let mut process = Command::new(format!("/proc/self/fd/{}", file.as_raw_fd()))
+        .arg(ARGUMENT)
+        .env_clear()
+        .current_dir("/")
+        .stdin(Stdio::from(order))
+        .stdout(Stdio::from(theirs))
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|e| Error::new(ErrorKind::SetupFailed, "start the keeper").source(e))?;
+    let text = read_answer(&answer);
+    // It ends as soon as the keeper is there.
+    let _ = process.wait();
+    let text = text?;
+    if text.is_empty() {
+        return Ok(None);
+    }
+    match serde_json::from_slice(&text) {
+        Ok(Answer::Made(record)) => Ok(Some(*record)),
+        Ok(Answer::NotMade(body)) => Err(error(body)),
+        Err(e) => Err(Error::new(ErrorKind::Protocol, "understand the keeper").source(e)),
+    }
+}
+
+/// Reads until the keeper closes its end: when it has said all, or is dead.
+fn read_answer(answer: &OwnedFd) -> Result<Vec<u8>> {
+    let mut text = Vec::new();
+    let mut piece = [0; 4096];
+    loop {
+        match retry(|| poll(&mut [PollFd::new(answer, PollFlags::IN)], Some(&ANSWER_WITHIN))) {
+            Ok(1..) => {}
+            Ok(0) => {
+                return Err(Error::new(ErrorKind::TimedOut, "make the sandbox")
+                    .hint("Look for it with a list of sandboxes, and destroy it."));
+            }
+            Err(errno) => return Err(io_error("wait for the keeper", errno)),
+        }
+        match retry(|| rustix::io::read(answer, &mut piece)) {
+            Ok(0) => return Ok(text),
+            Ok(count) => text.extend_from_slice(piece.get(..count).unwrap_or_default()),
+            Err(errno) => return Err(io_error("read the keeper's answer", errno)),
+        }
+    }
+}
+
+/// The program as a file of the state directory, which all keepers share in memory.
+fn copy(program: &[u8], state: &StateDirectory) -> rustix::io::Result<OwnedFd> {
+    let name = format!("{COPY}{}", program.len());
+    if let Some(file) = good_copy(&name, program, state) {
+        return Ok(file);
+    }
+    let fresh = format!(".{COPY}{}", crate::oneshot::unique());
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(state.directory(), &fresh, flags, Mode::RUSR | Mode::XUSR)?;
+    let written = write_all(&file, program);
+    drop(file);
+    let placed = written
+        .and_then(|()| rustix::fs::renameat(state.directory(), &fresh, state.directory(), &name));
+    if let Err(errno) = placed {
+        let _ = rustix::fs::unlinkat(state.directory(), &fresh, AtFlags::empty());
+        return Err(errno);
+    }
+    good_copy(&name, program, state).ok_or(rustix::io::Errno::NOEXEC)
+}
+
+fn write_all(file: &OwnedFd, mut rest: &[u8]) -> rustix::io::Result<()> {
+    while !rest.is_empty() {
+        let count = retry(|| rustix::io::write(file, rest))?;
+        rest = rest.get(count..).unwrap_or_default();
+    }
+    Ok(())
+}
+
+/// The copy of this name, if it is the program to the last byte and can be executed.
+fn good_copy(name: &str, program: &[u8], state: &StateDirectory) -> Option<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(state.directory(), name, flags, Mode::empty()).ok()?;
+    let stat = rustix::fs::fstat(&file).ok()?;
+    let own = rustix::process::geteuid().as_raw();
+    let mount = rustix::fs::fstatvfs(&file).ok()?;
+    if stat.st_uid != own
+        || stat.st_mode & 0o777 != 0o500
+        || mount.f_flag.contains(rustix::fs::StatVfsMountFlags::NOEXEC)
+    {
+        return None;
+    }
+    let mut piece = vec![0; 128 * 1024];
+    let mut rest = program;
+    loop {
+        let count = retry(|| rustix::io::read(&file, &mut piece)).ok()?;
+        if count == 0 {
+            return rest.is_empty().then_some(file);
+        }
+        rest = rest.strip_prefix(piece.get(..count)?)?;
+    }
+}

@@ -1,0 +1,314 @@
+//! A keeper's dealings with its clients.
+
+use super::exec::{Input, Killed};
+use super::keep::Keeper;
+use super::talk::{Asked, HungUp, Reply, Request, VERSION, Wire, seen};
+use crate::sys;
+use cofferdam_core::{Error, ErrorKind, ExecStatus, ProcessId, Result, Seen};
+use cofferdam_wire::ByteString;
+use cofferdam_wire::message::ToProcess;
+use rustix::event::PollFlags;
+use rustix::io::Errno;
+use rustix::net::SocketFlags;
+use std::time::{Duration, Instant};
+
+/// How many clients may be connected at once.
+pub(super) const MAX_CLIENTS: usize = 512;
+/// The longest that a client may wait for news in one request.
+pub(super) const MAX_PATIENCE: Duration = Duration::from_secs(600);
+/// How long a command may leave bytes for its standard input untouched before its client is told.
+const READS_WITHIN: Duration = Duration::from_secs(30);
+
+/// A client.
+#[derive(Debug)]
+pub(super) struct Conn {
+    pub(super) wire: Wire,
+    parked: Option<Parked>,
+}
+
+/// What a client waits for.
+#[derive(Debug)]
+enum Parked {
+    /// That the guest says what came of a start.
+    Start { id: ProcessId },
+    /// News of a command.
+    Watch { id: ProcessId, seen: Seen, until: Instant },
+    /// That a command takes its input.
+    Bytes { id: ProcessId, bytes: ByteString, taken: usize, until: Instant },
+    /// The end of the sandbox.
+    Destroy,
+}
+
+/// What came of a request at once.
+enum Outcome {
+    Now(Reply),
+    Later(Parked),
+}
+
+impl Conn {
+    pub(super) fn interest(&self) -> PollFlags {
+        // A client that waits says nothing; that it hangs up is told in any case.
+        let read = if self.parked.is_some() { PollFlags::RDHUP } else { PollFlags::IN };
+        if self.wire.is_behind() { PollFlags::OUT | PollFlags::RDHUP } else { read }
+    }
+
+    pub(super) fn until(&self) -> Option<Instant> {
+        match self.parked.as_ref()? {
+            Parked::Watch { until, .. } | Parked::Bytes { until, .. } => Some(*until),
+            Parked::Start { .. } | Parked::Destroy => None,
+        }
+    }
+
+    /// Whether its wait is a use of the sandbox.
+    pub(super) fn is_use(&self) -> bool {
+        self.parked.is_some()
+    }
+
+    /// Tells a client that asked for the end that it has come.
+    pub(super) fn say_farewell(&mut self) {
+        // What the socket does not take is lost with us; the client sees us go.
+        if let Some(Parked::Destroy) = self.parked {
+            let _ = self.wire.reply(&Reply::Done);
+        }
+        let _ = self.wire.flush();
+    }
+
+    /// The command whose input it waits for.
+    pub(super) fn feeds(&self) -> Option<&ProcessId> {
+        match self.parked.as_ref()? {
+            Parked::Bytes { id, .. } => Some(id),
+            Parked::Start { .. } | Parked::Watch { .. } | Parked::Destroy => None,
+        }
+    }
+}
+
+impl Keeper<'_> {
+    /// Takes a client, if it is one of ours.
+    pub(super) fn accept(&mut self) {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let Ok(socket) = rustix::net::accept_with(&self.listener, flags) else { return };
+        let own = rustix::process::geteuid().as_raw();
+        if !sys::peer_uid(&socket).is_ok_and(|uid| uid == own || uid == 0) {
+            return;
+        }
+        let mut wire = Wire::new(socket);
+        if self.conns.len() >= MAX_CLIENTS {
+            let what = format!("{MAX_CLIENTS} clients are connected, and more may not be");
+            let error = Error::new(ErrorKind::Unavailable, what).hint("Try again.");
+            let _ = wire.reply(&error.into());
+            return;
+        }
+        self.next_conn += 1;
+        self.conns.insert(self.next_conn, Conn { wire, parked: None });
+    }
+
+    /// Takes what a client says, and answers what can be answered now.
+    pub(super) fn hear_conn(&mut self, number: u64) {
+        if self.try_hear(number).is_err() {
+            self.conns.remove(&number);
+        }
+    }
+
+    fn try_hear(&mut self, number: u64) -> Result<(), HungUp> {
+        let Some(conn) = self.conns.get_mut(&number) else { return Ok(()) };
+        if conn.wire.is_behind() {
+            return conn.wire.flush();
+        }
+        conn.wire.fill()?;
+        while let Some(conn) = self.conns.get_mut(&number).filter(|conn| conn.parked.is_none()) {
+            let Some(asked) = conn.wire.next()? else { return Ok(()) };
+            let outcome = self.perform(number, asked).unwrap_or_else(|e| Outcome::Now(e.into()));
+            let Some(conn) = self.conns.get_mut(&number) else { return Ok(()) };
+            match outcome {
+                Outcome::Now(reply) => conn.wire.reply(&reply)?,
+                Outcome::Later(parked) => conn.parked = Some(parked),
+            }
+        }
+        Ok(())
+    }
+
+    fn perform(&mut self, number: u64, asked: Asked) -> Result<Outcome> {
+        if asked.version != VERSION {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                "this sandbox is kept by another version of Cofferdam",
+            )
+            .hint("Use the version that made it, or destroy it."));
+        }
+        if asked.of != self.record.external_id {
+            let what = format!("this sandbox {} is gone, another has its id", self.record.id);
+            return Err(Error::new(ErrorKind::Unavailable, what));
+        }
+        let done = Ok(Outcome::Now(Reply::Done));
+        match asked.request {
+            Request::Status => {
+                return Ok(Outcome::Now(Reply::Status { paused: self.paused.is_some() }));
+            }
+            Request::Pause => self.pause(false)?,
+            Request::Resume => self.resume()?,
+            Request::SetDeadlines(deadlines) => self.set_deadlines(deadlines),
+            Request::Destroy(reason) => {
+                self.over.get_or_insert(reason);
+                return Ok(Outcome::Later(Parked::Destroy));
+            }
+            Request::Start(order) => {
+                self.start(&order)?;
+                return Ok(Outcome::Later(Parked::Start { id: order.id }));
+            }
+            Request::Execs => self.list(number),
+            Request::Watch { id, stdout, stderr, patience_ms } => {
+                let patience = Duration::from_millis(patience_ms).min(MAX_PATIENCE);
+                let until = Instant::now() + patience;
+                self.find(&id)?;
+                let seen = seen(stdout, stderr);
+                return Ok(Outcome::Later(Parked::Watch { id, seen, until }));
+            }
+            Request::Bytes { id, bytes } => {
+                self.refuse_while_paused()?;
+                self.check_reads(&id)?;
+                let until = Instant::now() + READS_WITHIN;
+                return Ok(Outcome::Later(Parked::Bytes { id, bytes, taken: 0, until }));
+            }
+            Request::Close { id } => match self.live(&id) {
+                Ok(live) => live.close_input(),
+                Err(error) if error.kind == ErrorKind::Conflict => {}
+                Err(error) => return Err(error),
+            },
+            Request::Signal { id, signal } => self.tell(&id, &ToProcess::Signal(signal))?,
+            Request::Resize { id, size } => self.tell(&id, &ToProcess::Resize(size))?,
+            Request::Kill { id } => {
+                let channel = match self.live(&id) {
+                    Ok(live) => live.channel,
+                    Err(error) if error.kind == ErrorKind::Conflict => return done,
+                    Err(error) => return Err(error),
+                };
+                self.refuse_while_paused()?;
+                self.kill(channel, Killed::ByClient);
+            }
+        }
+        done
+    }
+
+    fn tell(&mut self, id: &ProcessId, what: &ToProcess) -> Result<()> {
+        let channel = self.live(id)?.channel;
+        self.refuse_while_paused()?;
+        self.touch();
+        self.line.message(channel, what, Vec::new());
+        Ok(())
+    }
+
+    fn check_reads(&mut self, id: &ProcessId) -> Result<()> {
+        let live = self.live(id)?;
+        if matches!(live.stdin, Input::None) {
+            let what = format!("command {id} reads nothing, or its input was closed");
+            return Err(Error::new(ErrorKind::Conflict, what));
+        }
+        self.touch();
+        Ok(())
+    }
+
+    fn list(&mut self, number: u64) {
+        let Some(conn) = self.conns.get_mut(&number) else { return };
+        for exec in self.execs.iter() {
+            let status = exec.status(|entry| self.journal.has(entry));
+            if conn.wire.reply(&Reply::Exec(Box::new(status))).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn find(&self, id: &ProcessId) -> Result<ExecStatus> {
+        let exec = self.execs.find(id).ok_or_else(|| {
+            Error::new(ErrorKind::NotFound, format!("no command {id} is known in this sandbox"))
+        })?;
+        Ok(exec.status(|entry| self.journal.has(entry)))
+    }
+
+    /// Answers clients whose wait is over.
+    pub(super) fn answer_parked(&mut self) {
+        let waiting = self.conns.iter().filter(|(_, conn)| conn.parked.is_some());
+        for number in waiting.map(|(number, _)| *number).collect::<Vec<_>>() {
+            let Some(parked) = self.conns.get_mut(&number).and_then(|conn| conn.parked.take())
+            else {
+                continue;
+            };
+            let outcome = self.look_at(parked).unwrap_or_else(|e| Outcome::Now(e.into()));
+            let Some(conn) = self.conns.get_mut(&number) else { continue };
+            match outcome {
+                Outcome::Later(parked) => conn.parked = Some(parked),
+                Outcome::Now(reply) => {
+                    if conn.wire.reply(&reply).is_err() {
+                        self.conns.remove(&number);
+                    }
+                }
+            }
+        }
+    }
+
+    fn look_at(&mut self, parked: Parked) -> Result<Outcome> {
+        let exec_reply = |status| Ok(Outcome::Now(Reply::Exec(Box::new(status))));
+        match parked {
+            Parked::Destroy => Ok(Outcome::Later(Parked::Destroy)),
+            Parked::Start { id } => {
+                let status = self.find(&id)?;
+                let live = self.execs.find(&id).and_then(|exec| exec.live.as_ref());
+                let is_started = live.is_some_and(|live| live.is_started);
+                if is_started || status.ended.is_some() {
+                    return exec_reply(status);
+                }
+                Ok(Outcome::Later(Parked::Start { id }))
+            }
+            Parked::Watch { id, seen, until } => {
+                let status = self.find(&id)?;
+                let news = self
+                    .execs
+                    .find(&id)
+                    .is_some_and(|exec| exec.is_beyond(seen, |entry| self.journal.has(entry)));
+                if news || until <= Instant::now() {
+                    return exec_reply(status);
+                }
+                Ok(Outcome::Later(Parked::Watch { id, seen, until }))
+            }
+            Parked::Bytes { id, bytes, taken, until } => self.feed(id, bytes, taken, until),
+        }
+    }
+
+    /// Gives a command what it takes of its input now.
+    fn feed(
+        &mut self,
+        id: ProcessId,
+        bytes: ByteString,
+        mut taken: usize,
+        mut until: Instant,
+    ) -> Result<Outcome> {
+        let live = self.live(&id)?;
+        while let Some(rest) = bytes.as_bytes().get(taken..).filter(|rest| !rest.is_empty()) {
+            let written = match live.input() {
+                Some(input) => rustix::io::write(input, rest),
+                // A terminal whose master has not come yet.
+                None if matches!(live.stdin, Input::Terminal) => Err(Errno::AGAIN),
+                None => Err(Errno::PIPE),
+            };
+            match written {
+                Ok(count) => {
+                    taken += count;
+                    until = Instant::now() + READS_WITHIN;
+                }
+                Err(Errno::AGAIN) if until > Instant::now() => {
+                    return Ok(Outcome::Later(Parked::Bytes { id, bytes, taken, until }));
+                }
+                Err(Errno::INTR) => {}
+                Err(errno) => {
+                    let all = bytes.as_bytes().len();
+                    let kind = match errno {
+                        Errno::AGAIN => ErrorKind::TimedOut,
+                        _ => ErrorKind::Conflict,
+                    };
+                    let what = format!("command {id} took {taken} of {all} bytes of input");
+                    return Err(Error::new(kind, what).source(std::io::Error::from(errno)));
+                }
+            }
+        }
+        Ok(Outcome::Now(Reply::Done))
+    }
+}

@@ -1,0 +1,193 @@
+//! A keeper's life, from its order to its end.
+
+use super::end::{Left, say_farewell};
+use super::journal::Journal;
+use super::keep::Keeper;
+use super::order::{Answer, Order};
+use super::place::Place;
+use crate::assemble::{Assembly, Stay, assemble_and_clone};
+use crate::backend::LocalBackend;
+use crate::backend::keep_records_out;
+use crate::launch::{Born, io_error, launch};
+use crate::oneshot::{await_hello, unique};
+use crate::state::StateDirectory;
+use crate::sys::{self, Cloned};
+use crate::verify::verify;
+use cofferdam_core::{Error, ErrorKind, ErrorReport, Happened, Result, SandboxRecord};
+use cofferdam_guestd::line::Line;
+use rustix::fd::OwnedFd;
+use rustix::fs::{CWD, Mode, OFlags};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use std::io::{Read, Write};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// How many connections wait to be taken. Clients that find no place try again.
+const BACKLOG: i32 = 1024;
+/// How often, and with which pause, the last entries are tried where the disk is full.
+const LAST_TRIES: u32 = 20;
+const LAST_PAUSE: Duration = Duration::from_millis(100);
+
+/// The keeper's own life. The order comes as standard input, the answer goes to standard output.
+///
+/// The process that was started ends at once; its copy, which nobody waits for, is the keeper.
+pub fn serve() -> ExitCode {
+    // A caller's program may have left descriptors open for everybody it starts.
+    if sys::close_all_from(3).is_err() {
+        return ExitCode::FAILURE;
+    }
+    match sys::clone_process(0, None) {
+        Ok(Cloned::Child) => {}
+        Ok(Cloned::Parent { .. }) => return ExitCode::SUCCESS,
+        Err(_) => return ExitCode::FAILURE,
+    }
+    let _ = rustix::process::setsid();
+    rustix::process::umask(Mode::from_raw_mode(0o077));
+    match take_order() {
+        Ok((order, answer)) => {
+            keep(order, answer);
+            ExitCode::SUCCESS
+        }
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+fn take_order() -> Result<(Order, std::fs::File)> {
+    let failed = |errno| io_error("take the order", errno);
+    let mut text = Vec::new();
+    std::io::stdin()
+        .read_to_end(&mut text)
+        .map_err(|error| Error::new(ErrorKind::Io, "read the order").source(error))?;
+    let order = serde_json::from_slice(&text)
+        .map_err(|error| Error::new(ErrorKind::Protocol, "understand the order").source(error))?;
+    let answer = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3).map_err(failed)?;
+    let null = rustix::fs::openat(CWD, "/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
+        .map_err(failed)?;
+    rustix::stdio::dup2_stdin(&null).map_err(failed)?;
+    rustix::stdio::dup2_stdout(&null).map_err(failed)?;
+    rustix::stdio::dup2_stderr(&null).map_err(failed)?;
+    rustix::process::chdir("/").map_err(failed)?;
+    Ok((order, answer.into()))
+}
+
+fn keep(order: Order, mut answer: std::fs::File) {
+    let begun = StateDirectory::open(&order.state()).and_then(|state| {
+        let (place, journal) = Place::make(&state, &order.id)?;
+        Ok((state, place, Journal::open(journal)?))
+    });
+    let (state, place, mut journal) = match begun {
+        Ok(begun) => begun,
+        Err(error) => return tell(&mut answer, &Answer::NotMade(ErrorReport::from(&error).error)),
+    };
+    let made = make(&order, &state, &place);
+    let (made, listener) = match made.and_then(|made| Ok((made, listen(&place)?))) {
+        Ok(made) => made,
+        Err(error) => {
+            let body = ErrorReport::from(&error).error;
+            // Whoever asked may be gone: what was written stays until it is forgotten.
+            journal.add(Happened::NotProvisioned(body.clone()));
+            return match try_tell(&mut answer, &Answer::NotMade(body)) {
+                true => drop(place.forget(&state)),
+                false => {}
+            };
+        }
+    };
+    let deadlines = order.deadlines;
+    drop(order);
+    let Made { assembly, born, line, record } = made;
+    journal.add(Happened::Provisioned(Box::new(record.clone())));
+    let kept = (&assembly, &born, line);
+    let left = Keeper::new((&place, journal), kept, record.clone(), listener, deadlines).map(
+        |mut keeper| {
+            tell(&mut answer, &Answer::Made(Box::new(record)));
+            drop(answer);
+            allow_descriptors();
+            let reason = keeper.keep();
+            (keeper.leave(reason), reason)
+        },
+    );
+    let Ok((left, reason)) = left else { return };
+    drop(born);
+    let Left { mut journal, mut conns } = left;
+    for error in assembly.dissolve().leftovers {
+        journal.add(Happened::Leftover(error.chain()));
+    }
+    journal.add(Happened::Destroyed(reason));
+    place.remove_socket();
+    for _ in 0..LAST_TRIES {
+        if journal.is_whole() {
+            break;
+        }
+        std::thread::sleep(LAST_PAUSE);
+        journal.flush();
+    }
+    say_farewell(&mut conns);
+}
+
+/// A sandbox that stands.
+struct Made {
+    assembly: Assembly,
+    born: Born,
+    line: Line,
+    record: SandboxRecord,
+}
+
+/// Makes the sandbox, as any other is made, and confirms that it is what was planned.
+fn make(order: &Order, state: &StateDirectory, place: &Place) -> Result<Made> {
+    let spec = order.spec()?;
+    let home = order.home();
+    keep_records_out(&spec, state.path())?;
+    let clone = |assembly: &Assembly| {
+        let born = launch(&assembly.planned.plan, assembly.groups()?)?;
+        place.note_first(born.pid)?;
+        Ok(born)
+    };
+    let stay = Stay::Kept { home: home.as_deref() };
+    let (mut assembly, mut born) = assemble_and_clone((&spec, stay), state, &order.id, clone)?;
+    let lost = || Error::new(ErrorKind::SetupFailed, "the sandbox's line is lost: it has none");
+    let mut line = Line::new(born.take_line().ok_or_else(lost)?);
+    if let Err(failure) = await_hello(&mut line)? {
+        let what = format!("the sandbox could not be set up: {}: {}", failure.step, failure.call);
+        return Err(Error::new(ErrorKind::SetupFailed, what)
+            .source(std::io::Error::from_raw_os_error(failure.errno)));
+    }
+    verify(born.pid, &assembly.planned)?;
+    assembly.confirm();
+    let record = SandboxRecord {
+        id: order.id.clone(),
+        backend: LocalBackend::NAME.to_owned(),
+        external_id: format!("keeper-{}", unique()),
+        workspace: assembly.planned.workspace.clone(),
+        enforced: assembly.enforced.clone(),
+    };
+    Ok(Made { assembly, born, line, record })
+}
+
+fn listen(place: &Place) -> Result<OwnedFd> {
+    let failed = |errno| io_error("listen for clients", errno);
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let listener = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
+        .map_err(failed)?;
+    let address = SocketAddrUnix::new(place.socket()).map_err(failed)?;
+    rustix::net::bind(&listener, &address).map_err(failed)?;
+    rustix::net::listen(&listener, BACKLOG).map_err(failed)?;
+    Ok(listener)
+}
+
+/// Each command takes up to three descriptors here, and the usual limit is low only for the sake of
+/// old programs.
+fn allow_descriptors() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    let _ = setrlimit(Resource::Nofile, limit);
+}
+
+fn tell(answer: &mut std::fs::File, what: &Answer) {
+    // Nobody may be there to read it; the sandbox can be found all the same.
+    let _ = try_tell(answer, what);
+}
+
+fn try_tell(answer: &mut std::fs::File, what: &Answer) -> bool {
+    serde_json::to_vec(what).is_ok_and(|text| answer.write_all(&text).is_ok())
+}

@@ -1,0 +1,183 @@
+//! What a client says to a keeper, and what it hears: frames over the keeper's socket.
+//!
+//! A connection carries one request at a time. Both sides are of one program, so a version of their
+//! own is all the agreement they need; a keeper of another version than its client says so.
+
+use cofferdam_core::{
+    Deadlines, DestroyReason, ErrorBody, ErrorReport, ExecOrder, ExecStatus, ProcessId, Seen,
+    Stdin, Terminal,
+};
+use cofferdam_wire::ByteString;
+use cofferdam_wire::frame::{self, Decoder, Kind};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+/// The version of these messages.
+pub(super) const VERSION: u32 = 1;
+
+/// How much is read from a client at a time.
+const PIECE_BYTES: usize = 16 * 1024;
+
+/// A request, and which sandbox it is meant for.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Asked {
+    pub(super) version: u32,
+    /// The external id of the record: a later sandbox of the same id is another one.
+    pub(super) of: String,
+    pub(super) request: Request,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Request {
+    Status,
+    Pause,
+    Resume,
+    SetDeadlines(Deadlines),
+    Destroy(DestroyReason),
+    Start(Box<Start>),
+    Execs,
+    Watch { id: ProcessId, stdout: u64, stderr: u64, patience_ms: u64 },
+    Bytes { id: ProcessId, bytes: ByteString },
+    Close { id: ProcessId },
+    Signal { id: ProcessId, signal: i32 },
+    Resize { id: ProcessId, size: Terminal },
+    Kill { id: ProcessId },
+}
+
+/// An [`ExecOrder`] as data.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Start {
+    pub(super) id: ProcessId,
+    pub(super) argv: Vec<ByteString>,
+    pub(super) cwd: Option<ByteString>,
+    pub(super) env: Vec<(ByteString, ByteString)>,
+    pub(super) reads: bool,
+    pub(super) terminal: Option<Terminal>,
+    pub(super) timeout_ms: Option<u64>,
+    pub(super) detached: bool,
+    pub(super) keep_awake: bool,
+    pub(super) spool_bytes: u64,
+    pub(super) max_output_bytes: Option<u64>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Reply {
+    Done,
+    Status {
+        paused: bool,
+    },
+    /// One command. The list of them is many of these, then `Done`.
+    Exec(Box<ExecStatus>),
+    Failed(ErrorBody),
+}
+
+impl Start {
+    pub(super) fn of(order: &ExecOrder) -> Self {
+        let command = &order.command;
+        Self {
+            id: command.id.clone(),
+            argv: command.argv.iter().map(|word| word.as_os_str().into()).collect(),
+            cwd: command.cwd.as_deref().map(Into::into),
+            env: command
+                .env
+                .iter()
+                .map(|(name, value)| (name.as_os_str().into(), value.as_os_str().into()))
+                .collect(),
+            reads: command.stdin == Stdin::Piped,
+            terminal: command.terminal,
+            timeout_ms: command
+                .timeout
+                .map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX)),
+            detached: order.detached,
+            keep_awake: order.keep_awake,
+            spool_bytes: order.spool_bytes,
+            max_output_bytes: order.max_output_bytes,
+        }
+    }
+}
+
+impl From<cofferdam_core::Error> for Reply {
+    fn from(error: cofferdam_core::Error) -> Self {
+        Self::Failed(ErrorReport::from(&error).error)
+    }
+}
+
+/// What has been seen, of a request.
+pub(super) fn seen(stdout: u64, stderr: u64) -> Seen {
+    Seen { stdout, stderr }
+}
+
+/// The keeper's side of one connection.
+#[derive(Debug)]
+pub(super) struct Wire {
+    pub(super) socket: OwnedFd,
+    decoder: Decoder,
+    out: Vec<u8>,
+    sent: usize,
+}
+
+/// The connection is of no use any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct HungUp;
+
+impl Wire {
+    pub(super) fn new(socket: OwnedFd) -> Self {
+        Self { socket, decoder: Decoder::default(), out: Vec::new(), sent: 0 }
+    }
+
+    /// Takes what has come.
+    pub(super) fn fill(&mut self) -> Result<(), HungUp> {
+        let mut piece = [0; PIECE_BYTES];
+        match rustix::io::read(&self.socket, &mut piece) {
+            Ok(0) => Err(HungUp),
+            Ok(count) => {
+                self.decoder.push(piece.get(..count).unwrap_or_default());
+                Ok(())
+            }
+            Err(Errno::AGAIN | Errno::INTR) => Ok(()),
+            Err(_) => Err(HungUp),
+        }
+    }
+
+    /// The next whole request.
+    pub(super) fn next(&mut self) -> Result<Option<Asked>, HungUp> {
+        match self.decoder.next_frame() {
+            Ok(None) => Ok(None),
+            Ok(Some((header, body))) if header.kind == Kind::Message => {
+                serde_json::from_slice(body).map(Some).map_err(|_| HungUp)
+            }
+            Ok(Some(_)) | Err(_) => Err(HungUp),
+        }
+    }
+
+    /// Sends a reply as far as the client takes it now.
+    pub(super) fn reply(&mut self, reply: &Reply) -> Result<(), HungUp> {
+        encode(reply, &mut self.out).ok_or(HungUp)?;
+        self.flush()
+    }
+
+    pub(super) fn flush(&mut self) -> Result<(), HungUp> {
+        while let Some(rest) = self.out.get(self.sent..).filter(|rest| !rest.is_empty()) {
+            match rustix::net::send(&self.socket, rest, rustix::net::SendFlags::NOSIGNAL) {
+                Ok(count) => self.sent += count,
+                Err(Errno::AGAIN) => return Ok(()),
+                Err(Errno::INTR) => {}
+                Err(_) => return Err(HungUp),
+            }
+        }
+        (self.out, self.sent) = (Vec::new(), 0);
+        Ok(())
+    }
+
+    /// Whether a reply waits for the client to read.
+    pub(super) fn is_behind(&self) -> bool {
+        self.sent < self.out.len()
+    }
+}
+
+/// Adds a message as a frame. `None` where it is too long for one.
+pub(super) fn encode<M: Serialize>(message: &M, out: &mut Vec<u8>) -> Option<()> {
+    let body = serde_json::to_vec(message).ok()?;
+    frame::encode(0, Kind::Message, &body, out).ok()
+}
