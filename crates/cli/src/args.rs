@@ -79,7 +79,7 @@ pub(crate) enum Verb {
     Config(ConfigArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
-    #[command(name = "__complete", hide = true)]
+    #[command(skip)]
     Complete(CompleteArgs),
 }
 
@@ -226,8 +226,18 @@ pub(crate) struct DoctorArgs {
 /// Example: cofferdam wrap --profile read-only -- npm test
 #[derive(Debug, Args)]
 #[command(override_usage = "cofferdam wrap [OPTIONS] -- ARGV…\n       \
-    cofferdam wrap [OPTIONS] --shell LINE")]
+    cofferdam wrap [OPTIONS] --shell LINE\n       \
+    cofferdam wrap --session SESSION [OPTIONS] -- ARGV…")]
 pub(crate) struct WrapArgs {
+    /// Enters this session, which is there already, in place of a fresh sandbox.
+    ///
+    /// Its name or id, or the beginning of one. The policy is the session's, so no option of policy
+    /// and configuration is taken.
+    ///
+    /// Example: --session agent-1
+    #[arg(long, value_name = "SESSION")]
+    pub(crate) session: Option<String>,
+
     #[command(flatten)]
     pub(crate) policy: PolicyOptions,
     #[command(flatten)]
@@ -348,9 +358,16 @@ pub(crate) fn parse(words: &[OsString]) -> Result<Verb, clap::Error> {
             let matches = alone::<ExecArgs>("exec").try_get_matches_from(rest)?;
             Ok(Verb::Exec(ExecArgs::from_arg_matches(&matches)?))
         }
+        [_, verb, rest @ ..] if verb == COMPLETE => {
+            let matches = alone::<CompleteArgs>(COMPLETE).try_get_matches_from(rest)?;
+            Ok(Verb::Complete(CompleteArgs::from_arg_matches(&matches)?))
+        }
         _ => Ok(Cli::try_parse_from(words)?.verb),
     }
 }
+
+/// The verb that the scripts of the shells call, and that no description shows.
+const COMPLETE: &str = "__complete";
 
 /// A `run` without any option.
 fn bare_run(argv: &[OsString]) -> RunArgs {

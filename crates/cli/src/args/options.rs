@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// Options that say what a sandbox may do.
-#[derive(Debug, Clone, Default, Args)]
+#[derive(Debug, Clone, Default, PartialEq, Args)]
 #[command(next_help_heading = "Policy")]
 pub(crate) struct PolicyOptions {
     /// Names what the sandbox may do. Default: no-network.
@@ -213,7 +213,7 @@ pub(crate) struct CommandOptions {
 }
 
 /// Options that say which configuration is read.
-#[derive(Debug, Clone, Default, Args)]
+#[derive(Debug, Clone, Default, PartialEq, Args)]
 #[command(next_help_heading = "Configuration")]
 pub(crate) struct ConfigOptions {
     /// Reads this file in place of the nearest cofferdam.toml; naming it approves it for this once.

@@ -70,7 +70,9 @@ pub(crate) enum IdlePause {
 fn parse_idle_pause(text: &str) -> Result<IdlePause> {
     match text {
         "none" => Ok(IdlePause::Never),
-        _ => parse_duration(text).map(IdlePause::After),
+        _ => parse_duration(text).map(IdlePause::After).map_err(|error| {
+            error.hint("Write a number above 0 with its unit, as in 180s, or none for never.")
+        }),
     }
 }
 

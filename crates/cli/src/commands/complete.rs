@@ -66,7 +66,7 @@ fn wanted(words: &[String]) -> Option<Wanted> {
             place = place.filter(|place| is_many(place)).or_else(|| places.next());
         } else if verb.get_opts().any(|option| takes_next(option, word)) && words.next().is_none() {
             let option = verb.get_opts().find(|option| takes_next(option, word))?;
-            return wants(option, None);
+            return wants(option, None).filter(|_| names_a_session(option));
         }
     }
     wants(place?, first)
@@ -75,7 +75,8 @@ fn wanted(words: &[String]) -> Option<Wanted> {
 fn wants(place: &Arg, session: Option<&String>) -> Option<Wanted> {
     let name = place.get_value_names()?.first()?;
     match name.as_str() {
-        SESSION => Some(Wanted::Session),
+        // What `ensure` names may be there already.
+        SESSION | "NAME" => Some(Wanted::Session),
         "EXEC" => session.cloned().map(Wanted::Exec),
         "SIGNAL" => Some(Wanted::Signal),
         _ => None,
@@ -84,6 +85,10 @@ fn wants(place: &Arg, session: Option<&String>) -> Option<Wanted> {
 
 /// What a session is called in the help of all verbs that take one.
 const SESSION: &str = "SESSION";
+
+fn names_a_session(option: &Arg) -> bool {
+    option.get_value_names().is_some_and(|names| names.iter().any(|name| name == SESSION))
+}
 
 fn is_many(place: &Arg) -> bool {
     matches!(place.get_action(), clap::ArgAction::Append)
