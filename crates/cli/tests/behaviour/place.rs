@@ -201,6 +201,18 @@ impl Place {
         outcome(self.cofferdam(&words).stdin(input), SOON)
     }
 
+    /// What `cofferdam` with these words comes to.
+    pub(crate) fn say(&self, words: &[&str]) -> Said {
+        outcome(&mut self.cofferdam(words), SOON)
+    }
+
+    /// The same, which must exit with this code.
+    pub(crate) fn says(&self, words: &[&str], code: i32) -> Said {
+        let said = self.say(words);
+        assert_eq!(said.code(), Some(code), "as {}: {words:?}: {said:?}", self.uid());
+        said
+    }
+
     /// The object that `cofferdam run --json` with these words prints.
     pub(crate) fn report(&self, words: &[&str]) -> Value {
         self.run(&[&["--json"], words].concat()).object()
@@ -213,6 +225,17 @@ impl Drop for Place {
         let mut owed = fs::read_dir(self.state.join("owed")).into_iter().flatten();
         if owed.next().is_some() {
             let _ = self.cofferdam(&["run", "--no-workspace", "--", "true"]).status();
+        }
+        if self.state.join("sessions.db").exists() {
+            let listed = self.cofferdam(&["ls", "--json"]).output();
+            let listed: Value = listed
+                .ok()
+                .and_then(|listed| serde_json::from_slice(&listed.stdout).ok())
+                .unwrap_or_default();
+            let sessions = listed["sessions"].as_array().into_iter().flatten();
+            let ids = sessions.filter_map(|session| session["id"].as_str());
+            let words: Vec<&str> = ["rm"].into_iter().chain(ids).collect();
+            let _ = self.cofferdam(&words).stderr(Stdio::null()).status();
         }
         let _ = fs::remove_dir_all(&self.base);
     }
