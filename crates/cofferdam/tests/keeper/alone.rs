@@ -42,7 +42,7 @@ async fn many_at_once_leave_nothing_and_a_keeper_is_small() {
     for task in tasks.collect::<Vec<_>>() {
         records.push(task.await.unwrap());
     }
-    assert_eq!(stage.keepers().len(), 12);
+    until("each has a keeper", || stage.keepers().len() == 12);
     assert_eq!(stage.backend.list().await.unwrap().len(), 12);
     assert_ne!(stage.ground.left("kept-many"), before, "there must be something to count");
     for record in &records {

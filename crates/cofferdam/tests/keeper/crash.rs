@@ -46,7 +46,8 @@ fn start_client(stage: &Stage) -> Child {
 }
 
 fn await_word(client: &mut Child, word: &str) {
-    let said = BufReader::new(client.stdout.take().unwrap()).lines();
+    // ORDER: the pipe stays open, or the client would end by it.
+    let said = BufReader::new(client.stdout.as_mut().unwrap()).lines();
     assert!(said.map_while(Result::ok).any(|line| line == word), "it must get as far as {word:?}");
 }
 

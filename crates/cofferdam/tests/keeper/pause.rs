@@ -7,23 +7,15 @@ use cofferdam::{
 };
 use std::time::{Duration, Instant};
 
-/// Counts in a file of the workspace, as fast as it can.
-const COUNTS: &str = "n=0; while :; do n=$((n+1)); echo $n >counter; done";
+/// Counts by the length of a file of the workspace, as fast as it can.
+const COUNTS: &str = "while :; do echo >>counter; done";
 
 fn idle_after(ms: u64) -> Deadlines {
     Deadlines { idle_pause_ms: Some(ms), ..Deadlines::default() }
 }
 
 fn counter(stage: &Stage) -> u64 {
-    let path = stage.ground.workspace().join("counter");
-    let end = Instant::now() + crate::stage::PATIENCE;
-    loop {
-        let text = std::fs::read_to_string(&path).unwrap_or_default();
-        if let Ok(number) = text.trim().parse() {
-            return number;
-        }
-        assert!(Instant::now() < end, "nothing counts");
-    }
+    std::fs::metadata(stage.ground.workspace().join("counter")).map_or(0, |file| file.len())
 }
 
 async fn counts_on(stage: &Stage, from: u64) {

@@ -154,15 +154,19 @@ impl Stage {
                 found.push(pid);
             }
         }
+        // A keeper's own copies are none.
+        let copies: Vec<u32> = found.iter().flat_map(|pid| descendants(*pid)).collect();
+        found.retain(|pid| !copies.contains(pid));
         found
     }
 
     /// The keeper of the only sandbox, the sandbox's first process, and the others in it.
     pub(crate) fn processes(&self) -> (u32, u32, Vec<u32>) {
         let keepers = self.keepers();
-        assert_eq!(keepers.len(), 1);
-        let inside = descendants(keepers[0]);
-        (keepers[0], inside[0], inside[1..].to_vec())
+        let [keeper] = keepers.as_slice() else { panic!("one keeper, not {keepers:?}") };
+        let inside = descendants(*keeper);
+        let (first, others) = inside.split_first().unwrap();
+        (*keeper, *first, others.to_vec())
     }
 
     pub(crate) fn await_no_keeper(&self) {

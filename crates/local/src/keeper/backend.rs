@@ -91,7 +91,9 @@ impl KeptBackend {
             match reply {
                 Reply::Status { paused: true } => Ok(SandboxStatus::Paused),
                 Reply::Status { paused: false } => Ok(SandboxStatus::Running),
-                other => Err(Trouble::from(odd(&sandbox.id, &other))),
+                Reply::Done | Reply::Exec(_) | Reply::Failed(_) => {
+                    Err(Trouble::from(odd(&sandbox.id, &reply)))
+                }
             }
         };
         match asked.await {
@@ -238,7 +240,9 @@ impl DurableBackend for KeptBackend {
                 match call.reply().await? {
                     Reply::Exec(status) => all.push(*status),
                     Reply::Done => return Ok(all),
-                    other => return Err(Trouble::from(odd(&sandbox.id, &other))),
+                    reply @ (Reply::Status { .. } | Reply::Failed(_)) => {
+                        return Err(Trouble::from(odd(&sandbox.id, &reply)));
+                    }
                 }
             }
         };

@@ -74,18 +74,14 @@ impl<'a> Call<'a> {
 
     /// The reply, where there is nothing to say.
     pub(super) async fn done(mut self) -> Result<(), Trouble> {
-        match self.reply().await? {
-            Reply::Done => Ok(()),
-            other => Err(odd(self.id, &other).into()),
-        }
+        let reply = self.reply().await?;
+        if let Reply::Done = reply { Ok(()) } else { Err(odd(self.id, &reply).into()) }
     }
 
     /// The reply, where it is how a command stands.
     pub(super) async fn exec(mut self) -> Result<ExecStatus, Trouble> {
-        match self.reply().await? {
-            Reply::Exec(status) => Ok(*status),
-            other => Err(odd(self.id, &other).into()),
-        }
+        let reply = self.reply().await?;
+        if let Reply::Exec(status) = reply { Ok(*status) } else { Err(odd(self.id, &reply).into()) }
     }
 
     /// Waits until the keeper has gone.

@@ -3,15 +3,23 @@
 use super::journal::Journal;
 use super::keep::Keeper;
 use super::serve::Conn;
+use crate::plan::Tier;
 use cofferdam_core::{Cause, DestroyReason, Ending, Happened, UsageReport};
+use cofferdam_wire::message::ToProcess;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Signal, pidfd_send_signal};
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 /// How long the killed sandbox is waited for. The kernel takes milliseconds, and longer only to give
 /// gigabytes back.
 const GONE_WITHIN: Timespec = Timespec { tv_sec: 60, tv_nsec: 0 };
+
+/// How long the guest may take to kill all commands.
+const KILLED_WITHIN: Duration = Duration::from_secs(5);
+/// The longest pause between two looks at that.
+const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
 /// What is left of a keeper when its sandbox is gone.
 pub(super) struct Left {
@@ -22,6 +30,9 @@ pub(super) struct Left {
 impl Keeper<'_> {
     /// Ends the sandbox and notes what became of its commands.
     pub(super) fn leave(mut self, reason: DestroyReason) -> Left {
+        if self.assembly.planned.tier == Tier::Landlock {
+            self.have_all_killed();
+        }
         let _ = pidfd_send_signal(&self.born.pidfd, Signal::KILL);
         // ORDER: after the kill, so that nothing runs again.
         if self.paused.is_some() {
@@ -46,6 +57,33 @@ impl Keeper<'_> {
         }
         self.answer_parked();
         Left { journal: self.journal, conns: self.conns }
+    }
+
+    /// Has the guest kill every command, where the kernel does not end them with it.
+    fn have_all_killed(&mut self) {
+        if self.paused.take().is_some() {
+            let _ = self.stop.resume();
+        }
+        let until = Instant::now() + KILLED_WITHIN;
+        for channel in self.execs.channels() {
+            self.line.message(channel, &ToProcess::Kill, Vec::new());
+        }
+        while !self.execs.channels().is_empty() && Instant::now() < until {
+            let is_lost = self.line.flush().is_err();
+            let mut wait = [PollFd::from_borrowed_fd(self.line.socket(), PollFlags::IN)];
+            if is_lost || poll(&mut wait, Some(&LOOK)) == Ok(1) && !self.hears() {
+                return;
+            }
+        }
+    }
+
+    /// Whether the guest is still there after what it says now was heard.
+    fn hears(&mut self) -> bool {
+        let before = self.over.take();
+        self.hear();
+        let lost = self.over.is_some();
+        self.over = before;
+        !lost
     }
 
     fn is_gone(&self) -> bool {

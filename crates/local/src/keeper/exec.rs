@@ -279,6 +279,8 @@ impl Live {
             self.left = self.left.map(|left| left.saturating_sub(spent));
         } else if !is_paused {
             self.since = Some(now);
+            // Paused, the guest could not report an end.
+            self.killed = self.killed.map(|(why, _)| (why, now));
         }
     }
 }
@@ -288,13 +290,11 @@ pub(super) fn own_ending(last: &FromProcess) -> (Ending, UsageReport) {
     match last {
         FromProcess::NotStarted(why) => {
             // HOSTILE: the text comes from inside, and will be shown to people.
-            let ending = match not_started(why) {
-                Ending::NotStarted { code, detail } => {
-                    let detail = detail.chars().filter(|c| !c.is_control());
-                    Ending::NotStarted { code, detail: detail.take(MAX_DETAIL_CHARS).collect() }
-                }
-                other => other,
-            };
+            let mut ending = not_started(why);
+            if let Ending::NotStarted { detail, .. } = &mut ending {
+                let printed = detail.chars().filter(|c| !c.is_control());
+                *detail = printed.take(MAX_DETAIL_CHARS).collect();
+            }
             (ending, UsageReport::default())
         }
         FromProcess::Ended(Ended { how, cpu_us, peak_rss_bytes, .. }) => {
@@ -315,10 +315,12 @@ pub(super) fn own_ending(last: &FromProcess) -> (Ending, UsageReport) {
 /// What the ending is, knowing why the keeper killed it.
 pub(super) fn with_kill(own: Ending, killed: Option<Killed>) -> Ending {
     match (own, killed) {
-        // It ended before the kill came.
-        (own @ (Ending::Exited(_) | Ending::NotStarted { .. }), _) | (own, None) => own,
-        (_, Some(Killed::Time)) => Ending::Killed(Cause::Time),
+        (own @ Ending::NotStarted { .. }, _) | (own, None) => own,
+        // However it took that nobody listens any more.
         (_, Some(Killed::Output)) => Ending::Killed(Cause::Output),
+        // It ended before the kill came.
+        (own @ Ending::Exited(_), _) => own,
+        (_, Some(Killed::Time)) => Ending::Killed(Cause::Time),
         (_, Some(Killed::ByClient)) => Ending::Canceled,
     }
 }
@@ -369,5 +371,6 @@ mod tests {
         check(Ending::Signaled(9), time, Ending::Killed(Cause::Time));
         check(Ending::Signaled(9), Some(Killed::ByClient), Ending::Canceled);
         check(Ending::Signaled(9), None, Ending::Signaled(9));
+        check(Ending::Exited(1), Some(Killed::Output), Ending::Killed(Cause::Output));
     }
 }

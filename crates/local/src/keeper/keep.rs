@@ -11,7 +11,9 @@ use crate::cgroup::{Cgroups, Counters};
 use crate::launch::{Born, io_error};
 use crate::sys;
 use crate::watchman::Watchman;
-use cofferdam_core::{Deadlines, DestroyReason, Happened, PausedBy, Result, SandboxRecord};
+use cofferdam_core::{
+    Deadlines, DestroyReason, Error, ErrorKind, Happened, PausedBy, Result, SandboxRecord,
+};
 use cofferdam_guestd::line::Line;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -130,7 +132,7 @@ impl<'a> Keeper<'a> {
                 About::Line => self.hear(),
                 About::Gone => self.gone(),
                 About::Listener => self.accept(),
-                About::Calendar => {}
+                About::Calendar => self.set_calendar(),
                 About::Idle => self.ring(),
                 About::Pins => self.look_after_pins(),
                 About::Reclaiming => self.reap_reclaiming(),
@@ -189,11 +191,9 @@ impl<'a> Keeper<'a> {
     /// How long nothing has to be done unless something happens.
     fn next_moment(&self) -> Duration {
         let now = Instant::now();
-        let kills = self
-            .execs
-            .running()
-            .filter_map(|exec| exec.live.as_ref())
-            .filter_map(|live| live.next_moment());
+        let live = self.execs.running().filter_map(|exec| exec.live.as_ref());
+        let live = live.filter(|_| self.paused.is_none());
+        let kills = live.filter_map(|live| live.next_moment());
         let first = kills.chain(self.conns.values().filter_map(Conn::until)).min();
         let mut left = first.map_or(LONG, |moment| moment.saturating_duration_since(now));
         if !self.journal.is_whole() {
@@ -304,7 +304,11 @@ impl<'a> Keeper<'a> {
         // ORDER: pins before the processes, which must find no name open.
         self.look_after_pins();
         if self.over.is_some() {
-            return Ok(());
+            return Err(Error::new(
+                ErrorKind::Unenforceable,
+                "resume the sandbox: protected names of its workspace cannot be protected again",
+            )
+            .hint("Make a new sandbox."));
         }
         self.stop.resume()?;
         self.paused = None;

@@ -97,7 +97,18 @@ fn copy(program: &[u8], state: &StateDirectory) -> rustix::io::Result<OwnedFd> {
         let _ = rustix::fs::unlinkat(state.directory(), &fresh, AtFlags::empty());
         return Err(errno);
     }
+    remove_others(&name, state);
     good_copy(&name, program, state).ok_or(rustix::io::Errno::NOEXEC)
+}
+
+/// Copies of other versions. A keeper that runs one goes on; a start that loses one makes its own.
+fn remove_others(name: &str, state: &StateDirectory) {
+    let Ok(entries) = std::fs::read_dir(state.path()) else { return };
+    for other in entries.flatten().map(|entry| entry.file_name()) {
+        if other != name && other.to_str().is_some_and(|other| other.starts_with(COPY)) {
+            let _ = rustix::fs::unlinkat(state.directory(), other, AtFlags::empty());
+        }
+    }
 }
 
 fn write_all(file: &OwnedFd, mut rest: &[u8]) -> rustix::io::Result<()> {

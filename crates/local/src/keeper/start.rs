@@ -86,10 +86,10 @@ fn keep(order: Order, mut answer: std::fs::File) {
             let body = ErrorReport::from(&error).error;
             // Whoever asked may be gone: what was written stays until it is forgotten.
             journal.add(Happened::NotProvisioned(body.clone()));
-            return match try_tell(&mut answer, &Answer::NotMade(body)) {
-                true => drop(place.forget(&state)),
-                false => {}
-            };
+            if try_tell(&mut answer, &Answer::NotMade(body)) {
+                let _ = place.forget(&state);
+            }
+            return;
         }
     };
     let deadlines = order.deadlines;
@@ -97,18 +97,24 @@ fn keep(order: Order, mut answer: std::fs::File) {
     let Made { assembly, born, line, record } = made;
     journal.add(Happened::Provisioned(Box::new(record.clone())));
     let kept = (&assembly, &born, line);
-    let left = Keeper::new((&place, journal), kept, record.clone(), listener, deadlines).map(
-        |mut keeper| {
+    let left = match Keeper::new((&place, journal), kept, record.clone(), listener, deadlines) {
+        Ok(mut keeper) => {
             tell(&mut answer, &Answer::Made(Box::new(record)));
             drop(answer);
             allow_descriptors();
             let reason = keeper.keep();
             (keeper.leave(reason), reason)
-        },
-    );
-    let Ok((left, reason)) = left else { return };
+        }
+        Err(error) => {
+            drop(born);
+            drop(assembly);
+            tell(&mut answer, &Answer::NotMade(ErrorReport::from(&error).error));
+            let _ = place.forget(&state);
+            return;
+        }
+    };
+    let (Left { mut journal, mut conns }, reason) = left;
     drop(born);
-    let Left { mut journal, mut conns } = left;
     for error in assembly.dissolve().leftovers {
         journal.add(Happened::Leftover(error.chain()));
     }
