@@ -10,7 +10,6 @@ use cofferdam_core::{
     Workspace,
 };
 use cofferdam_local::environment;
-use cofferdam_local::view::reads_variable;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -63,7 +62,7 @@ impl Context {
 
     /// Forgets what a sandbox does not depend on: one that is kept is written down.
     pub(crate) fn keep_what_shapes_a_sandbox(&mut self) {
-        self.spec.caller.env.retain(|name, _| name.to_str().is_some_and(shapes_a_sandbox));
+        self.spec.caller = environment::reduced(&self.spec.caller);
     }
 
     fn from_layer(layer: Layer, surroundings: Surroundings) -> Result<Self> {
@@ -195,10 +194,6 @@ pub(crate) fn command_variables(
     surroundings: &Surroundings,
 ) -> BTreeMap<OsString, OsString> {
     variables(&wishes(options), surroundings).0
-}
-
-fn shapes_a_sandbox(name: &str) -> bool {
-    environment::reads(name) || reads_variable(name)
 }
 
 fn flag<T>(value: T) -> Sourced<T> {

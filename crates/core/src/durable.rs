@@ -162,7 +162,7 @@ pub enum Happened {
     Provisioned(Box<SandboxRecord>),
     /// The sandbox could not be made.
     NotProvisioned(ErrorBody),
-    /// A command was started.
+    /// A command is started. This is written before it runs: what is not written never ran.
     ExecStarted(Box<ExecStatus>),
     /// A command ended. It is finished once this is written.
     ExecEnded(Box<ExecStatus>),

@@ -1,6 +1,6 @@
 //! The variables that commands get: an allowlist, what toolchains need, and what the caller asked.
 
-use crate::view::{View, WorkspaceView};
+use crate::view::{self, View, WorkspaceView};
 use cofferdam_core::{Caller, Error, ErrorKind, Result, Spec};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -105,9 +105,18 @@ pub fn is_carried(name: &str) -> bool {
     CARRIED.contains(&name) || name.starts_with("LC_")
 }
 
-/// Whether the variables of commands depend on one of this name.
-pub fn reads(name: &str) -> bool {
-    PASSED.contains(&name) || PASSED_IF_SHOWN.contains(&name) || is_carried(name)
+/// The caller with what a sandbox depends on and no more: what passes, and what says where toolchains
+/// and secrets are. A caller that is written down should be this one, for its whole environment may
+/// hold secrets.
+pub fn reduced(caller: &Caller) -> Caller {
+    let counts = |name: &str| {
+        PASSED.contains(&name) || PASSED_IF_SHOWN.contains(&name) || view::reads_variable(name)
+    };
+    let env = caller.env.iter().filter(|(name, _)| name.to_str().is_some_and(counts));
+    Caller {
+        env: env.map(|(name, value)| (name.clone(), value.clone())).collect(),
+        home: caller.home.clone(),
+    }
 }
 
 /// Who commands are, and where they keep their things.
@@ -211,4 +220,22 @@ fn check(name: &OsStr, value: &OsStr) -> Result<()> {
         return bad("it has a NUL byte");
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reduced_caller_keeps_what_counts_and_no_secret() {
+        let mut caller = Caller { env: BTreeMap::new(), home: Some("/home/ann".into()) };
+        for name in ["PATH", "TERM", "CARGO_HOME", "SSL_CERT_FILE", "KUBECONFIG", "AWS_SECRET_KEY"]
+        {
+            caller.env.insert(name.into(), "/x".into());
+        }
+        let reduced = reduced(&caller);
+        assert_eq!(reduced.home, caller.home);
+        let names: Vec<_> = reduced.env.keys().map(|name| name.to_string_lossy()).collect();
+        assert_eq!(names, ["CARGO_HOME", "KUBECONFIG", "PATH", "SSL_CERT_FILE", "TERM"]);
+    }
 }

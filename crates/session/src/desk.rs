@@ -108,7 +108,8 @@ impl Desk {
             if self.reached(goal) {
                 return self.pay_deadlines().await;
             }
-            if let Some(error) = self.trouble.take() {
+            let recovers = goal == Event::Ensure && self.row.phase == Phase::Lost;
+            if let Some(error) = self.trouble.take().filter(|_| !recovers) {
                 return Err(error);
             }
         }
@@ -161,7 +162,18 @@ impl Desk {
             Event::Stop => !self.row.phase.owes_an_end() && self.row.cleanup_failed.is_none(),
             Event::Delete => self.removed,
             // A finding is reached by having been taken in.
-            _ => self.trouble.is_none(),
+            Event::FoundRunning
+            | Event::FoundPaused
+            | Event::FoundUnfinished
+            | Event::FoundGone
+            | Event::Made
+            | Event::NotMade
+            | Event::PauseDone
+            | Event::PauseFailed
+            | Event::ResumeDone
+            | Event::ResumeFailed
+            | Event::Ended
+            | Event::EndFailed => self.trouble.is_none(),
         }
     }
 
@@ -186,7 +198,11 @@ impl Desk {
                 Action::Nothing => return Ok(()),
                 Action::Refuse => return Err(self.refusal()),
                 Action::Remove => return self.remove().await,
-                action => self.perform(action).await?,
+                action @ (Action::Create
+                | Action::Pause
+                | Action::Resume
+                | Action::Look
+                | Action::End) => self.perform(action).await?,
             };
         }
     }
@@ -251,10 +267,11 @@ impl Desk {
         let row = &self.row;
         let what = format!("session {} is {}", row.id, row.phase.name());
         let error = Error::new(ErrorKind::Conflict, what);
-        match row.phase {
-            Phase::Deleting => error.hint("Use another session; this one is being removed."),
-            _ => error.hint("Ensure the session first."),
-        }
+        error.hint(if row.phase == Phase::Deleting {
+            "Use another session; this one is being removed."
+        } else {
+            "Ensure the session first."
+        })
     }
 
     async fn perform(&mut self, action: Action) -> Result<Event> {
@@ -407,10 +424,12 @@ impl Desk {
     }
 
     fn reason(&self) -> DestroyReason {
-        match self.row.phase {
-            Phase::Lost => DestroyReason::Lost,
-            Phase::Creating => DestroyReason::Error,
-            _ => self.row.facts.reason.unwrap_or(DestroyReason::Success),
+        if self.row.phase == Phase::Lost {
+            DestroyReason::Lost
+        } else if self.row.phase == Phase::Creating {
+            DestroyReason::Error
+        } else {
+            self.row.facts.reason.unwrap_or(DestroyReason::Success)
         }
     }
 
@@ -433,7 +452,14 @@ impl Desk {
         if let Some(record) = self.row.record.clone() {
             let deadlines = self.row.facts.times.deadlines();
             let set = self.backend.set_deadlines(&record, &deadlines);
-            within(CALL_LIMIT, "take new deadlines", set).await?;
+            if let Err(error) = within(CALL_LIMIT, "take new deadlines", set).await {
+                let status = self.backend.status(&record);
+                let status = within(CALL_LIMIT, "say how a sandbox is", status).await?;
+                // The sandbox that comes after one that is gone is made with them.
+                if status != SandboxStatus::Gone {
+                    return Err(error);
+                }
+            }
         }
         self.row.facts.deadlines_owed = false;
         self.dirty = true;

@@ -20,7 +20,7 @@
 //! | `leftover` | `incarnation`, `what` |
 
 use crate::SessionId;
-use cofferdam_core::{DestroyReason, ErrorBody, ExecStatus, PausedBy, SandboxRecord};
+use cofferdam_core::{DestroyReason, Ending, ErrorBody, ExecStatus, PausedBy, SandboxRecord};
 use serde_json::{Value, json};
 
 /// The longest argument list in an event, in bytes.
@@ -78,8 +78,8 @@ pub(crate) fn exec_ended(incarnation: u32, status: &ExecStatus) -> Word {
     let data = json!({
         "incarnation": incarnation,
         "exec": status.id,
-        "ending": ending.map(|ending| ending.kind()),
-        "exit_code": ending.map(|ending| ending.exit_code()),
+        "ending": ending.map(Ending::kind),
+        "exit_code": ending.map(Ending::exit_code),
     });
     ("exec_ended", data)
 }

@@ -121,13 +121,11 @@ fn entries(directory: BorrowedFd<'_>) -> Result<Vec<(CString, bool)>> {
         if name == c"." || name == c".." {
             continue;
         }
-        let kind = match entry.file_type() {
-            FileType::Unknown => {
-                let found = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).map_err(bad)?;
-                FileType::from_raw_mode(found.st_mode)
-            }
-            known => known,
-        };
+        let mut kind = entry.file_type();
+        if kind == FileType::Unknown {
+            let found = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).map_err(bad)?;
+            kind = FileType::from_raw_mode(found.st_mode);
+        }
         found.push((name.to_owned(), kind == FileType::Directory));
         // LIMIT: the rest is seen in the next round.
         if found.len() >= 1 << 16 {
@@ -197,7 +195,7 @@ mod tests {
         let closed = parent.join("h/closed");
         std::fs::create_dir_all(closed.join("in ner\n")).unwrap();
         std::fs::write(closed.join("f"), "x").unwrap();
-        std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0)).unwrap();
+        std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o000)).unwrap();
         remove(&parent, "h").unwrap();
         assert!(!parent.join("h").exists());
         std::fs::remove_dir_all(parent).unwrap();

@@ -35,6 +35,18 @@ impl Locks {
         Self { directory }
     }
 
+    /// The keys that have a file.
+    pub(crate) fn keys(&self) -> Result<Vec<String>> {
+        let failed = |e: std::io::Error| {
+            Error::new(ErrorKind::Io, format!("list {}", self.directory.display())).source(e)
+        };
+        let mut keys = Vec::new();
+        for entry in std::fs::read_dir(&self.directory).map_err(failed)? {
+            keys.extend(entry.map_err(failed)?.file_name().into_string().ok());
+        }
+        Ok(keys)
+    }
+
     /// Takes a lock if nobody holds it.
     pub(crate) fn try_take(&self, key: &str) -> Result<Option<Lock>> {
         let path = self.directory.join(key);

@@ -43,36 +43,36 @@ impl Session {
     /// the status of the first, even if that was in a sandbox that is lost.
     ///
     /// A sandbox that sleeps is resumed, one that is lost is recovered. Where a sandbox is lost while
-    /// the command is being started, and the command may have run, that is an error and it is not
-    /// started again.
+    /// the command is being started, its journal says whether the command ran: one that did is
+    /// answered as lost, one that did not is started in the next sandbox.
     pub async fn start(&self, order: &ExecOrder) -> Result<ExecStatus> {
         let mut perhaps_in = None;
         let mut last = None;
         for _ in 0..ATTEMPTS {
             let ready = self.ready().await?;
-            if perhaps_in.is_some_and(|incarnation| incarnation != ready.incarnation) {
-                return Err(self.perhaps(order));
-            }
             if let Some(known) = self.known_before(order, ready.incarnation).await? {
                 return Ok(known);
+            }
+            if perhaps_in.is_some_and(|incarnation| incarnation != ready.incarnation)
+                && self.sessions.0.row(&self.id).await?.cleanup_failed.is_some()
+            {
+                return Err(self.perhaps(order));
             }
             let start = ready.backend.start(&ready.record, order);
             let error = match within(CALL_LIMIT, "start a command", start).await {
                 Ok(status) => return Ok(status),
                 Err(error) => error,
             };
-            match error.kind {
-                // Nothing was started. It sleeps, or is gone; else the error means what it says.
-                ErrorKind::NotFound | ErrorKind::Conflict => {
-                    if self.status_of(&ready).await? == SandboxStatus::Running && last.is_some() {
-                        return Err(error);
-                    }
-                }
-                // It may have been started. The id makes a repetition harmless in the same sandbox.
-                ErrorKind::Unavailable | ErrorKind::TimedOut => {
-                    perhaps_in = Some(ready.incarnation);
-                }
-                _ => return Err(error),
+            // Nothing was started: it sleeps, or is gone, or the error means what it says.
+            let refused = matches!(error.kind, ErrorKind::NotFound | ErrorKind::Conflict);
+            // It may have been started. The id makes a repetition harmless in the same sandbox.
+            let unknown = matches!(error.kind, ErrorKind::Unavailable | ErrorKind::TimedOut);
+            if unknown {
+                perhaps_in = Some(ready.incarnation);
+            } else if !refused
+                || last.is_some() && self.status_of(&ready).await? == SandboxStatus::Running
+            {
+                return Err(error);
             }
             self.settle().await?;
             last = Some(error);

@@ -105,6 +105,9 @@ pub(crate) async fn reap(sessions: &Sessions, how: Thoroughness) -> Result<GcRep
     for (backend, all) in found {
         orphans(inner, (&backend, all), how, &mut report).await?;
     }
+    if how == Thoroughness::Full {
+        retire_locks(inner).await?;
+    }
     Ok(report)
 }
 
@@ -152,24 +155,29 @@ impl Listed {
 
 /// What a row needs, as far as it can be seen from outside.
 fn due(inner: &Inner, row: &Row, (now, how): (u64, Thoroughness)) -> Result<Option<GcKind>> {
-    Ok(match row.phase {
-        Phase::Deleting => Some(GcKind::Removed),
-        _ if row.facts.times.lease_until_ms.is_some_and(|until| until <= now) => {
-            Some(GcKind::Expired)
-        }
+    if row.phase == Phase::Deleting {
+        return Ok(Some(GcKind::Removed));
+    }
+    if row.facts.times.lease_until_ms.is_some_and(|until| until <= now) {
+        return Ok(Some(GcKind::Expired));
+    }
+    if row.facts.scope == Scope::Run {
         // Whoever runs it holds this lock until it is removed.
-        _ if row.facts.scope == Scope::Run => match inner.locks.try_take(&owner_key(&row.id))? {
-            Some(lock) => {
-                lock.retire();
-                Some(GcKind::Abandoned)
-            }
-            None => None,
-        },
-        _ if row.phase.is_passing() => Some(GcKind::Settled),
-        _ if row.cleanup_failed.is_some() => Some(GcKind::Cleaned),
-        _ if row.facts.deadlines_owed => Some(GcKind::Told),
-        Phase::Running | Phase::Paused if how == Thoroughness::Full => Some(GcKind::Settled),
-        _ => None,
+        let owner = inner.locks.try_take(&owner_key(&row.id))?;
+        return Ok(owner.map(|lock| {
+            lock.retire();
+            GcKind::Abandoned
+        }));
+    }
+    let standing = matches!(row.phase, Phase::Running | Phase::Paused);
+    Ok(if row.phase.is_passing() {
+        Some(GcKind::Settled)
+    } else if row.cleanup_failed.is_some() {
+        Some(GcKind::Cleaned)
+    } else if row.facts.deadlines_owed {
+        Some(GcKind::Told)
+    } else {
+        (standing && how == Thoroughness::Full).then_some(GcKind::Settled)
     })
 }
 
@@ -188,13 +196,11 @@ async fn repair(inner: &Arc<Inner>, row: &Row, kind: GcKind) -> Result<Option<Gc
             return Ok(Some(kind));
         }
         GcKind::Expired | GcKind::Abandoned => {
-            let reason = match kind {
-                GcKind::Expired => DestroyReason::Lease,
-                _ => DestroyReason::Canceled,
-            };
+            let expired = kind == GcKind::Expired;
+            let reason = if expired { DestroyReason::Lease } else { DestroyReason::Canceled };
             // It may have been extended while this waited.
             let until = desk.row.facts.times.lease_until_ms;
-            if kind == GcKind::Expired && until.is_none_or(|until| until > now_ms()) {
+            if expired && until.is_none_or(|until| until > now_ms()) {
                 return Ok(None);
             }
             desk.row.facts.reason = Some(reason);
@@ -251,6 +257,20 @@ async fn orphans(
         let Some(found) = found.iter().find(|found| found.id == id) else { continue };
         let result = end(backend, found, kind).await;
         report.take(id.as_str(), result);
+    }
+    Ok(())
+}
+
+/// Removes the files of locks that belong to no session any more.
+async fn retire_locks(inner: &Arc<Inner>) -> Result<()> {
+    for key in inner.locks.keys()? {
+        let id = key.split('.').next().unwrap_or_default();
+        let Ok(id) = SessionId::new(id) else { continue };
+        // ORDER: taken first. Whoever begins a session holds its lock before there is a row.
+        let Some(lock) = inner.locks.try_take(&key)? else { continue };
+        if inner.store.get(&id).await?.is_none() {
+            lock.retire();
+        }
     }
     Ok(())
 }

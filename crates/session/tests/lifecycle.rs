@@ -160,7 +160,7 @@ fn asks() -> impl Strategy<Value = Vec<Option<Event>>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig::with_cases(400))]
 
     /// Nothing lives without a row that owes its end, and a delete that is repeated without faults
     /// removes all.

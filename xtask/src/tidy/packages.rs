@@ -11,7 +11,7 @@ struct Room {
 }
 
 /// The only arrows there are. A new room is a new row here, and a decision note.
-const ROOMS: [Room; 8] = [
+const ROOMS: [Room; 9] = [
     Room { name: "cofferdam-wire", may_use: &[] },
     Room { name: "cofferdam-guestd", may_use: &["cofferdam-wire"] },
     Room { name: "cofferdam-core", may_use: &["cofferdam-wire"] },
@@ -19,6 +19,7 @@ const ROOMS: [Room; 8] = [
         name: "cofferdam-local",
         may_use: &["cofferdam-core", "cofferdam-guestd", "cofferdam-wire"],
     },
+    Room { name: "cofferdam-session", may_use: &["cofferdam-core"] },
     Room { name: "cofferdam", may_use: &["cofferdam-core", "cofferdam-local"] },
     Room {
         name: "cofferdam-cli",

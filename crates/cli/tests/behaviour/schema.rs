@@ -43,10 +43,10 @@ fn check(root: &Value, schema: &Value, object: &Value) -> Result<(), String> {
                 return Err(format!("{object} is none of {value}"));
             }
             "const" if value != object => return Err(format!("{object} is not {value}")),
-            "minimum" if object.as_f64() < value.as_f64() => {
+            "minimum" if object.is_number() && object.as_f64() < value.as_f64() => {
                 return Err(format!("{object} is below {value}"));
             }
-            "maximum" if object.as_f64() > value.as_f64() => {
+            "maximum" if object.is_number() && object.as_f64() > value.as_f64() => {
                 return Err(format!("{object} is above {value}"));
             }
             "enum" | "const" | "minimum" | "maximum" => {}

@@ -75,8 +75,10 @@ pub(crate) fn open(path: &Path) -> Result<Connection> {
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     let connection = Connection::open_with_flags(path, flags).map_err(|e| explain(path, e))?;
-    prepare(&connection).map_err(|e| explain(path, e))?;
+    connection.busy_timeout(BUSY).map_err(|e| explain(path, e))?;
+    // ORDER: nothing is set in a file that is not known to be ours.
     check(path, &connection)?;
+    prepare(&connection).map_err(|e| explain(path, e))?;
     Ok(connection)
 }
 
@@ -115,7 +117,6 @@ fn make(path: &Path) -> Result<()> {
 }
 
 fn prepare(connection: &Connection) -> rusqlite::Result<()> {
-    connection.busy_timeout(BUSY)?;
     connection.pragma_update(None, "journal_mode", "wal")?;
     // With a log ahead this survives the end of our process; the end of the machine may take the
     // last writes, and takes the sandboxes too.

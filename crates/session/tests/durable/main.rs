@@ -1,0 +1,10 @@
+//! Sessions over a backend in memory: what they promise, and what they survive.
+#![cfg(test)]
+
+mod contract;
+mod crowd;
+mod faults;
+mod filed;
+mod runs;
+mod stage;
+mod storage;
