@@ -17,9 +17,6 @@ const NAMES: [&str; 31] = [
 const LAST: i32 = 64;
 
 impl Signal {
-    /// What ends a command with all its descendants.
-    pub(crate) const KILL: Self = Self(9);
-
     /// Reads a name, with or without SIG, in letters of any size, or a number.
     pub(crate) fn parse(text: &str) -> Result<Self> {
         let upper = text.to_ascii_uppercase();
@@ -64,7 +61,6 @@ mod tests {
         check("sys", 31);
         check("9", 9);
         check("64", 64);
-        assert_eq!(Signal::KILL, Signal::parse("KILL").unwrap());
         for bad in ["", "SIG", "0", "65", "-1", "TREM", "SIGSIGTERM"] {
             assert!(Signal::parse(bad).is_err(), "{bad:?}");
         }

@@ -6,7 +6,7 @@ use crate::choice::Choice;
 use crate::follow::{Left, Memory, Passed, Sink, Streams, follow};
 use crate::{exit, render, sessions};
 use clap::Args;
-use cofferdam_core::{Part, ProcessId, Result, Seen, Standard};
+use cofferdam_core::{EndingKind, Part, ProcessId, Result, Seen, Standard};
 use cofferdam_session::{ExecReport, Session};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -126,11 +126,14 @@ async fn so_far(
     sink: &mut (impl Sink + Send),
 ) -> Result<()> {
     let status = session.status(exec).await?;
-    let streams =
-        [(Standard::Output, status.stdout.written), (Standard::Error, status.stderr.written)];
-    for (stream, written) in streams {
-        let mut offset = if sink.wants(stream) { args.offset } else { written };
-        while offset < written {
+    // Nobody counted for a command that was lost: as far as anything is there.
+    let is_lost = status.ending == Some(EndingKind::Lost);
+    for (stream, counted) in
+        [(Standard::Output, status.stdout.written), (Standard::Error, status.stderr.written)]
+    {
+        let end = if is_lost { u64::MAX } else { counted };
+        let mut offset = args.offset;
+        while sink.wants(stream) && offset < end {
             let chunk = session.read(exec, Part { stream, offset, len: PIECE_BYTES }).await?;
             if chunk.offset > offset {
                 sink.miss(stream, chunk.offset - offset);

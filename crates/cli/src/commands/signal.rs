@@ -3,11 +3,11 @@
 use crate::signals::Signal;
 use crate::{exit, render, sessions};
 use clap::Args;
-use cofferdam_core::{ExecInput, Result};
+use cofferdam_core::Result;
 
 /// Sends a signal to a command of a session and to its process group.
 ///
-/// KILL ends the command with all its descendants. A paused session goes on first.
+/// A paused session goes on first. A command that has ended takes no signal.
 ///
 /// Example: cofferdam signal agent-1 server TERM
 #[derive(Debug, Args)]
@@ -37,11 +37,7 @@ pub(super) fn perform(args: &SignalArgs) -> Result<u8> {
     sessions::with(async |sessions| {
         let session = sessions::find(sessions, &args.session).await?;
         let exec = sessions::find_exec(&session, &args.exec).await?;
-        let input = match args.signal {
-            Signal::KILL => ExecInput::Kill,
-            signal => ExecInput::Signal(signal.number()),
-        };
-        session.input(&exec, &input).await?;
+        session.signal(&exec, args.signal.number()).await?;
         if args.json {
             render::print_json(&session.status(&exec).await?)?;
         }

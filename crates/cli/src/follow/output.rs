@@ -2,7 +2,8 @@
 
 use crate::report;
 use cofferdam_core::{
-    Error, ErrorKind, ExecInput, ExecStatus, Omitted, Part, ProcessId, Result, Seen, Standard,
+    Ending, Error, ErrorKind, ExecInput, ExecStatus, Omitted, Part, ProcessId, Result, Seen,
+    Standard,
 };
 use cofferdam_session::Session;
 use std::io::Write;
@@ -42,9 +43,10 @@ pub(super) async fn pump(
     let mut is_wanted = true;
     loop {
         let status = session.follow(exec, seen, PATIENCE).await?;
+        let [stdout, stderr] = written(&status);
         let streams = [
-            (Standard::Output, &mut seen.stdout, status.stdout.written),
-            (Standard::Error, &mut seen.stderr, status.stderr.written),
+            (Standard::Output, &mut seen.stdout, stdout),
+            (Standard::Error, &mut seen.stderr, stderr),
         ];
         for (stream, seen, written) in streams {
             if !is_wanted || !sink.wants(stream) {
@@ -63,6 +65,14 @@ pub(super) async fn pump(
         if status.ended.is_some() {
             return Ok(status);
         }
+    }
+}
+
+/// How far the streams go. Nobody counted for a command that was lost: as far as anything is there.
+fn written(status: &ExecStatus) -> [u64; 2] {
+    match status.ended.as_ref().map(|ended| &ended.ending) {
+        Some(Ending::Lost) => [u64::MAX; 2],
+        _ => [status.stdout.written, status.stderr.written],
     }
 }
 

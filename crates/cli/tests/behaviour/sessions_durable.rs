@@ -135,8 +135,10 @@ fn what_was_on_disk_is_there_again_when_everything_was_killed() {
         place.says(&["wait", "s", "server"], 137);
         place.says(&["resume", "s"], 0);
         assert_eq!(
-            place.says(&["exec", "s", "--shell", "cat ~/note w; ls /tmp"], 0).text(),
-            "kept\nw\n"
+            place
+                .says(&["exec", "s", "--shell", "cat ~/note w; test -e /tmp/note || echo fresh"], 0)
+                .text(),
+            "kept\nw\nfresh\n"
         );
         assert_eq!(place.says(&["logs", "s", "server"], 0).text(), "listening\n");
         let events = place.says(&["events", "s", "--json"], 0).text();
