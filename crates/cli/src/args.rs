@@ -11,7 +11,6 @@ use crate::commands::{
 };
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
-use cofferdam_session::OnFailure;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -19,7 +18,9 @@ pub(crate) use options::{
     CommandOptions, ConfigOptions, PolicyOptions, VariableOptions, checked_name, choice,
     parse_pids, split_assignment,
 };
-pub(crate) use session::{DetachKeys, IdlePause, SessionOptions, label, parse_exec_id};
+pub(crate) use session::{
+    DetachKeys, IdlePause, ScopeOptions, SessionOptions, label, parse_exec_id,
+};
 
 /// Run any command safely on this machine.
 ///
@@ -110,38 +111,6 @@ pub(crate) struct RunArgs {
     /// Example: --json
     #[arg(long, help_heading = "Output", conflicts_with = "terminal")]
     pub(crate) json: bool,
-}
-
-/// Options that say what comes before the command, and what becomes of the sandbox after it.
-#[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Session")]
-pub(crate) struct ScopeOptions {
-    /// Runs a line of shell before the command. Repeatable; the lines run in order.
-    ///
-    /// One that fails ends the run with code 125, and the command is not started. --timeout counts
-    /// from the making of the sandbox then.
-    ///
-    /// Example: --preflight 'test -f package.json'
-    #[arg(long, value_name = "LINE")]
-    pub(crate) preflight: Vec<OsString>,
-
-    /// Says what becomes of the sandbox when the run fails: destroy, stop or preserve. Default:
-    /// destroy.
-    ///
-    /// destroy leaves nothing; stop keeps the home directory and the output as a session that is
-    /// stopped; preserve keeps the sandbox too, paused. Both are kept for a day, and both say the id
-    /// of the session and write what happened into a directory beside it.
-    ///
-    /// Example: --on-failure preserve
-    #[arg(long, value_name = "WHAT", value_parser = choice::<OnFailure>())]
-    pub(crate) on_failure: Option<OnFailure>,
-}
-
-impl ScopeOptions {
-    /// Whether any of it was asked for.
-    pub(crate) fn is_wanted(&self) -> bool {
-        !self.preflight.is_empty() || self.on_failure.is_some()
-    }
 }
 
 const RUN_EXAMPLES: &str = "\

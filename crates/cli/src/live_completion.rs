@@ -4,14 +4,15 @@ use clap_complete::Shell;
 
 /// The script with a question for names in it. Shells without one keep the script as it is.
 pub(crate) fn added(shell: Shell, script: String) -> String {
-    match shell {
-        Shell::Bash => script + BASH,
-        Shell::Fish => script + FISH,
+    if shell == Shell::Bash {
+        script + BASH
+    } else if shell == Shell::Fish {
+        script + FISH
+    } else if shell == Shell::Zsh {
         // Zsh calls the function that has the name of the file; so that name is taken over.
-        Shell::Zsh => {
-            script.replacen("\n_cofferdam() {", &format!("\n{ZSH}\n_cofferdam_words() {{"), 1)
-        }
-        _ => script,
+        script.replacen("\n_cofferdam() {", &format!("\n{ZSH}\n_cofferdam_words() {{"), 1)
+    } else {
+        script
     }
 }
 

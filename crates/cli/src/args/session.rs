@@ -1,9 +1,10 @@
 //! The options that verbs of sessions share.
 
-use super::options::{ConfigOptions, PolicyOptions, VariableOptions, split_assignment};
+use super::options::{ConfigOptions, PolicyOptions, VariableOptions, choice, split_assignment};
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use cofferdam_core::{Error, ErrorKind, ProcessId, Result, parse_duration};
+use cofferdam_session::OnFailure;
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
 
@@ -56,6 +57,38 @@ pub(crate) struct KeepingOptions {
     /// Example: --label agent=reviewer
     #[arg(long, value_name = "K=V", value_parser = label())]
     pub(crate) label: Vec<(String, String)>,
+}
+
+/// Options that say what comes before the command, and what becomes of the sandbox after it.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Session")]
+pub(crate) struct ScopeOptions {
+    /// Runs a line of shell before the command. Repeatable; the lines run in order.
+    ///
+    /// One that fails ends the run with code 125, and the command is not started. --timeout counts
+    /// from the making of the sandbox then.
+    ///
+    /// Example: --preflight 'test -f package.json'
+    #[arg(long, value_name = "LINE")]
+    pub(crate) preflight: Vec<OsString>,
+
+    /// Says what becomes of the sandbox when the run fails: destroy, stop or preserve. Default:
+    /// destroy.
+    ///
+    /// destroy leaves nothing; stop keeps the home directory and the output as a session that is
+    /// stopped; preserve keeps the sandbox too, paused. Both are kept for a day, and both say the id
+    /// of the session and write what happened into a directory beside it.
+    ///
+    /// Example: --on-failure preserve
+    #[arg(long, value_name = "WHAT", value_parser = choice::<OnFailure>())]
+    pub(crate) on_failure: Option<OnFailure>,
+}
+
+impl ScopeOptions {
+    /// Whether any of it was asked for.
+    pub(crate) fn is_wanted(&self) -> bool {
+        !self.preflight.is_empty() || self.on_failure.is_some()
+    }
 }
 
 /// When an idle session is paused.

@@ -128,9 +128,9 @@ async fn do_work(
     sink: &mut (impl Sink + Send),
 ) -> Result<Done, Failure> {
     let done = follow_to_end(&session, work, sink).await.map_err(Failure::Own)?;
-    match done.ended.ending {
-        Ending::Exited(0) => Ok(done),
-        _ => Err(Failure::Ended(Box::new(done))),
+    match done.ended.ending == Ending::Exited(0) {
+        true => Ok(done),
+        false => Err(Failure::Ended(Box::new(done))),
     }
 }
 
