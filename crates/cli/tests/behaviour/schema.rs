@@ -73,9 +73,9 @@ fn is_of_type(wanted: &Value, object: &Value) -> Result<(), String> {
         "number" => object.is_number(),
         other => panic!("there is no type {other:?}"),
     };
-    let fits = match wanted {
-        Value::Array(names) => names.iter().any(is),
-        name => is(name),
+    let fits = match wanted.as_array() {
+        Some(names) => names.iter().any(is),
+        None => is(wanted),
     };
     if fits { Ok(()) } else { Err(format!("{object} is no {wanted}")) }
 }
