@@ -187,7 +187,7 @@ mod tests {
         let parent = place("home-deep");
         make(&parent, "h").unwrap();
         let mut at = open_directory(&parent.join("h")).unwrap();
-        for _ in 0..3000 {
+        for _ in 0..1500 {
             mkdirat(&at, "d", Mode::RWXU).unwrap();
             let inner = openat(&at, "d", OFlags::DIRECTORY | OFlags::RDONLY, Mode::empty());
             at = inner.unwrap();

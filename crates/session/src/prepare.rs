@@ -34,6 +34,8 @@ impl Desk {
             }
         }
         if ran {
+            // Their endings are told before this.
+            self.fold(None).await?;
             let commands = self.row.facts.init.commands.len();
             let data = json!({ "incarnation": self.row.incarnation, "commands": commands });
             self.amend(Some(NewEvent::now("init_completed", data))).await?;

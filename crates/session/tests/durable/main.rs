@@ -5,6 +5,8 @@ mod contract;
 mod crowd;
 mod faults;
 mod filed;
+mod real;
 mod runs;
+mod shells;
 mod stage;
 mod storage;

@@ -3,6 +3,8 @@
 //! ORDER: the phase is written before anything is done in it, and what was done is asked for again
 //! after a crash. So dropping a future here at any point leaves a row that says what may exist.
 
+mod end;
+
 use crate::answer::{CALL_LIMIT, CREATE_LIMIT, within};
 use crate::lock::Lock;
 use crate::sessions::Inner;
@@ -12,7 +14,6 @@ use cofferdam_core::{
     DestroyReason, DurableBackend, Error, ErrorKind, Found, Result, SandboxOrder, SandboxRecord,
     SandboxStatus,
 };
-use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -137,22 +138,6 @@ impl Desk {
             Some(error) => Err(error),
             None => self.pay_deadlines().await,
         }
-    }
-
-    /// Tries again to remove what earlier incarnations left behind.
-    pub(crate) async fn clean(&mut self) -> Result<()> {
-        let id = self.row.id.clone();
-        for (_, incarnation) in self.inner.store.incarnations(Some(&id)).await? {
-            let present = incarnation == self.row.incarnation && self.row.phase.owes_an_end();
-            let record = self.inner.store.record(&id, incarnation).await?;
-            let Some(record) = record.filter(|_| !present) else { continue };
-            let end = self.backend.destroy(&record, DestroyReason::Lost);
-            within(CALL_LIMIT, "end a sandbox", end).await?;
-            self.inner.fold(&self.row, incarnation, Some(DestroyReason::Lost)).await?;
-        }
-        self.row.cleanup_failed = None;
-        self.dirty = true;
-        self.save(false).await
     }
 
     fn reached(&self, goal: Event) -> bool {
@@ -373,72 +358,6 @@ impl Desk {
         self.fold(None).await
     }
 
-    async fn end(&mut self) -> Result<Event> {
-        match self.try_end().await {
-            Ok(()) => {
-                self.row.record = None;
-                self.dirty |= self.row.cleanup_failed.take().is_some();
-                self.dirty = true;
-                Ok(Event::Ended)
-            }
-            Err(error) => {
-                self.owe_cleanup(&error);
-                // A loss is a loss, whatever it left behind: recovery goes on, the reaper cleans.
-                if self.row.phase != Phase::Lost {
-                    self.trouble = Some(error);
-                }
-                Ok(Event::EndFailed)
-            }
-        }
-    }
-
-    fn owe_cleanup(&mut self, error: &Error) {
-        let text = error.chain();
-        if self.row.cleanup_failed.is_none() {
-            let data = json!({ "incarnation": self.row.incarnation, "error": text });
-            self.said.push(NewEvent::now("cleanup_failed", data));
-        }
-        self.row.cleanup_failed = Some(text);
-        self.dirty = true;
-    }
-
-    async fn try_end(&mut self) -> Result<()> {
-        let record = match self.row.record.clone() {
-            Some(record) => Some(record),
-            None => match self.listed().await? {
-                Some(Found { record: None, status, id }) if status != SandboxStatus::Gone => {
-                    let what = format!("sandbox {id} is still being made");
-                    return Err(Error::new(ErrorKind::Unavailable, what).hint("Try again."));
-                }
-                Some(Found { record: Some(record), .. }) => Some(record),
-                Some(_) | None => {
-                    self.inner.store.record(&self.row.id, self.row.incarnation).await?
-                }
-            },
-        };
-        if let Some(record) = record {
-            let end = self.backend.destroy(&record, self.reason());
-            within(CALL_LIMIT, "end a sandbox", end).await?;
-        }
-        self.close().await
-    }
-
-    fn reason(&self) -> DestroyReason {
-        if self.row.phase == Phase::Lost {
-            DestroyReason::Lost
-        } else if self.row.phase == Phase::Creating {
-            DestroyReason::Error
-        } else {
-            self.row.facts.reason.unwrap_or(DestroyReason::Success)
-        }
-    }
-
-    /// Folds what is left of the journal of an incarnation that ended, or never was.
-    async fn close(&self) -> Result<()> {
-        self.fold(Some(self.reason())).await?;
-        self.inner.store.never_was(&self.row.id, self.row.incarnation).await
-    }
-
     /// Folds the journal of the present incarnation.
     pub(crate) async fn fold(&self, ended: Option<DestroyReason>) -> Result<()> {
         self.inner.fold(&self.row, self.row.incarnation, ended).await
@@ -464,57 +383,6 @@ impl Desk {
         self.row.facts.deadlines_owed = false;
         self.dirty = true;
         self.save(false).await
-    }
-
-    /// Removes all that is left of a session whose sandbox has ended.
-    async fn remove(&mut self) -> Result<()> {
-        match self.try_remove().await {
-            Ok(()) => Ok(()),
-            Err(error) => {
-                self.owe_cleanup(&error);
-                self.save(true).await?;
-                self.trouble = Some(error);
-                Ok(())
-            }
-        }
-    }
-
-    async fn try_remove(&mut self) -> Result<()> {
-        let id = self.row.id.clone();
-        for found in within(CALL_LIMIT, "list its sandboxes", self.backend.list()).await? {
-            let ours = SessionId::of(&found.id).is_some_and(|(of, _)| of == id);
-            if ours && found.status != SandboxStatus::Gone {
-                let Some(record) = found.record else {
-                    let what = format!("sandbox {} is still being made", found.id);
-                    return Err(Error::new(ErrorKind::Unavailable, what));
-                };
-                let end = self.backend.destroy(&record, self.reason());
-                within(CALL_LIMIT, "end a sandbox", end).await?;
-            }
-            if ours {
-                within(CALL_LIMIT, "forget a sandbox", self.backend.forget(&found.id)).await?;
-            }
-        }
-        for (_, incarnation) in self.inner.store.incarnations(Some(&id)).await? {
-            let sandbox = id.sandbox(incarnation)?;
-            within(CALL_LIMIT, "forget a sandbox", self.backend.forget(&sandbox)).await?;
-        }
-        let (homes, bundles, name) =
-            (self.inner.places.homes(), self.inner.places.bundles(), id.to_string());
-        blocking(move || {
-            home::remove(&homes, &name)?;
-            home::remove(&bundles, &name)
-        })
-        .await?;
-        if self.inner.store.remove(&self.row).await? == Written::Moved {
-            let what = format!("session {id} was changed while it was removed");
-            return Err(Error::new(ErrorKind::Conflict, what).hint("Try again."));
-        }
-        self.removed = true;
-        if let Some(lock) = self.lock.take() {
-            lock.retire();
-        }
-        Ok(())
     }
 }
 

@@ -1,0 +1,28 @@
+# Runs the commands of a shell session, one frame a line: "SEQ MODE LENGTH TEXT", the text with
+# whatever is not plain in octal. Commands never see descriptors 3 (frames), 4 (statuses) and 5 (the
+# marks between outputs). A frame that was cut off, or that came twice, is left out.
+exec 3<&0 4>&2 5>&1 2>&1 </dev/null
+__cofferdam_key=$1
+__cofferdam_in=$HOME/$2
+shift "$#"
+rm -f "$__cofferdam_in"
+mkfifo -m 600 "$__cofferdam_in" || exit 125
+__cofferdam_last=0
+__cofferdam_run() { command eval "$__cofferdam_text"; }
+# A signal ends the command, be it a loop of this very shell, and not the shell.
+trap 'return 130' INT
+while IFS=' ' read -r __cofferdam_seq __cofferdam_mode __cofferdam_len __cofferdam_line <&3; do
+  [ "${#__cofferdam_line}" = "$__cofferdam_len" ] || continue
+  [ "$__cofferdam_seq" -gt "$__cofferdam_last" ] || continue
+  __cofferdam_last=$__cofferdam_seq
+  printf 'B %s\n' "$__cofferdam_seq" >&4
+  __cofferdam_text=$(printf '%bx' "$__cofferdam_line")
+  __cofferdam_text=${__cofferdam_text%x}
+  case $__cofferdam_mode in
+    i) __cofferdam_run 3<&- 4>&- 5>&- <>"$__cofferdam_in" ;;
+    *) __cofferdam_run 3<&- 4>&- 5>&- </dev/null ;;
+  esac
+  __cofferdam_code=$?
+  printf '\036%s %s\036' "$__cofferdam_key" "$__cofferdam_seq" >&5
+  printf 'E %s %s\n' "$__cofferdam_seq" "$__cofferdam_code" >&4
+done
