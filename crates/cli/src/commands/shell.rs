@@ -49,6 +49,8 @@ pub(crate) struct ShellArgs {
 
 /// How much of what was on an open shell is shown again: some screens full.
 const SHOWN_AGAIN_BYTES: u64 = 16 << 10;
+/// Leads the ids of commands that are shells at a terminal.
+const LEAD: &str = "terminal-";
 /// The shell that the variables inside name, as an interactive one.
 const SHELL: [&str; 3] = ["/bin/sh", "-c", "exec \"${SHELL:-/bin/sh}\" -i"];
 
@@ -111,7 +113,7 @@ struct OfName {
 }
 
 fn of_name(name: &str, execs: &[ExecReport]) -> Result<OfName> {
-    let begins = format!("shell-{name}-");
+    let begins = format!("{LEAD}{name}-");
     let number = |exec: &ExecReport| exec.id.strip_prefix(&begins)?.parse::<u32>().ok();
     let last = execs.iter().filter_map(|exec| Some((number(exec)?, exec))).max_by_key(|(n, _)| *n);
     let open = match last.filter(|(_, exec)| exec.ended_ms.is_none()) {
@@ -163,11 +165,12 @@ mod tests {
     #[test]
     fn an_open_shell_is_gone_on_with_and_a_dead_one_replaced() {
         let next = |name: &str, execs: &[ExecReport]| of_name(name, execs).unwrap();
-        let none = next("main", &[exec("shell-other-3", None), exec("shell-main-x", None)]);
-        assert_eq!((none.open, none.next.as_str()), (None, "shell-main-1"));
-        let dead = next("main", &[exec("shell-main-1", Some(5)), exec("shell-main-10", Some(6))]);
-        assert_eq!((dead.open, dead.next.as_str()), (None, "shell-main-11"));
-        let open = next("main", &[exec("shell-main-1", Some(5)), exec("shell-main-2", None)]);
-        assert_eq!(open.open, Some((ProcessId::new("shell-main-2").unwrap(), 7)));
+        let none = next("main", &[exec("terminal-other-3", None), exec("terminal-main-x", None)]);
+        assert_eq!((none.open, none.next.as_str()), (None, "terminal-main-1"));
+        let dead =
+            next("main", &[exec("terminal-main-1", Some(5)), exec("terminal-main-10", Some(6))]);
+        assert_eq!((dead.open, dead.next.as_str()), (None, "terminal-main-11"));
+        let open = next("main", &[exec("terminal-main-1", Some(5)), exec("terminal-main-2", None)]);
+        assert_eq!(open.open, Some((ProcessId::new("terminal-main-2").unwrap(), 7)));
     }
 }

@@ -268,6 +268,15 @@ fn names_and_ids_are_completed() {
             format!("{id}\n")
         );
         assert_eq!(place.says(&["__complete", "--", "logs", "alpha", ""], 0).text(), "build\n");
+        let script = format!(
+            "source <({program} completions bash); \
+             ask() {{ COMPREPLY=(); COMP_WORDS=({program} \"$@\"); COMP_CWORD=$#; \
+             _cofferdam_names {program} \"${{!#}}\" x; echo \"${{COMPREPLY[@]}}\"; }}; \
+             ask exec al; ask logs alpha b; ask logs --off; ask signal alpha build KI",
+            program = place.program()
+        );
+        let asked = outcome(place.host("/bin/bash").args(["-c", &script]), SOON);
+        assert_eq!(asked.text(), "alpha\nbuild\n--offset\nKILL\n", "{}", asked.stderr);
         place.says(&["exec", "al", "--", "true"], 0);
         place.says(&["wait", "al", "bui"], 0);
     });

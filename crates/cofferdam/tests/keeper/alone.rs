@@ -1,8 +1,8 @@
 //! What counts on the whole machine.
 
-use crate::ground::{descendants, until};
+use crate::ground::until;
 use crate::stage::{Stage, detached, exec};
-use cofferdam::{DestroyReason, DurableBackend, Ending};
+use cofferdam::{DestroyReason, DurableBackend, Ending, ErrorKind};
 use std::sync::Arc;
 
 /// The most memory that a keeper has for itself.
@@ -52,5 +52,18 @@ async fn many_at_once_leave_nothing_and_a_keeper_is_small() {
     assert_eq!(stage.ground.left("kept-many"), before);
     stage.await_no_keeper();
     assert_eq!(stage.directories(), [""; 0]);
-    assert_eq!(descendants(std::process::id()), [0; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_beyond_the_limit_are_told() {
+    let stage = Stage::new("kept-clients");
+    let record = stage.make("kept-clients").await;
+    let socket = stage.state().join("sessions").join(record.id.as_str()).join("sock");
+    let connect = || std::os::unix::net::UnixStream::connect(&socket).unwrap();
+    let held: Vec<_> = (0..512).map(|_| connect()).collect();
+    let error = stage.backend.pause(&record).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Unavailable, "{error:?}");
+    drop(held);
+    assert_eq!(stage.run(&record, &exec("a", "true")).await, Ending::Exited(0));
+    stage.end(&record).await;
 }

@@ -86,11 +86,14 @@ async fn a_terminal_can_be_typed_into_resized_and_interrupted() {
     stage.says(&record, "tty", "20 50").await;
     assert_eq!(stage.wait(&record, "tty").await.ended.unwrap().ending, Ending::Exited(7));
 
-    let mut order = exec("int", "echo up; cat");
+    let mut order = exec("int", "cat");
     order.command.terminal = Some(Terminal { rows: 30, columns: 100 });
     order.command.stdin = Stdin::Piped;
     stage.backend.start(&record, &order).await.unwrap();
-    stage.says(&record, "int", "up").await;
+    // Said once by the terminal, and once by the program that is to be interrupted.
+    let word = ExecInput::Bytes(b"word\n".to_vec());
+    stage.backend.input(&record, &id("int"), &word).await.unwrap();
+    stage.says(&record, "int", "word\r\nword").await;
     let key = ExecInput::Bytes(vec![3]);
     stage.backend.input(&record, &id("int"), &key).await.unwrap();
     let ending = stage.wait(&record, "int").await.ended.unwrap().ending;

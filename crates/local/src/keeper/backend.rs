@@ -290,9 +290,8 @@ impl DurableBackend for KeptBackend {
             };
             let place = Place::get(state, &sandbox)?;
             let file = place.spool(&id, stream, OFlags::RDONLY).map_err(failed)?;
-            let ledger = place.ledger(&id, OFlags::RDONLY).ok();
-            let ledger = ledger.as_ref().map(|file| (file, ledger_entry(stream)));
-            spool::read(&file, ledger, offset, most).map_err(failed)
+            let ledger = || place.read_ledger(&id);
+            spool::read(&file, (ledger, ledger_entry(stream)), offset, most).map_err(failed)
         })
         .await
     }

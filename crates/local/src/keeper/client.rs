@@ -50,8 +50,8 @@ impl<'a> Call<'a> {
                 .hint("Pass what is long by a file or by standard input.")
         })?;
         match timeout(AT_ONCE, call.socket.write_all(&frame)).await {
-            Ok(Ok(())) => Ok(call),
-            Ok(Err(error)) => Err(gone(id, error)),
+            // A keeper that takes no more clients says so and hangs up before it hears anything.
+            Ok(Ok(()) | Err(_)) => Ok(call),
             Err(_) => Err(late(id).into()),
         }
     }

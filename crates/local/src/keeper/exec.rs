@@ -1,7 +1,7 @@
 //! One command of a kept sandbox.
 
 use super::journal::now_ms;
-use super::place::{Place, ledger_entry};
+use super::place::Place;
 use super::spool::{Ledger, Moved, Spool, Way};
 use super::talk::Start;
 use crate::oneshot::{large_pipe, not_started};
@@ -181,17 +181,9 @@ impl Live {
         user: (u32, u32),
     ) -> rustix::io::Result<Streams> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::TRUNC;
-        let ledger = |stream, first: bool| {
-            let flags = OFlags::RDWR | OFlags::CREATE;
-            let flags = if first { flags | OFlags::TRUNC } else { flags };
-            Ok::<_, Errno>(Ledger {
-                file: place.ledger(&order.id, flags)?,
-                entry: ledger_entry(stream),
-            })
-        };
         let file = place.spool(&order.id, Standard::Output, flags)?;
         if let Some(size) = order.terminal {
-            self.file = Some((file, ledger(Standard::Output, true)?));
+            self.file = Some((file, place.ledger(&order.id, Standard::Output)));
             self.stdin = if order.reads { Input::Terminal } else { Input::None };
             return Ok(Streams { stdio: Stdio::Terminal(size), theirs: Vec::new() });
         }
@@ -210,9 +202,9 @@ impl Live {
             theirs.push(writer);
             Spool::new(ours, file, Way::Splice, order.spool_bytes, ledger)
         };
-        self.stdout = Some(spool(file, ledger(Standard::Output, true)?)?);
+        self.stdout = Some(spool(file, place.ledger(&order.id, Standard::Output))?);
         let file = place.spool(&order.id, Standard::Error, flags)?;
-        self.stderr = Some(spool(file, ledger(Standard::Error, false)?)?);
+        self.stderr = Some(spool(file, place.ledger(&order.id, Standard::Error))?);
         let [stdout, stderr] = [first, first + 1].map(Stream::Descriptor);
         Ok(Streams { stdio: Stdio::Streams { stdin, stdout, stderr }, theirs })
     }

@@ -44,6 +44,8 @@ pub(super) struct Keeper<'a> {
     pub(super) listener: OwnedFd,
     pub(super) stop: Stop,
     pub(super) paused: Option<PausedBy>,
+    /// Whether the memory of what was just paused is still to be given back.
+    pub(super) wants_memory: bool,
     /// A copy of this process that gives memory back.
     pub(super) reclaiming: Option<OwnedFd>,
     pub(super) clock: Clock,
@@ -97,6 +99,7 @@ impl<'a> Keeper<'a> {
             listener,
             stop: Stop::new(assembly, born),
             paused: None,
+            wants_memory: false,
             reclaiming: None,
             clock: Clock::new()?,
             deadlines,
@@ -148,6 +151,13 @@ impl<'a> Keeper<'a> {
         self.enforce_timeouts();
         self.answer_parked();
         self.look_for_use();
+        // ORDER: after the answers, because a copy of this process takes longer than a pause.
+        if std::mem::take(&mut self.wants_memory)
+            && self.paused.is_some()
+            && self.reclaiming.is_none()
+        {
+            self.reclaiming = give_back_memory(self.assembly);
+        }
         if self.holds_memory && quiet {
             sys::give_memory_back();
         }
@@ -162,7 +172,6 @@ impl<'a> Keeper<'a> {
             wait.add(About::Input, self.line.socket(), PollFlags::OUT);
         }
         wait.add(About::Gone, self.born.pidfd.as_fd(), PollFlags::IN);
-        wait.add(About::Listener, self.listener.as_fd(), PollFlags::IN);
         let [calendar, idle] = self.clock.alarms();
         wait.add(About::Calendar, calendar, PollFlags::IN);
         wait.add(About::Idle, idle, PollFlags::IN);
@@ -185,6 +194,8 @@ impl<'a> Keeper<'a> {
         for input in self.inputs_waited_for() {
             wait.add(About::Input, input, PollFlags::OUT);
         }
+        // ORDER: last, because clients that hung up make room.
+        wait.add(About::Listener, self.listener.as_fd(), PollFlags::IN);
         wait.until(self.next_moment())
     }
 
@@ -289,9 +300,7 @@ impl<'a> Keeper<'a> {
         self.paused = Some(how);
         self.set_clocks(true);
         self.journal.add(Happened::Paused { idle: is_idle, how });
-        if self.reclaiming.is_none() {
-            self.reclaiming = give_back_memory(self.assembly);
-        }
+        self.wants_memory = true;
         Ok(())
     }
 

@@ -5,6 +5,7 @@
 //! its journal is locked, so one whose journal can be locked has lost its keeper. A name that begins
 //! with a dot is of a directory that is being made or removed.
 
+use super::spool::Ledger;
 use crate::oneshot::unique;
 use crate::state::{StateDirectory, io, retry};
 use cofferdam_core::{Error, ErrorKind, ProcessId, Result, SandboxId, Standard};
@@ -14,6 +15,7 @@ use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The folder of directories.
@@ -35,7 +37,7 @@ const GONE_WITHIN: Timespec = Timespec { tv_sec: 60, tv_nsec: 0 };
 #[derive(Debug)]
 pub(super) struct Place {
     path: PathBuf,
-    directory: OwnedFd,
+    directory: Arc<OwnedFd>,
 }
 
 impl Place {
@@ -47,6 +49,7 @@ impl Place {
             let hidden = format!(".new-{id}-{}", unique());
             match Self::try_make(&sessions, &hidden, id.as_str()) {
                 Ok((directory, journal)) => {
+                    let directory = Arc::new(directory);
                     return Ok((Self { path: path.join(id.as_str()), directory }, journal));
                 }
                 Err(Errno::EXIST) => {
@@ -83,7 +86,7 @@ impl Place {
     pub(super) fn find(state: &StateDirectory, id: &SandboxId) -> Result<Option<Self>> {
         let path = state.path().join(SESSIONS).join(id.as_str());
         match open_directory(&sessions(state)?, id.as_str()) {
-            Ok(directory) => Ok(Some(Self { path, directory })),
+            Ok(directory) => Ok(Some(Self { path, directory: Arc::new(directory) })),
             Err(Errno::NOENT) => Ok(None),
             Err(errno) => Err(io("open", &path, errno)),
         }
@@ -166,7 +169,7 @@ impl Place {
     }
 
     pub(super) fn remove_socket(&self) {
-        let _ = rustix::fs::unlinkat(&self.directory, SOCKET, AtFlags::empty());
+        let _ = rustix::fs::unlinkat(&*self.directory, SOCKET, AtFlags::empty());
     }
 
     /// Notes the sandbox's first process.
@@ -209,22 +212,28 @@ impl Place {
         self.open(&spool_name(id, stream), access)
     }
 
-    /// Opens the ledger of what was dropped of both streams.
-    pub(super) fn ledger(&self, id: &ProcessId, access: OFlags) -> rustix::io::Result<OwnedFd> {
-        self.open(&ledger_name(id), access)
+    /// Where it will be noted what was dropped of a stream.
+    pub(super) fn ledger(&self, id: &ProcessId, stream: Standard) -> Ledger {
+        let (directory, name) = (Arc::clone(&self.directory), ledger_name(id));
+        Ledger { directory, name, entry: ledger_entry(stream), file: None }
+    }
+
+    /// The ledger to read; `None` where nothing was dropped.
+    pub(super) fn read_ledger(&self, id: &ProcessId) -> Option<OwnedFd> {
+        self.open(&ledger_name(id), OFlags::RDONLY).ok()
     }
 
     /// Removes the spools of a command.
     pub(super) fn forget_spools(&self, id: &ProcessId) {
         let streams = [Standard::Output, Standard::Error].map(|stream| spool_name(id, stream));
         for name in streams.into_iter().chain([ledger_name(id)]) {
-            let _ = rustix::fs::unlinkat(&self.directory, name, AtFlags::empty());
+            let _ = rustix::fs::unlinkat(&*self.directory, name, AtFlags::empty());
         }
     }
 
     fn open(&self, name: &str, access: OFlags) -> rustix::io::Result<OwnedFd> {
         let flags = access | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        retry(|| rustix::fs::openat(&self.directory, name, flags, Mode::RUSR | Mode::WUSR))
+        retry(|| rustix::fs::openat(&*self.directory, name, flags, Mode::RUSR | Mode::WUSR))
     }
 }
 

@@ -8,9 +8,10 @@
 use crate::state::retry;
 use cofferdam_core::{Chunk, Spooled};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::FallocateFlags;
+use rustix::fs::{FallocateFlags, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::pipe::SpliceFlags;
+use std::sync::Arc;
 
 /// The least that is kept of a stream.
 pub(super) const MIN_KEPT_BYTES: u64 = 64 * 1024;
@@ -57,11 +58,26 @@ pub(super) enum Moved {
     Done,
 }
 
-/// The file that notes what was dropped: an entry for each stream.
+/// The file that notes what was dropped: an entry for each stream. Made when something is.
 #[derive(Debug)]
 pub(super) struct Ledger {
-    pub(super) file: OwnedFd,
+    pub(super) directory: Arc<OwnedFd>,
+    pub(super) name: String,
     pub(super) entry: u64,
+    pub(super) file: Option<OwnedFd>,
+}
+
+impl Ledger {
+    fn file(&mut self) -> rustix::io::Result<&OwnedFd> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = match self.file.take() {
+            Some(file) => file,
+            None => {
+                rustix::fs::openat(&*self.directory, &self.name, flags, Mode::RUSR | Mode::WUSR)?
+            }
+        };
+        Ok(self.file.insert(file))
+    }
 }
 
 impl Spool {
@@ -137,7 +153,7 @@ impl Spool {
     fn count(&mut self, count: usize) {
         self.written += u64::try_from(count).unwrap_or(0);
         match self.cut {
-            Some(_) => self.note(),
+            Some(_) => drop(self.note()),
             None if self.written - self.from > self.kept_bytes => self.drop_oldest(),
             None => {}
         }
@@ -152,23 +168,26 @@ impl Spool {
             return;
         }
         let before = std::mem::replace(&mut self.from, from);
-        // ORDER: noted before it is dropped.
-        self.note();
-        let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        let punched = retry(|| rustix::fs::fallocate(&self.file, hole, before, self.from - before));
+        // ORDER: noted before it is dropped, and not dropped where that cannot be noted.
+        let punched = self.note().and_then(|()| {
+            let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+            retry(|| rustix::fs::fallocate(&self.file, hole, before, from - before))
+        });
         if punched.is_err() {
             self.from = before;
             self.cut = Some(self.written);
-            self.note();
+            let _ = self.note();
         }
     }
 
-    fn note(&self) {
+    /// LIMIT: on a disk that has no room for the ledger either, a reader learns of a cut only from
+    /// what the keeper counts, until there is room.
+    fn note(&mut self) -> rustix::io::Result<()> {
         let cut = self.cut.unwrap_or(u64::MAX);
         let entry = [self.from, cut, self.written].map(u64::to_le_bytes).concat();
-        let _ = retry(|| {
-            rustix::io::pwrite(&self.ledger.file, &entry, self.ledger.entry * ENTRY_BYTES)
-        });
+        let at = self.ledger.entry * ENTRY_BYTES;
+        let file = self.ledger.file()?;
+        retry(|| rustix::io::pwrite(file, &entry, at)).map(drop)
     }
 }
 
@@ -211,14 +230,15 @@ fn discard(source: &OwnedFd) -> Result<usize, Failed> {
     rustix::io::read(source, &mut [0_u8; 4096]).map_err(Failed::Source)
 }
 
-/// What is kept of a stream at `offset`, read beside a keeper that may drop it meanwhile.
+/// What is kept of a stream at `offset`, read beside a keeper that may drop it meanwhile. `ledger`
+/// opens the ledger, which may come to be meanwhile.
 pub(super) fn read(
     file: &OwnedFd,
-    ledger: Option<(&OwnedFd, u64)>,
+    (ledger, entry): (impl Fn() -> Option<OwnedFd>, u64),
     offset: u64,
     most: usize,
 ) -> rustix::io::Result<Chunk> {
-    let look = || ledger.map_or(Ok(Entry::default()), |(file, entry)| Entry::read(file, entry));
+    let look = || ledger().map_or(Ok(Entry::default()), |file| Entry::read(&file, entry));
     let mut bytes = vec![0; most];
     let mut entry = look()?;
     loop {

@@ -18,7 +18,10 @@ impl Stage {
     fn new(name: &str, kept: u64, way: Way) -> Self {
         let directory = TestDirectory::new(name);
         let (reader, pipe) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).unwrap();
-        let ledger = Ledger { file: open(&directory, "ledger"), entry: 1 };
+        let folder = OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let folder = rustix::fs::openat(CWD, directory.path(), folder, Mode::empty()).unwrap();
+        let name = "ledger".to_owned();
+        let ledger = Ledger { directory: Arc::new(folder), name, entry: 1, file: None };
         let spool = Spool::new(reader, open(&directory, "out"), way, kept, ledger).unwrap();
         Self { directory, pipe, spool }
     }
@@ -35,8 +38,9 @@ impl Stage {
     }
 
     fn read(&self, offset: u64, most: usize) -> Chunk {
-        let (file, ledger) = (open(&self.directory, "out"), open(&self.directory, "ledger"));
-        let chunk = read(&file, Some((&ledger, 1)), offset, most).unwrap();
+        let (file, ledger) =
+            (open(&self.directory, "out"), || Some(open(&self.directory, "ledger")));
+        let chunk = read(&file, (ledger, 1), offset, most).unwrap();
         let told = (chunk.offset..).map(told).take(chunk.bytes.len());
         assert!(chunk.bytes.iter().copied().eq(told), "bytes must be those of their offset");
         chunk
