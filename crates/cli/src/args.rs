@@ -1,14 +1,25 @@
 //! What was typed, and nothing about what it means.
 
 mod options;
+mod session;
 
+use crate::commands::{
+    attach::AttachArgs, complete::CompleteArgs, create::CreateArgs, ensure::EnsureArgs,
+    events::EventsArgs, exec::ExecArgs, extend::ExtendArgs, gc::GcArgs, logs::LogsArgs, ls::LsArgs,
+    pause::PauseArgs, ps::PsArgs, resume::ResumeArgs, rm::RmArgs, shell::ShellArgs, show::ShowArgs,
+    signal::SignalArgs, wait::WaitArgs,
+};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 pub(crate) use options::{
-    CommandOptions, ConfigOptions, PolicyOptions, checked_name, parse_pids, split_assignment,
+    CommandOptions, ConfigOptions, PolicyOptions, VariableOptions, checked_name, choice,
+    parse_pids, split_assignment,
+};
+pub(crate) use session::{
+    DetachKeys, IdlePause, ScopeOptions, SessionOptions, label, parse_exec_id,
 };
 
 /// Run any command safely on this machine.
@@ -45,6 +56,23 @@ Files:
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     Run(RunArgs),
+    Create(CreateArgs),
+    Ensure(EnsureArgs),
+    Exec(ExecArgs),
+    Ps(PsArgs),
+    Logs(LogsArgs),
+    Attach(AttachArgs),
+    Signal(SignalArgs),
+    Wait(WaitArgs),
+    Shell(ShellArgs),
+    Ls(LsArgs),
+    Show(ShowArgs),
+    Pause(PauseArgs),
+    Resume(ResumeArgs),
+    Rm(RmArgs),
+    Extend(ExtendArgs),
+    Events(EventsArgs),
+    Gc(GcArgs),
     Probe(ProbeArgs),
     Explain(ExplainArgs),
     Doctor(DoctorArgs),
@@ -52,6 +80,8 @@ pub(crate) enum Verb {
     Config(ConfigArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
+    #[command(skip)]
+    Complete(CompleteArgs),
 }
 
 /// Runs one command in a fresh sandbox.
@@ -68,6 +98,8 @@ pub(crate) struct RunArgs {
     pub(crate) policy: PolicyOptions,
     #[command(flatten)]
     pub(crate) command: CommandOptions,
+    #[command(flatten)]
+    pub(crate) scope: ScopeOptions,
     #[command(flatten)]
     pub(crate) config: ConfigOptions,
 
@@ -163,8 +195,18 @@ pub(crate) struct DoctorArgs {
 /// Example: cofferdam wrap --profile read-only -- npm test
 #[derive(Debug, Args)]
 #[command(override_usage = "cofferdam wrap [OPTIONS] -- ARGV…\n       \
-    cofferdam wrap [OPTIONS] --shell LINE")]
+    cofferdam wrap [OPTIONS] --shell LINE\n       \
+    cofferdam wrap --session SESSION [OPTIONS] -- ARGV…")]
 pub(crate) struct WrapArgs {
+    /// Enters this session, which is there already, in place of a fresh sandbox.
+    ///
+    /// Its name or id, or the beginning of one. The policy is the session's, so no option of policy
+    /// and configuration is taken.
+    ///
+    /// Example: --session agent-1
+    #[arg(long, value_name = "SESSION")]
+    pub(crate) session: Option<String>,
+
     #[command(flatten)]
     pub(crate) policy: PolicyOptions,
     #[command(flatten)]
@@ -269,21 +311,32 @@ pub(crate) struct ManArgs {
 
 /// Reads the words of a command line, the program's name first.
 ///
-/// Only `run` is described to the parser when `run` is asked for, and a `run` without options needs no
-/// parser at all: cold, the whole description costs some 200 µs, that of `run` 120 µs, a bare spawn
-/// 500 µs.
+/// Only `run` or `exec` is described to the parser when it is asked for, and a `run` without options
+/// needs no parser at all: cold, the whole description costs some 200 µs, that of `run` 120 µs, a bare
+/// spawn 500 µs.
 pub(crate) fn parse(words: &[OsString]) -> Result<Verb, clap::Error> {
     match words {
         [_, verb, hyphens, argv @ ..] if verb == "run" && hyphens == "--" => {
             Ok(Verb::Run(bare_run(argv)))
         }
         [_, verb, rest @ ..] if verb == "run" => {
-            let matches = run_alone().try_get_matches_from(rest)?;
+            let matches = alone::<RunArgs>("run").try_get_matches_from(rest)?;
             Ok(Verb::Run(RunArgs::from_arg_matches(&matches)?))
+        }
+        [_, verb, rest @ ..] if verb == "exec" => {
+            let matches = alone::<ExecArgs>("exec").try_get_matches_from(rest)?;
+            Ok(Verb::Exec(ExecArgs::from_arg_matches(&matches)?))
+        }
+        [_, verb, rest @ ..] if verb == COMPLETE => {
+            let matches = alone::<CompleteArgs>(COMPLETE).try_get_matches_from(rest)?;
+            Ok(Verb::Complete(CompleteArgs::from_arg_matches(&matches)?))
         }
         _ => Ok(Cli::try_parse_from(words)?.verb),
     }
 }
+
+/// The verb that the scripts of the shells call, and that no description shows.
+const COMPLETE: &str = "__complete";
 
 /// A `run` without any option.
 fn bare_run(argv: &[OsString]) -> RunArgs {
@@ -291,13 +344,13 @@ fn bare_run(argv: &[OsString]) -> RunArgs {
     RunArgs { command, ..RunArgs::default() }
 }
 
-/// The parser of `run` and nothing else.
-fn run_alone() -> clap::Command {
-    let command = clap::Command::new("run")
-        .bin_name("cofferdam run")
+/// The parser of one verb and nothing else.
+fn alone<A: Args>(verb: &'static str) -> clap::Command {
+    let command = clap::Command::new(verb)
+        .bin_name(format!("cofferdam {verb}"))
         .no_binary_name(true)
         .max_term_width(100);
-    RunArgs::augment_args(command)
+    A::augment_args(command)
 }
 
 /// The whole command line, for completions and manual pages.
@@ -316,23 +369,26 @@ mod tests {
     #[test]
     fn the_description_is_sound() {
         whole().debug_assert();
-        run_alone().debug_assert();
+        alone::<RunArgs>("run").debug_assert();
+        alone::<ExecArgs>("exec").debug_assert();
     }
 
     #[test]
-    fn run_alone_says_what_the_whole_says() {
-        let alone = run_alone().render_long_help().to_string();
+    fn a_verb_alone_says_what_the_whole_says() {
         let mut all = whole();
         all.build();
-        let run = all.find_subcommand_mut("run").unwrap();
-        assert_eq!(alone, run.render_long_help().to_string());
+        for mut alone in [alone::<RunArgs>("run"), alone::<ExecArgs>("exec")] {
+            let same = all.find_subcommand_mut(alone.get_name()).unwrap();
+            let same = same.render_long_help().to_string();
+            assert_eq!(alone.render_long_help().to_string(), same);
+        }
     }
 
     #[test]
     fn a_run_without_options_reads_the_same_with_and_without_the_parser() {
         let argv = words(&["ls", "--", "-l"]);
         let line = words(&["--", "ls", "--", "-l"]);
-        let matches = run_alone().try_get_matches_from(line).unwrap();
+        let matches = alone::<RunArgs>("run").try_get_matches_from(line).unwrap();
         let parsed = RunArgs::from_arg_matches(&matches).unwrap();
         assert_eq!(format!("{:?}", bare_run(&argv)), format!("{parsed:?}"));
     }

@@ -1,6 +1,7 @@
 //! Closed sets of names, and the nearest name to a misspelled one.
 
-use cofferdam_core::{Error, ErrorKind, OnUnavailable, Profile, Result, User};
+use cofferdam_core::{Error, ErrorKind, OnUnavailable, Profile, Result, Standard, User};
+use cofferdam_session::OnFailure;
 
 /// A closed set of which each member has a stable name.
 pub(crate) trait Choice: Copy + Send + Sync + 'static {
@@ -68,6 +69,19 @@ impl Choice for OnUnavailable {
     }
 }
 
+impl Choice for OnFailure {
+    const WHAT: &'static str = "answer";
+    const ALL: &'static [Self] = &[Self::Destroy, Self::Stop, Self::Preserve];
+
+    fn named(self) -> &'static str {
+        match self {
+            Self::Destroy => "destroy",
+            Self::Stop => "stop",
+            Self::Preserve => "preserve",
+        }
+    }
+}
+
 impl Choice for User {
     const WHAT: &'static str = "user";
     const ALL: &'static [Self] = &[Self::Ordinary, Self::Root];
@@ -76,6 +90,18 @@ impl Choice for User {
         match self {
             Self::Ordinary => "sandbox",
             Self::Root => "root",
+        }
+    }
+}
+
+impl Choice for Standard {
+    const WHAT: &'static str = "stream";
+    const ALL: &'static [Self] = &[Self::Output, Self::Error];
+
+    fn named(self) -> &'static str {
+        match self {
+            Self::Output => "stdout",
+            Self::Error => "stderr",
         }
     }
 }

@@ -1,20 +1,62 @@
 //! The verbs, one file each.
 
+pub(crate) mod attach;
+pub(crate) mod complete;
 pub(crate) mod config;
+pub(crate) mod create;
 pub(crate) mod doctor;
+pub(crate) mod ensure;
+pub(crate) mod events;
+pub(crate) mod exec;
 pub(crate) mod explain;
+pub(crate) mod extend;
+pub(crate) mod gc;
 pub(crate) mod generated;
+pub(crate) mod logs;
+pub(crate) mod ls;
+pub(crate) mod pause;
 pub(crate) mod probe;
+pub(crate) mod ps;
+pub(crate) mod resume;
+pub(crate) mod rm;
 pub(crate) mod run;
+mod scoped;
+pub(crate) mod shell;
+pub(crate) mod show;
+pub(crate) mod signal;
+pub(crate) mod wait;
 pub(crate) mod wrap;
 
 use crate::args::Verb;
 use cofferdam_core::Result;
 
+/// The exit codes of verbs that run nothing.
+const ORDINARY_EXIT_CODES: &str = "\
+Exit code:
+  0 done; 1 Cofferdam could not do it; 2 usage";
+
 /// Does what the verb says, and returns the exit code.
 pub(crate) fn perform(verb: Verb) -> Result<u8> {
     match verb {
+        Verb::Run(args) if args.scope.is_wanted() => scoped::perform(&args),
         Verb::Run(args) => run::perform(&args),
+        Verb::Create(args) => create::perform(&args),
+        Verb::Ensure(args) => ensure::perform(&args),
+        Verb::Exec(args) => exec::perform(&args),
+        Verb::Ps(args) => ps::perform(&args),
+        Verb::Logs(args) => logs::perform(&args),
+        Verb::Attach(args) => attach::perform(&args),
+        Verb::Signal(args) => signal::perform(&args),
+        Verb::Wait(args) => wait::perform(&args),
+        Verb::Shell(args) => shell::perform(&args),
+        Verb::Ls(args) => ls::perform(&args),
+        Verb::Show(args) => show::perform(&args),
+        Verb::Pause(args) => pause::perform(&args),
+        Verb::Resume(args) => resume::perform(&args),
+        Verb::Rm(args) => rm::perform(&args),
+        Verb::Extend(args) => extend::perform(&args),
+        Verb::Events(args) => events::perform(&args),
+        Verb::Gc(args) => gc::perform(&args),
         Verb::Probe(args) => probe::perform(&args),
         Verb::Explain(args) => explain::perform(&args),
         Verb::Doctor(args) => doctor::perform(&args),
@@ -22,5 +64,6 @@ pub(crate) fn perform(verb: Verb) -> Result<u8> {
         Verb::Config(args) => config::perform(&args),
         Verb::Completions(args) => generated::completions(&args),
         Verb::Man(args) => generated::manual(&args),
+        Verb::Complete(args) => complete::perform(&args),
     }
 }

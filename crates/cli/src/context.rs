@@ -1,6 +1,6 @@
 //! What the words of a command line mean here: settings merged, paths found, a [`Spec`] built.
 
-use crate::args::{CommandOptions, ConfigOptions, PolicyOptions};
+use crate::args::{CommandOptions, ConfigOptions, PolicyOptions, SessionOptions, VariableOptions};
 use crate::config::{Layer, Loaded, Origin, Sourced, Unapproved, VariableWish, load, said};
 use crate::parts::BackendName;
 use crate::places;
@@ -9,6 +9,7 @@ use cofferdam_core::{
     Caller, Error, ErrorKind, Limit, Limits, ProcessId, Profile, Result, SensitiveWrites, Spec,
     Workspace,
 };
+use cofferdam_local::environment;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -39,9 +40,29 @@ impl Context {
         config: &ConfigOptions,
     ) -> Result<Self> {
         let surroundings = Surroundings::of_this_process()?;
-        let flags = flags(policy, command, &surroundings);
+        let mut flags = flags(policy, command.map(|command| &command.variables), &surroundings);
+        if let Some(command) = command {
+            flags.timeout = command.timeout.map(flag);
+            flags.max_output_bytes = command.max_output.map(flag);
+        }
         let Loaded { layer, files: _ } = load(&surroundings, config, flags, Unapproved::Refuse)?;
         Self::from_layer(layer, surroundings)
+    }
+
+    /// The same for a sandbox that is kept.
+    pub(crate) fn of_session(options: &SessionOptions) -> Result<Self> {
+        let surroundings = Surroundings::of_this_process()?;
+        let flags = flags(&options.policy, Some(&options.variables), &surroundings);
+        let Loaded { layer, files: _ } =
+            load(&surroundings, &options.config, flags, Unapproved::Refuse)?;
+        let mut context = Self::from_layer(layer, surroundings)?;
+        context.keep_what_shapes_a_sandbox();
+        Ok(context)
+    }
+
+    /// Forgets what a sandbox does not depend on: one that is kept is written down.
+    pub(crate) fn keep_what_shapes_a_sandbox(&mut self) {
+        self.spec.caller = environment::reduced(&self.spec.caller);
     }
 
     fn from_layer(layer: Layer, surroundings: Surroundings) -> Result<Self> {
@@ -96,7 +117,7 @@ impl Context {
     /// The command that these options ask for, without its streams.
     pub(crate) fn command(&self, options: &CommandOptions) -> Result<cofferdam_core::Command> {
         let id = ProcessId::new("run")?;
-        let mut command = cofferdam_core::Command::new(id, argv(options)?);
+        let mut command = cofferdam_core::Command::new(id, argv(options, "run")?);
         command.cwd = options.cwd.as_ref().map(|cwd| self.directory_inside(cwd.clone()).into());
         command.timeout = self.timeout;
         Ok(command)
@@ -110,8 +131,9 @@ impl Context {
     }
 }
 
-/// The program and its arguments: what follows `--`, or a shell and its line.
-pub(crate) fn argv(options: &CommandOptions) -> Result<Vec<OsString>> {
+/// The program and its arguments: what follows `--`, or a shell and its line. `form` is how the verb
+/// is called up to there.
+pub(crate) fn argv(options: &CommandOptions, form: &str) -> Result<Vec<OsString>> {
     match (&options.shell, options.argv.is_empty()) {
         (None, false) => Ok(options.argv.clone()),
         (Some(line), true) => Ok(vec!["/bin/sh".into(), "-c".into(), line.clone()]),
@@ -119,15 +141,16 @@ pub(crate) fn argv(options: &CommandOptions) -> Result<Vec<OsString>> {
             Err(Error::new(ErrorKind::Usage, "both --shell and a command after -- are given")
                 .hint("Give one of them: --shell LINE, or -- ARGV…."))
         }
-        (None, true) => Err(Error::new(ErrorKind::Usage, "no command is given")
-            .hint("Put it after --, as in `cofferdam run -- ls`, or give --shell LINE.")),
+        (None, true) => Err(Error::new(ErrorKind::Usage, "no command is given").hint(format!(
+            "Put it after --, as in `cofferdam {form} -- ls`, or give --shell LINE."
+        ))),
     }
 }
 
 /// What the command line says, as a layer.
 fn flags(
     policy: &PolicyOptions,
-    command: Option<&CommandOptions>,
+    variables: Option<&VariableOptions>,
     surroundings: &Surroundings,
 ) -> Layer {
     let paths = |paths: &[PathBuf]| -> Vec<Sourced<PathBuf>> {
@@ -154,14 +177,23 @@ fn flags(
         sensitive_writes: policy.allow_sensitive_writes.then(|| flag(SensitiveWrites::Allowed)),
         ..Layer::default()
     };
-    if let Some(command) = command {
-        let set = command.env.iter().cloned().map(|(name, value)| VariableWish::Set(name, value));
-        let pass = command.env_from.iter().cloned().map(VariableWish::Pass);
-        layer.env = set.chain(pass).map(flag).collect();
-        layer.timeout = command.timeout.map(flag);
-        layer.max_output_bytes = command.max_output.map(flag);
-    }
+    layer.env = variables.map(wishes).unwrap_or_default();
     layer
+}
+
+/// What is wished for on the command line: values first, then names.
+fn wishes(variables: &VariableOptions) -> Vec<Sourced<VariableWish>> {
+    let set = variables.env.iter().cloned().map(|(name, value)| VariableWish::Set(name, value));
+    let pass = variables.env_from.iter().cloned().map(VariableWish::Pass);
+    set.chain(pass).map(flag).collect()
+}
+
+/// The variables that these options ask for, for a command in a session that is there.
+pub(crate) fn command_variables(
+    options: &VariableOptions,
+    surroundings: &Surroundings,
+) -> BTreeMap<OsString, OsString> {
+    variables(&wishes(options), surroundings).0
 }
 
 fn flag<T>(value: T) -> Sourced<T> {

@@ -1,30 +1,52 @@
 //! Exit codes: the one table of them.
 
 use crate::verb::VerbName;
-use cofferdam_core::ErrorKind;
+use cofferdam_core::{Ending, ErrorKind};
 
 /// Everything that was asked for was done.
 pub(crate) const DONE: u8 = 0;
-/// A verb other than `run` could not do what was asked, or what it looked at is not in order.
+/// A verb other than `run` and `exec` could not do what was asked, or what it looked at is not in order.
 pub(crate) const FAILED: u8 = 1;
-/// The command line of a verb other than `run` and `probe` makes no sense.
+/// The command line of another verb than those of [`NOT_SET_UP`] makes no sense.
 pub(crate) const USAGE: u8 = 2;
-/// Cofferdam itself could not do its part of `run` or `probe`.
+/// Cofferdam itself could not do its part of `run`, `exec`, `wait` or `probe`.
 pub(crate) const NOT_SET_UP: u8 = 125;
+
+/// The exit code of a command's ending.
+pub(crate) fn of_ending(ending: &Ending) -> u8 {
+    // A code is a byte to the system too; what does not fit is no success.
+    u8::try_from(ending.exit_code()).unwrap_or(FAILED)
+}
 
 /// The exit code for an error of this kind in this verb.
 ///
-/// `run` and `probe` keep 125 for every fault of Cofferdam's own, so that the codes below it are the
-/// command's, or the verdict's.
+/// `run`, `exec`, `wait` and `probe` keep 125 for every fault of Cofferdam's own, so that the codes
+/// below it are the command's, or the verdict's.
 pub(crate) fn of_error(verb: VerbName, kind: ErrorKind) -> u8 {
     match verb {
-        VerbName::Run | VerbName::Probe => NOT_SET_UP,
-        VerbName::Explain
+        VerbName::Run | VerbName::Exec | VerbName::Wait | VerbName::Probe => NOT_SET_UP,
+        VerbName::Create
+        | VerbName::Ensure
+        | VerbName::Ps
+        | VerbName::Logs
+        | VerbName::Attach
+        | VerbName::Signal
+        | VerbName::Shell
+        | VerbName::Ls
+        | VerbName::Show
+        | VerbName::Pause
+        | VerbName::Resume
+        | VerbName::Rm
+        | VerbName::Extend
+        | VerbName::Events
+        | VerbName::Gc
+        | VerbName::Explain
         | VerbName::Doctor
         | VerbName::Wrap
         | VerbName::Config
         | VerbName::Completions
         | VerbName::Man
+        | VerbName::Complete
         | VerbName::None => match kind {
             ErrorKind::Usage => USAGE,
             ErrorKind::Config
@@ -48,18 +70,22 @@ pub(crate) fn of_error(verb: VerbName, kind: ErrorKind) -> u8 {
 mod tests {
     use super::*;
 
+    const CODE_OF_ITS_OWN: [VerbName; 4] =
+        [VerbName::Run, VerbName::Exec, VerbName::Wait, VerbName::Probe];
+
     #[test]
-    fn every_fault_of_run_and_probe_is_125() {
+    fn every_fault_of_verbs_with_a_code_of_their_own_is_125() {
         for kind in ErrorKind::ALL {
-            assert_eq!(of_error(VerbName::Run, kind), 125, "{kind:?}");
-            assert_eq!(of_error(VerbName::Probe, kind), 125, "{kind:?}");
+            for verb in CODE_OF_ITS_OWN {
+                assert_eq!(of_error(verb, kind), 125, "{verb:?} {kind:?}");
+            }
         }
     }
 
     #[test]
     fn other_verbs_know_usage_and_failure() {
         for verb in VerbName::ALL {
-            if matches!(verb, VerbName::Run | VerbName::Probe) {
+            if CODE_OF_ITS_OWN.contains(&verb) {
                 continue;
             }
             for kind in ErrorKind::ALL {

@@ -2,10 +2,16 @@
 
 use crate::choice::Choice;
 use crate::commands::config::CheckedConfig;
+use crate::commands::events::EventList;
+use crate::commands::logs::{Log, LogPart};
+use crate::commands::ls::SessionList;
+use crate::commands::ps::ExecList;
+use crate::commands::rm::Removal;
 use crate::commands::wrap::Wrapped;
 use crate::config;
 use crate::engine::{Diagnosis, Explanation, ProbeReport};
 use cofferdam_core::{Error, ErrorKind, ErrorReport, Result, RunReport};
+use cofferdam_session::{EventReport, ExecReport, GcReport, SessionReport};
 use schemars::{Schema, schema_for};
 
 /// An object with a published schema.
@@ -15,7 +21,7 @@ pub(crate) enum Object {
     Config,
     /// What `config check --json` prints.
     Check,
-    /// What `run --json` prints.
+    /// What `run`, `exec` and `attach` print with `--json`.
     Result,
     /// An error with `--json`.
     Error,
@@ -27,6 +33,26 @@ pub(crate) enum Object {
     Doctor,
     /// What `wrap` prints.
     Wrap,
+    /// What `create`, `ensure`, `show`, `pause`, `resume` and `extend` print with `--json`.
+    Session,
+    /// What `ls --json` prints.
+    Sessions,
+    /// What `exec -d`, `wait`, `signal` and `shell` print with `--json`.
+    Exec,
+    /// What `ps --json` prints.
+    Execs,
+    /// What `logs --json` prints.
+    Log,
+    /// What `logs -f --json` prints, a line each.
+    LogPart,
+    /// What `events -f --json` prints, a line each.
+    Event,
+    /// What `events --json` prints.
+    Events,
+    /// What `rm --json` prints.
+    Removal,
+    /// What `gc --json` prints.
+    Gc,
 }
 
 impl Choice for Object {
@@ -40,6 +66,16 @@ impl Choice for Object {
         Self::Explain,
         Self::Doctor,
         Self::Wrap,
+        Self::Session,
+        Self::Sessions,
+        Self::Exec,
+        Self::Execs,
+        Self::Log,
+        Self::LogPart,
+        Self::Event,
+        Self::Events,
+        Self::Removal,
+        Self::Gc,
     ];
 
     fn named(self) -> &'static str {
@@ -52,6 +88,16 @@ impl Choice for Object {
             Self::Explain => "explain",
             Self::Doctor => "doctor",
             Self::Wrap => "wrap",
+            Self::Session => "session",
+            Self::Sessions => "sessions",
+            Self::Exec => "exec",
+            Self::Execs => "execs",
+            Self::Log => "log",
+            Self::LogPart => "log-part",
+            Self::Event => "event",
+            Self::Events => "events",
+            Self::Removal => "removal",
+            Self::Gc => "gc",
         }
     }
 }
@@ -68,6 +114,16 @@ impl Object {
             Self::Explain => schema_for!(Explanation),
             Self::Doctor => schema_for!(Diagnosis),
             Self::Wrap => schema_for!(Wrapped),
+            Self::Session => schema_for!(SessionReport),
+            Self::Sessions => schema_for!(SessionList),
+            Self::Exec => schema_for!(ExecReport),
+            Self::Execs => schema_for!(ExecList),
+            Self::Log => schema_for!(Log),
+            Self::LogPart => schema_for!(LogPart),
+            Self::Event => schema_for!(EventReport),
+            Self::Events => schema_for!(EventList),
+            Self::Removal => schema_for!(Removal),
+            Self::Gc => schema_for!(GcReport),
         }
     }
 

@@ -15,17 +15,18 @@ pub(crate) fn error(complaint: &clap::Error, verb: Option<&str>) -> Error {
     match complaint.kind() {
         Wrong::UnknownArgument => {
             let typed = word(ContextKind::InvalidArg);
-            let takes_argv = matches!(verb, Some("run" | "explain" | "wrap"));
+            let takes_argv = matches!(verb, Some("run" | "exec" | "explain" | "wrap"));
             match verb.filter(|_| takes_argv && !typed.starts_with('-')) {
                 Some(verb) => usage(format!("{typed:?} is no option")).hint(format!(
-                    "Put -- before the command, as in `cofferdam {verb} -- {typed}`."
+                    "Put -- before the command, as in `cofferdam {verb}{} -- {typed}`.",
+                    if verb == "exec" { " SESSION" } else { "" },
                 )),
                 None => unknown_argument(complaint, &typed, help),
             }
         }
         Wrong::InvalidSubcommand => {
             let verb = word(ContextKind::InvalidSubcommand);
-            let near = nearest(complaint, ContextKind::SuggestedSubcommand);
+            let near = nearest_verb(complaint, &verb);
             usage(format!("there is no verb {verb:?}")).hint(near.unwrap_or(help))
         }
         Wrong::InvalidValue => invalid_value(complaint, &argument),
@@ -54,7 +55,7 @@ pub(crate) fn error(complaint: &clap::Error, verb: Option<&str>) -> Error {
 fn bare(argument: &str) -> String {
     match argument.starts_with('-') {
         true => argument.split(' ').next().unwrap_or_default().to_owned(),
-        false => argument.trim_matches(['<', '>', '[', ']']).to_owned(),
+        false => argument.trim_matches(['<', '>', '[', ']', '.']).to_owned(),
     }
 }
 
@@ -108,6 +109,17 @@ fn usage(message: String) -> Error {
 
 fn nearest(complaint: &clap::Error, kind: ContextKind) -> Option<String> {
     text(complaint, kind).map(|near| format!("Did you mean {near}?"))
+}
+
+/// The verb with the fewest other letters: short ones are told apart better by that.
+fn nearest_verb(complaint: &clap::Error, verb: &str) -> Option<String> {
+    match complaint.get(ContextKind::SuggestedSubcommand)? {
+        ContextValue::Strings(near) => {
+            let near = near.iter().min_by_key(|near| strsim::damerau_levenshtein(near, verb))?;
+            Some(format!("Did you mean {near}?"))
+        }
+        _ => nearest(complaint, ContextKind::SuggestedSubcommand),
+    }
 }
 
 fn text(complaint: &clap::Error, kind: ContextKind) -> Option<String> {

@@ -7,6 +7,40 @@ use std::ffi::{OsStr, OsString};
 pub(crate) enum VerbName {
     /// `run`
     Run,
+    /// `create`
+    Create,
+    /// `ensure`
+    Ensure,
+    /// `exec`
+    Exec,
+    /// `ps`
+    Ps,
+    /// `logs`
+    Logs,
+    /// `attach`
+    Attach,
+    /// `signal`
+    Signal,
+    /// `wait`
+    Wait,
+    /// `shell`
+    Shell,
+    /// `ls`
+    Ls,
+    /// `show`
+    Show,
+    /// `pause`
+    Pause,
+    /// `resume`
+    Resume,
+    /// `rm`
+    Rm,
+    /// `extend`
+    Extend,
+    /// `events`
+    Events,
+    /// `gc`
+    Gc,
     /// `probe`
     Probe,
     /// `explain`
@@ -21,14 +55,33 @@ pub(crate) enum VerbName {
     Completions,
     /// `man`
     Man,
+    /// `__complete`
+    Complete,
     /// None that is known.
     None,
 }
 
 impl VerbName {
     /// All verbs.
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 27] = [
         Self::Run,
+        Self::Create,
+        Self::Ensure,
+        Self::Exec,
+        Self::Ps,
+        Self::Logs,
+        Self::Attach,
+        Self::Signal,
+        Self::Wait,
+        Self::Shell,
+        Self::Ls,
+        Self::Show,
+        Self::Pause,
+        Self::Resume,
+        Self::Rm,
+        Self::Extend,
+        Self::Events,
+        Self::Gc,
         Self::Probe,
         Self::Explain,
         Self::Doctor,
@@ -36,6 +89,7 @@ impl VerbName {
         Self::Config,
         Self::Completions,
         Self::Man,
+        Self::Complete,
         Self::None,
     ];
 
@@ -43,6 +97,23 @@ impl VerbName {
     pub(crate) fn name(self) -> Option<&'static str> {
         match self {
             Self::Run => Some("run"),
+            Self::Create => Some("create"),
+            Self::Ensure => Some("ensure"),
+            Self::Exec => Some("exec"),
+            Self::Ps => Some("ps"),
+            Self::Logs => Some("logs"),
+            Self::Attach => Some("attach"),
+            Self::Signal => Some("signal"),
+            Self::Wait => Some("wait"),
+            Self::Shell => Some("shell"),
+            Self::Ls => Some("ls"),
+            Self::Show => Some("show"),
+            Self::Pause => Some("pause"),
+            Self::Resume => Some("resume"),
+            Self::Rm => Some("rm"),
+            Self::Extend => Some("extend"),
+            Self::Events => Some("events"),
+            Self::Gc => Some("gc"),
             Self::Probe => Some("probe"),
             Self::Explain => Some("explain"),
             Self::Doctor => Some("doctor"),
@@ -50,6 +121,7 @@ impl VerbName {
             Self::Config => Some("config"),
             Self::Completions => Some("completions"),
             Self::Man => Some("man"),
+            Self::Complete => Some("__complete"),
             Self::None => None,
         }
     }
@@ -57,7 +129,23 @@ impl VerbName {
     /// What the verb does, to follow "failed to".
     pub(crate) fn doing(self) -> &'static str {
         match self {
-            Self::Run => "run the command",
+            Self::Run | Self::Exec => "run the command",
+            Self::Create => "make the session",
+            Self::Ensure => "ensure the session",
+            Self::Ps => "list the commands",
+            Self::Logs => "print the output",
+            Self::Attach => "attach to the command",
+            Self::Signal => "signal the command",
+            Self::Wait => "wait for the command",
+            Self::Shell => "open the shell",
+            Self::Ls => "list the sessions",
+            Self::Show => "show the session",
+            Self::Pause => "pause the session",
+            Self::Resume => "resume the session",
+            Self::Rm => "remove the session",
+            Self::Extend => "extend the session",
+            Self::Events => "list the events",
+            Self::Gc => "clean up",
             Self::Probe => "probe the sandbox",
             Self::Explain => "explain the sandbox",
             Self::Doctor => "look at this host",
@@ -65,6 +153,7 @@ impl VerbName {
             Self::Config => "read the configuration",
             Self::Completions => "print completions",
             Self::Man => "print the manual",
+            Self::Complete => "complete the line",
             Self::None => "start",
         }
     }

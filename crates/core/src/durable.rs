@@ -60,9 +60,10 @@ pub trait DurableBackend: Send + Sync + 'static {
     /// order. Works for one that is gone until it is forgotten.
     async fn journal(&self, id: &SandboxId, after: u64) -> Result<Vec<JournalEntry>>;
 
-    /// Starts a command. The same id again starts nothing and returns the status of the first; with
-    /// other words in `argv` it is a conflict. So is a command for a sandbox that is paused: resume
-    /// it first. An error of the kinds not found and conflict means that nothing was started.
+    /// Starts a command. The same id again starts nothing and returns the status of the first, in a
+    /// paused sandbox too; with other words in `argv` it is a conflict. So is a new command for a
+    /// sandbox that is paused: resume it first. An error of the kinds not found and conflict means
+    /// that nothing was started.
     ///
     /// The time of a command stands still while its sandbox is paused.
     async fn start(&self, sandbox: &SandboxRecord, order: &ExecOrder) -> Result<ExecStatus>;

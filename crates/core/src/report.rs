@@ -36,6 +36,12 @@ pub struct RunReport {
     pub denials: Vec<String>,
     /// Control files that appeared in the workspace, relative to it.
     pub new_control_files: Vec<String>,
+    /// The session that it ran in, where it ran in one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// Its id in that session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exec: Option<String>,
 }
 
 /// How a command ended.

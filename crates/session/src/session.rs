@@ -17,6 +17,8 @@ use tokio::time::Instant;
 pub const SPOOL_BYTES: u64 = 64 << 20;
 /// How long one question waits for news.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a command may take for its input; a backend gives up before.
+const INPUT_LIMIT: Duration = Duration::from_secs(60);
 /// How much is read at once.
 const PIECE_BYTES: u32 = 256 << 10;
 
@@ -59,6 +61,11 @@ impl Session {
     /// Its id.
     pub fn id(&self) -> &SessionId {
         &self.id
+    }
+
+    /// The sessions that it is one of.
+    pub fn sessions(&self) -> &Sessions {
+        &self.sessions
     }
 
     /// An order with a fresh id and the defaults: in the foreground, empty standard input.
@@ -221,7 +228,7 @@ impl Session {
             }
             Place::Present(ready) => {
                 let done = ready.backend.input(&ready.record, id, input);
-                match within(CALL_LIMIT, "take input", done).await {
+                match within(INPUT_LIMIT, "take input", done).await {
                     Err(e) if e.kind == ErrorKind::NotFound => {
                         self.lost(id, &ready, e).await.map(|_| ())
                     }

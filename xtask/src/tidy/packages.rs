@@ -28,6 +28,7 @@ const ROOMS: [Room; 9] = [
             "cofferdam-core",
             "cofferdam-guestd",
             "cofferdam-local",
+            "cofferdam-session",
             "cofferdam-wire",
         ],
     },

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// Options that say what a sandbox may do.
-#[derive(Debug, Clone, Default, Args)]
+#[derive(Debug, Clone, Default, PartialEq, Args)]
 #[command(next_help_heading = "Policy")]
 pub(crate) struct PolicyOptions {
     /// Names what the sandbox may do. Default: no-network.
@@ -132,10 +132,10 @@ pub(crate) struct PolicyOptions {
     pub(crate) disk: Option<u64>,
 }
 
-/// Options that say what runs, and with what.
+/// Options that say which variables there are inside.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Command")]
-pub(crate) struct CommandOptions {
+pub(crate) struct VariableOptions {
     /// Sets a variable for the command. Repeatable.
     ///
     /// Example: --env RUST_LOG=debug
@@ -147,6 +147,14 @@ pub(crate) struct CommandOptions {
     /// Example: --env-from GITHUB_TOKEN
     #[arg(long, value_name = "NAME", value_parser = variable_name())]
     pub(crate) env_from: Vec<OsString>,
+}
+
+/// Options that say what runs, and with what.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Command")]
+pub(crate) struct CommandOptions {
+    #[command(flatten)]
+    pub(crate) variables: VariableOptions,
 
     /// Names the directory that the command starts in, inside. Default: the workspace.
     ///
@@ -205,7 +213,7 @@ pub(crate) struct CommandOptions {
 }
 
 /// Options that say which configuration is read.
-#[derive(Debug, Clone, Default, Args)]
+#[derive(Debug, Clone, Default, PartialEq, Args)]
 #[command(next_help_heading = "Configuration")]
 pub(crate) struct ConfigOptions {
     /// Reads this file in place of the nearest cofferdam.toml; naming it approves it for this once.
@@ -259,7 +267,7 @@ fn variable_name() -> impl TypedValueParser<Value = OsString> {
 }
 
 /// Reads one name of a closed set.
-pub(super) fn choice<T: Choice>() -> impl TypedValueParser<Value = T> {
+pub(crate) fn choice<T: Choice>() -> impl TypedValueParser<Value = T> {
     PossibleValuesParser::new(T::ALL.iter().map(|member| member.named()))
         .try_map(|name| T::choose(&name))
 }

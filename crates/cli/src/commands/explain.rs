@@ -9,7 +9,7 @@ use cofferdam_core::Result;
 pub(super) fn perform(args: &ExplainArgs) -> Result<u8> {
     let context = Context::new(&args.policy, Some(&args.command), &args.config)?;
     if args.command.shell.is_some() && !args.command.argv.is_empty() {
-        argv(&args.command)?;
+        argv(&args.command, "explain")?;
     }
     let mut explanation = engine::explain(&context.spec)?;
     if let Err(refusal) = context.refuse_way_out() {

@@ -1,7 +1,7 @@
 //! `cofferdam completions` and `cofferdam man`: what is made from the description of the verbs.
 
 use crate::args::{CompletionsArgs, ManArgs, whole};
-use crate::{exit, render};
+use crate::{exit, live_completion, render};
 use cofferdam_core::{Error, ErrorKind, Result};
 use std::path::Path;
 
@@ -9,7 +9,9 @@ use std::path::Path;
 pub(super) fn completions(args: &CompletionsArgs) -> Result<u8> {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut whole(), "cofferdam", &mut text);
-    render::print_bytes(&text)?;
+    let text = String::from_utf8(text)
+        .map_err(|cause| Error::new(ErrorKind::Io, "the completions are no text").source(cause))?;
+    render::print_text(&live_completion::added(args.shell, text))?;
     Ok(exit::DONE)
 }
 

@@ -3,18 +3,17 @@
 use crate::args::{CommandOptions, RunArgs};
 use crate::context::Context;
 use crate::engine::{self, Output, RunOutcome, RunRequest};
-use crate::{exit, render, report};
+use crate::{exit, render, report, screen};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use cofferdam_core::{
     Cause, Command, Ending, EndingReport, Enforcement, Limits, LimitsCount, Profile, Result,
-    RunReport, Stdin, Terminal,
+    RunReport, Stdin,
 };
-use std::io::IsTerminal;
 use std::time::Duration;
 
 /// How much of a stream is kept with `--json` unless somebody says otherwise: 16 MiB.
-const CAPTURED_BYTES: u64 = 16 << 20;
+pub(super) const CAPTURED_BYTES: u64 = 16 << 20;
 
 /// Runs the command, and returns the exit code that stands for its ending.
 pub(super) fn perform(args: &RunArgs) -> Result<u8> {
@@ -22,66 +21,53 @@ pub(super) fn perform(args: &RunArgs) -> Result<u8> {
     let mut command = context.command(&args.command)?;
     context.refuse_way_out()?;
     connect_streams(&mut command, &args.command, args.json);
-    let limit = context.max_output_bytes;
-    let output = match args.json {
-        true => Output::Capture { limit_bytes: limit.unwrap_or(CAPTURED_BYTES) },
-        false => Output::Stream { limit_bytes: limit },
-    };
-    let about = About {
-        profile: context.spec.profile,
-        limits: context.spec.limits,
-        timeout: context.timeout,
-        output,
-    };
+    let about = About::new(&context, args.json);
+    let output = about.output;
     let state_directory = context.state_directory;
     let outcome = engine::run(RunRequest { spec: context.spec, command, output, state_directory })?;
-    let code = outcome.ending.exit_code();
+    let code = exit::of_ending(&outcome.ending);
     match output {
         Output::Capture { .. } => render::print_json(&report_of(outcome))?,
         Output::Stream { .. } => tell(&about, &outcome),
     }
-    // A code is a byte to the system too; what does not fit is no success.
-    Ok(u8::try_from(code).unwrap_or(exit::FAILED))
+    Ok(code)
 }
 
 /// Decides on standard input and on a terminal: one only if all three streams are terminals, unless
 /// it is forced or forbidden.
-fn connect_streams(command: &mut Command, options: &CommandOptions, is_captured: bool) {
-    let all_terminals = || {
-        std::io::stdin().is_terminal()
-            && std::io::stdout().is_terminal()
-            && std::io::stderr().is_terminal()
-    };
-    let is_wanted = !options.no_terminal && !is_captured && (options.terminal || all_terminals());
-    command.terminal = is_wanted.then(terminal_size);
+pub(super) fn connect_streams(command: &mut Command, options: &CommandOptions, is_captured: bool) {
+    let is_wanted =
+        !options.no_terminal && !is_captured && (options.terminal || screen::is_whole());
+    command.terminal = is_wanted.then(screen::size);
     // A terminal is for both ways: what is typed there is for the command.
     let is_passed = options.interactive || is_wanted;
     command.stdin = if is_passed { Stdin::Piped } else { Stdin::Null };
 }
 
-/// The size of the caller's terminal, or that of a VT100 where there is none.
-fn terminal_size() -> Terminal {
-    const FALLBACK: Terminal = Terminal { rows: 24, columns: 80 };
-    let (stdin, stdout, stderr) = (std::io::stdin(), std::io::stdout(), std::io::stderr());
-    let sizes = [
-        rustix::termios::tcgetwinsize(&stdout),
-        rustix::termios::tcgetwinsize(&stdin),
-        rustix::termios::tcgetwinsize(&stderr),
-    ];
-    let known = sizes.into_iter().flatten().find(|size| size.ws_row > 0 && size.ws_col > 0);
-    known.map_or(FALLBACK, |size| Terminal { rows: size.ws_row, columns: size.ws_col })
-}
-
 /// What was asked for, as far as the words after a run need it.
-struct About {
+pub(super) struct About {
     profile: Profile,
     limits: Limits,
     timeout: Option<Duration>,
-    output: Output,
+    /// What becomes of the output.
+    pub(super) output: Output,
+}
+
+impl About {
+    /// What this command line asks for.
+    pub(super) fn new(context: &Context, is_captured: bool) -> Self {
+        let limit = context.max_output_bytes;
+        let output = match is_captured {
+            true => Output::Capture { limit_bytes: limit.unwrap_or(CAPTURED_BYTES) },
+            false => Output::Stream { limit_bytes: limit },
+        };
+        let Context { spec, timeout, .. } = context;
+        Self { profile: spec.profile, limits: spec.limits, timeout: *timeout, output }
+    }
 }
 
 /// Says on standard error what the exit code alone does not.
-fn tell(about: &About, outcome: &RunOutcome) {
+pub(super) fn tell(about: &About, outcome: &RunOutcome) {
     if let Some(shortfall) = shortfall(about, outcome) {
         report::note(&shortfall);
     }
@@ -153,7 +139,7 @@ fn cause(about: &About, ending: &Ending) -> Option<String> {
 }
 
 /// The outcome as the object that every door shows.
-fn report_of(outcome: RunOutcome) -> RunReport {
+pub(super) fn report_of(outcome: RunOutcome) -> RunReport {
     let (stdout, stdout_base64) = text_or_base64(outcome.stdout);
     let (stderr, stderr_base64) = text_or_base64(outcome.stderr);
     RunReport {
@@ -169,10 +155,12 @@ fn report_of(outcome: RunOutcome) -> RunReport {
         enforced: outcome.enforced,
         denials: outcome.denials,
         new_control_files: outcome.new_control_files,
+        session: None,
+        exec: None,
     }
 }
 
-fn text_or_base64(bytes: Vec<u8>) -> (Option<String>, Option<String>) {
+pub(super) fn text_or_base64(bytes: Vec<u8>) -> (Option<String>, Option<String>) {
     match String::from_utf8(bytes) {
         Ok(text) => (Some(text), None),
         Err(error) => (None, Some(BASE64.encode(error.as_bytes()))),

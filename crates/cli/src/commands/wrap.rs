@@ -1,9 +1,9 @@
 //! `cofferdam wrap`.
 
-use crate::args::WrapArgs;
+use crate::args::{ConfigOptions, PolicyOptions, WrapArgs};
 use crate::choice::Choice;
 use crate::context::{Context, argv};
-use crate::{exit, render};
+use crate::{exit, render, sessions};
 use cofferdam_core::{Error, ErrorKind, Result, SensitiveWrites, Spec, Workspace};
 use cofferdam_local::environment;
 use cofferdam_local::view::reads_variable;
@@ -41,21 +41,43 @@ pub(super) fn perform(args: &WrapArgs) -> Result<u8> {
         return Err(Error::new(ErrorKind::Usage, "a wrapped command has no terminal")
             .hint("Leave -t out; the program that spawns the argv owns the streams."));
     }
-    let context = Context::new(&args.policy, Some(&args.command), &args.config)?;
-    context.refuse_way_out()?;
-    let wrapped = wrapped(&context, args)?;
+    let wrapped = match &args.session {
+        Some(session) => entering(session, args)?,
+        None => {
+            let context = Context::new(&args.policy, Some(&args.command), &args.config)?;
+            context.refuse_way_out()?;
+            let policy = policy_words(&context);
+            wrapped(&context, args, [&["run".into(), "--no-config".into()], &*policy].concat())?
+        }
+    };
     render::print_json(&wrapped)?;
     Ok(exit::DONE)
 }
 
-fn wrapped(context: &Context, args: &WrapArgs) -> Result<Wrapped> {
+/// How the session that is there is entered. Its id is in the argv, so that a later session of the
+/// same name is not entered in its place.
+fn entering(session: &str, args: &WrapArgs) -> Result<Wrapped> {
+    if args.policy != PolicyOptions::default() || args.config != ConfigOptions::default() {
+        let message = "with --session the policy is that of the session";
+        return Err(Error::new(ErrorKind::Usage, message)
+            .hint("Leave the options of policy, limits of the sandbox and configuration out."));
+    }
+    let id = sessions::with(async |sessions| sessions.find(session).await)?;
+    // The policy is the session's; of this one nothing is used.
+    let policy = PolicyOptions { no_workspace: true, ..PolicyOptions::default() };
+    let config = ConfigOptions { config: None, no_config: true };
+    let context = Context::new(&policy, Some(&args.command), &config)?;
+    wrapped(&context, args, vec!["exec".into(), id.to_string().into()])
+}
+
+fn wrapped(context: &Context, args: &WrapArgs, verb: Vec<OsString>) -> Result<Wrapped> {
     let program = std::env::current_exe()
         .map_err(|cause| Error::new(ErrorKind::Io, "find this program").source(cause))?;
-    let mut words: Vec<OsString> = vec![program.into(), "run".into(), "--no-config".into()];
-    words.extend(policy_words(context));
+    let mut words: Vec<OsString> = vec![program.into()];
+    words.extend(verb);
     words.extend(command_words(context, args));
     words.extend(["-i".into(), "-T".into(), "--".into()]);
-    words.extend(argv(&args.command)?);
+    words.extend(argv(&args.command, "wrap")?);
     let argv = words.iter().map(|word| utf8(word)).collect::<Result<_>>()?;
     Ok(Wrapped { argv, env: carried(context)? })
 }

@@ -112,7 +112,10 @@ impl Place {
         if person == Person::Ordinary {
             // A build directory may be closed to others; a copy is not.
             let copy = place.base.join("cofferdam");
-            fs::copy(&place.program, &copy).unwrap();
+            // By a program of its own: while this process holds a file open for writing, a child that
+            // another test starts holds it too, and nobody can execute it.
+            let copied = Command::new("cp").arg(&place.program).arg(&copy).status();
+            assert!(copied.unwrap().success(), "{}", copy.display());
             fs::set_permissions(&copy, fs::Permissions::from_mode(0o755)).unwrap();
             place.program = copy;
         }
@@ -201,6 +204,18 @@ impl Place {
         outcome(self.cofferdam(&words).stdin(input), SOON)
     }
 
+    /// What `cofferdam` with these words comes to.
+    pub(crate) fn say(&self, words: &[&str]) -> Said {
+        outcome(&mut self.cofferdam(words), SOON)
+    }
+
+    /// The same, which must exit with this code.
+    pub(crate) fn says(&self, words: &[&str], code: i32) -> Said {
+        let said = self.say(words);
+        assert_eq!(said.code(), Some(code), "as {}: {words:?}: {said:?}", self.uid());
+        said
+    }
+
     /// The object that `cofferdam run --json` with these words prints.
     pub(crate) fn report(&self, words: &[&str]) -> Value {
         self.run(&[&["--json"], words].concat()).object()
@@ -213,6 +228,17 @@ impl Drop for Place {
         let mut owed = fs::read_dir(self.state.join("owed")).into_iter().flatten();
         if owed.next().is_some() {
             let _ = self.cofferdam(&["run", "--no-workspace", "--", "true"]).status();
+        }
+        if self.state.join("sessions.db").exists() {
+            let listed = self.cofferdam(&["ls", "--json"]).output();
+            let listed: Value = listed
+                .ok()
+                .and_then(|listed| serde_json::from_slice(&listed.stdout).ok())
+                .unwrap_or_default();
+            let sessions = listed["sessions"].as_array().into_iter().flatten();
+            let ids = sessions.filter_map(|session| session["id"].as_str());
+            let words: Vec<&str> = ["rm"].into_iter().chain(ids).collect();
+            let _ = self.cofferdam(&words).stderr(Stdio::null()).status();
         }
         let _ = fs::remove_dir_all(&self.base);
     }

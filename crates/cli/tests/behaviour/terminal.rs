@@ -4,16 +4,21 @@ use crate::place::{PYTHON, everyone, outcome, skipped};
 use std::path::Path;
 use std::time::Duration;
 
-const SCENES: &str = include_str!("terminal.py");
+const SCENES: &str = concat!(include_str!("screen.py"), include_str!("terminal.py"));
 
 fn play(scene: &str) {
+    play_one(SCENES, scene);
+}
+
+/// Plays a scene of these, as everybody.
+pub(crate) fn play_one(scenes: &str, scene: &str) {
     if !Path::new(PYTHON).exists() {
         skipped("python3", "it sits at the terminals of these tests");
         return;
     }
     everyone(|place| {
         let mut command = place.host(PYTHON);
-        command.args(["-c", SCENES, scene, place.program()]).env("TERM", "xterm");
+        command.args(["-c", scenes, scene, place.program()]).env("TERM", "xterm");
         let said = outcome(&mut command, Duration::from_secs(120));
         assert!(said.status.success(), "as {}: {}{}", place.uid(), said.text(), said.stderr);
     });

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
 /// One line for each way to be wrong.
-const LINES: [&str; 48] = [
+const LINES: [&str; 76] = [
     "",
     "rum",
     "--json rum",
@@ -54,6 +54,34 @@ const LINES: [&str; 48] = [
     "run --profile full-dev -- true",
     "wrap",
     "wrap -t -- true",
+    "wrap --session x --memory 1G -- true",
+    "wrap --session nosuch -- true",
+    "create extra",
+    "create --name -x",
+    "create --name a/b",
+    "create --idle-pause 180",
+    "create --idle-pause never",
+    "create --label agent",
+    "create --label a=b --label a=c",
+    "create --profile full-dev",
+    "create --json --ttl 0s",
+    "ensure",
+    "exec",
+    "exec nosuch",
+    "exec nosuch ls -l",
+    "exec nosuch -- true",
+    "exec --json nosuch -- true",
+    "exec nosuch --id a/b -- true",
+    "exec nosuch --keep-awake -- true",
+    "ps nosuch",
+    "logs nosuch",
+    "logs nosuch x --stream out",
+    "attach nosuch x --detach-keys ctrl-1",
+    "signal nosuch x TREM",
+    "wait nosuch x",
+    "shell nosuch",
+    "rm",
+    "extend nosuch 30",
 ];
 
 #[test]
@@ -86,9 +114,10 @@ fn errors_about_places_are_as_reviewed() {
 }
 
 #[test]
-fn every_fault_of_our_own_in_run_exits_125() {
+fn every_fault_of_our_own_in_run_and_exec_exits_125() {
     let place = Place::new("faults");
-    for line in LINES.iter().filter(|line| line.starts_with("run")) {
+    let runs = |line: &&&str| line.starts_with("run") || line.starts_with("exec");
+    for line in LINES.iter().filter(runs) {
         assert_eq!(place.run(line).code, 125, "{line}");
     }
 }

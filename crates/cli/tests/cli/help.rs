@@ -2,10 +2,40 @@
 
 use crate::harness::{Place, compare};
 
+/// What there is to ask for help about.
+const VERBS: [&str; 26] = [
+    "",
+    "run",
+    "create",
+    "ensure",
+    "exec",
+    "ps",
+    "logs",
+    "attach",
+    "signal",
+    "wait",
+    "shell",
+    "ls",
+    "show",
+    "pause",
+    "resume",
+    "rm",
+    "extend",
+    "events",
+    "gc",
+    "probe",
+    "explain",
+    "doctor",
+    "wrap",
+    "config",
+    "completions",
+    "man",
+];
+
 #[test]
 fn help_texts_are_as_reviewed() {
     let place = Place::new("help");
-    for verb in ["", "run", "probe", "explain", "doctor", "wrap", "config", "completions", "man"] {
+    for verb in VERBS {
         let said = place.run(&format!("{verb} --help"));
         assert_eq!(said.code, 0, "{verb}: {}", said.stderr);
         let name = if verb.is_empty() { "cofferdam" } else { verb };
@@ -20,12 +50,16 @@ fn help_texts_are_as_reviewed() {
 }
 
 #[test]
-fn every_option_of_run_has_an_example() {
+fn every_option_of_run_and_of_sessions_has_an_example() {
     let place = Place::new("help-example");
-    let help = place.run("run --help").stdout;
-    let options = help.lines().filter(|line| line.trim_start().starts_with('-')).count();
-    // One for -h, which is the parser's own.
-    assert_eq!(help.matches("Example: ").count(), options - 1, "{help}");
+    for verb in VERBS.iter().filter(|verb| !matches!(**verb, "" | "config" | "completions" | "man"))
+    {
+        let help = place.run(&format!("{verb} --help")).stdout;
+        let options = help.lines().filter(|line| line.trim_start().starts_with('-')).count();
+        // The parser's own -h has none, the verb has one before its options, run in another place.
+        let own = usize::from(*verb != "run");
+        assert_eq!(help.matches("Example: ").count(), options - 1 + own, "{help}");
+    }
 }
 
 #[test]
@@ -44,7 +78,7 @@ fn the_manual_has_a_page_for_each_verb() {
     let place = Place::new("man");
     assert!(place.run("man").stdout.contains(".TH cofferdam"));
     assert_eq!(place.run("man pages").code, 0);
-    for verb in ["run", "probe", "explain", "doctor", "wrap", "config", "config-trust"] {
+    for verb in VERBS.iter().skip(1).chain(&["config-trust"]) {
         let page = place.path(&format!("work/pages/cofferdam-{verb}.1"));
         let text = std::fs::read_to_string(&page).unwrap();
         assert!(text.contains(".SH"), "{verb}");

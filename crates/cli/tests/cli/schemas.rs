@@ -2,8 +2,10 @@
 
 use crate::harness::{Place, compare};
 
-const OBJECTS: [&str; 8] =
-    ["config", "check", "result", "error", "probe", "explain", "doctor", "wrap"];
+const OBJECTS: [&str; 18] = [
+    "config", "check", "result", "error", "probe", "explain", "doctor", "wrap", "session",
+    "sessions", "exec", "execs", "log", "log-part", "event", "events", "removal", "gc",
+];
 
 #[test]
 fn published_schemas_are_those_of_the_program() {

@@ -218,6 +218,10 @@ impl DurableBackend for KeptBackend {
         Ok(all)
     }
 
+    async fn ids(&self) -> Result<Vec<SandboxId>> {
+        self.on_disk(Place::all).await
+    }
+
     async fn journal(&self, id: &SandboxId, after: u64) -> Result<Vec<JournalEntry>> {
         let id = id.clone();
         self.on_disk(move |state| entries(&Place::get(state, &id)?, after)).await

@@ -1,0 +1,133 @@
+//! `cofferdam __complete`: what the completions of the shells ask for.
+
+use crate::args::whole;
+use crate::signals::Signal;
+use crate::{exit, render, sessions};
+use clap::{Arg, Args};
+use cofferdam_core::Result;
+use std::ffi::OsString;
+
+/// Prints the names that may stand at the end of a command line, one a line.
+#[derive(Debug, Args)]
+pub(crate) struct CompleteArgs {
+    /// The words of the line after the program's name, the unfinished one last.
+    #[arg(last = true, value_name = "WORD", allow_hyphen_values = true)]
+    pub(crate) words: Vec<OsString>,
+}
+
+/// What may stand at the end of a line and is not known before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Wanted {
+    /// A session.
+    Session,
+    /// A command of this session.
+    Exec(String),
+    /// A signal.
+    Signal,
+}
+
+/// Prints the names. Where there are none, or something is wrong, it prints nothing: an error would
+/// stand in the middle of somebody's line.
+pub(super) fn perform(args: &CompleteArgs) -> Result<u8> {
+    let words: Vec<String> =
+        args.words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let names = match wanted(&words) {
+        None => Vec::new(),
+        Some(Wanted::Session) => sessions::names().unwrap_or_default(),
+        Some(Wanted::Exec(session)) => sessions::exec_names(&session).unwrap_or_default(),
+        Some(Wanted::Signal) => Signal::names().map(str::to_owned).collect(),
+    };
+    let begun = words.last().map_or("", String::as_str);
+    for name in names.iter().filter(|name| name.starts_with(begun)) {
+        render::print_text(&format!("{}\n", render::plain(name)))?;
+    }
+    Ok(exit::DONE)
+}
+
+/// What may stand where the last of these words is.
+fn wanted(words: &[String]) -> Option<Wanted> {
+    let (verb, words) = words.split_first()?;
+    let (last, before) = words.split_last()?;
+    if last.starts_with('-') {
+        return None;
+    }
+    let whole = whole();
+    let verb = whole.find_subcommand(verb)?;
+    let mut places = verb.get_positionals().filter(|place| !place.is_last_set());
+    let mut place = places.next();
+    let mut first = None;
+    let mut words = before.iter();
+    while let Some(word) = words.next() {
+        if word == "--" {
+            return None;
+        }
+        if !word.starts_with('-') {
+            first = first.or(Some(word));
+            place = place.filter(|place| is_many(place)).or_else(|| places.next());
+        } else if verb.get_opts().any(|option| takes_next(option, word)) && words.next().is_none() {
+            let option = verb.get_opts().find(|option| takes_next(option, word))?;
+            return wants(option, None).filter(|_| names_a_session(option));
+        }
+    }
+    wants(place?, first)
+}
+
+fn wants(place: &Arg, session: Option<&String>) -> Option<Wanted> {
+    let name = place.get_value_names()?.first()?;
+    match name.as_str() {
+        // What `ensure` names may be there already.
+        SESSION | "NAME" => Some(Wanted::Session),
+        "EXEC" => session.cloned().map(Wanted::Exec),
+        "SIGNAL" => Some(Wanted::Signal),
+        _ => None,
+    }
+}
+
+/// What a session is called in the help of all verbs that take one.
+const SESSION: &str = "SESSION";
+
+fn names_a_session(option: &Arg) -> bool {
+    option.get_value_names().is_some_and(|names| names.iter().any(|name| name == SESSION))
+}
+
+fn is_many(place: &Arg) -> bool {
+    matches!(place.get_action(), clap::ArgAction::Append)
+}
+
+/// Whether this word is the option and its value is the next word.
+fn takes_next(option: &Arg, word: &str) -> bool {
+    let long = option.get_long().is_some_and(|long| word.strip_prefix("--") == Some(long));
+    let short =
+        option.get_short().is_some_and(|short| word.strip_prefix('-') == Some(&*short.to_string()));
+    (long || short) && option.get_action().takes_values()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(line: &str, expected: Option<Wanted>) {
+        let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        assert_eq!(wanted(&words), expected, "{line}");
+    }
+
+    #[test]
+    fn names_are_completed_where_they_may_stand() {
+        let exec = || Some(Wanted::Exec("a".to_owned()));
+        check("exec ", Some(Wanted::Session));
+        check("exec -i --cwd x a", Some(Wanted::Session));
+        check("exec --cwd ", None);
+        check("exec a ", None);
+        check("exec -", None);
+        check("exec a -- ", None);
+        check("logs a ", exec());
+        check("logs -f a --offset 3 b", exec());
+        check("signal a b ", Some(Wanted::Signal));
+        check("rm a b ", Some(Wanted::Session));
+        check("extend a ", None);
+        check("wrap --session ", Some(Wanted::Session));
+        check("create --name ", None);
+        check("nonsense ", None);
+        check("exec", None);
+    }
+}

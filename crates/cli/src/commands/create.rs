@@ -1,0 +1,90 @@
+//! `cofferdam create`.
+
+use crate::args::{IdlePause, SessionOptions};
+use crate::choice::Choice;
+use crate::context::Context;
+use crate::{exit, render, sessions};
+use clap::Args;
+use cofferdam_core::{Error, ErrorKind, Result};
+use cofferdam_session::{InitCommand, Session, SessionOrder, Sessions};
+use std::collections::BTreeMap;
+
+/// Makes a session: a sandbox that stays until it is removed, with a home directory on disk.
+///
+/// Prints its id. The sandbox is kept by a process of its own, so that it lives on when this command
+/// ends, and no server is needed. Commands run in it with `exec`, see each other's files and
+/// processes, and find the workspace and $HOME as they left them.
+///
+/// Example: cofferdam create --name agent-1 --ttl 24h
+#[derive(Debug, Args)]
+#[command(override_usage = "cofferdam create [OPTIONS]")]
+#[command(after_long_help = super::ORDINARY_EXIT_CODES)]
+pub(crate) struct CreateArgs {
+    /// Names the session, in place of its id alone. A name that is in use is an error.
+    ///
+    /// 1 to 64 letters, digits, '-', '_' or '.'.
+    ///
+    /// Example: --name agent-1
+    #[arg(long, value_name = "NAME", help_heading = "Session")]
+    pub(crate) name: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) session: SessionOptions,
+
+    /// Prints the session as one JSON object; errors are objects too.
+    ///
+    /// Example: --json
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+/// Makes the session and prints its id.
+pub(super) fn perform(args: &CreateArgs) -> Result<u8> {
+    let order = order(args.name.clone(), &args.session)?;
+    sessions::with(async |sessions| {
+        let session = sessions.create(&order).await?;
+        print(args.json, sessions, &session).await
+    })
+}
+
+/// Prints the id of a session that was wanted, or the session.
+pub(super) async fn print(is_json: bool, sessions: &Sessions, session: &Session) -> Result<u8> {
+    match is_json {
+        true => render::print_json(&sessions.status(session.id()).await?)?,
+        false => render::print_text(&format!("{}\n", session.id()))?,
+    }
+    Ok(exit::DONE)
+}
+
+/// The session that these options ask for.
+pub(super) fn order(name: Option<String>, options: &SessionOptions) -> Result<SessionOrder> {
+    let context = Context::of_session(options)?;
+    context.refuse_way_out()?;
+    let keeping = &options.keeping;
+    let mut order = SessionOrder::new(context.spec);
+    order.name = name;
+    order.backend = Some(context.backend.named().to_owned());
+    order.labels = labels(&keeping.label)?;
+    order.init = keeping.init.iter().map(InitCommand::shell).collect();
+    match keeping.idle_pause {
+        None => {}
+        Some(IdlePause::After(time)) => order.idle_pause = Some(time),
+        Some(IdlePause::Never) => order.idle_pause = None,
+    }
+    order.ttl = keeping.ttl;
+    Ok(order)
+}
+
+/// Labels by their keys. A key with two values is a slip.
+pub(super) fn labels(pairs: &[(String, String)]) -> Result<BTreeMap<String, String>> {
+    let mut labels = BTreeMap::new();
+    for (key, value) in pairs {
+        if let Some(other) = labels.insert(key.clone(), value.clone())
+            && other != *value
+        {
+            let message = format!("--label: {key:?} is both {other:?} and {value:?}");
+            return Err(Error::new(ErrorKind::Usage, message).hint("Give each key one value."));
+        }
+    }
+    Ok(labels)
+}

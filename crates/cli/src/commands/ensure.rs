@@ -1,0 +1,42 @@
+//! `cofferdam ensure`.
+
+use super::create;
+use crate::args::SessionOptions;
+use crate::sessions;
+use clap::Args;
+use cofferdam_core::Result;
+
+/// Makes sure that a session of this name is there and takes commands.
+///
+/// Makes it where there is none, resumes it where it is paused, makes its sandbox anew where that was
+/// lost, and runs what is left of its --init lines. Prints its id. However often and from however
+/// many places it is called, there is one session. Other options than it was made with are an error
+/// that names them, but for --init, --idle-pause, --ttl and --label, which may change.
+///
+/// Example: cofferdam ensure agent-1 --init 'npm ci'
+#[derive(Debug, Args)]
+#[command(override_usage = "cofferdam ensure NAME [OPTIONS]")]
+#[command(after_long_help = super::ORDINARY_EXIT_CODES)]
+pub(crate) struct EnsureArgs {
+    /// The name of the session.
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+
+    #[command(flatten)]
+    pub(crate) session: SessionOptions,
+
+    /// Prints the session as one JSON object; errors are objects too.
+    ///
+    /// Example: --json
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+/// Ensures the session and prints its id.
+pub(super) fn perform(args: &EnsureArgs) -> Result<u8> {
+    let order = create::order(Some(args.name.clone()), &args.session)?;
+    sessions::with(async |sessions| {
+        let ensured = sessions.ensure(&order).await?;
+        create::print(args.json, sessions, &ensured.session).await
+    })
+}

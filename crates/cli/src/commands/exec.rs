@@ -1,0 +1,250 @@
+//! `cofferdam exec`.
+
+use super::run::{CAPTURED_BYTES, connect_streams, report_of};
+use crate::args::{CommandOptions, parse_exec_id};
+use crate::context::{argv, command_variables};
+use crate::engine::RunOutcome;
+use crate::follow::{Left, Memory, Passed, Streams, follow};
+use crate::surroundings::Surroundings;
+use crate::{exit, render, report, sessions};
+use clap::Args;
+use cofferdam_core::{
+    Cause, Ending, Error, ErrorKind, ExecOrder, ExecStatus, ProcessId, Result, Seen, Stdin,
+};
+use cofferdam_session::Session;
+use std::ffi::OsString;
+use std::time::Duration;
+
+/// Runs a command in a session.
+///
+/// Streams its output and exits with its code, as `run` does; a paused session goes on first. The
+/// session's keeper holds the command and its output: when this program is killed the command goes
+/// on, and `attach`, `logs` and `wait` find it.
+///
+/// Example: cofferdam exec agent-1 -- npm test
+#[derive(Debug, Default, Args)]
+#[command(override_usage = "cofferdam exec SESSION [OPTIONS] -- ARGV…\n       \
+    cofferdam exec SESSION [OPTIONS] --shell LINE")]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct ExecArgs {
+    /// The session: its name or id, or the beginning of one.
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: String,
+
+    #[command(flatten)]
+    pub(crate) command: CommandOptions,
+
+    /// Starts the command and leaves it; prints its id.
+    ///
+    /// It is frozen while the session is paused, and does not keep the session from being paused.
+    ///
+    /// Example: cofferdam exec agent-1 -d -- npm run dev
+    #[arg(short = 'd', long)]
+    pub(crate) detach: bool,
+
+    /// Names this run. The same id again runs nothing, and shows the same run from its beginning.
+    ///
+    /// 1 to 64 letters, digits, '-', '_' or '.'. With another command it is an error.
+    ///
+    /// Example: --id build-17
+    #[arg(long, value_name = "KEY", value_parser = parse_exec_id)]
+    pub(crate) id: Option<ProcessId>,
+
+    /// Keeps the session from being paused while a detached command runs.
+    ///
+    /// Example: cofferdam exec agent-1 -d --keep-awake -- make world
+    #[arg(long, requires = "detach")]
+    pub(crate) keep_awake: bool,
+
+    /// Captures instead of streaming, and prints one JSON object on standard output.
+    ///
+    /// The object is that of `run --json`, with the ids of session and run; with -d it is that of
+    /// `ps`. Errors are objects too.
+    ///
+    /// Example: --json
+    #[arg(long, help_heading = "Output", conflicts_with = "terminal")]
+    pub(crate) json: bool,
+}
+
+const EXAMPLES: &str = "\
+Exit code:
+  the command's own; 124 out of time; 125 Cofferdam could not do its part; 126 not executable; 127
+  not found; 128+n killed by signal n. With -d: 0 started, 125 not started.
+
+Examples:
+  cofferdam exec agent-1 -- cargo build
+  cofferdam exec agent-1 --id tests-1 --timeout 5m -- npm test
+  cofferdam exec agent-1 -d --keep-awake -- python3 -m http.server
+  echo 1 + 1 | cofferdam exec agent-1 -i -- bc";
+
+/// Runs the command, and returns the exit code that stands for its ending.
+pub(super) fn perform(args: &ExecArgs) -> Result<u8> {
+    let surroundings = Surroundings::of_this_process()?;
+    let argv = argv(&args.command, "exec SESSION")?;
+    sessions::with(async |sessions| {
+        let session = sessions::find(sessions, &args.session).await?;
+        let order = order(args, argv.clone(), &surroundings, &session).await?;
+        let is_new = args.id.is_none() || !is_known(&session, &order.command.id).await?;
+        let exec = session.start(&order).await?.id;
+        if args.detach {
+            return left(args.json, &session, &exec).await;
+        }
+        let passed = Passed {
+            // What an earlier caller passed on is not passed on twice.
+            reads: is_new && order.command.stdin == Stdin::Piped,
+            has_terminal: order.command.terminal.is_some(),
+            keys: None,
+            signals: true,
+        };
+        match args.json {
+            true => capture(args, &session, &exec, passed).await,
+            false => stream(args, &session, &exec, passed).await,
+        }
+    })
+}
+
+/// The command as the session is to run it.
+async fn order(
+    args: &ExecArgs,
+    argv: Vec<OsString>,
+    surroundings: &Surroundings,
+    session: &Session,
+) -> Result<ExecOrder> {
+    let options = &args.command;
+    let mut order = Session::order(argv)?;
+    let command = &mut order.command;
+    if let Some(id) = &args.id {
+        command.id = id.clone();
+    }
+    command.env = command_variables(&options.variables, surroundings);
+    command.timeout = options.timeout;
+    connect_streams(command, options, args.json || (args.detach && !options.terminal));
+    if command.terminal.is_some() {
+        sessions::add_terminal(&mut command.env, surroundings);
+    }
+    command.cwd = match &options.cwd {
+        Some(cwd) if cwd.is_absolute() => Some(cwd.clone().into()),
+        Some(cwd) => Some(sessions::workspace_inside(session).await?.join(cwd).into()),
+        None => None,
+    };
+    order.detached = args.detach;
+    order.keep_awake = args.keep_awake;
+    if !args.json || args.detach {
+        order.max_output_bytes = options.max_output;
+    }
+    Ok(order)
+}
+
+async fn is_known(session: &Session, id: &ProcessId) -> Result<bool> {
+    Ok(session.execs().await?.iter().any(|exec| exec.id == id.as_str()))
+}
+
+/// Says what was started.
+async fn left(is_json: bool, session: &Session, exec: &ProcessId) -> Result<u8> {
+    match is_json {
+        true => render::print_json(&session.status(exec).await?)?,
+        false => render::print_text(&format!("{exec}\n"))?,
+    }
+    Ok(exit::DONE)
+}
+
+async fn stream(
+    args: &ExecArgs,
+    session: &Session,
+    exec: &ProcessId,
+    passed: Passed,
+) -> Result<u8> {
+    let mut sink = Streams { only: None, ends_with_its_reader: true };
+    let status = match follow((session, exec), Seen::default(), &mut sink, passed).await? {
+        Left::Ended(status) => status,
+        Left::Running | Left::Abandoned => return Err(abandoned(exec)),
+    };
+    let Some(ended) = &status.ended else { return Err(abandoned(exec)) };
+    if let Some(cause) = told(&ended.ending, args) {
+        report::note(&cause);
+    }
+    Ok(exit::of_ending(&ended.ending))
+}
+
+async fn capture(
+    args: &ExecArgs,
+    session: &Session,
+    exec: &ProcessId,
+    passed: Passed,
+) -> Result<u8> {
+    let mut sink = Memory::of(args.command.max_output.unwrap_or(CAPTURED_BYTES));
+    let status = match follow((session, exec), Seen::default(), &mut sink, passed).await? {
+        Left::Ended(status) => status,
+        Left::Running | Left::Abandoned => return Err(abandoned(exec)),
+    };
+    let outcome = outcome(session, &status, sink).await?.ok_or_else(|| abandoned(exec))?;
+    let code = exit::of_ending(&outcome.ending);
+    print_outcome(session, exec, outcome)?;
+    Ok(code)
+}
+
+/// What came of a command of a session, as of any run. `None` where it has not ended.
+pub(super) async fn outcome(
+    session: &Session,
+    status: &ExecStatus,
+    captured: Memory,
+) -> Result<Option<RunOutcome>> {
+    let Some(ended) = &status.ended else { return Ok(None) };
+    let duration = Duration::from_millis(ended.at_ms.saturating_sub(status.started_ms));
+    Ok(Some(RunOutcome {
+        ending: ended.ending.clone(),
+        stdout: captured.stdout,
+        stderr: captured.stderr,
+        omitted: captured.omitted,
+        duration,
+        usage: ended.usage,
+        enforced: sessions::enforced(session).await?,
+        denials: Vec::new(),
+        new_control_files: Vec::new(),
+    }))
+}
+
+/// Prints the outcome with the ids of session and command.
+pub(super) fn print_outcome(
+    session: &Session,
+    exec: &ProcessId,
+    outcome: RunOutcome,
+) -> Result<()> {
+    let mut report = report_of(outcome);
+    report.session = Some(session.id().to_string());
+    report.exec = Some(exec.to_string());
+    render::print_json(&report)
+}
+
+fn abandoned(exec: &ProcessId) -> Error {
+    Error::new(ErrorKind::Canceled, format!("command {exec} was left while it may still run"))
+        .hint("See `cofferdam ps`, `cofferdam attach` and `cofferdam signal`.")
+}
+
+/// What the exit code alone does not say.
+fn told(ending: &Ending, args: &ExecArgs) -> Option<String> {
+    let with = |text: &str, limit: Option<String>| match limit {
+        Some(limit) => format!("{text} (limit {limit})"),
+        None => text.to_owned(),
+    };
+    let options = &args.command;
+    match ending {
+        Ending::Exited(_) | Ending::Signaled(_) => None,
+        Ending::Killed(Cause::Time) => {
+            Some(with("killed: out of time", options.timeout.map(render::duration)))
+        }
+        Ending::Killed(Cause::Output) => {
+            Some(with("killed: too much output", options.max_output.map(render::bytes)))
+        }
+        Ending::Killed(Cause::Memory) => Some("killed: out of memory".to_owned()),
+        Ending::Killed(Cause::Pids { .. }) => Some("failed: out of processes".to_owned()),
+        Ending::Killed(Cause::Disk { .. }) => Some("failed: out of private space".to_owned()),
+        Ending::Killed(Cause::Lease) => Some("killed: the session's lease is over".to_owned()),
+        Ending::NotStarted { detail, .. } => Some(format!("failed to start: {detail}")),
+        Ending::SetupFailed { stage, detail } => {
+            Some(format!("failed to set up the sandbox: {stage}: {detail}"))
+        }
+        Ending::Canceled => Some("canceled".to_owned()),
+        Ending::Lost => Some("lost: its sandbox died".to_owned()),
+    }
+}

@@ -1,0 +1,216 @@
+//! `cofferdam logs`.
+
+use super::run::{CAPTURED_BYTES, text_or_base64};
+use crate::args::choice;
+use crate::choice::Choice;
+use crate::follow::{Left, Memory, Passed, Sink, Streams, follow};
+use crate::{exit, render, sessions};
+use clap::Args;
+use cofferdam_core::{EndingKind, Part, ProcessId, Result, Seen, Standard};
+use cofferdam_session::{ExecReport, Session};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Prints what a command of a session wrote.
+///
+/// Standard output goes to standard output and standard error to standard error. Works while the
+/// command runs, after it ended, and after its sandbox was lost. What was dropped for want of room is
+/// said on standard error.
+///
+/// Example: cofferdam logs agent-1 server -f
+#[derive(Debug, Args)]
+#[command(after_long_help = super::ORDINARY_EXIT_CODES)]
+pub(crate) struct LogsArgs {
+    /// The session: its name or id, or the beginning of one.
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: String,
+
+    /// The command's id, or the beginning of it.
+    #[arg(value_name = "EXEC")]
+    pub(crate) exec: String,
+
+    /// Begins at this byte of each stream. Default: 0.
+    ///
+    /// Example: --offset 4096
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub(crate) offset: u64,
+
+    /// Goes on until the command has ended.
+    ///
+    /// Example: -f
+    #[arg(short = 'f', long)]
+    pub(crate) follow: bool,
+
+    /// Prints one stream alone: stdout or stderr.
+    ///
+    /// Example: --stream stderr
+    #[arg(long, value_name = "STREAM", value_parser = choice::<Standard>())]
+    pub(crate) stream: Option<Standard>,
+
+    /// Prints one JSON object on standard output; with -f one object a line, as output comes.
+    ///
+    /// Example: --json
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// How much is read at once.
+const PIECE_BYTES: u32 = 256 << 10;
+
+/// What `logs --json` prints. Format 1.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Log {
+    /// The id of the session.
+    pub(crate) session: String,
+    /// The command.
+    pub(crate) exec: ExecReport,
+    /// What it wrote, at most one part of each stream.
+    pub(crate) parts: Vec<LogPart>,
+}
+
+/// A part of what a command wrote, and with `logs -f --json` one line. Format 1.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct LogPart {
+    /// The stream: `stdout` or `stderr`.
+    pub(crate) stream: String,
+    /// Where it begins; later than asked for where the beginning was dropped.
+    pub(crate) offset: u64,
+    /// Where the next part begins.
+    pub(crate) next_offset: u64,
+    /// What was written, where it is UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) text: Option<String>,
+    /// What was written in base64, where it is not UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) base64: Option<String>,
+}
+
+/// Prints what the command wrote.
+pub(super) fn perform(args: &LogsArgs) -> Result<u8> {
+    sessions::with(async |sessions| {
+        let session = sessions::find(sessions, &args.session).await?;
+        let exec = sessions::find_exec(&session, &args.exec).await?;
+        match (args.follow, args.json) {
+            (true, true) => {
+                goes_on(args, &session, &exec, &mut Lines { only: args.stream }).await?
+            }
+            (true, false) => goes_on(args, &session, &exec, &mut own_streams(args)).await?,
+            (false, false) => so_far(args, &session, &exec, &mut own_streams(args)).await?,
+            (false, true) => print_object(args, &session, &exec).await?,
+        }
+        Ok(exit::DONE)
+    })
+}
+
+fn own_streams(args: &LogsArgs) -> Streams {
+    Streams { only: args.stream, ends_with_its_reader: false }
+}
+
+async fn goes_on(
+    args: &LogsArgs,
+    session: &Session,
+    exec: &ProcessId,
+    sink: &mut (impl Sink + Send),
+) -> Result<()> {
+    let from = Seen { stdout: args.offset, stderr: args.offset };
+    match follow((session, exec), from, sink, Passed::nothing()).await? {
+        Left::Ended(_) | Left::Running | Left::Abandoned => Ok(()),
+    }
+}
+
+/// Carries what is there now. A session that sleeps goes on sleeping.
+async fn so_far(
+    args: &LogsArgs,
+    session: &Session,
+    exec: &ProcessId,
+    sink: &mut (impl Sink + Send),
+) -> Result<()> {
+    let status = session.status(exec).await?;
+    // Nobody counted for a command that was lost: as far as anything is there.
+    let is_lost = status.ending == Some(EndingKind::Lost);
+    for (stream, counted) in
+        [(Standard::Output, status.stdout.written), (Standard::Error, status.stderr.written)]
+    {
+        let end = if is_lost { u64::MAX } else { counted };
+        let mut offset = args.offset;
+        while sink.wants(stream) && offset < end {
+            let chunk = session.read(exec, Part { stream, offset, len: PIECE_BYTES }).await?;
+            if chunk.offset > offset {
+                sink.miss(stream, chunk.offset - offset);
+            }
+            let len = u64::try_from(chunk.bytes.len()).unwrap_or(u64::MAX);
+            if len == 0 || !sink.take(stream, chunk.offset, &chunk.bytes)? {
+                break;
+            }
+            offset = chunk.offset.saturating_add(len);
+        }
+    }
+    Ok(())
+}
+
+async fn print_object(args: &LogsArgs, session: &Session, exec: &ProcessId) -> Result<()> {
+    let mut parts =
+        Parts { kept: Memory::of(CAPTURED_BYTES), only: args.stream, begins: [None; 2] };
+    so_far(args, session, exec, &mut parts).await?;
+    let Parts { kept, only, begins: [stdout, stderr] } = parts;
+    let streams = [(Standard::Output, stdout, kept.stdout), (Standard::Error, stderr, kept.stderr)];
+    let parts = streams
+        .into_iter()
+        .filter(|(stream, ..)| only.is_none_or(|only| only == *stream))
+        .map(|(stream, begins, bytes)| part(stream, begins.unwrap_or(args.offset), bytes))
+        .collect();
+    let session_id = session.id().to_string();
+    render::print_json(&Log { session: session_id, exec: session.status(exec).await?, parts })
+}
+
+fn part(stream: Standard, offset: u64, bytes: Vec<u8>) -> LogPart {
+    let next_offset = offset.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
+    let (text, base64) = text_or_base64(bytes);
+    LogPart { stream: stream.named().to_owned(), offset, next_offset, text, base64 }
+}
+
+/// Memory that knows where it begins.
+struct Parts {
+    kept: Memory,
+    only: Option<Standard>,
+    begins: [Option<u64>; 2],
+}
+
+impl Sink for Parts {
+    fn take(&mut self, stream: Standard, offset: u64, bytes: &[u8]) -> Result<bool> {
+        let [stdout, stderr] = &mut self.begins;
+        let begins = match stream {
+            Standard::Output => stdout,
+            Standard::Error => stderr,
+        };
+        begins.get_or_insert(offset);
+        self.kept.take(stream, offset, bytes)
+    }
+
+    fn miss(&mut self, _stream: Standard, _bytes: u64) {
+        // Where the part begins says it.
+    }
+
+    fn wants(&self, stream: Standard) -> bool {
+        self.only.is_none_or(|only| only == stream)
+    }
+}
+
+/// An object a line on standard output.
+struct Lines {
+    only: Option<Standard>,
+}
+
+impl Sink for Lines {
+    fn take(&mut self, stream: Standard, offset: u64, bytes: &[u8]) -> Result<bool> {
+        render::print_json(&part(stream, offset, bytes.to_vec())).map(|()| true)
+    }
+
+    fn miss(&mut self, _stream: Standard, _bytes: u64) {
+        // The offset of the next line says it.
+    }
+
+    fn wants(&self, stream: Standard) -> bool {
+        self.only.is_none_or(|only| only == stream)
+    }
+}

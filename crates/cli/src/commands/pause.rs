@@ -1,0 +1,35 @@
+//! `cofferdam pause`.
+
+use super::show;
+use crate::{exit, sessions};
+use clap::Args;
+use cofferdam_core::Result;
+
+/// Stops everything in a session where it stands.
+///
+/// Memory is kept, and the processor is free. Pausing a paused session does nothing.
+///
+/// Example: cofferdam pause agent-1
+#[derive(Debug, Args)]
+#[command(after_long_help = super::ORDINARY_EXIT_CODES)]
+pub(crate) struct PauseArgs {
+    /// The session: its name or id, or the beginning of one.
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: String,
+
+    /// Prints the session as one JSON object on standard output.
+    ///
+    /// Example: --json
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Pauses the session.
+pub(super) fn perform(args: &PauseArgs) -> Result<u8> {
+    sessions::with(async |sessions| {
+        let id = sessions.find(&args.session).await?;
+        sessions.pause(&id).await?;
+        show::print_if(args.json, sessions, &id).await?;
+        Ok(exit::DONE)
+    })
+}

@@ -1,0 +1,46 @@
+//! `cofferdam wait`.
+
+use crate::{exit, render, sessions};
+use clap::Args;
+use cofferdam_core::{Error, ErrorKind, Result};
+
+/// Waits until a command of a session has ended, and exits with its code.
+///
+/// Works any number of times, and long after it ended.
+///
+/// Example: cofferdam wait agent-1 build-17
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Exit code:
+  the command's own, as `exec` would give it; 125 Cofferdam could not do its part")]
+pub(crate) struct WaitArgs {
+    /// The session: its name or id, or the beginning of one.
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: String,
+
+    /// The command's id, or the beginning of it.
+    #[arg(value_name = "EXEC")]
+    pub(crate) exec: String,
+
+    /// Prints the command as one JSON object on standard output.
+    ///
+    /// Example: --json
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Waits for the end of the command.
+pub(super) fn perform(args: &WaitArgs) -> Result<u8> {
+    sessions::with(async |sessions| {
+        let session = sessions::find(sessions, &args.session).await?;
+        let exec = sessions::find_exec(&session, &args.exec).await?;
+        let status = session.wait(&exec, None).await?;
+        if args.json {
+            render::print_json(&session.status(&exec).await?)?;
+        }
+        match &status.ended {
+            Some(ended) => Ok(exit::of_ending(&ended.ending)),
+            None => Err(Error::new(ErrorKind::Unavailable, format!("{exec} has not ended"))),
+        }
+    })
+}

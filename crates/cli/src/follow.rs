@@ -1,0 +1,37 @@
+//! A command of a session, followed from where somebody is to its end: what it writes goes to the
+//! caller, what the caller types and sends goes to it.
+
+mod input;
+mod output;
+
+pub(crate) use input::Passed;
+pub(crate) use output::{Memory, Sink, Streams};
+
+use cofferdam_core::{ExecStatus, ProcessId, Result, Seen};
+use cofferdam_session::Session;
+
+/// How a command was left.
+#[derive(Debug)]
+pub(crate) enum Left {
+    /// It has ended.
+    Ended(Box<ExecStatus>),
+    /// The caller left it running.
+    Running,
+    /// The caller cannot wait any longer for it to take a signal.
+    Abandoned,
+}
+
+/// Follows a command, from these places of its streams on, until it has ended or is left.
+pub(crate) async fn follow(
+    (session, exec): (&Session, &ProcessId),
+    from: Seen,
+    sink: &mut (impl Sink + Send),
+    passed: Passed,
+) -> Result<Left> {
+    tokio::select! {
+        // What was written is shown before anything else is looked at.
+        biased;
+        ended = output::pump((session, exec), from, sink) => Ok(Left::Ended(Box::new(ended?))),
+        left = input::pass(session, exec, passed) => left,
+    }
+}

@@ -1,0 +1,139 @@
+//! The seam to sessions: what the command line asks of them, on a runtime that only their verbs
+//! have.
+
+use crate::surroundings::Surroundings;
+use cofferdam_core::{
+    Axis, Basis, Degree, EndingKind, Enforced, Error, ErrorKind, ProcessId, Result,
+};
+use cofferdam_session::{Session, Sessions};
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Does something with the sessions of this user. Whatever a crash left behind is repaired first.
+pub(crate) fn with<T>(work: impl AsyncFnOnce(&Sessions) -> Result<T>) -> Result<T> {
+    let state = Surroundings::of_this_process()?.state_directory()?;
+    on_runtime(async {
+        let sessions = Sessions::open(&state, backends(&state)).await?;
+        work(&sessions).await
+    })
+}
+
+/// The names of sessions, and the ids of those without a name. Makes and repairs nothing.
+pub(crate) fn names() -> Result<Vec<String>> {
+    as_they_are(async |sessions| {
+        let all = sessions.list(&Default::default()).await?;
+        Ok(all.into_iter().map(|session| session.name.unwrap_or(session.id)).collect())
+    })
+}
+
+/// The ids of the commands of a session. Makes and repairs nothing.
+pub(crate) fn exec_names(session: &str) -> Result<Vec<String>> {
+    as_they_are(async |sessions| {
+        let session = find(sessions, session).await?;
+        Ok(session.execs().await?.into_iter().map(|exec| exec.id).collect())
+    })
+}
+
+/// The session that a text names: its name, its id, or the beginning of one.
+pub(crate) async fn find(sessions: &Sessions, text: &str) -> Result<Session> {
+    Ok(sessions.session(sessions.find(text).await?))
+}
+
+/// The command of a session that a text names: its id, or the beginning of it.
+pub(crate) async fn find_exec(session: &Session, text: &str) -> Result<ProcessId> {
+    let all = session.execs().await?;
+    let mut ids: Vec<&str> = all.iter().map(|exec| exec.id.as_str()).collect();
+    if !ids.contains(&text) {
+        ids.retain(|id| !text.is_empty() && id.starts_with(text));
+        ids.dedup();
+    } else {
+        ids = vec![text];
+    }
+    match ids.as_slice() {
+        [id] => ProcessId::new(*id),
+        [] => Err(Error::new(ErrorKind::NotFound, format!("there is no command {text:?}"))
+            .hint("List the commands of the session with `cofferdam ps`.")),
+        several => {
+            let what = format!("{text:?} begins several commands: {}", several.join(", "));
+            Err(Error::new(ErrorKind::Conflict, what).hint("Write more of the id."))
+        }
+    }
+}
+
+/// Where the workspace of a session is inside.
+pub(crate) async fn workspace_inside(session: &Session) -> Result<PathBuf> {
+    let report = session.sessions().status(session.id()).await?;
+    // Without a sandbox it is not known yet, and there is always this way to it.
+    Ok(report.workspace_inside.map_or_else(|| PathBuf::from("/workspace"), PathBuf::from))
+}
+
+/// How far the policy of a session holds; nowhere, where its sandbox is gone.
+pub(crate) async fn enforced(session: &Session) -> Result<Enforced> {
+    let report = session.sessions().status(session.id()).await?;
+    Ok(report.enforced.unwrap_or_else(|| {
+        let mut enforced = Enforced::full(Basis::Applied);
+        for axis in Axis::ALL {
+            enforced.lower(axis, Degree::None, "the sandbox is gone");
+        }
+        enforced
+    }))
+}
+
+/// The stable name of an ending.
+pub(crate) fn ending_name(ending: EndingKind) -> String {
+    let name = serde_json::to_value(ending).ok();
+    name.as_ref().and_then(|name| name.as_str()).unwrap_or("ended").to_owned()
+}
+
+/// Tells a command which terminal the caller has, unless somebody said it already.
+pub(crate) fn add_terminal(env: &mut BTreeMap<OsString, OsString>, surroundings: &Surroundings) {
+    let name = OsStr::new("TERM");
+    if let Some(value) = surroundings.variables.get(name).filter(|_| !env.contains_key(name)) {
+        env.insert(name.to_owned(), value.clone());
+    }
+}
+
+/// Does something with the sessions of this user as they are: makes and repairs nothing.
+pub(crate) fn as_they_are<T: Default>(work: impl AsyncFnOnce(&Sessions) -> Result<T>) -> Result<T> {
+    let state = Surroundings::of_this_process()?.state_directory()?;
+    if !state.is_dir() {
+        return Ok(T::default());
+    }
+    on_runtime(async {
+        let sessions = Sessions::open_as_is(&state, backends(&state)).await?;
+        work(&sessions).await
+    })
+}
+
+fn backends(state: &Path) -> Vec<Arc<dyn cofferdam_core::DurableBackend>> {
+    vec![Arc::new(cofferdam::kept_backend(state.to_owned()))]
+}
+
+fn on_runtime<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|cause| Error::new(ErrorKind::Io, "start a runtime").source(cause))?;
+    let done = runtime.block_on(async {
+        let done = work.await;
+        settle().await;
+        done
+    });
+    // What waits beside it, such as a query that nobody needs any more, holds nobody up.
+    runtime.shutdown_background();
+    done
+}
+
+/// Waits until what was begun beside the work is done: the end of a sandbox whose run was given up.
+async fn settle() {
+    const PATIENCE: Duration = Duration::from_secs(120);
+    const LOOK_AGAIN: Duration = Duration::from_millis(5);
+    let tasks = tokio::runtime::Handle::current().metrics();
+    let give_up = Instant::now() + PATIENCE;
+    while tasks.num_alive_tasks() > 0 && Instant::now() < give_up {
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
+}

@@ -1,0 +1,94 @@
+"""Sits at a terminal and uses the program as a person would. Words: the scene, the program."""
+
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+
+SCENE, PROGRAM = sys.argv[1:3]
+PATIENCE = 15
+
+
+class Screen:
+    """A program at a terminal of its own, which it leads."""
+
+    def __init__(self, argv, rows=30, columns=100):
+        self.seen = b""
+        self.master, slave = pty.openpty()
+        self.resize(rows, columns)
+        # Held open so that the terminal outlives the program, and its modes can be looked at.
+        self.slave = slave
+        self.before = termios.tcgetattr(slave)
+        self.pid = os.fork()
+        if self.pid == 0:
+            os.setsid()
+            fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+            for fd in (0, 1, 2):
+                os.dup2(slave, fd)
+            os.closerange(3, 20)
+            os.execvp(argv[0], argv)
+
+    def resize(self, rows, columns):
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def type(self, text):
+        os.write(self.master, text if isinstance(text, bytes) else text.encode())
+
+    def take(self, wait):
+        if not select.select([self.master], [], [], wait)[0]:
+            return False
+        try:
+            self.seen += os.read(self.master, 65536)
+        except OSError:
+            return False
+        return True
+
+    def expect(self, pattern):
+        """Reads until the pattern is there, and forgets what was up to it."""
+        give_up = time.monotonic() + PATIENCE
+        while True:
+            found = re.search(pattern.encode(), self.seen)
+            if found:
+                self.seen = self.seen[found.end():]
+                return found.group().decode()
+            if time.monotonic() > give_up:
+                fail(f"waited for {pattern!r}, saw {self.seen!r}")
+            self.take(0.05)
+
+    def wait(self, options=0):
+        """How the program ended, or stopped."""
+        give_up = time.monotonic() + PATIENCE
+        while True:
+            pid, status = os.waitpid(self.pid, options | os.WNOHANG)
+            if pid:
+                while self.take(0):
+                    pass
+                return status
+            if time.monotonic() > give_up:
+                os.kill(self.pid, signal.SIGKILL)
+                fail(f"it did not end, saw {self.seen!r}")
+            self.take(0.01)
+
+    def ends(self, code):
+        status = self.wait()
+        if not os.WIFEXITED(status) or os.WEXITSTATUS(status) != code:
+            fail(f"wait status {status}, not exit code {code}; saw {self.seen!r}")
+
+    def modes_are_restored(self):
+        after = termios.tcgetattr(self.slave)
+        if after != self.before:
+            fail(f"modes were {self.before[:4]}, are {after[:4]}")
+
+
+def fail(why):
+    print(why)
+    sys.exit(1)
+
+

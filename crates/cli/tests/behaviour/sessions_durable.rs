@@ -1,0 +1,169 @@
+//! What outlives whom: commands their callers, sessions everything, and nothing its removal.
+
+use crate::place::{Place, SOON, ended, everyone, outcome, started, until};
+use crate::sessions::{line, phase};
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::{Child, Stdio};
+
+/// Starts the program and leaves it to itself.
+fn begin(place: &Place, words: &[&str]) -> Child {
+    started(place.cofferdam(words).stdout(Stdio::piped()).stderr(Stdio::piped()))
+}
+
+#[test]
+fn a_detached_command_is_followed_and_waited_for() {
+    everyone(|place| {
+        place.says(&["create", "--name", "s"], 0);
+        let work = "for i in 1 2 3; do echo $i; sleep 0.1; done; echo e >&2; exit 7";
+        let id = line(place, &["exec", "s", "-d", "--shell", work]);
+        let followed = place.says(&["logs", "s", &id, "-f"], 0);
+        assert_eq!((followed.text().as_str(), followed.stderr.as_str()), ("1\n2\n3\n", "e\n"));
+        place.says(&["wait", "s", &id], 7);
+        place.says(&["wait", "s", &id], 7);
+        assert_eq!(place.says(&["logs", "s", &id, "--offset", "4"], 0).text(), "3\n");
+        let alone = place.says(&["logs", "s", &id, "--stream", "stderr"], 0);
+        assert_eq!((alone.text().as_str(), alone.stderr.as_str()), ("", "e\n"));
+        let attached = place.says(&["attach", "s", &id, "--offset", "2"], 0);
+        assert_eq!(attached.text(), "2\n3\n");
+    });
+}
+
+#[test]
+fn the_same_id_runs_once() {
+    everyone(|place| {
+        place.says(&["create", "--name", "s"], 0);
+        let words =
+            ["exec", "s", "--id", "k", "--shell", "echo ran | tee -a runs; sleep 0.3; exit 4"];
+        let several: Vec<Child> = (0..5).map(|_| begin(place, &words)).collect();
+        for one in several {
+            let said = ended(one, SOON);
+            assert_eq!((said.code(), said.text().as_str()), (Some(4), "ran\n"), "{}", said.stderr);
+        }
+        assert_eq!(place.says(&words, 4).text(), "ran\n");
+        assert_eq!(fs::read_to_string(place.workspace.join("runs")).unwrap(), "ran\n");
+        place.says(&["exec", "s", "--id", "k", "--", "true"], 125);
+    });
+}
+
+#[test]
+fn however_many_ensure_a_name_there_is_one_session() {
+    everyone(|place| {
+        let words = ["ensure", "s", "--init", "echo once >> inits"];
+        let several: Vec<Child> = (0..20).map(|_| begin(place, &words)).collect();
+        let ids: BTreeSet<String> = several
+            .into_iter()
+            .map(|one| {
+                let said = ended(one, SOON * 3);
+                assert_eq!(said.code(), Some(0), "{}", said.stderr);
+                said.text()
+            })
+            .collect();
+        assert_eq!(ids.len(), 1, "{ids:?}");
+        let listed = place.says(&["ls", "--json"], 0).object();
+        assert_eq!(listed["sessions"].as_array().unwrap().len(), 1);
+        assert_eq!(fs::read_to_string(place.workspace.join("inits")).unwrap(), "once\n");
+        assert_eq!(place.says(&words, 0).text(), *ids.first().unwrap());
+    });
+}
+
+#[test]
+fn a_command_goes_on_when_its_caller_is_killed() {
+    everyone(|place| {
+        place.says(&["create", "--name", "s"], 0);
+        let work = "echo begun; while ! test -f go; do sleep 0.02; done; echo done; exit 6";
+        let mut caller = begin(place, &["exec", "s", "--id", "k", "--shell", work]);
+        let begun = || place.say(&["logs", "s", "k"]).text() == "begun\n";
+        until(SOON, || begun().then_some(())).unwrap();
+        caller.kill().unwrap();
+        caller.wait().unwrap();
+        let attached = begin(place, &["attach", "s", "k"]);
+        place.write("go", "");
+        assert_eq!(ended(attached, SOON).text(), "begun\ndone\n");
+        place.says(&["wait", "s", "k"], 6);
+        assert_eq!(
+            place.says(&["exec", "s", "--id", "k", "--shell", work], 6).text(),
+            "begun\ndone\n"
+        );
+    });
+}
+
+#[test]
+fn a_signal_to_the_caller_reaches_the_command() {
+    everyone(|place| {
+        place.says(&["create", "--name", "s"], 0);
+        let work = "trap 'echo caught; exit 9' TERM; echo ready; while :; do sleep 0.02; done";
+        let caller = begin(place, &["exec", "s", "--id", "k", "--shell", work]);
+        until(SOON, || (place.say(&["logs", "s", "k"]).text() == "ready\n").then_some(())).unwrap();
+        let id = caller.id().to_string();
+        outcome(place.host("/bin/kill").args(["-TERM", &id]), SOON);
+        let said = ended(caller, SOON);
+        assert_eq!((said.code(), said.text().as_str()), (Some(9), "ready\ncaught\n"));
+    });
+}
+
+/// The processes that keep sandboxes of this place.
+fn keepers(place: &Place) -> Vec<String> {
+    let id = |entry: &fs::DirEntry| entry.file_name().into_string().ok();
+    let is_of_place = |id: &String| {
+        let fds = fs::read_dir(format!("/proc/{id}/fd")).into_iter().flatten().flatten();
+        let mut targets = fds.filter_map(|fd| fs::read_link(fd.path()).ok());
+        targets.any(|target| target.starts_with(&place.state) && target.ends_with("journal"))
+    };
+    let all = fs::read_dir("/proc").unwrap().flatten();
+    all.filter_map(|entry| id(&entry)).filter(is_of_place).collect()
+}
+
+#[test]
+fn what_was_on_disk_is_there_again_when_everything_was_killed() {
+    everyone(|place| {
+        place.says(&["create", "--name", "s", "--idle-pause", "none"], 0);
+        place.says(
+            &["exec", "s", "--shell", "echo kept > ~/note; echo gone > /tmp/note; echo w > w"],
+            0,
+        );
+        let server = "echo listening; while :; do sleep 1; done";
+        place.says(&["exec", "s", "-d", "--id", "server", "--shell", server], 0);
+        until(SOON, || (place.say(&["logs", "s", "server"]).text() == "listening\n").then_some(()))
+            .unwrap();
+        place.says(&["pause", "s"], 0);
+        let keepers = keepers(place);
+        assert!(!keepers.is_empty());
+        outcome(place.host("/bin/kill").arg("-9").args(&keepers), SOON);
+        until(SOON, || (phase(place, "s") == "lost").then_some(())).unwrap();
+        assert_eq!(place.says(&["logs", "s", "server"], 0).text(), "listening\n");
+        place.says(&["wait", "s", "server"], 137);
+        place.says(&["resume", "s"], 0);
+        assert_eq!(
+            place
+                .says(&["exec", "s", "--shell", "cat ~/note w; test -e /tmp/note || echo fresh"], 0)
+                .text(),
+            "kept\nw\nfresh\n"
+        );
+        assert_eq!(place.says(&["logs", "s", "server"], 0).text(), "listening\n");
+        let events = place.says(&["events", "s", "--json"], 0).text();
+        assert!(events.contains("instance_lost") && events.contains("recovered"), "{events}");
+    });
+}
+
+#[test]
+fn nothing_is_left_of_what_is_removed() {
+    everyone(|place| {
+        for name in ["a", "b", "c"] {
+            place.says(&["create", "--name", name], 0);
+            place.says(&["exec", name, "-d", "--", "sleep", "1000"], 0);
+        }
+        place.says(&["pause", "b"], 0);
+        let partly = place.says(&["rm", "a", "nosuch", "b", "--json"], 1).object();
+        assert_eq!(partly["removed"].as_array().unwrap().len(), 2);
+        assert_eq!(partly["failed"][0]["session"], "nosuch");
+        place.says(&["rm", "c"], 0);
+        assert_eq!(keepers(place), Vec::<String>::new());
+        let swept = place.says(&["gc", "--json"], 0).object();
+        assert_eq!(swept["done"], serde_json::json!([]));
+        for left in ["homes", "bundles", "owed"] {
+            let mut there = fs::read_dir(place.state.join(left)).into_iter().flatten().flatten();
+            assert!(there.next().is_none(), "{left}");
+        }
+    });
+}
