@@ -5,7 +5,7 @@ use crate::surroundings::Surroundings;
 use cofferdam_core::{
     Axis, Basis, Degree, EndingKind, Enforced, Error, ErrorKind, ProcessId, Result,
 };
-use cofferdam_session::{Session, Sessions};
+use cofferdam_session::{Session, SessionId, Sessions};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -42,17 +42,49 @@ pub(crate) async fn find(sessions: &Sessions, text: &str) -> Result<Session> {
     Ok(sessions.session(sessions.find(text).await?))
 }
 
-/// The command of a session that a text names: its id, or the beginning of it.
-pub(crate) async fn find_exec(session: &Session, text: &str) -> Result<ProcessId> {
-    let all = session.execs().await?;
-    let mut ids: Vec<&str> = all.iter().map(|exec| exec.id.as_str()).collect();
-    if !ids.contains(&text) {
-        ids.retain(|id| !text.is_empty() && id.starts_with(text));
-        ids.dedup();
-    } else {
-        ids = vec![text];
+/// The same where something is ended: a name must be whole, for the next best may be another's. An id
+/// may be cut short.
+pub(crate) async fn find_whole(sessions: &Sessions, text: &str) -> Result<SessionId> {
+    let id = sessions.find(text).await?;
+    let name = sessions.status(&id).await?.name;
+    if id.as_str().starts_with(text) || name.as_deref() == Some(text) {
+        return Ok(id);
     }
-    match ids.as_slice() {
+    let found = name.as_deref().unwrap_or(id.as_str());
+    Err(Error::new(ErrorKind::NotFound, format!("there is no session {text:?}"))
+        .hint(format!("Write the whole name if you mean {found}.")))
+}
+
+/// How much of the id of a command somebody has to write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Written {
+    /// Its beginning.
+    Cut,
+    /// All of it, unless nobody chose it: where a next best one would be a wrong answer.
+    Whole,
+}
+
+/// The command of a session that a text names: its id, or the beginning of it.
+pub(crate) async fn find_exec(
+    session: &Session,
+    text: &str,
+    written: Written,
+) -> Result<ProcessId> {
+    let all = session.execs().await?;
+    pick(all.iter().map(|exec| exec.id.as_str()).collect(), text, written)
+}
+
+fn pick(ids: Vec<&str>, text: &str, written: Written) -> Result<ProcessId> {
+    if ids.contains(&text) {
+        return ProcessId::new(text);
+    }
+    let may_be_cut = |id: &str| written == Written::Cut || is_generated(id);
+    let mut begun: Vec<&str> = ids
+        .into_iter()
+        .filter(|id| !text.is_empty() && id.starts_with(text) && may_be_cut(id))
+        .collect();
+    begun.dedup();
+    match begun.as_slice() {
         [id] => ProcessId::new(*id),
         [] => Err(Error::new(ErrorKind::NotFound, format!("there is no command {text:?}"))
             .hint("List the commands of the session with `cofferdam ps`.")),
@@ -61,6 +93,12 @@ pub(crate) async fn find_exec(session: &Session, text: &str) -> Result<ProcessId
             Err(Error::new(ErrorKind::Conflict, what).hint("Write more of the id."))
         }
     }
+}
+
+/// Whether an id looks like one that nobody chose: `x` and random hexadecimal digits.
+fn is_generated(id: &str) -> bool {
+    let digits = id.strip_prefix('x').unwrap_or_default();
+    digits.len() >= 16 && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Where the workspace of a session is inside.
@@ -135,5 +173,26 @@ async fn settle() {
     let give_up = Instant::now() + PATIENCE;
     while tasks.num_alive_tasks() > 0 && Instant::now() < give_up {
         tokio::time::sleep(LOOK_AGAIN).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chosen_id_is_cut_short_only_where_that_does_no_harm() {
+        let ids = || vec!["r10", "x0123456789abcdef0123", "build", "build-2"];
+        let check = |text: &str, written, expected: Option<&str>| {
+            let found = pick(ids(), text, written).ok();
+            assert_eq!(found.as_ref().map(ProcessId::as_str), expected, "{text} {written:?}");
+        };
+        check("r1", Written::Cut, Some("r10"));
+        check("r1", Written::Whole, None);
+        check("r10", Written::Whole, Some("r10"));
+        check("x01", Written::Whole, Some("x0123456789abcdef0123"));
+        check("build", Written::Cut, Some("build"));
+        check("bui", Written::Cut, None);
+        check("", Written::Cut, None);
     }
 }

@@ -63,7 +63,7 @@ pub(crate) struct AttachArgs {
 pub(super) fn perform(args: &AttachArgs) -> Result<u8> {
     sessions::with(async |sessions| {
         let session = sessions::find(sessions, &args.session).await?;
-        let exec = sessions::find_exec(&session, &args.exec).await?;
+        let exec = sessions::find_exec(&session, &args.exec, sessions::Written::Cut).await?;
         let from = Seen { stdout: args.offset, stderr: args.offset };
         if args.json {
             return capture(&session, &exec, from).await;

@@ -13,7 +13,8 @@ use std::collections::BTreeMap;
 ///
 /// Prints its id. The sandbox is kept by a process of its own, so that it lives on when this command
 /// ends, and no server is needed. Commands run in it with `exec`, see each other's files and
-/// processes, and find the workspace and $HOME as they left them.
+/// processes, and find the workspace and $HOME as they left them. Configuration counts for what the
+/// sandbox may do; its timeout and max_output are for `run`.
 ///
 /// Example: cofferdam create --name agent-1 --ttl 24h
 #[derive(Debug, Args)]

@@ -19,7 +19,8 @@ use std::time::Duration;
 ///
 /// Streams its output and exits with its code, as `run` does; a paused session goes on first. The
 /// session's keeper holds the command and its output: when this program is killed the command goes
-/// on, and `attach`, `logs` and `wait` find it.
+/// on, and `attach`, `logs` and `wait` find it. What it may do is the session's; no configuration is
+/// read.
 ///
 /// Example: cofferdam exec agent-1 -- npm test
 #[derive(Debug, Default, Args)]

@@ -89,7 +89,7 @@ pub(crate) struct LogPart {
 pub(super) fn perform(args: &LogsArgs) -> Result<u8> {
     sessions::with(async |sessions| {
         let session = sessions::find(sessions, &args.session).await?;
-        let exec = sessions::find_exec(&session, &args.exec).await?;
+        let exec = sessions::find_exec(&session, &args.exec, sessions::Written::Cut).await?;
         match (args.follow, args.json) {
             (true, true) => {
                 goes_on(args, &session, &exec, &mut Lines { only: args.stream }).await?

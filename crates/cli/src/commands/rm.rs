@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Args)]
 #[command(after_long_help = super::ORDINARY_EXIT_CODES)]
 pub(crate) struct RmArgs {
-    /// The sessions: names or ids, or the beginning of one each.
+    /// The sessions: names, whole, or ids, or the beginning of one.
     #[arg(value_name = "SESSION", required = true)]
     pub(crate) sessions: Vec<String>,
 
@@ -68,7 +68,7 @@ pub(super) fn perform(args: &RmArgs) -> Result<u8> {
 }
 
 async fn remove(sessions: &Sessions, name: &str) -> Result<String> {
-    let id = sessions.find(name).await?;
+    let id = sessions::find_whole(sessions, name).await?;
     sessions.delete(&id).await?;
     Ok(id.to_string())
 }

@@ -17,7 +17,7 @@ pub(crate) struct SignalArgs {
     #[arg(value_name = "SESSION")]
     pub(crate) session: String,
 
-    /// The command's id, or the beginning of it.
+    /// The command's id, or the beginning of one that nobody chose.
     #[arg(value_name = "EXEC")]
     pub(crate) exec: String,
 
@@ -36,7 +36,7 @@ pub(crate) struct SignalArgs {
 pub(super) fn perform(args: &SignalArgs) -> Result<u8> {
     sessions::with(async |sessions| {
         let session = sessions::find(sessions, &args.session).await?;
-        let exec = sessions::find_exec(&session, &args.exec).await?;
+        let exec = sessions::find_exec(&session, &args.exec, sessions::Written::Whole).await?;
         session.signal(&exec, args.signal.number()).await?;
         if args.json {
             render::print_json(&session.status(&exec).await?)?;

@@ -18,7 +18,7 @@ pub(crate) struct WaitArgs {
     #[arg(value_name = "SESSION")]
     pub(crate) session: String,
 
-    /// The command's id, or the beginning of it.
+    /// The command's id, or the beginning of one that nobody chose.
     #[arg(value_name = "EXEC")]
     pub(crate) exec: String,
 
@@ -33,7 +33,7 @@ pub(crate) struct WaitArgs {
 pub(super) fn perform(args: &WaitArgs) -> Result<u8> {
     sessions::with(async |sessions| {
         let session = sessions::find(sessions, &args.session).await?;
-        let exec = sessions::find_exec(&session, &args.exec).await?;
+        let exec = sessions::find_exec(&session, &args.exec, sessions::Written::Whole).await?;
         let status = session.wait(&exec, None).await?;
         if args.json {
             render::print_json(&session.status(&exec).await?)?;

@@ -24,6 +24,14 @@ fn a_pre_flight_line_that_fails_keeps_the_command_from_running() {
 }
 
 #[test]
+fn a_run_without_them_knows_nothing_of_sessions() {
+    everyone(|place| {
+        assert_eq!(place.run(&["--timeout", "10s", "--", "true"]).code(), Some(0));
+        assert!(!place.state.join("sessions.db").exists());
+    });
+}
+
+#[test]
 fn what_failed_is_kept_where_that_is_asked_for() {
     everyone(|place| {
         let kept = place.run(&[
