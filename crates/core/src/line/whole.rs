@@ -87,7 +87,13 @@ impl Inner {
                 self.line.close(&error);
                 return Err(error);
             }
-            Err(_) => return Ok(None),
+            Err(_) => {
+                // What came before the line ended is told.
+                if !is_gathered {
+                    gathered.await;
+                }
+                return Ok(None);
+            }
         };
         match message {
             FromProcess::NotStarted(reason) => Ok(Some(not_started_event(reason))),
