@@ -1,0 +1,178 @@
+//! The messages of generation 1 as they go over the line, frozen.
+//!
+//! A guest that was started last month speaks what stands in `schema/generation-1.jsonl`: one line an
+//! example, its type first. A line is never changed. What is new is an optional field, whose absence
+//! means what it meant before, or a new message and with it a new generation.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use cofferdam_wire::ByteString;
+use cofferdam_wire::message::{
+    Attempt, Check, Confirmed, Descendants, EgressAnswer, Ended, FromProcess, Greeting, GuestOpens,
+    Hello, HostOpens, How, News, NotStarted, NotStartedReason, Proof, Prove, SetupFailure, Spawn,
+    Stdio, Stream, Targets, TerminalSize, ToProcess,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::fmt::Debug;
+
+const FROZEN: &str = include_str!("../schema/generation-1.jsonl");
+
+const SIZE: TerminalSize = TerminalSize { rows: 24, columns: 80 };
+
+/// One line an example of each message and of each of its variants.
+fn examples() -> String {
+    let mut lines = String::new();
+    each(&mut lines, "Greeting", greetings());
+    each(&mut lines, "HostOpens", host_opens());
+    each(
+        &mut lines,
+        "ToProcess",
+        [ToProcess::Signal(15), ToProcess::Resize(SIZE), ToProcess::Kill],
+    );
+    each(&mut lines, "FromProcess", from_process());
+    let egress = GuestOpens::Egress { host: "example.com".to_owned(), port: 443 };
+    each(&mut lines, "GuestOpens", [egress]);
+    let refused = EgressAnswer::Refused("no rule allows it".to_owned());
+    each(&mut lines, "EgressAnswer", [EgressAnswer::Connected, refused]);
+    each(&mut lines, "Proof", [proof()]);
+    lines
+}
+
+fn each<T: Serialize>(lines: &mut String, name: &str, all: impl IntoIterator<Item = T>) {
+    for one in all {
+        let text = serde_json::to_string(&one).unwrap();
+        lines.extend([name, " ", &text, "\n"]);
+    }
+}
+
+fn greetings() -> Vec<Greeting> {
+    let confirmed = Confirmed { seccomp: true, landlock_abi: 7, skipped: vec!["why".to_owned()] };
+    let hello = Hello { generation: 1, version: "0.1.0".to_owned(), confirmed };
+    let (step, call) = ("mount".to_owned(), "mount(2)".to_owned());
+    vec![Greeting::Hello(hello), Greeting::SetupFailed(SetupFailure { step, call, errno: 1 })]
+}
+
+fn host_opens() -> Vec<HostOpens> {
+    let streams = Stdio::Streams {
+        stdin: Stream::Null,
+        stdout: Stream::Descriptor(0),
+        stderr: Stream::Line(3),
+    };
+    let spawn = |stdio, descendants, news| {
+        HostOpens::Spawn(Box::new(Spawn {
+            id: "a1".to_owned(),
+            argv: vec!["true".into(), ByteString::from(vec![0xff, 0x00])],
+            env: vec![("A".into(), "b".into())],
+            cwd: "/workspace".into(),
+            stdio,
+            timeout_ms: Some(1500),
+            descendants,
+            news,
+        }))
+    };
+    vec![
+        spawn(streams, Descendants::Die, News::AtOnce),
+        spawn(Stdio::Terminal(SIZE), Descendants::DieWithSandbox, News::Together),
+        HostOpens::Prove(Box::new(Prove {
+            targets: targets(),
+            env: vec![("A".into(), "b".into())],
+        })),
+        HostOpens::Ping,
+    ]
+}
+
+fn targets() -> Targets {
+    Targets { canary: "canary".to_owned(), host_pid: 7, pids: Some(64), ..Targets::default() }
+}
+
+fn from_process() -> Vec<FromProcess> {
+    let reasons = [
+        NotStartedReason::NotFound,
+        NotStartedReason::NotExecutable,
+        NotStartedReason::BadWorkingDirectory,
+        NotStartedReason::Exhausted,
+        NotStartedReason::BadRequest,
+    ];
+    let not_started = |reason| {
+        FromProcess::NotStarted(NotStarted { reason, errno: 2, detail: "no such".to_owned() })
+    };
+    let ended = |how| {
+        FromProcess::Ended(Ended {
+            how,
+            timed_out: false,
+            killed_descendants: 1,
+            cpu_us: 2,
+            peak_rss_bytes: 3,
+        })
+    };
+    let mut all = vec![FromProcess::Started { pid: 2 }, FromProcess::Stopped { signal: 20 }];
+    all.extend(reasons.map(not_started));
+    all.extend([ended(How::Exited(3)), ended(How::Signaled(9))]);
+    all
+}
+
+fn proof() -> Proof {
+    let attempts = [
+        Attempt::Succeeded("it read".to_owned()),
+        Attempt::Failed { errno: 13, call: "open".to_owned() },
+        Attempt::NotTried("no such thing here".to_owned()),
+    ];
+    let check = |attack: Attempt| Check {
+        name: "files.read_outside".to_owned(),
+        promise: "P1".to_owned(),
+        axis: "files".to_owned(),
+        attack,
+        control: Attempt::Succeeded("it read".to_owned()),
+        layer: "view".to_owned(),
+    };
+    Proof { checks: attempts.map(check).to_vec() }
+}
+
+#[test]
+fn messages_are_written_as_they_were_frozen() {
+    let now = examples();
+    if std::env::var_os("BLESS").is_some() {
+        let place = concat!(env!("CARGO_MANIFEST_DIR"), "/schema/generation-1.jsonl");
+        std::fs::write(place, &now).unwrap();
+    }
+    for (number, (frozen, now)) in FROZEN.lines().zip(now.lines()).enumerate() {
+        assert_eq!(frozen, now, "line {}", number + 1);
+    }
+    assert_eq!(FROZEN.lines().count(), now.lines().count());
+}
+
+/// What a newer side adds is passed over, so that an older one understands it.
+#[test]
+fn what_is_not_known_yet_is_passed_over() {
+    for line in FROZEN.lines() {
+        let (name, text) = line.split_once(' ').unwrap();
+        let place = if name == "Proof" { "[{\"" } else { ":{\"" };
+        let newer = text.replacen(place, &format!("{place}added_later\":[1],\""), 1);
+        for text in [text, &newer] {
+            match name {
+                "Greeting" => reads::<Greeting>(text),
+                "HostOpens" => reads::<HostOpens>(text),
+                "ToProcess" => reads::<ToProcess>(text),
+                "FromProcess" => reads::<FromProcess>(text),
+                "GuestOpens" => reads::<GuestOpens>(text),
+                "EgressAnswer" => reads::<EgressAnswer>(text),
+                "Proof" => reads::<Proof>(text),
+                other => panic!("there is no message {other}"),
+            }
+        }
+    }
+}
+
+fn reads<T: DeserializeOwned + Debug>(text: &str) {
+    let read = serde_json::from_str::<T>(text);
+    assert!(read.is_ok(), "{text}: {read:?}");
+}
+
+/// A host of the first day did not say these.
+#[test]
+fn a_field_that_came_later_means_what_its_absence_did() {
+    let spawn = FROZEN.lines().find(|line| line.contains("\"news\":\"AtOnce\"")).unwrap();
+    let older = spawn.split_once(' ').unwrap().1.replace(",\"news\":\"AtOnce\"", "");
+    let HostOpens::Spawn(spawn) = serde_json::from_str(&older).unwrap() else { panic!("{older}") };
+    assert_eq!(spawn.news, News::AtOnce);
+}
