@@ -2,7 +2,7 @@
 
 use crate::state_home;
 use cofferdam_core::Result;
-use cofferdam_local::backend::LocalBackend;
+use cofferdam_local::backend::{LocalBackend, Preparation};
 use cofferdam_local::keeper::KeptBackend;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -28,6 +28,11 @@ pub fn local_backend() -> Result<Arc<LocalBackend>> {
 /// and waits for that.
 pub fn own_backend(state_home: std::path::PathBuf) -> LocalBackend {
     LocalBackend::new(PROGRAM, state_home)
+}
+
+/// The same, keeping this much ready for sandboxes that come.
+pub fn prepared_backend(state_home: std::path::PathBuf, preparation: Preparation) -> LocalBackend {
+    LocalBackend::prepared(PROGRAM, state_home, preparation)
 }
 
 /// A backend whose sandboxes outlive this process, with its records in `state_home`. Any number of

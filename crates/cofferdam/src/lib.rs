@@ -42,7 +42,7 @@ pub mod process_sandbox;
 mod sandbox;
 mod surroundings;
 
-pub use backend::{kept_backend, local_backend, own_backend};
+pub use backend::{kept_backend, local_backend, own_backend, prepared_backend};
 pub use builder::Builder;
 #[cfg(feature = "fake")]
 pub use cofferdam_core::fake;
@@ -57,7 +57,7 @@ pub use cofferdam_core::{
     Workspace, admit, collect, parse_bytes, parse_cpu, parse_duration,
 };
 pub use cofferdam_local::assemble::Farewell;
-pub use cofferdam_local::backend::LocalBackend;
+pub use cofferdam_local::backend::{LocalBackend, Preparation};
 pub use cofferdam_local::keeper::KeptBackend;
 pub use exec::Exec;
 pub use piped::PipedProcess;

@@ -7,7 +7,8 @@
 )]
 
 use cofferdam::{
-    Backend, Caller, ErrorKind, Limit, OnUnavailable, SandboxId, Spec, Workspace, own_backend,
+    Backend, Caller, ErrorKind, Limit, OnUnavailable, Preparation, SandboxId, Spec, Workspace,
+    prepared_backend,
 };
 use cofferdam_conformance::{Action, Fixture, HostFile, Need, ShellFixture, Subject};
 use cofferdam_local::assemble::foresee;
@@ -116,14 +117,33 @@ fn compare(path: &Path, found: &str) -> ExitCode {
     ExitCode::FAILURE
 }
 
+/// Over sandboxes that are copied from a template, with and without the next one made ahead, and over
+/// those that are built from nothing.
 fn conform(name: &str, place: &Path, skips: &Path) -> ExitCode {
-    let backend = Arc::new(own_backend(place.join("state")));
+    for preparation in [Preparation::Next, Preparation::Tree, Preparation::Nothing] {
+        println!("\n{name}, {preparation:?}:");
+        let code = conform_prepared(name, preparation, (place, skips));
+        if code != ExitCode::SUCCESS || std::env::args().any(|word| word == "--list") {
+            return code;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn conform_prepared(
+    name: &str,
+    preparation: Preparation,
+    (place, skips): (&Path, &Path),
+) -> ExitCode {
+    let place = place.join(format!("{preparation:?}"));
+    std::fs::create_dir(&place).unwrap();
+    let backend = Arc::new(prepared_backend(place.join("state"), preparation));
     if let Some(reason) = cannot_sandbox(backend.as_ref()) {
         println!("skipped: {name}: {reason}");
         return ExitCode::SUCCESS;
     }
     std::fs::write(place.join(HOST_FILE), "a word that only the host knows").unwrap();
-    let fixture = LocalFixture { place: place.to_path_buf(), workspaces: AtomicU32::new(0) };
+    let fixture = LocalFixture { place, workspaces: AtomicU32::new(0) };
     let subject = Subject::new(name, backend, Arc::new(fixture)).skips_in(skips);
     cofferdam_conformance::main(subject)
 }

@@ -1,12 +1,12 @@
 //! Descriptors that a copy of a process must not keep.
 
 use crate::sys;
-use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::fd::{AsFd, AsRawFd};
 
 /// Closes every descriptor above the three standard streams but these.
-pub(crate) fn close_all_but<'a>(kept: impl IntoIterator<Item = &'a OwnedFd>) {
-    let number = |fd: &OwnedFd| u32::try_from(fd.as_raw_fd()).ok();
-    let mut kept: Vec<u32> = kept.into_iter().filter_map(number).collect();
+pub(crate) fn close_all_but(kept: impl IntoIterator<Item = impl AsFd>) {
+    let number = |fd: &dyn AsFd| u32::try_from(fd.as_fd().as_raw_fd()).ok();
+    let mut kept: Vec<u32> = kept.into_iter().filter_map(|fd| number(&fd)).collect();
     kept.sort_unstable();
     let mut first = 3;
     for fd in kept {

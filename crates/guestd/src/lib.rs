@@ -15,6 +15,7 @@ mod reap;
 mod relay;
 mod serve;
 mod sys;
+pub mod template;
 mod terminal;
 
 pub use live::{Birth, live};

@@ -64,6 +64,11 @@ impl Line {
         }
     }
 
+    /// The socket alone. What was read and not taken is lost.
+    pub fn into_socket(self) -> OwnedFd {
+        self.socket
+    }
+
     /// The socket, to wait on.
     pub fn socket(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()

@@ -1,6 +1,6 @@
 //! The whole life of process 1.
 
-use crate::apply::{Handover, apply, confine, identity};
+use crate::apply::{Footing, Handover, apply, confine, identity};
 use crate::descriptors::close_all_but;
 use crate::line::Line;
 use crate::serve::Serve;
@@ -53,8 +53,8 @@ pub fn live(birth: Birth<'_>) -> ! {
         if plan.namespaces.contains(&Namespace::Pid) { None } else { confine::signal_scope() };
     let set_up = apart
         .map_err(|failed| Some(failed.in_step("namespaces")))
-        .and_then(|network| settle(plan, &parent).map(|()| network))
-        .and_then(|network| apply(plan, handover, network).map_err(Some));
+        .and_then(|network| settle(plan, || !has_hung_up(&parent)).map(|()| network))
+        .and_then(|network| apply(plan, Footing::Host, handover, network).map_err(Some));
     // The host sees the end of the line too; this end is for the time before it is served.
     drop(parent);
     let line = Line::new(line);
@@ -77,7 +77,7 @@ pub fn live(birth: Birth<'_>) -> ! {
 }
 
 /// The mask of a fresh login, whatever the caller's is.
-const COMMANDS_MASK: rustix::fs::Mode = rustix::fs::Mode::from_raw_mode(0o022);
+pub(crate) const COMMANDS_MASK: rustix::fs::Mode = rustix::fs::Mode::from_raw_mode(0o022);
 
 /// Waits until the host has mapped our ids. End of file means that the host is gone.
 fn is_released(parent: &OwnedFd) -> bool {
@@ -93,7 +93,10 @@ fn is_released(parent: &OwnedFd) -> bool {
 
 /// Takes the session's user at once, keeping capabilities for the set-up, and ties our life to the
 /// host's. `None` as the error: the host is gone.
-fn settle(plan: &Plan, parent: &OwnedFd) -> Result<(), Option<SetupFailure>> {
+pub(crate) fn settle(
+    plan: &Plan,
+    host_is_there: impl Fn() -> bool,
+) -> Result<(), Option<SetupFailure>> {
     for step in plan.steps.iter().filter(|_| plan.namespaces.contains(&Namespace::User)) {
         let Op::Identity { uid, gid } = step.op else { continue };
         // What is made in the new root must belong to an id that the namespace knows.
@@ -109,7 +112,7 @@ fn settle(plan: &Plan, parent: &OwnedFd) -> Result<(), Option<SetupFailure>> {
     // ORDER: after the change of user, which clears it; and then look whether the parent went away
     // in between. Asking for the parent's id says nothing: in a new namespace it is always 0.
     let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
-    if has_hung_up(parent) { Err(None) } else { Ok(()) }
+    if host_is_there() { Ok(()) } else { Err(None) }
 }
 
 fn has_hung_up(parent: &OwnedFd) -> bool {
@@ -133,7 +136,7 @@ fn close_others(handover: &Handover, ours: &[&OwnedFd; 3]) {
 
 /// Wipes the caller's arguments and environment from this process: /proc/1/cmdline is readable
 /// inside, and the arguments may hold secrets and host paths.
-fn wipe_strings() {
+pub(crate) fn wipe_strings() {
     let Ok(stat) = std::fs::read_to_string("/proc/self/stat") else { return };
     // Fields are counted behind the name, which may hold anything, in parentheses.
     let Some((_, fields)) = stat.rsplit_once(") ") else { return };

@@ -439,6 +439,16 @@ pub(crate) fn fork() -> Result<i32> {
     Ok(answer)
 }
 
+/// Makes a copy of this process in the new namespaces of `flags`. The answer is 0 in the copy.
+pub(crate) fn fork_into(flags: c_int) -> Result<i32> {
+    let flags = c_long::from(flags | libc::SIGCHLD);
+    // SAFETY: no memory is shared and no stack is given, so this is a fork of a process that has one
+    // thread.
+    let answer = unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) };
+    check(answer)?;
+    i32::try_from(answer).map_err(|_| Errno::OVERFLOW)
+}
+
 /// Makes `terminal` the controlling terminal of this session.
 pub(crate) fn take_terminal(terminal: BorrowedFd<'_>) -> Result<()> {
     // SAFETY: no memory is passed.

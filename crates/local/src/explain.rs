@@ -180,6 +180,11 @@ pub fn action(op: &Op) -> String {
             Access::ReadOnly => format!("Pins {path} read-only"),
             Access::ReadWrite => format!("Pins {path} in place, writable"),
         },
+        Op::Space { path, size_bytes, inodes } => {
+            format!("Mounts the sandbox's own space at {path} ({size_bytes} bytes, {inodes} files)")
+        }
+        Op::Private { path, .. } => format!("Makes {path} a private directory"),
+        Op::Way { path } => format!("Makes {path} a way to what is shown below it"),
         Op::SealRoot => "Makes the tree read-only".to_owned(),
         Op::Pivot => "Enters the tree and drops the host's".to_owned(),
         Op::LoopbackUp => "Brings the loopback interface up".to_owned(),

@@ -41,9 +41,9 @@ pub struct Born {
 
 /// The namespaces of a sandbox in which mounts are made.
 #[derive(Debug)]
-struct Standing {
-    user: OwnedFd,
-    mount: OwnedFd,
+pub(crate) struct Standing {
+    pub(crate) user: OwnedFd,
+    pub(crate) mount: OwnedFd,
 }
 
 /// Starts the first process of a sandbox. It sets itself up while the caller goes on; its greeting
@@ -148,24 +148,9 @@ impl Born {
     ///
     /// The caller must have one thread only.
     pub fn pin_again(&self, pins: &[(String, Access)]) -> Result<()> {
-        let Some(namespaces) = &self.namespaces else { return Ok(()) };
-        match sys::clone_process(0, None).map_err(not_cloned)? {
-            Cloned::Child => {
-                let done = join(namespaces).is_ok() && pin_again(pins).is_ok();
-                sys::exit_now(i32::from(!done))
-            }
-            Cloned::Parent { pidfd, .. } => {
-                use rustix::process::{WaitId, WaitIdOptions, waitid};
-                let ended = waitid(WaitId::PidFd(pidfd.as_fd()), WaitIdOptions::EXITED)
-                    .map_err(|errno| io_error("wait for a pin", errno))?;
-                match ended.and_then(|status| status.exit_status()) {
-                    Some(0) => Ok(()),
-                    _ => Err(Error::new(
-                        ErrorKind::Unenforceable,
-                        "a name could not be pinned again",
-                    )),
-                }
-            }
+        match &self.namespaces {
+            Some(namespaces) => pin_within(namespaces, pins),
+            None => Ok(()),
         }
     }
 
@@ -207,6 +192,25 @@ impl Born {
                 Ok(_) | Err(Errno::CHILD) => return Ok(()),
                 Err(Errno::INTR) => {}
                 Err(errno) => return Err(io_error("wait for the sandbox", errno)),
+            }
+        }
+    }
+}
+
+/// Pins names in these namespaces. The caller must have one thread only, and a right in them.
+pub(crate) fn pin_within(namespaces: &Standing, pins: &[(String, Access)]) -> Result<()> {
+    match sys::clone_process(0, None).map_err(not_cloned)? {
+        Cloned::Child => {
+            let done = join(namespaces).is_ok() && pin_again(pins).is_ok();
+            sys::exit_now(i32::from(!done))
+        }
+        Cloned::Parent { pidfd, .. } => {
+            use rustix::process::{WaitId, WaitIdOptions, waitid};
+            let ended = waitid(WaitId::PidFd(pidfd.as_fd()), WaitIdOptions::EXITED)
+                .map_err(|errno| io_error("wait for a pin", errno))?;
+            match ended.and_then(|status| status.exit_status()) {
+                Some(0) => Ok(()),
+                _ => Err(Error::new(ErrorKind::Unenforceable, "a name could not be pinned again")),
             }
         }
     }
@@ -259,7 +263,7 @@ fn prepare_mounts(plan: &Plan, steps: Range<usize>) -> Result<BTreeMap<usize, Ow
 }
 
 /// The sandbox's user and group as the host counts them.
-fn outside_ids(plan: &Plan) -> (u32, u32) {
+pub(crate) fn outside_ids(plan: &Plan) -> (u32, u32) {
     let outside = |map: &[IdRange], id: u32| {
         map.iter()
             .find(|range| id >= range.inside && id - range.inside < range.count)
@@ -274,7 +278,7 @@ fn outside_ids(plan: &Plan) -> (u32, u32) {
 }
 
 /// A user namespace that stands for one pair of ids, for id-mapped mounts.
-fn id_namespace(disk: (u32, u32), user: (u32, u32)) -> Result<OwnedFd> {
+pub(crate) fn id_namespace(disk: (u32, u32), user: (u32, u32)) -> Result<OwnedFd> {
     let waiter = sys::Waiter::start(libc::CLONE_NEWUSER).map_err(not_cloned)?;
     let one = |inside, outside| [IdRange { inside, outside, count: 1 }];
     map_ids(waiter.pid(), &one(disk.0, user.0), &one(disk.1, user.1))?;
@@ -288,13 +292,19 @@ fn open_namespace(pid: i32, kind: &str) -> Result<OwnedFd> {
 }
 
 fn map_ids(pid: i32, uids: &[IdRange], gids: &[IdRange]) -> Result<()> {
-    let directory = rustix::fs::openat(
-        CWD,
-        format!("/proc/{pid}"),
-        OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
-        Mode::empty(),
-    )
-    .map_err(|errno| io_error("open the new process in /proc", errno))?;
+    map_ids_below(CWD, &format!("/proc/{pid}"), uids, gids)
+}
+
+/// Maps the ids of the process whose directory of a `/proc` this is.
+pub(crate) fn map_ids_below(
+    proc: BorrowedFd<'_>,
+    process: &str,
+    uids: &[IdRange],
+    gids: &[IdRange],
+) -> Result<()> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let directory = rustix::fs::openat(proc, process, flags, Mode::empty())
+        .map_err(|errno| io_error("open the new process in /proc", errno))?;
     if !rustix::process::geteuid().is_root() {
         // Without this the kernel does not let an ordinary user map a group.
         write_map(directory.as_fd(), "setgroups", "deny")?;
@@ -319,7 +329,7 @@ fn write_map(process: BorrowedFd<'_>, name: &str, text: &str) -> Result<()> {
     rustix::io::write(&file, text.as_bytes()).map(drop).map_err(failed)
 }
 
-fn not_cloned(errno: Errno) -> Error {
+pub(crate) fn not_cloned(errno: Errno) -> Error {
     let what = match errno {
         Errno::PERM | Errno::ACCESS => "this host does not let us make namespaces",
         Errno::NOSPC | Errno::USERS => "the limit of namespaces is reached",
@@ -333,7 +343,7 @@ fn not_cloned(errno: Errno) -> Error {
         .source(std::io::Error::from(errno))
 }
 
-fn not_prepared(failure: &SetupFailure) -> Error {
+pub(crate) fn not_prepared(failure: &SetupFailure) -> Error {
     let error = Error::new(ErrorKind::SetupFailed, failure.call.clone())
         .source(std::io::Error::from_raw_os_error(failure.errno));
     if failure.call.contains("IDMAP") {

@@ -4,20 +4,19 @@
 //! one launcher: started once from an embedded static program, with an empty environment, ended with
 //! the library's process and ending all its sandboxes with itself.
 
+use crate::conversation::{Conversation, lost};
 use crate::launch::{Born, Groups, io_error, launch};
 use crate::sys;
 use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_guestd::line::{Line, understand};
 use cofferdam_wire::frame::Kind;
 use cofferdam_wire::plan::{Access, Plan};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fd::{AsFd, AsRawFd, OwnedFd};
-use rustix::fs::{MemfdFlags, SealFlags};
-use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::{AsFd, OwnedFd};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::ExitCode;
 use std::sync::Mutex;
 
 /// What the launcher is asked for.
@@ -51,45 +50,13 @@ pub struct Launched {
 /// The library's side: one launcher process.
 #[derive(Debug)]
 pub struct Launcher {
-    inner: Mutex<Inner>,
-}
-
-struct Inner {
-    line: Line,
-    process: Child,
-}
-
-impl std::fmt::Debug for Inner {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Inner").field("process", &self.process.id()).finish_non_exhaustive()
-    }
+    inner: Mutex<Conversation>,
 }
 
 impl Launcher {
     /// Starts a launcher from the bytes of the static program.
     pub fn start(program: &[u8]) -> Result<Self> {
-        let failed = |what: &'static str| move |errno| io_error(what, errno);
-        let (ours, theirs) = rustix::net::socketpair(
-            AddressFamily::UNIX,
-            SocketType::STREAM,
-            SocketFlags::CLOEXEC,
-            None,
-        )
-        .map_err(failed("make the launcher's line"))?;
-        let file =
-            sealed("cofferdam-box", program).map_err(failed("make the launcher's program"))?;
-        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-        let process = Command::new(path)
-            .env_clear()
-            .current_dir("/")
-            .stdin(Stdio::from(theirs))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .map_err(|error| {
-                Error::new(ErrorKind::SetupFailed, "start the launcher").source(error)
-            })?;
-        Ok(Self { inner: Mutex::new(Inner { line: Line::new(ours), process }) })
+        Ok(Self { inner: Mutex::new(Conversation::start(program, None)?) })
     }
 
     /// Clones a sandbox. Blocks for about as long as clone(2) takes; the sandbox's greeting on its
@@ -100,16 +67,15 @@ impl Launcher {
             join: groups.join.len(),
             born_in: groups.born_in.is_some(),
         };
-        let descriptors = groups.join.into_iter().chain(groups.born_in).collect();
-        let mut inner = self.inner.lock().map_err(|_| lost())?;
-        match inner.ask(&request, descriptors)? {
-            Reply::Born { pid } => {
-                let (pidfd, line) = (inner.line.take_descriptor(), inner.line.take_descriptor());
-                let (pidfd, line) = pidfd.zip(line).ok_or_else(lost)?;
+        let given = groups.join.into_iter().chain(groups.born_in).collect();
+        let answer = self.inner.lock().map_err(|_| lost())?.ask(&request, given)?;
+        match answer {
+            (Reply::Born { pid }, came) => {
+                let [pidfd, line] = came.try_into().map_err(|_| lost())?;
                 Ok(Launched { pid, pidfd, line })
             }
-            Reply::Failed { kind, message, hint } => Err(failed(&kind, message, hint)),
-            Reply::Pinned => Err(lost()),
+            (Reply::Failed { kind, message, hint }, _) => Err(failed(&kind, message, hint)),
+            (Reply::Pinned, _) => Err(lost()),
         }
     }
 
@@ -117,26 +83,17 @@ impl Launcher {
     /// file there.
     pub fn pin_again(&self, pid: i32, pins: &[(String, Access)]) -> Result<()> {
         let request = Request::Pin { pid, pins: Cow::Borrowed(pins) };
-        match self.inner.lock().map_err(|_| lost())?.ask(&request, Vec::new())? {
+        let answer = self.inner.lock().map_err(|_| lost())?.ask(&request, Vec::new())?;
+        match answer.0 {
             Reply::Pinned => Ok(()),
             Reply::Failed { kind, message, hint } => Err(failed(&kind, message, hint)),
             Reply::Born { .. } => Err(lost()),
         }
     }
-}
 
-impl Inner {
-    fn ask(&mut self, request: &Request<'_>, descriptors: Vec<OwnedFd>) -> Result<Reply> {
-        self.line.message(0, request, descriptors);
-        self.line.drain();
-        loop {
-            let frame = self.line.next_frame().map_err(|_| lost())?;
-            if let Some((_, body)) = frame {
-                return understand::<Reply>(&body).ok_or_else(lost);
-            }
-            wait_readable(&self.line)?;
-            self.line.fill().map_err(|_| lost())?;
-        }
+    /// Whether its process is there. One that is not comes back no more.
+    pub fn is_there(&self) -> bool {
+        self.inner.lock().is_ok_and(|inner| inner.is_there())
     }
 }
 
@@ -145,53 +102,6 @@ fn failed(kind: &str, message: String, hint: Option<String>) -> Error {
     let mut error = Error::new(kind.unwrap_or(ErrorKind::SetupFailed), message);
     error.hint = hint;
     error
-}
-
-impl Launcher {
-    /// Whether its process is there. One that is not comes back no more.
-    pub fn is_there(&self) -> bool {
-        let Ok(inner) = self.inner.lock() else { return false };
-        let mut line = [PollFd::from_borrowed_fd(inner.line.socket(), PollFlags::RDHUP)];
-        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        matches!(poll(&mut line, Some(&now)), Ok(0) | Err(rustix::io::Errno::INTR))
-    }
-}
-
-impl Drop for Inner {
-    fn drop(&mut self) {
-        // The launcher ends at the end of its line; this is for one that hangs.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-fn lost() -> Error {
-    Error::new(ErrorKind::Unavailable, "the launcher is gone, and its sandboxes with it")
-        .hint("Make a new backend.")
-}
-
-fn wait_readable(line: &Line) -> Result<()> {
-    let mut wait = [PollFd::from_borrowed_fd(line.socket(), PollFlags::IN)];
-    match poll(&mut wait, None) {
-        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-        Err(errno) => Err(io_error("wait for the launcher", errno)),
-    }
-}
-
-/// Bytes as a file in memory, where nobody can change it any more.
-pub(crate) fn sealed(name: &str, program: &[u8]) -> rustix::io::Result<OwnedFd> {
-    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    let file = rustix::fs::memfd_create(name, flags)?;
-    let mut rest = program;
-    while !rest.is_empty() {
-        let count = rustix::io::write(&file, rest)?;
-        rest = rest.get(count..).unwrap_or_default();
-    }
-    rustix::fs::fcntl_add_seals(
-        &file,
-        SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE,
-    )?;
-    Ok(file)
 }
 
 /// The launcher's own life. Ends with its line.
@@ -240,7 +150,7 @@ fn serve_line() -> Result<()> {
 
 /// Each sandbox takes four descriptors here, and the usual limit is low only for the sake of old
 /// programs. What is inside has limits of its own.
-fn allow_descriptors() {
+pub(crate) fn allow_descriptors() {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;

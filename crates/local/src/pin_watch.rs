@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Room for some hundred notices at once.
 const BUFFER_BYTES: usize = 8 * 1024;
@@ -38,10 +39,53 @@ pub(crate) fn identities(
 #[derive(Debug)]
 pub struct PinWatch {
     workspace: OwnedFd,
-    notices: OwnedFd,
+    notices: Notices,
     known: BTreeMap<String, Option<Identity>>,
     /// Which directory a notice is about.
     watched: BTreeMap<i32, String>,
+}
+
+/// An instance of inotify that others may have used before. Closing one takes the kernel
+/// milliseconds, in which the caller's thread stands still; ending its watches takes microseconds.
+type Notices = Arc<OwnedFd>;
+
+/// Instances that nobody uses.
+static SPARE: Mutex<Vec<Notices>> = Mutex::new(Vec::new());
+/// As many as a busy process needs at a time. An ordinary user may have 128 by default.
+const MAX_SPARE: usize = 16;
+
+fn spare() -> MutexGuard<'static, Vec<Notices>> {
+    SPARE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn take_notices() -> Result<Notices> {
+    if let Some(notices) = spare().pop() {
+        return Ok(notices);
+    }
+    let flags = CreateFlags::CLOEXEC | CreateFlags::NONBLOCK;
+    rustix::fs::inotify::init(flags).map(Arc::new).map_err(no_watch)
+}
+
+/// Reads to the end what was about ended watches. A busy directory may not let it come to that.
+fn is_silent(notices: &OwnedFd) -> bool {
+    let mut buffer = [0; BUFFER_BYTES];
+    let mut reads = (0..MAX_NOTICES).map(|_| rustix::io::read(notices, &mut buffer));
+    reads.find(std::result::Result::is_err) == Some(Err(Errno::AGAIN))
+}
+
+impl Drop for PinWatch {
+    fn drop(&mut self) {
+        for watch in self.watched.keys() {
+            // A directory that is gone is watched no more.
+            let _ = rustix::fs::inotify::remove_watch(&self.notices, *watch);
+        }
+        if is_silent(&self.notices) {
+            let mut spare = spare();
+            if spare.len() < MAX_SPARE {
+                spare.push(Arc::clone(&self.notices));
+            }
+        }
+    }
 }
 
 /// What notices tell.
@@ -81,8 +125,7 @@ impl PinWatch {
         let workspace = workspace.try_clone_to_owned().map_err(|e| {
             Error::new(ErrorKind::Io, "copy a descriptor of the workspace").source(e)
         })?;
-        let notices = rustix::fs::inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)
-            .map_err(no_watch)?;
+        let notices = take_notices()?;
         let (known, watched) = (BTreeMap::new(), BTreeMap::new());
         let mut watch = Self { workspace, notices, known, watched };
         // ORDER: watched before looked at, or a change in between is in neither.

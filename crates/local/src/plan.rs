@@ -9,7 +9,10 @@ mod confinement;
 mod enforced;
 mod limits;
 mod root;
+mod split;
 mod without_namespaces;
+
+pub use split::{Split, split};
 
 use crate::control_files::PinnedName;
 use crate::environment::{Identity, environment};

@@ -22,5 +22,6 @@ pub mod bytes;
 pub mod frame;
 pub mod message;
 pub mod plan;
+pub mod template;
 
 pub use bytes::ByteString;

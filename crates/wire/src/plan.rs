@@ -151,6 +151,29 @@ pub enum Op {
         /// Whether it can be written.
         access: Access,
     },
+    /// In a prepared tree: mount the sandbox's own file system in memory here, for [`Op::Private`]
+    /// and [`Op::Way`] to take directories of. The first private directory covers it.
+    Space {
+        /// Where.
+        path: String,
+        /// Its size limit.
+        size_bytes: u64,
+        /// Its limit of files.
+        inodes: u64,
+    },
+    /// Show a new directory of the space here, to be written.
+    Private {
+        /// Where.
+        path: String,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// Show a new directory of the space here, for steps to make things below it until
+    /// [`Op::SealRoot`] makes it read-only.
+    Way {
+        /// Where.
+        path: String,
+    },
     /// Make the new root itself read-only. What is mounted below keeps its own access.
     SealRoot,
     /// Make the new root the root, and drop the old one.

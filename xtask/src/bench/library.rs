@@ -7,7 +7,10 @@ use super::measure::{Plan, Results, Row, Value, as_f64};
 use super::memory::Memory;
 use super::programs::{Ground, Person};
 use super::spawner::{BUFFER_BYTES, spawn, spawn_on_large_pipe};
-use cofferdam::{PipedProcess, Process, ProcessEvent, Sandbox, Standard};
+use cofferdam::{
+    Backend, LocalBackend, PipedProcess, Preparation, Process, ProcessEvent, Sandbox, Standard,
+    prepared_backend,
+};
 use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
@@ -35,11 +38,33 @@ const MADE: (usize, usize) = (1600, 64);
 /// What the benchmarks ask of the library.
 struct Library {
     workspace: PathBuf,
+    /// Copies from a template. Everything else of a sandbox is made when it is asked for.
+    cold: Arc<LocalBackend>,
+    /// The same with the next one made ahead.
+    ahead: Arc<LocalBackend>,
+    /// Builds each sandbox from nothing.
+    plain: Arc<LocalBackend>,
 }
 
 impl Library {
+    fn new(workspace: PathBuf) -> Outcome<Self> {
+        let home = cofferdam::state_home().map_err(|error| error.chain())?;
+        let backend = |preparation| Arc::new(prepared_backend(home.clone(), preparation));
+        Ok(Self {
+            workspace,
+            cold: backend(Preparation::Tree),
+            ahead: backend(Preparation::Next),
+            plain: backend(Preparation::Nothing),
+        })
+    }
+
     async fn create(&self) -> Outcome<Sandbox> {
+        self.create_on(&self.cold).await
+    }
+
+    async fn create_on(&self, backend: &Arc<LocalBackend>) -> Outcome<Sandbox> {
         let builder = Sandbox::builder().workspace(&self.workspace);
+        let builder = builder.backend(Arc::clone(backend) as Arc<dyn Backend>);
         builder.create().await.map_err(|error| error.chain())
     }
 
@@ -124,7 +149,7 @@ fn measure_here(words: &[String]) -> Outcome<String> {
     let rounds = number(0).ok_or("the number of rounds is missing")?;
     let transfers = number(1).ok_or("the number of transfers is missing")?;
     let workspace = std::env::current_dir().map_err(|error| error.to_string())?;
-    let library = Arc::new(Library { workspace });
+    let library = Arc::new(Library::new(workspace)?);
     let runtime = |builder: &mut tokio::runtime::Builder| {
         builder.enable_all().build().map_err(|error| error.to_string())
     };
@@ -195,13 +220,22 @@ async fn latencies(library: &Library, rounds: usize) -> Outcome<Vec<Row>> {
         for is_inside in [round % 2 != 0, round % 2 == 0] {
             beside(library, &live, &mut series, has_static.then_some(&*fixed), is_inside).await?;
         }
-        let begin = Instant::now();
-        let fresh = library.create().await?;
-        let what = "create until ready, fresh network namespace";
-        series.push("create", what, "exec-bare", begin.elapsed());
-        let begin = Instant::now();
-        library.destroy(fresh).await?;
-        series.push("destroy", "end it until nothing is left", "exec-bare", begin.elapsed());
+        let cold = ("create", "create until ready, fresh network namespace");
+        let ahead = ("create-ahead", "the same, network and process made ahead");
+        let built = ("create-built", "the same, built without a template");
+        let end = ("destroy", "end it until nothing is left");
+        for ((id, what), (end, ends), backend) in [
+            (cold, end, &library.cold),
+            (ahead, ("destroy-ahead", "the same of one made ahead"), &library.ahead),
+            (built, ("destroy-built", "the same of one built without a template"), &library.plain),
+        ] {
+            let begin = Instant::now();
+            let fresh = library.create_on(backend).await?;
+            series.push(id, what, "exec-bare", begin.elapsed());
+            let begin = Instant::now();
+            library.destroy(fresh).await?;
+            series.push(end, ends, "exec-bare", begin.elapsed());
+        }
     }
     library.destroy(live).await?;
     Ok(series.rows())

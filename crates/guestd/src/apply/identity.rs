@@ -22,6 +22,12 @@ pub(super) fn join_cgroups(groups: &[OwnedFd], own_view: bool) -> Result<(), Cal
 pub(crate) struct Network(sys::Beside);
 
 impl Network {
+    /// Begins to make one.
+    pub(crate) fn start(loopback: bool) -> Result<Self, CallFailed> {
+        let job = if loopback { Job::NetworkWithLoopback } else { Job::Network };
+        sys::Beside::start(job).map(Self).during(|| "clone(CLONE_VM)".to_owned())
+    }
+
     /// Waits until it is made, and enters it.
     pub(super) fn join(self) -> Result<(), CallFailed> {
         use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
@@ -36,14 +42,12 @@ impl Network {
 /// takes the kernel longest, is made meanwhile.
 pub(crate) fn leave_namespaces(plan: &Plan) -> Result<Option<Network>, CallFailed> {
     let mut network = None;
+    let loopback = plan.steps.iter().any(|step| step.op == Op::LoopbackUp);
     let mut flags = UnshareFlags::empty();
     for namespace in &plan.namespaces {
         flags |= match namespace {
             Namespace::Network => {
-                let loopback = plan.steps.iter().any(|step| step.op == Op::LoopbackUp);
-                let job = if loopback { Job::NetworkWithLoopback } else { Job::Network };
-                let beside = sys::Beside::start(job).during(|| "clone(CLONE_VM)".to_owned())?;
-                network = Some(Network(beside));
+                network = Some(Network::start(loopback)?);
                 UnshareFlags::empty()
             }
             Namespace::Ipc => UnshareFlags::NEWIPC,
@@ -60,6 +64,11 @@ pub(crate) fn leave_namespaces(plan: &Plan) -> Result<Option<Network>, CallFaile
     Ok(network)
 }
 
+/// Enters a new network namespace.
+pub(crate) fn leave_network() -> Result<(), CallFailed> {
+    sys::unshare(UnshareFlags::NEWNET).during(|| "unshare(CLONE_NEWNET)".to_owned())
+}
+
 /// Makes the groups that this process is in the root of what it and its descendants see.
 pub(crate) fn own_cgroup_view() -> Result<(), CallFailed> {
     let flags = UnshareFlags::NEWCGROUP;
@@ -67,7 +76,7 @@ pub(crate) fn own_cgroup_view() -> Result<(), CallFailed> {
 }
 
 /// Where the namespace was made beside, the interface is up already.
-pub(super) fn loopback_up() -> Result<(), CallFailed> {
+pub(crate) fn loopback_up() -> Result<(), CallFailed> {
     use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
     let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)
         .during(|| "socket(AF_INET)".to_owned())?;

@@ -92,15 +92,74 @@ pub fn pin_again(pins: &[(String, Access)]) -> Result<(), SetupFailure> {
     tree.pin_all(pins).map_err(|failed| failed.in_step("pin"))
 }
 
+/// Builds the tree of a template and enters it.
+///
+/// A process file system belongs to a process namespace. The tree gets that of one which is gone: it
+/// shows nobody, and the kernel lets a sandbox mount its own only where one is to be seen.
+pub(crate) fn prepare(steps: &[Step]) -> Result<(), SetupFailure> {
+    let plan = Plan::default();
+    let mut tree = mounts::Tree::default();
+    let mut confirmed = Confirmed::default();
+    for step in steps {
+        let done = if let Op::Proc { path } = &step.op {
+            in_passing(|| tree.proc(path))
+        } else {
+            one(&plan, step, &mut tree, (None, &[]), &mut confirmed)
+        };
+        match (done, step.need) {
+            (Ok(()), _) | (Err(_), Need::BestEffort) => {}
+            (Err(failed), Need::Required) => return Err(failed.in_step(stage(&step.op))),
+        }
+    }
+    tree.finish().map_err(|failed| failed.in_step("pivot"))
+}
+
+/// Does this in the first process of a process namespace that ends with it.
+fn in_passing(work: impl FnOnce() -> Result<(), CallFailed>) -> Result<(), CallFailed> {
+    let call = || "clone(CLONE_NEWPID)".to_owned();
+    match sys::fork_into(libc::CLONE_NEWPID).during(call)? {
+        0 => sys::exit_now(work().map_or_else(|failed| failed.errno.raw_os_error(), |()| 0)),
+        pid => {
+            let waited = loop {
+                match sys::wait4(pid, 0) {
+                    Err(Errno::INTR) => {}
+                    other => break other.during(|| "wait4".to_owned())?,
+                }
+            };
+            match waited.map(|child| child.status) {
+                Some(0) => Ok(()),
+                status => {
+                    let errno = status.unwrap_or(0) >> 8 & 0xff;
+                    let call = "mount a process file system in passing";
+                    Err(CallFailed::new(call, Errno::from_raw_os_error(errno)))
+                }
+            }
+        }
+    }
+}
+
+/// Where steps are done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Footing {
+    /// In a copy of the host's tree, to build a new root.
+    Host,
+    /// In a tree that was prepared.
+    Prepared,
+}
+
 /// Does every step in order.
 ///
 /// `network` is entered before the first step that needs it.
 pub(crate) fn apply(
     plan: &Plan,
+    footing: Footing,
     mut handover: Handover,
     mut network: Option<Network>,
 ) -> Result<Confirmed, SetupFailure> {
-    let mut tree = mounts::Tree::default();
+    let mut tree = match footing {
+        Footing::Host => mounts::Tree::default(),
+        Footing::Prepared => mounts::Tree::standing().map_err(|f| f.in_step("tree"))?,
+    };
     let mut confirmed = Confirmed::default();
     let mut late = None;
     for (position, step) in plan.steps.iter().enumerate() {
@@ -180,6 +239,9 @@ fn one(
         Op::Devpts { path } => tree.devpts(path),
         Op::Mask { path } => tree.mask(path),
         Op::Pin { path, access } => tree.pin(path, *access),
+        Op::Space { path, size_bytes, inodes } => tree.space(path, *size_bytes, *inodes),
+        Op::Private { path, mode } => tree.private_directory(path, *mode).map(drop),
+        Op::Way { path } => tree.way(path),
         Op::SealRoot => tree.seal(),
         Op::Pivot => tree.pivot(),
         Op::LoopbackUp => identity::loopback_up(),
@@ -233,6 +295,9 @@ pub fn stage(op: &Op) -> &'static str {
         Op::Devpts { .. } => "devpts",
         Op::Mask { .. } => "mask",
         Op::Pin { .. } => "pin",
+        Op::Space { .. } => "space",
+        Op::Private { .. } => "private_directory",
+        Op::Way { .. } => "way",
         Op::SealRoot => "seal_root",
         Op::Pivot => "pivot",
         Op::LoopbackUp => "loopback",

@@ -35,6 +35,11 @@ pub(super) struct Tree {
     /// Covers that are mounted somewhere, to be copied.
     null_cover: Option<OwnedFd>,
     empty_cover: Option<OwnedFd>,
+    /// Where directories of the sandbox's own are made in a prepared tree, and how many were.
+    space: Option<OwnedFd>,
+    made: u32,
+    /// What is writable until the tree is sealed.
+    ways: Vec<OwnedFd>,
 }
 
 fn relative(path: &str) -> &str {
@@ -214,8 +219,45 @@ impl Tree {
         pins.iter().try_for_each(|(path, access)| self.pin(path, *access))
     }
 
+    /// Mounts the space where its first private directory will cover it, because copies can be
+    /// taken only of what is mounted.
+    pub(super) fn space(&mut self, path: &str, size: u64, inodes: u64) -> Result<(), CallFailed> {
+        let mount = new_tmpfs(size, inodes, 0o755)?;
+        self.attach_made(mount.as_fd(), path, FileType::Directory)?;
+        self.space = Some(mount);
+        Ok(())
+    }
+
+    pub(super) fn private_directory(
+        &mut self,
+        path: &str,
+        mode: u32,
+    ) -> Result<OwnedFd, CallFailed> {
+        let space = self.space.as_ref();
+        let space = space.ok_or_else(|| CallFailed::new("a step before the space", Errno::BADF))?;
+        // Numbers, because two of them may have the same last name.
+        let name = self.made.to_string();
+        rustix::fs::mkdirat(space, &name, Mode::from(mode))
+            .during(|| format!("mkdir({path:?} of the space)"))?;
+        let mount =
+            clone_tree(space, &name, Depth::One).during(|| format!("open_tree({path:?})"))?;
+        self.made += 1;
+        self.attach_made(mount.as_fd(), path, FileType::Directory)?;
+        Ok(mount)
+    }
+
+    pub(super) fn way(&mut self, path: &str) -> Result<(), CallFailed> {
+        let mount = self.private_directory(path, 0o755)?;
+        self.ways.push(mount);
+        Ok(())
+    }
+
     pub(super) fn seal(&self) -> Result<(), CallFailed> {
-        set_flags(self.root()?, 0, RDONLY | NOSUID | NODEV)
+        if self.space.is_none() {
+            return set_flags(self.root()?, 0, RDONLY | NOSUID | NODEV);
+        }
+        // The root was sealed when it was prepared.
+        self.ways.iter().try_for_each(|way| set_flags(way.as_fd(), 0, RDONLY | NOSUID | NODEV))
     }
 
     pub(super) fn pivot(&mut self) -> Result<(), CallFailed> {

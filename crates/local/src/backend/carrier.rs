@@ -76,7 +76,7 @@ impl Incoming for Receiver {
     }
 }
 
-fn receive(
+pub(super) fn receive(
     socket: &OwnedFd,
     buffer: &mut [u8],
     descriptors: &mut Vec<OwnedFd>,

@@ -3,9 +3,10 @@
 use super::carrier;
 use crate::assemble::{Assembly, Farewell};
 use crate::cgroup::{Cgroups, Counters};
-use crate::launch::io_error;
+use crate::launch::{Standing, io_error};
 use crate::launcher::Launcher;
 use crate::pin_watch::PinWatch;
+use crate::template::Template;
 use crate::watchman::pin_again;
 use async_trait::async_trait;
 use cofferdam_core::line::{Surroundings, WireGuest};
@@ -13,6 +14,7 @@ use cofferdam_core::{
     Duplex, EgressGate, Error, ErrorKind, Guest, LimitHits, LimitWatch, NoGate, Result,
     SandboxRecord,
 };
+use cofferdam_wire::plan::Access;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -35,16 +37,53 @@ pub(super) struct Living {
     /// Until it is opened, and watched by a task of that runtime.
     pins: Mutex<Option<PinWatch>>,
     watching: OnceLock<AbortHandle>,
-    /// Its end would be the end of the sandbox.
-    launcher: Arc<Launcher>,
+    origin: Origin,
+}
+
+/// Where a sandbox came from. Its end would be the end of the sandbox.
+#[derive(Debug)]
+pub(super) enum Origin {
+    /// Built from nothing.
+    Launcher(Arc<Launcher>),
+    /// A copy, with its namespaces until it has ended.
+    Template(Arc<Template>, Mutex<Option<Standing>>),
+}
+
+impl Origin {
+    /// Pins names inside that lost their pin.
+    fn pin_again(&self, pid: i32, pins: &[(String, Access)]) -> Result<()> {
+        match self {
+            Self::Launcher(launcher) => launcher.pin_again(pid, pins),
+            Self::Template(template, standing) => {
+                match &*standing.lock().unwrap_or_else(PoisonError::into_inner) {
+                    Some(standing) => template.pin_again(standing, pins),
+                    // One that has ended needs no pins any more.
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+
+    /// Lets go of the mounts of a sandbox that has ended, in a thread of its own.
+    ///
+    /// To remove a name from under a mount takes the kernel ten times as long, so this comes before
+    /// placeholders go. Nobody waits for the rest of the mounts' end, which takes the kernel a while;
+    /// those of a sandbox that was built from nothing end with its launcher's hold, likewise.
+    fn let_go(&self) {
+        let Self::Template(_, standing) = self else { return };
+        let standing = standing.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // Where no thread can be had, it is dropped in that attempt.
+        let thread = std::thread::Builder::new().name("unmount".to_owned());
+        let _ = thread.spawn(move || drop(standing));
+    }
 }
 
 /// The first process of a sandbox. Dropping it kills the sandbox, and waits for its end.
 #[derive(Debug)]
-pub(super) struct First {
+pub(crate) struct First {
     /// As our namespace counts.
-    pub(super) pid: i32,
-    pub(super) pidfd: OwnedFd,
+    pub(crate) pid: i32,
+    pub(crate) pidfd: OwnedFd,
 }
 
 /// Our end of the line, and the greeting that was read from it already.
@@ -52,6 +91,14 @@ pub(super) struct First {
 pub(super) struct Greeted {
     pub(super) line: OwnedFd,
     pub(super) greeting: Vec<u8>,
+}
+
+/// A sandbox that has greeted.
+pub(super) struct Cloned {
+    pub(super) origin: Origin,
+    pub(super) process: First,
+    pub(super) greeted: Greeted,
+    pub(super) pins: Option<PinWatch>,
 }
 
 /// What [`Living::open`] needs.
@@ -69,13 +116,8 @@ impl std::fmt::Debug for WayIn {
 }
 
 impl Living {
-    pub(super) fn new(
-        record: SandboxRecord,
-        process: First,
-        assembly: Assembly,
-        greeted: Greeted,
-        launcher: Arc<Launcher>,
-    ) -> Result<Self> {
+    pub(super) fn new(record: SandboxRecord, assembly: Assembly, cloned: Cloned) -> Result<Self> {
+        let Cloned { origin, process, greeted, pins } = cloned;
         let counters = assembly.cgroups().map(Cgroups::counters).unwrap_or_default();
         let surroundings = Surroundings {
             workspace: assembly.planned.cwd.clone().into(),
@@ -88,13 +130,10 @@ impl Living {
             gate: Arc::default(),
             guest: OnceCell::new(),
         };
-        // A user may have used up the kernel's watches: then pins hold as long as the host leaves
-        // the names alone.
-        let pins = assembly.watch_pins().and_then(Result::ok);
         if pins.is_some() {
             // ORDER: after the watch has begun, so that no change is in neither.
             let changed = assembly.changed_since_the_start()?;
-            pin_again(&assembly, &changed, |pins| launcher.pin_again(process.pid, pins))?;
+            pin_again(&assembly, &changed, |pins| origin.pin_again(process.pid, pins))?;
         }
         Ok(Self {
             record,
@@ -103,7 +142,7 @@ impl Living {
             way_in,
             pins: Mutex::new(pins),
             watching: OnceLock::new(),
-            launcher,
+            origin,
         })
     }
 
@@ -132,7 +171,11 @@ impl Living {
         // ORDER: the lock before the kill, so that who comes second returns when all is over.
         let mut owed = self.owed.lock().unwrap_or_else(PoisonError::into_inner);
         self.process.end()?;
-        Ok(owed.take().map(Assembly::dissolve).unwrap_or_default())
+        let owed = owed.take();
+        if owed.is_some() {
+            self.origin.let_go();
+        }
+        Ok(owed.map(Assembly::dissolve).unwrap_or_default())
     }
 
     pub(super) async fn open(
@@ -166,7 +209,7 @@ impl Living {
         let Some(assembly) = &*owed else { return };
         let pinned = pins.changed().and_then(|changed| {
             let changed: Vec<String> = changed.into_iter().map(|pin| pin.path).collect();
-            pin_again(assembly, &changed, |pins| self.launcher.pin_again(self.process.pid, pins))
+            pin_again(assembly, &changed, |pins| self.origin.pin_again(self.process.pid, pins))
         });
         if pinned.is_err() {
             self.kill();

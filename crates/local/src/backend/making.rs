@@ -1,21 +1,26 @@
 //! Making one sandbox, from the wish to the proof that it stands.
 
-use super::living::{First, Greeted, Living};
-use super::{Inner, LocalBackend};
+use super::carrier::receive;
+use super::living::{Cloned, First, Greeted, Living, Origin};
+use super::{Inner, LocalBackend, Preparation};
 use crate::assemble::{Assembly, Stay, assemble_and_clone};
-use crate::launch::io_error;
+use crate::launch::{Standing, io_error};
 use crate::launcher::{Launched, Launcher};
+use crate::pin_watch::PinWatch;
+use crate::plan::split;
+use crate::template::Template;
 use crate::verify::verify;
 use cofferdam_core::{Error, ErrorKind, Result, SandboxId, SandboxRecord, Spec, Workspace};
 use cofferdam_guestd::line::understand;
 use cofferdam_wire::frame::{HEADER_BYTES, Header, Kind};
 use cofferdam_wire::message::Greeting;
+use cofferdam_wire::template::Ahead;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// How long a set-up may take: far more than it does, and less than a caller's patience.
 const SET_UP_S: i64 = 60;
@@ -28,13 +33,12 @@ impl Inner {
     pub(super) fn make(&self, id: &SandboxId, spec: &Spec) -> Result<Living> {
         let state = self.state()?;
         keep_records_out(spec, state.path())?;
-        let clone = |assembly: &Assembly| {
-            let (launcher, Launched { pid, pidfd, line }) = self.launch(assembly)?;
-            Ok((launcher, First { pid, pidfd }, line))
+        let clone = |assembly: &Assembly| match self.copy(assembly) {
+            Some(copied) => Ok(copied),
+            None => self.build(assembly),
         };
-        let (mut assembly, (launcher, process, line)) =
-            assemble_and_clone((spec, Stay::Passing), &state, id, clone)?;
-        let greeting = first_word(&line)?;
+        let (mut assembly, cloned) = assemble_and_clone((spec, Stay::Passing), &state, id, clone)?;
+        let process = &cloned.process;
         verify(process.pid, &assembly.planned)?;
         assembly.confirm();
         let record = SandboxRecord {
@@ -44,8 +48,49 @@ impl Inner {
             workspace: assembly.planned.workspace.clone(),
             enforced: assembly.enforced.clone(),
         };
-        let greeted = Greeted { line, greeting };
-        Living::new(record, process, assembly, greeted, launcher)
+        Living::new(record, assembly, cloned)
+    }
+
+    /// Copies a template. `None` where there is none or it did not work out: then the sandbox is
+    /// built from nothing, which says what is wrong if anything is.
+    fn copy(&self, assembly: &Assembly) -> Option<Cloned> {
+        let (template, process, line) = self.launch_copy(assembly)?;
+        let pins = watch(assembly);
+        let (greeting, places) = first_word(&line).ok()?;
+        let [user, mount] = places.try_into().ok()?;
+        let origin = Origin::Template(template, Mutex::new(Some(Standing { user, mount })));
+        Some(Cloned { origin, process, greeted: Greeted { line, greeting }, pins })
+    }
+
+    /// Copies a template without waiting for the greeting.
+    pub(super) fn launch_copy(
+        &self,
+        assembly: &Assembly,
+    ) -> Option<(Arc<Template>, First, OwnedFd)> {
+        let planned = &assembly.planned;
+        let groups = assembly.groups().ok()?;
+        let ahead = match self.preparation {
+            Preparation::Nothing => return None,
+            Preparation::Tree => Ahead::Nothing,
+            // One that waits is in no group, and cannot be born into one.
+            Preparation::Next if groups.born_in.is_some() => Ahead::Network,
+            Preparation::Next => Ahead::Process,
+        };
+        let split = split(planned, ahead)?;
+        let template = self.templates.find(self.program, &split).ok()?;
+        let launched = template.launch(&planned.plan, split, groups);
+        let (process, line) = launched.ok()?;
+        Some((template, process, line))
+    }
+
+    /// Has one built from nothing.
+    fn build(&self, assembly: &Assembly) -> Result<Cloned> {
+        let (launcher, Launched { pid, pidfd, line }) = self.launch(assembly)?;
+        let process = First { pid, pidfd };
+        let pins = watch(assembly);
+        let (greeting, _) = first_word(&line)?;
+        let origin = Origin::Launcher(launcher);
+        Ok(Cloned { origin, process, greeted: Greeted { line, greeting }, pins })
     }
 
     /// Has the launcher clone it; a launcher that died meanwhile is replaced once.
@@ -66,6 +111,14 @@ impl Inner {
             Err(error) => Err(Error { kind: ErrorKind::SetupFailed, ..error }),
         }
     }
+}
+
+/// A watch over the pinned names, begun while the sandbox still sets itself up.
+///
+/// A user may have used up the kernel's watches: then pins hold as long as the host leaves the names
+/// alone.
+fn watch(assembly: &Assembly) -> Option<PinWatch> {
+    assembly.watch_pins().and_then(Result::ok)
 }
 
 /// Refuses a sandbox that could write our records: what they name is removed by the next start.
@@ -89,28 +142,34 @@ pub(crate) fn keep_records_out(spec: &Spec, records: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Waits for the greeting, and gives it as it came.
-fn first_word(line: &OwnedFd) -> Result<Vec<u8>> {
-    let mut frame = vec![0; HEADER_BYTES];
-    fill(line, &mut frame, 0)?;
-    let header = frame.first_chunk().and_then(|head| Header::decode(*head).ok());
-    let header = header.filter(|header| header.channel == 0 && header.kind == Kind::Message);
-    let header = header.ok_or_else(|| lost("its first frame is not a greeting"))?;
-    frame.resize(HEADER_BYTES + header.len, 0);
-    fill(line, &mut frame, HEADER_BYTES)?;
-    match frame.get(HEADER_BYTES..).and_then(understand::<Greeting>) {
-        Some(Greeting::Hello(_)) => Ok(frame),
-        Some(Greeting::SetupFailed(failure)) => Err(Error::new(
-            ErrorKind::SetupFailed,
-            format!("the sandbox could not be set up: {}: {}", failure.step, failure.call),
-        )
-        .source(std::io::Error::from_raw_os_error(failure.errno))),
-        None => Err(lost("its greeting makes no sense")),
+/// Waits for the greeting, and gives it as it came, with the descriptors that came before it.
+fn first_word(line: &OwnedFd) -> Result<(Vec<u8>, Vec<OwnedFd>)> {
+    let mut came = Vec::new();
+    loop {
+        let mut frame = vec![0; HEADER_BYTES];
+        fill(line, &mut frame, 0, &mut came)?;
+        let header = frame.first_chunk().and_then(|head| Header::decode(*head).ok());
+        let header = header.filter(|header| header.channel == 0);
+        let header = header.ok_or_else(|| lost("its first frame is not a greeting"))?;
+        frame.resize(HEADER_BYTES + header.len, 0);
+        fill(line, &mut frame, HEADER_BYTES, &mut came)?;
+        if header.kind != Kind::Message {
+            continue;
+        }
+        return match frame.get(HEADER_BYTES..).and_then(understand::<Greeting>) {
+            Some(Greeting::Hello(_)) => Ok((frame, came)),
+            Some(Greeting::SetupFailed(failure)) => Err(Error::new(
+                ErrorKind::SetupFailed,
+                format!("the sandbox could not be set up: {}: {}", failure.step, failure.call),
+            )
+            .source(std::io::Error::from_raw_os_error(failure.errno))),
+            None => Err(lost("its greeting makes no sense")),
+        };
     }
 }
 
 /// Reads until the buffer is full, from `done` on.
-fn fill(line: &OwnedFd, buffer: &mut [u8], mut done: usize) -> Result<()> {
+fn fill(line: &OwnedFd, buffer: &mut [u8], mut done: usize, came: &mut Vec<OwnedFd>) -> Result<()> {
     let timeout = Timespec { tv_sec: SET_UP_S, tv_nsec: 0 };
     while let Some(rest) = buffer.get_mut(done..).filter(|rest| !rest.is_empty()) {
         match poll(&mut [PollFd::new(line, PollFlags::IN)], Some(&timeout)) {
@@ -119,10 +178,10 @@ fn fill(line: &OwnedFd, buffer: &mut [u8], mut done: usize) -> Result<()> {
             Err(Errno::INTR) => continue,
             Err(errno) => return Err(io_error("wait for the sandbox", errno)),
         }
-        match rustix::io::read(line, rest) {
+        match receive(line, rest, came) {
             Ok(0) => return Err(lost("the first process died during the set-up")),
             Ok(count) => done += count,
-            Err(Errno::INTR) => {}
+            Err(Errno::INTR | Errno::AGAIN) => {}
             Err(errno) => return Err(io_error("read the sandbox's line", errno)),
         }
     }

@@ -18,11 +18,13 @@ mod terminal;
 use crate::assemble::Farewell;
 use crate::launcher::Launcher;
 use crate::state::StateDirectory;
+use crate::template::Templates;
 use async_trait::async_trait;
 use cofferdam_core::{
     Backend, Capabilities, EgressGate, Enforced, Error, ErrorKind, Guest, Pause, Result, SandboxId,
     SandboxRecord, SandboxStatus, Spec,
 };
+pub(crate) use living::First;
 use living::Living;
 pub(crate) use making::keep_records_out;
 use std::path::PathBuf;
@@ -46,8 +48,23 @@ pub struct LocalBackend {
 struct Inner {
     program: &'static [u8],
     state_home: PathBuf,
+    preparation: Preparation,
+    templates: Templates,
     launcher: Mutex<Option<Arc<Launcher>>>,
     table: Table,
+}
+
+/// What is kept ready for sandboxes that come. What they are does not depend on it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Preparation {
+    /// Each is built from nothing.
+    Nothing,
+    /// The part of the tree that sandboxes share, in at most eight processes and as many openers.
+    Tree,
+    /// Besides, in each tree, a process in namespaces of its own for the next sandbox. Each becomes one
+    /// sandbox, and hears nothing of another.
+    #[default]
+    Next,
 }
 
 impl LocalBackend {
@@ -57,8 +74,19 @@ impl LocalBackend {
     /// A backend that starts its launcher from the bytes of the static program, and keeps its
     /// records in `state_home`. Does nothing yet.
     pub fn new(program: &'static [u8], state_home: PathBuf) -> Self {
-        let inner =
-            Inner { program, state_home, launcher: Mutex::default(), table: Table::default() };
+        Self::prepared(program, state_home, Preparation::default())
+    }
+
+    /// The same, keeping this much ready.
+    pub fn prepared(program: &'static [u8], state_home: PathBuf, preparation: Preparation) -> Self {
+        let inner = Inner {
+            program,
+            state_home,
+            preparation,
+            templates: Templates::default(),
+            launcher: Mutex::default(),
+            table: Table::default(),
+        };
         Self { inner: Arc::new(inner) }
     }
 

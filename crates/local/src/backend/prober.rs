@@ -1,17 +1,32 @@
-//! The battery of attacks, on a sandbox from the launcher.
+//! The battery of attacks, on a sandbox as this backend makes them.
 
 use super::Inner;
 use super::living::First;
 use crate::probe::{Target, probe_by};
+use crate::template::Template;
 use cofferdam_core::{Enforced, Result, Spec};
+use std::sync::Arc;
+
+/// What ends the sandbox when it is dropped.
+struct Held {
+    _process: First,
+    /// Its end would be the end of the sandbox.
+    _template: Option<Arc<Template>>,
+}
 
 impl Inner {
     /// Attacks a throw-away sandbox. Takes a few seconds.
     pub(super) fn probe(&self, spec: &Spec) -> Result<Enforced> {
         let report = probe_by(spec, &self.state()?, |assembly| {
-            let (_, launched) = self.launch(assembly)?;
-            let held = First { pid: launched.pid, pidfd: launched.pidfd };
-            Ok(Target { pid: held.pid, line: launched.line, held })
+            let (template, process, line) = match self.launch_copy(assembly) {
+                Some((template, process, line)) => (Some(template), process, line),
+                None => {
+                    let (_, launched) = self.launch(assembly)?;
+                    (None, First { pid: launched.pid, pidfd: launched.pidfd }, launched.line)
+                }
+            };
+            let pid = process.pid;
+            Ok(Target { pid, line, held: Held { _process: process, _template: template } })
         })?;
         Ok(report.enforced)
     }

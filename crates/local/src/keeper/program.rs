@@ -1,8 +1,8 @@
 //! Starts keepers from the static program that a library carries.
 
 use super::order::{Answer, Order, error};
+use crate::conversation::sealed;
 use crate::launch::io_error;
-use crate::launcher::sealed;
 use crate::state::{StateDirectory, retry};
 use cofferdam_core::{Error, ErrorKind, Result, SandboxRecord};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};

@@ -4,6 +4,7 @@ use super::lost_line;
 use crate::launch::io_error;
 use cofferdam_core::Result;
 use cofferdam_guestd::line::{Line, understand};
+use cofferdam_wire::frame::Kind;
 use cofferdam_wire::message::{Greeting, Hello, SetupFailure};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -16,7 +17,11 @@ pub(crate) fn await_hello(line: &mut Line) -> Result<Result<Hello, SetupFailure>
     let mut is_lost = false;
     loop {
         let frame = line.next_frame().map_err(|_| lost_line("it carried what is no frame"))?;
-        if let Some((_, body)) = frame {
+        if let Some((header, body)) = frame {
+            // A copy of a template hands over its namespaces first.
+            if header.kind != Kind::Message {
+                continue;
+            }
             return match understand::<Greeting>(&body) {
                 Some(Greeting::Hello(hello)) => Ok(Ok(hello)),
                 Some(Greeting::SetupFailed(failure)) => Ok(Err(failure)),

@@ -6,9 +6,9 @@ use cofferdam_core::{Axis, Caller, Degree, Enforcement, Limit, OnUnavailable, Wo
 use cofferdam_wire::plan::{Access, Bind, Landlock, Owner, Resource};
 use std::path::PathBuf;
 
-const PROJECT: &str = "/home/ann/proj";
+pub(in crate::plan) const PROJECT: &str = "/home/ann/proj";
 
-fn wish(profile: Profile) -> Spec {
+pub(in crate::plan) fn wish(profile: Profile) -> Spec {
     let mut caller = Caller { env: BTreeMap::new(), home: Some(PathBuf::from("/home/ann")) };
     for (name, value) in
         [("TERM", "xterm"), ("LANG_SECRET", "no"), ("AWS_SECRET_ACCESS_KEY", "no"), ("LC_ALL", "C")]
@@ -96,9 +96,10 @@ fn pins() -> Vec<PinnedName> {
     vec![pin(".git", Access::ReadWrite), pin(".git/hooks", Access::ReadOnly)]
 }
 
-const HELD: CgroupUse = CgroupUse { memory: true, pids: true, cpu: true, child_joins: true };
+pub(in crate::plan) const HELD: CgroupUse =
+    CgroupUse { memory: true, pids: true, cpu: true, child_joins: true };
 
-fn made(spec: &Spec, facts: &HostFacts, cgroups: CgroupUse) -> Result<Planned> {
+pub(in crate::plan) fn made(spec: &Spec, facts: &HostFacts, cgroups: CgroupUse) -> Result<Planned> {
     let (ids, pins) = (ids(), pins());
     let inputs = PlanInputs {
         ids: &ids,
