@@ -181,6 +181,9 @@ pub enum Happened {
     Destroyed(DestroyReason),
     /// Something that it used could not be removed; the next start tries again.
     Leftover(String),
+    /// Control files that were not in the workspace when it began were there when it ended: their
+    /// paths below the workspace, as many as are written down.
+    ControlFiles(Vec<String>),
 }
 
 /// What stops the processes of a paused sandbox.

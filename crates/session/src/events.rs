@@ -18,6 +18,7 @@
 //! | `preserved` | `incarnation`, `lease_until_ms` |
 //! | `cleanup_failed` | `incarnation`, `error` |
 //! | `leftover` | `incarnation`, `what` |
+//! | `new_control_files` | `incarnation`, `paths` |
 
 use crate::SessionId;
 use cofferdam_core::{DestroyReason, Ending, ErrorBody, ExecStatus, PausedBy, SandboxRecord};
@@ -99,6 +100,10 @@ pub(crate) fn recovered(incarnation: u32) -> Word {
 
 pub(crate) fn leftover(incarnation: u32, what: &str) -> Word {
     ("leftover", json!({ "incarnation": incarnation, "what": what }))
+}
+
+pub(crate) fn new_control_files(incarnation: u32, paths: &[String]) -> Word {
+    ("new_control_files", json!({ "incarnation": incarnation, "paths": paths }))
 }
 
 /// The first words of a command, as far as they fit.

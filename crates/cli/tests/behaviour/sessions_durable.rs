@@ -30,6 +30,33 @@ fn a_detached_command_is_followed_and_waited_for() {
 }
 
 #[test]
+fn what_is_beyond_the_limit_of_output_is_not_shown() {
+    everyone(|place| {
+        place.says(&["create", "--name", "s"], 0);
+        let said = place.says(&["exec", "s", "--max-output", "1K", "--", "yes"], 137);
+        assert_eq!(said.text().len(), 1024);
+    });
+}
+
+#[test]
+fn the_end_of_a_session_tells_which_control_files_appeared() {
+    everyone(|place| {
+        place.says(&["create", "--name", "s"], 0);
+        // A directory that was not there when the sandbox began cannot be guarded.
+        place.says(&["exec", "s", "--shell", "mkdir -p new/.git/hooks; echo ref: refs/heads/main > new/.git/HEAD; mkdir new/.git/objects new/.git/refs; echo x > new/.envrc"], 0);
+        place.says(&["rm", "s"], 0);
+        let events = place.says(&["events", "--json"], 0).object();
+        let appeared = events["events"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|event| event["kind"] == "new_control_files");
+        let paths = appeared.unwrap_or(&events)["data"]["paths"].to_string();
+        assert!(paths.contains("new/.git"), "{events}");
+    });
+}
+
+#[test]
 fn the_same_id_runs_once() {
     everyone(|place| {
         place.says(&["create", "--name", "s"], 0);

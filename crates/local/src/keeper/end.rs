@@ -18,6 +18,8 @@ const GONE_WITHIN: Timespec = Timespec { tv_sec: 60, tv_nsec: 0 };
 
 /// How long the guest may take to kill all commands.
 const KILLED_WITHIN: Duration = Duration::from_secs(5);
+/// How much of the paths of control files that appeared is written down.
+const MAX_PATHS_BYTES: usize = 4096;
 /// The longest pause between two looks at that.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
@@ -98,6 +100,18 @@ impl Keeper<'_> {
     }
 }
 
+/// The first of these paths, as many as the journal takes.
+// HOSTILE: commands chose the paths, and their number.
+pub(super) fn first_paths(paths: Vec<String>) -> Vec<String> {
+    let mut room = MAX_PATHS_BYTES;
+    let fits = |path: &String| {
+        let fits = path.len() < room;
+        room = room.saturating_sub(path.len() + 1);
+        fits
+    };
+    paths.into_iter().take_while(fits).collect()
+}
+
 /// How a command ended that ran until its sandbox ended.
 fn ending(reason: DestroyReason) -> Ending {
     match reason {
@@ -112,5 +126,17 @@ fn ending(reason: DestroyReason) -> Ending {
 pub(super) fn say_farewell(conns: &mut BTreeMap<u64, Conn>) {
     for conn in conns.values_mut() {
         conn.say_farewell();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_paths_the_first_are_written_down() {
+        let path = "p".repeat(999);
+        assert_eq!(first_paths(vec![path.clone(); 9]).len(), 4);
+        assert_eq!(first_paths(vec![path.clone(); 2]), [path.clone(), path]);
     }
 }

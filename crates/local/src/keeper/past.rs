@@ -43,7 +43,8 @@ impl Past {
             | Happened::Paused { .. }
             | Happened::Resumed
             | Happened::Deadlines(_)
-            | Happened::Leftover(_) => {}
+            | Happened::Leftover(_)
+            | Happened::ControlFiles(_) => {}
         }
     }
 

@@ -1,6 +1,6 @@
 //! A keeper's life, from its order to its end.
 
-use super::end::{Left, say_farewell};
+use super::end::{Left, first_paths, say_farewell};
 use super::journal::Journal;
 use super::keep::Keeper;
 use super::order::{Answer, Order};
@@ -115,8 +115,12 @@ fn keep(order: Order, mut answer: std::fs::File) {
     };
     let (Left { mut journal, mut conns }, reason) = left;
     drop(born);
-    for error in assembly.dissolve().leftovers {
+    let farewell = assembly.dissolve();
+    for error in farewell.leftovers {
         journal.add(Happened::Leftover(error.chain()));
+    }
+    if !farewell.new_control_files.is_empty() {
+        journal.add(Happened::ControlFiles(first_paths(farewell.new_control_files)));
     }
     journal.add(Happened::Destroyed(reason));
     place.remove_socket();

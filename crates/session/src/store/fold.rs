@@ -179,6 +179,9 @@ impl Fold {
             Happened::Deadlines(_) => Ok(()),
             Happened::Destroyed(reason) => self.destroyed(db, state, (entry.at_ms, *reason)),
             Happened::Leftover(what) => say(events::leftover(self.incarnation, what)),
+            Happened::ControlFiles(paths) => {
+                say(events::new_control_files(self.incarnation, paths))
+            }
         }
     }
 
