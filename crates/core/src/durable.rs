@@ -223,6 +223,9 @@ pub struct ExecStatus {
     pub detached: bool,
     /// Whether it has a terminal; all its output is then standard output.
     pub terminal: bool,
+    /// How often a signal of job control stopped it; counted where it has a terminal.
+    #[serde(default)]
+    pub stops: u32,
     /// When it was started, in milliseconds since 1970.
     pub started_ms: u64,
     /// What came of it, once it ended.
@@ -261,6 +264,8 @@ pub struct Seen {
     pub stdout: u64,
     /// Of standard error.
     pub stderr: u64,
+    /// How many stops of the command are known, where another one is news.
+    pub stops: Option<u32>,
 }
 
 /// A part of a stream that somebody wants.

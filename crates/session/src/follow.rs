@@ -21,7 +21,7 @@ pub(crate) async fn to_end(
     id: &ProcessId,
 ) -> Result<ExecStatus> {
     // Output is no news here.
-    let seen = Seen { stdout: u64::MAX, stderr: u64::MAX };
+    let seen = Seen { stdout: u64::MAX, stderr: u64::MAX, ..Seen::default() };
     loop {
         let status = news(backend, record, (id, seen), PATIENCE).await?;
         if status.ended.is_some() {

@@ -95,7 +95,11 @@ impl Session {
         let (mut seen, mut stdout, mut stderr) = (Seen::default(), Vec::new(), Vec::new());
         loop {
             let status = self.follow(id, seen, PATIENCE).await?;
-            let news = Seen { stdout: status.stdout.written, stderr: status.stderr.written };
+            let news = Seen {
+                stdout: status.stdout.written,
+                stderr: status.stderr.written,
+                ..Seen::default()
+            };
             for (stream, kept, written) in [
                 (Standard::Output, &mut stdout, news.stdout),
                 (Standard::Error, &mut stderr, news.stderr),
@@ -162,7 +166,7 @@ impl Session {
     /// Waits until a command has ended, or `patience` is over, and says how it stands.
     pub async fn wait(&self, id: &ProcessId, patience: Option<Duration>) -> Result<ExecStatus> {
         let deadline = patience.map(|patience| Instant::now() + patience);
-        let seen = Seen { stdout: u64::MAX, stderr: u64::MAX };
+        let seen = Seen { stdout: u64::MAX, stderr: u64::MAX, ..Seen::default() };
         loop {
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             let status = self.follow(id, seen, left.unwrap_or(PATIENCE).min(PATIENCE)).await?;

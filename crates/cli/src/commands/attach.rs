@@ -8,6 +8,7 @@ use crate::{exit, report, screen, sessions};
 use clap::Args;
 use cofferdam_core::{ExecStatus, ProcessId, Result, Seen};
 use cofferdam_session::Session;
+use std::time::Duration;
 
 /// Shows a command's output from its beginning and goes on with it, as `exec` would.
 ///
@@ -64,7 +65,7 @@ pub(super) fn perform(args: &AttachArgs) -> Result<u8> {
     sessions::with(async |sessions| {
         let session = sessions::find(sessions, &args.session).await?;
         let exec = sessions::find_exec(&session, &args.exec, sessions::Written::Cut).await?;
-        let from = Seen { stdout: args.offset, stderr: args.offset };
+        let from = Seen { stdout: args.offset, stderr: args.offset, ..Seen::default() };
         if args.json {
             return capture(&session, &exec, from).await;
         }
@@ -95,7 +96,12 @@ pub(super) async fn shown(
     from: Seen,
     passed: Passed,
 ) -> Result<Option<Box<ExecStatus>>> {
-    let mut sink = Streams { only: None, ends_with_its_reader: false };
+    let mut sink = Streams { only: None, ends_with_its_reader: false, limit_bytes: None };
+    let mut from = from;
+    if passed.has_terminal {
+        let now = session.follow(exec, Seen::default(), Duration::ZERO).await?;
+        from.stops = Some(now.stops);
+    }
     let left = follow((session, exec), from, &mut sink, passed).await?;
     match left {
         Left::Ended(status) => Ok(Some(status)),

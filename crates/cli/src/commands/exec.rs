@@ -86,7 +86,8 @@ pub(super) fn perform(args: &ExecArgs) -> Result<u8> {
         let session = sessions::find(sessions, &args.session).await?;
         let order = order(args, argv.clone(), &surroundings, &session).await?;
         let is_new = args.id.is_none() || !is_known(&session, &order.command.id).await?;
-        let exec = session.start(&order).await?.id;
+        let started = session.start(&order).await?;
+        let exec = started.id;
         if args.detach {
             return left(args.json, &session, &exec).await;
         }
@@ -99,7 +100,7 @@ pub(super) fn perform(args: &ExecArgs) -> Result<u8> {
         };
         match args.json {
             true => capture(args, &session, &exec, passed).await,
-            false => stream(args, &session, &exec, passed).await,
+            false => stream(args, &session, (&exec, started.stops), passed).await,
         }
     })
 }
@@ -152,11 +153,14 @@ async fn left(is_json: bool, session: &Session, exec: &ProcessId) -> Result<u8> 
 async fn stream(
     args: &ExecArgs,
     session: &Session,
-    exec: &ProcessId,
+    (exec, stops): (&ProcessId, u32),
     passed: Passed,
 ) -> Result<u8> {
-    let mut sink = Streams { only: None, ends_with_its_reader: true };
-    let status = match follow((session, exec), Seen::default(), &mut sink, passed).await? {
+    let mut sink =
+        Streams { only: None, ends_with_its_reader: true, limit_bytes: args.command.max_output };
+    let stops = passed.has_terminal.then_some(stops);
+    let from = Seen { stops, ..Seen::default() };
+    let status = match follow((session, exec), from, &mut sink, passed).await? {
         Left::Ended(status) => status,
         Left::Running | Left::Abandoned => return Err(abandoned(exec)),
     };

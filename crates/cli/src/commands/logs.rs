@@ -103,7 +103,7 @@ pub(super) fn perform(args: &LogsArgs) -> Result<u8> {
 }
 
 fn own_streams(args: &LogsArgs) -> Streams {
-    Streams { only: args.stream, ends_with_its_reader: false }
+    Streams { only: args.stream, ends_with_its_reader: false, limit_bytes: None }
 }
 
 async fn goes_on(
@@ -112,7 +112,7 @@ async fn goes_on(
     exec: &ProcessId,
     sink: &mut (impl Sink + Send),
 ) -> Result<()> {
-    let from = Seen { stdout: args.offset, stderr: args.offset };
+    let from = Seen { stdout: args.offset, stderr: args.offset, ..Seen::default() };
     match follow((session, exec), from, sink, Passed::nothing()).await? {
         Left::Ended(_) | Left::Running | Left::Abandoned => Ok(()),
     }

@@ -91,7 +91,7 @@ async fn open(
         let smaller = Terminal { rows: size.rows.saturating_sub(1).max(1), ..size };
         session.input(&open.0, &ExecInput::Resize(smaller)).await?;
         let from = last_lines(session, &open.0, open.1).await?;
-        return Ok((open.0, Seen { stdout: from, stderr: 0 }));
+        return Ok((open.0, Seen { stdout: from, stderr: 0, ..Seen::default() }));
     }
     let mut order = Session::order(SHELL)?;
     order.command.id = of_name.next;

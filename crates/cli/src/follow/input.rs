@@ -115,6 +115,13 @@ async fn give(session: &Session, exec: &ProcessId, piece: &[u8]) -> bool {
     }
 }
 
+/// Stops this program as by the key that does, because its command was stopped: [`show`] hears it,
+/// and the caller's shell gets its prompt back.
+pub(super) fn stop_too() {
+    let own = rustix::process::getpid();
+    let _ = rustix::process::kill_process(own, rustix::process::Signal::TSTP);
+}
+
 /// Keeps the command's terminal as large as the caller's, through stops of this program.
 async fn show(session: &Session, exec: &ProcessId, mut raw: Raw) -> Result<Left> {
     let mut resized = one(SignalKind::window_change())?;
@@ -130,6 +137,8 @@ async fn show(session: &Session, exec: &ProcessId, mut raw: Raw) -> Result<Left>
                 let own = rustix::process::getpid();
                 let _ = rustix::process::kill_process(own, rustix::process::Signal::STOP);
                 raw.enter_again();
+                // Most likely the command stopped first. It may have ended meanwhile.
+                let _ = session.signal(exec, SIGCONT).await;
             }
             _ = went_on.recv() => {
                 // The shell that called it back has set its own modes.

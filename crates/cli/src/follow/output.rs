@@ -1,5 +1,6 @@
 //! What a command writes, carried to the caller.
 
+use super::input::stop_too;
 use crate::report;
 use cofferdam_core::{
     Ending, Error, ErrorKind, ExecInput, ExecStatus, Omitted, Part, ProcessId, Result, Seen,
@@ -65,6 +66,10 @@ pub(super) async fn pump(
         if status.ended.is_some() {
             return Ok(status);
         }
+        if seen.stops.is_some_and(|known| status.stops > known) {
+            seen.stops = Some(status.stops);
+            stop_too();
+        }
     }
 }
 
@@ -111,10 +116,13 @@ pub(crate) struct Streams {
     pub(crate) only: Option<Standard>,
     /// See [`Sink::ends_with_its_reader`].
     pub(crate) ends_with_its_reader: bool,
+    /// The command is killed for more than so many bytes; what it wrote until then is not shown.
+    pub(crate) limit_bytes: Option<u64>,
 }
 
 impl Sink for Streams {
-    fn take(&mut self, stream: Standard, _offset: u64, bytes: &[u8]) -> Result<bool> {
+    fn take(&mut self, stream: Standard, offset: u64, bytes: &[u8]) -> Result<bool> {
+        let bytes = below(self.limit_bytes, offset, bytes);
         let written = match stream {
             Standard::Output => whole(&mut std::io::stdout().lock(), bytes),
             Standard::Error => whole(&mut std::io::stderr().lock(), bytes),
@@ -141,6 +149,13 @@ impl Sink for Streams {
     fn ends_with_its_reader(&self) -> bool {
         self.ends_with_its_reader
     }
+}
+
+/// What of these bytes, which begin at an offset, is below a limit.
+fn below(limit_bytes: Option<u64>, offset: u64, bytes: &[u8]) -> &[u8] {
+    let room = limit_bytes.map_or(u64::MAX, |limit| limit.saturating_sub(offset));
+    let room = usize::try_from(room).unwrap_or(usize::MAX);
+    bytes.get(..room).unwrap_or(bytes)
 }
 
 fn whole(to: &mut impl Write, bytes: &[u8]) -> std::io::Result<()> {
@@ -202,6 +217,14 @@ impl Sink for Memory {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_beyond_a_limit_is_not_shown() {
+        assert_eq!(below(None, 9, b"abc"), b"abc");
+        assert_eq!(below(Some(4), 2, b"abc"), b"ab");
+        assert_eq!(below(Some(4), 5, b"abc"), b"");
+        assert_eq!(below(Some(4), 1, b"abc"), b"abc");
+    }
 
     #[test]
     fn memory_keeps_a_beginning_and_counts_the_rest() {

@@ -24,6 +24,12 @@ fn a_shell_stays_open_when_it_is_left_or_its_caller_is_killed() {
 }
 
 #[test]
+fn a_command_of_a_session_that_the_key_stops_stops_its_caller_too() {
+    play("the_key_that_stops");
+    play("stopped_from_a_shell");
+}
+
+#[test]
 fn the_modes_of_the_callers_terminal_come_back() {
     play("modes_come_back");
 }

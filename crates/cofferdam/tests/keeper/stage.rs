@@ -78,7 +78,11 @@ impl Stage {
                 return status;
             }
             assert!(Instant::now() < end, "{status:?}");
-            seen = Seen { stdout: status.stdout.written, stderr: status.stderr.written };
+            seen = Seen {
+                stdout: status.stdout.written,
+                stderr: status.stderr.written,
+                ..Seen::default()
+            };
         }
     }
 
@@ -116,7 +120,11 @@ impl Stage {
                 return;
             }
             assert!(status.ended.is_none() && Instant::now() < end, "{status:?}");
-            seen = Seen { stdout: status.stdout.written, stderr: status.stderr.written };
+            seen = Seen {
+                stdout: status.stdout.written,
+                stderr: status.stderr.written,
+                ..Seen::default()
+            };
         }
     }
 

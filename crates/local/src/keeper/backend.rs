@@ -264,6 +264,7 @@ impl DurableBackend for KeptBackend {
             id: id.clone(),
             stdout: seen.stdout,
             stderr: seen.stderr,
+            stops: seen.stops,
             patience_ms: u64::try_from(patience.as_millis()).unwrap_or(u64::MAX),
         };
         let asked = async {

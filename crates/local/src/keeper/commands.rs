@@ -133,8 +133,8 @@ impl Keeper<'_> {
                     live.is_started = true;
                 }
             }
-            // Whoever holds its terminal sees that nothing happens, and can send SIGCONT.
-            FromProcess::Stopped { .. } => {}
+            // Whoever sits at its terminal stops too, and sends SIGCONT when called back.
+            FromProcess::Stopped { .. } => exec.stop(),
             FromProcess::NotStarted(_) | FromProcess::Ended(_) => {
                 let (own, usage) = own_ending(message);
                 let killed = exec.live.as_ref().and_then(|live| live.killed);

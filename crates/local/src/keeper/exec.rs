@@ -115,6 +115,7 @@ impl Exec {
             terminal: order.terminal.is_some(),
             started_ms: now_ms(),
             ended: None,
+            stops: 0,
             stdout: Spooled::default(),
             stderr: Spooled::default(),
         };
@@ -151,8 +152,14 @@ impl Exec {
             None => (self.status.stdout, self.status.stderr),
         };
         stdout.written > seen.stdout
+            || seen.stops.is_some_and(|known| self.status.stops > known)
             || stderr.written > seen.stderr
             || self.ended_in.is_some_and(is_written)
+    }
+
+    /// Counts that a signal of job control stopped it.
+    pub(super) fn stop(&mut self) {
+        self.status.stops = self.status.stops.saturating_add(1);
     }
 
     /// Takes the last of its output and notes how it ended; gives what the journal is to say.

@@ -2,7 +2,7 @@
 
 use super::exec::{Input, Killed};
 use super::keep::Keeper;
-use super::talk::{Asked, HungUp, Reply, Request, VERSION, Wire, seen};
+use super::talk::{Asked, HungUp, Reply, Request, VERSION, Wire};
 use crate::sys;
 use cofferdam_core::{Error, ErrorKind, ExecStatus, ProcessId, Result, Seen};
 use cofferdam_wire::ByteString;
@@ -156,11 +156,11 @@ impl Keeper<'_> {
                 return Ok(Outcome::Later(Parked::Start { id: order.id }));
             }
             Request::Execs => self.list(number),
-            Request::Watch { id, stdout, stderr, patience_ms } => {
+            Request::Watch { id, stdout, stderr, stops, patience_ms } => {
                 let patience = Duration::from_millis(patience_ms).min(MAX_PATIENCE);
                 let until = Instant::now() + patience;
                 self.find(&id)?;
-                let seen = seen(stdout, stderr);
+                let seen = Seen { stdout, stderr, stops };
                 return Ok(Outcome::Later(Parked::Watch { id, seen, until }));
             }
             Request::Bytes { id, bytes } => {

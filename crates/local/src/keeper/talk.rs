@@ -4,8 +4,8 @@
 //! own is all the agreement they need; a keeper of another version than its client says so.
 
 use cofferdam_core::{
-    Deadlines, DestroyReason, ErrorBody, ErrorReport, ExecOrder, ExecStatus, ProcessId, Seen,
-    Stdin, Terminal,
+    Deadlines, DestroyReason, ErrorBody, ErrorReport, ExecOrder, ExecStatus, ProcessId, Stdin,
+    Terminal,
 };
 use cofferdam_wire::ByteString;
 use cofferdam_wire::frame::{self, Decoder, Kind};
@@ -37,12 +37,32 @@ pub(super) enum Request {
     Destroy(DestroyReason),
     Start(Box<Start>),
     Execs,
-    Watch { id: ProcessId, stdout: u64, stderr: u64, patience_ms: u64 },
-    Bytes { id: ProcessId, bytes: ByteString },
-    Close { id: ProcessId },
-    Signal { id: ProcessId, signal: i32 },
-    Resize { id: ProcessId, size: Terminal },
-    Kill { id: ProcessId },
+    Watch {
+        id: ProcessId,
+        stdout: u64,
+        stderr: u64,
+        #[serde(default)]
+        stops: Option<u32>,
+        patience_ms: u64,
+    },
+    Bytes {
+        id: ProcessId,
+        bytes: ByteString,
+    },
+    Close {
+        id: ProcessId,
+    },
+    Signal {
+        id: ProcessId,
+        signal: i32,
+    },
+    Resize {
+        id: ProcessId,
+        size: Terminal,
+    },
+    Kill {
+        id: ProcessId,
+    },
 }
 
 /// An [`ExecOrder`] as data.
@@ -101,11 +121,6 @@ impl From<cofferdam_core::Error> for Reply {
     fn from(error: cofferdam_core::Error) -> Self {
         Self::Failed(ErrorReport::from(&error).error)
     }
-}
-
-/// What has been seen, of a request.
-pub(super) fn seen(stdout: u64, stderr: u64) -> Seen {
-    Seen { stdout, stderr }
 }
 
 /// The keeper's side of one connection.

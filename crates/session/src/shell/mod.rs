@@ -201,7 +201,7 @@ impl Shell {
     async fn begun(&self, seq: u64, mut status: ExecStatus) -> Result<()> {
         let deadline = Instant::now() + BEGINS_WITHIN;
         while Instant::now() < deadline {
-            let seen = Seen { stdout: u64::MAX, stderr: status.stderr.written };
+            let seen = Seen { stdout: u64::MAX, stderr: status.stderr.written, ..Seen::default() };
             let (now, heard) = self.hear(seen, Duration::from_secs(1)).await?;
             if now.ended.is_some() || heard.contains(&Word::Began(seq)) {
                 return Ok(());
@@ -234,7 +234,7 @@ impl Shell {
                 let died = status.ended.map(|ended| ended.ending.kind());
                 return Ok(ShellOutput { exit_code: code, died, output, is_cut });
             }
-            seen = Seen { stdout: u64::MAX, stderr: status.stderr.written };
+            seen = Seen { stdout: u64::MAX, stderr: status.stderr.written, ..Seen::default() };
         }
     }
 
@@ -308,7 +308,7 @@ impl Shell {
                 return Ok((output, is_cut));
             }
             if nothing {
-                let seen = Seen { stdout: offset, stderr: u64::MAX };
+                let seen = Seen { stdout: offset, stderr: u64::MAX, ..Seen::default() };
                 self.session.follow(&self.exec, seen, Duration::from_millis(100)).await?;
             }
         }

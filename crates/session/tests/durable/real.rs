@@ -76,6 +76,7 @@ impl Real {
             terminal: false,
             started_ms: 1,
             ended: None,
+            stops: 0,
             stdout: Spooled::default(),
             stderr: Spooled::default(),
         };

@@ -51,6 +51,7 @@ fn admit(sandbox: &mut Sandbox, id: &SandboxId, order: ExecOrder) -> Result<(Exe
         terminal: order.command.terminal.is_some(),
         started_ms: now_ms(),
         ended: None,
+        stops: 0,
         stdout: Spooled::default(),
         stderr: Spooled::default(),
     };
