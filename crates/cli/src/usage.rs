@@ -99,6 +99,7 @@ fn rejected_value(complaint: &clap::Error, argument: &str) -> Error {
         None => {
             let value = text(complaint, ContextKind::InvalidValue).unwrap_or_default();
             usage(format!("{argument}: {value:?} cannot be read"))
+                .hint("Write a whole number, 0 or more.")
         }
     }
 }

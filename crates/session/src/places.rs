@@ -47,7 +47,9 @@ impl Places {
 /// A directory that only its owner can use.
 pub(crate) fn make_private(path: &Path) -> Result<()> {
     let failed = |what: &str, e: std::io::Error| {
-        Error::new(ErrorKind::Io, format!("{what} {}", path.display())).source(e)
+        Error::new(ErrorKind::Io, format!("{what} {}", path.display()))
+            .hint("Make room and give yourself the right to write there, or set COFFERDAM_HOME.")
+            .source(e)
     };
     std::fs::DirBuilder::new()
         .recursive(true)

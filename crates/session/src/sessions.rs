@@ -346,5 +346,5 @@ fn shown(row: &Row) -> String {
 
 pub(crate) fn missing(text: &str) -> Error {
     Error::new(ErrorKind::NotFound, format!("there is no session {text:?}"))
-        .hint("List the sessions to see their names and ids.")
+        .hint("List the sessions with `cofferdam ls`.")
 }

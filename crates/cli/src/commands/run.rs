@@ -138,6 +138,13 @@ fn cause(about: &About, ending: &Ending) -> Option<String> {
     }
 }
 
+/// To the microsecond: what is finer is noise, and the digits of a float besides.
+fn milliseconds(duration: Duration) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "microseconds fit a float exactly")]
+    let microseconds = duration.as_micros() as f64;
+    microseconds / 1000.0
+}
+
 /// The outcome as the object that every door shows.
 pub(super) fn report_of(outcome: RunOutcome) -> RunReport {
     let (stdout, stdout_base64) = text_or_base64(outcome.stdout);
@@ -150,7 +157,7 @@ pub(super) fn report_of(outcome: RunOutcome) -> RunReport {
         stdout_base64,
         stderr_base64,
         omitted: outcome.omitted,
-        duration_ms: outcome.duration.as_secs_f64() * 1000.0,
+        duration_ms: milliseconds(outcome.duration),
         usage: outcome.usage,
         enforced: outcome.enforced,
         denials: outcome.denials,
@@ -239,6 +246,7 @@ mod tests {
         assert_eq!(object["stderr_base64"], "//4=");
         assert!(object.get("stderr").is_none());
         assert_eq!(object["duration_ms"], 1.5);
+        assert_eq!(milliseconds(Duration::from_millis(1003)).to_string(), "1003");
         assert_eq!(object["enforced"]["files"], "full");
     }
 

@@ -96,6 +96,9 @@ pub(crate) async fn blocking<T: Send + 'static>(
     }
 }
 
+/// What helps where the disk takes nothing more.
+const ROOM: &str = "Free some space on its disk: nothing is written down without it.";
+
 /// An error of the database in words that name the file and the remedy.
 fn explain(path: &Path, error: rusqlite::Error) -> Error {
     let shown = path.display();
@@ -107,9 +110,18 @@ fn explain(path: &Path, error: rusqlite::Error) -> Error {
                 .hint("Try again when other commands of Cofferdam are done.")
                 .source(error)
         }
-        Some(ErrorCode::DiskFull) => Error::new(ErrorKind::Io, format!("{shown} cannot grow"))
-            .hint("Free some space on its disk.")
-            .source(error),
+        Some(ErrorCode::DiskFull) => {
+            Error::new(ErrorKind::Io, format!("{shown} cannot grow")).hint(ROOM).source(error)
+        }
+        Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
+            Error::new(ErrorKind::Io, format!("{shown} cannot be written"))
+                .hint("Make it and its directory yours to write, or set COFFERDAM_HOME.")
+                .source(error)
+        }
+        // What keeps a full disk from holding a file that is shared in memory is told so.
+        Some(ErrorCode::SystemIoFailure) => {
+            Error::new(ErrorKind::Io, format!("use {shown}")).hint(ROOM).source(error)
+        }
         _ if matches!(error, rusqlite::Error::FromSqlConversionFailure(..)) => {
             damaged(path).source(error)
         }
