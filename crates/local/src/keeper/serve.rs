@@ -138,7 +138,8 @@ impl Keeper<'_> {
         Ok(())
     }
 
-    fn perform(&mut self, number: u64, asked: Asked) -> Result<Outcome> {
+    /// Refuses who speaks otherwise than we do, or means another sandbox.
+    fn recognize(&mut self, number: u64, asked: &Asked) -> Result<()> {
         if asked.version != VERSION {
             return Err(Error::new(
                 ErrorKind::Unsupported,
@@ -153,6 +154,11 @@ impl Keeper<'_> {
         if let Some(conn) = self.conns.get_mut(&number) {
             conn.is_known = true;
         }
+        Ok(())
+    }
+
+    fn perform(&mut self, number: u64, asked: Asked) -> Result<Outcome> {
+        self.recognize(number, &asked)?;
         let done = Ok(Outcome::Now(Reply::Done));
         match asked.request {
             Request::Status => {
