@@ -18,6 +18,8 @@ use std::path::Path;
 const MOVED: &str = ".cofferdam-moved-";
 /// How often one place is looked through: each time removes all that it sees.
 const ROUNDS: usize = 1 << 20;
+/// How many names are held in memory at a time.
+const MOST_SEEN: usize = 1 << 16;
 
 /// Makes an empty private directory. One that is there is kept as it is.
 pub(crate) fn make(parent: &Path, name: &str) -> Result<()> {
@@ -34,7 +36,7 @@ pub(crate) fn remove(parent: &Path, name: &str) -> Result<()> {
     let c_name = CString::new(name)
         .map_err(|e| Error::new(ErrorKind::Usage, "a name with a NUL").source(e))?;
     let Some(top) = open_beneath(beneath.as_fd(), &c_name)? else { return Ok(()) };
-    let mut moved = 0;
+    let mut moved = Moved::default();
     for _ in 0..ROUNDS {
         let mut empty = true;
         for (entry, is_directory) in entries(top.as_fd())? {
@@ -44,6 +46,10 @@ pub(crate) fn remove(parent: &Path, name: &str) -> Result<()> {
             } else {
                 unlink(top.as_fd(), &entry, AtFlags::empty())?;
             }
+            // Listing the top anew for each level costs as much as it ever held.
+            while let Some(number) = moved.waiting.pop() {
+                flatten(top.as_fd(), &moved_name(number), &mut moved)?;
+            }
         }
         if empty {
             return unlink(beneath.as_fd(), &c_name, AtFlags::REMOVEDIR);
@@ -52,8 +58,30 @@ pub(crate) fn remove(parent: &Path, name: &str) -> Result<()> {
     Err(Error::new(ErrorKind::Io, format!("{name} is filled faster than it can be emptied")))
 }
 
+/// The directories that were moved to the top.
+#[derive(Debug, Default)]
+struct Moved {
+    /// The number of the last one.
+    last: u64,
+    /// Those that still stand there, as far as they are remembered.
+    waiting: Vec<u64>,
+}
+
+impl Moved {
+    fn add(&mut self) {
+        // LIMIT: one that is not remembered is seen when the top is listed again.
+        if self.waiting.len() < MOST_SEEN {
+            self.waiting.push(self.last);
+        }
+    }
+}
+
+fn moved_name(number: u64) -> CString {
+    CString::new(format!("{MOVED}{number}")).unwrap_or_default()
+}
+
 /// Empties a directory of the top, moving what is a directory in it to the top, and removes it.
-fn flatten(top: BorrowedFd<'_>, name: &CStr, moved: &mut u64) -> Result<()> {
+fn flatten(top: BorrowedFd<'_>, name: &CStr, moved: &mut Moved) -> Result<()> {
     let Some(inner) = open_beneath(top, name)? else { return Ok(()) };
     for (entry, is_directory) in entries(inner.as_fd())? {
         if !is_directory {
@@ -63,15 +91,17 @@ fn flatten(top: BorrowedFd<'_>, name: &CStr, moved: &mut u64) -> Result<()> {
         // A directory that cannot be written cannot be moved either: its parent is an entry of it.
         chmodat(&inner, &*entry, Mode::RWXU, AtFlags::empty()).ok();
         loop {
-            *moved += 1;
-            let target = format!("{MOVED}{moved}");
+            moved.last += 1;
+            let target = moved_name(moved.last);
             match statat(top, &*target, AtFlags::SYMLINK_NOFOLLOW) {
                 // Somebody inside chose that name.
                 Ok(_) => continue,
                 Err(Errno::NOENT) => {}
-                Err(e) => return Err(failed("look at", &target, e)),
+                Err(e) => return Err(failed("look at", &target.to_string_lossy(), e)),
             }
-            renameat(&inner, &*entry, top, &*target).map_err(|e| failed("move", &target, e))?;
+            renameat(&inner, &*entry, top, &*target)
+                .map_err(|e| failed("move", &target.to_string_lossy(), e))?;
+            moved.add();
             break;
         }
     }
@@ -128,7 +158,7 @@ fn entries(directory: BorrowedFd<'_>) -> Result<Vec<(CString, bool)>> {
         }
         found.push((name.to_owned(), kind == FileType::Directory));
         // LIMIT: the rest is seen in the next round.
-        if found.len() >= 1 << 16 {
+        if found.len() >= MOST_SEEN {
             break;
         }
     }

@@ -1,9 +1,10 @@
 //! What counts on the whole machine.
 
 use crate::ground::until;
-use crate::stage::{Stage, detached, exec};
-use cofferdam::{DestroyReason, DurableBackend, Ending, ErrorKind};
+use crate::stage::{Stage, detached, exec, id};
+use cofferdam::{DestroyReason, DurableBackend, Ending, ErrorKind, SandboxStatus, Seen};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The most memory that a keeper has for itself.
 const MOST_PRIVATE_KIB: u64 = 1024;
@@ -55,15 +56,46 @@ async fn many_at_once_leave_nothing_and_a_keeper_is_small() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn clients_beyond_the_limit_are_told() {
-    let stage = Stage::new("kept-clients");
-    let record = stage.make("kept-clients").await;
+async fn clients_that_say_nothing_keep_nobody_out() {
+    let stage = Stage::new("kept-strangers");
+    let record = stage.make("kept-strangers").await;
     let socket = stage.state().join("sessions").join(record.id.as_str()).join("sock");
     let connect = || std::os::unix::net::UnixStream::connect(&socket).unwrap();
-    let held: Vec<_> = (0..512).map(|_| connect()).collect();
-    let error = stage.backend.pause(&record).await.unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Unavailable, "{error:?}");
+    let held: Vec<_> = (0..600).map(|_| connect()).collect();
+    assert_eq!(stage.run(&record, &exec("a", "true")).await, Ending::Exited(0));
+    stage.end(&record).await;
     drop(held);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_beyond_the_limit_are_told_and_take_nothing_for_gone() {
+    let stage = Stage::new("kept-clients");
+    let record = stage.make("kept-clients").await;
+    stage.backend.start(&record, &detached("w", "sleep 300")).await.unwrap();
+    let watchers = (0..512).map(|_| {
+        let (backend, record) = (stage.backend.clone(), record.clone());
+        tokio::spawn(async move {
+            let long = Duration::from_secs(100);
+            backend.watch(&record, &id("w"), Seen::default(), long).await
+        })
+    });
+    let watchers: Vec<_> = watchers.collect();
+    let mut tries = 0..500;
+    let error = loop {
+        assert!(tries.next().is_some(), "it is never full");
+        match stage.backend.status(&record).await {
+            Ok(status) => assert_eq!(status, SandboxStatus::Running),
+            Err(error) => break error,
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    };
+    assert_eq!(error.kind, ErrorKind::TimedOut, "{error:?}");
+    let error = stage.backend.destroy(&record, DestroyReason::Success).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::TimedOut, "what lives is not said to be gone: {error:?}");
+    for watcher in watchers {
+        watcher.abort();
+        let _ = watcher.await;
+    }
     assert_eq!(stage.run(&record, &exec("a", "true")).await, Ending::Exited(0));
     stage.end(&record).await;
 }

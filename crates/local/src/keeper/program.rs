@@ -8,7 +8,8 @@ use cofferdam_core::{Error, ErrorKind, Result, SandboxRecord};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, OFlags};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 /// The argument that makes the static program a keeper.
 pub const ARGUMENT: &str = "keep";
@@ -16,6 +17,10 @@ pub const ARGUMENT: &str = "keep";
 const ANSWER_WITHIN: Timespec = Timespec { tv_sec: 90, tv_nsec: 0 };
 /// Leads the name of the program's copy in the state directory; its length follows.
 const COPY: &str = "program-";
+
+/// How often, and with which pause, a program is tried that somebody seems to write.
+const BUSY_TRIES: u32 = 500;
+const BUSY_PAUSE: Duration = Duration::from_millis(2);
 
 /// Starts a keeper and waits for its answer. `None`: it died before it gave one.
 pub(super) fn start(
@@ -36,15 +41,13 @@ pub(super) fn start(
         Err(_) => sealed("cofferdam-box", program)
             .map_err(|e| io_error("make the keeper's program", e))?,
     };
-    let mut process = Command::new(format!("/proc/self/fd/{}", file.as_raw_fd()))
-        .arg(ARGUMENT)
-        .env_clear()
-        .current_dir("/")
-        .stdin(Stdio::from(order))
-        .stdout(Stdio::from(theirs))
-        .stderr(Stdio::null())
-        .spawn()
+    let mut command = Command::new(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    command.arg(ARGUMENT).env_clear().current_dir("/").stderr(Stdio::null());
+    command.stdin(Stdio::from(order)).stdout(Stdio::from(theirs));
+    let mut process = spawn(&mut command)
         .map_err(|e| Error::new(ErrorKind::SetupFailed, "start the keeper").source(e))?;
+    // It holds the writing end, whose closing is the end of the answer.
+    drop(command);
     let text = read_answer(&answer);
     // It ends as soon as the keeper is there.
     let _ = process.wait();
@@ -56,6 +59,21 @@ pub(super) fn start(
         Ok(Answer::Made(record)) => Ok(Some(*record)),
         Ok(Answer::NotMade(body)) => Err(error(body)),
         Err(e) => Err(Error::new(ErrorKind::Protocol, "understand the keeper").source(e)),
+    }
+}
+
+/// Starts a process. While another thread starts one too, that one's process may for a moment hold
+/// the descriptor through which we have just written the program.
+fn spawn(command: &mut Command) -> std::io::Result<Child> {
+    let mut tries = 0..BUSY_TRIES;
+    loop {
+        match command.spawn() {
+            Err(e) if e.kind() == std::io::ErrorKind::ExecutableFileBusy => match tries.next() {
+                Some(_) => std::thread::sleep(BUSY_PAUSE),
+                None => return Err(e),
+            },
+            other => return other,
+        }
     }
 }
 
@@ -140,5 +158,27 @@ fn good_copy(name: &str, program: &[u8], state: &StateDirectory) -> Option<Owned
             return rest.is_empty().then_some(file);
         }
         rest = rest.strip_prefix(piece.get(..count)?)?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_directory::TestDirectory;
+
+    #[test]
+    fn a_program_that_is_just_being_written_is_waited_for() {
+        let directory = TestDirectory::new("program-busy");
+        let path = directory.path().join("program");
+        std::fs::copy("/bin/true", &path).unwrap();
+        let writer = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+        let busy = Command::new(&path).spawn().unwrap_err();
+        assert_eq!(busy.kind(), std::io::ErrorKind::ExecutableFileBusy, "the control");
+        let holder = std::thread::spawn(move || {
+            std::thread::sleep(BUSY_PAUSE * 10);
+            drop(writer);
+        });
+        assert!(spawn(&mut Command::new(&path)).unwrap().wait().unwrap().success());
+        holder.join().unwrap();
     }
 }

@@ -23,6 +23,8 @@ const READS_WITHIN: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub(super) struct Conn {
     pub(super) wire: Wire,
+    /// Whether it has named this sandbox, as only those can who may read our records.
+    is_known: bool,
     parked: Option<Parked>,
 }
 
@@ -92,14 +94,23 @@ impl Keeper<'_> {
             return;
         }
         let mut wire = Wire::new(socket);
-        if self.conns.len() >= MAX_CLIENTS {
+        if self.conns.len() >= MAX_CLIENTS && !self.drop_a_stranger() {
             let what = format!("{MAX_CLIENTS} clients are connected, and more may not be");
-            let error = Error::new(ErrorKind::Unavailable, what).hint("Try again.");
+            // Of a kind that nobody takes for the end of the sandbox.
+            let error = Error::new(ErrorKind::TimedOut, what).hint("Try again.");
             let _ = wire.reply(&error.into());
             return;
         }
         self.next_conn += 1;
-        self.conns.insert(self.next_conn, Conn { wire, parked: None });
+        self.conns.insert(self.next_conn, Conn { wire, is_known: false, parked: None });
+    }
+
+    /// Makes room at the cost of the oldest who has not named this sandbox: without a
+    /// mount namespace that may be a command that wants to keep everybody else out.
+    fn drop_a_stranger(&mut self) -> bool {
+        let stranger = self.conns.iter().find(|(_, conn)| !conn.is_known);
+        let number = stranger.map(|(number, _)| *number);
+        number.is_some_and(|number| self.conns.remove(&number).is_some())
     }
 
     /// Takes what a client says, and answers what can be answered now.
@@ -127,7 +138,8 @@ impl Keeper<'_> {
         Ok(())
     }
 
-    fn perform(&mut self, number: u64, asked: Asked) -> Result<Outcome> {
+    /// Refuses who speaks otherwise than we do, or means another sandbox.
+    fn recognize(&mut self, number: u64, asked: &Asked) -> Result<()> {
         if asked.version != VERSION {
             return Err(Error::new(
                 ErrorKind::Unsupported,
@@ -139,6 +151,14 @@ impl Keeper<'_> {
             let what = format!("this sandbox {} is gone, another has its id", self.record.id);
             return Err(Error::new(ErrorKind::Unavailable, what));
         }
+        if let Some(conn) = self.conns.get_mut(&number) {
+            conn.is_known = true;
+        }
+        Ok(())
+    }
+
+    fn perform(&mut self, number: u64, asked: Asked) -> Result<Outcome> {
+        self.recognize(number, &asked)?;
         let done = Ok(Outcome::Now(Reply::Done));
         match asked.request {
             Request::Status => {

@@ -9,7 +9,7 @@ use crate::assemble::{Assembly, Stay, assemble_and_clone};
 use crate::backend::LocalBackend;
 use crate::backend::keep_records_out;
 use crate::launch::{Born, io_error, launch};
-use crate::oneshot::{await_hello, unique};
+use crate::oneshot::await_hello;
 use crate::state::StateDirectory;
 use crate::sys::{self, Cloned};
 use crate::verify::verify;
@@ -27,6 +27,8 @@ const BACKLOG: i32 = 1024;
 /// How often, and with which pause, the last entries are tried where the disk is full.
 const LAST_TRIES: u32 = 20;
 const LAST_PAUSE: Duration = Duration::from_millis(100);
+/// How much chance is in the name by which a client means a sandbox.
+const SECRET_BYTES: usize = 16;
 
 /// The keeper's own life. The order comes as standard input, the answer goes to standard output.
 ///
@@ -166,11 +168,25 @@ fn make(order: &Order, state: &StateDirectory, place: &Place) -> Result<Made> {
     let record = SandboxRecord {
         id: order.id.clone(),
         backend: LocalBackend::NAME.to_owned(),
-        external_id: format!("keeper-{}", unique()),
+        external_id: secret_id()?,
         workspace: assembly.planned.workspace.clone(),
         enforced: assembly.enforced.clone(),
     };
     Ok(Made { assembly, born, line, record })
+}
+
+/// A name of this very sandbox that nobody guesses.
+///
+/// Without a mount namespace commands can reach our socket, as the user that we are. They cannot
+/// read the journal, so whoever names the sandbox is one who could.
+fn secret_id() -> Result<String> {
+    let mut bytes = [0; SECRET_BYTES];
+    let filled = rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty())
+        .map_err(|errno| io_error("get random bytes", errno))?;
+    if filled < SECRET_BYTES {
+        return Err(Error::new(ErrorKind::Io, "get random bytes"));
+    }
+    Ok(format!("keeper-{:032x}", u128::from_le_bytes(bytes)))
 }
 
 fn listen(place: &Place) -> Result<OwnedFd> {

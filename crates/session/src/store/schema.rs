@@ -121,6 +121,8 @@ fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     // With a log ahead this survives the end of our process; the end of the machine may take the
     // last writes, and takes the sandboxes too.
     connection.pragma_update(None, "synchronous", "normal")?;
+    // Specs hold values of variables: what a removed session had must not stay in free pages.
+    connection.pragma_update(None, "secure_delete", true)?;
     connection.pragma_update(None, "trusted_schema", false)
 }
 

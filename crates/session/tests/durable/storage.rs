@@ -105,3 +105,26 @@ async fn many_openings_at_once_make_one_database() {
     }
     assert!(!stage.state.join("sessions.new").exists());
 }
+
+#[tokio::test]
+async fn nothing_of_a_removed_session_stays_in_free_pages() {
+    let stage = Stage::new();
+    let sessions = stage.open().await;
+    let mut order = order("a");
+    let secret = "a-value-that-is-nobodys-business";
+    order.spec.env.insert("TOKEN".into(), secret.into());
+    let session = sessions.create(&order).await.unwrap();
+    let is_there = || {
+        let bytes = std::fs::read(database(&stage)).unwrap();
+        bytes.windows(secret.len()).any(|window| window == secret.as_bytes())
+    };
+    drop(sessions);
+    let id = session.id().clone();
+    drop(session);
+    assert!(is_there(), "the control: as long as there is a session, its variables are kept");
+    let sessions = stage.open().await;
+    sessions.delete(&id).await.unwrap();
+    drop(sessions);
+    assert!(!stage.state.join("sessions.db-wal").exists());
+    assert!(!is_there());
+}
