@@ -29,9 +29,12 @@ pub(crate) fn print_lines(text: &str) -> Result<()> {
 /// Prints bytes on standard output.
 pub(crate) fn print_bytes(bytes: &[u8]) -> Result<()> {
     let mut out = std::io::stdout().lock();
-    out.write_all(bytes)
-        .and_then(|()| out.flush())
-        .map_err(|cause| Error::new(ErrorKind::Io, "write to standard output").source(cause))
+    match out.write_all(bytes).and_then(|()| out.flush()) {
+        // Whoever read it has read enough, as `head` does.
+        Err(cause) if cause.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        Err(cause) => Err(Error::new(ErrorKind::Io, "write to standard output").source(cause)),
+        Ok(()) => Ok(()),
+    }
 }
 
 /// The text with control characters made visible, so that a name from inside a sandbox can neither
