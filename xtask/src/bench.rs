@@ -136,7 +136,8 @@ fn measure_all(options: &Options) -> Outcome<bool> {
     }
 }
 
-fn build() -> Outcome<PathBuf> {
+/// Builds the program in release.
+pub(crate) fn build() -> Outcome<PathBuf> {
     let root = crate::tidy::root();
     let status = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .args(["build", "--release", "--locked", "--package", "cofferdam-cli"])
