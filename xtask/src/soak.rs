@@ -76,8 +76,9 @@ fn soak(options: &Options) -> Result<Summary, String> {
     let Options { rounds, seed, .. } = *options;
     let plan =
         Plan { rounds, seed, marker: &marker, state: &state, workspace: &workspace, start: &start };
-    let summary = rounds::run(&plan)?;
     // Where something was violated it stays, to be looked at.
+    let stays = |problem| format!("{problem}\nWhat is there stays in {}.", base.display());
+    let summary = rounds::run(&plan).map_err(stays)?;
     std::fs::remove_dir_all(&base).map_err(|e| format!("remove {}: {e}", base.display()))?;
     Ok(summary)
 }

@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 /// What exit codes of commands begin with, so that none is one of the program's own.
 const FIRST_CODE: u64 = 20;
 const CODES: u64 = 80;
-/// What the program exits with where it or the command could not go on.
-const OWN_CODES: [i32; 3] = [1, 125, 137];
+/// What the program exits with where it or the command could not go on: what was removed meanwhile
+/// is canceled, what was killed is lost.
+const OWN_CODES: [i32; 4] = [1, 125, 130, 137];
 /// How long a command works at most.
 const WORK_MS: u64 = 40;
 

@@ -183,6 +183,8 @@ impl<'a> Traces<'a> {
     /// How much there is now.
     pub(super) fn counts(&self) -> Outcome<Counts> {
         let mounts = read_to_string("/proc/self/mountinfo").map_err(|e| e.to_string())?;
+        let ours = [self.plan.state, self.plan.workspace].map(Path::to_string_lossy);
+        let is_ours = |line: &&str| ours.iter().any(|path| line.contains(&**path));
         let mut files = Vec::new();
         for folder in ["bundles", "homes", "locks", "owed", "session-uids", "sessions"] {
             let path = self.plan.state.join(folder);
@@ -192,7 +194,7 @@ impl<'a> Traces<'a> {
         Ok(Counts {
             processes: self.marked() + self.keepers()?.len() + self.firsts().len(),
             groups: self.groups.iter().filter(|path| path.exists()).count(),
-            mounts: mounts.lines().filter(|line| line.contains(self.plan.marker)).count(),
+            mounts: mounts.lines().filter(is_ours).count(),
             files,
         })
     }
