@@ -144,7 +144,7 @@ fn measure_all(options: &Options) -> Outcome<bool> {
             failures.extend(sessions::measure(part, &plan, &ground, &mut results).err());
         }
     }
-    if let Some(bytes) = programs::guest_bytes() {
+    if let (Some(bytes), None) = (programs::guest_bytes(), &options.only) {
         results.add_bytes(targets::GUEST_SIZE, "the guest program on disk", bytes);
     }
     notes.extend(results.noise());

@@ -150,7 +150,7 @@ impl Soak<'_> {
         self.truth.compare_runs(self.plan)?;
         self.traces.nothing_is_left(&ids, PATIENCE)?;
         let open = self.object(&["gc", "--dry-run", "--json"])?;
-        if open["done"] != Value::Array(vec![]) || open["failed"] != Value::Array(vec![]) {
+        if ["/done", "/failed"].iter().any(|part| *at(&open, part) != Value::Array(vec![])) {
             return Err(format!("something is left to repair: {open}"));
         }
         let name = self.chance.pick(&NAMES).copied().unwrap_or("a");
@@ -196,11 +196,11 @@ impl Soak<'_> {
     /// The next start of a program repairs everything.
     fn repair(&mut self) -> Outcome<()> {
         let repaired = self.object(&["gc", "--json"])?;
-        if repaired["failed"] != Value::Array(vec![]) {
+        if *at(&repaired, "/failed") != Value::Array(vec![]) {
             return Err(format!("something is not repaired: {repaired}"));
         }
-        for done in repaired["done"].as_array().into_iter().flatten() {
-            let action = done["action"].as_str().unwrap_or("unnamed").to_owned();
+        for done in at(&repaired, "/done").as_array().into_iter().flatten() {
+            let action = at(done, "/action").as_str().unwrap_or("unnamed").to_owned();
             *self.summary.repairs.entry(action).or_default() += 1;
         }
         Ok(())
@@ -210,8 +210,8 @@ impl Soak<'_> {
     fn sessions(&self) -> Outcome<BTreeMap<String, String>> {
         let listed = self.object(&["ls", "--json"])?;
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let all = listed["sessions"].as_array().into_iter().flatten();
-        Ok(all.map(|session| (text(&session["name"]), text(&session["id"]))).collect())
+        let all = at(&listed, "/sessions").as_array().into_iter().flatten();
+        Ok(all.map(|session| (text(at(session, "/name")), text(at(session, "/id")))).collect())
     }
 
     /// Removes every session, and everything must be gone.
@@ -252,4 +252,10 @@ fn until(patience: Duration, mut look: impl FnMut() -> Outcome<()>) -> Outcome<(
             Ok(()) => return Ok(()),
         }
     }
+}
+
+/// A part of an object; null where it is not there.
+fn at<'a>(object: &'a Value, path: &str) -> &'a Value {
+    static NULL: Value = Value::Null;
+    object.pointer(path).unwrap_or(&NULL)
 }

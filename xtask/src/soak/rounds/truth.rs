@@ -1,9 +1,9 @@
 //! What was told of the ends of commands, which stays true.
 
 use super::client::{Client, Told};
-use super::{Outcome, Plan};
+use super::{Outcome, Plan, at};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How a command ended, as `ps` says it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,7 +19,8 @@ pub(super) struct Truth {
     ordered: BTreeMap<String, i64>,
     /// What was told, by session and command.
     told: BTreeMap<(String, String), End>,
-    checked: usize,
+    /// Commands whose end was compared with what was told.
+    checked: BTreeSet<String>,
 }
 
 fn exited(code: i64) -> End {
@@ -35,7 +36,7 @@ impl Truth {
 
     /// How many statuses were told and stayed.
     pub(super) fn kept(&self) -> usize {
-        self.checked
+        self.checked.len()
     }
 
     /// Takes in what clients exited with. A session that was replaced meanwhile may be another.
@@ -67,9 +68,9 @@ impl Truth {
             for line in lines.filter(|line| line.ends_with(b"\n")) {
                 let entry: Value = serde_json::from_slice(line)
                     .map_err(|error| format!("the journal of {name}: {error}"))?;
-                let status = &entry["happened"]["ExecEnded"];
-                let code = status["ended"]["ending"]["Exited"].as_i64();
-                if let (Some(id), Some(code)) = (status["id"].as_str(), code) {
+                let status = at(&entry, "/happened/ExecEnded");
+                let code = at(status, "/ended/ending/Exited").as_i64();
+                if let (Some(id), Some(code)) = (at(status, "/id").as_str(), code) {
                     self.told.insert((session.to_owned(), id.to_owned()), exited(code));
                 }
             }
@@ -85,10 +86,10 @@ impl Truth {
     /// Compares what `ps` says with all that was told.
     pub(super) fn compare(&mut self, session: &str, listed: &Value) -> Outcome<()> {
         let mut found = BTreeMap::new();
-        for exec in listed["execs"].as_array().into_iter().flatten() {
-            let id = exec["id"].as_str().unwrap_or_default().to_owned();
-            let Some(ending) = exec["ending"].as_str() else { continue };
-            let end = End { ending: ending.to_owned(), code: exec["exit_code"].as_i64() };
+        for exec in at(listed, "/execs").as_array().into_iter().flatten() {
+            let id = at(exec, "/id").as_str().unwrap_or_default().to_owned();
+            let Some(ending) = at(exec, "/ending").as_str() else { continue };
+            let end = End { ending: ending.to_owned(), code: at(exec, "/exit_code").as_i64() };
             let ordered = self.ordered.get(&id).copied();
             if ending == "exited" && ordered.is_some() && ordered != end.code {
                 return Err(format!("{session}: {id} was to exit with {ordered:?}: {end:?}"));
@@ -104,8 +105,8 @@ impl Truth {
             }
         }
         for (id, end) in found {
-            let is_new = self.told.insert((session.to_owned(), id), end).is_none();
-            self.checked += usize::from(is_new);
+            self.checked.extend(self.ordered.contains_key(&id).then(|| id.clone()));
+            self.told.insert((session.to_owned(), id), end);
         }
         Ok(())
     }
