@@ -8,6 +8,7 @@ mod programs;
 mod project;
 mod report;
 mod rows;
+mod sessions;
 mod spawner;
 mod targets;
 
@@ -18,6 +19,7 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 pub(crate) use library::{LIBRARY, serve as serve_library};
+pub(crate) use sessions::{SESSIONS, serve as serve_sessions};
 pub(crate) use spawner::serve;
 
 /// What goes wrong while measuring, in words.
@@ -32,22 +34,30 @@ struct Options {
     write: bool,
     /// Fail when a target is missed.
     check: bool,
+    /// One part of the whole.
+    only: Option<String>,
     /// The program to measure; built in release where none is named.
     program: Option<PathBuf>,
     /// The ordinary user, where root calls.
     user: String,
 }
 
-const USAGE: &str =
-    "usage: cargo xtask bench [--json] [--quick] [--write] [--check] [--bin PATH] [--user NAME]
+const USAGE: &str = "usage: cargo xtask bench [--json] [--quick] [--write] [--check] [--only PART]
+       [--bin PATH] [--user NAME]
 
   --json       print one object instead of tables
   --quick      few rounds: shows that it runs, proves nothing
   --write      put the tables into BENCHMARKS.md
   --check      exit 1 when a target is missed
+  --only PART  measure this alone: runs, builds, library, sessions or sessions-many
   --bin PATH   measure this program instead of building one
   --user NAME  the ordinary user to measure as, where root calls (default cofferdam-tester)
 ";
+
+/// The parts that can be measured alone.
+const PARTS: [&str; 5] = ["runs", "builds", "library", SESSIONS_PART, MANY_PART];
+const SESSIONS_PART: &str = "sessions";
+const MANY_PART: &str = "sessions-many";
 
 /// Measures, and prints what came of it.
 pub(crate) fn run(words: &[String]) -> ExitCode {
@@ -74,6 +84,7 @@ fn parse(words: &[String]) -> Outcome<Options> {
         quick: false,
         write: false,
         check: false,
+        only: None,
         program: None,
         user: "cofferdam-tester".to_owned(),
     };
@@ -85,12 +96,17 @@ fn parse(words: &[String]) -> Outcome<Options> {
             "--quick" => options.quick = true,
             "--write" => options.write = true,
             "--check" => options.check = true,
+            "--only" => options.only = Some(value()?),
             "--bin" => options.program = Some(value()?.into()),
             "--user" => options.user = value()?,
             other => return Err(format!("{other} is not known")),
         }
     }
-    Ok(options)
+    match &options.only {
+        Some(part) if !PARTS.contains(&part.as_str()) => Err(format!("{part} is no part")),
+        Some(_) if options.write => Err("the page has all parts: leave --only out".to_owned()),
+        Some(_) | None => Ok(options),
+    }
 }
 
 /// Whether a target was missed.
@@ -109,14 +125,26 @@ fn measure_all(options: &Options) -> Outcome<bool> {
     }
     let plan = if options.quick { Plan::quick() } else { Plan::full() };
     let mut results = Results::default();
-    rows::measure(&plan, &ground, &mut spawners, &mut results)?;
-    // What fails here leaves the rows that were measured, and the run fails in the end.
+    let wants = |part| options.only.as_deref().is_none_or(|only| only == part);
     let mut failures = Vec::new();
-    failures.extend(rows::measure_rates(&plan, &ground, &mut spawners, &mut results).err());
-    failures
-        .extend(project::measure(&plan, &ground, &mut spawners, &mut results, &mut notes).err());
-    failures.extend(library::measure(&plan, &ground, &mut results).err());
-    if let Some(bytes) = programs::guest_bytes() {
+    // What fails after these leaves the rows that were measured, and the run fails in the end.
+    if wants("runs") {
+        rows::measure(&plan, &ground, &mut spawners, &mut results)?;
+        failures.extend(rows::measure_rates(&plan, &ground, &mut spawners, &mut results).err());
+    }
+    if wants("builds") {
+        let built = project::measure(&plan, &ground, &mut spawners, &mut results, &mut notes);
+        failures.extend(built.err());
+    }
+    if wants("library") {
+        failures.extend(library::measure(&plan, &ground, &mut results).err());
+    }
+    for part in [SESSIONS_PART, MANY_PART] {
+        if wants(part) {
+            failures.extend(sessions::measure(part, &plan, &ground, &mut results).err());
+        }
+    }
+    if let (Some(bytes), None) = (programs::guest_bytes(), &options.only) {
         results.add_bytes(targets::GUEST_SIZE, "the guest program on disk", bytes);
     }
     notes.extend(results.noise());
@@ -136,7 +164,8 @@ fn measure_all(options: &Options) -> Outcome<bool> {
     }
 }
 
-fn build() -> Outcome<PathBuf> {
+/// Builds the program in release.
+pub(crate) fn build() -> Outcome<PathBuf> {
     let root = crate::tidy::root();
     let status = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .args(["build", "--release", "--locked", "--package", "cofferdam-cli"])

@@ -56,6 +56,12 @@ pub trait DurableBackend: Send + Sync + 'static {
     /// session ends it.
     async fn list(&self) -> Result<Vec<Found>>;
 
+    /// The one of this id, as [`DurableBackend::list`] would give it. Worth doing without asking the
+    /// others.
+    async fn find(&self, id: &SandboxId) -> Result<Option<Found>> {
+        Ok(self.list().await?.into_iter().find(|found| found.id == *id))
+    }
+
     /// What happened to a sandbox after the entry `after` of its journal (0: from the beginning), in
     /// order. Works for one that is gone until it is forgotten.
     async fn journal(&self, id: &SandboxId, after: u64) -> Result<Vec<JournalEntry>>;

@@ -87,15 +87,16 @@ impl Sessions {
     ///
     /// A beginning that fits several is a conflict that lists them.
     pub async fn find(&self, text: &str) -> Result<SessionId> {
+        // Whole ones are looked up, so that what they cost does not grow with the sessions there are.
+        if let Ok(id) = SessionId::new(text)
+            && let Some(row) = self.0.store.get(&id).await?
+        {
+            return Ok(row.id);
+        }
+        if let Some(row) = self.0.store.named(text).await? {
+            return Ok(row.id);
+        }
         let rows = self.0.store.all().await?;
-        if let Some(row) = rows.iter().find(|row| row.id.as_str() == text) {
-            return Ok(row.id.clone());
-        }
-        let live = |row: &&Row| row.phase != Phase::Deleting;
-        let named = |row: &&Row| row.name.as_deref() == Some(text);
-        if let Some(row) = rows.iter().filter(live).find(named) {
-            return Ok(row.id.clone());
-        }
         let fits = |row: &&Row| {
             let name = row.name.as_deref().filter(|_| row.phase != Phase::Deleting);
             row.id.as_str().starts_with(text) || name.is_some_and(|name| name.starts_with(text))

@@ -22,12 +22,12 @@ use std::time::{Duration, Instant};
 pub(crate) const LIBRARY: &str = "bench-library";
 
 /// A program that ends at once, beside a sandbox and inside one.
-const TRUE: [&str; 1] = ["/bin/true"];
+pub(super) const TRUE: [&str; 1] = ["/bin/true"];
 /// 1 GiB, written in pieces that fill a default pipe.
 const TRANSFER: [&str; 5] = ["dd", "if=/dev/zero", "bs=64k", "count=16384", "status=none"];
 const TRANSFER_BYTES: u64 = 1 << 30;
 /// Between a bare spawn and a command, where nothing else is measured.
-const BETWEEN: Duration = Duration::from_millis(3);
+pub(super) const BETWEEN: Duration = Duration::from_millis(3);
 /// The size of a pipe of Cofferdam's.
 const PIPE_BYTES: usize = 1 << 20;
 /// How many idle sandboxes are weighed, in a full and in a quick run.
@@ -103,7 +103,8 @@ impl Library {
 /// Measures as each person, in a process of theirs.
 pub(super) fn measure(plan: &Plan, ground: &Ground, results: &mut Results) -> Outcome<()> {
     for person in &ground.people {
-        for mut row in as_person(plan, ground, person)? {
+        let words = [LIBRARY.to_owned(), plan.rounds.to_string(), plan.transfers.to_string()];
+        for mut row in as_person(ground, person, &words)? {
             person.who.clone_into(&mut row.who);
             results.add(row);
         }
@@ -111,10 +112,12 @@ pub(super) fn measure(plan: &Plan, ground: &Ground, results: &mut Results) -> Ou
     Ok(())
 }
 
-fn as_person(plan: &Plan, ground: &Ground, person: &Person) -> Outcome<Vec<Row>> {
+/// Starts this program as somebody in another of its roles, and reads the rows that it answers.
+pub(super) fn as_person(ground: &Ground, person: &Person, words: &[String]) -> Outcome<Vec<Row>> {
+    let role = words.first().map_or("nothing", String::as_str);
     let mut argv = person.become_argv.clone().unwrap_or_default();
     argv.push(ground.spawner().to_string_lossy().into_owned());
-    argv.extend([LIBRARY.to_owned(), plan.rounds.to_string(), plan.transfers.to_string()]);
+    argv.extend_from_slice(words);
     let (program, arguments) = argv.split_first().ok_or("nothing to start")?;
     let output = Command::new(program)
         .args(arguments)
@@ -122,12 +125,12 @@ fn as_person(plan: &Plan, ground: &Ground, person: &Person) -> Outcome<Vec<Row>>
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
         .output()
-        .map_err(|error| format!("start {LIBRARY} as {}: {error}", person.who))?;
+        .map_err(|error| format!("start {role} as {}: {error}", person.who))?;
     if !output.status.success() {
-        return Err(format!("{LIBRARY} as {} ended with {}", person.who, output.status));
+        return Err(format!("{role} as {} ended with {}", person.who, output.status));
     }
     serde_json::from_slice(&output.stdout)
-        .map_err(|error| format!("the answer of {LIBRARY} as {}: {error}", person.who))
+        .map_err(|error| format!("the answer of {role} as {}: {error}", person.who))
 }
 
 /// The other side: `bench-library ROUNDS TRANSFERS` in the workspace, answered by rows.
@@ -272,10 +275,16 @@ const BARE_STATIC: (&str, &str) = ("exec-bare-static", "posix_spawn of a static 
 
 /// Samples by row, in the order in which rows first came.
 #[derive(Default)]
-struct Series(Vec<(&'static str, &'static str, &'static str, Vec<u64>)>);
+pub(super) struct Series(Vec<(&'static str, &'static str, &'static str, Vec<u64>)>);
 
 impl Series {
-    fn push(&mut self, id: &'static str, what: &'static str, base: &'static str, took: Duration) {
+    pub(super) fn push(
+        &mut self,
+        id: &'static str,
+        what: &'static str,
+        base: &'static str,
+        took: Duration,
+    ) {
         let ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
         match self.0.iter_mut().find(|(known, ..)| *known == id) {
             Some((.., samples)) => samples.push(ns),
@@ -283,26 +292,31 @@ impl Series {
         }
     }
 
-    fn bare(&mut self, id: &'static str, what: &'static str, argv: &[&str]) -> Outcome<()> {
+    pub(super) fn bare(
+        &mut self,
+        id: &'static str,
+        what: &'static str,
+        argv: &[&str],
+    ) -> Outcome<()> {
         let argv: Vec<String> = argv.iter().map(|word| (*word).to_owned()).collect();
         let timing = spawn(&argv, &mut vec![0; BUFFER_BYTES])?;
         self.push(id, what, id, Duration::from_nanos(timing.ns));
         Ok(())
     }
 
-    fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         for (.., samples) in &mut self.0 {
             samples.clear();
         }
     }
 
-    fn rows(self) -> Vec<Row> {
+    pub(super) fn rows(self) -> Vec<Row> {
         let row = |(id, what, base, samples)| row(id, what, Some(base), Value::times(samples));
         self.0.into_iter().map(row).collect()
     }
 }
 
-fn row(id: &str, what: &str, base: Option<&str>, value: Value) -> Row {
+pub(super) fn row(id: &str, what: &str, base: Option<&str>, value: Value) -> Row {
     let base = base.map(str::to_owned);
     Row { id: id.to_owned(), who: String::new(), what: what.to_owned(), base, value }
 }

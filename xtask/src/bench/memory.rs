@@ -23,7 +23,7 @@ impl Memory {
         let available = line_bytes(&facts, "MemAvailable").ok_or("no MemAvailable")?;
         let mut processes = 0;
         let mut unread = 0;
-        for id in descendants() {
+        for id in below(std::process::id()) {
             // A process that is not dumpable is read by root alone; one that just ended by nobody.
             match read_to_string(format!("/proc/{id}/smaps_rollup")) {
                 Ok(text) => processes += line_bytes(&text, "Pss").unwrap_or(0),
@@ -44,10 +44,32 @@ fn line_bytes(text: &str, name: &str) -> Option<u64> {
     value.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kib| kib << 10)
 }
 
-/// All processes below this one.
-fn descendants() -> Vec<String> {
+/// What processes hold for themselves, in bytes.
+pub(super) struct Weight {
+    /// Their proportional share.
+    pub(super) share: u64,
+    /// What no other process has.
+    pub(super) private: u64,
+}
+
+impl Weight {
+    /// Of these processes; `None` where one cannot be weighed.
+    pub(super) fn of(ids: &[String]) -> Option<Self> {
+        let mut weight = Self { share: 0, private: 0 };
+        for id in ids {
+            let text = read_to_string(format!("/proc/{id}/smaps_rollup")).ok()?;
+            weight.share += line_bytes(&text, "Pss")?;
+            weight.private += line_bytes(&text, "Private_Clean")?;
+            weight.private += line_bytes(&text, "Private_Dirty")?;
+        }
+        Some(weight)
+    }
+}
+
+/// All processes below one.
+pub(super) fn below(process: u32) -> Vec<String> {
     let mut found = Vec::new();
-    let mut parents = vec![std::process::id().to_string()];
+    let mut parents = vec![process.to_string()];
     while let Some(parent) = parents.pop() {
         let Ok(threads) = std::fs::read_dir(format!("/proc/{parent}/task")) else { continue };
         for thread in threads.flatten() {

@@ -194,6 +194,6 @@ fn spawn_on(
     Ok(Timing { ns: nanoseconds(begin), bytes, code: status.code().unwrap_or(-1) })
 }
 
-fn nanoseconds(since: Instant) -> u64 {
+pub(super) fn nanoseconds(since: Instant) -> u64 {
     u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }

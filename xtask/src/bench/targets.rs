@@ -1,7 +1,7 @@
 //! What the numbers have to be.
 
 use super::measure::Results;
-use super::{project, rows};
+use super::{project, rows, sessions};
 
 /// The guest program on disk.
 pub(super) const GUEST_SIZE: &str = "guest-size";
@@ -48,7 +48,7 @@ impl Limit {
 }
 
 /// All that is promised.
-pub(super) const TARGETS: [Target; 12] = [
+pub(super) const TARGETS: [Target; 16] = [
     Target {
         what: "`cofferdam run`, times bare",
         limit: Limit::AtMost(3.0),
@@ -105,6 +105,28 @@ pub(super) const TARGETS: [Target; 12] = [
         what: "a real build inside, times the host",
         limit: Limit::AtMost(1.03),
         measure: |results, who| over(results, who, project::BUILD_INSIDE, project::BUILD_HOST),
+    },
+    Target {
+        what: "a session made beside 500 idle ones, times beside none",
+        limit: Limit::AtMost(1.5),
+        measure: |results, who| {
+            over(results, who, sessions::MANY_CREATE, sessions::MANY_CREATE_EMPTY)
+        },
+    },
+    Target {
+        what: "a command in a session beside 500 idle ones, times beside none",
+        limit: Limit::AtMost(1.1),
+        measure: |results, who| over(results, who, sessions::MANY_EXEC, sessions::MANY_EXEC_EMPTY),
+    },
+    Target {
+        what: "an idle session's sandbox, KB, user and kernel, without its keeper",
+        limit: Limit::AtMost(300.0),
+        measure: |results, who| Some(results.number(sessions::MANY_MEMORY, who)? / 1000.0),
+    },
+    Target {
+        what: "an idle session's keeper, private KB",
+        limit: Limit::AtMost(1000.0),
+        measure: |results, who| Some(results.number(sessions::MANY_KEEPER, who)? / 1000.0),
     },
     Target {
         what: "the guest program, MiB",

@@ -33,7 +33,7 @@ const ROOMS: [Room; 9] = [
         ],
     },
     Room { name: "cofferdam-conformance", may_use: &["cofferdam-core"] },
-    Room { name: "cofferdam-xtask", may_use: &["cofferdam"] },
+    Room { name: "cofferdam-xtask", may_use: &["cofferdam", "cofferdam-session"] },
 ];
 
 /// The suite that tests of any room may use.

@@ -108,24 +108,6 @@ impl KeptBackend {
             Err(Trouble::Failed(error)) => Err(error),
         }
     }
-
-    async fn find(&self, id: SandboxId) -> Result<Option<Found>> {
-        let of = id.clone();
-        let looked = self
-            .on_disk(move |state| {
-                let Some(place) = Place::find(state, &of)? else { return Ok(None) };
-                Ok(Some((place.is_kept()?, Past::read(&place)?)))
-            })
-            .await?;
-        let Some((is_kept, past)) = looked else { return Ok(None) };
-        let record = past.record.filter(|_| !past.is_over);
-        let status = match &record {
-            None if is_kept && !past.is_over => SandboxStatus::Running,
-            Some(record) if is_kept => self.live_status(record).await?,
-            None | Some(_) => SandboxStatus::Gone,
-        };
-        Ok(Some(Found { id, record, status }))
-    }
 }
 
 #[async_trait]
@@ -213,9 +195,27 @@ impl DurableBackend for KeptBackend {
     async fn list(&self) -> Result<Vec<Found>> {
         let mut all = Vec::new();
         for id in self.on_disk(Place::all).await? {
-            all.extend(self.find(id).await?);
+            all.extend(self.find(&id).await?);
         }
         Ok(all)
+    }
+
+    async fn find(&self, id: &SandboxId) -> Result<Option<Found>> {
+        let of = id.clone();
+        let looked = self
+            .on_disk(move |state| {
+                let Some(place) = Place::find(state, &of)? else { return Ok(None) };
+                Ok(Some((place.is_kept()?, Past::read(&place)?)))
+            })
+            .await?;
+        let Some((is_kept, past)) = looked else { return Ok(None) };
+        let record = past.record.filter(|_| !past.is_over);
+        let status = match &record {
+            None if is_kept && !past.is_over => SandboxStatus::Running,
+            Some(record) if is_kept => self.live_status(record).await?,
+            None | Some(_) => SandboxStatus::Gone,
+        };
+        Ok(Some(Found { id: id.clone(), record, status }))
     }
 
     async fn ids(&self) -> Result<Vec<SandboxId>> {

@@ -313,8 +313,7 @@ impl Desk {
     /// The present incarnation as the backend lists it.
     async fn listed(&self) -> Result<Option<Found>> {
         let id = self.row.id.sandbox(self.row.incarnation)?;
-        let all = within(CALL_LIMIT, "list its sandboxes", self.backend.list()).await?;
-        Ok(all.into_iter().find(|found| found.id == id))
+        within(CALL_LIMIT, "find a sandbox", self.backend.find(&id)).await
     }
 
     async fn create(&mut self) -> Event {
