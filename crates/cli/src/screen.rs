@@ -45,6 +45,12 @@ impl Raw {
         raw
     }
 
+    /// Takes the terminal though it seems taken: somebody else may have set other modes since.
+    pub(crate) fn enter_anew(&mut self) {
+        self.is_raw = false;
+        self.enter_again();
+    }
+
     /// The same after [`Raw::leave`].
     pub(crate) fn enter_again(&mut self) {
         if let Some(before) = self.before.as_ref().filter(|_| !self.is_raw) {

@@ -121,7 +121,8 @@ fn compare(path: &Path, found: &str) -> ExitCode {
 /// those that are built from nothing.
 fn conform(name: &str, place: &Path, skips: &Path) -> ExitCode {
     for preparation in [Preparation::Next, Preparation::Tree, Preparation::Nothing] {
-        println!("\n{name}, {preparation:?}:");
+        // On standard output stands the list of checks, where one is asked for.
+        eprintln!("\n{name}, {preparation:?}:");
         let code = conform_prepared(name, preparation, (place, skips));
         if code != ExitCode::SUCCESS || std::env::args().any(|word| word == "--list") {
             return code;

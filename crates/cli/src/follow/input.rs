@@ -142,8 +142,7 @@ async fn show(session: &Session, exec: &ProcessId, mut raw: Raw) -> Result<Left>
             }
             _ = went_on.recv() => {
                 // The shell that called it back has set its own modes.
-                raw.leave();
-                raw.enter_again();
+                raw.enter_anew();
             }
         }
     }

@@ -27,17 +27,23 @@ fn obstacle(arm: &Arm) -> Option<String> {
     if !std::path::Path::new(PYTHON).exists() {
         return Some(format!("there is no {PYTHON}, in which the attacks are written"));
     }
-    let version = arm.cofferdam().arg("--version").output().ok()?;
+    let version = match arm.cofferdam().arg("--version").output() {
+        Ok(version) => version,
+        Err(error) => return Some(format!("the program cannot be started: {error}")),
+    };
     if !String::from_utf8_lossy(&version.stdout).starts_with("cofferdam") {
         return Some("the program does not say its version".to_owned());
     }
     let workspace = arm.place.join("trial");
-    std::fs::create_dir_all(&workspace).ok()?;
+    std::fs::create_dir_all(&workspace).unwrap();
     arm.give(&workspace);
     let words = arm.confining(&workspace, &[]);
     let mut command = std::process::Command::new(words.first()?);
     command.args(words.get(1..)?).arg("/bin/true").stdin(Stdio::null());
-    let output = command.env("COFFERDAM_HOME", arm.place.join("state")).output().ok()?;
+    let output = match command.env("COFFERDAM_HOME", arm.place.join("state")).output() {
+        Ok(output) => output,
+        Err(error) => return Some(format!("the program cannot be started: {error}")),
+    };
     let _ = std::fs::remove_dir(&workspace);
     if output.status.success() {
         return None;

@@ -8,9 +8,18 @@ shift "$#"
 rm -f "$__cofferdam_in"
 mkfifo -m 600 "$__cofferdam_in" || exit 125
 __cofferdam_last=0
-__cofferdam_run() { command eval "$__cofferdam_text"; }
+# What stands for busy is set only where there is a function to return from: elsewhere a return would
+# end the shell.
+__cofferdam_busy=
+__cofferdam_run() {
+  __cofferdam_busy=1
+  command eval "$__cofferdam_text"
+  set -- "$?"
+  __cofferdam_busy=
+  return "$1"
+}
 # A signal ends the command, be it a loop of this very shell, and not the shell.
-trap 'return 130' INT
+trap '[ -z "$__cofferdam_busy" ] || { __cofferdam_busy=; return 130; }' INT
 while IFS=' ' read -r __cofferdam_seq __cofferdam_mode __cofferdam_len __cofferdam_line <&3; do
   [ "${#__cofferdam_line}" = "$__cofferdam_len" ] || continue
   [ "$__cofferdam_seq" -gt "$__cofferdam_last" ] || continue
@@ -23,6 +32,7 @@ while IFS=' ' read -r __cofferdam_seq __cofferdam_mode __cofferdam_len __cofferd
     *) __cofferdam_run 3<&- 4>&- 5>&- </dev/null ;;
   esac
   __cofferdam_code=$?
+  __cofferdam_busy=
   printf '\036%s %s\036' "$__cofferdam_key" "$__cofferdam_seq" >&5
   printf 'E %s %s\n' "$__cofferdam_seq" "$__cofferdam_code" >&4
 done

@@ -102,9 +102,12 @@ async fn an_interrupt_ends_the_command_and_not_the_shell() {
     let session = begin(&stage).await;
     let shell = session.shell("main").await.unwrap();
     check(&shell, "x=kept", 0, "").await;
-    for text in ["sleep 100", "while :; do :; done"] {
+    // At once, too, when the shell has not begun with it.
+    let both = ["sleep 100", "while :; do :; done"].map(|text| [(text, 0), (text, 100)]);
+    for (text, patience_ms) in both.into_iter().flatten() {
         let ticket = shell.send(text.as_bytes(), false).await.unwrap();
-        let mut done = shell.check(ticket, Duration::from_millis(100), 100).await.unwrap();
+        let patience = Duration::from_millis(patience_ms);
+        let mut done = shell.check(ticket, patience, 100).await.unwrap();
         for _ in 0..50 {
             if done.exit_code.is_some() {
                 break;
