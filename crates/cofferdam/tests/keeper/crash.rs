@@ -210,10 +210,14 @@ async fn a_keeper_that_is_killed_while_it_makes_its_sandbox_leaves_nothing() {
     let record = stage.make("kept-making-0").await;
     stage.end(&record).await;
     let before = stage.ground.left("kept-making");
+    // So much to show that the keeper can be found while it is at work.
+    let shown = std::env::temp_dir().join(format!("kept-making-{}", std::process::id()));
+    let read: Vec<_> = (0..400).map(|number| shown.join(number.to_string())).collect();
+    read.iter().for_each(|path| std::fs::create_dir_all(path).unwrap());
     let mut killed = 0;
     for step in 0..16_u32 {
         let order = cofferdam::SandboxOrder {
-            spec: stage.spec(),
+            spec: cofferdam::Spec { read: read.clone(), ..stage.spec() },
             deadlines: cofferdam::Deadlines::default(),
             home: None,
         };
@@ -242,7 +246,9 @@ async fn a_keeper_that_is_killed_while_it_makes_its_sandbox_leaves_nothing() {
         // A directory that had no name yet is swept by the next start.
         assert!(stage.directories().iter().all(|name| name.starts_with('.')));
     }
+    std::fs::remove_dir_all(&shown).unwrap();
     assert!(killed > 0, "the keeper was always faster");
+    println!("killed {killed} of 16 at work");
     let record = stage.make("kept-making-last").await;
     assert_eq!(stage.directories(), [record.id.as_str()]);
     stage.end(&record).await;
