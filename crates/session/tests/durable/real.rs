@@ -56,8 +56,10 @@ impl Real {
     }
 
     fn spawn(&self, order: &ExecOrder) -> Arc<Running> {
-        let mut child = Command::new(&order.command.argv[0])
-            .args(&order.command.argv[1..])
+        // As every sandbox does: a caller in the background of a shell ignores the signal.
+        let mut child = Command::new("env")
+            .arg("--default-signal=INT")
+            .args(&order.command.argv)
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap())
             .env("HOME", &self.home)
