@@ -207,7 +207,7 @@ impl<'a> Search<'a> {
             }
             Some((kind, links)) => {
                 // Another run's are neither what was there nor news.
-                if !placeholders::is_like_one(self.workspace, &path, nature) {
+                if !placeholders::is_like_one(self.workspace, &path, nature, kind) {
                     self.found.present.insert(path.clone());
                 }
                 // A pin covers a name, not a file: another name would still lead to it.

@@ -294,17 +294,27 @@ fn create_file(parent: BorrowedFd<'_>, name: &str, kind: Kind) -> Result<Kind, E
     Ok(kind)
 }
 
-/// Whether what stands at a protected name is what some run put there, or means as little.
-pub(crate) fn is_like_one(workspace: BorrowedFd<'_>, path: &str, nature: Nature) -> bool {
+/// Whether what stands at a protected name is what some run put there, or means as little. So does
+/// what was `seen` there and is gone: the last of those others has just left.
+pub(crate) fn is_like_one(
+    workspace: BorrowedFd<'_>,
+    path: &str,
+    nature: Nature,
+    seen: FileType,
+) -> bool {
     let kinds: &[Kind] = match nature {
         Nature::Directory | Nature::GitDirectory => &[Kind::Socket, Kind::Directory],
         Nature::File | Nature::GitFile => &[Kind::Socket, Kind::Empty],
         Nature::CommonDir => &[Kind::CommonDir],
     };
-    kinds.iter().any(|kind| {
-        kind.is_still(workspace, path) == Ok(true)
-            && (*kind != Kind::Directory || is_empty(workspace, path) == Ok(true))
-    })
+    let is_like = |kind: &Kind| match kind {
+        // Told by its type alone, so that it is looked at once.
+        Kind::Socket => Ok(true),
+        Kind::Directory => is_empty(workspace, path),
+        Kind::Empty | Kind::CommonDir => kind.is_still(workspace, path),
+    };
+    let mut of_this_type = kinds.iter().filter(|kind| kind.file_type() == seen);
+    of_this_type.any(|kind| matches!(is_like(kind), Ok(true) | Err(Errno::NOENT)))
 }
 
 fn is_empty(parent: BorrowedFd<'_>, name: &str) -> Result<bool, Errno> {

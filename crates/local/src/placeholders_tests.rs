@@ -149,6 +149,28 @@ fn those_of_another_run_are_neither_there_nor_news() {
 }
 
 #[test]
+fn those_that_vanish_while_they_are_looked_at_are_no_news() {
+    let fixture = Fixture::repository("vanishing");
+    let (one, found) = fixture.start();
+    one.remove().unwrap();
+    let is_done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        // Others come and go.
+        scope.spawn(|| {
+            while !is_done.load(std::sync::atomic::Ordering::Relaxed) {
+                fixture.start().0.remove().unwrap();
+            }
+        });
+        let news = (0..300).find_map(|_| {
+            let workspace = fs::File::open(fixture.workspace()).unwrap();
+            Some(control_files::appeared(&found, workspace).unwrap()).filter(|all| !all.is_empty())
+        });
+        is_done.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert_eq!(news, None);
+    });
+}
+
+#[test]
 fn what_became_somebody_elses_stays() {
     let fixture = Fixture::repository("theirs");
     let (share, _) = fixture.start();

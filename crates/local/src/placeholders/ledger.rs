@@ -176,7 +176,7 @@ impl Kind {
     }
 
     /// What one is on disk.
-    fn file_type(self) -> FileType {
+    pub(super) fn file_type(self) -> FileType {
         match self {
             Self::Directory => FileType::Directory,
             Self::Socket => FileType::Socket,
