@@ -23,6 +23,7 @@ mod policy;
 mod quantity;
 mod report;
 mod spec;
+mod stored_spec;
 
 pub use backend::{Backend, Capabilities, Pause, SandboxRecord, SandboxStatus};
 pub use cause::{LimitHits, LimitWatch, NoWatch};
@@ -46,3 +47,4 @@ pub use policy::{EgressRule, HostPattern, Profile};
 pub use quantity::{parse_bytes, parse_cpu, parse_duration};
 pub use report::{EndingReport, ErrorBody, ErrorReport, Omitted, RunReport, UsageReport};
 pub use spec::{Caller, SensitiveWrites, Spec, User, Workspace};
+pub use stored_spec::StoredSpec;

@@ -3,8 +3,8 @@
 use crate::desk::Desk;
 use crate::order::{SessionOrder, millis};
 use crate::store::{NewEvent, Row};
-use crate::stored_spec::StoredSpec;
 use crate::{Event, Phase, Session, Sessions, now_ms};
+use cofferdam_core::StoredSpec;
 use cofferdam_core::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::json;

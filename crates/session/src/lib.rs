@@ -30,7 +30,6 @@ mod session;
 mod sessions;
 mod shell;
 mod store;
-mod stored_spec;
 mod time;
 
 pub use ensure::{Ensured, EnsuredHow};

@@ -3,8 +3,8 @@
 use crate::InitCommand;
 use crate::init::Init;
 use crate::store::{Facts, Row, Scope, Times};
-use crate::stored_spec::StoredSpec;
 use crate::{Phase, SessionId, now_ms};
+use cofferdam_core::StoredSpec;
 use cofferdam_core::{Error, ErrorKind, Result, SandboxId, Spec};
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -2,8 +2,8 @@
 
 use super::{NewEvent, Store, Written, bad, from_json, id_at, to_json};
 use crate::init::Init;
-use crate::stored_spec::StoredSpec;
 use crate::{Phase, SessionId};
+use cofferdam_core::StoredSpec;
 use cofferdam_core::{Deadlines, DestroyReason, Result, SandboxRecord};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};

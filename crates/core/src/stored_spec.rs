@@ -1,6 +1,6 @@
 //! A spec as it is written down.
 
-use cofferdam_core::{
+use crate::{
     ByteString, Caller, EgressRule, Error, ErrorKind, Limit, Limits, OnUnavailable, Profile,
     Result, SensitiveWrites, Spec, User, Workspace,
 };
@@ -13,12 +13,12 @@ use std::path::{Path, PathBuf};
 /// The format that this program writes, and the only one that it reads.
 const FORMAT: u32 = 1;
 
-/// A spec as it is written down. Format 1.
+/// A [`Spec`] as it is written down, or sent to another process. Format 1.
 ///
 /// Holds values of variables, so it goes into private files only, and is never printed.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct StoredSpec {
+pub struct StoredSpec {
     format: u32,
     profile: String,
     egress: Vec<String>,
@@ -59,7 +59,9 @@ impl fmt::Debug for StoredSpec {
 }
 
 impl StoredSpec {
-    pub(crate) fn new(spec: &Spec) -> Self {
+    /// Takes every field over.
+    #[must_use]
+    pub fn new(spec: &Spec) -> Self {
         // All fields by name: a new one that is not stored does not compile.
         let Spec {
             profile,
@@ -101,8 +103,8 @@ impl StoredSpec {
         }
     }
 
-    /// The spec again.
-    pub(crate) fn spec(&self) -> Result<Spec> {
+    /// The spec again. Another format is an error of the kind unsupported.
+    pub fn spec(&self) -> Result<Spec> {
         if self.format != FORMAT {
             let what = format!("a stored spec is of format {}, not {FORMAT}", self.format);
             return Err(Error::new(ErrorKind::Unsupported, what)
@@ -145,7 +147,7 @@ impl StoredSpec {
     /// What somebody else asks for otherwise: names of fields, and of variables, never values.
     ///
     /// Who asks is no wish: the same session may be asked for from another terminal.
-    pub(crate) fn differences(&self, other: &Self) -> Vec<String> {
+    pub fn differences(&self, other: &Self) -> Vec<String> {
         let mut fields = Vec::new();
         let mut compare = |name: &str, same: bool| {
             if !same {
@@ -178,11 +180,12 @@ impl StoredSpec {
     }
 
     /// The workspace's path, for people.
-    pub(crate) fn workspace(&self) -> Option<String> {
+    pub fn workspace(&self) -> Option<String> {
         self.workspace.as_ref().map(ToString::to_string)
     }
 
-    pub(crate) fn profile(&self) -> &str {
+    /// The profile's name.
+    pub fn profile(&self) -> &str {
         &self.profile
     }
 }
