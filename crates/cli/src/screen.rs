@@ -1,8 +1,7 @@
 //! The caller's terminal while a command of a session has one of its own.
 
 use cofferdam_core::Terminal;
-use rustix::stdio::stdin;
-use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+use rustix::termios::tcgetwinsize;
 use std::io::{IsTerminal, Read};
 use tokio::sync::mpsc;
 
@@ -28,51 +27,6 @@ pub(crate) fn size() -> Terminal {
     let sizes = [tcgetwinsize(&stdout), tcgetwinsize(&stdin), tcgetwinsize(&stderr)];
     let known = sizes.into_iter().flatten().find(|size| size.ws_row > 0 && size.ws_col > 0);
     known.map_or(FALLBACK, |size| Terminal { rows: size.ws_row, columns: size.ws_col })
-}
-
-/// The caller's terminal passing every key on, until this is dropped or [`Raw::leave`] is called.
-#[derive(Debug)]
-pub(crate) struct Raw {
-    before: Option<Termios>,
-    is_raw: bool,
-}
-
-impl Raw {
-    /// Makes the caller's terminal pass every key on. Where standard input is none, does nothing.
-    pub(crate) fn enter() -> Self {
-        let mut raw = Self { before: tcgetattr(stdin()).ok(), is_raw: false };
-        raw.enter_again();
-        raw
-    }
-
-    /// Takes the terminal though it seems taken: somebody else may have set other modes since.
-    pub(crate) fn enter_anew(&mut self) {
-        self.is_raw = false;
-        self.enter_again();
-    }
-
-    /// The same after [`Raw::leave`].
-    pub(crate) fn enter_again(&mut self) {
-        if let Some(before) = self.before.as_ref().filter(|_| !self.is_raw) {
-            let mut raw = before.clone();
-            raw.make_raw();
-            self.is_raw = tcsetattr(stdin(), OptionalActions::Drain, &raw).is_ok();
-        }
-    }
-
-    /// Makes the terminal as it was.
-    pub(crate) fn leave(&mut self) {
-        if let Some(before) = self.before.as_ref().filter(|_| self.is_raw) {
-            let _ = tcsetattr(stdin(), OptionalActions::Drain, before);
-            self.is_raw = false;
-        }
-    }
-}
-
-impl Drop for Raw {
-    fn drop(&mut self) {
-        self.leave();
-    }
 }
 
 /// What arrives on standard input, piece by piece; ends with it.

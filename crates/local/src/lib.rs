@@ -23,6 +23,7 @@ pub mod placeholders;
 pub mod plan;
 pub mod probe;
 pub mod probe_targets;
+pub mod raw_mode;
 mod scratch;
 pub mod seccomp;
 pub mod session_uid;

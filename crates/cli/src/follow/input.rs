@@ -3,8 +3,9 @@
 use super::Left;
 use crate::detach_keys::KeyWatch;
 use crate::listen::{ENDING, Listening, one};
-use crate::screen::{self, Raw};
+use crate::screen;
 use cofferdam_core::{ErrorKind, ExecInput, ProcessId, Result};
+use cofferdam_local::raw_mode::RawMode;
 use cofferdam_session::Session;
 use std::future::pending;
 use tokio::signal::unix::SignalKind;
@@ -50,7 +51,11 @@ impl Passed {
 /// is dropped.
 pub(super) async fn pass(session: &Session, exec: &ProcessId, passed: Passed) -> Result<Left> {
     let Passed { reads, has_terminal, keys, signals } = passed;
-    let raw = has_terminal.then(Raw::enter);
+    let raw = has_terminal.then(|| {
+        let mut raw = RawMode::off();
+        raw.enter();
+        raw
+    });
     let typed = async {
         match reads || has_terminal {
             true => type_in(session, exec, keys).await,
@@ -123,7 +128,7 @@ pub(super) fn stop_too() {
 }
 
 /// Keeps the command's terminal as large as the caller's, through stops of this program.
-async fn show(session: &Session, exec: &ProcessId, mut raw: Raw) -> Result<Left> {
+async fn show(session: &Session, exec: &ProcessId, mut raw: RawMode) -> Result<Left> {
     let mut resized = one(SignalKind::window_change())?;
     let mut stopped = one(SignalKind::from_raw(SIGTSTP))?;
     let mut went_on = one(SignalKind::from_raw(SIGCONT))?;
@@ -136,7 +141,7 @@ async fn show(session: &Session, exec: &ProcessId, mut raw: Raw) -> Result<Left>
                 raw.leave();
                 let own = rustix::process::getpid();
                 let _ = rustix::process::kill_process(own, rustix::process::Signal::STOP);
-                raw.enter_again();
+                raw.enter();
                 // Most likely the command stopped first. It may have ended meanwhile.
                 let _ = session.signal(exec, SIGCONT).await;
             }

@@ -2,10 +2,11 @@
 
 use super::stream::{Input, Output};
 use super::{OutputTo, sink};
+use crate::raw_mode::RawMode;
 use cofferdam_wire::message::TerminalSize;
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::stdio::{stdin, stdout};
-use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+use rustix::termios::tcgetwinsize;
 
 /// The size of a terminal of which nothing is known.
 const UNKNOWN: TerminalSize = TerminalSize { rows: 24, columns: 80 };
@@ -13,8 +14,7 @@ const UNKNOWN: TerminalSize = TerminalSize { rows: 24, columns: 80 };
 /// The caller's terminal, which may be none: a command can be given one all the same.
 #[derive(Debug)]
 pub(crate) struct Screen {
-    before: Option<Termios>,
-    is_raw: bool,
+    raw: RawMode,
     reads: bool,
     output: OutputTo,
 }
@@ -23,7 +23,7 @@ impl Screen {
     /// Looks at the caller's terminal and changes nothing yet. `reads`: whether the caller's
     /// standard input goes to the command.
     pub(crate) fn new(reads: bool, output: OutputTo) -> Self {
-        Self { before: tcgetattr(stdin()).ok(), is_raw: false, reads, output }
+        Self { raw: RawMode::off(), reads, output }
     }
 
     /// The caller's size.
@@ -36,24 +36,19 @@ impl Screen {
 
     /// Whether the caller's terminal passes every key on.
     pub(crate) fn is_raw(&self) -> bool {
-        self.is_raw
+        self.raw.is_on()
     }
 
     /// Makes the caller's terminal pass every key on.
     pub(crate) fn enter(&mut self) {
-        if let Some(before) = self.before.as_ref().filter(|_| self.reads && !self.is_raw) {
-            let mut raw = before.clone();
-            raw.make_raw();
-            self.is_raw = tcsetattr(stdin(), OptionalActions::Drain, &raw).is_ok();
+        if self.reads {
+            self.raw.enter();
         }
     }
 
     /// Makes the caller's terminal as it was.
     pub(crate) fn leave(&mut self) {
-        if let Some(before) = self.before.as_ref().filter(|_| self.is_raw) {
-            let _ = tcsetattr(stdin(), OptionalActions::Drain, before);
-            self.is_raw = false;
-        }
+        self.raw.leave();
     }
 
     /// Ties the command's terminal to the caller's streams.
@@ -65,11 +60,5 @@ impl Screen {
         let output = Output::new(master, sink(self.output, stdout())?)?;
         let input = if self.reads { Some(Input::new(stdin(), copy)?) } else { None };
         Ok((input, output))
-    }
-}
-
-impl Drop for Screen {
-    fn drop(&mut self) {
-        self.leave();
     }
 }
