@@ -92,3 +92,54 @@ def fail(why):
     sys.exit(1)
 
 
+def stopped_and_called_back(command):
+    """Stops a command with Ctrl-Z in a shell, calls it back and interrupts it."""
+    screen = Screen(["/bin/bash", "--norc", "--noprofile", "-i"])
+    screen.type("PS1='prompt''> '\n")
+    screen.expect("prompt> ")
+    screen.type(f"{command}\n")
+    screen.expect("ready")
+    screen.type(b"\x1a")
+    screen.expect("Stopped")
+    screen.expect("prompt> ")
+    screen.type("echo the shell is he''re\n")
+    screen.expect("the shell is here")
+    screen.expect("prompt> ")
+    screen.type("fg\n")
+    screen.expect("cofferdam.*\r\n")
+    time.sleep(0.3)
+    screen.type(b"\x03")
+    screen.expect("prompt> ")
+    screen.type("echo code=$?\n")
+    screen.expect("code=130")
+    screen.type("exit 0\n")
+    screen.ends(0)
+
+
+# Says so when it goes on, and when it is ready.
+GOES_ON_LOUDLY = (
+    "import os, signal, time\n"
+    "signal.signal(signal.SIGCONT, lambda *_: os.write(1, b'back'))\n"
+    "signal.signal(2, signal.SIG_DFL); os.write(1, b'ready')\n"
+    "while True: time.sleep(0.05)"
+)
+
+
+def stopped_three_times(screen):
+    """Stops what goes on loudly by its key, calls it back each time, and interrupts it."""
+    screen.expect("ready")
+    for _ in range(3):
+        screen.type(b"\x1a")
+        status = screen.wait(os.WUNTRACED)
+        if not os.WIFSTOPPED(status):
+            fail(f"not stopped: {status}")
+        screen.modes_are_restored()
+        if b"back" in screen.seen:
+            fail("it went on by itself")
+        os.kill(screen.pid, signal.SIGCONT)
+        screen.expect("back")
+        if termios.tcgetattr(screen.slave) == screen.before:
+            fail("it did not take the terminal again")
+    screen.type(b"\x03")
+
+

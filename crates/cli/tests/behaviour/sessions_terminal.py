@@ -101,63 +101,23 @@ def a_shell_stays_open():
 
 def the_key_that_stops():
     create()
-    line = (
-        "import os, signal, time\n"
-        "signal.signal(signal.SIGCONT, lambda *_: os.write(1, b'back'))\n"
-        "signal.signal(2, signal.SIG_DFL); os.write(1, b'ready')\n"
-        "while True: time.sleep(0.05)"
-    )
-    words = ["--", "/usr/bin/python3", "-c", line]
+    words = ["--", "/usr/bin/python3", "-c", GOES_ON_LOUDLY]
     screen = exec_(*words)
-    stops_twice(screen)
+    stopped_three_times(screen)
     screen.ends(130)
     screen.modes_are_restored()
     say("exec", "s", "-d", "-t", "--id", "stops", *words)
     screen = Screen([PROGRAM, "attach", "s", "stops"])
-    stops_twice(screen)
+    stopped_three_times(screen)
     screen.ends(0)
     screen.modes_are_restored()
 
 
-def stops_twice(screen):
-    screen.expect("ready")
-    for _ in range(2):
-        screen.type(b"\x1a")
-        status = screen.wait(os.WUNTRACED)
-        if not os.WIFSTOPPED(status):
-            fail(f"not stopped: {status}")
-        screen.modes_are_restored()
-        if b"back" in screen.seen:
-            fail("it went on by itself")
-        os.kill(screen.pid, signal.SIGCONT)
-        screen.expect("back")
-        if termios.tcgetattr(screen.slave) == screen.before:
-            fail("it did not take the terminal again")
-    screen.type(b"\x03")
-
-
 def stopped_from_a_shell():
     create()
-    screen = Screen(["/bin/bash", "--norc", "--noprofile", "-i"])
-    screen.type("PS1='prompt''> '\n")
-    screen.expect("prompt> ")
-    screen.type(f"{PROGRAM} exec s -- /bin/bash -c 'echo rea''dy; sleep 1; sleep 100'\n")
-    screen.expect("ready")
-    screen.type(b"\x1a")
-    screen.expect("Stopped")
-    screen.expect("prompt> ")
-    screen.type("echo the shell is he''re\n")
-    screen.expect("the shell is here")
-    screen.expect("prompt> ")
-    screen.type("fg\n")
-    screen.expect("cofferdam.*\r\n")
-    time.sleep(0.3)
-    screen.type(b"\x03")
-    screen.expect("prompt> ")
-    screen.type("echo code=$?\n")
-    screen.expect("code=130")
-    screen.type("exit 0\n")
-    screen.ends(0)
+    stopped_and_called_back(
+        f"{PROGRAM} exec s -- /bin/bash -c 'echo rea''dy; sleep 1; sleep 100'"
+    )
 
 
 def modes_come_back():

@@ -48,53 +48,16 @@ def keys_that_kill():
 
 
 def a_key_that_stops():
-    line = (
-        "import os, signal, time\n"
-        "signal.signal(signal.SIGCONT, lambda *_: os.write(1, b'back'))\n"
-        "signal.signal(2, signal.SIG_DFL); os.write(1, b'ready')\n"
-        "while True: time.sleep(0.05)"
-    )
-    screen = run("--", "/usr/bin/python3", "-c", line)
-    screen.expect("ready")
-    for _ in range(3):
-        screen.type(b"\x1a")
-        status = screen.wait(os.WUNTRACED)
-        if not os.WIFSTOPPED(status):
-            fail(f"not stopped: {status}")
-        screen.modes_are_restored()
-        if b"back" in screen.seen:
-            fail("it went on by itself")
-        os.kill(screen.pid, signal.SIGCONT)
-        screen.expect("back")
-        if termios.tcgetattr(screen.slave) == screen.before:
-            fail("it did not take the terminal again")
-    screen.type(b"\x03")
+    screen = run("--", "/usr/bin/python3", "-c", GOES_ON_LOUDLY)
+    stopped_three_times(screen)
     screen.ends(130)
     screen.modes_are_restored()
 
 
 def stopped_from_a_shell_and_called_back():
-    screen = Screen(["/bin/bash", "--norc", "--noprofile", "-i"])
-    screen.type("PS1='prompt> '\n")
-    screen.expect("prompt> ")
-    screen.expect("prompt> ") if b"prompt> " in screen.seen else None
-    screen.type(f"{PROGRAM} run -- /bin/bash -c 'echo rea''dy; sleep 100; echo went on'\n")
-    screen.expect("ready")
-    screen.type(b"\x1a")
-    screen.expect("Stopped")
-    screen.expect("prompt> ")
-    screen.type("echo the shell is he''re\n")
-    screen.expect("the shell is here")
-    screen.expect("prompt> ")
-    screen.type("fg\n")
-    screen.expect("cofferdam.*\r\n")
-    time.sleep(0.3)
-    screen.type(b"\x03")
-    screen.expect("prompt> ")
-    screen.type("echo code=$?\n")
-    screen.expect("code=130")
-    screen.type("exit 0\n")
-    screen.ends(0)
+    stopped_and_called_back(
+        f"{PROGRAM} run -- /bin/bash -c 'echo rea''dy; sleep 100; echo went on'"
+    )
 
 
 def a_shell_with_job_control():
