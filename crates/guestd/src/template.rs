@@ -293,7 +293,7 @@ impl Template {
         }
         let cgroups = (0..rest.joins).filter_map(|_| line.take_descriptor()).collect();
         let mut mounts = BTreeMap::new();
-        let mut plan = Plan { namespaces: NAMESPACES.to_vec(), ..Plan::default() };
+        let mut plan = Plan { namespaces: Namespace::ALL.to_vec(), ..Plan::default() };
         for (position, step) in rest.steps.into_iter().enumerate() {
             let step = match step {
                 RestStep::Own(step) => step,
@@ -336,17 +336,6 @@ fn wait_for_release(released: &OwnedFd) -> Option<Release> {
         }
     }
 }
-
-/// All that a sandbox has of its own.
-const NAMESPACES: [Namespace; 7] = [
-    Namespace::User,
-    Namespace::Mount,
-    Namespace::Pid,
-    Namespace::Network,
-    Namespace::Ipc,
-    Namespace::Uts,
-    Namespace::Cgroup,
-];
 
 fn dup_null(null: &OwnedFd) {
     let _ = rustix::stdio::dup2_stdin(null);

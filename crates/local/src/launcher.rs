@@ -112,13 +112,19 @@ pub fn serve() -> ExitCode {
     }
 }
 
-fn serve_line() -> Result<()> {
+/// The line of a process that was started with it as standard input, and a place for many more
+/// descriptors.
+pub(crate) fn take_line() -> Result<Line> {
     allow_descriptors();
     let socket = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)
         .map_err(|errno| io_error("take the line", errno))?;
+    Ok(Line::new(socket))
+}
+
+fn serve_line() -> Result<()> {
+    let mut line = take_line()?;
     let children =
         sys::signals(&[libc::SIGCHLD]).map_err(|errno| io_error("watch children", errno))?;
-    let mut line = Line::new(socket);
     // Kept until they end, because dropping one ends it.
     let mut living: BTreeMap<i32, Born> = BTreeMap::new();
     loop {
@@ -148,8 +154,8 @@ fn serve_line() -> Result<()> {
     }
 }
 
-/// Each sandbox takes four descriptors here, and the usual limit is low only for the sake of old
-/// programs. What is inside has limits of its own.
+/// Each sandbox takes four descriptors of a launcher, each command up to three of a keeper, and the
+/// usual limit is low only for the sake of old programs. What is inside has limits of its own.
 pub(crate) fn allow_descriptors() {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);

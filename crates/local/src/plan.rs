@@ -219,20 +219,7 @@ impl Context<'_> {
             owns_workspace: self.owns_workspace(),
         };
         Ok(Planned {
-            plan: Plan {
-                namespaces: vec![
-                    Namespace::User,
-                    Namespace::Mount,
-                    Namespace::Pid,
-                    Namespace::Network,
-                    Namespace::Ipc,
-                    Namespace::Uts,
-                    Namespace::Cgroup,
-                ],
-                uid_map,
-                gid_map,
-                steps: steps.0,
-            },
+            plan: Plan { namespaces: Namespace::ALL.to_vec(), uid_map, gid_map, steps: steps.0 },
             late,
             tier: Tier::Namespaces,
             enforced: enforced::with_namespaces(self),

@@ -37,6 +37,12 @@ pub enum Namespace {
     Cgroup,
 }
 
+impl Namespace {
+    /// All that a sandbox has of its own.
+    pub const ALL: [Self; 7] =
+        [Self::User, Self::Mount, Self::Pid, Self::Network, Self::Ipc, Self::Uts, Self::Cgroup];
+}
+
 /// `count` ids from `inside` on stand for those from `outside` on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdRange {

@@ -103,7 +103,7 @@ fn keep(order: Order, mut answer: std::fs::File) {
         Ok(mut keeper) => {
             tell(&mut answer, &Answer::Made(Box::new(record)));
             drop(answer);
-            allow_descriptors();
+            crate::launcher::allow_descriptors();
             let reason = keeper.keep();
             (keeper.leave(reason), reason)
         }
@@ -198,15 +198,6 @@ fn listen(place: &Place) -> Result<OwnedFd> {
     rustix::net::bind(&listener, &address).map_err(failed)?;
     rustix::net::listen(&listener, BACKLOG).map_err(failed)?;
     Ok(listener)
-}
-
-/// Each command takes up to three descriptors here, and the usual limit is low only for the sake of
-/// old programs.
-fn allow_descriptors() {
-    use rustix::process::{Resource, getrlimit, setrlimit};
-    let mut limit = getrlimit(Resource::Nofile);
-    limit.current = limit.maximum;
-    let _ = setrlimit(Resource::Nofile, limit);
 }
 
 fn tell(answer: &mut std::fs::File, what: &Answer) {

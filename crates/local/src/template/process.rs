@@ -3,7 +3,7 @@
 use super::{Answer, opener};
 use crate::conversation::{lost, pair};
 use crate::launch::{io_error, map_ids_below};
-use crate::launcher::allow_descriptors;
+use crate::launcher::take_line;
 use crate::sys::{self, Cloned};
 use cofferdam_core::Result;
 use cofferdam_guestd::line::{Line, understand};
@@ -29,10 +29,7 @@ pub fn serve() -> ExitCode {
 }
 
 fn serve_line() -> Result<()> {
-    allow_descriptors();
-    let socket = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)
-        .map_err(|errno| io_error("take the line", errno))?;
-    let mut line = Line::new(socket);
+    let mut line = take_line()?;
     let (shared, opener) = loop {
         if let Some((_, body)) = line.next_frame().map_err(|_| lost())? {
             match (understand(&body), line.take_descriptor()) {
