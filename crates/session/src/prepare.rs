@@ -15,7 +15,7 @@ const SPOOL_BYTES: u64 = 1 << 20;
 
 impl Desk {
     /// Runs what is left of the init list. Stops at the first command that fails, and keeps the
-    /// sandbox.
+    /// sandbox. The endings of the commands stand among the events before what follows from them.
     pub(crate) async fn prepare(&mut self) -> Result<()> {
         let mut ran = false;
         while let Some((command, id)) = self.row.facts.init.next()? {
@@ -34,7 +34,6 @@ impl Desk {
             }
         }
         if ran {
-            // Their endings are told before this.
             self.fold(None).await?;
             let commands = self.row.facts.init.commands.len();
             let data = json!({ "incarnation": self.row.incarnation, "commands": commands });
@@ -52,6 +51,8 @@ impl Desk {
         });
         let error = failure.error();
         self.row.facts.init.failed(failure);
+        // What failed is told even where the journal cannot be read now.
+        self.fold(None).await.ok();
         self.amend(Some(NewEvent::now("init_failed", data))).await?;
         Ok(error)
     }

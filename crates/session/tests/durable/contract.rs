@@ -216,6 +216,11 @@ async fn init_runs_once_goes_on_where_it_failed_and_runs_again_when_it_changes()
     let kinds = stage.kinds(&sessions, &id).await;
     assert_eq!(kinds.iter().filter(|kind| *kind == "init_failed").count(), 1);
     assert_eq!(kinds.iter().filter(|kind| *kind == "init_completed").count(), 2);
+    let told: Vec<&str> = kinds.iter().map(String::as_str).collect();
+    assert_eq!(
+        told[..6],
+        ["provisioned", "exec_started", "exec_ended", "exec_started", "exec_ended", "init_failed",]
+    );
 }
 
 #[tokio::test]
