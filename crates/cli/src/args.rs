@@ -19,7 +19,7 @@ pub(crate) use options::{
     parse_pids, split_assignment,
 };
 pub(crate) use session::{
-    DetachKeys, IdlePause, ScopeOptions, SessionOptions, label, parse_exec_id,
+    DetachKeys, IdlePause, ScopeOptions, SessionOptions, label, parse_exec_id, parse_idle_pause,
 };
 
 /// Run any command safely on this machine.

@@ -1,6 +1,8 @@
 //! What the words of a command line mean here: settings merged, paths found, a [`Spec`] built.
 
-use crate::args::{CommandOptions, ConfigOptions, PolicyOptions, SessionOptions, VariableOptions};
+use crate::args::{
+    CommandOptions, ConfigOptions, IdlePause, PolicyOptions, SessionOptions, VariableOptions,
+};
 use crate::config::{Layer, Loaded, Origin, Sourced, Unapproved, VariableWish, load, said};
 use crate::parts::BackendName;
 use crate::places;
@@ -26,10 +28,23 @@ pub(crate) struct Context {
     pub(crate) timeout: Option<Duration>,
     /// How much a stream of output may hold, if somebody said so.
     pub(crate) max_output_bytes: Option<u64>,
+    /// How a sandbox is kept, if it is.
+    pub(crate) keeping: Keeping,
     /// Names of the caller's variables that somebody asked to pass on.
     pub(crate) passed: Vec<OsString>,
     /// Where records are kept.
     pub(crate) state_directory: PathBuf,
+}
+
+/// How a session is kept. Absent is "nothing said".
+#[derive(Debug, Clone)]
+pub(crate) struct Keeping {
+    /// What prepares it, in order.
+    pub(crate) init: Vec<OsString>,
+    /// When it is paused.
+    pub(crate) idle_pause: Option<IdlePause>,
+    /// How long it stays.
+    pub(crate) ttl: Option<Duration>,
 }
 
 impl Context {
@@ -52,7 +67,10 @@ impl Context {
     /// The same for a sandbox that is kept.
     pub(crate) fn of_session(options: &SessionOptions) -> Result<Self> {
         let surroundings = Surroundings::of_this_process()?;
-        let flags = flags(&options.policy, Some(&options.variables), &surroundings);
+        let mut flags = flags(&options.policy, Some(&options.variables), &surroundings);
+        flags.init = options.keeping.init.iter().cloned().map(flag).collect();
+        flags.idle_pause = options.keeping.idle_pause.map(flag);
+        flags.ttl = options.keeping.ttl.map(flag);
         let Loaded { layer, files: _ } =
             load(&surroundings, &options.config, flags, Unapproved::Refuse)?;
         let mut context = Self::from_layer(layer, surroundings)?;
@@ -93,6 +111,11 @@ impl Context {
             backend: layer.backend.map(|said| said.value).unwrap_or_default(),
             timeout: layer.timeout.map(|said| said.value),
             max_output_bytes: layer.max_output_bytes.map(|said| said.value),
+            keeping: Keeping {
+                init: layer.init.into_iter().map(|said| said.value).collect(),
+                idle_pause: layer.idle_pause.map(|said| said.value),
+                ttl: layer.ttl.map(|said| said.value),
+            },
             passed,
             state_directory,
         })

@@ -100,7 +100,8 @@ pub(crate) enum IdlePause {
     Never,
 }
 
-fn parse_idle_pause(text: &str) -> Result<IdlePause> {
+/// Reads a duration or `none`.
+pub(crate) fn parse_idle_pause(text: &str) -> Result<IdlePause> {
     match text {
         "none" => Ok(IdlePause::Never),
         _ => parse_duration(text).map(IdlePause::After).map_err(|error| {

@@ -1,6 +1,8 @@
 //! `cofferdam config`.
 
-use crate::args::{CheckArgs, ConfigArgs, ConfigOptions, ConfigVerb, SchemaArgs, TrustArgs};
+use crate::args::{
+    CheckArgs, ConfigArgs, ConfigOptions, ConfigVerb, IdlePause, SchemaArgs, TrustArgs,
+};
 use crate::choice::Choice;
 use crate::config::{
     ConsultedFile, Key, Layer, Loaded, Sourced, Standing, Unapproved, VariableWish, approve, load,
@@ -157,6 +159,9 @@ fn values_of(layer: &Layer, key: Key) -> Vec<CheckedValue> {
             let shown = |v: &SensitiveWrites| (*v == SensitiveWrites::Allowed).to_string();
             one(single(&layer.sensitive_writes, shown, "false"))
         }
+        Key::Init => many(key, &layer.init, |line| line.to_string_lossy().into_owned()),
+        Key::IdlePause => one(single(&layer.idle_pause, idle_pause, "3m")),
+        Key::Ttl => one(single(&layer.ttl, |v| render::duration(*v), "never")),
     }
 }
 
@@ -180,6 +185,13 @@ fn many<T>(key: Key, wishes: &[Sourced<T>], shown: impl Fn(&T) -> String) -> Vec
             origin: said.origin.to_string(),
         })
         .collect()
+}
+
+fn idle_pause(idle_pause: &IdlePause) -> String {
+    match idle_pause {
+        IdlePause::After(time) => render::duration(*time),
+        IdlePause::Never => "none".to_owned(),
+    }
 }
 
 fn workspace(workspace: &Workspace) -> String {

@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 ///
 /// Prints its id. The sandbox is kept by a process of its own, so that it lives on when this command
 /// ends, and no server is needed. Commands run in it with `exec`, see each other's files and
-/// processes, and find the workspace and $HOME as they left them. Configuration counts for what the
-/// sandbox may do; its timeout and max_output are for `run`.
+/// processes, and find the workspace and $HOME as they left them. The configuration counts, its
+/// `[session]` too; its timeout and max_output are for `run`.
 ///
 /// Example: cofferdam create --name agent-1 --ttl 24h
 #[derive(Debug, Args)]
@@ -61,11 +61,11 @@ pub(super) async fn print(is_json: bool, sessions: &Sessions, session: &Session)
 pub(super) fn order(name: Option<String>, options: &SessionOptions) -> Result<SessionOrder> {
     let context = Context::of_session(options)?;
     context.refuse_way_out()?;
-    let keeping = &options.keeping;
+    let keeping = context.keeping;
     let mut order = SessionOrder::new(context.spec);
     order.name = name;
     order.backend = Some(context.backend.named().to_owned());
-    order.labels = labels(&keeping.label)?;
+    order.labels = labels(&options.keeping.label)?;
     order.init = keeping.init.iter().map(InitCommand::shell).collect();
     match keeping.idle_pause {
         None => {}

@@ -1,7 +1,7 @@
 //! The text of a configuration file, and its schema.
 
 use super::key::Shape;
-use super::{Key, Layer, Origin};
+use super::{Key, Layer, Origin, Section};
 use crate::choice::suggestion;
 use cofferdam_core::{Error, ErrorKind, Result};
 use schemars::{Schema, json_schema};
@@ -13,9 +13,6 @@ use std::rc::Rc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// The only section there is.
-const SECTION: &str = "run";
-
 /// Reads the text of the file at `path`. Relative paths in it begin at its directory, and `~` is
 /// `home`. What is unknown or misspelled is an error that names the line and the nearest known word.
 pub(super) fn read(text: &str, path: &Path, home: Option<&Path>) -> Result<Layer> {
@@ -26,12 +23,11 @@ pub(super) fn read(text: &str, path: &Path, home: Option<&Path>) -> Result<Layer
     })?;
     let mut layer = Layer::default();
     for (name, value) in table.get_ref() {
-        let section = section(&file, name, value)?;
-        for (name, value) in section {
-            let key = Key::ALL
-                .into_iter()
+        let (section, keys) = section(&file, name, value)?;
+        for (name, value) in keys {
+            let key = keys_of(section)
                 .find(|key| key.name() == name.get_ref())
-                .ok_or_else(|| unknown_key(&file, name))?;
+                .ok_or_else(|| unknown_key(&file, section, name))?;
             file.set(&mut layer, key, value)?;
         }
     }
@@ -42,27 +38,40 @@ fn section<'a, 't>(
     file: &File<'_>,
     name: &Spanned<Cow<'_, str>>,
     value: &'a Spanned<DeValue<'t>>,
-) -> Result<&'a DeTable<'t>> {
+) -> Result<(Section, &'a DeTable<'t>)> {
     let word = name.get_ref();
-    if word != SECTION {
+    let Some(section) = Section::ALL.into_iter().find(|section| section.name() == word) else {
         let at = name.span().start;
         return Err(match Key::ALL.into_iter().find(|key| key.name() == word) {
-            Some(_) => file
-                .error(at, &format!("{word:?} stands outside of [run]"))
-                .hint(format!("Write [run] on a line above {word}.")),
+            Some(key) => misplaced(file, at, key),
             None => file
                 .error(at, &format!("there is no section {word:?}"))
-                .hint(suggestion(word, &[SECTION])),
+                .hint(suggestion(word, &Section::ALL.map(Section::name))),
         });
-    }
-    value.get_ref().as_table().ok_or_else(|| file.misshaped(value, "run", "a table"))
+    };
+    let table = value.get_ref().as_table();
+    let table = table.ok_or_else(|| file.misshaped(value, section.name(), "a table"))?;
+    Ok((section, table))
 }
 
-fn unknown_key(file: &File<'_>, name: &Spanned<Cow<'_, str>>) -> Error {
-    let names = Key::ALL.map(Key::name);
-    let word = name.get_ref();
-    file.error(name.span().start, &format!("there is no key {word:?} in [run]"))
+fn keys_of(section: Section) -> impl Iterator<Item = Key> {
+    Key::ALL.into_iter().filter(move |key| key.section() == section)
+}
+
+fn unknown_key(file: &File<'_>, section: Section, name: &Spanned<Cow<'_, str>>) -> Error {
+    let (word, at) = (name.get_ref(), name.span().start);
+    if let Some(key) = Key::ALL.into_iter().find(|key| key.name() == word) {
+        return misplaced(file, at, key);
+    }
+    let names: Vec<&str> = keys_of(section).map(Key::name).collect();
+    file.error(at, &format!("there is no key {word:?} in [{}]", section.name()))
         .hint(suggestion(word, &names))
+}
+
+fn misplaced(file: &File<'_>, at: usize, key: Key) -> Error {
+    let (key, section) = (key.name(), key.section().name());
+    file.error(at, &format!("{key:?} stands outside of [{section}]"))
+        .hint(format!("Write [{section}] on a line above {key}."))
 }
 
 /// A file while it is read.
@@ -173,22 +182,27 @@ fn amount<'a>(value: &'a DeValue<'_>) -> Option<&'a str> {
 
 /// The schema of a configuration file.
 pub(crate) fn schema() -> Schema {
-    let keys: Map<String, Value> =
-        Key::ALL.into_iter().map(|key| (key.name().to_owned(), property(key))).collect();
+    let sections: Map<String, Value> = Section::ALL
+        .into_iter()
+        .map(|section| {
+            let keys: Map<String, Value> =
+                keys_of(section).map(|key| (key.name().to_owned(), property(key))).collect();
+            let table = json!({
+                "description": section.description(),
+                "type": "object",
+                "additionalProperties": false,
+                "properties": keys,
+            });
+            (section.name().to_owned(), table)
+        })
+        .collect();
     json_schema!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Cofferdam configuration",
         "description": "cofferdam.toml, or config.toml in the user's configuration directory. Format 1.",
         "type": "object",
         "additionalProperties": false,
-        "properties": {
-            SECTION: {
-                "description": "How commands are run.",
-                "type": "object",
-                "additionalProperties": false,
-                "properties": keys,
-            },
-        },
+        "properties": sections,
     })
 }
 
@@ -210,6 +224,7 @@ fn property(key: Key) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::IdlePause;
     use std::path::PathBuf;
 
     fn read_text(text: &str) -> Result<Layer> {
@@ -230,7 +245,8 @@ mod tests {
              hide = [\"/h\"]\negress = [\"a.b:1\"]\nenv = { A = \"1=2\" }\nenv_from = [\"B\"]\n\
              timeout = \"5m\"\nmemory = \"1G\"\npids = 1_00\ncpu = 1.5\ndisk = 1048576\n\
              max_output = \"1M\"\nuser = \"root\"\non_unavailable = \"degrade\"\n\
-             backend = \"local\"\nallow_sensitive_writes = true\n",
+             backend = \"local\"\nallow_sensitive_writes = true\n\
+             [session]\ninit = [\"a, b\", \"c\"]\nidle_pause = \"none\"\nttl = \"24h\"\n",
         )
         .unwrap();
         assert_eq!(layer.cpu_millis.unwrap().value, 1500);
@@ -241,6 +257,9 @@ mod tests {
         assert_eq!(layer.read[0].origin.to_string(), "/p/cofferdam.toml:4");
         assert_eq!(layer.env.len(), 2);
         assert!(layer.sensitive_writes.is_some() && layer.backend.is_some());
+        assert_eq!(layer.init[0].value, "a, b");
+        assert_eq!(layer.idle_pause.unwrap().value, IdlePause::Never);
+        assert_eq!(layer.ttl.unwrap().value.as_secs(), 86_400);
     }
 
     #[test]
@@ -249,6 +268,21 @@ mod tests {
             "[run]\n\nmemroy = 1\n",
             "3: there is no key \"memroy\" in [run]",
             "Did you mean memory?",
+        );
+        check_error(
+            "[session]\nidle_puase = 1\n",
+            "2: there is no key \"idle_puase\" in [session]",
+            "Did you mean idle_pause?",
+        );
+        check_error(
+            "[run]\nttl = \"1h\"\n",
+            "2: \"ttl\" stands outside of [session]",
+            "Write [session] on a line above ttl.",
+        );
+        check_error(
+            "[session]\nidle_pause = \"180\"\n",
+            "2: idle_pause: \"180\" is not a duration",
+            "Write a number above 0 with its unit, as in 180s, or none for never.",
         );
         check_error("[rum]\n", "1: there is no section \"rum\"", "Did you mean run?");
         check_error(

@@ -4,7 +4,37 @@ use crate::choice::Choice;
 use crate::parts::BackendName;
 use cofferdam_core::{OnUnavailable, Profile, User};
 
-/// A key below `[run]`.
+/// A table of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Section {
+    /// `[run]`: what a sandbox is, and how a command runs in it.
+    Run,
+    /// `[session]`: how a sandbox is kept.
+    Session,
+}
+
+impl Section {
+    pub(crate) const ALL: [Self; 2] = [Self::Run, Self::Session];
+
+    /// Its name in a file.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::Session => "session",
+        }
+    }
+
+    /// What it says, as in the schema.
+    pub(crate) fn description(self) -> &'static str {
+        match self {
+            Self::Run => "How commands are run.",
+            Self::Session => "How sessions are kept: what `create` and `ensure` do.",
+        }
+    }
+}
+
+/// A key of a section; no two have one name.
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Key {
     /// `profile`
@@ -43,6 +73,12 @@ pub(crate) enum Key {
     Backend,
     /// `allow_sensitive_writes`
     AllowSensitiveWrites,
+    /// `init`
+    Init,
+    /// `idle_pause`
+    IdlePause,
+    /// `ttl`
+    Ttl,
 }
 
 /// What a key takes in a file.
@@ -64,7 +100,7 @@ pub(crate) enum Shape {
 
 impl Key {
     /// All keys, in the order of the documents.
-    pub(crate) const ALL: [Self; 18] = [
+    pub(crate) const ALL: [Self; 21] = [
         Self::Profile,
         Self::Workspace,
         Self::Read,
@@ -83,7 +119,35 @@ impl Key {
         Self::OnUnavailable,
         Self::Backend,
         Self::AllowSensitiveWrites,
+        Self::Init,
+        Self::IdlePause,
+        Self::Ttl,
     ];
+
+    /// The section that it stands in.
+    pub(crate) fn section(self) -> Section {
+        match self {
+            Self::Profile
+            | Self::Workspace
+            | Self::Read
+            | Self::Write
+            | Self::Hide
+            | Self::Egress
+            | Self::Env
+            | Self::EnvFrom
+            | Self::Timeout
+            | Self::Memory
+            | Self::Pids
+            | Self::Cpu
+            | Self::Disk
+            | Self::MaxOutput
+            | Self::User
+            | Self::OnUnavailable
+            | Self::Backend
+            | Self::AllowSensitiveWrites => Section::Run,
+            Self::Init | Self::IdlePause | Self::Ttl => Section::Session,
+        }
+    }
 
     /// Its name in a file.
     pub(crate) fn name(self) -> &'static str {
@@ -106,10 +170,14 @@ impl Key {
             Self::OnUnavailable => "on_unavailable",
             Self::Backend => "backend",
             Self::AllowSensitiveWrites => "allow_sensitive_writes",
+            Self::Init => "init",
+            Self::IdlePause => "idle_pause",
+            Self::Ttl => "ttl",
         }
     }
 
-    /// The variable that stands for it; `env` has none, because variables are given as they are.
+    /// The variable that stands for it. `env` has none, because variables are given as they are, and
+    /// `init` has none, because a line of shell may hold whatever would separate two.
     pub(crate) fn variable(self) -> Option<&'static str> {
         match self {
             Self::Profile => Some("COFFERDAM_PROFILE"),
@@ -118,7 +186,7 @@ impl Key {
             Self::Write => Some("COFFERDAM_WRITE"),
             Self::Hide => Some("COFFERDAM_HIDE"),
             Self::Egress => Some("COFFERDAM_EGRESS"),
-            Self::Env => None,
+            Self::Env | Self::Init => None,
             Self::EnvFrom => Some("COFFERDAM_ENV_FROM"),
             Self::Timeout => Some("COFFERDAM_TIMEOUT"),
             Self::Memory => Some("COFFERDAM_MEMORY"),
@@ -130,6 +198,8 @@ impl Key {
             Self::OnUnavailable => Some("COFFERDAM_ON_UNAVAILABLE"),
             Self::Backend => Some("COFFERDAM_BACKEND"),
             Self::AllowSensitiveWrites => Some("COFFERDAM_ALLOW_SENSITIVE_WRITES"),
+            Self::IdlePause => Some("COFFERDAM_IDLE_PAUSE"),
+            Self::Ttl => Some("COFFERDAM_TTL"),
         }
     }
 
@@ -140,9 +210,11 @@ impl Key {
             Self::User => one_of::<User>(),
             Self::OnUnavailable => one_of::<OnUnavailable>(),
             Self::Backend => one_of::<BackendName>(),
-            Self::Workspace | Self::Timeout => Shape::Text,
+            Self::Workspace | Self::Timeout | Self::IdlePause | Self::Ttl => Shape::Text,
             Self::Memory | Self::Pids | Self::Cpu | Self::Disk | Self::MaxOutput => Shape::Amount,
-            Self::Read | Self::Write | Self::Hide | Self::Egress | Self::EnvFrom => Shape::List,
+            Self::Read | Self::Write | Self::Hide | Self::Egress | Self::EnvFrom | Self::Init => {
+                Shape::List
+            }
             Self::Env => Shape::Table,
             Self::AllowSensitiveWrites => Shape::Switch,
         }
@@ -177,6 +249,11 @@ impl Key {
             Self::AllowSensitiveWrites => {
                 "Whether control files in the workspace can be written. Default: false."
             }
+            Self::Init => "Lines of shell that prepare a session, once, in order.",
+            Self::IdlePause => {
+                "A session that was not in use for so long is paused; none for never. Default: 180s."
+            }
+            Self::Ttl => "A session ends after so long. Default: never.",
         }
     }
 }

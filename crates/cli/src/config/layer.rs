@@ -1,7 +1,7 @@
 //! What one source of settings says, and how layers lie over each other.
 
 use super::Key;
-use crate::args::{checked_name, parse_pids, split_assignment};
+use crate::args::{IdlePause, checked_name, parse_idle_pause, parse_pids, split_assignment};
 use crate::choice::Choice;
 use crate::parts::BackendName;
 use cofferdam_core::{
@@ -73,6 +73,9 @@ pub(crate) struct Layer {
     pub(crate) on_unavailable: Option<Sourced<OnUnavailable>>,
     pub(crate) backend: Option<Sourced<BackendName>>,
     pub(crate) sensitive_writes: Option<Sourced<SensitiveWrites>>,
+    pub(crate) init: Vec<Sourced<OsString>>,
+    pub(crate) idle_pause: Option<Sourced<IdlePause>>,
+    pub(crate) ttl: Option<Sourced<Duration>>,
 }
 
 impl Layer {
@@ -114,6 +117,9 @@ impl Layer {
             Key::AllowSensitiveWrites => {
                 self.sensitive_writes = Some(said(switch(utf8(text)?)?, origin));
             }
+            Key::Init => self.init.push(said(text.to_owned(), origin)),
+            Key::IdlePause => self.idle_pause = Some(said(parse_idle_pause(utf8(text)?)?, origin)),
+            Key::Ttl => self.ttl = Some(said(parse_duration(utf8(text)?)?, origin)),
         }
         Ok(())
     }
@@ -146,6 +152,7 @@ impl Layer {
         self.hide.append(&mut later.hide);
         self.egress.append(&mut later.egress);
         self.env.append(&mut later.env);
+        self.init.append(&mut later.init);
         Self {
             profile: later.profile.or(self.profile),
             workspace: later.workspace.or(self.workspace),
@@ -159,6 +166,8 @@ impl Layer {
             on_unavailable: later.on_unavailable.or(self.on_unavailable),
             backend: later.backend.or(self.backend),
             sensitive_writes: later.sensitive_writes.or(self.sensitive_writes),
+            idle_pause: later.idle_pause.or(self.idle_pause),
+            ttl: later.ttl.or(self.ttl),
             ..self
         }
     }

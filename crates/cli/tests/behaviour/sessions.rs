@@ -295,3 +295,27 @@ fn names_and_ids_are_completed() {
         place.says(&["wait", "al", "build"], 0);
     });
 }
+
+#[test]
+fn the_configuration_says_how_sessions_are_kept_and_options_say_it_later() {
+    everyone(|place| {
+        let text = "[session]\nidle_pause = \"10m\"\nttl = \"1h\"\ninit = [\"echo 1 >> ~/log\"]\n";
+        place.write("cofferdam.toml", text);
+        let own = ["--config", "cofferdam.toml"];
+        line(place, &["create", "--name", "s", own[0], own[1], "--init", "echo 2 >> ~/log"]);
+        let shown = place.says(&["show", "s", "--json"], 0).object();
+        assert_eq!(shown["idle_pause_ms"], 600_000);
+        assert!(shown["lease_until_ms"].as_u64() > shown["created_ms"].as_u64(), "{shown}");
+        assert_eq!(place.says(&["exec", "s", "--shell", "cat ~/log"], 0).text(), "1\n2\n");
+        let later = ["create", "--name", "t", own[0], own[1], "--idle-pause", "none"];
+        line(place, &later);
+        assert_eq!(place.says(&["show", "t", "--json"], 0).object()["idle_pause_ms"], Value::Null);
+        line(place, &["create", "--name", "u", "--no-config"]);
+        let shown = place.says(&["show", "u", "--json"], 0).object();
+        assert_eq!(
+            (&shown["idle_pause_ms"], &shown["lease_until_ms"]),
+            (&180_000.into(), &Value::Null)
+        );
+        place.says(&["rm", "s", "t", "u"], 0);
+    });
+}
