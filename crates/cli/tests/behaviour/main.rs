@@ -28,4 +28,5 @@ mod start;
 mod terminal;
 mod traces;
 mod trust;
+mod without_namespaces;
 mod workspace;
