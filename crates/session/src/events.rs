@@ -102,8 +102,11 @@ pub(crate) fn leftover(incarnation: u32, what: &str) -> Word {
     ("leftover", json!({ "incarnation": incarnation, "what": what }))
 }
 
+/// The name of the event that tells control files.
+pub(crate) const CONTROL_FILES: &str = "new_control_files";
+
 pub(crate) fn new_control_files(incarnation: u32, paths: &[String]) -> Word {
-    ("new_control_files", json!({ "incarnation": incarnation, "paths": paths }))
+    (CONTROL_FILES, json!({ "incarnation": incarnation, "paths": paths }))
 }
 
 /// The first words of a command, as far as they fit.

@@ -60,6 +60,8 @@ pub struct Ran<T> {
     pub value: T,
     /// What could not be removed; every start of Cofferdam tries again.
     pub cleanup: Option<Error>,
+    /// Control files that appeared in the workspace, relative to it.
+    pub new_control_files: Vec<String>,
 }
 
 /// Why a run failed, and what could not be removed.
@@ -71,6 +73,9 @@ pub struct RunError<E> {
     pub cleanup: Option<Error>,
     /// The session, where something of it was kept for study.
     pub kept: Option<Kept>,
+    /// Control files that appeared in the workspace, relative to it. One that is preserved has not
+    /// been looked at: an event tells them when it ends.
+    pub new_control_files: Vec<String>,
 }
 
 /// What was kept of a run that failed.
@@ -133,6 +138,7 @@ impl Sessions {
                     failure: RunFailure::Provision(error),
                     cleanup: None,
                     kept: None,
+                    new_control_files: Vec::new(),
                 });
             }
         };
@@ -149,8 +155,9 @@ impl Sessions {
         };
         let failure = match outcome {
             Ok(Ok(value)) => {
-                let (cleanup, _) = guard.finish(reason, None).await;
-                return Ok(Ran { value, cleanup });
+                let Finished { cleanup, kept: _, new_control_files } =
+                    guard.finish(reason, None).await;
+                return Ok(Ran { value, cleanup, new_control_files });
             }
             Err(_) => RunFailure::TimedOut(order.limit),
             Ok(Err(Interrupted::Panic(panic))) => {
@@ -161,8 +168,9 @@ impl Sessions {
             Ok(Err(Interrupted::Preflight(failed))) => RunFailure::Preflight(failed),
             Ok(Err(Interrupted::Work(error))) => RunFailure::Work(error),
         };
-        let (cleanup, kept) = guard.finish(reason, Some((failure.told(), order))).await;
-        Err(RunError { failure, cleanup, kept })
+        let Finished { cleanup, kept, new_control_files } =
+            guard.finish(reason, Some((failure.told(), order))).await;
+        Err(RunError { failure, cleanup, kept, new_control_files })
     }
 
     async fn begin_run(&self, order: &RunOrder) -> Result<RunGuard> {
@@ -229,20 +237,20 @@ struct RunGuard {
 }
 
 impl RunGuard {
-    /// Ends the run, even if the caller stops waiting. What could not be removed, and what was kept.
+    /// Ends the run, even if the caller stops waiting.
     async fn finish(
         mut self,
         reason: DestroyReason,
         failed: Option<(String, &RunOrder)>,
-    ) -> (Option<Error>, Option<Kept>) {
-        let Some(owner) = self.owner.take() else { return (None, None) };
+    ) -> Finished {
+        let Some(owner) = self.owner.take() else { return Finished::default() };
         let failed = failed.map(|(why, order)| (why, order.on_failure));
         let end = end(self.sessions.clone(), self.row.id.clone(), reason, failed, owner);
         match tokio::spawn(end).await {
             Ok(result) => result,
             Err(e) => {
                 let error = Error::new(ErrorKind::Io, "the end of a run broke off").source(e);
-                (Some(error), None)
+                Finished { cleanup: Some(error), ..Finished::default() }
             }
         }
     }
@@ -261,23 +269,34 @@ impl Drop for RunGuard {
     }
 }
 
+/// How the end of a run went.
+#[derive(Default)]
+struct Finished {
+    cleanup: Option<Error>,
+    kept: Option<Kept>,
+    new_control_files: Vec<String>,
+}
+
 async fn end(
     sessions: Sessions,
     id: SessionId,
     reason: DestroyReason,
     failed: Option<(String, OnFailure)>,
     owner: Lock,
-) -> (Option<Error>, Option<Kept>) {
+) -> Finished {
     let keep = failed.filter(|(_, on_failure)| *on_failure != OnFailure::Destroy);
     let result = match keep {
         Some((why, on_failure)) => preserve(&sessions, &id, reason, (&why, on_failure)).await,
         None => sessions.0.delete(&id, reason).await.map(|_| None),
     };
     owner.retire();
-    match result {
-        Ok(kept) => (None, kept),
-        Err(error) => (Some(error), None),
-    }
+    let (kept, cleanup) = match result {
+        Ok(kept) => (kept, None),
+        Err(error) => (None, Some(error)),
+    };
+    // What is not known stands among the events, if anywhere.
+    let new_control_files = sessions.0.control_files_of(&id).await.unwrap_or_default();
+    Finished { cleanup, kept, new_control_files }
 }
 
 /// Keeps what a failed run left, as far as there is anything.

@@ -2,6 +2,7 @@
 
 use crate::place::{SOON, ended, everyone, outcome, started, until};
 use crate::schema::is_valid;
+use crate::workspace::has_git;
 use std::fs;
 use std::process::Stdio;
 
@@ -20,6 +21,25 @@ fn a_pre_flight_line_that_fails_keeps_the_command_from_running() {
         is_valid(place, "result", &object);
         let none = place.says(&["ls", "--json"], 0).object();
         assert_eq!(none["sessions"], serde_json::json!([]));
+    });
+}
+
+#[test]
+fn control_files_that_appear_are_told_as_by_any_run() {
+    if !has_git() {
+        return;
+    }
+    everyone(|place| {
+        let words = ["--preflight", "true", "--", "git", "init", "-q", "new"];
+        let report = place.report(&words);
+        assert_eq!(report["exit_code"], 0, "{report}");
+        assert!(report["new_control_files"].to_string().contains("new/.git"), "{report}");
+        let said = place.run(&["--preflight", "true", "--shell", "git init -q other; exit 3"]);
+        assert_eq!(said.code(), Some(3));
+        assert!(said.stderr.contains("new control files in the workspace"), "{said:?}");
+        assert!(said.stderr.contains("other/.git"), "{said:?}");
+        let none = place.report(&["--preflight", "true", "--", "true"]);
+        assert_eq!(none["new_control_files"], serde_json::json!([]));
     });
 }
 

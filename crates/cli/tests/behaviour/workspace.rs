@@ -83,7 +83,7 @@ fn git(place: &Place, words: &[&str]) -> String {
     said.text()
 }
 
-fn has_git() -> bool {
+pub(crate) fn has_git() -> bool {
     let is_there = Path::new("/usr/bin/git").exists();
     if !is_there {
         skipped("git", "the program is not installed for all users");
