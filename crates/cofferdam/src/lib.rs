@@ -48,8 +48,8 @@ pub use builder::Builder;
 pub use cofferdam_core::fake;
 pub use cofferdam_core::{
     Admission, Axis, Backend, Basis, Caller, Capabilities, Cause, Chunk, Collector, Command,
-    Deadlines, Degree, DestroyReason, Duplex, DurableBackend, EgressGate, EgressRule, Ending,
-    EndingKind, Enforced, Enforcement, Error, ErrorKind, ExecEnded, ExecInput, ExecOrder,
+    Deadlines, Degree, DestroyReason, Destroyed, Duplex, DurableBackend, EgressGate, EgressRule,
+    Ending, EndingKind, Enforced, Enforcement, Error, ErrorKind, ExecEnded, ExecInput, ExecOrder,
     ExecStatus, Found, Given, Guest, Happened, HostPattern, JournalEntry, Killer, Limit, Limits,
     LimitsCount, Lost, NoGate, Omitted, OnUnavailable, Output, Part, Pause, PausedBy, Process,
     ProcessEvent, ProcessId, ProcessInput, Profile, Result, SandboxId, SandboxOrder, SandboxRecord,

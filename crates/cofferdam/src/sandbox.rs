@@ -2,8 +2,8 @@
 
 use crate::{Builder, Exec};
 use cofferdam_core::{
-    Backend, EgressGate, Enforced, Error, ErrorKind, Guest, Result, SandboxId, SandboxRecord,
-    SandboxStatus,
+    Backend, Destroyed, EgressGate, Enforced, Error, ErrorKind, Guest, Result, SandboxId,
+    SandboxRecord, SandboxStatus,
 };
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -78,10 +78,11 @@ impl Sandbox {
         Exec::new(self, argv.into_iter().map(Into::into).collect())
     }
 
-    /// Ends it and all that runs in it, and returns when nothing is left.
+    /// Ends it and all that runs in it, and returns when nothing is left: what it left in the
+    /// workspace that somebody should look at.
     ///
     /// Giving up the call goes on with it in the background.
-    pub async fn destroy(mut self) -> Result<()> {
+    pub async fn destroy(mut self) -> Result<Destroyed> {
         let result = self.backend.destroy(&self.record).await;
         // Only now: a call that is given up before leaves the end to the drop.
         self.is_owed = result.is_err();

@@ -62,6 +62,24 @@ async fn a_command_gets_what_its_caller_says() {
 }
 
 #[tokio::test]
+async fn control_files_that_appear_are_told_when_it_ends() {
+    let place = Place::new("appear");
+    let sandbox = place.builder().create().await.unwrap();
+    let line = "git init -q inner/new && echo > inner/usual";
+    let output = sandbox.exec(["sh", "-c", line]).await.unwrap();
+    assert_eq!(output.ending, Ending::Exited(0), "{output:?}");
+    let told = sandbox.destroy().await.unwrap().new_control_files;
+    assert!(told.iter().any(|path| path == "inner/new/.git/hooks"), "{told:?}");
+    assert!(told.iter().all(|path| path.starts_with("inner/new/.git")), "{told:?}");
+    let next = place.builder().create().await.unwrap();
+    assert_eq!(
+        next.destroy().await.unwrap().new_control_files,
+        [""; 0],
+        "what is known is no news"
+    );
+}
+
+#[tokio::test]
 async fn large_input_and_output_pass_whole() {
     let place = Place::new("large");
     let sandbox = place.builder().create().await.unwrap();

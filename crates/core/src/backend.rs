@@ -25,8 +25,8 @@ pub trait Backend: Send + Sync + 'static {
     async fn status(&self, sandbox: &SandboxRecord) -> Result<SandboxStatus>;
 
     /// Ends a sandbox and all that runs in it, and returns when nothing is left. Ending what is gone
-    /// succeeds.
-    async fn destroy(&self, sandbox: &SandboxRecord) -> Result<()>;
+    /// succeeds, and nothing is said of it.
+    async fn destroy(&self, sandbox: &SandboxRecord) -> Result<Destroyed>;
 
     /// Everything that this backend made and that still exists.
     async fn list(&self) -> Result<Vec<SandboxRecord>>;
@@ -37,6 +37,15 @@ pub trait Backend: Send + Sync + 'static {
         sandbox: &SandboxRecord,
         gate: Arc<dyn EgressGate>,
     ) -> Result<Arc<dyn Guest>>;
+}
+
+/// What a sandbox left behind that somebody should look at.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Destroyed {
+    /// Control files that appeared in the workspace while it was there, relative to it: hooks of git,
+    /// configuration of shells, editors and agents. What stood there before was protected; these can
+    /// turn a later run outside of a sandbox against its user.
+    pub new_control_files: Vec<String>,
 }
 
 /// What a backend can do at all.

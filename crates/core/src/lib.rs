@@ -25,7 +25,7 @@ mod report;
 mod spec;
 mod stored_spec;
 
-pub use backend::{Backend, Capabilities, Pause, SandboxRecord, SandboxStatus};
+pub use backend::{Backend, Capabilities, Destroyed, Pause, SandboxRecord, SandboxStatus};
 pub use cause::{LimitHits, LimitWatch, NoWatch};
 pub use cofferdam_wire::ByteString;
 pub use collect::{Collector, KillOnDrop, Lost, Output, collect, run_by_spawning};

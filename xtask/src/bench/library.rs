@@ -69,7 +69,7 @@ impl Library {
     }
 
     async fn destroy(&self, sandbox: Sandbox) -> Outcome<()> {
-        sandbox.destroy().await.map_err(|error| error.chain())
+        sandbox.destroy().await.map(drop).map_err(|error| error.chain())
     }
 
     /// Runs to the end, output collected.

@@ -4,8 +4,8 @@ use super::Fault;
 use super::guest::FakeGuest;
 use super::inside::Inside;
 use crate::{
-    Axis, Backend, Basis, Capabilities, Degree, EgressGate, Enforced, Error, ErrorKind, Guest,
-    LimitsCount, Pause, Result, SandboxId, SandboxRecord, SandboxStatus, Spec, admit,
+    Axis, Backend, Basis, Capabilities, Degree, Destroyed, EgressGate, Enforced, Error, ErrorKind,
+    Guest, LimitsCount, Pause, Result, SandboxId, SandboxRecord, SandboxStatus, Spec, admit,
 };
 use async_trait::async_trait;
 use std::collections::{BTreeMap, BTreeSet};
@@ -170,9 +170,9 @@ impl Backend for FakeBackend {
         }
     }
 
-    async fn destroy(&self, sandbox: &SandboxRecord) -> Result<()> {
+    async fn destroy(&self, sandbox: &SandboxRecord) -> Result<Destroyed> {
         if self.has(Fault::DestroyDoesNothing) {
-            return Ok(());
+            return Ok(Destroyed::default());
         }
         if self.has(Fault::DestroyFailsOnce) {
             let mut failed = self.destroy_has_failed.lock().unwrap_or_else(PoisonError::into_inner);
@@ -183,12 +183,12 @@ impl Backend for FakeBackend {
         match self.sandboxes().remove(&sandbox.id) {
             Some(ended) => {
                 ended.inside.gone.send_replace(true);
-                Ok(())
+                Ok(Destroyed::default())
             }
             None if self.has(Fault::DestroyNotRepeatable) => {
                 Err(Error::new(ErrorKind::NotFound, format!("sandbox {} is gone", sandbox.id)))
             }
-            None => Ok(()),
+            None => Ok(Destroyed::default()),
         }
     }
 

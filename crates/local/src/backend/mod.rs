@@ -21,8 +21,8 @@ use crate::state::StateDirectory;
 use crate::template::Templates;
 use async_trait::async_trait;
 use cofferdam_core::{
-    Backend, Capabilities, EgressGate, Enforced, Error, ErrorKind, Guest, Pause, Result, SandboxId,
-    SandboxRecord, SandboxStatus, Spec,
+    Backend, Capabilities, Destroyed, EgressGate, Enforced, Error, ErrorKind, Guest, Pause, Result,
+    SandboxId, SandboxRecord, SandboxStatus, Spec,
 };
 pub(crate) use living::First;
 use living::Living;
@@ -141,9 +141,10 @@ impl Backend for LocalBackend {
         })
     }
 
-    async fn destroy(&self, sandbox: &SandboxRecord) -> Result<()> {
-        match self.end(sandbox).await?.leftovers.into_iter().next() {
-            None => Ok(()),
+    async fn destroy(&self, sandbox: &SandboxRecord) -> Result<Destroyed> {
+        let Farewell { new_control_files, leftovers } = self.end(sandbox).await?;
+        match leftovers.into_iter().next() {
+            None => Ok(Destroyed { new_control_files }),
             Some(error) => Err(error),
         }
     }
