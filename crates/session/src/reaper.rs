@@ -170,7 +170,7 @@ fn due(inner: &Inner, row: &Row, (now, how): (u64, Thoroughness)) -> Result<Opti
         }));
     }
     let standing = matches!(row.phase, Phase::Running | Phase::Paused);
-    Ok(if row.phase.is_passing() {
+    Ok(if row.phase.is_passing() || row.owes_a_burial() {
         Some(GcKind::Settled)
     } else if row.cleanup_failed.is_some() {
         Some(GcKind::Cleaned)
