@@ -294,23 +294,37 @@ fn remove(path: &Path) -> Result<()> {
 /// Removes directories whose maker or remover died. Says how many, and what could not be removed.
 pub(crate) fn sweep_half_made(state: &StateDirectory) -> (usize, Vec<String>) {
     let (mut removed, mut kept) = (0, Vec::new());
-    let folder = state.path().join(SESSIONS);
-    let Ok(entries) = std::fs::read_dir(&folder) else { return (0, kept) };
-    for name in entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()) {
-        if !name.starts_with('.') {
-            continue;
-        }
-        let journal = std::fs::File::open(folder.join(&name).join(JOURNAL)).ok();
-        let lock = FlockOperation::NonBlockingLockExclusive;
-        if journal.as_ref().is_some_and(|journal| rustix::fs::flock(journal, lock).is_err()) {
-            continue;
-        }
-        match remove(&folder.join(&name)) {
-            Ok(()) => removed += 1,
+    for name in half_made(state) {
+        match remove_half_made(state, &name) {
+            Ok(was_there) => removed += usize::from(was_there),
             Err(error) => kept.push(error.chain()),
         }
     }
     (removed, kept)
+}
+
+/// The names of such directories. Their names begin with a dot.
+pub(crate) fn half_made(state: &StateDirectory) -> Vec<String> {
+    let folder = state.path().join(SESSIONS);
+    let Ok(entries) = std::fs::read_dir(&folder) else { return Vec::new() };
+    let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    names.filter(|name| name.starts_with('.') && !is_at_work(&folder.join(name))).collect()
+}
+
+/// Removes one of them. `false` where it is gone, or somebody is at work on it.
+pub(crate) fn remove_half_made(state: &StateDirectory, name: &str) -> Result<bool> {
+    let path = state.path().join(SESSIONS).join(name);
+    if !path.is_dir() || is_at_work(&path) {
+        return Ok(false);
+    }
+    remove(&path).map(|()| true)
+}
+
+/// Whether somebody holds the journal of a directory without a name.
+fn is_at_work(path: &Path) -> bool {
+    let journal = std::fs::File::open(path.join(JOURNAL)).ok();
+    let lock = FlockOperation::NonBlockingLockExclusive;
+    journal.is_some_and(|journal| rustix::fs::flock(&journal, lock).is_err())
 }
 
 #[cfg(test)]
