@@ -20,6 +20,8 @@ use std::time::Duration;
 
 /// The folder of directories.
 const SESSIONS: &str = "sessions";
+/// Leads the name of a directory that is being removed.
+const OLD: &str = ".old-";
 const JOURNAL: &str = "journal";
 const SOCKET: &str = "sock";
 /// Names the first process of the sandbox, to wait for its end where the keeper died.
@@ -154,7 +156,7 @@ impl Place {
     pub(super) fn forget(&self, state: &StateDirectory) -> Result<()> {
         let sessions = sessions(state)?;
         let Some(name) = self.path.file_name() else { return Ok(()) };
-        let hidden = format!(".old-{}-{}", name.to_string_lossy(), unique());
+        let hidden = format!("{OLD}{}-{}", name.to_string_lossy(), unique());
         match rustix::fs::renameat(&sessions, name, &sessions, &hidden) {
             Ok(()) => remove(&state.path().join(SESSIONS).join(hidden)),
             Err(Errno::NOENT) => Ok(()),
@@ -313,11 +315,21 @@ pub(crate) fn half_made(state: &StateDirectory) -> Vec<String> {
 
 /// Removes one of them. `false` where it is gone, or somebody is at work on it.
 pub(crate) fn remove_half_made(state: &StateDirectory, name: &str) -> Result<bool> {
-    let path = state.path().join(SESSIONS).join(name);
-    if !path.is_dir() || is_at_work(&path) {
+    let folder = state.path().join(SESSIONS);
+    let path = folder.join(name);
+    if is_at_work(&path) {
         return Ok(false);
     }
-    remove(&path).map(|()| true)
+    // ORDER: it changes its name first. A maker may have come between making and locking, and what
+    // is moved away cannot get the name of a sandbox any more.
+    let condemned = folder.join(format!("{OLD}{}", unique()));
+    match std::fs::rename(&path, &condemned) {
+        Ok(()) => remove(&condemned).map(|()| true),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(error) => {
+            Err(Error::new(ErrorKind::Io, format!("move {}", path.display())).source(error))
+        }
+    }
 }
 
 /// Whether somebody holds the journal of a directory without a name.
