@@ -27,7 +27,7 @@ pub(crate) struct ShowArgs {
 
 /// Shows the session.
 pub(super) fn perform(args: &ShowArgs) -> Result<u8> {
-    sessions::with(async |sessions| {
+    sessions::on_reserve(async |sessions| {
         let session = sessions::find(sessions, &args.session).await?;
         let report = sessions.status(session.id()).await?;
         match args.json {

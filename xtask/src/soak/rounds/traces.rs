@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// What may be in a state directory, whether there are sessions or not.
-const KNOWN: [&str; 10] = [
+const KNOWN: [&str; 11] = [
     "bundles",
     "homes",
     "locks",
     "owed",
+    "reserve",
     "session-uids",
     "sessions",
     "sessions.db",
