@@ -245,6 +245,7 @@ impl Keeper<'_> {
         let exec = self.execs.find_mut(id).ok_or_else(missing)?;
         exec.live.as_deref_mut().ok_or_else(|| {
             Error::new(ErrorKind::Conflict, format!("command {id} has ended and takes nothing"))
+                .hint("See with `cofferdam ps` how it ended.")
         })
     }
 
