@@ -150,6 +150,10 @@ impl Soak<'_> {
         for id in &ids {
             let listed = self.object(&["ps", id, "--json"])?;
             self.truth.compare(id, &listed)?;
+            let shown = self.object(&["show", id, "--json"])?;
+            if matches!(at(&shown, "/phase").as_str(), Some("lost" | "stopped" | "failed")) {
+                Truth::all_ended(id, &listed)?;
+            }
         }
         self.truth.compare_runs(self.plan)?;
         self.traces.nothing_is_left(&ids, PATIENCE)?;
