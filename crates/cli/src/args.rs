@@ -4,10 +4,10 @@ mod options;
 mod session;
 
 use crate::commands::{
-    attach::AttachArgs, complete::CompleteArgs, create::CreateArgs, ensure::EnsureArgs,
-    events::EventsArgs, exec::ExecArgs, extend::ExtendArgs, gc::GcArgs, logs::LogsArgs, ls::LsArgs,
-    pause::PauseArgs, ps::PsArgs, resume::ResumeArgs, rm::RmArgs, shell::ShellArgs, show::ShowArgs,
-    signal::SignalArgs, wait::WaitArgs,
+    ORDINARY_EXIT_CODES, attach::AttachArgs, complete::CompleteArgs, create::CreateArgs,
+    ensure::EnsureArgs, events::EventsArgs, exec::ExecArgs, extend::ExtendArgs, gc::GcArgs,
+    logs::LogsArgs, ls::LsArgs, pause::PauseArgs, ps::PsArgs, resume::ResumeArgs, rm::RmArgs,
+    shell::ShellArgs, show::ShowArgs, signal::SignalArgs, wait::WaitArgs,
 };
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
@@ -156,6 +156,7 @@ pub(crate) struct ProbeArgs {
 /// Example: cofferdam explain --profile ci-only
 #[derive(Debug, Args)]
 #[command(override_usage = "cofferdam explain [OPTIONS] [-- ARGV…]")]
+#[command(after_long_help = ORDINARY_EXIT_CODES)]
 pub(crate) struct ExplainArgs {
     #[command(flatten)]
     pub(crate) policy: PolicyOptions,
@@ -178,6 +179,7 @@ pub(crate) struct ExplainArgs {
 ///
 /// Example: cofferdam doctor
 #[derive(Debug, Args)]
+#[command(after_long_help = ORDINARY_EXIT_CODES)]
 pub(crate) struct DoctorArgs {
     /// Prints one JSON object on standard output.
     ///
@@ -197,6 +199,7 @@ pub(crate) struct DoctorArgs {
 #[command(override_usage = "cofferdam wrap [OPTIONS] -- ARGV…\n       \
     cofferdam wrap [OPTIONS] --shell LINE\n       \
     cofferdam wrap --session SESSION [OPTIONS] -- ARGV…")]
+#[command(after_long_help = ORDINARY_EXIT_CODES)]
 pub(crate) struct WrapArgs {
     /// Enters this session, which is there already, in place of a fresh sandbox.
     ///
@@ -226,6 +229,7 @@ pub(crate) struct WrapArgs {
 /// Example: cofferdam config check
 #[derive(Debug, Args)]
 #[command(subcommand_required = true, disable_help_subcommand = true)]
+#[command(after_long_help = ORDINARY_EXIT_CODES)]
 pub(crate) struct ConfigArgs {
     /// What to do.
     #[command(subcommand)]
@@ -257,6 +261,7 @@ pub(crate) enum ConfigVerb {
 
 /// Of `config check`.
 #[derive(Debug, Args)]
+#[command(after_long_help = ORDINARY_EXIT_CODES)]
 pub(crate) struct CheckArgs {
     /// The file to check; the nearest cofferdam.toml by default.
     #[arg(value_name = "FILE")]
@@ -268,6 +273,7 @@ pub(crate) struct CheckArgs {
 
 /// Of `config trust`.
 #[derive(Debug, Args)]
+#[command(after_long_help = ORDINARY_EXIT_CODES)]
 pub(crate) struct TrustArgs {
     /// The file to approve.
     #[arg(value_name = "FILE")]
@@ -282,6 +288,7 @@ pub(crate) struct TrustArgs {
 
 /// Of `config schema`.
 #[derive(Debug, Args)]
+#[command(after_long_help = ORDINARY_EXIT_CODES)]
 pub(crate) struct SchemaArgs {
     /// Which object.
     #[arg(value_name = "OBJECT", default_value = "config")]
@@ -293,6 +300,7 @@ pub(crate) struct SchemaArgs {
 ///
 /// Example: cofferdam completions bash > ~/.local/share/bash-completion/completions/cofferdam
 #[derive(Debug, Args)]
+#[command(after_long_help = ORDINARY_EXIT_CODES)]
 pub(crate) struct CompletionsArgs {
     /// Which shell.
     #[arg(value_name = "SHELL")]
@@ -303,6 +311,7 @@ pub(crate) struct CompletionsArgs {
 ///
 /// Example: cofferdam man ~/.local/share/man/man1
 #[derive(Debug, Args)]
+#[command(after_long_help = ORDINARY_EXIT_CODES)]
 pub(crate) struct ManArgs {
     /// A directory for one page a verb; without it, the main page goes to standard output.
     #[arg(value_name = "DIRECTORY")]

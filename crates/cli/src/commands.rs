@@ -31,7 +31,7 @@ use crate::args::Verb;
 use cofferdam_core::Result;
 
 /// The exit codes of verbs that run nothing.
-const ORDINARY_EXIT_CODES: &str = "\
+pub(crate) const ORDINARY_EXIT_CODES: &str = "\
 Exit code:
   0 done; 1 Cofferdam could not do it; 2 usage";
 

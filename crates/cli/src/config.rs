@@ -20,6 +20,7 @@ pub(crate) use load::{ConsultedFile, Loaded, Standing, Unapproved, load};
 pub(crate) use open::open_checked;
 use open::{OpenedFile, search_upward};
 pub(crate) use trust::{approve, withdraw};
+pub(crate) use variables::refuse_misspelled_home;
 
 use cofferdam_core::Result;
 use std::path::Path;

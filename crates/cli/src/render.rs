@@ -1,6 +1,6 @@
 //! Tables, amounts and JSON for people and programs. Data goes to standard output.
 
-use cofferdam_core::{Axis, Degree, Enforced, Enforcement, Error, ErrorKind, Result};
+use cofferdam_core::{Axis, Degree, Enforced, Enforcement, Error, ErrorKind, LimitsCount, Result};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::io::Write;
@@ -70,9 +70,17 @@ pub(crate) fn table(rows: &[Vec<String>]) -> String {
     text
 }
 
-/// How far each axis holds, and why not further.
-pub(crate) fn axes(enforced: &Enforced) -> String {
-    let row = |axis: Axis| vec![axis.name().to_owned(), degree(enforced.degree(axis)).to_owned()];
+/// How far each axis holds, and why not further. `limits_count` says whether the limits are judged.
+pub(crate) fn axes(enforced: &Enforced, limits_count: LimitsCount) -> String {
+    let row = |axis: Axis| {
+        let degree = degree(enforced.degree(axis));
+        let is_idle = axis == Axis::Limits && enforced.limits != Degree::Full;
+        let cell = match limits_count {
+            LimitsCount::No if is_idle => format!("{degree}, not asked for by this profile"),
+            LimitsCount::No | LimitsCount::Yes => degree.to_owned(),
+        };
+        vec![axis.name().to_owned(), cell]
+    };
     let mut text = table(&Axis::ALL.map(row));
     for reason in &enforced.reasons {
         text.push_str("  ");

@@ -21,6 +21,15 @@ pub(crate) fn with<T>(work: impl AsyncFnOnce(&Sessions) -> Result<T>) -> Result<
     })
 }
 
+/// The same for what has to work on a full disk: looks at them, stops or removes something.
+pub(crate) fn on_reserve<T>(work: impl AsyncFnOnce(&Sessions) -> Result<T>) -> Result<T> {
+    let state = Surroundings::of_this_process()?.state_directory()?;
+    on_runtime(async {
+        let sessions = Sessions::open_on_reserve(&state, backends(&state)).await?;
+        work(&sessions).await
+    })
+}
+
 /// The names of sessions, and the ids of those without a name. Makes and repairs nothing.
 pub(crate) fn names() -> Result<Vec<String>> {
     as_they_are(async |sessions| {

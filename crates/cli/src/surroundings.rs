@@ -1,5 +1,6 @@
 //! What the caller's process brings along. The only place that reads it.
 
+use crate::config::refuse_misspelled_home;
 use cofferdam_core::{Error, ErrorKind, Result};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -36,6 +37,7 @@ impl Surroundings {
 
     /// Where Cofferdam keeps its records.
     pub(crate) fn state_directory(&self) -> Result<PathBuf> {
+        refuse_misspelled_home(&self.variables)?;
         if let Some(named) = self.variables.get(OsStr::new("COFFERDAM_HOME")) {
             return match absolute(&self.variables, "COFFERDAM_HOME") {
                 Some(path) => Ok(path),

@@ -38,6 +38,10 @@ pub(crate) fn error(complaint: &clap::Error, verb: Option<&str>) -> Error {
             }
             usage(format!("{argument} and {prior} exclude each other")).hint("Give one of them.")
         }
+        Wrong::MissingRequiredArgument if verb == Some("config") => {
+            usage(format!("{argument} is missing"))
+                .hint("Name it, as in `cofferdam config trust cofferdam.toml`.")
+        }
         Wrong::MissingRequiredArgument => usage(format!("{argument} is missing")).hint(help),
         Wrong::MissingSubcommand | Wrong::DisplayHelpOnMissingArgumentOrSubcommand => {
             usage("no verb is given".to_owned()).hint(help)

@@ -57,7 +57,7 @@ async fn a_command_gets_what_its_caller_says() {
     let output = sandbox.exec(["no-such-program"]).await.unwrap();
     assert_eq!(output.ending.exit_code(), 127);
     let output = sandbox.exec(["true"]).cwd("missing").await.unwrap();
-    assert_eq!(output.ending.exit_code(), 126);
+    assert_eq!(output.ending.exit_code(), 125);
     sandbox.destroy().await.unwrap();
 }
 

@@ -87,7 +87,7 @@ pub const ALL: &[Check] = &[
     check!(
         "exec.not_started_says_why",
         exec::not_started_says_why,
-        "A missing program ends as 127 and a missing directory as 126, told apart from a run."
+        "A missing program ends as 127 and a missing directory as 125, told apart from a run."
     ),
     check!(
         "exec.signal_is_told_apart",

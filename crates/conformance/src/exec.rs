@@ -70,7 +70,7 @@ pub(crate) async fn not_started_says_why(stage: &mut Stage) -> Verdict {
     not_started(&guest, &missing, 127).await?;
     let mut nowhere = stage.command(&Action::Exit(0))?;
     nowhere.cwd = Some("/cofferdam-has-no-such-directory".into());
-    not_started(&guest, &nowhere, 126).await?;
+    not_started(&guest, &nowhere, 125).await?;
     let output = stage.run(&guest, &Action::Exit(127)).await?;
     same("a program that exits 127", &output.ending, &Ending::Exited(127))
 }

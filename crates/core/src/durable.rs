@@ -62,6 +62,18 @@ pub trait DurableBackend: Send + Sync + 'static {
         Ok(self.list().await?.into_iter().find(|found| found.id == *id))
     }
 
+    /// What processes that were killed left on this machine and nobody owns any more, by names of the
+    /// backend's own: whoever made it, a session or not. Removes nothing. Where nothing can be left
+    /// so, there is nothing to say.
+    async fn debts(&self) -> Result<Vec<String>> {
+        Ok(Vec::new())
+    }
+
+    /// Removes what one of these names stands for. `false` where somebody else did.
+    async fn pay(&self, _debt: &str) -> Result<bool> {
+        Ok(false)
+    }
+
     /// What happened to a sandbox after the entry `after` of its journal (0: from the beginning), in
     /// order. Works for one that is gone until it is forgotten.
     async fn journal(&self, id: &SandboxId, after: u64) -> Result<Vec<JournalEntry>>;

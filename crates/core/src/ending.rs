@@ -12,9 +12,10 @@ pub enum Ending {
     Signaled(i32),
     /// It was killed for one of these.
     Killed(Cause),
-    /// The program never ran: no such program (127), not executable or a bad working directory (126).
+    /// The program never ran: no such program (127), not executable (126), or a bad working directory
+    /// (125).
     NotStarted {
-        /// The exit code that a shell would give: 126 or 127.
+        /// The exit code that stands for it: 126 or 127 as a shell's, or 125.
         code: i32,
         /// What could not be done.
         detail: String,

@@ -1,6 +1,6 @@
 //! How far a policy holds, and whether that is enough.
 
-use crate::{Error, ErrorKind, Profile, Result};
+use crate::{Error, ErrorKind, Limits, Profile, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -176,6 +176,17 @@ pub enum LimitsCount {
     Yes,
     /// Default limits only: reported, not judged.
     No,
+}
+
+impl LimitsCount {
+    /// Whether they count where all that is known is what was asked for.
+    pub fn by_wish(profile: Profile, limits: &Limits) -> Self {
+        let is_asked = limits.memory_bytes.is_asked()
+            || limits.pids.is_asked()
+            || limits.cpu_millis.is_asked()
+            || limits.disk_bytes.is_asked();
+        if profile.requires_limits() || is_asked { Self::Yes } else { Self::No }
+    }
 }
 
 /// Decides whether a sandbox that enforces this much may start.

@@ -130,6 +130,30 @@ impl StateDirectory {
         Ok(report)
     }
 
+    /// The names of what dead owners left behind: their records, and directories of kept sandboxes
+    /// that were half made. Removes nothing.
+    pub fn debts(&self) -> Result<Vec<String>> {
+        let mut names = self.names()?;
+        names.retain(|name| {
+            self.record(name).ok().flatten().is_some_and(|record| record.owners() == Owners::None)
+        });
+        names.extend(keeper::half_made(self));
+        Ok(names)
+    }
+
+    /// Removes what one of these names stands for. `false` where somebody else did, or owns it.
+    pub fn pay(&self, name: &str) -> Result<bool> {
+        if name.starts_with('.') {
+            return keeper::remove_half_made(self, name);
+        }
+        let failed = |e| io(&format!("open the record {name} in"), &self.path, e);
+        let Some(record) = self.record(name).map_err(failed)? else { return Ok(false) };
+        match record.owners() {
+            Owners::Gone | Owners::Some => Ok(false),
+            Owners::None => pay(record, &mut SweepReport::default()).map(|()| true),
+        }
+    }
+
     /// Records what a sandbox will own. An id whose owner lives is a conflict; what a dead owner of
     /// the id left is swept first.
     pub(crate) fn record_sandbox(&self, id: &SandboxId, content: &[u8]) -> Result<Record> {
@@ -224,14 +248,23 @@ impl StateDirectory {
         Ok(names)
     }
 
-    fn sweep_one(&self, name: &str, report: &mut SweepReport) {
+    /// A record that is there, unlocked.
+    fn record(&self, name: &str) -> Result<Option<Record>, Errno> {
         let flags = OFlags::RDWR | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = match rustix::fs::openat(&*self.owed, name, flags, Mode::empty()) {
-            Ok(file) => file,
-            Err(Errno::NOENT) => return,
+        let owed = Arc::clone(&self.owed);
+        match rustix::fs::openat(&*self.owed, name, flags, Mode::empty()) {
+            Ok(file) => Ok(Some(Record { owed, name: name.to_owned(), file })),
+            Err(Errno::NOENT) => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
+    fn sweep_one(&self, name: &str, report: &mut SweepReport) {
+        let record = match self.record(name) {
+            Ok(Some(record)) => record,
+            Ok(None) => return,
             Err(e) => return report.kept.push(format!("record {name}: {e}")),
         };
-        let record = Record { owed: Arc::clone(&self.owed), name: name.to_owned(), file };
         match record.owners() {
             Owners::Gone => {}
             Owners::Some => report.alive += 1,
@@ -477,6 +510,33 @@ mod tests {
         assert_eq!(state.names().unwrap(), ["sandbox-dead"]);
         assert_eq!(sweep(&state), SweepReport::default());
         assert!(state.names().unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_a_dead_owner_left_is_named_before_it_is_paid() {
+        let directory = TestDirectory::new("state-debts");
+        let state = StateDirectory::open(&directory.path().join("s")).unwrap();
+        let alive = state.record_sandbox(&id("alive"), b"1\0").unwrap();
+        drop(state.record_sandbox(&id("dead"), b"1\0").unwrap());
+        let half_made = directory.path().join("s/sessions/.new-x-1");
+        std::fs::create_dir_all(&half_made).unwrap();
+        // A child that another test is just starting holds a copy of every lock for an instant.
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        let named = ["sandbox-dead", ".new-x-1"];
+        while state.debts().unwrap() != named {
+            assert!(std::time::Instant::now() < deadline, "{:?}", state.debts());
+        }
+        while !state.pay("sandbox-dead").unwrap() {
+            assert!(std::time::Instant::now() < deadline);
+        }
+        assert!(state.pay(".new-x-1").unwrap() && !half_made.exists());
+        for gone in named {
+            assert!(!state.pay(gone).unwrap(), "{gone}");
+        }
+        assert!(!state.pay("sandbox-alive").unwrap(), "its owner lives");
+        assert_eq!(state.debts().unwrap(), [""; 0]);
+        assert_eq!(state.names().unwrap(), ["sandbox-alive"]);
+        alive.settle().unwrap();
     }
 
     #[test]

@@ -263,8 +263,8 @@ fn found(phase: Phase, seen: Phase) -> Step {
 
 fn found_gone(phase: Phase) -> Step {
     match phase {
-        Phase::Creating => step(Phase::Failed, Action::Nothing),
         // The end of what is gone removes what it left behind.
+        Phase::Creating => step(Phase::Creating, Action::End),
         Phase::Running | Phase::Pausing | Phase::Paused | Phase::Resuming => {
             step(Phase::Lost, Action::End)
         }

@@ -76,6 +76,8 @@ pub enum GcKind {
     OrphanEnded,
     /// A sandbox of an earlier incarnation is ended.
     StaleEnded,
+    /// What a process that was killed left on the machine is removed.
+    Swept,
 }
 
 /// Compares and repairs. Fails only where the database does.
@@ -105,6 +107,10 @@ pub(crate) async fn reap(sessions: &Sessions, how: Thoroughness) -> Result<GcRep
     for (backend, all) in found {
         orphans(inner, (&backend, all), how, &mut report).await?;
     }
+    for backend in &inner.backends {
+        // ORDER: last, because the end of a sandbox pays what that owed.
+        sweep(backend, how, &mut report).await;
+    }
     if how == Thoroughness::Full {
         retire_locks(inner).await?;
     }
@@ -124,6 +130,23 @@ impl GcReport {
             Ok(None) => {}
             Err(error) => self.fail(subject, &error),
         }
+    }
+}
+
+/// Removes what belongs to no process any more, of whichever kind.
+async fn sweep(backend: &Arc<dyn DurableBackend>, how: Thoroughness, report: &mut GcReport) {
+    let debts = match within(CALL_LIMIT, "say what is left", backend.debts()).await {
+        Ok(debts) => debts,
+        Err(error) => return report.fail(backend.name(), &error),
+    };
+    for debt in debts {
+        let paid = match how {
+            Thoroughness::DryRun => Ok(true),
+            Thoroughness::Quick | Thoroughness::Full => {
+                within(CALL_LIMIT, "remove what is left", backend.pay(&debt)).await
+            }
+        };
+        report.take(&debt, paid.map(|paid| paid.then_some(GcKind::Swept)));
     }
 }
 
@@ -170,7 +193,7 @@ fn due(inner: &Inner, row: &Row, (now, how): (u64, Thoroughness)) -> Result<Opti
         }));
     }
     let standing = matches!(row.phase, Phase::Running | Phase::Paused);
-    Ok(if row.phase.is_passing() {
+    Ok(if row.phase.is_passing() || row.owes_a_burial() {
         Some(GcKind::Settled)
     } else if row.cleanup_failed.is_some() {
         Some(GcKind::Cleaned)
@@ -210,7 +233,7 @@ async fn repair(inner: &Arc<Inner>, row: &Row, kind: GcKind) -> Result<Option<Gc
         GcKind::Settled => desk.settle().await?,
         GcKind::Cleaned => desk.clean().await?,
         GcKind::Told => desk.pay_deadlines().await?,
-        GcKind::OrphanEnded | GcKind::StaleEnded => {}
+        GcKind::OrphanEnded | GcKind::StaleEnded | GcKind::Swept => {}
     }
     Ok((before != (desk.row.phase, desk.row.revision)).then_some(kind))
 }

@@ -228,7 +228,8 @@ impl Session {
         match self.place(id).await? {
             Place::Past(_) if matches!(input, ExecInput::Kill | ExecInput::Close) => Ok(()),
             Place::Past(_) => {
-                Err(Error::new(ErrorKind::Conflict, format!("command {id} has ended")))
+                Err(Error::new(ErrorKind::Conflict, format!("command {id} has ended"))
+                    .hint("See with `cofferdam ps` how it ended."))
             }
             Place::Present(ready) => {
                 let done = ready.backend.input(&ready.record, id, input);

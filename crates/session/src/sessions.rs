@@ -7,7 +7,7 @@ use crate::lock::Locks;
 use crate::order::{SessionOrder, millis};
 use crate::places::Places;
 use crate::reaper::{self, GcReport, Thoroughness};
-use crate::store::{EventFilter, Fold, NewEvent, Row, Store, Written};
+use crate::store::{EventFilter, Fold, NewEvent, Room, Row, Store, Written, wants_room};
 use crate::{Event, EventReport, Phase, Session, SessionId, SessionReport, now_ms};
 use cofferdam_core::{
     DestroyReason, DurableBackend, Error, ErrorKind, Result, SandboxId, SandboxStatus,
@@ -48,18 +48,43 @@ impl Sessions {
     /// The first backend is that of orders which name none. A database that is damaged or of a newer
     /// version is an error. What cannot be repaired now is not: it stays recorded.
     pub async fn open(state: &Path, backends: Vec<Arc<dyn DurableBackend>>) -> Result<Self> {
-        let sessions = Self::open_as_is(state, backends).await?;
+        Self::open_with(state, backends, Room::Ordinary).await
+    }
+
+    /// The same for one who only looks, ends or removes, which works on a full disk too, as long as
+    /// there is the reserve that others keep there.
+    pub async fn open_on_reserve(
+        state: &Path,
+        backends: Vec<Arc<dyn DurableBackend>>,
+    ) -> Result<Self> {
+        Self::open_with(state, backends, Room::Reserve).await
+    }
+
+    async fn open_with(
+        state: &Path,
+        backends: Vec<Arc<dyn DurableBackend>>,
+        room: Room,
+    ) -> Result<Self> {
+        let sessions = Self::assemble(state, backends, room).await?;
         reaper::reap(&sessions, Thoroughness::Quick).await?;
         Ok(sessions)
     }
 
-    /// The same without any repair, for those who only look.
+    /// The same without any repair.
     pub async fn open_as_is(state: &Path, backends: Vec<Arc<dyn DurableBackend>>) -> Result<Self> {
+        Self::assemble(state, backends, Room::Reserve).await
+    }
+
+    async fn assemble(
+        state: &Path,
+        backends: Vec<Arc<dyn DurableBackend>>,
+        room: Room,
+    ) -> Result<Self> {
         if backends.is_empty() {
             return Err(Error::new(ErrorKind::Unavailable, "no backend keeps sessions here"));
         }
         let places = Places::open(state)?;
-        let store = Store::open(places.database()).await?;
+        let store = Store::open(places.database(), room).await?;
         let locks = Locks::new(places.locks());
         Ok(Self(Arc::new(Inner { places, store, locks, backends })))
     }
@@ -143,6 +168,7 @@ impl Sessions {
 
     /// Stops everything in a session where it stands. Pausing what is paused succeeds.
     pub async fn pause(&self, id: &SessionId) -> Result<()> {
+        self.0.stop_what_fills(id).await?;
         self.0.desk(id).await?.drive(Event::Pause).await
     }
 
@@ -205,6 +231,9 @@ impl Sessions {
     /// Compares all that exists with all that is recorded, repairs, and says what it did. A dry run
     /// says what it would do.
     pub async fn gc(&self, dry_run: bool) -> Result<GcReport> {
+        if !dry_run {
+            self.0.store.make_room();
+        }
         let how = if dry_run { Thoroughness::DryRun } else { Thoroughness::Full };
         reaper::reap(self, how).await
     }
@@ -265,7 +294,20 @@ impl Inner {
         id: &SessionId,
         reason: DestroyReason,
     ) -> Result<bool> {
-        let Some(row) = self.condemn(id, reason).await? else { return Ok(false) };
+        self.stop_what_fills(id).await?;
+        let condemned = match self.condemn(id, reason).await {
+            Err(error) if wants_room(&error) => {
+                // Without any room nothing can be removed, but nothing of it runs on.
+                if let Some(record) = self.store.get(id).await?.and_then(|row| row.record) {
+                    let backend = self.backend(&record.backend)?;
+                    let end = backend.destroy(&record, reason);
+                    within(CALL_LIMIT, "end a sandbox", end).await.ok();
+                }
+                return Err(error);
+            }
+            other => other?,
+        };
+        let Some(row) = condemned else { return Ok(false) };
         if let Some(mut desk) = Desk::try_open(self, id).await? {
             return desk.drive(Event::Delete).await.map(|()| true);
         }
@@ -278,6 +320,21 @@ impl Inner {
             Some(mut desk) => desk.drive(Event::Delete).await.map(|()| true),
             None => Ok(true),
         }
+    }
+
+    /// Stops the sandbox of a session before anything is written on a full disk: the room that is let
+    /// go of for that must not be the sandbox's.
+    async fn stop_what_fills(&self, id: &SessionId) -> Result<()> {
+        if self.store.is_on_reserve()
+            && let Some(row) = self.store.get(id).await?
+            && let Some(record) = &row.record
+        {
+            let backend = self.backend(&row.backend)?;
+            // One that does not stop is ended all the same, if it leaves the room for that.
+            within(CALL_LIMIT, "pause a sandbox", backend.pause(record)).await.ok();
+        }
+        self.store.make_room();
+        Ok(())
     }
 
     /// Writes down that a session is being removed. Needs no lock: nothing leads back.
@@ -306,8 +363,8 @@ impl Inner {
         Ok(paths.filter_map(|path| path.as_str().map(str::to_owned)).collect())
     }
 
-    /// Folds the journal of an incarnation. One that cannot be read now is folded later, unless it
-    /// is to be closed.
+    /// Folds the journal of an incarnation. One that cannot be read now, or written down on a full
+    /// disk, is folded later, unless it is to be closed.
     pub(crate) async fn fold(
         &self,
         row: &Row,
@@ -328,7 +385,11 @@ impl Inner {
             return Ok(());
         }
         let (session, label) = (row.id.clone(), row.facts.label.clone());
-        self.store.fold(Fold { session, incarnation, label, entries, ended }).await
+        let last = ended.is_some();
+        match self.store.fold(Fold { session, incarnation, label, entries, ended }).await {
+            Err(error) if !last && wants_room(&error) => Ok(()),
+            other => other,
+        }
     }
 
     /// What the backends say of their sandboxes. One that does not answer says nothing.

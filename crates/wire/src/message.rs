@@ -195,6 +195,18 @@ pub enum NotStartedReason {
     BadRequest,
 }
 
+impl NotStartedReason {
+    /// The exit code that stands for it: 126 and 127 as a shell's, 125 for what is no matter of the
+    /// program.
+    pub fn exit_code(self) -> i32 {
+        match self {
+            Self::NotFound => 127,
+            Self::NotExecutable | Self::Exhausted => 126,
+            Self::BadWorkingDirectory | Self::BadRequest => 125,
+        }
+    }
+}
+
 /// How a command ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ended {

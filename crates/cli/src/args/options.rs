@@ -183,7 +183,7 @@ pub(crate) struct CommandOptions {
 
     /// Passes standard input on. Without it, and without a terminal, the command reads nothing.
     ///
-    /// Example: echo 1 + 1 | cofferdam run -i -- bc
+    /// Example: -i
     #[arg(short = 'i', long)]
     pub(crate) interactive: bool,
 
@@ -191,13 +191,13 @@ pub(crate) struct CommandOptions {
     ///
     /// By default it gets one when standard input, output and error are all terminals.
     ///
-    /// Example: cofferdam run -t -- ls --color=auto
+    /// Example: -t
     #[arg(short = 't', long = "terminal", conflicts_with = "no_terminal")]
     pub(crate) terminal: bool,
 
     /// Forbids a terminal for the command.
     ///
-    /// Example: cofferdam run -T -- python3
+    /// Example: -T
     #[arg(short = 'T', long = "no-terminal")]
     pub(crate) no_terminal: bool,
 

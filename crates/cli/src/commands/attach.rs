@@ -35,6 +35,7 @@ pub(crate) struct AttachArgs {
     ///
     /// Example: --offset 4096
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    #[arg(allow_negative_numbers = true)]
     pub(crate) offset: u64,
 
     /// Passes standard input on, and ends the command's with it.

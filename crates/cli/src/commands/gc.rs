@@ -8,7 +8,8 @@ use cofferdam_session::{GcKind, GcReport};
 /// Compares what is there with what is on record, and removes what belongs to nothing.
 ///
 /// Every command of sessions repairs what it meets; this one looks at everything: sandboxes without a
-/// session, sessions without a sandbox, ends that are owed, directories that nobody uses.
+/// session, sessions without a sandbox, ends that are owed, directories that nobody uses, what runs
+/// that were killed left on the machine.
 ///
 /// Example: cofferdam gc --dry-run
 #[derive(Debug, Args)]
@@ -32,11 +33,8 @@ pub(crate) struct GcArgs {
 
 /// Looks at everything and repairs it.
 pub(super) fn perform(args: &GcArgs) -> Result<u8> {
-    // Opening repairs what it meets, which a dry run must not.
-    let report = match args.dry_run {
-        true => sessions::as_they_are(async |sessions| sessions.gc(true).await)?,
-        false => sessions::with(async |sessions| sessions.gc(false).await)?,
-    };
+    // Opening repairs what it meets, which a dry run must not, and of which nobody would be told.
+    let report = sessions::as_they_are(async |sessions| sessions.gc(args.dry_run).await)?;
     match args.json {
         true => render::print_json(&report)?,
         false => tell(&report)?,
@@ -67,5 +65,6 @@ fn said(action: GcKind) -> &'static str {
         GcKind::Told => "new deadlines: told",
         GcKind::OrphanEnded => "a sandbox without a session: ended",
         GcKind::StaleEnded => "a sandbox of before: ended",
+        GcKind::Swept => "of a process that was killed: removed",
     }
 }

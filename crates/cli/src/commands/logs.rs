@@ -33,6 +33,7 @@ pub(crate) struct LogsArgs {
     ///
     /// Example: --offset 4096
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    #[arg(allow_negative_numbers = true)]
     pub(crate) offset: u64,
 
     /// Goes on until the command has ended.

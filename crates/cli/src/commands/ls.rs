@@ -39,7 +39,7 @@ pub(crate) struct SessionList {
 /// Lists the sessions.
 pub(super) fn perform(args: &LsArgs) -> Result<u8> {
     let labels = labels(&args.label)?;
-    let sessions = sessions::with(async |sessions| sessions.list(&labels).await)?;
+    let sessions = sessions::on_reserve(async |sessions| sessions.list(&labels).await)?;
     match args.json {
         true => render::print_json(&SessionList { sessions })?,
         false => render::print_text(&table(&sessions, now_ms()))?,

@@ -26,7 +26,7 @@ pub(crate) struct PauseArgs {
 
 /// Pauses the session.
 pub(super) fn perform(args: &PauseArgs) -> Result<u8> {
-    sessions::with(async |sessions| {
+    sessions::on_reserve(async |sessions| {
         let id = sessions.find(&args.session).await?;
         sessions.pause(&id).await?;
         show::print_if(args.json, sessions, &id).await?;

@@ -4,7 +4,7 @@ use crate::args::ProbeArgs;
 use crate::context::Context;
 use crate::engine::{self, CheckReport, ProbeReport, Verdict};
 use crate::{exit, render};
-use cofferdam_core::{Enforcement, Result};
+use cofferdam_core::{Enforcement, LimitsCount, Result};
 
 /// Attacks a throw-away sandbox, and returns 0 only if all that counts held.
 pub(super) fn perform(args: &ProbeArgs) -> Result<u8> {
@@ -13,7 +13,10 @@ pub(super) fn perform(args: &ProbeArgs) -> Result<u8> {
     let report = engine::probe(&context.spec, &context.state_directory)?;
     match args.json {
         true => render::print_json(&report)?,
-        false => render::print_text(&text(&report))?,
+        false => {
+            let counts = LimitsCount::by_wish(context.spec.profile, &context.spec.limits);
+            render::print_text(&text(&report, counts))?;
+        }
     }
     Ok(match report.overall {
         Enforcement::FullyEnforced => exit::DONE,
@@ -21,7 +24,7 @@ pub(super) fn perform(args: &ProbeArgs) -> Result<u8> {
     })
 }
 
-fn text(report: &ProbeReport) -> String {
+fn text(report: &ProbeReport, limits_count: LimitsCount) -> String {
     let mut rows =
         vec![["PROMISE", "CHECK", "RESULT", "STOPPED BY", "LAYER"].map(str::to_owned).to_vec()];
     rows.extend(report.checks.iter().map(row));
@@ -31,7 +34,7 @@ fn text(report: &ProbeReport) -> String {
         text.extend(["  ", &check.name, ": attack: ", &attack, "; control: ", &control, "\n"]);
     }
     text.push('\n');
-    text.push_str(&render::axes(&report.enforced));
+    text.push_str(&render::axes(&report.enforced, limits_count));
     text.extend(["\n", &report.profile, ": ", render::verdict(report.overall), "\n"]);
     text
 }
@@ -110,6 +113,23 @@ environment  full
 
 no-network: Partial
 ";
-        assert_eq!(text(&report), expected);
+        assert_eq!(text(&report, LimitsCount::Yes), expected);
+    }
+
+    #[test]
+    fn limits_that_nobody_asked_for_are_said_to_judge_nothing() {
+        let mut enforced = Enforced::full(Basis::Probed);
+        enforced.lower(Axis::Limits, Degree::Partial, "no control group");
+        let report = ProbeReport {
+            profile: "no-network".into(),
+            overall: enforced.overall(LimitsCount::No),
+            enforced,
+            checks: Vec::new(),
+        };
+        let said = text(&report, LimitsCount::No);
+        assert!(said.contains("limits       partial, not asked for by this profile\n"), "{said}");
+        assert!(said.ends_with("no-network: FullyEnforced\n"), "{said}");
+        let counted = text(&report, LimitsCount::Yes);
+        assert!(counted.contains("limits       partial\n"), "{counted}");
     }
 }

@@ -36,7 +36,7 @@ pub(crate) struct ExecList {
 
 /// Lists the commands.
 pub(super) fn perform(args: &PsArgs) -> Result<u8> {
-    sessions::with(async |sessions| {
+    sessions::on_reserve(async |sessions| {
         let session = sessions::find(sessions, &args.session).await?;
         let execs = session.execs().await?;
         match args.json {

@@ -46,7 +46,7 @@ pub(crate) struct FailedRemoval {
 
 /// Removes the sessions, each for itself.
 pub(super) fn perform(args: &RmArgs) -> Result<u8> {
-    sessions::with(async |sessions| {
+    sessions::on_reserve(async |sessions| {
         let mut removal = Removal { removed: Vec::new(), failed: Vec::new() };
         for name in &args.sessions {
             match remove(sessions, name).await {

@@ -81,24 +81,11 @@ pub(super) fn tell(about: &About, outcome: &RunOutcome) {
 }
 
 fn shortfall(about: &About, outcome: &RunOutcome) -> Option<String> {
-    match outcome.enforced.overall(limits_count(about)) {
+    match outcome.enforced.overall(LimitsCount::by_wish(about.profile, &about.limits)) {
         Enforcement::FullyEnforced => None,
         Enforcement::Partial | Enforcement::Unavailable => {
             Some(format!("not fully enforced: {}", outcome.enforced.reasons.join("; ")))
         }
-    }
-}
-
-/// Whether the limits axis counts: the profile requires limits, or somebody asked for one.
-fn limits_count(about: &About) -> LimitsCount {
-    let limits = &about.limits;
-    let is_asked = limits.memory_bytes.is_asked()
-        || limits.pids.is_asked()
-        || limits.cpu_millis.is_asked()
-        || limits.disk_bytes.is_asked();
-    match about.profile.requires_limits() || is_asked {
-        true => LimitsCount::Yes,
-        false => LimitsCount::No,
     }
 }
 

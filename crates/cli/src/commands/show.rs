@@ -4,7 +4,7 @@ use super::ps;
 use crate::moment::timestamp;
 use crate::{exit, render, sessions};
 use clap::Args;
-use cofferdam_core::Result;
+use cofferdam_core::{LimitsCount, Result};
 use cofferdam_session::{InitState, SessionId, SessionReport, Sessions};
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ pub(crate) struct ShowArgs {
 
 /// Shows the session.
 pub(super) fn perform(args: &ShowArgs) -> Result<u8> {
-    sessions::with(async |sessions| {
+    sessions::on_reserve(async |sessions| {
         let session = sessions::find(sessions, &args.session).await?;
         let report = sessions.status(session.id()).await?;
         match args.json {
@@ -77,7 +77,7 @@ fn text(session: &SessionReport) -> String {
     let mut text = render::table(&rows);
     if let Some(enforced) = &session.enforced {
         text.push('\n');
-        text.push_str(&render::axes(enforced));
+        text.push_str(&render::axes(enforced, LimitsCount::Yes));
     }
     text
 }

@@ -34,7 +34,7 @@ pub(crate) struct SignalArgs {
 
 /// Sends the signal.
 pub(super) fn perform(args: &SignalArgs) -> Result<u8> {
-    sessions::with(async |sessions| {
+    sessions::on_reserve(async |sessions| {
         let session = sessions::find(sessions, &args.session).await?;
         let exec = sessions::find_exec(&session, &args.exec, sessions::Written::Whole).await?;
         session.signal(&exec, args.signal.number()).await?;

@@ -21,6 +21,9 @@ const OTHERS: [&str; 5] = [
     "COFFERDAM_LOG",
 ];
 
+/// The one of them that every verb needs, without the prefix.
+const HOME: &str = "HOME";
+
 /// Reads the settings among these variables. Paths begin at `base`; a list of paths is separated by
 /// colons, another list by commas. A variable that looks like a
 /// setting of ours and is none is an error.
@@ -65,15 +68,37 @@ fn elements(key: Key, value: &OsStr) -> Vec<&[u8]> {
     value.as_bytes().split(|byte| *byte == separator).filter(|text| !text.is_empty()).collect()
 }
 
+/// Refuses a variable that nobody knows and that looks like the one which names the state directory:
+/// with another directory than was meant, sessions are not found and records are lost.
+pub(crate) fn refuse_misspelled_home(variables: &BTreeMap<OsString, OsString>) -> Result<()> {
+    let from = (Bound::Included(OsStr::new(PREFIX)), Bound::Unbounded);
+    let ours = variables.range::<OsStr, _>(from).map(|(name, _)| name);
+    let ours = ours.take_while(|name| name.as_bytes().starts_with(PREFIX.as_bytes()));
+    let unknown =
+        |name: &&OsString| !OTHERS.iter().any(|other| *name == other) && setting(name).is_none();
+    match ours.filter(unknown).find(|name| nearest_to(&name.to_string_lossy()) == Some(HOME)) {
+        Some(name) => misspelled(name),
+        None => Ok(()),
+    }
+}
+
+/// The known variable that this one is most likely meant to be, without the prefix.
+fn nearest_to(name: &str) -> Option<&'static str> {
+    let known = Key::ALL.into_iter().filter_map(Key::variable);
+    // The prefix is alike in all of them, so it would make any two look alike.
+    let bare = known.filter_map(|known| known.strip_prefix(PREFIX)).chain([HOME]);
+    let bare: Vec<&str> = bare.collect();
+    nearest(name.strip_prefix(PREFIX).unwrap_or_default(), &bare)
+}
+
 /// Refuses a name that looks like a setting and is none. One that resembles none is somebody
 /// else's, such as a script's own.
 fn misspelled(name: &OsStr) -> Result<()> {
     let name = name.to_string_lossy();
-    let known: Vec<&str> = Key::ALL.into_iter().filter_map(Key::variable).collect();
-    // The prefix is alike in all of them, so it would make any two look alike.
-    let bare: Vec<&str> = known.iter().filter_map(|known| known.strip_prefix(PREFIX)).collect();
-    let hint = match nearest(name.strip_prefix(PREFIX).unwrap_or_default(), &bare) {
+    let hint = match nearest_to(&name) {
         _ if name == "COFFERDAM_ENV" => "Use --env K=V, or COFFERDAM_ENV_FROM=NAME.".to_owned(),
+        // Whatever is configured, the state directory is needed.
+        Some(HOME) => format!("Did you mean {PREFIX}{HOME}? Else unset it."),
         Some(near) => format!("Did you mean {PREFIX}{near}? Else unset it, or use --no-config."),
         None => return Ok(()),
     };
@@ -102,6 +127,21 @@ mod tests {
         assert_eq!(layer.egress.len(), 2);
         let layer = read_one("COFFERDAM_ALLOW_SENSITIVE_WRITES", "true").unwrap();
         assert!(layer.sensitive_writes.is_some());
+    }
+
+    #[test]
+    fn a_misspelled_state_directory_is_an_error_whatever_is_configured() {
+        let check = |name: &str| {
+            let variables = BTreeMap::from([(OsString::from(name), OsString::from("/state"))]);
+            refuse_misspelled_home(&variables)
+        };
+        let error = check("COFFERDAM_HOEM").unwrap_err();
+        assert_eq!(error.message, "there is no setting COFFERDAM_HOEM");
+        assert_eq!(error.hint.unwrap(), "Did you mean COFFERDAM_HOME? Else unset it.");
+        for passed in ["COFFERDAM_HOME", "COFFERDAM_MEMORY", "COFFERDAM_TOKEN", "TEST_HOEM"] {
+            check(passed).unwrap();
+        }
+        assert!(read_one("COFFERDAM_HOEM", "/state").is_err());
     }
 
     #[test]

@@ -120,6 +120,8 @@ fn a_paused_session_stands_still_and_goes_on_with_the_next_command() {
         assert_eq!(resumed["phase"], "running");
         place.says(&["signal", "s", "counter", "SIGTERM"], 0);
         place.says(&["wait", "s", "counter"], 143);
+        let late = place.says(&["signal", "s", "counter", "SIGTERM"], 1);
+        assert!(late.stderr.contains("hint: See with `cofferdam ps`"), "{late:?}");
     });
 }
 

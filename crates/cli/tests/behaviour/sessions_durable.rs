@@ -194,3 +194,40 @@ fn nothing_is_left_of_what_is_removed() {
         }
     });
 }
+
+#[test]
+fn gc_removes_what_a_killed_run_left() {
+    everyone(|place| {
+        let owed = || -> Vec<_> {
+            let there = fs::read_dir(place.state.join("owed")).into_iter().flatten().flatten();
+            there.map(|record| record.file_name().into_string().unwrap()).collect()
+        };
+        let swept = |words: &[&str]| {
+            let report = place.says(words, 0).object();
+            let done = report["done"].as_array().unwrap().clone();
+            done.into_iter().filter(|one| one["action"] == "swept").count()
+        };
+        place.says(&["gc"], 0);
+        let words = ["run", "--shell", "echo up; sleep 1000"];
+        let mut run = started(place.cofferdam(&words).stdout(Stdio::piped()));
+        let mut up = [0; 3];
+        std::io::Read::read_exact(run.stdout.as_mut().unwrap(), &mut up).unwrap();
+        let envrc = place.workspace.join(".envrc");
+        assert!(!owed().is_empty() && envrc.exists());
+        assert_eq!(swept(&["gc", "--json"]), 0, "the control: its owner lives");
+        run.kill().unwrap();
+        run.wait().unwrap();
+        // Its sandbox dies a moment after it, and may hold copies of its locks until then.
+        let all = owed().len();
+        until(SOON, || (swept(&["gc", "--dry-run", "--json"]) == all).then_some(())).unwrap();
+        assert!(!owed().is_empty(), "a dry run removes nothing");
+        assert_eq!(swept(&["gc", "--json"]), all);
+        assert_eq!(owed(), Vec::<String>::new());
+        assert!(!envrc.exists(), "what stood for it is gone too");
+        // And so does any other start, whatever it is for.
+        fs::write(place.state.join("owed/sandbox-0123456789abcdef0123.6"), "1\0").unwrap();
+        place.give(&place.state.join("owed/sandbox-0123456789abcdef0123.6"));
+        place.says(&["ls"], 0);
+        assert_eq!(owed(), Vec::<String>::new());
+    });
+}

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
 /// One line for each way to be wrong.
-const LINES: [&str; 76] = [
+const LINES: [&str; 78] = [
     "",
     "rum",
     "--json rum",
@@ -13,6 +13,7 @@ const LINES: [&str; 76] = [
     "config",
     "config chekc",
     "config schema resutl",
+    "config trust",
     "completions",
     "completions tcsh",
     "doctor extra",
@@ -75,6 +76,7 @@ const LINES: [&str; 76] = [
     "exec nosuch --keep-awake -- true",
     "ps nosuch",
     "logs nosuch",
+    "logs nosuch x --offset -1",
     "logs nosuch x --stream out",
     "attach nosuch x --detach-keys ctrl-1",
     "signal nosuch x TREM",

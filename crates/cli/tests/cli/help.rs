@@ -63,6 +63,21 @@ fn every_option_of_run_and_of_sessions_has_an_example() {
 }
 
 #[test]
+fn every_verb_says_its_exit_codes_and_shows_itself() {
+    let place = Place::new("help-codes");
+    let of_config = ["config check", "config trust", "config schema"];
+    for verb in VERBS.iter().filter(|verb| !verb.is_empty()).chain(&of_config) {
+        let help = place.run(&format!("{verb} --help")).stdout;
+        assert!(help.contains("Exit code:"), "{verb}");
+        for example in help.lines().filter(|line| line.contains("Example: ")) {
+            let shown =
+                example.split("cofferdam ").nth(1).is_none_or(|rest| rest.starts_with(verb));
+            assert!(shown, "{verb}: {example}");
+        }
+    }
+}
+
+#[test]
 fn completions_are_there_for_every_shell() {
     let place = Place::new("completions");
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {

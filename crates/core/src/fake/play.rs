@@ -50,7 +50,7 @@ impl Player {
         let name = name.unwrap_or_default();
         if let Some(cwd) = self.command.cwd.as_ref().filter(|cwd| *cwd != "/workspace") {
             let detail = format!("{}: no such directory", cwd.to_string_lossy());
-            return Ending::NotStarted { code: 126, detail };
+            return Ending::NotStarted { code: 125, detail };
         }
         let steps = match self.inside.programs.get(&name) {
             Some(steps) => steps.clone(),

@@ -11,8 +11,8 @@ use crate::{
 };
 use cofferdam_wire::ByteString;
 use cofferdam_wire::message::{
-    Descendants, Ended, FromProcess, HostOpens, How, News, NotStarted, NotStartedReason, Spawn,
-    Stdio, Stream, ToProcess,
+    Descendants, Ended, FromProcess, HostOpens, How, News, NotStarted, Spawn, Stdio, Stream,
+    ToProcess,
 };
 use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
@@ -329,13 +329,7 @@ fn ending(ended: &Ended) -> Ending {
 const MAX_DETAIL_CHARS: usize = 1000;
 
 fn not_started(reason: NotStarted) -> Ending {
-    let code = match reason.reason {
-        NotStartedReason::NotFound => 127,
-        NotStartedReason::NotExecutable
-        | NotStartedReason::BadWorkingDirectory
-        | NotStartedReason::Exhausted
-        | NotStartedReason::BadRequest => 126,
-    };
+    let code = reason.reason.exit_code();
     // HOSTILE: the text comes from inside, and will be shown to people.
     let detail = reason.detail.chars().filter(|c| !c.is_control()).take(MAX_DETAIL_CHARS).collect();
     Ending::NotStarted { code, detail }

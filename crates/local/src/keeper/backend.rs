@@ -222,6 +222,15 @@ impl DurableBackend for KeptBackend {
         self.on_disk(Place::all).await
     }
 
+    async fn debts(&self) -> Result<Vec<String>> {
+        self.on_disk(StateDirectory::debts).await
+    }
+
+    async fn pay(&self, debt: &str) -> Result<bool> {
+        let debt = debt.to_owned();
+        self.on_disk(move |state| state.pay(&debt)).await
+    }
+
     async fn journal(&self, id: &SandboxId, after: u64) -> Result<Vec<JournalEntry>> {
         let id = id.clone();
         self.on_disk(move |state| entries(&Place::get(state, &id)?, after)).await

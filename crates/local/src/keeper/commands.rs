@@ -37,10 +37,6 @@ impl Keeper<'_> {
         }
         self.refuse_while_paused()?;
         self.execs.check_room()?;
-        if !self.journal.is_whole() {
-            return Err(Error::new(ErrorKind::Unavailable, "write the journal of the sandbox")
-                .hint("Make room on the disk of the state directory."));
-        }
         let user = self.assembly.outside_ids;
         let channel = self.execs.take_channel();
         let (mut exec, streams) = Exec::prepare(order, self.place, channel, user)?;
@@ -60,7 +56,16 @@ impl Keeper<'_> {
         }
         // ORDER: written down before it runs.
         let status = exec.status(|_| true);
-        self.journal.add(Happened::ExecStarted(Box::new(status)));
+        if !self.journal.add_now(Happened::ExecStarted(Box::new(status))) {
+            self.place.forget_spools(&order.id);
+            return Err(Error::new(
+                ErrorKind::Unavailable,
+                "write down that the command starts: the disk of the state directory is full",
+            )
+            .hint(
+                "Free some space there, or remove sessions: `cofferdam rm` works all the same.",
+            ));
+        }
         for gone in self.execs.add(exec) {
             self.place.forget_spools(&gone);
         }
@@ -240,6 +245,7 @@ impl Keeper<'_> {
         let exec = self.execs.find_mut(id).ok_or_else(missing)?;
         exec.live.as_deref_mut().ok_or_else(|| {
             Error::new(ErrorKind::Conflict, format!("command {id} has ended and takes nothing"))
+                .hint("See with `cofferdam ps` how it ended.")
         })
     }
 

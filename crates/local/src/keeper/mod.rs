@@ -46,6 +46,6 @@ mod stop;
 mod talk;
 
 pub use backend::KeptBackend;
-pub(crate) use place::sweep_half_made;
+pub(crate) use place::{half_made, remove_half_made, sweep_half_made};
 pub use program::ARGUMENT;
 pub use start::serve;

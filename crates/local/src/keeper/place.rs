@@ -20,6 +20,8 @@ use std::time::Duration;
 
 /// The folder of directories.
 const SESSIONS: &str = "sessions";
+/// Leads the name of a directory that is being removed.
+const OLD: &str = ".old-";
 const JOURNAL: &str = "journal";
 const SOCKET: &str = "sock";
 /// Names the first process of the sandbox, to wait for its end where the keeper died.
@@ -154,7 +156,7 @@ impl Place {
     pub(super) fn forget(&self, state: &StateDirectory) -> Result<()> {
         let sessions = sessions(state)?;
         let Some(name) = self.path.file_name() else { return Ok(()) };
-        let hidden = format!(".old-{}-{}", name.to_string_lossy(), unique());
+        let hidden = format!("{OLD}{}-{}", name.to_string_lossy(), unique());
         match rustix::fs::renameat(&sessions, name, &sessions, &hidden) {
             Ok(()) => remove(&state.path().join(SESSIONS).join(hidden)),
             Err(Errno::NOENT) => Ok(()),
@@ -294,23 +296,47 @@ fn remove(path: &Path) -> Result<()> {
 /// Removes directories whose maker or remover died. Says how many, and what could not be removed.
 pub(crate) fn sweep_half_made(state: &StateDirectory) -> (usize, Vec<String>) {
     let (mut removed, mut kept) = (0, Vec::new());
-    let folder = state.path().join(SESSIONS);
-    let Ok(entries) = std::fs::read_dir(&folder) else { return (0, kept) };
-    for name in entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()) {
-        if !name.starts_with('.') {
-            continue;
-        }
-        let journal = std::fs::File::open(folder.join(&name).join(JOURNAL)).ok();
-        let lock = FlockOperation::NonBlockingLockExclusive;
-        if journal.as_ref().is_some_and(|journal| rustix::fs::flock(journal, lock).is_err()) {
-            continue;
-        }
-        match remove(&folder.join(&name)) {
-            Ok(()) => removed += 1,
+    for name in half_made(state) {
+        match remove_half_made(state, &name) {
+            Ok(was_there) => removed += usize::from(was_there),
             Err(error) => kept.push(error.chain()),
         }
     }
     (removed, kept)
+}
+
+/// The names of such directories. Their names begin with a dot.
+pub(crate) fn half_made(state: &StateDirectory) -> Vec<String> {
+    let folder = state.path().join(SESSIONS);
+    let Ok(entries) = std::fs::read_dir(&folder) else { return Vec::new() };
+    let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    names.filter(|name| name.starts_with('.') && !is_at_work(&folder.join(name))).collect()
+}
+
+/// Removes one of them. `false` where it is gone, or somebody is at work on it.
+pub(crate) fn remove_half_made(state: &StateDirectory, name: &str) -> Result<bool> {
+    let folder = state.path().join(SESSIONS);
+    let path = folder.join(name);
+    if is_at_work(&path) {
+        return Ok(false);
+    }
+    // ORDER: it changes its name first. A maker may have come between making and locking, and what
+    // is moved away cannot get the name of a sandbox any more.
+    let condemned = folder.join(format!("{OLD}{}", unique()));
+    match std::fs::rename(&path, &condemned) {
+        Ok(()) => remove(&condemned).map(|()| true),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(error) => {
+            Err(Error::new(ErrorKind::Io, format!("move {}", path.display())).source(error))
+        }
+    }
+}
+
+/// Whether somebody holds the journal of a directory without a name.
+fn is_at_work(path: &Path) -> bool {
+    let journal = std::fs::File::open(path.join(JOURNAL)).ok();
+    let lock = FlockOperation::NonBlockingLockExclusive;
+    journal.is_some_and(|journal| rustix::fs::flock(&journal, lock).is_err())
 }
 
 #[cfg(test)]

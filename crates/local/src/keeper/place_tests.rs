@@ -48,6 +48,25 @@ fn what_was_half_made_is_swept_once_its_maker_is_gone() {
 }
 
 #[test]
+fn what_got_its_name_during_a_sweep_is_whole() {
+    let directory = TestDirectory::new("place-race");
+    let state = state(&directory);
+    std::thread::scope(|scope| {
+        let maker = scope.spawn(|| {
+            for turn in 0..400 {
+                let (place, lock) = Place::make(&state, &id(&format!("r{turn}"))).unwrap();
+                assert!(place.journal().unwrap().is_some(), "{turn}: its journal was swept");
+                place.forget(&state).unwrap();
+                drop(lock);
+            }
+        });
+        while !maker.is_finished() {
+            sweep_half_made(&state);
+        }
+    });
+}
+
+#[test]
 fn only_the_very_process_that_was_noted_is_killed() {
     let directory = TestDirectory::new("place-first");
     let (place, _lock) = Place::make(&state(&directory), &id("a")).unwrap();

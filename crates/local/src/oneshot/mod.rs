@@ -20,8 +20,7 @@ use cofferdam_core::{
 use cofferdam_guestd::line::Line;
 use cofferdam_wire::ByteString;
 use cofferdam_wire::message::{
-    Descendants, Ended, FromProcess, How, News, NotStarted, NotStartedReason, SetupFailure, Spawn,
-    Stdio, Stream,
+    Descendants, Ended, FromProcess, How, News, NotStarted, SetupFailure, Spawn, Stdio, Stream,
 };
 use drive::{Drive, Driven, Killed, StartWatch};
 pub(crate) use greeting::await_hello;
@@ -307,11 +306,7 @@ fn setup_failed(failure: &SetupFailure) -> Ending {
 }
 
 pub(crate) fn not_started(why: &NotStarted) -> Ending {
-    let code = match why.reason {
-        NotStartedReason::NotFound => 127,
-        NotStartedReason::NotExecutable | NotStartedReason::Exhausted => 126,
-        NotStartedReason::BadWorkingDirectory | NotStartedReason::BadRequest => 125,
-    };
+    let code = why.reason.exit_code();
     let error = std::io::Error::from_raw_os_error(why.errno);
     Ending::NotStarted { code, detail: format!("{}: {error}", why.detail) }
 }

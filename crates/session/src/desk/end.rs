@@ -85,6 +85,9 @@ impl Desk {
             within(CALL_LIMIT, "end a sandbox", end).await?;
             self.inner.fold(&self.row, incarnation, Some(DestroyReason::Lost)).await?;
         }
+        if self.row.phase == Phase::Lost {
+            self.row.record = None;
+        }
         self.row.cleanup_failed = None;
         self.dirty = true;
         self.save(false).await

@@ -104,6 +104,7 @@ impl Desk {
 
     /// Brings the session to where it is wanted.
     pub(crate) async fn drive(&mut self, goal: Event) -> Result<()> {
+        self.bury().await?;
         for _ in 0..ROUNDS {
             self.follow(goal).await?;
             if self.reached(goal) {
@@ -123,7 +124,7 @@ impl Desk {
         match self.row.phase {
             Phase::Deleting => return self.drive(Event::Delete).await,
             Phase::Stopping => return self.drive(Event::Stop).await,
-            Phase::Lost | Phase::Stopped | Phase::Failed => return Ok(()),
+            Phase::Lost | Phase::Stopped | Phase::Failed => return self.bury().await,
             Phase::Creating | Phase::Running | Phase::Pausing | Phase::Paused | Phase::Resuming => {
             }
         }
@@ -138,6 +139,15 @@ impl Desk {
             Some(error) => Err(error),
             None => self.pay_deadlines().await,
         }
+    }
+
+    /// Ends what is left of a sandbox that somebody found lost, who died before that was done.
+    async fn bury(&mut self) -> Result<()> {
+        if !self.row.owes_a_burial() {
+            return Ok(());
+        }
+        let event = self.end().await?;
+        self.follow(event).await
     }
 
     fn reached(&self, goal: Event) -> bool {

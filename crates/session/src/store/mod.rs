@@ -5,12 +5,15 @@
 
 mod events;
 mod fold;
+mod reserve;
 mod rows;
 mod schema;
 
 use crate::SessionId;
 use cofferdam_core::{Error, ErrorKind, Result};
-use rusqlite::{Connection, ErrorCode, TransactionBehavior};
+use reserve::Reserve;
+use rusqlite::{Connection, ErrorCode, TransactionBehavior, ffi};
+use schema::Access;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
@@ -18,6 +21,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 pub(crate) use events::{EventFilter, NewEvent, StoredEvent};
 pub(crate) use fold::{Fold, KnownExec};
+pub(crate) use reserve::Room;
 pub(crate) use rows::{Facts, Row, Scope, Times};
 
 /// The database.
@@ -28,6 +32,8 @@ pub(crate) struct Store(Arc<Inner>);
 struct Inner {
     path: PathBuf,
     connection: Mutex<Connection>,
+    /// ORDER: dropped after the connection, which leaves room when it closes.
+    reserve: Reserve,
 }
 
 /// What came of writing a row.
@@ -45,9 +51,30 @@ impl Store {
     /// Opens the database, and makes it if there is none.
     ///
     /// A file that cannot be understood is an error, never an absence.
-    pub(crate) async fn open(path: PathBuf) -> Result<Self> {
-        let (connection, path) = blocking(move || Ok((schema::open(&path)?, path))).await?;
-        Ok(Self(Arc::new(Inner { path, connection: Mutex::new(connection) })))
+    pub(crate) async fn open(path: PathBuf, room: Room) -> Result<Self> {
+        blocking(move || {
+            let reserve = Reserve::of(&path, room);
+            let connection = match schema::open(&path, Access::Shared) {
+                Err(error) if room == Room::Reserve && wants_room(&error) => {
+                    schema::open(&path, Access::Alone)
+                }
+                other => other,
+            };
+            let connection = Mutex::new(connection?);
+            reserve.make();
+            Ok(Self(Arc::new(Inner { path, connection, reserve })))
+        })
+        .await
+    }
+
+    /// Whether the disk is full, and this store may write all the same.
+    pub(crate) fn is_on_reserve(&self) -> bool {
+        self.0.reserve.is_needed()
+    }
+
+    /// What is written from now on makes room, so it may use the reserve.
+    pub(crate) fn make_room(&self) {
+        self.0.reserve.permit();
     }
 
     /// Does something in one transaction that holds the write lock from the beginning.
@@ -58,6 +85,7 @@ impl Store {
         let inner = Arc::clone(&self.0);
         blocking(move || {
             let mut connection = inner.connection.lock().unwrap_or_else(PoisonError::into_inner);
+            inner.reserve.let_go_if_needed();
             let run = || {
                 let transaction =
                     connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -97,37 +125,60 @@ pub(crate) async fn blocking<T: Send + 'static>(
 }
 
 /// What helps where the disk takes nothing more.
-const ROOM: &str = "Free some space on its disk: nothing is written down without it.";
+const ROOM: &str =
+    "Free some space on its disk, or remove sessions: `cofferdam rm` works all the same.";
 
 /// An error of the database in words that name the file and the remedy.
 fn explain(path: &Path, error: rusqlite::Error) -> Error {
     let shown = path.display();
-    let code = error.sqlite_error_code();
-    match code {
-        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => damaged(path).source(error),
+    let code = error.sqlite_error().map(|error| error.extended_code);
+    let is_full = matches!(code, Some(ffi::SQLITE_FULL | ffi::SQLITE_IOERR_SHMSIZE));
+    let told = match error.sqlite_error_code() {
+        _ if is_full => {
+            Error::new(ErrorKind::Io, format!("{shown} cannot grow, its disk is full")).hint(ROOM)
+        }
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => damaged(path),
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
             Error::new(ErrorKind::Unavailable, format!("{shown} is busy"))
                 .hint("Try again when other commands of Cofferdam are done.")
-                .source(error)
-        }
-        Some(ErrorCode::DiskFull) => {
-            Error::new(ErrorKind::Io, format!("{shown} cannot grow")).hint(ROOM).source(error)
         }
         Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
             Error::new(ErrorKind::Io, format!("{shown} cannot be written"))
                 .hint("Make it and its directory yours to write, or set COFFERDAM_HOME.")
-                .source(error)
         }
-        // What keeps a full disk from holding a file that is shared in memory is told so.
         Some(ErrorCode::SystemIoFailure) => {
-            Error::new(ErrorKind::Io, format!("use {shown}")).hint(ROOM).source(error)
+            Error::new(ErrorKind::Io, format!("use {shown}")).hint(ROOM)
         }
-        _ if matches!(error, rusqlite::Error::FromSqlConversionFailure(..)) => {
-            damaged(path).source(error)
-        }
-        _ => Error::new(ErrorKind::Io, format!("use {shown}")).source(error),
+        _ if matches!(error, rusqlite::Error::FromSqlConversionFailure(..)) => damaged(path),
+        _ => Error::new(ErrorKind::Io, format!("use {shown}")),
+    };
+    match code {
+        // Its errors say the same again as their own cause, with a number.
+        Some(code) => told.source(Said { text: format!("{error} ({code})"), is_full }),
+        None => told.source(error),
     }
 }
+
+/// What SQLite says, once.
+#[derive(Debug)]
+struct Said {
+    text: String,
+    is_full: bool,
+}
+
+/// Whether the disk took no more.
+pub(crate) fn wants_room(error: &Error) -> bool {
+    let said = error.source.as_ref().and_then(|source| source.downcast_ref::<Said>());
+    said.is_some_and(|said| said.is_full)
+}
+
+impl std::fmt::Display for Said {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for Said {}
 
 fn damaged(path: &Path) -> Error {
     Error::new(ErrorKind::Io, format!("{} is damaged", path.display())).hint(

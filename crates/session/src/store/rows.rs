@@ -79,9 +79,15 @@ impl Times {
 }
 
 impl Row {
+    /// Whether a sandbox that was found lost still has to be ended: its record stays until then.
+    pub(crate) fn owes_a_burial(&self) -> bool {
+        self.phase == Phase::Lost && self.record.is_some()
+    }
+
     /// Whether a start of Cofferdam has to look after it.
     fn is_due(&self) -> bool {
         self.phase.is_passing()
+            || self.owes_a_burial()
             || self.cleanup_failed.is_some()
             || self.facts.deadlines_owed
             || self.facts.scope == Scope::Run

@@ -65,8 +65,17 @@ const MIGRATIONS: [&str; 1] = ["
     CREATE INDEX events_of ON events (session, seq);
 "];
 
+/// Beside whom a database is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Access {
+    /// Beside others, by a file that all of them share in memory.
+    Shared,
+    /// While nobody else does, who waits: needs no such file, and so no room on a full disk.
+    Alone,
+}
+
 /// Opens the database, making it first where there is none.
-pub(crate) fn open(path: &Path) -> Result<Connection> {
+pub(super) fn open(path: &Path, access: Access) -> Result<Connection> {
     if !path.try_exists().map_err(|e| io(path, "look for", e))? {
         make(path)?;
     }
@@ -76,6 +85,10 @@ pub(crate) fn open(path: &Path) -> Result<Connection> {
         | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     let connection = Connection::open_with_flags(path, flags).map_err(|e| explain(path, e))?;
     connection.busy_timeout(BUSY).map_err(|e| explain(path, e))?;
+    if access == Access::Alone {
+        let alone = connection.pragma_update(None, "locking_mode", "exclusive");
+        alone.map_err(|e| explain(path, e))?;
+    }
     // ORDER: nothing is set in a file that is not known to be ours.
     check(path, &connection)?;
     prepare(&connection).map_err(|e| explain(path, e))?;

@@ -8,7 +8,7 @@
 use crate::stage::{Stage, order, spec, words};
 use cofferdam_core::fake::{Call, Mishap};
 use cofferdam_session::{InitCommand, Phase, RunOrder, SessionId, SessionOrder, Sessions};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::Duration;
@@ -133,6 +133,23 @@ fn nothing_lives_unrecorded(stage: &Stage, what: &str) {
     }
 }
 
+/// What is dead has its end written down, and nothing of it is owed.
+fn nothing_dead_is_unended(stage: &Stage, what: &str) {
+    let alive = stage.backend.alive();
+    let db = rusqlite::Connection::open(stage.state.join("sessions.db")).unwrap();
+    let unended = "SELECT session || '.' || incarnation FROM incarnations \
+                   WHERE provisioned=1 AND ended=0";
+    let owed = "SELECT id || '.' || incarnation FROM sessions WHERE record IS NOT NULL";
+    for question in [unended, owed] {
+        let mut query = db.prepare(question).unwrap();
+        let found = query.query_map([], |row| row.get::<_, String>(0)).unwrap();
+        for sandbox in found.map(Result::unwrap) {
+            let lives = alive.iter().any(|one| one.as_str() == sandbox);
+            assert!(lives, "{what}: {sandbox} is dead, and its end is owed");
+        }
+    }
+}
+
 /// Starts again, and checks that all is well.
 async fn recover(stage: &Stage, id: Option<&SessionId>, operation: Operation, what: &str) {
     stage.backend.calm();
@@ -141,6 +158,7 @@ async fn recover(stage: &Stage, id: Option<&SessionId>, operation: Operation, wh
     let collected = sessions.gc(false).await.unwrap();
     assert_eq!(collected.failed, [], "{what}");
     nothing_lives_unrecorded(stage, what);
+    nothing_dead_is_unended(stage, what);
     for report in sessions.list(&BTreeMap::new()).await.unwrap() {
         assert!(!report.phase.is_passing(), "{what}: {report:?}");
         assert_eq!(report.cleanup_failed, None, "{what}");
@@ -166,6 +184,7 @@ async fn recover(stage: &Stage, id: Option<&SessionId>, operation: Operation, wh
 /// A3: each incarnation was said to end once, if it ever was.
 async fn each_end_is_said_once(sessions: &Sessions, what: &str) {
     let mut ends = BTreeMap::new();
+    let mut begun = BTreeSet::new();
     for event in sessions.events(None, 0).await.unwrap() {
         let of = (
             event.session.clone(),
@@ -173,9 +192,12 @@ async fn each_end_is_said_once(sessions: &Sessions, what: &str) {
         );
         if event.kind == "destroyed" {
             *ends.entry(of).or_insert(0) += 1;
+        } else if event.kind == "provisioned" {
+            begun.insert(of);
         }
     }
     assert!(ends.values().all(|count| *count == 1), "{what}: {ends:?}");
+    assert!(begun.iter().all(|one| ends.contains_key(one)), "{what}: {begun:?}, {ends:?}");
 }
 
 async fn every_mishap(mishaps: &[Mishap]) {

@@ -2,6 +2,7 @@
 
 use super::chance::Chance;
 use super::{NAMES, Outcome, Plan};
+use std::collections::BTreeSet;
 use std::process::{Child, Output, Stdio};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
@@ -9,9 +10,10 @@ use std::time::{Duration, Instant};
 /// What exit codes of commands begin with, so that none is one of the program's own.
 const FIRST_CODE: u64 = 20;
 const CODES: u64 = 80;
-/// What the program exits with where it or the command could not go on: what was removed meanwhile
-/// is canceled, what was killed is lost.
-const OWN_CODES: [i32; 4] = [1, 125, 130, 137];
+/// What the program exits with where it or the command could not go on; what was killed is lost.
+const OWN_CODES: [i32; 3] = [1, 125, 137];
+/// What it exits with where its command was canceled, which only a removal of its session does.
+const CANCELED: i32 = 130;
 /// How long a command works at most.
 const WORK_MS: u64 = 40;
 
@@ -43,7 +45,7 @@ pub(super) struct Told {
 impl Client {
     /// Starts one of a random kind.
     pub(super) fn start(plan: &Plan<'_>, chance: &mut Chance, number: u64) -> Outcome<Self> {
-        let name = chance.pick(&NAMES).copied().unwrap_or("a");
+        let name = chance.pick(&NAMES).copied().unwrap_or("x");
         let mut exec = None;
         let words: Vec<String> = match chance.below(14) {
             0..=2 => vec!["ensure".into(), name.into()],
@@ -86,14 +88,21 @@ impl Client {
         self.killed
     }
 
-    /// Waits for its end, and says what it was told of its command.
-    pub(super) fn end(self, patience: Duration) -> Outcome<Option<Told>> {
+    /// The session that it was to remove.
+    pub(super) fn removes(&self) -> Option<&'static str> {
+        self.words.first().is_some_and(|word| word == "rm").then_some(self.name)
+    }
+
+    /// Waits for its end, and says what it was told of its command. `removed` are the sessions that
+    /// somebody may have removed meanwhile.
+    pub(super) fn end(self, removed: &BTreeSet<&str>, patience: Duration) -> Outcome<Option<Told>> {
         let Self { child, name, words, killed, exec } = self;
         let output = output(child, patience).map_err(|problem| format!("{words:?}: {problem}"))?;
         let Some(exec) = exec.filter(|exec| !exec.detached) else { return Ok(None) };
         match output.status.code() {
             Some(code) if code == exec.code => Ok(Some(Told { name, exec })),
             Some(code) if OWN_CODES.contains(&code) => Ok(None),
+            Some(CANCELED) if removed.contains(name) => Ok(None),
             None if killed => Ok(None),
             _ => {
                 let error = String::from_utf8_lossy(&output.stderr);

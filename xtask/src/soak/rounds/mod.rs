@@ -12,12 +12,12 @@ mod truth;
 use chance::Chance;
 use client::Client;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use traces::Traces;
+use traces::{Process, Traces};
 use truth::Truth;
 
 /// What is violated, in words.
@@ -69,8 +69,9 @@ enum Victim {
 }
 
 const VICTIMS: [Victim; 4] = [Victim::Client, Victim::Keeper, Victim::First, Victim::All];
-/// The names that all work is about: few, so that clients meet.
-const NAMES: [&str; 3] = ["a", "b", "c"];
+/// The names that all work is about: few, so that clients meet. None begins an id, which would mean
+/// its session where no name does.
+const NAMES: [&str; 3] = ["x", "y", "z"];
 /// The most clients of one round.
 const CLIENTS: u64 = 4;
 /// The longest pause between two clients, and before the kill.
@@ -90,7 +91,7 @@ pub(crate) fn run(plan: &Plan<'_>) -> Outcome<Summary> {
         commands: 0,
     };
     // What the first use makes once is there before anything is counted.
-    soak.says(&["ensure", "a"])?;
+    soak.says(&["ensure", "x"])?;
     soak.clear()?;
     let before = soak.traces.counts()?;
     for round in 1..=plan.rounds {
@@ -131,11 +132,14 @@ impl Soak<'_> {
         }
         std::thread::sleep(self.chance.pause(BEFORE_MS));
         self.traces.note()?;
-        self.kill(&mut clients)?;
+        let killed = self.kill(&mut clients)?;
+        let removed: BTreeSet<&str> = clients.iter().filter_map(Client::removes).collect();
         let mut told = Vec::new();
         for client in clients {
-            told.extend(client.end(PATIENCE)?);
+            told.extend(client.end(&removed, PATIENCE)?);
         }
+        // ORDER: before the repair. What still ends is nobody's debt yet, so a start passes it by.
+        self.traces.await_ends(&killed, PATIENCE)?;
         self.traces.note()?;
         self.truth.hear_journals(self.plan)?;
         self.repair()?;
@@ -146,6 +150,10 @@ impl Soak<'_> {
         for id in &ids {
             let listed = self.object(&["ps", id, "--json"])?;
             self.truth.compare(id, &listed)?;
+            let shown = self.object(&["show", id, "--json"])?;
+            if matches!(at(&shown, "/phase").as_str(), Some("lost" | "stopped" | "failed")) {
+                Truth::all_ended(id, &listed)?;
+            }
         }
         self.truth.compare_runs(self.plan)?;
         self.traces.nothing_is_left(&ids, PATIENCE)?;
@@ -153,12 +161,14 @@ impl Soak<'_> {
         if ["/done", "/failed"].iter().any(|part| *at(&open, part) != Value::Array(vec![])) {
             return Err(format!("something is left to repair: {open}"));
         }
-        let name = self.chance.pick(&NAMES).copied().unwrap_or("a");
+        let name = self.chance.pick(&NAMES).copied().unwrap_or("x");
         self.says(&["ensure", name])?;
         self.says(&["exec", name, "--", "true"]).map(drop)
     }
 
-    fn kill(&mut self, clients: &mut [Client]) -> Outcome<()> {
+    /// Kills whom chance picks, and says which keepers and first processes these were.
+    fn kill(&mut self, clients: &mut [Client]) -> Outcome<Vec<Process>> {
+        let mut killed = Vec::new();
         let victim = self.chance.pick(&VICTIMS).copied().unwrap_or(Victim::All);
         let is_all = victim == Victim::All;
         if is_all {
@@ -184,9 +194,10 @@ impl Soak<'_> {
             }
             for process in found {
                 self.count(kind, process.kill());
+                killed.push(process);
             }
         }
-        Ok(())
+        Ok(killed)
     }
 
     fn count(&mut self, what: &'static str, was_killed: bool) {

@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// What may be in a state directory, whether there are sessions or not.
-const KNOWN: [&str; 10] = [
+const KNOWN: [&str; 11] = [
     "bundles",
     "homes",
     "locks",
     "owed",
+    "reserve",
     "session-uids",
     "sessions",
     "sessions.db",
@@ -118,6 +119,34 @@ impl<'a> Traces<'a> {
         Ok(holders.collect())
     }
 
+    /// Waits until these have ended, and with them all copies of the dead that hold their locks: a
+    /// process that has only just been copied dies a moment after the one that it was.
+    pub(super) fn await_ends(&self, killed: &[Process], patience: Duration) -> Outcome<()> {
+        until(patience, || {
+            if let Some(process) = killed.iter().find(|process| process.is_there()) {
+                return Err(format!("{process:?} was killed and has not ended"));
+            }
+            match self.lock_of_the_dead()? {
+                Some(path) => Err(format!("{} is locked, and its owner dead", path.display())),
+                None => Ok(()),
+            }
+        })
+    }
+
+    /// A file of the state directory whose lock somebody took who has ended.
+    fn lock_of_the_dead(&self) -> Outcome<Option<PathBuf>> {
+        let locks: Vec<Lock> = locks().into_iter().filter(|lock| lock.owner().is_none()).collect();
+        let mut files = Vec::new();
+        for folder in ["owed", "locks"].map(|name| self.plan.state.join(name)) {
+            files.extend(names(&folder)?.into_iter().map(|name| folder.join(name)));
+        }
+        files.extend(self.places()?.into_iter().map(|(_, path)| path.join("journal")));
+        let is_locked = |path: &PathBuf| {
+            file_of(path).is_some_and(|file| locks.iter().any(|lock| lock.file == file))
+        };
+        Ok(files.into_iter().find(is_locked))
+    }
+
     /// Nothing is there but what belongs to these sessions.
     pub(super) fn nothing_is_left(&self, ids: &[&String], patience: Duration) -> Outcome<()> {
         until(patience, || self.look(ids))
@@ -215,18 +244,40 @@ impl<'a> Traces<'a> {
 
 /// Who holds the lock of the journal in this directory, as the kernel tells everybody.
 fn holder(path: &Path) -> Option<Process> {
-    let journal = std::fs::metadata(path.join("journal")).ok()?;
-    let (device, inode) = (journal.dev(), journal.ino());
+    let wanted = file_of(&path.join("journal"))?;
+    locks().into_iter().filter(|lock| lock.file == wanted).find_map(|lock| lock.owner())
+}
+
+/// A lock that excludes others.
+struct Lock {
+    id: i32,
+    /// As [`file_of`] says it.
+    file: String,
+}
+
+impl Lock {
+    /// Who took it, unless that one has ended: copies of it may hold it still.
+    fn owner(&self) -> Option<Process> {
+        Process::of(self.id)
+    }
+}
+
+/// All locks of the machine.
+fn locks() -> Vec<Lock> {
+    let text = read_to_string("/proc/locks").unwrap_or_default();
+    let lock = |line: &str| {
+        let mut words = line.split_whitespace().skip_while(|word| *word != "WRITE").skip(1);
+        Some(Lock { id: words.next()?.parse().ok()?, file: words.next()?.to_owned() })
+    };
+    text.lines().filter_map(lock).collect()
+}
+
+/// What the kernel's list of locks calls a file.
+fn file_of(path: &Path) -> Option<String> {
+    let found = std::fs::metadata(path).ok()?;
+    let (device, inode) = (found.dev(), found.ino());
     let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
-    let wanted = format!("{major:02x}:{minor:02x}:{inode}");
-    let locks = read_to_string("/proc/locks").ok()?;
-    let mut fields = locks
-        .lines()
-        .map(|line| line.split_whitespace().skip_while(|word| *word != "WRITE").skip(1));
-    fields.find_map(|mut fields| {
-        let id = fields.next()?.parse().ok()?;
-        (fields.next()? == wanted).then(|| Process::of(id))?
-    })
+    Some(format!("{major:02x}:{minor:02x}:{inode}"))
 }
 
 fn names(folder: &Path) -> Outcome<Vec<String>> {

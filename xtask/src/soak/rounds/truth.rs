@@ -111,6 +111,15 @@ impl Truth {
         Ok(())
     }
 
+    /// In a session whose sandbox is gone every command has its end.
+    pub(super) fn all_ended(session: &str, listed: &Value) -> Outcome<()> {
+        let mut execs = at(listed, "/execs").as_array().into_iter().flatten();
+        match execs.find(|exec| at(exec, "/ending").is_null()) {
+            Some(exec) => Err(format!("{session} is gone, and a command has no end: {exec}")),
+            None => Ok(()),
+        }
+    }
+
     /// Whatever was killed, no command ran twice, and one that exited ran.
     pub(super) fn compare_runs(&self, plan: &Plan<'_>) -> Outcome<()> {
         let text = std::fs::read_to_string(plan.workspace.join("runs")).unwrap_or_default();

@@ -59,7 +59,7 @@ async fn an_ending_that_comes_before_the_last_output_waits_for_it() {
 async fn a_program_that_does_not_start_is_an_ending_and_no_error() {
     let (guest, mut played) = meet_plain().await;
     for (reason, code) in
-        [(NotStartedReason::NotFound, 127), (NotStartedReason::BadWorkingDirectory, 126)]
+        [(NotStartedReason::NotFound, 127), (NotStartedReason::BadWorkingDirectory, 125)]
     {
         let wanted = command("a");
         let (process, ()) = tokio::join!(guest.spawn(&wanted), async {

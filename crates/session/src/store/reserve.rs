@@ -1,0 +1,124 @@
+//! Room on the disk that is kept for those who make room.
+//!
+//! The state directory holds a file of no use but its size. Whoever only looks, ends or removes lets
+//! go of it before he writes on a full disk, and it is made again when he is done. To look, he needs
+//! none: he uses the database alone.
+//!
+//! LIMIT: a program that fills the disk without a pause may take what was let go, so whoever ends a
+//! sandbox stops that first. Where a quota is full and the disk is not, there is no reserve.
+
+use rustix::fs::{FallocateFlags, Mode, OFlags, fallocate, open, statvfs};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Beside the database.
+const NAME: &str = "reserve";
+/// What the removal of a thousand commands and the ends of their sandboxes write, a few times over.
+const BYTES: u64 = 512 * 1024;
+/// Less than this helps nobody.
+const LEAST_BYTES: u64 = 64 * 1024;
+
+/// Whose room on a full disk is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// Everybody's: on a full disk there is none.
+    Ordinary,
+    /// The reserve, for those who only look, or make room.
+    Reserve,
+}
+
+/// The reserve of one state directory, made again when this is dropped.
+#[derive(Debug)]
+pub(super) struct Reserve {
+    path: PathBuf,
+    room: Room,
+    /// Whether what follows makes room.
+    may_let_go: AtomicBool,
+    is_let_go: AtomicBool,
+}
+
+impl Reserve {
+    /// The one beside this database, for one who may use that room.
+    pub(super) fn of(database: &Path, room: Room) -> Self {
+        let path = database.with_file_name(NAME);
+        Self { path, room, may_let_go: AtomicBool::new(false), is_let_go: AtomicBool::new(false) }
+    }
+
+    /// Makes it if it is not there, or as much of it as there is room for.
+    pub(super) fn make(&self) {
+        if self.bytes() >= BYTES || self.is_let_go.load(Ordering::Relaxed) {
+            return;
+        }
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let Ok(file) = open(&self.path, flags, Mode::RUSR | Mode::WUSR) else { return };
+        let sizes = std::iter::successors(Some(BYTES), |size| Some(size / 2));
+        for size in sizes.take_while(|size| *size >= LEAST_BYTES) {
+            if fallocate(&file, FallocateFlags::empty(), 0, size).is_ok() {
+                return;
+            }
+        }
+        if self.bytes() == 0 {
+            std::fs::remove_file(&self.path).ok();
+        }
+    }
+
+    /// From now on it may be let go of.
+    pub(super) fn permit(&self) {
+        self.may_let_go.store(self.room == Room::Reserve, Ordering::Relaxed);
+    }
+
+    /// Lets go of it where that is permitted and the disk has less left than it holds.
+    pub(super) fn let_go_if_needed(&self) {
+        if self.may_let_go.load(Ordering::Relaxed) && self.is_needed() {
+            let was_there = std::fs::remove_file(&self.path).is_ok();
+            self.is_let_go.fetch_or(was_there, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the disk has less left than the reserve holds, and this one may use that.
+    pub(super) fn is_needed(&self) -> bool {
+        let directory = self.path.parent().unwrap_or(Path::new("/"));
+        self.room == Room::Reserve
+            && statvfs(directory)
+                .is_ok_and(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) < BYTES)
+    }
+
+    fn bytes(&self) -> u64 {
+        std::fs::symlink_metadata(&self.path).map_or(0, |found| found.len())
+    }
+}
+
+impl Drop for Reserve {
+    fn drop(&mut self) {
+        if std::mem::take(self.is_let_go.get_mut()) {
+            self.make();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::MetadataExt;
+
+    #[test]
+    fn what_was_let_go_is_made_again() {
+        let directory = std::env::temp_dir().join(format!("cofferdam-res-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        let mut reserve = Reserve::of(&directory.join("sessions.db"), Room::Ordinary);
+        let path = directory.join(NAME);
+        let is_there = || std::fs::metadata(&path).is_ok_and(|it| it.blocks() * 512 >= BYTES);
+        reserve.make();
+        assert!(is_there());
+        reserve.permit();
+        reserve.let_go_if_needed();
+        assert!(is_there(), "there is room, and it is for others");
+        std::fs::remove_file(&path).unwrap();
+        *reserve.is_let_go.get_mut() = true;
+        reserve.make();
+        assert!(!is_there(), "it is in use");
+        drop(reserve);
+        assert!(is_there());
+        std::fs::remove_dir_all(&directory).unwrap();
+    }
+}
