@@ -1,0 +1,82 @@
+//! From the text of a patch to what it says.
+
+use super::section::{Direction, Patch};
+use super::text::{PatchText, wrong};
+use super::{PatchFormat, envelope, unified};
+use cofferdam_core::{Error, ErrorKind, GuestPath, Result};
+use std::collections::BTreeSet;
+
+impl Patch {
+    /// Understands a patch, or says which line of it is not understood and why.
+    ///
+    /// What cannot be applied at all is refused here by name: binary patches, submodules, combined
+    /// and context diffs, paths that leave the workspace or lie in `.git`.
+    pub fn parse(text: &[u8]) -> Result<Self> {
+        let text = PatchText::new(text)?;
+        let mut at = 0;
+        while let Some(line) = text.line(at) {
+            if envelope::begins(&text, at) || line.starts_with(b"diff --git ") {
+                break;
+            }
+            if line.starts_with(b"--- ") && text.starts_with(at + 1, b"+++ ") {
+                break;
+            }
+            at += 1;
+        }
+        let (format, sections) = if envelope::begins(&text, at) {
+            (PatchFormat::Envelope, envelope::sections(&text, at)?)
+        } else {
+            (PatchFormat::Unified, unified::sections(&text)?)
+        };
+        if sections.is_empty() {
+            let what = "the patch changes no file";
+            return Err(Error::new(ErrorKind::Usage, what)
+                .hint("Send a unified diff, or an envelope that begins with *** Begin Patch."));
+        }
+        Ok(Self { text: text.bytes, format, direction: Direction::Forward, sections })
+    }
+
+    /// The patch that takes back what this one does. Reversed again, it is this one.
+    ///
+    /// A deletion that does not say what it deletes, as in an envelope, cannot be taken back.
+    pub fn reversed(mut self) -> Result<Self> {
+        let begins: Vec<bool> = self.sections.iter().map(|section| section.begins_step).collect();
+        for section in &mut self.sections {
+            section.action = section.action.clone().reversed().ok_or_else(|| {
+                let what = "a deletion that does not say what it deletes cannot be taken back";
+                wrong(ErrorKind::Unsupported, section.line - 1, what)
+            })?;
+            std::mem::swap(&mut section.modes.old, &mut section.modes.new);
+            section.hunks.iter_mut().for_each(super::section::Hunk::reverse);
+        }
+        // A section that had the end of a step before it has the beginning of one there now.
+        for (section, begins) in
+            self.sections.iter_mut().zip(begins.into_iter().skip(1).chain([false]))
+        {
+            section.begins_step = begins;
+        }
+        self.sections.reverse();
+        self.direction = self.direction.reversed();
+        Ok(self)
+    }
+
+    /// Every path whose state has to be known: the files that it names, and the directories above
+    /// them.
+    pub fn paths(&self) -> BTreeSet<GuestPath> {
+        let mut paths = BTreeSet::new();
+        for path in self.sections.iter().flat_map(super::section::Section::paths) {
+            paths.extend(path.ancestors());
+            paths.insert(path.clone());
+        }
+        paths
+    }
+
+    /// The paths of [`paths`](Self::paths) of which, if they are directories, the content has to be
+    /// known too: a file takes their place.
+    pub fn directories(&self) -> BTreeSet<GuestPath> {
+        let named: Vec<&GuestPath> =
+            self.sections.iter().flat_map(super::section::Section::paths).collect();
+        let above: BTreeSet<GuestPath> = named.iter().flat_map(|path| path.ancestors()).collect();
+        named.into_iter().filter(|path| above.contains(*path)).cloned().collect()
+    }
+}
