@@ -105,11 +105,13 @@ pub(crate) async fn reap(sessions: &Sessions, how: Thoroughness) -> Result<GcRep
         report.take(row.id.as_str(), result);
     }
     for (backend, all) in found {
+        let known: Vec<SandboxId> = match how {
+            // Whoever ends a sandbox that is listed pays what it owed.
+            Thoroughness::Quick => all.iter().map(|listed| listed.id().clone()).collect(),
+            Thoroughness::Full | Thoroughness::DryRun => Vec::new(),
+        };
         orphans(inner, (&backend, all), how, &mut report).await?;
-    }
-    for backend in &inner.backends {
-        // ORDER: last, because the end of a sandbox pays what that owed.
-        sweep(backend, how, &mut report).await;
+        sweep((&backend, &known), how, &mut report).await;
     }
     if how == Thoroughness::Full {
         retire_locks(inner).await?;
@@ -134,8 +136,12 @@ impl GcReport {
 }
 
 /// Removes what belongs to no process any more, of whichever kind.
-async fn sweep(backend: &Arc<dyn DurableBackend>, how: Thoroughness, report: &mut GcReport) {
-    let debts = match within(CALL_LIMIT, "say what is left", backend.debts()).await {
+async fn sweep(
+    (backend, known): (&Arc<dyn DurableBackend>, &[SandboxId]),
+    how: Thoroughness,
+    report: &mut GcReport,
+) {
+    let debts = match within(CALL_LIMIT, "say what is left", backend.debts(known)).await {
         Ok(debts) => debts,
         Err(error) => return report.fail(backend.name(), &error),
     };

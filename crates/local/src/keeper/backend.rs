@@ -222,8 +222,9 @@ impl DurableBackend for KeptBackend {
         self.on_disk(Place::all).await
     }
 
-    async fn debts(&self) -> Result<Vec<String>> {
-        self.on_disk(StateDirectory::debts).await
+    async fn debts(&self, but: &[SandboxId]) -> Result<Vec<String>> {
+        let but = but.to_vec();
+        self.on_disk(move |state| state.debts(&but)).await
     }
 
     async fn pay(&self, debt: &str) -> Result<bool> {
