@@ -11,6 +11,7 @@
 mod answer;
 mod bundle;
 mod desk;
+pub mod edit;
 mod ensure;
 mod events;
 mod follow;
@@ -19,6 +20,7 @@ mod id;
 mod init;
 mod lifecycle;
 mod lock;
+mod occurrences;
 mod order;
 pub mod patch;
 mod places;
@@ -32,6 +34,7 @@ mod sessions;
 mod shell;
 mod store;
 mod time;
+pub mod window;
 
 pub use ensure::{Ensured, EnsuredHow};
 pub use id::SessionId;

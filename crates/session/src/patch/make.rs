@@ -89,10 +89,11 @@ impl Maker<'_, '_> {
             let Some(node) = self.state.node(to).filter(|node| node.content().is_some()) else {
                 return Err(missing(from));
             };
-            if self.section.hunks.is_empty() {
+            let node = node.clone();
+            let changed = self.changed(&node)?;
+            if self.section.hunks.is_empty() && changed.as_ref() == Some(&node) {
                 return Ok(self.already());
             }
-            self.changed(&node.clone())?;
             return match self.report.outcome {
                 PatchOutcome::AlreadyApplied => Ok(None),
                 PatchOutcome::Fits | PatchOutcome::Refused => Err(missing(from)),
@@ -158,8 +159,8 @@ impl Maker<'_, '_> {
 
     /// The node with the section's hunks applied, and its mode set.
     fn changed(&mut self, node: &Node) -> Result<Option<Node>, Refused> {
-        let (Some(content), Some(mode)) = (node.content(), node.mode()) else { return Ok(None) };
-        let mode = self.mode(mode);
+        let (Some(content), Some(present)) = (node.content(), node.mode()) else { return Ok(None) };
+        let mode = self.mode(present);
         if self.section.hunks.is_empty() {
             return Ok(Some(Node::new(mode, content.clone())));
         }
@@ -172,7 +173,7 @@ impl Maker<'_, '_> {
             return Ok(Some(Node::new(mode, Arc::from(content))));
         }
         let applied = |outcome| outcome == HunkOutcome::AlreadyApplied;
-        let all = self.report.hunks.iter().all(|hunk| applied(hunk.outcome));
+        let all = mode == present && self.report.hunks.iter().all(|hunk| applied(hunk.outcome));
         self.report.outcome =
             if all { PatchOutcome::AlreadyApplied } else { PatchOutcome::Refused };
         Ok(None)

@@ -2,6 +2,9 @@
 
 use cofferdam_core::{Error, ErrorKind, GuestPath, Result};
 
+/// The most names in a path of a patch, the file's own among them.
+pub const MAX_PATCH_DEPTH: usize = 256;
+
 /// What a file that is not there is called.
 const NOTHING: &[u8] = b"/dev/null";
 
@@ -163,6 +166,12 @@ pub(super) fn lone(name: &[u8], usual: &[u8], prefix: Prefix) -> Vec<u8> {
     stripped.unwrap_or(name).to_vec()
 }
 
+/// Whether a name behind `---` or `+++` is that of this file, whatever prefix stands before it.
+pub(super) fn is_of(said: &[u8], file: &[u8]) -> bool {
+    let prefix = said.strip_suffix(file).filter(|prefix| !prefix.starts_with(b"/"));
+    prefix.is_some_and(|prefix| prefix.is_empty() || prefix.ends_with(b"/"))
+}
+
 /// The path, if a patch may touch it.
 pub(super) fn path(name: &[u8]) -> Result<GuestPath> {
     if name.ends_with(b"/") {
@@ -170,6 +179,10 @@ pub(super) fn path(name: &[u8]) -> Result<GuestPath> {
         return Err(Error::new(ErrorKind::Usage, what).hint("Name files; directories follow."));
     }
     let path = GuestPath::new(name)?;
+    if path.names().count() > MAX_PATCH_DEPTH {
+        let what = format!("a path goes through more than {MAX_PATCH_DEPTH} directories");
+        return Err(Error::new(ErrorKind::Usage, what));
+    }
     if path.names().any(is_git_directory) {
         let what = format!("{path:?} lies in a repository's own directory");
         return Err(Error::new(ErrorKind::Denied, what)

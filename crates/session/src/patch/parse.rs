@@ -1,10 +1,13 @@
 //! From the text of a patch to what it says.
 
-use super::section::{Direction, Patch};
+use super::section::{Direction, Hunk, Patch, Section};
 use super::text::{PatchText, wrong};
 use super::{PatchFormat, envelope, unified};
 use cofferdam_core::{Error, ErrorKind, GuestPath, Result};
 use std::collections::BTreeSet;
+
+/// How many bytes all paths may have that have to be looked up for a patch.
+pub const MAX_PATCH_PATH_BYTES: usize = 32 << 20;
 
 impl Patch {
     /// Understands a patch, or says which line of it is not understood and why.
@@ -33,7 +36,28 @@ impl Patch {
             return Err(Error::new(ErrorKind::Usage, what)
                 .hint("Send a unified diff, or an envelope that begins with *** Begin Patch."));
         }
-        Ok(Self { text: text.bytes, format, direction: Direction::Forward, sections })
+        let patch = Self { text: text.bytes, format, direction: Direction::Forward, sections };
+        patch.has_few_paths()?;
+        Ok(patch)
+    }
+
+    /// Whoever applies the patch has to look all of its paths up.
+    fn has_few_paths(&self) -> Result<()> {
+        let mut seen = BTreeSet::new();
+        let mut bytes = 0;
+        for path in self.sections.iter().flat_map(Section::paths) {
+            for path in path.ancestors().chain([path.clone()]) {
+                let length = path.as_bytes().len();
+                bytes += if seen.insert(path) { length } else { 0 };
+            }
+            if bytes > MAX_PATCH_PATH_BYTES {
+                let what = format!(
+                    "the paths that have to be looked up have more than {MAX_PATCH_PATH_BYTES} bytes"
+                );
+                return Err(Error::new(ErrorKind::Usage, what).hint("Split the patch."));
+            }
+        }
+        Ok(())
     }
 
     /// The patch that takes back what this one does. Reversed again, it is this one.
@@ -47,7 +71,7 @@ impl Patch {
                 wrong(ErrorKind::Unsupported, section.line - 1, what)
             })?;
             std::mem::swap(&mut section.modes.old, &mut section.modes.new);
-            section.hunks.iter_mut().for_each(super::section::Hunk::reverse);
+            section.hunks.iter_mut().for_each(Hunk::reverse);
         }
         // A section that had the end of a step before it has the beginning of one there now.
         for (section, begins) in
@@ -64,7 +88,7 @@ impl Patch {
     /// them.
     pub fn paths(&self) -> BTreeSet<GuestPath> {
         let mut paths = BTreeSet::new();
-        for path in self.sections.iter().flat_map(super::section::Section::paths) {
+        for path in self.sections.iter().flat_map(Section::paths) {
             paths.extend(path.ancestors());
             paths.insert(path.clone());
         }
@@ -74,8 +98,7 @@ impl Patch {
     /// The paths of [`paths`](Self::paths) of which, if they are directories, the content has to be
     /// known too: a file takes their place.
     pub fn directories(&self) -> BTreeSet<GuestPath> {
-        let named: Vec<&GuestPath> =
-            self.sections.iter().flat_map(super::section::Section::paths).collect();
+        let named: Vec<&GuestPath> = self.sections.iter().flat_map(Section::paths).collect();
         let above: BTreeSet<GuestPath> = named.iter().flat_map(|path| path.ancestors()).collect();
         named.into_iter().filter(|path| above.contains(*path)).cloned().collect()
     }

@@ -23,6 +23,8 @@ impl PatchText {
         if text.len() > MAX_PATCH_BYTES {
             return Err(too_large(format!("the patch has {} bytes", text.len()), MAX_PATCH_BYTES));
         }
+        // Some editors put a mark of the byte order before everything.
+        let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
         let mut bytes = if every_line_has_carriage_return(text) {
             without_carriage_returns(text)
         } else {

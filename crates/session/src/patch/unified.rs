@@ -283,10 +283,17 @@ impl Draft {
     }
 
     fn action(&self, prefix: Prefix) -> Result<Action> {
+        let said = [self.created.is_some(), self.deleted.is_some(), self.moved.is_some()];
+        if said.into_iter().filter(|said| *said).count() > 1 {
+            let what = "a file is either made, removed, renamed or copied, and not two of them";
+            return Err(self.wrong(what));
+        }
         if let Some(moved) = self.moved {
             let (Some(from), Some(to)) = (&self.moved_from, &self.moved_to) else {
                 return Err(self.wrong("one of the two names of a rename or copy is missing"));
             };
+            self.agrees(&self.old, from)?;
+            self.agrees(&self.new, to)?;
             let (from, to) = (names::path(from)?, names::path(to)?);
             return match moved {
                 _ if from == to => Err(self.wrong("a file is renamed or copied to itself")),
@@ -294,7 +301,12 @@ impl Draft {
                 Moved::Copied => Ok(Action::Copy { from, to }),
             };
         }
-        let path = names::path(&self.name(prefix)?)?;
+        let name = self.name(prefix)?;
+        if self.head.is_some() {
+            self.agrees(&self.old, &name)?;
+            self.agrees(&self.new, &name)?;
+        }
+        let path = names::path(&name)?;
         let is_nothing =
             |said: &Option<Said>| said.as_ref().is_some_and(|said| said.name.is_none());
         if self.created.is_some()
@@ -310,6 +322,15 @@ impl Draft {
             return Ok(Action::Delete(path, Content::Said));
         }
         Ok(Action::Modify(path))
+    }
+
+    /// Readers look at one name and programs at another, so both have to mean the same file.
+    fn agrees(&self, said: &Option<Said>, name: &[u8]) -> Result<()> {
+        let said = said.as_ref().and_then(|said| said.name.as_deref());
+        match said.is_none_or(|said| names::is_of(said, name)) {
+            true => Ok(()),
+            false => Err(self.wrong("the names in the head and behind --- and +++ disagree")),
+        }
     }
 
     fn name(&self, prefix: Prefix) -> Result<Vec<u8>> {

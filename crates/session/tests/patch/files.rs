@@ -112,6 +112,26 @@ fn modes_are_set() {
 }
 
 #[test]
+fn a_content_without_its_mode_is_not_all_of_a_patch() {
+    let patch = "diff --git a/x b/x\nold mode 100644\nnew mode 100755\n\
+                 --- a/x\n+++ b/x\n@@ -1 +1 @@\n-1\n+2\n";
+    check_refused(patch, &tree(&[("x", file("2\n"))]));
+    let done = plan(patch, &tree(&[("x", program("2\n"))]));
+    assert_eq!(done.report.outcome, PatchOutcome::AlreadyApplied);
+    let moved =
+        "diff --git a/x b/y\nold mode 100644\nnew mode 100755\nrename from x\nrename to y\n";
+    check_refused(moved, &tree(&[("y", file("2\n"))]));
+    let done = plan(moved, &tree(&[("y", program("2\n"))]));
+    assert_eq!(done.report.outcome, PatchOutcome::AlreadyApplied);
+}
+
+#[test]
+fn a_mark_of_the_byte_order_is_no_part_of_a_patch() {
+    let patch = "\u{feff}--- a/x\n+++ b/x\n@@ -1 +1 @@\n-1\n+2\n";
+    check(patch, &files(&[("x", "1\n")]), &files(&[("x", "2\n")]));
+}
+
+#[test]
 fn files_are_renamed_and_copied_also_with_changes() {
     let rename = |from: &str, to: &str| {
         format!(

@@ -242,7 +242,8 @@ fn in_repository(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { max_shrink_iters: 2000, ..ProptestConfig::default() })]
+    // Each case starts git several times.
+    #![proptest_config(ProptestConfig { cases: 80, max_shrink_iters: 2000, ..ProptestConfig::default() })]
 
     #[test]
     fn a_diff_of_git_leads_from_any_tree_to_any_other_and_back(

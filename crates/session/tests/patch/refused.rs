@@ -5,8 +5,8 @@ use crate::stage::{
 };
 use cofferdam_core::ErrorKind;
 use cofferdam_session::patch::{
-    MAX_PATCH_FILES, MAX_PATCH_HUNKS, MAX_PATCHED_FILE_LINES, Node, Patch, PatchOutcome,
-    PatchRefusalKind,
+    MAX_PATCH_DEPTH, MAX_PATCH_FILES, MAX_PATCH_HUNKS, MAX_PATCHED_FILE_LINES, Node, Patch,
+    PatchOutcome, PatchRefusalKind,
 };
 
 fn refused(text: &str, kind: ErrorKind, what: &str) {
@@ -93,6 +93,16 @@ fn a_patch_that_is_not_understood_is_refused_with_its_line() {
     refused("diff --git a/x b/x\nold mode 100644\nnew mode 040000\n", usage, "no mode of a file");
     refused("diff --git a/x b/x\nold mode 100644\nnew mode 120000\n", usage, "into a link");
     refused("diff --git a/x b/y\nrename from x\n", usage, "missing");
+    let heads = "diff --git a/x b/x\nindex 1..2 100644\n";
+    refused(&format!("{heads}--- a/y\n+++ b/y\n{HUNK}"), usage, "line 1 of the patch: the names");
+    refused(&format!("{heads}--- a/x\n+++ /dev/null/x\n{HUNK}"), usage, "the names");
+    let renamed = "diff --git a/x b/y\nrename from x\nrename to y\n";
+    refused(&format!("{renamed}--- a/x\n+++ b/z\n{HUNK}"), usage, "the names");
+    refused(&format!("{renamed}new file mode 100644\n"), usage, "made, removed, renamed or copied");
+    let both = "diff --git a/x b/x\nnew file mode 100644\ndeleted file mode 100644\n";
+    refused(both, usage, "made, removed, renamed or copied");
+    assert!(Patch::parse(format!("{heads}--- a/x\n+++ b/x\n{HUNK}").as_bytes()).is_ok());
+    assert!(Patch::parse(format!("{renamed}--- p/q/x\n+++ p/q/y\n{HUNK}").as_bytes()).is_ok());
     let end = "\\ No newline at end of file\n";
     let more = format!("--- a/x\n+++ b/x\n@@ -1,2 +1,3 @@\n a\n b\n{end}+c\n");
     refused(&more, usage, "a line follows");
@@ -114,6 +124,20 @@ fn limits_have_names_and_hold() {
     assert_eq!(plan(&patch, &lines(MAX_PATCHED_FILE_LINES)).report.outcome, PatchOutcome::Fits);
     let report = check_refused(&patch, &lines(MAX_PATCHED_FILE_LINES + 1));
     assert_eq!(refusals(&report), [Some(PatchRefusalKind::TooLarge)]);
+}
+
+#[test]
+fn what_has_to_be_looked_up_has_a_limit() {
+    let deep = |depth: usize| format!("--- a/{0}x\n+++ b/{0}x\n{HUNK}", "d/".repeat(depth - 1));
+    assert!(Patch::parse(deep(MAX_PATCH_DEPTH).as_bytes()).is_ok());
+    refused(&deep(MAX_PATCH_DEPTH + 1), ErrorKind::Usage, "directories");
+    let long = |at: usize| {
+        let path = format!("{at}/{}x", "directory/".repeat(MAX_PATCH_DEPTH - 2));
+        format!("--- a/{path}\n+++ b/{path}\n{HUNK}")
+    };
+    let many = |count: usize| (0..count).map(long).collect::<String>();
+    assert!(Patch::parse(many(50).as_bytes()).is_ok());
+    refused(&many(200), ErrorKind::Usage, "looked up");
 }
 
 #[test]
