@@ -43,6 +43,8 @@ pub(crate) struct Monitor {
     pub(crate) pid: i32,
     /// What it says, a message a line.
     pub(crate) reports: OwnedFd,
+    /// It was waited for.
+    pub(crate) is_gone: bool,
 }
 
 /// Starts a monitor that starts the program on the terminal.
@@ -55,7 +57,7 @@ pub(crate) fn start_monitor(
     rustix::io::ioctl_fionbio(&reports, true)?;
     match sys::fork()? {
         0 => monitor(prepared, &slave, &writer, scope),
-        pid => Ok(Monitor { pid, reports }),
+        pid => Ok(Monitor { pid, reports, is_gone: false }),
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::process::{Starting, not_started};
 use crate::sys;
 use crate::terminal::Monitor;
-use cofferdam_wire::message::{Descendants, Ended, News, NotStarted, Spawn};
+use cofferdam_wire::message::{Descendants, Ended, How, News, NotStarted, Spawn};
 use rustix::fd::OwnedFd;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -139,6 +139,40 @@ impl Running {
         }
     }
 
+    /// Its monitor says how it ended.
+    pub(super) fn end(&mut self, ended: Ended) {
+        self.leader = 0;
+        self.ended = Some(ended);
+    }
+
+    /// Its monitor is gone. One that said nothing about the end was killed from inside.
+    pub(super) fn lose_monitor(&mut self) {
+        if self.ended.is_none() {
+            self.kill();
+            self.end(Ended {
+                how: How::Signaled(libc::SIGKILL),
+                timed_out: false,
+                killed_descendants: 0,
+                cpu_us: 0,
+                peak_rss_bytes: 0,
+            });
+        }
+        if let Some(monitor) = &mut self.monitor {
+            monitor.is_gone = true;
+        }
+    }
+
+    /// Whether it has ended, and what it leaves has come to us.
+    pub(super) fn is_over(&self) -> bool {
+        let has_monitor = self.monitor.as_ref().is_some_and(|monitor| !monitor.is_gone);
+        let waits = match self.descendants {
+            Descendants::Die => has_monitor,
+            // The kernel ends them.
+            Descendants::DieWithSandbox => false,
+        };
+        self.ended.is_some() && !waits
+    }
+
     /// Its process was waited for.
     pub(super) fn has_ended(&mut self, ended: Ended) -> Look {
         let leader = std::mem::take(&mut self.leader);
@@ -170,6 +204,7 @@ impl Running {
         }
         if let Some(monitor) = &self.monitor
             && self.leader == 0
+            && !monitor.is_gone
         {
             let _ = sys::kill(monitor.pid, libc::SIGKILL);
         }
