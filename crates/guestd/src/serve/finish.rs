@@ -3,7 +3,7 @@
 use super::Serve;
 use super::running::{Look, Running};
 use crate::line::understand;
-use crate::{sys, terminal};
+use crate::{reap, sys};
 use cofferdam_wire::message::{Descendants, FromProcess};
 use rustix::event::epoll;
 use rustix::io::Errno;
@@ -41,6 +41,8 @@ impl Serve {
                 self.line.message(channel, &message, Vec::new());
             }
             FromProcess::Stopped { .. } => self.line.message(channel, &message, Vec::new()),
+            // It says what it gathered by going away.
+            FromProcess::Emptied => {}
             FromProcess::NotStarted(_) => {
                 self.line.message(channel, &message, Vec::new());
                 if let Some(running) = self.running.remove(&channel) {
@@ -84,7 +86,7 @@ impl Serve {
             let channel = *channel;
             if running.monitor.is_some() {
                 self.take_over(channel);
-            } else if let Look::Started(pid) = running.has_ended(terminal::ended(&child)) {
+            } else if let Look::Started(pid) = running.has_ended(reap::ended(&child)) {
                 self.line.message(channel, &FromProcess::Started { pid }, Vec::new());
             }
         }
@@ -114,8 +116,14 @@ impl Serve {
         self.wake_relays(woken);
     }
 
-    /// Reports every command that has ended once nothing of it is left.
+    /// Reports every command that has ended: at once where its descendants stay, else once nothing of
+    /// it is left.
     pub(super) fn finish_ended(&mut self) {
+        for (channel, running) in &mut self.running {
+            if let Some(ended) = running.untold_end() {
+                self.line.message(*channel, &FromProcess::Ended(ended), Vec::new());
+            }
+        }
         let ended = self.running.values().filter(|running| running.is_over());
         let mut outputs = ended.map(|running| &running.outputs).peekable();
         if outputs.peek().is_none() {
@@ -146,13 +154,11 @@ impl Serve {
         for channel in done {
             self.drop_relays_of(channel);
             let Some(running) = self.running.remove(&channel) else { continue };
-            let message = match (running.not_started, running.ended) {
-                (Some(why), _) => FromProcess::NotStarted(why),
-                (None, Some(ended)) => FromProcess::Ended(ended),
-                (None, None) => continue,
-            };
-            self.line.message(channel, &message, Vec::new());
-            self.end_with(running.descendants);
+            let descendants = running.descendants;
+            if let Some(message) = running.last_word() {
+                self.line.message(channel, &message, Vec::new());
+            }
+            self.end_with(descendants);
         }
     }
 
@@ -177,7 +183,7 @@ impl Serve {
     /// Ends the sandbox, if it was to end with its command.
     pub(super) fn end_with(&mut self, descendants: Descendants) {
         match descendants {
-            Descendants::Die => {}
+            Descendants::Die | Descendants::Stay => {}
             Descendants::DieWithSandbox => {
                 self.line.drain();
                 sys::exit_now(0);

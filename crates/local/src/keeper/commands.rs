@@ -135,6 +135,7 @@ impl Keeper<'_> {
             }
             // Whoever sits at its terminal stops too, and sends SIGCONT when called back.
             FromProcess::Stopped { .. } => exec.stop(),
+            FromProcess::Emptied => return false,
             FromProcess::NotStarted(_) | FromProcess::Ended(_) => {
                 let (own, usage) = own_ending(message);
                 let killed = exec.live.as_ref().and_then(|live| live.killed);

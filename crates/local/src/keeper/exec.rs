@@ -305,7 +305,7 @@ pub(super) fn own_ending(last: &FromProcess) -> (Ending, UsageReport) {
                 How::Signaled(signal) => (Ending::Signaled(*signal), usage),
             }
         }
-        FromProcess::Started { .. } | FromProcess::Stopped { .. } => {
+        FromProcess::Started { .. } | FromProcess::Stopped { .. } | FromProcess::Emptied => {
             (Ending::Lost, UsageReport::default())
         }
     }
