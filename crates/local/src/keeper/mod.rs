@@ -44,6 +44,7 @@ mod spool;
 mod start;
 mod stop;
 mod talk;
+mod tree;
 
 pub use backend::KeptBackend;
 pub(crate) use place::sweep_half_made;
