@@ -1,8 +1,8 @@
 //! The messages of generation 2. New fields are optional; a new message raises the generation.
 //!
 //! Generation 2 added [`Descendants::Stay`], and with it [`Ended::left_below`] and
-//! [`FromProcess::Emptied`]. A host asks no guest of generation 1 for it, so such a guest is spoken to
-//! as before.
+//! [`FromProcess::Emptied`]. A keeper, which needs it, refuses a guest of generation 1; any other host
+//! speaks to such a guest as before.
 
 use crate::bytes::ByteString;
 use serde::{Deserialize, Serialize};

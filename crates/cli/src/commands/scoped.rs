@@ -39,7 +39,12 @@ pub(super) fn perform(args: &RunArgs) -> Result<u8> {
     let begin = Instant::now();
     let (came, captured) = sessions::with(async |sessions| match about.output {
         Output::Stream { limit_bytes } => {
-            let mut sink = Streams { only: None, ends_with_its_reader: true, limit_bytes };
+            let mut sink = Streams {
+                only: None,
+                ends_with_its_reader: true,
+                wants_what_is_left: false,
+                limit_bytes,
+            };
             let work = Work { command: &command, max_output_bytes: limit_bytes };
             Ok((run(sessions, &order, work, &mut sink).await?, Memory::default()))
         }

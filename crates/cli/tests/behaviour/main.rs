@@ -21,6 +21,7 @@ mod projects;
 mod schema;
 mod sessions;
 mod sessions_durable;
+mod sessions_left;
 mod sessions_run;
 mod sessions_soak;
 mod sessions_terminal;

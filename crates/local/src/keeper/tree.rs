@@ -2,6 +2,30 @@
 
 use std::collections::BTreeMap;
 
+/// How many processes are counted at most: somebody inside may make them without end.
+const MAX_COUNTED: usize = 1 << 16;
+
+/// How many processes live below the child of `first` that the sandbox calls `inside`.
+// HOSTILE: the sandbox says that number. Whatever it says, what is counted is its own.
+pub(super) fn count_below(first: i32, inside: i32) -> u32 {
+    let top = children(first).into_iter().find(|pid| inner(*pid) == Some(inside));
+    let mut found: Vec<i32> = top.into_iter().flat_map(children).collect();
+    let mut next = 0;
+    while let Some(pid) = found.get(next).copied().filter(|_| found.len() < MAX_COUNTED) {
+        found.extend(children(pid));
+        next += 1;
+    }
+    let lives = |pid: &&i32| stat(**pid).is_some_and(|stat| !stat.has_ended());
+    u32::try_from(found.iter().filter(lives).count()).unwrap_or(u32::MAX)
+}
+
+/// What a process is called in its own, innermost namespace.
+fn inner(pid: i32) -> Option<i32> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let ids = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
+    ids.split_whitespace().next_back()?.parse().ok()
+}
+
 /// What is known of a process.
 pub(super) struct Stat {
     state: char,
@@ -51,4 +75,35 @@ fn by_parent() -> BTreeMap<i32, Vec<i32>> {
         }
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn what_lives_below_a_process_is_counted() {
+        let script = "setsid sh -c 'echo up; sleep 60 & wait' & sh -c 'exit 0' & sleep 60 & wait";
+        let mut shell =
+            Command::new("sh").args(["-c", script]).stdout(Stdio::piped()).spawn().unwrap();
+        let mut word = [0; 2];
+        std::io::Read::read_exact(shell.stdout.as_mut().unwrap(), &mut word).unwrap();
+        let own = std::process::id().cast_signed();
+        let top = shell.id().cast_signed();
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        while count_below(own, inner(top).unwrap()) != 3 {
+            assert!(std::time::Instant::now() < until, "{}", count_below(own, top));
+        }
+        assert_eq!(count_below(own, i32::MAX), 0);
+        for pid in
+            [vec![top], children(top), children(top).into_iter().flat_map(children).collect()]
+                .concat()
+        {
+            let pid = rustix::process::Pid::from_raw(pid).unwrap();
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+        }
+        shell.wait().unwrap();
+        assert_eq!(count_below(own, top), 0);
+    }
 }
