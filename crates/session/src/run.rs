@@ -60,6 +60,8 @@ pub struct Ran<T> {
     pub value: T,
     /// What could not be removed; every start of Cofferdam tries again.
     pub cleanup: Option<Error>,
+    /// Control files that appeared in the workspace; `None` where nobody looked.
+    pub new_control_files: Option<Vec<String>>,
 }
 
 /// Why a run failed, and what could not be removed.
@@ -71,6 +73,9 @@ pub struct RunError<E> {
     pub cleanup: Option<Error>,
     /// The session, where something of it was kept for study.
     pub kept: Option<Kept>,
+    /// Control files that appeared in the workspace; `None` where nobody looked, as where there was no
+    /// sandbox, or it is kept.
+    pub new_control_files: Option<Vec<String>>,
 }
 
 /// What was kept of a run that failed.
@@ -133,6 +138,7 @@ impl Sessions {
                     failure: RunFailure::Provision(error),
                     cleanup: None,
                     kept: None,
+                    new_control_files: None,
                 });
             }
         };
@@ -149,8 +155,8 @@ impl Sessions {
         };
         let failure = match outcome {
             Ok(Ok(value)) => {
-                let (cleanup, _) = guard.finish(reason, None).await;
-                return Ok(Ran { value, cleanup });
+                let Settled { cleanup, new_control_files, .. } = guard.finish(reason, None).await;
+                return Ok(Ran { value, cleanup, new_control_files });
             }
             Err(_) => RunFailure::TimedOut(order.limit),
             Ok(Err(Interrupted::Panic(panic))) => {
@@ -161,8 +167,9 @@ impl Sessions {
             Ok(Err(Interrupted::Preflight(failed))) => RunFailure::Preflight(failed),
             Ok(Err(Interrupted::Work(error))) => RunFailure::Work(error),
         };
-        let (cleanup, kept) = guard.finish(reason, Some((failure.told(), order))).await;
-        Err(RunError { failure, cleanup, kept })
+        let Settled { cleanup, kept, new_control_files } =
+            guard.finish(reason, Some((failure.told(), order))).await;
+        Err(RunError { failure, cleanup, kept, new_control_files })
     }
 
     async fn begin_run(&self, order: &RunOrder) -> Result<RunGuard> {
@@ -211,12 +218,36 @@ impl Sessions {
     }
 }
 
+impl Sessions {
+    /// The control files that appeared while the sandbox of a run stood; `None` where it did not end
+    /// or its keeper could not look.
+    async fn new_control_files(&self, id: &SessionId) -> Result<Option<Vec<String>>> {
+        let events = self.events(Some(id), 0).await?;
+        let ended = events.iter().rev().find(|event| event.kind == "destroyed");
+        if ended.is_none_or(|event| event.data.get("reason") == Some(&json!(DestroyReason::Lost))) {
+            return Ok(None);
+        }
+        let told = events.iter().rev().find(|event| event.kind == "new_control_files");
+        let paths = told.and_then(|event| event.data.get("paths")?.as_array());
+        let paths = paths.into_iter().flatten().filter_map(|path| path.as_str());
+        Ok(Some(paths.map(str::to_owned).collect()))
+    }
+}
+
 /// Why the work has no result.
 enum Interrupted<E> {
     Provision(Error),
     Preflight(InitFailure),
     Work(E),
     Panic(Box<dyn std::any::Any + Send>),
+}
+
+/// How a run was settled.
+#[derive(Default)]
+struct Settled {
+    cleanup: Option<Error>,
+    kept: Option<Kept>,
+    new_control_files: Option<Vec<String>>,
 }
 
 /// What a run owes: dropped before it is settled, it settles itself as canceled.
@@ -229,20 +260,20 @@ struct RunGuard {
 }
 
 impl RunGuard {
-    /// Ends the run, even if the caller stops waiting. What could not be removed, and what was kept.
+    /// Ends the run, even if the caller stops waiting.
     async fn finish(
         mut self,
         reason: DestroyReason,
         failed: Option<(String, &RunOrder)>,
-    ) -> (Option<Error>, Option<Kept>) {
-        let Some(owner) = self.owner.take() else { return (None, None) };
+    ) -> Settled {
+        let Some(owner) = self.owner.take() else { return Settled::default() };
         let failed = failed.map(|(why, order)| (why, order.on_failure));
         let end = end(self.sessions.clone(), self.row.id.clone(), reason, failed, owner);
         match tokio::spawn(end).await {
             Ok(result) => result,
             Err(e) => {
                 let error = Error::new(ErrorKind::Io, "the end of a run broke off").source(e);
-                (Some(error), None)
+                Settled { cleanup: Some(error), ..Settled::default() }
             }
         }
     }
@@ -267,16 +298,17 @@ async fn end(
     reason: DestroyReason,
     failed: Option<(String, OnFailure)>,
     owner: Lock,
-) -> (Option<Error>, Option<Kept>) {
+) -> Settled {
     let keep = failed.filter(|(_, on_failure)| *on_failure != OnFailure::Destroy);
     let result = match keep {
         Some((why, on_failure)) => preserve(&sessions, &id, reason, (&why, on_failure)).await,
         None => sessions.0.delete(&id, reason).await.map(|_| None),
     };
     owner.retire();
+    let new_control_files = sessions.new_control_files(&id).await.unwrap_or_default();
     match result {
-        Ok(kept) => (None, kept),
-        Err(error) => (Some(error), None),
+        Ok(kept) => Settled { cleanup: None, kept, new_control_files },
+        Err(error) => Settled { cleanup: Some(error), kept: None, new_control_files },
     }
 }
 

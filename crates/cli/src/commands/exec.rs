@@ -61,8 +61,9 @@ pub(crate) struct ExecArgs {
 
     /// Captures instead of streaming, and prints one JSON object on standard output.
     ///
-    /// The object is that of `run --json`, with the ids of session and run; with -d it is that of
-    /// `ps`. Errors are objects too.
+    /// The object is that of `run --json`, with the ids of session and run, and without new control
+    /// files, which `events` tells when the session ends; with -d it is that of `ps`. Errors are
+    /// objects too.
     ///
     /// Example: --json
     #[arg(long, help_heading = "Output", conflicts_with = "terminal")]
@@ -211,7 +212,8 @@ pub(super) async fn outcome(
         usage: ended.usage,
         enforced: sessions::enforced(session).await?,
         denials: Vec::new(),
-        new_control_files: Vec::new(),
+        // Nobody looks for them before the session ends.
+        new_control_files: None,
     }))
 }
 

@@ -13,7 +13,7 @@ use cofferdam_core::{
     Result, Seen, Stdin, UsageReport,
 };
 use cofferdam_session::{
-    InitCommand, InitFailure, Kept, RunError, RunFailure, RunOrder, Session, Sessions,
+    InitCommand, InitFailure, Kept, Ran, RunError, RunFailure, RunOrder, Session, Sessions,
 };
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -72,6 +72,7 @@ struct Came {
     enforced: Enforced,
     kept: Option<Kept>,
     cleanup: Option<Error>,
+    new_control_files: Option<Vec<String>>,
 }
 
 /// A command that ended.
@@ -112,8 +113,10 @@ async fn run(
         () = interrupted => return Ok(Came::of(Ending::Canceled)),
     };
     match outcome {
-        Ok(ran) => Ok(Came { cleanup: ran.cleanup, ..Came::done(ran.value) }),
-        Err(RunError { failure, cleanup, kept }) => {
+        Ok(Ran { value, cleanup, new_control_files }) => {
+            Ok(Came { cleanup, new_control_files, ..Came::done(value) })
+        }
+        Err(RunError { failure, cleanup, kept, new_control_files }) => {
             let came = match failure {
                 RunFailure::Provision(error) | RunFailure::Work(Failure::Own(error)) => {
                     return Err(error);
@@ -122,7 +125,7 @@ async fn run(
                 RunFailure::TimedOut(_) => Came::of(Ending::Killed(Cause::Time)),
                 RunFailure::Work(Failure::Ended(done)) => Came::done(*done),
             };
-            Ok(Came { cleanup, kept, ..came })
+            Ok(Came { cleanup, kept, new_control_files, ..came })
         }
     }
 }
@@ -190,12 +193,19 @@ impl Came {
         // A sandbox stands only if all of its policy holds, or less was accepted and is said where
         // the command was run.
         let enforced = Enforced::full(Basis::Applied);
-        Self { ending, usage: UsageReport::default(), enforced, kept: None, cleanup: None }
+        Self {
+            ending,
+            usage: UsageReport::default(),
+            enforced,
+            kept: None,
+            cleanup: None,
+            new_control_files: None,
+        }
     }
 }
 
 fn say(about: &About, came: Came, captured: Memory, duration: Duration) -> Result<u8> {
-    let Came { ending, usage, enforced, kept, cleanup } = came;
+    let Came { ending, usage, enforced, kept, cleanup, new_control_files } = came;
     let omitted: Omitted = captured.omitted;
     let outcome = RunOutcome {
         ending,
@@ -206,7 +216,7 @@ fn say(about: &About, came: Came, captured: Memory, duration: Duration) -> Resul
         usage,
         enforced,
         denials: Vec::new(),
-        new_control_files: Vec::new(),
+        new_control_files,
     };
     let code = exit::of_ending(&outcome.ending);
     match about.output {
