@@ -62,7 +62,7 @@ pub(crate) struct RunOutcome {
     /// What was denied, as the host saw it.
     pub(crate) denials: Vec<String>,
     /// Control files that appeared in the workspace, relative to it.
-    pub(crate) new_control_files: Vec<String>,
+    pub(crate) new_control_files: Option<Vec<String>>,
 }
 
 /// Runs a command in a fresh sandbox. Fails only before the sandbox exists; from then on what
@@ -86,7 +86,7 @@ pub(crate) fn run(request: RunRequest) -> Result<RunOutcome> {
         usage: outcome.usage,
         enforced: outcome.enforced,
         denials: Vec::new(),
-        new_control_files: outcome.new_control_files,
+        new_control_files: Some(outcome.new_control_files),
     })
 }
 

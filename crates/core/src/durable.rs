@@ -90,8 +90,9 @@ pub trait DurableBackend: Send + Sync + 'static {
     /// The commands of a sandbox, ended ones included, oldest first.
     async fn execs(&self, sandbox: &SandboxRecord) -> Result<Vec<ExecStatus>>;
 
-    /// Waits until a command has written beyond `seen` or has ended, or `patience` is over, and says
-    /// how it stands. While somebody waits so the sandbox is in use.
+    /// Waits until there is news of a command beyond `seen`, or `patience` is over, and says how it
+    /// stands. News is what it or those that it left wrote, its end, and where that is known the end
+    /// of all that it left. While somebody waits so the sandbox is in use.
     async fn watch(
         &self,
         sandbox: &SandboxRecord,
@@ -105,7 +106,8 @@ pub trait DurableBackend: Send + Sync + 'static {
     async fn read(&self, sandbox: &SandboxId, id: &ProcessId, part: Part) -> Result<Chunk>;
 
     /// Does something to a command. One that has ended takes nothing: a conflict, except for
-    /// [`ExecInput::Kill`] and [`ExecInput::Close`].
+    /// [`ExecInput::Kill`] and [`ExecInput::Close`], and for [`ExecInput::Signal`] where processes of
+    /// it go on.
     async fn input(&self, sandbox: &SandboxRecord, id: &ProcessId, input: &ExecInput)
     -> Result<()>;
 }
@@ -185,6 +187,8 @@ pub enum Happened {
     ExecStarted(Box<ExecStatus>),
     /// A command ended. It is finished once this is written.
     ExecEnded(Box<ExecStatus>),
+    /// The last process that an ended command left is gone.
+    ExecEmptied(Box<ExecStatus>),
     /// It was paused.
     Paused {
         /// Whether nobody used it, or somebody asked.
@@ -221,8 +225,10 @@ pub struct ExecOrder {
     /// The command. Its id is the caller's, and repeating it runs nothing twice.
     pub command: Command,
     /// It outlives its caller's interest: it does not count as use, and is paused with the sandbox.
+    /// What it starts outlives it: its end is told at once, and its processes go on, see
+    /// [`ExecStatus::left`]. Those of any other command die with it.
     pub detached: bool,
-    /// It counts as use though it is detached.
+    /// It counts as use though it is detached, and what it left does too.
     pub keep_awake: bool,
     /// How many bytes of a stream are kept on disk, and at least 64 KiB; older ones are dropped and
     /// counted.
@@ -249,6 +255,11 @@ pub struct ExecStatus {
     pub started_ms: u64,
     /// What came of it, once it ended.
     pub ended: Option<ExecEnded>,
+    /// How many processes of it go on though it has ended, when this was asked; `None` once it can
+    /// leave nothing any more. It was detached. What they write still comes to its streams, its limits
+    /// of time and output hold for them, and they end with the sandbox at the latest.
+    #[serde(default)]
+    pub left: Option<u32>,
     /// Its standard output.
     pub stdout: Spooled,
     /// Its standard error.
@@ -285,6 +296,8 @@ pub struct Seen {
     pub stderr: u64,
     /// How many stops of the command are known, where another one is news.
     pub stops: Option<u32>,
+    /// Its end is known: what is waited for is the end of all that it left.
+    pub end: bool,
 }
 
 /// A part of a stream that somebody wants.
@@ -314,10 +327,12 @@ pub enum ExecInput {
     Bytes(Vec<u8>),
     /// Its standard input ends.
     Close,
-    /// This signal goes to its process group.
+    /// This signal goes to its process group; to every process that it left, if it has ended. SIGKILL
+    /// ends a detached one with all its descendants.
     Signal(i32),
     /// Its terminal has a new size.
     Resize(Terminal),
     /// It is killed with all its descendants, and ends as canceled unless it ended by itself before.
+    /// What it left is killed too.
     Kill,
 }

@@ -34,8 +34,11 @@ pub struct RunReport {
     pub enforced: Enforced,
     /// What was denied, as the host saw it. Empty until there is a way out.
     pub denials: Vec<String>,
-    /// Control files that appeared in the workspace, relative to it.
-    pub new_control_files: Vec<String>,
+    /// Control files that appeared in the workspace, relative to it. They are looked for when the
+    /// sandbox ends: absent for a command of a session, whose event of this name tells them then, and
+    /// where the sandbox was kept or lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new_control_files: Option<Vec<String>>,
     /// The session that it ran in, where it ran in one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,

@@ -8,6 +8,7 @@ pub mod apply;
 mod descriptors;
 pub mod line;
 mod live;
+mod monitor;
 mod process;
 mod proof;
 pub mod prove;

@@ -8,7 +8,8 @@
 //! | `paused` | `incarnation`, `idle`, `how` |
 //! | `resumed` | `incarnation` |
 //! | `exec_started` | `incarnation`, `exec`, `argv`, `detached` |
-//! | `exec_ended` | `incarnation`, `exec`, `ending`, `exit_code` |
+//! | `exec_ended` | `incarnation`, `exec`, `ending`, `exit_code`, `left` |
+//! | `exec_emptied` | `incarnation`, `exec`; the last process that it left is gone |
 //! | `instance_lost` | `incarnation`, `process_state_lost` |
 //! | `recovered` | `incarnation`, `previous_incarnation`, `process_state_lost` |
 //! | `init_failed` | `incarnation`, `command`, `exit_code`, `ending` |
@@ -81,8 +82,13 @@ pub(crate) fn exec_ended(incarnation: u32, status: &ExecStatus) -> Word {
         "exec": status.id,
         "ending": ending.map(Ending::kind),
         "exit_code": ending.map(Ending::exit_code),
+        "left": status.left.unwrap_or(0),
     });
     ("exec_ended", data)
+}
+
+pub(crate) fn exec_emptied(incarnation: u32, status: &ExecStatus) -> Word {
+    ("exec_emptied", json!({ "incarnation": incarnation, "exec": status.id }))
 }
 
 pub(crate) fn instance_lost(incarnation: u32) -> Word {
@@ -102,11 +108,8 @@ pub(crate) fn leftover(incarnation: u32, what: &str) -> Word {
     ("leftover", json!({ "incarnation": incarnation, "what": what }))
 }
 
-/// The name of the event that tells control files.
-pub(crate) const CONTROL_FILES: &str = "new_control_files";
-
 pub(crate) fn new_control_files(incarnation: u32, paths: &[String]) -> Word {
-    (CONTROL_FILES, json!({ "incarnation": incarnation, "paths": paths }))
+    ("new_control_files", json!({ "incarnation": incarnation, "paths": paths }))
 }
 
 /// The first words of a command, as far as they fit.

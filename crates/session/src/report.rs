@@ -71,6 +71,9 @@ pub struct ExecReport {
     pub signal: Option<i32>,
     /// The exit code that stands for its ending.
     pub exit_code: Option<i32>,
+    /// How many processes of it go on though it has ended. It was detached; they end with the session,
+    /// or by a signal to it.
+    pub left: u32,
     /// What it used.
     pub usage: UsageReport,
     /// Its standard output.
@@ -158,6 +161,7 @@ impl ExecReport {
             ending: ending.map(Ending::kind),
             signal: ending.and_then(signal),
             exit_code: ending.map(Ending::exit_code),
+            left: status.left.unwrap_or(0),
             usage: ended.map(|ended| ended.usage).unwrap_or_default(),
             stdout: stream(status.stdout),
             stderr: stream(status.stderr),

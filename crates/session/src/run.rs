@@ -60,8 +60,8 @@ pub struct Ran<T> {
     pub value: T,
     /// What could not be removed; every start of Cofferdam tries again.
     pub cleanup: Option<Error>,
-    /// Control files that appeared in the workspace, relative to it.
-    pub new_control_files: Vec<String>,
+    /// Control files that appeared in the workspace; `None` where nobody looked.
+    pub new_control_files: Option<Vec<String>>,
 }
 
 /// Why a run failed, and what could not be removed.
@@ -73,9 +73,9 @@ pub struct RunError<E> {
     pub cleanup: Option<Error>,
     /// The session, where something of it was kept for study.
     pub kept: Option<Kept>,
-    /// Control files that appeared in the workspace, relative to it. One that is preserved has not
-    /// been looked at: an event tells them when it ends.
-    pub new_control_files: Vec<String>,
+    /// Control files that appeared in the workspace; `None` where nobody looked, as where there was no
+    /// sandbox, or it is kept.
+    pub new_control_files: Option<Vec<String>>,
 }
 
 /// What was kept of a run that failed.
@@ -138,7 +138,7 @@ impl Sessions {
                     failure: RunFailure::Provision(error),
                     cleanup: None,
                     kept: None,
-                    new_control_files: Vec::new(),
+                    new_control_files: None,
                 });
             }
         };
@@ -155,8 +155,7 @@ impl Sessions {
         };
         let failure = match outcome {
             Ok(Ok(value)) => {
-                let Finished { cleanup, kept: _, new_control_files } =
-                    guard.finish(reason, None).await;
+                let Settled { cleanup, new_control_files, .. } = guard.finish(reason, None).await;
                 return Ok(Ran { value, cleanup, new_control_files });
             }
             Err(_) => RunFailure::TimedOut(order.limit),
@@ -168,7 +167,7 @@ impl Sessions {
             Ok(Err(Interrupted::Preflight(failed))) => RunFailure::Preflight(failed),
             Ok(Err(Interrupted::Work(error))) => RunFailure::Work(error),
         };
-        let Finished { cleanup, kept, new_control_files } =
+        let Settled { cleanup, kept, new_control_files } =
             guard.finish(reason, Some((failure.told(), order))).await;
         Err(RunError { failure, cleanup, kept, new_control_files })
     }
@@ -219,12 +218,36 @@ impl Sessions {
     }
 }
 
+impl Sessions {
+    /// The control files that appeared while the sandbox of a run stood; `None` where it did not end
+    /// or its keeper could not look.
+    async fn new_control_files(&self, id: &SessionId) -> Result<Option<Vec<String>>> {
+        let events = self.events(Some(id), 0).await?;
+        let ended = events.iter().rev().find(|event| event.kind == "destroyed");
+        if ended.is_none_or(|event| event.data.get("reason") == Some(&json!(DestroyReason::Lost))) {
+            return Ok(None);
+        }
+        let told = events.iter().rev().find(|event| event.kind == "new_control_files");
+        let paths = told.and_then(|event| event.data.get("paths")?.as_array());
+        let paths = paths.into_iter().flatten().filter_map(|path| path.as_str());
+        Ok(Some(paths.map(str::to_owned).collect()))
+    }
+}
+
 /// Why the work has no result.
 enum Interrupted<E> {
     Provision(Error),
     Preflight(InitFailure),
     Work(E),
     Panic(Box<dyn std::any::Any + Send>),
+}
+
+/// How a run was settled.
+#[derive(Default)]
+struct Settled {
+    cleanup: Option<Error>,
+    kept: Option<Kept>,
+    new_control_files: Option<Vec<String>>,
 }
 
 /// What a run owes: dropped before it is settled, it settles itself as canceled.
@@ -242,15 +265,15 @@ impl RunGuard {
         mut self,
         reason: DestroyReason,
         failed: Option<(String, &RunOrder)>,
-    ) -> Finished {
-        let Some(owner) = self.owner.take() else { return Finished::default() };
+    ) -> Settled {
+        let Some(owner) = self.owner.take() else { return Settled::default() };
         let failed = failed.map(|(why, order)| (why, order.on_failure));
         let end = end(self.sessions.clone(), self.row.id.clone(), reason, failed, owner);
         match tokio::spawn(end).await {
             Ok(result) => result,
             Err(e) => {
                 let error = Error::new(ErrorKind::Io, "the end of a run broke off").source(e);
-                Finished { cleanup: Some(error), ..Finished::default() }
+                Settled { cleanup: Some(error), ..Settled::default() }
             }
         }
     }
@@ -269,34 +292,24 @@ impl Drop for RunGuard {
     }
 }
 
-/// How the end of a run went.
-#[derive(Default)]
-struct Finished {
-    cleanup: Option<Error>,
-    kept: Option<Kept>,
-    new_control_files: Vec<String>,
-}
-
 async fn end(
     sessions: Sessions,
     id: SessionId,
     reason: DestroyReason,
     failed: Option<(String, OnFailure)>,
     owner: Lock,
-) -> Finished {
+) -> Settled {
     let keep = failed.filter(|(_, on_failure)| *on_failure != OnFailure::Destroy);
     let result = match keep {
         Some((why, on_failure)) => preserve(&sessions, &id, reason, (&why, on_failure)).await,
         None => sessions.0.delete(&id, reason).await.map(|_| None),
     };
     owner.retire();
-    let (kept, cleanup) = match result {
-        Ok(kept) => (kept, None),
-        Err(error) => (None, Some(error)),
-    };
-    // What is not known stands among the events, if anywhere.
-    let new_control_files = sessions.0.control_files_of(&id).await.unwrap_or_default();
-    Finished { cleanup, kept, new_control_files }
+    let new_control_files = sessions.new_control_files(&id).await.unwrap_or_default();
+    match result {
+        Ok(kept) => Settled { cleanup: None, kept, new_control_files },
+        Err(error) => Settled { cleanup: Some(error), kept: None, new_control_files },
+    }
 }
 
 /// Keeps what a failed run left, as far as there is anything.

@@ -53,6 +53,15 @@ enum Place {
     Past(KnownExec),
 }
 
+/// What somebody wants of a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    /// Itself: one that has ended is past.
+    ItsEnd,
+    /// What it left, too.
+    WhatIsLeft,
+}
+
 impl Session {
     pub(crate) fn new(sessions: Sessions, id: SessionId) -> Self {
         Self { sessions, id }
@@ -143,15 +152,16 @@ impl Session {
         Ok(())
     }
 
-    /// Waits until a command has written beyond `seen` or has ended, or `patience` is over. While
-    /// somebody waits so the session is in use.
+    /// Waits until there is news of a command beyond `seen`, or `patience` is over. While somebody
+    /// waits so the session is in use.
     pub async fn follow(
         &self,
         id: &ProcessId,
         seen: Seen,
         patience: Duration,
     ) -> Result<ExecStatus> {
-        match self.place(id).await? {
+        let wanted = if seen.end { Wanted::WhatIsLeft } else { Wanted::ItsEnd };
+        match self.place(id, wanted).await? {
             Place::Past(known) => Ok(known.status),
             Place::Present(ready) => {
                 let watched = follow::news(&ready.backend, &ready.record, (id, seen), patience);
@@ -223,9 +233,13 @@ impl Session {
         within(CALL_LIMIT, "read output", backend.read(&sandbox, id, part)).await
     }
 
-    /// Does something to a command. One that has ended takes nothing.
+    /// Does something to a command. One that has ended takes nothing, but what it left takes signals.
     pub async fn input(&self, id: &ProcessId, input: &ExecInput) -> Result<()> {
-        match self.place(id).await? {
+        let wanted = match input {
+            ExecInput::Signal(_) | ExecInput::Kill => Wanted::WhatIsLeft,
+            ExecInput::Bytes(_) | ExecInput::Close | ExecInput::Resize(_) => Wanted::ItsEnd,
+        };
+        match self.place(id, wanted).await? {
             Place::Past(_) if matches!(input, ExecInput::Kill | ExecInput::Close) => Ok(()),
             Place::Past(_) => {
                 Err(Error::new(ErrorKind::Conflict, format!("command {id} has ended"))
@@ -243,17 +257,23 @@ impl Session {
         }
     }
 
-    /// Sends a signal to the process group of a command.
+    /// Sends a signal to the process group of a command; if it has ended, to all that it left.
     pub async fn signal(&self, id: &ProcessId, signal: i32) -> Result<()> {
         self.input(id, &ExecInput::Signal(signal)).await
     }
 
     /// Where a command is. A session that sleeps is resumed, for the command cannot go on otherwise.
-    async fn place(&self, id: &ProcessId) -> Result<Place> {
+    async fn place(&self, id: &ProcessId, wanted: Wanted) -> Result<Place> {
         let inner = &self.sessions.0;
         let row = inner.row(&self.id).await?;
+        let is_over = |status: &ExecStatus| match wanted {
+            Wanted::ItsEnd => status.ended.is_some(),
+            Wanted::WhatIsLeft => status.ended.is_some() && status.left.is_none(),
+        };
         if let Some(known) = inner.store.exec(&self.id, id).await?
-            && (known.incarnation < row.incarnation || known.status.ended.is_some())
+            && (known.incarnation < row.incarnation
+                || is_over(&known.status)
+                || known.status.ended.is_some() && !row.phase.owes_an_end())
         {
             return Ok(Place::Past(known));
         }

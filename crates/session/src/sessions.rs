@@ -2,7 +2,6 @@
 
 use crate::answer::{CALL_LIMIT, within};
 use crate::desk::{Desk, LOCK_PATIENCE};
-use crate::events::CONTROL_FILES;
 use crate::lock::Locks;
 use crate::order::{SessionOrder, millis};
 use crate::places::Places;
@@ -352,15 +351,6 @@ impl Inner {
         }
         let what = format!("session {id} changes too fast to be removed");
         Err(Error::new(ErrorKind::Unavailable, what).hint("Try again."))
-    }
-
-    /// The control files that sandboxes of a session left in its workspace, as its events tell.
-    pub(crate) async fn control_files_of(&self, id: &SessionId) -> Result<Vec<String>> {
-        let filter = EventFilter { session: Some(id.clone()), after: 0, limit: MAX_EVENTS };
-        let events = self.store.events(filter).await?;
-        let told = events.iter().filter(|event| event.kind == CONTROL_FILES);
-        let paths = told.filter_map(|event| event.data.get("paths")?.as_array()).flatten();
-        Ok(paths.filter_map(|path| path.as_str().map(str::to_owned)).collect())
     }
 
     /// Folds the journal of an incarnation. One that cannot be read now, or written down on a full

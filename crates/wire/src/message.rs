@@ -1,10 +1,14 @@
-//! The messages of generation 1. New fields are optional; a new message raises the generation.
+//! The messages of generation 2. New fields are optional; a new message raises the generation.
+//!
+//! Generation 2 added [`Descendants::Stay`], and with it [`Ended::left_below`] and
+//! [`FromProcess::Emptied`]. A keeper, which needs it, refuses a guest of generation 1; any other host
+//! speaks to such a guest as before.
 
 use crate::bytes::ByteString;
 use serde::{Deserialize, Serialize};
 
 /// The generation that this code speaks. The lower of two sides rules.
-pub const GENERATION: u32 = 1;
+pub const GENERATION: u32 = 2;
 
 /// The guest's first message, on channel 0.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,6 +104,11 @@ pub enum Descendants {
     Die,
     /// The sandbox ends with the command: process 1 exits and the kernel kills all others.
     DieWithSandbox,
+    /// They go on, and the ending is reported at once. Where any do, it says below which process, and
+    /// [`FromProcess::Emptied`] follows when the last of them is gone. Until then they can be killed
+    /// and get signals, and the command's time goes on for them. A command that is killed while it
+    /// runs takes them with it. Not for streams that are carried on the line. Since generation 2.
+    Stay,
 }
 
 /// Standard input, output and error.
@@ -142,11 +151,11 @@ pub struct TerminalSize {
 /// What the host says on a command's channel after it started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToProcess {
-    /// Send a signal to the command's process group.
+    /// Send a signal to the command's process group; once it has ended, to all that it left.
     Signal(i32),
     /// The terminal has a new size.
     Resize(TerminalSize),
-    /// Kill the command and all its descendants.
+    /// Kill the command and all its descendants, also those that it left.
     Kill,
 }
 
@@ -165,8 +174,11 @@ pub enum FromProcess {
     },
     /// The program never ran.
     NotStarted(NotStarted),
-    /// The command ended. Nothing follows on this channel.
+    /// The command ended. Nothing follows on this channel unless it left something.
     Ended(Ended),
+    /// What the command left when it ended is gone. Nothing follows on this channel. Since
+    /// generation 2.
+    Emptied,
 }
 
 /// Why a program did not start.
@@ -220,6 +232,9 @@ pub struct Ended {
     pub cpu_us: u64,
     /// The largest resident size of one of its processes, in bytes.
     pub peak_rss_bytes: u64,
+    /// The process, by its id inside, below which descendants go on, where some do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_below: Option<i32>,
 }
 
 /// The two ways in which a process ends.

@@ -1,26 +1,28 @@
-//! The messages of generation 1 as they go over the line, frozen.
+//! The messages of each generation as they go over the line, frozen.
 //!
 //! A guest that was started last month speaks what stands in `schema/generation-1.jsonl`: one line an
 //! example, its type first. A line is never changed. What is new is an optional field, whose absence
-//! means what it meant before, or a new message and with it a new generation.
+//! means what it meant before, or a new message and with it a new generation, in a file of its own
+//! that holds what came with it.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use cofferdam_wire::ByteString;
 use cofferdam_wire::message::{
-    Attempt, Check, Confirmed, Descendants, EgressAnswer, Ended, FromProcess, Greeting, GuestOpens,
-    Hello, HostOpens, How, News, NotStarted, NotStartedReason, Proof, Prove, SetupFailure, Spawn,
-    Stdio, Stream, Targets, TerminalSize, ToProcess,
+    Attempt, Check, Confirmed, Descendants, EgressAnswer, Ended, FromProcess, GENERATION, Greeting,
+    GuestOpens, Hello, HostOpens, How, News, NotStarted, NotStartedReason, Proof, Prove,
+    SetupFailure, Spawn, Stdio, Stream, Targets, TerminalSize, ToProcess,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt::Debug;
 
 const FROZEN: &str = include_str!("../schema/generation-1.jsonl");
+const SECOND: &str = include_str!("../schema/generation-2.jsonl");
 
 const SIZE: TerminalSize = TerminalSize { rows: 24, columns: 80 };
 
-/// One line an example of each message and of each of its variants.
-fn examples() -> String {
+/// One line an example of each message and of each of its variants, as of generation 1.
+fn first() -> String {
     let mut lines = String::new();
     each(&mut lines, "Greeting", greetings());
     each(&mut lines, "HostOpens", host_opens());
@@ -35,6 +37,20 @@ fn examples() -> String {
     let refused = EgressAnswer::Refused("no rule allows it".to_owned());
     each(&mut lines, "EgressAnswer", [EgressAnswer::Connected, refused]);
     each(&mut lines, "Proof", [proof()]);
+    lines
+}
+
+/// The same for what generation 2 added.
+fn second() -> String {
+    let mut lines = String::new();
+    let confirmed = Confirmed::default();
+    let hello = Hello { generation: GENERATION, version: "0.1.0".to_owned(), confirmed };
+    each(&mut lines, "Greeting", [Greeting::Hello(hello)]);
+    let streams =
+        Stdio::Streams { stdin: Stream::Null, stdout: Stream::Null, stderr: Stream::Null };
+    each(&mut lines, "HostOpens", [spawn(streams, Descendants::Stay, News::AtOnce)]);
+    let left = FromProcess::Ended(Ended { left_below: Some(7), ..ended(How::Exited(0)) });
+    each(&mut lines, "FromProcess", [left, FromProcess::Emptied]);
     lines
 }
 
@@ -58,18 +74,6 @@ fn host_opens() -> Vec<HostOpens> {
         stdout: Stream::Descriptor(0),
         stderr: Stream::Line(3),
     };
-    let spawn = |stdio, descendants, news| {
-        HostOpens::Spawn(Box::new(Spawn {
-            id: "a1".to_owned(),
-            argv: vec!["true".into(), ByteString::from(vec![0xff, 0x00])],
-            env: vec![("A".into(), "b".into())],
-            cwd: "/workspace".into(),
-            stdio,
-            timeout_ms: Some(1500),
-            descendants,
-            news,
-        }))
-    };
     vec![
         spawn(streams, Descendants::Die, News::AtOnce),
         spawn(Stdio::Terminal(SIZE), Descendants::DieWithSandbox, News::Together),
@@ -79,6 +83,19 @@ fn host_opens() -> Vec<HostOpens> {
         })),
         HostOpens::Ping,
     ]
+}
+
+fn spawn(stdio: Stdio, descendants: Descendants, news: News) -> HostOpens {
+    HostOpens::Spawn(Box::new(Spawn {
+        id: "a1".to_owned(),
+        argv: vec!["true".into(), ByteString::from(vec![0xff, 0x00])],
+        env: vec![("A".into(), "b".into())],
+        cwd: "/workspace".into(),
+        stdio,
+        timeout_ms: Some(1500),
+        descendants,
+        news,
+    }))
 }
 
 fn targets() -> Targets {
@@ -96,19 +113,21 @@ fn from_process() -> Vec<FromProcess> {
     let not_started = |reason| {
         FromProcess::NotStarted(NotStarted { reason, errno: 2, detail: "no such".to_owned() })
     };
-    let ended = |how| {
-        FromProcess::Ended(Ended {
-            how,
-            timed_out: false,
-            killed_descendants: 1,
-            cpu_us: 2,
-            peak_rss_bytes: 3,
-        })
-    };
     let mut all = vec![FromProcess::Started { pid: 2 }, FromProcess::Stopped { signal: 20 }];
     all.extend(reasons.map(not_started));
-    all.extend([ended(How::Exited(3)), ended(How::Signaled(9))]);
+    all.extend([How::Exited(3), How::Signaled(9)].map(|how| FromProcess::Ended(ended(how))));
     all
+}
+
+fn ended(how: How) -> Ended {
+    Ended {
+        how,
+        timed_out: false,
+        killed_descendants: 1,
+        cpu_us: 2,
+        peak_rss_bytes: 3,
+        left_below: None,
+    }
 }
 
 fn proof() -> Proof {
@@ -130,21 +149,24 @@ fn proof() -> Proof {
 
 #[test]
 fn messages_are_written_as_they_were_frozen() {
-    let now = examples();
-    if std::env::var_os("BLESS").is_some() {
-        let place = concat!(env!("CARGO_MANIFEST_DIR"), "/schema/generation-1.jsonl");
-        std::fs::write(place, &now).unwrap();
+    for (name, frozen, now) in
+        [("generation-1", FROZEN, first()), ("generation-2", SECOND, second())]
+    {
+        if std::env::var_os("BLESS").is_some() {
+            let place = format!("{}/schema/{name}.jsonl", env!("CARGO_MANIFEST_DIR"));
+            std::fs::write(place, &now).unwrap();
+        }
+        for (number, (frozen, now)) in frozen.lines().zip(now.lines()).enumerate() {
+            assert_eq!(frozen, now, "line {} of {name}", number + 1);
+        }
+        assert_eq!(frozen.lines().count(), now.lines().count(), "{name}");
     }
-    for (number, (frozen, now)) in FROZEN.lines().zip(now.lines()).enumerate() {
-        assert_eq!(frozen, now, "line {}", number + 1);
-    }
-    assert_eq!(FROZEN.lines().count(), now.lines().count());
 }
 
 /// What a newer side adds is passed over, so that an older one understands it.
 #[test]
 fn what_is_not_known_yet_is_passed_over() {
-    for line in FROZEN.lines() {
+    for line in FROZEN.lines().chain(SECOND.lines()) {
         let (name, text) = line.split_once(' ').unwrap();
         let place = if name == "Proof" { "[{\"" } else { ":{\"" };
         let newer = text.replacen(place, &format!("{place}added_later\":[1],\""), 1);

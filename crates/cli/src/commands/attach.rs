@@ -97,7 +97,12 @@ pub(super) async fn shown(
     from: Seen,
     passed: Passed,
 ) -> Result<Option<Box<ExecStatus>>> {
-    let mut sink = Streams { only: None, ends_with_its_reader: false, limit_bytes: None };
+    let mut sink = Streams {
+        only: None,
+        ends_with_its_reader: false,
+        wants_what_is_left: false,
+        limit_bytes: None,
+    };
     let mut from = from;
     if passed.has_terminal {
         let now = session.follow(exec, Seen::default(), Duration::ZERO).await?;

@@ -37,7 +37,9 @@ pub(crate) struct ExecArgs {
 
     /// Starts the command and leaves it; prints its id.
     ///
-    /// It is frozen while the session is paused, and does not keep the session from being paused.
+    /// It is frozen while the session is paused, and does not keep the session from being paused. What
+    /// it starts goes on when it has ended, until --timeout is over, `signal` ends it, or the session
+    /// ends: `ps` counts it and `logs` has what it writes. Without -d all of it ends with the command.
     ///
     /// Example: cofferdam exec agent-1 -d -- npm run dev
     #[arg(short = 'd', long)]
@@ -51,7 +53,7 @@ pub(crate) struct ExecArgs {
     #[arg(long, value_name = "KEY", value_parser = parse_exec_id)]
     pub(crate) id: Option<ProcessId>,
 
-    /// Keeps the session from being paused while a detached command runs.
+    /// Keeps the session from being paused while a detached command runs, or what it left.
     ///
     /// Example: cofferdam exec agent-1 -d --keep-awake -- make world
     #[arg(long, requires = "detach")]
@@ -59,8 +61,9 @@ pub(crate) struct ExecArgs {
 
     /// Captures instead of streaming, and prints one JSON object on standard output.
     ///
-    /// The object is that of `run --json`, with the ids of session and run; with -d it is that of
-    /// `ps`. Errors are objects too.
+    /// The object is that of `run --json`, with the ids of session and run, and without new control
+    /// files, which `events` tells when the session ends; with -d it is that of `ps`. Errors are
+    /// objects too.
     ///
     /// Example: --json
     #[arg(long, help_heading = "Output", conflicts_with = "terminal")]
@@ -156,8 +159,12 @@ async fn stream(
     (exec, stops): (&ProcessId, u32),
     passed: Passed,
 ) -> Result<u8> {
-    let mut sink =
-        Streams { only: None, ends_with_its_reader: true, limit_bytes: args.command.max_output };
+    let mut sink = Streams {
+        only: None,
+        ends_with_its_reader: true,
+        wants_what_is_left: false,
+        limit_bytes: args.command.max_output,
+    };
     let stops = passed.has_terminal.then_some(stops);
     let from = Seen { stops, ..Seen::default() };
     let status = match follow((session, exec), from, &mut sink, passed).await? {
@@ -205,7 +212,8 @@ pub(super) async fn outcome(
         usage: ended.usage,
         enforced: sessions::enforced(session).await?,
         denials: Vec::new(),
-        new_control_files: Vec::new(),
+        // Nobody looks for them before the session ends.
+        new_control_files: None,
     }))
 }
 

@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 /// Prints what a command of a session wrote.
 ///
 /// Standard output goes to standard output and standard error to standard error. Works while the
-/// command runs, after it ended, and after its sandbox was lost. What was dropped for want of room is
-/// said on standard error.
+/// command runs, after it ended, and after its sandbox was lost. What a detached command left running
+/// writes here too. What was dropped for want of room is said on standard error.
 ///
 /// Example: cofferdam logs agent-1 server -f
 #[derive(Debug, Args)]
@@ -36,7 +36,7 @@ pub(crate) struct LogsArgs {
     #[arg(allow_negative_numbers = true)]
     pub(crate) offset: u64,
 
-    /// Goes on until the command has ended.
+    /// Goes on until the command has ended, and all that it left.
     ///
     /// Example: -f
     #[arg(short = 'f', long)]
@@ -104,7 +104,12 @@ pub(super) fn perform(args: &LogsArgs) -> Result<u8> {
 }
 
 fn own_streams(args: &LogsArgs) -> Streams {
-    Streams { only: args.stream, ends_with_its_reader: false, limit_bytes: None }
+    Streams {
+        only: args.stream,
+        ends_with_its_reader: false,
+        wants_what_is_left: true,
+        limit_bytes: None,
+    }
 }
 
 async fn goes_on(
@@ -209,6 +214,10 @@ impl Sink for Lines {
 
     fn miss(&mut self, _stream: Standard, _bytes: u64) {
         // The offset of the next line says it.
+    }
+
+    fn wants_what_is_left(&self) -> bool {
+        true
     }
 
     fn wants(&self, stream: Standard) -> bool {

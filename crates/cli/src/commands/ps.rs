@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 
 /// Lists the commands of a session, those that have ended included.
 ///
+/// Where processes of a detached command or a shell go on though it has ended, their number stands
+/// beside its state. `signal` reaches them, and nothing else lists them.
+///
 /// Example: cofferdam ps agent-1
 #[derive(Debug, Args)]
 #[command(after_long_help = super::ORDINARY_EXIT_CODES)]
@@ -58,6 +61,9 @@ pub(super) fn table(execs: &[ExecReport]) -> String {
 
 fn row(exec: &ExecReport, now_ms: u64) -> Vec<String> {
     let state = match (exec.ending, exec.detached) {
+        (Some(ending), _) if exec.left > 0 => {
+            format!("{}, {} left", sessions::ending_name(ending), exec.left)
+        }
         (Some(ending), _) => sessions::ending_name(ending),
         (None, true) => "running, detached".to_owned(),
         (None, false) => "running".to_owned(),

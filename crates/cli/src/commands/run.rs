@@ -74,8 +74,9 @@ pub(super) fn tell(about: &About, outcome: &RunOutcome) {
     if let Some(cause) = cause(about, &outcome.ending) {
         report::note(&cause);
     }
-    if !outcome.new_control_files.is_empty() {
-        let names = outcome.new_control_files.join(", ");
+    let appeared = outcome.new_control_files.as_deref().unwrap_or_default();
+    if !appeared.is_empty() {
+        let names = appeared.join(", ");
         report::note(&format!("new control files in the workspace, look at them: {names}"));
     }
 }
@@ -219,7 +220,7 @@ mod tests {
             usage: UsageReport::default(),
             enforced: Enforced::full(Basis::Applied),
             denials: Vec::new(),
-            new_control_files: Vec::new(),
+            new_control_files: Some(Vec::new()),
         }
     }
 

@@ -39,7 +39,12 @@ pub(super) fn perform(args: &RunArgs) -> Result<u8> {
     let begin = Instant::now();
     let (came, captured) = sessions::with(async |sessions| match about.output {
         Output::Stream { limit_bytes } => {
-            let mut sink = Streams { only: None, ends_with_its_reader: true, limit_bytes };
+            let mut sink = Streams {
+                only: None,
+                ends_with_its_reader: true,
+                wants_what_is_left: false,
+                limit_bytes,
+            };
             let work = Work { command: &command, max_output_bytes: limit_bytes };
             Ok((run(sessions, &order, work, &mut sink).await?, Memory::default()))
         }
@@ -67,7 +72,7 @@ struct Came {
     enforced: Enforced,
     kept: Option<Kept>,
     cleanup: Option<Error>,
-    new_control_files: Vec<String>,
+    new_control_files: Option<Vec<String>>,
 }
 
 /// A command that ended.
@@ -194,7 +199,7 @@ impl Came {
             enforced,
             kept: None,
             cleanup: None,
-            new_control_files: Vec::new(),
+            new_control_files: None,
         }
     }
 }

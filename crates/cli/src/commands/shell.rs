@@ -15,7 +15,7 @@ use cofferdam_session::{ExecReport, Session};
 ///
 /// The shell has a terminal of its own, which keeps running when you leave it with Ctrl-P Ctrl-Q or
 /// lose your connection; the next `shell` shows the last of what was on it and goes on. A shell that
-/// has ended is replaced by a new one.
+/// has ended is replaced by a new one. What was started in it goes on, see `ps` and `signal`.
 ///
 /// Example: cofferdam shell agent-1
 #[derive(Debug, Args)]
@@ -150,6 +150,7 @@ mod tests {
             incarnation: 1,
             argv: Vec::new(),
             detached: true,
+            left: 0,
             terminal: true,
             started_ms: 0,
             ended_ms,

@@ -7,7 +7,9 @@ use cofferdam_core::Result;
 
 /// Sends a signal to a command of a session and to its process group.
 ///
-/// A paused session goes on first. A command that has ended takes no signal.
+/// A paused session goes on first. A command that has ended takes no signal; where processes of a
+/// detached one or of a shell go on, each of them gets it. KILL ends such a command with all that it
+/// started.
 ///
 /// Example: cofferdam signal agent-1 server TERM
 #[derive(Debug, Args)]

@@ -32,6 +32,11 @@ pub(crate) trait Sink {
     fn ends_with_its_reader(&self) -> bool {
         false
     }
+
+    /// Whether what a command left is wanted too, beyond its end.
+    fn wants_what_is_left(&self) -> bool {
+        false
+    }
 }
 
 /// Carries output until the command has ended and all is carried, or nothing more is wanted.
@@ -64,7 +69,10 @@ pub(super) async fn pump(
             }
         }
         if status.ended.is_some() {
-            return Ok(status);
+            if status.left.is_none() || !sink.wants_what_is_left() {
+                return Ok(status);
+            }
+            seen.end = true;
         }
         if seen.stops.is_some_and(|known| status.stops > known) {
             seen.stops = Some(status.stops);
@@ -116,6 +124,8 @@ pub(crate) struct Streams {
     pub(crate) only: Option<Standard>,
     /// See [`Sink::ends_with_its_reader`].
     pub(crate) ends_with_its_reader: bool,
+    /// See [`Sink::wants_what_is_left`].
+    pub(crate) wants_what_is_left: bool,
     /// The command is killed for more than so many bytes; what it wrote until then is not shown.
     pub(crate) limit_bytes: Option<u64>,
 }
@@ -148,6 +158,10 @@ impl Sink for Streams {
 
     fn ends_with_its_reader(&self) -> bool {
         self.ends_with_its_reader
+    }
+
+    fn wants_what_is_left(&self) -> bool {
+        self.wants_what_is_left
     }
 }
 

@@ -22,6 +22,7 @@ mod schema;
 mod sessions;
 mod sessions_durable;
 mod sessions_full_disk;
+mod sessions_left;
 mod sessions_run;
 mod sessions_soak;
 mod sessions_terminal;

@@ -130,7 +130,7 @@ fn a_signal_to_the_caller_reaches_the_command() {
 }
 
 /// The processes that keep sandboxes of this place.
-fn keepers(place: &Place) -> Vec<String> {
+pub(crate) fn keepers(place: &Place) -> Vec<String> {
     let id = |entry: &fs::DirEntry| entry.file_name().into_string().ok();
     let is_of_place = |id: &String| {
         let fds = fs::read_dir(format!("/proc/{id}/fd")).into_iter().flatten().flatten();

@@ -112,3 +112,30 @@ fn a_run_that_is_interrupted_leaves_nothing() {
         assert_eq!(swept["done"], serde_json::json!([]));
     });
 }
+
+#[test]
+fn control_files_that_appear_are_told_where_somebody_looks_for_them() {
+    everyone(|place| {
+        // A directory that was not there when the sandbox began cannot be guarded.
+        let makes = |name: &str| {
+            format!(
+                "mkdir -p {name}/.git/objects {name}/.git/refs; \
+                 echo ref: refs/heads/main > {name}/.git/HEAD"
+            )
+        };
+        let told = |words: &[&str]| place.run(words).object()["new_control_files"].clone();
+        let named = told(&["--json", "--preflight", &makes("first"), "--shell", &makes("second")]);
+        let named = named.to_string();
+        assert!(named.contains("first/.git") && named.contains("second/.git"), "{named}");
+        assert_eq!(told(&["--json", "--preflight", "true", "--", "true"]), serde_json::json!([]));
+        let failed = ["--json", "--preflight", "true", "--shell"];
+        let failed = told(&[&failed[..], &[&format!("{}; exit 3", makes("third"))]].concat());
+        assert!(failed.to_string().contains("third/.git"), "{failed}");
+        let said = place.run(&["--preflight", "true", "--shell", &makes("fourth")]);
+        assert!(said.stderr.contains("fourth/.git"), "{}", said.stderr);
+        // Of a session that goes on nobody can say yet.
+        place.says(&["create", "--name", "s"], 0);
+        let object = place.says(&["exec", "s", "--json", "--shell", &makes("fifth")], 0).object();
+        assert_eq!(object.get("new_control_files"), None);
+    });
+}

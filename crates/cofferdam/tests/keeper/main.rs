@@ -6,6 +6,7 @@ mod crash;
 #[expect(dead_code, reason = "shared with tests that need more of it")]
 #[path = "../ground/mod.rs"]
 mod ground;
+mod left;
 mod life;
 mod output;
 mod pause;

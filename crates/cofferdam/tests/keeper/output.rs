@@ -182,3 +182,18 @@ async fn a_child_that_holds_the_output_does_not_delay_the_end() {
     assert_eq!(stage.run(&record, &exec("after", "true")).await, Ending::Exited(0));
     stage.end(&record).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_of_a_command_at_a_terminal_is_left_when_its_end_is_told() {
+    let stage = Stage::new("kept-tty-left");
+    let record = stage.make("kept-tty-left").await;
+    for number in 0..10 {
+        let leaves = "setsid sh -c 'touch /tmp/up; exec sleep 300' & \
+            while ! test -e /tmp/up; do :; done; rm /tmp/up; exit 3";
+        let mut order = exec(&format!("tty-{number}"), leaves);
+        order.command.terminal = Some(Terminal { rows: 30, columns: 100 });
+        assert_eq!(stage.run(&record, &order).await, Ending::Exited(3));
+        assert_eq!(stage.processes().2, [0; 0], "{number}");
+    }
+    stage.end(&record).await;
+}

@@ -207,7 +207,7 @@ async fn first_word(line: &Line, asked: &Asked) -> Result<First> {
             Ok(First::Started(Some(terminal(line, master)?)))
         }
         FromProcess::Started { .. } => Ok(First::Started(None)),
-        FromProcess::Stopped { .. } | FromProcess::Ended(_) => {
+        FromProcess::Stopped { .. } | FromProcess::Ended(_) | FromProcess::Emptied => {
             Err(broken("a command ended that had not started"))
         }
     }
@@ -313,8 +313,14 @@ async fn wait(control: &Channel) -> Result<Ended> {
             FromProcess::Started { .. } | FromProcess::NotStarted(_) => {
                 return Err(broken("a command started twice"));
             }
+            FromProcess::Emptied => return Err(nothing_stays()),
         }
     }
+}
+
+/// No command here was told that what it starts may stay.
+pub(super) fn nothing_stays() -> Error {
+    broken("a command left something that was to die with it")
 }
 
 fn ending(ended: &Ended) -> Ending {

@@ -1,7 +1,9 @@
 //! A command whose events are wanted together, seen through by its caller's own task.
 
 use crate::line::channel::{Channel, Line, Received};
-use crate::line::process::{Asked, Registered, end_event, from_process, not_started_event, tell};
+use crate::line::process::{
+    Asked, Registered, end_event, from_process, not_started_event, nothing_stays, tell,
+};
 use crate::line::table::broken;
 use crate::{Collector, Error, ErrorKind, LimitWatch, Output, ProcessEvent, Result, Standard};
 use cofferdam_wire::message::{FromProcess, ToProcess};
@@ -103,7 +105,9 @@ impl Inner {
                 }
                 Ok(Some(end_event(&ended, self.asked.before, self.watch.as_ref())))
             }
-            FromProcess::Started { .. } | FromProcess::Stopped { .. } => Ok(None),
+            FromProcess::Started { .. } | FromProcess::Stopped { .. } | FromProcess::Emptied => {
+                Ok(None)
+            }
         }
     }
 
@@ -117,6 +121,7 @@ impl Inner {
                 }
                 FromProcess::Started { .. } => has_started = true,
                 FromProcess::Stopped { .. } => {}
+                FromProcess::Emptied => return Err(nothing_stays()),
                 FromProcess::NotStarted(_) | FromProcess::Ended(_) => return Ok(message),
             }
         }

@@ -1,55 +1,63 @@
 //! From a process's end to the report of it.
 
 use super::Serve;
-use super::running::Look;
+use super::running::{Look, Running};
 use crate::line::understand;
-use crate::{sys, terminal};
-use cofferdam_wire::message::{Descendants, Ended, FromProcess};
+use crate::{reap, sys};
+use cofferdam_wire::message::{Descendants, FromProcess};
 use rustix::event::epoll;
 use rustix::io::Errno;
 use std::time::Instant;
 
 impl Serve {
+    /// Takes what a monitor says, as far as it has come.
     pub(super) fn hear_monitor(&mut self, channel: u32) {
-        let Some(running) = self.running.get_mut(&channel) else { return };
-        let Some(monitor) = &running.monitor else { return };
         let mut bytes = [0; 4096];
-        let count = match rustix::io::read(&monitor.reports, &mut bytes) {
-            Ok(count) => count,
-            Err(_) => return,
-        };
-        if count == 0 {
-            let _ = epoll::delete(&self.epoll, &monitor.reports);
-            if running.ended.is_none() {
-                running.kill();
-            }
-            // A monitor that says nothing about the end was killed from inside.
-            let _ = running.ended.get_or_insert(Ended {
-                how: cofferdam_wire::message::How::Signaled(libc::SIGKILL),
-                timed_out: false,
-                killed_descendants: 0,
-                cpu_us: 0,
-                peak_rss_bytes: 0,
-            });
-            return;
-        }
-        for line in bytes.get(..count).unwrap_or_default().split(|byte| *byte == b'\n') {
-            match understand(line) {
-                Some(FromProcess::Ended(ended)) => running.ended = Some(ended),
-                Some(message) => {
-                    if let FromProcess::Started { pid } = message {
-                        running.has_started(pid);
-                    }
-                    let gone = matches!(message, FromProcess::NotStarted(_));
-                    self.line.message(channel, &message, Vec::new());
-                    if gone {
-                        let descendants = running.descendants;
-                        self.running.remove(&channel);
-                        return self.end_with(descendants);
-                    }
+        while let Some(running) = self.running.get_mut(&channel) {
+            let Some(monitor) = &running.monitor else { return };
+            let count = match rustix::io::read(&monitor.reports, &mut bytes) {
+                Ok(0) => {
+                    let _ = epoll::delete(&self.epoll, &monitor.reports);
+                    return;
                 }
-                None => {}
+                Ok(count) => count,
+                Err(Errno::INTR) => continue,
+                Err(_) => return,
+            };
+            for line in bytes.get(..count).unwrap_or_default().split(|byte| *byte == b'\n') {
+                if let Some(message) = understand(line) {
+                    self.monitor_says(channel, message);
+                }
             }
+        }
+    }
+
+    fn monitor_says(&mut self, channel: u32, message: FromProcess) {
+        let Some(running) = self.running.get_mut(&channel) else { return };
+        match message {
+            FromProcess::Ended(ended) => running.end(ended),
+            FromProcess::Started { pid } => {
+                running.has_started(pid);
+                self.line.message(channel, &message, Vec::new());
+            }
+            FromProcess::Stopped { .. } => self.line.message(channel, &message, Vec::new()),
+            // It says what it gathered by going away.
+            FromProcess::Emptied => {}
+            FromProcess::NotStarted(_) => {
+                self.line.message(channel, &message, Vec::new());
+                if let Some(running) = self.running.remove(&channel) {
+                    self.end_with(running.descendants);
+                }
+            }
+        }
+    }
+
+    /// A monitor was waited for: what was left below it is ours by now.
+    fn take_over(&mut self, channel: u32) {
+        // ORDER: its last words first.
+        self.hear_monitor(channel);
+        if let Some(running) = self.running.get_mut(&channel) {
+            running.lose_monitor();
         }
     }
 
@@ -68,12 +76,18 @@ impl Serve {
             };
             self.own.remove(&child.pid);
             self.dying.remove(&child.pid);
-            let main = self.running.iter_mut().find(|(_, running)| running.leader == child.pid);
-            if let Some((channel, running)) = main
-                && running.monitor.is_none()
-                && let Look::Started(pid) = running.has_ended(terminal::ended(&child))
-            {
-                self.line.message(*channel, &FromProcess::Started { pid }, Vec::new());
+            let of = |running: &Running| match &running.monitor {
+                Some(monitor) => monitor.pid == child.pid,
+                None => running.leader == child.pid,
+            };
+            let Some((channel, running)) = self.running.iter_mut().find(|(_, r)| of(r)) else {
+                continue;
+            };
+            let channel = *channel;
+            if running.monitor.is_some() {
+                self.take_over(channel);
+            } else if let Look::Started(pid) = running.has_ended(reap::ended(&child)) {
+                self.line.message(channel, &FromProcess::Started { pid }, Vec::new());
             }
         }
     }
@@ -102,9 +116,15 @@ impl Serve {
         self.wake_relays(woken);
     }
 
-    /// Reports every command that has ended once nothing of it is left.
+    /// Reports every command that has ended: at once where its descendants stay, else once nothing of
+    /// it is left.
     pub(super) fn finish_ended(&mut self) {
-        let ended = self.running.values().filter(|running| running.ended.is_some());
+        for (channel, running) in &mut self.running {
+            if let Some(ended) = running.untold_end() {
+                self.line.message(*channel, &FromProcess::Ended(ended), Vec::new());
+            }
+        }
+        let ended = self.running.values().filter(|running| running.is_over());
         let mut outputs = ended.map(|running| &running.outputs).peekable();
         if outputs.peek().is_none() {
             return;
@@ -113,7 +133,7 @@ impl Serve {
         self.wake_relays(outputs);
         let orphans = self.kill_orphans();
         let mut counted = false;
-        for running in self.running.values_mut() {
+        for running in self.running.values_mut().filter(|running| running.is_over()) {
             if let Some(ended) = &mut running.ended {
                 if !counted {
                     ended.killed_descendants += orphans;
@@ -128,19 +148,17 @@ impl Serve {
         let done: Vec<u32> = self
             .running
             .iter()
-            .filter(|(_, running)| running.ended.is_some() && running.outputs.is_empty())
+            .filter(|(_, running)| running.is_over() && running.outputs.is_empty())
             .map(|(channel, _)| *channel)
             .collect();
         for channel in done {
             self.drop_relays_of(channel);
             let Some(running) = self.running.remove(&channel) else { continue };
-            let message = match (running.not_started, running.ended) {
-                (Some(why), _) => FromProcess::NotStarted(why),
-                (None, Some(ended)) => FromProcess::Ended(ended),
-                (None, None) => continue,
-            };
-            self.line.message(channel, &message, Vec::new());
-            self.end_with(running.descendants);
+            let descendants = running.descendants;
+            if let Some(message) = running.last_word() {
+                self.line.message(channel, &message, Vec::new());
+            }
+            self.end_with(descendants);
         }
     }
 
@@ -165,7 +183,7 @@ impl Serve {
     /// Ends the sandbox, if it was to end with its command.
     pub(super) fn end_with(&mut self, descendants: Descendants) {
         match descendants {
-            Descendants::Die => {}
+            Descendants::Die | Descendants::Stay => {}
             Descendants::DieWithSandbox => {
                 self.line.drain();
                 sys::exit_now(0);

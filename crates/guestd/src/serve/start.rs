@@ -2,6 +2,7 @@
 
 use super::running::{Look, Running};
 use super::{OF_MONITOR, Serve};
+use crate::monitor::{self, Charge, Monitor, Seat};
 use crate::process::{Prepared, Tie, exhausted};
 use crate::relay::Relay;
 use crate::terminal;
@@ -24,6 +25,12 @@ impl Serve {
                 Err(refused("this id is in use"))
             }
             _ if self.relays.len() >= MAX_CHANNELS => Err(refused("too many channels are open")),
+            Stdio::Streams { stdin, stdout, stderr }
+                if spawn.descendants == Descendants::Stay
+                    && [stdin, stdout, stderr].iter().any(|s| matches!(s, Stream::Line(_))) =>
+            {
+                Err(refused("what stays cannot write to a stream that the line carries"))
+            }
             Stdio::Streams { stdin, stdout, stderr } => {
                 self.spawn_on_streams(channel, spawn, [*stdin, *stdout, *stderr], given)
             }
@@ -68,11 +75,22 @@ impl Serve {
         let fd = |position: usize| -> BorrowedFd<'_> {
             ends.get(position).and_then(Option::as_ref).map_or(null, AsFd::as_fd)
         };
-        let tie = Tie {
-            gathers_orphans: spawn.descendants == Descendants::Die,
-            scope: self.scope.as_ref().map(AsFd::as_fd),
+        let stdio = [fd(0), fd(1), fd(2)];
+        let scope = self.scope.as_ref().map(AsFd::as_fd);
+        let gathers_orphans = match spawn.descendants {
+            Descendants::Die => true,
+            Descendants::DieWithSandbox => false,
+            Descendants::Stay => {
+                let charge =
+                    Charge { stdio, seat: Seat::Streams, scope, descendants: Descendants::Stay };
+                let monitor = monitor::start(prepared, charge)
+                    .map_err(|errno| exhausted("no process could be made", errno))?;
+                self.watch_over(channel, spawn, monitor, None);
+                return Ok(());
+            }
         };
-        let starting = prepared.start([fd(0), fd(1), fd(2)], None, tie)?;
+        let tie = Tie { gathers_orphans, scope };
+        let starting = prepared.start(stdio, None, tie)?;
         // ORDER: before the wait, so that a pipe's end is seen however long that takes.
         drop(ends);
         let mut running = Running::new(spawn);
@@ -139,18 +157,32 @@ impl Serve {
         let exhausted = |errno| exhausted("no terminal could be opened", errno);
         let pair = terminal::open(size).map_err(exhausted)?;
         let ours = rustix::io::fcntl_dupfd_cloexec(&pair.master, 3).map_err(exhausted)?;
-        let monitor =
-            terminal::start_monitor(prepared, pair.slave, self.scope.as_ref().map(AsFd::as_fd))
-                .map_err(exhausted)?;
+        let charge = Charge {
+            stdio: [pair.slave.as_fd(); 3],
+            seat: Seat::Terminal,
+            scope: self.scope.as_ref().map(AsFd::as_fd),
+            descendants: spawn.descendants,
+        };
+        let monitor = monitor::start(prepared, charge).map_err(exhausted)?;
+        self.watch_over(channel, spawn, monitor, Some(pair.master));
+        // The master goes up before anything is known of the command, so that no output waits.
+        self.line.frame(channel, Kind::Data, b"", vec![ours]);
+        Ok(())
+    }
+
+    fn watch_over(
+        &mut self,
+        channel: u32,
+        spawn: &Spawn,
+        monitor: Monitor,
+        master: Option<OwnedFd>,
+    ) {
         let data = epoll::EventData::new_u64(OF_MONITOR | u64::from(channel));
         let _ = epoll::add(&self.epoll, &monitor.reports, data, epoll::EventFlags::IN);
         self.own.insert(monitor.pid);
         let mut running = Running::new(spawn);
-        (running.monitor, running.master) = (Some(monitor), Some(pair.master));
+        (running.monitor, running.master) = (Some(monitor), master);
         self.running.insert(channel, running);
-        // The master goes up before anything is known of the command, so that no output waits.
-        self.line.frame(channel, Kind::Data, b"", vec![ours]);
-        Ok(())
     }
 }
 

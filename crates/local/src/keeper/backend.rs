@@ -275,6 +275,7 @@ impl DurableBackend for KeptBackend {
             stdout: seen.stdout,
             stderr: seen.stderr,
             stops: seen.stops,
+            end: seen.end,
             patience_ms: u64::try_from(patience.as_millis()).unwrap_or(u64::MAX),
         };
         let asked = async {

@@ -1,11 +1,13 @@
 //! A keeper's dealings with its commands: start, output, time, end.
 
-use super::exec::{Exec, Killed, Live, own_ending, with_kill};
+use super::exec::{Exec, Killed, Live, left_below, own_ending, with_kill};
 use super::keep::Keeper;
 use super::private;
 use super::talk::Start;
+use super::tree::count_below;
 use cofferdam_core::{
     Cause, DestroyReason, Ending, Error, ErrorKind, Happened, LimitHits, ProcessId, Result,
+    UsageReport,
 };
 use cofferdam_guestd::line::understand;
 use cofferdam_wire::ByteString;
@@ -89,7 +91,7 @@ impl Keeper<'_> {
             stdio,
             // The guest's clock would go on while it is paused; ours does not.
             timeout_ms: None,
-            descendants: Descendants::Die,
+            descendants: if order.detached { Descendants::Stay } else { Descendants::Die },
             news: News::AtOnce,
         }
     }
@@ -140,13 +142,20 @@ impl Keeper<'_> {
             }
             // Whoever sits at its terminal stops too, and sends SIGCONT when called back.
             FromProcess::Stopped { .. } => exec.stop(),
+            FromProcess::Emptied if exec.has_ended() => self.empty(channel),
+            FromProcess::Emptied => return false,
+            FromProcess::NotStarted(_) | FromProcess::Ended(_) if exec.has_ended() => return false,
             FromProcess::NotStarted(_) | FromProcess::Ended(_) => {
+                let left_below = left_below(message);
+                if left_below.is_some() && !exec.leaves_descendants() {
+                    return false;
+                }
                 let (own, usage) = own_ending(message);
                 let killed = exec.live.as_ref().and_then(|live| live.killed);
                 let before = exec.live.as_ref().map(|live| live.hits).unwrap_or_default();
                 let ending = with_kill(own, killed.map(|(why, _)| why));
                 let ending = self.explain(before, ending);
-                self.end(channel, ending, usage);
+                self.end(channel, ending, usage, left_below);
             }
         }
         true
@@ -171,15 +180,32 @@ impl Keeper<'_> {
     }
 
     /// Writes down that a command ended.
-    pub(super) fn end(&mut self, channel: u32, ending: Ending, usage: cofferdam_core::UsageReport) {
+    pub(super) fn end(
+        &mut self,
+        channel: u32,
+        ending: Ending,
+        usage: UsageReport,
+        left_below: Option<i32>,
+    ) {
+        let first = self.born.pid;
         let Some(exec) = self.execs.on(channel) else { return };
-        let id = exec.id().clone();
-        let status = exec.end(ending, usage);
+        let mut status = exec.end(ending, usage, left_below);
+        status.left = left_below.map(|below| count_below(first, below));
         let entry = self.journal.add(Happened::ExecEnded(Box::new(status)));
-        self.execs.close(channel);
-        if let Some(exec) = self.execs.find_mut(&id) {
+        if let Some(exec) = self.execs.on(channel) {
             exec.set_ended_in(entry);
         }
+        if left_below.is_none() {
+            self.execs.close(channel);
+        }
+    }
+
+    /// Writes down that nothing is left of what a command left.
+    pub(super) fn empty(&mut self, channel: u32) {
+        let Some(exec) = self.execs.on(channel) else { return };
+        let status = exec.empty();
+        self.journal.add(Happened::ExecEmptied(Box::new(status)));
+        self.execs.close(channel);
     }
 
     fn hits(&self) -> LimitHits {
@@ -240,12 +266,21 @@ impl Keeper<'_> {
 
     /// A command that has not ended.
     pub(super) fn live(&mut self, id: &ProcessId) -> Result<&mut Live> {
-        let missing =
-            || Error::new(ErrorKind::NotFound, format!("no command {id} is known in this sandbox"));
-        let exec = self.execs.find_mut(id).ok_or_else(missing)?;
-        exec.live.as_deref_mut().ok_or_else(|| {
-            Error::new(ErrorKind::Conflict, format!("command {id} has ended and takes nothing"))
-                .hint("See with `cofferdam ps` how it ended.")
+        let exec = self.known(id)?;
+        match exec.has_ended() {
+            false => exec.live.as_deref_mut().ok_or_else(|| has_ended(id)),
+            true => Err(has_ended(id)),
+        }
+    }
+
+    /// A command of which something runs: itself, or what it left.
+    pub(super) fn partly_live(&mut self, id: &ProcessId) -> Result<&mut Live> {
+        self.known(id)?.live.as_deref_mut().ok_or_else(|| has_ended(id))
+    }
+
+    pub(super) fn known(&mut self, id: &ProcessId) -> Result<&mut Exec> {
+        self.execs.find_mut(id).ok_or_else(|| {
+            Error::new(ErrorKind::NotFound, format!("no command {id} is known in this sandbox"))
         })
     }
 
@@ -256,4 +291,9 @@ impl Keeper<'_> {
         let live = waiting.filter_map(|id| self.execs.find(id)?.live.as_ref());
         live.filter_map(|live| live.input().map(AsFd::as_fd)).collect()
     }
+}
+
+fn has_ended(id: &ProcessId) -> Error {
+    Error::new(ErrorKind::Conflict, format!("command {id} has ended and takes nothing"))
+        .hint("See with `cofferdam ps` how it ended.")
 }

@@ -50,12 +50,16 @@ impl Keeper<'_> {
         // What the guest said before it died counts.
         self.hear();
         for channel in self.execs.channels() {
+            if self.execs.on(channel).is_some_and(|exec| exec.has_ended()) {
+                self.empty(channel);
+                continue;
+            }
             let killed = self.execs.on(channel).and_then(|exec| exec.live.as_ref()?.killed);
             let ending = match killed {
                 Some((why, _)) => super::exec::with_kill(Ending::Signaled(9), Some(why)),
                 None => ending(reason),
             };
-            self.end(channel, ending, UsageReport::default());
+            self.end(channel, ending, UsageReport::default(), None);
         }
         self.answer_parked();
         Left { journal: self.journal, conns: self.conns }

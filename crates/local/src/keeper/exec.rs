@@ -31,6 +31,8 @@ pub(super) enum Killed {
     Time,
     Output,
     ByClient,
+    /// A client sent it the signal that does.
+    BySignal,
 }
 
 /// A command, from its start until it is forgotten.
@@ -44,7 +46,7 @@ pub(super) struct Exec {
     pub(super) live: Option<Box<Live>>,
 }
 
-/// What a command has while it runs.
+/// What a command has while it, or something that it left, runs.
 #[derive(Debug)]
 pub(super) struct Live {
     pub(super) channel: u32,
@@ -63,6 +65,8 @@ pub(super) struct Live {
     since: Option<Instant>,
     max_output: u64,
     pub(super) killed: Option<(Killed, Instant)>,
+    /// It has ended, and below this process, as the guest calls it, some of it goes on.
+    left_below: Option<i32>,
 }
 
 /// What a command reads.
@@ -106,6 +110,7 @@ impl Exec {
             since: Some(Instant::now()),
             max_output: order.max_output_bytes.unwrap_or(u64::MAX),
             killed: None,
+            left_below: None,
         };
         let streams = live.open(order, place, user).map_err(failed)?;
         let status = ExecStatus {
@@ -115,6 +120,7 @@ impl Exec {
             terminal: order.terminal.is_some(),
             started_ms: now_ms(),
             ended: None,
+            left: None,
             stops: 0,
             stdout: Spooled::default(),
             stderr: Spooled::default(),
@@ -131,6 +137,20 @@ impl Exec {
 
     pub(super) fn has_words(&self, argv: &[ByteString]) -> bool {
         self.words == words(argv)
+    }
+
+    /// Whether what it starts outlives it.
+    pub(super) fn leaves_descendants(&self) -> bool {
+        self.status.detached
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.status.ended.is_some()
+    }
+
+    /// The process, as the guest calls it, below which some of it goes on though it has ended.
+    pub(super) fn left_below(&self) -> Option<i32> {
+        self.live.as_ref()?.left_below
     }
 
     /// How it stands, its end included only if `is_written` says that this entry of the journal is.
@@ -154,7 +174,7 @@ impl Exec {
         stdout.written > seen.stdout
             || seen.stops.is_some_and(|known| self.status.stops > known)
             || stderr.written > seen.stderr
-            || self.ended_in.is_some_and(is_written)
+            || self.ended_in.is_some_and(is_written) && (!seen.end || self.live.is_none())
     }
 
     /// Counts that a signal of job control stopped it.
@@ -163,15 +183,34 @@ impl Exec {
     }
 
     /// Takes the last of its output and notes how it ended; gives what the journal is to say.
-    pub(super) fn end(&mut self, ending: Ending, usage: UsageReport) -> ExecStatus {
-        if let Some(mut live) = self.live.take() {
-            for spool in live.stdout.iter_mut().chain(&mut live.stderr) {
-                let _ = (0..LAST_TURNS).any(|_| spool.work() == Moved::Done);
-            }
-            (self.status.stdout, self.status.stderr) = live.spooled();
+    pub(super) fn end(
+        &mut self,
+        ending: Ending,
+        usage: UsageReport,
+        left_below: Option<i32>,
+    ) -> ExecStatus {
+        self.take_output();
+        match (&mut self.live, left_below) {
+            (Some(live), Some(_)) => live.begin_afterlife(left_below),
+            (Some(_) | None, _) => self.live = None,
         }
         self.status.ended = Some(ExecEnded { ending, at_ms: now_ms(), usage });
         self.status.clone()
+    }
+
+    /// Takes the last that was written by what it left; gives what the journal is to say.
+    pub(super) fn empty(&mut self) -> ExecStatus {
+        self.take_output();
+        self.live = None;
+        self.status.clone()
+    }
+
+    fn take_output(&mut self) {
+        let Some(live) = &mut self.live else { return };
+        for spool in live.stdout.iter_mut().chain(&mut live.stderr) {
+            let _ = (0..LAST_TURNS).any(|_| spool.work() == Moved::Done);
+        }
+        (self.status.stdout, self.status.stderr) = live.spooled();
     }
 
     /// Its end is this entry of the journal.
@@ -230,6 +269,12 @@ impl Live {
             Input::Pipe(pipe) => Some(pipe),
             Input::Terminal => self.stdout.as_ref().and_then(Spool::master),
         }
+    }
+
+    /// It has ended and what it left goes on: nobody reads its input any more.
+    fn begin_afterlife(&mut self, left_below: Option<i32>) {
+        self.left_below = left_below;
+        self.stdin = Input::None;
     }
 
     /// Ends its input. A terminal's end is a key, and it can be typed more than once.
@@ -305,9 +350,20 @@ pub(super) fn own_ending(last: &FromProcess) -> (Ending, UsageReport) {
                 How::Signaled(signal) => (Ending::Signaled(*signal), usage),
             }
         }
-        FromProcess::Started { .. } | FromProcess::Stopped { .. } => {
+        FromProcess::Started { .. } | FromProcess::Stopped { .. } | FromProcess::Emptied => {
             (Ending::Lost, UsageReport::default())
         }
+    }
+}
+
+/// Below which process some of a command goes on, by the guest's last word on it.
+pub(super) fn left_below(last: &FromProcess) -> Option<i32> {
+    match last {
+        FromProcess::Ended(ended) => ended.left_below,
+        FromProcess::Started { .. }
+        | FromProcess::Stopped { .. }
+        | FromProcess::NotStarted(_)
+        | FromProcess::Emptied => None,
     }
 }
 
@@ -318,7 +374,7 @@ pub(super) fn with_kill(own: Ending, killed: Option<Killed>) -> Ending {
         // However it took that nobody listens any more.
         (_, Some(Killed::Output)) => Ending::Killed(Cause::Output),
         // It ended before the kill came.
-        (own @ Ending::Exited(_), _) => own,
+        (own @ Ending::Exited(_), _) | (own, Some(Killed::BySignal)) => own,
         (_, Some(Killed::Time)) => Ending::Killed(Cause::Time),
         (_, Some(Killed::ByClient)) => Ending::Canceled,
     }
@@ -370,6 +426,7 @@ mod tests {
         check(Ending::Signaled(9), time, Ending::Killed(Cause::Time));
         check(Ending::Signaled(9), Some(Killed::ByClient), Ending::Canceled);
         check(Ending::Signaled(9), None, Ending::Signaled(9));
+        check(Ending::Signaled(9), Some(Killed::BySignal), Ending::Signaled(9));
         check(Ending::Exited(1), Some(Killed::Output), Ending::Killed(Cause::Output));
     }
 }

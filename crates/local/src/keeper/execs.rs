@@ -57,7 +57,9 @@ impl Execs {
         if self.running().count() < MAX_RUNNING {
             return Ok(());
         }
-        let what = format!("{MAX_RUNNING} commands run in this sandbox, and more may not");
+        let what = format!(
+            "{MAX_RUNNING} commands run in this sandbox or have left processes, and more may not"
+        );
         Err(Error::new(ErrorKind::Unavailable, what).hint("Wait for some of them, or kill them."))
     }
 
@@ -103,7 +105,7 @@ impl Execs {
         self.all.iter_mut()
     }
 
-    /// Those that have not ended.
+    /// Those that have not ended, or have left something that goes on.
     pub(super) fn running(&self) -> impl Iterator<Item = &Exec> {
         self.by_channel.values().filter_map(|id| self.find(id))
     }
@@ -117,7 +119,7 @@ impl Execs {
         self.all.iter_mut().rev().find(|exec| exec.id() == id)
     }
 
-    /// The command of a channel that has not ended.
+    /// The command of a channel that is in use: it has not ended, or has left something.
     pub(super) fn on(&mut self, channel: u32) -> Option<&mut Exec> {
         let id = self.by_channel.get(&channel)?.clone();
         self.find_mut(&id)
@@ -128,7 +130,7 @@ impl Execs {
         self.by_channel.remove(&channel);
     }
 
-    /// The channels of those that have not ended.
+    /// The channels in use.
     pub(super) fn channels(&self) -> Vec<u32> {
         self.by_channel.keys().copied().collect()
     }
@@ -182,7 +184,7 @@ mod tests {
         fn end(&mut self, id: &str) {
             let exec = self.execs.find_mut(&ProcessId::new(id).unwrap()).unwrap();
             let channel = exec.live.as_ref().unwrap().channel;
-            exec.end(Ending::Exited(0), UsageReport::default());
+            exec.end(Ending::Exited(0), UsageReport::default(), None);
             self.execs.close(channel);
         }
     }

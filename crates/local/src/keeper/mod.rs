@@ -44,6 +44,7 @@ mod spool;
 mod start;
 mod stop;
 mod talk;
+mod tree;
 
 pub use backend::KeptBackend;
 pub(crate) use place::{half_made, remove_half_made, sweep_half_made};

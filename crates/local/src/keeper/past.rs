@@ -5,7 +5,7 @@ use super::place::Place;
 use crate::state::StateDirectory;
 use cofferdam_core::{
     DestroyReason, Ending, Error, ErrorKind, ExecEnded, ExecStatus, Happened, JournalEntry,
-    ProcessId, Result, SandboxRecord, UsageReport,
+    ProcessId, Result, SandboxRecord, Standard, UsageReport,
 };
 
 /// What happened to a sandbox.
@@ -24,6 +24,10 @@ impl Past {
         if let Some(journal) = place.journal()? {
             each(&journal, 0, |entry| past.take(entry))?;
         }
+        for exec in past.execs.iter_mut().filter(|exec| exec.left.is_some()) {
+            exec.stdout = place.counted(&exec.id, Standard::Output).unwrap_or(exec.stdout);
+            exec.stderr = place.counted(&exec.id, Standard::Error).unwrap_or(exec.stderr);
+        }
         Ok(past)
     }
 
@@ -32,7 +36,7 @@ impl Past {
         match entry.happened {
             Happened::Provisioned(record) => self.record = Some(*record),
             Happened::ExecStarted(status) => self.execs.push(*status),
-            Happened::ExecEnded(status) => {
+            Happened::ExecEnded(status) | Happened::ExecEmptied(status) => {
                 match self.execs.iter_mut().rev().find(|exec| exec.id == status.id) {
                     Some(exec) => *exec = *status,
                     None => self.execs.push(*status),
@@ -48,13 +52,15 @@ impl Past {
         }
     }
 
-    /// Its commands. One whose end nobody wrote down was lost with its keeper.
+    /// Its commands. One whose end nobody wrote down was lost with its keeper, and so was what others
+    /// had left.
     pub(super) fn execs(&self) -> Vec<ExecStatus> {
         let at_ms = self.last_ms;
         let lost = ExecEnded { ending: Ending::Lost, at_ms, usage: UsageReport::default() };
         let mut execs = self.execs.clone();
         for exec in &mut execs {
             exec.ended.get_or_insert_with(|| lost.clone());
+            exec.left = None;
         }
         execs
     }
@@ -78,9 +84,13 @@ pub(super) fn settle(place: &Place, state: &StateDirectory) -> Result<()> {
         return Ok(());
     }
     let mut journal = Journal::open(lock)?;
-    for exec in past.execs.iter().filter(|exec| exec.ended.is_none()) {
-        if let Ok(status) = past.exec(&exec.id) {
-            journal.add(Happened::ExecEnded(Box::new(status)));
+    for (written, status) in past.execs.iter().zip(past.execs()) {
+        match written.ended {
+            None => drop(journal.add(Happened::ExecEnded(Box::new(status)))),
+            Some(_) if written.left.is_some() => {
+                journal.add(Happened::ExecEmptied(Box::new(status)));
+            }
+            Some(_) => {}
         }
     }
     for kept in report.kept {

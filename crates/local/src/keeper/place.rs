@@ -5,10 +5,10 @@
 //! its journal is locked, so one whose journal can be locked has lost its keeper. A name that begins
 //! with a dot is of a directory that is being made or removed.
 
-use super::spool::Ledger;
+use super::spool::{Ledger, counted};
 use crate::oneshot::unique;
 use crate::state::{StateDirectory, io, retry};
-use cofferdam_core::{Error, ErrorKind, ProcessId, Result, SandboxId, Standard};
+use cofferdam_core::{Error, ErrorKind, ProcessId, Result, SandboxId, Spooled, Standard};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, RenameFlags};
@@ -223,6 +223,12 @@ impl Place {
     /// The ledger to read; `None` where nothing was dropped.
     pub(super) fn read_ledger(&self, id: &ProcessId) -> Option<OwnedFd> {
         self.open(&ledger_name(id), OFlags::RDONLY).ok()
+    }
+
+    /// How much is there of what a command wrote, by its files; `None` where they are not there.
+    pub(super) fn counted(&self, id: &ProcessId, stream: Standard) -> Option<Spooled> {
+        let file = self.spool(id, stream, OFlags::RDONLY).ok()?;
+        Some(counted(&file, self.read_ledger(id).as_ref(), ledger_entry(stream)))
     }
 
     /// Removes the spools of a command.

@@ -1,8 +1,9 @@
 //! A keeper's dealings with its clients.
 
-use super::exec::{Input, Killed};
+use super::exec::{Exec, Input, Killed};
 use super::keep::Keeper;
 use super::talk::{Asked, HungUp, Reply, Request, VERSION, Wire};
+use super::tree::count_below;
 use crate::sys;
 use cofferdam_core::{Error, ErrorKind, ExecStatus, ProcessId, Result, Seen};
 use cofferdam_wire::ByteString;
@@ -176,11 +177,11 @@ impl Keeper<'_> {
                 return Ok(Outcome::Later(Parked::Start { id: order.id }));
             }
             Request::Execs => self.list(number),
-            Request::Watch { id, stdout, stderr, stops, patience_ms } => {
+            Request::Watch { id, stdout, stderr, stops, end, patience_ms } => {
                 let patience = Duration::from_millis(patience_ms).min(MAX_PATIENCE);
                 let until = Instant::now() + patience;
                 self.find(&id)?;
-                let seen = Seen { stdout, stderr, stops };
+                let seen = Seen { stdout, stderr, stops, end };
                 return Ok(Outcome::Later(Parked::Watch { id, seen, until }));
             }
             Request::Bytes { id, bytes } => {
@@ -194,10 +195,10 @@ impl Keeper<'_> {
                 Err(error) if error.kind == ErrorKind::Conflict => {}
                 Err(error) => return Err(error),
             },
-            Request::Signal { id, signal } => self.tell(&id, &ToProcess::Signal(signal))?,
+            Request::Signal { id, signal } => self.signal(&id, signal)?,
             Request::Resize { id, size } => self.tell(&id, &ToProcess::Resize(size))?,
             Request::Kill { id } => {
-                let channel = match self.live(&id) {
+                let channel = match self.partly_live(&id) {
                     Ok(live) => live.channel,
                     Err(error) if error.kind == ErrorKind::Conflict => return done,
                     Err(error) => return Err(error),
@@ -217,6 +218,20 @@ impl Keeper<'_> {
         Ok(())
     }
 
+    /// Sends a signal to a command, or to what it left. The one that nobody can refuse ends all of a
+    /// command that may leave something: of its group alone it would leave the rest.
+    fn signal(&mut self, id: &ProcessId, signal: i32) -> Result<()> {
+        let channel = self.partly_live(id)?.channel;
+        self.refuse_while_paused()?;
+        self.touch();
+        if signal == libc::SIGKILL && self.known(id)?.leaves_descendants() {
+            self.kill(channel, Killed::BySignal);
+        } else {
+            self.line.message(channel, &ToProcess::Signal(signal), Vec::new());
+        }
+        Ok(())
+    }
+
     fn check_reads(&mut self, id: &ProcessId) -> Result<()> {
         let live = self.live(id)?;
         if matches!(live.stdin, Input::None) {
@@ -228,9 +243,9 @@ impl Keeper<'_> {
     }
 
     fn list(&mut self, number: u64) {
+        let all: Vec<ExecStatus> = self.execs.iter().map(|exec| self.status(exec)).collect();
         let Some(conn) = self.conns.get_mut(&number) else { return };
-        for exec in self.execs.iter() {
-            let status = exec.status(|entry| self.journal.has(entry));
+        for status in all {
             if conn.wire.reply(&Reply::Exec(Box::new(status))).is_err() {
                 return;
             }
@@ -241,7 +256,16 @@ impl Keeper<'_> {
         let exec = self.execs.find(id).ok_or_else(|| {
             Error::new(ErrorKind::NotFound, format!("no command {id} is known in this sandbox"))
         })?;
-        Ok(exec.status(|entry| self.journal.has(entry)))
+        Ok(self.status(exec))
+    }
+
+    /// How a command stands, what it left counted.
+    fn status(&self, exec: &Exec) -> ExecStatus {
+        let mut status = exec.status(|entry| self.journal.has(entry));
+        if status.ended.is_some() {
+            status.left = exec.left_below().map(|below| count_below(self.born.pid, below));
+        }
+        status
     }
 
     /// Answers clients whose wait is over.

@@ -260,6 +260,21 @@ pub(super) fn read(
     }
 }
 
+/// How much of a stream there is, where nobody has counted to its end: by the file itself.
+pub(super) fn counted(file: &OwnedFd, ledger: Option<&OwnedFd>, entry: u64) -> Spooled {
+    let entry = ledger.and_then(|file| Entry::read(file, entry).ok()).unwrap_or_default();
+    let size = rustix::fs::fstat(file).map_or(0, |stat| stat.st_size);
+    match entry.cut {
+        u64::MAX => {
+            let written = entry.total.max(u64::try_from(size).unwrap_or(0));
+            Spooled { written, dropped: entry.from }
+        }
+        cut => {
+            Spooled { written: entry.total, dropped: entry.from + entry.total.saturating_sub(cut) }
+        }
+    }
+}
+
 struct Entry {
     from: u64,
     cut: u64,

@@ -15,6 +15,7 @@ use crate::sys::{self, Cloned};
 use crate::verify::verify;
 use cofferdam_core::{Error, ErrorKind, ErrorReport, Happened, Result, SandboxRecord};
 use cofferdam_guestd::line::Line;
+use cofferdam_wire::message::{GENERATION, Hello};
 use rustix::fd::OwnedFd;
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
@@ -158,10 +159,14 @@ fn make(order: &Order, state: &StateDirectory, place: &Place) -> Result<Made> {
     let (mut assembly, mut born) = assemble_and_clone((&spec, stay), state, &order.id, clone)?;
     let lost = || Error::new(ErrorKind::SetupFailed, "the sandbox's line is lost: it has none");
     let mut line = Line::new(born.take_line().ok_or_else(lost)?);
-    if let Err(failure) = await_hello(&mut line)? {
-        let what = format!("the sandbox could not be set up: {}: {}", failure.step, failure.call);
-        return Err(Error::new(ErrorKind::SetupFailed, what)
-            .source(std::io::Error::from_raw_os_error(failure.errno)));
+    match await_hello(&mut line)? {
+        Ok(hello) => understands_us(&hello)?,
+        Err(failure) => {
+            let what =
+                format!("the sandbox could not be set up: {}: {}", failure.step, failure.call);
+            return Err(Error::new(ErrorKind::SetupFailed, what)
+                .source(std::io::Error::from_raw_os_error(failure.errno)));
+        }
     }
     verify(born.pid, &assembly.planned)?;
     assembly.confirm();
@@ -173,6 +178,17 @@ fn make(order: &Order, state: &StateDirectory, place: &Place) -> Result<Made> {
         enforced: assembly.enforced.clone(),
     };
     Ok(Made { assembly, born, line, record })
+}
+
+/// Fails for a guest that is older than what a keeper asks of it. Both are one program, so that there
+/// is one only where somebody mixed two.
+fn understands_us(hello: &Hello) -> Result<()> {
+    if hello.generation >= GENERATION {
+        return Ok(());
+    }
+    let theirs = hello.generation;
+    let what = format!("the sandbox speaks generation {theirs} of the line, not {GENERATION}");
+    Err(Error::new(ErrorKind::SetupFailed, what))
 }
 
 /// A name of this very sandbox that nobody guesses.
@@ -207,4 +223,23 @@ fn tell(answer: &mut std::fs::File, what: &Answer) {
 
 fn try_tell(answer: &mut std::fs::File, what: &Answer) -> bool {
     serde_json::to_vec(what).is_ok_and(|text| answer.write_all(&text).is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cofferdam_wire::message::Confirmed;
+
+    #[test]
+    fn a_guest_that_cannot_be_asked_for_all_that_a_keeper_asks_is_refused() {
+        let hello = |generation| Hello {
+            generation,
+            version: "0".to_owned(),
+            confirmed: Confirmed::default(),
+        };
+        assert!(understands_us(&hello(GENERATION)).is_ok());
+        assert!(understands_us(&hello(GENERATION + 1)).is_ok());
+        let refused = understands_us(&hello(1)).unwrap_err();
+        assert_eq!(refused.kind, ErrorKind::SetupFailed);
+    }
 }

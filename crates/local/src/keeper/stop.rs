@@ -1,5 +1,6 @@
 //! Stops a sandbox where it stands: by the kernel's freezer, or else by a signal to each process.
 
+use super::tree::{children, stat};
 use crate::assemble::Assembly;
 use crate::cgroup::{Cgroups, Freezer};
 use crate::launch::Born;
@@ -7,7 +8,7 @@ use crate::sys;
 use cofferdam_core::{Error, ErrorKind, PausedBy, Result};
 use rustix::fd::OwnedFd;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 /// How often the processes are listed to find those that were made meanwhile.
@@ -109,50 +110,6 @@ fn stop_one(pid: i32, parent: Option<i32>) -> Result<Option<OwnedFd>> {
         std::thread::yield_now();
     }
     Ok(Some(process))
-}
-
-struct Stat {
-    state: char,
-    parent: i32,
-}
-
-impl Stat {
-    fn is_still(&self) -> bool {
-        matches!(self.state, 'T' | 't' | 'Z' | 'X')
-    }
-}
-
-fn stat(pid: i32) -> Option<Stat> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let (_, fields) = text.rsplit_once(") ")?;
-    let mut fields = fields.split(' ');
-    Some(Stat { state: fields.next()?.chars().next()?, parent: fields.next()?.parse().ok()? })
-}
-
-/// The children of all threads of a process.
-fn children(pid: i32) -> Vec<i32> {
-    let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
-    let mut all = Vec::new();
-    for thread in threads.flatten() {
-        match std::fs::read_to_string(thread.path().join("children")) {
-            Ok(text) => all.extend(text.split_whitespace().filter_map(|n| n.parse::<i32>().ok())),
-            // A thread that has ended, or a kernel that keeps no list.
-            Err(_) if thread.path().join("children").exists() => {}
-            Err(_) => return by_parent().remove(&pid).unwrap_or_default(),
-        }
-    }
-    all
-}
-
-fn by_parent() -> BTreeMap<i32, Vec<i32>> {
-    let mut all: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
-    let Ok(entries) = std::fs::read_dir("/proc") else { return all };
-    for pid in entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()) {
-        if let Some(found) = stat(pid) {
-            all.entry(found.parent).or_default().push(pid);
-        }
-    }
-    all
 }
 
 /// Has the kernel give back the memory that a paused sandbox can do without. That can take long, so

@@ -43,6 +43,8 @@ pub(super) enum Request {
         stderr: u64,
         #[serde(default)]
         stops: Option<u32>,
+        #[serde(default)]
+        end: bool,
         patience_ms: u64,
     },
     Bytes {

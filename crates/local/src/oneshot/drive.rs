@@ -255,6 +255,7 @@ impl Loop<'_> {
     fn command_says(&mut self, message: FromProcess) -> Result<()> {
         match message {
             FromProcess::Started { .. } => {}
+            FromProcess::Emptied => return self.distrust(),
             FromProcess::Stopped { signal: _ } => {
                 // Only somebody at a terminal can make us go on.
                 if self.drive.screen.as_ref().is_some_and(Screen::is_raw) {

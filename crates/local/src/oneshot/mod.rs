@@ -273,9 +273,8 @@ fn judge(driven: &Result<Driven, SetupFailure>, assembly: &Assembly) -> (Ending,
             }
         }
         // Killed with its sandbox.
-        Some(FromProcess::Started { .. } | FromProcess::Stopped { .. }) | None => {
-            Ending::Signaled(libc::SIGKILL)
-        }
+        Some(FromProcess::Started { .. } | FromProcess::Stopped { .. } | FromProcess::Emptied)
+        | None => Ending::Signaled(libc::SIGKILL),
     };
     let succeeded = own == Ending::Exited(0);
     let ending = if out_of_time {

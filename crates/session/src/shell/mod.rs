@@ -6,6 +6,8 @@
 //! taken for the end of one. A mark with a random word stands between outputs; it says where they
 //! part, and nothing else.
 //!
+//! What was started in a shell goes on when the shell has ended, as with every detached command.
+//!
 //! HOSTILE: a command that looks for the channel in the processes of its own sandbox can lie about
 //! itself, as it could by its exit code.
 
@@ -262,7 +264,7 @@ impl Shell {
         self.session.signal(&self.exec, SIGINT).await
     }
 
-    /// Kills the shell and all that runs in it. Repeating it succeeds.
+    /// Kills the shell and all that runs in it, or that it left. Repeating it succeeds.
     pub async fn terminate(&self) -> Result<()> {
         self.session.input(&self.exec, &ExecInput::Kill).await?;
         self.session.wait(&self.exec, Some(PATIENCE)).await.map(|_| ())

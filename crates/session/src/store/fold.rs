@@ -174,6 +174,10 @@ impl Fold {
                 self.keep(db, status)?;
                 say(events::exec_ended(self.incarnation, status))
             }
+            Happened::ExecEmptied(status) => {
+                self.keep(db, status)?;
+                say(events::exec_emptied(self.incarnation, status))
+            }
             Happened::Paused { idle, how } => say(events::paused(self.incarnation, *idle, *how)),
             Happened::Resumed => say(events::resumed(self.incarnation)),
             Happened::Deadlines(_) => Ok(()),
@@ -203,7 +207,7 @@ impl Fold {
         NewEvent { at_ms, kind, data }.write(db, &self.session)
     }
 
-    /// Commands without an ending are lost.
+    /// Commands without an ending are lost, and so is what others left.
     fn close(&self, db: &Connection) -> rusqlite::Result<()> {
         let mut query =
             db.prepare_cached("SELECT status FROM execs WHERE session=?1 AND incarnation=?2")?;
@@ -219,6 +223,10 @@ impl Fold {
                 self.keep(db, &status)?;
                 let (kind, data) = events::exec_ended(self.incarnation, &status);
                 NewEvent { at_ms, kind, data }.write(db, &self.session)?;
+            } else if status.left.take().is_some() {
+                self.keep(db, &status)?;
+                let (kind, data) = events::exec_emptied(self.incarnation, &status);
+                NewEvent { at_ms: crate::now_ms(), kind, data }.write(db, &self.session)?;
             }
         }
         Ok(())

@@ -388,3 +388,59 @@ async fn a_sandbox_without_a_session_is_ended_and_a_stranger_is_left_alone() {
     assert_eq!(status(stranger).await, SandboxStatus::Running);
     assert_eq!(sessions.status(kept.id()).await.unwrap().phase, Phase::Running);
 }
+
+#[tokio::test]
+async fn what_a_detached_command_leaves_takes_signals_until_it_is_gone() {
+    let stage = Stage::new();
+    let sessions = stage.open().await;
+    let session = sessions.create(&order("a")).await.unwrap();
+    // In the foreground nothing is left.
+    let control = words(&["child=x", "exit=3"]);
+    assert_eq!(session.exec(&control, 9).await.unwrap().status.left, None);
+    let mut leaves = words(&["child=x", "child=y", "out=up", "exit=3"]);
+    leaves.detached = true;
+    for end in [ExecInput::Signal(15), ExecInput::Kill] {
+        leaves.command.id = words(&["id"]).command.id;
+        let id = session.exec(&leaves, 9).await.unwrap().status.id;
+        let ended = |report: cofferdam_session::ExecReport| (report.exit_code, report.left);
+        assert_eq!(ended(session.status(&id).await.unwrap()), (Some(3), 2));
+        // Its end is known, though it was folded, and what it left is not over.
+        let status = session.wait(&id, None).await.unwrap();
+        assert_eq!(status.ended.unwrap().ending, Ending::Exited(3));
+        let rest = Seen { stdout: 9, end: true, ..Seen::default() };
+        let soon = Duration::from_millis(20);
+        assert_eq!(session.follow(&id, rest, soon).await.unwrap().left, Some(2));
+        let bytes = ExecInput::Bytes(b"x".to_vec());
+        assert_eq!(session.input(&id, &bytes).await.unwrap_err().kind, ErrorKind::Conflict);
+        session.input(&id, &end).await.unwrap();
+        let status = session.follow(&id, rest, Duration::from_secs(5)).await.unwrap();
+        assert_eq!(status.left, None);
+        assert_eq!(ended(session.status(&id).await.unwrap()), (Some(3), 0));
+        assert_eq!(session.signal(&id, 15).await.unwrap_err().kind, ErrorKind::Conflict);
+        session.input(&id, &ExecInput::Kill).await.unwrap();
+    }
+    let kinds = stage.kinds(&sessions, session.id()).await;
+    assert_eq!(kinds.iter().filter(|kind| *kind == "exec_emptied").count(), 2);
+}
+
+#[tokio::test]
+async fn what_was_left_is_gone_with_its_sandbox_and_wakes_nothing() {
+    let stage = Stage::new();
+    let sessions = stage.open().await;
+    let session = sessions.create(&order("a")).await.unwrap();
+    let mut leaves = words(&["child=x", "exit=3"]);
+    leaves.detached = true;
+    let id = session.exec(&leaves, 9).await.unwrap().status.id;
+    session.status(&id).await.unwrap();
+    sessions.pause(session.id()).await.unwrap();
+    // To ask for the end of what has ended is no reason to go on.
+    session.wait(&id, None).await.unwrap();
+    assert_eq!(sessions.status(session.id()).await.unwrap().phase, Phase::Paused);
+    stage.backend.vanish(&stage.backend.alive()[0]);
+    sessions.ensure(&order("a")).await.unwrap();
+    let report = session.status(&id).await.unwrap();
+    assert_eq!((report.exit_code, report.left), (Some(3), 0));
+    let kinds = stage.kinds(&sessions, session.id()).await;
+    let of = |kind: &str| kinds.iter().position(|found| found == kind).unwrap();
+    assert!(of("exec_ended") < of("exec_emptied") && of("exec_emptied") < of("destroyed"));
+}

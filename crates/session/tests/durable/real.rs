@@ -78,6 +78,7 @@ impl Real {
             terminal: false,
             started_ms: 1,
             ended: None,
+            left: None,
             stops: 0,
             stdout: Spooled::default(),
             stderr: Spooled::default(),

@@ -126,6 +126,8 @@ async fn a_dead_shell_is_said_to_be_dead() {
     let stage = Stage::new();
     let session = begin(&stage).await;
     let shell = session.shell("main").await.unwrap();
+    // What was started in it is to outlive it.
+    assert!(session.status(shell.exec()).await.unwrap().detached);
     let ended = run(&shell, "echo bye; exit 3").await;
     assert_eq!((ended.exit_code, ended.died), (None, Some(EndingKind::Exited)));
     assert_eq!(ended.output, b"bye\n");

@@ -7,6 +7,7 @@
 //! | word | does |
 //! |---|---|
 //! | `hang` | waits until it is killed |
+//! | `child=NAME` | leaves a child, which goes on where the command is detached, until a signal |
 //! | `tick=NAME` | counts in the world how often it came here, over all sandboxes |
 //! | `fail-until=NAME:N` | exits 1 unless it came here N times before |
 //!
@@ -271,7 +272,7 @@ impl DurableBackend for FakeDurable {
             let (of, exec) = (sandbox.id.clone(), id.clone());
             let look = move |world: &Arc<World>| world.state().exec_status(&of, &exec);
             let status = self.call(Call::Watch, Some(&sandbox.id), look).await?;
-            let news = status.ended.is_some()
+            let news = status.ended.is_some() && (!seen.end || status.left.is_none())
                 || status.stdout.written > seen.stdout
                 || status.stderr.written > seen.stderr;
             if news || tokio::time::timeout_at(deadline, changed.changed()).await.is_err() {

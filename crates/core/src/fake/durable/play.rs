@@ -51,6 +51,7 @@ fn admit(sandbox: &mut Sandbox, id: &SandboxId, order: ExecOrder) -> Result<(Exe
         terminal: order.command.terminal.is_some(),
         started_ms: now_ms(),
         ended: None,
+        left: None,
         stops: 0,
         stdout: Spooled::default(),
         stderr: Spooled::default(),
@@ -62,6 +63,7 @@ fn admit(sandbox: &mut Sandbox, id: &SandboxId, order: ExecOrder) -> Result<(Exe
         max_output_bytes: order.max_output_bytes,
         streams: [Vec::new(), Vec::new()],
         input: Vec::new(),
+        children: 0,
         closed: order.command.stdin == Stdin::Null,
     });
     sandbox.write(Happened::ExecStarted(Box::new(status.clone())));
@@ -114,6 +116,14 @@ async fn play(
             "cat" => cat(world, id, exec).await?,
             "sleep" => {
                 tokio::time::sleep(Duration::from_millis(value.parse().unwrap_or(0))).await;
+                None
+            }
+            "child" => {
+                with(world, id, exec, |sandbox, at| {
+                    if let Some(exec) = sandbox.execs.get_mut(at) {
+                        exec.children += 1;
+                    }
+                })?;
                 None
             }
             "hang" => std::future::pending().await,

@@ -45,6 +45,7 @@ pub(super) struct Exec {
     pub(super) max_output_bytes: Option<u64>,
     pub(super) streams: [Vec<u8>; 2],
     pub(super) input: Vec<u8>,
+    pub(super) children: u32,
     pub(super) closed: bool,
 }
 
@@ -170,6 +171,7 @@ impl State {
         };
         for at in 0..sandbox.execs.len() {
             sandbox.end(at, ending.clone());
+            sandbox.empty(at);
         }
         sandbox.write(Happened::Destroyed(reason));
     }
@@ -249,6 +251,11 @@ impl State {
         let exec = sandbox.exec(exec)?;
         let harmless = matches!(input, ExecInput::Kill | ExecInput::Close);
         if exec.status.ended.is_some() {
+            let takes = matches!(input, ExecInput::Kill | ExecInput::Signal(_));
+            if exec.status.left.is_some() && takes && !paused {
+                sandbox.empty(at);
+                return Ok(());
+            }
             let what = format!("command {} has ended", exec.status.id);
             return if harmless { Ok(()) } else { Err(Error::new(ErrorKind::Conflict, what)) };
         }
@@ -288,9 +295,23 @@ impl Sandbox {
             return;
         };
         let usage = UsageReport::default();
+        let killed = matches!(ending, Ending::Killed(_) | Ending::Canceled | Ending::Lost)
+            || ending == Ending::Signaled(9);
+        let leaves = exec.status.detached && exec.children > 0 && !killed;
+        exec.status.left = leaves.then_some(exec.children);
         exec.status.ended = Some(ExecEnded { ending, at_ms: now_ms(), usage });
         let status = Box::new(exec.status.clone());
         self.write(Happened::ExecEnded(status));
+    }
+
+    /// Ends what a command left, if it left something.
+    pub(super) fn empty(&mut self, at: usize) {
+        let Some(exec) = self.execs.get_mut(at).filter(|exec| exec.status.left.is_some()) else {
+            return;
+        };
+        exec.status.left = None;
+        let status = Box::new(exec.status.clone());
+        self.write(Happened::ExecEmptied(status));
     }
 }
 

@@ -50,6 +50,8 @@ async fn frames_where_none_belong_close_the_line() {
     check("short credit", |s| vec![(s.stdout, Credit, vec![1; 3])]).await;
     check("junk, control", |s| vec![(s.control, Message, JUNK.to_vec())]).await;
     check("started twice", |s| vec![(s.control, Message, again)]).await;
+    let emptied = json(&FromProcess::Emptied);
+    check("left something", |s| vec![(s.control, Message, emptied)]).await;
     check("long message", |s| vec![(s.control, Message, vec![b' '; 70_000])]).await;
     check("control ends", |s| vec![(s.control, End, vec![])]).await;
     check("after the end", |s| vec![(s.stdout, End, vec![]), (s.stdout, Data, vec![1])]).await;

@@ -116,6 +116,7 @@ fn ended(how: How) -> FromProcess {
         killed_descendants: 0,
         cpu_us: 7,
         peak_rss_bytes: 8,
+        left_below: None,
     })
 }
 

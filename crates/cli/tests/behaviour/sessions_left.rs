@@ -1,0 +1,121 @@
+//! What detached commands and shells leave running when they have ended.
+
+use crate::place::{PYTHON, Place, SOON, ended, everyone, outcome, skipped, started, until};
+use crate::sessions::line;
+use crate::sessions_durable::keepers;
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+
+/// A script that starts a server with two children and ends. All three bear the marker.
+fn server(place: &Place) -> String {
+    place.write("server.py", include_str!("server.py"));
+    format!(
+        "rm -f port; setsid {PYTHON} server.py {} & while ! test -s port; do sleep 0.01; done; \
+         echo started; exit 3",
+        place.marker
+    )
+}
+
+/// How many processes bear the marker as a word of their own.
+fn marked(place: &Place) -> usize {
+    let all = fs::read_dir("/proc").unwrap().flatten();
+    all.filter(|entry| {
+        let words = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        words.split(|byte| *byte == 0).any(|word| word == place.marker.as_bytes())
+    })
+    .count()
+}
+
+/// Tells the server something, from another command of the session.
+fn tell(place: &Place, word: &str) {
+    let script = "import socket, sys; s = socket.create_connection(('127.0.0.1', \
+                  int(open('port').read()))); s.sendall(sys.argv[1].encode()); s.recv(1)";
+    place.says(&["exec", "s", "--", PYTHON, "-c", script, word], 0);
+}
+
+fn has_python() -> bool {
+    let has = Path::new(PYTHON).exists();
+    if !has {
+        skipped("python3", "it is the server of these tests");
+    }
+    has
+}
+
+#[test]
+fn a_server_survives_the_detached_command_that_started_it() {
+    if !has_python() {
+        return;
+    }
+    everyone(|place| {
+        place.says(&["create", "--name", "s"], 0);
+        let script = server(place);
+        // In the foreground it dies with its command.
+        place.says(&["exec", "s", "--shell", &script], 3);
+        assert_eq!(marked(place), 0);
+        place.says(&["exec", "s", "-d", "--id", "server", "--shell", &script], 0);
+        place.says(&["wait", "s", "server"], 3);
+        assert_eq!(marked(place), 3);
+        // Whatever else ends meanwhile.
+        place.says(&["exec", "s", "--shell", "setsid sleep 100 & exit 5"], 5);
+        tell(place, "hello");
+        let ps = place.says(&["ps", "s", "--json"], 0).object();
+        let server = ps["execs"].as_array().unwrap().iter().find(|exec| exec["id"] == "server");
+        let server = server.unwrap();
+        assert_eq!(
+            (server["ending"].as_str(), server["exit_code"].as_i64()),
+            (Some("exited"), Some(3))
+        );
+        // Each child waits for one of its own most of the time.
+        assert!((3..=5).contains(&server["left"].as_u64().unwrap()), "{server}");
+        assert!(place.says(&["ps", "s"], 0).text().contains(" left"));
+        let log = || place.says(&["logs", "s", "server"], 0).text();
+        until(SOON, || log().contains("hello").then_some(())).unwrap();
+        assert_eq!(log(), "listens\nstarted\nhello\n");
+        place.says(&["rm", "s"], 0);
+        assert_eq!(marked(place), 0);
+    });
+}
+
+#[test]
+fn what_was_left_ends_by_a_signal_and_is_followed_until_then() {
+    if !has_python() {
+        return;
+    }
+    everyone(|place| {
+        place.says(&["create", "--name", "s"], 0);
+        place.says(&["exec", "s", "-d", "--id", "server", "--shell", &server(place)], 0);
+        place.says(&["wait", "s", "server"], 3);
+        let mut follower = place.cofferdam(&["logs", "s", "server", "-f"]);
+        let follower = started(follower.stdout(Stdio::piped()).stderr(Stdio::piped()));
+        tell(place, "hello");
+        // A paused session goes on first.
+        place.says(&["pause", "s"], 0);
+        place.says(&["signal", "s", "server", "KILL", "--json"], 0);
+        let followed = ended(follower, SOON);
+        assert_eq!(followed.text(), "listens\nstarted\nhello\n", "{}", followed.stderr);
+        assert_eq!(marked(place), 0);
+        place.says(&["signal", "s", "server", "KILL"], 1);
+        place.says(&["wait", "s", "server"], 3);
+        let said = place.says(&["events", "s", "--json"], 0).text();
+        assert!(said.contains("exec_emptied"), "{said}");
+    });
+}
+
+#[test]
+fn what_was_left_dies_with_the_keeper() {
+    everyone(|place| {
+        place.says(&["create", "--name", "s"], 0);
+        let loops = "echo up; while :; do sleep 0.1; done";
+        let script = format!("setsid sh -c '{loops}' {} & exit 0", place.marker);
+        let id = line(place, &["exec", "s", "-d", "--shell", &script]);
+        until(SOON, || (place.say(&["logs", "s", &id]).text() == "up\n").then_some(())).unwrap();
+        assert_eq!(marked(place), 1);
+        outcome(place.host("/bin/kill").arg("-9").args(keepers(place)), SOON);
+        until(SOON, || (marked(place) == 0).then_some(())).expect("it outlives its keeper");
+        let ps = place.says(&["ps", "s", "--json"], 0).object();
+        assert_eq!(ps["execs"][0]["left"], 0);
+        place.says(&["wait", "s", &id], 0);
+        assert_eq!(place.says(&["logs", "s", &id, "-f"], 0).text(), "up\n");
+    });
+}

@@ -1,0 +1,109 @@
+//! The processes of a sandbox, as the host sees them.
+
+use std::collections::BTreeMap;
+
+/// How many processes are counted at most: somebody inside may make them without end.
+const MAX_COUNTED: usize = 1 << 16;
+
+/// How many processes live below the child of `first` that the sandbox calls `inside`.
+// HOSTILE: the sandbox says that number. Whatever it says, what is counted is its own.
+pub(super) fn count_below(first: i32, inside: i32) -> u32 {
+    let top = children(first).into_iter().find(|pid| inner(*pid) == Some(inside));
+    let mut found: Vec<i32> = top.into_iter().flat_map(children).collect();
+    let mut next = 0;
+    while let Some(pid) = found.get(next).copied().filter(|_| found.len() < MAX_COUNTED) {
+        found.extend(children(pid));
+        next += 1;
+    }
+    let lives = |pid: &&i32| stat(**pid).is_some_and(|stat| !stat.has_ended());
+    u32::try_from(found.iter().filter(lives).count()).unwrap_or(u32::MAX)
+}
+
+/// What a process is called in its own, innermost namespace.
+fn inner(pid: i32) -> Option<i32> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let ids = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
+    ids.split_whitespace().next_back()?.parse().ok()
+}
+
+/// What is known of a process.
+pub(super) struct Stat {
+    state: char,
+    pub(super) parent: i32,
+}
+
+impl Stat {
+    /// Whether it is stopped, or has ended.
+    pub(super) fn is_still(&self) -> bool {
+        matches!(self.state, 'T' | 't') || self.has_ended()
+    }
+
+    fn has_ended(&self) -> bool {
+        matches!(self.state, 'Z' | 'X')
+    }
+}
+
+/// Looks at a process; `None` where it is gone.
+pub(super) fn stat(pid: i32) -> Option<Stat> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, fields) = text.rsplit_once(") ")?;
+    let mut fields = fields.split(' ');
+    Some(Stat { state: fields.next()?.chars().next()?, parent: fields.next()?.parse().ok()? })
+}
+
+/// The children of all threads of a process.
+pub(super) fn children(pid: i32) -> Vec<i32> {
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    let mut all = Vec::new();
+    for thread in threads.flatten() {
+        match std::fs::read_to_string(thread.path().join("children")) {
+            Ok(text) => all.extend(text.split_whitespace().filter_map(|n| n.parse::<i32>().ok())),
+            // A thread that has ended, or a kernel that keeps no list.
+            Err(_) if thread.path().join("children").exists() => {}
+            Err(_) => return by_parent().remove(&pid).unwrap_or_default(),
+        }
+    }
+    all
+}
+
+fn by_parent() -> BTreeMap<i32, Vec<i32>> {
+    let mut all: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
+    let Ok(entries) = std::fs::read_dir("/proc") else { return all };
+    for pid in entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()) {
+        if let Some(found) = stat(pid) {
+            all.entry(found.parent).or_default().push(pid);
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn what_lives_below_a_process_is_counted() {
+        let script = "setsid sh -c 'echo up; sleep 60 & wait' & sh -c 'exit 0' & sleep 60 & wait";
+        let mut shell =
+            Command::new("sh").args(["-c", script]).stdout(Stdio::piped()).spawn().unwrap();
+        let mut word = [0; 2];
+        std::io::Read::read_exact(shell.stdout.as_mut().unwrap(), &mut word).unwrap();
+        let own = std::process::id().cast_signed();
+        let top = shell.id().cast_signed();
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        while count_below(own, inner(top).unwrap()) != 3 {
+            assert!(std::time::Instant::now() < until, "{}", count_below(own, top));
+        }
+        assert_eq!(count_below(own, i32::MAX), 0);
+        for pid in
+            [vec![top], children(top), children(top).into_iter().flat_map(children).collect()]
+                .concat()
+        {
+            let pid = rustix::process::Pid::from_raw(pid).unwrap();
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+        }
+        shell.wait().unwrap();
+        assert_eq!(count_below(own, top), 0);
+    }
+}
