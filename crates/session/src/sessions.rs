@@ -9,7 +9,8 @@ use crate::reaper::{self, GcReport, Thoroughness};
 use crate::store::{EventFilter, Fold, NewEvent, Room, Row, Store, Written, wants_room};
 use crate::{Event, EventReport, Phase, Session, SessionId, SessionReport, now_ms};
 use cofferdam_core::{
-    DestroyReason, DurableBackend, Error, ErrorKind, Result, SandboxId, SandboxStatus,
+    DestroyReason, DurableBackend, Error, ErrorKind, Result, SandboxId, SandboxRecord,
+    SandboxStatus,
 };
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -167,7 +168,11 @@ impl Sessions {
 
     /// Stops everything in a session where it stands. Pausing what is paused succeeds.
     pub async fn pause(&self, id: &SessionId) -> Result<()> {
-        self.0.stop_what_fills(id).await?;
+        if let Some((backend, record)) = self.0.what_may_fill(id).await? {
+            // What cannot be stopped is tried again below, where the error is told.
+            within(CALL_LIMIT, "pause a sandbox", backend.pause(&record)).await.ok();
+        }
+        self.0.store.make_room();
         self.0.desk(id).await?.drive(Event::Pause).await
     }
 
@@ -293,7 +298,13 @@ impl Inner {
         id: &SessionId,
         reason: DestroyReason,
     ) -> Result<bool> {
-        self.stop_what_fills(id).await?;
+        if let Some((backend, record)) = self.what_may_fill(id).await? {
+            // ORDER: its end before the room, because one that was only paused runs on for a moment
+            // while it is ended. The end is asked for again below, where there is room to write it.
+            let end = backend.destroy(&record, reason);
+            within(CALL_LIMIT, "end a sandbox", end).await.ok();
+        }
+        self.store.make_room();
         let condemned = match self.condemn(id, reason).await {
             Err(error) if wants_room(&error) => {
                 // Without any room nothing can be removed, but nothing of it runs on.
@@ -321,19 +332,18 @@ impl Inner {
         }
     }
 
-    /// Stops the sandbox of a session before anything is written on a full disk: the room that is let
-    /// go of for that must not be the sandbox's.
-    async fn stop_what_fills(&self, id: &SessionId) -> Result<()> {
-        if self.store.is_on_reserve()
-            && let Some(row) = self.store.get(id).await?
-            && let Some(record) = &row.record
-        {
-            let backend = self.backend(&row.backend)?;
-            // One that does not stop is ended all the same, if it leaves the room for that.
-            within(CALL_LIMIT, "pause a sandbox", backend.pause(record)).await.ok();
+    /// The sandbox of a session on a full disk. It may be what fills that, so it is stopped before the
+    /// room is let go of for what is written.
+    async fn what_may_fill(
+        &self,
+        id: &SessionId,
+    ) -> Result<Option<(Arc<dyn DurableBackend>, SandboxRecord)>> {
+        if !self.store.is_on_reserve() {
+            return Ok(None);
         }
-        self.store.make_room();
-        Ok(())
+        let Some(row) = self.store.get(id).await? else { return Ok(None) };
+        let backend = self.backend(&row.backend)?;
+        Ok(row.record.map(|record| (backend, record)))
     }
 
     /// Writes down that a session is being removed. Needs no lock: nothing leads back.
