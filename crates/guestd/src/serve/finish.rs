@@ -66,7 +66,7 @@ impl Serve {
         // One signal stands for all children; what comes meanwhile makes it readable again.
         let _ = rustix::io::read(&self.signals, &mut buffer);
         loop {
-            let child = match sys::wait4(-1, libc::WNOHANG) {
+            let child = match sys::wait4(-1, libc::WNOHANG | libc::WUNTRACED) {
                 Ok(Some(child)) => child,
                 Ok(None) => return,
                 Err(errno) => {
@@ -74,6 +74,13 @@ impl Serve {
                     return;
                 }
             };
+            if libc::WIFSTOPPED(child.status) {
+                // A monitor is stopped from inside only: nobody is to wait for what it has to tell.
+                if self.own.contains(&child.pid) {
+                    let _ = sys::kill(child.pid, libc::SIGCONT);
+                }
+                continue;
+            }
             self.own.remove(&child.pid);
             self.dying.remove(&child.pid);
             let of = |running: &Running| match &running.monitor {
