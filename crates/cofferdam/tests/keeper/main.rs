@@ -7,6 +7,7 @@ mod crash;
 #[path = "../ground/mod.rs"]
 mod ground;
 mod life;
+mod memory;
 mod output;
 mod pause;
 mod stage;
