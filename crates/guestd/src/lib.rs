@@ -18,6 +18,8 @@ mod serve;
 mod sys;
 pub mod template;
 mod terminal;
+mod told;
 
-pub use live::{Birth, live};
+pub use live::{Birth, Blank, live, live_as_told};
 pub use sys::landlock_abi;
+pub use told::tell;

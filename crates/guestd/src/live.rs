@@ -4,11 +4,12 @@ use crate::apply::{Footing, Handover, apply, confine, identity};
 use crate::descriptors::close_all_but;
 use crate::line::Line;
 use crate::serve::Serve;
-use crate::sys;
+use crate::{sys, told};
 use cofferdam_wire::message::{GENERATION, Greeting, Hello, SetupFailure};
 use cofferdam_wire::plan::{Namespace, Op, Plan};
 use rustix::fd::OwnedFd;
 use rustix::process::Signal;
+use std::borrow::Cow;
 
 /// What process 1 is born with.
 #[derive(Debug)]
@@ -25,27 +26,60 @@ pub struct Birth<'a> {
     pub null: OwnedFd,
 }
 
+/// What process 1 is born with where it was cloned from a process that knew nothing: the rest is
+/// told on its line, see [`tell`](crate::tell).
+#[derive(Debug)]
+pub struct Blank {
+    /// As in [`Birth`].
+    pub line: OwnedFd,
+    /// As in [`Birth`].
+    pub parent: OwnedFd,
+    /// As in [`Birth`].
+    pub null: OwnedFd,
+}
+
 /// Lives as process 1 of a sandbox: sets it up, greets the host, serves its line, and ends with it.
 ///
 /// Called in a fresh single-threaded process that is in its namespaces already. Everything that the
 /// caller's memory or descriptors held is closed or wiped before anything hostile can run.
 pub fn live(birth: Birth<'_>) -> ! {
+    let Birth { plan, handover, line, parent, null } = birth;
+    begin(handover.descriptors(), [&line, &parent, &null]);
+    set_up_and_serve(Cow::Borrowed(plan), handover, Blank { line, parent, null })
+}
+
+/// The same for one that is told what it is to become. Its memory holds nothing but that.
+pub fn live_as_told(blank: Blank) -> ! {
+    let Blank { line, parent, null } = blank;
+    begin([], [&line, &parent, &null]);
+    let mut line = Line::new(line);
+    let Some((plan, handover)) = told::hear(&mut line) else { sys::exit_now(1) };
+    let line = line.into_socket();
+    set_up_and_serve(Cow::Owned(plan), handover, Blank { line, parent, null })
+}
+
+/// Lets go of what was the caller's.
+fn begin<'a>(handed: impl IntoIterator<Item = &'a OwnedFd>, ours: [&'a OwnedFd; 3]) {
     sys::block_signals();
     sys::reset_signals();
-    let Birth { plan, handover, line, parent, null } = birth;
-    close_others(&handover, &[&line, &parent, &null]);
+    sys::keep_large_memory_apart();
+    close_others(handed, ours);
     wipe_strings();
     // The plan names exact permissions.
     rustix::process::umask(rustix::fs::Mode::empty());
     // Out of the caller's session: nothing inside has the caller's terminal.
     let _ = rustix::process::setsid();
+}
+
+fn set_up_and_serve(plan: Cow<'_, Plan>, handover: Handover, blank: Blank) -> ! {
+    let Blank { line, parent, null } = blank;
     if !plan.namespaces.contains(&Namespace::Pid) {
         // Without a process namespace, what loses its parent would go to the host's first process.
         let _ = sys::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
     }
     // Before the wait, because a network namespace takes the kernel as long as much of the rest; it
     // is made beside, while the tree is built.
-    let apart = identity::leave_namespaces(plan);
+    let apart = identity::leave_namespaces(&plan);
     if !is_released(&parent) {
         sys::exit_now(1);
     }
@@ -53,10 +87,12 @@ pub fn live(birth: Birth<'_>) -> ! {
         if plan.namespaces.contains(&Namespace::Pid) { None } else { confine::signal_scope() };
     let set_up = apart
         .map_err(|failed| Some(failed.in_step("namespaces")))
-        .and_then(|network| settle(plan, || !has_hung_up(&parent)).map(|()| network))
-        .and_then(|network| apply(plan, Footing::Host, handover, network).map_err(Some));
+        .and_then(|network| settle(&plan, || !has_hung_up(&parent)).map(|()| network))
+        .and_then(|network| apply(&plan, Footing::Host, handover, network).map_err(Some));
     // The host sees the end of the line too; this end is for the time before it is served.
     drop(parent);
+    // It serves for long, and the plan is of no use any more.
+    drop(plan);
     let line = Line::new(line);
     match set_up {
         Ok(confirmed) => {
@@ -126,8 +162,8 @@ fn has_hung_up(parent: &OwnedFd) -> bool {
 }
 
 /// Closes every descriptor but ours, and makes the first three null.
-fn close_others(handover: &Handover, ours: &[&OwnedFd; 3]) {
-    close_all_but(handover.descriptors().chain(ours.iter().copied()));
+fn close_others<'a>(handed: impl IntoIterator<Item = &'a OwnedFd>, ours: [&'a OwnedFd; 3]) {
+    close_all_but(handed.into_iter().chain(ours));
     let [_, _, null] = ours;
     let _ = rustix::stdio::dup2_stdin(null);
     let _ = rustix::stdio::dup2_stdout(null);

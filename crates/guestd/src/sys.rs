@@ -362,13 +362,49 @@ pub(crate) fn close_range(first: u32, last: u32) -> Result<()> {
     check(answer).map(drop)
 }
 
-/// Gives memory that is free inside this process back to the system.
+/// From this size on the allocator takes fresh pages from the system for each piece, and gives them
+/// back with it.
+const LARGE_BYTES: c_int = 64 * 1024;
+
+/// Has the allocator keep large pieces apart, for as long as this process lives. By itself it would
+/// put them among the others once it has freed one, and fill them with zeros by hand.
+pub(crate) fn keep_large_memory_apart() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: no memory is passed, and what is in use stays as it is.
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE_BYTES)
+    };
+}
+
+/// Gives memory that is free inside this process back to the system: of the heap, and of the stack
+/// below its present depth. Only for the first thread of a process.
 pub(crate) fn give_memory_back() {
     #[cfg(target_env = "gnu")]
     // SAFETY: no memory is passed, and what is in use is not touched.
     unsafe {
         libc::malloc_trim(0)
     };
+    give_stack_back();
+}
+
+/// How far below its present depth the stack is given back: what a new process's stack holds.
+const STACK_BYTES: usize = 128 * 1024;
+/// What is left below the present depth, for the call itself.
+const STACK_MARGIN_BYTES: usize = 8 * 1024;
+const PAGE_BYTES: usize = 4096;
+
+#[inline(never)]
+fn give_stack_back() {
+    let here = 0_u8;
+    let depth = (&raw const here).expose_provenance();
+    let end = depth.saturating_sub(STACK_MARGIN_BYTES) & !(PAGE_BYTES - 1);
+    let start = end.saturating_sub(STACK_BYTES);
+    let start = std::ptr::with_exposed_provenance_mut::<c_void>(start);
+    // What was never reached is not mapped and nothing else is there: the kernel keeps a gap of a
+    // MiB below a stack. It says so, and gives back the rest.
+    // SAFETY: the stack grows downward, and nothing is alive below the frame of a function that
+    // calls nothing but this.
+    unsafe { libc::madvise(start, STACK_BYTES, libc::MADV_DONTNEED) };
 }
 
 /// Blocks every signal for this thread.

@@ -86,6 +86,7 @@ impl Outside {
     fn leave() -> Result<Self, CallFailed> {
         sys::block_signals();
         sys::reset_signals();
+        sys::keep_large_memory_apart();
         wipe_strings();
         let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
         let is_nested = !user.is_root();

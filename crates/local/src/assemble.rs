@@ -189,8 +189,12 @@ impl Drafting<'_> {
     /// Looks and decides. Takes nothing but a user id.
     fn draft(&self) -> Result<Draft> {
         let Self { spec, stay, state, id, facts } = *self;
-        // What a dead process of ours left behind goes first: it may stand in our way.
-        let _ = state.sweep();
+        match stay {
+            // What a dead process of ours left behind goes first: it may stand in our way.
+            Stay::Passing => drop(state.sweep()),
+            // Whoever asked for it sweeps, and not for each sandbox.
+            Stay::Kept { .. } => {}
+        }
         let mut view = look(spec, facts)?;
         let groups = match stay {
             Stay::Passing => CgroupFacts::read_for_limits()?,

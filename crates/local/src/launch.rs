@@ -1,11 +1,12 @@
 //! Clones the first process of a sandbox and gives it its ids.
 
+use crate::blank::Blank;
 use crate::plan::Late;
 use crate::sys::{self, Cloned};
 use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_guestd::apply::{Awaited, Handover, Rest, pin_again, prepare_bind};
 use cofferdam_guestd::line::Line;
-use cofferdam_guestd::{Birth, live};
+use cofferdam_guestd::{Birth, live, tell};
 use cofferdam_wire::frame::Kind;
 use cofferdam_wire::message::SetupFailure;
 use cofferdam_wire::plan::{Access, IdRange, Namespace, Op, Owner, Plan, Step};
@@ -36,7 +37,7 @@ pub struct Born {
     line: Option<OwnedFd>,
     namespaces: Option<Standing>,
     /// The process dies when this closes before it serves.
-    _hold: OwnedFd,
+    hold: OwnedFd,
 }
 
 /// The namespaces of a sandbox in which mounts are made.
@@ -54,6 +55,24 @@ pub fn launch(plan: &Plan, groups: Groups) -> Result<Born> {
     let mounts = prepare_mounts(plan, 0..plan.steps.len())?;
     let handover = Handover { mounts, cgroups: groups.join, awaited: None };
     give_birth(plan, handover, groups.born_in.as_ref())
+}
+
+/// The same where the first process is a copy of a process that knows nothing, and not of the
+/// caller, whose child it is nevertheless.
+pub(crate) fn launch_from(blank: &mut Blank, plan: &Plan, groups: Groups) -> Result<Born> {
+    let mounts = prepare_mounts(plan, 0..plan.steps.len())?;
+    let handover = Handover { mounts, cgroups: groups.join, awaited: None };
+    let Cradle { ours, theirs, parent, hold, null } = Cradle::new()?;
+    let birth = cofferdam_guestd::Blank { line: theirs, parent, null };
+    let flags = clone_flags(&plan.namespaces);
+    let (pid, pidfd) = blank.clone_first(flags, birth, groups.born_in.as_ref())?;
+    let mut born = Born { pid, pidfd, line: None, namespaces: None, hold };
+    let mut line = Line::new(ours);
+    tell(&mut line, plan, handover)
+        .map_err(|errno| io_error("tell the sandbox its plan", errno))?;
+    born.line = Some(line.into_socket());
+    born.release(plan)?;
+    Ok(born)
 }
 
 /// A sandbox that builds its tree while the host prepares the rest. Dropping it ends the sandbox.
@@ -101,12 +120,7 @@ fn pair() -> rustix::io::Result<(OwnedFd, OwnedFd)> {
 }
 
 fn give_birth(plan: &Plan, handover: Handover, born_in: Option<&OwnedFd>) -> Result<Born> {
-    let opened = |what: &'static str| move |errno| io_error(what, errno);
-    let (ours, theirs) = pair().map_err(opened("make the line"))?;
-    let (parent, hold) =
-        rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(opened("make a pipe"))?;
-    let null = rustix::fs::openat(CWD, "/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
-        .map_err(opened("open /dev/null"))?;
+    let Cradle { ours, theirs, parent, hold, null } = Cradle::new()?;
     let born_in = born_in.map(AsRawFd::as_raw_fd);
     match sys::clone_process(clone_flags(&plan.namespaces), born_in).map_err(not_cloned)? {
         Cloned::Child => {
@@ -115,18 +129,34 @@ fn give_birth(plan: &Plan, handover: Handover, born_in: Option<&OwnedFd>) -> Res
             live(Birth { plan, handover, line: theirs, parent, null })
         }
         Cloned::Parent { pid, pidfd } => {
-            let mut born = Born { pid, pidfd, line: Some(ours), namespaces: None, _hold: hold };
-            if plan.namespaces.contains(&Namespace::User) {
-                map_ids(pid, &plan.uid_map, &plan.gid_map)?;
-                // ORDER: before it goes on, because nobody may look at it once it has.
-                born.namespaces = Some(Standing {
-                    user: open_namespace(pid, "user")?,
-                    mount: open_namespace(pid, "mnt")?,
-                });
-            }
-            rustix::io::write(&born._hold, b"1").map_err(opened("release the sandbox"))?;
+            let mut born = Born { pid, pidfd, line: Some(ours), namespaces: None, hold };
+            born.release(plan)?;
             Ok(born)
         }
+    }
+}
+
+/// What lies between a sandbox's first process and the one who has it cloned.
+struct Cradle {
+    /// Our end of the line, and the sandbox's.
+    ours: OwnedFd,
+    theirs: OwnedFd,
+    /// The sandbox's end of what we hold for as long as we live.
+    parent: OwnedFd,
+    hold: OwnedFd,
+    null: OwnedFd,
+}
+
+impl Cradle {
+    fn new() -> Result<Self> {
+        let opened = |what: &'static str| move |errno| io_error(what, errno);
+        let (ours, theirs) = pair().map_err(opened("make the line"))?;
+        let (parent, hold) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
+            .map_err(opened("make a pipe"))?;
+        let flags = OFlags::RDWR | OFlags::CLOEXEC;
+        let null = rustix::fs::openat(CWD, "/dev/null", flags, Mode::empty())
+            .map_err(opened("open /dev/null"))?;
+        Ok(Self { ours, theirs, parent, hold, null })
     }
 }
 
@@ -139,6 +169,20 @@ impl Drop for Born {
 }
 
 impl Born {
+    /// Gives it its ids, and lets it go on.
+    fn release(&mut self, plan: &Plan) -> Result<()> {
+        if plan.namespaces.contains(&Namespace::User) {
+            map_ids(self.pid, &plan.uid_map, &plan.gid_map)?;
+            // ORDER: before it goes on, because nobody may look at it once it has.
+            self.namespaces = Some(Standing {
+                user: open_namespace(self.pid, "user")?,
+                mount: open_namespace(self.pid, "mnt")?,
+            });
+        }
+        let released = rustix::io::write(&self.hold, b"1");
+        released.map(drop).map_err(|errno| io_error("release the sandbox", errno))
+    }
+
     /// Our end of the line, once. Closing it ends the sandbox.
     pub fn take_line(&mut self) -> Option<OwnedFd> {
         self.line.take()

@@ -6,6 +6,7 @@
 
 pub mod assemble;
 pub mod backend;
+mod blank;
 pub mod cgroup;
 pub mod control_files;
 mod conversation;

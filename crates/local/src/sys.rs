@@ -49,9 +49,12 @@ pub(crate) fn clone_process(flags: c_int, cgroup: Option<c_int>) -> Result<Clone
     let mut arguments = CloneArguments {
         flags: u64::try_from(flags).unwrap_or(0) | CLONE_PIDFD,
         pidfd: (&raw mut pidfd).expose_provenance() as u64,
-        exit_signal: u64::try_from(libc::SIGCHLD).unwrap_or(0),
         ..CloneArguments::default()
     };
+    // A sibling tells of its end as its maker does.
+    if flags & libc::CLONE_PARENT == 0 {
+        arguments.exit_signal = u64::try_from(libc::SIGCHLD).unwrap_or(0);
+    }
     if let Some(group) = cgroup {
         arguments.flags |= CLONE_INTO_CGROUP;
         arguments.cgroup = u64::try_from(group).unwrap_or(u64::MAX);

@@ -8,6 +8,7 @@ use super::spawner::nanoseconds;
 use super::{MANY_PART, Outcome};
 use cofferdam::{Caller, Spec, Workspace};
 use cofferdam_session::{Session, SessionId, SessionOrder, Sessions};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -23,6 +24,7 @@ pub(super) const MANY_EXEC: &str = "many-exec";
 pub(super) const MANY_EXEC_EMPTY: &str = "many-exec-empty";
 pub(super) const MANY_MEMORY: &str = "many-memory";
 pub(super) const MANY_KEEPER: &str = "many-keeper";
+const MANY_KEEPER_KERNEL: &str = "many-keeper-kernel";
 
 /// How many sessions idle.
 const MANY: usize = 500;
@@ -226,6 +228,8 @@ async fn many(desk: &Desk, sessions: &Sessions, rounds: usize) -> Outcome<Vec<Ro
     remove_all(sessions).await?;
     beside(desk, sessions, &EMPTY, &mut series, rounds / 2).await?;
     tokio::time::sleep(SETTLE).await;
+    let keeper = bare_keeper(&desk.state).await?;
+    tokio::time::sleep(SETTLE).await;
     let before = Memory::now()?;
     let mut idle = Vec::new();
     let mut starts = Vec::new();
@@ -235,8 +239,8 @@ async fn many(desk: &Desk, sessions: &Sessions, rounds: usize) -> Outcome<Vec<Ro
         starts.push(nanoseconds(begin));
     }
     tokio::time::sleep(SETTLE).await;
-    let kernel = Memory::now()?.kernel.saturating_sub(before.kernel) / MANY as u64;
-    let mut rows = weights(&desk.state, kernel);
+    let both = Memory::now()?.kernel.saturating_sub(before.kernel) / MANY as u64;
+    let mut rows = weights(&desk.state, Kernel { both, keeper });
     beside(desk, sessions, &FULL, &mut series, rounds).await?;
     let mut ends = Vec::new();
     for session in idle {
@@ -281,33 +285,72 @@ async fn beside(
     Ok(())
 }
 
+/// What the kernel holds for each sandbox and its keeper.
+struct Kernel {
+    both: u64,
+    /// For a process of the keeper's program that keeps nothing. A keeper has some descriptors more,
+    /// which are counted as the sandbox's.
+    keeper: u64,
+}
+
+/// What the kernel holds for a process of the keeper's program that waits and does nothing.
+async fn bare_keeper(state: &Path) -> Outcome<u64> {
+    let entries = std::fs::read_dir(state).map_err(|error| error.to_string())?;
+    let names = entries.flatten().map(|entry| entry.path());
+    let program = names.into_iter().find(|path| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("program-"))
+    });
+    let program = program.ok_or("the keepers' program is not in the state directory")?;
+    let failed = |error: std::io::Error| format!("start {}: {error}", program.display());
+    let before = Memory::now()?.kernel;
+    // They wait for a request on one socket, and end with it.
+    let (ours, theirs) = std::os::unix::net::UnixStream::pair().map_err(failed)?;
+    let mut all = Vec::new();
+    for _ in 0..MANY {
+        let mut command = Command::new(&program);
+        command.env_clear().current_dir("/").stdout(Stdio::null()).stderr(Stdio::null());
+        let socket = theirs.try_clone().map_err(failed)?;
+        all.push(command.stdin(Stdio::from(OwnedFd::from(socket))).spawn().map_err(failed)?);
+    }
+    tokio::time::sleep(SETTLE).await;
+    let after = Memory::now()?.kernel;
+    drop((ours, theirs));
+    for mut process in all {
+        process.wait().map_err(failed)?;
+    }
+    Ok(after.saturating_sub(before) / MANY as u64)
+}
+
 /// What each sandbox and each keeper holds; user memory is missing where it cannot be read.
-fn weights(state: &Path, kernel: u64) -> Vec<Row> {
-    let bytes = |bytes| Value::Bytes { bytes };
-    let what = "of it, slab, stacks and page tables, the keeper's too";
-    let mut rows = vec![row("many-memory-kernel", what, None, bytes(kernel))];
+fn weights(state: &Path, Kernel { both, keeper }: Kernel) -> Vec<Row> {
+    let bytes = |id, what, bytes| row(id, what, None, Value::Bytes { bytes });
+    let kernel = both.saturating_sub(keeper);
+    let mut rows = vec![
+        bytes("many-memory-kernel", "of it, slab, stacks and page tables", kernel),
+        bytes(
+            MANY_KEEPER_KERNEL,
+            "kernel memory of the keeper's program that keeps nothing",
+            keeper,
+        ),
+    ];
     let firsts = firsts(state);
     let share = |bytes: u64| bytes / (firsts.len() as u64).max(1);
     let mut inside: Vec<String> = firsts.iter().map(u32::to_string).collect();
     inside.extend(firsts.iter().flat_map(|first| below(*first)));
     let keepers: Vec<String> = firsts.iter().filter_map(|first| parent(*first)).collect();
-    if let (Some(inside), Some(keepers), true) =
+    let (Some(inside), Some(keepers), true) =
         (Weight::of(&inside), Weight::of(&keepers), keepers.len() == MANY)
-    {
-        let user = share(inside.share);
-        let what = "an idle session's sandbox, user and kernel";
-        rows.push(row(MANY_MEMORY, what, None, bytes(user + kernel)));
-        rows.push(row(
-            "many-memory-user",
-            "of it, share of its processes (PSS)",
-            None,
-            bytes(user),
-        ));
-        let what = "an idle session's keeper, private memory";
-        rows.push(row(MANY_KEEPER, what, None, bytes(share(keepers.private))));
-    } else {
+    else {
         eprintln!("{} sandboxes and their keepers cannot be weighed by this user", firsts.len());
-    }
+        return rows;
+    };
+    let user = share(inside.share);
+    let all = share(inside.share + keepers.share) + both;
+    rows.push(bytes(MANY_MEMORY, "an idle session's sandbox, user and kernel", user + kernel));
+    rows.push(bytes("many-memory-user", "of it, share of its processes (PSS)", user));
+    let what = "an idle session's keeper, private memory";
+    rows.push(bytes(MANY_KEEPER, what, share(keepers.private)));
+    rows.push(bytes("many-memory-all", "sandbox and keeper together, user and kernel", all));
     rows
 }
 

@@ -205,6 +205,30 @@ async fn keeper_and_first_process_killed_at_once_leave_nothing_that_is_not_swept
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_first_sandbox_of_a_client_pays_what_the_dead_owe() {
+    let stage = Stage::new("kept-owed");
+    let record = stage.make("kept-owed-dead").await;
+    let owed = stage.state().join("owed").join(format!("sandbox-{}", record.id));
+    let (keeper, first, others) = stage.processes();
+    let held = hold(&[vec![keeper, first], others].concat());
+    kill(keeper);
+    await_ends(&held);
+    assert!(owed.exists(), "there must be something to pay");
+    // Another client, which knows nothing of the dead one and asks nothing of it.
+    let client = cofferdam::kept_backend(stage.state());
+    let order = cofferdam::SandboxOrder {
+        spec: stage.spec(),
+        deadlines: cofferdam::Deadlines::default(),
+        home: None,
+    };
+    let next = client.create(&sandbox_id("kept-owed-next"), &order).await.unwrap();
+    assert!(!owed.exists());
+    stage.end(&next).await;
+    stage.backend.destroy(&record, DestroyReason::Success).await.unwrap();
+    stage.backend.forget(&record.id).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_keeper_that_is_killed_while_it_makes_its_sandbox_leaves_nothing() {
     let stage = Stage::new("kept-making");
     let record = stage.make("kept-making-0").await;

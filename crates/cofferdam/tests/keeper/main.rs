@@ -8,6 +8,7 @@ mod crash;
 mod ground;
 mod left;
 mod life;
+mod memory;
 mod output;
 mod pause;
 mod stage;

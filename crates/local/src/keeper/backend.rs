@@ -18,8 +18,8 @@ use cofferdam_core::{
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// The most that one call of [`DurableBackend::read`] gives.
 pub(super) const MAX_READ_BYTES: u32 = 1 << 20;
@@ -27,6 +27,9 @@ pub(super) const MAX_READ_BYTES: u32 = 1 << 20;
 const INPUT_BYTES: usize = 64 * 1024;
 /// How long a command may take for one such piece; the keeper gives up before.
 const TAKES_WITHIN: Duration = Duration::from_secs(40);
+/// How often one backend looks for what dead processes left. Each look is at every record there is,
+/// so where hundreds live, one for each sandbox would be a good part of what that takes to make.
+const SWEEP_EVERY: Duration = Duration::from_secs(1);
 
 /// Makes sandboxes on this machine that outlive this process.
 ///
@@ -36,13 +39,14 @@ const TAKES_WITHIN: Duration = Duration::from_secs(40);
 pub struct KeptBackend {
     program: &'static [u8],
     state_home: Arc<PathBuf>,
+    swept: Arc<Mutex<Option<Instant>>>,
 }
 
 impl KeptBackend {
     /// A backend that starts keepers from the bytes of the static program, and keeps its records in
     /// `state_home`. Does nothing yet.
     pub fn new(program: &'static [u8], state_home: PathBuf) -> Self {
-        Self { program, state_home: Arc::new(state_home) }
+        Self { program, state_home: Arc::new(state_home), swept: Arc::default() }
     }
 
     /// Does something with the state directory where waiting is allowed.
@@ -52,6 +56,17 @@ impl KeptBackend {
     ) -> Result<T> {
         let home = Arc::clone(&self.state_home);
         blocking(move || work(&StateDirectory::open(&home)?)).await
+    }
+
+    /// Removes what dead processes left: the first time, and after [`SWEEP_EVERY`].
+    fn sweep(&self, state: &StateDirectory) {
+        let mut swept = self.swept.lock().unwrap_or_else(PoisonError::into_inner);
+        if swept.is_none_or(|then| then.elapsed() >= SWEEP_EVERY) {
+            *swept = Some(Instant::now());
+            drop(swept);
+            // What could not be removed stays recorded.
+            let _ = state.sweep();
+        }
     }
 
     /// The directory of a sandbox. A few questions to the disk that is in memory anyway.
@@ -123,9 +138,10 @@ impl DurableBackend for KeptBackend {
     /// Giving up the call does not give up the sandbox: it can be found.
     async fn create(&self, id: &SandboxId, order: &SandboxOrder) -> Result<SandboxRecord> {
         let order = Order::new(id, order, &self.state_home);
-        let program = self.program;
+        let backend = self.clone();
         self.on_disk(move |state| {
-            if let Some(record) = program::start(program, state, &order)? {
+            let meanwhile = || backend.sweep(state);
+            if let Some(record) = program::start(backend.program, state, &order, meanwhile)? {
                 return Ok(record);
             }
             if let Some(place) = Place::find(state, &order.id)? {

@@ -22,11 +22,13 @@ const COPY: &str = "program-";
 const BUSY_TRIES: u32 = 500;
 const BUSY_PAUSE: Duration = Duration::from_millis(2);
 
-/// Starts a keeper and waits for its answer. `None`: it died before it gave one.
+/// Starts a keeper, does something `meanwhile`, and waits for its answer. `None`: it died before it
+/// gave one.
 pub(super) fn start(
     program: &[u8],
     state: &StateDirectory,
     order: &Order,
+    meanwhile: impl FnOnce(),
 ) -> Result<Option<SandboxRecord>> {
     let text = serde_json::to_vec(order)
         .map_err(|e| Error::new(ErrorKind::Usage, "write down the order").source(e))?;
@@ -48,6 +50,7 @@ pub(super) fn start(
         .map_err(|e| Error::new(ErrorKind::SetupFailed, "start the keeper").source(e))?;
     // It holds the writing end, whose closing is the end of the answer.
     drop(command);
+    meanwhile();
     let text = read_answer(&answer);
     // It ends as soon as the keeper is there.
     let _ = process.wait();

@@ -8,7 +8,8 @@ use super::place::Place;
 use crate::assemble::{Assembly, Stay, assemble_and_clone};
 use crate::backend::LocalBackend;
 use crate::backend::keep_records_out;
-use crate::launch::{Born, io_error, launch};
+use crate::blank::{Blank, let_streams_lead_nowhere};
+use crate::launch::{Born, io_error, launch_from};
 use crate::oneshot::await_hello;
 use crate::state::StateDirectory;
 use crate::sys::{self, Cloned};
@@ -17,8 +18,9 @@ use cofferdam_core::{Error, ErrorKind, ErrorReport, Happened, Result, SandboxRec
 use cofferdam_guestd::line::Line;
 use cofferdam_wire::message::{GENERATION, Hello};
 use rustix::fd::OwnedFd;
-use rustix::fs::{CWD, Mode, OFlags};
+use rustix::fs::Mode;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use std::cell::RefCell;
 use std::io::{Read, Write};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -46,9 +48,11 @@ pub fn serve() -> ExitCode {
     }
     let _ = rustix::process::setsid();
     rustix::process::umask(Mode::from_raw_mode(0o077));
+    // ORDER: before the order is read, so that no memory of the sandbox ever held it.
+    let Ok(blank) = Blank::start() else { return ExitCode::FAILURE };
     match take_order() {
         Ok((order, answer)) => {
-            keep(order, answer);
+            keep(order, answer, blank);
             ExitCode::SUCCESS
         }
         Err(_) => ExitCode::FAILURE,
@@ -64,16 +68,12 @@ fn take_order() -> Result<(Order, std::fs::File)> {
     let order = serde_json::from_slice(&text)
         .map_err(|error| Error::new(ErrorKind::Protocol, "understand the order").source(error))?;
     let answer = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3).map_err(failed)?;
-    let null = rustix::fs::openat(CWD, "/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
-        .map_err(failed)?;
-    rustix::stdio::dup2_stdin(&null).map_err(failed)?;
-    rustix::stdio::dup2_stdout(&null).map_err(failed)?;
-    rustix::stdio::dup2_stderr(&null).map_err(failed)?;
+    let_streams_lead_nowhere().map_err(failed)?;
     rustix::process::chdir("/").map_err(failed)?;
     Ok((order, answer.into()))
 }
 
-fn keep(order: Order, mut answer: std::fs::File) {
+fn keep(order: Order, mut answer: std::fs::File, blank: Blank) {
     let begun = StateDirectory::open(&order.state()).and_then(|state| {
         let (place, journal) = Place::make(&state, &order.id)?;
         Ok((state, place, Journal::open(journal)?))
@@ -82,7 +82,7 @@ fn keep(order: Order, mut answer: std::fs::File) {
         Ok(begun) => begun,
         Err(error) => return tell(&mut answer, &Answer::NotMade(ErrorReport::from(&error).error)),
     };
-    let made = make(&order, &state, &place);
+    let made = make(&order, &state, &place, blank);
     let (made, listener) = match made.and_then(|made| Ok((made, listen(&place)?))) {
         Ok(made) => made,
         Err(error) => {
@@ -145,13 +145,16 @@ struct Made {
     record: SandboxRecord,
 }
 
-/// Makes the sandbox, as any other is made, and confirms that it is what was planned.
-fn make(order: &Order, state: &StateDirectory, place: &Place) -> Result<Made> {
+/// Makes the sandbox, as any other is made but for whose copy its first process is, and confirms
+/// that it is what was planned.
+fn make(order: &Order, state: &StateDirectory, place: &Place, blank: Blank) -> Result<Made> {
+    let blank = RefCell::new(blank);
     let spec = order.spec()?;
     let home = order.home();
     keep_records_out(&spec, state.path())?;
     let clone = |assembly: &Assembly| {
-        let born = launch(&assembly.planned.plan, assembly.groups()?)?;
+        let mut blank = blank.borrow_mut();
+        let born = launch_from(&mut blank, &assembly.planned.plan, assembly.groups()?)?;
         place.note_first(born.pid)?;
         Ok(born)
     };
