@@ -16,6 +16,8 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::ops::Range;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 
 /// The control groups that a sandbox is born into.
 #[derive(Debug, Default)]
@@ -34,7 +36,7 @@ pub struct Born {
     /// A descriptor for it.
     pub pidfd: OwnedFd,
     line: Option<OwnedFd>,
-    namespaces: Option<Standing>,
+    namespaces: Mutex<Option<Standing>>,
     /// The process dies when this closes before it serves.
     _hold: OwnedFd,
 }
@@ -115,14 +117,15 @@ fn give_birth(plan: &Plan, handover: Handover, born_in: Option<&OwnedFd>) -> Res
             live(Birth { plan, handover, line: theirs, parent, null })
         }
         Cloned::Parent { pid, pidfd } => {
-            let mut born = Born { pid, pidfd, line: Some(ours), namespaces: None, _hold: hold };
+            let namespaces = Mutex::new(None);
+            let mut born = Born { pid, pidfd, line: Some(ours), namespaces, _hold: hold };
             if plan.namespaces.contains(&Namespace::User) {
                 map_ids(pid, &plan.uid_map, &plan.gid_map)?;
                 // ORDER: before it goes on, because nobody may look at it once it has.
-                born.namespaces = Some(Standing {
+                born.namespaces = Mutex::new(Some(Standing {
                     user: open_namespace(pid, "user")?,
                     mount: open_namespace(pid, "mnt")?,
-                });
+                }));
             }
             rustix::io::write(&born._hold, b"1").map_err(opened("release the sandbox"))?;
             Ok(born)
@@ -132,8 +135,7 @@ fn give_birth(plan: &Plan, handover: Handover, born_in: Option<&OwnedFd>) -> Res
 
 impl Drop for Born {
     fn drop(&mut self) {
-        // Ended by the kernel with all of its namespace; what is gone already is gone.
-        let _ = rustix::process::pidfd_send_signal(&self.pidfd, rustix::process::Signal::KILL);
+        self.kill();
         let _ = self.wait();
     }
 }
@@ -148,17 +150,43 @@ impl Born {
     ///
     /// The caller must have one thread only.
     pub fn pin_again(&self, pins: &[(String, Access)]) -> Result<()> {
-        match &self.namespaces {
+        match &*self.standing() {
             Some(namespaces) => pin_within(namespaces, pins),
             None => Ok(()),
         }
+    }
+
+    /// Ends the sandbox, and with it everything in its process namespace.
+    pub(crate) fn kill(&self) {
+        // What is gone already is gone.
+        let _ = rustix::process::pidfd_send_signal(&self.pidfd, rustix::process::Signal::KILL);
+    }
+
+    /// Lets go of the mounts of a sandbox that ends, as soon as it is gone: in a thread, because the
+    /// kernel takes its time. Nothing can be pinned any more.
+    pub(crate) fn let_go(&self) -> Option<JoinHandle<()>> {
+        let namespaces = self.standing().take()?;
+        let pidfd = self.pidfd.try_clone().ok()?;
+        let thread = std::thread::Builder::new().name("unmount".to_owned());
+        // Where no thread can be made, they are let go of in that attempt.
+        let thread = thread.spawn(move || {
+            use rustix::event::{PollFd, PollFlags, poll};
+            while poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], None) == Err(Errno::INTR) {}
+            drop(namespaces);
+        });
+        thread.ok()
+    }
+
+    fn standing(&self) -> MutexGuard<'_, Option<Standing>> {
+        self.namespaces.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Opens a directory inside, to look at and not to use.
     ///
     /// The caller must have one thread only.
     pub(crate) fn open_inside(&self, path: &str) -> Option<OwnedFd> {
-        let namespaces = self.namespaces.as_ref()?;
+        let namespaces = self.standing();
+        let namespaces = namespaces.as_ref()?;
         let flags = SocketFlags::CLOEXEC;
         let (ours, theirs) =
             rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None).ok()?;
