@@ -18,5 +18,5 @@ mod sys;
 pub mod template;
 mod terminal;
 
-pub use live::{Birth, live};
+pub use live::{Birth, Errand, live};
 pub use sys::landlock_abi;

@@ -1,11 +1,12 @@
 //! The whole life of process 1.
 
-use crate::apply::{Footing, Handover, apply, confine, identity};
+use crate::apply::identity::Network;
+use crate::apply::{Footing, Handover, Heard, Opening, apply, apply_as_told, confine, identity};
 use crate::descriptors::close_all_but;
 use crate::line::Line;
 use crate::serve::Serve;
 use crate::sys;
-use cofferdam_wire::message::{GENERATION, Greeting, Hello, SetupFailure};
+use cofferdam_wire::message::{Confirmed, GENERATION, Greeting, Hello, SetupFailure};
 use cofferdam_wire::plan::{Namespace, Op, Plan};
 use rustix::fd::OwnedFd;
 use rustix::process::Signal;
@@ -14,15 +15,39 @@ use rustix::process::Signal;
 #[derive(Debug)]
 pub struct Birth<'a> {
     /// What it does before it takes commands.
-    pub plan: &'a Plan,
-    /// What the host opened for it.
-    pub handover: Handover,
+    pub errand: Errand<'a>,
     /// Its line to the host.
     pub line: OwnedFd,
     /// The host writes one byte when ids are mapped, and holds its end for as long as it lives.
     pub parent: OwnedFd,
     /// `/dev/null`, open for reading and writing.
     pub null: OwnedFd,
+}
+
+/// What process 1 does before it takes commands.
+#[derive(Debug)]
+pub enum Errand<'a> {
+    /// All of it is known.
+    Whole(&'a Plan, Handover),
+    /// Only its beginning; what follows is told on this connected stream socket.
+    Begun(&'a Opening, OwnedFd),
+}
+
+impl Errand<'_> {
+    fn plan(&self) -> &Plan {
+        match self {
+            Self::Whole(plan, _) => plan,
+            Self::Begun(opening, _) => &opening.plan,
+        }
+    }
+
+    /// All that must stay open.
+    fn descriptors(&self) -> Vec<&OwnedFd> {
+        match self {
+            Self::Whole(_, handover) => handover.descriptors().collect(),
+            Self::Begun(_, socket) => vec![socket],
+        }
+    }
 }
 
 /// Lives as process 1 of a sandbox: sets it up, greets the host, serves its line, and ends with it.
@@ -32,8 +57,9 @@ pub struct Birth<'a> {
 pub fn live(birth: Birth<'_>) -> ! {
     sys::block_signals();
     sys::reset_signals();
-    let Birth { plan, handover, line, parent, null } = birth;
-    close_others(&handover, &[&line, &parent, &null]);
+    let Birth { errand, line, parent, null } = birth;
+    let plan = errand.plan();
+    close_others(&errand, &[&line, &parent, &null]);
     wipe_strings();
     // The plan names exact permissions.
     rustix::process::umask(rustix::fs::Mode::empty());
@@ -54,7 +80,7 @@ pub fn live(birth: Birth<'_>) -> ! {
     let set_up = apart
         .map_err(|failed| Some(failed.in_step("namespaces")))
         .and_then(|network| settle(plan, || !has_hung_up(&parent)).map(|()| network))
-        .and_then(|network| apply(plan, Footing::Host, handover, network).map_err(Some));
+        .and_then(|network| carry_out(errand, network).map_err(Some));
     // The host sees the end of the line too; this end is for the time before it is served.
     drop(parent);
     let line = Line::new(line);
@@ -73,6 +99,13 @@ pub fn live(birth: Birth<'_>) -> ! {
             line.last_word(&Greeting::SetupFailed(failure));
             sys::exit_now(1)
         }
+    }
+}
+
+fn carry_out(errand: Errand<'_>, network: Option<Network>) -> Result<Confirmed, SetupFailure> {
+    match errand {
+        Errand::Whole(plan, handover) => apply(plan, Footing::Host, handover, network),
+        Errand::Begun(opening, socket) => apply_as_told(opening, Heard::new(socket), network),
     }
 }
 
@@ -104,11 +137,6 @@ pub(crate) fn settle(
             .and_then(|()| identity::become_user(uid, gid))
             .map_err(|failed| Some(failed.in_step("identity")))?;
     }
-    let joins = plan.steps.iter().any(|step| step.op == Op::JoinCgroups);
-    if plan.namespaces.contains(&Namespace::Cgroup) && !joins {
-        // The step that joins groups does this after joining; here the group is the final one.
-        identity::own_cgroup_view().map_err(|failed| Some(failed.in_step("cgroups")))?;
-    }
     // ORDER: after the change of user, which clears it; and then look whether the parent went away
     // in between. Asking for the parent's id says nothing: in a new namespace it is always 0.
     let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
@@ -126,8 +154,8 @@ fn has_hung_up(parent: &OwnedFd) -> bool {
 }
 
 /// Closes every descriptor but ours, and makes the first three null.
-fn close_others(handover: &Handover, ours: &[&OwnedFd; 3]) {
-    close_all_but(handover.descriptors().chain(ours.iter().copied()));
+fn close_others(errand: &Errand<'_>, ours: &[&OwnedFd; 3]) {
+    close_all_but(errand.descriptors().into_iter().chain(ours.iter().copied()));
     let [_, _, null] = ours;
     let _ = rustix::stdio::dup2_stdin(null);
     let _ = rustix::stdio::dup2_stdout(null);

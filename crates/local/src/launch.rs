@@ -3,9 +3,9 @@
 use crate::plan::Late;
 use crate::sys::{self, Cloned};
 use cofferdam_core::{Error, ErrorKind, Result};
-use cofferdam_guestd::apply::{Awaited, Handover, Rest, pin_again, prepare_bind};
+use cofferdam_guestd::apply::{Handover, Opening, Rest, Told, pin_again, prepare_bind};
 use cofferdam_guestd::line::Line;
-use cofferdam_guestd::{Birth, live};
+use cofferdam_guestd::{Birth, Errand, live};
 use cofferdam_wire::frame::Kind;
 use cofferdam_wire::message::SetupFailure;
 use cofferdam_wire::plan::{Access, IdRange, Namespace, Op, Owner, Plan, Step};
@@ -15,7 +15,6 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
@@ -53,46 +52,56 @@ pub(crate) struct Standing {
 ///
 /// The caller must have one thread only.
 pub fn launch(plan: &Plan, groups: Groups) -> Result<Born> {
-    let mounts = prepare_mounts(plan, 0..plan.steps.len())?;
+    let Prepared { mounts, .. } = prepare_mounts(plan, 0)?;
     let handover = Handover { mounts, cgroups: groups.join, awaited: None };
-    give_birth(plan, handover, groups.born_in.as_ref())
+    give_birth(Errand::Whole(plan, handover), plan, groups.born_in.as_ref())
 }
 
-/// A sandbox that builds its tree while the host prepares the rest. Dropping it ends the sandbox.
+/// A sandbox that builds its tree while the host looks and prepares. Dropping it ends the sandbox.
 #[derive(Debug)]
 pub(crate) struct Early {
     born: Born,
-    rest: OwnedFd,
+    told: OwnedFd,
+    /// What stood for ids. To end it takes a while.
+    waiters: Vec<sys::Waiter>,
 }
 
-/// Starts the first process of a sandbox as [`launch`] does, before its workspace and groups are
-/// ready. It gets no further than the steps of `late`, and starts nothing, until
+/// Starts the first process of a sandbox as [`launch`] does, before more than the beginning of its
+/// plan is known. It gets no further until [`Early::tell`], and starts nothing until
 /// [`Early::complete`].
-pub(crate) fn launch_early(plan: &Plan, late: &Late, born_in: Option<&OwnedFd>) -> Result<Early> {
-    let (rest, socket) = pair().map_err(|errno| io_error("make a socket", errno))?;
-    let awaited = Awaited { socket, from: late.from, pins: late.pins.clone() };
-    let mounts = prepare_mounts(plan, 0..late.from)?;
-    let handover = Handover { mounts, cgroups: Vec::new(), awaited: Some(awaited) };
-    let born = give_birth(plan, handover, born_in)?;
-    Ok(Early { born, rest })
+pub(crate) fn launch_early(opening: &Opening, born_in: Option<&OwnedFd>) -> Result<Early> {
+    let (told, socket) = pair().map_err(|errno| io_error("make a socket", errno))?;
+    let born = give_birth(Errand::Begun(opening, socket), &opening.plan, born_in)?;
+    Ok(Early { born, told, waiters: Vec::new() })
 }
 
 impl Early {
-    /// Hands over what the sandbox waits for. `plan` is the one that it was started with, with the
-    /// pins that `late` has room for.
+    /// Tells it the plan, which must begin as the sandbox began. It goes as far as the steps of
+    /// `late`.
+    pub(crate) fn tell(&mut self, opening: &Opening, plan: &Plan, late: &Late) -> Result<()> {
+        if !opening.begins(plan) {
+            return Err(Error::new(ErrorKind::SetupFailed, "the plan is not what was begun"));
+        }
+        let Prepared { mounts, waiters } = prepare_mounts(plan, opening.known)?;
+        let steps = plan.steps.get(opening.known..).unwrap_or_default().to_vec();
+        let told = Told { steps, pins: late.pins.clone(), mounts };
+        // One that failed already takes nothing any more; its last word says why.
+        let _ = told.send(&self.told);
+        self.waiters = waiters;
+        Ok(())
+    }
+
+    /// Hands over what the sandbox waits for. `plan` is the one that it was told, with the pins that
+    /// `late` has room for.
     pub(crate) fn complete(self, plan: &Plan, late: &Late, join: Vec<OwnedFd>) -> Result<Born> {
         let pin = |step: &Step| {
             let Op::Pin { path, access } = &step.op else { return None };
             Some((path.clone(), *access))
         };
         let pins = plan.steps.get(late.pins.clone()).unwrap_or_default();
-        let rest = Rest {
-            mounts: prepare_mounts(plan, late.from..late.pins.start)?,
-            cgroups: join,
-            pins: pins.iter().filter_map(pin).collect(),
-        };
-        // One that failed already takes nothing any more; its last word says why.
-        let _ = rest.send(&self.rest);
+        let rest = Rest { cgroups: join, pins: pins.iter().filter_map(pin).collect() };
+        // As above.
+        let _ = rest.send(&self.told);
         Ok(self.born)
     }
 }
@@ -102,7 +111,7 @@ fn pair() -> rustix::io::Result<(OwnedFd, OwnedFd)> {
     rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)
 }
 
-fn give_birth(plan: &Plan, handover: Handover, born_in: Option<&OwnedFd>) -> Result<Born> {
+fn give_birth(errand: Errand<'_>, plan: &Plan, born_in: Option<&OwnedFd>) -> Result<Born> {
     let opened = |what: &'static str| move |errno| io_error(what, errno);
     let (ours, theirs) = pair().map_err(opened("make the line"))?;
     let (parent, hold) =
@@ -114,7 +123,7 @@ fn give_birth(plan: &Plan, handover: Handover, born_in: Option<&OwnedFd>) -> Res
         Cloned::Child => {
             drop(hold);
             drop(ours);
-            live(Birth { plan, handover, line: theirs, parent, null })
+            live(Birth { errand, line: theirs, parent, null })
         }
         Cloned::Parent { pid, pidfd } => {
             let namespaces = Mutex::new(None);
@@ -265,27 +274,38 @@ fn clone_flags(namespaces: &[Namespace]) -> i32 {
     })
 }
 
+/// Mounts that were opened for the box, by the position of their step.
+#[derive(Default)]
+struct Prepared {
+    mounts: BTreeMap<usize, OwnedFd>,
+    /// What stood for the ids on disk, and is needed no more.
+    waiters: Vec<sys::Waiter>,
+}
+
 /// Opens what the box cannot: with ids mapped, or below directories that its user may not search.
-fn prepare_mounts(plan: &Plan, steps: Range<usize>) -> Result<BTreeMap<usize, OwnedFd>> {
-    let mut prepared = BTreeMap::new();
+fn prepare_mounts(plan: &Plan, from: usize) -> Result<Prepared> {
+    let mut prepared = Prepared::default();
     if !rustix::process::geteuid().is_root() {
         return Ok(prepared);
     }
     let mut namespaces: BTreeMap<(u32, u32), OwnedFd> = BTreeMap::new();
     let user = outside_ids(plan);
-    let steps = plan.steps.iter().enumerate().take(steps.end).skip(steps.start);
-    for (position, step) in steps {
+    for (position, step) in plan.steps.iter().enumerate().skip(from) {
         let Op::Bind(bind) = &step.op else { continue };
         let owner = match bind.owner {
             Owner::Same => None,
             Owner::Mapped { uid, gid } => Some(&*match namespaces.entry((uid, gid)) {
                 Entry::Occupied(made) => made.into_mut(),
-                Entry::Vacant(place) => place.insert(id_namespace((uid, gid), user)?),
+                Entry::Vacant(place) => {
+                    let (namespace, waiter) = stand_for((uid, gid), user)?;
+                    prepared.waiters.push(waiter);
+                    place.insert(namespace)
+                }
             }),
         };
         let mount =
             prepare_bind(bind, owner.map(AsFd::as_fd)).map_err(|failure| not_prepared(&failure))?;
-        prepared.insert(position, mount);
+        prepared.mounts.insert(position, mount);
     }
     Ok(prepared)
 }
@@ -307,10 +327,15 @@ pub(crate) fn outside_ids(plan: &Plan) -> (u32, u32) {
 
 /// A user namespace that stands for one pair of ids, for id-mapped mounts.
 pub(crate) fn id_namespace(disk: (u32, u32), user: (u32, u32)) -> Result<OwnedFd> {
+    stand_for(disk, user).map(|(namespace, _)| namespace)
+}
+
+/// The same, with the process that it was made for.
+fn stand_for(disk: (u32, u32), user: (u32, u32)) -> Result<(OwnedFd, sys::Waiter)> {
     let waiter = sys::Waiter::start(libc::CLONE_NEWUSER).map_err(not_cloned)?;
     let one = |inside, outside| [IdRange { inside, outside, count: 1 }];
     map_ids(waiter.pid(), &one(disk.0, user.0), &one(disk.1, user.1))?;
-    open_namespace(waiter.pid(), "user")
+    Ok((open_namespace(waiter.pid(), "user")?, waiter))
 }
 
 fn open_namespace(pid: i32, kind: &str) -> Result<OwnedFd> {
