@@ -1,7 +1,8 @@
 //! The `cofferdam` command.
 //!
 //! A command line is read (`args`), given its meaning here (`context`), and carried out
-//! (`commands`); the engine is behind `engine`.
+//! (`commands`); the engine is behind `engine`. The process begins in `sys` where the C library lets it.
+#![cfg_attr(all(not(test), target_env = "gnu"), no_main)]
 
 mod args;
 mod choice;
@@ -24,13 +25,20 @@ mod screen;
 mod sessions;
 mod signals;
 mod surroundings;
+#[cfg(all(not(test), target_env = "gnu"))]
+mod sys;
 mod usage;
 mod verb;
 
 use std::ffi::OsString;
-use std::process::ExitCode;
 
-fn main() -> ExitCode {
+#[cfg(any(test, not(target_env = "gnu")))]
+fn main() -> std::process::ExitCode {
+    std::process::ExitCode::from(perform())
+}
+
+/// Does what the command line says, and returns the exit code.
+fn perform() -> u8 {
     let words: Vec<OsString> = std::env::args_os().collect();
     let glance = verb::glance(&words);
     let outcome = match args::parse(&words) {
@@ -38,7 +46,7 @@ fn main() -> ExitCode {
         Err(complaint) if !complaint.use_stderr() => show(&complaint),
         Err(complaint) => Err(usage::error(&complaint, glance.verb.name())),
     };
-    ExitCode::from(outcome.unwrap_or_else(|error| report::print(glance, &error)))
+    outcome.unwrap_or_else(|error| report::print(glance, &error))
 }
 
 /// Shows help or the version, which the parser reports like errors.

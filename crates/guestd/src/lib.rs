@@ -20,6 +20,6 @@ pub mod template;
 mod terminal;
 mod told;
 
-pub use live::{Birth, Blank, live, live_as_told};
+pub use live::{Birth, Blank, Errand, live, live_as_told};
 pub use sys::landlock_abi;
 pub use told::tell;

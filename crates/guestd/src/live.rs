@@ -1,11 +1,12 @@
 //! The whole life of process 1.
 
-use crate::apply::{Footing, Handover, apply, confine, identity};
+use crate::apply::identity::Network;
+use crate::apply::{Footing, Handover, Heard, Opening, apply, apply_as_told, confine, identity};
 use crate::descriptors::close_all_but;
 use crate::line::Line;
 use crate::serve::Serve;
 use crate::{sys, told};
-use cofferdam_wire::message::{GENERATION, Greeting, Hello, SetupFailure};
+use cofferdam_wire::message::{Confirmed, GENERATION, Greeting, Hello, SetupFailure};
 use cofferdam_wire::plan::{Namespace, Op, Plan};
 use rustix::fd::OwnedFd;
 use rustix::process::Signal;
@@ -15,9 +16,7 @@ use std::borrow::Cow;
 #[derive(Debug)]
 pub struct Birth<'a> {
     /// What it does before it takes commands.
-    pub plan: &'a Plan,
-    /// What the host opened for it.
-    pub handover: Handover,
+    pub errand: Errand<'a>,
     /// Its line to the host.
     pub line: OwnedFd,
     /// The host writes one byte when ids are mapped, and holds its end for as long as it lives.
@@ -38,14 +37,40 @@ pub struct Blank {
     pub null: OwnedFd,
 }
 
+/// What process 1 does before it takes commands.
+#[derive(Debug)]
+pub enum Errand<'a> {
+    /// All of it is known.
+    Whole(Cow<'a, Plan>, Handover),
+    /// Only its beginning; what follows is told on this connected stream socket.
+    Begun(&'a Opening, OwnedFd),
+}
+
+impl Errand<'_> {
+    fn plan(&self) -> &Plan {
+        match self {
+            Self::Whole(plan, _) => plan,
+            Self::Begun(opening, _) => &opening.plan,
+        }
+    }
+
+    /// All that must stay open.
+    fn descriptors(&self) -> Vec<&OwnedFd> {
+        match self {
+            Self::Whole(_, handover) => handover.descriptors().collect(),
+            Self::Begun(_, socket) => vec![socket],
+        }
+    }
+}
+
 /// Lives as process 1 of a sandbox: sets it up, greets the host, serves its line, and ends with it.
 ///
 /// Called in a fresh single-threaded process that is in its namespaces already. Everything that the
 /// caller's memory or descriptors held is closed or wiped before anything hostile can run.
 pub fn live(birth: Birth<'_>) -> ! {
-    let Birth { plan, handover, line, parent, null } = birth;
-    begin(handover.descriptors(), [&line, &parent, &null]);
-    set_up_and_serve(Cow::Borrowed(plan), handover, Blank { line, parent, null })
+    let Birth { errand, line, parent, null } = birth;
+    begin(errand.descriptors(), [&line, &parent, &null]);
+    set_up_and_serve(errand, Blank { line, parent, null })
 }
 
 /// The same for one that is told what it is to become. Its memory holds nothing but that.
@@ -55,7 +80,8 @@ pub fn live_as_told(blank: Blank) -> ! {
     let mut line = Line::new(line);
     let Some((plan, handover)) = told::hear(&mut line) else { sys::exit_now(1) };
     let line = line.into_socket();
-    set_up_and_serve(Cow::Owned(plan), handover, Blank { line, parent, null })
+    let errand = Errand::Whole(Cow::Owned(plan), handover);
+    set_up_and_serve(errand, Blank { line, parent, null })
 }
 
 /// Lets go of what was the caller's.
@@ -71,15 +97,16 @@ fn begin<'a>(handed: impl IntoIterator<Item = &'a OwnedFd>, ours: [&'a OwnedFd; 
     let _ = rustix::process::setsid();
 }
 
-fn set_up_and_serve(plan: Cow<'_, Plan>, handover: Handover, blank: Blank) -> ! {
+fn set_up_and_serve(errand: Errand<'_>, blank: Blank) -> ! {
     let Blank { line, parent, null } = blank;
+    let plan = errand.plan();
     if !plan.namespaces.contains(&Namespace::Pid) {
         // Without a process namespace, what loses its parent would go to the host's first process.
         let _ = sys::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
     }
     // Before the wait, because a network namespace takes the kernel as long as much of the rest; it
     // is made beside, while the tree is built.
-    let apart = identity::leave_namespaces(&plan);
+    let apart = identity::leave_namespaces(plan);
     if !is_released(&parent) {
         sys::exit_now(1);
     }
@@ -87,12 +114,10 @@ fn set_up_and_serve(plan: Cow<'_, Plan>, handover: Handover, blank: Blank) -> ! 
         if plan.namespaces.contains(&Namespace::Pid) { None } else { confine::signal_scope() };
     let set_up = apart
         .map_err(|failed| Some(failed.in_step("namespaces")))
-        .and_then(|network| settle(&plan, || !has_hung_up(&parent)).map(|()| network))
-        .and_then(|network| apply(&plan, Footing::Host, handover, network).map_err(Some));
+        .and_then(|network| settle(plan, || !has_hung_up(&parent)).map(|()| network))
+        .and_then(|network| carry_out(errand, network).map_err(Some));
     // The host sees the end of the line too; this end is for the time before it is served.
     drop(parent);
-    // It serves for long, and the plan is of no use any more.
-    drop(plan);
     let line = Line::new(line);
     match set_up {
         Ok(confirmed) => {
@@ -109,6 +134,14 @@ fn set_up_and_serve(plan: Cow<'_, Plan>, handover: Handover, blank: Blank) -> ! 
             line.last_word(&Greeting::SetupFailed(failure));
             sys::exit_now(1)
         }
+    }
+}
+
+/// Lets go of the plan too: who serves for long has no use for it.
+fn carry_out(errand: Errand<'_>, network: Option<Network>) -> Result<Confirmed, SetupFailure> {
+    match errand {
+        Errand::Whole(plan, handover) => apply(&plan, Footing::Host, handover, network),
+        Errand::Begun(opening, socket) => apply_as_told(opening, Heard::new(socket), network),
     }
 }
 
@@ -139,11 +172,6 @@ pub(crate) fn settle(
         identity::keep_over_user_change()
             .and_then(|()| identity::become_user(uid, gid))
             .map_err(|failed| Some(failed.in_step("identity")))?;
-    }
-    let joins = plan.steps.iter().any(|step| step.op == Op::JoinCgroups);
-    if plan.namespaces.contains(&Namespace::Cgroup) && !joins {
-        // The step that joins groups does this after joining; here the group is the final one.
-        identity::own_cgroup_view().map_err(|failed| Some(failed.in_step("cgroups")))?;
     }
     // ORDER: after the change of user, which clears it; and then look whether the parent went away
     // in between. Asking for the parent's id says nothing: in a new namespace it is always 0.

@@ -1,12 +1,12 @@
 //! Everything on the host that one sandbox needs before it is cloned, and owes when it is gone.
 
-use crate::cgroup::{Assessment, CgroupFacts, Cgroups, assess};
+use crate::cgroup::{Assessment, CgroupFacts, Cgroups, are_groups_unified, assess};
 use crate::control_files::{self, ControlFiles};
 use crate::host::{HostFacts, Obstacle, UserNamespaces};
 use crate::launch::{Born, Groups, launch, launch_early};
 use crate::pin_watch::{PinWatch, identities};
 use crate::placeholders::{Identity, Placeholders};
-use crate::plan::{CgroupUse, IdChoice, PlanInputs, Planned, Tier, pin_steps, plan};
+use crate::plan::{CgroupUse, IdChoice, PlanInputs, Planned, Tier, opening, pin_steps, plan};
 use crate::scratch::Scratch;
 use crate::seccomp::{self, Surface};
 use crate::session_uid::{SessionUid, UidRange};
@@ -120,7 +120,7 @@ fn assemble_on(
     facts: &HostFacts,
 ) -> Result<Assembly> {
     let drafting = Drafting { spec, stay, state, id, facts };
-    drafting.complete(drafting.draft()?)
+    drafting.complete(drafting.draft(drafting.grounds(drafting.someone()?)?)?)
 }
 
 /// Decides what a one-shot sandbox is made of, has it cloned as soon as its tree is known, and takes
@@ -134,30 +134,40 @@ pub(crate) fn assemble_and_launch(
 ) -> Result<(Assembly, Born)> {
     let facts = HostFacts::gather();
     let drafting = Drafting { spec, stay, state, id, facts: &facts };
-    let mut draft = drafting.draft()?;
-    if draft.planned.tier == Tier::Namespaces {
-        drafting.prepare_to_be_born(&mut draft)?;
-        let born_in = draft.cgroups.as_ref().map(Cgroups::clone_into).transpose()?.flatten();
-        match launch_early(&draft.planned.plan, &draft.planned.late, born_in.as_ref()) {
-            Ok(early) => {
-                let assembly = drafting.complete(draft)?;
-                let Planned { plan, late, .. } = &assembly.planned;
-                let born = early.complete(plan, late, assembly.join_descriptors()?)?;
-                return Ok((assembly, born));
-            }
-            Err(error)
-                if error.kind != ErrorKind::Unavailable
-                    || spec.on_unavailable == OnUnavailable::Refuse =>
-            {
-                return Err(error);
-            }
-            Err(_) => drop(draft),
-        }
-        let assembly = assemble_without_namespaces((spec, stay), state, id)?;
+    let someone = drafting.someone()?;
+    if facts.obstacle().is_some() {
+        let assembly = drafting.complete(drafting.draft(drafting.grounds(someone)?)?)?;
         let born = launch(&assembly.planned.plan, assembly.groups()?)?;
         return Ok((assembly, born));
     }
-    let assembly = drafting.complete(draft)?;
+    let opening = opening(spec, &facts, &someone.ids);
+    // Who is to be born in a group waits until there is one.
+    let begun = (!are_groups_unified()).then(|| launch_early(&opening, None));
+    let mut grounds = drafting.grounds(someone)?;
+    drafting.prepare_to_be_born(&mut grounds)?;
+    let born_in = grounds.made.as_ref().map(Cgroups::clone_into).transpose()?.flatten();
+    let early = match begun.filter(|_| born_in.is_none()) {
+        Some(begun) => begun,
+        None => launch_early(&opening, born_in.as_ref()),
+    };
+    let draft = drafting.draft(grounds)?;
+    match early {
+        Ok(mut early) => {
+            early.tell(&opening, &draft.planned.plan, &draft.planned.late)?;
+            let assembly = drafting.complete(draft)?;
+            let Planned { plan, late, .. } = &assembly.planned;
+            let born = early.complete(plan, late, assembly.join_descriptors()?)?;
+            return Ok((assembly, born));
+        }
+        Err(error)
+            if error.kind != ErrorKind::Unavailable
+                || spec.on_unavailable == OnUnavailable::Refuse =>
+        {
+            return Err(error);
+        }
+        Err(_) => drop(draft),
+    }
+    let assembly = assemble_without_namespaces((spec, stay), state, id)?;
     let born = launch(&assembly.planned.plan, assembly.groups()?)?;
     Ok((assembly, born))
 }
@@ -171,80 +181,102 @@ struct Drafting<'a> {
     facts: &'a HostFacts,
 }
 
-/// All that is decided before the workspace's control files are looked for.
-struct Draft {
-    view: View,
-    groups: CgroupFacts,
+/// Who commands are.
+struct Someone {
     user: Option<SessionUid>,
     ids: IdChoice,
+}
+
+/// What is known before the host's files are looked at.
+struct Grounds {
+    someone: Someone,
+    groups: CgroupFacts,
+    uses: CgroupUse,
+    /// The groups, where the first process has to be cloned into one.
+    made: Option<Cgroups>,
+}
+
+/// All that is decided before the workspace's control files are looked for.
+struct Draft {
+    grounds: Grounds,
+    view: View,
     scratch: Option<String>,
     filter: Filter,
-    uses: CgroupUse,
     planned: Planned,
     enforced: Enforced,
-    cgroups: Option<Cgroups>,
 }
 
 impl Drafting<'_> {
-    /// Looks and decides. Takes nothing but a user id.
-    fn draft(&self) -> Result<Draft> {
-        let Self { spec, stay, state, id, facts } = *self;
-        match stay {
-            // What a dead process of ours left behind goes first: it may stand in our way.
-            Stay::Passing => drop(state.sweep()),
-            // Whoever asked for it sweeps, and not for each sandbox.
-            Stay::Kept { .. } => {}
-        }
-        let mut view = look(spec, facts)?;
-        let groups = match stay {
-            Stay::Passing => CgroupFacts::read_for_limits()?,
-            Stay::Kept { home } => {
-                view.home = home.map(|home| look_at_home(home, facts, state.path())).transpose()?;
-                CgroupFacts::read()?
-            }
-        };
-        let assessment = assess(&groups, &spec.limits, spec.on_unavailable)?;
+    /// Takes a user id where one is needed, and nothing else.
+    fn someone(&self) -> Result<Someone> {
+        let Self { spec, facts, state, .. } = *self;
         let user = session_user(spec, facts, state)?;
         let ids =
             user.as_ref().map_or_else(|| IdChoice::own(facts), |user| session_ids(spec, user));
+        Ok(Someone { user, ids })
+    }
+
+    /// Looks where limits can be held.
+    fn grounds(&self, someone: Someone) -> Result<Grounds> {
+        let Self { spec, stay, state, .. } = *self;
+        let groups = match stay {
+            Stay::Passing => {
+                // What a dead process of ours left behind goes first: it may stand in our way.
+                let _ = state.sweep();
+                CgroupFacts::read_for_limits()?
+            }
+            // Whoever asked for it sweeps, and not for each sandbox.
+            Stay::Kept { home: _ } => CgroupFacts::read()?,
+        };
+        let assessment = assess(&groups, &spec.limits, spec.on_unavailable)?;
+        let uses = in_use(&groups, &assessment);
+        Ok(Grounds { someone, groups, uses, made: None })
+    }
+
+    /// Looks and decides.
+    fn draft(&self, grounds: Grounds) -> Result<Draft> {
+        let Self { spec, stay, state, id, facts } = *self;
+        let mut view = look(spec, facts)?;
+        if let Stay::Kept { home } = stay {
+            view.home = home.map(|home| look_at_home(home, facts, state.path())).transpose()?;
+        }
         let scratch = Scratch::path(state, id, facts)?;
         let filter = filter(spec)?;
-        let uses = in_use(&groups, &assessment);
         let inputs = PlanInputs {
-            ids: &ids,
+            ids: &grounds.someone.ids,
             pins: &[],
             seccomp: &filter,
-            cgroups: uses,
+            cgroups: grounds.uses,
             scratch: scratch.as_deref(),
         };
         let planned = plan(spec, facts, &view, &inputs)?;
         planned.refuse_way_out()?;
         let enforced = planned.enforced.clone();
         admit(spec.profile, planned.limits_count, spec.on_unavailable, &enforced)?;
-        let cgroups = None;
-        Ok(Draft { view, groups, user, ids, scratch, filter, uses, planned, enforced, cgroups })
+        Ok(Draft { grounds, view, scratch, filter, planned, enforced })
     }
 
     /// Makes the groups that the first process has to be cloned into.
-    fn prepare_to_be_born(&self, draft: &mut Draft) -> Result<()> {
-        if draft.groups.unified.is_some() {
-            draft.cgroups = Some(self.groups(draft)?);
+    fn prepare_to_be_born(&self, grounds: &mut Grounds) -> Result<()> {
+        if grounds.groups.unified.is_some() {
+            grounds.made = Some(self.groups(grounds)?);
         }
         Ok(())
     }
 
-    fn groups(&self, draft: &Draft) -> Result<Cgroups> {
-        Cgroups::prepare(self.state, self.id, &self.spec.limits, &draft.groups)
+    fn groups(&self, grounds: &Grounds) -> Result<Cgroups> {
+        Cgroups::prepare(self.state, self.id, &self.spec.limits, &grounds.groups)
     }
 
     /// Takes what is needed, and refuses what cannot be enforced.
     fn complete(&self, mut draft: Draft) -> Result<Assembly> {
         let Self { spec, stay: _, state, id: _, facts } = *self;
-        let cgroups = match draft.cgroups.take() {
+        let cgroups = match draft.grounds.made.take() {
             Some(made) => made,
-            None => self.groups(&draft)?,
+            None => self.groups(&draft.grounds)?,
         };
-        let Draft { view, user, ids, scratch, filter, uses, mut planned, mut enforced, .. } = draft;
+        let Draft { grounds, view, scratch, filter, mut planned, mut enforced } = draft;
+        let Grounds { someone: Someone { user, ids }, uses, .. } = grounds;
         let workspace = guard(spec, &view, state)?;
         if let Some(GuardedWorkspace { before, .. }) = &workspace {
             let inputs = PlanInputs {

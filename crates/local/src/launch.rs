@@ -4,9 +4,9 @@ use crate::blank::Blank;
 use crate::plan::Late;
 use crate::sys::{self, Cloned};
 use cofferdam_core::{Error, ErrorKind, Result};
-use cofferdam_guestd::apply::{Awaited, Handover, Rest, pin_again, prepare_bind};
+use cofferdam_guestd::apply::{Handover, Opening, Rest, Told, pin_again, prepare_bind};
 use cofferdam_guestd::line::Line;
-use cofferdam_guestd::{Birth, live, tell};
+use cofferdam_guestd::{Birth, Errand, live, tell};
 use cofferdam_wire::frame::Kind;
 use cofferdam_wire::message::SetupFailure;
 use cofferdam_wire::plan::{Access, IdRange, Namespace, Op, Owner, Plan, Step};
@@ -14,9 +14,11 @@ use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::ops::Range;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 
 /// The control groups that a sandbox is born into.
 #[derive(Debug, Default)]
@@ -35,7 +37,7 @@ pub struct Born {
     /// A descriptor for it.
     pub pidfd: OwnedFd,
     line: Option<OwnedFd>,
-    namespaces: Option<Standing>,
+    namespaces: Mutex<Option<Standing>>,
     /// The process dies when this closes before it serves.
     hold: OwnedFd,
 }
@@ -52,21 +54,22 @@ pub(crate) struct Standing {
 ///
 /// The caller must have one thread only.
 pub fn launch(plan: &Plan, groups: Groups) -> Result<Born> {
-    let mounts = prepare_mounts(plan, 0..plan.steps.len())?;
+    let Prepared { mounts, .. } = prepare_mounts(plan, 0)?;
     let handover = Handover { mounts, cgroups: groups.join, awaited: None };
-    give_birth(plan, handover, groups.born_in.as_ref())
+    give_birth(Errand::Whole(Cow::Borrowed(plan), handover), plan, groups.born_in.as_ref())
 }
 
 /// The same where the first process is a copy of a process that knows nothing, and not of the
 /// caller, whose child it is nevertheless.
 pub(crate) fn launch_from(blank: &mut Blank, plan: &Plan, groups: Groups) -> Result<Born> {
-    let mounts = prepare_mounts(plan, 0..plan.steps.len())?;
+    let Prepared { mounts, .. } = prepare_mounts(plan, 0)?;
     let handover = Handover { mounts, cgroups: groups.join, awaited: None };
     let Cradle { ours, theirs, parent, hold, null } = Cradle::new()?;
     let birth = cofferdam_guestd::Blank { line: theirs, parent, null };
     let flags = clone_flags(&plan.namespaces);
     let (pid, pidfd) = blank.clone_first(flags, birth, groups.born_in.as_ref())?;
-    let mut born = Born { pid, pidfd, line: None, namespaces: None, hold };
+    let namespaces = Mutex::new(None);
+    let mut born = Born { pid, pidfd, line: None, namespaces, hold };
     let mut line = Line::new(ours);
     tell(&mut line, plan, handover)
         .map_err(|errno| io_error("tell the sandbox its plan", errno))?;
@@ -75,41 +78,51 @@ pub(crate) fn launch_from(blank: &mut Blank, plan: &Plan, groups: Groups) -> Res
     Ok(born)
 }
 
-/// A sandbox that builds its tree while the host prepares the rest. Dropping it ends the sandbox.
+/// A sandbox that builds its tree while the host looks and prepares. Dropping it ends the sandbox.
 #[derive(Debug)]
 pub(crate) struct Early {
     born: Born,
-    rest: OwnedFd,
+    told: OwnedFd,
+    /// What stood for ids. To end it takes a while.
+    waiters: Vec<sys::Waiter>,
 }
 
-/// Starts the first process of a sandbox as [`launch`] does, before its workspace and groups are
-/// ready. It gets no further than the steps of `late`, and starts nothing, until
+/// Starts the first process of a sandbox as [`launch`] does, before more than the beginning of its
+/// plan is known. It gets no further until [`Early::tell`], and starts nothing until
 /// [`Early::complete`].
-pub(crate) fn launch_early(plan: &Plan, late: &Late, born_in: Option<&OwnedFd>) -> Result<Early> {
-    let (rest, socket) = pair().map_err(|errno| io_error("make a socket", errno))?;
-    let awaited = Awaited { socket, from: late.from, pins: late.pins.clone() };
-    let mounts = prepare_mounts(plan, 0..late.from)?;
-    let handover = Handover { mounts, cgroups: Vec::new(), awaited: Some(awaited) };
-    let born = give_birth(plan, handover, born_in)?;
-    Ok(Early { born, rest })
+pub(crate) fn launch_early(opening: &Opening, born_in: Option<&OwnedFd>) -> Result<Early> {
+    let (told, socket) = pair().map_err(|errno| io_error("make a socket", errno))?;
+    let born = give_birth(Errand::Begun(opening, socket), &opening.plan, born_in)?;
+    Ok(Early { born, told, waiters: Vec::new() })
 }
 
 impl Early {
-    /// Hands over what the sandbox waits for. `plan` is the one that it was started with, with the
-    /// pins that `late` has room for.
+    /// Tells it the plan, which must begin as the sandbox began. It goes as far as the steps of
+    /// `late`.
+    pub(crate) fn tell(&mut self, opening: &Opening, plan: &Plan, late: &Late) -> Result<()> {
+        if !opening.begins(plan) {
+            return Err(Error::new(ErrorKind::SetupFailed, "the plan is not what was begun"));
+        }
+        let Prepared { mounts, waiters } = prepare_mounts(plan, opening.known)?;
+        let steps = plan.steps.get(opening.known..).unwrap_or_default().to_vec();
+        let told = Told { steps, pins: late.pins.clone(), mounts };
+        // One that failed already takes nothing any more; its last word says why.
+        let _ = told.send(&self.told);
+        self.waiters = waiters;
+        Ok(())
+    }
+
+    /// Hands over what the sandbox waits for. `plan` is the one that it was told, with the pins that
+    /// `late` has room for.
     pub(crate) fn complete(self, plan: &Plan, late: &Late, join: Vec<OwnedFd>) -> Result<Born> {
         let pin = |step: &Step| {
             let Op::Pin { path, access } = &step.op else { return None };
             Some((path.clone(), *access))
         };
         let pins = plan.steps.get(late.pins.clone()).unwrap_or_default();
-        let rest = Rest {
-            mounts: prepare_mounts(plan, late.from..late.pins.start)?,
-            cgroups: join,
-            pins: pins.iter().filter_map(pin).collect(),
-        };
-        // One that failed already takes nothing any more; its last word says why.
-        let _ = rest.send(&self.rest);
+        let rest = Rest { cgroups: join, pins: pins.iter().filter_map(pin).collect() };
+        // As above.
+        let _ = rest.send(&self.told);
         Ok(self.born)
     }
 }
@@ -119,17 +132,18 @@ fn pair() -> rustix::io::Result<(OwnedFd, OwnedFd)> {
     rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)
 }
 
-fn give_birth(plan: &Plan, handover: Handover, born_in: Option<&OwnedFd>) -> Result<Born> {
+fn give_birth(errand: Errand<'_>, plan: &Plan, born_in: Option<&OwnedFd>) -> Result<Born> {
     let Cradle { ours, theirs, parent, hold, null } = Cradle::new()?;
     let born_in = born_in.map(AsRawFd::as_raw_fd);
     match sys::clone_process(clone_flags(&plan.namespaces), born_in).map_err(not_cloned)? {
         Cloned::Child => {
             drop(hold);
             drop(ours);
-            live(Birth { plan, handover, line: theirs, parent, null })
+            live(Birth { errand, line: theirs, parent, null })
         }
         Cloned::Parent { pid, pidfd } => {
-            let mut born = Born { pid, pidfd, line: Some(ours), namespaces: None, hold };
+            let namespaces = Mutex::new(None);
+            let mut born = Born { pid, pidfd, line: Some(ours), namespaces, hold };
             born.release(plan)?;
             Ok(born)
         }
@@ -162,8 +176,7 @@ impl Cradle {
 
 impl Drop for Born {
     fn drop(&mut self) {
-        // Ended by the kernel with all of its namespace; what is gone already is gone.
-        let _ = rustix::process::pidfd_send_signal(&self.pidfd, rustix::process::Signal::KILL);
+        self.kill();
         let _ = self.wait();
     }
 }
@@ -174,10 +187,10 @@ impl Born {
         if plan.namespaces.contains(&Namespace::User) {
             map_ids(self.pid, &plan.uid_map, &plan.gid_map)?;
             // ORDER: before it goes on, because nobody may look at it once it has.
-            self.namespaces = Some(Standing {
+            self.namespaces = Mutex::new(Some(Standing {
                 user: open_namespace(self.pid, "user")?,
                 mount: open_namespace(self.pid, "mnt")?,
-            });
+            }));
         }
         let released = rustix::io::write(&self.hold, b"1");
         released.map(drop).map_err(|errno| io_error("release the sandbox", errno))
@@ -192,17 +205,43 @@ impl Born {
     ///
     /// The caller must have one thread only.
     pub fn pin_again(&self, pins: &[(String, Access)]) -> Result<()> {
-        match &self.namespaces {
+        match &*self.standing() {
             Some(namespaces) => pin_within(namespaces, pins),
             None => Ok(()),
         }
+    }
+
+    /// Ends the sandbox, and with it everything in its process namespace.
+    pub(crate) fn kill(&self) {
+        // What is gone already is gone.
+        let _ = rustix::process::pidfd_send_signal(&self.pidfd, rustix::process::Signal::KILL);
+    }
+
+    /// Lets go of the mounts of a sandbox that ends, as soon as it is gone: in a thread, because the
+    /// kernel takes its time. Nothing can be pinned any more.
+    pub(crate) fn let_go(&self) -> Option<JoinHandle<()>> {
+        let namespaces = self.standing().take()?;
+        let pidfd = self.pidfd.try_clone().ok()?;
+        let thread = std::thread::Builder::new().name("unmount".to_owned());
+        // Where no thread can be made, they are let go of in that attempt.
+        let thread = thread.spawn(move || {
+            use rustix::event::{PollFd, PollFlags, poll};
+            while poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], None) == Err(Errno::INTR) {}
+            drop(namespaces);
+        });
+        thread.ok()
+    }
+
+    fn standing(&self) -> MutexGuard<'_, Option<Standing>> {
+        self.namespaces.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Opens a directory inside, to look at and not to use.
     ///
     /// The caller must have one thread only.
     pub(crate) fn open_inside(&self, path: &str) -> Option<OwnedFd> {
-        let namespaces = self.namespaces.as_ref()?;
+        let namespaces = self.standing();
+        let namespaces = namespaces.as_ref()?;
         let flags = SocketFlags::CLOEXEC;
         let (ours, theirs) =
             rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None).ok()?;
@@ -281,27 +320,38 @@ fn clone_flags(namespaces: &[Namespace]) -> i32 {
     })
 }
 
+/// Mounts that were opened for the box, by the position of their step.
+#[derive(Default)]
+struct Prepared {
+    mounts: BTreeMap<usize, OwnedFd>,
+    /// What stood for the ids on disk, and is needed no more.
+    waiters: Vec<sys::Waiter>,
+}
+
 /// Opens what the box cannot: with ids mapped, or below directories that its user may not search.
-fn prepare_mounts(plan: &Plan, steps: Range<usize>) -> Result<BTreeMap<usize, OwnedFd>> {
-    let mut prepared = BTreeMap::new();
+fn prepare_mounts(plan: &Plan, from: usize) -> Result<Prepared> {
+    let mut prepared = Prepared::default();
     if !rustix::process::geteuid().is_root() {
         return Ok(prepared);
     }
     let mut namespaces: BTreeMap<(u32, u32), OwnedFd> = BTreeMap::new();
     let user = outside_ids(plan);
-    let steps = plan.steps.iter().enumerate().take(steps.end).skip(steps.start);
-    for (position, step) in steps {
+    for (position, step) in plan.steps.iter().enumerate().skip(from) {
         let Op::Bind(bind) = &step.op else { continue };
         let owner = match bind.owner {
             Owner::Same => None,
             Owner::Mapped { uid, gid } => Some(&*match namespaces.entry((uid, gid)) {
                 Entry::Occupied(made) => made.into_mut(),
-                Entry::Vacant(place) => place.insert(id_namespace((uid, gid), user)?),
+                Entry::Vacant(place) => {
+                    let (namespace, waiter) = stand_for((uid, gid), user)?;
+                    prepared.waiters.push(waiter);
+                    place.insert(namespace)
+                }
             }),
         };
         let mount =
             prepare_bind(bind, owner.map(AsFd::as_fd)).map_err(|failure| not_prepared(&failure))?;
-        prepared.insert(position, mount);
+        prepared.mounts.insert(position, mount);
     }
     Ok(prepared)
 }
@@ -323,10 +373,15 @@ pub(crate) fn outside_ids(plan: &Plan) -> (u32, u32) {
 
 /// A user namespace that stands for one pair of ids, for id-mapped mounts.
 pub(crate) fn id_namespace(disk: (u32, u32), user: (u32, u32)) -> Result<OwnedFd> {
+    stand_for(disk, user).map(|(namespace, _)| namespace)
+}
+
+/// The same, with the process that it was made for.
+fn stand_for(disk: (u32, u32), user: (u32, u32)) -> Result<(OwnedFd, sys::Waiter)> {
     let waiter = sys::Waiter::start(libc::CLONE_NEWUSER).map_err(not_cloned)?;
     let one = |inside, outside| [IdRange { inside, outside, count: 1 }];
     map_ids(waiter.pid(), &one(disk.0, user.0), &one(disk.1, user.1))?;
-    open_namespace(waiter.pid(), "user")
+    Ok((open_namespace(waiter.pid(), "user")?, waiter))
 }
 
 fn open_namespace(pid: i32, kind: &str) -> Result<OwnedFd> {

@@ -21,6 +21,7 @@ use crate::view::{HOME, View, WORKSPACE, WorkspaceView};
 use cofferdam_core::{
     EgressRule, Enforced, Error, ErrorKind, LimitsCount, Profile, Result, Spec, User,
 };
+use cofferdam_guestd::apply::Opening;
 use cofferdam_wire::plan::{IdRange, Namespace, Need, Op, Plan, Step};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -87,9 +88,8 @@ pub enum Tier {
 /// What a sandbox that is cloned before all is known waits for. Nothing where it has no namespaces.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Late {
-    /// The first step that needs what the host prepares meanwhile: mounts, groups, pins.
-    pub from: usize,
-    /// The steps that pin names.
+    /// The steps that pin names. They and the later ones need what the host prepares meanwhile: names
+    /// and groups.
     pub pins: Range<usize>,
 }
 
@@ -177,6 +177,24 @@ pub fn plan(
     Ok(planned)
 }
 
+/// What is known of the plan of a sandbox with namespaces before the host is looked at: how
+/// [`plan`] begins, and of which ids and network it will be.
+pub(crate) fn opening(spec: &Spec, facts: &HostFacts, ids: &IdChoice) -> Opening {
+    let mut steps = Steps::default();
+    root::opening(spec, Home::Private, &mut steps);
+    if facts.is_root() {
+        // Root opens on the host whatever is shown. Anybody else does that inside, and before this.
+        root::enter(&mut steps);
+    }
+    let known = steps.0.len();
+    steps.add(Op::LoopbackUp, "");
+    let id = id_inside(spec.user);
+    steps.add(Op::Identity { uid: id, gid: id }, "");
+    let (uid_map, gid_map) = maps(spec.user, ids);
+    let plan = Plan { namespaces: Namespace::ALL.to_vec(), uid_map, gid_map, steps: steps.0 };
+    Opening { plan, known }
+}
+
 /// The steps of [`Late::pins`], once the names are known.
 pub(crate) fn pin_steps(
     spec: &Spec,
@@ -185,6 +203,46 @@ pub(crate) fn pin_steps(
     inputs: &PlanInputs<'_>,
 ) -> Vec<Step> {
     root::pins(&Context { spec, facts, view, inputs, egress: &[] })
+}
+
+fn id_inside(user: User) -> u32 {
+    match user {
+        User::Ordinary => USER_ID,
+        User::Root => 0,
+    }
+}
+
+/// Which ids inside stand for which outside. An ordinary user inside needs one of each; root inside
+/// may have more, for the users that packages bring.
+fn maps(user: User, ids: &IdChoice) -> (Vec<IdRange>, Vec<IdRange>) {
+    let inside = id_inside(user);
+    let map = |own: u32, more: &[(u32, u32)]| {
+        let mut ranges = vec![IdRange { inside, outside: own, count: 1 }];
+        if user == User::Root {
+            let mut next = 1;
+            for (outside, count) in more {
+                ranges.push(IdRange { inside: next, outside: *outside, count: *count });
+                next = next.saturating_add(*count);
+            }
+        }
+        ranges
+    };
+    (map(ids.uid, &ids.more_uids), map(ids.gid, &ids.more_gids))
+}
+
+/// Whose a home directory is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Home {
+    /// The sandbox's own, gone with it.
+    Private,
+    /// A directory of the host that stays.
+    Kept,
+}
+
+impl Home {
+    fn of(view: &View) -> Self {
+        if view.home.is_some() { Self::Kept } else { Self::Private }
+    }
 }
 
 /// Everything that is known.
@@ -201,7 +259,7 @@ impl Context<'_> {
         let mut steps = Steps::default();
         let late = root::steps(self, &mut steps);
         confinement::steps(self, &mut steps);
-        let (uid_map, gid_map) = self.maps();
+        let (uid_map, gid_map) = maps(self.spec.user, self.inputs.ids);
         let workspace = match &self.view.workspace {
             WorkspaceView::Directory(directory) if !directory.at_workspace => &directory.path,
             WorkspaceView::Directory(_) | WorkspaceView::Private => WORKSPACE,
@@ -233,29 +291,7 @@ impl Context<'_> {
     }
 
     fn id_inside(&self) -> u32 {
-        match self.spec.user {
-            User::Ordinary => USER_ID,
-            User::Root => 0,
-        }
-    }
-
-    /// Which ids inside stand for which outside. An ordinary user inside needs one of each; root
-    /// inside may have more, for the users that packages bring.
-    fn maps(&self) -> (Vec<IdRange>, Vec<IdRange>) {
-        let ids = self.inputs.ids;
-        let inside = self.id_inside();
-        let map = |own: u32, more: &[(u32, u32)]| {
-            let mut ranges = vec![IdRange { inside, outside: own, count: 1 }];
-            if self.spec.user == User::Root {
-                let mut next = 1;
-                for (outside, count) in more {
-                    ranges.push(IdRange { inside: next, outside: *outside, count: *count });
-                    next = next.saturating_add(*count);
-                }
-            }
-            ranges
-        };
-        (map(ids.uid, &ids.more_uids), map(ids.gid, &ids.more_gids))
+        id_inside(self.spec.user)
     }
 
     /// As root the workspace is id-mapped to the sandbox's user. Otherwise its owner is the caller,

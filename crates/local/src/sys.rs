@@ -83,6 +83,7 @@ const WAITER_STACK_BYTES: usize = 16 * 1024;
 
 /// A child that shares this process's memory and does nothing but wait to be killed, in the new
 /// namespaces of `flags`. It must be killed and waited for before the answer is dropped.
+#[derive(Debug)]
 pub(crate) struct Waiter {
     pid: i32,
     /// INVARIANT: lives as long as the child may run on it.

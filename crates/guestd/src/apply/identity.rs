@@ -69,8 +69,15 @@ pub(crate) fn leave_network() -> Result<(), CallFailed> {
     sys::unshare(UnshareFlags::NEWNET).during(|| "unshare(CLONE_NEWNET)".to_owned())
 }
 
+/// Takes an own view of control groups, unless groups are still to be joined: the step that joins them
+/// does it then.
+pub(super) fn settle_in_groups(plan: &Plan) -> Result<(), CallFailed> {
+    let joins = plan.steps.iter().any(|step| step.op == Op::JoinCgroups);
+    if plan.namespaces.contains(&Namespace::Cgroup) && !joins { own_cgroup_view() } else { Ok(()) }
+}
+
 /// Makes the groups that this process is in the root of what it and its descendants see.
-pub(crate) fn own_cgroup_view() -> Result<(), CallFailed> {
+fn own_cgroup_view() -> Result<(), CallFailed> {
     let flags = UnshareFlags::NEWCGROUP;
     sys::unshare(flags).during(|| "unshare(CLONE_NEWCGROUP)".to_owned())
 }

@@ -11,10 +11,12 @@ use cofferdam_wire::plan::{Access, Bind, Namespace, Need, Op, Plan, Resource, St
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ops::Range;
 
 use identity::Network;
-pub use rest::{Awaited, Rest};
+pub(crate) use rest::Heard;
+pub use rest::{Awaited, Rest, Told};
 
 /// What the host opened beforehand, because the box may not or cannot.
 #[derive(Debug, Default)]
@@ -30,20 +32,49 @@ pub struct Handover {
 impl Handover {
     /// All that must stay open.
     pub(crate) fn descriptors(&self) -> impl Iterator<Item = &OwnedFd> {
-        let awaited = self.awaited.iter().map(|awaited| &awaited.socket);
-        self.mounts.values().chain(&self.cgroups).chain(awaited)
+        self.mounts.values().chain(&self.cgroups)
     }
 
     /// Before the first step that waits: takes what it waits for. Answers the steps that pin names,
     /// with the names.
     fn take_rest(&mut self, position: usize) -> Result<Option<LatePins>, CallFailed> {
-        let Some(awaited) = self.awaited.take_if(|awaited| awaited.from == position) else {
+        let Some(mut awaited) = self.awaited.take_if(|awaited| awaited.pins.start == position)
+        else {
             return Ok(None);
         };
-        let rest = Rest::receive(&awaited.socket)?;
-        self.mounts.extend(rest.mounts);
+        let rest = awaited.heard.rest()?;
         self.cgroups.extend(rest.cgroups);
         Ok(Some((awaited.pins, rest.pins)))
+    }
+}
+
+/// The beginning of a plan, and what else of it a process has to know from its first moment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Opening {
+    /// The namespaces, the ids, and the first steps. Those after them stand for steps like them that
+    /// the whole plan has.
+    pub plan: Plan,
+    /// How many steps are the plan's first.
+    pub known: usize,
+}
+
+impl Opening {
+    /// Whether `plan` begins like this, and has what this says that it has.
+    pub fn begins(&self, plan: &Plan) -> bool {
+        let Plan { namespaces, uid_map, gid_map, steps } = &self.plan;
+        let (first, later) = steps.split_at(self.known.min(steps.len()));
+        let told = plan.steps.get(first.len()..).unwrap_or_default();
+        (namespaces, uid_map, gid_map) == (&plan.namespaces, &plan.uid_map, &plan.gid_map)
+            && plan.steps.starts_with(first)
+            && later.iter().all(|step| told.iter().any(|told| told.op == step.op))
+    }
+
+    /// The whole plan.
+    fn continued(&self, steps: Vec<Step>) -> Plan {
+        let mut plan = self.plan.clone();
+        plan.steps.truncate(self.known);
+        plan.steps.extend(steps);
+        plan
     }
 }
 
@@ -153,49 +184,121 @@ pub(crate) enum Footing {
 pub(crate) fn apply(
     plan: &Plan,
     footing: Footing,
-    mut handover: Handover,
-    mut network: Option<Network>,
+    handover: Handover,
+    network: Option<Network>,
 ) -> Result<Confirmed, SetupFailure> {
-    let mut tree = match footing {
-        Footing::Host => mounts::Tree::default(),
-        Footing::Prepared => mounts::Tree::standing().map_err(|f| f.in_step("tree"))?,
-    };
-    let mut confirmed = Confirmed::default();
-    let mut late = None;
-    for (position, step) in plan.steps.iter().enumerate() {
-        late = match handover.take_rest(position).map_err(|failed| failed.in_step("rest"))? {
-            None => late,
-            came => came,
+    let mut work = Work::new(footing, network)?;
+    identity::settle_in_groups(plan).map_err(|failed| failed.in_step("cgroups"))?;
+    work.steps(plan, 0..plan.steps.len(), handover)?;
+    work.finish()
+}
+
+/// Does the first steps of a plan, and meanwhile comes what the plan is.
+pub(crate) fn apply_as_told(
+    opening: &Opening,
+    mut heard: Heard,
+    network: Option<Network>,
+) -> Result<Confirmed, SetupFailure> {
+    let mut work = Work::new(Footing::Host, network)?;
+    work.steps(&opening.plan, 0..opening.known, Handover::default())?;
+    let told = heard.told().map_err(|failed| failed.in_step("plan"))?;
+    let plan = opening.continued(told.steps);
+    identity::settle_in_groups(&plan).map_err(|failed| failed.in_step("cgroups"))?;
+    let awaited = Some(Awaited { heard, pins: told.pins });
+    let handover = Handover { mounts: told.mounts, cgroups: Vec::new(), awaited };
+    work.steps(&plan, opening.known..plan.steps.len(), handover)?;
+    work.finish()
+}
+
+/// Steps that are being done.
+struct Work {
+    tree: mounts::Tree,
+    network: Option<Network>,
+    confirmed: Confirmed,
+}
+
+impl Work {
+    fn new(footing: Footing, network: Option<Network>) -> Result<Self, SetupFailure> {
+        let tree = match footing {
+            Footing::Host => mounts::Tree::default(),
+            Footing::Prepared => mounts::Tree::standing().map_err(|f| f.in_step("tree"))?,
         };
-        if let Some((steps, pins)) = &late {
-            if steps.start == position {
-                tree.pin_all(pins).map_err(|failed| failed.in_step("pin"))?;
+        Ok(Self { tree, network, confirmed: Confirmed::default() })
+    }
+
+    fn steps(
+        &mut self,
+        plan: &Plan,
+        range: Range<usize>,
+        mut handover: Handover,
+    ) -> Result<(), SetupFailure> {
+        let mut late = None;
+        let steps = plan.steps.iter().enumerate().take(range.end).skip(range.start);
+        for (position, step) in steps {
+            late = match handover.take_rest(position).map_err(|failed| failed.in_step("rest"))? {
+                None => late,
+                came => came,
+            };
+            if let Some((steps, pins)) = &late {
+                if steps.start == position {
+                    self.tree.pin_all(pins).map_err(|failed| failed.in_step("pin"))?;
+                }
+                if steps.contains(&position) {
+                    continue;
+                }
             }
-            if steps.contains(&position) {
-                continue;
+            if step.op == Op::Pivot {
+                // ORDER: before the host's tree is left, where nothing can be found any more.
+                let later = plan.steps.iter().enumerate().skip(position);
+                open_sources(later, &mut handover.mounts)?;
             }
+            self.step(plan, step, (handover.mounts.remove(&position), &handover.cgroups))?;
         }
-        if let Some(network) = network.take_if(|_| follows_the_network(&step.op)) {
+        Ok(())
+    }
+
+    fn step(
+        &mut self,
+        plan: &Plan,
+        step: &Step,
+        given: (Option<OwnedFd>, &[OwnedFd]),
+    ) -> Result<(), SetupFailure> {
+        if let Some(network) = self.network.take_if(|_| follows_the_network(&step.op)) {
             network.join().map_err(|failed| failed.in_step("namespaces"))?;
         }
-        let mount = handover.mounts.remove(&position);
-        let done = one(plan, step, &mut tree, (mount, &handover.cgroups), &mut confirmed);
+        let done = one(plan, step, &mut self.tree, given, &mut self.confirmed);
         match (done, step.need) {
             (Ok(()), _) => {}
             (Err(failed), Need::BestEffort) => {
-                confirmed.skipped.push(format!("{}: {}", failed.call, failed.errno));
+                self.confirmed.skipped.push(format!("{}: {}", failed.call, failed.errno));
             }
-            (Err(failed), Need::Required) => {
-                return Err(failed.in_step(stage(&step.op)));
-            }
+            (Err(failed), Need::Required) => return Err(failed.in_step(stage(&step.op))),
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Confirmed, SetupFailure> {
+        if let Some(network) = self.network {
+            network.join().map_err(|failed| failed.in_step("namespaces"))?;
+        }
+        // ORDER: before anybody else runs in this tree.
+        self.tree.finish().map_err(|failed| failed.in_step("pivot"))?;
+        Ok(self.confirmed)
+    }
+}
+
+/// Opens what these steps show and the host did not open.
+fn open_sources<'a>(
+    steps: impl Iterator<Item = (usize, &'a Step)>,
+    mounts: &mut BTreeMap<usize, OwnedFd>,
+) -> Result<(), SetupFailure> {
+    for (position, step) in steps {
+        if let (Op::Bind(bind), Entry::Vacant(place)) = (&step.op, mounts.entry(position)) {
+            let opened = mounts::open(bind).map_err(|failed| failed.in_step(stage(&step.op)))?;
+            place.insert(opened);
         }
     }
-    if let Some(network) = network {
-        network.join().map_err(|failed| failed.in_step("namespaces"))?;
-    }
-    // ORDER: before anybody else runs in this tree.
-    tree.finish().map_err(|failed| failed.in_step("pivot"))?;
-    Ok(confirmed)
+    Ok(())
 }
 
 /// Whether a step needs the network, or gives up what it takes to enter one.

@@ -142,14 +142,7 @@ impl Tree {
     }
 
     pub(super) fn bind(&mut self, bind: &Bind, opened: Option<OwnedFd>) -> Result<(), CallFailed> {
-        let mount = match (opened, bind.owner) {
-            (Some(mount), _) => mount,
-            (None, Owner::Same) => open_source(bind)?,
-            (None, Owner::Mapped { .. }) => {
-                let call = format!("id-mapped mount of {:?}", bind.source);
-                return Err(CallFailed::new(call, Errno::PERM));
-            }
-        };
+        let mount = opened.map_or_else(|| open(bind), Ok)?;
         restrict(mount.as_fd(), bind)?;
         let kind = file_type(mount.as_fd())?;
         self.attach_made(mount.as_fd(), &bind.path, kind).map_err(|failed| CallFailed {
@@ -261,10 +254,7 @@ impl Tree {
     }
 
     pub(super) fn pivot(&mut self) -> Result<(), CallFailed> {
-        let Some(root) = self.root.take() else {
-            return Err(CallFailed::new("pivot_root before the new root", Errno::BADF));
-        };
-        rustix::process::fchdir(&root).during(|| "fchdir(new root)".to_owned())?;
+        rustix::process::fchdir(self.root()?).during(|| "fchdir(new root)".to_owned())?;
         rustix::process::pivot_root(".", ".").during(|| "pivot_root".to_owned())?;
         // The old root lies on the new one now, where only the working directory leads to it. The
         // kernel takes its time to let go of it.
@@ -434,6 +424,17 @@ pub(crate) fn prepare(bind: &Bind, owner: Option<BorrowedFd<'_>>) -> Result<Owne
             .during(|| format!("mount_setattr({:?}, MOUNT_ATTR_IDMAP)", bind.source))?;
     }
     Ok(mount)
+}
+
+/// Opens the source of a bind inside.
+pub(super) fn open(bind: &Bind) -> Result<OwnedFd, CallFailed> {
+    match bind.owner {
+        Owner::Same => open_source(bind),
+        Owner::Mapped { .. } => {
+            let call = format!("id-mapped mount of {:?}", bind.source);
+            Err(CallFailed::new(call, Errno::PERM))
+        }
+    }
 }
 
 /// Opens the source of a bind and checks that it still is what the plan was made for.

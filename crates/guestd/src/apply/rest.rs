@@ -1,15 +1,17 @@
-//! What the host sends into a sandbox that it cloned before it knew all of it.
+//! What the host sends into a sandbox that it cloned before it knew all of it: first the plan, then
+//! what the plan waits for.
 
 use super::{CallFailed, During};
-use cofferdam_wire::plan::Access;
+use cofferdam_wire::plan::{Access, Step};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags,
 };
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -22,71 +24,81 @@ const LENGTH_BYTES: usize = 4;
 /// The steps that wait, and where what they wait for comes from.
 #[derive(Debug)]
 pub struct Awaited {
-    /// A connected stream socket.
-    pub socket: OwnedFd,
-    /// The first step that waits.
-    pub from: usize,
-    /// The steps that pin names. What comes stands for all of them.
-    pub pins: Range<usize>,
+    /// Where it comes from.
+    pub(crate) heard: Heard,
+    /// The steps that wait first: they pin names, and what comes stands for all of them.
+    pub(crate) pins: Range<usize>,
 }
 
-/// What comes.
+/// The plan, from where its beginning ends.
 #[derive(Debug, Default)]
-pub struct Rest {
+pub struct Told {
+    /// The further steps.
+    pub steps: Vec<Step>,
+    /// The steps that pin names, counted from the plan's first. They and the later ones wait for
+    /// [`Rest`].
+    pub pins: Range<usize>,
     /// As in [`super::Handover::mounts`].
     pub mounts: BTreeMap<usize, OwnedFd>,
+}
+
+/// What its steps wait for.
+#[derive(Debug, Default)]
+pub struct Rest {
     /// As in [`super::Handover::cgroups`].
     pub cgroups: Vec<OwnedFd>,
     /// Names to pin, parents first.
     pub pins: Vec<(String, Access)>,
 }
 
-/// What is said of it. The descriptors of the mounts come first.
+/// What is said of the plan. The descriptors of the mounts come in this order.
 #[derive(Debug, Serialize, Deserialize)]
-struct Listed {
+struct ToldList {
+    steps: Vec<Step>,
+    pins: Range<usize>,
     mounts: Vec<usize>,
+}
+
+/// What is said of the rest.
+#[derive(Debug, Serialize, Deserialize)]
+struct RestList {
     cgroups: usize,
     pins: Vec<(String, Access)>,
+}
+
+impl Told {
+    /// Sends it. Waits for the sandbox where it is more than the socket holds.
+    pub fn send(self, socket: impl AsFd) -> rustix::io::Result<()> {
+        let Self { steps, pins, mounts } = self;
+        let list = ToldList { steps, pins, mounts: mounts.keys().copied().collect() };
+        send(socket.as_fd(), &list, mounts.values())
+    }
 }
 
 impl Rest {
     /// Sends it. Waits for the sandbox where it is more than the socket holds.
     pub fn send(self, socket: impl AsFd) -> rustix::io::Result<()> {
-        let listed = Listed {
-            mounts: self.mounts.keys().copied().collect(),
-            cgroups: self.cgroups.len(),
-            pins: self.pins,
-        };
-        let list = serde_json::to_vec(&listed).map_err(|_| Errno::INVAL)?;
-        let length = u32::try_from(list.len()).map_err(|_| Errno::MSGSIZE)?;
-        let mut bytes = Vec::from(length.to_le_bytes());
-        bytes.extend_from_slice(&list);
-        let descriptors = self.mounts.values().chain(&self.cgroups).map(AsFd::as_fd);
-        let descriptors: Vec<BorrowedFd<'_>> = descriptors.collect();
-        let mut pieces = descriptors.chunks(DESCRIPTORS);
-        push(socket.as_fd(), &bytes, pieces.next().unwrap_or_default())?;
-        // A descriptor travels beside at least one byte.
-        pieces.try_for_each(|piece| push(socket.as_fd(), b"+", piece))
+        let Self { cgroups, pins } = self;
+        send(socket.as_fd(), &RestList { cgroups: cgroups.len(), pins }, cgroups.iter())
     }
+}
 
-    /// Takes it. Fails where the host is gone.
-    pub(super) fn receive(socket: impl AsFd) -> Result<Self, CallFailed> {
-        let mut came = Came::default();
-        let listed: Listed = loop {
-            came.more(socket.as_fd())?;
-            if let Some(list) = came.list() {
-                break serde_json::from_slice(list)
-                    .map_err(|_| CallFailed::new("understand what the host sent", Errno::INVAL))?;
-            }
-        };
-        let count = listed.mounts.len() + listed.cgroups;
-        while came.descriptors.len() < count {
-            came.more(socket.as_fd())?;
-        }
-        let mut descriptors = came.descriptors.into_iter();
-        let mounts = listed.mounts.into_iter().zip(descriptors.by_ref()).collect();
-        Ok(Self { mounts, cgroups: descriptors.collect(), pins: listed.pins })
+fn send<'a>(
+    socket: BorrowedFd<'_>,
+    list: &impl Serialize,
+    descriptors: impl Iterator<Item = &'a OwnedFd>,
+) -> rustix::io::Result<()> {
+    let mut bytes = vec![0; LENGTH_BYTES];
+    serde_json::to_writer(&mut bytes, list).map_err(|_| Errno::INVAL)?;
+    let length = u32::try_from(bytes.len() - LENGTH_BYTES).map_err(|_| Errno::MSGSIZE)?;
+    for (place, byte) in bytes.iter_mut().zip(length.to_le_bytes()) {
+        *place = byte;
     }
+    let descriptors: Vec<BorrowedFd<'_>> = descriptors.map(AsFd::as_fd).collect();
+    let mut pieces = descriptors.chunks(DESCRIPTORS);
+    push(socket, &bytes, pieces.next().unwrap_or_default())?;
+    // A descriptor travels beside at least one byte.
+    pieces.try_for_each(|piece| push(socket, b"+", piece))
 }
 
 fn push(
@@ -113,21 +125,70 @@ fn push(
     Ok(())
 }
 
-/// What has come so far.
-#[derive(Debug, Default)]
-struct Came {
+/// What comes from the host, as far as it has come.
+#[derive(Debug)]
+pub(crate) struct Heard {
+    socket: OwnedFd,
     bytes: Vec<u8>,
-    descriptors: Vec<OwnedFd>,
+    descriptors: VecDeque<OwnedFd>,
 }
 
-impl Came {
-    fn more(&mut self, socket: BorrowedFd<'_>) -> Result<(), CallFailed> {
+impl Heard {
+    /// Listens on a connected stream socket.
+    pub(crate) fn new(socket: OwnedFd) -> Self {
+        Self { socket, bytes: Vec::new(), descriptors: VecDeque::new() }
+    }
+
+    /// Takes the plan, which is the first that comes. Fails where the host is gone.
+    pub(crate) fn told(&mut self) -> Result<Told, CallFailed> {
+        let ToldList { steps, pins, mounts } = self.list()?;
+        let descriptors = self.descriptors(mounts.len())?;
+        Ok(Told { steps, pins, mounts: mounts.into_iter().zip(descriptors).collect() })
+    }
+
+    /// Takes what the plan waits for, which comes next. Fails where the host is gone.
+    pub(crate) fn rest(&mut self) -> Result<Rest, CallFailed> {
+        let RestList { cgroups, pins } = self.list()?;
+        Ok(Rest { cgroups: self.descriptors(cgroups)?, pins })
+    }
+
+    /// The next list, once it is whole.
+    fn list<T: DeserializeOwned>(&mut self) -> Result<T, CallFailed> {
+        loop {
+            if let Some((length, bytes)) = self.bytes.split_first_chunk::<LENGTH_BYTES>()
+                && let Ok(length) = usize::try_from(u32::from_le_bytes(*length))
+                && let Some(list) = bytes.get(..length)
+            {
+                let list = serde_json::from_slice(list)
+                    .map_err(|_| CallFailed::new("understand what the host sent", Errno::INVAL))?;
+                self.bytes.drain(..LENGTH_BYTES + length);
+                return Ok(list);
+            }
+            self.more()?;
+        }
+    }
+
+    /// The next descriptors, with the bytes that travelled beside them.
+    fn descriptors(&mut self, count: usize) -> Result<Vec<OwnedFd>, CallFailed> {
+        while self.descriptors.len() < count {
+            self.more()?;
+        }
+        // Each piece after the first brought a byte that means nothing.
+        let bytes = count.saturating_sub(1) / DESCRIPTORS;
+        while self.bytes.len() < bytes {
+            self.more()?;
+        }
+        self.bytes.drain(..bytes);
+        Ok(self.descriptors.drain(..count).collect())
+    }
+
+    fn more(&mut self) -> Result<(), CallFailed> {
         let mut piece = [0; 16 * 1024];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
         let mut into = [IoSliceMut::new(&mut piece)];
         let flags = RecvFlags::CMSG_CLOEXEC;
-        let received = match rustix::net::recvmsg(socket, &mut into, &mut ancillary, flags) {
+        let received = match rustix::net::recvmsg(&self.socket, &mut into, &mut ancillary, flags) {
             Err(Errno::INTR) => return Ok(()),
             other => other.during(|| "recvmsg(what the host prepared)".to_owned())?,
         };
@@ -141,12 +202,6 @@ impl Came {
         }
         self.bytes.extend_from_slice(piece.get(..received.bytes).unwrap_or_default());
         Ok(())
-    }
-
-    /// The list, once it is whole.
-    fn list(&self) -> Option<&[u8]> {
-        let (length, list) = self.bytes.split_first_chunk::<LENGTH_BYTES>()?;
-        list.get(..usize::try_from(u32::from_le_bytes(*length)).ok()?)
     }
 }
 
@@ -169,20 +224,23 @@ mod tests {
         let (ours, theirs) = pair();
         let pins: Vec<_> =
             (0..20_000).map(|n| (format!("/w/some/name-{n}"), Access::ReadOnly)).collect();
-        let rest = Rest {
+        let rest = Rest { cgroups: vec![open("/dev/null")], pins: pins.clone() };
+        let told = Told {
+            steps: Vec::new(),
+            pins: 8..9,
             mounts: (0..150).map(|n| (n * 2, open("/dev/zero"))).collect(),
-            cgroups: vec![open("/dev/null")],
-            pins: pins.clone(),
         };
-        let sender = std::thread::spawn(move || rest.send(&ours));
-        let came = Rest::receive(&theirs).unwrap();
+        let sender = std::thread::spawn(move || told.send(&ours).and_then(|()| rest.send(&ours)));
+        let mut heard = Heard::new(theirs);
+        let told = heard.told().unwrap();
+        let came = heard.rest().unwrap();
         sender.join().unwrap().unwrap();
+        assert_eq!((told.pins, told.mounts.len()), (8..9, 150));
         assert_eq!(came.pins, pins);
-        assert_eq!(came.mounts.len(), 150);
         let number = |fd: &OwnedFd| rustix::fs::fstat(fd).unwrap().st_rdev;
         let zero = number(&open("/dev/zero"));
-        assert!(came.mounts.values().all(|mount| number(mount) == zero));
-        assert!(came.mounts.keys().all(|position| position % 2 == 0));
+        assert!(told.mounts.values().all(|mount| number(mount) == zero));
+        assert!(told.mounts.keys().all(|position| position % 2 == 0));
         let groups: Vec<u64> = came.cgroups.iter().map(number).collect();
         assert_eq!(groups, [number(&open("/dev/null"))]);
     }
@@ -191,6 +249,6 @@ mod tests {
     fn a_host_that_is_gone_is_an_error() {
         let (ours, theirs) = pair();
         drop(ours);
-        assert_eq!(Rest::receive(&theirs).unwrap_err().errno, Errno::PIPE);
+        assert_eq!(Heard::new(theirs).rest().unwrap_err().errno, Errno::PIPE);
     }
 }

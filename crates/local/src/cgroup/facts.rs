@@ -171,6 +171,12 @@ impl Ceiling {
     }
 }
 
+/// Whether it looks as if only version 2 were here. A guess, which decides no more than what is done
+/// first.
+pub(crate) fn are_groups_unified() -> bool {
+    Path::new("/sys/fs/cgroup/cgroup.controllers").exists()
+}
+
 /// The lower of a limit and a ceiling.
 pub(super) fn lowest(a: Option<u64>, b: Option<u64>) -> Option<u64> {
     match (a, b) {

@@ -23,4 +23,5 @@ pub use groups::{Causes, Cgroups, Usage};
 pub use layout::{Layout, Place};
 
 pub(crate) use assessment::GUEST_PROCESSES;
+pub(crate) use facts::are_groups_unified;
 pub(crate) use groups::remove_leftovers;

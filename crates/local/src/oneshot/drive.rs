@@ -12,6 +12,7 @@ use cofferdam_wire::message::{FromProcess, HostOpens, Spawn, ToProcess};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// The channel of the one command.
@@ -65,6 +66,8 @@ pub(crate) struct Driven {
     /// The guest's last message on the command. `None`: it was killed with its sandbox.
     pub(crate) last: Option<FromProcess>,
     pub(crate) killed: Option<Killed>,
+    /// Lets go of the sandbox's mounts.
+    pub(crate) unmounting: Option<JoinHandle<()>>,
     pub(crate) stdout: Option<Output>,
     pub(crate) stderr: Option<Output>,
 }
@@ -83,6 +86,7 @@ struct Loop<'a> {
     watch_from: Option<Instant>,
     last: Option<FromProcess>,
     killed: Option<Killed>,
+    unmounting: Option<JoinHandle<()>>,
     next: [Next; 2],
 }
 
@@ -123,6 +127,7 @@ pub(crate) fn drive<'a>(
         watch_from: Instant::now().checked_add(WATCH_AFTER),
         last: None,
         killed: None,
+        unmounting: None,
         next: [Next::Read; 2],
     };
     while !all.is_over() {
@@ -131,8 +136,8 @@ pub(crate) fn drive<'a>(
     if let Some(screen) = &mut all.drive.screen {
         screen.leave();
     }
-    let Loop { drive, last, killed, .. } = all;
-    Ok(Driven { last, killed, stdout: drive.stdout, stderr: drive.stderr })
+    let Loop { drive, last, killed, unmounting, .. } = all;
+    Ok(Driven { last, killed, unmounting, stdout: drive.stdout, stderr: drive.stderr })
 }
 
 impl Loop<'_> {
@@ -264,11 +269,25 @@ impl Loop<'_> {
             }
             FromProcess::NotStarted(_) | FromProcess::Ended(_) => {
                 self.last = Some(message);
-                // It stays to serve us; hanging up ends it.
-                self.line_open &= self.drive.ends_by_kernel;
+                if self.drive.ends_by_kernel {
+                    self.end();
+                } else {
+                    // It stays to serve us; hanging up ends it.
+                    self.line_open = false;
+                }
             }
         }
         Ok(())
+    }
+
+    /// The command is gone, and the sandbox goes.
+    fn end(&mut self) {
+        // HOSTILE: what says that it ends is ended, so that nothing goes on without the watch.
+        self.born.kill();
+        // ORDER: the watch before the thread. It makes processes, which nobody may who has two threads.
+        self.drive.watch = None;
+        self.drive.pins = None;
+        self.unmounting = self.unmounting.take().or_else(|| self.born.let_go());
     }
 
     /// The master of the command's terminal has come.
@@ -365,8 +384,7 @@ impl Loop<'_> {
             if !self.drive.ends_by_kernel {
                 return self.line.message(CHANNEL, &ToProcess::Kill, Vec::new());
             }
-            let _ =
-                rustix::process::pidfd_send_signal(&self.born.pidfd, rustix::process::Signal::KILL);
+            self.born.kill();
         }
     }
 }

@@ -112,14 +112,14 @@ pub fn run(run: Run<'_>, state: &StateDirectory) -> Result<Outcome> {
     let duration = started.elapsed();
     let (ending, usage) = judge(&driven, &assembly);
     let enforced = assembly.enforced.clone();
-    // It holds the sandbox's mounts, and to remove a name from under a mount takes the kernel ten
-    // times as long. A part of their end is left to do while names and groups are removed.
-    let mounts = std::thread::Builder::new().name("unmount".to_owned());
-    let mounts = mounts.spawn(move || drop(born));
+    // ORDER: the sandbox's mounts before what they are on. To remove a name from under a mount takes
+    // the kernel ten times as long.
+    drop(born);
     let farewell = assembly.dissolve();
-    // Where no thread could be made, it was dropped in that attempt.
-    let _ = mounts.map(JoinHandle::join);
-    let (stdout, stderr) = driven.map_or((None, None), |driven| (driven.stdout, driven.stderr));
+    let (stdout, stderr, unmounting) = driven
+        .map_or((None, None, None), |driven| (driven.stdout, driven.stderr, driven.unmounting));
+    // A part of their end was left to do meanwhile.
+    let _ = unmounting.map(JoinHandle::join);
     let kept = |output: Option<Output>| output.map(Output::into_memory).unwrap_or_default();
     let ((stdout, omitted_stdout), (stderr, omitted_stderr)) = (kept(stdout), kept(stderr));
     Ok(Outcome {

@@ -1,8 +1,8 @@
 //! The tree that a sandbox with namespaces sees, from nothing to sealed.
 
-use super::{Context, HOST_NAME, Late, Steps, USER_ID};
+use super::{Context, HOST_NAME, Home, Late, Steps, USER_ID};
 use crate::view::{HOME, Place, Shown, View, WORKSPACE, WorkspaceView, is_within};
-use cofferdam_core::{Limits, User};
+use cofferdam_core::{Limits, Spec, User};
 use cofferdam_wire::plan::{Access, Bind, Depth, Op, Owner, Step};
 use std::collections::BTreeMap;
 
@@ -42,18 +42,34 @@ const PRIVATE: &[(&str, u32, &str)] = &[
     (HOME, 0o755, "the home directory, private and limited by --disk"),
 ];
 
-pub(super) fn steps(context: &Context<'_>, steps: &mut Steps) -> Late {
-    beginning(context, steps);
-    system(context, steps);
-    etc(context, steps);
+/// What every sandbox has, whatever the host holds: it is built while the host is looked at.
+pub(super) fn opening(spec: &Spec, home: Home, steps: &mut Steps) {
+    beginning(spec, steps);
     devices(steps);
     processes(steps);
-    private(context, steps);
-    let from = steps.0.len();
+    for (path, mode, why) in PRIVATE {
+        if *path != HOME || home == Home::Private {
+            private(path, *mode, why, steps);
+        }
+    }
+}
+
+/// ORDER: as early as can be, because the kernel takes its time to let go of the host's tree. What is
+/// shown later is opened before.
+pub(super) fn enter(steps: &mut Steps) {
+    steps.add(Op::Pivot, "the host's tree is gone, not merely covered");
+}
+
+pub(super) fn steps(context: &Context<'_>, steps: &mut Steps) -> Late {
+    opening(context.spec, Home::of(context.view), steps);
+    enter(steps);
+    system(context, steps);
+    etc(context, steps);
+    own(context, steps);
     places(context, steps);
-    let pins_from = steps.0.len();
+    let from = steps.0.len();
     steps.0.extend(pins(context));
-    let late = Late { from, pins: pins_from..steps.0.len() };
+    let late = Late { pins: from..steps.0.len() };
     covers(context, steps);
     if let WorkspaceView::Directory(directory) = &context.view.workspace
         && directory.at_workspace
@@ -70,19 +86,15 @@ pub(super) fn steps(context: &Context<'_>, steps: &mut Steps) -> Late {
         steps.add(Op::JoinCgroups, "limits hold from the first process on");
     }
     steps.add(Op::SealRoot, "nothing can be added to the tree outside of what is private");
-    steps.add(Op::Pivot, "the host's tree is gone, not merely covered");
     steps.add(Op::LoopbackUp, "servers and clients inside can meet on 127.0.0.1");
     late
 }
 
-fn beginning(context: &Context<'_>, steps: &mut Steps) {
+fn beginning(spec: &Spec, steps: &mut Steps) {
     steps.add(Op::PrivateMounts, "no mount made here is seen by the host, nor the other way round");
     steps.add(Op::HostName(HOST_NAME.to_owned()), "the host's name stays outside");
     steps.add(
-        Op::NewRoot {
-            size_bytes: context.spec.limits.disk_bytes.value(),
-            inodes: Limits::DISK_FILES,
-        },
+        Op::NewRoot { size_bytes: spec.limits.disk_bytes.value(), inodes: Limits::DISK_FILES },
         "the tree starts empty, in memory; what is not listed below is not there",
     );
 }
@@ -212,24 +224,20 @@ fn processes(steps: &mut Steps) {
     );
 }
 
-/// The private directories lie in the file system of the root, so that one size limits all of them.
-/// Each is a mount of its own, which stays writable when the root is sealed.
-fn private(context: &Context<'_>, steps: &mut Steps) {
-    let mut make = |path: &str, mode: u32, why: &str| {
-        steps.add(Op::Directory { path: path.to_owned(), mode }, why);
-        let pin = Op::Pin { path: path.to_owned(), access: Access::ReadWrite };
-        steps.add(pin, "stays writable when the tree around it is sealed");
-    };
-    let kept = context.view.home.as_ref();
-    for (path, mode, why) in PRIVATE {
-        if *path != HOME || kept.is_none() {
-            make(path, *mode, why);
-        }
-    }
+/// A private directory. It lies in the file system of the root, so that one size limits all of them,
+/// and is a mount of its own, which stays writable when the root is sealed.
+fn private(path: &str, mode: u32, why: &str, steps: &mut Steps) {
+    steps.add(Op::Directory { path: path.to_owned(), mode }, why);
+    let pin = Op::Pin { path: path.to_owned(), access: Access::ReadWrite };
+    steps.add(pin, "stays writable when the tree around it is sealed");
+}
+
+/// The workspace and the home directory, as far as they are not the host's.
+fn own(context: &Context<'_>, steps: &mut Steps) {
     if context.view.workspace == WorkspaceView::Private {
-        make(WORKSPACE, 0o755, "an empty workspace that goes with the sandbox");
+        private(WORKSPACE, 0o755, "an empty workspace that goes with the sandbox", steps);
     }
-    if let Some(home) = kept {
+    if let Some(home) = &context.view.home {
         steps.add(bind(home), home.why.clone());
     } else if let Some(identity) = &context.view.git_identity {
         let path = format!("{HOME}/.gitconfig");
@@ -242,11 +250,7 @@ fn places(context: &Context<'_>, steps: &mut Steps) {
     for place in &context.view.places {
         match place {
             Place::Shown(shown) => steps.add(bind(shown), shown.why.clone()),
-            Place::Private { path, why } => {
-                steps.add(Op::Directory { path: path.clone(), mode: 0o755 }, why.clone());
-                let pin = Op::Pin { path: path.clone(), access: Access::ReadWrite };
-                steps.add(pin, "stays writable when the tree around it is sealed");
-            }
+            Place::Private { path, why } => private(path, 0o755, why, steps),
         }
     }
 }

@@ -171,6 +171,25 @@ fn snapshot(spec: &Spec, planned: &Planned) -> String {
 }
 
 #[test]
+fn every_plan_begins_as_a_sandbox_does_before_it_is_known() {
+    for profile in Profile::ALL {
+        for uid in [1001, 0] {
+            let (spec, facts) = (wish(profile), fake::host(uid));
+            let planned = made(&spec, &facts, HELD).unwrap();
+            let begun = opening(&spec, &facts, &ids());
+            assert!(begun.begins(&planned.plan), "{profile} as {uid}");
+            let somebody = IdChoice { uid: 1002, ..ids() };
+            assert!(!opening(&spec, &facts, &somebody).begins(&planned.plan));
+            let known = &begun.plan.steps[..begun.known];
+            let of_the_host = |op: &Op| matches!(op, Op::Bind(bind) if !bind.devices);
+            assert!(!known.iter().any(|step| of_the_host(&step.op)));
+            // Who opens inside what is shown has not left the host's tree by then.
+            assert_eq!(known.iter().any(|step| step.op == Op::Pivot), facts.is_root());
+        }
+    }
+}
+
+#[test]
 fn every_step_has_a_reason() {
     for profile in Profile::ALL {
         for facts in [fake::host(0), fake::host(1001), forbidden(1001)] {
