@@ -20,6 +20,7 @@ mod init;
 mod lifecycle;
 mod lock;
 mod order;
+pub mod patch;
 mod places;
 mod prepare;
 mod ready;
