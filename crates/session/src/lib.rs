@@ -11,6 +11,7 @@
 mod answer;
 mod bundle;
 mod desk;
+pub mod edit;
 mod ensure;
 mod events;
 mod follow;
@@ -19,6 +20,7 @@ mod id;
 mod init;
 mod lifecycle;
 mod lock;
+mod occurrences;
 mod order;
 pub mod patch;
 mod places;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 /// How a line ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Ending {
+pub(crate) enum Ending {
     Lf,
     CrLf,
     /// Not at all, as only the last line of a file may.
@@ -13,7 +13,7 @@ pub(super) enum Ending {
 }
 
 impl Ending {
-    pub(super) fn bytes(self) -> &'static [u8] {
+    pub(crate) fn bytes(self) -> &'static [u8] {
         match self {
             Self::Lf => b"\n",
             Self::CrLf => b"\r\n",
@@ -23,7 +23,7 @@ impl Ending {
 }
 
 /// The text of a line, and how it ends.
-pub(super) fn split(line: &[u8]) -> (&[u8], Ending) {
+pub(crate) fn split(line: &[u8]) -> (&[u8], Ending) {
     if let Some(text) = line.strip_suffix(b"\r\n") {
         (text, Ending::CrLf)
     } else if let Some(text) = line.strip_suffix(b"\n") {
@@ -34,7 +34,7 @@ pub(super) fn split(line: &[u8]) -> (&[u8], Ending) {
 }
 
 /// How all lines end that do end, if they all end alike.
-pub(super) fn common_ending<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Option<Ending> {
+pub(crate) fn common_ending<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Option<Ending> {
     let mut endings = lines.map(|line| split(line).1).filter(|ending| *ending != Ending::None);
     let first = endings.next()?;
     endings.all(|ending| ending == first).then_some(first)
@@ -128,63 +128,9 @@ impl<'f> Lines<'f> {
     }
 }
 
-/// Every place from `from` on where `wanted` stands, in one pass however alike the lines are.
-pub(super) fn places(wanted: &[u32], lines: &[u32], from: usize) -> Vec<usize> {
-    let mut found = Vec::new();
-    if wanted.is_empty() {
-        return found;
-    }
-    let borders = borders(wanted);
-    let mut matched = 0;
-    for (at, line) in lines.iter().enumerate().skip(from) {
-        matched = grown(wanted, &borders, matched, *line);
-        if matched == wanted.len() {
-            found.push(at + 1 - wanted.len());
-        }
-    }
-    found
-}
-
-/// For each beginning of `wanted`, by its length, the longest shorter beginning that it ends with.
-fn borders(wanted: &[u32]) -> Vec<usize> {
-    let mut borders = vec![0, 0];
-    let mut matched = 0;
-    for line in wanted.iter().skip(1) {
-        matched = grown(wanted, &borders, matched, *line);
-        borders.push(matched);
-    }
-    borders
-}
-
-/// How much of `wanted` is matched with one more line.
-fn grown(wanted: &[u32], borders: &[usize], mut matched: usize, line: u32) -> usize {
-    loop {
-        if wanted.get(matched) == Some(&line) {
-            return matched + 1;
-        }
-        if matched == 0 {
-            return 0;
-        }
-        matched = borders.get(matched).copied().unwrap_or(0);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn places_are_those_of_a_plain_search(
-            wanted in proptest::collection::vec(1_u32..3, 1..6),
-            lines in proptest::collection::vec(0_u32..3, 0..40),
-            from in 0_usize..10,
-        ) {
-            let plain = (from..lines.len()).filter(|at| lines[*at..].starts_with(&wanted));
-            prop_assert_eq!(places(&wanted, &lines, from), plain.collect::<Vec<_>>());
-        }
-    }
 
     #[test]
     fn endings_are_common_only_if_all_are_alike() {

@@ -48,6 +48,7 @@ mod tree;
 mod unified;
 
 pub use hunks::{MAX_PATCHED_BYTES, MAX_PATCHED_FILE_BYTES, MAX_PATCHED_FILE_LINES};
+pub(crate) use lines::{Ending, common_ending, split};
 pub use names::MAX_PATCH_DEPTH;
 pub use parse::MAX_PATCH_PATH_BYTES;
 pub use place::MAX_SEARCHED_LINES;

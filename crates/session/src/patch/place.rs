@@ -8,8 +8,9 @@
 //!
 //! A hunk whose new lines stand at its place is taken for applied, rather than looked for elsewhere.
 
-use super::lines::{Lines, places};
+use super::lines::Lines;
 use super::section::{Hunk, Place};
+use crate::occurrences::occurrences;
 
 /// How many lines all searches of one patch may pass over.
 pub const MAX_SEARCHED_LINES: usize = 200_000_000;
@@ -115,7 +116,7 @@ fn all(
         return Some(at.into_iter().filter(|at| stands(lines, side, true, *at)).collect());
     }
     searches.spend(lines.count().saturating_sub(from))?;
-    Some(places(side, &lines.numbers, from))
+    Some(occurrences(side, &lines.numbers, from).collect())
 }
 
 fn near(
