@@ -35,6 +35,7 @@ mod shell;
 mod store;
 mod stored_spec;
 mod time;
+pub mod window;
 
 pub use ensure::{Ensured, EnsuredHow};
 pub use id::SessionId;
