@@ -13,8 +13,8 @@
 //! absolute, go up, or lie in `.git`; links that would lead out of the workspace; what passes a limit.
 //!
 //! **Where a hunk goes.** At its line, or at the nearest place where all of its old lines stand, with
-//! the offset in the report; two places equally near, or several without a line to go by, are
-//! ambiguous. No context is dropped to make a hunk fit. What was applied before is recognised.
+//! the offset in the report; two places equally near, or several without a line or context on both
+//! sides to go by, are ambiguous. No context is dropped to make a hunk fit. What was applied before is recognised.
 //!
 //! **Wrong numbers.** Where the numbers of lines in a hunk's head are not those of its lines, the
 //! lines are counted instead if it is clear which belong to it, and the report says so.
