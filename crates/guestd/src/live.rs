@@ -39,6 +39,7 @@ pub struct Blank {
 
 /// What process 1 does before it takes commands.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "it stands once, on the stack of who is born")]
 pub enum Errand<'a> {
     /// All of it is known.
     Whole(Cow<'a, Plan>, Handover),

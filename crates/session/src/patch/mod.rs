@@ -13,14 +13,19 @@
 //! absolute, go up, or lie in `.git`; links that would lead out of the workspace; what passes a limit.
 //!
 //! **Where a hunk goes.** At its line, or at the nearest place where all of its old lines stand, with
-//! the offset in the report; two places equally near, or several without a line to go by, are
-//! ambiguous. No context is dropped to make a hunk fit. What was applied before is recognised.
+//! the offset in the report; two places equally near, or several without a line or context on both
+//! sides to go by, are ambiguous. No context is dropped to make a hunk fit. What was applied before is recognised.
 //!
 //! **Wrong numbers.** Where the numbers of lines in a hunk's head are not those of its lines, the
 //! lines are counted instead if it is clear which belong to it, and the report says so.
 //!
-//! **Line endings and the last line** are described at [`hunks`]; several sections on one file, chains
-//! and swaps of names at [`plan`].
+//! **Line endings.** Where all lines of a section end one way and all lines of the file the other, the
+//! file's way is kept, and the report says so. Anything else is taken as it stands. A diff says whether
+//! the last line has a line feed; an envelope cannot, so the file keeps what it has.
+//!
+//! **Several sections.** Those of one diff all see the files as they were before it, so that names can
+//! be swapped and a copy is one of the content before. A second section on the same file, and the next
+//! mail of a series, see what was made before them.
 //!
 //! **Left open.** Empty directories stay. Modes other than that of execution are not kept by git and
 //! not changed here. A diff without any context (`-U0`) can change and remove lines, not insert them.

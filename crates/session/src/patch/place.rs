@@ -2,14 +2,16 @@
 //!
 //! A hunk with a line number belongs there, moved by as much as the hunk before it was. If its old
 //! lines do not stand there, it belongs to the nearest place behind the hunk before it where they
-//! do; two that are equally near are ambiguous. A hunk without a number belongs to the only place
-//! where its old lines stand, or to the first behind the lines that it names, if the first of these
-//! stands only once. No line of context is ever dropped.
+//! do; two that are equally near are ambiguous. Without context on one of its sides, which a diff has
+//! at the beginning and the end of a file, it belongs to the only such place or nowhere.
+//!
+//! A hunk without a number belongs to the only place where its old lines stand, or to the first behind
+//! the lines that it names, if the first of these stands only once. No line of context is ever dropped.
 //!
 //! A hunk whose new lines stand at its place is taken for applied, rather than looked for elsewhere.
 
 use super::lines::Lines;
-use super::section::{Hunk, Place};
+use super::section::{Hunk, Place, Side};
 use crate::occurrences::occurrences;
 
 /// How many lines all searches of one patch may pass over.
@@ -140,14 +142,14 @@ fn near(
         return Some(Found::Already(at));
     }
     let found = all(lines, w, &w.old, b.floor, searches)?;
-    let nearest = nearest(&found, expected);
-    if let [at] = nearest.as_slice() {
-        return Some(Found::At(*at));
+    let sided = [w.hunk.lines.first(), w.hunk.lines.last()];
+    let surrounded = sided.into_iter().flatten().all(|line| line.side == Side::Both);
+    let meant = if surrounded { nearest(&found, expected) } else { found };
+    match meant.as_slice() {
+        [] => elsewhere(lines, w, b, expected, searches),
+        [at] => Some(Found::At(*at)),
+        _ => Some(Found::Ambiguous(meant)),
     }
-    if !nearest.is_empty() {
-        return Some(Found::Ambiguous(nearest));
-    }
-    elsewhere(lines, w, b, expected, searches)
 }
 
 /// Without old lines, a hunk belongs only into a file without lines.
@@ -230,7 +232,7 @@ fn only(lines: &Lines<'_>, w: &Wanted<'_>, at: usize) -> Found {
 #[cfg(test)]
 mod tests {
     use super::super::lines::Words;
-    use super::super::section::{HunkLine, Side};
+    use super::super::section::HunkLine;
     use super::*;
 
     #[test]

@@ -38,14 +38,36 @@ fn the_offset_of_a_hunk_is_where_the_next_is_looked_for_first() {
 
 #[test]
 fn the_nearest_place_is_taken_and_two_that_are_equally_near_are_ambiguous() {
-    let patch = "--- a/x\n+++ b/x\n@@ -4,2 +4,2 @@\n same\n-a\n+b\n";
-    let before = "same\na\n.\n.\n.\nsame\na\n";
-    let after = "same\na\n.\n.\n.\nsame\nb\n";
+    let patch = "--- a/x\n+++ b/x\n@@ -4,3 +4,3 @@\n same\n-a\n+b\n end\n";
+    let before = "same\na\nend\n.\n.\nsame\na\nend\n";
+    let after = "same\na\nend\n.\n.\nsame\nb\nend\n";
     let report = check_forward(patch, &files(&[("x", before)]), &files(&[("x", after)]));
     assert_eq!(place(&report, 0), (Some(6), Some(2)));
-    let report = check_refused(patch, &files(&[("x", "same\na\n.\n.\n.\n.\nsame\na\n")]));
+    let report = check_refused(patch, &files(&[("x", &before.replacen('.', ".\n.", 1))]));
     assert_eq!(hunk_outcomes(&report), [HunkOutcome::Ambiguous]);
     assert_eq!(report.files[0].hunks[0].candidates, [1, 7]);
+}
+
+#[test]
+fn the_nearest_of_several_places_is_taken_only_with_context_on_both_sides() {
+    let block = "fn a() {\n    {\n    }\n}\n";
+    let append = "--- a/x\n+++ b/x\n@@ -10,3 +10,4 @@\n     {\n     }\n }\n+// end\n";
+    let three = block.repeat(3);
+    let done = format!("{three}// end\n");
+    check(append, &files(&[("x", &three)]), &files(&[("x", &done)]));
+    // The end has changed: what is nearest to it is not the end.
+    let report = check_refused(append, &files(&[("x", &format!("{block}{block}fn b() {{}}\n"))]));
+    assert_eq!(hunk_outcomes(&report), [HunkOutcome::Ambiguous]);
+    assert_eq!(report.files[0].hunks[0].candidates, [2, 6]);
+    let (one, longer) = (format!("{block}fn b() {{}}\n"), format!("{block}// end\nfn b() {{}}\n"));
+    let report = check(append, &files(&[("x", &one)]), &files(&[("x", &longer)]));
+    assert_eq!(place(&report, 0), (Some(2), Some(-8)));
+    let first = "--- a/x\n+++ b/x\n@@ -1,2 +1,3 @@\n+// begin\n {\n     {\n";
+    let text = "new\nfn a()\n{\n    {\n{\n    {\n";
+    assert_eq!(
+        hunk_outcomes(&check_refused(first, &files(&[("x", text)]))),
+        [HunkOutcome::Ambiguous]
+    );
 }
 
 #[test]
