@@ -131,11 +131,15 @@ pub(crate) fn prepare(steps: &[Step]) -> Result<(), SetupFailure> {
     let plan = Plan::default();
     let mut tree = mounts::Tree::default();
     let mut confirmed = Confirmed::default();
-    for step in steps {
+    let mut opened = BTreeMap::new();
+    for (position, step) in steps.iter().enumerate() {
+        if step.op == Op::Pivot {
+            open_sources(steps.iter().enumerate().skip(position), &mut opened)?;
+        }
         let done = if let Op::Proc { path } = &step.op {
             in_passing(|| tree.proc(path))
         } else {
-            one(&plan, step, &mut tree, (None, &[]), &mut confirmed)
+            one(&plan, step, &mut tree, (opened.remove(&position), &[]), &mut confirmed)
         };
         match (done, step.need) {
             (Ok(()), _) | (Err(_), Need::BestEffort) => {}
@@ -248,7 +252,6 @@ impl Work {
                 }
             }
             if step.op == Op::Pivot {
-                // ORDER: before the host's tree is left, where nothing can be found any more.
                 let later = plan.steps.iter().enumerate().skip(position);
                 open_sources(later, &mut handover.mounts)?;
             }
@@ -288,14 +291,22 @@ impl Work {
 }
 
 /// Opens what these steps show and the host did not open.
+///
+/// ORDER: before the host's tree is left. Nothing of it can be found any more after that.
 fn open_sources<'a>(
     steps: impl Iterator<Item = (usize, &'a Step)>,
     mounts: &mut BTreeMap<usize, OwnedFd>,
 ) -> Result<(), SetupFailure> {
     for (position, step) in steps {
         if let (Op::Bind(bind), Entry::Vacant(place)) = (&step.op, mounts.entry(position)) {
-            let opened = mounts::open(bind).map_err(|failed| failed.in_step(stage(&step.op)))?;
-            place.insert(opened);
+            match (mounts::open(bind), step.need) {
+                (Ok(opened), _) => {
+                    place.insert(opened);
+                }
+                // It fails again, and is told, where it is done.
+                (Err(_), Need::BestEffort) => {}
+                (Err(failed), Need::Required) => return Err(failed.in_step(stage(&step.op))),
+            }
         }
     }
     Ok(())
