@@ -47,6 +47,7 @@ impl Place {
     pub(super) fn make(state: &StateDirectory, id: &SandboxId) -> Result<(Self, OwnedFd)> {
         let sessions = sessions(state)?;
         let path = state.path().join(SESSIONS);
+        keep_sweeps_away(&sessions);
         for _ in 0..ATTEMPTS {
             let hidden = format!(".new-{id}-{}", unique());
             match Self::try_make(&sessions, &hidden, id.as_str()) {
@@ -314,6 +315,7 @@ pub(crate) fn sweep_half_made(state: &StateDirectory) -> (usize, Vec<String>) {
 /// The names of such directories. Their names begin with a dot.
 pub(crate) fn half_made(state: &StateDirectory) -> Vec<String> {
     let folder = state.path().join(SESSIONS);
+    let Some(_nobody_makes) = while_nobody_makes(state) else { return Vec::new() };
     let Ok(entries) = std::fs::read_dir(&folder) else { return Vec::new() };
     let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
     names.filter(|name| name.starts_with('.') && !is_at_work(&folder.join(name))).collect()
@@ -323,19 +325,41 @@ pub(crate) fn half_made(state: &StateDirectory) -> Vec<String> {
 pub(crate) fn remove_half_made(state: &StateDirectory, name: &str) -> Result<bool> {
     let folder = state.path().join(SESSIONS);
     let path = folder.join(name);
+    let Some(nobody_makes) = while_nobody_makes(state) else { return Ok(false) };
     if is_at_work(&path) {
         return Ok(false);
     }
     // ORDER: it changes its name first. A maker may have come between making and locking, and what
     // is moved away cannot get the name of a sandbox any more.
     let condemned = folder.join(format!("{OLD}{}", unique()));
-    match std::fs::rename(&path, &condemned) {
+    let moved = std::fs::rename(&path, &condemned);
+    drop(nobody_makes);
+    match moved {
         Ok(()) => remove(&condemned).map(|()| true),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
         Err(error) => {
             Err(Error::new(ErrorKind::Io, format!("move {}", path.display())).source(error))
         }
     }
+}
+
+/// Holds the folder for one who makes a directory, as long as `sessions` is open. Goes on without it
+/// where somebody holds it who stands still: then a sweep may take the directory, and another is made.
+fn keep_sweeps_away(sessions: &OwnedFd) {
+    for _ in 0..LOOKS {
+        match rustix::fs::flock(sessions, FlockOperation::NonBlockingLockShared) {
+            Ok(()) => return,
+            Err(_) => std::thread::sleep(LOOK),
+        }
+    }
+}
+
+/// The folder, held for one who sweeps. `None` while somebody makes a directory, which could be taken
+/// for one whose maker died.
+fn while_nobody_makes(state: &StateDirectory) -> Option<OwnedFd> {
+    let folder = open_directory(state.directory(), SESSIONS).ok()?;
+    rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive).ok()?;
+    Some(folder)
 }
 
 /// Whether somebody holds the journal of a directory without a name.
