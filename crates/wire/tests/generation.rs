@@ -1,21 +1,23 @@
-//! The messages of generation 1 as they go over the line, frozen.
+//! The messages as they go over the line, frozen.
 //!
-//! A guest that was started last month speaks what stands in `schema/generation-1.jsonl`: one line an
-//! example, its type first. A line is never changed. What is new is an optional field, whose absence
+//! A guest that was started last month speaks what stands in `schema/generation-1.jsonl`, or what
+//! `generation-2.jsonl` adds: one line an example, its type first. A line is never changed. What is new is an optional field, whose absence
 //! means what it meant before, or a new message and with it a new generation.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use cofferdam_wire::ByteString;
+use cofferdam_wire::files::{self, Answer, Entry, EntryKind, Failure, Only, Request, Why};
 use cofferdam_wire::message::{
-    Attempt, Check, Confirmed, Descendants, EgressAnswer, Ended, FromProcess, Greeting, GuestOpens,
-    Hello, HostOpens, How, News, NotStarted, NotStartedReason, Proof, Prove, SetupFailure, Spawn,
-    Stdio, Stream, Targets, TerminalSize, ToProcess,
+    Attempt, Check, Confirmed, Descendants, EgressAnswer, Ended, Files, FromProcess, Greeting,
+    GuestOpens, Hello, HostOpens, How, News, NotStarted, NotStartedReason, Proof, Prove,
+    SetupFailure, Spawn, Stdio, Stream, Targets, TerminalSize, ToProcess,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt::Debug;
 
 const FROZEN: &str = include_str!("../schema/generation-1.jsonl");
+const ADDED: &str = include_str!("../schema/generation-2.jsonl");
 
 const SIZE: TerminalSize = TerminalSize { rows: 24, columns: 80 };
 
@@ -36,6 +38,100 @@ fn examples() -> String {
     each(&mut lines, "EgressAnswer", [EgressAnswer::Connected, refused]);
     each(&mut lines, "Proof", [proof()]);
     lines
+}
+
+/// The same for what the second generation added.
+fn added() -> String {
+    let mut lines = String::new();
+    let files = Files { root: "/home/a".into(), names: vec!["/workspace".into()] };
+    each(&mut lines, "HostOpens", [HostOpens::Files(Box::new(files))]);
+    let failure = Failure { why: Why::NotFound, detail: "no such".to_owned(), errno: 2 };
+    let refused = files::Greeting::Refused(failure.clone());
+    each(&mut lines, "files::Greeting", [files::Greeting::Ready { generation: 1 }, refused]);
+    each(&mut lines, "files::Request", file_requests());
+    each(&mut lines, "files::Answer", file_answers(failure));
+    lines
+}
+
+fn file_requests() -> Vec<Request> {
+    let path = ByteString::from(vec![b'a', 0xff]);
+    let order = files::Move { from: "a".into(), to: "b".into(), replace: true };
+    let write = |only| Request::Write(files::Write { path: "a".into(), only, mode: Some(0o600) });
+    vec![
+        Request::Read(files::Read {
+            path: path.clone(),
+            offset: 1,
+            length: Some(2),
+            hash: true,
+            max_bytes: Some(3),
+        }),
+        write(Only::Always),
+        write(Only::IfExists),
+        write(Only::IfMissing),
+        write(Only::IfMatch("00".to_owned())),
+        Request::Append(files::Append { path: path.clone(), mode: None }),
+        Request::Stat { path: path.clone() },
+        Request::List(files::List {
+            path: path.clone(),
+            depth: 1,
+            after: Some("a".into()),
+            limit: 10,
+        }),
+        Request::MakeDirectory { path: path.clone() },
+        Request::Move(order.clone()),
+        Request::Copy(order),
+        Request::Remove(files::Remove { path: path.clone(), recursive: true }),
+        Request::SetMode { path, mode: 0o644 },
+    ]
+}
+
+fn file_answers(failure: Failure) -> Vec<Answer> {
+    let kinds = [
+        EntryKind::File,
+        EntryKind::Directory,
+        EntryKind::Link,
+        EntryKind::Fifo,
+        EntryKind::Socket,
+        EntryKind::Device,
+    ];
+    let entry = |kind| Entry {
+        path: "a".into(),
+        kind,
+        size: 1,
+        mode: 0o644,
+        modified_ms: 2,
+        links: 1,
+        target: Some("b".into()),
+    };
+    let whys = [
+        Why::BadRequest,
+        Why::Escape,
+        Why::NotFound,
+        Why::WrongType,
+        Why::TooLarge,
+        Why::Exists,
+        Why::Changed,
+        Why::Denied,
+        Why::Exhausted,
+        Why::Io,
+    ];
+    let mut all = vec![
+        Answer::Read(files::HasRead {
+            size: 1,
+            bytes: 2,
+            sha256: Some("00".to_owned()),
+            mode: 0o644,
+            modified_ms: 3,
+        }),
+        Answer::Written(files::Written { bytes: 1, sha256: "00".to_owned(), created: true }),
+        Answer::Entry(entry(EntryKind::File)),
+        Answer::Entries(kinds.map(entry).to_vec()),
+        Answer::Listed { next: Some("a".into()) },
+        Answer::Made { created: true },
+        Answer::Done,
+    ];
+    all.extend(whys.map(|why| Answer::Failed(Failure { why, ..failure.clone() })));
+    all
 }
 
 fn each<T: Serialize>(lines: &mut String, name: &str, all: impl IntoIterator<Item = T>) {
@@ -130,21 +226,22 @@ fn proof() -> Proof {
 
 #[test]
 fn messages_are_written_as_they_were_frozen() {
-    let now = examples();
-    if std::env::var_os("BLESS").is_some() {
-        let place = concat!(env!("CARGO_MANIFEST_DIR"), "/schema/generation-1.jsonl");
-        std::fs::write(place, &now).unwrap();
+    for (file, frozen, now) in [("1", FROZEN, examples()), ("2", ADDED, added())] {
+        if std::env::var_os("BLESS").is_some() {
+            let place = env!("CARGO_MANIFEST_DIR").to_owned();
+            std::fs::write(place + "/schema/generation-" + file + ".jsonl", &now).unwrap();
+        }
+        for (number, (frozen, now)) in frozen.lines().zip(now.lines()).enumerate() {
+            assert_eq!(frozen, now, "generation {file}, line {}", number + 1);
+        }
+        assert_eq!(frozen.lines().count(), now.lines().count());
     }
-    for (number, (frozen, now)) in FROZEN.lines().zip(now.lines()).enumerate() {
-        assert_eq!(frozen, now, "line {}", number + 1);
-    }
-    assert_eq!(FROZEN.lines().count(), now.lines().count());
 }
 
 /// What a newer side adds is passed over, so that an older one understands it.
 #[test]
 fn what_is_not_known_yet_is_passed_over() {
-    for line in FROZEN.lines() {
+    for line in FROZEN.lines().chain(ADDED.lines()) {
         let (name, text) = line.split_once(' ').unwrap();
         let place = if name == "Proof" { "[{\"" } else { ":{\"" };
         let newer = text.replacen(place, &format!("{place}added_later\":[1],\""), 1);
@@ -157,6 +254,9 @@ fn what_is_not_known_yet_is_passed_over() {
                 "GuestOpens" => reads::<GuestOpens>(text),
                 "EgressAnswer" => reads::<EgressAnswer>(text),
                 "Proof" => reads::<Proof>(text),
+                "files::Greeting" => reads::<files::Greeting>(text),
+                "files::Request" => reads::<Request>(text),
+                "files::Answer" => reads::<Answer>(text),
                 other => panic!("there is no message {other}"),
             }
         }

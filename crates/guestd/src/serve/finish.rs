@@ -67,6 +67,7 @@ impl Serve {
                 }
             };
             self.own.remove(&child.pid);
+            self.file_workers.remove(&child.pid);
             self.dying.remove(&child.pid);
             let main = self.running.iter_mut().find(|(_, running)| running.leader == child.pid);
             if let Some((channel, running)) = main
