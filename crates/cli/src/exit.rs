@@ -53,6 +53,8 @@ pub(crate) fn of_error(verb: VerbName, kind: ErrorKind) -> u8 {
             | ErrorKind::NotFound
             | ErrorKind::Conflict
             | ErrorKind::PathEscape
+            | ErrorKind::NotAFile
+            | ErrorKind::TooLarge
             | ErrorKind::Unsupported
             | ErrorKind::Denied
             | ErrorKind::Unenforceable

@@ -13,6 +13,7 @@ mod bundle;
 mod desk;
 mod ensure;
 mod events;
+mod files;
 mod follow;
 mod home;
 mod id;

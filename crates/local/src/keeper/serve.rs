@@ -39,6 +39,8 @@ enum Parked {
     Bytes { id: ProcessId, bytes: ByteString, taken: usize, until: Instant },
     /// The end of the sandbox.
     Destroy,
+    /// Nothing: it has a connection to files, and hangs up when it needs that no more.
+    Files,
 }
 
 /// What came of a request at once.
@@ -57,8 +59,13 @@ impl Conn {
     pub(super) fn until(&self) -> Option<Instant> {
         match self.parked.as_ref()? {
             Parked::Watch { until, .. } | Parked::Bytes { until, .. } => Some(*until),
-            Parked::Start { .. } | Parked::Destroy => None,
+            Parked::Start { .. } | Parked::Destroy | Parked::Files => None,
         }
+    }
+
+    /// Whether it has a connection to files.
+    pub(super) fn has_files(&self) -> bool {
+        matches!(self.parked, Some(Parked::Files))
     }
 
     /// Whether its wait is a use of the sandbox.
@@ -79,7 +86,7 @@ impl Conn {
     pub(super) fn feeds(&self) -> Option<&ProcessId> {
         match self.parked.as_ref()? {
             Parked::Bytes { id, .. } => Some(id),
-            Parked::Start { .. } | Parked::Watch { .. } | Parked::Destroy => None,
+            Parked::Start { .. } | Parked::Watch { .. } | Parked::Destroy | Parked::Files => None,
         }
     }
 }
@@ -175,6 +182,10 @@ impl Keeper<'_> {
                 self.start(&order)?;
                 return Ok(Outcome::Later(Parked::Start { id: order.id }));
             }
+            Request::Files => {
+                self.open_files(number)?;
+                return Ok(Outcome::Later(Parked::Files));
+            }
             Request::Execs => self.list(number),
             Request::Watch { id, stdout, stderr, stops, patience_ms } => {
                 let patience = Duration::from_millis(patience_ms).min(MAX_PATIENCE);
@@ -269,6 +280,7 @@ impl Keeper<'_> {
         let exec_reply = |status| Ok(Outcome::Now(Reply::Exec(Box::new(status))));
         match parked {
             Parked::Destroy => Ok(Outcome::Later(Parked::Destroy)),
+            Parked::Files => Ok(Outcome::Later(Parked::Files)),
             Parked::Start { id } => {
                 let status = self.find(&id)?;
                 let live = self.execs.find(&id).and_then(|exec| exec.live.as_ref());
