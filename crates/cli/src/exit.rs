@@ -32,6 +32,7 @@ pub(crate) fn of_error(verb: VerbName, kind: ErrorKind) -> u8 {
         | VerbName::Attach
         | VerbName::Signal
         | VerbName::Shell
+        | VerbName::File
         | VerbName::Ls
         | VerbName::Show
         | VerbName::Pause

@@ -4,6 +4,7 @@
 //! (`commands`); the engine is behind `engine`.
 
 mod args;
+mod blocking;
 mod choice;
 mod commands;
 mod config;
