@@ -19,7 +19,12 @@ const TRIES: u32 = 100;
 
 /// Writes a whole file beside its place, and gives it the place at once.
 pub(super) fn write(root: &Root, order: &Write, talk: &mut Talk) -> Result<Answer, Trouble> {
-    let place = root.named(&order.path, Missing::Make)?;
+    // Nothing is made for a file that has to be there already.
+    let missing = match &order.only {
+        Only::Always | Only::IfMissing => Missing::Make,
+        Only::IfExists | Only::IfMatch(_) => Missing::Refuse,
+    };
+    let place = root.named(&order.path, missing)?;
     let before = what_is_there(&place)?;
     check(root, order, before.as_ref(), talk)?;
     let mode = order.mode.or(before.map(|stat| stat.st_mode & 0o777)).unwrap_or(NEW_FILE);
