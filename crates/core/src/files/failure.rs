@@ -9,7 +9,11 @@ const MAX_DETAIL_CHARS: usize = 1000;
 
 /// The error that a failure of this request is.
 pub fn refusal(request: &Request, failure: &Failure) -> Error {
-    error(&in_words(request), failure)
+    let mut error = error(&in_words(request), failure);
+    if let (Request::Remove(_), Why::Exists) = (request, failure.why) {
+        error.hint = Some("Say that all in it goes too.".to_owned());
+    }
+    error
 }
 
 /// The same for what was to be done, in words.
