@@ -1,5 +1,6 @@
 //! `cargo xtask bench`: every row in one run, interleaved, beside a bare spawn of the same program.
 
+mod files;
 mod library;
 mod machine;
 mod measure;
@@ -18,6 +19,7 @@ use spawner::Spawner;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
+pub(crate) use files::{FILES, serve as serve_files};
 pub(crate) use library::{LIBRARY, serve as serve_library};
 pub(crate) use sessions::{SESSIONS, serve as serve_sessions};
 pub(crate) use spawner::serve;
@@ -49,13 +51,13 @@ const USAGE: &str = "usage: cargo xtask bench [--json] [--quick] [--write] [--ch
   --quick      few rounds: shows that it runs, proves nothing
   --write      put the tables into BENCHMARKS.md
   --check      exit 1 when a target is missed
-  --only PART  measure this alone: runs, builds, library, sessions or sessions-many
+  --only PART  measure this alone: runs, builds, library, files, sessions or sessions-many
   --bin PATH   measure this program instead of building one
   --user NAME  the ordinary user to measure as, where root calls (default cofferdam-tester)
 ";
 
 /// The parts that can be measured alone.
-const PARTS: [&str; 5] = ["runs", "builds", "library", SESSIONS_PART, MANY_PART];
+const PARTS: [&str; 6] = ["runs", "builds", "library", "files", SESSIONS_PART, MANY_PART];
 const SESSIONS_PART: &str = "sessions";
 const MANY_PART: &str = "sessions-many";
 
@@ -138,6 +140,9 @@ fn measure_all(options: &Options) -> Outcome<bool> {
     }
     if wants("library") {
         failures.extend(library::measure(&plan, &ground, &mut results).err());
+    }
+    if wants("files") {
+        failures.extend(files::measure(&plan, &ground, &mut results).err());
     }
     for part in [SESSIONS_PART, MANY_PART] {
         if wants(part) {

@@ -5,9 +5,9 @@ mod session;
 
 use crate::commands::{
     ORDINARY_EXIT_CODES, attach::AttachArgs, complete::CompleteArgs, create::CreateArgs,
-    ensure::EnsureArgs, events::EventsArgs, exec::ExecArgs, extend::ExtendArgs, gc::GcArgs,
-    logs::LogsArgs, ls::LsArgs, pause::PauseArgs, ps::PsArgs, resume::ResumeArgs, rm::RmArgs,
-    shell::ShellArgs, show::ShowArgs, signal::SignalArgs, wait::WaitArgs,
+    ensure::EnsureArgs, events::EventsArgs, exec::ExecArgs, extend::ExtendArgs, file::FileArgs,
+    gc::GcArgs, logs::LogsArgs, ls::LsArgs, pause::PauseArgs, ps::PsArgs, resume::ResumeArgs,
+    rm::RmArgs, shell::ShellArgs, show::ShowArgs, signal::SignalArgs, wait::WaitArgs,
 };
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
@@ -65,6 +65,7 @@ pub(crate) enum Verb {
     Signal(SignalArgs),
     Wait(WaitArgs),
     Shell(ShellArgs),
+    File(FileArgs),
     Ls(LsArgs),
     Show(ShowArgs),
     Pause(PauseArgs),

@@ -10,6 +10,7 @@ pub(crate) mod events;
 pub(crate) mod exec;
 pub(crate) mod explain;
 pub(crate) mod extend;
+pub(crate) mod file;
 pub(crate) mod gc;
 pub(crate) mod generated;
 pub(crate) mod logs;
@@ -49,6 +50,7 @@ pub(crate) fn perform(verb: Verb) -> Result<u8> {
         Verb::Signal(args) => signal::perform(&args),
         Verb::Wait(args) => wait::perform(&args),
         Verb::Shell(args) => shell::perform(&args),
+        Verb::File(args) => file::perform(&args),
         Verb::Ls(args) => ls::perform(&args),
         Verb::Show(args) => show::perform(&args),
         Verb::Pause(args) => pause::perform(&args),

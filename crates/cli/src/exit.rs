@@ -32,6 +32,7 @@ pub(crate) fn of_error(verb: VerbName, kind: ErrorKind) -> u8 {
         | VerbName::Attach
         | VerbName::Signal
         | VerbName::Shell
+        | VerbName::File
         | VerbName::Ls
         | VerbName::Show
         | VerbName::Pause
@@ -53,6 +54,8 @@ pub(crate) fn of_error(verb: VerbName, kind: ErrorKind) -> u8 {
             | ErrorKind::NotFound
             | ErrorKind::Conflict
             | ErrorKind::PathEscape
+            | ErrorKind::NotAFile
+            | ErrorKind::TooLarge
             | ErrorKind::Unsupported
             | ErrorKind::Denied
             | ErrorKind::Unenforceable

@@ -50,6 +50,8 @@ fn sentence(verb: VerbName, error: &Error, style: Style) -> String {
         ErrorKind::NotFound
         | ErrorKind::Conflict
         | ErrorKind::PathEscape
+        | ErrorKind::NotAFile
+        | ErrorKind::TooLarge
         | ErrorKind::Unsupported
         | ErrorKind::Denied
         | ErrorKind::Unenforceable

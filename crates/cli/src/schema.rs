@@ -3,6 +3,7 @@
 use crate::choice::Choice;
 use crate::commands::config::CheckedConfig;
 use crate::commands::events::EventList;
+use crate::commands::file::{FileContent, FileDone, FileEntry, FileList};
 use crate::commands::logs::{Log, LogPart};
 use crate::commands::ls::SessionList;
 use crate::commands::ps::ExecList;
@@ -53,6 +54,14 @@ pub(crate) enum Object {
     Removal,
     /// What `gc --json` prints.
     Gc,
+    /// What `file read --json` prints.
+    FileContent,
+    /// What `file stat --json` prints.
+    FileEntry,
+    /// What `file list --json` prints.
+    FileList,
+    /// What the other verbs of `file` print with `--json`.
+    FileDone,
 }
 
 impl Choice for Object {
@@ -76,6 +85,10 @@ impl Choice for Object {
         Self::Events,
         Self::Removal,
         Self::Gc,
+        Self::FileContent,
+        Self::FileEntry,
+        Self::FileList,
+        Self::FileDone,
     ];
 
     fn named(self) -> &'static str {
@@ -98,6 +111,10 @@ impl Choice for Object {
             Self::Events => "events",
             Self::Removal => "removal",
             Self::Gc => "gc",
+            Self::FileContent => "file-content",
+            Self::FileEntry => "file-entry",
+            Self::FileList => "file-list",
+            Self::FileDone => "file-done",
         }
     }
 }
@@ -124,6 +141,10 @@ impl Object {
             Self::Events => schema_for!(EventList),
             Self::Removal => schema_for!(Removal),
             Self::Gc => schema_for!(GcReport),
+            Self::FileContent => schema_for!(FileContent),
+            Self::FileEntry => schema_for!(FileEntry),
+            Self::FileList => schema_for!(FileList),
+            Self::FileDone => schema_for!(FileDone),
         }
     }
 

@@ -25,6 +25,8 @@ pub(crate) enum VerbName {
     Wait,
     /// `shell`
     Shell,
+    /// `file`
+    File,
     /// `ls`
     Ls,
     /// `show`
@@ -63,7 +65,7 @@ pub(crate) enum VerbName {
 
 impl VerbName {
     /// All verbs.
-    pub(crate) const ALL: [Self; 27] = [
+    pub(crate) const ALL: [Self; 28] = [
         Self::Run,
         Self::Create,
         Self::Ensure,
@@ -74,6 +76,7 @@ impl VerbName {
         Self::Signal,
         Self::Wait,
         Self::Shell,
+        Self::File,
         Self::Ls,
         Self::Show,
         Self::Pause,
@@ -106,6 +109,7 @@ impl VerbName {
             Self::Signal => Some("signal"),
             Self::Wait => Some("wait"),
             Self::Shell => Some("shell"),
+            Self::File => Some("file"),
             Self::Ls => Some("ls"),
             Self::Show => Some("show"),
             Self::Pause => Some("pause"),
@@ -138,6 +142,7 @@ impl VerbName {
             Self::Signal => "signal the command",
             Self::Wait => "wait for the command",
             Self::Shell => "open the shell",
+            Self::File => "work on the files",
             Self::Ls => "list the sessions",
             Self::Show => "show the session",
             Self::Pause => "pause the session",

@@ -46,15 +46,16 @@ pub use backend::{kept_backend, local_backend, own_backend, prepared_backend};
 pub use builder::Builder;
 #[cfg(feature = "fake")]
 pub use cofferdam_core::fake;
+pub use cofferdam_core::files;
 pub use cofferdam_core::{
     Admission, Axis, Backend, Basis, Caller, Capabilities, Cause, Chunk, Collector, Command,
     Deadlines, Degree, DestroyReason, Destroyed, Duplex, DurableBackend, EgressGate, EgressRule,
     Ending, EndingKind, Enforced, Enforcement, Error, ErrorKind, ExecEnded, ExecInput, ExecOrder,
-    ExecStatus, Found, Given, Guest, Happened, HostPattern, JournalEntry, Killer, Limit, Limits,
-    LimitsCount, Lost, NoGate, Omitted, OnUnavailable, Output, Part, Pause, PausedBy, Process,
-    ProcessEvent, ProcessId, ProcessInput, Profile, Result, SandboxId, SandboxOrder, SandboxRecord,
-    SandboxStatus, Seen, SensitiveWrites, Spec, Spooled, Standard, Stdin, Terminal, User,
-    Workspace, admit, collect, parse_bytes, parse_cpu, parse_duration,
+    ExecStatus, Files, Found, Given, Guest, Happened, HostPattern, JournalEntry, Killer, Limit,
+    Limits, LimitsCount, Lost, NoGate, Omitted, OnUnavailable, Output, Part, Pause, PausedBy,
+    Process, ProcessEvent, ProcessId, ProcessInput, Profile, Result, SandboxId, SandboxOrder,
+    SandboxRecord, SandboxStatus, Seen, SensitiveWrites, Spec, Spooled, Standard, Stdin, Terminal,
+    User, Workspace, admit, collect, parse_bytes, parse_cpu, parse_duration,
 };
 pub use cofferdam_local::assemble::Farewell;
 pub use cofferdam_local::backend::{LocalBackend, Preparation};

@@ -2,7 +2,7 @@
 
 use crate::{Builder, Exec};
 use cofferdam_core::{
-    Backend, Destroyed, EgressGate, Enforced, Error, ErrorKind, Guest, Result, SandboxId,
+    Backend, Destroyed, EgressGate, Enforced, Error, ErrorKind, Files, Guest, Result, SandboxId,
     SandboxRecord, SandboxStatus,
 };
 use std::ffi::OsString;
@@ -66,6 +66,12 @@ impl Sandbox {
     pub fn guest(&self) -> Result<&Arc<dyn Guest>> {
         let closed = || Error::new(ErrorKind::Unavailable, "the sandbox was not opened");
         self.guest.as_ref().ok_or_else(closed)
+    }
+
+    /// The files of its workspace, reached from inside: by the same user and under the same rules as
+    /// its commands. Connections are opened when they are needed.
+    pub async fn files(&self) -> Result<Files> {
+        self.guest()?.files().await
     }
 
     /// What has become of it.

@@ -1,7 +1,7 @@
 //! The list of checks.
 
 use crate::stage::Stage;
-use crate::{escape, exec, life, limits, policy, streams};
+use crate::{escape, exec, files, life, limits, policy, streams};
 use cofferdam_core::{Error, Lost};
 use std::pin::Pin;
 
@@ -128,6 +128,36 @@ pub const ALL: &[Check] = &[
         "tty.resize_arrives",
         streams::resize_arrives,
         "A new size of the terminal reaches the program in it."
+    ),
+    check!(
+        "files.bytes_survive",
+        files::bytes_survive,
+        "Every byte of a file passes unchanged, whole and in parts, and parents are made."
+    ),
+    check!(
+        "files.commands_see_them",
+        files::commands_see_them,
+        "What is written is read by commands, and what commands write is read."
+    ),
+    check!(
+        "files.conditions_hold",
+        files::conditions_hold,
+        "A file is written only as far as that was said, and is otherwise as it was."
+    ),
+    check!(
+        "files.remove_twice",
+        files::remove_twice,
+        "What is removed is gone, and whoever removes it again hears that."
+    ),
+    check!(
+        "paths.dotdot_refused",
+        files::dotdot_refused,
+        "No path goes up from the root of the workspace."
+    ),
+    check!(
+        "paths.symlink_out_refused",
+        files::symlink_out_refused,
+        "A link that leads out is not followed, and one that stays inside is."
     ),
     check!("life.destroy_twice", life::destroy_twice, "Ending a sandbox that is gone succeeds."),
     check!(

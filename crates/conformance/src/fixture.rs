@@ -42,6 +42,13 @@ pub enum Action {
     WriteFile(String),
     /// Writes what is in the file at this path, and exits 0 if it could.
     ReadFile(String),
+    /// Makes a symbolic link in its workspace, and exits 0 if it could.
+    MakeLink {
+        /// Its name there.
+        name: String,
+        /// What it says.
+        target: String,
+    },
     /// Exits 0 if it sees a process with this id, and otherwise not.
     SeesProcess(u32),
     /// Fills this many bytes of memory, or dies.
@@ -113,6 +120,7 @@ impl Fixture for FakeFixture {
             Action::PrintNextSize => vec!["out=ready".to_owned(), "resized".to_owned()],
             Action::WriteFile(path) => vec![format!("write={path}")],
             Action::ReadFile(path) => vec![format!("read={path}")],
+            Action::MakeLink { name, target } => vec![format!("link={name}:{target}")],
             Action::SeesProcess(pid) => vec![format!("sees={pid}")],
             Action::UseMemory(bytes) => vec![format!("memory={bytes}")],
             Action::HaveProcesses(count) => vec![format!("processes={count}")],

@@ -23,6 +23,7 @@
 mod check;
 mod escape;
 mod exec;
+mod files;
 mod fixture;
 mod life;
 mod limits;

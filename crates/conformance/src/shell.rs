@@ -26,6 +26,7 @@ fn arguments(action: &Action) -> Vec<&str> {
         Action::Print { stdout, stderr } => vec![stdout, stderr],
         Action::PrintThenWait(text) => vec![text],
         Action::WriteFile(path) | Action::ReadFile(path) => vec![path],
+        Action::MakeLink { name, target } => vec![name, target],
         Action::Exit(_)
         | Action::DieOf(_)
         | Action::PrintEveryByte
@@ -61,6 +62,7 @@ fn line(action: &Action) -> String {
         }
         Action::WriteFile(_) => "printf written > \"$1\"".to_owned(),
         Action::ReadFile(_) => "cat \"$1\"".to_owned(),
+        Action::MakeLink { .. } => "ln -s \"$2\" \"$1\"".to_owned(),
         Action::SeesProcess(pid) => format!("test -d /proc/{pid}"),
         // `tail` keeps what has no end of line, and stands last so that its end is the line's.
         Action::UseMemory(bytes) => format!("head -c {bytes} /dev/zero | tail >/dev/null"),

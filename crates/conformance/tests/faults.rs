@@ -42,6 +42,12 @@ const FOUND: &[(Fault, &str)] = &[
     (Fault::HostPidVisible, "escape.host_pid_invisible"),
     (Fault::HostFileReadable, "escape.host_file_unreadable"),
     (Fault::EnvironmentLeaks, "escape.environment_is_clean"),
+    (Fault::FilesDropBytes, "files.bytes_survive"),
+    (Fault::FilesApart, "files.commands_see_them"),
+    (Fault::FilesOverwrite, "files.conditions_hold"),
+    (Fault::FilesRemoveAgain, "files.remove_twice"),
+    (Fault::PathsLeave, "paths.dotdot_refused"),
+    (Fault::LinksLeadOut, "paths.symlink_out_refused"),
 ];
 
 async fn verdict(check: &Check, backend: FakeBackend) -> Verdict {

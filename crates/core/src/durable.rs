@@ -1,8 +1,8 @@
 //! Sandboxes that outlive the process that asked for them.
 
 use crate::{
-    Capabilities, Command, ErrorBody, ProcessId, Result, SandboxId, SandboxRecord, SandboxStatus,
-    Spec, Standard, Terminal,
+    Capabilities, Command, ErrorBody, Files, ProcessId, Result, SandboxId, SandboxRecord,
+    SandboxStatus, Spec, Standard, Terminal,
 };
 use crate::{Ending, UsageReport};
 use async_trait::async_trait;
@@ -110,6 +110,10 @@ pub trait DurableBackend: Send + Sync + 'static {
     /// it go on.
     async fn input(&self, sandbox: &SandboxRecord, id: &ProcessId, input: &ExecInput)
     -> Result<()>;
+
+    /// The files of its workspace. Nothing is asked of the sandbox yet; it is in use from the first
+    /// request, or [`FileService::open`](crate::files::FileService::open), until they are dropped.
+    async fn files(&self, sandbox: &SandboxRecord) -> Result<Files>;
 }
 
 /// A sandbox that is to be kept.

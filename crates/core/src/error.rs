@@ -31,6 +31,10 @@ pub enum ErrorKind {
     Conflict,
     /// A path leaves the place that it has to stay in.
     PathEscape,
+    /// The thing is no regular file, or of another type than is needed.
+    NotAFile,
+    /// It is larger than was allowed, or than fits.
+    TooLarge,
     /// This backend can never do that.
     Unsupported,
     /// Policy forbids it.
@@ -53,12 +57,14 @@ pub enum ErrorKind {
 
 impl ErrorKind {
     /// All kinds, for tables and tests.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         Self::Usage,
         Self::Config,
         Self::NotFound,
         Self::Conflict,
         Self::PathEscape,
+        Self::NotAFile,
+        Self::TooLarge,
         Self::Unsupported,
         Self::Denied,
         Self::Unenforceable,
@@ -78,6 +84,8 @@ impl ErrorKind {
             Self::NotFound => "not_found",
             Self::Conflict => "conflict",
             Self::PathEscape => "path_escape",
+            Self::NotAFile => "not_a_file",
+            Self::TooLarge => "too_large",
             Self::Unsupported => "unsupported",
             Self::Denied => "denied",
             Self::Unenforceable => "unenforceable",

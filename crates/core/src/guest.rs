@@ -1,6 +1,6 @@
 //! The hatch to what runs inside.
 
-use crate::{Command, Ending, Output, ProcessId, Result, Terminal};
+use crate::{Command, Ending, Files, Output, ProcessId, Result, Terminal};
 use async_trait::async_trait;
 use cofferdam_wire::message::{Proof, Prove};
 use std::os::fd::OwnedFd;
@@ -29,6 +29,12 @@ pub trait Guest: Send + Sync {
     /// However it ends, that is no error. A call that is given up kills the command. The events are
     /// those of [`Guest::spawn`], told together, which takes less time.
     async fn run(&self, command: &Command, kept: usize) -> Result<Output>;
+
+    /// The files of its workspace. Nothing is asked of the sandbox yet.
+    ///
+    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) where the way inside carries no
+    /// descriptors, or what is inside serves no files.
+    async fn files(&self) -> Result<Files>;
 
     /// The commands that run now.
     async fn processes(&self) -> Result<Vec<ProcessId>>;

@@ -14,6 +14,7 @@ mod enforcement;
 mod error;
 #[cfg(feature = "fake")]
 pub mod fake;
+pub mod files;
 mod gate;
 mod guest;
 mod id;
@@ -40,6 +41,7 @@ pub use enforcement::{
     Admission, Axis, Basis, Degree, Enforced, Enforcement, LimitsCount, OnUnavailable, admit,
 };
 pub use error::{Error, ErrorKind, Result};
+pub use files::Files;
 pub use gate::{Duplex, EgressGate, NoGate};
 pub use guest::{Given, Guest, Killer, Process, ProcessEvent, ProcessInput, Standard};
 pub use id::{ProcessId, SandboxId};

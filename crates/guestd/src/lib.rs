@@ -6,6 +6,7 @@
 
 pub mod apply;
 mod descriptors;
+mod files;
 pub mod line;
 mod live;
 mod monitor;

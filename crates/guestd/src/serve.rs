@@ -8,9 +8,10 @@ mod start;
 use crate::line::{Line, LineLost, understand};
 use crate::reap::Children;
 use crate::relay::{Outcome, Relay};
-use crate::{proof, sys, terminal};
+use crate::{files, proof, sys, terminal};
+use cofferdam_wire::files::MAX_CONNECTIONS;
 use cofferdam_wire::frame::{Header, Kind};
-use cofferdam_wire::message::{Greeting, HostOpens, Prove, ToProcess};
+use cofferdam_wire::message::{Files, Greeting, HostOpens, Prove, ToProcess};
 use running::Running;
 use rustix::event::{Timespec, epoll};
 use rustix::fd::OwnedFd;
@@ -46,6 +47,8 @@ pub(crate) struct Serve {
     relays: BTreeMap<u32, Relay>,
     /// Processes of ours that are no command: they end by themselves.
     own: BTreeSet<i32>,
+    /// Those of them that serve files.
+    file_workers: BTreeSet<i32>,
     /// Orphans that were sent SIGKILL and have not gone yet.
     dying: BTreeSet<i32>,
     /// The kernel said so in this turn.
@@ -88,6 +91,7 @@ impl Serve {
             running: BTreeMap::new(),
             relays: BTreeMap::new(),
             own: BTreeSet::new(),
+            file_workers: BTreeSet::new(),
             dying: BTreeSet::new(),
             has_no_children: false,
             spare: Spare::default(),
@@ -190,6 +194,7 @@ impl Serve {
                 Some(HostOpens::Spawn(spawn)) => self.spawn(channel, &spawn),
                 Some(HostOpens::Prove(request)) => self.prove(channel, &request),
                 Some(HostOpens::Ping) => self.line.frame(channel, Kind::Data, b"", Vec::new()),
+                Some(HostOpens::Files(request)) => self.files(&request),
                 // Sent before the host knew that its command had ended.
                 None if understand::<ToProcess>(body).is_some() => {}
                 None => return Err(LineLost),
@@ -214,6 +219,21 @@ impl Serve {
                 }
             }
             ToProcess::Kill => running.kill(),
+        }
+    }
+
+    /// Starts a worker on the connection that came with the request.
+    fn files(&mut self, request: &Files) {
+        let Some(socket) = self.line.take_descriptor() else { return };
+        if self.file_workers.len() >= MAX_CONNECTIONS {
+            return files::refuse(&socket, &files::Refusal::TooMany);
+        }
+        match files::start(request, &socket) {
+            Ok(pid) => {
+                self.own.insert(pid);
+                self.file_workers.insert(pid);
+            }
+            Err(errno) => files::refuse(&socket, &files::Refusal::NoProcess(errno)),
         }
     }
 

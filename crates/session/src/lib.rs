@@ -14,6 +14,7 @@ mod desk;
 pub mod edit;
 mod ensure;
 mod events;
+mod files;
 mod follow;
 mod home;
 mod id;

@@ -8,7 +8,7 @@ use cofferdam_core::{
 use std::sync::Arc;
 
 /// How often a start is tried: the sandbox may fall asleep or be lost each time.
-const ATTEMPTS: usize = 4;
+pub(crate) const ATTEMPTS: usize = 4;
 
 /// A sandbox as it stood a moment ago.
 pub(crate) struct Ready {

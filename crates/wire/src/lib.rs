@@ -19,6 +19,7 @@
 //! one request of its own: [`message::GuestOpens::Egress`].
 
 pub mod bytes;
+pub mod files;
 pub mod frame;
 pub mod message;
 pub mod plan;

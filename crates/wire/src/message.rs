@@ -1,14 +1,17 @@
-//! The messages of generation 2. New fields are optional; a new message raises the generation.
+//! The messages of generations 1 and 2. New fields are optional; a new message raises the generation.
 //!
 //! Generation 2 added [`Descendants::Stay`], and with it [`Ended::left_below`] and
-//! [`FromProcess::Emptied`]. A keeper, which needs it, refuses a guest of generation 1; any other host
-//! speaks to such a guest as before.
+//! [`FromProcess::Emptied`]; and [`HostOpens::Files`]. A keeper, which needs them, refuses a guest of
+//! generation 1; any other host speaks to such a guest as before.
 
 use crate::bytes::ByteString;
 use serde::{Deserialize, Serialize};
 
 /// The generation that this code speaks. The lower of two sides rules.
 pub const GENERATION: u32 = 2;
+
+/// The first generation that knows [`HostOpens::Files`].
+pub const FILES_SINCE: u32 = 2;
 
 /// The guest's first message, on channel 0.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,6 +65,18 @@ pub enum HostOpens {
     Prove(Box<Prove>),
     /// Answered by an empty `Data` frame.
     Ping,
+    /// Serve files over the socket that comes with the message. Answered over that socket alone, as
+    /// [`files`](crate::files) says.
+    Files(Box<Files>),
+}
+
+/// Whose files are served.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Files {
+    /// The directory that no path leaves; absolute inside.
+    pub root: ByteString,
+    /// Other absolute names that paths and links may have for it.
+    pub names: Vec<ByteString>,
 }
 
 /// A command to start.

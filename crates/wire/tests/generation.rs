@@ -7,9 +7,10 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use cofferdam_wire::ByteString;
+use cofferdam_wire::files::{self, Answer, Entry, EntryKind, Failure, Only, Request, Why};
 use cofferdam_wire::message::{
-    Attempt, Check, Confirmed, Descendants, EgressAnswer, Ended, FromProcess, GENERATION, Greeting,
-    GuestOpens, Hello, HostOpens, How, News, NotStarted, NotStartedReason, Proof, Prove,
+    Attempt, Check, Confirmed, Descendants, EgressAnswer, Ended, Files, FromProcess, GENERATION,
+    Greeting, GuestOpens, Hello, HostOpens, How, News, NotStarted, NotStartedReason, Proof, Prove,
     SetupFailure, Spawn, Stdio, Stream, Targets, TerminalSize, ToProcess,
 };
 use serde::Serialize;
@@ -51,7 +52,99 @@ fn second() -> String {
     each(&mut lines, "HostOpens", [spawn(streams, Descendants::Stay, News::AtOnce)]);
     let left = FromProcess::Ended(Ended { left_below: Some(7), ..ended(How::Exited(0)) });
     each(&mut lines, "FromProcess", [left, FromProcess::Emptied]);
+    files(&mut lines);
     lines
+}
+
+fn files(lines: &mut String) {
+    let files = Files { root: "/home/a".into(), names: vec!["/workspace".into()] };
+    each(lines, "HostOpens", [HostOpens::Files(Box::new(files))]);
+    let failure = Failure { why: Why::NotFound, detail: "no such".to_owned(), errno: 2 };
+    let refused = files::Greeting::Refused(failure.clone());
+    each(lines, "files::Greeting", [files::Greeting::Ready { generation: 1 }, refused]);
+    each(lines, "files::Request", file_requests());
+    each(lines, "files::Answer", file_answers(failure));
+}
+
+fn file_requests() -> Vec<Request> {
+    let path = ByteString::from(vec![b'a', 0xff]);
+    let order = files::Move { from: "a".into(), to: "b".into(), replace: true };
+    let write = |only| Request::Write(files::Write { path: "a".into(), only, mode: Some(0o600) });
+    vec![
+        Request::Read(files::Read {
+            path: path.clone(),
+            offset: 1,
+            length: Some(2),
+            hash: true,
+            max_bytes: Some(3),
+        }),
+        write(Only::Always),
+        write(Only::IfExists),
+        write(Only::IfMissing),
+        write(Only::IfMatch("00".to_owned())),
+        Request::Append(files::Append { path: path.clone(), mode: None }),
+        Request::Stat { path: path.clone() },
+        Request::List(files::List {
+            path: path.clone(),
+            depth: 1,
+            after: Some("a".into()),
+            limit: 10,
+        }),
+        Request::MakeDirectory { path: path.clone() },
+        Request::Move(order.clone()),
+        Request::Copy(order),
+        Request::Remove(files::Remove { path: path.clone(), recursive: true }),
+        Request::SetMode { path, mode: 0o644 },
+    ]
+}
+
+fn file_answers(failure: Failure) -> Vec<Answer> {
+    let kinds = [
+        EntryKind::File,
+        EntryKind::Directory,
+        EntryKind::Link,
+        EntryKind::Fifo,
+        EntryKind::Socket,
+        EntryKind::Device,
+    ];
+    let entry = |kind| Entry {
+        path: "a".into(),
+        kind,
+        size: 1,
+        mode: 0o644,
+        modified_ms: 2,
+        links: 1,
+        target: Some("b".into()),
+    };
+    let whys = [
+        Why::BadRequest,
+        Why::Escape,
+        Why::NotFound,
+        Why::WrongType,
+        Why::TooLarge,
+        Why::Exists,
+        Why::Changed,
+        Why::Denied,
+        Why::Exhausted,
+        Why::Io,
+    ];
+    let mut all = vec![
+        Answer::Read(files::HasRead {
+            size: 1,
+            bytes: 2,
+            sha256: Some("00".to_owned()),
+            mode: 0o644,
+            modified_ms: 3,
+        }),
+        Answer::Written(files::Written { bytes: 1, sha256: "00".to_owned(), created: true }),
+        Answer::Entry(entry(EntryKind::File)),
+        Answer::Entries(kinds.map(entry).to_vec()),
+        Answer::Listed { next: Some("a".into()) },
+        Answer::Made { created: true },
+        Answer::Done,
+    ];
+    all.extend(whys.map(|why| Answer::Failed(Failure { why, ..failure.clone() })));
+    all
 }
 
 fn each<T: Serialize>(lines: &mut String, name: &str, all: impl IntoIterator<Item = T>) {
@@ -179,6 +272,9 @@ fn what_is_not_known_yet_is_passed_over() {
                 "GuestOpens" => reads::<GuestOpens>(text),
                 "EgressAnswer" => reads::<EgressAnswer>(text),
                 "Proof" => reads::<Proof>(text),
+                "files::Greeting" => reads::<files::Greeting>(text),
+                "files::Request" => reads::<Request>(text),
+                "files::Answer" => reads::<Answer>(text),
                 other => panic!("there is no message {other}"),
             }
         }

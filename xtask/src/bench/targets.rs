@@ -1,7 +1,7 @@
 //! What the numbers have to be.
 
 use super::measure::Results;
-use super::{project, rows, sessions};
+use super::{files, project, rows, sessions};
 
 /// The guest program on disk.
 pub(super) const GUEST_SIZE: &str = "guest-size";
@@ -48,7 +48,7 @@ impl Limit {
 }
 
 /// All that is promised.
-pub(super) const TARGETS: [Target; 16] = [
+pub(super) const TARGETS: [Target; 17] = [
     Target {
         what: "`cofferdam run`, times bare",
         limit: Limit::AtMost(3.0),
@@ -127,6 +127,18 @@ pub(super) const TARGETS: [Target; 16] = [
         what: "an idle session's keeper, private KB",
         limit: Limit::AtMost(1000.0),
         measure: |results, who| Some(results.number(sessions::MANY_KEEPER, who)? / 1000.0),
+    },
+    Target {
+        what: "a read of 4 KiB, µs over bare and a socket's crossing",
+        limit: Limit::AtMost(10.0),
+        measure: |results, who| {
+            let without = results.number(files::READ_BARE, who)?;
+            Some(
+                results.number(files::READ, who)?
+                    - without
+                    - results.number(files::CROSSING, who)?,
+            )
+        },
     },
     Target {
         what: "the guest program, MiB",

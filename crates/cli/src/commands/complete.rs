@@ -46,13 +46,18 @@ pub(super) fn perform(args: &CompleteArgs) -> Result<u8> {
 
 /// What may stand where the last of these words is.
 fn wanted(words: &[String]) -> Option<Wanted> {
-    let (verb, words) = words.split_first()?;
+    let (verb, mut words) = words.split_first()?;
+    let whole = whole();
+    let mut verb = whole.find_subcommand(verb)?;
+    // Verbs of a noun, as in `file read`.
+    while verb.has_subcommands() {
+        let (inner, rest) = words.split_first()?;
+        (verb, words) = (verb.find_subcommand(inner)?, rest);
+    }
     let (last, before) = words.split_last()?;
     if last.starts_with('-') {
         return None;
     }
-    let whole = whole();
-    let verb = whole.find_subcommand(verb)?;
     let mut places = verb.get_positionals().filter(|place| !place.is_last_set());
     let mut place = places.next();
     let mut first = None;
@@ -127,6 +132,10 @@ mod tests {
         check("extend a ", None);
         check("wrap --session ", Some(Wanted::Session));
         check("create --name ", None);
+        check("file read ", Some(Wanted::Session));
+        check("file write --mode 644 ", Some(Wanted::Session));
+        check("file read a ", None);
+        check("file ", None);
         check("nonsense ", None);
         check("exec", None);
     }

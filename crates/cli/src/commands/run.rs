@@ -155,7 +155,7 @@ pub(super) fn report_of(outcome: RunOutcome) -> RunReport {
     }
 }
 
-pub(super) fn text_or_base64(bytes: Vec<u8>) -> (Option<String>, Option<String>) {
+pub(in crate::commands) fn text_or_base64(bytes: Vec<u8>) -> (Option<String>, Option<String>) {
     match String::from_utf8(bytes) {
         Ok(text) => (Some(text), None),
         Err(error) => (None, Some(BASE64.encode(error.as_bytes()))),

@@ -14,6 +14,7 @@
 
 mod alone;
 mod ending;
+mod files;
 mod limits;
 mod output;
 mod place;

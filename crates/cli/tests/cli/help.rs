@@ -3,7 +3,7 @@
 use crate::harness::{Place, compare};
 
 /// What there is to ask for help about.
-const VERBS: [&str; 26] = [
+const VERBS: [&str; 27] = [
     "",
     "run",
     "create",
@@ -15,6 +15,7 @@ const VERBS: [&str; 26] = [
     "signal",
     "wait",
     "shell",
+    "file",
     "ls",
     "show",
     "pause",
@@ -32,6 +33,10 @@ const VERBS: [&str; 26] = [
     "man",
 ];
 
+/// What is done with files.
+const FILE_VERBS: [&str; 10] =
+    ["read", "write", "append", "stat", "list", "mkdir", "mv", "cp", "rm", "chmod"];
+
 #[test]
 fn help_texts_are_as_reviewed() {
     let place = Place::new("help");
@@ -46,18 +51,24 @@ fn help_texts_are_as_reviewed() {
         assert_eq!(said.code, 0, "{verb}: {}", said.stderr);
         compare(&format!("tests/snapshots/help-config-{verb}.txt"), &said.stdout);
     }
+    for verb in FILE_VERBS {
+        let said = place.run(&format!("file {verb} --help"));
+        assert_eq!(said.code, 0, "{verb}: {}", said.stderr);
+        compare(&format!("tests/snapshots/help-file-{verb}.txt"), &said.stdout);
+    }
     compare("tests/snapshots/help-run-short.txt", &place.run("run -h").stdout);
 }
 
 #[test]
 fn every_option_of_run_and_of_sessions_has_an_example() {
     let place = Place::new("help-example");
-    for verb in VERBS.iter().filter(|verb| !matches!(**verb, "" | "config" | "completions" | "man"))
-    {
+    let nouns = ["", "config", "file", "completions", "man"];
+    let verbs = VERBS.iter().filter(|verb| !nouns.contains(verb)).map(|verb| (*verb).to_owned());
+    for verb in verbs.chain(FILE_VERBS.iter().map(|verb| format!("file {verb}"))) {
         let help = place.run(&format!("{verb} --help")).stdout;
         let options = help.lines().filter(|line| line.trim_start().starts_with('-')).count();
         // The parser's own -h has none, the verb has one before its options, run in another place.
-        let own = usize::from(*verb != "run");
+        let own = usize::from(verb != "run");
         assert_eq!(help.matches("Example: ").count(), options - 1 + own, "{help}");
     }
 }

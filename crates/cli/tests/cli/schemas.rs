@@ -2,9 +2,29 @@
 
 use crate::harness::{Place, compare};
 
-const OBJECTS: [&str; 18] = [
-    "config", "check", "result", "error", "probe", "explain", "doctor", "wrap", "session",
-    "sessions", "exec", "execs", "log", "log-part", "event", "events", "removal", "gc",
+const OBJECTS: [&str; 22] = [
+    "config",
+    "check",
+    "result",
+    "error",
+    "probe",
+    "explain",
+    "doctor",
+    "wrap",
+    "session",
+    "sessions",
+    "exec",
+    "execs",
+    "log",
+    "log-part",
+    "event",
+    "events",
+    "removal",
+    "gc",
+    "file-content",
+    "file-entry",
+    "file-list",
+    "file-done",
 ];
 
 #[test]

@@ -226,6 +226,8 @@ fn is_absent(kind: ErrorKind) -> bool {
         | ErrorKind::NotFound
         | ErrorKind::Conflict
         | ErrorKind::PathEscape
+        | ErrorKind::NotAFile
+        | ErrorKind::TooLarge
         | ErrorKind::Denied
         | ErrorKind::TimedOut
         | ErrorKind::Canceled

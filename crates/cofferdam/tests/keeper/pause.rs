@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// Counts by the length of a file of the workspace, as fast as it can.
 const COUNTS: &str = "while :; do echo >>counter; done";
 
-fn idle_after(ms: u64) -> Deadlines {
+pub(crate) fn idle_after(ms: u64) -> Deadlines {
     Deadlines { idle_pause_ms: Some(ms), ..Deadlines::default() }
 }
 
@@ -23,7 +23,7 @@ async fn counts_on(stage: &Stage, from: u64) {
 }
 
 /// Waits until it is paused.
-async fn asleep(stage: &Stage, record: &SandboxRecord) {
+pub(crate) async fn asleep(stage: &Stage, record: &SandboxRecord) {
     let end = Instant::now() + crate::stage::PATIENCE;
     while stage.backend.status(record).await.unwrap() != SandboxStatus::Paused {
         assert!(Instant::now() < end, "it does not go to sleep");

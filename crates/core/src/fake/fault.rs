@@ -69,11 +69,23 @@ pub enum Fault {
     HostFileReadable,
     /// The caller's variables are passed on.
     EnvironmentLeaks,
+    /// Bytes of files that are not text are lost.
+    FilesDropBytes,
+    /// Files are others than those that commands see.
+    FilesApart,
+    /// A file is written whatever was to be so before.
+    FilesOverwrite,
+    /// Removing what is not there succeeds.
+    FilesRemoveAgain,
+    /// A path may go up from the root of the workspace.
+    PathsLeave,
+    /// A link that leads out of the workspace is followed.
+    LinksLeadOut,
 }
 
 impl Fault {
     /// All faults.
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 39] = [
         Self::CreateFails,
         Self::CreateHangs,
         Self::LosesReply,
@@ -107,5 +119,11 @@ impl Fault {
         Self::HostPidVisible,
         Self::HostFileReadable,
         Self::EnvironmentLeaks,
+        Self::FilesDropBytes,
+        Self::FilesApart,
+        Self::FilesOverwrite,
+        Self::FilesRemoveAgain,
+        Self::PathsLeave,
+        Self::LinksLeadOut,
     ];
 }

@@ -1,14 +1,17 @@
 //! A guest that plays.
 
 use super::Fault;
+use super::files::{Access, FakeFiles};
 use super::inside::Inside;
 use super::play::{Player, Received};
+use crate::files::{FileService, Files};
 use crate::{
     Cause, Command, Ending, Error, ErrorKind, Given, Guest, Killer, Output, Process, ProcessEvent,
     ProcessId, ProcessInput, Result, Stdin, Terminal, run_by_spawning,
 };
 use async_trait::async_trait;
 use cofferdam_wire::message::{Proof, Prove};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
@@ -60,6 +63,15 @@ impl Guest for FakeGuest {
 
     async fn run(&self, command: &Command, kept: usize) -> Result<Output> {
         run_by_spawning(self, command, kept).await
+    }
+
+    async fn files(&self) -> Result<Files> {
+        self.still_there()?;
+        let files = match self.inside.has(Fault::FilesApart) {
+            true => Arc::new(FakeFiles::new(Access::ReadWrite, BTreeSet::new())),
+            false => Arc::clone(&self.inside.files),
+        };
+        Ok(Files::new(files as Arc<dyn FileService>))
     }
 
     async fn processes(&self) -> Result<Vec<ProcessId>> {

@@ -1,6 +1,7 @@
 //! What is inside one sandbox of the fake backend.
 
 use super::Fault;
+use super::files::{Access, FakeFiles};
 use crate::{Limits, ProcessId, Spec};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -12,7 +13,7 @@ use tokio::sync::watch;
 pub(super) struct Inside {
     pub(super) faults: BTreeSet<Fault>,
     pub(super) programs: BTreeMap<String, Vec<String>>,
-    pub(super) writable: bool,
+    pub(super) files: Arc<FakeFiles>,
     pub(super) limits: Limits,
     pub(super) env: BTreeMap<OsString, OsString>,
     /// Taken for each piece of output where one slow reader stops all.
@@ -27,7 +28,6 @@ pub(super) struct State {
     pub(super) running: BTreeSet<ProcessId>,
     /// The children that were left behind, by name and command.
     pub(super) children: Vec<(String, ProcessId)>,
-    pub(super) files: BTreeSet<String>,
 }
 
 impl Inside {
@@ -40,8 +40,10 @@ impl Inside {
         if faults.contains(&Fault::EnvironmentLeaks) {
             env.extend(spec.caller.env.clone());
         }
+        let writable = spec.profile.writes_workspace() || faults.contains(&Fault::WritesReadOnly);
+        let access = if writable { Access::ReadWrite } else { Access::ReadOnly };
         Arc::new(Self {
-            writable: spec.profile.writes_workspace() || faults.contains(&Fault::WritesReadOnly),
+            files: Arc::new(FakeFiles::new(access, faults.clone())),
             faults,
             programs,
             limits: spec.limits,

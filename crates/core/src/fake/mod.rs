@@ -15,6 +15,7 @@
 //! | `children=NAME` | writes how many such children there are |
 //! | `env=NAME` | writes the value of a variable |
 //! | `read=PATH`, `write=PATH` | reads or writes a file of the workspace |
+//! | `link=PATH:TARGET` | makes a symbolic link in the workspace |
 //! | `memory=BYTES`, `processes=N` | uses that much, or dies of the limit |
 //! | `sees=PID` | exits 1 unless it sees a process |
 //! | `terminal` | exits 1 unless its streams are a terminal |
@@ -54,6 +55,7 @@
 mod backend;
 mod durable;
 mod fault;
+mod files;
 mod guest;
 mod inside;
 mod play;

@@ -111,6 +111,7 @@ impl Player {
             }
             "read" => return self.read(value).await,
             "write" => return self.write_file(value),
+            "link" => return self.link(value),
             "memory" => return self.use_memory(number(value)),
             "processes" => return self.make_processes(number(value)),
             "sees" => return exit_unless(value == "1" || self.inside.has(Fault::HostPidVisible)),
@@ -129,21 +130,24 @@ impl Player {
     }
 
     async fn read(&mut self, path: &str) -> Next {
-        let found = self.inside.state().files.contains(path);
-        if found {
-            self.say("written").await;
+        let found = self.inside.files.get(path);
+        let is_found = found.is_some();
+        if let Some(bytes) = found {
+            self.say(String::from_utf8_lossy(&bytes)).await;
         } else if self.inside.has(Fault::HostFileReadable) {
             let text = std::fs::read_to_string(path).unwrap_or_default();
             self.say(text).await;
         }
-        exit_unless(found)
+        exit_unless(is_found)
     }
 
     fn write_file(&self, path: &str) -> Next {
-        if self.inside.writable {
-            self.inside.state().files.insert(path.to_owned());
-        }
-        exit_unless(self.inside.writable)
+        exit_unless(self.inside.files.put(path, b"written"))
+    }
+
+    fn link(&self, words: &str) -> Next {
+        let (path, target) = words.split_once(':').unwrap_or((words, ""));
+        exit_unless(self.inside.files.link(path, target))
     }
 
     fn use_memory(&self, bytes: u64) -> Next {

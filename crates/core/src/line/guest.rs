@@ -2,13 +2,14 @@
 
 use crate::line::carrier::Carrier;
 use crate::line::channel::{Line, Received};
+use crate::line::files::FileLine;
 use crate::line::process::{Registered, Running, Standards, Start, ask, run};
 use crate::line::slot::Accepts;
 use crate::line::table::parse_long;
 use crate::line::whole::Whole;
 use crate::{
-    Command, EgressGate, Error, ErrorKind, Given, Guest, Killer, LimitWatch, NoWatch, Output,
-    Process, ProcessId, Result, Stdin, run_by_spawning,
+    Command, EgressGate, Error, ErrorKind, Files, Given, Guest, Killer, LimitWatch, NoWatch,
+    Output, Process, ProcessId, Result, Stdin, run_by_spawning,
 };
 use async_trait::async_trait;
 use cofferdam_wire::message::{Hello, HostOpens, News, Proof, Prove};
@@ -154,6 +155,11 @@ impl Guest for WireGuest {
         let asked = ask(line, surroundings, &command, Standards::Line, News::Together).await?;
         let watch = Arc::clone(&surroundings.watch);
         Whole::new(line.clone(), watch, registered, asked).see_through(kept).await
+    }
+
+    async fn files(&self) -> Result<Files> {
+        let root = &self.surroundings.workspace;
+        FileLine::new(&self.line, &self.hello, root.as_os_str()).map(FileLine::files)
     }
 
     async fn processes(&self) -> Result<Vec<ProcessId>> {

@@ -25,6 +25,7 @@
 mod carrier;
 mod channel;
 mod egress;
+mod files;
 mod guest;
 mod process;
 mod reader;
@@ -38,6 +39,7 @@ mod writer;
 
 pub use carrier::{Carrier, Descriptors, Incoming, Outgoing};
 pub use channel::{Channel, Line, Received};
+pub use files::file_request;
 pub use guest::{Surroundings, WireGuest};
 pub use process::Standards;
 pub use slot::Accepts;

@@ -82,6 +82,7 @@ impl Serve {
                 continue;
             }
             self.own.remove(&child.pid);
+            self.file_workers.remove(&child.pid);
             self.dying.remove(&child.pid);
             let of = |running: &Running| match &running.monitor {
                 Some(monitor) => monitor.pid == child.pid,

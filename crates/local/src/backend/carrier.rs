@@ -76,8 +76,9 @@ impl Incoming for Receiver {
     }
 }
 
-pub(super) fn receive(
-    socket: &OwnedFd,
+/// Takes some bytes, and the descriptors that came with them.
+pub(crate) fn receive(
+    socket: impl AsFd,
     buffer: &mut [u8],
     descriptors: &mut Vec<OwnedFd>,
 ) -> Result<usize, Errno> {

@@ -20,6 +20,7 @@ use crate::launcher::Launcher;
 use crate::state::StateDirectory;
 use crate::template::Templates;
 use async_trait::async_trait;
+pub(crate) use carrier::receive;
 use cofferdam_core::{
     Backend, Capabilities, Destroyed, EgressGate, Enforced, Error, ErrorKind, Guest, Pause, Result,
     SandboxId, SandboxRecord, SandboxStatus, Spec,

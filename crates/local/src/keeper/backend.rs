@@ -1,6 +1,7 @@
 //! The client's side of keepers: a backend of sandboxes that outlive this process.
 
 use super::client::{AT_ONCE, Call, ENDS_WITHIN, STARTS_WITHIN, Trouble, odd};
+use super::files::KeptDoor;
 use super::order::Order;
 use super::past::{Past, entries, settle};
 use super::place::{Place, ledger_entry};
@@ -10,9 +11,10 @@ use super::{program, spool};
 use crate::backend::{LocalBackend, blocking};
 use crate::state::StateDirectory;
 use async_trait::async_trait;
+use cofferdam_core::files::LinkedFiles;
 use cofferdam_core::{
     Capabilities, Chunk, Deadlines, DestroyReason, DurableBackend, Error, ErrorKind, ExecInput,
-    ExecOrder, ExecStatus, Found, JournalEntry, Part, Pause, ProcessId, Result, SandboxId,
+    ExecOrder, ExecStatus, Files, Found, JournalEntry, Part, Pause, ProcessId, Result, SandboxId,
     SandboxOrder, SandboxRecord, SandboxStatus, Seen,
 };
 use rustix::fs::OFlags;
@@ -74,7 +76,7 @@ impl KeptBackend {
         Place::get(&StateDirectory::open(&self.state_home)?, id)
     }
 
-    async fn call<'a>(
+    pub(super) async fn call<'a>(
         &self,
         sandbox: &'a SandboxRecord,
         request: Request,
@@ -345,5 +347,9 @@ impl DurableBackend for KeptBackend {
             ExecInput::Kill => Request::Kill { id },
         };
         self.ask(sandbox, request).await
+    }
+
+    async fn files(&self, sandbox: &SandboxRecord) -> Result<Files> {
+        Ok(Files::new(Arc::new(LinkedFiles::new(KeptDoor::new(self, sandbox)))))
     }
 }

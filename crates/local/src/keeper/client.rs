@@ -5,6 +5,7 @@ use super::place::Place;
 use super::talk::{Asked, Reply, Request, VERSION, encode};
 use cofferdam_core::{Error, ErrorKind, ExecStatus, Result, SandboxId, SandboxRecord};
 use cofferdam_wire::frame::{HEADER_BYTES, Header, Kind};
+use rustix::fd::OwnedFd;
 use std::io;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -22,9 +23,9 @@ const BUSY_PAUSE: Duration = Duration::from_millis(2);
 
 /// A connection to a keeper.
 pub(super) struct Call<'a> {
-    socket: UnixStream,
-    id: &'a SandboxId,
-    within: Duration,
+    pub(super) socket: UnixStream,
+    pub(super) id: &'a SandboxId,
+    pub(super) within: Duration,
 }
 
 impl<'a> Call<'a> {
@@ -58,18 +59,8 @@ impl<'a> Call<'a> {
 
     /// The next reply; a failure is an error.
     pub(super) async fn reply(&mut self) -> Result<Reply, Trouble> {
-        let within = self.within;
-        let (id, socket) = (self.id, &mut self.socket);
-        match timeout(within, read(socket)).await {
-            Ok(Ok(Reply::Failed(body))) => Err(error(body).into()),
-            Ok(Ok(reply)) => Ok(reply),
-            Ok(Err(error)) if error.kind() == io::ErrorKind::InvalidData => {
-                let what = format!("understand the keeper of {id}");
-                Err(Error::new(ErrorKind::Protocol, what).source(error).into())
-            }
-            Ok(Err(error)) => Err(gone(id, error)),
-            Err(_) => Err(late(id).into()),
-        }
+        let reply = async { Ok((read(&mut self.socket).await?, None)) };
+        Ok(answered(self.id, self.within, reply).await?.0)
     }
 
     /// The reply, where there is nothing to say.
@@ -89,6 +80,24 @@ impl<'a> Call<'a> {
         let mut rest = [0; 64];
         let gone = async { while !matches!(self.socket.read(&mut rest).await, Ok(0) | Err(_)) {} };
         timeout(self.within, gone).await.map_err(|_| late(self.id).into())
+    }
+}
+
+/// A reply in time, and what came with it; a failure is an error.
+pub(super) async fn answered(
+    id: &SandboxId,
+    within: Duration,
+    reply: impl Future<Output = io::Result<(Reply, Option<OwnedFd>)>>,
+) -> Result<(Reply, Option<OwnedFd>), Trouble> {
+    match timeout(within, reply).await {
+        Ok(Ok((Reply::Failed(body), _))) => Err(error(body).into()),
+        Ok(Ok(reply)) => Ok(reply),
+        Ok(Err(error)) if error.kind() == io::ErrorKind::InvalidData => {
+            let what = format!("understand the keeper of {id}");
+            Err(Error::new(ErrorKind::Protocol, what).source(error).into())
+        }
+        Ok(Err(error)) => Err(gone(id, error)),
+        Err(_) => Err(late(id).into()),
     }
 }
 

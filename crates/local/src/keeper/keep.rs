@@ -298,6 +298,7 @@ impl<'a> Keeper<'a> {
         }
         let how = self.stop.pause()?;
         self.paused = Some(how);
+        self.hang_up_files();
         self.set_clocks(true);
         self.journal.add(Happened::Paused { idle: is_idle, how });
         self.wants_memory = true;

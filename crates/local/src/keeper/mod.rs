@@ -32,6 +32,7 @@ mod commands;
 mod end;
 mod exec;
 mod execs;
+mod files;
 mod journal;
 mod keep;
 mod order;

@@ -40,6 +40,8 @@ enum Parked {
     Bytes { id: ProcessId, bytes: ByteString, taken: usize, until: Instant },
     /// The end of the sandbox.
     Destroy,
+    /// Nothing: it has a connection to files, and hangs up when it needs that no more.
+    Files,
 }
 
 /// What came of a request at once.
@@ -58,8 +60,13 @@ impl Conn {
     pub(super) fn until(&self) -> Option<Instant> {
         match self.parked.as_ref()? {
             Parked::Watch { until, .. } | Parked::Bytes { until, .. } => Some(*until),
-            Parked::Start { .. } | Parked::Destroy => None,
+            Parked::Start { .. } | Parked::Destroy | Parked::Files => None,
         }
+    }
+
+    /// Whether it has a connection to files.
+    pub(super) fn has_files(&self) -> bool {
+        matches!(self.parked, Some(Parked::Files))
     }
 
     /// Whether its wait is a use of the sandbox.
@@ -80,7 +87,7 @@ impl Conn {
     pub(super) fn feeds(&self) -> Option<&ProcessId> {
         match self.parked.as_ref()? {
             Parked::Bytes { id, .. } => Some(id),
-            Parked::Start { .. } | Parked::Watch { .. } | Parked::Destroy => None,
+            Parked::Start { .. } | Parked::Watch { .. } | Parked::Destroy | Parked::Files => None,
         }
     }
 }
@@ -175,6 +182,10 @@ impl Keeper<'_> {
             Request::Start(order) => {
                 self.start(&order)?;
                 return Ok(Outcome::Later(Parked::Start { id: order.id }));
+            }
+            Request::Files => {
+                self.open_files(number)?;
+                return Ok(Outcome::Later(Parked::Files));
             }
             Request::Execs => self.list(number),
             Request::Watch { id, stdout, stderr, stops, end, patience_ms } => {
@@ -293,6 +304,7 @@ impl Keeper<'_> {
         let exec_reply = |status| Ok(Outcome::Now(Reply::Exec(Box::new(status))));
         match parked {
             Parked::Destroy => Ok(Outcome::Later(Parked::Destroy)),
+            Parked::Files => Ok(Outcome::Later(Parked::Files)),
             Parked::Start { id } => {
                 let status = self.find(&id)?;
                 let live = self.execs.find(&id).and_then(|exec| exec.live.as_ref());

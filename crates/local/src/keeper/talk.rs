@@ -9,12 +9,15 @@ use cofferdam_core::{
 };
 use cofferdam_wire::ByteString;
 use cofferdam_wire::frame::{self, Decoder, Kind};
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 use serde::{Deserialize, Serialize};
+use std::io::IoSlice;
+use std::mem::MaybeUninit;
 
 /// The version of these messages.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 
 /// How much is read from a client at a time.
 const PIECE_BYTES: usize = 16 * 1024;
@@ -65,6 +68,9 @@ pub(super) enum Request {
     Kill {
         id: ProcessId,
     },
+    /// A connection to a file worker, which comes with `Done`. It counts as use of the sandbox until
+    /// the client hangs up.
+    Files,
 }
 
 /// An [`ExecOrder`] as data.
@@ -174,9 +180,25 @@ impl Wire {
         self.flush()
     }
 
+    /// Sends a reply with a descriptor. A client that has one reply at a time has room for it.
+    pub(super) fn hand_over(&mut self, reply: &Reply, descriptor: &OwnedFd) -> Result<(), HungUp> {
+        let mut bytes = Vec::new();
+        encode(reply, &mut bytes).filter(|()| !self.is_behind()).ok_or(HungUp)?;
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut space);
+        let descriptors = [descriptor.as_fd()];
+        ancillary.push(SendAncillaryMessage::ScmRights(&descriptors));
+        let pieces = [IoSlice::new(&bytes)];
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        match rustix::net::sendmsg(&self.socket, &pieces, &mut ancillary, flags) {
+            Ok(count) if count == bytes.len() => Ok(()),
+            Ok(_) | Err(_) => Err(HungUp),
+        }
+    }
+
     pub(super) fn flush(&mut self) -> Result<(), HungUp> {
         while let Some(rest) = self.out.get(self.sent..).filter(|rest| !rest.is_empty()) {
-            match rustix::net::send(&self.socket, rest, rustix::net::SendFlags::NOSIGNAL) {
+            match rustix::net::send(&self.socket, rest, SendFlags::NOSIGNAL) {
                 Ok(count) => self.sent += count,
                 Err(Errno::AGAIN) => return Ok(()),
                 Err(Errno::INTR) => {}

@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 use cofferdam_core::{
     Basis, Capabilities, Chunk, Deadlines, DestroyReason, DurableBackend, Enforced, Error,
-    ErrorKind, ExecInput, ExecOrder, ExecStatus, Found, JournalEntry, Part, Pause, ProcessId,
-    Result, SandboxId, SandboxOrder, SandboxRecord, SandboxStatus, Seen,
+    ErrorKind, ExecInput, ExecOrder, ExecStatus, Files, Found, JournalEntry, Part, Pause,
+    ProcessId, Result, SandboxId, SandboxOrder, SandboxRecord, SandboxStatus, Seen,
 };
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -120,6 +120,10 @@ impl DurableBackend for Filed {
     }
 
     async fn read(&self, _sandbox: &SandboxId, _id: &ProcessId, _part: Part) -> Result<Chunk> {
+        unsupported()
+    }
+
+    async fn files(&self, _sandbox: &SandboxRecord) -> Result<Files> {
         unsupported()
     }
 

@@ -5,6 +5,7 @@ mod contract;
 mod crowd;
 mod faults;
 mod filed;
+mod files;
 mod real;
 mod runs;
 mod shells;

@@ -5,8 +5,8 @@ use async_trait::async_trait;
 use cofferdam_core::fake::FakeDurable;
 use cofferdam_core::{
     Capabilities, Chunk, Deadlines, DestroyReason, DurableBackend, Ending, Error, ErrorKind,
-    ExecEnded, ExecInput, ExecOrder, ExecStatus, Found, JournalEntry, Part, ProcessId, Result,
-    SandboxId, SandboxOrder, SandboxRecord, SandboxStatus, Seen, Spooled, Standard, Stdin,
+    ExecEnded, ExecInput, ExecOrder, ExecStatus, Files, Found, JournalEntry, Part, ProcessId,
+    Result, SandboxId, SandboxOrder, SandboxRecord, SandboxStatus, Seen, Spooled, Standard, Stdin,
     UsageReport,
 };
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -211,6 +211,10 @@ impl DurableBackend for Real {
         let from = usize::try_from(part.offset).unwrap().min(kept.len());
         let to = (from + part.len as usize).min(kept.len());
         Ok(Chunk { offset: from as u64, bytes: kept[from..to].to_vec() })
+    }
+
+    async fn files(&self, sandbox: &SandboxRecord) -> Result<Files> {
+        self.fake.files(sandbox).await
     }
 
     async fn input(

@@ -21,11 +21,12 @@ pub enum Call {
     Watch,
     Read,
     Input,
+    Files,
 }
 
 impl Call {
     /// All methods.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Create,
         Self::Status,
         Self::Pause,
@@ -41,6 +42,7 @@ impl Call {
         Self::Watch,
         Self::Read,
         Self::Input,
+        Self::Files,
     ];
 }
 

@@ -13,16 +13,18 @@
 //!
 //! `/bin/sh -c TEXT` plays the words of the text.
 
+mod files;
 mod mishap;
 mod play;
 mod world;
 
 use crate::{
     Capabilities, Chunk, Deadlines, DestroyReason, DurableBackend, Error, ErrorKind, ExecInput,
-    ExecOrder, ExecStatus, Found, JournalEntry, Part, Pause, ProcessId, Result, SandboxId,
+    ExecOrder, ExecStatus, Files, Found, JournalEntry, Part, Pause, ProcessId, Result, SandboxId,
     SandboxOrder, SandboxRecord, SandboxStatus, Seen,
 };
 use async_trait::async_trait;
+use files::DurableFiles;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -298,6 +300,12 @@ impl DurableBackend for FakeDurable {
             world.change(|state| state.input(&of, &exec, input))
         })
         .await
+    }
+
+    async fn files(&self, sandbox: &SandboxRecord) -> Result<Files> {
+        let id = sandbox.id.clone();
+        let door = DurableFiles { world: Arc::clone(&self.world), id };
+        self.call(Call::Files, Some(&sandbox.id), move |_| Ok(Files::new(Arc::new(door)))).await
     }
 }
 

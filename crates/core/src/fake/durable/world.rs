@@ -1,14 +1,15 @@
 //! The sandboxes of a world, and what is written down about them.
 
 use super::{Call, Mishap, Ticks};
+use crate::fake::files::{Access, FakeFiles};
 use crate::{
     Basis, Chunk, Deadlines, DestroyReason, Ending, Enforced, Error, ErrorKind, ExecEnded,
     ExecInput, ExecStatus, Found, Happened, JournalEntry, Part, PausedBy, ProcessId, Result,
     SandboxId, SandboxOrder, SandboxRecord, SandboxStatus, Standard, UsageReport,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::{Notify, watch};
 
@@ -33,6 +34,7 @@ pub(super) struct Sandbox {
     pub(super) order: SandboxOrder,
     pub(super) status: SandboxStatus,
     pub(super) execs: Vec<Exec>,
+    pub(super) files: Arc<FakeFiles>,
     record: SandboxRecord,
     journal: Vec<JournalEntry>,
 }
@@ -115,6 +117,7 @@ impl State {
             order,
             status: SandboxStatus::Running,
             execs: Vec::new(),
+            files: Arc::new(FakeFiles::new(Access::ReadWrite, BTreeSet::new())),
             record: record.clone(),
             journal: Vec::new(),
         };

@@ -1,0 +1,210 @@
+//! What `cofferdam file` prints.
+
+use crate::commands::run::text_or_base64;
+use crate::moment::timestamp;
+use crate::render;
+use cofferdam_core::ByteString;
+use cofferdam_core::files::{Entry, EntryKind, HasRead, Page, Written};
+use cofferdam_session::Session;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::ffi::OsStr;
+
+/// What `file write`, `append`, `mkdir`, `mv`, `cp`, `rm` and `chmod` print with `--json`. Format 1.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct FileDone {
+    /// The id of the session.
+    pub(crate) session: String,
+    /// The path that was written, made, removed or set; bytes that are not UTF-8 are replaced.
+    pub(crate) path: String,
+    /// How many bytes were written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) bytes: Option<u64>,
+    /// The SHA-256 of these bytes, in hexadecimal, as the sandbox counted it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) sha256: Option<String>,
+    /// Whether it was not there before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) created: Option<bool>,
+}
+
+/// What `file read --json` prints. Format 1.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct FileContent {
+    /// The id of the session.
+    pub(crate) session: String,
+    /// The path; bytes that are not UTF-8 are replaced.
+    pub(crate) path: String,
+    /// The size of the whole file.
+    pub(crate) size: u64,
+    /// The SHA-256 of the whole file, in hexadecimal.
+    pub(crate) sha256: Option<String>,
+    /// The permissions, in octal.
+    pub(crate) mode: String,
+    /// When it was changed last, in milliseconds since 1970.
+    pub(crate) modified_ms: i64,
+    /// Where what was read begins.
+    pub(crate) offset: u64,
+    /// How many bytes were read.
+    pub(crate) bytes: u64,
+    /// What was read, where it is UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) text: Option<String>,
+    /// What was read in base64, where it is not UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) base64: Option<String>,
+}
+
+/// What `file stat --json` prints, and an entry of `file list --json`. Format 1.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct FileEntry {
+    /// The path, where it is UTF-8; in a list below the directory that is listed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) path: Option<String>,
+    /// The path in base64, where it is not UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) path_base64: Option<String>,
+    /// What it is: `file`, `directory`, `link`, `fifo`, `socket` or `device`.
+    pub(crate) kind: String,
+    /// Its size in bytes.
+    pub(crate) size: u64,
+    /// The permissions, in octal.
+    pub(crate) mode: String,
+    /// When it was changed last, in milliseconds since 1970.
+    pub(crate) modified_ms: i64,
+    /// How many names it has.
+    pub(crate) links: u64,
+    /// Where a link leads, as it says; bytes that are not UTF-8 are replaced.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) target: Option<String>,
+}
+
+/// What `file list --json` prints. Format 1.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct FileList {
+    /// The id of the session.
+    pub(crate) session: String,
+    /// The directory; bytes that are not UTF-8 are replaced.
+    pub(crate) path: String,
+    /// Its entries, in the order of names, each directory before what is in it.
+    pub(crate) entries: Vec<FileEntry>,
+    /// What `--after` is for the next page, if there is more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) next: Option<String>,
+}
+
+impl FileDone {
+    pub(super) fn of(session: &Session, path: &OsStr) -> Self {
+        Self {
+            session: session.id().to_string(),
+            path: path.to_string_lossy().into_owned(),
+            bytes: None,
+            sha256: None,
+            created: None,
+        }
+    }
+
+    pub(super) fn made(session: &Session, path: &OsStr, created: bool) -> Self {
+        Self { created: Some(created), ..Self::of(session, path) }
+    }
+
+    pub(super) fn written(session: &Session, path: &OsStr, written: &Written) -> Self {
+        Self {
+            bytes: Some(written.bytes),
+            sha256: Some(written.sha256.clone()),
+            created: Some(written.created),
+            ..Self::of(session, path)
+        }
+    }
+}
+
+impl FileContent {
+    pub(super) fn new(
+        session: &Session,
+        path: &OsStr,
+        offset: u64,
+        read: &HasRead,
+        bytes: Vec<u8>,
+    ) -> Self {
+        let (text, base64) = text_or_base64(bytes);
+        Self {
+            session: session.id().to_string(),
+            path: path.to_string_lossy().into_owned(),
+            size: read.size,
+            sha256: read.sha256.clone(),
+            mode: octal(read.mode),
+            modified_ms: read.modified_ms,
+            offset,
+            bytes: read.bytes,
+            text,
+            base64,
+        }
+    }
+}
+
+impl FileEntry {
+    pub(super) fn of_entry(entry: &Entry) -> Self {
+        Self::of_path(entry.path.as_os_str(), entry)
+    }
+
+    pub(super) fn of_path(path: &OsStr, entry: &Entry) -> Self {
+        let (path, path_base64) = text_or_base64(ByteString::from(path).as_bytes().to_vec());
+        Self {
+            path,
+            path_base64,
+            kind: name(entry.kind).to_owned(),
+            size: entry.size,
+            mode: octal(entry.mode),
+            modified_ms: entry.modified_ms,
+            links: entry.links,
+            target: entry.target.as_ref().map(ToString::to_string),
+        }
+    }
+}
+
+impl FileList {
+    pub(super) fn new(session: &Session, path: &OsStr, page: &Page) -> Self {
+        Self {
+            session: session.id().to_string(),
+            path: path.to_string_lossy().into_owned(),
+            entries: page.entries.iter().map(FileEntry::of_entry).collect(),
+            next: page.next.as_ref().map(ToString::to_string),
+        }
+    }
+}
+
+/// Entries for people, a line each.
+pub(super) fn table(entries: &[FileEntry]) -> String {
+    let rows: Vec<Vec<String>> = entries.iter().map(row).collect();
+    render::table(&rows)
+}
+
+fn row(entry: &FileEntry) -> Vec<String> {
+    let mut path = entry.path.clone().or(entry.path_base64.clone()).unwrap_or_default();
+    if let Some(target) = &entry.target {
+        path.push_str(" -> ");
+        path.push_str(target);
+    }
+    vec![
+        entry.kind.clone(),
+        entry.mode.clone(),
+        entry.size.to_string(),
+        timestamp(u64::try_from(entry.modified_ms).unwrap_or(0)),
+        render::plain(&path).into_owned(),
+    ]
+}
+
+fn octal(mode: u32) -> String {
+    format!("{mode:03o}")
+}
+
+fn name(kind: EntryKind) -> &'static str {
+    match kind {
+        EntryKind::File => "file",
+        EntryKind::Directory => "directory",
+        EntryKind::Link => "link",
+        EntryKind::Fifo => "fifo",
+        EntryKind::Socket => "socket",
+        EntryKind::Device => "device",
+    }
+}

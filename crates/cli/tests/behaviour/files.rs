@@ -1,0 +1,132 @@
+//! Files of a session, by the command.
+
+use crate::place::{Place, SOON, everyone, outcome};
+use crate::schema::is_valid;
+use crate::sessions::phase;
+use std::fs;
+use std::os::unix::fs::symlink;
+
+/// `file write` with this input.
+fn write(place: &Place, words: &[&str], input: &[u8], code: i32) {
+    let file = place.base.join("input");
+    fs::write(&file, input).unwrap();
+    let words: Vec<&str> = [&["file", "write", "s"], words].concat();
+    let said = outcome(place.cofferdam(&words).stdin(fs::File::open(&file).unwrap()), SOON);
+    assert_eq!(said.code(), Some(code), "{words:?}: {said:?}");
+}
+
+#[test]
+fn a_file_is_written_and_read_byte_for_byte() {
+    everyone(|place| {
+        place.says(&["create", "--name", "s"], 0);
+        let bytes: Vec<u8> = (0..1_000_000_u32).map(|n| (n % 251) as u8).collect();
+        write(place, &["deep/er/file"], &bytes, 0);
+        assert!(fs::read(place.workspace.join("deep/er/file")).unwrap() == bytes);
+        assert!(place.says(&["file", "read", "s", "/workspace/deep/er/file"], 0).stdout == bytes);
+        let part = ["file", "read", "s", "deep/er/file", "--offset", "250", "--length", "3"];
+        assert_eq!(place.says(&part, 0).stdout, [250, 0, 1]);
+        let pipe = format!("{} file read s deep/er/file | head -c 3; wait", place.program());
+        let said = outcome(place.host("/bin/sh").args(["-c", &pipe]), SOON);
+        assert_eq!((said.stdout.as_slice(), said.stderr.as_str()), (&[0, 1, 2][..], ""));
+        let inside = ["exec", "s", "--shell", "stat -c %s deep/er/file; id -u >mine"];
+        assert_eq!(place.says(&inside, 0).text(), "1000000\n");
+        // Whoever wrote it, it belongs to whom the workspace belongs to.
+        write(place, &["ours"], b"", 0);
+        let owner = |name: &str| {
+            use std::os::unix::fs::MetadataExt;
+            fs::metadata(place.workspace.join(name)).unwrap().uid()
+        };
+        assert_eq!(owner("ours"), owner("mine"));
+    });
+}
+
+#[test]
+fn files_are_changed_only_as_far_as_that_was_said() {
+    everyone(|place| {
+        place.says(&["create", "--name", "s"], 0);
+        write(place, &["t/a", "--if-exists"], b"no", 1);
+        write(place, &["t/a", "--if-missing", "--mode", "755"], b"one", 0);
+        write(place, &["t/a", "--if-missing"], b"two", 1);
+        let read = place.says(&["file", "read", "s", "t/a", "--json"], 0).object();
+        assert_eq!((read["text"].as_str(), read["mode"].as_str()), (Some("one"), Some("755")));
+        let hash = read["sha256"].as_str().unwrap();
+        write(place, &["t/a", "--if-match", hash], b"three", 0);
+        write(place, &["t/a", "--if-match", hash], b"four", 1);
+        assert_eq!(place.says(&["file", "read", "s", "t/a"], 0).text(), "three");
+        place.says(&["file", "cp", "s", "t/a", "t/b"], 0);
+        place.says(&["file", "mv", "s", "t/a", "t/b"], 1);
+        place.says(&["file", "mv", "s", "t/a", "t/b", "--replace"], 0);
+        place.says(&["file", "chmod", "s", "600", "t/b"], 0);
+        place.says(&["file", "chmod", "s", "4755", "t/b"], 2);
+        place.says(&["file", "mkdir", "s", "t/d/e"], 0);
+        let list = place.says(&["file", "list", "s", "t", "--depth", "2"], 0).text();
+        let names: Vec<&str> = list.lines().map(|l| l.rsplit(' ').next().unwrap()).collect();
+        assert_eq!(names, ["b", "d", "d/e"], "{list}");
+        place.says(&["file", "rm", "s", "t"], 1);
+        place.says(&["file", "rm", "s", "t", "-r"], 0);
+        place.says(&["file", "rm", "s", "t", "-r"], 1);
+        assert!(!place.workspace.join("t").exists());
+    });
+}
+
+#[test]
+fn what_lies_outside_is_refused_by_its_own_kind_of_error() {
+    everyone(|place| {
+        place.says(&["create", "--name", "s"], 0);
+        symlink("/etc/hostname", place.workspace.join("out")).unwrap();
+        place.says(&["file", "mkdir", "s", "a"], 0);
+        for path in ["../x", "/etc/passwd", "out", "a/../../x"] {
+            for verb in ["read", "list", "stat", "mkdir", "rm"] {
+                if matches!((verb, path), ("stat" | "rm", "out")) {
+                    continue;
+                }
+                let said = place.says(&["file", verb, "s", path, "--json"], 1).object();
+                let kind = said["error"]["kind"].as_str();
+                let fair = kind == Some("path_escape") || (verb, path) == ("mkdir", "out");
+                assert!(fair, "{verb} {path}: {said}");
+            }
+        }
+        let missing = place.says(&["file", "read", "s", "none"], 1);
+        assert!(missing.stderr.contains("failed to work on the files"), "{}", missing.stderr);
+        // The control: the same link is described and removed as what it is.
+        let link = place.says(&["file", "stat", "s", "out", "--json"], 0).object();
+        assert_eq!(
+            (link["kind"].as_str(), link["target"].as_str()),
+            (Some("link"), Some("/etc/hostname"))
+        );
+        place.says(&["file", "rm", "s", "out"], 0);
+    });
+}
+
+#[test]
+fn a_session_that_sleeps_wakes_for_its_files() {
+    everyone(|place| {
+        place.says(&["create", "--name", "s"], 0);
+        write(place, &["a"], b"one", 0);
+        place.says(&["pause", "s"], 0);
+        assert_eq!(place.says(&["file", "read", "s", "a"], 0).text(), "one");
+        assert_eq!(phase(place, "s"), "running");
+    });
+}
+
+#[test]
+fn every_object_about_files_is_what_its_schema_says() {
+    everyone(|place| {
+        place.says(&["create", "--name", "s"], 0);
+        write(place, &["a"], b"\xff\xfe", 0);
+        let valid = |name: &str, words: &[&str]| {
+            let words: Vec<&str> = [&["file"], words, &["--json"]].concat();
+            is_valid(place, name, &place.says(&words, 0).object());
+        };
+        valid("file-content", &["read", "s", "a"]);
+        valid("file-entry", &["stat", "s", "a"]);
+        valid("file-list", &["list", "s", "--limit", "1"]);
+        valid("file-done", &["append", "s", "b"]);
+        valid("file-done", &["write", "s", "b"]);
+        valid("file-done", &["mkdir", "s", "c"]);
+        valid("file-done", &["cp", "s", "b", "d"]);
+        valid("file-done", &["mv", "s", "d", "e"]);
+        valid("file-done", &["chmod", "s", "600", "e"]);
+        valid("file-done", &["rm", "s", "e"]);
+    });
+}

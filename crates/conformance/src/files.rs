@@ -1,0 +1,104 @@
+//! Files of a workspace.
+
+use crate::check::{Stop, Verdict, same};
+use crate::fixture::Action;
+use crate::stage::{Stage, refused};
+use cofferdam_core::files::{Only, Read, Remove, Write};
+use cofferdam_core::{Ending, ErrorKind, Files, Guest};
+use std::sync::Arc;
+
+async fn files(stage: &mut Stage) -> Result<(Arc<dyn Guest>, Files), Stop> {
+    let guest = stage.guest().await?;
+    let files = guest.files().await?;
+    Ok((guest, files))
+}
+
+pub(crate) async fn bytes_survive(stage: &mut Stage) -> Verdict {
+    let (_guest, files) = files(stage).await?;
+    let bytes: Vec<u8> = (0..=u8::MAX).cycle().take(600_001).collect();
+    let written = files.write("a/b/bytes", &bytes).await?;
+    same("bytes written", &written.bytes, &600_001)?;
+    let read = files.read("a/b/bytes", 1 << 20).await?;
+    same("the same bytes", &(read == bytes), &true)?;
+    let (mut part, order) = (
+        Vec::new(),
+        Read {
+            path: "/workspace/a/b/bytes".into(),
+            offset: 255,
+            length: Some(3),
+            hash: true,
+            max_bytes: None,
+        },
+    );
+    let read = files.read_to(&order, &mut part).await?;
+    same("a part", &part, &vec![255, 0, 1])?;
+    same("the hash of the whole", &read.sha256, &Some(written.sha256))
+}
+
+pub(crate) async fn commands_see_them(stage: &mut Stage) -> Verdict {
+    let (guest, files) = files(stage).await?;
+    files.write("new/ours", b"from outside").await?;
+    let output = stage.run(&guest, &Action::ReadFile("new/ours".to_owned())).await?;
+    let seen = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();
+    same("what a command reads", &seen.as_str(), &"from outside")?;
+    let output = stage.run(&guest, &Action::WriteFile("new/theirs".to_owned())).await?;
+    same("a command writes", &output.ending, &Ending::Exited(0))?;
+    same("what it wrote", &files.read("new/theirs", 100).await?, &b"written".to_vec())
+}
+
+pub(crate) async fn conditions_hold(stage: &mut Stage) -> Verdict {
+    let (_guest, files) = files(stage).await?;
+    let order = |only| Write { path: "file".into(), only, mode: None };
+    let early = files.write_from(&order(Only::IfExists), &mut &b"none"[..]).await;
+    refused("a file that is missing", early, &[ErrorKind::NotFound])?;
+    let first = files.write_from(&order(Only::IfMissing), &mut &b"one"[..]).await?;
+    let again = files.write_from(&order(Only::IfMissing), &mut &b"two"[..]).await;
+    refused("a file that is there", again, &[ErrorKind::Conflict])?;
+    let matching = order(Only::IfMatch(first.sha256));
+    files.write_from(&matching, &mut &b"three"[..]).await?;
+    let other = files.write_from(&matching, &mut &b"four"[..]).await;
+    refused("a file that has changed", other, &[ErrorKind::Conflict])?;
+    same("the file", &files.read("file", 100).await?, &b"three".to_vec())?;
+    let large = files.read("file", 4).await;
+    refused("a file that is too large", large, &[ErrorKind::TooLarge])
+}
+
+pub(crate) async fn remove_twice(stage: &mut Stage) -> Verdict {
+    let (_guest, files) = files(stage).await?;
+    files.write("tree/file", b"x").await?;
+    let mut order = Remove { path: "tree".into(), recursive: false };
+    refused("a directory with a file", files.remove(&order).await, &[ErrorKind::Conflict])?;
+    order.recursive = true;
+    files.remove(&order).await?;
+    refused("what is gone", files.remove(&order).await, &[ErrorKind::NotFound])?;
+    refused("a file that is gone", files.stat("tree/file").await, &[ErrorKind::NotFound])
+}
+
+pub(crate) async fn dotdot_refused(stage: &mut Stage) -> Verdict {
+    let (_guest, files) = files(stage).await?;
+    files.write("a/file", b"inside").await?;
+    for path in ["../a/file", "a/../../a/file", "/workspace/../workspace/a/file", "/a/file"] {
+        refused(path, files.read(path, 100).await, &[ErrorKind::PathEscape])?;
+        refused(path, files.write(path, b"x").await, &[ErrorKind::PathEscape])?;
+    }
+    same("control", &files.read("a/../a/file", 100).await?, &b"inside".to_vec())
+}
+
+pub(crate) async fn symlink_out_refused(stage: &mut Stage) -> Verdict {
+    let (guest, files) = files(stage).await?;
+    files.write("real/file", b"inside").await?;
+    let links = [("out", "/etc"), ("up", "../real"), ("in", "real"), ("own", "/workspace/real")];
+    for (name, target) in links {
+        let link = Action::MakeLink { name: name.to_owned(), target: target.to_owned() };
+        let made = stage.run(&guest, &link).await?;
+        same("a link is made", &made.ending, &Ending::Exited(0))?;
+    }
+    for path in ["out/passwd", "out/file", "up/file"] {
+        refused(path, files.read(path, 100).await, &[ErrorKind::PathEscape])?;
+        refused(path, files.write(path, b"x").await, &[ErrorKind::PathEscape])?;
+    }
+    for path in ["in/file", "own/file"] {
+        same(path, &files.read(path, 100).await?, &b"inside".to_vec())?;
+    }
+    Ok(())
+}

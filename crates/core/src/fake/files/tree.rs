@@ -1,0 +1,432 @@
+//! What is in a workspace in memory, and what requests make of it.
+
+use crate::fake::Fault;
+use crate::files::{
+    Append, Entry, EntryKind, HasRead, List, MAX_DEPTH, MAX_ENTRIES, MAX_LINKS, Move, Only, Read,
+    Remove, Reply, Request, Write, Written,
+};
+use cofferdam_wire::ByteString;
+use cofferdam_wire::files::{Answer, Failure, Part, PathError, Why, parts};
+use sha2::{Digest, Sha256};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+/// The names on the way to something; the root has none.
+type Place = Vec<Vec<u8>>;
+
+/// What there is, by its place.
+#[derive(Debug)]
+pub(super) struct Tree {
+    nodes: BTreeMap<Place, Node>,
+    access: Access,
+    faults: BTreeSet<Fault>,
+}
+
+/// Whether the workspace may be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::fake) enum Access {
+    ReadOnly,
+    ReadWrite,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Node {
+    what: What,
+    mode: u32,
+}
+
+#[derive(Debug, Clone)]
+enum What {
+    File(Vec<u8>),
+    Directory,
+    Link(Vec<u8>),
+}
+
+/// What is done with a link at the end of a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Last {
+    Follow,
+    Keep,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Missing {
+    Refuse,
+    Make,
+}
+
+enum Step {
+    Name(Vec<u8>),
+    Up,
+}
+
+impl Node {
+    pub(super) fn bytes(&self) -> &[u8] {
+        match &self.what {
+            What::File(bytes) | What::Link(bytes) => bytes,
+            What::Directory => b"",
+        }
+    }
+
+    fn entry(&self, path: ByteString) -> Entry {
+        let (kind, target) = match &self.what {
+            What::File(_) => (EntryKind::File, None),
+            What::Directory => (EntryKind::Directory, None),
+            What::Link(target) => (EntryKind::Link, Some(target.clone().into())),
+        };
+        let size = self.bytes().len() as u64;
+        Entry { path, kind, size, mode: self.mode, modified_ms: 0, links: 1, target }
+    }
+}
+
+const ROOT: Node = Node { what: What::Directory, mode: 0o755 };
+
+impl Tree {
+    pub(super) fn new(access: Access, faults: BTreeSet<Fault>) -> Self {
+        Self { nodes: BTreeMap::new(), access, faults }
+    }
+
+    pub(super) fn perform(&mut self, request: &Request, bytes: &[u8]) -> Result<Reply, Failure> {
+        let mut entries = Vec::new();
+        let answer = match request {
+            Request::Read(order) => Answer::Read(self.read(order)?.0),
+            Request::Write(order) => Answer::Written(self.write(order, bytes)?),
+            Request::Append(order) => Answer::Written(self.append(order, bytes)?),
+            Request::Stat { path } => Answer::Entry(self.stat(path)?),
+            Request::List(order) => {
+                let next;
+                (entries, next) = self.list(order)?;
+                Answer::Listed { next }
+            }
+            Request::MakeDirectory { path } => Answer::Made { created: self.make(path)? },
+            Request::Move(order) => self.rename(order).map(|()| Answer::Done)?,
+            Request::Copy(order) => Answer::Written(self.copy(order)?),
+            Request::Remove(order) => self.remove(order).map(|()| Answer::Done)?,
+            Request::SetMode { path, mode } => Answer::Entry(self.set_mode(path, *mode)?),
+        };
+        Ok(Reply { answer, entries })
+    }
+
+    pub(super) fn read(&mut self, order: &Read) -> Result<(HasRead, Vec<u8>), Failure> {
+        let (_, file) = self.file(&order.path)?;
+        let all = file.bytes();
+        let begin = usize::try_from(order.offset).unwrap_or(usize::MAX).min(all.len());
+        let rest = all.get(begin..).unwrap_or_default();
+        let wanted = order.length.and_then(|length| usize::try_from(length).ok());
+        let bytes = rest.get(..wanted.unwrap_or(usize::MAX).min(rest.len())).unwrap_or_default();
+        let count = bytes.len() as u64;
+        if order.max_bytes.is_some_and(|max| count > max) {
+            return Err(refused(Why::TooLarge, "there is more to read than the limit"));
+        }
+        let read = HasRead {
+            size: all.len() as u64,
+            bytes: count,
+            sha256: order.hash.then(|| sha256(all)),
+            mode: file.mode,
+            modified_ms: 0,
+        };
+        Ok((read, bytes.to_vec()))
+    }
+
+    pub(super) fn write(&mut self, order: &Write, bytes: &[u8]) -> Result<Written, Failure> {
+        let mode = order.mode.map(permissions).transpose()?;
+        let place = self.changeable(&order.path)?;
+        let before = match self.nodes.get(&place) {
+            None => None,
+            Some(node) => Some(regular(node)?.clone()),
+        };
+        let only = match self.faults.contains(&Fault::FilesOverwrite) {
+            true => &Only::Always,
+            false => &order.only,
+        };
+        match (only, &before) {
+            (Only::Always | Only::IfMissing, None) | (Only::Always | Only::IfExists, Some(_)) => {}
+            (Only::IfMissing, Some(_)) => return Err(there_already()),
+            (Only::IfExists | Only::IfMatch(_), None) => {
+                return Err(refused(Why::NotFound, "there is no such file"));
+            }
+            (Only::IfMatch(hash), Some(node)) => {
+                if !sha256(node.bytes()).eq_ignore_ascii_case(hash) {
+                    return Err(refused(Why::Changed, "its bytes are others"));
+                }
+            }
+        }
+        let mode = mode.or(before.as_ref().map(|node| node.mode)).unwrap_or(0o644);
+        let mut kept = bytes.to_vec();
+        if self.faults.contains(&Fault::FilesDropBytes) {
+            kept.retain(|byte| byte.is_ascii() && *byte != 0);
+        }
+        self.put(place, What::File(kept), mode);
+        Ok(written(bytes, before.is_none()))
+    }
+
+    fn append(&mut self, order: &Append, bytes: &[u8]) -> Result<Written, Failure> {
+        let mode = order.mode.map(permissions).transpose()?;
+        let place = self.changeable(&order.path)?;
+        let (mut all, mode, created) = match self.nodes.get(&place) {
+            None => (Vec::new(), mode.unwrap_or(0o644), true),
+            Some(node) => (regular(node)?.bytes().to_vec(), node.mode, false),
+        };
+        all.extend_from_slice(bytes);
+        self.put(place, What::File(all), mode);
+        Ok(written(bytes, created))
+    }
+
+    fn stat(&mut self, path: &ByteString) -> Result<Entry, Failure> {
+        let place = self.place(path, Last::Keep, Missing::Refuse)?;
+        Ok(self.get(&place)?.entry(ByteString::default()))
+    }
+
+    fn list(&mut self, order: &List) -> Result<(Vec<Entry>, Option<ByteString>), Failure> {
+        let depth = usize::try_from(order.depth).unwrap_or(MAX_DEPTH).min(MAX_DEPTH);
+        let limit = usize::try_from(order.limit.min(MAX_ENTRIES)).unwrap_or(0);
+        if depth == 0 || limit == 0 {
+            return Err(refused(Why::BadRequest, "a list has at least one level and entry"));
+        }
+        let root = self.place(&order.path, Last::Follow, Missing::Refuse)?;
+        if !matches!(self.get(&root)?.what, What::Directory) {
+            return Err(refused(Why::WrongType, "a part of the path is no directory"));
+        }
+        let after: Option<Place> = order.after.as_ref().map(|after| {
+            after.as_bytes().split(|byte| *byte == b'/').map(<[u8]>::to_vec).collect()
+        });
+        let below = self.nodes.iter().filter_map(|(place, node)| {
+            let below = place.strip_prefix(root.as_slice())?;
+            let fits = (1..=depth).contains(&below.len());
+            let behind = after.as_deref().is_none_or(|after| below > after);
+            (fits && behind).then(|| node.entry(below.join(&b'/').into()))
+        });
+        let mut entries: Vec<Entry> = below.take(limit + 1).collect();
+        let more = entries.len() > limit;
+        entries.truncate(limit);
+        let next = entries.last().filter(|_| more).map(|last| last.path.clone());
+        Ok((entries, next))
+    }
+
+    fn make(&mut self, path: &ByteString) -> Result<bool, Failure> {
+        let place = self.place(path, Last::Keep, Missing::Make)?;
+        match self.get(&place).map(|node| &node.what) {
+            Ok(What::Directory) => Ok(false),
+            Ok(What::File(_) | What::Link(_)) => Err(there_already()),
+            Err(_) => {
+                self.writable()?;
+                self.put(place, What::Directory, 0o755);
+                Ok(true)
+            }
+        }
+    }
+
+    fn rename(&mut self, order: &Move) -> Result<(), Failure> {
+        let from = self.place(&order.from, Last::Keep, Missing::Refuse)?;
+        let node = self.get(&from)?.clone();
+        let to = self.changeable(&order.to)?;
+        if from.is_empty() || to.starts_with(&from) && to != from {
+            return Err(refused(Why::BadRequest, "a directory cannot be moved into itself"));
+        }
+        match self.nodes.get(&to).map(|node| &node.what) {
+            Some(_) if !order.replace => return Err(there_already()),
+            Some(What::Directory) if self.has_entries(&to) => {
+                return Err(refused(Why::Exists, "a directory is there that is not empty"));
+            }
+            Some(What::Directory) if !matches!(node.what, What::Directory) => {
+                return Err(refused(Why::WrongType, "a directory is there"));
+            }
+            Some(_) | None => {}
+        }
+        let moved: Vec<Place> =
+            self.nodes.keys().filter(|place| place.starts_with(&from)).cloned().collect();
+        for old in moved {
+            if let Some(node) = self.nodes.remove(&old) {
+                let below = old.get(from.len()..).unwrap_or_default();
+                self.nodes.insert([to.as_slice(), below].concat(), node);
+            }
+        }
+        Ok(())
+    }
+
+    fn copy(&mut self, order: &Move) -> Result<Written, Failure> {
+        let (_, file) = self.file(&order.from)?;
+        let (bytes, mode) = (file.bytes().to_vec(), file.mode);
+        let to = self.changeable(&order.to)?;
+        let before = self.nodes.get(&to).map(regular).transpose()?;
+        if before.is_some() && !order.replace {
+            return Err(there_already());
+        }
+        let created = before.is_none();
+        self.put(to, What::File(bytes.clone()), mode);
+        Ok(written(&bytes, created))
+    }
+
+    fn remove(&mut self, order: &Remove) -> Result<(), Failure> {
+        let place = self.place(&order.path, Last::Keep, Missing::Refuse)?;
+        if !self.faults.contains(&Fault::FilesRemoveAgain) {
+            self.get(&place)?;
+        }
+        self.writable()?;
+        if place.is_empty() {
+            return Err(refused(Why::BadRequest, "the path names no entry of a directory"));
+        }
+        if self.has_entries(&place) && !order.recursive {
+            return Err(refused(Why::Exists, "it is a directory that is not empty"));
+        }
+        self.nodes.retain(|other, _| !other.starts_with(&place));
+        Ok(())
+    }
+
+    fn set_mode(&mut self, path: &ByteString, mode: u32) -> Result<Entry, Failure> {
+        let mode = permissions(mode)?;
+        let place = self.place(path, Last::Keep, Missing::Refuse)?;
+        self.writable()?;
+        match self.nodes.get_mut(&place) {
+            Some(Node { what: What::Link(_), .. }) => Err(no_file()),
+            Some(node) => {
+                node.mode = mode;
+                Ok(node.entry(ByteString::default()))
+            }
+            None => Err(refused(Why::NotFound, "there is no such thing")),
+        }
+    }
+
+    pub(super) fn link(&mut self, path: &ByteString, target: &[u8]) -> Result<(), Failure> {
+        let place = self.changeable(path)?;
+        self.put(place, What::Link(target.to_vec()), 0o777);
+        Ok(())
+    }
+
+    /// The regular file of a path, links followed.
+    pub(super) fn file(&mut self, path: &ByteString) -> Result<(Place, &Node), Failure> {
+        let place = self.place(path, Last::Follow, Missing::Refuse)?;
+        let file = regular(self.get(&place)?)?;
+        Ok((place, file))
+    }
+
+    /// A place that something may be put at.
+    fn changeable(&mut self, path: &ByteString) -> Result<Place, Failure> {
+        let place = self.place(path, Last::Keep, Missing::Make)?;
+        self.writable()?;
+        match place.is_empty() {
+            true => Err(refused(Why::BadRequest, "the path names no entry of a directory")),
+            false => Ok(place),
+        }
+    }
+
+    fn writable(&self) -> Result<(), Failure> {
+        match self.access {
+            Access::ReadWrite => Ok(()),
+            Access::ReadOnly => Err(refused(Why::Denied, "the workspace is read-only")),
+        }
+    }
+
+    fn get(&self, place: &Place) -> Result<&Node, Failure> {
+        let found = if place.is_empty() { Some(&ROOT) } else { self.nodes.get(place) };
+        found.ok_or_else(|| refused(Why::NotFound, "there is no such thing"))
+    }
+
+    fn put(&mut self, place: Place, what: What, mode: u32) {
+        self.nodes.insert(place, Node { what, mode });
+    }
+
+    fn has_entries(&self, place: &Place) -> bool {
+        self.nodes.keys().any(|other| other.starts_with(place) && other != place)
+    }
+
+    /// Where a path leads. What is last may be missing.
+    fn place(&mut self, path: &ByteString, last: Last, missing: Missing) -> Result<Place, Failure> {
+        let mut through = Place::new();
+        let mut left = steps(path.as_bytes())?;
+        let mut links = 0;
+        while let Some(step) = left.pop() {
+            let Step::Name(name) = step else {
+                if through.pop().is_none() && !self.faults.contains(&Fault::PathsLeave) {
+                    return Err(refused(Why::Escape, "the path leaves the workspace"));
+                }
+                continue;
+            };
+            through.push(name);
+            let is_last = left.is_empty();
+            match self.nodes.get(&through).map(|node| &node.what) {
+                Some(What::Link(target)) if !is_last || last == Last::Follow => {
+                    links += 1;
+                    if links > MAX_LINKS {
+                        return Err(refused(Why::WrongType, "it leads through too many links"));
+                    }
+                    if target.first() == Some(&b'/') {
+                        through.clear();
+                    } else {
+                        through.pop();
+                    }
+                    let target = match self.faults.contains(&Fault::LinksLeadOut) {
+                        true => target.strip_prefix(b"/").unwrap_or(target),
+                        false => target,
+                    };
+                    left.extend(steps(target)?);
+                }
+                Some(What::File(_)) if !is_last => {
+                    return Err(refused(Why::WrongType, "a part of the path is no directory"));
+                }
+                None if !is_last && missing == Missing::Make => {
+                    self.writable()?;
+                    self.put(through.clone(), What::Directory, 0o755);
+                }
+                None if !is_last => {
+                    return Err(refused(Why::NotFound, "a directory above it is missing"));
+                }
+                Some(_) | None => {}
+            }
+        }
+        Ok(through)
+    }
+}
+
+/// The steps of a path, the first one last.
+fn steps(path: &[u8]) -> Result<Vec<Step>, Failure> {
+    let parts = parts(path, &[b"/workspace"]).map_err(|error| match error {
+        PathError::TooLong => refused(Why::BadRequest, "the path is too long"),
+        PathError::HasNul => refused(Why::BadRequest, "the path holds a NUL byte"),
+        PathError::Outside => refused(Why::Escape, "the path leads out of the workspace"),
+    })?;
+    let steps = parts.into_iter().rev().map(|part| match part {
+        Part::Name(name) => Step::Name(name.to_vec()),
+        Part::Up => Step::Up,
+    });
+    Ok(steps.collect())
+}
+
+fn regular(node: &Node) -> Result<&Node, Failure> {
+    match node.what {
+        What::File(_) => Ok(node),
+        What::Directory | What::Link(_) => Err(no_file()),
+    }
+}
+
+fn no_file() -> Failure {
+    refused(Why::WrongType, "it is no regular file")
+}
+
+fn there_already() -> Failure {
+    refused(Why::Exists, "something is there already")
+}
+
+fn permissions(mode: u32) -> Result<u32, Failure> {
+    match mode {
+        0..=0o777 => Ok(mode),
+        _ => Err(refused(Why::BadRequest, "permissions are at most 0777")),
+    }
+}
+
+fn written(bytes: &[u8], created: bool) -> Written {
+    Written { bytes: bytes.len() as u64, sha256: sha256(bytes), created }
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(64);
+    for byte in Sha256::digest(bytes) {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+fn refused(why: Why, detail: &str) -> Failure {
+    Failure { why, detail: detail.to_owned(), errno: 0 }
+}

@@ -1,0 +1,82 @@
+//! From a worker's word to an error.
+
+use crate::{Error, ErrorKind};
+use cofferdam_wire::ByteString;
+use cofferdam_wire::files::{Failure, Request, Why};
+
+/// How much of the worker's own words is passed on.
+const MAX_DETAIL_CHARS: usize = 1000;
+
+/// The error that a failure of this request is.
+pub fn refusal(request: &Request, failure: &Failure) -> Error {
+    let mut error = error(&in_words(request), failure);
+    if let (Request::Remove(_), Why::Exists) = (request, failure.why) {
+        error.hint = Some("Say that all in it goes too.".to_owned());
+    }
+    error
+}
+
+/// The same for what was to be done, in words.
+pub(super) fn error(what: &str, failure: &Failure) -> Error {
+    // HOSTILE: the text comes from inside, and will be shown to people.
+    let printed = failure.detail.chars().filter(|c| !c.is_control());
+    let detail: String = printed.take(MAX_DETAIL_CHARS).collect();
+    let (kind, hint) = meaning(failure.why);
+    let mut error = Error::new(kind, format!("{what}: {detail}"));
+    error.hint = hint.map(str::to_owned);
+    match failure.errno {
+        0 => error,
+        errno => error.source(std::io::Error::from_raw_os_error(errno)),
+    }
+}
+
+fn meaning(why: Why) -> (ErrorKind, Option<&'static str>) {
+    match why {
+        Why::BadRequest => (ErrorKind::Usage, None),
+        Why::Escape => (
+            ErrorKind::PathEscape,
+            Some("Name something in the workspace, and go through no link that leaves it."),
+        ),
+        Why::NotFound => (ErrorKind::NotFound, None),
+        Why::WrongType => (ErrorKind::NotAFile, None),
+        Why::TooLarge => (ErrorKind::TooLarge, Some("Read a part of it, or allow more.")),
+        Why::Exists => {
+            (ErrorKind::Conflict, Some("Choose another name, or say that it may be replaced."))
+        }
+        Why::Changed => (ErrorKind::Conflict, Some("Read it again, then decide anew.")),
+        Why::Denied => (ErrorKind::Denied, None),
+        Why::Exhausted => (ErrorKind::Unavailable, Some("Make room, then try again.")),
+        Why::Io => (ErrorKind::Io, None),
+    }
+}
+
+fn in_words(request: &Request) -> String {
+    let one = |verb: &str, path: &ByteString| format!("{verb} {path:?}");
+    match request {
+        Request::Read(order) => one("read", &order.path),
+        Request::Write(order) => one("write", &order.path),
+        Request::Append(order) => one("append to", &order.path),
+        Request::Stat { path } => one("look at", path),
+        Request::List(order) => one("list", &order.path),
+        Request::MakeDirectory { path } => one("make the directory", path),
+        Request::Move(order) => format!("move {:?} to {:?}", order.from, order.to),
+        Request::Copy(order) => format!("copy {:?} to {:?}", order.from, order.to),
+        Request::Remove(order) => one("remove", &order.path),
+        Request::SetMode { path, .. } => one("set the permissions of", path),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_worker_says_cannot_reach_a_terminal_raw() {
+        let request = Request::Stat { path: "a\u{1b}[2J".into() };
+        let detail = "\u{1b}[2Jgone".to_owned() + &"x".repeat(2000);
+        let said = refusal(&request, &Failure { why: Why::NotFound, detail, errno: 2 });
+        assert_eq!(said.kind, ErrorKind::NotFound);
+        assert!(!said.message.contains('\u{1b}'), "{}", said.message);
+        assert!(said.message.chars().count() < MAX_DETAIL_CHARS + 100);
+    }
+}

@@ -1,0 +1,111 @@
+//! Removing.
+
+use super::failure::{failed, refused};
+use super::read::look_at;
+use super::walk::{Missing, Root};
+use cofferdam_wire::files::{Answer, Failure, MAX_DEPTH, Remove, Why};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+/// How many names of a directory are held at a time.
+const BATCH: usize = 1024;
+
+/// Removes something. Whoever repeats it hears that it is not there.
+pub(super) fn remove(root: &Root, order: &Remove) -> Result<Answer, Failure> {
+    let place = root.named(&order.path, Missing::Refuse)?;
+    let (directory, name) = (place.directory(), place.name.as_slice());
+    let stat = look_at(directory, name).map_err(|e| failed(e, "there is no such thing"))?;
+    let is_directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+    if is_directory && order.recursive {
+        remove_tree(directory, name, 0)?;
+    } else {
+        let flags = if is_directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
+        rustix::fs::unlinkat(directory, name, flags).map_err(not_removed)?;
+    }
+    Ok(Answer::Done)
+}
+
+/// Removes a directory and what is in it. What disappears by itself meanwhile is as good as removed.
+fn remove_tree(above: BorrowedFd<'_>, name: &[u8], depth: usize) -> Result<(), Failure> {
+    if depth >= MAX_DEPTH {
+        let what = format!("it is more than {MAX_DEPTH} directories deep; some of it is removed");
+        return Err(refused(Why::BadRequest, what));
+    }
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let directory = match rustix::fs::openat(above, name, flags, Mode::empty()) {
+        Ok(directory) => directory,
+        Err(Errno::NOENT) => return Ok(()),
+        // It was a directory a moment ago. What took its place is removed itself, never gone through.
+        Err(Errno::NOTDIR | Errno::LOOP) => return unlink(above, name, AtFlags::empty()),
+        Err(errno) => return Err(partly(errno)),
+    };
+    loop {
+        let names = some_names(&directory)?;
+        if names.is_empty() {
+            return unlink(above, name, AtFlags::REMOVEDIR);
+        }
+        for (name, kind) in names {
+            match kind {
+                FileType::Directory => remove_tree(directory.as_fd(), &name, depth + 1)?,
+                FileType::Unknown => remove_unknown(directory.as_fd(), &name, depth)?,
+                FileType::RegularFile
+                | FileType::Symlink
+                | FileType::Fifo
+                | FileType::Socket
+                | FileType::CharacterDevice
+                | FileType::BlockDevice => {
+                    unlink(directory.as_fd(), &name, AtFlags::empty())?;
+                }
+            }
+        }
+    }
+}
+
+/// Where the file system does not tell types beside names.
+fn remove_unknown(directory: BorrowedFd<'_>, name: &[u8], depth: usize) -> Result<(), Failure> {
+    match look_at(directory, name).map(|stat| FileType::from_raw_mode(stat.st_mode)) {
+        Ok(FileType::Directory) => remove_tree(directory, name, depth + 1),
+        Ok(_) | Err(_) => unlink(directory, name, AtFlags::empty()),
+    }
+}
+
+fn unlink(directory: BorrowedFd<'_>, name: &[u8], flags: AtFlags) -> Result<(), Failure> {
+    match rustix::fs::unlinkat(directory, name, flags) {
+        Ok(()) | Err(Errno::NOENT) => Ok(()),
+        Err(errno) => Err(partly(errno)),
+    }
+}
+
+fn some_names(directory: &OwnedFd) -> Result<Vec<(Vec<u8>, FileType)>, Failure> {
+    let mut names = Vec::new();
+    // From the beginning each time: what was removed is not there any more.
+    let mut entries = Dir::read_from(directory).map_err(partly)?;
+    while names.len() < BATCH
+        && let Some(entry) = entries.read()
+    {
+        let entry = entry.map_err(partly)?;
+        let name = entry.file_name().to_bytes();
+        if name != b"." && name != b".." {
+            names.push((name.to_vec(), entry.file_type()));
+        }
+    }
+    Ok(names)
+}
+
+fn not_removed(errno: Errno) -> Failure {
+    match errno {
+        Errno::NOTEMPTY => failed(errno, "it is a directory that is not empty"),
+        Errno::BUSY => failed(errno, "it is protected"),
+        _ => failed(errno, "it cannot be removed"),
+    }
+}
+
+fn partly(errno: Errno) -> Failure {
+    match errno {
+        Errno::BUSY | Errno::ROFS => {
+            failed(errno, "something in it is protected; some of it may be removed")
+        }
+        _ => failed(errno, "something in it cannot be removed; some of it may be removed"),
+    }
+}

@@ -1,0 +1,250 @@
+//! The way from the root of a workspace to a place in it.
+//!
+//! Each directory on the way is opened by its one name in the directory above, and nothing that is a
+//! link is ever followed by the kernel: a link is read, and what it says is walked here, in words. `..`
+//! goes back to a directory that was come through and is still held. So the way cannot leave the root,
+//! whatever is renamed meanwhile; and what links in `/proc` really lead to is out of reach.
+
+use super::failure::{failed, refused};
+use cofferdam_wire::ByteString;
+use cofferdam_wire::files::{Failure, MAX_DEPTH, MAX_LINKS, Part, PathError, Why, parts};
+use cofferdam_wire::message::Files;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{CWD, Mode, OFlags, Stat};
+use rustix::io::Errno;
+
+/// `PROC_SUPER_MAGIC`.
+const PROC_MAGIC: u64 = 0x9fa0;
+
+/// The root of a workspace.
+pub(super) struct Root {
+    directory: OwnedFd,
+    device: u64,
+    names: Vec<Vec<u8>>,
+}
+
+/// Whether directories that are missing on the way are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Missing {
+    /// They are an error.
+    Refuse,
+    /// They are made.
+    Make,
+}
+
+impl Root {
+    pub(super) fn open(request: &Files) -> Result<Self, Failure> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let opened = rustix::fs::openat(CWD, request.root.as_bytes(), flags, Mode::empty());
+        let directory = opened.map_err(|e| failed(e, "the workspace cannot be opened"))?;
+        let stat = rustix::fs::fstat(&directory)
+            .map_err(|e| failed(e, "the workspace cannot be looked at"))?;
+        let names = [&request.root].into_iter().chain(&request.names);
+        let names = names.map(|name| name.as_bytes().to_vec()).collect();
+        Ok(Self { directory, device: stat.st_dev, names })
+    }
+
+    /// Begins a way.
+    pub(super) fn walk(&self, path: &ByteString, missing: Missing) -> Result<Walk<'_>, Failure> {
+        let mut walk =
+            Walk { root: self, through: Vec::new(), left: Vec::new(), links: 0, missing };
+        walk.lay_out(path.as_bytes())?;
+        Ok(walk)
+    }
+
+    /// The place of a path, whose last name is not looked at.
+    pub(super) fn place(&self, path: &ByteString, missing: Missing) -> Result<Place<'_>, Failure> {
+        self.walk(path, missing)?.place()
+    }
+
+    /// A place that has a name in its directory, as every place but the root has.
+    pub(super) fn named(&self, path: &ByteString, missing: Missing) -> Result<Named<'_>, Failure> {
+        let mut walk = self.walk(path, missing)?;
+        let name = walk
+            .go_to_last_name()?
+            .ok_or_else(|| refused(Why::BadRequest, "the path names no entry of a directory"))?;
+        Ok(Named { root: self, through: walk.through, name })
+    }
+
+    /// Refuses what another process file system shows, should the host have one in the workspace.
+    pub(super) fn admit(&self, opened: &OwnedFd, stat: &Stat) -> Result<(), Failure> {
+        if stat.st_dev == self.device {
+            return Ok(());
+        }
+        let system =
+            rustix::fs::fstatfs(opened).map_err(|e| failed(e, "its file system cannot be told"))?;
+        match u64::try_from(system.f_type) {
+            Ok(PROC_MAGIC) => Err(refused(Why::Escape, "it belongs to a process file system")),
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+}
+
+/// A way that is being walked.
+pub(super) struct Walk<'a> {
+    root: &'a Root,
+    /// The directories below the root that were come through.
+    through: Vec<OwnedFd>,
+    /// What is left of the way, the next step last.
+    left: Vec<Step>,
+    links: usize,
+    missing: Missing,
+}
+
+enum Step {
+    Name(Vec<u8>),
+    Up,
+}
+
+/// Where a way leads.
+pub(super) struct Place<'a> {
+    root: &'a Root,
+    through: Vec<OwnedFd>,
+    /// A name in the directory; `None` for the directory itself.
+    pub(super) name: Option<Vec<u8>>,
+}
+
+/// A name in a directory.
+pub(super) struct Named<'a> {
+    root: &'a Root,
+    through: Vec<OwnedFd>,
+    pub(super) name: Vec<u8>,
+}
+
+impl Place<'_> {
+    pub(super) fn directory(&self) -> BorrowedFd<'_> {
+        self.through.last().unwrap_or(&self.root.directory).as_fd()
+    }
+}
+
+impl Named<'_> {
+    pub(super) fn directory(&self) -> BorrowedFd<'_> {
+        self.through.last().unwrap_or(&self.root.directory).as_fd()
+    }
+}
+
+impl<'a> Walk<'a> {
+    /// Walks to the last name, and through nothing of it.
+    fn place(mut self) -> Result<Place<'a>, Failure> {
+        let name = self.go_to_last_name()?;
+        Ok(Place { root: self.root, through: self.through, name })
+    }
+
+    /// Walks into the directory that the whole path names.
+    pub(super) fn into_directory(mut self) -> Result<Place<'a>, Failure> {
+        while let Some(name) = self.go_to_last_name()? {
+            self.enter(&name)?;
+        }
+        Ok(Place { root: self.root, through: self.through, name: None })
+    }
+
+    /// Opens what the whole path names, links at its end followed. `None` where that is a directory
+    /// that has no name here.
+    pub(super) fn open(mut self, flags: OFlags) -> Result<Option<OwnedFd>, Failure> {
+        let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        while let Some(name) = self.go_to_last_name()? {
+            match rustix::fs::openat(self.here(), name.as_slice(), flags, Mode::empty()) {
+                Ok(opened) => return Ok(Some(opened)),
+                Err(Errno::LOOP) => self.follow(&name)?,
+                Err(errno) => return Err(failed(errno, "it cannot be opened")),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Walks until one name is left, and takes it. `None` where the way ends in the directory that
+    /// was reached.
+    fn go_to_last_name(&mut self) -> Result<Option<Vec<u8>>, Failure> {
+        while let Some(step) = self.left.pop() {
+            match step {
+                Step::Up => {
+                    let outside = || refused(Why::Escape, "the path leaves the workspace");
+                    self.through.pop().ok_or_else(outside)?;
+                }
+                Step::Name(name) if self.left.is_empty() => return Ok(Some(name)),
+                Step::Name(name) => self.enter(&name)?,
+            }
+        }
+        Ok(None)
+    }
+
+    /// Goes into a directory, or the way that a link says.
+    fn enter(&mut self, name: &[u8]) -> Result<(), Failure> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let open = || rustix::fs::openat(self.here(), name, flags, Mode::empty());
+        let opened = match open() {
+            Err(Errno::NOENT) if self.missing == Missing::Make => {
+                // Somebody else may make it first; then it is looked at like any other.
+                match rustix::fs::mkdirat(self.here(), name, NEW_DIRECTORY) {
+                    Ok(()) | Err(Errno::EXIST) => open(),
+                    Err(e) => return Err(failed(e, "a directory above it cannot be made")),
+                }
+            }
+            opened => opened,
+        };
+        match opened {
+            Ok(_) if self.through.len() >= MAX_DEPTH => {
+                let what = format!("it lies more than {MAX_DEPTH} directories deep");
+                Err(refused(Why::BadRequest, what))
+            }
+            Ok(directory) => {
+                self.through.push(directory);
+                Ok(())
+            }
+            Err(Errno::NOTDIR | Errno::LOOP) => self.follow(name),
+            Err(errno) => Err(failed(errno, on_the_way(errno))),
+        }
+    }
+
+    /// Goes the way that a link says, from where it stands.
+    fn follow(&mut self, name: &[u8]) -> Result<(), Failure> {
+        self.count_turn()?;
+        match rustix::fs::readlinkat(self.here(), name, Vec::new()) {
+            Ok(target) => self.lay_out(target.as_bytes()),
+            // It was one a moment ago, or is no directory.
+            Err(Errno::INVAL) => Err(refused(Why::WrongType, "a part of the path is no directory")),
+            Err(errno) => Err(failed(errno, on_the_way(errno))),
+        }
+    }
+
+    /// Bounds what somebody inside can make us do by changing things under us.
+    fn count_turn(&mut self) -> Result<(), Failure> {
+        self.links += 1;
+        if self.links > MAX_LINKS {
+            let what = format!("it leads through more than {MAX_LINKS} links");
+            return Err(refused(Why::WrongType, what));
+        }
+        Ok(())
+    }
+
+    fn lay_out(&mut self, path: &[u8]) -> Result<(), Failure> {
+        let names: Vec<&[u8]> = self.root.names.iter().map(Vec::as_slice).collect();
+        let parts = parts(path, &names).map_err(|error| match error {
+            PathError::TooLong => refused(Why::BadRequest, "the path is too long"),
+            PathError::HasNul => refused(Why::BadRequest, "the path holds a NUL byte"),
+            PathError::Outside => refused(Why::Escape, "the path leads out of the workspace"),
+        })?;
+        if path.first() == Some(&b'/') {
+            self.through.clear();
+        }
+        self.left.extend(parts.into_iter().rev().map(|part| match part {
+            Part::Name(name) => Step::Name(name.to_vec()),
+            Part::Up => Step::Up,
+        }));
+        Ok(())
+    }
+
+    fn here(&self) -> BorrowedFd<'_> {
+        self.through.last().unwrap_or(&self.root.directory).as_fd()
+    }
+}
+
+/// The permissions of a directory that is made, before the mask of a fresh login.
+pub(super) const NEW_DIRECTORY: Mode = Mode::from_raw_mode(0o777);
+
+fn on_the_way(errno: Errno) -> &'static str {
+    match errno {
+        Errno::NOENT => "a directory above it is missing",
+        _ => "a directory above it cannot be entered",
+    }
+}

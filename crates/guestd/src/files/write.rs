@@ -1,0 +1,272 @@
+//! Writing: a file whole or not at all, or more bytes at its end.
+
+use super::failure::{Trouble, failed, no_file, refused, regular};
+use super::read::{hash, look_at, open_file, read_at};
+use super::talk::Talk;
+use super::tally::Tally;
+use super::walk::{Missing, Named, Root};
+use cofferdam_wire::files::{
+    Answer, Append, Failure, MAX_PIECE_BYTES, Move, Only, Why, Write, Written,
+};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
+use rustix::io::Errno;
+
+/// The permissions of a new file for which nobody names any.
+const NEW_FILE: u32 = 0o644;
+/// How many names are tried for a temporary file.
+const TRIES: u32 = 100;
+
+/// Writes a whole file beside its place, and gives it the place at once.
+pub(super) fn write(root: &Root, order: &Write, talk: &mut Talk) -> Result<Answer, Trouble> {
+    // Nothing is made for a file that has to be there already.
+    let missing = match &order.only {
+        Only::Always | Only::IfMissing => Missing::Make,
+        Only::IfExists | Only::IfMatch(_) => Missing::Refuse,
+    };
+    let place = root.named(&order.path, missing)?;
+    let before = what_is_there(&place)?;
+    check(root, order, before.as_ref(), talk)?;
+    let mode = order.mode.or(before.map(|stat| stat.st_mode & 0o777)).unwrap_or(NEW_FILE);
+    let beside = Beside::new(&place, mode)?;
+    let mut tally = Tally::new();
+    while let Some(piece) = talk.next_piece()? {
+        write_all(&beside.file, piece)?;
+        tally.add(piece);
+    }
+    let now = what_is_there(&place)?;
+    // A writer who comes between this look and the renaming loses, as with any other program.
+    if order.only != Only::Always && !is_same(before.as_ref(), now.as_ref()) {
+        return Err(refused(Why::Changed, "it changed while it was written").into());
+    }
+    beside.take_place(match (&order.only, before) {
+        (Only::IfMissing, _) => RenameFlags::NOREPLACE,
+        (Only::Always | Only::IfExists | Only::IfMatch(_), _) => RenameFlags::empty(),
+    })?;
+    Ok(written(tally, now.is_none()))
+}
+
+/// Adds bytes at the end of a file.
+pub(super) fn append(root: &Root, order: &Append, talk: &mut Talk) -> Result<Answer, Trouble> {
+    let place = root.named(&order.path, Missing::Make)?;
+    let mode = permissions(order.mode.unwrap_or(NEW_FILE))?;
+    let flags = OFlags::WRONLY
+        | OFlags::APPEND
+        | OFlags::NOFOLLOW
+        | OFlags::NONBLOCK
+        | OFlags::NOCTTY
+        | OFlags::CLOEXEC;
+    let open = |flags| rustix::fs::openat(place.directory(), place.name.as_slice(), flags, mode);
+    let (file, created) = match open(flags) {
+        Ok(file) => (file, false),
+        Err(Errno::NOENT) => {
+            let made = open(flags | OFlags::CREATE | OFlags::EXCL);
+            (made.map_err(|e| failed(e, "it cannot be made"))?, true)
+        }
+        Err(Errno::LOOP) => return Err(no_file(FileType::Symlink).into()),
+        Err(Errno::ISDIR) => return Err(no_file(FileType::Directory).into()),
+        // A pipe that nobody reads, or a socket.
+        Err(Errno::NXIO) => {
+            let kind = look_at(place.directory(), &place.name);
+            let kind = kind.map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode));
+            return Err(no_file(kind).into());
+        }
+        Err(errno) => return Err(failed(errno, "it cannot be opened to write").into()),
+    };
+    let stat = rustix::fs::fstat(&file).map_err(|e| failed(e, "it cannot be looked at"))?;
+    regular(&stat)?;
+    root.admit(&file, &stat)?;
+    one_name_only(&stat)?;
+    if created {
+        set_mode(&file, mode)?;
+    }
+    let mut tally = Tally::new();
+    while let Some(piece) = talk.next_piece()? {
+        write_all(&file, piece)?;
+        tally.add(piece);
+    }
+    rustix::fs::fdatasync(&file).map_err(|e| failed(e, "the disk does not take it"))?;
+    Ok(written(tally, created))
+}
+
+/// Copies a regular file.
+pub(super) fn copy(root: &Root, order: &Move, talk: &mut Talk) -> Result<Answer, Trouble> {
+    let (source, stat) = open_file(root, &order.from)?;
+    let place = root.named(&order.to, Missing::Make)?;
+    let before = what_is_there(&place)?;
+    if before.is_some() && !order.replace {
+        return Err(there_already().into());
+    }
+    let beside = Beside::new(&place, stat.st_mode & 0o777)?;
+    let mut piece = vec![0; MAX_PIECE_BYTES];
+    let mut tally = Tally::new();
+    loop {
+        let count = read_at(&source, &mut piece, tally.bytes())?;
+        let part = piece.get(..count).unwrap_or_default();
+        if part.is_empty() {
+            break;
+        }
+        tally.add(part);
+        if part.iter().all(|byte| *byte == 0) {
+            // What is a hole in the source may be a huge one.
+            let end = tally.bytes();
+            rustix::fs::seek(&beside.file, rustix::fs::SeekFrom::Start(end))
+                .and_then(|_| rustix::fs::ftruncate(&beside.file, end))
+                .map_err(|e| failed(e, "it cannot be written"))?;
+        } else {
+            write_all(&beside.file, part)?;
+        }
+        if tally.owes_a_sign() {
+            talk.still_at_it()?;
+        }
+    }
+    beside.take_place(match order.replace {
+        true => RenameFlags::empty(),
+        false => RenameFlags::NOREPLACE,
+    })?;
+    Ok(written(tally, before.is_none()))
+}
+
+fn written(tally: Tally, created: bool) -> Answer {
+    let bytes = tally.bytes();
+    Answer::Written(Written { bytes, sha256: tally.sha256(), created })
+}
+
+/// Looks whether all is as the order says.
+fn check(
+    root: &Root,
+    order: &Write,
+    before: Option<&Stat>,
+    talk: &mut Talk,
+) -> Result<(), Trouble> {
+    match (&order.only, before) {
+        (Only::Always | Only::IfMissing, None) | (Only::Always | Only::IfExists, Some(_)) => Ok(()),
+        (Only::IfMissing, Some(_)) => Err(there_already().into()),
+        (Only::IfExists | Only::IfMatch(_), None) => {
+            Err(refused(Why::NotFound, "there is no such file").into())
+        }
+        (Only::IfMatch(wanted), Some(before)) => {
+            let (file, stat) = open_file(root, &order.path)?;
+            let found = hash(&file, talk)?;
+            if is_same(Some(before), Some(&stat)) && found.eq_ignore_ascii_case(wanted) {
+                return Ok(());
+            }
+            let what = format!("its bytes are others: their SHA-256 is {found}");
+            Err(refused(Why::Changed, what).into())
+        }
+    }
+}
+
+/// The regular file that has this name, if anything has.
+pub(super) fn what_is_there(place: &Named<'_>) -> Result<Option<Stat>, Failure> {
+    match look_at(place.directory(), &place.name) {
+        Ok(stat) => regular(&stat).map(|()| Some(stat)),
+        Err(Errno::NOENT) => Ok(None),
+        Err(errno) => Err(failed(errno, "it cannot be looked at")),
+    }
+}
+
+/// Whether nothing happened to a file between two looks.
+fn is_same(before: Option<&Stat>, now: Option<&Stat>) -> bool {
+    let tells =
+        |stat: &Stat| (stat.st_dev, stat.st_ino, stat.st_size, stat.st_ctime, stat.st_ctime_nsec);
+    before.map(tells) == now.map(tells)
+}
+
+pub(super) fn there_already() -> Failure {
+    refused(Why::Exists, "something is there already")
+}
+
+/// Refuses to change a file that has other names, which may be anywhere.
+pub(super) fn one_name_only(stat: &Stat) -> Result<(), Failure> {
+    match stat.st_nlink {
+        0 | 1 => Ok(()),
+        names => {
+            let what = format!("it has {names} names, and would change under all of them");
+            Err(refused(Why::Denied, what))
+        }
+    }
+}
+
+/// Permissions that a request may name.
+pub(super) fn permissions(mode: u32) -> Result<Mode, Failure> {
+    match mode {
+        0..=0o777 => Ok(Mode::from_raw_mode(mode)),
+        _ => Err(refused(Why::BadRequest, format!("permissions are at most 0777, not {mode:#o}"))),
+    }
+}
+
+pub(super) fn set_mode(file: &OwnedFd, mode: Mode) -> Result<(), Failure> {
+    rustix::fs::fchmod(file, mode).map_err(|e| failed(e, "its permissions cannot be set"))
+}
+
+fn write_all(file: &OwnedFd, mut bytes: &[u8]) -> Result<(), Failure> {
+    while !bytes.is_empty() {
+        match rustix::io::write(file, bytes) {
+            Ok(count) => bytes = bytes.get(count..).unwrap_or_default(),
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(failed(errno, "it cannot be written")),
+        }
+    }
+    Ok(())
+}
+
+/// A file beside the place that it is to take. It is removed unless it took that.
+struct Beside<'a> {
+    directory: BorrowedFd<'a>,
+    name: Option<Vec<u8>>,
+    to: &'a [u8],
+    file: OwnedFd,
+}
+
+impl<'a> Beside<'a> {
+    fn new(place: &'a Named<'_>, mode: u32) -> Result<Self, Failure> {
+        let mode = permissions(mode)?;
+        let directory = place.directory();
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let own = rustix::process::getpid().as_raw_nonzero();
+        for number in 0..TRIES {
+            let name = format!(".cofferdam-{own}-{number}").into_bytes();
+            match rustix::fs::openat(directory, name.as_slice(), flags, Mode::RUSR | Mode::WUSR) {
+                Ok(file) => {
+                    let beside =
+                        Self { directory, name: Some(name), to: place.name.as_slice(), file };
+                    set_mode(&beside.file, mode)?;
+                    return Ok(beside);
+                }
+                Err(Errno::EXIST) => {}
+                Err(errno) => return Err(failed(errno, "no file can be made beside it")),
+            }
+        }
+        Err(refused(Why::Exists, "no name is free for a temporary file beside it"))
+    }
+
+    fn take_place(mut self, flags: RenameFlags) -> Result<(), Failure> {
+        rustix::fs::fsync(self.file.as_fd()).map_err(|e| failed(e, "the disk does not take it"))?;
+        let Some(name) = &self.name else { return Ok(()) };
+        let (from, to) = (name.as_slice(), self.to);
+        rustix::fs::renameat_with(self.directory, from, self.directory, to, flags)
+            .map_err(not_renamed)?;
+        self.name = None;
+        Ok(())
+    }
+}
+
+fn not_renamed(errno: Errno) -> Failure {
+    match errno {
+        Errno::BUSY => failed(errno, "it is protected"),
+        Errno::EXIST => there_already(),
+        Errno::ISDIR => no_file(FileType::Directory),
+        _ => failed(errno, "it cannot take its place"),
+    }
+}
+
+impl Drop for Beside<'_> {
+    fn drop(&mut self) {
+        if let Some(name) = &self.name {
+            // What is gone already is gone.
+            let _ = rustix::fs::unlinkat(self.directory, name.as_slice(), AtFlags::empty());
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Connections to the files of a kept sandbox.
+//!
+//! The keeper makes a pair of sockets, hands one end down its line to process 1, and the other to its
+//! client. From then on it carries nothing: it only knows, by the client's own connection, that the
+//! sandbox is in use.
+
+use super::backend::KeptBackend;
+use super::client::{AT_ONCE, Call, Trouble, answered, odd};
+use super::keep::Keeper;
+use super::serve::Conn;
+use super::talk::{Reply, Request};
+use crate::backend::receive;
+use crate::conversation::pair;
+use async_trait::async_trait;
+use cofferdam_core::files::{FileDoor, FileLink};
+use cofferdam_core::line::file_request;
+use cofferdam_core::{Error, ErrorKind, Result, SandboxRecord};
+use cofferdam_wire::frame::{HEADER_BYTES, Header, Kind};
+use rustix::fd::OwnedFd;
+use std::io;
+use tokio::io::{AsyncReadExt, Interest};
+use tokio::net::UnixStream;
+
+impl Keeper<'_> {
+    /// Gives a client a connection to a file worker, which the client keeps in use by its own.
+    pub(super) fn open_files(&mut self, number: u64) -> Result<()> {
+        self.refuse_while_paused()?;
+        let (ours, theirs) = pair()?;
+        let channel = self.execs.take_channel();
+        let request = file_request(self.assembly.planned.cwd.as_ref());
+        self.touch();
+        self.line.message(channel, &request, vec![theirs]);
+        let handed =
+            self.conns.get_mut(&number).map(|conn| conn.wire.hand_over(&Reply::Done, &ours));
+        match handed {
+            Some(Ok(())) => Ok(()),
+            Some(Err(_)) | None => {
+                Err(Error::new(ErrorKind::Unavailable, "hand over the connection"))
+            }
+        }
+    }
+
+    /// Lets go of those who have connections to files. A request that is under way goes on when the
+    /// sandbox does; the next one needs a connection of its own.
+    pub(super) fn hang_up_files(&mut self) {
+        self.conns.retain(|_, conn| !Conn::has_files(conn));
+    }
+}
+
+/// The way to the files of one kept sandbox.
+pub(super) struct KeptDoor {
+    backend: KeptBackend,
+    sandbox: SandboxRecord,
+}
+
+impl KeptDoor {
+    pub(super) fn new(backend: &KeptBackend, sandbox: &SandboxRecord) -> Self {
+        Self { backend: backend.clone(), sandbox: sandbox.clone() }
+    }
+}
+
+#[async_trait]
+impl FileDoor for KeptDoor {
+    async fn connect(&self) -> Result<FileLink> {
+        let call = self.backend.call(&self.sandbox, Request::Files, AT_ONCE).await?;
+        let (socket, lease) = call.files().await?;
+        FileLink::new(socket.into(), Some(lease)).await
+    }
+}
+
+impl Call<'_> {
+    /// The reply, where it is a connection to files. The call itself goes on until it is dropped.
+    async fn files(mut self) -> Result<(OwnedFd, UnixStream), Trouble> {
+        let reply = read_with_descriptor(&mut self.socket);
+        match answered(self.id, self.within, reply).await? {
+            (Reply::Done, Some(socket)) => Ok((socket, self.socket)),
+            (reply, _) => Err(odd(self.id, &reply).into()),
+        }
+    }
+}
+
+async fn read_with_descriptor(socket: &mut UnixStream) -> io::Result<(Reply, Option<OwnedFd>)> {
+    let mut head = [0; HEADER_BYTES];
+    let mut count = 0;
+    let mut came = Vec::new();
+    while let Some(room) = head.get_mut(count..).filter(|room| !room.is_empty()) {
+        socket.readable().await?;
+        let take = || receive(&*socket, room, &mut came).map_err(io::Error::from);
+        match socket.try_io(Interest::READABLE, take) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(more) => count += more,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let header = Header::decode(head).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))?;
+    if header.kind != Kind::Message {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let mut body = vec![0; header.len];
+    socket.read_exact(&mut body).await?;
+    Ok((serde_json::from_slice(&body)?, came.pop()))
+}
