@@ -5,7 +5,7 @@
 //! alone on its connection it may wait for the disk and for the host without delaying anybody.
 //!
 //! The filter has no `openat2`, so [`walk`] goes from directory to directory by itself and resolves
-//! links as text; see `docs/decisions/0012-files.md`.
+//! links as text; see `docs/decisions/0013-files.md`.
 
 mod change;
 mod failure;
