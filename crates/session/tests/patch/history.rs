@@ -11,6 +11,8 @@ use std::sync::Arc;
 
 /// How many commits are looked at; fewer if a clone has fewer.
 const COMMITS: usize = 40;
+/// The most mails of one series.
+const MAILS: usize = 12;
 
 /// A git repository, with none of this machine's settings.
 pub(crate) struct Repository {
@@ -219,15 +221,18 @@ fn the_diffs_of_this_repositorys_history_apply_and_go_back() {
 fn the_mails_of_a_series_apply_one_on_the_other() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let repository = Repository { directory: root, temporary: false };
-    let words = ["rev-list", "--no-merges", "--first-parent", "-n", "13", "HEAD"];
+    let words = ["rev-list", "--parents", "--first-parent", "-n", "400", "HEAD"];
     let commits = match repository.command(&words).output() {
         Ok(output) if output.status.success() => String::from_utf8(output.stdout).unwrap(),
         _ => return println!("skipped: git: there is no history here"),
     };
-    let commits: Vec<&str> = commits.lines().collect();
-    let [last, .., first] = commits[..] else {
-        return println!("skipped: git: this clone has no history");
+    // The mails of what was merged would apply to what it was made from, and not one on the other.
+    let commits: Vec<Vec<&str>> = commits.lines().map(|line| line.split(' ').collect()).collect();
+    let runs = commits.split(|commit| commit.len() != 2).map(|run| &run[..run.len().min(MAILS)]);
+    let Some([newest, .., oldest]) = runs.max_by_key(|run| run.len()) else {
+        return println!("skipped: git: this clone has no two commits one on the other");
     };
+    let (last, first) = (newest[0], oldest[1]);
     let range = format!("{first}..{last}");
     let mails = repository.output(&["format-patch", "--stdout", "--text", &range]);
     let mut trees = Trees { repository: &repository, contents: BTreeMap::new() };
