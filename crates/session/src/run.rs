@@ -222,13 +222,23 @@ impl Sessions {
     /// The control files that appeared while the sandbox of a run stood; `None` where it did not end
     /// or its keeper could not look.
     async fn new_control_files(&self, id: &SessionId) -> Result<Option<Vec<String>>> {
-        let events = self.events(Some(id), 0).await?;
-        let ended = events.iter().rev().find(|event| event.kind == "destroyed");
+        let (mut ended, mut told, mut after) = (None, None, 0);
+        loop {
+            let page = self.events(Some(id), after).await?;
+            let Some(last) = page.last() else { break };
+            after = last.seq;
+            for event in page {
+                match event.kind.as_str() {
+                    "destroyed" => ended = Some(event),
+                    "new_control_files" => told = Some(event),
+                    _ => {}
+                }
+            }
+        }
         if ended.is_none_or(|event| event.data.get("reason") == Some(&json!(DestroyReason::Lost))) {
             return Ok(None);
         }
-        let told = events.iter().rev().find(|event| event.kind == "new_control_files");
-        let paths = told.and_then(|event| event.data.get("paths")?.as_array());
+        let paths = told.as_ref().and_then(|event| event.data.get("paths")?.as_array());
         let paths = paths.into_iter().flatten().filter_map(|path| path.as_str());
         Ok(Some(paths.map(str::to_owned).collect()))
     }

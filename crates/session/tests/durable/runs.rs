@@ -4,7 +4,7 @@ use crate::stage::{Stage, spec, words};
 use cofferdam_core::fake::{Call, Mishap};
 use cofferdam_core::{Error, ErrorKind};
 use cofferdam_session::{
-    InitCommand, OnFailure, Phase, RunError, RunFailure, RunOrder, Session, Sessions,
+    InitCommand, MAX_EVENTS, OnFailure, Phase, RunError, RunFailure, RunOrder, Session, Sessions,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -54,6 +54,21 @@ async fn a_result_is_returned_as_it_is_and_the_sandbox_is_ended_once() {
     assert_eq!(destroys(&stage), 1);
     assert_eq!(events(&sessions).await, ["provisioned", "destroyed success"]);
     stage.assert_empty();
+}
+
+#[tokio::test]
+async fn control_files_are_told_however_much_was_done() {
+    let stage = Stage::new();
+    let sessions = stage.open().await;
+    // More events than are told at once.
+    let work = |session: Session| async move {
+        for _ in 0..=MAX_EVENTS / 2 {
+            run_words(session.clone(), &["exit=0"]).await?;
+        }
+        Ok::<_, Error>(())
+    };
+    let ran = sessions.run(&order(), work).await.unwrap();
+    assert_eq!(ran.new_control_files, Some(Vec::new()));
 }
 
 #[tokio::test]
