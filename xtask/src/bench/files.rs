@@ -3,7 +3,7 @@
 //! Writes have no row: a journal that is synced by two processes in turn makes each wait for the other.
 
 use super::Outcome;
-use super::library::{Series, as_person};
+use super::library::{Series, answered, as_each_person};
 use super::measure::{Plan, Results};
 use super::programs::Ground;
 use cofferdam::files::List;
@@ -33,28 +33,12 @@ const EVERY: usize = 10;
 
 /// Measures as each person, in a process of theirs.
 pub(super) fn measure(plan: &Plan, ground: &Ground, results: &mut Results) -> Outcome<()> {
-    for person in &ground.people {
-        let words = [FILES.to_owned(), plan.rounds.to_string()];
-        for mut row in as_person(ground, person, &words)? {
-            person.who.clone_into(&mut row.who);
-            results.add(row);
-        }
-    }
-    Ok(())
+    as_each_person(ground, &[FILES.to_owned(), plan.rounds.to_string()], results)
 }
 
 /// The other side: `bench-files ROUNDS` in the workspace, answered by rows.
 pub(crate) fn serve(words: &[String]) -> ExitCode {
-    match measure_here(words) {
-        Ok(rows) => {
-            println!("{rows}");
-            ExitCode::SUCCESS
-        }
-        Err(problem) => {
-            eprintln!("{FILES}: {problem}");
-            ExitCode::FAILURE
-        }
-    }
+    answered(FILES, measure_here(words))
 }
 
 fn measure_here(words: &[String]) -> Outcome<String> {

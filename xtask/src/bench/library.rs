@@ -102,9 +102,18 @@ impl Library {
 
 /// Measures as each person, in a process of theirs.
 pub(super) fn measure(plan: &Plan, ground: &Ground, results: &mut Results) -> Outcome<()> {
+    let words = [LIBRARY.to_owned(), plan.rounds.to_string(), plan.transfers.to_string()];
+    as_each_person(ground, &words, results)
+}
+
+/// Measures as each person, in a process of theirs that is started with these words.
+pub(super) fn as_each_person(
+    ground: &Ground,
+    words: &[String],
+    results: &mut Results,
+) -> Outcome<()> {
     for person in &ground.people {
-        let words = [LIBRARY.to_owned(), plan.rounds.to_string(), plan.transfers.to_string()];
-        for mut row in as_person(ground, person, &words)? {
+        for mut row in as_person(ground, person, words)? {
             person.who.clone_into(&mut row.who);
             results.add(row);
         }
@@ -112,8 +121,22 @@ pub(super) fn measure(plan: &Plan, ground: &Ground, results: &mut Results) -> Ou
     Ok(())
 }
 
+/// What such a process in this role ends with: its rows on standard output, or why there are none.
+pub(super) fn answered(role: &str, rows: Outcome<String>) -> ExitCode {
+    match rows {
+        Ok(rows) => {
+            println!("{rows}");
+            ExitCode::SUCCESS
+        }
+        Err(problem) => {
+            eprintln!("{role}: {problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
 /// Starts this program as somebody in another of its roles, and reads the rows that it answers.
-pub(super) fn as_person(ground: &Ground, person: &Person, words: &[String]) -> Outcome<Vec<Row>> {
+fn as_person(ground: &Ground, person: &Person, words: &[String]) -> Outcome<Vec<Row>> {
     let role = words.first().map_or("nothing", String::as_str);
     let mut argv = person.become_argv.clone().unwrap_or_default();
     argv.push(ground.spawner().to_string_lossy().into_owned());
@@ -135,16 +158,7 @@ pub(super) fn as_person(ground: &Ground, person: &Person, words: &[String]) -> O
 
 /// The other side: `bench-library ROUNDS TRANSFERS` in the workspace, answered by rows.
 pub(crate) fn serve(words: &[String]) -> ExitCode {
-    match measure_here(words) {
-        Ok(rows) => {
-            println!("{rows}");
-            ExitCode::SUCCESS
-        }
-        Err(problem) => {
-            eprintln!("{LIBRARY}: {problem}");
-            ExitCode::FAILURE
-        }
-    }
+    answered(LIBRARY, measure_here(words))
 }
 
 fn measure_here(words: &[String]) -> Outcome<String> {

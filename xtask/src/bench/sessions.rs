@@ -1,6 +1,6 @@
 //! The rows of sessions: one that is used, and one beside many that idle.
 
-use super::library::{BETWEEN, Series, TRUE, as_person, row};
+use super::library::{BETWEEN, Series, TRUE, answered, as_each_person, row};
 use super::measure::{Plan, Results, Row, Value};
 use super::memory::{Memory, Weight, below};
 use super::programs::Ground;
@@ -44,29 +44,14 @@ pub(super) fn measure(
     ground: &Ground,
     results: &mut Results,
 ) -> Outcome<()> {
-    for person in &ground.people {
-        let rounds = (plan.rounds / ROUNDS_SHARE).to_string();
-        let words = [SESSIONS.to_owned(), part.to_owned(), rounds, ground.program()];
-        for mut row in as_person(ground, person, &words)? {
-            person.who.clone_into(&mut row.who);
-            results.add(row);
-        }
-    }
-    Ok(())
+    let rounds = (plan.rounds / ROUNDS_SHARE).to_string();
+    let words = [SESSIONS.to_owned(), part.to_owned(), rounds, ground.program()];
+    as_each_person(ground, &words, results)
 }
 
 /// The other side: `bench-sessions PART ROUNDS PROGRAM` in a directory of its own, answered by rows.
 pub(crate) fn serve(words: &[String]) -> ExitCode {
-    match measure_here(words) {
-        Ok(rows) => {
-            println!("{rows}");
-            ExitCode::SUCCESS
-        }
-        Err(problem) => {
-            eprintln!("{SESSIONS}: {problem}");
-            ExitCode::FAILURE
-        }
-    }
+    answered(SESSIONS, measure_here(words))
 }
 
 fn measure_here(words: &[String]) -> Outcome<String> {
