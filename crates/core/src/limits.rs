@@ -1,5 +1,7 @@
 //! How much a sandbox may use.
 
+use crate::{Error, ErrorKind, Result};
+
 /// A limit that somebody asked for, or the default.
 ///
 /// A limit that was asked for and cannot be held is refused; a default one is applied as far as the
@@ -50,6 +52,25 @@ impl Limits {
     pub const DISK_FILES: u64 = 200_000;
     /// Open descriptors of one process.
     pub const OPEN_FILES: u64 = 65_536;
+    /// The least of [`Limits::memory_bytes`]: with a fraction of it the first process cannot start.
+    pub const LEAST_MEMORY_BYTES: u64 = 1 << 20;
+    /// The least of [`Limits::disk_bytes`]: a sandbox's own small files have to fit in.
+    pub const LEAST_DISK_BYTES: u64 = 1 << 20;
+
+    /// Fails where no sandbox could stand within these limits.
+    pub fn check(&self) -> Result<()> {
+        let [memory, disk] = [self.memory_bytes, self.disk_bytes].map(Limit::value);
+        for (name, bytes, least) in
+            [("memory", memory, Self::LEAST_MEMORY_BYTES), ("disk", disk, Self::LEAST_DISK_BYTES)]
+        {
+            if bytes < least {
+                let message = format!("a {name} limit of {bytes} bytes is too small for a sandbox");
+                let hint = format!("Allow at least {least} bytes (1M); check the unit.");
+                return Err(Error::new(ErrorKind::Usage, message).hint(hint));
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Default for Limits {
@@ -59,6 +80,33 @@ impl Default for Limits {
             pids: Limit::Default(Self::PIDS),
             cpu_millis: Limit::Default(0),
             disk_bytes: Limit::Default(Self::DISK_BYTES),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_that_no_sandbox_can_live_with_are_named() {
+        Limits::default().check().unwrap();
+        let least = Limits {
+            memory_bytes: Limit::Asked(Limits::LEAST_MEMORY_BYTES),
+            disk_bytes: Limit::Asked(Limits::LEAST_DISK_BYTES),
+            ..Limits::default()
+        };
+        least.check().unwrap();
+        for (limits, name) in [
+            (
+                Limits { memory_bytes: Limit::Asked(Limits::LEAST_MEMORY_BYTES - 1), ..least },
+                "memory",
+            ),
+            (Limits { disk_bytes: Limit::Asked(Limits::LEAST_DISK_BYTES - 1), ..least }, "disk"),
+        ] {
+            let error = limits.check().unwrap_err();
+            assert_eq!(error.kind, ErrorKind::Usage);
+            assert!(error.message.contains(name), "{}", error.message);
         }
     }
 }

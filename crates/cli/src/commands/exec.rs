@@ -73,7 +73,7 @@ pub(crate) struct ExecArgs {
 const EXAMPLES: &str = "\
 Exit code:
   the command's own; 124 out of time; 125 Cofferdam could not do its part; 126 not executable; 127
-  not found; 128+n killed by signal n. With -d: 0 started, 125 not started.
+  not found; 128+n killed by signal n. With -d: 0 once it is started, else one of 125 to 127.
 
 Examples:
   cofferdam exec agent-1 -- cargo build
@@ -90,10 +90,10 @@ pub(super) fn perform(args: &ExecArgs) -> Result<u8> {
         let order = order(args, argv.clone(), &surroundings, &session).await?;
         let is_new = args.id.is_none() || !is_known(&session, &order.command.id).await?;
         let started = session.start(&order).await?;
-        let exec = started.id;
         if args.detach {
-            return left(args.json, &session, &exec).await;
+            return left(args, &session, &started).await;
         }
+        let exec = started.id;
         let passed = Passed {
             // What an earlier caller passed on is not passed on twice.
             reads: is_new && order.command.stdin == Stdin::Piped,
@@ -144,13 +144,20 @@ async fn is_known(session: &Session, id: &ProcessId) -> Result<bool> {
     Ok(session.execs().await?.iter().any(|exec| exec.id == id.as_str()))
 }
 
-/// Says what was started.
-async fn left(is_json: bool, session: &Session, exec: &ProcessId) -> Result<u8> {
-    match is_json {
-        true => render::print_json(&session.status(exec).await?)?,
-        false => render::print_text(&format!("{exec}\n"))?,
+/// Says what was started, or why it was not.
+async fn left(args: &ExecArgs, session: &Session, started: &ExecStatus) -> Result<u8> {
+    match args.json {
+        true => render::print_json(&session.status(&started.id).await?)?,
+        false => render::print_text(&format!("{}\n", started.id))?,
     }
-    Ok(exit::DONE)
+    let ending = started.ended.as_ref().map(|ended| &ended.ending);
+    let Some(ending @ (Ending::NotStarted { .. } | Ending::SetupFailed { .. })) = ending else {
+        return Ok(exit::DONE);
+    };
+    if let Some(cause) = told(ending, args) {
+        report::note(&cause);
+    }
+    Ok(exit::of_ending(ending))
 }
 
 async fn stream(

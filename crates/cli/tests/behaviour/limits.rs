@@ -56,6 +56,20 @@ fn too_much_memory_is_told_as_such() {
 }
 
 #[test]
+fn a_limit_that_no_sandbox_can_live_with_is_refused_by_name() {
+    everyone(|place| {
+        for (words, name) in [(["--memory", "64K"], "memory"), (["--disk", "12"], "disk")] {
+            let said = place.run(&[&words[..], &["--json", "--", "true"]].concat());
+            assert_eq!(said.code(), Some(125));
+            let error = &said.object()["error"];
+            assert_eq!(error["kind"], "usage", "{error}");
+            let message = error["message"].as_str().unwrap();
+            assert!(message.starts_with(&format!("a {name} limit of ")), "{message}");
+        }
+    });
+}
+
+#[test]
 fn memory_is_limited_for_all_processes_together() {
     everyone(|place| {
         // None of the four holds more than the limit, all together do.

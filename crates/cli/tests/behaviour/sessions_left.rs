@@ -43,6 +43,20 @@ fn has_python() -> bool {
 }
 
 #[test]
+fn a_detached_command_that_cannot_start_is_told_at_once() {
+    everyone(|place| {
+        place.says(&["create", "--name", "s"], 0);
+        place.says(&["exec", "s", "-d", "--", "true"], 0);
+        let missing = place.says(&["exec", "s", "-d", "--id", "x", "--", "/missing"], 127);
+        assert_eq!(missing.text(), "x\n");
+        assert!(missing.stderr.contains("\"/missing\" was not found"), "{}", missing.stderr);
+        place.says(&["exec", "s", "-d", "--", "/etc/passwd"], 126);
+        place.says(&["wait", "s", "x"], 127);
+        place.says(&["rm", "s"], 0);
+    });
+}
+
+#[test]
 fn a_server_survives_the_detached_command_that_started_it() {
     if !has_python() {
         return;

@@ -85,6 +85,7 @@ impl FakeBackend {
     }
 
     fn admit(&self, spec: &Spec) -> Result<()> {
+        spec.limits.check()?;
         if !spec.profile.egress(&spec.egress)?.is_empty() && !self.has(Fault::WayOutIgnored) {
             return Err(Error::new(ErrorKind::Unsupported, "the fake backend has no way out"));
         }

@@ -77,6 +77,7 @@ pub fn assess(
     limits: &Limits,
     on_unavailable: OnUnavailable,
 ) -> Result<Assessment> {
+    limits.check()?;
     let mut rlimits = RlimitFallback::default();
     let memory = match &facts.memory {
         Where::Unified | Where::V1(_) => Holding::Held,
