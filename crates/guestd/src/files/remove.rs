@@ -1,11 +1,11 @@
 //! Removing.
 
-use super::failure::{failed, refused};
+use super::failure::failed;
 use super::read::look_at;
 use super::walk::{Missing, Root};
-use cofferdam_wire::files::{Answer, Failure, MAX_DEPTH, Remove, Why};
+use cofferdam_wire::files::{Answer, Failure, MAX_DEPTH, Remove};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
 /// How many names of a directory are held at a time.
@@ -18,7 +18,7 @@ pub(super) fn remove(root: &Root, order: &Remove) -> Result<Answer, Failure> {
     let stat = look_at(directory, name).map_err(|e| failed(e, "there is no such thing"))?;
     let is_directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
     if is_directory && order.recursive {
-        remove_tree(directory, name, 0)?;
+        Removal::default().tree(directory, name, 0)?;
     } else {
         let flags = if is_directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
         rustix::fs::unlinkat(directory, name, flags).map_err(not_removed)?;
@@ -26,47 +26,82 @@ pub(super) fn remove(root: &Root, order: &Remove) -> Result<Answer, Failure> {
     Ok(Answer::Done)
 }
 
-/// Removes a directory and what is in it. What disappears by itself meanwhile is as good as removed.
-fn remove_tree(above: BorrowedFd<'_>, name: &[u8], depth: usize) -> Result<(), Failure> {
-    if depth >= MAX_DEPTH {
-        let what = format!("it is more than {MAX_DEPTH} directories deep; some of it is removed");
-        return Err(refused(Why::BadRequest, what));
-    }
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let directory = match rustix::fs::openat(above, name, flags, Mode::empty()) {
-        Ok(directory) => directory,
-        Err(Errno::NOENT) => return Ok(()),
-        // It was a directory a moment ago. What took its place is removed itself, never gone through.
-        Err(Errno::NOTDIR | Errno::LOOP) => return unlink(above, name, AtFlags::empty()),
-        Err(errno) => return Err(partly(errno)),
-    };
-    loop {
-        let names = some_names(&directory)?;
-        if names.is_empty() {
-            return unlink(above, name, AtFlags::REMOVEDIR);
+/// A directory on its way out, with all that is in it.
+#[derive(Default)]
+struct Removal {
+    /// The outermost directory, to which too deep ones are moved.
+    outermost: Option<OwnedFd>,
+    /// How many were.
+    moved: u32,
+}
+
+impl Removal {
+    /// Removes a directory and what is in it. What disappears by itself meanwhile is as good as removed.
+    fn tree(&mut self, above: BorrowedFd<'_>, name: &[u8], depth: usize) -> Result<(), Failure> {
+        if depth >= MAX_DEPTH {
+            return self.move_up(above, name);
         }
-        for (name, kind) in names {
-            match kind {
-                FileType::Directory => remove_tree(directory.as_fd(), &name, depth + 1)?,
-                FileType::Unknown => remove_unknown(directory.as_fd(), &name, depth)?,
-                FileType::RegularFile
-                | FileType::Symlink
-                | FileType::Fifo
-                | FileType::Socket
-                | FileType::CharacterDevice
-                | FileType::BlockDevice => {
-                    unlink(directory.as_fd(), &name, AtFlags::empty())?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let directory = match rustix::fs::openat(above, name, flags, Mode::empty()) {
+            Ok(directory) => directory,
+            Err(Errno::NOENT) => return Ok(()),
+            // It was a directory a moment ago. What took its place is removed itself, never gone through.
+            Err(Errno::NOTDIR | Errno::LOOP) => return unlink(above, name, AtFlags::empty()),
+            Err(errno) => return Err(partly(errno)),
+        };
+        if depth == 0 {
+            self.outermost = Some(rustix::io::fcntl_dupfd_cloexec(&directory, 0).map_err(partly)?);
+        }
+        loop {
+            let names = some_names(&directory)?;
+            if names.is_empty() {
+                return unlink(above, name, AtFlags::REMOVEDIR);
+            }
+            for (name, kind) in names {
+                match kind {
+                    FileType::Directory => self.tree(directory.as_fd(), &name, depth + 1)?,
+                    FileType::Unknown => self.unknown(directory.as_fd(), &name, depth)?,
+                    FileType::RegularFile
+                    | FileType::Symlink
+                    | FileType::Fifo
+                    | FileType::Socket
+                    | FileType::CharacterDevice
+                    | FileType::BlockDevice => {
+                        unlink(directory.as_fd(), &name, AtFlags::empty())?;
+                    }
                 }
             }
         }
     }
-}
 
-/// Where the file system does not tell types beside names.
-fn remove_unknown(directory: BorrowedFd<'_>, name: &[u8], depth: usize) -> Result<(), Failure> {
-    match look_at(directory, name).map(|stat| FileType::from_raw_mode(stat.st_mode)) {
-        Ok(FileType::Directory) => remove_tree(directory, name, depth + 1),
-        Ok(_) | Err(_) => unlink(directory, name, AtFlags::empty()),
+    /// Moves a directory that lies too deep to the outermost one, where it is found again: a worker
+    /// holds a descriptor for each directory above the one it is in.
+    fn move_up(&mut self, above: BorrowedFd<'_>, name: &[u8]) -> Result<(), Failure> {
+        let Some(outermost) = &self.outermost else { return Err(partly(Errno::NAMETOOLONG)) };
+        loop {
+            let aside = format!(".cofferdam-deep-{}", self.moved);
+            self.moved += 1;
+            let flags = RenameFlags::NOREPLACE;
+            match rustix::fs::renameat_with(above, name, outermost, aside.as_str(), flags) {
+                Ok(()) | Err(Errno::NOENT) => return Ok(()),
+                // Somebody has that name; there are more than anybody can take.
+                Err(Errno::EXIST) => {}
+                Err(errno) => return Err(partly(errno)),
+            }
+        }
+    }
+
+    /// Where the file system does not tell types beside names.
+    fn unknown(
+        &mut self,
+        directory: BorrowedFd<'_>,
+        name: &[u8],
+        depth: usize,
+    ) -> Result<(), Failure> {
+        match look_at(directory, name).map(|stat| FileType::from_raw_mode(stat.st_mode)) {
+            Ok(FileType::Directory) => self.tree(directory, name, depth + 1),
+            Ok(_) | Err(_) => unlink(directory, name, AtFlags::empty()),
+        }
     }
 }
 
