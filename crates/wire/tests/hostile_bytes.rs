@@ -43,12 +43,22 @@ fn mostly_messages() -> impl Strategy<Value = String> {
         Just("Signal"),
         Just("Resize"),
         Just("Kill"),
+        Just("Ready"),
+        Just("Refused"),
+        Just("Read"),
+        Just("Written"),
+        Just("Entries"),
+        Just("Listed"),
+        Just("Failed"),
         Just("x"),
         Just("")
     ];
     let value = prop_oneof![
         Just("{}".to_owned()),
         Just("null".to_owned()),
+        Just("{\"size\":1,\"bytes\":1,\"sha256\":null,\"mode\":1,\"modified_ms\":-1}".to_owned()),
+        Just("{\"why\":\"Io\",\"detail\":\"\",\"errno\":5}".to_owned()),
+        Just("[{\"path\":\"a\",\"kind\":\"File\",\"size\":0}]".to_owned()),
         Just("{\"pid\":2}".to_owned()),
         Just("{\"host\":\"a\\u0000b\",\"port\":443}".to_owned()),
         Just("{\"rows\":24,\"columns\":80}".to_owned()),

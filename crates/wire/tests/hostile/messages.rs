@@ -1,6 +1,7 @@
 //! What must hold for any message that comes from inside. Shared with the fuzz targets.
 
 use cofferdam_wire::ByteString;
+use cofferdam_wire::files;
 use cofferdam_wire::message::{FromProcess, Greeting, GuestOpens, HostOpens, Proof, ToProcess};
 use cofferdam_wire::plan::Plan;
 use serde::Serialize;
@@ -15,6 +16,9 @@ pub(crate) fn message(bytes: &[u8]) {
     one::<GuestOpens>(bytes);
     one::<Proof>(bytes);
     one::<ByteString>(bytes);
+    one::<files::Greeting>(bytes);
+    one::<files::Request>(bytes);
+    one::<files::Answer>(bytes);
     // The reasons in a plan stay on the host, so a plan is not the same after the way.
     drop(serde_json::from_slice::<Plan>(bytes));
 }
