@@ -1,0 +1,3 @@
+//! Copy-on-write workspaces: what a sandbox writes lies beside the real tree.
+
+pub mod base;
