@@ -1,12 +1,14 @@
 //! Copy-on-write workspaces: what lands, and where.
 
 use crate::cow_tree::{Tree, tree};
-use crate::place::{PYTHON, Place, SOON, everyone, outcome, until};
+use crate::place::{PYTHON, Place, SOON, caller, everyone, outcome, skipped, started, until};
 use crate::sessions::phase;
 use crate::sessions_durable::keepers;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
 
 /// Ways to change a tree, each of its own file or name. `at` is a path of the tree, and each says what
 /// the tree is inside afterwards, or fails.
@@ -357,4 +359,106 @@ fn what_the_layer_keeps_belongs_to_the_owner_of_the_workspace() {
 fn nobody_else_can_look(kept: &Path) {
     assert_eq!(fs::metadata(kept).unwrap().permissions().mode() & 0o077, 0);
     let _: Tree = tree(kept);
+}
+
+/// Something mounted on the host, gone with the value.
+struct Mounted(PathBuf);
+
+impl Mounted {
+    /// `None` where mounting is not allowed.
+    fn new(kind: &str, options: &str, at: &Path) -> Option<Self> {
+        let mut mount = std::process::Command::new("mount");
+        mount.args(["-t", kind, "-o", options, "none"]).arg(at);
+        let said = outcome(&mut mount, SOON);
+        said.status.success().then(|| Self(at.to_owned()))
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn what_no_layer_can_lie_on_is_refused_with_the_remedy() {
+    everyone(|place| {
+        if caller() != 0 {
+            return skipped("root", "only root mounts a file system in a workspace");
+        }
+        place.write("sub/f", "x");
+        let sub = place.workspace.join("sub");
+        let nested = Mounted::new("tmpfs", "size=1M", &sub).unwrap();
+        for words in [&["run", "--cow", "--", "true"][..], &["create", "--cow", "--name", "s"]] {
+            let refused = place.say(words);
+            assert!(!refused.status.success(), "{refused:?}");
+            assert!(refused.stderr.contains("sub is mounted in it"), "{refused:?}");
+            assert!(refused.stderr.contains("Unmount it"), "{refused:?}");
+        }
+        assert_eq!(place.run(&["--", "true"]).code(), Some(0), "the control");
+        drop(nested);
+        assert_eq!(place.run(&["--cow", "--", "true"]).code(), Some(0), "the control");
+        // Layers on layers on layers: the kernel takes two.
+        let mut lower = place.workspace.clone();
+        let mut stacked = Vec::new();
+        for number in 0..2 {
+            let at = place.base.join(format!("stack-{number}"));
+            for name in ["u", "w", "m"] {
+                fs::create_dir_all(at.join(name)).unwrap();
+                place.give(&at.join(name));
+            }
+            let path = |name: &str| at.join(name).to_str().unwrap().to_owned();
+            let options = format!(
+                "lowerdir={},upperdir={},workdir={}",
+                lower.display(),
+                path("u"),
+                path("w")
+            );
+            lower = at.join("m");
+            stacked.push(Mounted::new("overlay", &options, &lower).unwrap());
+        }
+        let top = lower.to_str().unwrap();
+        for words in
+            [&["run", "--cow", "-w", top, "--", "true"][..], &["create", "--cow", "-w", top]]
+        {
+            let refused = place.say(words);
+            assert!(!refused.status.success(), "{refused:?}");
+            assert!(refused.stderr.contains("ext4, xfs, btrfs"), "{refused:?}");
+        }
+        assert!(fs::read_dir(place.state.join("kept")).unwrap().next().is_none());
+        while stacked.pop().is_some() {}
+    });
+}
+
+#[test]
+fn a_crash_while_a_session_is_made_leaves_no_layer_that_is_not_removed() {
+    everyone(|place| {
+        fill(place);
+        let before = tree(&place.workspace);
+        let mut met = 0;
+        for after_ms in 0..20 {
+            let mut maker = started(
+                place.cofferdam(&["create", "--cow"]).stdout(Stdio::null()).stderr(Stdio::null()),
+            );
+            std::thread::sleep(Duration::from_millis(after_ms * 2));
+            maker.kill().unwrap();
+            maker.wait().unwrap();
+            met += u32::from(keeps_a_layer(place));
+        }
+        println!("{met} of 20 kills met a layer");
+        let listed = place.says(&["ls", "--json"], 0).object();
+        for session in listed["sessions"].as_array().unwrap() {
+            place.says(&["rm", session["id"].as_str().unwrap()], 0);
+        }
+        let clean = || {
+            place.says(&["gc"], 0);
+            (!keeps_a_layer(place) && keepers(place).is_empty()).then_some(())
+        };
+        until(SOON, clean).unwrap();
+        assert_eq!(tree(&place.workspace), before);
+    });
+}
+
+fn keeps_a_layer(place: &Place) -> bool {
+    fs::read_dir(place.state.join("kept")).is_ok_and(|mut kept| kept.next().is_some())
 }
