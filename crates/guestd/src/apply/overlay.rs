@@ -24,8 +24,9 @@ const OPTIONS: &[(&str, &str)] = &[
     ("redirect_dir", "nofollow"),
     ("metacopy", "off"),
     ("index", "off"),
-    // One device number for the whole tree.
-    ("xino", "on"),
+    // One device number for the whole tree only where that needs no numbers of files beyond what
+    // programs take for exact.
+    ("xino", "auto"),
     ("upperdir", "u/upper"),
     ("workdir", "u/work"),
 ];
