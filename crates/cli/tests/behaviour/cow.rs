@@ -185,6 +185,28 @@ fn what_is_written_through_the_file_service_lands_in_the_layer() {
 }
 
 #[test]
+fn reading_changes_no_time_of_the_real_tree() {
+    everyone(|place| {
+        use std::os::unix::fs::MetadataExt;
+        let file = place.write("f", "x");
+        let read = |options: &[&str]| {
+            // Long ago, so that the kernel would take note of any reading.
+            let old =
+                outcome(place.host("touch").args(["-a", "-d", "2001-01-01"]).arg(&file), SOON);
+            assert_eq!(old.code(), Some(0), "{old:?}");
+            let before = fs::metadata(&file).unwrap().atime();
+            assert_eq!(place.run(&[options, &["--", "cat", "f"]].concat()).text(), "x");
+            fs::metadata(&file).unwrap().atime() != before
+        };
+        assert!(!read(&["--cow"]));
+        match read(&[]) {
+            true => {}
+            false => skipped("atime", "times of access are not kept here"),
+        }
+    });
+}
+
+#[test]
 fn two_sessions_over_one_workspace_have_layers_of_their_own() {
     everyone(|place| {
         place.write("f", "real\n");
