@@ -44,7 +44,7 @@ pub(crate) struct PolicyOptions {
     /// Shows the workspace copy-on-write: what is written lands in a layer and not in the directory.
     ///
     /// A session keeps its layer, whatever becomes of its sandbox, until it is removed; `run` throws
-    /// it away at the end. Git hooks and configuration can be written then, because they act on
+    /// it away at the end, unless --on-failure keeps the session. Git hooks and configuration can be written then, because they act on
     /// nobody there. A workspace with something mounted below it is refused.
     ///
     /// Example: --cow

@@ -309,6 +309,48 @@ fn what_contradicts_a_layer_is_refused_by_name() {
 }
 
 #[test]
+fn what_is_shown_or_hidden_below_a_layer_stays_so() {
+    everyone(|place| {
+        place.write("sub/secret/f", "hidden");
+        place.write("shown/f", "shown");
+        let before = tree(&place.workspace);
+        let look = "ls sub/secret; mv sub other 2>&1 | grep -c busy; echo x > shown/f; cat shown/f; \
+                    rm -rf sub; echo y > sub/own && cat sub/own";
+        let words = ["--cow", "--hide", "sub/secret", "--read", "shown", "--shell", look];
+        let said = place.run(&words);
+        assert_eq!(said.text(), "1\nshowny\n", "{said:?}");
+        assert_eq!(tree(&place.workspace), before);
+    });
+}
+
+#[test]
+fn the_repository_of_a_linked_worktree_is_not_written_past_the_layer() {
+    everyone(|place| {
+        let git = |words: &[&str]| {
+            let mut git = place.host("git");
+            git.args(["-c", "user.name=a", "-c", "user.email=b"]).args(words);
+            let said = outcome(&mut git, SOON);
+            assert_eq!(said.code(), Some(0), "{words:?}: {said:?}");
+        };
+        place.write("f", "x");
+        git(&["init", "-q"]);
+        git(&["add", "-A"]);
+        git(&["commit", "-qm", "first"]);
+        let linked = place.base.join("linked");
+        git(&["worktree", "add", "-q", linked.to_str().unwrap()]);
+        let before = tree(&place.workspace);
+        let commit = "echo y > f; git -c user.name=a -c user.email=b commit -qam second; cat f";
+        let words = ["--cow", "-w", linked.to_str().unwrap(), "--shell", commit];
+        let said = place.run(&words);
+        assert_eq!(said.text(), "y\n");
+        assert!(said.stderr.contains("Read-only file system"), "{said:?}");
+        assert_eq!(tree(&place.workspace), before);
+        place.run(&words[1..]);
+        assert_ne!(tree(&place.workspace), before, "the control");
+    });
+}
+
+#[test]
 fn a_setting_makes_workspaces_copy_on_write() {
     everyone(|place| {
         place.write("f", "real\n");
