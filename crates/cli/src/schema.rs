@@ -4,6 +4,9 @@ use crate::choice::Choice;
 use crate::commands::config::CheckedConfig;
 use crate::commands::events::EventList;
 use crate::commands::file::{FileContent, FileDone, FileEntry, FileList};
+use crate::commands::file_edit::FileEdit;
+use crate::commands::file_patch::FilePatch;
+use crate::commands::file_window::FileWindow;
 use crate::commands::logs::{Log, LogPart};
 use crate::commands::ls::SessionList;
 use crate::commands::ps::ExecList;
@@ -62,6 +65,12 @@ pub(crate) enum Object {
     FileList,
     /// What the other verbs of `file` print with `--json`.
     FileDone,
+    /// What `file patch --json` prints.
+    FilePatch,
+    /// What `file edit --json` prints.
+    FileEdit,
+    /// What `file read --lines` and `--window` print with `--json`.
+    FileWindow,
 }
 
 impl Choice for Object {
@@ -89,6 +98,9 @@ impl Choice for Object {
         Self::FileEntry,
         Self::FileList,
         Self::FileDone,
+        Self::FilePatch,
+        Self::FileEdit,
+        Self::FileWindow,
     ];
 
     fn named(self) -> &'static str {
@@ -115,6 +127,9 @@ impl Choice for Object {
             Self::FileEntry => "file-entry",
             Self::FileList => "file-list",
             Self::FileDone => "file-done",
+            Self::FilePatch => "file-patch",
+            Self::FileEdit => "file-edit",
+            Self::FileWindow => "file-window",
         }
     }
 }
@@ -145,6 +160,9 @@ impl Object {
             Self::FileEntry => schema_for!(FileEntry),
             Self::FileList => schema_for!(FileList),
             Self::FileDone => schema_for!(FileDone),
+            Self::FilePatch => schema_for!(FilePatch),
+            Self::FileEdit => schema_for!(FileEdit),
+            Self::FileWindow => schema_for!(FileWindow),
         }
     }
 

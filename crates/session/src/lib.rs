@@ -9,6 +9,7 @@
 //! call these and nothing below.
 
 mod answer;
+mod apply;
 mod bundle;
 mod desk;
 pub mod edit;
@@ -37,6 +38,9 @@ mod store;
 mod time;
 pub mod window;
 
+pub use apply::{
+    Doing, Edited, MAX_PATCH_TEXT, PatchOptions, Patched, Way, apply_patch, edit_file, read_window,
+};
 pub use ensure::{Ensured, EnsuredHow};
 pub use id::SessionId;
 pub(crate) use id::random_text;

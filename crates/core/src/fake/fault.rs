@@ -75,6 +75,10 @@ pub enum Fault {
     FilesApart,
     /// A file is written whatever was to be so before.
     FilesOverwrite,
+    /// Of several changes at once, those before one that fails stay.
+    FilesCarryPart,
+    /// Files are changed that are not as expected.
+    FilesCarryStale,
     /// Removing what is not there succeeds.
     FilesRemoveAgain,
     /// A path may go up from the root of the workspace.
@@ -85,7 +89,7 @@ pub enum Fault {
 
 impl Fault {
     /// All faults.
-    pub const ALL: [Self; 39] = [
+    pub const ALL: [Self; 41] = [
         Self::CreateFails,
         Self::CreateHangs,
         Self::LosesReply,
@@ -122,6 +126,8 @@ impl Fault {
         Self::FilesDropBytes,
         Self::FilesApart,
         Self::FilesOverwrite,
+        Self::FilesCarryPart,
+        Self::FilesCarryStale,
         Self::FilesRemoveAgain,
         Self::PathsLeave,
         Self::LinksLeadOut,

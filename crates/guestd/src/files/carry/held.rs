@@ -30,14 +30,20 @@ impl<'a> Held<'a> {
             return Ok(self.root.top());
         }
         if !self.by_path.contains_key(above) {
-            if self.by_path.len() >= MAX_HELD_DIRECTORIES {
-                let what = format!("names change in more than {MAX_HELD_DIRECTORIES} directories");
-                return Err(refused(Why::TooLarge, what));
-            }
             let opened = self.root.straight(&above.to_vec().into())?;
-            self.by_path.insert(above.to_vec(), opened);
+            self.keep(path, opened)?;
         }
         self.get(path)
+    }
+
+    /// Holds this as the directory that a path lies in.
+    pub(super) fn keep(&mut self, path: &[u8], directory: OwnedFd) -> Result<(), Failure> {
+        if self.by_path.len() >= MAX_HELD_DIRECTORIES {
+            let what = format!("names change in more than {MAX_HELD_DIRECTORIES} directories");
+            return Err(refused(Why::TooLarge, what));
+        }
+        self.by_path.insert(above(path).to_vec(), directory);
+        Ok(())
     }
 
     /// The directory that a path lies in, which is held.

@@ -94,9 +94,8 @@ impl<'a> Stage<'a> {
             Step::RemoveDirectory { path } => Ok(self.take_away(path, Taken::Directory)?),
             Step::Rename { from, to } => {
                 let before = self.thing(plain(&from)?)?;
-                self.free(plain(&to)?)?;
+                self.hold_new(plain(&to)?)?;
                 self.held.hold(from.as_bytes())?;
-                self.held.hold(to.as_bytes())?;
                 self.vacated.insert(from.as_bytes().to_vec());
                 self.acts.push(Act::Rename { from, to, before });
                 Ok(())
@@ -189,6 +188,21 @@ impl<'a> Stage<'a> {
     fn free(&self, path: &[u8]) -> Result<(), Failure> {
         let is_free = matches!(self.expected.get(path), Some(Before::Nothing));
         if is_free || self.vacated.contains(path) { Ok(()) } else { Err(unexpected(path)) }
+    }
+
+    /// Holds the directory that something is moved to, which may be one of this carry.
+    fn hold_new(&mut self, path: &[u8]) -> Result<(), Failure> {
+        match self.inside(path) {
+            // It stays what it is when it takes its place.
+            Some((slot, below)) => {
+                let directory = self.open_inside(slot, above(&below))?;
+                self.held.keep(path, directory)
+            }
+            None => {
+                self.free(path)?;
+                self.held.hold(path).map(drop)
+            }
+        }
     }
 
     /// Where something new is made.
