@@ -17,6 +17,7 @@ mod ending;
 mod files;
 mod limits;
 mod output;
+mod patches;
 mod place;
 mod projects;
 mod schema;

@@ -141,8 +141,9 @@ mod tests {
         let path = |bytes: usize| ByteString::from(vec![0xff; bytes]);
         assert!(Step::Rename { from: path(4096), to: path(4096) }.encode().is_some());
         assert_eq!(Step::Remove { path: path(MAX_STEP_BYTES) }.encode(), None);
-        assert_eq!(step_length((MAX_STEP_BYTES as u32).to_le_bytes()), Some(MAX_STEP_BYTES));
-        assert_eq!(step_length((MAX_STEP_BYTES as u32 + 1).to_le_bytes()), None);
+        let most = u32::try_from(MAX_STEP_BYTES).unwrap();
+        assert_eq!(step_length(most.to_le_bytes()), Some(MAX_STEP_BYTES));
+        assert_eq!(step_length((most + 1).to_le_bytes()), None);
     }
 
     #[test]
