@@ -99,7 +99,12 @@ async fn a_worker_that_is_killed_leaves_all_or_nothing() {
     let stop = Arc::new(AtomicBool::new(false));
     let (killing, stopped) = (Arc::clone(&place), Arc::clone(&stop));
     let killer = tokio::spawn(async move {
-        while !stopped.load(Ordering::Relaxed) {
+        for round in 0_u64.. {
+            if stopped.load(Ordering::Relaxed) {
+                return;
+            }
+            // At every moment of a carry, and now and then not at all.
+            tokio::time::sleep(Duration::from_millis(round * 7 % 60)).await;
             // Everything but process 1 and the shell itself.
             let _ = killing.sandbox.exec(["sh", "-c", "kill -9 -1; :"]).await;
         }

@@ -83,7 +83,11 @@ impl Files {
             match self.ask(Request::Recover(order.clone())).await {
                 Ok(Answer::Recovered(CarryEnd::Done)) => return Ok(()),
                 Ok(Answer::Recovered(CarryEnd::Undone)) => return Err(unchanged(error)),
+                // Who dies may need a moment, and whoever kills workers may do it again.
                 Ok(Answer::Recovered(CarryEnd::Busy)) => tokio::time::sleep(BETWEEN).await,
+                Err(error) if error.kind == ErrorKind::Unavailable => {
+                    tokio::time::sleep(BETWEEN).await;
+                }
                 Ok(Answer::Recovered(CarryEnd::NoTrace)) => {
                     return match self.is_as_expected(expected).await {
                         Ok(()) => Err(unchanged(error)),
@@ -91,7 +95,8 @@ impl Files {
                     };
                 }
                 Ok(answer) => return Err(unasked(&answer)),
-                Err(_) => break,
+                // What is left stays until it can be put right.
+                Err(_) => return Err(unknown(error)),
             }
         }
         Err(unknown(error))

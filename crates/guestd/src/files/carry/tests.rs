@@ -4,8 +4,12 @@ use super::super::failure::Trouble;
 use super::super::talk::Talk;
 use super::super::walk::Root;
 use super::fault::{self, Fault};
+use super::leftover::MAX_JOURNAL_BYTES;
 use super::{carry, recover};
-use cofferdam_wire::files::{Answer, Before, Carry, CarryEnd, Failure, Step, Why};
+use cofferdam_wire::files::{
+    Answer, Before, Carry, CarryEnd, Failure, MAX_CARRIED_BYTES, MAX_HELD_DIRECTORIES, MAX_STEPS,
+    Step, Why,
+};
 use cofferdam_wire::frame::{self, Kind};
 use cofferdam_wire::message::Files;
 use rustix::io::Errno;
@@ -112,7 +116,8 @@ fn talk(steps: &[(Step, &[u8])], last: Kind) -> Talk {
         .flat_map(|(step, bytes)| [step.encode().unwrap().as_slice(), bytes].concat())
         .collect();
     // In pieces that end anywhere.
-    for piece in sent.chunks(7) {
+    let size = if sent.len() < 100_000 { 7 } else { 65_537 };
+    for piece in sent.chunks(size) {
         frame::encode(1, Kind::Data, piece, &mut out).unwrap();
     }
     if last == Kind::End {
@@ -367,4 +372,44 @@ fn what_looks_like_a_leftover_stops_nobody() {
     assert_eq!(text, b"nonsense");
     assert!(recover(&workspace.root(), &named("a")).is_err());
     assert!(recover(&workspace.root(), &named("../x")).is_err());
+}
+
+#[test]
+fn steps_bytes_and_directories_have_limits() {
+    let refused = |workspace: &Workspace, steps: &[(Step, &[u8])]| {
+        let before = workspace.seen();
+        let Trouble::Failed(failure) = workspace.carry(steps).unwrap_err() else { panic!() };
+        assert_eq!(workspace.seen(), before);
+        failure.why
+    };
+    let workspace = Workspace::new();
+    let mut steps = vec![nothing("none"); MAX_STEPS];
+    assert!(workspace.carry(&steps).is_ok());
+    steps.push(nothing("none"));
+    assert_eq!(refused(&workspace, &steps), Why::TooLarge);
+    let bytes = MAX_CARRIED_BYTES + 1;
+    let large = Step::File { path: "none".into(), mode: 0o644, bytes };
+    assert_eq!(refused(&workspace, &[nothing("none"), (large, b"")]), Why::TooLarge);
+    let mut steps = Vec::new();
+    for at in 0..=MAX_HELD_DIRECTORIES {
+        fs::create_dir(workspace.path(&format!("{at}"))).unwrap();
+        steps.push(nothing(&format!("{at}/none")));
+    }
+    assert_eq!(refused(&workspace, &steps), Why::TooLarge);
+    steps.pop();
+    assert!(workspace.carry(&steps).is_ok());
+}
+
+#[test]
+fn a_journal_has_a_largest_size() {
+    let workspace = Workspace::new();
+    let stage = workspace.path(".cofferdam-carry-test");
+    fs::create_dir(&stage).unwrap();
+    let journal = |blanks: usize| " ".repeat(blanks) + "[]";
+    fs::write(stage.join("journal"), journal(MAX_JOURNAL_BYTES)).unwrap();
+    assert!(recover(&workspace.root(), &named("test")).is_err());
+    fs::write(stage.join("journal"), journal(100)).unwrap();
+    let end = recover(&workspace.root(), &named("test")).unwrap();
+    assert_eq!(end, Answer::Recovered(CarryEnd::Undone));
+    assert!(!stage.exists());
 }
