@@ -19,6 +19,7 @@ pub(crate) mod gc;
 pub(crate) mod generated;
 pub(crate) mod logs;
 pub(crate) mod ls;
+mod manifest;
 pub(crate) mod pause;
 pub(crate) mod probe;
 pub(crate) mod ps;

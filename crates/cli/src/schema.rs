@@ -15,6 +15,7 @@ use crate::commands::wrap::Wrapped;
 use crate::config;
 use crate::engine::{Diagnosis, Explanation, ProbeReport};
 use cofferdam_core::{Error, ErrorKind, ErrorReport, Result, RunReport};
+use cofferdam_session::manifest::Manifest;
 use cofferdam_session::{EventReport, ExecReport, GcReport, SessionReport};
 use schemars::{Schema, schema_for};
 
@@ -71,6 +72,8 @@ pub(crate) enum Object {
     FileEdit,
     /// What `file read --lines` and `--window` print with `--json`.
     FileWindow,
+    /// What `create --manifest` reads.
+    Manifest,
 }
 
 impl Choice for Object {
@@ -101,6 +104,7 @@ impl Choice for Object {
         Self::FilePatch,
         Self::FileEdit,
         Self::FileWindow,
+        Self::Manifest,
     ];
 
     fn named(self) -> &'static str {
@@ -130,6 +134,7 @@ impl Choice for Object {
             Self::FilePatch => "file-patch",
             Self::FileEdit => "file-edit",
             Self::FileWindow => "file-window",
+            Self::Manifest => "manifest",
         }
     }
 }
@@ -163,6 +168,7 @@ impl Object {
             Self::FilePatch => schema_for!(FilePatch),
             Self::FileEdit => schema_for!(FileEdit),
             Self::FileWindow => schema_for!(FileWindow),
+            Self::Manifest => schema_for!(Manifest),
         }
     }
 

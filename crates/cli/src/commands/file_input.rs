@@ -22,3 +22,18 @@ pub(super) fn read_input(path: &Path, max_bytes: usize) -> Result<Vec<u8>> {
     }
     Ok(bytes)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_verb_reads_on_the_host_has_a_limit() {
+        let path = std::env::temp_dir().join(format!("cofferdam-input-{}", std::process::id()));
+        std::fs::write(&path, "12345").unwrap();
+        assert_eq!(read_input(&path, 5).unwrap(), b"12345");
+        assert_eq!(read_input(&path, 4).unwrap_err().kind, ErrorKind::TooLarge);
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(read_input(&path, 5).unwrap_err().kind, ErrorKind::Io);
+    }
+}

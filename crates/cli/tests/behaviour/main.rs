@@ -16,6 +16,7 @@ mod alone;
 mod ending;
 mod files;
 mod limits;
+mod manifests;
 mod output;
 mod patches;
 mod place;

@@ -2,7 +2,7 @@
 
 use crate::harness::{Place, compare};
 
-const OBJECTS: [&str; 25] = [
+const OBJECTS: [&str; 26] = [
     "config",
     "check",
     "result",
@@ -28,6 +28,7 @@ const OBJECTS: [&str; 25] = [
     "file-patch",
     "file-edit",
     "file-window",
+    "manifest",
 ];
 
 #[test]

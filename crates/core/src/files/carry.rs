@@ -7,6 +7,7 @@ use cofferdam_wire::files::{Answer, Carry, CarryEnd, Request, Step};
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Read};
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -33,8 +34,13 @@ pub enum Content {
     Nothing,
     /// These bytes.
     Bytes(Arc<[u8]>),
-    /// So many bytes of a regular file of the host, from its beginning. Reading it does not wait.
-    Open(std::fs::File, u64),
+    /// A regular file of the host, which has so many bytes. It is opened when its turn comes.
+    Host {
+        /// Which. A link is followed.
+        path: PathBuf,
+        /// How many bytes it has; another number by then fails the carry.
+        bytes: u64,
+    },
 }
 
 impl From<Step> for Load {
@@ -48,7 +54,7 @@ impl Content {
         match self {
             Self::Nothing => 0,
             Self::Bytes(bytes) => bytes.len() as u64,
-            Self::Open(_, len) => *len,
+            Self::Host { bytes, .. } => *bytes,
         }
     }
 }
@@ -153,6 +159,7 @@ struct Source {
 enum Part {
     Bytes(io::Cursor<Vec<u8>>),
     Shared(io::Cursor<Arc<[u8]>>),
+    Host(PathBuf, u64),
     Open(io::Take<std::fs::File>),
 }
 
@@ -172,7 +179,7 @@ impl Source {
             match content {
                 Content::Nothing => {}
                 Content::Bytes(bytes) => parts.push_back(Part::Shared(io::Cursor::new(bytes))),
-                Content::Open(file, len) => parts.push_back(Part::Open(file.take(len))),
+                Content::Host { path, bytes } => parts.push_back(Part::Host(path, bytes)),
             }
         }
         Ok(Self { parts, failed: false })
@@ -183,6 +190,10 @@ impl Source {
             let (count, is_short) = match part {
                 Part::Bytes(bytes) => (bytes.read(room)?, false),
                 Part::Shared(bytes) => (bytes.read(room)?, false),
+                Part::Host(path, bytes) => {
+                    *part = Part::Open(open(path, *bytes)?.take(*bytes));
+                    continue;
+                }
                 Part::Open(file) => (file.read(room)?, file.limit() > 0),
             };
             match count {
@@ -192,6 +203,20 @@ impl Source {
             }
         }
         Ok(0)
+    }
+}
+
+/// Opens a regular file that has so many bytes, and never waits for another sort of file.
+fn open(path: &Path, bytes: u64) -> io::Result<std::fs::File> {
+    let wrong = |what: &str| io::Error::other(format!("{} {what}", path.display()));
+    // ORDER: looked at first, for a pipe would wait to be opened. Who swaps it owns the host's file.
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(wrong("is no regular file any more"));
+    }
+    let file = std::fs::File::open(path)?;
+    match file.metadata()?.len() {
+        len if len == bytes => Ok(file),
+        _ => Err(wrong("has another size by now")),
     }
 }
 

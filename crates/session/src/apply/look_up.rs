@@ -7,11 +7,16 @@ use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fmt::Write as _;
+use std::fs::File;
+use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::Arc;
 
 /// How many names below a directory are looked at that is to make room for a file.
 const MAX_BELOW: usize = 10_000;
+/// How much of a file of the host is read at once.
+const PIECE_BYTES: usize = 64 << 10;
 
 /// What a patch is planned on.
 pub(super) struct Found {
@@ -116,19 +121,35 @@ async fn below(files: &Files, path: &GuestPath) -> Result<Option<BTreeSet<GuestP
     }
 }
 
-pub(super) fn bytes(path: &GuestPath) -> ByteString {
+pub(crate) fn bytes(path: &GuestPath) -> ByteString {
     path.as_bytes().to_vec().into()
 }
 
-pub(super) fn sha256(content: &[u8]) -> String {
+pub(crate) fn sha256(content: &[u8]) -> String {
+    in_hexadecimal(Sha256::new().chain_update(content))
+}
+
+/// The same for a file of the host, a piece at a time.
+pub(crate) fn sha256_of_file(path: &Path) -> std::io::Result<String> {
+    let mut file = File::open(path)?;
+    let (mut hash, mut piece) = (Sha256::new(), vec![0; PIECE_BYTES]);
+    loop {
+        match file.read(&mut piece)? {
+            0 => return Ok(in_hexadecimal(hash)),
+            count => hash.update(piece.get(..count).unwrap_or_default()),
+        }
+    }
+}
+
+fn in_hexadecimal(hash: Sha256) -> String {
     let mut text = String::with_capacity(64);
-    for byte in Sha256::digest(content) {
+    for byte in hash.finalize() {
         // Writing to a string cannot fail.
         let _ = write!(text, "{byte:02x}");
     }
     text
 }
 
-fn name(path: &GuestPath) -> &OsStr {
+pub(crate) fn name(path: &GuestPath) -> &OsStr {
     OsStr::from_bytes(path.as_bytes())
 }
