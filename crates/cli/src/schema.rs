@@ -4,6 +4,9 @@ use crate::choice::Choice;
 use crate::commands::config::CheckedConfig;
 use crate::commands::events::EventList;
 use crate::commands::file::{FileContent, FileDone, FileEntry, FileList};
+use crate::commands::file_edit::FileEdit;
+use crate::commands::file_patch::FilePatch;
+use crate::commands::file_window::FileWindow;
 use crate::commands::logs::{Log, LogPart};
 use crate::commands::ls::SessionList;
 use crate::commands::ps::ExecList;
@@ -12,6 +15,7 @@ use crate::commands::wrap::Wrapped;
 use crate::config;
 use crate::engine::{Diagnosis, Explanation, ProbeReport};
 use cofferdam_core::{Error, ErrorKind, ErrorReport, Result, RunReport};
+use cofferdam_session::manifest::Manifest;
 use cofferdam_session::{EventReport, ExecReport, GcReport, SessionReport};
 use schemars::{Schema, schema_for};
 
@@ -62,6 +66,14 @@ pub(crate) enum Object {
     FileList,
     /// What the other verbs of `file` print with `--json`.
     FileDone,
+    /// What `file patch --json` prints.
+    FilePatch,
+    /// What `file edit --json` prints.
+    FileEdit,
+    /// What `file read --lines` and `--window` print with `--json`.
+    FileWindow,
+    /// What `create --manifest` reads.
+    Manifest,
 }
 
 impl Choice for Object {
@@ -89,6 +101,10 @@ impl Choice for Object {
         Self::FileEntry,
         Self::FileList,
         Self::FileDone,
+        Self::FilePatch,
+        Self::FileEdit,
+        Self::FileWindow,
+        Self::Manifest,
     ];
 
     fn named(self) -> &'static str {
@@ -115,6 +131,10 @@ impl Choice for Object {
             Self::FileEntry => "file-entry",
             Self::FileList => "file-list",
             Self::FileDone => "file-done",
+            Self::FilePatch => "file-patch",
+            Self::FileEdit => "file-edit",
+            Self::FileWindow => "file-window",
+            Self::Manifest => "manifest",
         }
     }
 }
@@ -145,6 +165,10 @@ impl Object {
             Self::FileEntry => schema_for!(FileEntry),
             Self::FileList => schema_for!(FileList),
             Self::FileDone => schema_for!(FileDone),
+            Self::FilePatch => schema_for!(FilePatch),
+            Self::FileEdit => schema_for!(FileEdit),
+            Self::FileWindow => schema_for!(FileWindow),
+            Self::Manifest => schema_for!(Manifest),
         }
     }
 

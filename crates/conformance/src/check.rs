@@ -145,6 +145,16 @@ pub const ALL: &[Check] = &[
         "A file is written only as far as that was said, and is otherwise as it was."
     ),
     check!(
+        "files.carry_is_whole",
+        files::carry_is_whole,
+        "Many changes at once are all done, or none of them."
+    ),
+    check!(
+        "files.carry_looks_first",
+        files::carry_looks_first,
+        "Many changes at once are done only if everything is as it was expected."
+    ),
+    check!(
         "files.remove_twice",
         files::remove_twice,
         "What is removed is gone, and whoever removes it again hears that."

@@ -3,7 +3,7 @@
 use crate::check::{Stop, Verdict, same};
 use crate::fixture::Action;
 use crate::stage::{Stage, refused};
-use cofferdam_core::files::{Only, Read, Remove, Write};
+use cofferdam_core::files::{Before, Content, Load, Move, Only, Read, Remove, Step, Write};
 use cofferdam_core::{Ending, ErrorKind, Files, Guest};
 use std::sync::Arc;
 
@@ -61,6 +61,58 @@ pub(crate) async fn conditions_hold(stage: &mut Stage) -> Verdict {
     same("the file", &files.read("file", 100).await?, &b"three".to_vec())?;
     let large = files.read("file", 4).await;
     refused("a file that is too large", large, &[ErrorKind::TooLarge])
+}
+
+fn nothing(path: &str) -> Load {
+    Step::Expect { path: path.into(), is: Before::Nothing }.into()
+}
+
+fn put(path: &str, text: &str) -> Load {
+    let step = Step::File { path: path.into(), mode: 0o644, bytes: 0 };
+    Load { step, content: Content::Bytes(text.as_bytes().into()) }
+}
+
+pub(crate) async fn carry_is_whole(stage: &mut Stage) -> Verdict {
+    let (_guest, files) = files(stage).await?;
+    let hash = files.write("old", b"one").await?.sha256;
+    let replaced = || {
+        let is = Before::File { sha256: hash.clone(), mode: 0o644 };
+        [Step::Expect { path: "old".into(), is }.into(), put("old", "two")]
+    };
+    files.write("full/file", b"x").await?;
+    let mut load: Vec<Load> = replaced().into();
+    load.push(Step::RemoveDirectory { path: "full".into() }.into());
+    let half = files.carry(load).await;
+    refused("a directory that is not empty", half, &[ErrorKind::Conflict, ErrorKind::NotAFile])?;
+    same("after a failure", &files.read("old", 100).await?, &b"one".to_vec())?;
+    let mut load = vec![nothing("new"), nothing("moved")];
+    load.extend(replaced());
+    load.push(Step::Directory { path: "new".into(), mode: None }.into());
+    load.push(put("new/file", "three"));
+    load.push(Step::Link { path: "moved".into(), target: "new/file".into() }.into());
+    files.carry(load).await?;
+    same("a file", &files.read("old", 100).await?, &b"two".to_vec())?;
+    same("a file through a link", &files.read("moved", 100).await?, &b"three".to_vec())
+}
+
+pub(crate) async fn carry_looks_first(stage: &mut Stage) -> Verdict {
+    let (_guest, files) = files(stage).await?;
+    let hash = files.write("file", b"one").await?.sha256;
+    let order = Move { from: "file".into(), to: "copy".into(), replace: false };
+    files.copy(&order).await?;
+    let load = || {
+        let is = Before::File { sha256: hash.clone(), mode: 0o644 };
+        let copy = Step::Expect { path: "copy".into(), is: is.clone() };
+        let file = Step::Expect { path: "file".into(), is };
+        vec![copy.into(), file.into(), put("file", "two")]
+    };
+    files.write("copy", b"other").await?;
+    let stale = files.carry(load()).await;
+    refused("a copy that has changed", stale, &[ErrorKind::Conflict])?;
+    same("after a failure", &files.read("file", 100).await?, &b"one".to_vec())?;
+    files.write("copy", b"one").await?;
+    files.carry(load()).await?;
+    same("control", &files.read("file", 100).await?, &b"two".to_vec())
 }
 
 pub(crate) async fn remove_twice(stage: &mut Stage) -> Verdict {

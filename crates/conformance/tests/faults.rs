@@ -47,6 +47,8 @@ const FOUND: &[(Fault, &str)] = &[
     (Fault::FilesDropBytes, "files.bytes_survive"),
     (Fault::FilesApart, "files.commands_see_them"),
     (Fault::FilesOverwrite, "files.conditions_hold"),
+    (Fault::FilesCarryPart, "files.carry_is_whole"),
+    (Fault::FilesCarryStale, "files.carry_looks_first"),
     (Fault::FilesRemoveAgain, "files.remove_twice"),
     (Fault::PathsLeave, "paths.dotdot_refused"),
     (Fault::LinksLeadOut, "paths.symlink_out_refused"),

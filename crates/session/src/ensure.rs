@@ -54,6 +54,7 @@ impl Sessions {
                 None => match self.0.begin(order).await? {
                     Some(mut desk) => {
                         self.0.establish(&mut desk).await?;
+                        desk.provide_first(order.manifest.as_deref()).await?;
                         (desk, EnsuredHow::Created)
                     }
                     None => continue,
@@ -67,6 +68,7 @@ impl Sessions {
                     refuse_other_spec(&desk.row, order)?;
                     update(&mut desk, order).await?;
                     let how = wake(&mut desk).await?;
+                    desk.provide(order.manifest.as_deref()).await?;
                     (desk, how)
                 }
             };

@@ -14,6 +14,7 @@
 //! | `recovered` | `incarnation`, `previous_incarnation`, `process_state_lost` |
 //! | `init_failed` | `incarnation`, `command`, `exit_code`, `ending` |
 //! | `init_completed` | `incarnation`, `commands` |
+//! | `files_provided` | `incarnation`, `entries` of the manifest, `steps` that they took |
 //! | `extended` | `lease_until_ms` |
 //! | `updated` | `fields` |
 //! | `preserved` | `incarnation`, `lease_until_ms` |

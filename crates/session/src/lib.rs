@@ -9,6 +9,7 @@
 //! call these and nothing below.
 
 mod answer;
+mod apply;
 mod bundle;
 mod desk;
 pub mod edit;
@@ -21,11 +22,13 @@ mod id;
 mod init;
 mod lifecycle;
 mod lock;
+pub mod manifest;
 mod occurrences;
 mod order;
 pub mod patch;
 mod places;
 mod prepare;
+mod provision;
 mod ready;
 mod reaper;
 mod report;
@@ -37,12 +40,16 @@ mod store;
 mod time;
 pub mod window;
 
+pub use apply::{
+    Doing, Edited, MAX_PATCH_TEXT, PatchOptions, Patched, Way, apply_patch, edit_file, read_window,
+};
 pub use ensure::{Ensured, EnsuredHow};
 pub use id::SessionId;
 pub(crate) use id::random_text;
 pub use init::{InitCommand, InitFailure, InitState};
 pub use lifecycle::{Action, Event, Phase, Step, next};
 pub use order::{IDLE_PAUSE, SessionOrder};
+pub use provision::ManifestState;
 pub use reaper::{GcAction, GcFailure, GcKind, GcReport};
 pub use report::{EventReport, ExecReport, LayerTier, SessionReport, StreamReport};
 pub use run::{Kept, OnFailure, RUN_LIMIT, Ran, RunError, RunFailure, RunOrder};

@@ -2,11 +2,14 @@
 
 use crate::InitCommand;
 use crate::init::Init;
+use crate::manifest::Provisions;
+use crate::provision::Provided;
 use crate::store::{Facts, Row, Scope, Times};
 use crate::{Phase, SessionId, now_ms};
 use cofferdam_core::StoredSpec;
-use cofferdam_core::{Error, ErrorKind, Result, SandboxId, Spec};
+use cofferdam_core::{Error, ErrorKind, Result, SandboxId, Spec, Workspace};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// After how long without use a session is paused, unless it says otherwise.
@@ -29,6 +32,8 @@ pub struct SessionOrder {
     pub labels: BTreeMap<String, String>,
     /// Commands that prepare it, each list once.
     pub init: Vec<InitCommand>,
+    /// What its workspace is to hold, brought once before the init commands.
+    pub manifest: Option<Arc<Provisions>>,
     /// It is paused after it was not in use for so long; `None` is never.
     pub idle_pause: Option<Duration>,
     /// It is removed after this long; `None` is never.
@@ -44,6 +49,7 @@ impl SessionOrder {
             spec,
             labels: BTreeMap::new(),
             init: Vec::new(),
+            manifest: None,
             idle_pause: Some(IDLE_PAUSE),
             ttl: None,
         }
@@ -81,6 +87,10 @@ impl SessionOrder {
         {
             return usage(format!("the label {key:?} is empty or over {MAX_LABEL_BYTES} bytes"));
         }
+        if self.manifest.is_some() && self.spec.workspace == Workspace::Private {
+            let what = "a manifest is for a workspace that outlives its sandbox";
+            return Err(Error::new(ErrorKind::Usage, what).hint("Name a directory as workspace."));
+        }
         if self.idle_pause.is_some_and(|idle| idle.as_millis() == 0) {
             return usage("an idle pause of zero never lets it run".to_owned());
         }
@@ -116,6 +126,7 @@ impl SessionOrder {
                     lease_until_ms: ttl_ms.map(|ttl| now.saturating_add(ttl)),
                     run_until_ms: None,
                 },
+                manifest: self.manifest.as_deref().map(Provided::owed),
                 ..Facts::default()
             },
             created_ms: now,

@@ -1,6 +1,7 @@
 //! The objects that every door shows, as JSON. Format 1 each. Values of variables are in none.
 
 use crate::init::{InitFailure, InitState};
+use crate::provision::{ManifestState, Provided};
 use crate::store::{Row, StoredEvent};
 use crate::{Event, Phase, SessionId, next};
 use cofferdam_core::{Cause, Ending, EndingKind, Enforced, ExecStatus, SandboxStatus, UsageReport};
@@ -40,6 +41,9 @@ pub struct SessionReport {
     pub init: InitState,
     /// What failed last while it was prepared.
     pub init_error: Option<InitFailure>,
+    /// How far its manifest is carried out; absent where it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub manifest: Option<ManifestState>,
     /// It is paused after it was not in use for so long, in milliseconds.
     pub idle_pause_ms: Option<u64>,
     /// It is removed at this moment, in milliseconds since 1970.
@@ -137,6 +141,7 @@ impl SessionReport {
             labels: row.labels.clone(),
             init: row.facts.init.state(),
             init_error: row.facts.init.last_error.clone(),
+            manifest: row.facts.manifest.as_ref().map(Provided::state),
             idle_pause_ms: row.facts.times.idle_pause_ms,
             lease_until_ms: row.facts.times.lease_until_ms,
             cleanup_failed: row.cleanup_failed.clone(),

@@ -98,6 +98,7 @@ impl Sessions {
         match self.0.begin(order).await? {
             Some(mut desk) => {
                 self.0.establish(&mut desk).await?;
+                desk.provide_first(order.manifest.as_deref()).await?;
                 desk.prepare().await?;
                 Ok(self.session(desk.row.id.clone()))
             }

@@ -20,15 +20,23 @@
 //! come before it, and it may be a [`Failure`] after some of them. Either side ends a connection that
 //! breaks a limit below.
 
+mod carry;
 mod path;
 
+pub use carry::{
+    Before, Carry, CarryEnd, MAX_CARRIED_BYTES, MAX_CARRY_NAME, MAX_HELD_DIRECTORIES,
+    MAX_STEP_BYTES, MAX_STEPS, STEP_HEAD_BYTES, Step, is_carry_name, step_length,
+};
 pub use path::{Part, PathError, parts};
 
 use crate::bytes::ByteString;
 use serde::{Deserialize, Serialize};
 
 /// The generation of these messages that this code speaks.
-pub const FILES_GENERATION: u32 = 1;
+pub const FILES_GENERATION: u32 = 2;
+
+/// The first generation that carries many changes at once.
+pub const CARRY_SINCE: u32 = 2;
 
 /// The most bytes of a message.
 pub const MAX_MESSAGE_BYTES: usize = 64 << 10;
@@ -99,6 +107,10 @@ pub enum Request {
         /// Which, at most 0777.
         mode: u32,
     },
+    /// Carry many changes out at once, whose steps follow. Answered by [`Answer::Carried`].
+    Carry(Carry),
+    /// Put right what a carry left whose end nobody heard. Answered by [`Answer::Recovered`].
+    Recover(Carry),
 }
 
 /// What is to be read.
@@ -208,6 +220,13 @@ pub enum Answer {
     Done,
     /// It could not be done. Nothing was changed, unless the message says so.
     Failed(Failure),
+    /// All steps were done.
+    Carried {
+        /// How many there were.
+        steps: u64,
+    },
+    /// What has become of a carry. What it left is cleared away.
+    Recovered(CarryEnd),
 }
 
 /// What was read.

@@ -7,7 +7,9 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use cofferdam_wire::ByteString;
-use cofferdam_wire::files::{self, Answer, Entry, EntryKind, Failure, Only, Request, Why};
+use cofferdam_wire::files::{
+    self, Answer, Before, CarryEnd, Entry, EntryKind, Failure, Only, Request, Step, Why,
+};
 use cofferdam_wire::message::{
     Attempt, Check, Confirmed, Descendants, EgressAnswer, Ended, Files, FromProcess, GENERATION,
     Greeting, GuestOpens, Hello, HostOpens, How, News, NotStarted, NotStartedReason, Proof, Prove,
@@ -19,6 +21,7 @@ use std::fmt::Debug;
 
 const FROZEN: &str = include_str!("../schema/generation-1.jsonl");
 const SECOND: &str = include_str!("../schema/generation-2.jsonl");
+const CARRIES: &str = include_str!("../schema/files-2-carry.jsonl");
 
 const SIZE: TerminalSize = TerminalSize { rows: 24, columns: 80 };
 
@@ -53,6 +56,19 @@ fn second() -> String {
     let left = FromProcess::Ended(Ended { left_below: Some(7), ..ended(How::Exited(0)) });
     each(&mut lines, "FromProcess", [left, FromProcess::Emptied]);
     files(&mut lines);
+    lines
+}
+
+/// What carries of many changes are made of.
+fn carries() -> String {
+    let mut lines = String::new();
+    let order = files::Carry { name: "a1".to_owned() };
+    let requests = [Request::Carry(order.clone()), Request::Recover(order)];
+    each(&mut lines, "files::Request", requests);
+    let ends = [CarryEnd::Undone, CarryEnd::Done, CarryEnd::NoTrace, CarryEnd::Busy];
+    let answers = [Answer::Carried { steps: 3 }].into_iter().chain(ends.map(Answer::Recovered));
+    each(&mut lines, "files::Answer", answers);
+    each(&mut lines, "files::Step", carry_steps());
     lines
 }
 
@@ -95,6 +111,23 @@ fn file_requests() -> Vec<Request> {
         Request::Copy(order),
         Request::Remove(files::Remove { path: path.clone(), recursive: true }),
         Request::SetMode { path, mode: 0o644 },
+    ]
+}
+
+fn carry_steps() -> Vec<Step> {
+    let path = ByteString::from(vec![b'a', 0xff]);
+    let expect = |is| Step::Expect { path: "a".into(), is };
+    vec![
+        expect(Before::Nothing),
+        expect(Before::File { sha256: "00".to_owned(), mode: 0o644 }),
+        expect(Before::Link { target: "b".into() }),
+        Step::File { path: path.clone(), mode: 0o755, bytes: 1 },
+        Step::Link { path: "a".into(), target: path.clone() },
+        Step::Directory { path: "a".into(), mode: Some(0o700) },
+        Step::Directory { path: "a".into(), mode: None },
+        Step::Remove { path: path.clone() },
+        Step::RemoveDirectory { path: path.clone() },
+        Step::Rename { from: path, to: "b".into() },
     ]
 }
 
@@ -242,9 +275,11 @@ fn proof() -> Proof {
 
 #[test]
 fn messages_are_written_as_they_were_frozen() {
-    for (name, frozen, now) in
-        [("generation-1", FROZEN, first()), ("generation-2", SECOND, second())]
-    {
+    for (name, frozen, now) in [
+        ("generation-1", FROZEN, first()),
+        ("generation-2", SECOND, second()),
+        ("files-2-carry", CARRIES, carries()),
+    ] {
         if std::env::var_os("BLESS").is_some() {
             let place = format!("{}/schema/{name}.jsonl", env!("CARGO_MANIFEST_DIR"));
             std::fs::write(place, &now).unwrap();
@@ -259,7 +294,7 @@ fn messages_are_written_as_they_were_frozen() {
 /// What a newer side adds is passed over, so that an older one understands it.
 #[test]
 fn what_is_not_known_yet_is_passed_over() {
-    for line in FROZEN.lines().chain(SECOND.lines()) {
+    for line in FROZEN.lines().chain(SECOND.lines()).chain(CARRIES.lines()) {
         let (name, text) = line.split_once(' ').unwrap();
         let place = if name == "Proof" { "[{\"" } else { ":{\"" };
         let newer = text.replacen(place, &format!("{place}added_later\":[1],\""), 1);
@@ -275,6 +310,7 @@ fn what_is_not_known_yet_is_passed_over() {
                 "files::Greeting" => reads::<files::Greeting>(text),
                 "files::Request" => reads::<Request>(text),
                 "files::Answer" => reads::<Answer>(text),
+                "files::Step" => reads::<Step>(text),
                 other => panic!("there is no message {other}"),
             }
         }

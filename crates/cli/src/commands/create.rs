@@ -1,5 +1,6 @@
 //! `cofferdam create`.
 
+use super::manifest;
 use crate::args::{IdlePause, SessionOptions};
 use crate::choice::Choice;
 use crate::context::Context;
@@ -8,6 +9,7 @@ use clap::Args;
 use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_session::{InitCommand, Session, SessionOrder, Sessions};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 /// Makes a session: a sandbox that stays until it is removed, with a home directory on disk.
 ///
@@ -32,6 +34,14 @@ pub(crate) struct CreateArgs {
     #[command(flatten)]
     pub(crate) session: SessionOptions,
 
+    /// Brings the files, directories and links that a manifest in TOML or JSON wants to the workspace,
+    /// before the --init lines and once. All of them or none: where something else is there already,
+    /// no session is made.
+    ///
+    /// Example: --manifest workspace.toml
+    #[arg(long, value_name = "FILE", help_heading = "Session")]
+    pub(crate) manifest: Option<PathBuf>,
+
     /// Prints the session as one JSON object; errors are objects too.
     ///
     /// Example: --json
@@ -41,7 +51,8 @@ pub(crate) struct CreateArgs {
 
 /// Makes the session and prints its id.
 pub(super) fn perform(args: &CreateArgs) -> Result<u8> {
-    let order = order(args.name.clone(), &args.session)?;
+    let mut order = order(args.name.clone(), &args.session)?;
+    order.manifest = manifest::provisions(args.manifest.as_deref())?;
     sessions::with(async |sessions| {
         let session = sessions.create(&order).await?;
         print(args.json, sessions, &session).await

@@ -1,10 +1,11 @@
 //! `cofferdam ensure`.
 
-use super::create;
+use super::{create, manifest};
 use crate::args::SessionOptions;
 use crate::sessions;
 use clap::Args;
 use cofferdam_core::Result;
+use std::path::PathBuf;
 
 /// Makes sure that a session of this name is there and takes commands.
 ///
@@ -25,6 +26,14 @@ pub(crate) struct EnsureArgs {
     #[command(flatten)]
     pub(crate) session: SessionOptions,
 
+    /// Brings the files, directories and links that a manifest in TOML or JSON wants to the workspace,
+    /// before the --init lines and once. All of them or none: where something else is there already,
+    /// no session is made.
+    ///
+    /// Example: --manifest workspace.toml
+    #[arg(long, value_name = "FILE", help_heading = "Session")]
+    pub(crate) manifest: Option<PathBuf>,
+
     /// Prints the session as one JSON object; errors are objects too.
     ///
     /// Example: --json
@@ -34,7 +43,8 @@ pub(crate) struct EnsureArgs {
 
 /// Ensures the session and prints its id.
 pub(super) fn perform(args: &EnsureArgs) -> Result<u8> {
-    let order = create::order(Some(args.name.clone()), &args.session)?;
+    let mut order = create::order(Some(args.name.clone()), &args.session)?;
+    order.manifest = manifest::provisions(args.manifest.as_deref())?;
     sessions::with(async |sessions| {
         let ensured = sessions.ensure(&order).await?;
         create::print(args.json, sessions, &ensured.session).await

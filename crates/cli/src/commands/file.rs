@@ -2,6 +2,7 @@
 
 mod report;
 
+use super::{file_edit, file_patch, file_window};
 use crate::blocking::Blocking;
 use crate::{exit, render, sessions};
 use clap::{Args, Subcommand};
@@ -49,6 +50,8 @@ pub(crate) enum FileVerb {
     Cp(CpArgs),
     Rm(RmArgs),
     Chmod(ChmodArgs),
+    Patch(file_patch::PatchArgs),
+    Edit(file_edit::EditArgs),
 }
 
 /// The session and a path in it.
@@ -115,6 +118,9 @@ pub(crate) struct ReadArgs {
     /// Example: --length 1000
     #[arg(long, value_name = "N")]
     pub(crate) length: Option<u64>,
+
+    #[command(flatten)]
+    pub(crate) window: file_window::WindowOptions,
 
     #[command(flatten)]
     pub(crate) answer: AnswerOptions,
@@ -320,6 +326,11 @@ pub(super) fn perform(args: &FileArgs) -> Result<u8> {
         let session = sessions::find(sessions, args.verb.session()).await?;
         let files = session.files();
         match &args.verb {
+            FileVerb::Patch(args) => return file_patch::perform(args, &session).await,
+            FileVerb::Edit(args) => return file_edit::perform(args, &session).await,
+            FileVerb::Read(args) if let Some(order) = args.window.order() => {
+                file_window::perform(args, order, &session).await
+            }
             FileVerb::Read(args) if args.answer.json => read_object(args, &session, &files).await,
             FileVerb::Read(args) => read(args, &files).await,
             FileVerb::Write(args) => {
@@ -380,6 +391,8 @@ impl FileVerb {
             Self::Cp(args) => &args.paths.session,
             Self::Rm(args) => &args.target.session,
             Self::Chmod(args) => &args.session,
+            Self::Patch(args) => &args.session,
+            Self::Edit(args) => &args.target.session,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::harness::{Place, compare};
 
-const OBJECTS: [&str; 22] = [
+const OBJECTS: [&str; 26] = [
     "config",
     "check",
     "result",
@@ -25,6 +25,10 @@ const OBJECTS: [&str; 22] = [
     "file-entry",
     "file-list",
     "file-done",
+    "file-patch",
+    "file-edit",
+    "file-window",
+    "manifest",
 ];
 
 #[test]

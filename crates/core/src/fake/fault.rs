@@ -79,6 +79,10 @@ pub enum Fault {
     FilesApart,
     /// A file is written whatever was to be so before.
     FilesOverwrite,
+    /// Of several changes at once, those before one that fails stay.
+    FilesCarryPart,
+    /// Files are changed that are not as expected.
+    FilesCarryStale,
     /// Removing what is not there succeeds.
     FilesRemoveAgain,
     /// A path may go up from the root of the workspace.
@@ -128,6 +132,8 @@ impl Fault {
         Self::FilesDropBytes,
         Self::FilesApart,
         Self::FilesOverwrite,
+        Self::FilesCarryPart,
+        Self::FilesCarryStale,
         Self::FilesRemoveAgain,
         Self::PathsLeave,
         Self::LinksLeadOut,

@@ -1,5 +1,6 @@
 //! Files in memory, which behave as those of a sandbox do.
 
+mod carry;
 mod tree;
 
 use super::Fault;

@@ -16,6 +16,11 @@ pub fn refusal(request: &Request, failure: &Failure) -> Error {
     error
 }
 
+/// Whether an error is a worker's word on this request, and not the want of one.
+pub(super) fn is_answer(request: &Request, error: &Error) -> bool {
+    error.message.strip_prefix(&in_words(request)).is_some_and(|rest| rest.starts_with(": "))
+}
+
 /// The same for what was to be done, in words.
 pub(super) fn error(what: &str, failure: &Failure) -> Error {
     // HOSTILE: the text comes from inside, and will be shown to people.
@@ -63,6 +68,8 @@ fn in_words(request: &Request) -> String {
         Request::Copy(order) => format!("copy {:?} to {:?}", order.from, order.to),
         Request::Remove(order) => one("remove", &order.path),
         Request::SetMode { path, .. } => one("set the permissions of", path),
+        Request::Carry(_) => "change the files".to_owned(),
+        Request::Recover(_) => "put right what was begun".to_owned(),
     }
 }
 

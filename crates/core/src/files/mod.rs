@@ -4,15 +4,18 @@
 //! [`cofferdam_wire::files`]: [`LinkedFiles`] for every sandbox that has a file worker inside, and one
 //! in memory for tests. Nothing here opens a path on the host.
 
+mod carry;
 mod failure;
 #[cfg(test)]
 mod hostile_tests;
 mod link;
 
+pub use carry::{Content, Load};
 pub use cofferdam_wire::ByteString;
 pub use cofferdam_wire::files::{
-    Append, Entry, EntryKind, HasRead, List, MAX_CONNECTIONS, MAX_DEPTH, MAX_ENTRIES, MAX_LINKS,
-    MAX_PATH_BYTES, Move, Only, Read, Remove, Request, Write, Written,
+    Append, Before, Carry, Entry, EntryKind, HasRead, List, MAX_CARRIED_BYTES, MAX_CONNECTIONS,
+    MAX_DEPTH, MAX_ENTRIES, MAX_HELD_DIRECTORIES, MAX_LINKS, MAX_PATH_BYTES, MAX_STEPS, Move, Only,
+    Read, Remove, Request, Step, Write, Written,
 };
 pub use failure::refusal;
 pub use link::{FileDoor, FileLink, LinkedFiles};
@@ -215,6 +218,8 @@ fn unasked(answer: &Answer) -> Error {
         Answer::Made { .. } => "that it made a directory",
         Answer::Done => "that it is done",
         Answer::Failed(_) => "that it failed",
+        Answer::Carried { .. } => "that it changed much",
+        Answer::Recovered(_) => "what became of changes",
     };
     Error::new(ErrorKind::Protocol, format!("the file worker said {what}, which was not asked"))
 }

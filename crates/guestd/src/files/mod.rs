@@ -7,6 +7,7 @@
 //! The filter has no `openat2`, so [`walk`] goes from directory to directory by itself and resolves
 //! links as text; see `docs/decisions/0013-files.md`.
 
+mod carry;
 mod change;
 mod failure;
 mod list;
@@ -105,5 +106,7 @@ fn perform(
         Request::Copy(order) => write::copy(root, order, talk),
         Request::Remove(order) => Ok(remove::remove(root, order)?),
         Request::SetMode { path, mode } => Ok(change::set_mode(root, path, *mode)?),
+        Request::Carry(order) => carry::carry(root, order, talk),
+        Request::Recover(order) => Ok(carry::recover(root, order)?),
     }
 }

@@ -1,7 +1,7 @@
 //! Reading, and describing.
 
 use super::failure::{Trouble, failed, no_file, refused, regular};
-use super::talk::Talk;
+use super::talk::{Gone, Talk};
 use super::tally::Tally;
 use super::walk::{Missing, Root};
 use cofferdam_wire::ByteString;
@@ -67,6 +67,14 @@ pub(super) fn open_file(root: &Root, path: &ByteString) -> Result<(OwnedFd, Stat
 
 /// The hash of a whole file, as it is read now.
 pub(super) fn hash(file: &OwnedFd, talk: &mut Talk) -> Result<String, Trouble> {
+    hash_with(file, &mut || talk.still_at_it())
+}
+
+/// The same for who gives signs of life in another way, or none.
+pub(super) fn hash_with(
+    file: &OwnedFd,
+    sign: &mut dyn FnMut() -> Result<(), Gone>,
+) -> Result<String, Trouble> {
     let mut piece = vec![0; MAX_PIECE_BYTES];
     let mut tally = Tally::new();
     loop {
@@ -75,7 +83,7 @@ pub(super) fn hash(file: &OwnedFd, talk: &mut Talk) -> Result<String, Trouble> {
             count => tally.add(piece.get(..count).unwrap_or_default()),
         }
         if tally.owes_a_sign() {
-            talk.still_at_it()?;
+            sign()?;
         }
     }
 }

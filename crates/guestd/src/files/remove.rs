@@ -18,12 +18,17 @@ pub(super) fn remove(root: &Root, order: &Remove) -> Result<Answer, Failure> {
     let stat = look_at(directory, name).map_err(|e| failed(e, "there is no such thing"))?;
     let is_directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
     if is_directory && order.recursive {
-        Removal::default().tree(directory, name, 0)?;
+        remove_tree(directory, name)?;
     } else {
         let flags = if is_directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
         rustix::fs::unlinkat(directory, name, flags).map_err(not_removed)?;
     }
     Ok(Answer::Done)
+}
+
+/// Removes a directory and what is in it.
+pub(super) fn remove_tree(above: BorrowedFd<'_>, name: &[u8]) -> Result<(), Failure> {
+    Removal::default().tree(above, name, 0)
 }
 
 /// A directory on its way out, with all that is in it.

@@ -62,7 +62,7 @@ impl Talk {
         let request = serde_json::from_slice(body).map_err(|_| Gone)?;
         self.channel = header.channel;
         self.upload = match request {
-            Request::Write(_) | Request::Append(_) => Upload::Comes,
+            Request::Write(_) | Request::Append(_) | Request::Carry(_) => Upload::Comes,
             Request::Read(_)
             | Request::Stat { .. }
             | Request::List(_)
@@ -70,7 +70,8 @@ impl Talk {
             | Request::Move(_)
             | Request::Copy(_)
             | Request::Remove(_)
-            | Request::SetMode { .. } => Upload::None,
+            | Request::SetMode { .. }
+            | Request::Recover(_) => Upload::None,
         };
         Ok(request)
     }

@@ -32,6 +32,15 @@ pub(super) enum Missing {
     Make,
 }
 
+/// What is done with links on the way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Links {
+    /// Their words are walked.
+    Follow,
+    /// They are an error.
+    Refuse,
+}
+
 impl Root {
     pub(super) fn open(request: &Files) -> Result<Self, Failure> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -46,10 +55,37 @@ impl Root {
 
     /// Begins a way.
     pub(super) fn walk(&self, path: &ByteString, missing: Missing) -> Result<Walk<'_>, Failure> {
-        let mut walk =
-            Walk { root: self, through: Vec::new(), left: Vec::new(), links: 0, missing };
+        self.begin(path, missing, Links::Follow)
+    }
+
+    fn begin(
+        &self,
+        path: &ByteString,
+        missing: Missing,
+        policy: Links,
+    ) -> Result<Walk<'_>, Failure> {
+        let (through, left) = (Vec::new(), Vec::new());
+        let mut walk = Walk { root: self, through, left, links: 0, policy, missing };
         walk.lay_out(path.as_bytes())?;
         Ok(walk)
+    }
+
+    /// The directory of this path, which leads through no link. The root for an empty path.
+    pub(super) fn straight(&self, path: &ByteString) -> Result<OwnedFd, Failure> {
+        let walk = self.begin(path, Missing::Refuse, Links::Refuse)?;
+        let mut place = walk.into_directory()?;
+        match place.through.pop() {
+            Some(directory) => Ok(directory),
+            None => place
+                .directory()
+                .try_clone_to_owned()
+                .map_err(|_| refused(Why::Exhausted, "the workspace cannot be opened once more")),
+        }
+    }
+
+    /// The root itself.
+    pub(super) fn top(&self) -> BorrowedFd<'_> {
+        self.directory.as_fd()
     }
 
     /// The place of a path, whose last name is not looked at.
@@ -88,6 +124,7 @@ pub(super) struct Walk<'a> {
     /// What is left of the way, the next step last.
     left: Vec<Step>,
     links: usize,
+    policy: Links,
     missing: Missing,
 }
 
@@ -198,6 +235,9 @@ impl<'a> Walk<'a> {
 
     /// Goes the way that a link says, from where it stands.
     fn follow(&mut self, name: &[u8]) -> Result<(), Failure> {
+        if self.policy == Links::Refuse {
+            return Err(refused(Why::WrongType, "a part of the path is a link or no directory"));
+        }
         self.count_turn()?;
         match rustix::fs::readlinkat(self.here(), name, Vec::new()) {
             Ok(target) => self.lay_out(target.as_bytes()),

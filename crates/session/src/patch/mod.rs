@@ -58,6 +58,7 @@ pub use report::{
     PatchRefusal, PatchRefusalKind, PatchReport, PatchedFile, PatchedHunk,
 };
 pub use section::Patch;
+pub(crate) use settle::good_link;
 pub use text::{MAX_PATCH_BYTES, MAX_PATCH_LINE_BYTES, MAX_PATCH_LINES};
 pub use tree::{Change, Executable, Node, Tree};
 pub use unified::{MAX_PATCH_FILES, MAX_PATCH_HUNKS};

@@ -25,6 +25,10 @@ pub struct PatchPlan {
     pub report: PatchReport,
 }
 
+/// What is said of what is neither a file nor a link.
+pub(super) const OTHER: &str =
+    "is there already, neither a file nor a link: a device, a socket, or a name that is protected";
+
 /// The tree while sections are applied to it.
 pub(super) struct State<'t> {
     pub(super) tree: &'t Tree,
@@ -133,7 +137,10 @@ fn put(all: Vec<(usize, Made)>, state: &mut State<'_>, reports: &mut [PatchedFil
             Some(Node::Directory { .. }) | None => false,
         };
         if in_the_way {
-            let what = format!("{path:?} is there already");
+            let what = match state.node(path) {
+                Some(Node::Other) => format!("{path:?} {OTHER}"),
+                _ => format!("{path:?} is there already"),
+            };
             refuse(reports, *at, (PatchRefusalKind::Exists, what));
         }
     }

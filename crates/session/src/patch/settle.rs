@@ -5,7 +5,7 @@ use super::make::Refused;
 use super::plan::State;
 use super::section::{Action, Section};
 use super::tree::{Change, Node};
-use cofferdam_core::GuestPath;
+use cofferdam_core::{Error, ErrorKind, GuestPath};
 use std::collections::BTreeSet;
 
 /// The longest target of a link, in bytes.
@@ -120,6 +120,13 @@ fn allowed(state: &State<'_>, path: &GuestPath, node: &Node) -> Result<Vec<Guest
     let inside = |above: &GuestPath| above.as_bytes().len() > path.as_bytes().len();
     let directories = below.iter().flat_map(|below| below.ancestors().filter(inside));
     Ok(directories.chain([path.clone()]).collect())
+}
+
+/// Refuses a link that would lead out of the workspace, by its text.
+pub(crate) fn good_link(path: &GuestPath, target: &[u8]) -> Result<(), Error> {
+    good_target(path, target).map_err(|(_, what)| {
+        Error::new(ErrorKind::PathEscape, what).hint("Let links lead to what is in the workspace.")
+    })
 }
 
 /// A link leads to something in the workspace, by its text.

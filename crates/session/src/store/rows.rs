@@ -2,6 +2,7 @@
 
 use super::{NewEvent, Store, Written, bad, from_json, id_at, to_json};
 use crate::init::Init;
+use crate::provision::Provided;
 use crate::{Phase, SessionId};
 use cofferdam_core::StoredSpec;
 use cofferdam_core::{Deadlines, DestroyReason, Result, SandboxRecord};
@@ -45,6 +46,9 @@ pub(crate) struct Facts {
     pub(crate) recovering: bool,
     /// How somebody called the work of a scoped run.
     pub(crate) label: Option<String>,
+    /// What its workspace was to hold from the beginning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) manifest: Option<Provided>,
 }
 
 /// Whose a session is.

@@ -6,6 +6,7 @@ mod crowd;
 mod faults;
 mod filed;
 mod files;
+mod manifests;
 mod real;
 mod runs;
 mod shells;

@@ -6,7 +6,7 @@ use crate::files::{
     Remove, Reply, Request, Write, Written,
 };
 use cofferdam_wire::ByteString;
-use cofferdam_wire::files::{Answer, Failure, Part, PathError, Why, parts};
+use cofferdam_wire::files::{Answer, CarryEnd, Failure, Part, PathError, Why, parts};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -17,9 +17,9 @@ type Place = Vec<Vec<u8>>;
 /// What there is, by its place.
 #[derive(Debug, Clone)]
 pub(super) struct Tree {
-    nodes: BTreeMap<Place, Node>,
+    pub(super) nodes: BTreeMap<Place, Node>,
     access: Access,
-    faults: BTreeSet<Fault>,
+    pub(super) faults: BTreeSet<Fault>,
 }
 
 /// Whether the workspace may be written.
@@ -31,12 +31,12 @@ pub(in crate::fake) enum Access {
 
 #[derive(Debug, Clone)]
 pub(super) struct Node {
-    what: What,
-    mode: u32,
+    pub(super) what: What,
+    pub(super) mode: u32,
 }
 
 #[derive(Debug, Clone)]
-enum What {
+pub(super) enum What {
     File(Vec<u8>),
     Directory,
     Link(Vec<u8>),
@@ -103,6 +103,9 @@ impl Tree {
             Request::Copy(order) => Answer::Written(self.copy(order)?),
             Request::Remove(order) => self.remove(order).map(|()| Answer::Done)?,
             Request::SetMode { path, mode } => Answer::Entry(self.set_mode(path, *mode)?),
+            Request::Carry(_) => Answer::Carried { steps: self.carry(bytes)? },
+            // Nothing is ever left here.
+            Request::Recover(_) => Answer::Recovered(CarryEnd::NoTrace),
         };
         Ok(Reply { answer, entries })
     }
@@ -203,7 +206,7 @@ impl Tree {
         Ok((entries, next))
     }
 
-    fn make(&mut self, path: &ByteString) -> Result<bool, Failure> {
+    pub(super) fn make(&mut self, path: &ByteString) -> Result<bool, Failure> {
         let place = self.place(path, Last::Keep, Missing::Make)?;
         match self.get(&place).map(|node| &node.what) {
             Ok(What::Directory) => Ok(false),
@@ -216,7 +219,7 @@ impl Tree {
         }
     }
 
-    fn rename(&mut self, order: &Move) -> Result<(), Failure> {
+    pub(super) fn rename(&mut self, order: &Move) -> Result<(), Failure> {
         let from = self.place(&order.from, Last::Keep, Missing::Refuse)?;
         let node = self.get(&from)?.clone();
         let to = self.changeable(&order.to)?;
@@ -257,7 +260,7 @@ impl Tree {
         Ok(written(&bytes, created))
     }
 
-    fn remove(&mut self, order: &Remove) -> Result<(), Failure> {
+    pub(super) fn remove(&mut self, order: &Remove) -> Result<(), Failure> {
         let place = self.place(&order.path, Last::Keep, Missing::Refuse)?;
         if !self.faults.contains(&Fault::FilesRemoveAgain) {
             self.get(&place)?;
@@ -273,7 +276,7 @@ impl Tree {
         Ok(())
     }
 
-    fn set_mode(&mut self, path: &ByteString, mode: u32) -> Result<Entry, Failure> {
+    pub(super) fn set_mode(&mut self, path: &ByteString, mode: u32) -> Result<Entry, Failure> {
         let mode = permissions(mode)?;
         let place = self.place(path, Last::Keep, Missing::Refuse)?;
         self.writable()?;
@@ -291,6 +294,12 @@ impl Tree {
         let place = self.changeable(path)?;
         self.put(place, What::Link(target.to_vec()), 0o777);
         Ok(())
+    }
+
+    /// What is at a path itself.
+    pub(super) fn kept(&mut self, path: &ByteString) -> Result<&Node, Failure> {
+        let place = self.place(path, Last::Keep, Missing::Refuse)?;
+        self.get(&place)
     }
 
     /// The regular file of a path, links followed.
@@ -399,7 +408,7 @@ fn regular(node: &Node) -> Result<&Node, Failure> {
     }
 }
 
-fn no_file() -> Failure {
+pub(super) fn no_file() -> Failure {
     refused(Why::WrongType, "it is no regular file")
 }
 
@@ -418,7 +427,7 @@ fn written(bytes: &[u8], created: bool) -> Written {
     Written { bytes: bytes.len() as u64, sha256: sha256(bytes), created }
 }
 
-fn sha256(bytes: &[u8]) -> String {
+pub(super) fn sha256(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(64);
     for byte in Sha256::digest(bytes) {
         // Writing to a string cannot fail.
@@ -427,6 +436,6 @@ fn sha256(bytes: &[u8]) -> String {
     text
 }
 
-fn refused(why: Why, detail: &str) -> Failure {
+pub(super) fn refused(why: Why, detail: &str) -> Failure {
     Failure { why, detail: detail.to_owned(), errno: 0 }
 }

@@ -1,0 +1,246 @@
+//! Manifests: what a workspace is to hold when a session begins.
+//!
+//! [`Manifest::check`] is pure: every path is relative and inside, none is said twice or lies below what
+//! is no directory, and limits hold. [`Checked::load`] looks at the host's files that are named. Then all
+//! of it is carried out by the file worker, whole or not at all; see [`Files::carry`](cofferdam_core::Files).
+//! What is there already as the manifest says is left alone; anything else there is a conflict.
+
+mod load;
+mod provide;
+
+pub use load::Provisions;
+
+use crate::patch::good_link;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use cofferdam_core::{Error, ErrorKind, GuestPath, Result};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// The format that this code reads.
+pub const MANIFEST_VERSION: u32 = 1;
+/// The most bytes of a manifest's text.
+pub const MAX_MANIFEST_BYTES: usize = 16 << 20;
+/// The most entries of a manifest.
+pub const MAX_MANIFEST_ENTRIES: usize = 10_000;
+
+/// What a workspace is to hold. Format 1.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    /// The format: 1.
+    pub version: u32,
+    /// What it is to hold, in any order.
+    #[serde(default)]
+    pub entries: Vec<ManifestEntry>,
+}
+
+/// Something that a workspace is to hold. Paths are relative to the workspace; directories above them
+/// are made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+pub enum ManifestEntry {
+    /// A regular file, whose bytes are said in one of three ways.
+    File {
+        /// Where.
+        path: String,
+        /// What it holds, as text.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
+        /// What it holds, in base64.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        base64: Option<String>,
+        /// A regular file of the host that holds it; relative to the manifest.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        from: Option<PathBuf>,
+        /// Its permissions, in octal, at most 777. Without it 644, or 755 where `from` can be executed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mode: Option<String>,
+    },
+    /// A directory.
+    Directory {
+        /// Where.
+        path: String,
+    },
+    /// A symbolic link to something in the workspace.
+    Link {
+        /// Where.
+        path: String,
+        /// Where it leads, as it says.
+        target: String,
+    },
+    /// A directory with all that is in a directory of the host: files, directories, and links that stay
+    /// in the workspace.
+    Copy {
+        /// Where.
+        path: String,
+        /// The directory of the host; relative to the manifest.
+        from: PathBuf,
+    },
+}
+
+/// A manifest that makes sense.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checked {
+    /// Of its text, to know it again.
+    fingerprint: String,
+    wanted: BTreeMap<GuestPath, Wanted>,
+}
+
+/// What is wanted at a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Wanted {
+    Bytes { bytes: Vec<u8>, mode: u32 },
+    HostFile { from: PathBuf, mode: Option<u32> },
+    Directory,
+    Link { target: Vec<u8> },
+    HostDirectory { from: PathBuf },
+}
+
+impl Manifest {
+    /// Refuses what makes no sense. Looks at nothing.
+    pub fn check(&self) -> Result<Checked> {
+        if self.version != MANIFEST_VERSION {
+            let what = format!("the manifest has version {}, not {MANIFEST_VERSION}", self.version);
+            return Err(Error::new(ErrorKind::Usage, what).hint("Write version = 1."));
+        }
+        if self.entries.len() > MAX_MANIFEST_ENTRIES {
+            let what = format!("the manifest has more than {MAX_MANIFEST_ENTRIES} entries");
+            return Err(Error::new(ErrorKind::TooLarge, what).hint("Copy a directory instead."));
+        }
+        let mut wanted = BTreeMap::new();
+        for entry in &self.entries {
+            let (path, thing) = entry.wanted()?;
+            if wanted.insert(path.clone(), thing).is_some() {
+                return Err(wrong(&path, "is said twice"));
+            }
+        }
+        for path in wanted.keys() {
+            let is_closed = |above: &GuestPath| {
+                wanted.get(above).is_some_and(|thing| *thing != Wanted::Directory)
+            };
+            if let Some(above) = path.ancestors().find(is_closed) {
+                return Err(wrong(path, &format!("lies below {above:?}, which is all there is")));
+            }
+        }
+        let text = serde_json::to_vec(self).unwrap_or_default();
+        Ok(Checked { fingerprint: crate::apply::sha256(&text), wanted })
+    }
+}
+
+impl ManifestEntry {
+    fn wanted(&self) -> Result<(GuestPath, Wanted)> {
+        match self {
+            Self::File { path, text, base64, from, mode } => {
+                let path = GuestPath::new(path)?;
+                let mode = mode.as_deref().map(|mode| octal(&path, mode)).transpose()?;
+                let bytes = |bytes| Wanted::Bytes { bytes, mode: mode.unwrap_or(0o644) };
+                let wanted = match (text, base64, from) {
+                    (Some(text), None, None) => bytes(text.as_bytes().to_vec()),
+                    (None, Some(text), None) => {
+                        let decoded = BASE64_STANDARD.decode(text);
+                        bytes(decoded.map_err(|e| wrong(&path, "is no base64").source(e))?)
+                    }
+                    (None, None, Some(from)) => Wanted::HostFile { from: from.clone(), mode },
+                    (_, _, _) => {
+                        return Err(wrong(&path, "needs one of text, base64 and from"));
+                    }
+                };
+                Ok((path, wanted))
+            }
+            Self::Directory { path } => Ok((GuestPath::new(path)?, Wanted::Directory)),
+            Self::Link { path, target } => {
+                let path = GuestPath::new(path)?;
+                good_link(&path, target.as_bytes())?;
+                Ok((path, Wanted::Link { target: target.as_bytes().to_vec() }))
+            }
+            Self::Copy { path, from } => {
+                Ok((GuestPath::new(path)?, Wanted::HostDirectory { from: from.clone() }))
+            }
+        }
+    }
+}
+
+fn octal(path: &GuestPath, text: &str) -> Result<u32> {
+    let mode = u32::from_str_radix(text, 8).ok().filter(|mode| *mode <= 0o777);
+    mode.ok_or_else(|| wrong(path, &format!("has permissions {text:?}, not up to 777 in octal")))
+}
+
+fn wrong(path: &GuestPath, what: &str) -> Error {
+    Error::new(ErrorKind::Usage, format!("the entry {path:?} of the manifest {what}"))
+        .hint("Correct the manifest.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn check(entries: serde_json::Value) -> Result<Checked> {
+        let manifest: Manifest =
+            serde_json::from_value(json!({ "version": 1, "entries": entries })).unwrap();
+        manifest.check()
+    }
+
+    #[test]
+    fn paths_are_inside_and_said_once_and_lie_below_directories() {
+        let file = |path: &str| json!({ "type": "file", "path": path, "text": "" });
+        for bad in ["/etc/passwd", "../a", "a/../b", ""] {
+            assert!(check(json!([file(bad)])).is_err(), "{bad:?}");
+        }
+        assert!(check(json!([file("a"), file("./a")])).is_err());
+        assert!(check(json!([file("a"), file("a/b")])).is_err());
+        let copy = json!({ "type": "copy", "path": "c", "from": "x" });
+        assert!(check(json!([copy, file("c/d/e")])).is_err());
+        let link = |target: &str| json!({ "type": "link", "path": "l/m", "target": target });
+        assert!(check(json!([link("../a"), file("l/m/x")])).is_err());
+        for out in ["/etc", "../../a", "a/../../../b", ""] {
+            assert!(check(json!([link(out)])).is_err(), "{out:?}");
+        }
+        // The control.
+        let directory = json!({ "type": "directory", "path": "a" });
+        assert!(check(json!([directory, file("a/b"), file("a-b"), link("../a")])).is_ok());
+    }
+
+    #[test]
+    fn a_file_says_its_bytes_in_one_way() {
+        let file = |more: serde_json::Value| {
+            let mut file = json!({ "type": "file", "path": "a" });
+            file.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            check(json!([file]))
+        };
+        for bad in [
+            json!({}),
+            json!({ "text": "a", "base64": "YQ==" }),
+            json!({ "text": "a", "from": "b" }),
+            json!({ "base64": "*" }),
+            json!({ "text": "a", "mode": "4755" }),
+            json!({ "text": "a", "mode": "rwx" }),
+        ] {
+            assert_eq!(file(bad.clone()).unwrap_err().kind, ErrorKind::Usage, "{bad}");
+        }
+        let same = [json!({ "text": "a" }), json!({ "base64": "YQ==" })];
+        let wanted = same.map(|one| file(one).unwrap().wanted);
+        assert_eq!(wanted[0], wanted[1]);
+        assert!(file(json!({ "from": "b", "mode": "755" })).is_ok());
+    }
+
+    #[test]
+    fn a_manifest_has_a_version_known_fields_and_so_many_entries() {
+        let manifest = |version, count| Manifest {
+            version,
+            entries: (0..count)
+                .map(|at| ManifestEntry::Directory { path: format!("{at}") })
+                .collect(),
+        };
+        assert!(manifest(2, 0).check().is_err());
+        assert!(manifest(1, MAX_MANIFEST_ENTRIES).check().is_ok());
+        let error = manifest(1, MAX_MANIFEST_ENTRIES + 1).check().unwrap_err();
+        assert_eq!(error.kind, ErrorKind::TooLarge);
+        let unknown =
+            json!({ "version": 1, "entries": [{ "type": "link", "path": "a", "to": "b" }] });
+        assert!(serde_json::from_value::<Manifest>(unknown).is_err());
+    }
+}
