@@ -1,10 +1,13 @@
 //! Sandboxes that outlive the process that asked for them.
 
 use crate::{
+    ApplyOrder, ApplyReport, Change, DiscardOrder, Ending, Error, ErrorKind, GuestPath, Side,
+    UsageReport,
+};
+use crate::{
     Capabilities, Command, ErrorBody, Files, ProcessId, Result, SandboxId, SandboxRecord,
     SandboxStatus, Spec, Standard, Terminal,
 };
-use crate::{Ending, UsageReport};
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -114,6 +117,42 @@ pub trait DurableBackend: Send + Sync + 'static {
     /// The files of its workspace. Nothing is asked of the sandbox yet; it is in use from the first
     /// request, or [`FileService::open`](crate::files::FileService::open), until they are dropped.
     async fn files(&self, sandbox: &SandboxRecord) -> Result<Files>;
+
+    /// What a copy-on-write sandbox changed at these paths and below them, or everywhere where there is
+    /// none, in the order of paths. Works when the sandbox is gone, and while it runs with no promise
+    /// that all is of one moment: who needs that pauses it. One without a layer is a conflict.
+    async fn changes(&self, sandbox: &SandboxId, _scope: &[GuestPath]) -> Result<Vec<Change>> {
+        Err(no_layer(sandbox))
+    }
+
+    /// The content of a regular file on one side of a layer. One of more than `most_bytes` is too
+    /// large, and one that is not there is not found.
+    async fn layer_file(
+        &self,
+        sandbox: &SandboxId,
+        _side: Side,
+        _path: &GuestPath,
+        _most_bytes: u64,
+    ) -> Result<Vec<u8>> {
+        Err(no_layer(sandbox))
+    }
+
+    /// Makes the workspace what the layer is, at the paths of the order: all that can land, or none of
+    /// it where an error is told. A crash in the middle is finished or undone by the next start. The
+    /// sandbox may be paused or gone; what landed stays in the layer and is no change any more.
+    async fn apply(&self, sandbox: &SandboxId, _order: &ApplyOrder) -> Result<ApplyReport> {
+        Err(no_layer(sandbox))
+    }
+
+    /// Drops changes from the layer, and says which. The sandbox must be gone, or it is a conflict.
+    async fn discard(&self, sandbox: &SandboxId, _order: &DiscardOrder) -> Result<Vec<Change>> {
+        Err(no_layer(sandbox))
+    }
+}
+
+fn no_layer(sandbox: &SandboxId) -> Error {
+    Error::new(ErrorKind::Conflict, format!("sandbox {sandbox} is not copy-on-write"))
+        .hint("What it did is in the workspace already. Make a session with --cow to look first.")
 }
 
 /// A sandbox that is to be kept.

@@ -18,6 +18,7 @@ pub mod files;
 mod gate;
 mod guest;
 mod id;
+mod layer;
 mod limits;
 pub mod line;
 mod path;
@@ -45,6 +46,10 @@ pub use files::Files;
 pub use gate::{Duplex, EgressGate, NoGate};
 pub use guest::{Given, Guest, Killer, Process, ProcessEvent, ProcessInput, Standard};
 pub use id::{ProcessId, SandboxId};
+pub use layer::{
+    ApplyOrder, ApplyReport, Change, ChangeKind, Conflict, DiscardOrder, FileState, Held,
+    MAX_LINK_BYTES, Side, Standing, is_at_or_below, is_within,
+};
 pub use limits::{Limit, Limits};
 pub use path::GuestPath;
 pub use policy::{EgressRule, HostPattern, Profile};
