@@ -35,7 +35,7 @@ pub use collect::{Collector, KillOnDrop, Lost, Output, collect, run_by_spawning}
 pub use command::{Command, Stdin, Terminal};
 pub use durable::{
     Chunk, Deadlines, DestroyReason, DurableBackend, ExecEnded, ExecInput, ExecOrder, ExecStatus,
-    Found, Happened, JournalEntry, Part, PausedBy, SandboxOrder, Seen, Spooled,
+    Found, Happened, JournalEntry, KeptLayer, Part, PausedBy, SandboxOrder, Seen, Spooled,
 };
 pub use ending::{Cause, Ending, EndingKind};
 pub use enforcement::{

@@ -11,6 +11,7 @@
 mod answer;
 mod bundle;
 mod desk;
+pub mod diff;
 pub mod edit;
 mod ensure;
 mod events;
@@ -19,6 +20,7 @@ mod follow;
 mod home;
 mod id;
 mod init;
+mod layer;
 mod lifecycle;
 mod lock;
 mod occurrences;

@@ -42,6 +42,13 @@ impl Layer {
         Ok(Some(Self { base, path, folder, upper, workspace, landed }))
     }
 
+    /// What tells this layer from others of this machine.
+    pub(super) fn identity(&self) -> Result<String> {
+        let stat = rustix::fs::fstat(&self.folder)
+            .map_err(|errno| io("look at the layer", &self.path, errno))?;
+        Ok(format!("{:x}-{:x}", stat.st_dev, stat.st_ino))
+    }
+
     /// From when on a change of this path in the workspace is news; the empty path is the workspace.
     pub(super) fn since_ns(&self, path: &[u8]) -> u64 {
         self.landed.since(path, self.base.made_ns)

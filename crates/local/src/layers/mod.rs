@@ -45,4 +45,4 @@ pub use content::MAX_LANDED_FILE_BYTES;
 pub use layer::Layer;
 pub use walk::{MAX_LAYER_DEPTH, MAX_LAYER_ENTRIES};
 
-pub(crate) use landing::{RECORD, pay, record_name};
+pub(crate) use landing::pay;

@@ -3,17 +3,10 @@
 
 use super::super::look::Id;
 use crate::state::Record;
-use cofferdam_core::{ByteString, Error, ErrorKind, Result, SandboxId};
+use cofferdam_core::{ByteString, Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 
-/// Leads the name of a record of changes that land; the sandbox's id follows.
-pub(crate) const RECORD: &str = "landing-";
 const FORMAT: u32 = 1;
-
-/// The name of the record of a sandbox.
-pub(crate) fn record_name(id: &SandboxId) -> String {
-    format!("{RECORD}{id}")
-}
 
 /// Where changes land.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

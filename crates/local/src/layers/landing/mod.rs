@@ -22,8 +22,8 @@ use super::{content, moves};
 use crate::oneshot::unique;
 use crate::state::{Record, StateDirectory, io};
 use cofferdam_core::{
-    ApplyOrder, ApplyReport, ByteString, Change, Error, ErrorKind, GuestPath, Result, SandboxId,
-    Side, is_within,
+    ApplyOrder, ApplyReport, ByteString, Change, Error, ErrorKind, GuestPath, Result, Side,
+    is_within,
 };
 use journal::{Head, Journal, Op};
 use plan::{Landing, settle};
@@ -35,8 +35,6 @@ use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use steps::{Ground, Hitch};
-
-pub(crate) use journal::{RECORD, record_name};
 
 /// Leads the name of a stage.
 const STAGE: &str = ".cofferdam-landing-";
@@ -65,14 +63,14 @@ impl Layer {
     }
 
     /// Makes the workspace what the layer is, as far as the order goes and nothing is in the way. What
-    /// lands is recorded in `state` under the sandbox's id.
-    pub fn apply(
-        &mut self,
-        order: &ApplyOrder,
-        (state, id): (&StateDirectory, &SandboxId),
-    ) -> Result<ApplyReport> {
+    /// lands is recorded in `state`.
+    pub fn apply(&mut self, order: &ApplyOrder, state: &StateDirectory) -> Result<ApplyReport> {
         // ORDER: before both sides are looked at, so that nobody else's landing is half done.
-        let record = if order.dry_run { None } else { Some(state.record_landing(id)?) };
+        let record = match order.dry_run {
+            true => None,
+            false => Some(state.record_landing(&self.identity()?)?),
+        };
+        self.landed = Landed::read(&self.folder)?;
         let items = self.items(&order.paths, &order.paths)?;
         let Landing { items, kept } = settle(items, &order.paths);
         if let (Some(record), false) = (&record, items.is_empty()) {
@@ -83,6 +81,14 @@ impl Layer {
         }
         let applied = items.into_iter().map(|item| item.change).collect();
         Ok(ApplyReport { applied, kept })
+    }
+
+    /// Finishes or undoes what one left half done who died while changes landed. While somebody is at
+    /// work it is a conflict.
+    pub fn recover(&mut self, state: &StateDirectory) -> Result<()> {
+        state.settle_landing(&self.identity()?)?;
+        self.landed = Landed::read(&self.folder)?;
+        Ok(())
     }
 
     fn items(&self, scope: &[GuestPath], named: &[GuestPath]) -> Result<Vec<Item>> {

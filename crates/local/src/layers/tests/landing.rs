@@ -1,7 +1,7 @@
 //! What landed.
 
 use super::stage::{Stage, path, shown, ways};
-use cofferdam_core::{ApplyOrder, ErrorKind, SandboxId};
+use cofferdam_core::{ApplyOrder, ErrorKind};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 const WORKSPACE: &str = "
@@ -38,8 +38,7 @@ fn a_dry_run_changes_nothing_and_says_the_same() {
         stage.inside(WORK);
         let before = stage.real();
         let order = ApplyOrder { dry_run: true, ..ApplyOrder::default() };
-        let id = SandboxId::new("layer").unwrap();
-        let dry = stage.layer().apply(&order, (&stage.state(), &id)).unwrap();
+        let dry = stage.layer().apply(&order, &stage.state()).unwrap();
         assert_eq!(stage.real(), before);
         assert_eq!(dry, stage.apply(&[]));
         stage.outside("chmod 755 typed");
@@ -229,8 +228,7 @@ fn a_chosen_content_lands_in_place_of_the_layers() {
         stage.inside("printf 'A\\nB\\n' >a; chmod 755 a");
         let contents = [(path("a"), b"A\nb\n".to_vec())].into();
         let order = ApplyOrder { paths: vec![path("a")], contents, dry_run: false };
-        let id = SandboxId::new("layer").unwrap();
-        stage.layer().apply(&order, (&stage.state(), &id)).unwrap();
+        stage.layer().apply(&order, &stage.state()).unwrap();
         assert_eq!(stage.real()["a"].0, "100640");
         assert_eq!(stage.real()["a"].1, b"A\nb\n");
         assert_eq!(stage.shown(), ["m a"], "the rest is a change still, and lands");

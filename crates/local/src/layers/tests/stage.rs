@@ -4,7 +4,7 @@ use crate::cow::base::{Base, LayerOwner, Xattrs};
 use crate::layers::Layer;
 use crate::state::StateDirectory;
 use crate::test_directory::TestDirectory;
-use cofferdam_core::{ApplyOrder, ApplyReport, Change, GuestPath, Result, SandboxId};
+use cofferdam_core::{ApplyOrder, ApplyReport, Change, GuestPath, Result};
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -150,8 +150,7 @@ impl Stage {
     pub(super) fn try_apply(&self, paths: &[&str]) -> Result<ApplyReport> {
         let paths = paths.iter().map(path).collect();
         let order = ApplyOrder { paths, ..ApplyOrder::default() };
-        let id = SandboxId::new("layer").unwrap();
-        self.layer().apply(&order, (&self.state(), &id))
+        self.layer().apply(&order, &self.state())
     }
 
     pub(super) fn apply(&self, paths: &[&str]) -> ApplyReport {
