@@ -9,6 +9,7 @@ use crate::commands::ls::SessionList;
 use crate::commands::ps::ExecList;
 use crate::commands::rm::Removal;
 use crate::commands::wrap::Wrapped;
+use crate::commands::{AppliedChanges, ChangeList, DiscardedChanges};
 use crate::config;
 use crate::engine::{Diagnosis, Explanation, ProbeReport};
 use cofferdam_core::{Error, ErrorKind, ErrorReport, Result, RunReport};
@@ -62,6 +63,12 @@ pub(crate) enum Object {
     FileList,
     /// What the other verbs of `file` print with `--json`.
     FileDone,
+    /// What `diff --json` prints.
+    Changes,
+    /// What `apply --json` prints.
+    Applied,
+    /// What `discard --json` prints.
+    Discarded,
 }
 
 impl Choice for Object {
@@ -89,6 +96,9 @@ impl Choice for Object {
         Self::FileEntry,
         Self::FileList,
         Self::FileDone,
+        Self::Changes,
+        Self::Applied,
+        Self::Discarded,
     ];
 
     fn named(self) -> &'static str {
@@ -115,6 +125,9 @@ impl Choice for Object {
             Self::FileEntry => "file-entry",
             Self::FileList => "file-list",
             Self::FileDone => "file-done",
+            Self::Changes => "changes",
+            Self::Applied => "applied",
+            Self::Discarded => "discarded",
         }
     }
 }
@@ -145,6 +158,9 @@ impl Object {
             Self::FileEntry => schema_for!(FileEntry),
             Self::FileList => schema_for!(FileList),
             Self::FileDone => schema_for!(FileDone),
+            Self::Changes => schema_for!(ChangeList),
+            Self::Applied => schema_for!(AppliedChanges),
+            Self::Discarded => schema_for!(DiscardedChanges),
         }
     }
 

@@ -53,6 +53,8 @@ pub struct Change {
     pub leads_out: bool,
     /// It would give its file the rights of another user or group, and lands without.
     pub set_id: bool,
+    /// Changes with what the sandbox has there; 0 where it has nothing.
+    pub version: u64,
     /// Whether it can land.
     pub standing: Standing,
 }
@@ -96,6 +98,8 @@ pub enum Held {
     TooLarge,
     /// The directory that it is in does not land.
     Directory,
+    /// The sandbox has something else there than what was wanted.
+    Another,
 }
 
 /// Which side of a change.
@@ -115,6 +119,8 @@ pub struct ApplyOrder {
     pub paths: Vec<GuestPath>,
     /// Files that land with this content and the workspace's own permissions, in place of the layer's.
     pub contents: BTreeMap<GuestPath, Vec<u8>>,
+    /// Changes that land only in this version, as somebody has seen them.
+    pub versions: BTreeMap<GuestPath, u64>,
     /// Nothing is done.
     pub dry_run: bool,
 }
@@ -163,6 +169,7 @@ impl Standing {
             Self::Held(Held::Special) => "special",
             Self::Held(Held::TooLarge) => "too_large",
             Self::Held(Held::Directory) => "directory",
+            Self::Held(Held::Another) => "another",
         }
     }
 
@@ -182,6 +189,7 @@ impl Standing {
             Self::Held(Held::Special) => "it is a pipe, a socket or a device",
             Self::Held(Held::TooLarge) => "it is too large",
             Self::Held(Held::Directory) => "the directory that it is in does not land",
+            Self::Held(Held::Another) => "the session changed it since it was looked at",
         }
     }
 }

@@ -183,6 +183,7 @@ fn change(
         leads_out: is_link
             && upper.is_some_and(|seen| leads_out(&pair.path, &seen.target, facts.workspace())),
         set_id: upper.is_some_and(|seen| seen.set_id),
+        version: upper.map_or(0, |seen| seen.changed_ns),
         standing,
     }
 }

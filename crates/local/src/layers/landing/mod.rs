@@ -22,8 +22,8 @@ use super::{content, moves};
 use crate::oneshot::unique;
 use crate::state::{Record, StateDirectory, io};
 use cofferdam_core::{
-    ApplyOrder, ApplyReport, ByteString, Change, Error, ErrorKind, GuestPath, Result, Side,
-    is_within,
+    ApplyOrder, ApplyReport, ByteString, Change, Error, ErrorKind, GuestPath, Held, Result, Side,
+    Standing, is_within,
 };
 use journal::{Head, Journal, Op};
 use plan::{Landing, settle};
@@ -71,7 +71,13 @@ impl Layer {
             false => Some(state.record_landing(&self.identity()?)?),
         };
         self.landed = Landed::read(&self.folder)?;
-        let items = self.items(&order.paths, &order.paths)?;
+        let mut items = self.items(&order.paths, &order.paths)?;
+        for item in &mut items {
+            let change = &mut item.change;
+            if order.versions.get(&change.path).is_some_and(|seen| *seen != change.version) {
+                change.standing = Standing::Held(Held::Another);
+            }
+        }
         let Landing { items, kept } = settle(items, &order.paths);
         if let (Some(record), false) = (&record, items.is_empty()) {
             self.land(&items, &order.contents, record)?;

@@ -227,12 +227,29 @@ fn a_chosen_content_lands_in_place_of_the_layers() {
         let stage = Stage::new("chosen", xattrs, "printf 'a\\nb\\n' >a; chmod 640 a");
         stage.inside("printf 'A\\nB\\n' >a; chmod 755 a");
         let contents = [(path("a"), b"A\nb\n".to_vec())].into();
-        let order = ApplyOrder { paths: vec![path("a")], contents, dry_run: false };
+        let order = ApplyOrder { paths: vec![path("a")], contents, ..ApplyOrder::default() };
         stage.layer().apply(&order, &stage.state()).unwrap();
         assert_eq!(stage.real()["a"].0, "100640");
         assert_eq!(stage.real()["a"].1, b"A\nb\n");
         assert_eq!(stage.shown(), ["m a"], "the rest is a change still, and lands");
         stage.apply(&[]);
         assert_eq!(stage.real(), stage.saw());
+    }
+}
+
+#[test]
+fn what_changed_since_it_was_looked_at_does_not_land() {
+    for xattrs in ways() {
+        let stage = Stage::new("version", xattrs, "printf a >a; printf b >b; printf c >c");
+        stage.inside("printf good >a; printf good >b; rm c");
+        let versions = stage.changes().into_iter().map(|change| (change.path, change.version));
+        let order = ApplyOrder { versions: versions.collect(), ..ApplyOrder::default() };
+        // Of the same length, and with its old time.
+        stage.inside("printf evil >a; touch -d 2001-01-01 a; printf evil >c");
+        let report = stage.layer().apply(&order, &stage.state()).unwrap();
+        let kept: Vec<String> = report.kept.iter().map(shown).collect();
+        assert_eq!(kept, ["m a (another)", "m c (another)"]);
+        let real = stage.real();
+        assert_eq!((&*real["a"].1, &*real["b"].1), (&b"a"[..], &b"good"[..]), "the control landed");
     }
 }
