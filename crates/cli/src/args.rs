@@ -4,10 +4,11 @@ mod options;
 mod session;
 
 use crate::commands::{
-    ORDINARY_EXIT_CODES, attach::AttachArgs, complete::CompleteArgs, create::CreateArgs,
-    ensure::EnsureArgs, events::EventsArgs, exec::ExecArgs, extend::ExtendArgs, file::FileArgs,
-    gc::GcArgs, logs::LogsArgs, ls::LsArgs, pause::PauseArgs, ps::PsArgs, resume::ResumeArgs,
-    rm::RmArgs, shell::ShellArgs, show::ShowArgs, signal::SignalArgs, wait::WaitArgs,
+    ORDINARY_EXIT_CODES, apply::ApplyArgs, attach::AttachArgs, complete::CompleteArgs,
+    create::CreateArgs, diff::DiffArgs, discard::DiscardArgs, ensure::EnsureArgs,
+    events::EventsArgs, exec::ExecArgs, extend::ExtendArgs, file::FileArgs, gc::GcArgs,
+    logs::LogsArgs, ls::LsArgs, pause::PauseArgs, ps::PsArgs, resume::ResumeArgs, rm::RmArgs,
+    shell::ShellArgs, show::ShowArgs, signal::SignalArgs, wait::WaitArgs,
 };
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
@@ -66,6 +67,9 @@ pub(crate) enum Verb {
     Wait(WaitArgs),
     Shell(ShellArgs),
     File(FileArgs),
+    Diff(DiffArgs),
+    Apply(ApplyArgs),
+    Discard(DiscardArgs),
     Ls(LsArgs),
     Show(ShowArgs),
     Pause(PauseArgs),

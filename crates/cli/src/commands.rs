@@ -1,9 +1,12 @@
 //! The verbs, one file each.
 
+pub(crate) mod apply;
 pub(crate) mod attach;
 pub(crate) mod complete;
 pub(crate) mod config;
 pub(crate) mod create;
+pub(crate) mod diff;
+pub(crate) mod discard;
 pub(crate) mod doctor;
 pub(crate) mod ensure;
 pub(crate) mod events;
@@ -17,6 +20,7 @@ pub(crate) mod file_patch;
 pub(crate) mod file_window;
 pub(crate) mod gc;
 pub(crate) mod generated;
+mod layer;
 pub(crate) mod logs;
 pub(crate) mod ls;
 mod manifest;
@@ -32,6 +36,8 @@ pub(crate) mod show;
 pub(crate) mod signal;
 pub(crate) mod wait;
 pub(crate) mod wrap;
+
+pub(crate) use layer::{AppliedChanges, ChangeList, DiscardedChanges};
 
 use crate::args::Verb;
 use cofferdam_core::Result;
@@ -56,6 +62,9 @@ pub(crate) fn perform(verb: Verb) -> Result<u8> {
         Verb::Wait(args) => wait::perform(&args),
         Verb::Shell(args) => shell::perform(&args),
         Verb::File(args) => file::perform(&args),
+        Verb::Diff(args) => diff::perform(&args),
+        Verb::Apply(args) => apply::perform(&args),
+        Verb::Discard(args) => discard::perform(&args),
         Verb::Ls(args) => ls::perform(&args),
         Verb::Show(args) => show::perform(&args),
         Verb::Pause(args) => pause::perform(&args),

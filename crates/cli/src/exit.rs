@@ -33,6 +33,9 @@ pub(crate) fn of_error(verb: VerbName, kind: ErrorKind) -> u8 {
         | VerbName::Signal
         | VerbName::Shell
         | VerbName::File
+        | VerbName::Diff
+        | VerbName::Apply
+        | VerbName::Discard
         | VerbName::Ls
         | VerbName::Show
         | VerbName::Pause

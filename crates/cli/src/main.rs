@@ -25,6 +25,7 @@ mod schema;
 mod screen;
 mod sessions;
 mod signals;
+mod spool;
 mod surroundings;
 #[cfg(all(not(test), target_env = "gnu"))]
 mod sys;

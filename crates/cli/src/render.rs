@@ -26,6 +26,11 @@ pub(crate) fn print_lines(text: &str) -> Result<()> {
     print_text(&(lines.join("\n") + "\n"))
 }
 
+/// The same; nothing where there is no line.
+pub(crate) fn print_lines_if_any(text: &str) -> Result<()> {
+    if text.is_empty() { Ok(()) } else { print_lines(text) }
+}
+
 /// Prints bytes on standard output.
 pub(crate) fn print_bytes(bytes: &[u8]) -> Result<()> {
     let mut out = std::io::stdout().lock();
@@ -48,6 +53,21 @@ pub(crate) fn plain(text: &str) -> Cow<'_, str> {
         false => c.to_string(),
     };
     Cow::Owned(text.chars().map(visible).collect())
+}
+
+/// Content from inside a sandbox for a terminal: lines and tabs stay, other control characters are
+/// made visible, and bytes that are not text are replaced.
+pub(crate) fn visible(content: &[u8]) -> String {
+    let steers = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    let text = String::from_utf8_lossy(content);
+    if !text.contains(steers) {
+        return text.into_owned();
+    }
+    let shown = |c: char| match steers(c) {
+        true => c.escape_default().to_string(),
+        false => c.to_string(),
+    };
+    text.chars().map(shown).collect()
 }
 
 /// Rows in columns, each as wide as its widest cell; the last column is as long as it is.
@@ -151,6 +171,13 @@ mod tests {
         for text in ["1.5", "2", "0.25", "0.01", "10"] {
             assert_eq!(cpu(parse_cpu(text).unwrap()), text);
         }
+    }
+
+    #[test]
+    fn content_keeps_its_lines_and_steers_no_terminal() {
+        assert_eq!(visible(b"a\tb\n"), "a\tb\n");
+        assert_eq!(visible(b"\x1b[2J\r\x9b\n"), "\\u{1b}[2J\\r\u{fffd}\n");
+        assert_eq!(visible("\u{9b}x".as_bytes()), "\\u{9b}x");
     }
 
     #[test]

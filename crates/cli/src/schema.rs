@@ -12,6 +12,7 @@ use crate::commands::ls::SessionList;
 use crate::commands::ps::ExecList;
 use crate::commands::rm::Removal;
 use crate::commands::wrap::Wrapped;
+use crate::commands::{AppliedChanges, ChangeList, DiscardedChanges};
 use crate::config;
 use crate::engine::{Diagnosis, Explanation, ProbeReport};
 use cofferdam_core::{Error, ErrorKind, ErrorReport, Result, RunReport};
@@ -74,6 +75,12 @@ pub(crate) enum Object {
     FileWindow,
     /// What `create --manifest` reads.
     Manifest,
+    /// What `diff --json` prints.
+    Changes,
+    /// What `apply --json` prints.
+    Applied,
+    /// What `discard --json` prints.
+    Discarded,
 }
 
 impl Choice for Object {
@@ -105,6 +112,9 @@ impl Choice for Object {
         Self::FileEdit,
         Self::FileWindow,
         Self::Manifest,
+        Self::Changes,
+        Self::Applied,
+        Self::Discarded,
     ];
 
     fn named(self) -> &'static str {
@@ -135,6 +145,9 @@ impl Choice for Object {
             Self::FileEdit => "file-edit",
             Self::FileWindow => "file-window",
             Self::Manifest => "manifest",
+            Self::Changes => "changes",
+            Self::Applied => "applied",
+            Self::Discarded => "discarded",
         }
     }
 }
@@ -169,6 +182,9 @@ impl Object {
             Self::FileEdit => schema_for!(FileEdit),
             Self::FileWindow => schema_for!(FileWindow),
             Self::Manifest => schema_for!(Manifest),
+            Self::Changes => schema_for!(ChangeList),
+            Self::Applied => schema_for!(AppliedChanges),
+            Self::Discarded => schema_for!(DiscardedChanges),
         }
     }
 

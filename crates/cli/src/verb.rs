@@ -27,6 +27,12 @@ pub(crate) enum VerbName {
     Shell,
     /// `file`
     File,
+    /// `diff`
+    Diff,
+    /// `apply`
+    Apply,
+    /// `discard`
+    Discard,
     /// `ls`
     Ls,
     /// `show`
@@ -65,7 +71,7 @@ pub(crate) enum VerbName {
 
 impl VerbName {
     /// All verbs.
-    pub(crate) const ALL: [Self; 28] = [
+    pub(crate) const ALL: [Self; 31] = [
         Self::Run,
         Self::Create,
         Self::Ensure,
@@ -77,6 +83,9 @@ impl VerbName {
         Self::Wait,
         Self::Shell,
         Self::File,
+        Self::Diff,
+        Self::Apply,
+        Self::Discard,
         Self::Ls,
         Self::Show,
         Self::Pause,
@@ -110,6 +119,9 @@ impl VerbName {
             Self::Wait => Some("wait"),
             Self::Shell => Some("shell"),
             Self::File => Some("file"),
+            Self::Diff => Some("diff"),
+            Self::Apply => Some("apply"),
+            Self::Discard => Some("discard"),
             Self::Ls => Some("ls"),
             Self::Show => Some("show"),
             Self::Pause => Some("pause"),
@@ -143,6 +155,9 @@ impl VerbName {
             Self::Wait => "wait for the command",
             Self::Shell => "open the shell",
             Self::File => "work on the files",
+            Self::Diff => "print the changes",
+            Self::Apply => "apply the changes",
+            Self::Discard => "discard the changes",
             Self::Ls => "list the sessions",
             Self::Show => "show the session",
             Self::Pause => "pause the session",

@@ -1,10 +1,13 @@
 //! Sandboxes that outlive the process that asked for them.
 
 use crate::{
+    ApplyOrder, ApplyReport, Change, DiscardOrder, Ending, Error, ErrorKind, GuestPath, Side,
+    UsageReport,
+};
+use crate::{
     Capabilities, Command, ErrorBody, Files, ProcessId, Result, SandboxId, SandboxRecord,
     SandboxStatus, Spec, Standard, Terminal,
 };
-use crate::{Ending, UsageReport};
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -114,6 +117,44 @@ pub trait DurableBackend: Send + Sync + 'static {
     /// The files of its workspace. Nothing is asked of the sandbox yet; it is in use from the first
     /// request, or [`FileService::open`](crate::files::FileService::open), until they are dropped.
     async fn files(&self, sandbox: &SandboxRecord) -> Result<Files>;
+
+    /// What the sandboxes of a layer changed at these paths and below them, or everywhere where there
+    /// is none, in the order of paths. Works when the sandbox is gone, and while it runs with no
+    /// promise that all is of one moment: who needs that pauses it. Where there is no layer it is a
+    /// conflict.
+    async fn changes(&self, layer: &KeptLayer, _scope: &[GuestPath]) -> Result<Vec<Change>> {
+        Err(no_layer(layer))
+    }
+
+    /// The content of a regular file on one side of a layer. One of more than `most_bytes` is too
+    /// large, and one that is not there is not found.
+    async fn layer_file(
+        &self,
+        layer: &KeptLayer,
+        _side: Side,
+        _path: &GuestPath,
+        _most_bytes: u64,
+    ) -> Result<Vec<u8>> {
+        Err(no_layer(layer))
+    }
+
+    /// Makes the workspace what the layer is, at the paths of the order: all that can land, or none of
+    /// it where an error is told. A crash in the middle is finished or undone by the next start. The
+    /// sandbox is paused or gone; what landed stays in the layer and is no change any more.
+    async fn apply(&self, layer: &KeptLayer, _order: &ApplyOrder) -> Result<ApplyReport> {
+        Err(no_layer(layer))
+    }
+
+    /// Drops changes from the layer, and says which. The sandbox must be gone, or it is a conflict,
+    /// unless nothing is done.
+    async fn discard(&self, layer: &KeptLayer, _order: &DiscardOrder) -> Result<Vec<Change>> {
+        Err(no_layer(layer))
+    }
+}
+
+fn no_layer(layer: &KeptLayer) -> Error {
+    Error::new(ErrorKind::Conflict, format!("sandbox {} is not copy-on-write", layer.sandbox))
+        .hint("What it did is in the workspace already. Make a session with --cow to look first.")
 }
 
 /// A sandbox that is to be kept.
@@ -129,6 +170,15 @@ pub struct SandboxOrder {
     /// A directory of the host for what else stays, made and removed by the caller: in `cow` there, the
     /// layer of a copy-on-write workspace. Without one that layer is gone with the sandbox.
     pub kept: Option<PathBuf>,
+}
+
+/// The layer of a copy-on-write workspace, which outlives its sandboxes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptLayer {
+    /// The sandbox that has it now, or had it last.
+    pub sandbox: SandboxId,
+    /// What [`SandboxOrder::kept`] was.
+    pub kept: PathBuf,
 }
 
 /// When a sandbox is paused or ended without anybody asking.

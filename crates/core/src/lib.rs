@@ -18,6 +18,7 @@ pub mod files;
 mod gate;
 mod guest;
 mod id;
+mod layer;
 mod limits;
 pub mod line;
 mod path;
@@ -34,7 +35,7 @@ pub use collect::{Collector, KillOnDrop, Lost, Output, collect, run_by_spawning}
 pub use command::{Command, Stdin, Terminal};
 pub use durable::{
     Chunk, Deadlines, DestroyReason, DurableBackend, ExecEnded, ExecInput, ExecOrder, ExecStatus,
-    Found, Happened, JournalEntry, Part, PausedBy, SandboxOrder, Seen, Spooled,
+    Found, Happened, JournalEntry, KeptLayer, Part, PausedBy, SandboxOrder, Seen, Spooled,
 };
 pub use ending::{Cause, Ending, EndingKind};
 pub use enforcement::{
@@ -45,6 +46,10 @@ pub use files::Files;
 pub use gate::{Duplex, EgressGate, NoGate};
 pub use guest::{Given, Guest, Killer, Process, ProcessEvent, ProcessInput, Standard};
 pub use id::{ProcessId, SandboxId};
+pub use layer::{
+    ApplyOrder, ApplyReport, Change, ChangeKind, Conflict, DiscardOrder, FileState, Held,
+    MAX_LINK_BYTES, Side, Standing, is_at_or_below, is_within,
+};
 pub use limits::{Limit, Limits};
 pub use path::GuestPath;
 pub use policy::{EgressRule, HostPattern, Profile};

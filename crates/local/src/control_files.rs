@@ -15,9 +15,11 @@
 //! not part of the workspace.
 
 mod git_config;
+mod names;
 mod repository;
 mod scan;
 
+pub(crate) use names::{Named, named};
 pub use scan::ScanEnd;
 
 use crate::placeholders;

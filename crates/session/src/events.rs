@@ -21,13 +21,19 @@
 //! | `cleanup_failed` | `incarnation`, `error` |
 //! | `leftover` | `incarnation`, `what` |
 //! | `new_control_files` | `incarnation`, `paths` |
+//! | `applied` | `incarnation`, `paths` as many as fit, `applied` and `kept`, how many |
+//! | `discarded` | `incarnation`, `paths` as many as fit, `discarded`, how many |
 
 use crate::SessionId;
-use cofferdam_core::{DestroyReason, Ending, ErrorBody, ExecStatus, PausedBy, SandboxRecord};
+use cofferdam_core::{
+    ApplyReport, Change, DestroyReason, Ending, ErrorBody, ExecStatus, PausedBy, SandboxRecord,
+};
 use serde_json::{Value, json};
 
 /// The longest argument list in an event, in bytes.
 const ARGV_BYTES: usize = 200;
+/// The most bytes of all paths in an event.
+const PATHS_BYTES: usize = 4096;
 
 /// Kind and data.
 pub(crate) type Word = (&'static str, Value);
@@ -111,6 +117,37 @@ pub(crate) fn leftover(incarnation: u32, what: &str) -> Word {
 
 pub(crate) fn new_control_files(incarnation: u32, paths: &[String]) -> Word {
     ("new_control_files", json!({ "incarnation": incarnation, "paths": paths }))
+}
+
+pub(crate) fn applied(incarnation: u32, report: &ApplyReport) -> Word {
+    let data = json!({
+        "incarnation": incarnation,
+        "paths": first_paths(&report.applied),
+        "applied": report.applied.len(),
+        "kept": report.kept.len(),
+    });
+    ("applied", data)
+}
+
+pub(crate) fn discarded(incarnation: u32, changes: &[Change]) -> Word {
+    let data = json!({
+        "incarnation": incarnation,
+        "paths": first_paths(changes),
+        "discarded": changes.len(),
+    });
+    ("discarded", data)
+}
+
+/// The first of the paths of changes, as far as they fit. Bytes that are not text are replaced.
+fn first_paths(changes: &[Change]) -> Vec<String> {
+    let mut room = PATHS_BYTES;
+    let paths = changes.iter().map(|change| change.path.to_string());
+    let fits = |path: &String| {
+        let fits = path.len() <= room;
+        room = room.saturating_sub(path.len());
+        fits
+    };
+    paths.take_while(fits).collect()
 }
 
 /// The first words of a command, as far as they fit.

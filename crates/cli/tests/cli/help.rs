@@ -3,7 +3,7 @@
 use crate::harness::{Place, compare};
 
 /// What there is to ask for help about.
-const VERBS: [&str; 27] = [
+const VERBS: [&str; 30] = [
     "",
     "run",
     "create",
@@ -16,6 +16,9 @@ const VERBS: [&str; 27] = [
     "wait",
     "shell",
     "file",
+    "diff",
+    "apply",
+    "discard",
     "ls",
     "show",
     "pause",

@@ -2,7 +2,7 @@
 
 use crate::harness::{Place, compare};
 
-const OBJECTS: [&str; 26] = [
+const OBJECTS: [&str; 29] = [
     "config",
     "check",
     "result",
@@ -29,6 +29,9 @@ const OBJECTS: [&str; 26] = [
     "file-edit",
     "file-window",
     "manifest",
+    "changes",
+    "applied",
+    "discarded",
 ];
 
 #[test]

@@ -93,7 +93,7 @@ pub enum Fault {
 
 impl Fault {
     /// All faults.
-    pub const ALL: [Self; 41] = [
+    pub const ALL: [Self; 43] = [
         Self::CreateFails,
         Self::CreateHangs,
         Self::LosesReply,

@@ -7,15 +7,16 @@ use super::past::{Past, entries, settle};
 use super::place::{Place, ledger_entry};
 use super::serve::MAX_PATIENCE;
 use super::talk::{Reply, Request, Start};
-use super::{program, spool};
+use super::{layers, program, spool};
 use crate::backend::{LocalBackend, blocking};
 use crate::state::StateDirectory;
 use async_trait::async_trait;
 use cofferdam_core::files::LinkedFiles;
 use cofferdam_core::{
-    Capabilities, Chunk, Deadlines, DestroyReason, DurableBackend, Error, ErrorKind, ExecInput,
-    ExecOrder, ExecStatus, Files, Found, JournalEntry, Part, Pause, ProcessId, Result, SandboxId,
-    SandboxOrder, SandboxRecord, SandboxStatus, Seen,
+    ApplyOrder, ApplyReport, Capabilities, Change, Chunk, Deadlines, DestroyReason, DiscardOrder,
+    DurableBackend, Error, ErrorKind, ExecInput, ExecOrder, ExecStatus, Files, Found, GuestPath,
+    JournalEntry, KeptLayer, Part, Pause, ProcessId, Result, SandboxId, SandboxOrder,
+    SandboxRecord, SandboxStatus, Seen, Side,
 };
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -52,7 +53,7 @@ impl KeptBackend {
     }
 
     /// Does something with the state directory where waiting is allowed.
-    async fn on_disk<T: Send + 'static>(
+    pub(super) async fn on_disk<T: Send + 'static>(
         &self,
         work: impl FnOnce(&StateDirectory) -> Result<T> + Send + 'static,
     ) -> Result<T> {
@@ -351,5 +352,30 @@ impl DurableBackend for KeptBackend {
 
     async fn files(&self, sandbox: &SandboxRecord) -> Result<Files> {
         Ok(Files::new(Arc::new(LinkedFiles::new(KeptDoor::new(self, sandbox)))))
+    }
+
+    async fn changes(&self, layer: &KeptLayer, scope: &[GuestPath]) -> Result<Vec<Change>> {
+        let (layer, scope) = (layer.clone(), scope.to_vec());
+        self.on_disk(move |state| layers::open(&layer, state)?.changes(&scope)).await
+    }
+
+    async fn layer_file(
+        &self,
+        layer: &KeptLayer,
+        side: Side,
+        path: &GuestPath,
+        most_bytes: u64,
+    ) -> Result<Vec<u8>> {
+        let (layer, path) = (layer.clone(), path.clone());
+        self.on_disk(move |state| layers::open(&layer, state)?.file(side, &path, most_bytes)).await
+    }
+
+    async fn apply(&self, layer: &KeptLayer, order: &ApplyOrder) -> Result<ApplyReport> {
+        let (layer, order) = (layer.clone(), order.clone());
+        self.on_disk(move |state| layers::open(&layer, state)?.apply(&order, state)).await
+    }
+
+    async fn discard(&self, layer: &KeptLayer, order: &DiscardOrder) -> Result<Vec<Change>> {
+        self.discard_from(layer, order).await
     }
 }

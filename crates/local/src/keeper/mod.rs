@@ -35,6 +35,7 @@ mod execs;
 mod files;
 mod journal;
 mod keep;
+mod layers;
 mod order;
 mod past;
 mod place;

@@ -1,0 +1,102 @@
+//! `cofferdam apply`.
+
+mod hunks;
+
+use super::layer::{AppliedChanges, LayerChange, check_named, print_changes, print_kept, scope};
+use crate::{exit, render, report, screen, sessions};
+use clap::Args;
+use cofferdam_core::{ApplyOrder, Error, ErrorKind, Result};
+use std::ffi::OsString;
+use std::io::IsTerminal;
+
+/// Lands what a copy-on-write session changed in the real workspace.
+///
+/// All that can land does, or nothing: a file is replaced in one moment, and where a step fails those
+/// before it are undone. What lands belongs to the workspace's owner and is of now. A path that
+/// changed in the workspace since the session began is a conflict and stays as it is there. Git hooks
+/// and configuration, shell start files, and configuration of editors and agents land only if they
+/// are named by their own path. Pipes, sockets and devices do not land.
+///
+/// The session stands still meanwhile, and goes on. What landed is no change of it any more.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct ApplyArgs {
+    /// The session: its name or id, or the beginning of one.
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: String,
+
+    /// Only these paths of the workspace and what is below them.
+    #[arg(value_name = "PATH")]
+    pub(crate) paths: Vec<OsString>,
+
+    /// Asks at the terminal for each part of a file, as `git add -p` does.
+    ///
+    /// What the session changes meanwhile does not land.
+    ///
+    /// Example: --hunks
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) hunks: bool,
+
+    /// Says what would land, and does nothing.
+    ///
+    /// Example: --dry-run
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Prints one JSON object on standard output.
+    ///
+    /// Example: --json
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const EXAMPLES: &str = "\
+Exit code:
+  0 all of it landed; 1 some of it did not, and the workspace keeps what it has there; 2 usage
+
+Examples:
+  cofferdam apply agent-1 --dry-run
+  cofferdam apply agent-1 src Cargo.toml
+  cofferdam apply agent-1 .git/hooks
+  cofferdam apply agent-1 --hunks";
+
+/// Lands the changes.
+pub(super) fn perform(args: &ApplyArgs) -> Result<u8> {
+    if args.hunks && !(screen::reads_keys() && std::io::stdout().is_terminal()) {
+        let what = "--hunks asks at a terminal, and there is none";
+        return Err(Error::new(ErrorKind::Usage, what).hint("Name the paths that are to land."));
+    }
+    sessions::with(async |sessions| {
+        let session = sessions::find(sessions, &args.session).await?;
+        let paths = scope(&session, &args.paths).await?;
+        if !paths.is_empty() {
+            check_named(&paths, &session.changes(&paths).await?)?;
+        }
+        let mut order = ApplyOrder { paths, dry_run: args.dry_run, ..ApplyOrder::default() };
+        if args.hunks {
+            match hunks::chosen(&session, &order.paths).await? {
+                Some(chosen) => order = ApplyOrder { dry_run: args.dry_run, ..chosen },
+                None => {
+                    report::note("nothing was chosen");
+                    return Ok(exit::DONE);
+                }
+            }
+        }
+        let done = session.apply(&order).await?;
+        if args.json {
+            render::print_json(&AppliedChanges {
+                session: session.id().to_string(),
+                dry_run: args.dry_run,
+                applied: done.applied.iter().map(LayerChange::new).collect(),
+                kept: done.kept.iter().map(LayerChange::new).collect(),
+            })?;
+        } else {
+            print_changes(&done.applied)?;
+            print_kept(&done.kept)?;
+            if done.applied.is_empty() && done.kept.is_empty() {
+                report::note("the session changed nothing");
+            }
+        }
+        Ok(if done.kept.is_empty() { exit::DONE } else { exit::FAILED })
+    })
+}

@@ -1,0 +1,70 @@
+//! `cofferdam discard`.
+
+use super::layer::{DiscardedChanges, LayerChange, check_named, print_changes, scope};
+use crate::{exit, render, report, sessions};
+use clap::Args;
+use cofferdam_core::{DiscardOrder, Result};
+use std::ffi::OsString;
+
+/// Drops what a copy-on-write session changed: its workspace is as the real one again.
+///
+/// What runs in the session ends first, because nobody can take a layer away below those who see it.
+/// The session stays, with its home directory, and its next command finds a new sandbox. Nothing is
+/// ended where there is nothing to drop.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct DiscardArgs {
+    /// The session: its name or id, or the beginning of one.
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: String,
+
+    /// Only these paths of the workspace and what is below them.
+    #[arg(value_name = "PATH")]
+    pub(crate) paths: Vec<OsString>,
+
+    /// Says what would be dropped, and does nothing.
+    ///
+    /// Example: --dry-run
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Prints one JSON object on standard output.
+    ///
+    /// Example: --json
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const EXAMPLES: &str = "\
+Exit code:
+  0 done; 1 Cofferdam could not do it; 2 usage
+
+Examples:
+  cofferdam discard agent-1
+  cofferdam discard agent-1 src/generated --dry-run";
+
+/// Drops the changes.
+pub(super) fn perform(args: &DiscardArgs) -> Result<u8> {
+    sessions::with(async |sessions| {
+        let session = sessions::find(sessions, &args.session).await?;
+        let paths = scope(&session, &args.paths).await?;
+        if !paths.is_empty() {
+            check_named(&paths, &session.changes(&paths).await?)?;
+        }
+        let order = DiscardOrder { paths, dry_run: args.dry_run };
+        let discarded = session.discard(&order).await?;
+        if args.json {
+            render::print_json(&DiscardedChanges {
+                session: session.id().to_string(),
+                dry_run: args.dry_run,
+                discarded: discarded.iter().map(LayerChange::new).collect(),
+            })?;
+            return Ok(exit::DONE);
+        }
+        print_changes(&discarded)?;
+        if discarded.is_empty() {
+            report::note("the session changed nothing");
+        }
+        Ok(exit::DONE)
+    })
+}

@@ -1,0 +1,264 @@
+//! What two sides of a layer make: changes, and whether each can land. Pure.
+
+use super::content::MAX_LANDED_FILE_BYTES;
+use super::look::{Id, Kind, Seen};
+use super::walk::{Pair, Top};
+use cofferdam_core::files::EntryKind;
+use cofferdam_core::{
+    ByteString, Change, ChangeKind, Conflict, FileState, GuestPath, Held, Standing,
+};
+use std::collections::BTreeMap;
+
+/// What is known besides both sides.
+pub(super) trait Facts {
+    /// From when on a change of this path in the workspace is news.
+    fn since_ns(&self, path: &GuestPath) -> u64;
+
+    /// Whether entries of the workspace itself came or went since.
+    fn is_top_touched(&self) -> bool;
+
+    /// Whether it is a control file that nobody named.
+    fn is_protected(&self, path: &GuestPath) -> bool;
+
+    /// Whether a path that a link names is in the workspace, by its text.
+    fn workspace(&self) -> &[u8];
+}
+
+/// A change, and what it was made of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Item {
+    pub(super) change: Change,
+    pub(super) upper: Option<Seen>,
+    pub(super) lower: Option<Seen>,
+}
+
+/// What was found on the way to a path.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Fine,
+    /// Entries of its directory came or went since the sandbox began.
+    Touched,
+    Gone,
+    Moved,
+}
+
+/// All changes, in the order of paths.
+pub(super) fn changes(pairs: &[Pair], facts: &impl Facts) -> Vec<Item> {
+    let groups = Groups::of(pairs);
+    let mut ways: BTreeMap<&[u8], Way> = BTreeMap::new();
+    let top = if facts.is_top_touched() { Way::Touched } else { Way::Fine };
+    let mut items = Vec::new();
+    for pair in pairs {
+        let above = parent(pair.path.as_bytes());
+        let on_the_way = above.map_or(Some(top), |above| ways.get(above).copied());
+        let on_the_way = on_the_way.unwrap_or(Way::Fine);
+        if pair.is_directory() {
+            ways.insert(pair.path.as_bytes(), way(pair, on_the_way, facts));
+        }
+        let relinked = groups.is_relinked(pair);
+        let Some(kind) = kind(pair, relinked) else { continue };
+        let standing = standing(pair, kind, on_the_way, facts);
+        items.push(Item {
+            change: change(pair, kind, standing, &groups, facts),
+            upper: pair.upper.as_ref().map(|top| top.seen.clone()),
+            lower: pair.lower.clone(),
+        });
+    }
+    items
+}
+
+impl Pair {
+    fn is_directory(&self) -> bool {
+        let is = |seen: &Seen| seen.kind == Kind::Directory;
+        self.upper.as_ref().is_some_and(|top| is(&top.seen)) || self.lower.as_ref().is_some_and(is)
+    }
+}
+
+/// What differs, if anything does.
+fn kind(pair: &Pair, relinked: bool) -> Option<ChangeKind> {
+    match (&pair.upper, &pair.lower) {
+        (None, None) => None,
+        (None, Some(_)) => Some(ChangeKind::Removed),
+        (Some(_), None) => Some(ChangeKind::Added),
+        (Some(top), Some(lower)) => {
+            let same = match (top.seen.kind, lower.kind) {
+                (Kind::File, Kind::File) => pair.same && top.seen.mode == lower.mode && !relinked,
+                (Kind::Directory, Kind::Directory) => top.seen.mode == lower.mode,
+                (Kind::Link, Kind::Link) => top.seen.target == lower.target,
+                (upper, lower_kind) => {
+                    upper == lower_kind
+                        && upper != Kind::Mounted
+                        && top.seen.mode == lower.mode
+                        && top.seen.device_number == lower.device_number
+                }
+            };
+            (!same).then_some(ChangeKind::Modified)
+        }
+    }
+}
+
+/// How things stand below a directory.
+fn way(pair: &Pair, above: Way, facts: &impl Facts) -> Way {
+    if matches!(above, Way::Gone | Way::Moved) {
+        return above;
+    }
+    let since_ns = facts.since_ns(&pair.path);
+    match (&pair.upper, &pair.lower) {
+        (Some(top), None) if top.copied => Way::Gone,
+        (_, Some(lower)) if is_moved(lower, since_ns) => Way::Moved,
+        (_, Some(lower)) if lower.modified_ns > since_ns => Way::Touched,
+        (_, Some(_) | None) => Way::Fine,
+    }
+}
+
+/// A change of entries sets both times to one moment; what sets the time of change alone is a move, or
+/// other permissions.
+fn is_moved(directory: &Seen, since_ns: u64) -> bool {
+    directory.kind == Kind::Directory
+        && directory.changed_ns > since_ns
+        && directory.changed_ns != directory.modified_ns
+}
+
+fn standing(pair: &Pair, kind: ChangeKind, way: Way, facts: &impl Facts) -> Standing {
+    let after = pair.upper.as_ref().map(|top| top.seen.kind);
+    let conflict = match way {
+        Way::Gone => Some(Conflict::DirectoryGone),
+        Way::Moved => Some(Conflict::DirectoryMoved),
+        Way::Fine | Way::Touched => conflict(pair, kind, way, facts.since_ns(&pair.path)),
+    };
+    if let Some(conflict) = conflict {
+        return Standing::Conflict(conflict);
+    }
+    if matches!(after, Some(Kind::Fifo | Kind::Socket | Kind::Device | Kind::Mounted)) {
+        return Standing::Held(Held::Special);
+    }
+    if after == Some(Kind::File)
+        && pair.upper.as_ref().is_some_and(|top| top.seen.size > MAX_LANDED_FILE_BYTES)
+    {
+        return Standing::Held(Held::TooLarge);
+    }
+    if facts.is_protected(&pair.path) {
+        return Standing::Held(Held::Protected);
+    }
+    Standing::Lands
+}
+
+fn conflict(pair: &Pair, kind: ChangeKind, way: Way, since_ns: u64) -> Option<Conflict> {
+    let Some(lower) = &pair.lower else {
+        let Some(Top { seen, copied: true, .. }) = &pair.upper else { return None };
+        if seen.kind == Kind::Directory {
+            return Some(Conflict::DirectoryGone);
+        }
+        // A file that the sandbox gave this name was copied as well, from another one.
+        return (way == Way::Touched).then_some(Conflict::Gone);
+    };
+    if lower.kind == Kind::Mounted {
+        return Some(Conflict::Mounted);
+    }
+    let both_directories = kind == ChangeKind::Modified
+        && pair.upper.as_ref().is_some_and(|top| top.seen.kind == Kind::Directory);
+    if lower.kind == Kind::Directory && !both_directories {
+        // What was put in is found by itself, and keeps the directory.
+        return is_moved(lower, since_ns).then_some(Conflict::DirectoryMoved);
+    }
+    (lower.changed_ns > since_ns).then_some(Conflict::Changed)
+}
+
+fn change(
+    pair: &Pair,
+    kind: ChangeKind,
+    standing: Standing,
+    groups: &Groups<'_>,
+    facts: &impl Facts,
+) -> Change {
+    let upper = pair.upper.as_ref().map(|top| &top.seen);
+    let is_link = upper.is_some_and(|seen| seen.kind == Kind::Link);
+    Change {
+        path: pair.path.clone(),
+        kind,
+        before: pair.lower.as_ref().map(state),
+        after: upper.map(state),
+        moved_from: None,
+        linked_to: groups.first(pair).cloned(),
+        leads_out: is_link
+            && upper.is_some_and(|seen| leads_out(&pair.path, &seen.target, facts.workspace())),
+        set_id: upper.is_some_and(|seen| seen.set_id),
+        version: upper.map_or(0, |seen| seen.changed_ns),
+        standing,
+    }
+}
+
+fn state(seen: &Seen) -> FileState {
+    let kind = match seen.kind {
+        Kind::File => EntryKind::File,
+        Kind::Directory | Kind::Mounted => EntryKind::Directory,
+        Kind::Link => EntryKind::Link,
+        Kind::Fifo => EntryKind::Fifo,
+        Kind::Socket => EntryKind::Socket,
+        Kind::Device => EntryKind::Device,
+    };
+    let target = (seen.kind == Kind::Link).then(|| ByteString::from(seen.target.clone()));
+    FileState { kind, mode: seen.mode, size: seen.size, target }
+}
+
+/// Whether a link leads out of the workspace, by its text alone.
+fn leads_out(path: &GuestPath, target: &[u8], workspace: &[u8]) -> bool {
+    let (mut depth, rest) = match target.strip_prefix(workspace) {
+        Some(rest) if rest.is_empty() || rest.starts_with(b"/") => (0_usize, rest),
+        Some(_) | None if target.starts_with(b"/") => return true,
+        Some(_) | None => (path.names().count().saturating_sub(1), target),
+    };
+    for name in rest.split(|byte| *byte == b'/') {
+        match name {
+            b"" | b"." => {}
+            b".." if depth == 0 => return true,
+            b".." => depth -= 1,
+            _ => depth += 1,
+        }
+    }
+    false
+}
+
+/// The directory that a path is in; `None` for the workspace itself.
+pub(super) fn parent(path: &[u8]) -> Option<&[u8]> {
+    let slash = path.iter().rposition(|byte| *byte == b'/')?;
+    path.get(..slash)
+}
+
+/// Names of the layer that are one file.
+struct Groups<'p> {
+    members: BTreeMap<Id, Vec<&'p Pair>>,
+}
+
+impl<'p> Groups<'p> {
+    fn of(pairs: &'p [Pair]) -> Self {
+        let mut members: BTreeMap<Id, Vec<&Pair>> = BTreeMap::new();
+        for pair in pairs {
+            if let Some(Top { seen, .. }) = &pair.upper
+                && seen.kind == Kind::File
+                && seen.links > 1
+            {
+                members.entry(seen.id).or_default().push(pair);
+            }
+        }
+        members.retain(|_, pairs| pairs.len() > 1);
+        Self { members }
+    }
+
+    fn members(&self, pair: &Pair) -> &[&'p Pair] {
+        let id = pair.upper.as_ref().map(|top| top.seen.id);
+        id.and_then(|id| self.members.get(&id)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether its names are one file in the layer and not in the workspace.
+    fn is_relinked(&self, pair: &Pair) -> bool {
+        let lower = |pair: &Pair| pair.lower.as_ref().map(|lower| lower.id);
+        self.members(pair).iter().any(|other| lower(other) != lower(pair))
+    }
+
+    /// Another name of the same file, the first there is.
+    fn first(&self, pair: &Pair) -> Option<&'p GuestPath> {
+        let first = self.members(pair).first()?;
+        (first.path != pair.path).then_some(&first.path)
+    }
+}

@@ -1,0 +1,128 @@
+//! Which changes are of control files that nobody named.
+
+use super::changes::Facts;
+use super::layer::Layer;
+use super::look::{Kind, Seen, look};
+use super::walk::Pair;
+use crate::control_files::{self, Named, named};
+use cofferdam_core::{GuestPath, Result, is_at_or_below};
+use cofferdam_wire::plan::Access;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What has to be known of a layer and its workspace to judge changes.
+pub(super) struct Known<'l> {
+    layer: &'l Layer,
+    /// What the workspace's own repositories protect, relative to it.
+    pinned: BTreeSet<Vec<u8>>,
+    /// Directories of the layer, and what else it has.
+    is_directory: BTreeMap<&'l GuestPath, bool>,
+    /// Control files that somebody named, and what they are.
+    named: Vec<GuestPath>,
+    bare: RefCell<BTreeMap<Vec<u8>, bool>>,
+}
+
+impl<'l> Known<'l> {
+    /// Looks at the workspace. A path of `wanted` frees the control files at and below it if it is one
+    /// of a control file itself.
+    pub(super) fn new(layer: &'l Layer, pairs: &'l [Pair], wanted: &[GuestPath]) -> Result<Self> {
+        let found = control_files::find(&layer.workspace)?;
+        let fixed = found.pins.into_iter().filter(|pin| pin.access == Access::ReadOnly);
+        let directory = |pair: &'l Pair| {
+            let top = pair.upper.as_ref();
+            (&pair.path, top.is_some_and(|top| top.seen.kind == Kind::Directory))
+        };
+        let mut known = Self {
+            layer,
+            pinned: fixed.map(|pin| pin.path.into_bytes()).collect(),
+            is_directory: pairs.iter().map(directory).collect(),
+            named: Vec::new(),
+            bare: RefCell::default(),
+        };
+        known.named = wanted.iter().filter(|path| known.is_control(path)).cloned().collect();
+        Ok(known)
+    }
+
+    fn is_control(&self, path: &GuestPath) -> bool {
+        if self.is_pinned(path.as_bytes()) {
+            return true;
+        }
+        match named(path) {
+            Named::Control => true,
+            Named::Ordinary => false,
+            Named::GitDirectory => !self.is_directory(path),
+            Named::InGitDirectory => self.is_link(path),
+            Named::IfBare(directory) => self.is_bare(directory),
+        }
+    }
+
+    /// Whether the workspace's own repositories protect it, or what it is in.
+    fn is_pinned(&self, path: &[u8]) -> bool {
+        let mut ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+        self.pinned.contains(path)
+            || ends.any(|(at, _)| path.get(..at).is_some_and(|path| self.pinned.contains(path)))
+    }
+
+    /// Whether the sandbox has a directory there.
+    fn is_directory(&self, path: &GuestPath) -> bool {
+        match self.is_directory.get(path) {
+            Some(is_directory) => *is_directory,
+            None => self.is_kind(path.as_bytes(), Kind::Directory),
+        }
+    }
+
+    fn is_link(&self, path: &GuestPath) -> bool {
+        self.is_kind(path.as_bytes(), Kind::Link)
+    }
+
+    fn is_kind(&self, path: &[u8], kind: Kind) -> bool {
+        [&self.layer.upper, &self.layer.workspace].into_iter().any(|side| {
+            look(side, path).is_ok_and(|found| found.is_some_and(|(seen, _)| seen.kind == kind))
+        })
+    }
+
+    /// Whether git would take a directory for a repository, on either side or both together.
+    fn is_bare(&self, directory: Vec<u8>) -> bool {
+        if let Some(known) = self.bare.borrow().get(&directory) {
+            return *known;
+        }
+        let has = |name: &str| {
+            let mut path = directory.clone();
+            if !path.is_empty() {
+                path.push(b'/');
+            }
+            path.extend_from_slice(name.as_bytes());
+            [&self.layer.upper, &self.layer.workspace]
+                .into_iter()
+                .any(|side| look(side, &path).is_ok_and(|found| found.is_some()))
+        };
+        let is_bare = ["HEAD", "objects", "refs"].into_iter().all(has);
+        self.bare.borrow_mut().insert(directory, is_bare);
+        is_bare
+    }
+}
+
+impl Facts for Known<'_> {
+    fn since_ns(&self, path: &GuestPath) -> u64 {
+        self.layer.since_ns(path.as_bytes())
+    }
+
+    fn is_top_touched(&self) -> bool {
+        // What cannot be told counts as changed.
+        Seen::of(&self.layer.workspace)
+            .map_or(true, |seen| seen.modified_ns > self.layer.since_ns(b""))
+    }
+
+    fn is_protected(&self, path: &GuestPath) -> bool {
+        let is_freed = |named: &GuestPath| {
+            // A directory on the way to what is named comes with it.
+            is_at_or_below(path, named)
+                || is_at_or_below(named, path) && self.is_directory.get(path) == Some(&true)
+        };
+        self.is_control(path) && !self.named.iter().any(is_freed)
+    }
+
+    fn workspace(&self) -> &[u8] {
+        self.layer.base.workspace.as_bytes()
+    }
+}

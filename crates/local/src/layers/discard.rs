@@ -1,0 +1,113 @@
+//! Changes that are dropped from a layer which nobody has mounted.
+//!
+//! What a path had in the upper directory goes, with all below it, and the workspace shows through
+//! again. Each path goes in one moment; a crash leaves some gone and the others as they were.
+
+use super::clear;
+use super::content::failed;
+use super::layer::Layer;
+use super::look::{Kind, look, names, open};
+use super::walk::MAX_LAYER_ENTRIES;
+use crate::oneshot::unique;
+use cofferdam_core::{Error, ErrorKind, GuestPath, Result};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{Mode, OFlags, RenameFlags};
+use rustix::io::Errno;
+
+/// Leads the name of a directory, in the folder of a layer, of what is being thrown away.
+const TRASH: &str = "discarded-";
+
+impl Layer {
+    /// Drops what the layer has at these paths, or all of it. Paths where it has nothing are as they
+    /// should be. Nobody may have the layer mounted.
+    pub fn discard(&self, paths: &[GuestPath]) -> Result<()> {
+        self.empty_trash()?;
+        let tops = match paths {
+            [] => self.tops()?,
+            paths => paths.iter().map(|path| path.as_bytes().to_vec()).collect(),
+        };
+        for path in paths {
+            self.check(path)?;
+        }
+        let name = format!("{TRASH}{}", unique());
+        let at = |errno| self.failed("make a directory in", errno);
+        rustix::fs::mkdirat(&self.folder, name.as_str(), Mode::RWXU).map_err(at)?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW;
+        let trash = open(self.folder.as_fd(), name.as_bytes(), flags).map_err(at)?;
+        let dropped = self.drop_all(&trash, &tops);
+        clear::remove(&self.folder, name.as_bytes())
+            .map_err(|errno| self.failed("throw away what was discarded from", errno))?;
+        dropped
+    }
+
+    fn drop_all(&self, trash: &OwnedFd, paths: &[Vec<u8>]) -> Result<()> {
+        for (at, path) in paths.iter().enumerate() {
+            let place = super::changes::parent(path);
+            let name = path.get(place.map_or(0, |place| place.len() + 1)..).unwrap_or_default();
+            let flags = OFlags::PATH | OFlags::DIRECTORY;
+            let directory = match open(self.upper.as_fd(), place.unwrap_or(b"."), flags) {
+                Ok(directory) => directory,
+                Err(Errno::NOENT | Errno::NOTDIR) => continue,
+                Err(errno) => return Err(self.failed("open a directory of", errno)),
+            };
+            let flags = RenameFlags::NOREPLACE;
+            match rustix::fs::renameat_with(&directory, name, trash, at.to_string(), flags) {
+                Ok(()) | Err(Errno::NOENT) => {}
+                Err(errno) => {
+                    let path = String::from_utf8_lossy(path);
+                    return Err(self.failed(&format!("drop {path:?} from"), errno));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the workspace shows through where the layer has nothing at a path.
+    fn check(&self, path: &GuestPath) -> Result<()> {
+        let at = |errno| failed("look at", path, errno);
+        let hidden = look(&self.workspace, path.as_bytes()).map_err(at)?.is_some();
+        let mut ways: Vec<GuestPath> = path.ancestors().collect();
+        ways.reverse();
+        for above in ways {
+            let Some((seen, file)) = look(&self.upper, above.as_bytes()).map_err(at)? else {
+                return Ok(());
+            };
+            let hides = match seen.kind {
+                Kind::Directory => {
+                    let opaque = super::look::mark(&file, &self.mark("opaque")).map_err(at)?;
+                    opaque.is_some_and(|value| value == b"y") && hidden
+                }
+                Kind::File
+                | Kind::Link
+                | Kind::Fifo
+                | Kind::Socket
+                | Kind::Device
+                | Kind::Mounted => true,
+            };
+            if hides {
+                let what = format!("{path:?} is hidden by what became of {above:?}");
+                return Err(Error::new(ErrorKind::Conflict, what)
+                    .hint(format!("Discard {above:?} as a whole.")));
+            }
+        }
+        Ok(())
+    }
+
+    fn tops(&self) -> Result<Vec<Vec<u8>>> {
+        names(&self.upper, MAX_LAYER_ENTRIES).map_err(|errno| self.failed("list", errno))
+    }
+
+    /// Removes what one left who died.
+    fn empty_trash(&self) -> Result<()> {
+        let at = |errno| self.failed("clear", errno);
+        let all = names(&self.folder, MAX_LAYER_ENTRIES).map_err(at)?;
+        for name in all.iter().filter(|name| name.starts_with(TRASH.as_bytes())) {
+            clear::remove(&self.folder, name).map_err(at)?;
+        }
+        Ok(())
+    }
+
+    fn failed(&self, what: &str, errno: Errno) -> Error {
+        crate::state::io(&format!("{what} the layer"), &self.path, errno)
+    }
+}

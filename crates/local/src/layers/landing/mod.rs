@@ -1,0 +1,282 @@
+//! Changes that land in the workspace: all of them, or none.
+//!
+//! What comes is made ready in a directory of the workspace, the stage, under numbers. Then every step
+//! is one rename between the stage and its place: what was there goes to the stage in the same moment,
+//! so that a reader sees the old file or the new one. Where a step cannot be done, those before it are
+//! done backward. All steps are written down before the first, and that they were done before anything
+//! is thrown away; so whoever comes after a crash undoes them, or throws away.
+
+mod journal;
+mod plan;
+mod stage;
+mod steps;
+
+use super::changes::{Item, changes, parent};
+use super::clear;
+use super::control::Known;
+use super::landed::Landed;
+use super::layer::{Layer, workspace};
+use super::look::{Seen, look};
+use super::walk::walk;
+use super::{content, moves};
+use crate::oneshot::unique;
+use crate::state::{Record, StateDirectory, io};
+use cofferdam_core::{
+    ApplyOrder, ApplyReport, ByteString, Change, Error, ErrorKind, GuestPath, Held, Result, Side,
+    Standing, is_within,
+};
+use journal::{Head, Journal, Op};
+use plan::{Landing, settle};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{CWD, Mode, OFlags};
+use rustix::io::Errno;
+use stage::Staging;
+use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use steps::{Ground, Hitch};
+
+/// Leads the name of a stage.
+const STAGE: &str = ".cofferdam-landing-";
+
+impl Layer {
+    /// What the sandbox changed at these paths and below them, or everywhere, in the order of paths.
+    pub fn changes(&self, scope: &[GuestPath]) -> Result<Vec<Change>> {
+        let mut items = self.items(scope, &[])?;
+        items.retain(|item| is_within(&item.change.path, scope));
+        moves::note(self, &mut items);
+        Ok(items.into_iter().map(|item| item.change).collect())
+    }
+
+    /// The content of a regular file on one side.
+    pub fn file(&self, side: Side, path: &GuestPath, most_bytes: u64) -> Result<Vec<u8>> {
+        let root = match side {
+            Side::Before => &self.workspace,
+            Side::After => &self.upper,
+        };
+        let found =
+            look(root, path.as_bytes()).map_err(|errno| content::failed("look at", path, errno))?;
+        let Some((seen, file)) = found else {
+            return Err(Error::new(ErrorKind::NotFound, format!("{path:?} is not there")));
+        };
+        content::read(path, &file, &seen, most_bytes)
+    }
+
+    /// Makes the workspace what the layer is, as far as the order goes and nothing is in the way. What
+    /// lands is recorded in `state`.
+    pub fn apply(&mut self, order: &ApplyOrder, state: &StateDirectory) -> Result<ApplyReport> {
+        // ORDER: before both sides are looked at, so that nobody else's landing is half done.
+        let record = match order.dry_run {
+            true => None,
+            false => Some(state.record_landing(&self.identity()?)?),
+        };
+        self.landed = Landed::read(&self.folder)?;
+        let mut items = self.items(&order.paths, &order.paths)?;
+        for item in &mut items {
+            let change = &mut item.change;
+            if order.versions.get(&change.path).is_some_and(|seen| *seen != change.version) {
+                change.standing = Standing::Held(Held::Another);
+            }
+        }
+        let Landing { items, kept } = settle(items, &order.paths);
+        if let (Some(record), false) = (&record, items.is_empty()) {
+            self.land(&items, &order.contents, record)?;
+        }
+        if let Some(record) = record {
+            record.settle()?;
+        }
+        let applied = items.into_iter().map(|item| item.change).collect();
+        Ok(ApplyReport { applied, kept })
+    }
+
+    /// Finishes or undoes what one left half done who died while changes landed. While somebody is at
+    /// work it is a conflict.
+    pub fn recover(&mut self, state: &StateDirectory) -> Result<()> {
+        state.settle_landing(&self.identity()?)?;
+        self.landed = Landed::read(&self.folder)?;
+        Ok(())
+    }
+
+    fn items(&self, scope: &[GuestPath], named: &[GuestPath]) -> Result<Vec<Item>> {
+        let pairs = walk(self, scope)?;
+        if pairs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let known = Known::new(self, &pairs, named)?;
+        Ok(changes(&pairs, &known))
+    }
+
+    fn land(
+        &mut self,
+        items: &[Item],
+        contents: &BTreeMap<GuestPath, Vec<u8>>,
+        record: &Record,
+    ) -> Result<()> {
+        let name = format!("{STAGE}{}", unique());
+        let folder = ByteString::from(self.path.as_os_str());
+        let base = &self.base;
+        let place = (base.workspace.clone(), base.device, base.inode);
+        Head::new(folder, place, name.clone()).note(record)?;
+        let untouched = self.untouched(items);
+        let stage = self.stage(&name)?;
+        let landed = self.land_by_way_of(&stage, (items, contents), record);
+        match landed {
+            Ok(ops) => {
+                self.clear(&name)?;
+                let ground = Ground { workspace: &self.workspace, stage: &stage };
+                let times = ground.landed(&ops).into_iter().chain(ground.times(&untouched));
+                self.landed.add(&self.folder, times.collect())
+            }
+            Err((error, true)) => {
+                // The error that made this necessary is the one to tell.
+                let _ = self.clear(&name);
+                Err(error)
+            }
+            Err((error, false)) => Err(error),
+        }
+    }
+
+    /// The directories in which something is to land and nobody else changed anything.
+    fn untouched(&self, items: &[Item]) -> Vec<Vec<u8>> {
+        let above = |item: &Item| parent(item.change.path.as_bytes()).unwrap_or_default().to_vec();
+        let mut all: Vec<Vec<u8>> = items.iter().map(above).chain([Vec::new()]).collect();
+        all.sort();
+        all.dedup();
+        all.retain(|path| {
+            let path_or_top = if path.is_empty() { b"." } else { path.as_slice() };
+            let since_ns = self.since_ns(path);
+            look(&self.workspace, path_or_top).is_ok_and(|found| {
+                found.is_some_and(|(seen, _)| {
+                    seen.changed_ns <= since_ns && seen.modified_ns <= since_ns
+                })
+            })
+        });
+        all
+    }
+
+    /// Does the steps; an error says whether everything is as it was.
+    fn land_by_way_of(
+        &self,
+        stage: &OwnedFd,
+        (items, contents): (&[Item], &BTreeMap<GuestPath, Vec<u8>>),
+        record: &Record,
+    ) -> Result<Vec<Op>, (Error, bool)> {
+        let untouched = |error| (error, true);
+        let ops = Staging::new(self, stage, contents).all(items).map_err(untouched)?;
+        journal::note_ops(record, &ops).map_err(untouched)?;
+        let ground = Ground { workspace: &self.workspace, stage };
+        let seen: BTreeMap<&[u8], Option<&Seen>> =
+            items.iter().map(|i| (i.change.path.as_bytes(), i.lower.as_ref())).collect();
+        for (at, op) in ops.iter().enumerate() {
+            let seen = seen.get(op.path()).copied().flatten();
+            if let Err(hitch) = ground.step(at, op, seen) {
+                let stuck = undo_all(&ground, ops.get(..=at).unwrap_or_default());
+                let error = told(hitch, op.path());
+                return Err(if stuck.is_empty() {
+                    (error, true)
+                } else {
+                    (half_undone(&stuck).source(error), false)
+                });
+            }
+        }
+        match journal::note_landed(record) {
+            Ok(()) => Ok(ops),
+            Err(error) => {
+                let is_whole = undo_all(&ground, &ops).is_empty();
+                Err((error, is_whole))
+            }
+        }
+    }
+
+    fn stage(&self, name: &str) -> Result<OwnedFd> {
+        let at = |errno: Errno| io("make a directory for what lands in", self.workspace(), errno);
+        rustix::fs::mkdirat(&self.workspace, name, Mode::RWXU).map_err(at)?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW;
+        super::look::open(self.workspace.as_fd(), name.as_bytes(), flags).map_err(at)
+    }
+
+    fn clear(&self, name: &str) -> Result<()> {
+        clear_stage(&self.workspace, name, self.workspace())
+    }
+
+    fn workspace(&self) -> &Path {
+        Path::new(&self.base.workspace)
+    }
+}
+
+/// Finishes or undoes what one left half done who died.
+pub(crate) fn pay(content: &[u8]) -> Result<()> {
+    let Some(Journal { head, ops, landed }) = journal::read(content)? else { return Ok(()) };
+    let path = Path::new(&head.workspace);
+    let workspace = workspace(&head.workspace, head.device, head.inode)?;
+    let stage = super::look::directory(&workspace, head.stage.as_bytes());
+    let stage = stage.map_err(|errno| io("open what half landed in", path, errno))?;
+    // Nothing came out of one that was never made.
+    let Some(stage) = stage else { return Ok(()) };
+    let ground = Ground { workspace: &workspace, stage: &stage };
+    if landed {
+        let folder = Path::new(std::ffi::OsStr::from_bytes(head.folder.as_bytes()));
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        // The session may be gone by now, and nobody needs to remember.
+        if let Ok(folder) = rustix::fs::openat(CWD, folder, flags, Mode::empty()) {
+            let times = ground.landed(&ops).into_iter().collect();
+            Landed::read(&folder)?.add(&folder, times)?;
+        }
+    } else {
+        let stuck = undo_all(&ground, &ops);
+        if !stuck.is_empty() {
+            return Err(half_undone(&stuck));
+        }
+    }
+    clear_stage(&workspace, &head.stage, path)
+}
+
+/// Undoes what was done of these steps, and says at which paths it could not.
+fn undo_all(ground: &Ground<'_>, ops: &[Op]) -> Vec<String> {
+    let mut stuck = Vec::new();
+    for (at, op) in ops.iter().enumerate().rev() {
+        if ground.undo(at, op).is_err() {
+            stuck.push(String::from_utf8_lossy(op.path()).into_owned());
+        }
+    }
+    stuck
+}
+
+fn clear_stage(workspace: &OwnedFd, name: &str, path: &Path) -> Result<()> {
+    match clear::remove(workspace, name.as_bytes()) {
+        // What stands there is not ours.
+        Ok(()) | Err(Errno::NOTDIR | Errno::LOOP) => Ok(()),
+        Err(errno) => Err(io(&format!("remove {name} from"), path, errno)),
+    }
+}
+
+fn told(hitch: Hitch, path: &[u8]) -> Error {
+    let path = String::from_utf8_lossy(path);
+    match hitch {
+        Hitch::Changed => {
+            let what = format!("{path:?} changed in the workspace while changes landed");
+            Error::new(ErrorKind::Conflict, what).hint("Nothing was applied. Try again.")
+        }
+        Hitch::Failed(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+            let what = format!("the file system of {path:?} cannot exchange two files");
+            Error::new(ErrorKind::Unsupported, what).hint(
+                "Nothing was applied. Print the changes with `cofferdam diff` and apply that.",
+            )
+        }
+        Hitch::Failed(errno) => Error::new(ErrorKind::Io, format!("apply {path:?}"))
+            .hint("Nothing was applied.")
+            .source(std::io::Error::from(errno)),
+    }
+}
+
+fn half_undone(stuck: &[String]) -> Error {
+    let first = stuck.first().map(String::as_str).unwrap_or_default();
+    let what = format!(
+        "changes landed in part, and {first:?} cannot be put back, nor {} other paths, because \
+         somebody changed them meanwhile",
+        stuck.len() - 1
+    );
+    Error::new(ErrorKind::Conflict, what).hint(format!(
+        "What was there is in the directory {STAGE}… of the workspace; put it back, or remove that."
+    ))
+}

@@ -1,0 +1,123 @@
+//! Which changes land, and which do not though they could. Pure.
+
+use super::super::changes::{Item, parent};
+use cofferdam_core::files::EntryKind;
+use cofferdam_core::{
+    Change, ChangeKind, Conflict, FileState, GuestPath, Held, Standing, is_within,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What lands and what is kept back, each in the order of paths.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Landing {
+    pub(super) items: Vec<Item>,
+    pub(super) kept: Vec<Change>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Lands,
+    Kept(Standing),
+    /// Nobody asked for it.
+    Outside,
+}
+
+/// Of these changes, those that land. A directory that goes, goes only with all that is in it; what is
+/// in a directory that comes, comes only with it, and a directory comes with what is in it.
+pub(super) fn settle(items: Vec<Item>, scope: &[GuestPath]) -> Landing {
+    let mut fates: Vec<Fate> = items
+        .iter()
+        .map(|item| match item.change.standing {
+            _ if !is_within(&item.change.path, scope) => Fate::Outside,
+            Standing::Lands => Fate::Lands,
+            standing @ (Standing::Conflict(_) | Standing::Held(_)) => Fate::Kept(standing),
+        })
+        .collect();
+    keep_full_directories(&items, &mut fates);
+    bring_directories(&items, &mut fates);
+    let mut landing = Landing::default();
+    for (mut item, fate) in items.into_iter().zip(fates) {
+        match fate {
+            Fate::Lands => landing.items.push(item),
+            Fate::Kept(standing) => {
+                item.change.standing = standing;
+                landing.kept.push(item.change);
+            }
+            Fate::Outside => {}
+        }
+    }
+    landing
+}
+
+/// From the innermost out.
+fn keep_full_directories(items: &[Item], fates: &mut [Fate]) {
+    let mut kept: BTreeSet<&[u8]> = BTreeSet::new();
+    for (item, fate) in items.iter().zip(fates.iter_mut()).rev() {
+        let path = item.change.path.as_bytes();
+        if *fate == Fate::Lands && takes_directory(&item.change) && kept.contains(path) {
+            *fate = Fate::Kept(Standing::Conflict(Conflict::NotEmpty));
+        }
+        let stays = *fate != Fate::Lands && item.change.kind == ChangeKind::Removed;
+        let mut at = path;
+        while let Some(above) = parent(at).filter(|_| stays) {
+            if !kept.insert(above) {
+                break;
+            }
+            at = above;
+        }
+    }
+}
+
+/// From the outermost in.
+fn bring_directories(items: &[Item], fates: &mut [Fate]) {
+    let directories: BTreeMap<&[u8], usize> = items
+        .iter()
+        .enumerate()
+        .filter(|(_, item)| brings_directory(&item.change))
+        .map(|(at, item)| (item.change.path.as_bytes(), at))
+        .collect();
+    for (at, item) in items.iter().enumerate() {
+        if fates.get(at) != Some(&Fate::Lands) {
+            continue;
+        }
+        let mut ways: Vec<usize> = item
+            .change
+            .path
+            .ancestors()
+            .filter_map(|above| directories.get(above.as_bytes()).copied())
+            .collect();
+        ways.reverse();
+        for above in ways {
+            let may_come = items.get(above).is_some_and(|above| {
+                above.change.standing == Standing::Lands && above.change.kind == ChangeKind::Added
+            });
+            let come = match fates.get(above) {
+                Some(Fate::Lands) => continue,
+                Some(Fate::Outside) if may_come => Fate::Lands,
+                Some(Fate::Outside | Fate::Kept(_)) | None => {
+                    if let Some(fate) = fates.get_mut(at) {
+                        *fate = Fate::Kept(Standing::Held(Held::Directory));
+                    }
+                    break;
+                }
+            };
+            if let Some(fate) = fates.get_mut(above) {
+                *fate = come;
+            }
+        }
+    }
+}
+
+fn is_directory(state: Option<&FileState>) -> bool {
+    state.is_some_and(|state| state.kind == EntryKind::Directory)
+}
+
+/// Whether a directory goes.
+fn takes_directory(change: &Change) -> bool {
+    is_directory(change.before.as_ref()) && !is_directory(change.after.as_ref())
+}
+
+/// Whether a directory comes.
+pub(super) fn brings_directory(change: &Change) -> bool {
+    is_directory(change.after.as_ref()) && !is_directory(change.before.as_ref())
+}

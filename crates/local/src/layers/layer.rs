@@ -1,0 +1,89 @@
+//! The directories of one layer.
+
+use super::landed::Landed;
+use crate::cow::base::{Base, UPPER, Xattrs};
+use crate::state::io;
+use cofferdam_core::{Error, ErrorKind, Result};
+use rustix::fd::OwnedFd;
+use rustix::fs::{CWD, Mode, OFlags};
+use rustix::io::Errno;
+use std::path::{Path, PathBuf};
+
+/// A layer and what it lies on, both open.
+///
+/// Nothing may be landed or discarded by two at once: whoever calls these holds what keeps others off.
+#[derive(Debug)]
+pub struct Layer {
+    pub(super) base: Base,
+    pub(super) path: PathBuf,
+    pub(super) folder: OwnedFd,
+    pub(super) upper: OwnedFd,
+    pub(super) workspace: OwnedFd,
+    pub(super) landed: Landed,
+}
+
+impl Layer {
+    /// Opens the layer in this folder, which belongs to nobody else; `None` where there is none.
+    ///
+    /// A workspace that is not the one that the layer was made on is a conflict.
+    pub fn open(folder: &Path) -> Result<Option<Self>> {
+        let path = folder.to_owned();
+        let folder = match directory(folder) {
+            Ok(folder) => folder,
+            Err(Errno::NOENT) => return Ok(None),
+            Err(errno) => return Err(io("open the layer", &path, errno)),
+        };
+        let Some(base) = Base::read(&folder)? else { return Ok(None) };
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let upper = rustix::fs::openat(&folder, UPPER, flags, Mode::empty())
+            .map_err(|errno| io("open the upper directory of the layer", &path, errno))?;
+        let workspace = workspace(&base.workspace, base.device, base.inode)?;
+        let landed = Landed::read(&folder)?;
+        Ok(Some(Self { base, path, folder, upper, workspace, landed }))
+    }
+
+    /// What tells this layer from others of this machine.
+    pub(super) fn identity(&self) -> Result<String> {
+        let stat = rustix::fs::fstat(&self.folder)
+            .map_err(|errno| io("look at the layer", &self.path, errno))?;
+        Ok(format!("{:x}-{:x}", stat.st_dev, stat.st_ino))
+    }
+
+    /// From when on a change of this path in the workspace is news; the empty path is the workspace.
+    pub(super) fn since_ns(&self, path: &[u8]) -> u64 {
+        self.landed.since(path, self.base.made_ns)
+    }
+
+    /// The name of a mark that the kernel has in this layer.
+    pub(super) fn mark(&self, name: &str) -> String {
+        match self.base.xattrs {
+            Xattrs::User => format!("user.overlay.{name}"),
+            Xattrs::Trusted => format!("trusted.overlay.{name}"),
+        }
+    }
+}
+
+/// Opens a workspace, if it is still that directory.
+pub(super) fn workspace(path: &str, device: u64, inode: u64) -> Result<OwnedFd> {
+    let moved = |why: &str| {
+        let what = format!("the workspace {path} {why}");
+        Error::new(ErrorKind::Conflict, what)
+            .hint("Put the directory that the session was made on back to its place.")
+    };
+    let found = match directory(Path::new(path)) {
+        Ok(found) => found,
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Err(moved("is not there")),
+        Err(errno) => return Err(io("open the workspace", Path::new(path), errno)),
+    };
+    let stat = rustix::fs::fstat(&found)
+        .map_err(|errno| io("look at the workspace", Path::new(path), errno))?;
+    if (stat.st_dev, stat.st_ino) != (device, inode) {
+        return Err(moved("is another directory by now"));
+    }
+    Ok(found)
+}
+
+fn directory(path: &Path) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::openat(CWD, path, flags, Mode::empty())
+}

@@ -1,0 +1,255 @@
+//! What landed.
+
+use super::stage::{Stage, path, shown, ways};
+use cofferdam_core::{ApplyOrder, ErrorKind};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+
+const WORKSPACE: &str = "
+    mkdir -p d/e gone/below
+    printf a >a; printf b >b; printf x >d/x; printf y >d/e/y
+    printf 1 >gone/one; printf 2 >gone/below/two
+    ln -s a link; printf f >typed; mkdir full; printf z >full/z";
+
+const WORK: &str = "
+    printf changed >a; chmod 600 b; printf n >new; mkdir -p made/deep; printf m >made/deep/m
+    rm -r gone; ln -sfn b link; rm typed; mkdir typed; printf t >typed/t; chmod 555 typed
+    rm -r full; printf now-a-file >full; chmod 700 d; ln new new2; rm -r d/e; mkdir d/e
+    printf other >d/e/other; mkdir empty";
+
+#[test]
+fn the_workspace_becomes_what_the_sandbox_saw() {
+    for xattrs in ways() {
+        let stage = Stage::new("landing", xattrs, WORKSPACE);
+        stage.inside(WORK);
+        assert_ne!(stage.real(), stage.saw());
+        let report = stage.apply(&[]);
+        assert_eq!(report.kept, []);
+        assert_eq!(stage.real(), stage.saw(), "{xattrs:?}");
+        assert_eq!(stage.shown(), [""; 0], "what landed is no change any more");
+        assert_eq!(stage.apply(&[]).applied, [], "and lands once");
+        stage.outside("chmod 755 typed");
+    }
+}
+
+#[test]
+fn a_dry_run_changes_nothing_and_says_the_same() {
+    for xattrs in ways() {
+        let stage = Stage::new("dry", xattrs, WORKSPACE);
+        stage.inside(WORK);
+        let before = stage.real();
+        let order = ApplyOrder { dry_run: true, ..ApplyOrder::default() };
+        let dry = stage.layer().apply(&order, &stage.state()).unwrap();
+        assert_eq!(stage.real(), before);
+        assert_eq!(dry, stage.apply(&[]));
+        stage.outside("chmod 755 typed");
+    }
+}
+
+#[test]
+fn a_part_lands_and_the_rest_stays_a_change() {
+    for xattrs in ways() {
+        let stage = Stage::new("part", xattrs, WORKSPACE);
+        stage.inside(WORK);
+        let report = stage.apply(&["made/deep/m", "gone/one", "a"]);
+        let applied: Vec<String> = report.applied.iter().map(shown).collect();
+        assert_eq!(applied, ["m a", "r gone/one", "a made", "a made/deep", "a made/deep/m"]);
+        let real = stage.real();
+        assert_eq!(real["a"].1, b"changed");
+        assert!(!real.contains_key("gone/one") && real.contains_key("gone/below/two"));
+        assert!(!real.contains_key("new"));
+        stage.apply(&[]);
+        assert_eq!(stage.real(), stage.saw());
+        stage.outside("chmod 755 typed");
+    }
+}
+
+#[test]
+fn what_landed_and_is_changed_again_lands_again() {
+    for xattrs in ways() {
+        let stage = Stage::new("again", xattrs, WORKSPACE);
+        for round in 0..3 {
+            stage.inside(&format!(
+                "printf {round} >a; printf {round} >r{round}; rm -f r$(({round}-1))"
+            ));
+            assert_eq!(stage.apply(&[]).kept, [], "{xattrs:?} {round}");
+            assert_eq!(stage.real(), stage.saw());
+        }
+        stage.outside("printf mine >a");
+        assert_eq!(stage.shown(), ["m a (changed)"], "what is edited after that is news");
+    }
+}
+
+#[test]
+fn set_id_bits_do_not_land_and_the_owner_is_the_workspaces() {
+    for xattrs in ways() {
+        let stage = Stage::new("set-id", xattrs, "");
+        stage.inside("printf s >s; chmod 6755 s; mkdir d; chmod 3777 d");
+        stage.apply(&[]);
+        let found = std::fs::metadata(stage.workspace().join("s")).unwrap();
+        assert_eq!(found.permissions().mode() & 0o7777, 0o755);
+        let directory = std::fs::metadata(stage.workspace().join("d")).unwrap();
+        assert_eq!(directory.permissions().mode() & 0o7777, 0o1777);
+        let workspace = std::fs::metadata(stage.workspace()).unwrap();
+        assert_eq!((found.uid(), found.gid()), (workspace.uid(), workspace.gid()));
+        assert_eq!(stage.shown(), [""; 0]);
+        // The control: the layer has them.
+        let upper = std::fs::metadata(stage.cow().join("upper/s")).unwrap();
+        assert_eq!(upper.permissions().mode() & 0o7777, 0o6755);
+    }
+}
+
+#[test]
+fn roots_landing_belongs_to_the_workspaces_owner() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    for xattrs in ways() {
+        let stage = Stage::new("owner", xattrs, "printf a >a");
+        let base = crate::cow::base::Base::read(std::fs::File::open(stage.cow()).unwrap());
+        let mut base = base.unwrap().unwrap();
+        base.owner = crate::cow::base::LayerOwner { uid: 4711, gid: 4712 };
+        base.write(std::fs::File::open(stage.cow()).unwrap()).unwrap();
+        stage.inside("printf b >a; mkdir -p d/e; printf n >d/e/n; ln -s a l");
+        stage.apply(&[]);
+        for name in ["a", "d", "d/e", "d/e/n", "l"] {
+            let found = std::fs::symlink_metadata(stage.workspace().join(name)).unwrap();
+            assert_eq!((found.uid(), found.gid()), (4711, 4712), "{name}");
+        }
+    }
+}
+
+#[test]
+fn what_is_neither_file_nor_directory_nor_link_is_kept_back() {
+    for xattrs in ways() {
+        let stage = Stage::new("special", xattrs, "printf a >a; printf b >b");
+        stage.inside("mkfifo pipe; rm b; mkfifo b; mkdir d; mkfifo d/pipe; printf f >d/f");
+        let report = stage.apply(&[]);
+        let kept: Vec<String> = report.kept.iter().map(shown).collect();
+        assert_eq!(kept, ["m b (special)", "a d/pipe (special)", "a pipe (special)"]);
+        assert_eq!(stage.real().keys().collect::<Vec<_>>(), ["a", "b", "d", "d/f"]);
+    }
+}
+
+#[test]
+fn control_files_land_only_by_name() {
+    for xattrs in ways() {
+        let stage = Stage::new(
+            "control",
+            xattrs,
+            "git init -q .; git config core.hooksPath own-hooks; mkdir own-hooks; printf a >a",
+        );
+        stage.inside(
+            "printf '#!/bin/sh' >.git/hooks/pre-commit; printf '[alias]' >>.git/config
+             printf '#!/bin/sh' >own-hooks/pre-push; mkdir -p .vscode sub/.husky
+             printf t >.vscode/tasks.json; printf e >sub/.envrc; printf h >sub/.husky/pre-commit
+             printf b >a; mkdir b.git; cd b.git; mkdir objects refs hooks; printf r >HEAD
+             printf c >config; printf h >hooks/update",
+        );
+        let before = stage.real();
+        let report = stage.apply(&[]);
+        let kept: Vec<String> = report.kept.iter().map(shown).collect();
+        let expected = [
+            "m .git/config",
+            "a .git/hooks/pre-commit",
+            "a .vscode",
+            "a .vscode/tasks.json",
+            "a b.git/config",
+            "a b.git/hooks",
+            "a b.git/hooks/update",
+            "a own-hooks/pre-push",
+            "a sub/.envrc",
+            "a sub/.husky",
+            "a sub/.husky/pre-commit",
+        ];
+        assert_eq!(kept, expected.map(|line| format!("{line} (protected)")), "{xattrs:?}");
+        assert_eq!(stage.real()["a"].1, b"b", "the control: others land");
+        assert_eq!(stage.real()[".git/config"], before[".git/config"]);
+        // What is above it does not name it.
+        for above in [".git", "sub", "b.git"] {
+            assert_eq!(stage.apply(&[above]).applied, [], "{above}");
+        }
+        let named = [".git/hooks", ".git/config", ".vscode/tasks.json", "sub/.husky", "sub/.envrc"];
+        stage.apply(&named);
+        stage.apply(&["b.git/hooks", "b.git/config", "own-hooks"]);
+        assert_eq!(stage.real(), stage.saw());
+    }
+}
+
+#[test]
+fn the_whiteout_of_a_repository_takes_nothing_that_matters() {
+    for xattrs in ways() {
+        let stage = Stage::new("no-git", xattrs, "git init -q .; printf a >a");
+        stage.inside("rm -rf .git a");
+        let report = stage.apply(&[]);
+        assert!(report.kept.iter().any(|change| change.path == path(".git")));
+        let real = stage.real();
+        assert!(real.contains_key(".git/config") && !real.contains_key("a"));
+        stage.apply(&[".git"]);
+        assert!(stage.real().is_empty(), "the control: by name it goes");
+    }
+}
+
+#[test]
+fn another_workspace_in_its_place_is_refused() {
+    for xattrs in ways() {
+        let stage = Stage::new("place", xattrs, "printf a >a");
+        stage.inside("printf b >a");
+        let aside = stage.elsewhere().join("workspace");
+        std::fs::rename(stage.workspace(), &aside).unwrap();
+        assert_eq!(stage.try_open(), Some(ErrorKind::Conflict));
+        std::fs::create_dir(stage.workspace()).unwrap();
+        assert_eq!(stage.try_open(), Some(ErrorKind::Conflict));
+        std::fs::remove_dir(stage.workspace()).unwrap();
+        std::os::unix::fs::symlink(&aside, stage.workspace()).unwrap();
+        assert_eq!(stage.try_open(), Some(ErrorKind::Conflict));
+        std::fs::remove_file(stage.workspace()).unwrap();
+        std::fs::rename(&aside, stage.workspace()).unwrap();
+        assert_eq!(stage.try_open(), None);
+    }
+}
+
+#[test]
+fn a_sparse_file_lands_sparse() {
+    for xattrs in ways() {
+        let stage = Stage::new("sparse", xattrs, "");
+        stage.inside("truncate -s 300M big; printf end >>big; printf x | dd of=big bs=1 seek=1000000 conv=notrunc");
+        stage.apply(&[]);
+        let found = std::fs::metadata(stage.workspace().join("big")).unwrap();
+        assert_eq!(found.len(), (300 << 20) + 3);
+        assert!(found.blocks() < 1000, "{}", found.blocks());
+        assert_eq!(stage.shown(), [""; 0], "byte for byte");
+    }
+}
+
+#[test]
+fn a_chosen_content_lands_in_place_of_the_layers() {
+    for xattrs in ways() {
+        let stage = Stage::new("chosen", xattrs, "printf 'a\\nb\\n' >a; chmod 640 a");
+        stage.inside("printf 'A\\nB\\n' >a; chmod 755 a");
+        let contents = [(path("a"), b"A\nb\n".to_vec())].into();
+        let order = ApplyOrder { paths: vec![path("a")], contents, ..ApplyOrder::default() };
+        stage.layer().apply(&order, &stage.state()).unwrap();
+        assert_eq!(stage.real()["a"].0, "100640");
+        assert_eq!(stage.real()["a"].1, b"A\nb\n");
+        assert_eq!(stage.shown(), ["m a"], "the rest is a change still, and lands");
+        stage.apply(&[]);
+        assert_eq!(stage.real(), stage.saw());
+    }
+}
+
+#[test]
+fn what_changed_since_it_was_looked_at_does_not_land() {
+    for xattrs in ways() {
+        let stage = Stage::new("version", xattrs, "printf a >a; printf b >b; printf c >c");
+        stage.inside("printf good >a; printf good >b; rm c");
+        let versions = stage.changes().into_iter().map(|change| (change.path, change.version));
+        let order = ApplyOrder { versions: versions.collect(), ..ApplyOrder::default() };
+        // Of the same length, and with its old time.
+        stage.inside("printf evil >a; touch -d 2001-01-01 a; printf evil >c");
+        let report = stage.layer().apply(&order, &stage.state()).unwrap();
+        let kept: Vec<String> = report.kept.iter().map(shown).collect();
+        assert_eq!(kept, ["m a (another)", "m c (another)"]);
+        let real = stage.real();
+        assert_eq!((&*real["a"].1, &*real["b"].1), (&b"a"[..], &b"good"[..]), "the control landed");
+    }
+}

@@ -1,0 +1,6 @@
+//! Layers that a real overlay made.
+
+mod landing;
+
+mod reading;
+mod stage;

@@ -1,0 +1,216 @@
+//! A workspace, a layer that a real overlay makes of commands, and what the commands saw.
+
+use crate::cow::base::{Base, LayerOwner, Xattrs};
+use crate::layers::Layer;
+use crate::state::StateDirectory;
+use crate::test_directory::TestDirectory;
+use cofferdam_core::{ApplyOrder, ApplyReport, Change, GuestPath, Result};
+use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// What stands under a path: type and permissions, content, and the first path that is the same file.
+pub(super) type Tree = BTreeMap<String, (String, Vec<u8>, Option<String>)>;
+
+pub(super) struct Stage {
+    directory: TestDirectory,
+    xattrs: Xattrs,
+    made_ns: u64,
+}
+
+/// Both ways of overlays that can be tried here: a host's root has both.
+pub(super) fn ways() -> Vec<Xattrs> {
+    let all = if rustix::process::geteuid().is_root() {
+        vec![Xattrs::User, Xattrs::Trusted]
+    } else {
+        vec![Xattrs::User]
+    };
+    let can = |xattrs: &Xattrs| {
+        let name = format!("layers-probe-{xattrs:?}");
+        let stage = Stage::new(&name, *xattrs, "");
+        let output = stage.try_inside("true");
+        let works = output.status.success();
+        if !works {
+            let why = String::from_utf8_lossy(&output.stderr).into_owned();
+            eprintln!("skipped: overlay: {xattrs:?}: {}", why.trim());
+        }
+        works
+    };
+    all.into_iter().filter(can).collect()
+}
+
+pub(super) fn path(text: impl AsRef<[u8]>) -> GuestPath {
+    GuestPath::new(text).unwrap()
+}
+
+impl Stage {
+    /// A workspace as these lines of shell make it, and an empty layer.
+    pub(super) fn new(name: &str, xattrs: Xattrs, workspace: &str) -> Self {
+        let directory = TestDirectory::new(&format!("layers-{name}-{xattrs:?}"));
+        for folder in ["workspace", "cow", "cow/upper", "cow/work", "mount", "saw", "outside"] {
+            std::fs::create_dir(directory.path().join(folder)).unwrap();
+        }
+        let mut stage = Self { directory, xattrs, made_ns: 0 };
+        stage.outside(workspace);
+        stage.made_ns = stage.change_ns();
+        let found = std::fs::metadata(stage.workspace()).unwrap();
+        Base {
+            workspace: stage.workspace().to_str().unwrap().to_owned(),
+            device: found.dev(),
+            inode: found.ino(),
+            made_ns: stage.made_ns,
+            xattrs,
+            owner: LayerOwner { uid: found.uid(), gid: found.gid() },
+        }
+        .write(std::fs::File::open(stage.cow()).unwrap())
+        .unwrap();
+        stage.wait_for_the_clock();
+        stage
+    }
+
+    pub(super) fn workspace(&self) -> PathBuf {
+        self.directory.path().join("workspace")
+    }
+
+    pub(super) fn cow(&self) -> PathBuf {
+        self.directory.path().join("cow")
+    }
+
+    /// A directory that nothing may touch.
+    pub(super) fn elsewhere(&self) -> PathBuf {
+        self.directory.path().join("outside")
+    }
+
+    pub(super) fn state(&self) -> StateDirectory {
+        StateDirectory::open(&self.directory.path().join("state")).unwrap()
+    }
+
+    /// The time of change that a file gets now. The kernel is finer with it than with its clock.
+    fn change_ns(&self) -> u64 {
+        let probe = self.directory.path().join("probe");
+        std::fs::write(&probe, "").unwrap();
+        let found = std::fs::metadata(&probe).unwrap();
+        found.ctime() as u64 * 1_000_000_000 + found.ctime_nsec() as u64
+    }
+
+    /// Waits until what changes now is later than the layer.
+    fn wait_for_the_clock(&self) {
+        while self.change_ns() <= self.made_ns {
+            std::thread::yield_now();
+        }
+    }
+
+    /// Runs lines of shell in the workspace itself.
+    pub(super) fn outside(&self, script: &str) {
+        let script = format!("set -eu\numask 022\n{script}");
+        let output =
+            Command::new("sh").args(["-c", &script]).current_dir(self.workspace()).output();
+        assert_success(&output.unwrap(), &script);
+    }
+
+    /// Runs lines of shell in the layer, and keeps what they saw at the end.
+    pub(super) fn inside(&self, script: &str) {
+        let output = self.try_inside(script);
+        assert_success(&output, script);
+    }
+
+    pub(super) fn try_inside(&self, script: &str) -> Output {
+        let (unshare, options) = match self.xattrs {
+            Xattrs::User => ("-Urm", ",userxattr"),
+            Xattrs::Trusted => ("-m", ""),
+        };
+        let script = format!(
+            "set -eu\numask 022\n\
+             mount -t overlay overlay -o lowerdir=workspace,upperdir=cow/upper,workdir=cow/work{options} mount\n\
+             rm -rf saw; mkdir saw\n\
+             (cd mount; {script}\n)\ncp -a mount/. saw/\n"
+        );
+        Command::new("unshare")
+            .args([unshare, "sh", "-c", &script])
+            .current_dir(self.directory.path())
+            .output()
+            .unwrap()
+    }
+
+    pub(super) fn layer(&self) -> Layer {
+        Layer::open(&self.cow()).unwrap().unwrap()
+    }
+
+    pub(super) fn changes(&self) -> Vec<Change> {
+        self.layer().changes(&[]).unwrap()
+    }
+
+    /// Every change as a letter, its path and its standing where it does not land.
+    pub(super) fn shown(&self) -> Vec<String> {
+        self.changes().iter().map(shown).collect()
+    }
+
+    pub(super) fn try_apply(&self, paths: &[&str]) -> Result<ApplyReport> {
+        let paths = paths.iter().map(path).collect();
+        let order = ApplyOrder { paths, ..ApplyOrder::default() };
+        self.layer().apply(&order, &self.state())
+    }
+
+    pub(super) fn apply(&self, paths: &[&str]) -> ApplyReport {
+        self.try_apply(paths).unwrap()
+    }
+
+    pub(super) fn real(&self) -> Tree {
+        tree(&self.workspace())
+    }
+
+    /// What the last lines of shell saw.
+    pub(super) fn saw(&self) -> Tree {
+        tree(&self.directory.path().join("saw"))
+    }
+}
+
+pub(super) fn shown(change: &Change) -> String {
+    let letter = &change.kind.name()[..1];
+    let standing = change.standing.name();
+    let why = if standing == "lands" { String::new() } else { format!(" ({standing})") };
+    format!("{letter} {}{why}", change.path)
+}
+
+fn assert_success(output: &Output, script: &str) {
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{script}\n{error}");
+}
+
+pub(super) fn tree(root: &Path) -> Tree {
+    let (mut tree, mut files) = (Tree::new(), BTreeMap::new());
+    fill(root, root, &mut tree, &mut files);
+    tree
+}
+
+fn fill(root: &Path, at: &Path, tree: &mut Tree, files: &mut BTreeMap<u64, String>) {
+    let mut entries: Vec<PathBuf> =
+        std::fs::read_dir(at).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    for path in entries {
+        let found = std::fs::symlink_metadata(&path).unwrap();
+        let name = path.strip_prefix(root).unwrap().to_string_lossy().into_owned();
+        let mode = found.permissions().mode();
+        let (content, first) = if found.is_file() {
+            let first = files.entry(found.ino()).or_insert_with(|| name.clone()).clone();
+            (std::fs::read(&path).unwrap(), Some(first))
+        } else if found.is_symlink() {
+            (std::fs::read_link(&path).unwrap().as_os_str().as_bytes().to_vec(), None)
+        } else {
+            (Vec::new(), None)
+        };
+        if found.is_dir() {
+            fill(root, &path, tree, files);
+        }
+        tree.insert(name, (format!("{mode:o}"), content, first));
+    }
+}
+
+impl Stage {
+    /// Why the layer cannot be opened, if it cannot.
+    pub(super) fn try_open(&self) -> Option<cofferdam_core::ErrorKind> {
+        Layer::open(&self.cow()).err().map(|error| error.kind)
+    }
+}

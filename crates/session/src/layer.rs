@@ -1,0 +1,183 @@
+//! What a copy-on-write session changed: looked at, applied to its workspace, discarded.
+
+use crate::answer::{CALL_LIMIT, within};
+use crate::desk::Desk;
+use crate::diff::{Contents, FileDiff, MAX_DIFFED_FILE_BYTES};
+use crate::session::Session;
+use crate::store::NewEvent;
+use crate::{Event, events};
+use cofferdam_core::files::EntryKind;
+use cofferdam_core::{
+    ApplyOrder, ApplyReport, Change, DiscardOrder, DurableBackend, Error, ErrorKind, FileState,
+    GuestPath, KeptLayer, Result, SandboxStatus, Side,
+};
+use std::time::Duration;
+
+/// How long a backend may take for all of a layer.
+const LAYER_LIMIT: Duration = Duration::from_secs(3600);
+
+/// A session whose layer is looked at: nothing in it moves.
+struct Held {
+    desk: Desk,
+    layer: KeptLayer,
+    /// Whether it goes on afterwards.
+    was_running: bool,
+}
+
+impl Session {
+    /// What it changed at these paths and below them, or everywhere where there is none, in the order
+    /// of paths. A session that runs stands still meanwhile; one that sleeps, or is lost, stays so.
+    ///
+    /// A session that is not copy-on-write is a conflict.
+    pub async fn changes(&self, scope: &[GuestPath]) -> Result<Vec<Change>> {
+        self.held(async |held| {
+            let changes = held.backend().changes(&held.layer, scope);
+            within(LAYER_LIMIT, "compare a layer", changes).await
+        })
+        .await
+    }
+
+    /// The same line by line, all of one moment: `each` is called in the order of paths.
+    pub async fn diff(
+        &self,
+        scope: &[GuestPath],
+        mut each: impl FnMut(FileDiff) -> Result<()>,
+    ) -> Result<()> {
+        self.held(async |held| {
+            let changes = held.backend().changes(&held.layer, scope);
+            for change in within(LAYER_LIMIT, "compare a layer", changes).await? {
+                let before = held.content(Side::Before, &change, change.before.as_ref()).await?;
+                let after = held.content(Side::After, &change, change.after.as_ref()).await?;
+                let contents = Contents { before: before.as_deref(), after: after.as_deref() };
+                each(FileDiff::new(change, contents))?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// The content of a file in the workspace, as its layer lies on it.
+    pub async fn workspace_file(&self, path: &GuestPath) -> Result<Vec<u8>> {
+        self.held(async |held| {
+            let read =
+                held.backend().layer_file(&held.layer, Side::Before, path, MAX_DIFFED_FILE_BYTES);
+            within(CALL_LIMIT, "read a file", read).await
+        })
+        .await
+    }
+
+    /// Makes the workspace what the session has, at the paths of the order: all that can land, or, with
+    /// an error, nothing. The session stands still meanwhile and goes on as it was; what landed is no
+    /// change any more.
+    pub async fn apply(&self, order: &ApplyOrder) -> Result<ApplyReport> {
+        self.held(async |held| {
+            let applied = held.backend().apply(&held.layer, order);
+            let report = within(LAYER_LIMIT, "apply changes", applied).await?;
+            if !order.dry_run && !report.applied.is_empty() {
+                let incarnation = held.desk.row.incarnation;
+                let (kind, data) = events::applied(incarnation, &report);
+                held.desk.amend(Some(NewEvent::now(kind, data))).await?;
+            }
+            Ok(report)
+        })
+        .await
+    }
+
+    /// Drops changes of the session, and says which. Its sandbox is ended first, with all that runs in
+    /// it, because nobody can change a layer below those who see it; the next command makes another
+    /// one. Where there is nothing to drop it is not ended.
+    pub async fn discard(&self, order: &DiscardOrder) -> Result<Vec<Change>> {
+        let found = self.changes(&order.paths).await?;
+        if order.dry_run || found.is_empty() {
+            return Ok(found);
+        }
+        let mut desk = self.sessions.0.desk(&self.id).await?;
+        let layer = self.layer(&desk)?;
+        desk.drive(Event::Stop).await?;
+        let discarded = desk.backend().discard(&layer, order);
+        let discarded = within(LAYER_LIMIT, "discard changes", discarded).await?;
+        let (kind, data) = events::discarded(desk.row.incarnation, &discarded);
+        desk.amend(Some(NewEvent::now(kind, data))).await?;
+        Ok(discarded)
+    }
+
+    fn layer(&self, desk: &Desk) -> Result<KeptLayer> {
+        if !desk.row.spec.is_copy_on_write() {
+            let what = format!("session {} is not copy-on-write", self.id);
+            return Err(Error::new(ErrorKind::Conflict, what).hint(
+                "What it did is in the workspace already. Make a session with --cow to look first.",
+            ));
+        }
+        let sandbox = self.id.sandbox(desk.row.incarnation)?;
+        let kept = self.sessions.0.places.kept().join(self.id.as_str());
+        Ok(KeptLayer { sandbox, kept })
+    }
+
+    /// Does something while the session stands still and nobody else is at work on it.
+    async fn held<T>(&self, work: impl AsyncFnOnce(&mut Held) -> Result<T>) -> Result<T> {
+        let desk = self.sessions.0.desk(&self.id).await?;
+        let layer = self.layer(&desk)?;
+        let mut held = Held { desk, layer, was_running: false };
+        held.stop().await?;
+        let done = work(&mut held).await;
+        // A session that cannot be let go on now is resumed by its next command.
+        let resumed = held.go_on().await;
+        let done = done?;
+        resumed?;
+        Ok(done)
+    }
+}
+
+impl Held {
+    fn backend(&self) -> &dyn DurableBackend {
+        self.desk.backend().as_ref()
+    }
+
+    async fn stop(&mut self) -> Result<()> {
+        let Some(record) = self.desk.row.record.clone() else { return Ok(()) };
+        let status = self.desk.backend().status(&record);
+        match within(CALL_LIMIT, "say how a sandbox is", status).await? {
+            SandboxStatus::Running => {}
+            SandboxStatus::Paused | SandboxStatus::Gone => return Ok(()),
+        }
+        match within(CALL_LIMIT, "pause a sandbox", self.desk.backend().pause(&record)).await {
+            Ok(()) => self.was_running = true,
+            // It has just ended.
+            Err(error) if error.kind == ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    async fn go_on(&mut self) -> Result<()> {
+        let Some(record) = self.desk.row.record.clone().filter(|_| self.was_running) else {
+            return Ok(());
+        };
+        match within(CALL_LIMIT, "resume a sandbox", self.desk.backend().resume(&record)).await {
+            Err(error) if error.kind != ErrorKind::NotFound => Err(error),
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
+    /// The content of a file, if it is one and can be shown.
+    async fn content(
+        &self,
+        side: Side,
+        change: &Change,
+        state: Option<&FileState>,
+    ) -> Result<Option<Vec<u8>>> {
+        let Some(state) = state.filter(|state| state.kind == EntryKind::File) else {
+            return Ok(None);
+        };
+        if state.size > MAX_DIFFED_FILE_BYTES {
+            return Ok(None);
+        }
+        let read =
+            self.backend().layer_file(&self.layer, side, &change.path, MAX_DIFFED_FILE_BYTES);
+        match within(CALL_LIMIT, "read a file", read).await {
+            Ok(content) => Ok(Some(content)),
+            Err(error) if error.kind == ErrorKind::TooLarge => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
