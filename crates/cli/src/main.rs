@@ -19,6 +19,7 @@ mod live_completion;
 mod moment;
 mod parts;
 mod places;
+mod receipt;
 mod render;
 mod report;
 mod schema;

@@ -1,8 +1,8 @@
 //! Sandboxes that outlive the process that asked for them.
 
 use crate::{
-    ApplyOrder, ApplyReport, Change, DiscardOrder, Ending, Error, ErrorKind, GuestPath, Side,
-    UsageReport,
+    ApplyOrder, ApplyReport, Change, DiscardOrder, Ending, Error, ErrorKind, GuestPath, LayerLook,
+    Side, UsageReport,
 };
 use crate::{
     Capabilities, Command, ErrorBody, Files, ProcessId, Result, SandboxId, SandboxRecord,
@@ -123,6 +123,12 @@ pub trait DurableBackend: Send + Sync + 'static {
     /// promise that all is of one moment: who needs that pauses it. Where there is no layer it is a
     /// conflict.
     async fn changes(&self, layer: &KeptLayer, _scope: &[GuestPath]) -> Result<Vec<Change>> {
+        Err(no_layer(layer))
+    }
+
+    /// How a layer stands, to be compared with a later look. Like [`DurableBackend::changes`], at the
+    /// price of what the layer holds.
+    async fn look_at_layer(&self, layer: &KeptLayer) -> Result<LayerLook> {
         Err(no_layer(layer))
     }
 

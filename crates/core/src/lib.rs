@@ -9,6 +9,7 @@ mod cause;
 mod collect;
 mod command;
 mod durable;
+mod effect;
 mod ending;
 mod enforcement;
 mod error;
@@ -24,6 +25,7 @@ pub mod line;
 mod path;
 mod policy;
 mod quantity;
+mod receipt;
 mod report;
 mod spec;
 mod stored_spec;
@@ -37,6 +39,7 @@ pub use durable::{
     Chunk, Deadlines, DestroyReason, DurableBackend, ExecEnded, ExecInput, ExecOrder, ExecStatus,
     Found, Happened, JournalEntry, KeptLayer, Part, PausedBy, SandboxOrder, Seen, Spooled,
 };
+pub use effect::{Below, Effect, LayerLook, LayerMark};
 pub use ending::{Cause, Ending, EndingKind};
 pub use enforcement::{
     Admission, Axis, Basis, Degree, Enforced, Enforcement, LimitsCount, OnUnavailable, admit,
@@ -54,6 +57,9 @@ pub use limits::{Limit, Limits};
 pub use path::GuestPath;
 pub use policy::{EgressRule, HostPattern, Profile};
 pub use quantity::{parse_bytes, parse_cpu, parse_duration};
-pub use report::{EndingReport, ErrorBody, ErrorReport, Omitted, RunReport, UsageReport};
+pub use receipt::{FileSeen, FilesSeen, Receipt, SaidByGuest, SeenByHost};
+pub use report::{
+    EndingReport, ErrorBody, ErrorReport, Omitted, RunReport, StreamReport, UsageReport,
+};
 pub use spec::{Caller, SensitiveWrites, Spec, User, Workspace};
 pub use stored_spec::StoredSpec;

@@ -1,7 +1,7 @@
 //! The objects that every door shows, as JSON.
 
 use crate::ending::EndingKind;
-use crate::{Enforced, Error};
+use crate::{Enforced, Error, Receipt};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -45,6 +45,18 @@ pub struct RunReport {
     /// Its id in that session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exec: Option<String>,
+    /// What it did, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receipt: Option<Receipt>,
+}
+
+/// How much of a stream there is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StreamReport {
+    /// Bytes that were written.
+    pub written: u64,
+    /// Bytes at the beginning that were dropped for want of room.
+    pub dropped: u64,
 }
 
 /// How a command ended.

@@ -4,7 +4,7 @@ use crate::answer::{CALL_LIMIT, within};
 use crate::desk::Desk;
 use crate::diff::{Contents, FileDiff, MAX_DIFFED_FILE_BYTES};
 use crate::session::Session;
-use crate::store::NewEvent;
+use crate::store::{NewEvent, Row};
 use crate::{Event, events};
 use cofferdam_core::files::EntryKind;
 use cofferdam_core::{
@@ -102,15 +102,22 @@ impl Session {
     }
 
     fn layer(&self, desk: &Desk) -> Result<KeptLayer> {
-        if !desk.row.spec.is_copy_on_write() {
+        self.layer_of(&desk.row)?.ok_or_else(|| {
             let what = format!("session {} is not copy-on-write", self.id);
-            return Err(Error::new(ErrorKind::Conflict, what).hint(
+            Error::new(ErrorKind::Conflict, what).hint(
                 "What it did is in the workspace already. Make a session with --cow to look first.",
-            ));
+            )
+        })
+    }
+
+    /// Its layer, where it has one.
+    pub(crate) fn layer_of(&self, row: &Row) -> Result<Option<KeptLayer>> {
+        if !row.spec.is_copy_on_write() {
+            return Ok(None);
         }
-        let sandbox = self.id.sandbox(desk.row.incarnation)?;
+        let sandbox = self.id.sandbox(row.incarnation)?;
         let kept = self.sessions.0.places.kept().join(self.id.as_str());
-        Ok(KeptLayer { sandbox, kept })
+        Ok(Some(KeptLayer { sandbox, kept }))
     }
 
     /// Does something while the session stands still and nobody else is at work on it.

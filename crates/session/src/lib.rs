@@ -33,6 +33,7 @@ mod prepare;
 mod provision;
 mod ready;
 mod reaper;
+mod receipt;
 mod report;
 mod run;
 mod session;
@@ -45,6 +46,7 @@ pub mod window;
 pub use apply::{
     Doing, Edited, MAX_PATCH_TEXT, PatchOptions, Patched, Way, apply_patch, edit_file, read_window,
 };
+pub use cofferdam_core::StreamReport;
 pub use ensure::{Ensured, EnsuredHow};
 pub use id::SessionId;
 pub(crate) use id::random_text;
@@ -53,7 +55,8 @@ pub use lifecycle::{Action, Event, Phase, Step, next};
 pub use order::{IDLE_PAUSE, SessionOrder};
 pub use provision::ManifestState;
 pub use reaper::{GcAction, GcFailure, GcKind, GcReport};
-pub use report::{EventReport, ExecReport, LayerTier, SessionReport, StreamReport};
+pub use receipt::{BeforeCommand, MAX_HASHED_BYTES, MAX_HASHED_FILE_BYTES, MAX_RECEIPT_PATHS};
+pub use report::{EventReport, ExecReport, LayerTier, SessionReport};
 pub use run::{Kept, OnFailure, RUN_LIMIT, Ran, RunError, RunFailure, RunOrder};
 pub use session::{ExecOutput, SPOOL_BYTES, Session};
 pub use sessions::{MAX_EVENTS, Sessions};

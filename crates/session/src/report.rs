@@ -4,7 +4,9 @@ use crate::init::{InitFailure, InitState};
 use crate::provision::{ManifestState, Provided};
 use crate::store::{Row, StoredEvent};
 use crate::{Event, Phase, SessionId, next};
-use cofferdam_core::{Cause, Ending, EndingKind, Enforced, ExecStatus, SandboxStatus, UsageReport};
+use cofferdam_core::{
+    Cause, Ending, EndingKind, Enforced, ExecStatus, SandboxStatus, StreamReport, UsageReport,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -98,15 +100,6 @@ pub struct ExecReport {
     pub stdout: StreamReport,
     /// Its standard error.
     pub stderr: StreamReport,
-}
-
-/// How much of a stream there is.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct StreamReport {
-    /// Bytes that were written.
-    pub written: u64,
-    /// Bytes at the beginning that were dropped for want of room.
-    pub dropped: u64,
 }
 
 /// Something that happened. Format 1.

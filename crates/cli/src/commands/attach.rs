@@ -124,7 +124,7 @@ async fn capture(session: &Session, exec: &ProcessId, from: Seen) -> Result<u8> 
     if let Left::Ended(status) = left
         && let Some(outcome) = outcome(session, &status, sink).await?
     {
-        print_outcome(session, exec, outcome)?;
+        print_outcome(session, exec, outcome, None)?;
     }
     Ok(exit::DONE)
 }

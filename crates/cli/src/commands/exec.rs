@@ -6,12 +6,13 @@ use crate::context::{argv, command_variables};
 use crate::engine::RunOutcome;
 use crate::follow::{Left, Memory, Passed, Streams, follow};
 use crate::surroundings::Surroundings;
-use crate::{exit, render, report, sessions};
+use crate::{exit, receipt, render, report, sessions};
 use clap::Args;
 use cofferdam_core::{
-    Cause, Ending, Error, ErrorKind, ExecOrder, ExecStatus, ProcessId, Result, Seen, Stdin,
+    Cause, Ending, Error, ErrorKind, ExecOrder, ExecStatus, ProcessId, Receipt, Result, RunReport,
+    Seen, Stdin,
 };
-use cofferdam_session::Session;
+use cofferdam_session::{BeforeCommand, Session};
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -59,6 +60,16 @@ pub(crate) struct ExecArgs {
     #[arg(long, requires = "detach")]
     pub(crate) keep_awake: bool,
 
+    /// Tells what the command did: files added, changed and removed, processes left, what was used.
+    ///
+    /// What the host saw is kept apart from what was said inside. Changes of files are seen in
+    /// copy-on-write sessions alone; of others the receipt says that nobody looked. On standard error
+    /// when the command has ended, or in the object of --json as `receipt`.
+    ///
+    /// Example: --receipt
+    #[arg(long, help_heading = "Output", conflicts_with = "detach")]
+    pub(crate) receipt: bool,
+
     /// Captures instead of streaming, and prints one JSON object on standard output.
     ///
     /// The object is that of `run --json`, with the ids of session and run, and without new control
@@ -88,6 +99,10 @@ pub(super) fn perform(args: &ExecArgs) -> Result<u8> {
     sessions::with(async |sessions| {
         let session = sessions::find(sessions, &args.session).await?;
         let order = order(args, argv.clone(), &surroundings, &session).await?;
+        let before = match args.receipt {
+            true => Some(session.before_command().await?),
+            false => None,
+        };
         let is_new = args.id.is_none() || !is_known(&session, &order.command.id).await?;
         let started = session.start(&order).await?;
         if args.detach {
@@ -102,8 +117,14 @@ pub(super) fn perform(args: &ExecArgs) -> Result<u8> {
             signals: true,
         };
         match args.json {
-            true => capture(args, &session, &exec, passed).await,
-            false => stream(args, &session, (&exec, started.stops), passed).await,
+            true => capture(args, &session, &exec, (passed, before)).await,
+            false => {
+                let code = stream(args, &session, (&exec, started.stops), passed).await?;
+                if let Some(before) = before {
+                    receipt::tell(&session.receipt(&before, &exec).await?);
+                }
+                Ok(code)
+            }
         }
     })
 }
@@ -189,7 +210,7 @@ async fn capture(
     args: &ExecArgs,
     session: &Session,
     exec: &ProcessId,
-    passed: Passed,
+    (passed, before): (Passed, Option<BeforeCommand>),
 ) -> Result<u8> {
     let mut sink = Memory::of(args.command.max_output.unwrap_or(CAPTURED_BYTES));
     let status = match follow((session, exec), Seen::default(), &mut sink, passed).await? {
@@ -198,7 +219,11 @@ async fn capture(
     };
     let outcome = outcome(session, &status, sink).await?.ok_or_else(|| abandoned(exec))?;
     let code = exit::of_ending(&outcome.ending);
-    print_outcome(session, exec, outcome)?;
+    let receipt = match before {
+        Some(before) => Some(session.receipt(&before, exec).await?),
+        None => None,
+    };
+    print_outcome(session, exec, outcome, receipt)?;
     Ok(code)
 }
 
@@ -229,8 +254,9 @@ pub(super) fn print_outcome(
     session: &Session,
     exec: &ProcessId,
     outcome: RunOutcome,
+    receipt: Option<Receipt>,
 ) -> Result<()> {
-    let mut report = report_of(outcome);
+    let mut report = RunReport { receipt, ..report_of(outcome) };
     report.session = Some(session.id().to_string());
     report.exec = Some(exec.to_string());
     render::print_json(&report)

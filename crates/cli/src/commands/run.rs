@@ -152,6 +152,7 @@ pub(super) fn report_of(outcome: RunOutcome) -> RunReport {
         new_control_files: outcome.new_control_files,
         session: None,
         exec: None,
+        receipt: None,
     }
 }
 

@@ -24,6 +24,7 @@ mod output;
 mod patches;
 mod place;
 mod projects;
+mod receipts;
 mod schema;
 mod sessions;
 mod sessions_durable;

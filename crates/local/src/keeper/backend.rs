@@ -15,7 +15,7 @@ use cofferdam_core::files::LinkedFiles;
 use cofferdam_core::{
     ApplyOrder, ApplyReport, Capabilities, Change, Chunk, Deadlines, DestroyReason, DiscardOrder,
     DurableBackend, Error, ErrorKind, ExecInput, ExecOrder, ExecStatus, Files, Found, GuestPath,
-    JournalEntry, KeptLayer, Part, Pause, ProcessId, Result, SandboxId, SandboxOrder,
+    JournalEntry, KeptLayer, LayerLook, Part, Pause, ProcessId, Result, SandboxId, SandboxOrder,
     SandboxRecord, SandboxStatus, Seen, Side,
 };
 use rustix::fs::OFlags;
@@ -357,6 +357,11 @@ impl DurableBackend for KeptBackend {
     async fn changes(&self, layer: &KeptLayer, scope: &[GuestPath]) -> Result<Vec<Change>> {
         let (layer, scope) = (layer.clone(), scope.to_vec());
         self.on_disk(move |state| layers::open(&layer, state)?.changes(&scope)).await
+    }
+
+    async fn look_at_layer(&self, layer: &KeptLayer) -> Result<LayerLook> {
+        let layer = layer.clone();
+        self.on_disk(move |state| layers::open(&layer, state)?.look()).await
     }
 
     async fn layer_file(

@@ -188,7 +188,7 @@ fn change(
     }
 }
 
-fn state(seen: &Seen) -> FileState {
+pub(super) fn state(seen: &Seen) -> FileState {
     let kind = match seen.kind {
         Kind::File => EntryKind::File,
         Kind::Directory | Kind::Mounted => EntryKind::Directory,

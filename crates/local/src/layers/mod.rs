@@ -31,6 +31,7 @@ mod clear;
 mod content;
 mod control;
 mod discard;
+mod effect;
 mod landed;
 mod landing;
 mod layer;

@@ -1,0 +1,126 @@
+//! What a command did, by `exec --receipt`.
+
+use crate::place::{Place, everyone};
+use serde_json::Value;
+
+/// The receipt of a line of shell in session `s`.
+fn receipt(place: &Place, line: &str, code: i32) -> Value {
+    let words = ["exec", "s", "--receipt", "--json", "--shell", line];
+    place.says(&words, code).object()["receipt"].clone()
+}
+
+/// The paths of one list of a receipt.
+fn paths(receipt: &Value, list: &str) -> Vec<String> {
+    let list = receipt["seen_by_host"]["files"][list].as_array().unwrap();
+    let path =
+        |file: &Value| file["path"].as_str().or(file["path_base64"].as_str()).unwrap().into();
+    list.iter().map(path).collect()
+}
+
+fn nothing(receipt: &Value) {
+    for list in ["added", "changed", "removed"] {
+        assert_eq!(paths(receipt, list), Vec::<String>::new(), "{list}: {receipt}");
+    }
+}
+
+#[test]
+fn a_receipt_tells_what_a_command_did_to_files_and_no_more() {
+    everyone(|place| {
+        for name in ["a", "b", "d/c", "e"] {
+            place.write(name, "before\n");
+        }
+        place.says(&["create", "--cow", "--name", "s"], 0);
+        let first =
+            receipt(place, "echo new >n; echo more >>a; rm b; mkdir -m 700 f; ln -s a l", 0);
+        assert_eq!(paths(&first, "added"), ["f", "l", "n"]);
+        assert_eq!(paths(&first, "changed"), ["a"]);
+        assert_eq!(paths(&first, "removed"), ["b"]);
+        let files = &first["seen_by_host"]["files"];
+        assert_eq!((&files["not_seen"], &files["omitted"]), (&Value::Null, &Value::from(0)));
+        let new = &files["added"][2];
+        // That of "new\n", by another program.
+        let hash = "7aa7a5359173d05b63cfd682e3c38487f3cb4f7f1d60659fe59fab1505977d4c";
+        assert_eq!(
+            (new["sha256"].as_str(), new["size"].as_u64(), new["kind"].as_str()),
+            (Some(hash), Some(4), Some("file"))
+        );
+        assert_eq!(files["added"][0]["mode"], "700");
+        // Of the next one, only its own.
+        nothing(&receipt(place, "cat a n >/dev/null; ls -R >/dev/null", 0));
+        let next = receipt(place, "rm -r n f; echo back >b; mv d moved", 0);
+        assert_eq!(paths(&next, "added"), ["b", "moved", "moved/c"]);
+        assert_eq!(paths(&next, "removed"), ["d", "d/c", "f", "n"]);
+        // What is written and left as the workspace has it is no effect.
+        nothing(&receipt(place, "cat e >t; cat t >e; rm t", 0));
+        let odd = receipt(place, "printf x >\"$(printf 'o\\377')\"", 0);
+        assert_eq!(paths(&odd, "added"), ["b/8="]);
+        // Nothing of all that is in the real tree.
+        assert_eq!(std::fs::read_to_string(place.workspace.join("a")).unwrap(), "before\n");
+    });
+}
+
+#[test]
+fn a_change_that_hides_from_size_and_time_is_told() {
+    everyone(|place| {
+        place.write("a", "before");
+        place.says(&["create", "--cow", "--name", "s"], 0);
+        let hidden = "touch -r a t; printf 'behind' >a; touch -r t a; rm t";
+        let before = receipt(place, "echo x >>a; printf 'before' >a; touch -d @1000000000 a", 0);
+        nothing(&before);
+        let told = receipt(place, hidden, 0);
+        assert_eq!(paths(&told, "changed"), ["a"], "{told}");
+        // The control: by size and time of change of content nobody would see it.
+        let seen = place.says(&["exec", "s", "--shell", "stat -c '%s %Y' a"], 0).text();
+        assert_eq!(seen, "6 1000000000\n");
+    });
+}
+
+#[test]
+fn a_receipt_says_who_ended_a_command_and_what_ran_beside() {
+    everyone(|place| {
+        place.says(&["create", "--cow", "--name", "s"], 0);
+        place.says(&["exec", "s", "-d", "--id", "other", "--", "sleep", "1000"], 0);
+        let words = ["exec", "s", "--receipt", "--json", "--timeout", "200ms", "--", "sleep", "60"];
+        let late = place.says(&words, 124).object();
+        let host = &late["receipt"]["seen_by_host"];
+        assert_eq!(host["cause"], "timed_out", "{late}");
+        assert_eq!(host["files"]["beside"], serde_json::json!(["other"]));
+        assert!(host["ended_ms"].as_u64() >= host["started_ms"].as_u64());
+        let own = receipt(place, "exit 3", 3);
+        assert_eq!(own["seen_by_host"]["cause"], Value::Null);
+        assert_eq!(
+            (&own["said_by_guest"]["ending"], &own["said_by_guest"]["exit_code"]),
+            (&Value::from("exited"), &Value::from(3))
+        );
+        let said = place.says(&["exec", "s", "--receipt", "--shell", "echo hi; echo >n"], 0);
+        assert_eq!(said.text(), "hi\n");
+        assert!(said.stderr.contains("receipt: 1 added, 0 changed, 0 removed"), "{}", said.stderr);
+        assert!(said.stderr.contains("+ \"n\", 1 bytes"), "{}", said.stderr);
+    });
+}
+
+#[test]
+fn where_nobody_looked_at_files_the_receipt_says_so() {
+    everyone(|place| {
+        place.says(&["create", "--name", "s"], 0);
+        let told = receipt(place, "echo >n", 0);
+        nothing(&told);
+        let why = told["seen_by_host"]["files"]["not_seen"].as_str().unwrap();
+        assert_eq!(why, "the session is not copy-on-write");
+        place.says(&["exec", "s", "--receipt", "-d", "--", "true"], 125);
+    });
+}
+
+#[test]
+fn a_receipt_names_so_many_paths_and_counts_the_rest() {
+    everyone(|place| {
+        place.says(&["create", "--cow", "--name", "s"], 0);
+        let many = receipt(place, "i=0; while [ $i -lt 1005 ]; do >$i; i=$((i+1)); done", 0);
+        assert_eq!(paths(&many, "added").len(), 1000);
+        assert_eq!(many["seen_by_host"]["files"]["omitted"], 5);
+        let large = receipt(place, "truncate -s 17M large; truncate -s 15M small", 0);
+        let files = large["seen_by_host"]["files"]["added"].as_array().unwrap();
+        assert_eq!((&files[0]["path"], &files[0]["sha256"]), (&Value::from("large"), &Value::Null));
+        assert!(files[1]["sha256"].is_string(), "{large}");
+    });
+}

@@ -1,0 +1,211 @@
+//! What one command did: what the host saw, apart from what was said inside.
+
+use crate::answer::{CALL_LIMIT, within};
+use crate::report::ExecReport;
+use crate::session::Session;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use cofferdam_core::files::EntryKind;
+use cofferdam_core::{
+    ChangeKind, DurableBackend, Effect, EndingKind, Error, ErrorKind, FileSeen, FilesSeen,
+    GuestPath, KeptLayer, LayerLook, ProcessId, Receipt, Result, SaidByGuest, SeenByHost, Side,
+};
+use sha2::{Digest, Sha256};
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The most paths that a receipt names.
+pub const MAX_RECEIPT_PATHS: usize = 1000;
+/// The largest file of which a receipt tells the hash, in bytes.
+pub const MAX_HASHED_FILE_BYTES: u64 = 16 << 20;
+/// How many bytes are hashed for one receipt.
+pub const MAX_HASHED_BYTES: u64 = 256 << 20;
+/// How long a layer may be looked at.
+const LOOK_LIMIT: Duration = Duration::from_secs(600);
+
+/// How a session stood before a command, for the command's receipt.
+#[derive(Debug, Clone)]
+pub struct BeforeCommand {
+    /// How its layer stood; nothing where it has none.
+    layer: Option<LayerLook>,
+}
+
+impl Session {
+    /// How it stands now, for the receipt of a command that is started next.
+    ///
+    /// What a command does to files is seen by what it leaves in the layer of a copy-on-write session;
+    /// in others nobody looks, and the receipt says so.
+    pub async fn before_command(&self) -> Result<BeforeCommand> {
+        let ready = self.ready().await?;
+        let layer = match self.receipt_layer().await? {
+            Some((_, layer)) => {
+                let look = ready.backend.look_at_layer(&layer);
+                Some(within(LOOK_LIMIT, "look at a layer", look).await?)
+            }
+            None => None,
+        };
+        Ok(BeforeCommand { layer })
+    }
+
+    /// The receipt of a command that has ended.
+    pub async fn receipt(&self, before: &BeforeCommand, exec: &ProcessId) -> Result<Receipt> {
+        let execs = self.execs().await?;
+        let own = execs.iter().rfind(|known| known.id == exec.as_str());
+        let (Some(own), Some(ended_ms)) = (own, own.and_then(|own| own.ended_ms)) else {
+            let what = format!("command {exec} has not ended, or is not known");
+            return Err(Error::new(ErrorKind::Conflict, what)
+                .hint("Wait for it first, as `cofferdam wait` does."));
+        };
+        let mut files = self.files_seen(before).await?;
+        files.beside = beside(own, ended_ms, &execs);
+        let ending = own.ending.unwrap_or(EndingKind::Lost);
+        Ok(Receipt {
+            seen_by_host: SeenByHost {
+                started_ms: own.started_ms,
+                ended_ms,
+                cause: is_by_host(ending).then_some(ending),
+                stdout: own.stdout,
+                stderr: own.stderr,
+                processes_left: own.left,
+                denials: Vec::new(),
+                files,
+            },
+            said_by_guest: SaidByGuest {
+                ending,
+                exit_code: own.exit_code.unwrap_or_default(),
+                signal: own.signal,
+                usage: own.usage,
+            },
+        })
+    }
+
+    async fn files_seen(&self, before: &BeforeCommand) -> Result<FilesSeen> {
+        let (Some(earlier), Some((backend, layer))) = (&before.layer, self.receipt_layer().await?)
+        else {
+            let why = "the session is not copy-on-write".to_owned();
+            return Ok(FilesSeen { not_seen: Some(why), ..FilesSeen::default() });
+        };
+        let look = within(LOOK_LIMIT, "look at a layer", backend.look_at_layer(&layer)).await?;
+        let effects = look.effects_since(earlier);
+        let mut files = FilesSeen {
+            omitted: effects.len().saturating_sub(MAX_RECEIPT_PATHS) as u64,
+            ..FilesSeen::default()
+        };
+        let mut left = MAX_HASHED_BYTES;
+        for effect in effects.into_iter().take(MAX_RECEIPT_PATHS) {
+            let sha256 = hash(&backend, &layer, &effect, &mut left).await?;
+            match effect.kind {
+                ChangeKind::Added => files.added.push(seen(&effect, sha256)),
+                ChangeKind::Modified => files.changed.push(seen(&effect, sha256)),
+                ChangeKind::Removed => files.removed.push(seen(&effect, None)),
+            }
+        }
+        Ok(files)
+    }
+
+    /// Its layer, and who keeps that; nothing where it has none.
+    async fn receipt_layer(&self) -> Result<Option<(Arc<dyn DurableBackend>, KeptLayer)>> {
+        let inner = &self.sessions.0;
+        let row = inner.row(&self.id).await?;
+        let Some(layer) = self.layer_of(&row)? else { return Ok(None) };
+        Ok(Some((inner.backend(&row.backend)?, layer)))
+    }
+}
+
+/// The SHA-256 of what a file holds now, if that can be told.
+async fn hash(
+    backend: &Arc<dyn DurableBackend>,
+    layer: &KeptLayer,
+    effect: &Effect,
+    left: &mut u64,
+) -> Result<Option<String>> {
+    let most = MAX_HASHED_FILE_BYTES.min(*left);
+    let is_wanted =
+        effect.now.as_ref().is_some_and(|now| now.kind == EntryKind::File && now.size <= most);
+    if !is_wanted {
+        return Ok(None);
+    }
+    let read = backend.layer_file(layer, Side::After, &effect.path, most);
+    match within(CALL_LIMIT, "read a file", read).await {
+        Ok(bytes) => {
+            *left = left.saturating_sub(bytes.len() as u64);
+            Ok(Some(hexadecimal(&Sha256::digest(&bytes))))
+        }
+        // Something goes on and changes it.
+        Err(error)
+            if matches!(
+                error.kind,
+                ErrorKind::NotFound | ErrorKind::NotAFile | ErrorKind::TooLarge
+            ) =>
+        {
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// Commands that ran while this one did.
+fn beside(own: &ExecReport, ended_ms: u64, all: &[ExecReport]) -> Vec<String> {
+    let ran = |other: &&ExecReport| {
+        other.id != own.id
+            && other.incarnation == own.incarnation
+            && other.started_ms <= ended_ms
+            && (other.left > 0 || other.ended_ms.is_none_or(|ended| ended >= own.started_ms))
+    };
+    all.iter().filter(ran).map(|other| other.id.clone()).collect()
+}
+
+/// Whether an ending is the host's own work and not only told from inside.
+fn is_by_host(ending: EndingKind) -> bool {
+    match ending {
+        EndingKind::TimedOut
+        | EndingKind::OutOfMemory
+        | EndingKind::Pids
+        | EndingKind::Output
+        | EndingKind::Disk
+        | EndingKind::Lease
+        | EndingKind::SetupFailed
+        | EndingKind::Canceled
+        | EndingKind::Lost => true,
+        EndingKind::Exited | EndingKind::Signaled | EndingKind::NotStarted => false,
+    }
+}
+
+fn seen(effect: &Effect, sha256: Option<String>) -> FileSeen {
+    let now = effect.now.as_ref();
+    let (path, path_base64) = text_or_base64(&effect.path);
+    FileSeen {
+        path,
+        path_base64,
+        kind: now.map(|now| kind_name(now.kind).to_owned()),
+        mode: now.map(|now| format!("{:o}", now.mode)),
+        size: now.map(|now| now.size),
+        sha256,
+    }
+}
+
+fn text_or_base64(path: &GuestPath) -> (Option<String>, Option<String>) {
+    match std::str::from_utf8(path.as_bytes()) {
+        Ok(text) => (Some(text.to_owned()), None),
+        Err(_) => (None, Some(BASE64.encode(path.as_bytes()))),
+    }
+}
+
+fn kind_name(kind: EntryKind) -> &'static str {
+    match kind {
+        EntryKind::File => "file",
+        EntryKind::Directory => "directory",
+        EntryKind::Link => "link",
+        EntryKind::Fifo => "fifo",
+        EntryKind::Socket => "socket",
+        EntryKind::Device => "device",
+    }
+}
