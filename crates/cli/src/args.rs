@@ -6,8 +6,9 @@ mod session;
 use crate::commands::{
     ORDINARY_EXIT_CODES, attach::AttachArgs, complete::CompleteArgs, create::CreateArgs,
     ensure::EnsureArgs, events::EventsArgs, exec::ExecArgs, extend::ExtendArgs, file::FileArgs,
-    gc::GcArgs, logs::LogsArgs, ls::LsArgs, pause::PauseArgs, ps::PsArgs, resume::ResumeArgs,
-    rm::RmArgs, shell::ShellArgs, show::ShowArgs, signal::SignalArgs, wait::WaitArgs,
+    fork::ForkArgs, gc::GcArgs, logs::LogsArgs, ls::LsArgs, pause::PauseArgs, ps::PsArgs,
+    resume::ResumeArgs, rm::RmArgs, shell::ShellArgs, show::ShowArgs, signal::SignalArgs,
+    snapshot::SnapshotArgs, wait::WaitArgs,
 };
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
@@ -66,6 +67,8 @@ pub(crate) enum Verb {
     Wait(WaitArgs),
     Shell(ShellArgs),
     File(FileArgs),
+    Snapshot(SnapshotArgs),
+    Fork(ForkArgs),
     Ls(LsArgs),
     Show(ShowArgs),
     Pause(PauseArgs),

@@ -11,6 +11,7 @@ pub(crate) mod exec;
 pub(crate) mod explain;
 pub(crate) mod extend;
 pub(crate) mod file;
+pub(crate) mod fork;
 pub(crate) mod gc;
 pub(crate) mod generated;
 pub(crate) mod logs;
@@ -25,6 +26,7 @@ mod scoped;
 pub(crate) mod shell;
 pub(crate) mod show;
 pub(crate) mod signal;
+pub(crate) mod snapshot;
 pub(crate) mod wait;
 pub(crate) mod wrap;
 
@@ -51,6 +53,8 @@ pub(crate) fn perform(verb: Verb) -> Result<u8> {
         Verb::Wait(args) => wait::perform(&args),
         Verb::Shell(args) => shell::perform(&args),
         Verb::File(args) => file::perform(&args),
+        Verb::Snapshot(args) => snapshot::perform(&args),
+        Verb::Fork(args) => fork::perform(&args),
         Verb::Ls(args) => ls::perform(&args),
         Verb::Show(args) => show::perform(&args),
         Verb::Pause(args) => pause::perform(&args),

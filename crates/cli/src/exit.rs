@@ -33,6 +33,8 @@ pub(crate) fn of_error(verb: VerbName, kind: ErrorKind) -> u8 {
         | VerbName::Signal
         | VerbName::Shell
         | VerbName::File
+        | VerbName::Snapshot
+        | VerbName::Fork
         | VerbName::Ls
         | VerbName::Show
         | VerbName::Pause

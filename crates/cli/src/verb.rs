@@ -27,6 +27,10 @@ pub(crate) enum VerbName {
     Shell,
     /// `file`
     File,
+    /// `snapshot`
+    Snapshot,
+    /// `fork`
+    Fork,
     /// `ls`
     Ls,
     /// `show`
@@ -65,7 +69,7 @@ pub(crate) enum VerbName {
 
 impl VerbName {
     /// All verbs.
-    pub(crate) const ALL: [Self; 28] = [
+    pub(crate) const ALL: [Self; 30] = [
         Self::Run,
         Self::Create,
         Self::Ensure,
@@ -77,6 +81,8 @@ impl VerbName {
         Self::Wait,
         Self::Shell,
         Self::File,
+        Self::Snapshot,
+        Self::Fork,
         Self::Ls,
         Self::Show,
         Self::Pause,
@@ -110,6 +116,8 @@ impl VerbName {
             Self::Wait => Some("wait"),
             Self::Shell => Some("shell"),
             Self::File => Some("file"),
+            Self::Snapshot => Some("snapshot"),
+            Self::Fork => Some("fork"),
             Self::Ls => Some("ls"),
             Self::Show => Some("show"),
             Self::Pause => Some("pause"),
@@ -143,6 +151,8 @@ impl VerbName {
             Self::Wait => "wait for the command",
             Self::Shell => "open the shell",
             Self::File => "work on the files",
+            Self::Snapshot => "work on the snapshots",
+            Self::Fork => "fork the session",
             Self::Ls => "list the sessions",
             Self::Show => "show the session",
             Self::Pause => "pause the session",
