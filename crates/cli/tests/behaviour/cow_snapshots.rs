@@ -139,6 +139,18 @@ fn snapshots_survive_the_death_of_everything_and_of_whoever_takes_them() {
         }
         outcome(place.host("/bin/kill").arg("-9").args(keepers(place)), SOON);
         until(SOON, || (phase(place, "s") == "lost").then_some(())).unwrap();
+        // As if one had died at its work.
+        let kept = fs::read_dir(place.state.join("kept")).unwrap().next().unwrap().unwrap().path();
+        let left = [kept.join("snapshots/.fresh"), kept.join("cow/.fresh")];
+        for path in &left {
+            fs::create_dir_all(path.join("upper/closed")).unwrap();
+            place.give(path);
+            place.give(&path.join("upper"));
+            place.give(&path.join("upper/closed"));
+        }
+        let swept = place.says(&["gc", "--json"], 0).object();
+        assert!(swept["done"].to_string().contains("swept"), "{swept}");
+        assert!(left.iter().all(|path| !path.exists()));
         // Of a session without a sandbox too.
         place.says(&["snapshot", "create", "s"], 0);
         assert_eq!(look(place, "s"), first, "the layer itself was not harmed");

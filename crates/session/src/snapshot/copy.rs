@@ -35,6 +35,9 @@ pub(super) const BOUNDS: Bounds = Bounds { files: 1_000_000, bytes: 16 << 30, de
 const LINKS: &str = ".links";
 /// How much is copied at once.
 const PIECE_BYTES: usize = 1 << 20;
+/// What leads the names of attributes that something inside can give: its own, what the kernel notes of
+/// the layer's files, and lists of who may do what.
+const ATTRIBUTES: [&[u8]; 2] = [b"user.", b"system.posix_acl_"];
 /// The most bytes of an attribute, and of all names of attributes: what the kernel allows.
 const ATTRIBUTE_BYTES: usize = 64 << 10;
 
@@ -274,7 +277,7 @@ fn names(directory: BorrowedFd<'_>, name: &CStr) -> Result<Vec<CString>> {
     Ok(found)
 }
 
-/// Attributes that a sandbox or the kernel gave: what it knows of the layer's files is among them.
+/// Copies attributes.
 fn attributes(source: BorrowedFd<'_>, target: BorrowedFd<'_>, name: &CStr) -> Result<()> {
     let bad = |e| failed("copy the attributes of", name, e);
     let mut list = vec![0; ATTRIBUTE_BYTES];
@@ -284,7 +287,8 @@ fn attributes(source: BorrowedFd<'_>, target: BorrowedFd<'_>, name: &CStr) -> Re
         Err(e) => return Err(bad(e)),
     };
     let listed = list.get(..count).unwrap_or_default();
-    for key in listed.split(|byte| *byte == 0).filter(|key| key.starts_with(b"user.")) {
+    let is_ours = |key: &&[u8]| ATTRIBUTES.iter().any(|lead| key.starts_with(lead));
+    for key in listed.split(|byte| *byte == 0).filter(is_ours) {
         let mut value = vec![0; ATTRIBUTE_BYTES];
         let count = fgetxattr(source, key, &mut value[..]).map_err(bad)?;
         let value = value.get(..count).unwrap_or_default();

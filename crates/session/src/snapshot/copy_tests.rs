@@ -3,6 +3,9 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
 use std::path::PathBuf;
 
+/// Who else may do what with a file.
+const ACL: &str = "system.posix_acl_access";
+
 struct Place(PathBuf);
 
 impl Place {
@@ -94,6 +97,14 @@ fn a_copy_is_exact() {
     let noted = std::fs::File::open(upper.join("noted \n\u{e4}")).unwrap();
     fsetxattr(&noted, "user.note", b"1", XattrFlags::empty()).unwrap();
     fsetxattr(&here, "user.note", b"top", XattrFlags::empty()).unwrap();
+    // One more user may read and execute it.
+    let list =
+        [2, 0, 0, 0, 1, 0, 6, 0, 255, 255, 255, 255, 2, 0, 5, 0, 57, 48, 0, 0, 4, 0, 4, 0, 255];
+    let more = [255, 255, 255, 16, 0, 5, 0, 255, 255, 255, 255, 32, 0, 0, 0, 255, 255, 255, 255];
+    let list = [&list[..], &more].concat();
+    std::fs::write(upper.join("listed"), "l").unwrap();
+    let listed = std::fs::File::open(upper.join("listed")).unwrap();
+    let lists = fsetxattr(&listed, ACL, &list, XattrFlags::empty()).is_ok();
     mode(&upper.join("a/b/closed/secret"), 0);
     mode(&upper.join("a/b/closed"), 0);
     mode(&upper.join("g"), 0o444);
@@ -102,7 +113,13 @@ fn a_copy_is_exact() {
         std::os::unix::fs::chown(upper.join("a/f"), Some(54_321), Some(54_322)).unwrap();
     }
     let copied = place.copy(BOUNDS).unwrap();
-    assert_eq!(copied.files, 14);
+    assert_eq!(copied.files, 15);
+    if lists {
+        let mut value = [0; 64];
+        let copy = std::fs::File::open(place.0.join("to/upper/listed")).unwrap();
+        let count = fgetxattr(&copy, ACL, &mut value[..]).unwrap();
+        assert_eq!(value[..count], list);
+    }
     assert!(!place.0.join("to").join(LINKS).exists());
     for name in ["a/b/closed", "a/b"] {
         let m = std::fs::symlink_metadata(upper.join(name)).unwrap();

@@ -4,6 +4,7 @@ mod copy;
 mod shelf;
 
 use crate::desk::Desk;
+use crate::sessions::Inner;
 use crate::store::{NewEvent, Row, blocking};
 use crate::{Event, Phase, Session, SessionId, SessionOrder, Sessions, now_ms};
 use cofferdam_core::{Error, ErrorKind, Result};
@@ -120,6 +121,12 @@ impl Sessions {
         let what = format!("session {id} has no layer: it is not copy-on-write");
         Err(Error::new(ErrorKind::Conflict, what).hint("Make sessions with --cow for this."))
     }
+}
+
+/// Removes what somebody left who died while at work on snapshots. Says whether there was something.
+pub(crate) async fn tidy(inner: &Inner, id: &SessionId) -> Result<bool> {
+    let shelf = Shelf::new(inner.places.kept().join(id.as_str()));
+    blocking(move || shelf.tidy()).await
 }
 
 /// An order for a session that is as another one was ordered.

@@ -112,17 +112,20 @@ impl Shelf {
         }
         let number = all.last().map_or(1, |last| last.snapshot.saturating_add(1));
         home::make(&self.kept, SNAPSHOTS)?;
-        let fresh = fresh_below(&self.snapshots())?;
-        let Copied { files, bytes } = copy(&self.layer(), &fresh, UPPER, BOUNDS)?;
-        copy_file(&self.layer(), &fresh, BASE)?;
-        let said = Said { format: FORMAT, label, made_ms, files, bytes };
-        let text = serde_json::to_vec(&said)
-            .map_err(|e| Error::new(ErrorKind::Io, "write down a snapshot").source(e))?;
-        let path = fresh.join(SAID);
-        std::fs::write(&path, text).map_err(|e| io("write", &path, e))?;
-        settled(&fresh)?;
+        let folder = self.snapshots();
         let whole = self.one(number);
-        std::fs::rename(&fresh, &whole).map_err(|e| io("make", &whole, e))?;
+        let made = fresh_below(&folder).and_then(|fresh| {
+            let Copied { files, bytes } = copy(&self.layer(), &fresh, UPPER, BOUNDS)?;
+            copy_file(&self.layer(), &fresh, BASE)?;
+            let said = Said { format: FORMAT, label, made_ms, files, bytes };
+            let text = serde_json::to_vec(&said)
+                .map_err(|e| Error::new(ErrorKind::Io, "write down a snapshot").source(e))?;
+            let path = fresh.join(SAID);
+            std::fs::write(&path, text).map_err(|e| io("write", &path, e))?;
+            settled(&fresh)?;
+            std::fs::rename(&fresh, &whole).map_err(|e| io("make", &whole, e))
+        });
+        or_nothing(made, &folder)?;
         self.report(number)
     }
 
@@ -131,9 +134,11 @@ impl Shelf {
     pub(super) fn restore(&self, number: u32) -> Result<SnapshotReport> {
         let report = self.report(number)?;
         self.has_layer()?;
-        let fresh = fresh_below(&self.layer())?;
-        copy(&self.one(number), &fresh, UPPER, BOUNDS)?;
-        settled(&fresh)?;
+        let fresh = fresh_below(&self.layer()).and_then(|fresh| {
+            copy(&self.one(number), &fresh, UPPER, BOUNDS)?;
+            settled(&fresh).map(|()| fresh)
+        });
+        let fresh = or_nothing(fresh, &self.layer())?;
         // ORDER: first, because an older base reports more of what the host changed, and never less.
         copy_file(&self.one(number), &self.layer(), BASE)?;
         let (new, place) = (fresh.join(UPPER), self.layer().join(UPPER));
@@ -171,6 +176,22 @@ impl Shelf {
         settled(&other.layer())
     }
 
+    /// Removes what was being made or removed when somebody died. Says whether there was something. To
+    /// be called while nobody else is at work on the session.
+    pub(super) fn tidy(&self) -> Result<bool> {
+        let mut left = Vec::new();
+        if self.layer().join(FRESH).is_dir() {
+            left.push((self.layer(), FRESH.to_owned()));
+        }
+        for entry in std::fs::read_dir(self.snapshots()).into_iter().flatten().flatten() {
+            if let Some(name) = entry.file_name().to_str().filter(|name| name.starts_with('.')) {
+                left.push((self.snapshots(), name.to_owned()));
+            }
+        }
+        left.iter().try_for_each(|(folder, name)| home::remove(folder, name))?;
+        Ok(!left.is_empty())
+    }
+
     fn has_layer(&self) -> Result<()> {
         match self.layer().join(UPPER).is_dir() && self.layer().join(BASE).is_file() {
             true => Ok(()),
@@ -185,6 +206,15 @@ fn fresh_below(folder: &Path) -> Result<PathBuf> {
     home::remove(folder, FRESH)?;
     home::make(folder, FRESH)?;
     Ok(folder.join(FRESH))
+}
+
+/// What came of making something fresh. Where nothing did, nothing is left: a disk that is full is not
+/// kept so.
+fn or_nothing<T>(made: Result<T>, folder: &Path) -> Result<T> {
+    if made.is_err() {
+        let _ = home::remove(folder, FRESH);
+    }
+    made
 }
 
 /// Copies a small file of our own, whole or not at all.
