@@ -6,9 +6,10 @@ mod session;
 use crate::commands::{
     ORDINARY_EXIT_CODES, apply::ApplyArgs, attach::AttachArgs, complete::CompleteArgs,
     create::CreateArgs, diff::DiffArgs, discard::DiscardArgs, ensure::EnsureArgs,
-    events::EventsArgs, exec::ExecArgs, extend::ExtendArgs, file::FileArgs, gc::GcArgs,
-    logs::LogsArgs, ls::LsArgs, pause::PauseArgs, ps::PsArgs, resume::ResumeArgs, rm::RmArgs,
-    shell::ShellArgs, show::ShowArgs, signal::SignalArgs, wait::WaitArgs,
+    events::EventsArgs, exec::ExecArgs, extend::ExtendArgs, file::FileArgs, fork::ForkArgs,
+    gc::GcArgs, logs::LogsArgs, ls::LsArgs, pause::PauseArgs, ps::PsArgs, resume::ResumeArgs,
+    rm::RmArgs, shell::ShellArgs, show::ShowArgs, signal::SignalArgs, snapshot::SnapshotArgs,
+    wait::WaitArgs,
 };
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
@@ -70,6 +71,8 @@ pub(crate) enum Verb {
     Diff(DiffArgs),
     Apply(ApplyArgs),
     Discard(DiscardArgs),
+    Snapshot(SnapshotArgs),
+    Fork(ForkArgs),
     Ls(LsArgs),
     Show(ShowArgs),
     Pause(PauseArgs),

@@ -18,6 +18,7 @@ pub(crate) mod file_edit;
 mod file_input;
 pub(crate) mod file_patch;
 pub(crate) mod file_window;
+pub(crate) mod fork;
 pub(crate) mod gc;
 pub(crate) mod generated;
 mod layer;
@@ -34,6 +35,7 @@ mod scoped;
 pub(crate) mod shell;
 pub(crate) mod show;
 pub(crate) mod signal;
+pub(crate) mod snapshot;
 pub(crate) mod wait;
 pub(crate) mod wrap;
 
@@ -65,6 +67,8 @@ pub(crate) fn perform(verb: Verb) -> Result<u8> {
         Verb::Diff(args) => diff::perform(&args),
         Verb::Apply(args) => apply::perform(&args),
         Verb::Discard(args) => discard::perform(&args),
+        Verb::Snapshot(args) => snapshot::perform(&args),
+        Verb::Fork(args) => fork::perform(&args),
         Verb::Ls(args) => ls::perform(&args),
         Verb::Show(args) => show::perform(&args),
         Verb::Pause(args) => pause::perform(&args),

@@ -36,6 +36,8 @@ pub(crate) fn of_error(verb: VerbName, kind: ErrorKind) -> u8 {
         | VerbName::Diff
         | VerbName::Apply
         | VerbName::Discard
+        | VerbName::Snapshot
+        | VerbName::Fork
         | VerbName::Ls
         | VerbName::Show
         | VerbName::Pause

@@ -11,13 +11,14 @@ use crate::commands::logs::{Log, LogPart};
 use crate::commands::ls::SessionList;
 use crate::commands::ps::ExecList;
 use crate::commands::rm::Removal;
+use crate::commands::snapshot::SnapshotList;
 use crate::commands::wrap::Wrapped;
 use crate::commands::{AppliedChanges, ChangeList, DiscardedChanges};
 use crate::config;
 use crate::engine::{Diagnosis, Explanation, ProbeReport};
 use cofferdam_core::{Error, ErrorKind, ErrorReport, Result, RunReport};
 use cofferdam_session::manifest::Manifest;
-use cofferdam_session::{EventReport, ExecReport, GcReport, SessionReport};
+use cofferdam_session::{EventReport, ExecReport, GcReport, SessionReport, SnapshotReport};
 use schemars::{Schema, schema_for};
 
 /// An object with a published schema.
@@ -39,7 +40,7 @@ pub(crate) enum Object {
     Doctor,
     /// What `wrap` prints.
     Wrap,
-    /// What `create`, `ensure`, `show`, `pause`, `resume` and `extend` print with `--json`.
+    /// What `create`, `ensure`, `show`, `fork`, `pause`, `resume` and `extend` print with `--json`.
     Session,
     /// What `ls --json` prints.
     Sessions,
@@ -59,6 +60,10 @@ pub(crate) enum Object {
     Removal,
     /// What `gc --json` prints.
     Gc,
+    /// What `snapshot create`, `restore` and `rm` print with `--json`.
+    Snapshot,
+    /// What `snapshot ls --json` prints.
+    Snapshots,
     /// What `file read --json` prints.
     FileContent,
     /// What `file stat --json` prints.
@@ -104,6 +109,8 @@ impl Choice for Object {
         Self::Events,
         Self::Removal,
         Self::Gc,
+        Self::Snapshot,
+        Self::Snapshots,
         Self::FileContent,
         Self::FileEntry,
         Self::FileList,
@@ -137,6 +144,8 @@ impl Choice for Object {
             Self::Events => "events",
             Self::Removal => "removal",
             Self::Gc => "gc",
+            Self::Snapshot => "snapshot",
+            Self::Snapshots => "snapshots",
             Self::FileContent => "file-content",
             Self::FileEntry => "file-entry",
             Self::FileList => "file-list",
@@ -174,6 +183,8 @@ impl Object {
             Self::Events => schema_for!(EventList),
             Self::Removal => schema_for!(Removal),
             Self::Gc => schema_for!(GcReport),
+            Self::Snapshot => schema_for!(SnapshotReport),
+            Self::Snapshots => schema_for!(SnapshotList),
             Self::FileContent => schema_for!(FileContent),
             Self::FileEntry => schema_for!(FileEntry),
             Self::FileList => schema_for!(FileList),

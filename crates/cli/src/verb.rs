@@ -33,6 +33,10 @@ pub(crate) enum VerbName {
     Apply,
     /// `discard`
     Discard,
+    /// `snapshot`
+    Snapshot,
+    /// `fork`
+    Fork,
     /// `ls`
     Ls,
     /// `show`
@@ -71,7 +75,7 @@ pub(crate) enum VerbName {
 
 impl VerbName {
     /// All verbs.
-    pub(crate) const ALL: [Self; 31] = [
+    pub(crate) const ALL: [Self; 33] = [
         Self::Run,
         Self::Create,
         Self::Ensure,
@@ -86,6 +90,8 @@ impl VerbName {
         Self::Diff,
         Self::Apply,
         Self::Discard,
+        Self::Snapshot,
+        Self::Fork,
         Self::Ls,
         Self::Show,
         Self::Pause,
@@ -122,6 +128,8 @@ impl VerbName {
             Self::Diff => Some("diff"),
             Self::Apply => Some("apply"),
             Self::Discard => Some("discard"),
+            Self::Snapshot => Some("snapshot"),
+            Self::Fork => Some("fork"),
             Self::Ls => Some("ls"),
             Self::Show => Some("show"),
             Self::Pause => Some("pause"),
@@ -158,6 +166,8 @@ impl VerbName {
             Self::Diff => "print the changes",
             Self::Apply => "apply the changes",
             Self::Discard => "discard the changes",
+            Self::Snapshot => "work on the snapshots",
+            Self::Fork => "fork the session",
             Self::Ls => "list the sessions",
             Self::Show => "show the session",
             Self::Pause => "pause the session",

@@ -18,6 +18,10 @@
 //! | `extended` | `lease_until_ms` |
 //! | `updated` | `fields` |
 //! | `preserved` | `incarnation`, `lease_until_ms` |
+//! | `snapshot_made` | `snapshot`, `label`, `files`, `bytes` |
+//! | `snapshot_restored` | `snapshot`; all processes were ended before |
+//! | `snapshot_removed` | `snapshot` |
+//! | `forked` | `into` |
 //! | `cleanup_failed` | `incarnation`, `error` |
 //! | `leftover` | `incarnation`, `what` |
 //! | `new_control_files` | `incarnation`, `paths` |

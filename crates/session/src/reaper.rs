@@ -7,7 +7,7 @@ use crate::answer::{CALL_LIMIT, within};
 use crate::desk::Desk;
 use crate::sessions::Inner;
 use crate::store::{Row, Scope};
-use crate::{Event, Phase, SessionId, Sessions, now_ms};
+use crate::{Event, Phase, SessionId, Sessions, now_ms, snapshot};
 use cofferdam_core::{
     DestroyReason, DurableBackend, Error, Found, Result, SandboxId, SandboxStatus,
 };
@@ -104,6 +104,9 @@ pub(crate) async fn reap(sessions: &Sessions, how: Thoroughness) -> Result<GcRep
         };
         report.take(row.id.as_str(), result);
     }
+    if how == Thoroughness::Full {
+        tidy(inner, &mut report).await?;
+    }
     for (backend, all) in found {
         let known: Vec<SandboxId> = match how {
             // Whoever ends a sandbox that is listed pays what it owed.
@@ -117,6 +120,18 @@ pub(crate) async fn reap(sessions: &Sessions, how: Thoroughness) -> Result<GcRep
         retire_locks(inner).await?;
     }
     Ok(report)
+}
+
+/// Removes what is left of snapshots that were being made or removed.
+async fn tidy(inner: &Arc<Inner>, report: &mut GcReport) -> Result<()> {
+    for row in inner.store.all().await?.iter().filter(|row| row.spec.is_copy_on_write()) {
+        // Nobody is at work on it as long as this is held.
+        let Some(desk) = Desk::try_open(inner, &row.id).await? else { continue };
+        let tidied = snapshot::tidy(inner, &row.id).await;
+        report.take(row.id.as_str(), tidied.map(|was_there| was_there.then_some(GcKind::Swept)));
+        drop(desk);
+    }
+    Ok(())
 }
 
 impl GcReport {

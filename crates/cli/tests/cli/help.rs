@@ -3,7 +3,7 @@
 use crate::harness::{Place, compare};
 
 /// What there is to ask for help about.
-const VERBS: [&str; 30] = [
+const VERBS: [&str; 32] = [
     "",
     "run",
     "create",
@@ -19,6 +19,8 @@ const VERBS: [&str; 30] = [
     "diff",
     "apply",
     "discard",
+    "snapshot",
+    "fork",
     "ls",
     "show",
     "pause",
@@ -40,6 +42,9 @@ const VERBS: [&str; 30] = [
 const FILE_VERBS: [&str; 10] =
     ["read", "write", "append", "stat", "list", "mkdir", "mv", "cp", "rm", "chmod"];
 
+/// What is done with snapshots.
+const SNAPSHOT_VERBS: [&str; 4] = ["create", "ls", "restore", "rm"];
+
 #[test]
 fn help_texts_are_as_reviewed() {
     let place = Place::new("help");
@@ -59,15 +64,23 @@ fn help_texts_are_as_reviewed() {
         assert_eq!(said.code, 0, "{verb}: {}", said.stderr);
         compare(&format!("tests/snapshots/help-file-{verb}.txt"), &said.stdout);
     }
+    for verb in SNAPSHOT_VERBS {
+        let said = place.run(&format!("snapshot {verb} --help"));
+        assert_eq!(said.code, 0, "{verb}: {}", said.stderr);
+        compare(&format!("tests/snapshots/help-snapshot-{verb}.txt"), &said.stdout);
+    }
     compare("tests/snapshots/help-run-short.txt", &place.run("run -h").stdout);
 }
 
 #[test]
 fn every_option_of_run_and_of_sessions_has_an_example() {
     let place = Place::new("help-example");
-    let nouns = ["", "config", "file", "completions", "man"];
+    let nouns = ["", "config", "file", "snapshot", "completions", "man"];
     let verbs = VERBS.iter().filter(|verb| !nouns.contains(verb)).map(|verb| (*verb).to_owned());
-    for verb in verbs.chain(FILE_VERBS.iter().map(|verb| format!("file {verb}"))) {
+    for verb in verbs
+        .chain(FILE_VERBS.iter().map(|verb| format!("file {verb}")))
+        .chain(SNAPSHOT_VERBS.iter().map(|verb| format!("snapshot {verb}")))
+    {
         let help = place.run(&format!("{verb} --help")).stdout;
         let options = help.lines().filter(|line| line.trim_start().starts_with('-')).count();
         // The parser's own -h has none, the verb has one before its options, run in another place.

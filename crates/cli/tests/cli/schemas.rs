@@ -2,7 +2,7 @@
 
 use crate::harness::{Place, compare};
 
-const OBJECTS: [&str; 29] = [
+const OBJECTS: [&str; 31] = [
     "config",
     "check",
     "result",
@@ -21,6 +21,8 @@ const OBJECTS: [&str; 29] = [
     "events",
     "removal",
     "gc",
+    "snapshot",
+    "snapshots",
     "file-content",
     "file-entry",
     "file-list",

@@ -25,6 +25,8 @@ pub(crate) fn ensure(spec: &Spec, kept: Option<&Path>) -> Result<()> {
     let failed = |errno| io("make the layer in", kept, errno);
     let above = open(CWD, kept).map_err(failed)?;
     let folder = made(above.as_fd(), FOLDER, FOLDER_MODE, None).map_err(failed)?;
+    // Whoever made it for us, as a fork does.
+    rustix::fs::fchmod(&folder, Mode::from(FOLDER_MODE)).map_err(failed)?;
     let found = find_listed(workspace, "workspace")?;
     let owner = owner(&found);
     if Base::read(&folder)?.is_none() {

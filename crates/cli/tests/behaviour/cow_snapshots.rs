@@ -1,0 +1,196 @@
+//! Snapshots and forks of copy-on-write sessions.
+
+use crate::cow_tree::tree;
+use crate::place::{Place, SOON, ended, everyone, outcome, started, until};
+use crate::schema::is_valid;
+use crate::sessions::{line, phase};
+use crate::sessions_durable::keepers;
+use std::fs;
+use std::process::Stdio;
+
+/// Changes of every sort, and what they look like inside.
+const CHANGES: &str = "echo one > f; rm gone; mkdir -p d/closed; echo x > d/closed/g; \
+    chmod 0 d/closed; ln f linked; ln -s /etc link; rm -r replaced; mkdir replaced; echo n > replaced/n";
+const LOOK: &str = "cat f; ls; ls replaced; stat -c '%a %h %s' f d/closed link";
+
+fn prepared(place: &Place) -> String {
+    for (name, text) in [("f", "real\n"), ("gone", "g"), ("replaced/old", "o"), ("kept", "k")] {
+        place.write(name, text);
+    }
+    place.says(&["create", "--cow", "--name", "s"], 0);
+    place.says(&["exec", "s", "--shell", CHANGES], 0);
+    look(place, "s")
+}
+
+fn look(place: &Place, session: &str) -> String {
+    place.says(&["exec", session, "--shell", LOOK], 0).text()
+}
+
+#[test]
+fn a_session_goes_back_to_a_snapshot_and_the_real_tree_stays() {
+    everyone(|place| {
+        let first = prepared(place);
+        let before = tree(&place.workspace);
+        assert_eq!(line(place, &["snapshot", "create", "s", "--label", "one \u{1b}[1m"]), "1");
+        place.says(&["exec", "s", "--shell", "echo two > f; rm kept; rm link; echo y > gone"], 0);
+        let second = place.says(&["snapshot", "create", "s", "--json"], 0).object();
+        assert_eq!(second["snapshot"], 2);
+        is_valid(place, "snapshot", &second);
+        let listed = place.says(&["snapshot", "ls", "s", "--json"], 0).object();
+        assert_eq!(listed["snapshots"].as_array().unwrap().len(), 2);
+        is_valid(place, "snapshots", &listed);
+        assert!(!place.says(&["snapshot", "ls", "s"], 0).text().contains('\u{1b}'));
+        place.says(&["exec", "s", "-d", "--id", "server", "--", "sleep", "1000"], 0);
+        let said = place.says(&["snapshot", "restore", "s", "1"], 0);
+        assert!(said.stderr.contains("all processes of the session were ended"), "{said:?}");
+        place.says(&["wait", "s", "server"], 130);
+        assert_eq!(look(place, "s"), first);
+        place.says(&["snapshot", "restore", "s", "2"], 0);
+        let now = place.says(&["exec", "s", "--shell", "cat f gone; ls"], 0).text();
+        assert_eq!(now, "two\ny\nd\nf\ngone\nlinked\nreplaced\n");
+        // Any number of times: the snapshot stays.
+        place.says(&["snapshot", "restore", "s", "1"], 0);
+        assert_eq!(look(place, "s"), first);
+        place.says(&["snapshot", "rm", "s", "1"], 0);
+        let refused = place.says(&["snapshot", "restore", "s", "1"], 1);
+        assert!(refused.stderr.contains("there is no snapshot 1"), "{refused:?}");
+        assert_eq!(
+            phase(place, "s"),
+            "running",
+            "nothing is ended for a snapshot that is not there"
+        );
+        let events = place.says(&["events", "s", "--json"], 0).text();
+        for kind in ["snapshot_made", "snapshot_restored", "snapshot_removed"] {
+            assert!(events.contains(kind), "{kind}: {events}");
+        }
+        place.says(&["rm", "s"], 0);
+        assert_eq!(fs::read_dir(place.state.join("kept")).unwrap().count(), 0);
+        assert_eq!(tree(&place.workspace), before);
+    });
+}
+
+#[test]
+fn a_snapshot_is_of_one_moment_and_what_runs_goes_on() {
+    everyone(|place| {
+        place.says(&["create", "--cow", "--name", "s"], 0);
+        // The second file never has less than the first, but between two moments.
+        let count = "i=0; while test -e go; do i=$((i+1)); echo $i > b.new; mv b.new b; \
+                     echo $i > a.new; mv a.new a; done; echo done";
+        let begin = "touch go; echo 0 > a; echo 0 > b";
+        place.says(&["exec", "s", "--shell", begin], 0);
+        let words = ["exec", "s", "--id", "counter", "--shell", count];
+        let mut command = place.cofferdam(&words);
+        let counter = started(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
+        let counts = || {
+            let text = place.says(&["exec", "s", "--", "cat", "a"], 0).text();
+            (text.trim() != "0").then_some(())
+        };
+        until(SOON, counts).unwrap();
+        let kept = fs::read_dir(place.state.join("kept")).unwrap().next().unwrap().unwrap().path();
+        for number in 1..=5 {
+            place.says(&["snapshot", "create", "s"], 0);
+            let copy = kept.join(format!("snapshots/{number}/upper"));
+            let read = |name: &str| -> u64 {
+                fs::read_to_string(copy.join(name)).unwrap().trim().parse().unwrap()
+            };
+            let (a, b) = (read("a"), read("b"));
+            assert!(b == a || b == a + 1, "{a} {b}");
+        }
+        assert_eq!(phase(place, "s"), "running");
+        place.says(&["exec", "s", "--", "rm", "go"], 0);
+        assert_eq!(ended(counter, SOON).text(), "done\n");
+    });
+}
+
+#[test]
+fn a_fork_begins_as_the_session_is_and_neither_sees_the_other() {
+    everyone(|place| {
+        let first = prepared(place);
+        let before = tree(&place.workspace);
+        place.says(&["exec", "s", "--shell", "echo mine > ~/note"], 0);
+        let forked = place.says(&["fork", "s", "t", "--json"], 0).object();
+        is_valid(place, "session", &forked);
+        assert_eq!((&forked["name"], &forked["copy_on_write"]), (&"t".into(), &true.into()));
+        assert_eq!(look(place, "t"), first);
+        place.says(&["exec", "t", "--shell", "test ! -e ~/note && echo theirs > f"], 0);
+        place.says(&["exec", "s", "--shell", "echo ours > f"], 0);
+        assert_eq!(place.says(&["exec", "t", "--", "cat", "f"], 0).text(), "theirs\n");
+        assert_eq!(place.says(&["exec", "s", "--", "cat", "f"], 0).text(), "ours\n");
+        let taken = place.says(&["fork", "s", "t"], 1);
+        assert!(taken.stderr.contains("already"), "{taken:?}");
+        place.says(&["rm", "s"], 0);
+        assert_eq!(place.says(&["exec", "t", "--", "cat", "f"], 0).text(), "theirs\n");
+        assert_eq!(tree(&place.workspace), before);
+    });
+}
+
+#[test]
+fn snapshots_survive_the_death_of_everything_and_of_whoever_takes_them() {
+    everyone(|place| {
+        let first = prepared(place);
+        place.says(&["snapshot", "create", "s"], 0);
+        for _ in 0..5 {
+            let words = ["snapshot", "create", "s"];
+            let mut command = place.cofferdam(&words);
+            let mut taker = started(command.stdout(Stdio::null()).stderr(Stdio::null()));
+            std::thread::sleep(std::time::Duration::from_millis(15));
+            taker.kill().unwrap();
+            taker.wait().unwrap();
+        }
+        outcome(place.host("/bin/kill").arg("-9").args(keepers(place)), SOON);
+        until(SOON, || (phase(place, "s") == "lost").then_some(())).unwrap();
+        // As if one had died at its work.
+        let kept = fs::read_dir(place.state.join("kept")).unwrap().next().unwrap().unwrap().path();
+        let left = [kept.join("snapshots/.fresh"), kept.join("cow/.fresh")];
+        for path in &left {
+            fs::create_dir_all(path.join("upper/closed")).unwrap();
+            place.give(path);
+            place.give(&path.join("upper"));
+            place.give(&path.join("upper/closed"));
+        }
+        let swept = place.says(&["gc", "--json"], 0).object();
+        assert!(swept["done"].to_string().contains("swept"), "{swept}");
+        assert!(left.iter().all(|path| !path.exists()));
+        // Of a session without a sandbox too.
+        place.says(&["snapshot", "create", "s"], 0);
+        assert_eq!(look(place, "s"), first, "the layer itself was not harmed");
+        place.says(&["exec", "s", "--shell", "chmod 700 d/closed; rm -rf d f"], 0);
+        for snapshot in place.says(&["snapshot", "ls", "s", "--json"], 0).object()["snapshots"]
+            .as_array()
+            .unwrap()
+        {
+            place.says(&["snapshot", "restore", "s", &snapshot["snapshot"].to_string()], 0);
+            assert_eq!(look(place, "s"), first, "{snapshot}");
+        }
+        place.says(&["rm", "s"], 0);
+        assert_eq!(fs::read_dir(place.state.join("kept")).unwrap().count(), 0);
+    });
+}
+
+#[test]
+fn a_session_that_is_not_copy_on_write_has_no_snapshots() {
+    everyone(|place| {
+        place.says(&["create", "--name", "s"], 0);
+        for words in [&["snapshot", "create", "s"][..], &["fork", "s", "t"]] {
+            let refused = place.says(words, 1);
+            assert!(refused.stderr.contains("--cow"), "{refused:?}");
+        }
+        assert_eq!(phase(place, "s"), "running");
+    });
+}
+
+#[test]
+fn a_session_has_a_bounded_number_of_snapshots() {
+    everyone(|place| {
+        place.says(&["create", "--cow", "--name", "s"], 0);
+        for number in 1..=64 {
+            assert_eq!(line(place, &["snapshot", "create", "s"]), number.to_string());
+        }
+        let refused = place.says(&["snapshot", "create", "s"], 1);
+        assert!(refused.stderr.contains("64 snapshots already"), "{refused:?}");
+        place.says(&["snapshot", "rm", "s", "3"], 0);
+        assert_eq!(line(place, &["snapshot", "create", "s"]), "65");
+        let long = "x".repeat(257);
+        place.says(&["snapshot", "create", "s", "--label", &long], 2);
+    });
+}
