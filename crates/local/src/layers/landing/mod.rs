@@ -36,6 +36,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use steps::{Ground, Hitch};
 
+/// How far apart the times of change of two directories can be between which something was moved.
+const TICK_NS: u64 = 4_000_000;
 /// Leads the name of a stage.
 const STAGE: &str = ".cofferdam-landing-";
 
@@ -260,7 +262,7 @@ pub(crate) fn pay(content: &[u8]) -> Result<()> {
     let ground = Ground { workspace: &workspace, stage: &stage };
     // Every step changed the stage, so what is of later was somebody else.
     let last = Seen::of(&stage).map_err(|errno| io("look at what half landed in", path, errno))?;
-    let until_ns = last.modified_ns;
+    let until_ns = last.modified_ns.saturating_add(TICK_NS);
     let times = ground.times(&untouched);
     untouched.retain(|path| times.get(path).is_some_and(|changed_ns| *changed_ns <= until_ns));
     if !landed {
