@@ -40,6 +40,7 @@ enum Way {
     Touched,
     Gone,
     Moved,
+    Mounted,
 }
 
 /// All changes, in the order of paths.
@@ -57,7 +58,7 @@ pub(super) fn changes(pairs: &[Pair], facts: &impl Facts) -> Vec<Item> {
         }
         let relinked = groups.is_relinked(pair);
         let Some(kind) = kind(pair, relinked) else { continue };
-        let standing = standing(pair, kind, on_the_way, facts);
+        let standing = standing(pair, on_the_way, facts);
         items.push(Item {
             change: change(pair, kind, standing, &groups, facts),
             upper: pair.upper.as_ref().map(|top| top.seen.clone()),
@@ -99,12 +100,13 @@ fn kind(pair: &Pair, relinked: bool) -> Option<ChangeKind> {
 
 /// How things stand below a directory.
 fn way(pair: &Pair, above: Way, facts: &impl Facts) -> Way {
-    if matches!(above, Way::Gone | Way::Moved) {
+    if matches!(above, Way::Gone | Way::Moved | Way::Mounted) {
         return above;
     }
     let since_ns = facts.since_ns(&pair.path);
     match (&pair.upper, &pair.lower) {
         (Some(top), None) if top.copied => Way::Gone,
+        (_, Some(lower)) if lower.kind == Kind::Mounted => Way::Mounted,
         (_, Some(lower)) if is_moved(lower, since_ns) => Way::Moved,
         (_, Some(lower)) if lower.modified_ns > since_ns => Way::Touched,
         (_, Some(_) | None) => Way::Fine,
@@ -119,12 +121,13 @@ fn is_moved(directory: &Seen, since_ns: u64) -> bool {
         && directory.changed_ns != directory.modified_ns
 }
 
-fn standing(pair: &Pair, kind: ChangeKind, way: Way, facts: &impl Facts) -> Standing {
+fn standing(pair: &Pair, way: Way, facts: &impl Facts) -> Standing {
     let after = pair.upper.as_ref().map(|top| top.seen.kind);
     let conflict = match way {
         Way::Gone => Some(Conflict::DirectoryGone),
         Way::Moved => Some(Conflict::DirectoryMoved),
-        Way::Fine | Way::Touched => conflict(pair, kind, way, facts.since_ns(&pair.path)),
+        Way::Mounted => Some(Conflict::Mounted),
+        Way::Fine | Way::Touched => conflict(pair, way, facts.since_ns(&pair.path)),
     };
     if let Some(conflict) = conflict {
         return Standing::Conflict(conflict);
@@ -143,7 +146,7 @@ fn standing(pair: &Pair, kind: ChangeKind, way: Way, facts: &impl Facts) -> Stan
     Standing::Lands
 }
 
-fn conflict(pair: &Pair, kind: ChangeKind, way: Way, since_ns: u64) -> Option<Conflict> {
+fn conflict(pair: &Pair, way: Way, since_ns: u64) -> Option<Conflict> {
     let Some(lower) = &pair.lower else {
         let Some(Top { seen, copied: true, .. }) = &pair.upper else { return None };
         if seen.kind == Kind::Directory {
@@ -154,12 +157,6 @@ fn conflict(pair: &Pair, kind: ChangeKind, way: Way, since_ns: u64) -> Option<Co
     };
     if lower.kind == Kind::Mounted {
         return Some(Conflict::Mounted);
-    }
-    let both_directories = kind == ChangeKind::Modified
-        && pair.upper.as_ref().is_some_and(|top| top.seen.kind == Kind::Directory);
-    if lower.kind == Kind::Directory && !both_directories {
-        // What was put in is found by itself, and keeps the directory.
-        return is_moved(lower, since_ns).then_some(Conflict::DirectoryMoved);
     }
     (lower.changed_ns > since_ns).then_some(Conflict::Changed)
 }

@@ -6,7 +6,8 @@
 //!
 //! **What git cannot say** stands in a line that begins with `#`, which both pass over: contents that
 //! are binary or too large to be shown, with their sizes; permissions other than that of execution;
-//! directories by themselves; pipes, sockets and devices.
+//! directories by themselves; pipes, sockets and devices; and line by line what is in a repository's
+//! own directory, which no patch may touch.
 
 mod hunks;
 mod names;

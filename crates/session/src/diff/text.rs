@@ -2,6 +2,7 @@
 
 use super::names::{behind_dashes, quoted};
 use super::{DiffBody, DiffHunk, FileDiff, LineSide};
+use crate::patch::is_git_directory;
 use cofferdam_core::FileState;
 use cofferdam_core::files::EntryKind;
 
@@ -21,11 +22,28 @@ impl FileDiff {
     pub fn text(&self) -> Vec<u8> {
         let change = &self.change;
         let path = change.path.as_bytes();
-        let (before, after) = (change.before.as_ref(), change.after.as_ref());
         let mut text = Vec::new();
         for remark in self.remarks() {
             text.extend(format!("# {}: {remark}\n", quoted(path)).into_bytes());
         }
+        let sections = self.sections();
+        if change.path.names().any(is_git_directory) {
+            // No patch may touch it, so that one which did would be refused as a whole.
+            for line in sections.split_inclusive(|byte| *byte == b'\n') {
+                text.extend_from_slice(b"# ");
+                text.extend_from_slice(line);
+            }
+        } else {
+            text.extend(sections);
+        }
+        text
+    }
+
+    fn sections(&self) -> Vec<u8> {
+        let change = &self.change;
+        let path = change.path.as_bytes();
+        let (before, after) = (change.before.as_ref(), change.after.as_ref());
+        let mut text = Vec::new();
         match &self.body {
             DiffBody::Text(hunks) => {
                 let (before, after) = (shown(before), shown(after));

@@ -50,6 +50,7 @@ mod unified;
 pub use hunks::{MAX_PATCHED_BYTES, MAX_PATCHED_FILE_BYTES, MAX_PATCHED_FILE_LINES};
 pub(crate) use lines::{Ending, common_ending, split};
 pub use names::MAX_PATCH_DEPTH;
+pub(crate) use names::is_git_directory;
 pub use parse::MAX_PATCH_PATH_BYTES;
 pub use place::MAX_SEARCHED_LINES;
 pub use plan::PatchPlan;

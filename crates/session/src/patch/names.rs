@@ -192,7 +192,7 @@ pub(super) fn path(name: &[u8]) -> Result<GuestPath> {
 }
 
 /// `.git`, also as file systems spell it that ignore case, or dots and spaces at the end.
-fn is_git_directory(name: &[u8]) -> bool {
+pub(crate) fn is_git_directory(name: &[u8]) -> bool {
     let end = name.iter().rposition(|byte| !matches!(byte, b'.' | b' ')).map_or(0, |at| at + 1);
     let name = name.get(..end).unwrap_or(name);
     name.eq_ignore_ascii_case(b".git") || name.eq_ignore_ascii_case(b"git~1")

@@ -36,7 +36,7 @@ pub(super) enum Op {
 #[derive(Debug, Serialize, Deserialize)]
 enum Line {
     Head(Head),
-    Ops(Vec<Op>),
+    Ops { ops: Vec<Op>, untouched: Vec<ByteString> },
     Landed,
 }
 
@@ -45,6 +45,8 @@ enum Line {
 pub(super) struct Journal {
     pub(super) head: Head,
     pub(super) ops: Vec<Op>,
+    /// The directories in which something was to land and nobody else had changed anything.
+    pub(super) untouched: Vec<Vec<u8>>,
     /// All steps were done.
     pub(super) landed: bool,
 }
@@ -64,8 +66,9 @@ impl Head {
 }
 
 /// Writes down all steps, before the first.
-pub(super) fn note_ops(record: &Record, ops: &[Op]) -> Result<()> {
-    add(record, &Line::Ops(ops.to_vec()))
+pub(super) fn note_ops(record: &Record, ops: &[Op], untouched: &[Vec<u8>]) -> Result<()> {
+    let untouched = untouched.iter().map(|path| ByteString::from(path.clone())).collect();
+    add(record, &Line::Ops { ops: ops.to_vec(), untouched })
 }
 
 /// Writes down that all steps were done: from here on nothing is undone.
@@ -92,11 +95,16 @@ pub(super) fn read(content: &[u8]) -> Result<Option<Journal>> {
         })?;
         match (line, &mut journal) {
             (Line::Head(head), None) if head.format == FORMAT => {
-                journal = Some(Journal { head, ops: Vec::new(), landed: false });
+                let (ops, untouched) = (Vec::new(), Vec::new());
+                journal = Some(Journal { head, ops, untouched, landed: false });
             }
-            (Line::Ops(ops), Some(journal)) => journal.ops = ops,
+            (Line::Ops { ops, untouched }, Some(journal)) => {
+                journal.ops = ops;
+                let paths = untouched.iter();
+                journal.untouched = paths.map(|path| path.as_bytes().to_vec()).collect();
+            }
             (Line::Landed, Some(journal)) => journal.landed = true,
-            (Line::Head(_) | Line::Ops(_) | Line::Landed, _) => {
+            (Line::Head(_) | Line::Ops { .. } | Line::Landed, _) => {
                 let what = "its record is of another version, or damaged";
                 return Err(Error::new(ErrorKind::Unsupported, what));
             }

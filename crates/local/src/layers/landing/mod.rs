@@ -28,7 +28,7 @@ use cofferdam_core::{
 use journal::{Head, Journal, Op};
 use plan::{Landing, settle};
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{CWD, Mode, OFlags};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use stage::Staging;
 use std::collections::BTreeMap;
@@ -36,6 +36,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use steps::{Ground, Hitch};
 
+/// How far apart the times of change of two directories can be between which something was moved.
+const TICK_NS: u64 = 4_000_000;
 /// Leads the name of a stage.
 const STAGE: &str = ".cofferdam-landing-";
 
@@ -113,27 +115,52 @@ impl Layer {
         record: &Record,
     ) -> Result<()> {
         let name = format!("{STAGE}{}", unique());
-        let folder = ByteString::from(self.path.as_os_str());
-        let base = &self.base;
-        let place = (base.workspace.clone(), base.device, base.inode);
-        Head::new(folder, place, name.clone()).note(record)?;
+        self.head(&name).note(record)?;
         let untouched = self.untouched(items);
         let stage = self.stage(&name)?;
-        let landed = self.land_by_way_of(&stage, (items, contents), record);
-        match landed {
-            Ok(ops) => {
-                self.clear(&name)?;
-                let ground = Ground { workspace: &self.workspace, stage: &stage };
-                let times = ground.landed(&ops).into_iter().chain(ground.times(&untouched));
-                self.landed.add(&self.folder, times.collect())
-            }
-            Err((error, true)) => {
+        let ops = Staging::new(self, &stage, contents).all(items);
+        let ops = ops.and_then(|ops| journal::note_ops(record, &ops, &untouched).map(|()| ops));
+        let ops = match ops {
+            Ok(ops) => ops,
+            Err(error) => {
                 // The error that made this necessary is the one to tell.
                 let _ = self.clear(&name);
-                Err(error)
+                return Err(error);
             }
-            Err((error, false)) => Err(error),
+        };
+        let ground = Ground { workspace: &self.workspace, stage: &stage };
+        let done = land_all(&ground, &ops, items, record);
+        if let Done::InPart(error) = done {
+            return Err(error);
         }
+        // ORDER: what is thrown away is not needed any more by one who comes after a crash.
+        let finished = self.note(&stage, (&ops, u64::MAX), &untouched);
+        let finished = finished.and_then(|()| self.clear(&name));
+        let finished = finished.and_then(|()| self.note(&stage, (&[], 0), &untouched));
+        match done {
+            Done::Undone(error) | Done::InPart(error) => Err(error),
+            Done::Landed => finished,
+        }
+    }
+
+    fn head(&self, stage: &str) -> Head {
+        let folder = ByteString::from(self.path.as_os_str());
+        let base = &self.base;
+        Head::new(folder, (base.workspace.clone(), base.device, base.inode), stage.to_owned())
+    }
+
+    /// Notes the times of what these steps put there or put back, and of directories that nobody else
+    /// touched, so that only what changes later is news.
+    fn note(
+        &mut self,
+        stage: &OwnedFd,
+        (ops, until_ns): (&[Op], u64),
+        untouched: &[Vec<u8>],
+    ) -> Result<()> {
+        let ground = Ground { workspace: &self.workspace, stage };
+        let left = ground.left(ops, until_ns, |path| self.since_ns(path));
+        let times: Landed = ground.times(untouched).into_iter().chain(left).collect();
+        self.landed.add(&self.folder, times)
     }
 
     /// The directories in which something is to land and nobody else changed anything.
@@ -154,38 +181,25 @@ impl Layer {
         all
     }
 
-    /// Does the steps; an error says whether everything is as it was.
-    fn land_by_way_of(
-        &self,
-        stage: &OwnedFd,
-        (items, contents): (&[Item], &BTreeMap<GuestPath, Vec<u8>>),
-        record: &Record,
-    ) -> Result<Vec<Op>, (Error, bool)> {
-        let untouched = |error| (error, true);
-        let ops = Staging::new(self, stage, contents).all(items).map_err(untouched)?;
-        journal::note_ops(record, &ops).map_err(untouched)?;
-        let ground = Ground { workspace: &self.workspace, stage };
-        let seen: BTreeMap<&[u8], Option<&Seen>> =
-            items.iter().map(|i| (i.change.path.as_bytes(), i.lower.as_ref())).collect();
-        for (at, op) in ops.iter().enumerate() {
-            let seen = seen.get(op.path()).copied().flatten();
-            if let Err(hitch) = ground.step(at, op, seen) {
-                let stuck = undo_all(&ground, ops.get(..=at).unwrap_or_default());
-                let error = told(hitch, op.path());
-                return Err(if stuck.is_empty() {
-                    (error, true)
-                } else {
-                    (half_undone(&stuck).source(error), false)
-                });
-            }
+    /// Does so many steps of a landing and lets go of everything, as one does who is killed. Says
+    /// whether there were more.
+    #[cfg(test)]
+    pub(super) fn land_in_part(&self, steps: usize, state: &StateDirectory) -> bool {
+        let record = state.record_landing(&self.identity().unwrap()).unwrap();
+        let Landing { items, .. } = settle(self.items(&[], &[]).unwrap(), &[]);
+        let name = format!("{STAGE}{}", unique());
+        self.head(&name).note(&record).unwrap();
+        let untouched = self.untouched(&items);
+        let stage = self.stage(&name).unwrap();
+        let contents = BTreeMap::new();
+        let ops = Staging::new(self, &stage, &contents).all(&items).unwrap();
+        journal::note_ops(&record, &ops, &untouched).unwrap();
+        let ground = Ground { workspace: &self.workspace, stage: &stage };
+        for (at, op) in ops.iter().enumerate().take(steps) {
+            let item = items.iter().find(|item| item.change.path.as_bytes() == op.path());
+            ground.step(at, op, item.and_then(|item| item.lower.as_ref())).unwrap();
         }
-        match journal::note_landed(record) {
-            Ok(()) => Ok(ops),
-            Err(error) => {
-                let is_whole = undo_all(&ground, &ops).is_empty();
-                Err((error, is_whole))
-            }
-        }
+        steps < ops.len()
     }
 
     fn stage(&self, name: &str) -> Result<OwnedFd> {
@@ -204,31 +218,70 @@ impl Layer {
     }
 }
 
+/// How a landing went.
+enum Done {
+    Landed,
+    /// Everything is as it was.
+    Undone(Error),
+    /// Somebody else is in the way of that.
+    InPart(Error),
+}
+
+/// Does the steps, or none of them.
+fn land_all(ground: &Ground<'_>, ops: &[Op], items: &[Item], record: &Record) -> Done {
+    let seen: BTreeMap<&[u8], Option<&Seen>> =
+        items.iter().map(|item| (item.change.path.as_bytes(), item.lower.as_ref())).collect();
+    let failed = ops.iter().enumerate().find_map(|(at, op)| {
+        let seen = seen.get(op.path()).copied().flatten();
+        let hitch = ground.step(at, op, seen).err()?;
+        Some((at + 1, told(hitch, op.path())))
+    });
+    let failed = failed.or_else(|| {
+        let error = journal::note_landed(record).err()?;
+        Some((ops.len(), error))
+    });
+    let Some((done, error)) = failed else { return Done::Landed };
+    let stuck = undo_all(ground, ops.get(..done).unwrap_or_default());
+    match stuck.is_empty() {
+        true => Done::Undone(error),
+        false => Done::InPart(half_undone(&stuck).source(error)),
+    }
+}
+
 /// Finishes or undoes what one left half done who died.
 pub(crate) fn pay(content: &[u8]) -> Result<()> {
-    let Some(Journal { head, ops, landed }) = journal::read(content)? else { return Ok(()) };
+    let Some(Journal { head, ops, mut untouched, landed }) = journal::read(content)? else {
+        return Ok(());
+    };
     let path = Path::new(&head.workspace);
     let workspace = workspace(&head.workspace, head.device, head.inode)?;
     let stage = super::look::directory(&workspace, head.stage.as_bytes());
     let stage = stage.map_err(|errno| io("open what half landed in", path, errno))?;
-    // Nothing came out of one that was never made.
+    // Nothing came out of one that was never made, and nothing is owed of one that was thrown away.
     let Some(stage) = stage else { return Ok(()) };
     let ground = Ground { workspace: &workspace, stage: &stage };
-    if landed {
-        let folder = Path::new(std::ffi::OsStr::from_bytes(head.folder.as_bytes()));
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        // The session may be gone by now, and nobody needs to remember.
-        if let Ok(folder) = rustix::fs::openat(CWD, folder, flags, Mode::empty()) {
-            let times = ground.landed(&ops).into_iter().collect();
-            Landed::read(&folder)?.add(&folder, times)?;
-        }
-    } else {
+    // Every step changed the stage, so what is of later was somebody else.
+    let last = Seen::of(&stage).map_err(|errno| io("look at what half landed in", path, errno))?;
+    let until_ns = last.modified_ns.saturating_add(TICK_NS);
+    let times = ground.times(&untouched);
+    untouched.retain(|path| times.get(path).is_some_and(|changed_ns| *changed_ns <= until_ns));
+    if !landed {
         let stuck = undo_all(&ground, &ops);
         if !stuck.is_empty() {
             return Err(half_undone(&stuck));
         }
     }
-    clear_stage(&workspace, &head.stage, path)
+    let folder = Path::new(std::ffi::OsStr::from_bytes(head.folder.as_bytes()));
+    // The session may be gone by now, and nobody needs to remember.
+    let mut layer = Layer::open(folder).ok().flatten();
+    if let Some(layer) = &mut layer {
+        layer.note(&stage, (&ops, until_ns), &untouched)?;
+    }
+    clear_stage(&workspace, &head.stage, path)?;
+    match &mut layer {
+        Some(layer) => layer.note(&stage, (&[], 0), &untouched),
+        None => Ok(()),
+    }
 }
 
 /// Undoes what was done of these steps, and says at which paths it could not.

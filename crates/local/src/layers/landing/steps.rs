@@ -13,6 +13,9 @@ use rustix::fs::{OFlags, RenameFlags};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
 
+/// Times of change by path.
+pub(super) type Times = BTreeMap<Vec<u8>, u64>;
+
 /// The workspace and what is between it and the layer.
 pub(super) struct Ground<'g> {
     pub(super) workspace: &'g OwnedFd,
@@ -88,6 +91,15 @@ impl Ground<'_> {
     pub(super) fn undo(&self, at: usize, op: &Op) -> Result<(), Hitch> {
         let slot = at.to_string();
         let held = look(self.stage, slot.as_bytes())?.map(|(seen, _)| seen.id);
+        // ORDER: before its place is looked for, which may not have come either.
+        let was_done = match op {
+            Op::Take { .. } => held.is_some(),
+            Op::Put { new, .. } => held != Some(*new),
+            Op::Mode { .. } => true,
+        };
+        if !was_done {
+            return Ok(());
+        }
         let (directory, name) = match self.place(op.path()) {
             Ok(place) => place,
             // Nothing of it is out there.
@@ -97,12 +109,10 @@ impl Ground<'_> {
         let present = look(&directory, name)?;
         let is_there = |id: Id| present.as_ref().is_some_and(|(seen, _)| seen.id == id);
         match op {
-            Op::Take { .. } if held.is_none() => Ok(()),
             Op::Take { .. } => {
                 let flags = RenameFlags::NOREPLACE;
                 Ok(rustix::fs::renameat_with(self.stage, slot, &directory, name, flags)?)
             }
-            Op::Put { new, .. } if held == Some(*new) => Ok(()),
             Op::Put { new, .. } if !is_there(*new) => Err(Hitch::Changed),
             Op::Put { was, .. } => {
                 let flags = match was {
@@ -121,18 +131,20 @@ impl Ground<'_> {
         }
     }
 
-    /// The times of change of what landed and is still there.
-    pub(super) fn landed(&self, ops: &[Op]) -> BTreeMap<Vec<u8>, u64> {
-        let mut times = BTreeMap::new();
+    /// The times of change of what these steps put there, or put back, and nobody changed since: what
+    /// was put there after `until_ns`.
+    pub(super) fn left(&self, ops: &[Op], until_ns: u64, since_ns: impl Fn(&[u8]) -> u64) -> Times {
+        let mut times = Times::new();
         for op in ops {
-            let id = match op {
-                Op::Put { new, .. } => *new,
-                Op::Mode { of, .. } => *of,
-                Op::Take { .. } => continue,
+            let (new, was) = match op {
+                Op::Put { new, was, .. } => (Some(*new), *was),
+                Op::Mode { of, .. } => (Some(*of), None),
+                Op::Take { was, .. } => (None, Some(*was)),
             };
-            if let Ok(Some((seen, _))) = look(self.workspace, op.path())
-                && seen.id == id
-            {
+            let Ok(Some((seen, _))) = look(self.workspace, op.path()) else { continue };
+            let is_back = was == Some(seen.id) && seen.modified_ns <= since_ns(op.path());
+            let has_come = new == Some(seen.id) && seen.modified_ns <= until_ns;
+            if has_come || is_back {
                 times.insert(op.path().to_vec(), seen.changed_ns);
             }
         }
@@ -140,7 +152,7 @@ impl Ground<'_> {
     }
 
     /// The times of change of these directories; the empty path is the workspace.
-    pub(super) fn times(&self, paths: &[Vec<u8>]) -> BTreeMap<Vec<u8>, u64> {
+    pub(super) fn times(&self, paths: &[Vec<u8>]) -> Times {
         let time = |path: &Vec<u8>| {
             let path_or_top = if path.is_empty() { b"." } else { path.as_slice() };
             let (seen, _) = look(self.workspace, path_or_top).ok().flatten()?;

@@ -24,7 +24,7 @@ fn the_workspace_becomes_what_the_sandbox_saw() {
         assert_ne!(stage.real(), stage.saw());
         let report = stage.apply(&[]);
         assert_eq!(report.kept, []);
-        assert_eq!(stage.real(), stage.saw(), "{xattrs:?}");
+        stage.assert_landed();
         assert_eq!(stage.shown(), [""; 0], "what landed is no change any more");
         assert_eq!(stage.apply(&[]).applied, [], "and lands once");
         stage.outside("chmod 755 typed");
@@ -58,7 +58,7 @@ fn a_part_lands_and_the_rest_stays_a_change() {
         assert!(!real.contains_key("gone/one") && real.contains_key("gone/below/two"));
         assert!(!real.contains_key("new"));
         stage.apply(&[]);
-        assert_eq!(stage.real(), stage.saw());
+        stage.assert_landed();
         stage.outside("chmod 755 typed");
     }
 }
@@ -72,7 +72,7 @@ fn what_landed_and_is_changed_again_lands_again() {
                 "printf {round} >a; printf {round} >r{round}; rm -f r$(({round}-1))"
             ));
             assert_eq!(stage.apply(&[]).kept, [], "{xattrs:?} {round}");
-            assert_eq!(stage.real(), stage.saw());
+            stage.assert_landed();
         }
         stage.outside("printf mine >a");
         assert_eq!(stage.shown(), ["m a (changed)"], "what is edited after that is news");
@@ -171,7 +171,7 @@ fn control_files_land_only_by_name() {
         let named = [".git/hooks", ".git/config", ".vscode/tasks.json", "sub/.husky", "sub/.envrc"];
         stage.apply(&named);
         stage.apply(&["b.git/hooks", "b.git/config", "own-hooks"]);
-        assert_eq!(stage.real(), stage.saw());
+        stage.assert_landed();
     }
 }
 
@@ -233,7 +233,7 @@ fn a_chosen_content_lands_in_place_of_the_layers() {
         assert_eq!(stage.real()["a"].1, b"A\nb\n");
         assert_eq!(stage.shown(), ["m a"], "the rest is a change still, and lands");
         stage.apply(&[]);
-        assert_eq!(stage.real(), stage.saw());
+        stage.assert_landed();
     }
 }
 

@@ -1,6 +1,10 @@
 //! Layers that a real overlay made.
 
+mod attacks;
+mod conflicts;
+mod crash;
+mod discarding;
 mod landing;
-
+mod property;
 mod reading;
 mod stage;

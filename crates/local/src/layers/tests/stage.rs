@@ -5,14 +5,14 @@ use crate::layers::Layer;
 use crate::state::StateDirectory;
 use crate::test_directory::TestDirectory;
 use cofferdam_core::{ApplyOrder, ApplyReport, Change, GuestPath, Result};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// What stands under a path: type and permissions, content, and the first path that is the same file.
-pub(super) type Tree = BTreeMap<String, (String, Vec<u8>, Option<String>)>;
+/// What stands under a path: type and permissions, and content.
+pub(super) type Tree = BTreeMap<String, (String, Vec<u8>)>;
 
 pub(super) struct Stage {
     directory: TestDirectory,
@@ -161,6 +161,14 @@ impl Stage {
         tree(&self.workspace())
     }
 
+    /// The workspace is what the last lines of shell saw, and names of the layer that are one file are
+    /// one there.
+    pub(super) fn assert_landed(&self) {
+        assert_eq!(self.real(), self.saw());
+        let (real, upper) = (self.workspace(), self.cow().join("upper"));
+        assert_eq!(one_file(&real, &upper), one_file(&upper, &real));
+    }
+
     /// What the last lines of shell saw.
     pub(super) fn saw(&self) -> Tree {
         tree(&self.directory.path().join("saw"))
@@ -176,36 +184,53 @@ pub(super) fn shown(change: &Change) -> String {
 
 fn assert_success(output: &Output, script: &str) {
     let error = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{script}\n{error}");
+    assert!(output.status.success(), "{error}\n{script}");
 }
 
 pub(super) fn tree(root: &Path) -> Tree {
-    let (mut tree, mut files) = (Tree::new(), BTreeMap::new());
-    fill(root, root, &mut tree, &mut files);
+    let mut tree = Tree::new();
+    for path in below(root) {
+        let found = std::fs::symlink_metadata(&path).unwrap();
+        let content = if found.is_file() {
+            std::fs::read(&path).unwrap()
+        } else if found.is_symlink() {
+            std::fs::read_link(&path).unwrap().as_os_str().as_bytes().to_vec()
+        } else {
+            Vec::new()
+        };
+        let name = path.strip_prefix(root).unwrap().to_string_lossy().into_owned();
+        tree.insert(name, (format!("{:o}", found.permissions().mode()), content));
+    }
     tree
 }
 
-fn fill(root: &Path, at: &Path, tree: &mut Tree, files: &mut BTreeMap<u64, String>) {
-    let mut entries: Vec<PathBuf> =
-        std::fs::read_dir(at).unwrap().map(|entry| entry.unwrap().path()).collect();
-    entries.sort();
-    for path in entries {
-        let found = std::fs::symlink_metadata(&path).unwrap();
-        let name = path.strip_prefix(root).unwrap().to_string_lossy().into_owned();
-        let mode = found.permissions().mode();
-        let (content, first) = if found.is_file() {
-            let first = files.entry(found.ino()).or_insert_with(|| name.clone()).clone();
-            (std::fs::read(&path).unwrap(), Some(first))
-        } else if found.is_symlink() {
-            (std::fs::read_link(&path).unwrap().as_os_str().as_bytes().to_vec(), None)
-        } else {
-            (Vec::new(), None)
-        };
-        if found.is_dir() {
-            fill(root, &path, tree, files);
+/// Everything below a directory.
+fn below(root: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(root).unwrap() {
+        let path = entry.unwrap().path();
+        if std::fs::symlink_metadata(&path).unwrap().is_dir() {
+            found.extend(below(&path));
         }
-        tree.insert(name, (format!("{mode:o}"), content, first));
+        found.push(path);
     }
+    found
+}
+
+/// Sets of names that are one file, of those that both trees have as files.
+fn one_file(root: &Path, other: &Path) -> BTreeSet<Vec<PathBuf>> {
+    let mut groups: BTreeMap<u64, Vec<PathBuf>> = BTreeMap::new();
+    for path in below(root) {
+        let found = std::fs::symlink_metadata(&path).unwrap();
+        let name = path.strip_prefix(root).unwrap();
+        let there = std::fs::symlink_metadata(other.join(name));
+        if found.is_file() && there.is_ok_and(|there| there.is_file()) {
+            groups.entry(found.ino()).or_default().push(name.to_owned());
+        }
+    }
+    let mut groups: Vec<Vec<PathBuf>> = groups.into_values().collect();
+    groups.iter_mut().for_each(|group| group.sort());
+    groups.into_iter().collect()
 }
 
 impl Stage {

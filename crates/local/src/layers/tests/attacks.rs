@@ -1,0 +1,177 @@
+//! Hostile layers, and somebody hostile in the workspace: nothing outside changes.
+
+use super::stage::{Stage, path, shown, tree, ways};
+use cofferdam_core::ErrorKind;
+use std::os::unix::fs::symlink;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Somebody exchanges a directory of the workspace for a link to the outside, as fast as it goes, while
+/// changes land below it.
+#[test]
+fn a_directory_that_becomes_a_link_leads_nothing_out() {
+    for xattrs in ways() {
+        let stage =
+            Stage::new("attack-swap", xattrs, "mkdir -p d/e; printf x >d/e/x; printf y >d/e/y");
+        std::fs::create_dir(stage.elsewhere().join("e")).unwrap();
+        for name in ["x", "y"] {
+            std::fs::write(stage.elsewhere().join("e").join(name), "precious").unwrap();
+        }
+        let outside = tree(&stage.elsewhere());
+        let (mut landed, mut refused) = (0, 0);
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let attacker = scope.spawn(|| swap(&stage, &over));
+            for round in 0..30 {
+                stage.inside(&format!(
+                    "printf {round} >d/e/x; rm -f d/e/y; printf {round} >d/e/new{round}"
+                ));
+                match stage.try_apply(&[]) {
+                    Ok(report) if report.kept.is_empty() => landed += 1,
+                    Ok(_) => refused += 1,
+                    Err(error) => {
+                        assert_eq!(error.kind, ErrorKind::Conflict, "{}", error.chain());
+                        refused += 1;
+                    }
+                }
+                assert_eq!(tree(&stage.elsewhere()), outside, "{round}");
+            }
+            over.store(true, Ordering::Relaxed);
+            assert!(attacker.join().unwrap() > 100);
+        });
+        assert!(refused > 0, "the attack had its chances: {landed} landed, {refused} did not");
+        // The control: one who follows the link writes outside.
+        stage.outside("mv d d-real; ln -s ../outside d; printf evil >d/e/x");
+        assert_ne!(tree(&stage.elsewhere()), outside);
+    }
+}
+
+/// Exchanges `d` for a link and back until it is over, and says how often.
+fn swap(stage: &Stage, over: &AtomicBool) -> usize {
+    let (real, link) = (stage.workspace().join("d"), stage.elsewhere().with_extension("link"));
+    symlink(stage.elsewhere(), &link).unwrap();
+    let mut count = 0;
+    while !over.load(Ordering::Relaxed) || count % 2 == 1 {
+        let cwd = rustix::fs::CWD;
+        let flags = rustix::fs::RenameFlags::EXCHANGE;
+        count += usize::from(rustix::fs::renameat_with(cwd, &real, cwd, &link, flags).is_ok());
+    }
+    count
+}
+
+#[test]
+fn a_link_in_the_place_of_a_file_is_replaced_and_not_followed() {
+    for xattrs in ways() {
+        let stage = Stage::new("attack-link", xattrs, "printf a >a; mkdir d; printf x >d/x");
+        std::fs::write(stage.elsewhere().join("precious"), "precious").unwrap();
+        std::fs::write(stage.elsewhere().join("x"), "precious").unwrap();
+        let outside = tree(&stage.elsewhere());
+        stage.inside("printf s >a; printf s >d/x");
+        stage.outside("rm a; ln -s ../outside/precious a; rm -r d; ln -s ../outside d");
+        let kept: Vec<String> = stage.apply(&[]).kept.iter().map(shown).collect();
+        assert_eq!(kept.len(), 3, "{kept:?}");
+        assert_eq!(tree(&stage.elsewhere()), outside);
+        // The control: what lands by way of the shell goes out.
+        stage.outside("printf s >d/x");
+        assert_ne!(tree(&stage.elsewhere()), outside);
+    }
+}
+
+#[test]
+fn links_of_the_layer_land_as_links_and_are_not_read_through() {
+    for xattrs in ways() {
+        let stage = Stage::new("attack-through", xattrs, "mkdir d; printf x >d/x");
+        let secret = stage.elsewhere().join("secret");
+        std::fs::write(&secret, "secret").unwrap();
+        stage.inside(&format!("ln -s {} l; rm -r d; ln -s ../outside d", secret.display()));
+        stage.apply(&[]);
+        stage.assert_landed();
+        let content = stage.layer().file(cofferdam_core::Side::After, &path("d/secret"), 100);
+        assert_eq!(content.unwrap_err().kind, ErrorKind::NotFound);
+        let content = stage.layer().file(cofferdam_core::Side::After, &path("l"), 100);
+        assert_eq!(content.unwrap_err().kind, ErrorKind::NotAFile);
+        // The control: through the link it is there.
+        assert_eq!(std::fs::read(stage.workspace().join("l")).unwrap(), b"secret");
+    }
+}
+
+#[test]
+fn a_pipe_that_somebody_waits_at_is_not_opened() {
+    for xattrs in ways() {
+        let stage = Stage::new("attack-pipe", xattrs, "printf p >pipe; printf a >a");
+        stage.inside("rm pipe; mkfifo pipe; printf s >a");
+        let pipe = stage.cow().join("upper/pipe");
+        let reader = std::thread::spawn(move || std::fs::read(pipe));
+        let report = stage.apply(&[]);
+        let kept: Vec<String> = report.kept.iter().map(shown).collect();
+        assert_eq!(kept, ["m pipe (special)"]);
+        assert_eq!(stage.real()["a"].1, b"s", "the control: a file lands");
+        assert!(!reader.is_finished(), "nobody came to the other end");
+        std::fs::write(stage.cow().join("upper/pipe"), "end").unwrap();
+        assert_eq!(reader.join().unwrap().unwrap(), b"end");
+    }
+}
+
+#[test]
+fn a_file_that_grows_while_it_lands_is_whole_or_refused() {
+    for xattrs in ways() {
+        let stage = Stage::new("attack-grows", xattrs, "");
+        stage.inside("printf start >log");
+        let log = stage.cow().join("upper/log");
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut file = std::fs::OpenOptions::new().append(true).open(&log).unwrap();
+                for _ in 0..20_000 {
+                    std::io::Write::write_all(&mut file, &[b'x'; 64]).unwrap();
+                    if over.load(Ordering::Relaxed) {
+                        break;
+                    }
+                }
+            });
+            for _ in 0..8 {
+                if let Err(error) = stage.try_apply(&[]) {
+                    assert_eq!(error.kind, ErrorKind::Conflict, "{}", error.chain());
+                }
+            }
+            over.store(true, Ordering::Relaxed);
+        });
+        // The control: once it stands still it lands.
+        stage.apply(&[]);
+        let landed = std::fs::read(stage.workspace().join("log")).unwrap();
+        assert_eq!(landed, std::fs::read(&log).unwrap());
+        assert_eq!(stage.real().len(), 1, "no stage is left");
+    }
+}
+
+#[test]
+fn names_that_no_terminal_and_no_text_knows_land_as_they_are() {
+    for xattrs in ways() {
+        let stage = Stage::new("attack-names", xattrs, "");
+        stage.inside(
+            "printf 1 >\"$(printf 'new\\nline')\"; printf 2 >\"$(printf '\\033[2J')\"; printf 3 >-rf
+             printf 4 >\"$(printf 'caf\\351')\"; mkdir ' '; printf 5 >' /...'; printf 6 >'*'",
+        );
+        let report = stage.apply(&[]);
+        assert_eq!((report.applied.len(), report.kept.len()), (7, 0));
+        stage.assert_landed();
+    }
+}
+
+#[test]
+fn a_file_by_reference_is_refused() {
+    for xattrs in ways() {
+        let stage = Stage::new("attack-reference", xattrs, "printf a >a; mkdir d");
+        stage.inside("printf s >a; printf s >d/new");
+        let prefix = if xattrs == crate::cow::base::Xattrs::User { "user" } else { "trusted" };
+        for (name, file) in [("metacopy", "a"), ("redirect", "d")] {
+            let place = stage.cow().join("upper").join(file);
+            let name = format!("{prefix}.overlay.{name}");
+            let flags = rustix::fs::XattrFlags::empty();
+            rustix::fs::setxattr(&place, &name, b"/etc", flags).unwrap();
+            let error = stage.layer().changes(&[]).unwrap_err();
+            assert_eq!(error.kind, ErrorKind::Unsupported, "{file}");
+            rustix::fs::removexattr(&place, &name).unwrap();
+        }
+        assert_eq!(stage.shown(), ["m a", "a d/new"], "the control");
+    }
+}

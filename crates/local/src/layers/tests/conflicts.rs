@@ -1,0 +1,133 @@
+//! What changed in the workspace since the sandbox began is told, and stays.
+
+use super::stage::{Stage, shown, ways};
+
+const WORKSPACE: &str = "
+    mkdir -p d/e other/e full
+    printf a >a; printf b >b; printf x >d/x; printf y >d/e/y; printf o >other/e/y
+    printf z >full/z; printf 1 >moved";
+
+/// Shows what is told of a layer whose workspace changed, and that applying it keeps what the
+/// workspace has.
+fn check(name: &str, inside: &str, meanwhile: &str, expected: &[&str]) {
+    for xattrs in ways() {
+        let stage = Stage::new(&format!("conflict-{name}"), xattrs, WORKSPACE);
+        stage.inside(inside);
+        stage.outside(meanwhile);
+        let before = stage.real();
+        assert_eq!(stage.shown(), expected, "{name} {xattrs:?}");
+        let report = stage.apply(&[]);
+        let kept: Vec<String> = report.kept.iter().map(shown).collect();
+        let conflicts: Vec<&str> =
+            expected.iter().copied().filter(|line| line.ends_with(')')).collect();
+        assert_eq!(kept.len(), expected.len() - report.applied.len());
+        assert!(conflicts.iter().all(|line| kept.contains(&(*line).to_owned())), "{kept:?}");
+        let after = stage.real();
+        for change in &report.kept {
+            let path = change.path.to_string();
+            assert_eq!(after.get(&path), before.get(&path), "{name} {path}");
+        }
+    }
+}
+
+#[test]
+fn a_file_that_was_edited_stays_as_it_is() {
+    check("edited", "printf s >a; printf s >b", "printf mine >a", &["m a (changed)", "m b"]);
+    check("permissions", "printf s >a", "chmod 600 a", &["m a (changed)"]);
+    check("replaced", "printf s >a", "mv moved a", &["m a (changed)"]);
+    check("removing", "rm a b", "printf mine >a", &["r a (changed)", "r b"]);
+    check("made", "printf s >new", "printf mine >new", &["m new (changed)"]);
+    check("typed", "printf s >a", "rm a; mkdir a", &["m a (changed)"]);
+}
+
+#[test]
+fn nothing_that_was_removed_comes_back() {
+    check("removed", "printf s >a; printf s >b", "rm a", &["a a (gone)", "m b"]);
+    check("below", "printf s >d/x", "rm d/x", &["a d/x (gone)"]);
+    check(
+        "directory",
+        "printf s >d/e/y; printf s >d/new",
+        "rm -r d/e",
+        &["a d/e (directory_gone)", "a d/e/y (directory_gone)", "a d/new"],
+    );
+    check(
+        "everything",
+        "printf s >d/e/new",
+        "rm -r d",
+        &["a d (directory_gone)", "a d/e (directory_gone)", "a d/e/new (directory_gone)"],
+    );
+}
+
+#[test]
+fn a_directory_that_was_exchanged_is_another_one() {
+    check(
+        "exchanged",
+        "printf s >d/e/y",
+        "mv d/e d/f; mv other/e d/e",
+        &["m d/e/y (directory_moved)"],
+    );
+    // The control: entries that come and go do not make it another one.
+    check("entries", "printf s >d/e/y", "printf m >d/e/mine; rm d/x", &["m d/e/y"]);
+    check(
+        "vanished",
+        "printf s >d/e/y",
+        "rm -r d/e; printf f >d/e",
+        &["m d/e (changed)", "a d/e/y (gone)"],
+    );
+}
+
+#[test]
+fn a_directory_goes_only_with_all_that_is_in_it() {
+    for xattrs in ways() {
+        let stage = Stage::new("conflict-full", xattrs, WORKSPACE);
+        stage.inside("rm -r full d");
+        stage.outside("printf mine >full/mine");
+        let report = stage.apply(&[]);
+        let kept: Vec<String> = report.kept.iter().map(shown).collect();
+        assert_eq!(kept, ["r full (changed)", "r full/mine (changed)"]);
+        let real = stage.real();
+        assert!(real.contains_key("full/mine") && !real.contains_key("full/z"));
+        assert!(!real.contains_key("d"), "the control: the other one goes");
+    }
+}
+
+#[test]
+fn what_the_sandbox_renamed_is_no_conflict() {
+    for xattrs in ways() {
+        let stage = Stage::new("conflict-renamed", xattrs, WORKSPACE);
+        stage.inside("mv a renamed; mv d/x d/renamed; ln b linked");
+        let shown = ["r a", "m b", "a d/renamed", "r d/x", "a linked", "a renamed"];
+        assert_eq!(stage.shown(), shown);
+        // What lands itself is no sign that somebody else was there.
+        stage.apply(&["d/x"]);
+        assert_eq!(stage.shown(), ["r a", "m b", "a d/renamed", "a linked", "a renamed"]);
+        stage.apply(&[]);
+        stage.assert_landed();
+    }
+}
+
+#[test]
+fn what_is_mounted_there_is_not_touched() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    for xattrs in ways() {
+        let stage = Stage::new("conflict-mounted", xattrs, WORKSPACE);
+        stage.inside("printf s >d/e/y; rm -r full");
+        let mounted = [stage.workspace().join("d/e"), stage.workspace().join("full")];
+        for place in &mounted {
+            stage.outside(&format!("mount --bind other {}", place.display()));
+        }
+        let told = stage.shown();
+        let report = stage.try_apply(&[]);
+        for place in &mounted {
+            stage.outside(&format!("umount {}", place.display()));
+        }
+        assert!(told.contains(&"r full (mounted)".to_owned()), "{told:?}");
+        assert!(report.is_ok_and(|report| report.applied.is_empty()));
+        assert_eq!(stage.real()["other/e/y"].1, b"o");
+        // The control: without them it lands.
+        stage.apply(&[]);
+        stage.assert_landed();
+    }
+}
