@@ -3,7 +3,7 @@
 use super::failure::is_answer;
 use super::{Body, Files, unasked};
 use crate::{Error, ErrorKind, Result};
-use cofferdam_wire::files::{Answer, Carry, CarryEnd, Request, Step};
+use cofferdam_wire::files::{Answer, Carry, CarryEnd, MAX_CARRIED_BYTES, MAX_STEPS, Request, Step};
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Read};
@@ -75,7 +75,7 @@ impl Files {
         match self.call(request.clone(), Body::Source(&mut source)).await {
             Ok(Answer::Carried { steps }) => Ok(steps),
             Ok(answer) => Err(unasked(&answer)),
-            Err(error) if is_answer(&request, &error) || source.failed => Err(error),
+            Err(error) if is_answer(&request, &error) || source.is_ours() => Err(error),
             Err(error) => self.find_out(order, error, expected).await.map(|()| count),
         }
     }
@@ -152,6 +152,8 @@ fn new_name() -> String {
 struct Source {
     /// What is left, each part behind the one before.
     parts: VecDeque<Part>,
+    /// Whether anything was taken.
+    begun: bool,
     /// Whether what went wrong went wrong here.
     failed: bool,
 }
@@ -165,6 +167,14 @@ enum Part {
 
 impl Source {
     fn new(load: Vec<Load>) -> Result<Self> {
+        let bytes = load.iter().map(|load| load.content.len());
+        let bytes = bytes.fold(0, u64::saturating_add);
+        if load.len() > MAX_STEPS || bytes > MAX_CARRIED_BYTES {
+            let what = format!(
+                "there are more than {MAX_STEPS} steps or {MAX_CARRIED_BYTES} bytes to carry out"
+            );
+            return Err(Error::new(ErrorKind::TooLarge, what).hint("Do it in parts."));
+        }
         let mut parts = VecDeque::with_capacity(load.len());
         for Load { mut step, content } in load {
             if let Step::File { bytes, .. } = &mut step {
@@ -182,7 +192,12 @@ impl Source {
                 Content::Host { path, bytes } => parts.push_back(Part::Host(path, bytes)),
             }
         }
-        Ok(Self { parts, failed: false })
+        Ok(Self { parts, begun: false, failed: false })
+    }
+
+    /// Whether a failure says that nothing was done: nothing was sent, or its end was not.
+    fn is_ours(&self) -> bool {
+        !self.begun || self.failed
     }
 
     fn fill(&mut self, room: &mut [u8]) -> io::Result<usize> {
@@ -226,6 +241,7 @@ impl AsyncRead for Source {
         _context: &mut Context<'_>,
         room: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        self.begun = true;
         let filled = self.fill(room.initialize_unfilled());
         self.failed |= filled.is_err();
         Poll::Ready(filled.map(|count| room.advance(count)))

@@ -2,7 +2,7 @@
 
 use super::{Checked, Wanted, wrong};
 use crate::patch::good_link;
-use cofferdam_core::files::{Content, MAX_CARRIED_BYTES, MAX_DEPTH};
+use cofferdam_core::files::{Content, MAX_CARRIED_BYTES, MAX_CARRY_DEPTH};
 use cofferdam_core::{Error, ErrorKind, GuestPath, Result};
 use std::collections::BTreeMap;
 use std::fs::{self, Metadata};
@@ -112,10 +112,10 @@ impl Loading {
                 let path = GuestPath::new([above.as_bytes(), name.as_bytes()].join(&b'/'))?;
                 let stat = fs::symlink_metadata(&from).map_err(|e| unseen(&from, e))?;
                 self.copied += 1;
-                if self.copied > MAX_COPIED || path.names().count() > MAX_DEPTH {
+                if self.copied > MAX_COPIED || path.names().count() > MAX_CARRY_DEPTH {
                     let what = format!(
                         "copied directories hold more than {MAX_COPIED} names, or lie more than \
-                         {MAX_DEPTH} deep"
+                         {MAX_CARRY_DEPTH} deep"
                     );
                     return Err(Error::new(ErrorKind::TooLarge, what).hint("Copy less."));
                 }
@@ -179,9 +179,9 @@ mod tests {
         assert_eq!(copy("many").unwrap(), MAX_COPIED + 1);
         fs::write(base.join("many/one-more"), "").unwrap();
         assert_eq!(copy("many").unwrap_err().kind, ErrorKind::TooLarge);
-        let deep = base.join("deep").join("d/".repeat(MAX_DEPTH - 1));
+        let deep = base.join("deep").join("d/".repeat(MAX_CARRY_DEPTH - 1));
         fs::create_dir_all(&deep).unwrap();
-        assert_eq!(copy("deep").unwrap(), MAX_DEPTH);
+        assert_eq!(copy("deep").unwrap(), MAX_CARRY_DEPTH);
         fs::create_dir(deep.join("d")).unwrap();
         assert_eq!(copy("deep").unwrap_err().kind, ErrorKind::TooLarge);
         fs::create_dir(base.join("large")).unwrap();
