@@ -183,10 +183,11 @@ async fn a_full_disk_and_a_closed_directory_change_nothing() {
     // A file that cannot be so large, for the rules of the sandbox or of the worker.
     let huge = place.path.join("huge");
     std::fs::File::create(&huge).unwrap().set_len(3 << 30).unwrap();
+    let open = Box::new(move || std::fs::File::open(huge));
     let step = Step::File { path: "huge".into(), mode: 0o644, bytes: 0 };
     let load = vec![
         Step::Expect { path: "huge".into(), is: Before::Nothing }.into(),
-        Load { step, content: Content::Host { path: huge, bytes: 3 << 30 } },
+        Load { step, content: Content::Later { open, bytes: 3 << 30 } },
     ];
     let refused = place.files.carry(load).await.unwrap_err();
     assert_eq!(refused.kind, ErrorKind::TooLarge, "{refused:?}");
