@@ -24,8 +24,9 @@ mod carry;
 mod path;
 
 pub use carry::{
-    Before, Carry, CarryEnd, MAX_CARRIED_BYTES, MAX_CARRY_NAME, MAX_HELD_DIRECTORIES,
-    MAX_STEP_BYTES, MAX_STEPS, STEP_HEAD_BYTES, Step, is_carry_name, step_length,
+    Before, Carry, CarryEnd, MAX_CARRIED_BYTES, MAX_CARRY_DEPTH, MAX_CARRY_NAME,
+    MAX_HELD_DIRECTORIES, MAX_STEP_BYTES, MAX_STEPS, STEP_HEAD_BYTES, Step, is_carry_name,
+    step_length,
 };
 pub use path::{Part, PathError, parts};
 

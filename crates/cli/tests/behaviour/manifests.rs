@@ -86,7 +86,8 @@ fn is_refused(place: &Place, text: &str, code: i32, word: &str) {
     let file = manifest(place, "bad.toml", &format!("version = 1\n{text}"));
     let said = place.says(&["create", "--name", "s", "--manifest", &file], code);
     assert!(said.stderr.contains(word), "{text}: {said:?}");
-    assert_eq!(place.says(&["ls"], 0).text().lines().count(), 0, "{text}");
+    let left = place.says(&["ls", "--json"], 0).object();
+    assert_eq!(left["sessions"].as_array().map(Vec::len), Some(0), "{text}: {left}");
 }
 
 #[test]

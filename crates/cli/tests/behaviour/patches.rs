@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// How many commits of this repository are applied and taken back.
-const COMMITS: usize = 6;
+const COMMITS: usize = 5;
 /// How many files the patch has whose caller is killed.
 const MANY: usize = 150;
 
@@ -301,7 +301,8 @@ fn a_caller_that_is_killed_leaves_all_or_nothing() {
         for at in 0..MANY {
             place.write(&format!("d{}/f{at}", at % 7), "old\n");
             let name = format!("d{}/f{at}", at % 7);
-            text += &format!("--- a/{name}\n+++ b/{name}\n@@ -1 +1 @@\n-old\n+new\n");
+            let parts = ["--- a/", &name, "\n+++ b/", &name, "\n@@ -1 +1 @@\n-old\n+new\n"];
+            text.extend(parts);
         }
         place.says(&["create", "--name", "s"], 0);
         let file = place.base.join("patch");

@@ -3,11 +3,11 @@
 use super::failure::is_answer;
 use super::{Body, Files, unasked};
 use crate::{Error, ErrorKind, Result};
-use cofferdam_wire::files::{Answer, Carry, CarryEnd, Request, Step};
+use cofferdam_wire::files::{Answer, Carry, CarryEnd, MAX_CARRIED_BYTES, MAX_STEPS, Request, Step};
 use std::collections::VecDeque;
+use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -28,17 +28,16 @@ pub struct Load {
 }
 
 /// What a file is to hold.
-#[derive(Debug)]
 pub enum Content {
     /// Nothing.
     Nothing,
     /// These bytes.
     Bytes(Arc<[u8]>),
-    /// A regular file of the host, which has so many bytes. It is opened when its turn comes.
-    Host {
-        /// Which. A link is followed.
-        path: PathBuf,
-        /// How many bytes it has; another number by then fails the carry.
+    /// So many bytes from the beginning of a regular file of the host. Fewer fail the carry.
+    Later {
+        /// Opens it when its turn comes.
+        open: Box<dyn FnOnce() -> io::Result<std::fs::File> + Send>,
+        /// How many bytes.
         bytes: u64,
     },
 }
@@ -49,12 +48,18 @@ impl From<Step> for Load {
     }
 }
 
+impl fmt::Debug for Content {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes", self.len())
+    }
+}
+
 impl Content {
     fn len(&self) -> u64 {
         match self {
             Self::Nothing => 0,
             Self::Bytes(bytes) => bytes.len() as u64,
-            Self::Host { bytes, .. } => *bytes,
+            Self::Later { bytes, .. } => *bytes,
         }
     }
 }
@@ -75,7 +80,8 @@ impl Files {
         match self.call(request.clone(), Body::Source(&mut source)).await {
             Ok(Answer::Carried { steps }) => Ok(steps),
             Ok(answer) => Err(unasked(&answer)),
-            Err(error) if is_answer(&request, &error) || source.failed => Err(error),
+            Err(error) if is_answer(&request, &error) => Err(error),
+            Err(error) if source.is_ours() => Err(unchanged(error)),
             Err(error) => self.find_out(order, error, expected).await.map(|()| count),
         }
     }
@@ -152,6 +158,8 @@ fn new_name() -> String {
 struct Source {
     /// What is left, each part behind the one before.
     parts: VecDeque<Part>,
+    /// Whether anything was taken.
+    begun: bool,
     /// Whether what went wrong went wrong here.
     failed: bool,
 }
@@ -159,12 +167,20 @@ struct Source {
 enum Part {
     Bytes(io::Cursor<Vec<u8>>),
     Shared(io::Cursor<Arc<[u8]>>),
-    Host(PathBuf, u64),
+    Later(Box<dyn FnOnce() -> io::Result<std::fs::File> + Send>, u64),
     Open(io::Take<std::fs::File>),
 }
 
 impl Source {
     fn new(load: Vec<Load>) -> Result<Self> {
+        let bytes = load.iter().map(|load| load.content.len());
+        let bytes = bytes.fold(0, u64::saturating_add);
+        if load.len() > MAX_STEPS || bytes > MAX_CARRIED_BYTES {
+            let what = format!(
+                "there are more than {MAX_STEPS} steps or {MAX_CARRIED_BYTES} bytes to carry out"
+            );
+            return Err(Error::new(ErrorKind::TooLarge, what).hint("Do it in parts."));
+        }
         let mut parts = VecDeque::with_capacity(load.len());
         for Load { mut step, content } in load {
             if let Step::File { bytes, .. } = &mut step {
@@ -179,21 +195,38 @@ impl Source {
             match content {
                 Content::Nothing => {}
                 Content::Bytes(bytes) => parts.push_back(Part::Shared(io::Cursor::new(bytes))),
-                Content::Host { path, bytes } => parts.push_back(Part::Host(path, bytes)),
+                Content::Later { open, bytes } => parts.push_back(Part::Later(open, bytes)),
             }
         }
-        Ok(Self { parts, failed: false })
+        Ok(Self { parts, begun: false, failed: false })
+    }
+
+    /// Whether a failure says that nothing was done: nothing was sent, or its end was not.
+    fn is_ours(&self) -> bool {
+        !self.begun || self.failed
+    }
+
+    fn open_first(&mut self) -> io::Result<()> {
+        match self.parts.pop_front() {
+            Some(Part::Later(open, bytes)) => {
+                self.parts.push_front(Part::Open(open()?.take(bytes)));
+            }
+            Some(other) => self.parts.push_front(other),
+            None => {}
+        }
+        Ok(())
     }
 
     fn fill(&mut self, room: &mut [u8]) -> io::Result<usize> {
         while let Some(part) = self.parts.front_mut() {
+            if matches!(part, Part::Later(..)) {
+                self.open_first()?;
+                continue;
+            }
             let (count, is_short) = match part {
                 Part::Bytes(bytes) => (bytes.read(room)?, false),
                 Part::Shared(bytes) => (bytes.read(room)?, false),
-                Part::Host(path, bytes) => {
-                    *part = Part::Open(open(path, *bytes)?.take(*bytes));
-                    continue;
-                }
+                Part::Later(..) => (0, false),
                 Part::Open(file) => (file.read(room)?, file.limit() > 0),
             };
             match count {
@@ -206,26 +239,13 @@ impl Source {
     }
 }
 
-/// Opens a regular file that has so many bytes, and never waits for another sort of file.
-fn open(path: &Path, bytes: u64) -> io::Result<std::fs::File> {
-    let wrong = |what: &str| io::Error::other(format!("{} {what}", path.display()));
-    // ORDER: looked at first, for a pipe would wait to be opened. Who swaps it owns the host's file.
-    if !std::fs::metadata(path)?.is_file() {
-        return Err(wrong("is no regular file any more"));
-    }
-    let file = std::fs::File::open(path)?;
-    match file.metadata()?.len() {
-        len if len == bytes => Ok(file),
-        _ => Err(wrong("has another size by now")),
-    }
-}
-
 impl AsyncRead for Source {
     fn poll_read(
         mut self: Pin<&mut Self>,
         _context: &mut Context<'_>,
         room: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        self.begun = true;
         let filled = self.fill(room.initialize_unfilled());
         self.failed |= filled.is_err();
         Poll::Ready(filled.map(|count| room.advance(count)))

@@ -13,9 +13,9 @@ mod link;
 pub use carry::{Content, Load};
 pub use cofferdam_wire::ByteString;
 pub use cofferdam_wire::files::{
-    Append, Before, Carry, Entry, EntryKind, HasRead, List, MAX_CARRIED_BYTES, MAX_CONNECTIONS,
-    MAX_DEPTH, MAX_ENTRIES, MAX_HELD_DIRECTORIES, MAX_LINKS, MAX_PATH_BYTES, MAX_STEPS, Move, Only,
-    Read, Remove, Request, Step, Write, Written,
+    Append, Before, Carry, Entry, EntryKind, HasRead, List, MAX_CARRIED_BYTES, MAX_CARRY_DEPTH,
+    MAX_CONNECTIONS, MAX_DEPTH, MAX_ENTRIES, MAX_HELD_DIRECTORIES, MAX_LINKS, MAX_PATH_BYTES,
+    MAX_STEPS, Move, Only, Read, Remove, Request, Step, Write, Written,
 };
 pub use failure::refusal;
 pub use link::{FileDoor, FileLink, LinkedFiles};

@@ -10,7 +10,6 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 use std::sync::Arc;
 
 /// How many names below a directory are looked at that is to make room for a file.
@@ -130,8 +129,7 @@ pub(crate) fn sha256(content: &[u8]) -> String {
 }
 
 /// The same for a file of the host, a piece at a time.
-pub(crate) fn sha256_of_file(path: &Path) -> std::io::Result<String> {
-    let mut file = File::open(path)?;
+pub(crate) fn sha256_of_file(mut file: File) -> std::io::Result<String> {
     let (mut hash, mut piece) = (Sha256::new(), vec![0; PIECE_BYTES]);
     loop {
         match file.read(&mut piece)? {

@@ -1,18 +1,19 @@
 //! What a manifest names on the host, looked at.
 
+use super::host::{HostFile, Named, unseen};
 use super::{Checked, Wanted, wrong};
 use crate::patch::good_link;
-use cofferdam_core::files::{Content, MAX_CARRIED_BYTES, MAX_DEPTH};
+use cofferdam_core::files::{Content, MAX_CARRIED_BYTES, MAX_CARRY_DEPTH};
 use cofferdam_core::{Error, ErrorKind, GuestPath, Result};
+use rustix::fs::{FileType, Stat};
 use std::collections::BTreeMap;
-use std::fs::{self, Metadata};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// The most files, directories and links of all copied directories.
 pub(super) const MAX_COPIED: usize = 50_000;
+/// The most things of the host that a manifest names. Each is held open.
+pub(super) const MAX_NAMED: usize = 500;
 
 /// Everything that a manifest wants in a workspace, with where it comes from.
 #[derive(Debug, Clone)]
@@ -33,21 +34,21 @@ pub(super) enum Thing {
 #[derive(Debug, Clone)]
 pub(super) enum Source {
     Bytes(Arc<[u8]>),
-    Host { path: PathBuf, bytes: u64 },
+    Host(HostFile),
 }
 
 impl Source {
     pub(super) fn content(&self) -> Content {
         match self {
             Self::Bytes(bytes) => Content::Bytes(Arc::clone(bytes)),
-            Self::Host { path, bytes } => Content::Host { path: path.clone(), bytes: *bytes },
+            Self::Host(file) => file.content(),
         }
     }
 
     fn len(&self) -> u64 {
         match self {
             Self::Bytes(bytes) => bytes.len() as u64,
-            Self::Host { bytes, .. } => *bytes,
+            Self::Host(file) => file.bytes,
         }
     }
 }
@@ -55,6 +56,13 @@ impl Source {
 impl Checked {
     /// Looks at what is named on the host, relative to `base`. Files are read when they are carried.
     pub fn load(self, base: &Path) -> Result<Provisions> {
+        let is_named = |wanted: &&Wanted| {
+            matches!(wanted, Wanted::HostFile { .. } | Wanted::HostDirectory { .. })
+        };
+        if self.wanted.values().filter(is_named).count() > MAX_NAMED {
+            let what = format!("the manifest names more than {MAX_NAMED} things of the host");
+            return Err(Error::new(ErrorKind::TooLarge, what).hint("Copy a directory instead."));
+        }
         let mut loading = Loading { things: BTreeMap::new(), copied: 0, bytes: 0 };
         for (path, wanted) in self.wanted {
             match wanted {
@@ -64,13 +72,14 @@ impl Checked {
                 }
                 Wanted::HostFile { from, mode } => {
                     let from = base.join(from);
-                    // What it leads to is meant, as with every file that a person names.
-                    let stat = fs::metadata(&from).map_err(|e| unseen(&from, e))?;
-                    loading.add(path.clone(), file(&path, from, &stat, mode)?)?;
+                    let named = Named::open(&from).map_err(|e| unseen(&from, e))?;
+                    let stat = named.look().map_err(|e| unseen(&from, e))?;
+                    let file = file(&path, &from, (named.file(&[], &stat), &stat), mode)?;
+                    loading.add(path, file)?;
                 }
                 Wanted::Directory => loading.add(path, Thing::Directory)?,
                 Wanted::Link { target } => loading.add(path, Thing::Link { target })?,
-                Wanted::HostDirectory { from } => loading.copy(path, base.join(from))?,
+                Wanted::HostDirectory { from } => loading.copy(path, &base.join(from))?,
             }
         }
         Ok(Provisions { fingerprint: self.fingerprint, things: loading.things })
@@ -98,80 +107,141 @@ impl Loading {
     }
 
     /// A directory of the host with all that is in it. No link in it is followed.
-    fn copy(&mut self, top: GuestPath, from: PathBuf) -> Result<()> {
-        let stat = fs::metadata(&from).map_err(|e| unseen(&from, e))?;
-        if !stat.is_dir() {
+    fn copy(&mut self, top: GuestPath, from: &Path) -> Result<()> {
+        let seen = |errno| unseen(from, errno);
+        let named = Named::open(from).map_err(seen)?;
+        if FileType::from_raw_mode(named.look().map_err(seen)?.st_mode) != FileType::Directory {
             return Err(wrong(&top, &format!("copies {}, which is no directory", from.display())));
         }
         self.add(top.clone(), Thing::Directory)?;
-        let mut left = vec![(top, from)];
+        let mut left = vec![(top, Vec::new())];
         while let Some((above, directory)) = left.pop() {
-            for entry in fs::read_dir(&directory).map_err(|e| unseen(&directory, e))? {
-                let entry = entry.map_err(|e| unseen(&directory, e))?;
-                let (name, from) = (entry.file_name(), entry.path());
-                let path = GuestPath::new([above.as_bytes(), name.as_bytes()].join(&b'/'))?;
-                let stat = fs::symlink_metadata(&from).map_err(|e| unseen(&from, e))?;
-                self.copied += 1;
-                if self.copied > MAX_COPIED || path.names().count() > MAX_DEPTH {
-                    let what = format!(
-                        "copied directories hold more than {MAX_COPIED} names, or lie more than \
-                         {MAX_DEPTH} deep"
-                    );
-                    return Err(Error::new(ErrorKind::TooLarge, what).hint("Copy less."));
-                }
-                if stat.is_dir() {
-                    self.add(path.clone(), Thing::Directory)?;
-                    left.push((path, from));
-                } else if stat.is_symlink() {
-                    let target = fs::read_link(&from).map_err(|e| unseen(&from, e))?;
-                    let target = target.as_os_str().as_bytes().to_vec();
-                    good_link(&path, &target)?;
-                    self.add(path, Thing::Link { target })?;
-                } else {
-                    self.add(path.clone(), file(&path, from, &stat, None)?)?;
-                }
+            for (name, stat) in named.list(&directory).map_err(seen)? {
+                let way = [directory.as_slice(), &name].join(&b'/');
+                let path = GuestPath::new([above.as_bytes(), &name].join(&b'/'))?;
+                self.count(&path)?;
+                let thing = match FileType::from_raw_mode(stat.st_mode) {
+                    FileType::Directory => {
+                        left.push((path.clone(), way));
+                        Thing::Directory
+                    }
+                    FileType::Symlink => {
+                        let target = named.target(&way).map_err(seen)?;
+                        good_link(&path, &target)?;
+                        Thing::Link { target }
+                    }
+                    FileType::RegularFile
+                    | FileType::Fifo
+                    | FileType::Socket
+                    | FileType::CharacterDevice
+                    | FileType::BlockDevice
+                    | FileType::Unknown => {
+                        file(&path, from, (named.file(&way, &stat), &stat), None)?
+                    }
+                };
+                self.add(path, thing)?;
             }
         }
         Ok(())
     }
-}
 
-fn file(path: &GuestPath, from: PathBuf, stat: &Metadata, mode: Option<u32>) -> Result<Thing> {
-    if !stat.is_file() {
-        return Err(wrong(path, &format!("copies {}, which is no regular file", from.display())));
+    fn count(&mut self, path: &GuestPath) -> Result<()> {
+        self.copied += 1;
+        if self.copied <= MAX_COPIED && path.names().count() <= MAX_CARRY_DEPTH {
+            return Ok(());
+        }
+        let what = format!(
+            "copied directories hold more than {MAX_COPIED} names, or lie more than \
+             {MAX_CARRY_DEPTH} deep"
+        );
+        Err(Error::new(ErrorKind::TooLarge, what).hint("Copy less."))
     }
-    let usual = if stat.permissions().mode() & 0o100 == 0 { 0o644 } else { 0o755 };
-    let content = Source::Host { path: from, bytes: stat.len() };
-    Ok(Thing::File { content, mode: mode.unwrap_or(usual) })
 }
 
-fn unseen(path: &Path, error: std::io::Error) -> Error {
-    let is = |kind| error.kind() == kind;
-    let kind = if is(std::io::ErrorKind::NotFound) {
-        ErrorKind::NotFound
-    } else if is(std::io::ErrorKind::PermissionDenied) {
-        ErrorKind::Denied
-    } else {
-        ErrorKind::Io
-    };
-    Error::new(kind, format!("look at {} for the manifest", path.display())).source(error)
+fn file(
+    path: &GuestPath,
+    from: &Path,
+    (file, stat): (HostFile, &Stat),
+    mode: Option<u32>,
+) -> Result<Thing> {
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        let what = format!("would copy what is no regular file from {}", from.display());
+        return Err(wrong(path, &what));
+    }
+    let usual = if stat.st_mode & 0o100 == 0 { 0o644 } else { 0o755 };
+    Ok(Thing::File { content: Source::Host(file), mode: mode.unwrap_or(usual) })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::manifest::{Manifest, ManifestEntry};
+    use std::fs;
+    use std::io::Read;
+    use std::os::unix::fs::symlink;
+
+    fn place(name: &str) -> std::path::PathBuf {
+        let memory = Path::new("/dev/shm");
+        let place = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+        let base = place.join(format!("cofferdam-{name}-{}", std::process::id()));
+        fs::create_dir_all(&base).unwrap();
+        base
+    }
+
+    fn load(base: &Path, entries: Vec<ManifestEntry>) -> Result<Provisions> {
+        Manifest { version: 1, entries }.check().unwrap().load(base)
+    }
+
+    #[test]
+    fn a_link_that_is_put_in_the_way_of_a_copy_is_not_followed() {
+        let base = place("copied");
+        fs::create_dir_all(base.join("from/d")).unwrap();
+        fs::write(base.join("from/d/file"), "inside!").unwrap();
+        fs::create_dir(base.join("secret")).unwrap();
+        fs::write(base.join("secret/file"), "outside").unwrap();
+        let entry = |path: &str| ManifestEntry::Copy { path: path.to_owned(), from: "from".into() };
+        let loaded = load(&base, vec![entry("c")]).unwrap();
+        let file = loaded.things.get(&GuestPath::new("c/d/file").unwrap()).unwrap().clone();
+        let Thing::File { content: Source::Host(file), .. } = file else { panic!("{file:?}") };
+        // The control: it is what it was.
+        let mut text = String::new();
+        file.open().unwrap().read_to_string(&mut text).unwrap();
+        assert_eq!(text, "inside!");
+        fs::rename(base.join("from/d"), base.join("from/away")).unwrap();
+        symlink(base.join("secret"), base.join("from/d")).unwrap();
+        assert_eq!(fs::read_to_string(base.join("from/d/file")).unwrap(), "outside");
+        assert!(file.open().is_err());
+        // Looked at anew, the link is a link, and leads out.
+        assert_eq!(load(&base, vec![entry("c")]).unwrap_err().kind, ErrorKind::PathEscape);
+        // What a person names may not be a link either.
+        symlink("secret/file", base.join("named")).unwrap();
+        let named = |from: &str| ManifestEntry::File {
+            path: "f".to_owned(),
+            text: None,
+            base64: None,
+            from: Some(from.into()),
+            mode: None,
+        };
+        assert!(load(&base, vec![named("named")]).is_err());
+        assert!(load(&base, vec![named("secret/file")]).is_ok());
+        fs::remove_dir_all(&base).unwrap();
+    }
 
     #[test]
     fn copied_directories_have_limits() {
-        let memory = Path::new("/dev/shm");
-        let place = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
-        let base = place.join(format!("cofferdam-manifest-{}", std::process::id()));
-        let copy = |from: &str| {
-            let entry = ManifestEntry::Copy { path: "c".to_owned(), from: from.into() };
-            let manifest = Manifest { version: 1, entries: vec![entry] };
-            manifest.check().unwrap().load(&base).map(|provisions| provisions.count())
+        let base = place("limits");
+        let entry = |path: &str, from: &str| ManifestEntry::Copy {
+            path: path.to_owned(),
+            from: from.into(),
         };
+        let copy =
+            |from: &str| load(&base, vec![entry("c", from)]).map(|provisions| provisions.count());
+        fs::create_dir(base.join("none")).unwrap();
+        let several =
+            |count| (0..count).map(|at| entry(&format!("{at}"), "none")).collect::<Vec<_>>();
+        assert_eq!(load(&base, several(MAX_NAMED)).unwrap().count(), MAX_NAMED);
+        let error = load(&base, several(MAX_NAMED + 1)).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::TooLarge);
         fs::create_dir_all(base.join("many")).unwrap();
         for at in 0..MAX_COPIED {
             fs::write(base.join(format!("many/{at}")), "").unwrap();
@@ -179,9 +249,9 @@ mod tests {
         assert_eq!(copy("many").unwrap(), MAX_COPIED + 1);
         fs::write(base.join("many/one-more"), "").unwrap();
         assert_eq!(copy("many").unwrap_err().kind, ErrorKind::TooLarge);
-        let deep = base.join("deep").join("d/".repeat(MAX_DEPTH - 1));
+        let deep = base.join("deep").join("d/".repeat(MAX_CARRY_DEPTH - 1));
         fs::create_dir_all(&deep).unwrap();
-        assert_eq!(copy("deep").unwrap(), MAX_DEPTH);
+        assert_eq!(copy("deep").unwrap(), MAX_CARRY_DEPTH);
         fs::create_dir(deep.join("d")).unwrap();
         assert_eq!(copy("deep").unwrap_err().kind, ErrorKind::TooLarge);
         fs::create_dir(base.join("large")).unwrap();

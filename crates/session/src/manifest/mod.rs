@@ -5,6 +5,7 @@
 //! of it is carried out by the file worker, whole or not at all; see [`Files::carry`](cofferdam_core::Files).
 //! What is there already as the manifest says is left alone; anything else there is a conflict.
 
+mod host;
 mod load;
 mod provide;
 
@@ -52,7 +53,7 @@ pub enum ManifestEntry {
         /// What it holds, in base64.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         base64: Option<String>,
-        /// A regular file of the host that holds it; relative to the manifest.
+        /// A regular file of the host that holds it, and no link; relative to the manifest.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         from: Option<PathBuf>,
         /// Its permissions, in octal, at most 777. Without it 644, or 755 where `from` can be executed.

@@ -1,7 +1,7 @@
 //! What is missing of a manifest, and is brought.
 
 use super::load::{Provisions, Source, Thing};
-use crate::apply::{bytes, name, sha256};
+use crate::apply::{bytes, name, sha256, sha256_of_file};
 use cofferdam_core::files::{Before, EntryKind, Load, Read, Step};
 use cofferdam_core::{Error, ErrorKind, Files, GuestPath, Result};
 use std::collections::{BTreeMap, BTreeSet};
@@ -144,8 +144,8 @@ async fn there(files: &Files, path: &GuestPath) -> Result<There> {
 fn hash(content: &Source) -> Result<String> {
     match content {
         Source::Bytes(bytes) => Ok(sha256(bytes)),
-        Source::Host { path, .. } => crate::apply::sha256_of_file(path).map_err(|e| {
-            Error::new(ErrorKind::Io, format!("read {} for the manifest", path.display())).source(e)
+        Source::Host(file) => file.open().and_then(sha256_of_file).map_err(|e| {
+            Error::new(ErrorKind::Io, "read a file of the host for the manifest").source(e)
         }),
     }
 }

@@ -15,6 +15,8 @@ pub const MAX_CARRIED_BYTES: u64 = 2 << 30;
 pub const MAX_STEP_BYTES: usize = 64 << 10;
 /// In how many directories that are there already one carry changes names. Each is held open.
 pub const MAX_HELD_DIRECTORIES: usize = 3000;
+/// How many names a path of a carry has at most. A stage adds two, and is removed like every directory.
+pub const MAX_CARRY_DEPTH: usize = 126;
 /// The most characters of a carry's name.
 pub const MAX_CARRY_NAME: usize = 32;
 

@@ -3,7 +3,7 @@
 use super::super::failure::refused;
 use super::super::walk::Root;
 use cofferdam_wire::ByteString;
-use cofferdam_wire::files::{Failure, MAX_HELD_DIRECTORIES, Part, Why, parts};
+use cofferdam_wire::files::{Failure, MAX_CARRY_DEPTH, MAX_HELD_DIRECTORIES, Part, Why, parts};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use std::collections::HashMap;
@@ -69,6 +69,10 @@ pub(super) fn plain(path: &ByteString) -> Result<&[u8], Failure> {
         })
         .collect();
     match names.filter(|names| !names.is_empty() && names.join(&b'/') == bytes) {
+        Some(names) if names.len() > MAX_CARRY_DEPTH => {
+            let what = format!("{path:?} has more than {MAX_CARRY_DEPTH} names");
+            Err(refused(Why::BadRequest, what))
+        }
         Some(_) => Ok(bytes),
         None => Err(refused(Why::BadRequest, format!("{path:?} is no plain path"))),
     }

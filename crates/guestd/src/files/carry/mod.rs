@@ -14,6 +14,7 @@
 //! moved meanwhile is changed where it is, and nothing leads out.
 
 mod act;
+mod carry_out;
 mod expect;
 #[cfg(test)]
 mod fault;

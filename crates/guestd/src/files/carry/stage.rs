@@ -4,46 +4,46 @@ use super::super::failure::{Trouble, failed, refused};
 use super::super::read::look_at;
 use super::super::walk::{NEW_DIRECTORY, Root};
 use super::super::write::{permissions, set_mode, write_all};
-use super::act::{Act, Ground, Identity, Slot, Taken};
-use super::expect::{Sign, check, check_changeable};
+use super::act::{Act, Identity, Slot, Taken};
+use super::carry_out::is_dead;
 use super::held::{Held, above, name, plain};
-use super::leftover::{DONE, JOURNAL, MAX_JOURNAL_BYTES, clear, make};
+use super::leftover::{clear, make};
 use super::moment;
 use super::stream::Stream;
 use cofferdam_wire::ByteString;
 use cofferdam_wire::files::{Before, Failure, MAX_CARRIED_BYTES, Step, Why};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::fs::{Mode, OFlags};
 use std::collections::{HashMap, HashSet};
 
 /// How many files are written to disk one by one. With more, all that is unwritten is written at once.
-const SYNCED_ALONE: u64 = 64;
+pub(super) const SYNCED_ALONE: u64 = 64;
 
 /// A carry that is being made ready or carried out. It is as if it had never been, unless
 /// [`carry_out`](Self::carry_out) succeeds.
 pub(super) struct Stage<'a> {
-    root: &'a Root,
-    name: Vec<u8>,
-    directory: OwnedFd,
-    held: Held<'a>,
-    expected: HashMap<Vec<u8>, Before>,
+    pub(super) root: &'a Root,
+    pub(super) name: Vec<u8>,
+    pub(super) directory: OwnedFd,
+    pub(super) held: Held<'a>,
+    pub(super) expected: HashMap<Vec<u8>, Before>,
     /// What goes or moves away before something may come there.
     vacated: HashSet<Vec<u8>>,
     /// Directories that come with all that is in them, by their paths.
-    made: HashMap<Vec<u8>, Slot>,
+    pub(super) made: HashMap<Vec<u8>, Slot>,
     /// The directory in one of these in which something was made last.
     inner: Option<(Vec<u8>, OwnedFd)>,
     /// Permissions that are set when all is in its place.
-    modes: Vec<(Vec<u8>, u32)>,
-    acts: Vec<Act>,
+    pub(super) modes: Vec<(Vec<u8>, u32)>,
+    pub(super) acts: Vec<Act>,
     slots: Slot,
-    files: u64,
+    pub(super) files: u64,
     bytes: u64,
-    progress: Progress,
+    pub(super) progress: Progress,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Progress {
+pub(super) enum Progress {
     /// Nothing has changed its name.
     Staging,
     /// Names change, and are written down.
@@ -231,7 +231,7 @@ impl<'a> Stage<'a> {
     }
 
     /// The directory of this carry that a path lies in, and the way from there.
-    fn inside(&self, path: &[u8]) -> Option<(Slot, Vec<u8>)> {
+    pub(super) fn inside(&self, path: &[u8]) -> Option<(Slot, Vec<u8>)> {
         let mut top = above(path);
         while !top.is_empty() {
             if let Some(slot) = self.made.get(top) {
@@ -243,7 +243,7 @@ impl<'a> Stage<'a> {
         None
     }
 
-    fn open_inside(&self, slot: Slot, below: &[u8]) -> Result<OwnedFd, Failure> {
+    pub(super) fn open_inside(&self, slot: Slot, below: &[u8]) -> Result<OwnedFd, Failure> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let open = |at: BorrowedFd<'_>, name: &[u8]| {
             rustix::fs::openat(at, name, flags, Mode::empty())
@@ -278,127 +278,6 @@ impl<'a> Stage<'a> {
             Place::Inside { .. } => {}
         }
     }
-
-    /// Looks whether all is as expected, then changes the names. Takes all back if anything fails.
-    pub(super) fn carry_out(&mut self, sign: Sign<'_>) -> Result<(), Trouble> {
-        self.finish_new()?;
-        self.look_first(sign)?;
-        self.write_down()?;
-        self.progress = Progress::Changing;
-        let ground = Ground { root: self.root, held: &self.held, stage: &self.directory };
-        let changed = self.acts.iter().try_for_each(|act| {
-            moment()?;
-            ground.perform(act, sign)
-        });
-        let changed = changed.and_then(|()| moment()).and_then(|()| Ok(self.finish()?));
-        match changed {
-            Ok(()) => {
-                self.progress = Progress::Settled;
-                Ok(())
-            }
-            Err(trouble) => Err(self.back(trouble)),
-        }
-    }
-
-    fn finish_new(&mut self) -> Result<(), Failure> {
-        for (path, mode) in std::mem::take(&mut self.modes).into_iter().rev() {
-            let opened = match (self.made.get(&path), self.inside(&path)) {
-                (Some(slot), _) => self.open_inside(*slot, &[])?,
-                (None, Some((slot, below))) => self.open_inside(slot, &below)?,
-                (None, None) => return Err(unexpected(&path)),
-            };
-            let at = format!("/proc/self/fd/{}", rustix::fd::AsRawFd::as_raw_fd(&opened));
-            rustix::fs::chmodat(rustix::fs::CWD, at, permissions(mode)?, AtFlags::empty())
-                .map_err(|e| failed(e, "its permissions cannot be set"))?;
-        }
-        if self.files > SYNCED_ALONE {
-            rustix::fs::syncfs(&self.directory)
-                .map_err(|e| failed(e, "the disk does not take it"))?;
-        }
-        Ok(())
-    }
-
-    fn look_first(&mut self, sign: Sign<'_>) -> Result<(), Trouble> {
-        for path in self.acts.iter().flat_map(Act::paths) {
-            check_changeable(self.held.get(path.as_bytes())?, path.as_bytes())?;
-        }
-        for (path, before) in &self.expected {
-            moment()?;
-            match self.held.hold(path) {
-                Ok(directory) => check(self.root, (directory, name(path)), path, before, sign)?,
-                // Nothing is in what is not there, or is no directory.
-                Err(Failure { why: Why::NotFound | Why::WrongType, .. })
-                    if *before == Before::Nothing => {}
-                Err(Failure { why: Why::NotFound | Why::WrongType, .. }) => {
-                    return Err(super::expect::changed(path).into());
-                }
-                Err(failure) => return Err(failure.into()),
-            }
-        }
-        Ok(())
-    }
-
-    /// Writes down what is going to be done, so that others can take it back.
-    fn write_down(&self) -> Result<(), Trouble> {
-        let text = serde_json::to_vec(&self.acts).unwrap_or_default();
-        if text.is_empty() || text.len() > MAX_JOURNAL_BYTES {
-            return Err(refused(Why::TooLarge, "it has too many changes with long names").into());
-        }
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        let new = format!("{JOURNAL}.new");
-        let owner = Mode::RUSR | Mode::WUSR;
-        let file = rustix::fs::openat(&self.directory, new.as_str(), flags, owner)
-            .map_err(|e| failed(e, "what is to be done cannot be written down"))?;
-        write_all(&file, &text)?;
-        // ORDER: a journal is whole, and on disk, before anything is done that it tells of.
-        rustix::fs::fsync(&file)
-            .and_then(|()| {
-                rustix::fs::renameat(&self.directory, new.as_str(), &self.directory, JOURNAL)
-            })
-            .and_then(|()| rustix::fs::fsync(&self.directory))
-            .map_err(|e| failed(e, "what is to be done cannot be written down"))?;
-        Ok(())
-    }
-
-    /// From here on it is done, whoever dies.
-    fn finish(&self) -> Result<(), Failure> {
-        rustix::fs::renameat(&self.directory, JOURNAL, &self.directory, DONE)
-            .map_err(|e| failed(e, "that it is done cannot be written down"))?;
-        // Should the disk refuse this, a loss of power may undo what is done. Whole it is either way.
-        let _ = rustix::fs::fsync(&self.directory);
-        Ok(())
-    }
-
-    /// Takes back what was done, and answers why.
-    fn back(&mut self, trouble: Trouble) -> Trouble {
-        if is_dead() {
-            return trouble;
-        }
-        let ground = Ground { root: self.root, held: &self.held, stage: &self.directory };
-        let left = self.acts.iter().rev().filter_map(|act| ground.take_back(act).err()).last();
-        let Some(left) = left else {
-            // ORDER: a journal tells of nothing any more before what it tells of goes.
-            let _ = rustix::fs::unlinkat(&self.directory, JOURNAL, AtFlags::empty());
-            self.progress = Progress::Settled;
-            return trouble;
-        };
-        self.progress = Progress::Kept;
-        let kept = String::from_utf8_lossy(&self.name);
-        let what = format!("{}; what was there is kept in {kept}", left.detail);
-        Trouble::Failed(Failure { detail: what, ..left })
-    }
-}
-
-/// Whether a test has let this worker die.
-#[cfg(test)]
-fn is_dead() -> bool {
-    super::fault::is_dead()
-}
-
-/// Whether a test has let this worker die.
-#[cfg(not(test))]
-fn is_dead() -> bool {
-    false
 }
 
 /// Where something new is made.
@@ -418,7 +297,7 @@ impl Place {
     }
 }
 
-fn unexpected(path: &[u8]) -> Failure {
+pub(super) fn unexpected(path: &[u8]) -> Failure {
     let path = ByteString::from(path.to_vec());
     refused(Why::BadRequest, format!("it is not said what is expected at {path:?}"))
 }

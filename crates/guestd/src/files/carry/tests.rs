@@ -7,8 +7,8 @@ use super::fault::{self, Fault};
 use super::leftover::MAX_JOURNAL_BYTES;
 use super::{carry, recover};
 use cofferdam_wire::files::{
-    Answer, Before, Carry, CarryEnd, Failure, MAX_CARRIED_BYTES, MAX_HELD_DIRECTORIES, MAX_STEPS,
-    Step, Why,
+    Answer, Before, Carry, CarryEnd, Failure, MAX_CARRIED_BYTES, MAX_CARRY_DEPTH,
+    MAX_HELD_DIRECTORIES, MAX_STEPS, Step, Why,
 };
 use cofferdam_wire::frame::{self, Kind};
 use cofferdam_wire::message::Files;
@@ -390,6 +390,16 @@ fn steps_bytes_and_directories_have_limits() {
     let bytes = MAX_CARRIED_BYTES + 1;
     let large = Step::File { path: "none".into(), mode: 0o644, bytes };
     assert_eq!(refused(&workspace, &[nothing("none"), (large, b"")]), Why::TooLarge);
+    let way = |names: usize| vec!["d"; names].join("/");
+    let deep = |names: usize| {
+        let directory =
+            |names| (Step::Directory { path: way(names).as_str().into(), mode: None }, &b""[..]);
+        [vec![nothing("d")], (1..=names).map(directory).collect()].concat()
+    };
+    assert_eq!(refused(&workspace, &deep(MAX_CARRY_DEPTH + 1)), Why::BadRequest);
+    // What fails in the end leaves nothing, however deep.
+    let steps = [deep(MAX_CARRY_DEPTH), vec![nothing("a")]].concat();
+    assert_eq!(refused(&workspace, &steps), Why::Changed);
     let mut steps = Vec::new();
     for at in 0..=MAX_HELD_DIRECTORIES {
         fs::create_dir(workspace.path(&format!("{at}"))).unwrap();
