@@ -28,7 +28,7 @@ use crate::bytes::ByteString;
 use serde::{Deserialize, Serialize};
 
 /// The generation of these messages that this code speaks.
-pub const FILES_GENERATION: u32 = 1;
+pub const FILES_GENERATION: u32 = 2;
 
 /// The most bytes of a message.
 pub const MAX_MESSAGE_BYTES: usize = 64 << 10;
@@ -47,6 +47,12 @@ pub const MAX_LINKS: usize = 40;
 
 /// The most entries of one page of a list.
 pub const MAX_ENTRIES: u32 = 1000;
+
+/// The most files of one [`ReadMany`].
+pub const MAX_READ_FILES: usize = 128;
+
+/// The most bytes of all paths of one [`ReadMany`]. In JSON each takes six at most.
+pub const MAX_READ_PATH_BYTES: usize = 10 << 10;
 
 /// How many connections to file workers one sandbox has at a time.
 pub const MAX_CONNECTIONS: usize = 16;
@@ -99,6 +105,39 @@ pub enum Request {
         /// Which, at most 0777.
         mode: u32,
     },
+    /// Read several regular files. The bytes of all come first, one file behind the other. Answered by
+    /// [`Answer::ReadMany`]. Since generation 2.
+    ReadMany(ReadMany),
+}
+
+impl Request {
+    /// The generation that this request came with.
+    pub fn since(&self) -> u32 {
+        match self {
+            Self::Read(_)
+            | Self::Write(_)
+            | Self::Append(_)
+            | Self::Stat { .. }
+            | Self::List(_)
+            | Self::MakeDirectory { .. }
+            | Self::Move(_)
+            | Self::Copy(_)
+            | Self::Remove(_)
+            | Self::SetMode { .. } => 1,
+            Self::ReadMany(_) => 2,
+        }
+    }
+}
+
+/// What is to be read at once.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadMany {
+    /// Which files, at most [`MAX_READ_FILES`]. Links at their ends are followed.
+    pub paths: Vec<ByteString>,
+    /// Leave out a file that holds more than this.
+    pub max_bytes: u64,
+    /// Leave out a file that does not fit in this together with those before it.
+    pub total_bytes: u64,
 }
 
 /// What is to be read.
@@ -208,6 +247,22 @@ pub enum Answer {
     Done,
     /// It could not be done. Nothing was changed, unless the message says so.
     Failed(Failure),
+    /// What became of each file, in the order of the request.
+    ReadMany(Vec<OneRead>),
+}
+
+/// What became of one file of several.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OneRead {
+    /// It came.
+    Read(HasRead),
+    /// It could not be read.
+    Failed {
+        /// Why.
+        failure: Failure,
+        /// How many bytes of it came before.
+        bytes: u64,
+    },
 }
 
 /// What was read.

@@ -7,7 +7,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use cofferdam_wire::ByteString;
-use cofferdam_wire::files::{self, Answer, Entry, EntryKind, Failure, Only, Request, Why};
+use cofferdam_wire::files::{self, Answer, Entry, EntryKind, Failure, OneRead, Only, Request, Why};
 use cofferdam_wire::message::{
     Attempt, Check, Confirmed, Descendants, EgressAnswer, Ended, Files, FromProcess, GENERATION,
     Greeting, GuestOpens, Hello, HostOpens, How, News, NotStarted, NotStartedReason, Proof, Prove,
@@ -18,6 +18,8 @@ use serde::de::DeserializeOwned;
 use std::fmt::Debug;
 
 const FROZEN: &str = include_str!("../schema/generation-1.jsonl");
+/// What came with generation 2 of the requests for files.
+const SECOND_OF_FILES: &str = include_str!("../schema/files-generation-2.jsonl");
 const SECOND: &str = include_str!("../schema/generation-2.jsonl");
 
 const SIZE: TerminalSize = TerminalSize { rows: 24, columns: 80 };
@@ -64,6 +66,20 @@ fn files(lines: &mut String) {
     each(lines, "files::Greeting", [files::Greeting::Ready { generation: 1 }, refused]);
     each(lines, "files::Request", file_requests());
     each(lines, "files::Answer", file_answers(failure));
+}
+
+/// One line an example of what generation 2 of the requests for files added.
+fn second_of_files() -> String {
+    let mut lines = String::new();
+    each(&mut lines, "files::Greeting", [files::Greeting::Ready { generation: 2 }]);
+    let paths = vec!["a".into(), ByteString::from(vec![0xff])];
+    let many = files::ReadMany { paths, max_bytes: 1, total_bytes: 2 };
+    each(&mut lines, "files::Request", [Request::ReadMany(many)]);
+    let failure = Failure { why: Why::NotFound, detail: "no such".to_owned(), errno: 2 };
+    let read = files::HasRead { size: 1, bytes: 1, sha256: None, mode: 0o644, modified_ms: 3 };
+    let all = vec![OneRead::Read(read), OneRead::Failed { failure, bytes: 4 }];
+    each(&mut lines, "files::Answer", [Answer::ReadMany(all)]);
+    lines
 }
 
 fn file_requests() -> Vec<Request> {
@@ -242,9 +258,11 @@ fn proof() -> Proof {
 
 #[test]
 fn messages_are_written_as_they_were_frozen() {
-    for (name, frozen, now) in
-        [("generation-1", FROZEN, first()), ("generation-2", SECOND, second())]
-    {
+    for (name, frozen, now) in [
+        ("generation-1", FROZEN, first()),
+        ("generation-2", SECOND, second()),
+        ("files-generation-2", SECOND_OF_FILES, second_of_files()),
+    ] {
         if std::env::var_os("BLESS").is_some() {
             let place = format!("{}/schema/{name}.jsonl", env!("CARGO_MANIFEST_DIR"));
             std::fs::write(place, &now).unwrap();
@@ -259,7 +277,7 @@ fn messages_are_written_as_they_were_frozen() {
 /// What a newer side adds is passed over, so that an older one understands it.
 #[test]
 fn what_is_not_known_yet_is_passed_over() {
-    for line in FROZEN.lines().chain(SECOND.lines()) {
+    for line in FROZEN.lines().chain(SECOND.lines()).chain(SECOND_OF_FILES.lines()) {
         let (name, text) = line.split_once(' ').unwrap();
         let place = if name == "Proof" { "[{\"" } else { ":{\"" };
         let newer = text.replacen(place, &format!("{place}added_later\":[1],\""), 1);

@@ -44,6 +44,8 @@ pub struct FileLink {
     stream: BufReader<UnixStream>,
     /// What ends when the sandbox is put to sleep or ended by somebody else.
     lease: Option<UnixStream>,
+    /// The newest generation that the worker speaks.
+    generation: u32,
     number: u32,
 }
 
@@ -100,13 +102,13 @@ impl FileLink {
             Error::new(ErrorKind::Io, "watch the connection to the file worker").source(e)
         })?;
         let stream = BufReader::with_capacity(BUFFER_BYTES, stream);
-        let mut link = Self { stream, lease, number: 0 };
+        let mut link = Self { stream, lease, generation: 0, number: 0 };
         let header = link.header().await?;
         if header.kind != Kind::Message {
             return Err(broken("it began with something else than a greeting"));
         }
         match link.message(header).await? {
-            Greeting::Ready { generation: 1.. } => Ok(link),
+            Greeting::Ready { generation: generation @ 1.. } => Ok(Self { generation, ..link }),
             Greeting::Ready { .. } => Err(broken("it speaks a generation that never was")),
             Greeting::Refused(failure) => Err(error("reach the sandbox's files", &failure)),
         }
@@ -125,6 +127,10 @@ impl FileLink {
         request: &Request,
         mut body: Body<'_>,
     ) -> Result<(Answer, Vec<Entry>)> {
+        if request.since() > self.generation {
+            let what = "the sandbox was made by an older Cofferdam, whose files cannot do this";
+            return Err(Error::new(ErrorKind::Unsupported, what).hint("Make a new sandbox."));
+        }
         self.number = self.number.wrapping_add(1).max(1);
         let text = serde_json::to_vec(request).unwrap_or_default();
         if text.len() > MAX_MESSAGE_BYTES {
@@ -255,6 +261,7 @@ impl Taken {
                 let most = read.length.unwrap_or(u64::MAX);
                 (most.min(read.max_bytes.unwrap_or(u64::MAX)), 0)
             }
+            Request::ReadMany(order) => (order.total_bytes, 0),
             Request::List(list) => (0, list.limit.min(MAX_ENTRIES)),
             Request::Write(_)
             | Request::Append(_)
@@ -300,7 +307,8 @@ fn checked(answer: Answer) -> Result<Answer> {
         | Answer::Listed { .. }
         | Answer::Made { .. }
         | Answer::Done
-        | Answer::Failed(_) => None,
+        | Answer::Failed(_)
+        | Answer::ReadMany(_) => None,
     };
     let is_hash = |text: &String| text.len() == 64 && text.bytes().all(|b| b.is_ascii_hexdigit());
     match hash.is_none_or(is_hash) {

@@ -8,14 +8,16 @@ mod failure;
 #[cfg(test)]
 mod hostile_tests;
 mod link;
+mod many;
 
 pub use cofferdam_wire::ByteString;
 pub use cofferdam_wire::files::{
     Append, Entry, EntryKind, HasRead, List, MAX_CONNECTIONS, MAX_DEPTH, MAX_ENTRIES, MAX_LINKS,
-    MAX_PATH_BYTES, Move, Only, Read, Remove, Request, Write, Written,
+    MAX_PATH_BYTES, MAX_READ_FILES, Move, Only, Read, ReadMany, Remove, Request, Write, Written,
 };
 pub use failure::refusal;
 pub use link::{FileDoor, FileLink, LinkedFiles};
+pub use many::Content;
 
 use crate::{Error, ErrorKind, Result};
 use async_trait::async_trait;
@@ -215,6 +217,7 @@ fn unasked(answer: &Answer) -> Error {
         Answer::Made { .. } => "that it made a directory",
         Answer::Done => "that it is done",
         Answer::Failed(_) => "that it failed",
+        Answer::ReadMany(_) => "that it read several",
     };
     Error::new(ErrorKind::Protocol, format!("the file worker said {what}, which was not asked"))
 }

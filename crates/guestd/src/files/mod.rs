@@ -10,6 +10,7 @@
 mod change;
 mod failure;
 mod list;
+mod many;
 mod read;
 mod remove;
 mod talk;
@@ -105,5 +106,6 @@ fn perform(
         Request::Copy(order) => write::copy(root, order, talk),
         Request::Remove(order) => Ok(remove::remove(root, order)?),
         Request::SetMode { path, mode } => Ok(change::set_mode(root, path, *mode)?),
+        Request::ReadMany(order) => many::read(root, order, talk),
     }
 }

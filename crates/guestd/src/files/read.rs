@@ -24,17 +24,39 @@ pub(super) fn read(root: &Root, order: &Read, talk: &mut Talk) -> Result<Answer,
     }
     let sha256 = if order.hash { Some(hash(&file, talk)?) } else { None };
     let mut bytes = 0;
-    while bytes < wanted {
-        let most = usize::try_from(wanted - bytes).unwrap_or(usize::MAX);
-        let at = order.offset.saturating_add(bytes);
-        match talk.piece(most, |place| read_at(&file, place, at))? {
+    send(&file, order.offset, wanted, &mut bytes, talk)?;
+    Ok(Answer::Read(HasRead { sha256, ..has_read(&stat, bytes) }))
+}
+
+/// Sends so many bytes from there on, or as many as there are. Counts them also where it fails.
+pub(super) fn send(
+    file: &OwnedFd,
+    offset: u64,
+    wanted: u64,
+    bytes: &mut u64,
+    talk: &mut Talk,
+) -> Result<(), Trouble> {
+    while *bytes < wanted {
+        let most = usize::try_from(wanted - *bytes).unwrap_or(usize::MAX);
+        let at = offset.saturating_add(*bytes);
+        match talk.piece(most, |place| read_at(file, place, at))? {
             // It became shorter meanwhile.
             0 => break,
-            count => bytes += count as u64,
+            count => *bytes += count as u64,
         }
     }
-    let modified_ms = modified_ms(&stat);
-    Ok(Answer::Read(HasRead { size, bytes, sha256, mode: stat.st_mode & 0o7777, modified_ms }))
+    Ok(())
+}
+
+/// What was read of a file of which no hash was asked.
+pub(super) fn has_read(stat: &Stat, bytes: u64) -> HasRead {
+    HasRead {
+        size: u64::try_from(stat.st_size).unwrap_or(0),
+        bytes,
+        sha256: None,
+        mode: stat.st_mode & 0o7777,
+        modified_ms: modified_ms(stat),
+    }
 }
 
 /// Describes what is there.

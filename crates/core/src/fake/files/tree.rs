@@ -3,10 +3,10 @@
 use crate::fake::Fault;
 use crate::files::{
     Append, Entry, EntryKind, HasRead, List, MAX_DEPTH, MAX_ENTRIES, MAX_LINKS, Move, Only, Read,
-    Remove, Reply, Request, Write, Written,
+    ReadMany, Remove, Reply, Request, Write, Written,
 };
 use cofferdam_wire::ByteString;
-use cofferdam_wire::files::{Answer, Failure, Part, PathError, Why, parts};
+use cofferdam_wire::files::{Answer, Failure, OneRead, Part, PathError, Why, parts};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -103,6 +103,7 @@ impl Tree {
             Request::Copy(order) => Answer::Written(self.copy(order)?),
             Request::Remove(order) => self.remove(order).map(|()| Answer::Done)?,
             Request::SetMode { path, mode } => Answer::Entry(self.set_mode(path, *mode)?),
+            Request::ReadMany(order) => Answer::ReadMany(self.read_many(order).0),
         };
         Ok(Reply { answer, entries })
     }
@@ -126,6 +127,22 @@ impl Tree {
             modified_ms: 0,
         };
         Ok((read, bytes.to_vec()))
+    }
+
+    pub(super) fn read_many(&mut self, order: &ReadMany) -> (Vec<OneRead>, Vec<u8>) {
+        let mut bytes = Vec::new();
+        let one = |path: &ByteString| {
+            let left = order.total_bytes.saturating_sub(bytes.len() as u64);
+            let max_bytes = Some(order.max_bytes.min(left));
+            match self.read(&Read { path: path.clone(), max_bytes, ..Read::default() }) {
+                Ok((read, own)) => {
+                    bytes.extend(own);
+                    OneRead::Read(read)
+                }
+                Err(failure) => OneRead::Failed { failure, bytes: 0 },
+            }
+        };
+        (order.paths.iter().map(one).collect(), bytes)
     }
 
     pub(super) fn write(&mut self, order: &Write, bytes: &[u8]) -> Result<Written, Failure> {
