@@ -62,10 +62,9 @@ fn apart(order: &ReadMany, all: &[OneRead], bytes: &[u8]) -> Result<Vec<Result<C
         rest = behind;
         apart.push(match one {
             OneRead::Read(read) if read.bytes > order.max_bytes => return Err(wrong()),
-            OneRead::Read(read) => Ok(Content {
-                read: HasRead { sha256: None, ..read.clone() },
-                bytes: own.to_vec(),
-            }),
+            OneRead::Read(read) => {
+                Ok(Content { read: HasRead { sha256: None, ..read.clone() }, bytes: own.to_vec() })
+            }
             OneRead::Failed { failure, .. } => {
                 let alone = Read { path: path.clone(), ..Read::default() };
                 Err(refusal(&Request::Read(alone), failure))
@@ -141,7 +140,8 @@ mod tests {
         let parts = batches(&paths);
         assert_eq!(parts.concat(), paths);
         for part in parts {
-            let batch = ReadMany { paths: part.to_vec(), max_bytes: u64::MAX, total_bytes: u64::MAX };
+            let batch =
+                ReadMany { paths: part.to_vec(), max_bytes: u64::MAX, total_bytes: u64::MAX };
             let text = serde_json::to_vec(&Request::ReadMany(batch)).unwrap();
             assert!(text.len() <= MAX_MESSAGE_BYTES && part.len() <= MAX_READ_FILES);
         }

@@ -12,8 +12,9 @@ mod many;
 
 pub use cofferdam_wire::ByteString;
 pub use cofferdam_wire::files::{
-    Append, Entry, EntryKind, HasRead, List, MAX_CONNECTIONS, MAX_DEPTH, MAX_ENTRIES, MAX_LINKS,
-    MAX_PATH_BYTES, MAX_READ_FILES, Move, Only, Read, ReadMany, Remove, Request, Write, Written,
+    Answer, Append, Entry, EntryKind, HasRead, List, MAX_CONNECTIONS, MAX_DEPTH, MAX_ENTRIES,
+    MAX_LINKS, MAX_PATH_BYTES, MAX_READ_FILES, Move, Only, Read, ReadMany, Remove, Request, Write,
+    Written,
 };
 pub use failure::refusal;
 pub use link::{FileDoor, FileLink, LinkedFiles};
@@ -21,7 +22,6 @@ pub use many::Content;
 
 use crate::{Error, ErrorKind, Result};
 use async_trait::async_trait;
-use cofferdam_wire::files::Answer;
 use std::ffi::OsStr;
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
