@@ -3,7 +3,9 @@
 use crate::choice::Choice;
 use crate::commands::config::CheckedConfig;
 use crate::commands::events::EventList;
-use crate::commands::file::{FileContent, FileDone, FileEntry, FileList};
+use crate::commands::file::{
+    FileContent, FileContents, FileDone, FileEntry, FileList, FileMatches, FileNames,
+};
 use crate::commands::logs::{Log, LogPart};
 use crate::commands::ls::SessionList;
 use crate::commands::ps::ExecList;
@@ -62,6 +64,12 @@ pub(crate) enum Object {
     FileList,
     /// What the other verbs of `file` print with `--json`.
     FileDone,
+    /// What `file read-many --json` prints.
+    FileContents,
+    /// What `file glob --json` prints.
+    FileNames,
+    /// What `file grep --json` prints.
+    FileMatches,
 }
 
 impl Choice for Object {
@@ -89,6 +97,9 @@ impl Choice for Object {
         Self::FileEntry,
         Self::FileList,
         Self::FileDone,
+        Self::FileContents,
+        Self::FileNames,
+        Self::FileMatches,
     ];
 
     fn named(self) -> &'static str {
@@ -115,6 +126,9 @@ impl Choice for Object {
             Self::FileEntry => "file-entry",
             Self::FileList => "file-list",
             Self::FileDone => "file-done",
+            Self::FileContents => "file-contents",
+            Self::FileNames => "file-names",
+            Self::FileMatches => "file-matches",
         }
     }
 }
@@ -145,6 +159,9 @@ impl Object {
             Self::FileEntry => schema_for!(FileEntry),
             Self::FileList => schema_for!(FileList),
             Self::FileDone => schema_for!(FileDone),
+            Self::FileContents => schema_for!(FileContents),
+            Self::FileNames => schema_for!(FileNames),
+            Self::FileMatches => schema_for!(FileMatches),
         }
     }
 

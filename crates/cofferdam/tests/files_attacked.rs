@@ -4,9 +4,11 @@
 //! read and write it, for it has the rights of a command. So only the way to it is tested.
 #![expect(clippy::unwrap_used, reason = "the functions beside the tests are of tests too")]
 
-use cofferdam::files::{Append, List, Move, Read, Remove, Write};
+use cofferdam::files::{Append, List, Move, Read, ReadMany, Remove, Write};
+use cofferdam::search::{FileHits, Found, Glob, Grep, Reason, Scope, Search};
 use cofferdam::{Ending, ErrorKind, Files, Result, Sandbox, own_backend};
 use std::ffi::OsStr;
+use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,7 +18,7 @@ use std::time::{Duration, Instant};
 const RACE: Duration = Duration::from_millis(400);
 
 /// Every sort of request that names a path, as something done to `PATH/secret`.
-const SORTS: [&str; 12] = [
+const SORTS: [&str; 15] = [
     "read",
     "write",
     "append",
@@ -29,6 +31,9 @@ const SORTS: [&str; 12] = [
     "copy to",
     "remove",
     "chmod",
+    "read many",
+    "glob",
+    "grep",
 ];
 
 struct Place {
@@ -104,9 +109,40 @@ impl Place {
             "remove" => {
                 files.remove(&Remove { path: path.as_str().into(), recursive: true }).await?
             }
+            "read many" | "glob" | "grep" => return self.search_one(sort, directory).await,
             _ => files.set_mode(&path, 0o777).await.map(drop)?,
         }
         Ok(None)
+    }
+
+    /// The same for what looks at many files.
+    async fn search_one(&self, sort: &str, directory: &str) -> Result<Option<Vec<u8>>> {
+        let scope = Scope { paths: vec![directory.into()], ..Scope::default() };
+        let search = Search::new(self.files.clone());
+        let mut seen = None;
+        if sort == "read many" {
+            let paths = vec![format!("{directory}/secret").into()];
+            let order = ReadMany { paths, max_bytes: 100, total_bytes: 100 };
+            let one = self.files.read_many(&order).await?.remove(0);
+            return one.map(|content| Some(content.bytes));
+        } else if sort == "glob" {
+            let order = Glob { patterns: vec!["*".to_owned()], scope, ..Glob::default() };
+            let mut each = |found: Found| {
+                if found.entry.mode == 0o640 {
+                    seen = Some(b"outside\n".to_vec());
+                }
+                ControlFlow::Continue(())
+            };
+            search.glob(&order, &mut each).await?;
+        } else {
+            let order = Grep { patterns: vec!["side".to_owned()], scope, ..Grep::default() };
+            let mut each = |hits: FileHits| {
+                seen = Some([hits.lines[0].bytes.as_slice(), b"\n"].concat());
+                ControlFlow::Continue(())
+            };
+            search.grep(&order, &mut each).await?;
+        }
+        Ok(seen)
     }
 }
 
@@ -323,4 +359,37 @@ async fn a_worker_that_is_killed_leaves_the_old_file_and_is_replaced() {
     let order = Append { path: "file".into(), mode: None };
     place.files.append_from(&order, &mut &b"er"[..]).await.unwrap();
     assert_eq!(place.files.read("file", 9).await.unwrap(), b"older");
+}
+
+#[tokio::test]
+async fn a_search_passes_over_what_is_no_file_and_leads_nowhere() {
+    let place = Place::new("searched").await;
+    place
+        .inside(
+            "mkfifo fifo; ln -s /tmp/out out; ln -s . loop; mkdir deep; cd deep
+            ln -s ../../tmp/out up; ln /tmp/out/secret hard 2>/dev/null || cp /tmp/out/secret hard
+            truncate -s 1T huge; echo outside >ok; echo '*.ok' >.gitignore; echo outside >x.ok",
+        )
+        .await;
+    let bind = "import socket; socket.socket(socket.AF_UNIX).bind('sock')";
+    place.inside(&format!("python3 -c \"{bind}\"")).await;
+    let mut found = Vec::new();
+    let order = Grep { patterns: vec!["outside".to_owned()], ..Grep::default() };
+    let mut each = |hits: FileHits| {
+        found.push(hits.path.to_string());
+        ControlFlow::Continue(())
+    };
+    let search = Search::new(place.files.clone());
+    let searched = search.grep(&order, &mut each).await.unwrap();
+    assert_eq!(found, ["deep/hard", "deep/ok"]);
+    let left: Vec<_> = searched.left_out.iter().map(|left| (left.reason, left.count)).collect();
+    assert_eq!(left, [(Reason::TooLarge, 1)]);
+    for name in ["fifo", "sock", "out/secret", "deep/up/secret", "deep/huge", "none"] {
+        let paths = vec![name.into(), "deep/ok".into()];
+        let order = ReadMany { paths, max_bytes: 100, total_bytes: 100 };
+        let read = place.files.read_many(&order).await.unwrap();
+        assert!(read[0].is_err(), "{name}");
+        // The control: the file behind it comes.
+        assert_eq!(read[1].as_ref().unwrap().bytes, b"outside\n", "{name}");
+    }
 }

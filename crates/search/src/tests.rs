@@ -286,15 +286,12 @@ impl FileService for Liar {
             links: 1,
             target: None,
         };
-        Ok(match request {
-            Request::Stat { .. } => {
-                Reply { answer: Answer::Entry(entry(b"")), entries: Vec::new() }
-            }
-            _ => Reply {
-                answer: Answer::Listed { next: self.has_more.then(|| "x".into()) },
-                entries: if self.name == b"-" { Vec::new() } else { vec![entry(self.name)] },
-            },
-        })
+        if let Request::Stat { .. } = request {
+            return Ok(Reply { answer: Answer::Entry(entry(b"")), entries: Vec::new() });
+        }
+        let next = self.has_more.then(|| "x".into());
+        let entries = if self.name == b"-" { Vec::new() } else { vec![entry(self.name)] };
+        Ok(Reply { answer: Answer::Listed { next }, entries })
     }
 
     async fn open(&self) -> Result<()> {

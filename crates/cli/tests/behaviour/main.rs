@@ -14,6 +14,7 @@
 
 mod alone;
 mod ending;
+mod file_search;
 mod files;
 mod limits;
 mod output;

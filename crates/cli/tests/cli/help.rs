@@ -34,8 +34,21 @@ const VERBS: [&str; 27] = [
 ];
 
 /// What is done with files.
-const FILE_VERBS: [&str; 10] =
-    ["read", "write", "append", "stat", "list", "mkdir", "mv", "cp", "rm", "chmod"];
+const FILE_VERBS: [&str; 13] = [
+    "read",
+    "write",
+    "append",
+    "stat",
+    "list",
+    "mkdir",
+    "mv",
+    "cp",
+    "rm",
+    "chmod",
+    "read-many",
+    "glob",
+    "grep",
+];
 
 #[test]
 fn help_texts_are_as_reviewed() {

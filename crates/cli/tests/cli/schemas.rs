@@ -2,7 +2,7 @@
 
 use crate::harness::{Place, compare};
 
-const OBJECTS: [&str; 22] = [
+const OBJECTS: [&str; 25] = [
     "config",
     "check",
     "result",
@@ -25,6 +25,9 @@ const OBJECTS: [&str; 22] = [
     "file-entry",
     "file-list",
     "file-done",
+    "file-contents",
+    "file-names",
+    "file-matches",
 ];
 
 #[test]
