@@ -4,7 +4,7 @@ use crate::choice::Choice;
 use crate::commands::config::CheckedConfig;
 use crate::commands::events::EventList;
 use crate::commands::file::{
-    FileContent, FileContents, FileDone, FileEntry, FileList, FileMatches, FileNames,
+    FileContent, FileContents, FileCopied, FileDone, FileEntry, FileList, FileMatches, FileNames,
 };
 use crate::commands::logs::{Log, LogPart};
 use crate::commands::ls::SessionList;
@@ -66,6 +66,8 @@ pub(crate) enum Object {
     FileDone,
     /// What `file read-many --json` prints.
     FileContents,
+    /// What `file cp --recursive --json` prints.
+    FileCopied,
     /// What `file glob --json` prints.
     FileNames,
     /// What `file grep --json` prints.
@@ -98,6 +100,7 @@ impl Choice for Object {
         Self::FileList,
         Self::FileDone,
         Self::FileContents,
+        Self::FileCopied,
         Self::FileNames,
         Self::FileMatches,
     ];
@@ -127,6 +130,7 @@ impl Choice for Object {
             Self::FileList => "file-list",
             Self::FileDone => "file-done",
             Self::FileContents => "file-contents",
+            Self::FileCopied => "file-copied",
             Self::FileNames => "file-names",
             Self::FileMatches => "file-matches",
         }
@@ -160,6 +164,7 @@ impl Object {
             Self::FileList => schema_for!(FileList),
             Self::FileDone => schema_for!(FileDone),
             Self::FileContents => schema_for!(FileContents),
+            Self::FileCopied => schema_for!(FileCopied),
             Self::FileNames => schema_for!(FileNames),
             Self::FileMatches => schema_for!(FileMatches),
         }

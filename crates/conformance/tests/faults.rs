@@ -46,6 +46,10 @@ const FOUND: &[(Fault, &str)] = &[
     (Fault::FilesApart, "files.commands_see_them"),
     (Fault::FilesOverwrite, "files.conditions_hold"),
     (Fault::FilesRemoveAgain, "files.remove_twice"),
+    (Fault::FilesOneStopsAll, "files.many_at_once"),
+    (Fault::FilesCopyForgetsLinks, "files.trees_are_copied"),
+    (Fault::FilesApart, "files.names_are_found"),
+    (Fault::FilesDropBytes, "files.lines_are_found"),
     (Fault::PathsLeave, "paths.dotdot_refused"),
     (Fault::LinksLeadOut, "paths.symlink_out_refused"),
 ];

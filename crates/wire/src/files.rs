@@ -54,6 +54,12 @@ pub const MAX_READ_FILES: usize = 128;
 /// The most bytes of all paths of one [`ReadMany`]. In JSON each takes six at most.
 pub const MAX_READ_PATH_BYTES: usize = 10 << 10;
 
+/// How many things are copied at once, those that are skipped among them.
+pub const MAX_COPY_ENTRIES: u64 = 200_000;
+
+/// How many bytes of names of skipped things are told. In JSON each takes six at most.
+pub const MAX_SKIPPED_BYTES: usize = 8 << 10;
+
 /// How many connections to file workers one sandbox has at a time.
 pub const MAX_CONNECTIONS: usize = 16;
 
@@ -108,6 +114,9 @@ pub enum Request {
     /// Read several regular files. The bytes of all come first, one file behind the other. Answered by
     /// [`Answer::ReadMany`]. Since generation 2.
     ReadMany(ReadMany),
+    /// Copy a directory with all that is in it, or anything else that can be copied. Answered by
+    /// [`Answer::Copied`]. Since generation 2.
+    CopyTree(CopyTree),
 }
 
 impl Request {
@@ -124,7 +133,7 @@ impl Request {
             | Self::Copy(_)
             | Self::Remove(_)
             | Self::SetMode { .. } => 1,
-            Self::ReadMany(_) => 2,
+            Self::ReadMany(_) | Self::CopyTree(_) => 2,
         }
     }
 }
@@ -222,6 +231,17 @@ pub struct Remove {
     pub recursive: bool,
 }
 
+/// What is to be copied with all that is in it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CopyTree {
+    /// What. A link at the end is copied itself.
+    pub from: ByteString,
+    /// The name of the copy. Nothing may be there. Directories above it are made.
+    pub to: ByteString,
+    /// Refuse to copy more things than this; see [`MAX_COPY_ENTRIES`].
+    pub max_entries: u64,
+}
+
 /// What a worker says to a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Answer {
@@ -249,6 +269,34 @@ pub enum Answer {
     Failed(Failure),
     /// What became of each file, in the order of the request.
     ReadMany(Vec<OneRead>),
+    /// What was copied.
+    Copied(Copied),
+}
+
+/// What was copied.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Copied {
+    /// How many regular files.
+    pub files: u64,
+    /// How many directories.
+    pub directories: u64,
+    /// How many symbolic links.
+    pub links: u64,
+    /// How many bytes the files hold.
+    pub bytes: u64,
+    /// What was not copied, being a pipe, a socket or a device; the first of them.
+    pub skipped: Vec<Skipped>,
+    /// How many more there were.
+    pub skipped_more: u64,
+}
+
+/// Something that is not copied.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Skipped {
+    /// Its path below what was to be copied.
+    pub path: ByteString,
+    /// What it is.
+    pub kind: EntryKind,
 }
 
 /// What became of one file of several.

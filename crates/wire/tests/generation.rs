@@ -74,11 +74,15 @@ fn second_of_files() -> String {
     each(&mut lines, "files::Greeting", [files::Greeting::Ready { generation: 2 }]);
     let paths = vec!["a".into(), ByteString::from(vec![0xff])];
     let many = files::ReadMany { paths, max_bytes: 1, total_bytes: 2 };
-    each(&mut lines, "files::Request", [Request::ReadMany(many)]);
+    let copy = files::CopyTree { from: "a".into(), to: "b".into(), max_entries: 1 };
+    each(&mut lines, "files::Request", [Request::ReadMany(many), Request::CopyTree(copy)]);
     let failure = Failure { why: Why::NotFound, detail: "no such".to_owned(), errno: 2 };
     let read = files::HasRead { size: 1, bytes: 1, sha256: None, mode: 0o644, modified_ms: 3 };
     let all = vec![OneRead::Read(read), OneRead::Failed { failure, bytes: 4 }];
-    each(&mut lines, "files::Answer", [Answer::ReadMany(all)]);
+    let skipped = vec![files::Skipped { path: "a".into(), kind: EntryKind::Fifo }];
+    let (files, directories, links, bytes, skipped_more) = (1, 2, 3, 4, 5);
+    let copied = files::Copied { files, directories, links, bytes, skipped, skipped_more };
+    each(&mut lines, "files::Answer", [Answer::ReadMany(all), Answer::Copied(copied)]);
     lines
 }
 

@@ -24,7 +24,7 @@ use read_many::ReadManyArgs;
 use std::ffi::OsString;
 use write::{AppendArgs, WriteArgs};
 
-pub(crate) use report::{FileContent, FileDone, FileEntry, FileList};
+pub(crate) use report::{FileContent, FileCopied, FileDone, FileEntry, FileList};
 pub(crate) use search_report::{FileContents, FileMatches, FileNames};
 
 /// Reads and changes files of a session's workspace, from inside its sandbox.
@@ -134,6 +134,7 @@ async fn change(verb: &FileVerb, session: &Session, files: &Files) -> Result<()>
             files.rename(&args.paths.order()).await?;
             done(&args.answer, FileDone::of(session, &args.paths.to))
         }
+        FileVerb::Cp(args) if args.recursive => change::copy_tree(args, session, files).await,
         FileVerb::Cp(args) => {
             let written = files.copy(&args.paths.order()).await?;
             done(&args.answer, FileDone::written(session, &args.paths.to, &written))
@@ -147,7 +148,7 @@ async fn change(verb: &FileVerb, session: &Session, files: &Files) -> Result<()>
             files.set_mode(&args.path, args.mode).await?;
             done(&args.answer, FileDone::of(session, &args.path))
         }
-        // They change nothing.
+        // They are done above.
         FileVerb::Read(_)
         | FileVerb::Stat(_)
         | FileVerb::List(_)

@@ -2,7 +2,7 @@
 
 use crate::harness::{Place, compare};
 
-const OBJECTS: [&str; 25] = [
+const OBJECTS: [&str; 26] = [
     "config",
     "check",
     "result",
@@ -26,6 +26,7 @@ const OBJECTS: [&str; 25] = [
     "file-list",
     "file-done",
     "file-contents",
+    "file-copied",
     "file-names",
     "file-matches",
 ];

@@ -77,6 +77,10 @@ pub enum Fault {
     FilesOverwrite,
     /// Removing what is not there succeeds.
     FilesRemoveAgain,
+    /// Of several files none is read behind one that cannot be.
+    FilesOneStopsAll,
+    /// Links in a directory are not copied with it.
+    FilesCopyForgetsLinks,
     /// A path may go up from the root of the workspace.
     PathsLeave,
     /// A link that leads out of the workspace is followed.
@@ -85,7 +89,7 @@ pub enum Fault {
 
 impl Fault {
     /// All faults.
-    pub const ALL: [Self; 39] = [
+    pub const ALL: [Self; 41] = [
         Self::CreateFails,
         Self::CreateHangs,
         Self::LosesReply,
@@ -123,6 +127,8 @@ impl Fault {
         Self::FilesApart,
         Self::FilesOverwrite,
         Self::FilesRemoveAgain,
+        Self::FilesOneStopsAll,
+        Self::FilesCopyForgetsLinks,
         Self::PathsLeave,
         Self::LinksLeadOut,
     ];

@@ -63,6 +63,7 @@ fn in_words(request: &Request) -> String {
         Request::Copy(order) => format!("copy {:?} to {:?}", order.from, order.to),
         Request::Remove(order) => one("remove", &order.path),
         Request::SetMode { path, .. } => one("set the permissions of", path),
+        Request::CopyTree(order) => format!("copy {:?} to {:?}", order.from, order.to),
         Request::ReadMany(order) => match order.paths.as_slice() {
             [path] => one("read", path),
             paths => format!("read {} files", paths.len()),

@@ -270,7 +270,8 @@ impl Taken {
             | Request::Move(_)
             | Request::Copy(_)
             | Request::Remove(_)
-            | Request::SetMode { .. } => (0, 0),
+            | Request::SetMode { .. }
+            | Request::CopyTree(_) => (0, 0),
         };
         let entries_left = usize::try_from(entries_left).unwrap_or(0);
         Self { bytes_left, entries_left, entries: Vec::new() }
@@ -308,7 +309,8 @@ fn checked(answer: Answer) -> Result<Answer> {
         | Answer::Made { .. }
         | Answer::Done
         | Answer::Failed(_)
-        | Answer::ReadMany(_) => None,
+        | Answer::ReadMany(_)
+        | Answer::Copied(_) => None,
     };
     let is_hash = |text: &String| text.len() == 64 && text.bytes().all(|b| b.is_ascii_hexdigit());
     match hash.is_none_or(is_hash) {

@@ -12,9 +12,9 @@ mod many;
 
 pub use cofferdam_wire::ByteString;
 pub use cofferdam_wire::files::{
-    Answer, Append, Entry, EntryKind, HasRead, List, MAX_CONNECTIONS, MAX_DEPTH, MAX_ENTRIES,
-    MAX_LINKS, MAX_PATH_BYTES, MAX_READ_FILES, Move, Only, Read, ReadMany, Remove, Request, Write,
-    Written,
+    Answer, Append, Copied, CopyTree, Entry, EntryKind, HasRead, List, MAX_CONNECTIONS,
+    MAX_COPY_ENTRIES, MAX_DEPTH, MAX_ENTRIES, MAX_LINKS, MAX_PATH_BYTES, MAX_READ_FILES, Move,
+    Only, Read, ReadMany, Remove, Request, Skipped, Write, Written,
 };
 pub use failure::refusal;
 pub use link::{FileDoor, FileLink, LinkedFiles};
@@ -174,6 +174,15 @@ impl Files {
         written(self.ask(Request::Copy(order.clone())).await?)
     }
 
+    /// Copies a directory with all that is in it, whole or not at all; or a regular file or a link.
+    /// Nothing may have the new name. Links are copied as they are; pipes, sockets and devices are
+    /// skipped and told. At most [`MAX_COPY_ENTRIES`] things are copied.
+    pub async fn copy_tree(&self, order: &CopyTree) -> Result<Copied> {
+        let answer = self.ask(Request::CopyTree(order.clone())).await?;
+        let Answer::Copied(copied) = answer else { return Err(unasked(&answer)) };
+        Ok(copied)
+    }
+
     /// Removes something. Who repeats it hears [`ErrorKind::NotFound`].
     pub async fn remove(&self, order: &Remove) -> Result<()> {
         done(self.ask(Request::Remove(order.clone())).await?)
@@ -218,6 +227,7 @@ fn unasked(answer: &Answer) -> Error {
         Answer::Done => "that it is done",
         Answer::Failed(_) => "that it failed",
         Answer::ReadMany(_) => "that it read several",
+        Answer::Copied(_) => "that it copied a tree",
     };
     Error::new(ErrorKind::Protocol, format!("the file worker said {what}, which was not asked"))
 }

@@ -8,6 +8,7 @@
 //! links as text; see `docs/decisions/0013-files.md`.
 
 mod change;
+mod copy_tree;
 mod failure;
 mod list;
 mod many;
@@ -107,5 +108,6 @@ fn perform(
         Request::Remove(order) => Ok(remove::remove(root, order)?),
         Request::SetMode { path, mode } => Ok(change::set_mode(root, path, *mode)?),
         Request::ReadMany(order) => many::read(root, order, talk),
+        Request::CopyTree(order) => copy_tree::copy(root, order, talk),
     }
 }

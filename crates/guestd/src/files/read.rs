@@ -9,7 +9,7 @@ use cofferdam_wire::files::{
     Answer, Entry, EntryKind, Failure, HasRead, MAX_PIECE_BYTES, Read, Why,
 };
 use rustix::fd::{BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, FileType, OFlags, Stat};
+use rustix::fs::{AtFlags, FileType, OFlags, Stat, StatxAttributes, StatxFlags};
 use rustix::io::Errno;
 
 /// Sends a file or a part of it. The answer goes with the last bytes.
@@ -131,6 +131,16 @@ pub(super) fn entry(
 /// What a name stands for, a link being a link.
 pub(super) fn look_at(directory: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<Stat> {
     rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)
+}
+
+/// Whether a name is a placeholder of ours: a socket that is a mount of its own, which stands for a
+/// protected name as long as a sandbox lives. No command can mount one.
+pub(super) fn is_placeholder(directory: BorrowedFd<'_>, name: &[u8]) -> bool {
+    let told = rustix::fs::statx(directory, name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::TYPE);
+    told.is_ok_and(|told| {
+        FileType::from_raw_mode(told.stx_mode.into()) == FileType::Socket
+            && told.stx_attributes.contains(StatxAttributes::MOUNT_ROOT)
+    })
 }
 
 pub(super) fn described(stat: &Stat) -> Entry {

@@ -27,7 +27,7 @@ pub(super) fn remove(root: &Root, order: &Remove) -> Result<Answer, Failure> {
 }
 
 /// Removes a directory and what is in it. What disappears by itself meanwhile is as good as removed.
-fn remove_tree(above: BorrowedFd<'_>, name: &[u8], depth: usize) -> Result<(), Failure> {
+pub(super) fn remove_tree(above: BorrowedFd<'_>, name: &[u8], depth: usize) -> Result<(), Failure> {
     if depth >= MAX_DEPTH {
         let what = format!("it is more than {MAX_DEPTH} directories deep; some of it is removed");
         return Err(refused(Why::BadRequest, what));

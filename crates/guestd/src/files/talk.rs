@@ -71,7 +71,8 @@ impl Talk {
             | Request::Copy(_)
             | Request::Remove(_)
             | Request::SetMode { .. }
-            | Request::ReadMany(_) => Upload::None,
+            | Request::ReadMany(_)
+            | Request::CopyTree(_) => Upload::None,
         };
         Ok(request)
     }

@@ -200,7 +200,7 @@ pub(super) fn set_mode(file: &OwnedFd, mode: Mode) -> Result<(), Failure> {
     rustix::fs::fchmod(file, mode).map_err(|e| failed(e, "its permissions cannot be set"))
 }
 
-fn write_all(file: &OwnedFd, mut bytes: &[u8]) -> Result<(), Failure> {
+pub(super) fn write_all(file: &OwnedFd, mut bytes: &[u8]) -> Result<(), Failure> {
     while !bytes.is_empty() {
         match rustix::io::write(file, bytes) {
             Ok(count) => bytes = bytes.get(count..).unwrap_or_default(),

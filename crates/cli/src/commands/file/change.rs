@@ -1,8 +1,12 @@
 //! What `cofferdam file` changes without bytes from outside.
 
+use super::report::{FileCopied, kind_name};
 use super::{AnswerOptions, Target, mode, path};
+use crate::{render, report};
 use clap::Args;
-use cofferdam_core::files::Move;
+use cofferdam_core::files::{CopyTree, MAX_COPY_ENTRIES, Move};
+use cofferdam_core::{Files, Result};
+use cofferdam_session::Session;
 use std::ffi::OsString;
 
 /// Two paths.
@@ -55,12 +59,22 @@ pub(crate) struct MvArgs {
 
 /// Copies a regular file, whole or not at all. What is there is not replaced unless that is said.
 ///
+/// With --recursive a directory is copied with all that is in it, whole or not at all, under a name
+/// that is free: at most 200000 things. Links are copied as they are. Pipes, sockets and devices are
+/// skipped, and named on standard error.
+///
 /// Example: cofferdam file cp agent-1 config.toml config.bak
 #[derive(Debug, Args)]
 #[command(after_long_help = crate::commands::ORDINARY_EXIT_CODES)]
 pub(crate) struct CpArgs {
     #[command(flatten)]
     pub(crate) paths: FromTo,
+
+    /// Copies a directory with all that is in it.
+    ///
+    /// Example: --recursive
+    #[arg(short = 'r', long, conflicts_with = "replace")]
+    pub(crate) recursive: bool,
 
     #[command(flatten)]
     pub(crate) answer: AnswerOptions,
@@ -111,4 +125,25 @@ impl FromTo {
     pub(super) fn order(&self) -> Move {
         Move { from: path(&self.from), to: path(&self.to), replace: self.replace }
     }
+}
+
+/// Copies a directory, and says what was copied.
+pub(super) async fn copy_tree(args: &CpArgs, session: &Session, files: &Files) -> Result<()> {
+    let (from, to) = (path(&args.paths.from), path(&args.paths.to));
+    let order = CopyTree { from, to, max_entries: MAX_COPY_ENTRIES };
+    let copied = files.copy_tree(&order).await?;
+    if args.answer.json {
+        return render::print_json(&FileCopied::new(session, &args.paths.to, &copied));
+    }
+    for skipped in &copied.skipped {
+        report::note(&format!(
+            "{:?} was skipped, being a {}",
+            skipped.path,
+            kind_name(skipped.kind)
+        ));
+    }
+    if copied.skipped_more > 0 {
+        report::note(&format!("{} more were skipped", copied.skipped_more));
+    }
+    Ok(())
 }

@@ -61,7 +61,7 @@ pub(crate) struct GrepArgs {
 pub(crate) struct MatchOptions {
     /// Finds this, and takes all words behind the session for paths. Can be repeated.
     ///
-    /// Example: --regexp TODO
+    /// Example: --regexp -x
     #[arg(short = 'e', long, value_name = "PATTERN", allow_hyphen_values = true)]
     pub(crate) regexp: Vec<String>,
 
