@@ -8,6 +8,7 @@ mod read;
 mod read_many;
 mod report;
 mod search_report;
+mod transfer;
 mod write;
 
 use crate::{exit, render, sessions};
@@ -22,6 +23,7 @@ use list::{ListArgs, StatArgs};
 use read::ReadArgs;
 use read_many::ReadManyArgs;
 use std::ffi::OsString;
+use transfer::{DownloadArgs, UploadArgs};
 use write::{AppendArgs, WriteArgs};
 
 pub(crate) use report::{FileContent, FileCopied, FileDone, FileEntry, FileList};
@@ -64,6 +66,8 @@ pub(crate) enum FileVerb {
     ReadMany(ReadManyArgs),
     Glob(GlobArgs),
     Grep(GrepArgs),
+    Upload(UploadArgs),
+    Download(DownloadArgs),
 }
 
 /// The session and a path in it.
@@ -103,6 +107,8 @@ pub(super) fn perform(args: &FileArgs) -> Result<u8> {
             FileVerb::ReadMany(args) => return read_many::perform(args, &session, &files).await,
             FileVerb::Glob(args) => glob::perform(args, &session, files).await,
             FileVerb::Grep(args) => grep::perform(args, &session, files).await,
+            FileVerb::Upload(args) => transfer::upload(args, &session, &files).await,
+            FileVerb::Download(args) => transfer::download(args, &session, &files).await,
             FileVerb::Write(_)
             | FileVerb::Append(_)
             | FileVerb::Mkdir(_)
@@ -154,7 +160,9 @@ async fn change(verb: &FileVerb, session: &Session, files: &Files) -> Result<()>
         | FileVerb::List(_)
         | FileVerb::ReadMany(_)
         | FileVerb::Glob(_)
-        | FileVerb::Grep(_) => Ok(()),
+        | FileVerb::Grep(_)
+        | FileVerb::Upload(_)
+        | FileVerb::Download(_) => Ok(()),
     }
 }
 
@@ -174,6 +182,8 @@ impl FileVerb {
             Self::ReadMany(args) => &args.session,
             Self::Glob(args) => &args.session,
             Self::Grep(args) => &args.session,
+            Self::Upload(args) => &args.session,
+            Self::Download(args) => &args.target.session,
         }
     }
 }

@@ -15,6 +15,7 @@
 mod alone;
 mod ending;
 mod file_search;
+mod file_transfer;
 mod files;
 mod limits;
 mod output;

@@ -34,7 +34,7 @@ const VERBS: [&str; 27] = [
 ];
 
 /// What is done with files.
-const FILE_VERBS: [&str; 13] = [
+const FILE_VERBS: [&str; 15] = [
     "read",
     "write",
     "append",
@@ -48,6 +48,8 @@ const FILE_VERBS: [&str; 13] = [
     "read-many",
     "glob",
     "grep",
+    "upload",
+    "download",
 ];
 
 #[test]
