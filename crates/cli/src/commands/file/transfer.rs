@@ -162,14 +162,15 @@ impl<T> Passing<T> {
         if self.is_seen && self.bytes - self.shown >= STEP_BYTES {
             self.shown = self.bytes;
             let percent = self.bytes.saturating_mul(100) / self.size.max(1);
-            eprint!("\r{percent:3}%  {} of {} MiB ", self.bytes >> 20, self.size >> 20);
+            let (done, all) = (self.bytes >> 20, self.size >> 20);
+            show(&format!("\r{percent:3}%  {done} of {all} MiB "));
         }
     }
 
     /// The hash of all, in hexadecimal. Ends the line of progress.
     fn finish(&mut self) -> String {
         if self.is_seen {
-            eprint!("\r\x1b[K");
+            show("\r\x1b[K");
         }
         let mut text = String::with_capacity(64);
         for byte in std::mem::take(&mut self.hash).finalize() {
@@ -198,6 +199,11 @@ impl<T: io::Write> io::Write for Passing<T> {
     fn flush(&mut self) -> io::Result<()> {
         self.inner.flush()
     }
+}
+
+/// Shows how far it is. Where standard error is gone nobody looks.
+fn show(text: &str) {
+    let _ = io::Write::write_all(&mut io::stderr().lock(), text.as_bytes());
 }
 
 /// A file beside the one that is to be, removed unless it took its place.
