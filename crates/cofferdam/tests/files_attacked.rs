@@ -161,7 +161,8 @@ impl Place {
         } else {
             let order = Grep { patterns: vec!["side".to_owned()], scope, ..Grep::default() };
             let mut each = |hits: FileHits| {
-                seen = Some([hits.lines[0].bytes.as_slice(), b"\n"].concat());
+                let first = hits.lines.first().map(|line| [line.bytes.as_slice(), b"\n"].concat());
+                seen = first.or(seen.take());
                 ControlFlow::Continue(())
             };
             search.grep(&order, &mut each).await?;
