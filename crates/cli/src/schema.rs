@@ -3,7 +3,9 @@
 use crate::choice::Choice;
 use crate::commands::config::CheckedConfig;
 use crate::commands::events::EventList;
-use crate::commands::file::{FileContent, FileDone, FileEntry, FileList};
+use crate::commands::file::{
+    FileContent, FileContents, FileCopied, FileDone, FileEntry, FileList, FileMatches, FileNames,
+};
 use crate::commands::file_edit::FileEdit;
 use crate::commands::file_patch::FilePatch;
 use crate::commands::file_window::FileWindow;
@@ -86,6 +88,14 @@ pub(crate) enum Object {
     Applied,
     /// What `discard --json` prints.
     Discarded,
+    /// What `file read-many --json` prints.
+    FileContents,
+    /// What `file cp --recursive --json` prints.
+    FileCopied,
+    /// What `file glob --json` prints.
+    FileNames,
+    /// What `file grep --json` prints.
+    FileMatches,
 }
 
 impl Choice for Object {
@@ -122,6 +132,10 @@ impl Choice for Object {
         Self::Changes,
         Self::Applied,
         Self::Discarded,
+        Self::FileContents,
+        Self::FileCopied,
+        Self::FileNames,
+        Self::FileMatches,
     ];
 
     fn named(self) -> &'static str {
@@ -157,6 +171,10 @@ impl Choice for Object {
             Self::Changes => "changes",
             Self::Applied => "applied",
             Self::Discarded => "discarded",
+            Self::FileContents => "file-contents",
+            Self::FileCopied => "file-copied",
+            Self::FileNames => "file-names",
+            Self::FileMatches => "file-matches",
         }
     }
 }
@@ -196,6 +214,10 @@ impl Object {
             Self::Changes => schema_for!(ChangeList),
             Self::Applied => schema_for!(AppliedChanges),
             Self::Discarded => schema_for!(DiscardedChanges),
+            Self::FileContents => schema_for!(FileContents),
+            Self::FileCopied => schema_for!(FileCopied),
+            Self::FileNames => schema_for!(FileNames),
+            Self::FileMatches => schema_for!(FileMatches),
         }
     }
 

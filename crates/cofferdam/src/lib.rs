@@ -60,6 +60,7 @@ pub use cofferdam_core::{
 pub use cofferdam_local::assemble::Farewell;
 pub use cofferdam_local::backend::{LocalBackend, Preparation};
 pub use cofferdam_local::keeper::KeptBackend;
+pub use cofferdam_search as search;
 pub use exec::Exec;
 pub use piped::PipedProcess;
 pub use sandbox::Sandbox;

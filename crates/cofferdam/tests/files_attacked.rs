@@ -4,9 +4,13 @@
 //! read and write it, for it has the rights of a command. So only the way to it is tested.
 #![expect(clippy::unwrap_used, reason = "the functions beside the tests are of tests too")]
 
-use cofferdam::files::{Append, List, Move, Read, Remove, Write};
+use cofferdam::files::{
+    Append, CopyTree, EntryKind, List, MAX_COPY_ENTRIES, Move, Read, ReadMany, Remove, Write,
+};
+use cofferdam::search::{FileHits, Found, Glob, Grep, Reason, Scope, Search};
 use cofferdam::{Ending, ErrorKind, Files, Result, Sandbox, own_backend};
 use std::ffi::OsStr;
+use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,7 +20,7 @@ use std::time::{Duration, Instant};
 const RACE: Duration = Duration::from_millis(400);
 
 /// Every sort of request that names a path, as something done to `PATH/secret`.
-const SORTS: [&str; 12] = [
+const SORTS: [&str; 17] = [
     "read",
     "write",
     "append",
@@ -29,7 +33,16 @@ const SORTS: [&str; 12] = [
     "copy to",
     "remove",
     "chmod",
+    "copy tree from",
+    "copy tree to",
+    "read many",
+    "glob",
+    "grep",
 ];
+
+fn copy(from: &str, to: &str) -> CopyTree {
+    CopyTree { from: from.into(), to: to.into(), max_entries: MAX_COPY_ENTRIES }
+}
 
 struct Place {
     path: PathBuf,
@@ -104,9 +117,57 @@ impl Place {
             "remove" => {
                 files.remove(&Remove { path: path.as_str().into(), recursive: true }).await?
             }
+            "copy tree from" => {
+                let to = "copied-tree";
+                let _ = files.remove(&Remove { path: to.into(), recursive: true }).await;
+                files.copy_tree(&copy(directory, to)).await?;
+                return match files.read(format!("{to}/secret"), 100).await {
+                    // The link itself was copied.
+                    Err(error) if error.kind == ErrorKind::PathEscape => Err(error),
+                    read => read.map(Some),
+                };
+            }
+            "copy tree to" => {
+                files.write("tree/mine", b"mine").await?;
+                let to = format!("{directory}/made");
+                files.copy_tree(&copy("tree", &to)).await.map(drop)?;
+                files.remove(&Remove { path: to.as_str().into(), recursive: true }).await?;
+            }
+            "read many" | "glob" | "grep" => return self.search_one(sort, directory).await,
             _ => files.set_mode(&path, 0o777).await.map(drop)?,
         }
         Ok(None)
+    }
+
+    /// The same for what looks at many files.
+    async fn search_one(&self, sort: &str, directory: &str) -> Result<Option<Vec<u8>>> {
+        let scope = Scope { paths: vec![directory.into()], ..Scope::default() };
+        let search = Search::new(self.files.clone());
+        let mut seen = None;
+        if sort == "read many" {
+            let paths = vec![format!("{directory}/secret").into()];
+            let order = ReadMany { paths, max_bytes: 100, total_bytes: 100 };
+            let one = self.files.read_many(&order).await?.remove(0);
+            return one.map(|content| Some(content.bytes));
+        } else if sort == "glob" {
+            let order = Glob { patterns: vec!["*".to_owned()], scope, ..Glob::default() };
+            let mut each = |found: Found| {
+                if found.entry.mode == 0o640 {
+                    seen = Some(b"outside\n".to_vec());
+                }
+                ControlFlow::Continue(())
+            };
+            search.glob(&order, &mut each).await?;
+        } else {
+            let order = Grep { patterns: vec!["side".to_owned()], scope, ..Grep::default() };
+            let mut each = |hits: FileHits| {
+                let first = hits.lines.first().map(|line| [line.bytes.as_slice(), b"\n"].concat());
+                seen = first.or(seen.take());
+                ControlFlow::Continue(())
+            };
+            search.grep(&order, &mut each).await?;
+        }
+        Ok(seen)
     }
 }
 
@@ -323,4 +384,98 @@ async fn a_worker_that_is_killed_leaves_the_old_file_and_is_replaced() {
     let order = Append { path: "file".into(), mode: None };
     place.files.append_from(&order, &mut &b"er"[..]).await.unwrap();
     assert_eq!(place.files.read("file", 9).await.unwrap(), b"older");
+}
+
+#[tokio::test]
+async fn a_search_passes_over_what_is_no_file_and_leads_nowhere() {
+    let place = Place::new("searched").await;
+    place
+        .inside(
+            "mkfifo fifo; ln -s /tmp/out out; ln -s . loop; mkdir deep; cd deep
+            ln -s ../../tmp/out up; ln /tmp/out/secret hard 2>/dev/null || cp /tmp/out/secret hard
+            truncate -s 1T huge; echo outside >ok; echo '*.ok' >.gitignore; echo outside >x.ok",
+        )
+        .await;
+    let bind = "import socket; socket.socket(socket.AF_UNIX).bind('sock')";
+    place.inside(&format!("python3 -c \"{bind}\"")).await;
+    let mut found = Vec::new();
+    let order = Grep { patterns: vec!["outside".to_owned()], ..Grep::default() };
+    let mut each = |hits: FileHits| {
+        found.push(hits.path.to_string());
+        ControlFlow::Continue(())
+    };
+    let search = Search::new(place.files.clone());
+    let searched = search.grep(&order, &mut each).await.unwrap();
+    assert_eq!(found, ["deep/hard", "deep/ok"]);
+    let left: Vec<_> = searched.left_out.iter().map(|left| (left.reason, left.count)).collect();
+    assert_eq!(left, [(Reason::TooLarge, 1)]);
+    for name in ["fifo", "sock", "out/secret", "deep/up/secret", "deep/huge", "none"] {
+        let paths = vec![name.into(), "deep/ok".into()];
+        let order = ReadMany { paths, max_bytes: 100, total_bytes: 100 };
+        let read = place.files.read_many(&order).await.unwrap();
+        assert!(read[0].is_err(), "{name}");
+        // The control: the file behind it comes.
+        assert_eq!(read[1].as_ref().unwrap().bytes, b"outside\n", "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_tree_is_copied_whole_or_not_at_all() {
+    let place = Place::new("trees").await;
+    place
+        .inside(
+            "mkdir -p t/d t/closed; echo in >t/d/file; ln -s /tmp/out t/out; ln -s . t/loop
+            mkfifo t/d/fifo; chmod 755 t/d/file; ln t/d/file t/hard; truncate -s 1T t/huge
+            echo x >t/closed/x; chmod 555 t/closed; printf y >\"t/$(printf 'a\\nb')\"",
+        )
+        .await;
+    let copied = place.files.copy_tree(&copy("t", "new/t")).await.unwrap();
+    assert_eq!((copied.files, copied.directories, copied.links), (5, 3, 2));
+    assert_eq!(copied.skipped.len(), 1);
+    assert_eq!(
+        (&copied.skipped[0].path, copied.skipped[0].kind),
+        (&"d/fifo".into(), EntryKind::Fifo)
+    );
+    let seen = "cd new/t; cat d/file; readlink out; stat -c '%a %h' hard closed; stat -c %s huge
+        [ $(stat -c %b huge) -lt 100 ]; cat \"$(printf 'a\\nb')\"; ls -A d; ls -A .. | wc -l";
+    let seen = place.inside(seen).await;
+    assert_eq!(seen, "in\n/tmp/out\n755 1\n555 2\n1099511627776\nyfile\n1\n");
+    // What cannot be read as a whole leaves nothing, not even of what is closed.
+    place.inside("mkdir z; mv t/closed z/a; echo x >z/b; chmod 0 z/b").await;
+    let failed = place.files.copy_tree(&copy("z", "y")).await;
+    if place.inside("cat z/b 2>/dev/null || echo denied").await == "denied\n" {
+        let error = failed.unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Denied, "{error:?}");
+        assert!(error.message.contains("\"b\""), "{error:?}");
+        assert_eq!(place.inside("ls -A | grep -e '^.cofferdam-' -e '^y' || true").await, "");
+    }
+    for (from, kind) in [("t/d/fifo", ErrorKind::NotAFile), ("none", ErrorKind::NotFound)] {
+        assert_eq!(place.files.copy_tree(&copy(from, "x")).await.unwrap_err().kind, kind);
+    }
+    let deep = "d/".repeat(100);
+    place.inside(&format!("mkdir -p deep/{deep}; cd deep/{deep}; mkdir -p {deep}")).await;
+    assert_eq!(place.files.copy_tree(&copy("deep", "x")).await.unwrap_err().kind, ErrorKind::Usage);
+    assert_eq!(place.files.stat("x").await.unwrap_err().kind, ErrorKind::NotFound);
+    // The control: a link is copied as one, and not what it leads to.
+    place.files.copy_tree(&copy("t/out", "x")).await.unwrap();
+    assert_eq!(place.files.stat("x").await.unwrap().kind, EntryKind::Link);
+    place.outside_is_unchanged().await;
+}
+
+#[tokio::test]
+async fn a_copy_has_an_end_and_holes_stay_holes() {
+    let place = Place::new("copied").await;
+    place.inside("mkdir many; cd many; seq 1 999 | xargs touch").await;
+    let order = |max_entries| CopyTree { max_entries, ..copy("many", "x") };
+    let error = place.files.copy_tree(&order(999)).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::TooLarge, "{error:?}");
+    assert_eq!(place.inside("ls -A | grep -e '^.cofferdam-' -e '^x' || true").await, "");
+    // The control: as many as that are copied.
+    assert_eq!(place.files.copy_tree(&order(1000)).await.unwrap().files, 999);
+    place.inside("mkdir h; echo a >h/f; truncate -s 1T h/f; printf z >>h/f").await;
+    let copied = place.files.copy_tree(&copy("h", "i")).await.unwrap();
+    assert_eq!(copied.bytes, (1 << 40) + 1);
+    place
+        .inside("head -c 2 i/f | grep a; tail -c 1 i/f | grep z; [ $(stat -c %b i/f) -lt 100 ]")
+        .await;
 }

@@ -160,6 +160,26 @@ pub const ALL: &[Check] = &[
         "What is removed is gone, and whoever removes it again hears that."
     ),
     check!(
+        "files.many_at_once",
+        files::many_at_once,
+        "Several files come at once, and one that cannot be read stops no other."
+    ),
+    check!(
+        "files.trees_are_copied",
+        files::trees_are_copied,
+        "A directory is copied with all that is in it, links as links, under a free name."
+    ),
+    check!(
+        "files.names_are_found",
+        files::names_are_found,
+        "Names are found by patterns, whoever made them, and not where a rule excludes them."
+    ),
+    check!(
+        "files.lines_are_found",
+        files::lines_are_found,
+        "Lines are found by a regular expression, with their numbers."
+    ),
+    check!(
         "paths.dotdot_refused",
         files::dotdot_refused,
         "No path goes up from the root of the workspace."

@@ -3,8 +3,13 @@
 use crate::check::{Stop, Verdict, same};
 use crate::fixture::Action;
 use crate::stage::{Stage, refused};
-use cofferdam_core::files::{Before, Content, Load, Move, Only, Read, Remove, Step, Write};
+use cofferdam_core::files::{
+    Before, Content, CopyTree, EntryKind, Load, MAX_COPY_ENTRIES, Move, Only, Read, ReadMany,
+    Remove, Step, Write,
+};
 use cofferdam_core::{Ending, ErrorKind, Files, Guest};
+use cofferdam_search::{FileHits, Found, Glob, Grep, Search};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 async fn files(stage: &mut Stage) -> Result<(Arc<dyn Guest>, Files), Stop> {
@@ -124,6 +129,84 @@ pub(crate) async fn remove_twice(stage: &mut Stage) -> Verdict {
     files.remove(&order).await?;
     refused("what is gone", files.remove(&order).await, &[ErrorKind::NotFound])?;
     refused("a file that is gone", files.stat("tree/file").await, &[ErrorKind::NotFound])
+}
+
+pub(crate) async fn many_at_once(stage: &mut Stage) -> Verdict {
+    let (_guest, files) = files(stage).await?;
+    files.write("a", b"one").await?;
+    files.write("d/b", &[0xff; 300]).await?;
+    let paths = ["a", "none", "d", "../a", "d/b"].map(Into::into).to_vec();
+    let order = ReadMany { paths, max_bytes: 300, total_bytes: 303 };
+    let mut all = files.read_many(&order).await?.into_iter();
+    let mut next = || all.next().ok_or(Stop::Failed("a file has no answer".to_owned()));
+    same("the first file", &next()??.bytes, &b"one".to_vec())?;
+    for (what, kind) in [
+        ("a file that is missing", ErrorKind::NotFound),
+        ("a directory", ErrorKind::NotAFile),
+        ("a way out", ErrorKind::PathEscape),
+    ] {
+        refused(what, next()?, &[kind])?;
+    }
+    same("the last file", &next()??.bytes, &vec![0xff; 300])?;
+    let small = ReadMany { max_bytes: 299, ..order.clone() };
+    let mut all = files.read_many(&small).await?;
+    refused("a file that is too large", all.remove(4), &[ErrorKind::TooLarge])?;
+    let less = ReadMany { total_bytes: 302, ..order };
+    let mut all = files.read_many(&less).await?;
+    refused("a file for which there is no room", all.remove(4), &[ErrorKind::TooLarge])
+}
+
+pub(crate) async fn trees_are_copied(stage: &mut Stage) -> Verdict {
+    let (guest, files) = files(stage).await?;
+    files.write("t/d/file", b"bytes").await?;
+    let link = Action::MakeLink { name: "t/out".to_owned(), target: "/etc".to_owned() };
+    same("a link is made", &stage.run(&guest, &link).await?.ending, &Ending::Exited(0))?;
+    let max_entries = MAX_COPY_ENTRIES;
+    let order = CopyTree { from: "t".into(), to: "new/copy".into(), max_entries };
+    let copied = files.copy_tree(&order).await?;
+    same("what was copied", &(copied.files, copied.directories, copied.links), &(1, 2, 1))?;
+    same("the file", &files.read("new/copy/d/file", 100).await?, &b"bytes".to_vec())?;
+    same("the link", &files.stat("new/copy/out").await?.kind, &EntryKind::Link)?;
+    refused("a name that is taken", files.copy_tree(&order).await, &[ErrorKind::Conflict])?;
+    let inside = CopyTree { to: "t/d/t".into(), ..order.clone() };
+    refused("a copy in itself", files.copy_tree(&inside).await, &[ErrorKind::Usage])?;
+    let outside = CopyTree { to: "t/out/t".into(), ..order.clone() };
+    refused("a copy outside", files.copy_tree(&outside).await, &[ErrorKind::PathEscape])?;
+    let small = CopyTree { to: "small".into(), max_entries: 3, ..order };
+    refused("more than may be", files.copy_tree(&small).await, &[ErrorKind::TooLarge])?;
+    refused("what would be left", files.stat("small").await, &[ErrorKind::NotFound])
+}
+
+pub(crate) async fn names_are_found(stage: &mut Stage) -> Verdict {
+    let (guest, files) = files(stage).await?;
+    files.make_directory("a/b").await?;
+    let output = stage.run(&guest, &Action::WriteFile("a/b/theirs.rs".to_owned())).await?;
+    same("a command writes", &output.ending, &Ending::Exited(0))?;
+    files.write("a/ours.rs", b"").await?;
+    files.write("a/.gitignore", b"no.rs\n").await?;
+    files.write("a/no.rs", b"").await?;
+    let order = Glob { patterns: vec!["a/**/*.rs".to_owned()], ..Glob::default() };
+    let mut found = Vec::new();
+    let mut each = |one: Found| {
+        found.push(one.path.to_string());
+        ControlFlow::Continue(())
+    };
+    Search::new(files).glob(&order, &mut each).await?;
+    same("the names", &found.join(" ").as_str(), &"a/b/theirs.rs a/ours.rs")
+}
+
+pub(crate) async fn lines_are_found(stage: &mut Stage) -> Verdict {
+    let (_guest, files) = files(stage).await?;
+    files.write("a", "one\ncaf\u{e9} two\n".as_bytes()).await?;
+    files.write("b", b"x\n").await?;
+    let order = Grep { patterns: vec!["\u{e9} t".to_owned()], ..Grep::default() };
+    let mut found = Vec::new();
+    let mut each = |hits: FileHits| {
+        found.push((hits.path.to_string(), hits.lines.iter().map(|line| line.number).collect()));
+        ControlFlow::Continue(())
+    };
+    Search::new(files).grep(&order, &mut each).await?;
+    same("the lines", &found, &vec![("a".to_owned(), vec![2])])
 }
 
 pub(crate) async fn dotdot_refused(stage: &mut Stage) -> Verdict {

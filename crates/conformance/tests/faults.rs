@@ -50,6 +50,10 @@ const FOUND: &[(Fault, &str)] = &[
     (Fault::FilesCarryPart, "files.carry_is_whole"),
     (Fault::FilesCarryStale, "files.carry_looks_first"),
     (Fault::FilesRemoveAgain, "files.remove_twice"),
+    (Fault::FilesOneStopsAll, "files.many_at_once"),
+    (Fault::FilesCopyForgetsLinks, "files.trees_are_copied"),
+    (Fault::FilesApart, "files.names_are_found"),
+    (Fault::FilesDropBytes, "files.lines_are_found"),
     (Fault::PathsLeave, "paths.dotdot_refused"),
     (Fault::LinksLeadOut, "paths.symlink_out_refused"),
 ];

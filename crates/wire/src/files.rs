@@ -36,9 +36,6 @@ use serde::{Deserialize, Serialize};
 /// The generation of these messages that this code speaks.
 pub const FILES_GENERATION: u32 = 2;
 
-/// The first generation that carries many changes at once.
-pub const CARRY_SINCE: u32 = 2;
-
 /// The most bytes of a message.
 pub const MAX_MESSAGE_BYTES: usize = 64 << 10;
 
@@ -56,6 +53,18 @@ pub const MAX_LINKS: usize = 40;
 
 /// The most entries of one page of a list.
 pub const MAX_ENTRIES: u32 = 1000;
+
+/// The most files of one [`ReadMany`].
+pub const MAX_READ_FILES: usize = 128;
+
+/// The most bytes of all paths of one [`ReadMany`]. In JSON each takes six at most.
+pub const MAX_READ_PATH_BYTES: usize = 10 << 10;
+
+/// How many things are copied at once, those that are skipped among them.
+pub const MAX_COPY_ENTRIES: u64 = 200_000;
+
+/// How many bytes of names of skipped things are told. In JSON each takes six at most.
+pub const MAX_SKIPPED_BYTES: usize = 8 << 10;
 
 /// How many connections to file workers one sandbox has at a time.
 pub const MAX_CONNECTIONS: usize = 16;
@@ -109,9 +118,47 @@ pub enum Request {
         mode: u32,
     },
     /// Carry many changes out at once, whose steps follow. Answered by [`Answer::Carried`].
+    /// Since generation 2.
     Carry(Carry),
     /// Put right what a carry left whose end nobody heard. Answered by [`Answer::Recovered`].
+    /// Since generation 2.
     Recover(Carry),
+    /// Read several regular files. The bytes of all come first, one file behind the other. Answered by
+    /// [`Answer::ReadMany`]. Since generation 2.
+    ReadMany(ReadMany),
+    /// Copy a directory with all that is in it, or anything else that can be copied. Answered by
+    /// [`Answer::Copied`]. Since generation 2.
+    CopyTree(CopyTree),
+}
+
+impl Request {
+    /// The generation that this request came with.
+    pub fn since(&self) -> u32 {
+        match self {
+            Self::Read(_)
+            | Self::Write(_)
+            | Self::Append(_)
+            | Self::Stat { .. }
+            | Self::List(_)
+            | Self::MakeDirectory { .. }
+            | Self::Move(_)
+            | Self::Copy(_)
+            | Self::Remove(_)
+            | Self::SetMode { .. } => 1,
+            Self::Carry(_) | Self::Recover(_) | Self::ReadMany(_) | Self::CopyTree(_) => 2,
+        }
+    }
+}
+
+/// What is to be read at once.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadMany {
+    /// Which files, at most [`MAX_READ_FILES`]. Links at their ends are followed.
+    pub paths: Vec<ByteString>,
+    /// Leave out a file that holds more than this.
+    pub max_bytes: u64,
+    /// Leave out a file that does not fit in this together with those before it.
+    pub total_bytes: u64,
 }
 
 /// What is to be read.
@@ -196,6 +243,17 @@ pub struct Remove {
     pub recursive: bool,
 }
 
+/// What is to be copied with all that is in it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CopyTree {
+    /// What. A link at the end is copied itself.
+    pub from: ByteString,
+    /// The name of the copy. Nothing may be there. Directories above it are made.
+    pub to: ByteString,
+    /// Refuse to copy more things than this; see [`MAX_COPY_ENTRIES`].
+    pub max_entries: u64,
+}
+
 /// What a worker says to a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Answer {
@@ -228,6 +286,50 @@ pub enum Answer {
     },
     /// What has become of a carry. What it left is cleared away.
     Recovered(CarryEnd),
+    /// What became of each file, in the order of the request.
+    ReadMany(Vec<OneRead>),
+    /// What was copied.
+    Copied(Copied),
+}
+
+/// What was copied.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Copied {
+    /// How many regular files.
+    pub files: u64,
+    /// How many directories.
+    pub directories: u64,
+    /// How many symbolic links.
+    pub links: u64,
+    /// How many bytes the files hold.
+    pub bytes: u64,
+    /// What was not copied, being a pipe, a socket or a device; the first of them.
+    pub skipped: Vec<Skipped>,
+    /// How many more there were.
+    pub skipped_more: u64,
+}
+
+/// Something that is not copied.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Skipped {
+    /// Its path below what was to be copied.
+    pub path: ByteString,
+    /// What it is.
+    pub kind: EntryKind,
+}
+
+/// What became of one file of several.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OneRead {
+    /// It came.
+    Read(HasRead),
+    /// It could not be read.
+    Failed {
+        /// Why.
+        failure: Failure,
+        /// How many bytes of it came before.
+        bytes: u64,
+    },
 }
 
 /// What was read.

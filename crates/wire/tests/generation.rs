@@ -8,7 +8,7 @@
 
 use cofferdam_wire::ByteString;
 use cofferdam_wire::files::{
-    self, Answer, Before, CarryEnd, Entry, EntryKind, Failure, Only, Request, Step, Why,
+    self, Answer, Before, CarryEnd, Entry, EntryKind, Failure, OneRead, Only, Request, Step, Why,
 };
 use cofferdam_wire::message::{
     Attempt, Check, Confirmed, Descendants, EgressAnswer, Ended, Files, FromProcess, GENERATION,
@@ -20,6 +20,8 @@ use serde::de::DeserializeOwned;
 use std::fmt::Debug;
 
 const FROZEN: &str = include_str!("../schema/generation-1.jsonl");
+/// What came with generation 2 of the requests for files.
+const SECOND_OF_FILES: &str = include_str!("../schema/files-generation-2.jsonl");
 const SECOND: &str = include_str!("../schema/generation-2.jsonl");
 const CARRIES: &str = include_str!("../schema/files-2-carry.jsonl");
 
@@ -80,6 +82,24 @@ fn files(lines: &mut String) {
     each(lines, "files::Greeting", [files::Greeting::Ready { generation: 1 }, refused]);
     each(lines, "files::Request", file_requests());
     each(lines, "files::Answer", file_answers(failure));
+}
+
+/// One line an example of what generation 2 of the requests for files added.
+fn second_of_files() -> String {
+    let mut lines = String::new();
+    each(&mut lines, "files::Greeting", [files::Greeting::Ready { generation: 2 }]);
+    let paths = vec!["a".into(), ByteString::from(vec![0xff])];
+    let many = files::ReadMany { paths, max_bytes: 1, total_bytes: 2 };
+    let copy = files::CopyTree { from: "a".into(), to: "b".into(), max_entries: 1 };
+    each(&mut lines, "files::Request", [Request::ReadMany(many), Request::CopyTree(copy)]);
+    let failure = Failure { why: Why::NotFound, detail: "no such".to_owned(), errno: 2 };
+    let read = files::HasRead { size: 1, bytes: 1, sha256: None, mode: 0o644, modified_ms: 3 };
+    let all = vec![OneRead::Read(read), OneRead::Failed { failure, bytes: 4 }];
+    let skipped = vec![files::Skipped { path: "a".into(), kind: EntryKind::Fifo }];
+    let (files, directories, links, bytes, skipped_more) = (1, 2, 3, 4, 5);
+    let copied = files::Copied { files, directories, links, bytes, skipped, skipped_more };
+    each(&mut lines, "files::Answer", [Answer::ReadMany(all), Answer::Copied(copied)]);
+    lines
 }
 
 fn file_requests() -> Vec<Request> {
@@ -279,6 +299,7 @@ fn messages_are_written_as_they_were_frozen() {
         ("generation-1", FROZEN, first()),
         ("generation-2", SECOND, second()),
         ("files-2-carry", CARRIES, carries()),
+        ("files-generation-2", SECOND_OF_FILES, second_of_files()),
     ] {
         if std::env::var_os("BLESS").is_some() {
             let place = format!("{}/schema/{name}.jsonl", env!("CARGO_MANIFEST_DIR"));
@@ -294,7 +315,9 @@ fn messages_are_written_as_they_were_frozen() {
 /// What a newer side adds is passed over, so that an older one understands it.
 #[test]
 fn what_is_not_known_yet_is_passed_over() {
-    for line in FROZEN.lines().chain(SECOND.lines()).chain(CARRIES.lines()) {
+    for line in
+        FROZEN.lines().chain(SECOND.lines()).chain(CARRIES.lines()).chain(SECOND_OF_FILES.lines())
+    {
         let (name, text) = line.split_once(' ').unwrap();
         let place = if name == "Proof" { "[{\"" } else { ":{\"" };
         let newer = text.replacen(place, &format!("{place}added_later\":[1],\""), 1);

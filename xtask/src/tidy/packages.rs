@@ -11,7 +11,7 @@ struct Room {
 }
 
 /// The only arrows there are. A new room is a new row here, and a decision note.
-const ROOMS: [Room; 9] = [
+const ROOMS: [Room; 10] = [
     Room { name: "cofferdam-wire", may_use: &[] },
     Room { name: "cofferdam-guestd", may_use: &["cofferdam-wire"] },
     Room { name: "cofferdam-core", may_use: &["cofferdam-wire"] },
@@ -20,7 +20,8 @@ const ROOMS: [Room; 9] = [
         may_use: &["cofferdam-core", "cofferdam-guestd", "cofferdam-wire"],
     },
     Room { name: "cofferdam-session", may_use: &["cofferdam-core"] },
-    Room { name: "cofferdam", may_use: &["cofferdam-core", "cofferdam-local"] },
+    Room { name: "cofferdam-search", may_use: &["cofferdam-core"] },
+    Room { name: "cofferdam", may_use: &["cofferdam-core", "cofferdam-local", "cofferdam-search"] },
     Room {
         name: "cofferdam-cli",
         may_use: &[
@@ -28,11 +29,12 @@ const ROOMS: [Room; 9] = [
             "cofferdam-core",
             "cofferdam-guestd",
             "cofferdam-local",
+            "cofferdam-search",
             "cofferdam-session",
             "cofferdam-wire",
         ],
     },
-    Room { name: "cofferdam-conformance", may_use: &["cofferdam-core"] },
+    Room { name: "cofferdam-conformance", may_use: &["cofferdam-core", "cofferdam-search"] },
     Room { name: "cofferdam-xtask", may_use: &["cofferdam", "cofferdam-session"] },
 ];
 

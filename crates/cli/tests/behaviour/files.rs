@@ -70,6 +70,48 @@ fn files_are_changed_only_as_far_as_that_was_said() {
 }
 
 #[test]
+fn a_directory_is_copied_and_what_is_skipped_is_named() {
+    everyone(|place| {
+        place.says(&["create", "--name", "s"], 0);
+        let made = "mkdir -p t/d; echo x >t/d/f; chmod 750 t/d; ln -s /etc t/out; mkfifo t/pipe";
+        place.says(&["exec", "s", "--shell", made], 0);
+        let said = place.says(&["file", "cp", "-r", "s", "t", "copy"], 0);
+        assert!(said.stderr.contains("\"pipe\" was skipped, being a fifo"), "{}", said.stderr);
+        let seen =
+            "cat copy/d/f; readlink copy/out; stat -c %a copy/d; ls -A copy; ls -A | grep ^.cof";
+        let seen = place.says(&["exec", "s", "--shell", &format!("{seen} || true")], 0).text();
+        assert_eq!(seen, "x\n/etc\n750\nd\nout\n");
+        place.says(&["file", "cp", "-r", "s", "t", "copy"], 1);
+        place.says(&["file", "cp", "-r", "s", "t", "t/d/again"], 2);
+        place.says(&["file", "cp", "-r", "--replace", "s", "t", "copy"], 2);
+        place.says(&["file", "cp", "s", "t", "other"], 1);
+    });
+}
+
+#[test]
+fn placeholders_are_not_listed_and_what_commands_make_is() {
+    everyone(|place| {
+        place.says(&["create", "--name", "s"], 0);
+        let bind = "import socket; socket.socket(socket.AF_UNIX).bind('own')";
+        let inside = format!("python3 -c \"{bind}\"; [ -S .envrc ]");
+        // The control: it is there for commands.
+        place.says(&["exec", "s", "--shell", &inside], 0);
+        let list = place.says(&["file", "list", "s", "--json"], 0).object();
+        let names: Vec<&str> = list["entries"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|e| e["path"].as_str().unwrap())
+            .collect();
+        assert!(names.contains(&"own") && !names.contains(&".envrc"), "{names:?}");
+        assert_eq!(
+            place.says(&["file", "stat", "s", ".envrc", "--json"], 0).object()["kind"],
+            "socket"
+        );
+    });
+}
+
+#[test]
 fn what_lies_outside_is_refused_by_its_own_kind_of_error() {
     everyone(|place| {
         place.says(&["create", "--name", "s"], 0);
@@ -125,6 +167,7 @@ fn every_object_about_files_is_what_its_schema_says() {
         valid("file-done", &["write", "s", "b"]);
         valid("file-done", &["mkdir", "s", "c"]);
         valid("file-done", &["cp", "s", "b", "d"]);
+        valid("file-copied", &["cp", "-r", "s", "c", "tree"]);
         valid("file-done", &["mv", "s", "d", "e"]);
         valid("file-done", &["chmod", "s", "600", "e"]);
         valid("file-done", &["rm", "s", "e"]);

@@ -18,6 +18,8 @@ mod cow_snapshots;
 mod cow_tree;
 mod ending;
 mod file_attacks;
+mod file_search;
+mod file_transfer;
 mod files;
 mod limits;
 mod manifests;

@@ -39,8 +39,23 @@ const VERBS: [&str; 32] = [
 ];
 
 /// What is done with files.
-const FILE_VERBS: [&str; 10] =
-    ["read", "write", "append", "stat", "list", "mkdir", "mv", "cp", "rm", "chmod"];
+const FILE_VERBS: [&str; 15] = [
+    "read",
+    "write",
+    "append",
+    "stat",
+    "list",
+    "mkdir",
+    "mv",
+    "cp",
+    "rm",
+    "chmod",
+    "read-many",
+    "glob",
+    "grep",
+    "upload",
+    "download",
+];
 
 /// What is done with snapshots.
 const SNAPSHOT_VERBS: [&str; 4] = ["create", "ls", "restore", "rm"];

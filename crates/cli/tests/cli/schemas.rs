@@ -2,7 +2,7 @@
 
 use crate::harness::{Place, compare};
 
-const OBJECTS: [&str; 31] = [
+const OBJECTS: [&str; 35] = [
     "config",
     "check",
     "result",
@@ -34,6 +34,10 @@ const OBJECTS: [&str; 31] = [
     "changes",
     "applied",
     "discarded",
+    "file-contents",
+    "file-copied",
+    "file-names",
+    "file-matches",
 ];
 
 #[test]

@@ -85,6 +85,10 @@ pub enum Fault {
     FilesCarryStale,
     /// Removing what is not there succeeds.
     FilesRemoveAgain,
+    /// Of several files none is read behind one that cannot be.
+    FilesOneStopsAll,
+    /// Links in a directory are not copied with it.
+    FilesCopyForgetsLinks,
     /// A path may go up from the root of the workspace.
     PathsLeave,
     /// A link that leads out of the workspace is followed.
@@ -93,7 +97,7 @@ pub enum Fault {
 
 impl Fault {
     /// All faults.
-    pub const ALL: [Self; 43] = [
+    pub const ALL: [Self; 45] = [
         Self::CreateFails,
         Self::CreateHangs,
         Self::LosesReply,
@@ -135,6 +139,8 @@ impl Fault {
         Self::FilesCarryPart,
         Self::FilesCarryStale,
         Self::FilesRemoveAgain,
+        Self::FilesOneStopsAll,
+        Self::FilesCopyForgetsLinks,
         Self::PathsLeave,
         Self::LinksLeadOut,
     ];

@@ -63,6 +63,11 @@ impl FileService for FakeFiles {
                 sink.write_all(&bytes).await.map_err(io("pass on what was read"))?;
                 Ok(Reply { answer: Answer::Read(read), entries: Vec::new() })
             }
+            (Request::ReadMany(order), Body::Sink(sink)) => {
+                let (all, bytes) = self.tree().read_many(order);
+                sink.write_all(&bytes).await.map_err(io("pass on what was read"))?;
+                Ok(Reply { answer: Answer::ReadMany(all), entries: Vec::new() })
+            }
             (_, Body::Source(source)) => {
                 let mut bytes = Vec::new();
                 source.read_to_end(&mut bytes).await.map_err(io("read what is to be written"))?;

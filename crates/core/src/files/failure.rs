@@ -70,6 +70,11 @@ fn in_words(request: &Request) -> String {
         Request::SetMode { path, .. } => one("set the permissions of", path),
         Request::Carry(_) => "change the files".to_owned(),
         Request::Recover(_) => "put right what was begun".to_owned(),
+        Request::CopyTree(order) => format!("copy {:?} to {:?}", order.from, order.to),
+        Request::ReadMany(order) => match order.paths.as_slice() {
+            [path] => one("read", path),
+            paths => format!("read {} files", paths.len()),
+        },
     }
 }
 

@@ -1,11 +1,11 @@
 //! A worker that lies, and what its caller hears.
 
-use super::{Body, FileDoor, FileLink, LinkedFiles, List, Read, Request};
+use super::{Body, FileDoor, FileLink, LinkedFiles, List, Read, ReadMany, Request};
 use crate::{Error, ErrorKind, Files, Result};
 use async_trait::async_trait;
 use cofferdam_wire::files::{
-    Answer, Entry, EntryKind, Failure, Greeting, HasRead, MAX_MESSAGE_BYTES, MAX_PIECE_BYTES, Why,
-    Written,
+    Answer, Entry, EntryKind, Failure, Greeting, HasRead, MAX_MESSAGE_BYTES, MAX_PIECE_BYTES,
+    OneRead, Why, Written,
 };
 use cofferdam_wire::frame::{Kind, encode};
 use serde::Serialize;
@@ -132,6 +132,21 @@ async fn a_worker_that_is_refused_or_gone_is_told_apart_from_one_that_lies() {
     drop(theirs);
     let gone = Files::new(Arc::new(LinkedFiles::new(Liar(Mutex::new(Some(ours))))));
     assert_eq!(read(&gone).await.unwrap_err().kind, ErrorKind::Unavailable);
+}
+
+#[tokio::test]
+async fn a_worker_of_an_older_generation_is_not_asked_what_it_cannot_do() {
+    let order = ReadMany { paths: vec!["a".into()], max_bytes: 9, total_bytes: 9 };
+    let old = said(b"").read_many(&order).await.unwrap_err();
+    assert_eq!(old.kind, ErrorKind::Unsupported, "{old:?}");
+    // The control: one that can answers.
+    let mut bytes = Vec::new();
+    message(0, &Greeting::Ready { generation: 2 }, &mut bytes);
+    encode(1, Kind::Data, b"text", &mut bytes).unwrap();
+    let read = HasRead { bytes: 4, ..HasRead::default() };
+    message(1, &Answer::ReadMany(vec![OneRead::Read(read)]), &mut bytes);
+    let all = heard(&bytes).read_many(&order).await.unwrap();
+    assert_eq!(all[0].as_ref().unwrap().bytes, b"text");
 }
 
 #[tokio::test]

@@ -5,8 +5,8 @@ use super::{Body, FileService, Reply};
 use crate::{Error, ErrorKind, Result};
 use async_trait::async_trait;
 use cofferdam_wire::files::{
-    Answer, CARRY_SINCE, Entry, Greeting, MAX_ENTRIES, MAX_MESSAGE_BYTES, MAX_PATH_BYTES,
-    MAX_PIECE_BYTES, Request,
+    Answer, Entry, Greeting, MAX_ENTRIES, MAX_MESSAGE_BYTES, MAX_PATH_BYTES, MAX_PIECE_BYTES,
+    Request,
 };
 use cofferdam_wire::frame::{self, HEADER_BYTES, Header, Kind};
 use serde::de::DeserializeOwned;
@@ -44,9 +44,9 @@ pub struct FileLink {
     stream: BufReader<UnixStream>,
     /// What ends when the sandbox is put to sleep or ended by somebody else.
     lease: Option<UnixStream>,
-    number: u32,
-    /// What the worker speaks.
+    /// The newest generation that the worker speaks.
     generation: u32,
+    number: u32,
 }
 
 impl<D: FileDoor> LinkedFiles<D> {
@@ -102,16 +102,13 @@ impl FileLink {
             Error::new(ErrorKind::Io, "watch the connection to the file worker").source(e)
         })?;
         let stream = BufReader::with_capacity(BUFFER_BYTES, stream);
-        let mut link = Self { stream, lease, number: 0, generation: 0 };
+        let mut link = Self { stream, lease, generation: 0, number: 0 };
         let header = link.header().await?;
         if header.kind != Kind::Message {
             return Err(broken("it began with something else than a greeting"));
         }
         match link.message(header).await? {
-            Greeting::Ready { generation: generation @ 1.. } => {
-                link.generation = generation;
-                Ok(link)
-            }
+            Greeting::Ready { generation: generation @ 1.. } => Ok(Self { generation, ..link }),
             Greeting::Ready { .. } => Err(broken("it speaks a generation that never was")),
             Greeting::Refused(failure) => Err(error("reach the sandbox's files", &failure)),
         }
@@ -130,10 +127,9 @@ impl FileLink {
         request: &Request,
         mut body: Body<'_>,
     ) -> Result<(Answer, Vec<Entry>)> {
-        if self.generation < since(request) {
-            let what = "what is inside this sandbox is too old to change many files at once";
-            return Err(Error::new(ErrorKind::Unsupported, what)
-                .hint("Make the session anew, or write one file after the other."));
+        if request.since() > self.generation {
+            let what = "the sandbox was made by an older Cofferdam, whose files cannot do this";
+            return Err(Error::new(ErrorKind::Unsupported, what).hint("Make a new sandbox."));
         }
         self.number = self.number.wrapping_add(1).max(1);
         let text = serde_json::to_vec(request).unwrap_or_default();
@@ -265,6 +261,7 @@ impl Taken {
                 let most = read.length.unwrap_or(u64::MAX);
                 (most.min(read.max_bytes.unwrap_or(u64::MAX)), 0)
             }
+            Request::ReadMany(order) => (order.total_bytes, 0),
             Request::List(list) => (0, list.limit.min(MAX_ENTRIES)),
             Request::Write(_)
             | Request::Append(_)
@@ -275,7 +272,8 @@ impl Taken {
             | Request::Remove(_)
             | Request::SetMode { .. }
             | Request::Carry(_)
-            | Request::Recover(_) => (0, 0),
+            | Request::Recover(_)
+            | Request::CopyTree(_) => (0, 0),
         };
         let entries_left = usize::try_from(entries_left).unwrap_or(0);
         Self { bytes_left, entries_left, entries: Vec::new() }
@@ -302,23 +300,6 @@ impl Taken {
     }
 }
 
-/// The generation of workers that know a request.
-fn since(request: &Request) -> u32 {
-    match request {
-        Request::Carry(_) | Request::Recover(_) => CARRY_SINCE,
-        Request::Read(_)
-        | Request::Write(_)
-        | Request::Append(_)
-        | Request::Stat { .. }
-        | Request::List(_)
-        | Request::MakeDirectory { .. }
-        | Request::Move(_)
-        | Request::Copy(_)
-        | Request::Remove(_)
-        | Request::SetMode { .. } => 1,
-    }
-}
-
 /// HOSTILE: what is shown as a hash is one, at least by its looks.
 fn checked(answer: Answer) -> Result<Answer> {
     let hash = match &answer {
@@ -331,7 +312,9 @@ fn checked(answer: Answer) -> Result<Answer> {
         | Answer::Done
         | Answer::Failed(_)
         | Answer::Carried { .. }
-        | Answer::Recovered(_) => None,
+        | Answer::Recovered(_)
+        | Answer::ReadMany(_)
+        | Answer::Copied(_) => None,
     };
     let is_hash = |text: &String| text.len() == 64 && text.bytes().all(|b| b.is_ascii_hexdigit());
     match hash.is_none_or(is_hash) {

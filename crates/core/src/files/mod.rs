@@ -9,20 +9,22 @@ mod failure;
 #[cfg(test)]
 mod hostile_tests;
 mod link;
+mod many;
 
 pub use carry::{Content, Load};
 pub use cofferdam_wire::ByteString;
 pub use cofferdam_wire::files::{
-    Append, Before, Carry, Entry, EntryKind, HasRead, List, MAX_CARRIED_BYTES, MAX_CARRY_DEPTH,
-    MAX_CONNECTIONS, MAX_DEPTH, MAX_ENTRIES, MAX_HELD_DIRECTORIES, MAX_LINKS, MAX_PATH_BYTES,
-    MAX_STEPS, Move, Only, Read, Remove, Request, Step, Write, Written,
+    Answer, Append, Before, Carry, Copied, CopyTree, Entry, EntryKind, HasRead, List,
+    MAX_CARRIED_BYTES, MAX_CARRY_DEPTH, MAX_CONNECTIONS, MAX_COPY_ENTRIES, MAX_DEPTH, MAX_ENTRIES,
+    MAX_HELD_DIRECTORIES, MAX_LINKS, MAX_PATH_BYTES, MAX_READ_FILES, MAX_STEPS, Move, Only, Read,
+    ReadMany, Remove, Request, Skipped, Step, Write, Written,
 };
 pub use failure::refusal;
 pub use link::{FileDoor, FileLink, LinkedFiles};
+pub use many::WholeFile;
 
 use crate::{Error, ErrorKind, Result};
 use async_trait::async_trait;
-use cofferdam_wire::files::Answer;
 use std::ffi::OsStr;
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -175,6 +177,15 @@ impl Files {
         written(self.ask(Request::Copy(order.clone())).await?)
     }
 
+    /// Copies a directory with all that is in it, whole or not at all; or a regular file or a link.
+    /// Nothing may have the new name. Links are copied as they are; pipes, sockets and devices are
+    /// skipped and told. At most [`MAX_COPY_ENTRIES`] things are copied.
+    pub async fn copy_tree(&self, order: &CopyTree) -> Result<Copied> {
+        let answer = self.ask(Request::CopyTree(order.clone())).await?;
+        let Answer::Copied(copied) = answer else { return Err(unasked(&answer)) };
+        Ok(copied)
+    }
+
     /// Removes something. Who repeats it hears [`ErrorKind::NotFound`].
     pub async fn remove(&self, order: &Remove) -> Result<()> {
         done(self.ask(Request::Remove(order.clone())).await?)
@@ -220,6 +231,8 @@ fn unasked(answer: &Answer) -> Error {
         Answer::Failed(_) => "that it failed",
         Answer::Carried { .. } => "that it changed much",
         Answer::Recovered(_) => "what became of changes",
+        Answer::ReadMany(_) => "that it read several",
+        Answer::Copied(_) => "that it copied a tree",
     };
     Error::new(ErrorKind::Protocol, format!("the file worker said {what}, which was not asked"))
 }

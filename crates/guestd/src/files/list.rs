@@ -4,13 +4,13 @@
 //! nothing else; and of a directory with a million entries no more than a page is ever held.
 
 use super::failure::{Trouble, failed, refused};
-use super::read::entry;
+use super::read::{entry, is_placeholder};
 use super::talk::Talk;
 use super::walk::{Missing, Root};
 use cofferdam_wire::ByteString;
 use cofferdam_wire::files::{Answer, Entry, EntryKind, Failure, List, MAX_DEPTH, MAX_ENTRIES, Why};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{Dir, Mode, OFlags};
+use rustix::fs::{Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use std::collections::BinaryHeap;
 
@@ -145,7 +145,8 @@ impl Page<'_> {
     }
 }
 
-fn open(above: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<OwnedFd> {
+/// Opens a directory by its name, to read it.
+pub(super) fn open(above: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     rustix::fs::openat(above, name, flags, Mode::empty())
 }
@@ -159,6 +160,10 @@ fn names(directory: &OwnedFd, from: Option<&[u8]>, most: usize) -> Result<Vec<Ve
         let entry = entry.map_err(unreadable)?;
         let name = entry.file_name().to_bytes();
         if name == b"." || name == b".." || from.is_some_and(|from| name < from) {
+            continue;
+        }
+        let may_be_ours = matches!(entry.file_type(), FileType::Socket | FileType::Unknown);
+        if may_be_ours && is_placeholder(directory.as_fd(), name) {
             continue;
         }
         if first.len() >= most {

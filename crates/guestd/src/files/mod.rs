@@ -9,8 +9,10 @@
 
 mod carry;
 mod change;
+mod copy_tree;
 mod failure;
 mod list;
+mod many;
 mod read;
 mod remove;
 mod talk;
@@ -108,5 +110,7 @@ fn perform(
         Request::SetMode { path, mode } => Ok(change::set_mode(root, path, *mode)?),
         Request::Carry(order) => carry::carry(root, order, talk),
         Request::Recover(order) => Ok(carry::recover(root, order)?),
+        Request::ReadMany(order) => many::read(root, order, talk),
+        Request::CopyTree(order) => copy_tree::copy(root, order, talk),
     }
 }

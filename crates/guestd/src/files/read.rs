@@ -9,7 +9,7 @@ use cofferdam_wire::files::{
     Answer, Entry, EntryKind, Failure, HasRead, MAX_PIECE_BYTES, Read, Why,
 };
 use rustix::fd::{BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, FileType, OFlags, Stat};
+use rustix::fs::{AtFlags, FileType, OFlags, Stat, StatxAttributes, StatxFlags};
 use rustix::io::Errno;
 
 /// Sends a file or a part of it. The answer goes with the last bytes.
@@ -24,17 +24,39 @@ pub(super) fn read(root: &Root, order: &Read, talk: &mut Talk) -> Result<Answer,
     }
     let sha256 = if order.hash { Some(hash(&file, talk)?) } else { None };
     let mut bytes = 0;
-    while bytes < wanted {
-        let most = usize::try_from(wanted - bytes).unwrap_or(usize::MAX);
-        let at = order.offset.saturating_add(bytes);
-        match talk.piece(most, |place| read_at(&file, place, at))? {
+    send(&file, order.offset, wanted, &mut bytes, talk)?;
+    Ok(Answer::Read(HasRead { sha256, ..has_read(&stat, bytes) }))
+}
+
+/// Sends so many bytes from there on, or as many as there are. Counts them also where it fails.
+pub(super) fn send(
+    file: &OwnedFd,
+    offset: u64,
+    wanted: u64,
+    bytes: &mut u64,
+    talk: &mut Talk,
+) -> Result<(), Trouble> {
+    while *bytes < wanted {
+        let most = usize::try_from(wanted - *bytes).unwrap_or(usize::MAX);
+        let at = offset.saturating_add(*bytes);
+        match talk.piece(most, |place| read_at(file, place, at))? {
             // It became shorter meanwhile.
             0 => break,
-            count => bytes += count as u64,
+            count => *bytes += count as u64,
         }
     }
-    let modified_ms = modified_ms(&stat);
-    Ok(Answer::Read(HasRead { size, bytes, sha256, mode: stat.st_mode & 0o7777, modified_ms }))
+    Ok(())
+}
+
+/// What was read of a file of which no hash was asked.
+pub(super) fn has_read(stat: &Stat, bytes: u64) -> HasRead {
+    HasRead {
+        size: u64::try_from(stat.st_size).unwrap_or(0),
+        bytes,
+        sha256: None,
+        mode: stat.st_mode & 0o7777,
+        modified_ms: modified_ms(stat),
+    }
 }
 
 /// Describes what is there.
@@ -117,6 +139,16 @@ pub(super) fn entry(
 /// What a name stands for, a link being a link.
 pub(super) fn look_at(directory: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<Stat> {
     rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)
+}
+
+/// Whether a name is a placeholder of ours: a socket that is a mount of its own, which stands for a
+/// protected name as long as a sandbox lives. No command can mount one.
+pub(super) fn is_placeholder(directory: BorrowedFd<'_>, name: &[u8]) -> bool {
+    let told = rustix::fs::statx(directory, name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::TYPE);
+    told.is_ok_and(|told| {
+        FileType::from_raw_mode(told.stx_mode.into()) == FileType::Socket
+            && told.stx_attributes.contains(StatxAttributes::MOUNT_ROOT)
+    })
 }
 
 pub(super) fn described(stat: &Stat) -> Entry {

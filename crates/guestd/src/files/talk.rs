@@ -71,7 +71,9 @@ impl Talk {
             | Request::Copy(_)
             | Request::Remove(_)
             | Request::SetMode { .. }
-            | Request::Recover(_) => Upload::None,
+            | Request::Recover(_)
+            | Request::ReadMany(_)
+            | Request::CopyTree(_) => Upload::None,
         };
         Ok(request)
     }
@@ -100,18 +102,22 @@ impl Talk {
     }
 
     /// Sends bytes of a file that `fill` puts into the place that it gets. Answers what `fill`
-    /// answers: how many there are. They go with what is sent next: a short file and its answer in
-    /// one breath.
+    /// answers: how many there are. They go with what is sent next: a short file and its answer, or
+    /// several short files, in one breath.
     pub(super) fn piece<E: From<Gone>>(
         &mut self,
         most: usize,
         fill: impl FnOnce(&mut [u8]) -> Result<usize, E>,
     ) -> Result<usize, E> {
-        self.flush()?;
-        let most = HEADER_BYTES + most.min(MAX_PIECE_BYTES);
-        let count = fill(self.output.get_mut(HEADER_BYTES..most).unwrap_or_default())?;
-        self.put_header(0, count, Kind::Data)?;
-        self.made = HEADER_BYTES + count;
+        let most = most.min(MAX_PIECE_BYTES);
+        // There is always room for a message behind it.
+        if self.made + 2 * HEADER_BYTES + most + MAX_MESSAGE_BYTES > self.output.len() {
+            self.flush()?;
+        }
+        let (at, begin) = (self.made, self.made + HEADER_BYTES);
+        let count = fill(self.output.get_mut(begin..begin + most).unwrap_or_default())?;
+        self.put_header(at, count, Kind::Data)?;
+        self.made = begin + count;
         Ok(count)
     }
 

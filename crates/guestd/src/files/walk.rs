@@ -160,6 +160,15 @@ impl Named<'_> {
     }
 }
 
+impl Named<'_> {
+    /// Whether the way to it leads through this directory.
+    pub(super) fn leads_through(&self, directory: &Stat) -> bool {
+        let is_it =
+            |other: Stat| (other.st_dev, other.st_ino) == (directory.st_dev, directory.st_ino);
+        self.through.iter().any(|fd| rustix::fs::fstat(fd).is_ok_and(is_it))
+    }
+}
+
 impl<'a> Walk<'a> {
     /// Walks to the last name, and through nothing of it.
     fn place(mut self) -> Result<Place<'a>, Failure> {

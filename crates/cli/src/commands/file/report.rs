@@ -4,7 +4,7 @@ use crate::commands::run::text_or_base64;
 use crate::moment::timestamp;
 use crate::render;
 use cofferdam_core::ByteString;
-use cofferdam_core::files::{Entry, EntryKind, HasRead, Page, Written};
+use cofferdam_core::files::{Copied, Entry, EntryKind, HasRead, Page, Written};
 use cofferdam_session::Session;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -93,6 +93,55 @@ pub(crate) struct FileList {
     pub(crate) next: Option<String>,
 }
 
+/// What `file cp --recursive --json` prints. Format 1.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct FileCopied {
+    /// The id of the session.
+    pub(crate) session: String,
+    /// The path of the copy; bytes that are not UTF-8 are replaced.
+    pub(crate) path: String,
+    /// How many regular files were copied.
+    pub(crate) files: u64,
+    /// How many directories.
+    pub(crate) directories: u64,
+    /// How many links.
+    pub(crate) links: u64,
+    /// How many bytes the files hold.
+    pub(crate) bytes: u64,
+    /// What was skipped; the first of it.
+    pub(crate) skipped: Vec<FileSkipped>,
+    /// How much more was skipped.
+    pub(crate) skipped_more: u64,
+}
+
+/// Something that was not copied.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct FileSkipped {
+    /// The path below what was to be copied; bytes that are not UTF-8 are replaced.
+    pub(crate) path: String,
+    /// What it is: `fifo`, `socket` or `device`.
+    pub(crate) kind: String,
+}
+
+impl FileCopied {
+    pub(super) fn new(session: &Session, path: &OsStr, copied: &Copied) -> Self {
+        let skipped = copied.skipped.iter().map(|skipped| FileSkipped {
+            path: skipped.path.to_string(),
+            kind: kind_name(skipped.kind).to_owned(),
+        });
+        Self {
+            session: session.id().to_string(),
+            path: path.to_string_lossy().into_owned(),
+            files: copied.files,
+            directories: copied.directories,
+            links: copied.links,
+            bytes: copied.bytes,
+            skipped: skipped.collect(),
+            skipped_more: copied.skipped_more,
+        }
+    }
+}
+
 impl FileDone {
     pub(super) fn of(session: &Session, path: &OsStr) -> Self {
         Self {
@@ -152,7 +201,7 @@ impl FileEntry {
         Self {
             path,
             path_base64,
-            kind: name(entry.kind).to_owned(),
+            kind: kind_name(entry.kind).to_owned(),
             size: entry.size,
             mode: octal(entry.mode),
             modified_ms: entry.modified_ms,
@@ -198,7 +247,8 @@ fn octal(mode: u32) -> String {
     format!("{mode:03o}")
 }
 
-fn name(kind: EntryKind) -> &'static str {
+/// The stable name of what something is.
+pub(super) fn kind_name(kind: EntryKind) -> &'static str {
     match kind {
         EntryKind::File => "file",
         EntryKind::Directory => "directory",

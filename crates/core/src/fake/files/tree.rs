@@ -2,11 +2,11 @@
 
 use crate::fake::Fault;
 use crate::files::{
-    Append, Entry, EntryKind, HasRead, List, MAX_DEPTH, MAX_ENTRIES, MAX_LINKS, Move, Only, Read,
-    Remove, Reply, Request, Write, Written,
+    Append, Copied, CopyTree, Entry, EntryKind, HasRead, List, MAX_DEPTH, MAX_ENTRIES, MAX_LINKS,
+    Move, Only, Read, ReadMany, Remove, Reply, Request, Write, Written,
 };
 use cofferdam_wire::ByteString;
-use cofferdam_wire::files::{Answer, CarryEnd, Failure, Part, PathError, Why, parts};
+use cofferdam_wire::files::{Answer, CarryEnd, Failure, OneRead, Part, PathError, Why, parts};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -106,6 +106,8 @@ impl Tree {
             Request::Carry(_) => Answer::Carried { steps: self.carry(bytes)? },
             // Nothing is ever left here.
             Request::Recover(_) => Answer::Recovered(CarryEnd::NoTrace),
+            Request::ReadMany(order) => Answer::ReadMany(self.read_many(order).0),
+            Request::CopyTree(order) => Answer::Copied(self.copy_tree(order)?),
         };
         Ok(Reply { answer, entries })
     }
@@ -129,6 +131,34 @@ impl Tree {
             modified_ms: 0,
         };
         Ok((read, bytes.to_vec()))
+    }
+
+    pub(super) fn read_many(&mut self, order: &ReadMany) -> (Vec<OneRead>, Vec<u8>) {
+        let mut bytes = Vec::new();
+        let one = |path: &ByteString| {
+            let left = order.total_bytes.saturating_sub(bytes.len() as u64);
+            let max_bytes = Some(order.max_bytes.min(left));
+            match self.read(&Read { path: path.clone(), max_bytes, ..Read::default() }) {
+                Ok((read, own)) => {
+                    bytes.extend(own);
+                    OneRead::Read(read)
+                }
+                Err(failure) => OneRead::Failed { failure, bytes: 0 },
+            }
+        };
+        let mut all: Vec<OneRead> = order.paths.iter().map(one).collect();
+        if self.faults.contains(&Fault::FilesOneStopsAll)
+            && let Some(first) = all.iter().position(|one| matches!(one, OneRead::Failed { .. }))
+        {
+            let failure = refused(Why::Io, "a file before it could not be read");
+            let read = |one: &OneRead| if let OneRead::Read(read) = one { read.bytes } else { 0 };
+            let kept: u64 = all.iter().take(first).map(read).sum();
+            bytes.truncate(usize::try_from(kept).unwrap_or(0));
+            all.iter_mut().skip(first).for_each(|one| {
+                *one = OneRead::Failed { failure: failure.clone(), bytes: 0 };
+            });
+        }
+        (all, bytes)
     }
 
     pub(super) fn write(&mut self, order: &Write, bytes: &[u8]) -> Result<Written, Failure> {
@@ -258,6 +288,39 @@ impl Tree {
         let created = before.is_none();
         self.put(to, What::File(bytes.clone()), mode);
         Ok(written(&bytes, created))
+    }
+
+    fn copy_tree(&mut self, order: &CopyTree) -> Result<Copied, Failure> {
+        let from = self.place(&order.from, Last::Keep, Missing::Refuse)?;
+        self.get(&from)?;
+        let to = self.changeable(&order.to)?;
+        if from.is_empty() || to.starts_with(&from) && to != from {
+            return Err(refused(Why::BadRequest, "a directory cannot be copied into itself"));
+        }
+        if self.nodes.contains_key(&to) {
+            return Err(there_already());
+        }
+        let mut copied = Copied::default();
+        let below = self.nodes.iter().filter(|(place, _)| place.starts_with(&from));
+        let below: Vec<(Place, Node)> =
+            below.map(|(place, node)| (place.clone(), node.clone())).collect();
+        if below.len() as u64 > order.max_entries {
+            return Err(refused(Why::TooLarge, "there are more things to copy than may be"));
+        }
+        for (old, node) in below {
+            match &node.what {
+                What::File(bytes) => {
+                    copied.files += 1;
+                    copied.bytes += bytes.len() as u64;
+                }
+                What::Directory => copied.directories += 1,
+                What::Link(_) if self.faults.contains(&Fault::FilesCopyForgetsLinks) => continue,
+                What::Link(_) => copied.links += 1,
+            }
+            let rest = old.get(from.len()..).unwrap_or_default();
+            self.nodes.insert([to.as_slice(), rest].concat(), node);
+        }
+        Ok(copied)
     }
 
     pub(super) fn remove(&mut self, order: &Remove) -> Result<(), Failure> {
