@@ -15,7 +15,8 @@ const RACE: Duration = Duration::from_secs(60);
 
 struct Place {
     path: PathBuf,
-    sandbox: Sandbox,
+    /// Ended before its workspace is removed.
+    sandbox: Option<Sandbox>,
     files: Files,
 }
 
@@ -31,11 +32,15 @@ impl Place {
         for at in 0..FILES {
             files.write(format!("d{}/f{at}", at % 4), b"0").await.unwrap();
         }
-        Self { path, sandbox, files }
+        Self { path, sandbox: Some(sandbox), files }
+    }
+
+    async fn end(mut self) {
+        self.sandbox.take().unwrap().destroy().await.unwrap();
     }
 
     async fn inside(&self, line: &str) -> String {
-        let output = self.sandbox.exec(["sh", "-c", line]).await.unwrap();
+        let output = self.sandbox.as_ref().unwrap().exec(["sh", "-c", line]).await.unwrap();
         assert_eq!(output.ending, Ending::Exited(0), "{line}: {output:?}");
         String::from_utf8(output.stdout).unwrap()
     }
@@ -71,7 +76,7 @@ impl Place {
 
     fn leftovers(&self) -> usize {
         let names = std::fs::read_dir(self.path.join("workspace")).unwrap().flatten();
-        names.filter(|e| e.file_name().to_string_lossy().starts_with(".cofferdam-carry")).count()
+        names.filter(|e| e.file_name().to_string_lossy().starts_with(".cofferdam-")).count()
     }
 }
 
@@ -107,7 +112,8 @@ async fn a_worker_that_is_killed_leaves_all_or_nothing() {
             let pause = [0, 3, 10, 30, 100, 1000].get(round as usize % 6).copied().unwrap_or(0);
             tokio::time::sleep(Duration::from_millis(pause)).await;
             // Everything but process 1 and the shell itself.
-            let _ = killing.sandbox.exec(["sh", "-c", "kill -9 -1; :"]).await;
+            let sandbox = killing.sandbox.as_ref().unwrap();
+            let _ = sandbox.exec(["sh", "-c", "kill -9 -1; :"]).await;
         }
     });
     let (mut now, mut done, mut undone, mut unknown) = (0_u32, 0, 0, 0);
@@ -138,6 +144,7 @@ async fn a_worker_that_is_killed_leaves_all_or_nothing() {
     assert_eq!(place.text().await, text);
     assert_eq!(place.leftovers(), 0);
     assert!(done > 0 && undone + unknown > 0, "{done} done, {undone} undone, {unknown} unknown");
+    Arc::into_inner(place).unwrap().end().await;
 }
 
 /// Tries until somebody has put right what is left of state `now`.
@@ -170,6 +177,7 @@ async fn a_caller_that_gives_up_leaves_all_or_nothing() {
         now = text;
     }
     assert!(done > 0 && none > 0, "{done} done, {none} not");
+    place.end().await;
 }
 
 #[tokio::test]
@@ -195,4 +203,5 @@ async fn a_full_disk_and_a_closed_directory_change_nothing() {
     // The control.
     place.turn("0", "1").await.unwrap();
     assert_eq!(place.text().await, "1");
+    place.end().await;
 }

@@ -8,11 +8,13 @@ use super::held::Held;
 use super::named;
 use cofferdam_wire::files::{Answer, Carry, CarryEnd, Failure, Why};
 use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, Dir, FlockOperation, Mode, OFlags};
+use rustix::fs::{AtFlags, Dir, FlockOperation, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
 /// What the name of every stage begins with.
 const STAGE: &str = ".cofferdam-carry-";
+/// What the name of a stage begins with that is being removed.
+const GONE: &str = ".cofferdam-gone-";
 /// What is being done, in a stage.
 pub(super) const JOURNAL: &str = "journal";
 /// The same, when all of it is done.
@@ -46,7 +48,17 @@ pub(super) fn make(root: &Root, name: &str) -> Result<(Vec<u8>, OwnedFd), Failur
 
 /// Removes a stage.
 pub(super) fn clear(root: &Root, name: &[u8]) -> Result<(), Failure> {
-    remove_tree(root.top(), name)
+    let Some(own) = name.strip_prefix(STAGE.as_bytes()) else {
+        return remove_tree(root.top(), name);
+    };
+    // ORDER: one that is half removed would tell something else of its carry than a whole one.
+    let gone = [GONE.as_bytes(), own].concat();
+    let (top, flags) = (root.top(), RenameFlags::NOREPLACE);
+    match rustix::fs::renameat_with(top, name, top, gone.as_slice(), flags) {
+        Ok(()) => remove_tree(top, &gone),
+        Err(Errno::NOENT) => Ok(()),
+        Err(errno) => Err(failed(errno, "what a carry left cannot be removed")),
+    }
 }
 
 /// Says what has become of a carry, and puts it right if its worker was killed.
@@ -74,7 +86,7 @@ fn leftovers(root: &Root) -> rustix::io::Result<Vec<Vec<u8>>> {
     {
         let entry = entry?;
         let name = entry.file_name().to_bytes();
-        if name.starts_with(STAGE.as_bytes()) {
+        if [STAGE, GONE].iter().any(|prefix| name.starts_with(prefix.as_bytes())) {
             names.push(name.to_vec());
         }
     }
@@ -91,6 +103,10 @@ fn put_one_right(root: &Root, name: &[u8]) -> Result<CarryEnd, Failure> {
         return Ok(CarryEnd::Busy);
     }
     if !is_there(root, name, &stage) {
+        return Ok(CarryEnd::NoTrace);
+    }
+    if name.starts_with(GONE.as_bytes()) {
+        clear(root, name)?;
         return Ok(CarryEnd::NoTrace);
     }
     let end = match journal(&stage)? {

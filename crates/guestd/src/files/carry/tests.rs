@@ -423,3 +423,23 @@ fn a_journal_has_a_largest_size() {
     assert_eq!(end, Answer::Recovered(CarryEnd::Undone));
     assert!(!stage.exists());
 }
+
+#[test]
+fn what_is_half_removed_tells_nothing_of_its_carry_and_is_removed_by_the_next() {
+    let workspace = Workspace::new();
+    let before = workspace.seen();
+    let stage = workspace.path(".cofferdam-carry-test");
+    fs::create_dir(&stage).unwrap();
+    fs::write(stage.join("1"), "what was there").unwrap();
+    fs::write(stage.join("done"), "[]").unwrap();
+    let end = recover(&workspace.root(), &named("test")).unwrap();
+    assert_eq!(end, Answer::Recovered(CarryEnd::Done));
+    assert_eq!(workspace.seen(), before);
+    let gone = workspace.path(".cofferdam-gone-test");
+    fs::create_dir(&gone).unwrap();
+    fs::write(gone.join("1"), "what was there").unwrap();
+    let end = recover(&workspace.root(), &named("test")).unwrap();
+    assert_eq!(end, Answer::Recovered(CarryEnd::NoTrace));
+    workspace.carry(&all()).unwrap();
+    check_done(&workspace);
+}
