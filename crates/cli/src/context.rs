@@ -148,7 +148,9 @@ impl Context {
 
     fn directory_inside(&self, cwd: PathBuf) -> PathBuf {
         match &self.spec.workspace {
-            Workspace::Directory(workspace) => workspace.join(cwd),
+            Workspace::Directory(workspace) | Workspace::CopyOnWrite(workspace) => {
+                workspace.join(cwd)
+            }
             Workspace::Private => PathBuf::from("/workspace").join(cwd),
         }
     }
@@ -186,6 +188,7 @@ fn flags(
     let mut layer = Layer {
         profile: policy.profile.map(flag),
         workspace: workspace.map(flag),
+        copy_on_write: policy.cow.then(|| flag(true)),
         read: paths(&policy.read),
         write: paths(&policy.write),
         hide: paths(&policy.hide),
@@ -224,13 +227,18 @@ fn flag<T>(value: T) -> Sourced<T> {
 }
 
 fn workspace(layer: &Layer, surroundings: &Surroundings) -> Result<Workspace> {
-    match &layer.workspace {
-        None => Ok(Workspace::Directory(surroundings.directory.clone())),
-        Some(Sourced { value: Workspace::Private, .. }) => Ok(Workspace::Private),
-        Some(Sourced { value: Workspace::Directory(path), .. }) => {
-            places::directory(path).map(Workspace::Directory)
-        }
-    }
+    let directory = match &layer.workspace {
+        None => surroundings.directory.clone(),
+        Some(said) => match said.value.directory() {
+            Some(path) => places::directory(path)?,
+            // The empty one is thrown away as it is.
+            None => return Ok(Workspace::Private),
+        },
+    };
+    Ok(match layer.copy_on_write {
+        Some(Sourced { value: true, .. }) => Workspace::CopyOnWrite(directory),
+        Some(Sourced { value: false, .. }) | None => Workspace::Directory(directory),
+    })
 }
 
 fn shown_paths(paths: Vec<Sourced<PathBuf>>) -> Result<Vec<PathBuf>> {

@@ -2,7 +2,7 @@
 
 use crate::config::Sourced;
 use crate::surroundings::Surroundings;
-use cofferdam_core::{Error, ErrorKind, Result, Spec, Workspace};
+use cofferdam_core::{Error, ErrorKind, Result, Spec};
 use rustix::io::Errno;
 use std::path::{Component, Path, PathBuf};
 
@@ -79,10 +79,7 @@ pub(crate) fn keep_own_files_out(
     surroundings: &Surroundings,
     state_directory: &Path,
 ) -> Result<()> {
-    let workspace = match &spec.workspace {
-        Workspace::Directory(path) if spec.profile.writes_workspace() => Some(path.as_path()),
-        Workspace::Directory(_) | Workspace::Private => None,
-    };
+    let workspace = spec.workspace.directory().filter(|_| spec.profile.writes_workspace());
     let named: Vec<PathBuf> = spec.write.iter().map(|path| located(path)).collect();
     let writable: Vec<&Path> =
         workspace.into_iter().chain(named.iter().map(PathBuf::as_path)).collect();
@@ -148,7 +145,7 @@ fn resolved(path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cofferdam_core::{Caller, Profile};
+    use cofferdam_core::{Caller, Profile, Workspace};
 
     #[test]
     fn links_of_what_exists_are_resolved() {

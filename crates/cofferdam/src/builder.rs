@@ -52,6 +52,13 @@ impl Builder {
         self
     }
 
+    /// Shows this directory, and what is written there lands in a layer that is gone with the sandbox.
+    /// The directory itself stays as it is.
+    pub fn copy_on_write_workspace(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.spec.workspace = Workspace::CopyOnWrite(directory.into());
+        self
+    }
+
     /// Works in an empty directory of its own at `/workspace`, gone with the sandbox.
     pub fn private_workspace(mut self) -> Self {
         self.spec.workspace = Workspace::Private;
@@ -167,8 +174,11 @@ impl Builder {
     /// The same as data, checked, with paths made plain.
     pub fn spec(&self) -> Result<Spec> {
         let mut spec = self.spec.clone();
-        if let Workspace::Directory(directory) = &mut spec.workspace {
-            *directory = workspace(directory)?;
+        match &mut spec.workspace {
+            Workspace::Directory(directory) | Workspace::CopyOnWrite(directory) => {
+                *directory = workspace(directory)?;
+            }
+            Workspace::Private => {}
         }
         for path in spec.read.iter_mut().chain(&mut spec.write).chain(&mut spec.hide) {
             *path = plain(path)?;

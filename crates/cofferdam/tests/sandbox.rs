@@ -295,6 +295,7 @@ async fn a_wrapped_command_is_an_argv_of_the_command_line() {
     let caller = Caller {
         env: [("PATH", "/bin"), ("X", "y")].map(|(n, v)| (n.into(), v.into())).into(),
         home: None,
+        kept: None,
     };
     let sandbox = CofferdamSandbox::new()
         .program("/bin/sh")

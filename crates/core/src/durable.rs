@@ -126,6 +126,9 @@ pub struct SandboxOrder {
     /// A directory of the host that is its home directory, made and removed by the caller. Without
     /// one the home directory is gone with the sandbox.
     pub home: Option<PathBuf>,
+    /// A directory of the host for what else stays, made and removed by the caller: in `cow` there, the
+    /// layer of a copy-on-write workspace. Without one that layer is gone with the sandbox.
+    pub kept: Option<PathBuf>,
 }
 
 /// When a sandbox is paused or ended without anybody asking.

@@ -3,7 +3,7 @@
 use crate::{EgressRule, Limits, OnUnavailable, Profile};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A sandbox as somebody wants it. Holds wishes only; what the host can do is not in here.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,8 +39,29 @@ pub struct Spec {
 pub enum Workspace {
     /// A directory of the host, shown at `/workspace` and at its own path.
     Directory(PathBuf),
+    /// The same, but what is written there lands in a layer beside it and not in the directory. The
+    /// layer of a sandbox that is kept is kept with it; any other is gone with the sandbox.
+    CopyOnWrite(PathBuf),
     /// An empty directory of its own at `/workspace`, gone with the sandbox.
     Private,
+}
+
+impl Workspace {
+    /// The directory of the host that is shown, if it is one.
+    pub fn directory(&self) -> Option<&Path> {
+        match self {
+            Self::Directory(path) | Self::CopyOnWrite(path) => Some(path),
+            Self::Private => None,
+        }
+    }
+
+    /// The directory of the host in which writes of the sandbox land, if there is one.
+    pub fn written(&self) -> Option<&Path> {
+        match self {
+            Self::Directory(path) => Some(path),
+            Self::CopyOnWrite(_) | Self::Private => None,
+        }
+    }
 }
 
 /// Who commands are inside.

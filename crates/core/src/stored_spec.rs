@@ -23,6 +23,9 @@ pub struct StoredSpec {
     profile: String,
     egress: Vec<String>,
     workspace: Option<ByteString>,
+    /// Came later: what was stored before has no layer.
+    #[serde(default, skip_serializing_if = "is_not")]
+    copy_on_write: bool,
     read: Vec<ByteString>,
     write: Vec<ByteString>,
     hide: Vec<ByteString>,
@@ -81,9 +84,10 @@ impl StoredSpec {
             format: FORMAT,
             profile: profile.name().to_owned(),
             egress: egress.iter().map(ToString::to_string).collect(),
-            workspace: match workspace {
-                Workspace::Directory(path) => Some(bytes(path)),
-                Workspace::Private => None,
+            workspace: workspace.directory().map(bytes),
+            copy_on_write: match workspace {
+                Workspace::CopyOnWrite(_) => true,
+                Workspace::Directory(_) | Workspace::Private => false,
             },
             read: read.iter().map(|path| bytes(path)).collect(),
             write: write.iter().map(|path| bytes(path)).collect(),
@@ -115,6 +119,7 @@ impl StoredSpec {
             profile: self.profile.parse::<Profile>()?,
             egress: egress?,
             workspace: match &self.workspace {
+                Some(path) if self.copy_on_write => Workspace::CopyOnWrite(path_of(path)),
                 Some(path) => Workspace::Directory(path_of(path)),
                 None => Workspace::Private,
             },
@@ -157,6 +162,7 @@ impl StoredSpec {
         compare("profile", self.profile == other.profile);
         compare("egress", self.egress == other.egress);
         compare("workspace", self.workspace == other.workspace);
+        compare("copy_on_write", self.copy_on_write == other.copy_on_write);
         compare("read", self.read == other.read);
         compare("write", self.write == other.write);
         compare("hide", self.hide == other.hide);
@@ -184,10 +190,20 @@ impl StoredSpec {
         self.workspace.as_ref().map(ToString::to_string)
     }
 
+    /// Whether what is written to the workspace lands beside it.
+    pub fn is_copy_on_write(&self) -> bool {
+        self.copy_on_write
+    }
+
     /// The profile's name.
     pub fn profile(&self) -> &str {
         &self.profile
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_not(value: &bool) -> bool {
+    !*value
 }
 
 fn bytes(path: &Path) -> ByteString {
@@ -245,11 +261,24 @@ mod tests {
 
     #[test]
     fn a_spec_is_read_as_it_was_written() {
-        for spec in [odd(), Spec::new(Workspace::Private, Caller::default())] {
+        let beside = Spec { workspace: Workspace::CopyOnWrite("/w".into()), ..odd() };
+        for spec in [odd(), beside, Spec::new(Workspace::Private, Caller::default())] {
             let json = serde_json::to_string(&StoredSpec::new(&spec)).unwrap();
             let read: StoredSpec = serde_json::from_str(&json).unwrap();
             assert_eq!(read.spec().unwrap(), spec);
         }
+    }
+
+    #[test]
+    fn what_was_stored_before_there_were_layers_has_none() {
+        let json = serde_json::to_value(StoredSpec::new(&odd())).unwrap();
+        assert_eq!(json.get("copy_on_write"), None);
+        let read: StoredSpec = serde_json::from_value(json).unwrap();
+        assert_eq!(read.spec().unwrap(), odd());
+        let beside = Spec { workspace: Workspace::CopyOnWrite("/w".into()), ..odd() };
+        let place = Spec { workspace: Workspace::Directory("/w".into()), ..odd() };
+        let found = StoredSpec::new(&place).differences(&StoredSpec::new(&beside));
+        assert_eq!(found, ["copy_on_write"]);
     }
 
     #[test]

@@ -305,7 +305,7 @@ impl Template {
                 continue;
             }
             if let Some(mount) = given.remove(&position) {
-                mounts.insert(plan.steps.len(), mount);
+                mounts.insert(plan.steps.len(), vec![mount]);
             }
             plan.steps.push(step);
         }

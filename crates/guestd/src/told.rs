@@ -1,7 +1,7 @@
 //! What a first process is told that was cloned from one that knew nothing: its plan, and what the
 //! host opened for it.
 
-use crate::apply::Handover;
+use crate::apply::{Handover, by_position, positions};
 use crate::line::{Line, understand};
 use cofferdam_wire::frame::Kind;
 use cofferdam_wire::plan::Plan;
@@ -20,7 +20,7 @@ const PIECE_BYTES: usize = 256 * 1024;
 #[derive(Debug, Serialize, Deserialize)]
 struct Told {
     plan_bytes: usize,
-    /// The positions of the mounts.
+    /// The position of each mount.
     mounts: Vec<usize>,
     /// How many control groups there are.
     cgroups: usize,
@@ -30,14 +30,10 @@ struct Told {
 pub fn tell(line: &mut Line, plan: &Plan, handover: Handover) -> Result<(), Errno> {
     let Handover { mounts, cgroups, awaited: _ } = handover;
     let plan = serde_json::to_vec(plan).map_err(|_| Errno::INVAL)?;
-    let told = Told {
-        plan_bytes: plan.len(),
-        mounts: mounts.keys().copied().collect(),
-        cgroups: cgroups.len(),
-    };
+    let told = Told { plan_bytes: plan.len(), mounts: positions(&mounts), cgroups: cgroups.len() };
     line.message(0, &told, Vec::new());
     let mut pieces = plan.chunks(PIECE_BYTES);
-    let mut descriptors = mounts.into_values().chain(cgroups);
+    let mut descriptors = mounts.into_values().flatten().chain(cgroups);
     loop {
         let piece = pieces.next().unwrap_or_default();
         let given: Vec<OwnedFd> = descriptors.by_ref().take(AT_ONCE).collect();
@@ -52,14 +48,14 @@ pub fn tell(line: &mut Line, plan: &Plan, handover: Handover) -> Result<(), Errn
 
 /// Waits for it. `None`: the host is gone, or said something else.
 pub(crate) fn hear(line: &mut Line) -> Option<(Plan, Handover)> {
-    let Told { plan_bytes, mounts: positions, cgroups: groups } = understand(&next_frame(line)?)?;
+    let Told { plan_bytes, mounts: places, cgroups: groups } = understand(&next_frame(line)?)?;
     let (mut plan, mut came) = (Vec::new(), Vec::new());
-    while plan.len() < plan_bytes || came.len() < positions.len() + groups {
+    while plan.len() < plan_bytes || came.len() < places.len() + groups {
         plan.extend_from_slice(&next_frame(line)?);
         came.extend(std::iter::from_fn(|| line.take_descriptor()));
     }
-    let cgroups = came.split_off(positions.len());
-    let mounts = positions.into_iter().zip(came).collect();
+    let cgroups = came.split_off(places.len());
+    let mounts = by_position(places, came);
     Some((understand(&plan)?, Handover { mounts, cgroups, awaited: None }))
 }
 
@@ -98,7 +94,7 @@ mod tests {
         };
         let plan = Plan { steps: (0..5000).map(step).collect(), ..Plan::default() };
         let handover = Handover {
-            mounts: (0..40).map(|n| (n * 3, open("/dev/zero"))).collect(),
+            mounts: (0..40).map(|n| (n * 3, vec![open("/dev/zero")])).collect(),
             cgroups: vec![open("/dev/null"), open("/dev/null")],
             awaited: None,
         };
@@ -110,7 +106,8 @@ mod tests {
         let number = |fd: &OwnedFd| rustix::fs::fstat(fd).unwrap().st_rdev;
         let zero = number(&open("/dev/zero"));
         assert_eq!(handover.mounts.len(), 40);
-        assert!(handover.mounts.iter().all(|(at, fd)| at % 3 == 0 && number(fd) == zero));
+        let is_zero = |fds: &[OwnedFd]| fds.len() == 1 && fds.iter().all(|fd| number(fd) == zero);
+        assert!(handover.mounts.iter().all(|(at, fds)| at % 3 == 0 && is_zero(fds)));
         assert!(
             handover.cgroups.len() == 2 && handover.cgroups.iter().all(|fd| number(fd) != zero)
         );

@@ -2,6 +2,7 @@
 
 use crate::cgroup::{Assessment, CgroupFacts, Cgroups, are_groups_unified, assess};
 use crate::control_files::{self, ControlFiles};
+use crate::cow;
 use crate::host::{HostFacts, Obstacle, UserNamespaces};
 use crate::launch::{Born, Groups, launch, launch_early};
 use crate::pin_watch::{PinWatch, identities};
@@ -14,7 +15,7 @@ use crate::state::StateDirectory;
 use crate::view::{View, WorkspaceView, look, look_at_home};
 use cofferdam_core::{
     Admission, Axis, Basis, Degree, Enforced, Error, ErrorKind, OnUnavailable, Result, SandboxId,
-    SensitiveWrites, Spec, User, Workspace, admit,
+    SensitiveWrites, Spec, User, admit,
 };
 use cofferdam_wire::ByteString;
 use cofferdam_wire::plan::Access;
@@ -60,6 +61,8 @@ pub(crate) enum Stay<'a> {
     Kept {
         /// The directory.
         home: Option<&'a Path>,
+        /// The directory of the host for what else stays.
+        kept: Option<&'a Path>,
     },
 }
 
@@ -226,7 +229,7 @@ impl Drafting<'_> {
                 CgroupFacts::read_for_limits()?
             }
             // Whoever asked for it sweeps, and not for each sandbox.
-            Stay::Kept { home: _ } => CgroupFacts::read()?,
+            Stay::Kept { home: _, kept: _ } => CgroupFacts::read()?,
         };
         let assessment = assess(&groups, &spec.limits, spec.on_unavailable)?;
         let uses = in_use(&groups, &assessment);
@@ -237,8 +240,9 @@ impl Drafting<'_> {
     fn draft(&self, grounds: Grounds) -> Result<Draft> {
         let Self { spec, stay, state, id, facts } = *self;
         let mut view = look(spec, facts)?;
-        if let Stay::Kept { home } = stay {
+        if let Stay::Kept { home, kept } = stay {
             view.home = home.map(|home| look_at_home(home, facts, state.path())).transpose()?;
+            view.layer = cow::layer::look(&view, kept, facts)?;
         }
         let scratch = Scratch::path(state, id, facts)?;
         let filter = filter(spec)?;
@@ -378,7 +382,7 @@ fn in_use(groups: &CgroupFacts, assessment: &Assessment) -> CgroupUse {
 fn guarded_path<'a>(spec: &Spec, view: &'a View) -> Option<&'a str> {
     let protects = spec.sensitive_writes == SensitiveWrites::Protected
         && spec.profile.writes_workspace()
-        && matches!(spec.workspace, Workspace::Directory(_));
+        && spec.workspace.written().is_some();
     match &view.workspace {
         WorkspaceView::Directory(directory) if protects => Some(&directory.path),
         WorkspaceView::Directory(_) | WorkspaceView::Private => None,

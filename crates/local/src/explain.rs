@@ -3,7 +3,9 @@
 
 use crate::plan::{Planned, Tier};
 use cofferdam_core::{Enforced, Spec};
-use cofferdam_wire::plan::{Access, Bind, Landlock, Namespace, Need, Op, Owner, Resource, Step};
+use cofferdam_wire::plan::{
+    Access, Bind, Landlock, Namespace, Need, Op, Overlay, Owner, Resource, Step, Upper,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -172,6 +174,7 @@ pub fn action(op: &Op) -> String {
             "Mounts an empty file system at {path} of at most {size_bytes} bytes and {inodes} files"
         ),
         Op::Bind(bind) => bound(bind),
+        Op::Overlay(overlay) => layered(overlay),
         Op::Rebind { from, path } => format!("Shows {from} at {path} too"),
         Op::Proc { path } => format!("Mounts a process file system at {path}"),
         Op::Devpts { path } => format!("Mounts own terminals at {path}"),
@@ -223,6 +226,26 @@ fn bound(bind: &Bind) -> String {
             "Shows {place} {access}, with what belongs to {uid}:{gid} on disk as the sandbox's own"
         ),
     }
+}
+
+fn layered(overlay: &Overlay) -> String {
+    let lower: Vec<&str> = overlay.lower.iter().map(|layer| layer.source.as_str()).collect();
+    let upper = match &overlay.upper {
+        Upper::Kept(kept) => format!("{}/upper", kept.source),
+        Upper::Private { .. } => "the private space".to_owned(),
+    };
+    let place = match *lower == [overlay.path.as_str()] {
+        true => overlay.path.clone(),
+        false => format!("{} at {}", lower.join(" over "), overlay.path),
+    };
+    let owned = overlay.lower.iter().find_map(|layer| match layer.owner {
+        Owner::Same => None,
+        Owner::Mapped { uid, gid } => Some((uid, gid)),
+    });
+    let owned = owned.map_or_else(String::new, |(uid, gid)| {
+        format!(", with what belongs to {uid}:{gid} on disk as the sandbox's own")
+    });
+    format!("Shows {place} under a layer, and what is written there lands in {upper}{owned}")
 }
 
 fn landlock(rules: &Landlock) -> String {

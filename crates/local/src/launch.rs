@@ -4,7 +4,9 @@ use crate::blank::Blank;
 use crate::plan::Late;
 use crate::sys::{self, Cloned};
 use cofferdam_core::{Error, ErrorKind, Result};
-use cofferdam_guestd::apply::{Handover, Opening, Rest, Told, pin_again, prepare_bind};
+use cofferdam_guestd::apply::{
+    Handover, Mounts, Opening, Rest, Told, pin_again, prepare_bind, prepare_layer,
+};
 use cofferdam_guestd::line::Line;
 use cofferdam_guestd::{Birth, Errand, live, tell};
 use cofferdam_wire::frame::Kind;
@@ -323,7 +325,7 @@ fn clone_flags(namespaces: &[Namespace]) -> i32 {
 /// Mounts that were opened for the box, by the position of their step.
 #[derive(Default)]
 struct Prepared {
-    mounts: BTreeMap<usize, OwnedFd>,
+    mounts: Mounts,
     /// What stood for the ids on disk, and is needed no more.
     waiters: Vec<sys::Waiter>,
 }
@@ -334,26 +336,48 @@ fn prepare_mounts(plan: &Plan, from: usize) -> Result<Prepared> {
     if !rustix::process::geteuid().is_root() {
         return Ok(prepared);
     }
-    let mut namespaces: BTreeMap<(u32, u32), OwnedFd> = BTreeMap::new();
-    let user = outside_ids(plan);
+    let mut owners = Owners { user: outside_ids(plan), namespaces: BTreeMap::new() };
     for (position, step) in plan.steps.iter().enumerate().skip(from) {
-        let Op::Bind(bind) = &step.op else { continue };
-        let owner = match bind.owner {
-            Owner::Same => None,
-            Owner::Mapped { uid, gid } => Some(&*match namespaces.entry((uid, gid)) {
-                Entry::Occupied(made) => made.into_mut(),
-                Entry::Vacant(place) => {
-                    let (namespace, waiter) = stand_for((uid, gid), user)?;
-                    prepared.waiters.push(waiter);
-                    place.insert(namespace)
-                }
-            }),
-        };
-        let mount =
-            prepare_bind(bind, owner.map(AsFd::as_fd)).map_err(|failure| not_prepared(&failure))?;
-        prepared.mounts.insert(position, mount);
+        let mut opened = Vec::new();
+        if let Op::Bind(bind) = &step.op {
+            let owner = owners.namespace(bind.owner, &mut prepared.waiters)?;
+            opened.push(prepare_bind(bind, owner).map_err(|failure| not_prepared(&failure))?);
+        } else if let Op::Overlay(overlay) = &step.op {
+            for layer in overlay.sources() {
+                let owner = owners.namespace(layer.owner, &mut prepared.waiters)?;
+                opened.push(prepare_layer(layer, owner).map_err(|failure| not_prepared(&failure))?);
+            }
+        }
+        if !opened.is_empty() {
+            prepared.mounts.insert(position, opened);
+        }
     }
     Ok(prepared)
+}
+
+/// User namespaces that stand for owners on disk.
+struct Owners {
+    user: (u32, u32),
+    namespaces: BTreeMap<(u32, u32), OwnedFd>,
+}
+
+impl Owners {
+    fn namespace(
+        &mut self,
+        owner: Owner,
+        waiters: &mut Vec<sys::Waiter>,
+    ) -> Result<Option<BorrowedFd<'_>>> {
+        let Owner::Mapped { uid, gid } = owner else { return Ok(None) };
+        let namespace = &*match self.namespaces.entry((uid, gid)) {
+            Entry::Occupied(made) => made.into_mut(),
+            Entry::Vacant(place) => {
+                let (namespace, waiter) = stand_for((uid, gid), self.user)?;
+                waiters.push(waiter);
+                place.insert(namespace)
+            }
+        };
+        Ok(Some(namespace.as_fd()))
+    }
 }
 
 /// The sandbox's user and group as the host counts them.

@@ -10,6 +10,7 @@ mod blank;
 pub mod cgroup;
 pub mod control_files;
 mod conversation;
+pub mod cow;
 pub mod doctor;
 pub mod environment;
 pub mod explain;

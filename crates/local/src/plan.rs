@@ -307,7 +307,9 @@ impl Context<'_> {
 
     /// The protected names, where protecting them means anything.
     fn pins(&self) -> &[PinnedName] {
-        match self.spec.profile.writes_workspace() {
+        // What is written to a layer acts on nobody outside.
+        let lands = self.view.workspace.beside().is_none();
+        match self.spec.profile.writes_workspace() && lands {
             true => self.inputs.pins,
             false => &[],
         }

@@ -271,7 +271,11 @@ impl Drop for Ground {
 fn on_ground(spec: &Spec, ground: &Ground) -> Spec {
     let mut spec = spec.clone();
     spec.workspace = match spec.workspace {
-        Workspace::Directory(_) => Workspace::Directory(ground.workspace.clone()),
+        // What is attacked is what protects a directory that is written; a layer protects it by being
+        // written in its place.
+        Workspace::Directory(_) | Workspace::CopyOnWrite(_) => {
+            Workspace::Directory(ground.workspace.clone())
+        }
         Workspace::Private => Workspace::Private,
     };
     spec.caller.env.insert(SECRET_VARIABLE.into(), "secret".into());

@@ -5,6 +5,7 @@
 
 mod home;
 mod lookup;
+mod nested;
 mod requested;
 mod secrets;
 mod system;
@@ -19,7 +20,7 @@ use cofferdam_wire::plan::{Access, Owner};
 use std::collections::BTreeMap;
 
 pub(crate) use home::look as look_at_home;
-pub(crate) use lookup::is_within;
+pub(crate) use lookup::{Found, find_listed, is_within};
 pub use toolchains::links_that_lead_outside;
 
 /// Where the workspace is shown besides its own host path.
@@ -43,6 +44,9 @@ pub struct View {
     pub workspace: WorkspaceView,
     /// The home directory, where it is one of the host. Otherwise it goes with the sandbox.
     pub home: Option<Shown>,
+    /// The directory of the host that holds the layer of a copy-on-write workspace, where that is to
+    /// stay. Otherwise it goes with the sandbox.
+    pub layer: Option<Shown>,
     /// What stays hidden though something above it is shown.
     pub hidden: Vec<Hidden>,
     /// The directories of `PATH`, in the caller's order.
@@ -130,6 +134,20 @@ pub struct WorkspaceDirectory {
     /// The shared git directory, where the workspace is a linked worktree of a repository elsewhere.
     /// What a commit needs of it stands among [`View::places`].
     pub outer_git: Option<String>,
+    /// Where what is written to it lands.
+    pub landing: Landing,
+}
+
+/// Where what is written to a workspace lands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Landing {
+    /// In the directory itself.
+    InPlace,
+    /// In a layer beside it.
+    Beside {
+        /// The permission bits of the workspace, which the layer begins with.
+        mode: u32,
+    },
 }
 
 /// Something that is covered.
@@ -147,6 +165,18 @@ impl Place {
         match self {
             Self::Shown(shown) => &shown.path,
             Self::Private { path, .. } => path,
+        }
+    }
+}
+
+impl WorkspaceView {
+    /// The workspace's own place, where what is written to it lands in a layer.
+    pub(crate) fn beside(&self) -> Option<(&str, u32)> {
+        match self {
+            Self::Directory(WorkspaceDirectory {
+                path, landing: Landing::Beside { mode }, ..
+            }) => Some((path, *mode)),
+            Self::Directory(_) | Self::Private => None,
         }
     }
 }
@@ -203,6 +233,7 @@ pub fn look(spec: &Spec, facts: &HostFacts) -> Result<View> {
         places,
         workspace: ground.workspace,
         home: None,
+        layer: None,
         hidden: Vec::new(),
         path: tools.path,
         variables: tools.variables,

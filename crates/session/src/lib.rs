@@ -44,7 +44,7 @@ pub use init::{InitCommand, InitFailure, InitState};
 pub use lifecycle::{Action, Event, Phase, Step, next};
 pub use order::{IDLE_PAUSE, SessionOrder};
 pub use reaper::{GcAction, GcFailure, GcKind, GcReport};
-pub use report::{EventReport, ExecReport, SessionReport, StreamReport};
+pub use report::{EventReport, ExecReport, LayerTier, SessionReport, StreamReport};
 pub use run::{Kept, OnFailure, RUN_LIMIT, Ran, RunError, RunFailure, RunOrder};
 pub use session::{ExecOutput, SPOOL_BYTES, Session};
 pub use sessions::{MAX_EVENTS, Sessions};

@@ -20,7 +20,8 @@ impl Places {
             );
         }
         let places = Self { state: state.to_owned() };
-        for directory in [state, &places.locks(), &places.homes(), &places.bundles()] {
+        let own = [places.locks(), places.homes(), places.kept(), places.bundles()];
+        for directory in std::iter::once(state).chain(own.iter().map(PathBuf::as_path)) {
             make_private(directory)?;
         }
         Ok(places)
@@ -36,6 +37,11 @@ impl Places {
 
     pub(crate) fn homes(&self) -> PathBuf {
         self.state.join("homes")
+    }
+
+    /// What else stays of sessions: the layers of copy-on-write workspaces.
+    pub(crate) fn kept(&self) -> PathBuf {
+        self.state.join("kept")
     }
 
     /// What failed runs left for later study.

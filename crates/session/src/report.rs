@@ -26,6 +26,12 @@ pub struct SessionReport {
     pub profile: String,
     /// The host's directory that it works in; null for one of its own.
     pub workspace: Option<String>,
+    /// Whether what is written to the workspace lands in a layer beside that directory.
+    #[serde(default)]
+    pub copy_on_write: bool,
+    /// What makes such a layer; null where there is none.
+    #[serde(default)]
+    pub tier: Option<LayerTier>,
     /// Where the workspace is inside, while there is a sandbox.
     pub workspace_inside: Option<String>,
     /// What it is found by.
@@ -46,6 +52,14 @@ pub struct SessionReport {
     pub created_ms: u64,
     /// When it was written last, in milliseconds since 1970.
     pub updated_ms: u64,
+}
+
+/// What makes the layer of a copy-on-write workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LayerTier {
+    /// The kernel's overlay file system.
+    Overlay,
 }
 
 /// A command of a session. Format 1.
@@ -117,6 +131,8 @@ impl SessionReport {
             incarnation: row.incarnation,
             profile: row.spec.profile().to_owned(),
             workspace: row.spec.workspace(),
+            copy_on_write: row.spec.is_copy_on_write(),
+            tier: row.spec.is_copy_on_write().then_some(LayerTier::Overlay),
             workspace_inside: record.map(|record| record.workspace.clone()),
             labels: row.labels.clone(),
             init: row.facts.init.state(),

@@ -127,6 +127,8 @@ pub enum Op {
     },
     /// Show a file or directory of the host.
     Bind(Bind),
+    /// Show layers as one tree, in which what is written lands in the uppermost.
+    Overlay(Overlay),
     /// Show a part of the new root at another place of it, with all that is mounted below.
     Rebind {
         /// What.
@@ -242,6 +244,54 @@ pub struct Bind {
     pub owner: Owner,
     /// What it was when the plan was made: device and inode. Another one is refused.
     pub identity: Option<(u64, u64)>,
+}
+
+/// Layers of the host that are shown as one tree. None of [`Overlay::lower`] is ever written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Overlay {
+    /// What shows through, uppermost first; at least one and at most [`Overlay::MOST_LAYERS`].
+    pub lower: Vec<Layer>,
+    /// Where what is written lands.
+    pub upper: Upper,
+    /// Where the tree is shown.
+    pub path: String,
+}
+
+impl Overlay {
+    /// The most layers of [`Overlay::lower`]. Their names have to fit into one mount option.
+    pub const MOST_LAYERS: usize = 64;
+
+    /// The host directories, in the order in which they are handed over.
+    pub fn sources(&self) -> impl Iterator<Item = &Layer> {
+        let kept = match &self.upper {
+            Upper::Kept(kept) => Some(kept),
+            Upper::Private { mode: _ } => None,
+        };
+        self.lower.iter().chain(kept)
+    }
+}
+
+/// A directory of the host that is a layer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Layer {
+    /// Its path on the host.
+    pub source: String,
+    /// Whose files it shows.
+    pub owner: Owner,
+    /// What it was when the plan was made: device and inode. Another one is refused.
+    pub identity: Option<(u64, u64)>,
+}
+
+/// Where what is written to an overlay lands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Upper {
+    /// In `upper` of this directory of the host, with `work` beside it for the kernel. Both are there.
+    Kept(Layer),
+    /// In the sandbox's private space, gone with it.
+    Private {
+        /// The permission bits of the tree's root.
+        mode: u32,
+    },
 }
 
 /// Whether files can be changed through a mount.

@@ -41,6 +41,16 @@ pub(crate) struct PolicyOptions {
     #[arg(long)]
     pub(crate) no_workspace: bool,
 
+    /// Shows the workspace copy-on-write: what is written lands in a layer and not in the directory.
+    ///
+    /// A session keeps its layer, whatever becomes of its sandbox, until it is removed; `run` throws
+    /// it away at the end. Git hooks and configuration can be written then, because they act on
+    /// nobody there. A workspace with something mounted below it is refused.
+    ///
+    /// Example: --cow
+    #[arg(long, conflicts_with = "no_workspace")]
+    pub(crate) cow: bool,
+
     /// Shows a path read-only at its own place. Repeatable.
     ///
     /// Example: --read /srv/models

@@ -159,6 +159,7 @@ fn values_of(layer: &Layer, key: Key) -> Vec<CheckedValue> {
             let shown = |v: &SensitiveWrites| (*v == SensitiveWrites::Allowed).to_string();
             one(single(&layer.sensitive_writes, shown, "false"))
         }
+        Key::CopyOnWrite => one(single(&layer.copy_on_write, bool::to_string, "false")),
         Key::Init => many(key, &layer.init, |line| line.to_string_lossy().into_owned()),
         Key::IdlePause => one(single(&layer.idle_pause, idle_pause, "3m")),
         Key::Ttl => one(single(&layer.ttl, |v| render::duration(*v), "never")),
@@ -195,9 +196,9 @@ fn idle_pause(idle_pause: &IdlePause) -> String {
 }
 
 fn workspace(workspace: &Workspace) -> String {
-    match workspace {
-        Workspace::Directory(path) => path.display().to_string(),
-        Workspace::Private => "an empty private one".to_owned(),
+    match workspace.directory() {
+        Some(path) => path.display().to_string(),
+        None => "an empty private one".to_owned(),
     }
 }
 

@@ -5,7 +5,7 @@ use crate::moment::timestamp;
 use crate::{exit, render, sessions};
 use clap::Args;
 use cofferdam_core::{LimitsCount, Result};
-use cofferdam_session::{InitState, SessionId, SessionReport, Sessions};
+use cofferdam_session::{InitState, LayerTier, SessionId, SessionReport, Sessions};
 use std::time::Duration;
 
 /// Says how a session stands: its state, policy, preparation, deadlines and commands.
@@ -61,6 +61,7 @@ fn text(session: &SessionReport) -> String {
         ("sandbox", format!("number {} of backend {}", session.incarnation, session.backend)),
         ("profile", session.profile.clone()),
         ("workspace", session.workspace.clone().unwrap_or_else(|| "(private)".to_owned())),
+        ("writes land in", landing(session).to_owned()),
         ("labels", labels.join(" ")),
         ("prepared", prepared(session)),
         ("paused after", idle.unwrap_or_else(never)),
@@ -80,6 +81,14 @@ fn text(session: &SessionReport) -> String {
         text.push_str(&render::axes(enforced, LimitsCount::Yes));
     }
     text
+}
+
+fn landing(session: &SessionReport) -> &'static str {
+    match (session.tier, &session.workspace) {
+        (Some(LayerTier::Overlay), _) => "a layer beside it (copy-on-write, overlay)",
+        (None, Some(_)) => "the workspace itself",
+        (None, None) => "the session",
+    }
 }
 
 fn prepared(session: &SessionReport) -> String {

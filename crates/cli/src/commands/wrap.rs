@@ -85,9 +85,13 @@ fn wrapped(context: &Context, args: &WrapArgs, verb: Vec<OsString>) -> Result<Wr
 fn policy_words(context: &Context) -> Vec<OsString> {
     let spec = &context.spec;
     let mut words = Words(vec![option("profile", spec.profile.name())]);
-    words.0.push(match &spec.workspace {
-        Workspace::Directory(path) => option("workspace", path),
-        Workspace::Private => "--no-workspace".into(),
+    words.0.push(match spec.workspace.directory() {
+        Some(path) => option("workspace", path),
+        None => "--no-workspace".into(),
+    });
+    words.0.extend(match &spec.workspace {
+        Workspace::CopyOnWrite(_) => Some("--cow".into()),
+        Workspace::Directory(_) | Workspace::Private => None,
     });
     words.each("read", &spec.read);
     words.each("write", &spec.write);

@@ -73,6 +73,8 @@ pub(crate) enum Key {
     Backend,
     /// `allow_sensitive_writes`
     AllowSensitiveWrites,
+    /// `copy_on_write`
+    CopyOnWrite,
     /// `init`
     Init,
     /// `idle_pause`
@@ -100,7 +102,7 @@ pub(crate) enum Shape {
 
 impl Key {
     /// All keys, in the order of the documents.
-    pub(crate) const ALL: [Self; 21] = [
+    pub(crate) const ALL: [Self; 22] = [
         Self::Profile,
         Self::Workspace,
         Self::Read,
@@ -119,6 +121,7 @@ impl Key {
         Self::OnUnavailable,
         Self::Backend,
         Self::AllowSensitiveWrites,
+        Self::CopyOnWrite,
         Self::Init,
         Self::IdlePause,
         Self::Ttl,
@@ -144,7 +147,8 @@ impl Key {
             | Self::User
             | Self::OnUnavailable
             | Self::Backend
-            | Self::AllowSensitiveWrites => Section::Run,
+            | Self::AllowSensitiveWrites
+            | Self::CopyOnWrite => Section::Run,
             Self::Init | Self::IdlePause | Self::Ttl => Section::Session,
         }
     }
@@ -170,6 +174,7 @@ impl Key {
             Self::OnUnavailable => "on_unavailable",
             Self::Backend => "backend",
             Self::AllowSensitiveWrites => "allow_sensitive_writes",
+            Self::CopyOnWrite => "copy_on_write",
             Self::Init => "init",
             Self::IdlePause => "idle_pause",
             Self::Ttl => "ttl",
@@ -198,6 +203,7 @@ impl Key {
             Self::OnUnavailable => Some("COFFERDAM_ON_UNAVAILABLE"),
             Self::Backend => Some("COFFERDAM_BACKEND"),
             Self::AllowSensitiveWrites => Some("COFFERDAM_ALLOW_SENSITIVE_WRITES"),
+            Self::CopyOnWrite => Some("COFFERDAM_COPY_ON_WRITE"),
             Self::IdlePause => Some("COFFERDAM_IDLE_PAUSE"),
             Self::Ttl => Some("COFFERDAM_TTL"),
         }
@@ -216,7 +222,7 @@ impl Key {
                 Shape::List
             }
             Self::Env => Shape::Table,
-            Self::AllowSensitiveWrites => Shape::Switch,
+            Self::AllowSensitiveWrites | Self::CopyOnWrite => Shape::Switch,
         }
     }
 
@@ -248,6 +254,9 @@ impl Key {
             Self::Backend => "Where sandboxes come from. Default: local.",
             Self::AllowSensitiveWrites => {
                 "Whether control files in the workspace can be written. Default: false."
+            }
+            Self::CopyOnWrite => {
+                "Whether what is written to the workspace lands in a layer beside it. Default: false."
             }
             Self::Init => "Lines of shell that prepare a session, once, in order.",
             Self::IdlePause => {

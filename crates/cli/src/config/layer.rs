@@ -73,6 +73,7 @@ pub(crate) struct Layer {
     pub(crate) on_unavailable: Option<Sourced<OnUnavailable>>,
     pub(crate) backend: Option<Sourced<BackendName>>,
     pub(crate) sensitive_writes: Option<Sourced<SensitiveWrites>>,
+    pub(crate) copy_on_write: Option<Sourced<bool>>,
     pub(crate) init: Vec<Sourced<OsString>>,
     pub(crate) idle_pause: Option<Sourced<IdlePause>>,
     pub(crate) ttl: Option<Sourced<Duration>>,
@@ -115,8 +116,13 @@ impl Layer {
             }
             Key::Backend => self.backend = Some(said(BackendName::choose(utf8(text)?)?, origin)),
             Key::AllowSensitiveWrites => {
-                self.sensitive_writes = Some(said(switch(utf8(text)?)?, origin));
+                let choice = match switch(utf8(text)?)? {
+                    true => SensitiveWrites::Allowed,
+                    false => SensitiveWrites::Protected,
+                };
+                self.sensitive_writes = Some(said(choice, origin));
             }
+            Key::CopyOnWrite => self.copy_on_write = Some(said(switch(utf8(text)?)?, origin)),
             Key::Init => self.init.push(said(text.to_owned(), origin)),
             Key::IdlePause => self.idle_pause = Some(said(parse_idle_pause(utf8(text)?)?, origin)),
             Key::Ttl => self.ttl = Some(said(parse_duration(utf8(text)?)?, origin)),
@@ -166,6 +172,7 @@ impl Layer {
             on_unavailable: later.on_unavailable.or(self.on_unavailable),
             backend: later.backend.or(self.backend),
             sensitive_writes: later.sensitive_writes.or(self.sensitive_writes),
+            copy_on_write: later.copy_on_write.or(self.copy_on_write),
             idle_pause: later.idle_pause.or(self.idle_pause),
             ttl: later.ttl.or(self.ttl),
             ..self
@@ -197,10 +204,10 @@ fn path(text: &OsStr, base: &Path) -> Result<PathBuf> {
     Ok(base.join(text))
 }
 
-fn switch(text: &str) -> Result<SensitiveWrites> {
+fn switch(text: &str) -> Result<bool> {
     match text {
-        "true" | "1" => Ok(SensitiveWrites::Allowed),
-        "false" | "0" => Ok(SensitiveWrites::Protected),
+        "true" | "1" => Ok(true),
+        "false" | "0" => Ok(false),
         _ => Err(Error::new(ErrorKind::Usage, format!("{text:?} is neither true nor false"))
             .hint("Write true or false.")),
     }

@@ -23,6 +23,7 @@ async fn client() {
         spec: stage.spec(),
         deadlines: cofferdam::Deadlines::default(),
         home: None,
+        kept: None,
     };
     let name = cofferdam::SandboxId::new(std::env::var(SANDBOX).unwrap()).unwrap();
     let record = stage.backend.create(&name, &order).await.unwrap();
@@ -220,6 +221,7 @@ async fn the_first_sandbox_of_a_client_pays_what_the_dead_owe() {
         spec: stage.spec(),
         deadlines: cofferdam::Deadlines::default(),
         home: None,
+        kept: None,
     };
     let next = client.create(&sandbox_id("kept-owed-next"), &order).await.unwrap();
     assert!(!owed.exists());
@@ -244,6 +246,7 @@ async fn a_keeper_that_is_killed_while_it_makes_its_sandbox_leaves_nothing() {
             spec: cofferdam::Spec { read: read.clone(), ..stage.spec() },
             deadlines: cofferdam::Deadlines::default(),
             home: None,
+            kept: None,
         };
         let name = sandbox_id(&format!("kept-making-{step}"));
         let (backend, of) = (stage.backend.clone(), name.clone());

@@ -62,7 +62,12 @@ async fn it_lives_from_create_to_destroy_and_its_journal_until_it_is_forgotten()
 async fn an_id_that_is_in_use_is_a_conflict_and_a_failure_leaves_nothing() {
     let stage = Stage::new("kept-conflict");
     let record = stage.make("kept-conflict").await;
-    let order = SandboxOrder { spec: stage.spec(), deadlines: Deadlines::default(), home: None };
+    let order = SandboxOrder {
+        spec: stage.spec(),
+        deadlines: Deadlines::default(),
+        home: None,
+        kept: None,
+    };
     let again = stage.backend.create(&record.id, &order).await.unwrap_err();
     assert_eq!(again.kind, ErrorKind::Conflict);
     assert!(again.hint.is_some());
@@ -144,6 +149,7 @@ async fn its_home_directory_outlives_it_and_its_files_stay_their_owners() {
             spec: stage.spec(),
             deadlines: Deadlines::default(),
             home: Some(home.clone()),
+            kept: None,
         };
         let record = stage.backend.create(&sandbox_id("kept-home"), &order).await.unwrap();
         assert_eq!(stage.run(&record, &exec("a", script)).await, Ending::Exited(0), "{turn}");

@@ -3,11 +3,12 @@
 pub(crate) mod confine;
 pub(crate) mod identity;
 pub(crate) mod mounts;
+mod overlay;
 mod rest;
 
 use crate::sys;
 use cofferdam_wire::message::{Confirmed, SetupFailure};
-use cofferdam_wire::plan::{Access, Bind, Namespace, Need, Op, Plan, Resource, Step};
+use cofferdam_wire::plan::{Access, Bind, Layer, Namespace, Need, Op, Plan, Resource, Step};
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
@@ -15,24 +16,29 @@ use std::collections::btree_map::Entry;
 use std::ops::Range;
 
 use identity::Network;
-pub(crate) use rest::Heard;
+use mounts::Source;
 pub use rest::{Awaited, Rest, Told};
+pub(crate) use rest::{Heard, by_position, positions};
 
 /// What the host opened beforehand, because the box may not or cannot.
 #[derive(Debug, Default)]
 pub struct Handover {
-    /// Detached mounts, by the position of their `Bind` step in the plan.
-    pub mounts: BTreeMap<usize, OwnedFd>,
+    /// Detached mounts, by the position of their step in the plan.
+    pub mounts: Mounts,
     /// `tasks` or `cgroup.procs` of the prepared control groups, open for writing.
     pub cgroups: Vec<OwnedFd>,
     /// What comes later, if anything does.
     pub awaited: Option<Awaited>,
 }
 
+/// Detached mounts, by the position of the step that they are for: one for a bind, one a layer for an
+/// overlay, in the order of [`cofferdam_wire::plan::Overlay::sources`].
+pub type Mounts = BTreeMap<usize, Vec<OwnedFd>>;
+
 impl Handover {
     /// All that must stay open.
     pub(crate) fn descriptors(&self) -> impl Iterator<Item = &OwnedFd> {
-        self.mounts.values().chain(&self.cgroups)
+        self.mounts.values().flatten().chain(&self.cgroups)
     }
 
     /// Before the first step that waits: takes what it waits for. Answers the steps that pin names,
@@ -114,7 +120,15 @@ impl<T> During<T> for rustix::io::Result<T> {
 ///
 /// `owner` is a user namespace that maps the owner on disk to the sandbox's user outside.
 pub fn prepare_bind(bind: &Bind, owner: Option<BorrowedFd<'_>>) -> Result<OwnedFd, SetupFailure> {
-    mounts::prepare(bind, owner).map_err(|failed| failed.in_step("bind"))
+    mounts::prepare(Source::of(bind), owner).map_err(|failed| failed.in_step("bind"))
+}
+
+/// The same for a layer of an overlay.
+pub fn prepare_layer(
+    layer: &Layer,
+    owner: Option<BorrowedFd<'_>>,
+) -> Result<OwnedFd, SetupFailure> {
+    mounts::prepare(Source::of_layer(layer), owner).map_err(|failed| failed.in_step("overlay"))
 }
 
 /// Pins names of a sandbox that stands already. The caller has joined its user and mount namespaces.
@@ -139,7 +153,8 @@ pub(crate) fn prepare(steps: &[Step]) -> Result<(), SetupFailure> {
         let done = if let Op::Proc { path } = &step.op {
             in_passing(|| tree.proc(path))
         } else {
-            one(&plan, step, &mut tree, (opened.remove(&position), &[]), &mut confirmed)
+            let given = opened.remove(&position).unwrap_or_default();
+            one(&plan, step, &mut tree, (given, &[]), &mut confirmed)
         };
         match (done, step.need) {
             (Ok(()), _) | (Err(_), Need::BestEffort) => {}
@@ -255,7 +270,8 @@ impl Work {
                 let later = plan.steps.iter().enumerate().skip(position);
                 open_sources(later, &mut handover.mounts)?;
             }
-            self.step(plan, step, (handover.mounts.remove(&position), &handover.cgroups))?;
+            let given = handover.mounts.remove(&position).unwrap_or_default();
+            self.step(plan, step, (given, &handover.cgroups))?;
         }
         Ok(())
     }
@@ -264,7 +280,7 @@ impl Work {
         &mut self,
         plan: &Plan,
         step: &Step,
-        given: (Option<OwnedFd>, &[OwnedFd]),
+        given: (Vec<OwnedFd>, &[OwnedFd]),
     ) -> Result<(), SetupFailure> {
         if let Some(network) = self.network.take_if(|_| follows_the_network(&step.op)) {
             network.join().map_err(|failed| failed.in_step("namespaces"))?;
@@ -295,21 +311,34 @@ impl Work {
 /// ORDER: before the host's tree is left. Nothing of it can be found any more after that.
 fn open_sources<'a>(
     steps: impl Iterator<Item = (usize, &'a Step)>,
-    mounts: &mut BTreeMap<usize, OwnedFd>,
+    mounts: &mut Mounts,
 ) -> Result<(), SetupFailure> {
     for (position, step) in steps {
-        if let (Op::Bind(bind), Entry::Vacant(place)) = (&step.op, mounts.entry(position)) {
-            match (mounts::open(bind), step.need) {
-                (Ok(opened), _) => {
-                    place.insert(opened);
-                }
-                // It fails again, and is told, where it is done.
-                (Err(_), Need::BestEffort) => {}
-                (Err(failed), Need::Required) => return Err(failed.in_step(stage(&step.op))),
+        let Entry::Vacant(place) = mounts.entry(position) else { continue };
+        let Some(sources) = sources(&step.op) else { continue };
+        let opened: Result<Vec<OwnedFd>, CallFailed> =
+            sources.into_iter().map(mounts::open).collect();
+        match (opened, step.need) {
+            (Ok(opened), _) => {
+                place.insert(opened);
             }
+            // It fails again, and is told, where it is done.
+            (Err(_), Need::BestEffort) => {}
+            (Err(failed), Need::Required) => return Err(failed.in_step(stage(&step.op))),
         }
     }
     Ok(())
+}
+
+/// What of the host a step shows.
+fn sources(op: &Op) -> Option<Vec<Source<'_>>> {
+    if let Op::Bind(bind) = op {
+        Some(vec![Source::of(bind)])
+    } else if let Op::Overlay(overlay) = op {
+        Some(overlay.sources().map(Source::of_layer).collect())
+    } else {
+        None
+    }
 }
 
 /// Whether a step needs the network, or gives up what it takes to enter one.
@@ -328,7 +357,7 @@ fn one(
     plan: &Plan,
     step: &Step,
     tree: &mut mounts::Tree,
-    (mount, cgroups): (Option<OwnedFd>, &[OwnedFd]),
+    (mounts, cgroups): (Vec<OwnedFd>, &[OwnedFd]),
     confirmed: &mut Confirmed,
 ) -> Result<(), CallFailed> {
     match &step.op {
@@ -347,7 +376,8 @@ fn one(
         Op::Tmpfs { path, size_bytes, inodes, mode } => {
             tree.tmpfs(path, *size_bytes, *inodes, *mode)
         }
-        Op::Bind(bind) => tree.bind(bind, mount),
+        Op::Bind(bind) => tree.bind(bind, mounts.into_iter().next()),
+        Op::Overlay(overlay) => tree.overlay(overlay, mounts),
         Op::Rebind { from, path } => tree.rebind(from, path),
         Op::Proc { path } => tree.proc(path),
         Op::Devpts { path } => tree.devpts(path),
@@ -404,6 +434,7 @@ pub fn stage(op: &Op) -> &'static str {
         Op::Symlink { .. } => "symlink",
         Op::Tmpfs { .. } => "tmpfs",
         Op::Bind(_) => "bind",
+        Op::Overlay(_) => "overlay",
         Op::Rebind { .. } => "rebind",
         Op::Proc { .. } => "proc",
         Op::Devpts { .. } => "devpts",

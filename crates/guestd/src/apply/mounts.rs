@@ -2,7 +2,7 @@
 
 use super::{CallFailed, During};
 use crate::sys::{self, Beside, Job, MountAttributes};
-use cofferdam_wire::plan::{Access, Bind, Depth, Owner};
+use cofferdam_wire::plan::{Access, Bind, Depth, Layer, Owner};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
@@ -13,7 +13,7 @@ use rustix::mount::{
 const RDONLY: u64 = 1;
 const NOSUID: u64 = 2;
 const NODEV: u64 = 4;
-const NOEXEC: u64 = 8;
+pub(super) const NOEXEC: u64 = 8;
 const IDMAP: u64 = 0x0010_0000;
 
 /// Paths of the plan are taken beneath the new root and never through a symbolic link. The links
@@ -40,6 +40,31 @@ pub(super) struct Tree {
     made: u32,
     /// What is writable until the tree is sealed.
     ways: Vec<OwnedFd>,
+    /// How many overlays were made.
+    pub(super) overlays: u32,
+}
+
+/// What of the host a step shows.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Source<'a> {
+    path: &'a str,
+    depth: Depth,
+    owner: Owner,
+    identity: Option<(u64, u64)>,
+}
+
+impl<'a> Source<'a> {
+    pub(crate) fn of(bind: &'a Bind) -> Self {
+        let Bind { source, depth, owner, identity, .. } = bind;
+        Self { path: source, depth: *depth, owner: *owner, identity: *identity }
+    }
+
+    /// What is mounted below a layer comes too, because the kernel refuses to leave it out; an overlay
+    /// of it is refused where that would show what lies under a mount.
+    pub(crate) fn of_layer(layer: &'a Layer) -> Self {
+        let Layer { source, owner, identity } = layer;
+        Self { path: source, depth: Depth::All, owner: *owner, identity: *identity }
+    }
 }
 
 fn relative(path: &str) -> &str {
@@ -50,7 +75,7 @@ fn relative(path: &str) -> &str {
 }
 
 impl Tree {
-    fn root(&self) -> Result<BorrowedFd<'_>, CallFailed> {
+    pub(super) fn root(&self) -> Result<BorrowedFd<'_>, CallFailed> {
         self.root
             .as_ref()
             .map(AsFd::as_fd)
@@ -142,7 +167,7 @@ impl Tree {
     }
 
     pub(super) fn bind(&mut self, bind: &Bind, opened: Option<OwnedFd>) -> Result<(), CallFailed> {
-        let mount = opened.map_or_else(|| open(bind), Ok)?;
+        let mount = opened.map_or_else(|| open(Source::of(bind)), Ok)?;
         restrict(mount.as_fd(), bind)?;
         let kind = file_type(mount.as_fd())?;
         self.attach_made(mount.as_fd(), &bind.path, kind).map_err(|failed| CallFailed {
@@ -283,7 +308,10 @@ impl Tree {
     }
 
     /// The directory that a path is in, never reached through a link, and its name there.
-    fn within<'a>(&mut self, path: &'a str) -> Result<(BorrowedFd<'_>, &'a str), CallFailed> {
+    pub(super) fn within<'a>(
+        &mut self,
+        path: &'a str,
+    ) -> Result<(BorrowedFd<'_>, &'a str), CallFailed> {
         let path = relative(path);
         let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
         if name == ".." {
@@ -313,7 +341,11 @@ impl Tree {
     }
 
     /// Mounts on what stands at a path. A link there is not followed.
-    fn attach_at(&mut self, mount: BorrowedFd<'_>, path: &str) -> Result<(), CallFailed> {
+    pub(super) fn attach_at(
+        &mut self,
+        mount: BorrowedFd<'_>,
+        path: &str,
+    ) -> Result<(), CallFailed> {
         let (parent, name) = self.within(path)?;
         attach(mount, parent, name)?;
         let path = relative(path);
@@ -326,7 +358,7 @@ impl Tree {
     }
 
     /// Mounts on a path, and makes what it lies on where that is not there.
-    fn attach_made(
+    pub(super) fn attach_made(
         &mut self,
         mount: BorrowedFd<'_>,
         path: &str,
@@ -409,11 +441,14 @@ pub(crate) fn clone_tree(dir: impl AsFd, path: &str, depth: Depth) -> Result<Own
     }
 }
 
-/// Opens the source of a bind on the host and gives it its owner.
+/// Opens a source on the host and gives it its owner.
 ///
 /// `owner` is a user namespace that maps the owner on disk to the sandbox's user outside.
-pub(crate) fn prepare(bind: &Bind, owner: Option<BorrowedFd<'_>>) -> Result<OwnedFd, CallFailed> {
-    let mount = open_source(bind)?;
+pub(crate) fn prepare(
+    source: Source<'_>,
+    owner: Option<BorrowedFd<'_>>,
+) -> Result<OwnedFd, CallFailed> {
+    let mount = open_source(source)?;
     if let Some(namespace) = owner {
         let attributes = MountAttributes {
             set: IDMAP,
@@ -421,30 +456,30 @@ pub(crate) fn prepare(bind: &Bind, owner: Option<BorrowedFd<'_>>) -> Result<Owne
             ..MountAttributes::default()
         };
         sys::mount_setattr(mount.as_fd(), libc::AT_RECURSIVE, &attributes)
-            .during(|| format!("mount_setattr({:?}, MOUNT_ATTR_IDMAP)", bind.source))?;
+            .during(|| format!("mount_setattr({:?}, MOUNT_ATTR_IDMAP)", source.path))?;
     }
     Ok(mount)
 }
 
-/// Opens the source of a bind inside.
-pub(super) fn open(bind: &Bind) -> Result<OwnedFd, CallFailed> {
-    match bind.owner {
-        Owner::Same => open_source(bind),
+/// Opens a source inside.
+pub(super) fn open(source: Source<'_>) -> Result<OwnedFd, CallFailed> {
+    match source.owner {
+        Owner::Same => open_source(source),
         Owner::Mapped { .. } => {
-            let call = format!("id-mapped mount of {:?}", bind.source);
+            let call = format!("id-mapped mount of {:?}", source.path);
             Err(CallFailed::new(call, Errno::PERM))
         }
     }
 }
 
-/// Opens the source of a bind and checks that it still is what the plan was made for.
-fn open_source(bind: &Bind) -> Result<OwnedFd, CallFailed> {
-    let mount = clone_tree(CWD, &bind.source, bind.depth)
-        .during(|| format!("open_tree({:?})", bind.source))?;
-    if let Some((device, inode)) = bind.identity {
-        let stat = rustix::fs::fstat(&mount).during(|| format!("fstat({:?})", bind.source))?;
+/// Opens a source and checks that it still is what the plan was made for.
+fn open_source(source: Source<'_>) -> Result<OwnedFd, CallFailed> {
+    let mount = clone_tree(CWD, source.path, source.depth)
+        .during(|| format!("open_tree({:?})", source.path))?;
+    if let Some((device, inode)) = source.identity {
+        let stat = rustix::fs::fstat(&mount).during(|| format!("fstat({:?})", source.path))?;
         if (stat.st_dev, stat.st_ino) != (device, inode) {
-            return Err(CallFailed::new(format!("{:?} was replaced", bind.source), Errno::STALE));
+            return Err(CallFailed::new(format!("{:?} was replaced", source.path), Errno::STALE));
         }
     }
     Ok(mount)
@@ -464,7 +499,7 @@ fn restrict(mount: BorrowedFd<'_>, bind: &Bind) -> Result<(), CallFailed> {
     set_flags(mount, depth | libc::AT_RECURSIVE, access | devices | NOSUID)
 }
 
-fn set_flags(mount: BorrowedFd<'_>, depth: i32, set: u64) -> Result<(), CallFailed> {
+pub(super) fn set_flags(mount: BorrowedFd<'_>, depth: i32, set: u64) -> Result<(), CallFailed> {
     let attributes = MountAttributes { set, ..MountAttributes::default() };
     sys::mount_setattr(mount, depth, &attributes).during(|| format!("mount_setattr({set:#x})"))
 }
@@ -488,7 +523,7 @@ fn file_type(fd: BorrowedFd<'_>) -> Result<FileType, CallFailed> {
     Ok(FileType::from_raw_mode(stat.st_mode))
 }
 
-fn attach(mount: BorrowedFd<'_>, dir: impl AsFd, path: &str) -> Result<(), CallFailed> {
+pub(super) fn attach(mount: BorrowedFd<'_>, dir: impl AsFd, path: &str) -> Result<(), CallFailed> {
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH
         | if path.is_empty() {
             MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH

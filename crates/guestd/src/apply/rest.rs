@@ -1,7 +1,7 @@
 //! What the host sends into a sandbox that it cloned before it knew all of it: first the plan, then
 //! what the plan waits for.
 
-use super::{CallFailed, During};
+use super::{CallFailed, During, Mounts};
 use cofferdam_wire::plan::{Access, Step};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -11,7 +11,7 @@ use rustix::net::{
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -39,7 +39,7 @@ pub struct Told {
     /// [`Rest`].
     pub pins: Range<usize>,
     /// As in [`super::Handover::mounts`].
-    pub mounts: BTreeMap<usize, OwnedFd>,
+    pub mounts: Mounts,
 }
 
 /// What its steps wait for.
@@ -51,7 +51,8 @@ pub struct Rest {
     pub pins: Vec<(String, Access)>,
 }
 
-/// What is said of the plan. The descriptors of the mounts come in this order.
+/// What is said of the plan. The descriptors of the mounts come in this order; a position stands as
+/// often as its step has mounts.
 #[derive(Debug, Serialize, Deserialize)]
 struct ToldList {
     steps: Vec<Step>,
@@ -70,8 +71,8 @@ impl Told {
     /// Sends it. Waits for the sandbox where it is more than the socket holds.
     pub fn send(self, socket: impl AsFd) -> rustix::io::Result<()> {
         let Self { steps, pins, mounts } = self;
-        let list = ToldList { steps, pins, mounts: mounts.keys().copied().collect() };
-        send(socket.as_fd(), &list, mounts.values())
+        let list = ToldList { steps, pins, mounts: positions(&mounts) };
+        send(socket.as_fd(), &list, mounts.values().flatten())
     }
 }
 
@@ -81,6 +82,23 @@ impl Rest {
         let Self { cgroups, pins } = self;
         send(socket.as_fd(), &RestList { cgroups: cgroups.len(), pins }, cgroups.iter())
     }
+}
+
+/// The position of each mount.
+pub(crate) fn positions(mounts: &Mounts) -> Vec<usize> {
+    mounts.iter().flat_map(|(position, mounts)| mounts.iter().map(move |_| *position)).collect()
+}
+
+/// The mounts again, from their positions and themselves.
+pub(crate) fn by_position(
+    positions: Vec<usize>,
+    came: impl IntoIterator<Item = OwnedFd>,
+) -> Mounts {
+    let mut mounts = Mounts::new();
+    for (position, mount) in positions.into_iter().zip(came) {
+        mounts.entry(position).or_default().push(mount);
+    }
+    mounts
 }
 
 fn send<'a>(
@@ -143,7 +161,7 @@ impl Heard {
     pub(crate) fn told(&mut self) -> Result<Told, CallFailed> {
         let ToldList { steps, pins, mounts } = self.list()?;
         let descriptors = self.descriptors(mounts.len())?;
-        Ok(Told { steps, pins, mounts: mounts.into_iter().zip(descriptors).collect() })
+        Ok(Told { steps, pins, mounts: by_position(mounts, descriptors) })
     }
 
     /// Takes what the plan waits for, which comes next. Fails where the host is gone.
@@ -228,7 +246,7 @@ mod tests {
         let told = Told {
             steps: Vec::new(),
             pins: 8..9,
-            mounts: (0..150).map(|n| (n * 2, open("/dev/zero"))).collect(),
+            mounts: (0..150).map(|n| (n * 2, vec![open("/dev/zero")])).collect(),
         };
         let sender = std::thread::spawn(move || told.send(&ours).and_then(|()| rest.send(&ours)));
         let mut heard = Heard::new(theirs);
@@ -239,7 +257,7 @@ mod tests {
         assert_eq!(came.pins, pins);
         let number = |fd: &OwnedFd| rustix::fs::fstat(fd).unwrap().st_rdev;
         let zero = number(&open("/dev/zero"));
-        assert!(told.mounts.values().all(|mount| number(mount) == zero));
+        assert!(told.mounts.values().flatten().all(|mount| number(mount) == zero));
         assert!(told.mounts.keys().all(|position| position % 2 == 0));
         let groups: Vec<u64> = came.cgroups.iter().map(number).collect();
         assert_eq!(groups, [number(&open("/dev/null"))]);

@@ -10,7 +10,7 @@ use crate::pin_watch::PinWatch;
 use crate::plan::split;
 use crate::template::Template;
 use crate::verify::verify;
-use cofferdam_core::{Error, ErrorKind, Result, SandboxId, SandboxRecord, Spec, Workspace};
+use cofferdam_core::{Error, ErrorKind, Result, SandboxId, SandboxRecord, Spec};
 use cofferdam_guestd::line::understand;
 use cofferdam_wire::frame::{HEADER_BYTES, Header, Kind};
 use cofferdam_wire::message::Greeting;
@@ -18,7 +18,7 @@ use cofferdam_wire::template::Ahead;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -124,12 +124,10 @@ fn watch(assembly: &Assembly) -> Option<PinWatch> {
 /// Refuses a sandbox that could write our records: what they name is removed by the next start.
 pub(crate) fn keep_records_out(spec: &Spec, records: &Path) -> Result<()> {
     let resolved = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-    let workspace = match &spec.workspace {
-        Workspace::Directory(path) if spec.profile.writes_workspace() => Some(path),
-        Workspace::Directory(_) | Workspace::Private => None,
-    };
+    // The records cannot lie under a layer either.
+    let workspace = spec.workspace.directory().filter(|_| spec.profile.writes_workspace());
     let own = resolved(records);
-    for place in workspace.into_iter().chain(&spec.write) {
+    for place in workspace.into_iter().chain(spec.write.iter().map(PathBuf::as_path)) {
         let writable = resolved(place);
         if own.starts_with(&writable) || writable.starts_with(&own) {
             let (place, records) = (place.display(), records.display());

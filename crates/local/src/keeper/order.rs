@@ -14,6 +14,7 @@ pub(super) struct Order {
     pub(super) id: SandboxId,
     pub(super) state: ByteString,
     pub(super) home: Option<ByteString>,
+    pub(super) kept: Option<ByteString>,
     pub(super) deadlines: Deadlines,
     spec: StoredSpec,
 }
@@ -31,6 +32,7 @@ impl Order {
             id: id.clone(),
             state: bytes(state),
             home: order.home.as_deref().map(bytes),
+            kept: order.kept.as_deref().map(bytes),
             deadlines: order.deadlines,
             spec: StoredSpec::new(&order.spec),
         }
@@ -42,6 +44,10 @@ impl Order {
 
     pub(super) fn home(&self) -> Option<PathBuf> {
         self.home.as_ref().map(path)
+    }
+
+    pub(super) fn kept(&self) -> Option<PathBuf> {
+        self.kept.as_ref().map(path)
     }
 
     pub(super) fn state(&self) -> PathBuf {
@@ -97,11 +103,13 @@ mod tests {
             spec: spec.clone(),
             deadlines: Deadlines { idle_pause_ms: Some(1), ..Deadlines::default() },
             home: Some("/home".into()),
+            kept: Some(odd().into()),
         };
         let id = SandboxId::new("a").unwrap();
         let sent = serde_json::to_vec(&Order::new(&id, &order, Path::new("/state"))).unwrap();
         let come: Order = serde_json::from_slice(&sent).unwrap();
         assert_eq!(come.spec().unwrap(), spec);
         assert_eq!((come.home(), come.state()), (order.home, "/state".into()));
+        assert_eq!(come.kept(), order.kept);
     }
 }

@@ -9,6 +9,7 @@ use crate::assemble::{Assembly, Stay, assemble_and_clone};
 use crate::backend::LocalBackend;
 use crate::backend::keep_records_out;
 use crate::blank::{Blank, let_streams_lead_nowhere};
+use crate::cow;
 use crate::launch::{Born, io_error, launch_from};
 use crate::oneshot::await_hello;
 use crate::state::StateDirectory;
@@ -150,15 +151,17 @@ struct Made {
 fn make(order: &Order, state: &StateDirectory, place: &Place, blank: Blank) -> Result<Made> {
     let blank = RefCell::new(blank);
     let spec = order.spec()?;
-    let home = order.home();
+    let (home, kept) = (order.home(), order.kept());
     keep_records_out(&spec, state.path())?;
+    // ORDER: before the sandbox can see the workspace.
+    cow::layer::ensure(&spec, kept.as_deref())?;
     let clone = |assembly: &Assembly| {
         let mut blank = blank.borrow_mut();
         let born = launch_from(&mut blank, &assembly.planned.plan, assembly.groups()?)?;
         place.note_first(born.pid)?;
         Ok(born)
     };
-    let stay = Stay::Kept { home: home.as_deref() };
+    let stay = Stay::Kept { home: home.as_deref(), kept: kept.as_deref() };
     let (mut assembly, mut born) = assemble_and_clone((&spec, stay), state, &order.id, clone)?;
     let lost = || Error::new(ErrorKind::SetupFailed, "the sandbox's line is lost: it has none");
     let mut line = Line::new(born.take_line().ok_or_else(lost)?);

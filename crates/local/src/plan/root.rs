@@ -3,7 +3,7 @@
 use super::{Context, HOST_NAME, Home, Late, Steps, USER_ID};
 use crate::view::{HOME, Place, Shown, View, WORKSPACE, WorkspaceView, is_within};
 use cofferdam_core::{Limits, Spec, User};
-use cofferdam_wire::plan::{Access, Bind, Depth, Op, Owner, Step};
+use cofferdam_wire::plan::{Access, Bind, Depth, Layer, Op, Overlay, Owner, Step, Upper};
 use std::collections::BTreeMap;
 
 /// Device nodes that programs rely on. None of them reaches hardware or the host's state.
@@ -247,10 +247,14 @@ fn own(context: &Context<'_>, steps: &mut Steps) {
 }
 
 fn places(context: &Context<'_>, steps: &mut Steps) {
+    let beside = context.view.workspace.beside();
     for place in &context.view.places {
-        match place {
-            Place::Shown(shown) => steps.add(bind(shown), shown.why.clone()),
-            Place::Private { path, why } => private(path, 0o755, why, steps),
+        match (place, beside) {
+            (Place::Shown(shown), Some((path, mode))) if shown.path == path => {
+                steps.add(overlay(context.view, shown, mode), shown.why.clone());
+            }
+            (Place::Shown(shown), _) => steps.add(bind(shown), shown.why.clone()),
+            (Place::Private { path, why }, _) => private(path, 0o755, why, steps),
         }
     }
 }
@@ -307,6 +311,23 @@ fn held(view: &View) -> BTreeMap<String, (Access, &'static str)> {
         .filter(|path| can_be_moved(path))
         .map(|path| (path.to_owned(), (Access::ReadWrite, why)))
         .collect()
+}
+
+/// The workspace under the layer in which what is written to it lands.
+fn overlay(view: &View, shown: &Shown, mode: u32) -> Op {
+    let layer = |shown: &Shown| Layer {
+        source: shown.source.clone(),
+        owner: shown.owner,
+        identity: shown.identity,
+    };
+    Op::Overlay(Overlay {
+        lower: vec![layer(shown)],
+        upper: match &view.layer {
+            Some(kept) => Upper::Kept(layer(kept)),
+            None => Upper::Private { mode },
+        },
+        path: shown.path.clone(),
+    })
 }
 
 fn bind(shown: &Shown) -> Op {

@@ -187,6 +187,8 @@ impl Splitting {
             | Op::NotDumpable
             | Op::Seccomp { .. } => self.common(step),
             Op::EgressGate { .. } => self.own(step),
+            // Layers are one sandbox's own, and where they stand for a moment is no way.
+            Op::Overlay(_) => return None,
             Op::Space { .. } | Op::Private { .. } | Op::Way { .. } => return None,
         }
         Some(())

@@ -1,7 +1,7 @@
 use super::*;
 use crate::explain::{action, explain};
 use crate::host::{Obstacle, fake};
-use crate::view::{Hidden, Link, Place, Shown, TextFile, WorkspaceDirectory};
+use crate::view::{Hidden, Landing, Link, Place, Shown, TextFile, WorkspaceDirectory};
 use cofferdam_core::{Axis, Caller, Degree, Enforcement, Limit, OnUnavailable, Workspace, admit};
 use cofferdam_wire::plan::{Access, Bind, Landlock, Owner, Resource};
 use std::path::PathBuf;
@@ -70,11 +70,13 @@ fn view(spec: &Spec, facts: &HostFacts) -> View {
         }],
         places,
         home: None,
+        layer: None,
         workspace: WorkspaceView::Directory(WorkspaceDirectory {
             path: PROJECT.to_owned(),
             at_workspace: true,
             owner: (1001, 1001),
             outer_git: None,
+            landing: Landing::InPlace,
         }),
         hidden: vec![Hidden {
             path: format!("{PROJECT}/.env"),

@@ -9,14 +9,14 @@ use std::path::Path;
 
 /// A path that exists, with what it is.
 #[derive(Debug, Clone)]
-pub(super) struct Found {
+pub(crate) struct Found {
     /// Its canonical path.
-    pub(super) path: String,
+    pub(crate) path: String,
     stat: Stat,
 }
 
 impl Found {
-    pub(super) fn is_directory(&self) -> bool {
+    pub(crate) fn is_directory(&self) -> bool {
         FileType::from_raw_mode(self.stat.st_mode) == FileType::Directory
     }
 
@@ -24,11 +24,16 @@ impl Found {
         FileType::from_raw_mode(self.stat.st_mode) == FileType::RegularFile
     }
 
-    pub(super) fn identity(&self) -> (u64, u64) {
+    pub(crate) fn identity(&self) -> (u64, u64) {
         (self.stat.st_dev, self.stat.st_ino)
     }
 
-    pub(super) fn owner(&self) -> (u32, u32) {
+    /// Its permission bits, without those that give rights to whoever runs or makes a file.
+    pub(crate) fn mode(&self) -> u32 {
+        self.stat.st_mode & 0o1777
+    }
+
+    pub(crate) fn owner(&self) -> (u32, u32) {
         (self.stat.st_uid, self.stat.st_gid)
     }
 
@@ -46,7 +51,7 @@ pub(super) fn find(path: impl AsRef<Path>) -> Option<Found> {
 }
 
 /// Resolves a path that the caller listed, or says why not.
-pub(super) fn find_listed(path: &Path, what: &str) -> Result<Found> {
+pub(crate) fn find_listed(path: &Path, what: &str) -> Result<Found> {
     resolve(path).map_err(|error| {
         let message = format!("{what} {} ", path.display());
         if error.kind() == io::ErrorKind::NotFound {

@@ -38,11 +38,23 @@ pub(super) fn look(
         if !found.is_directory() && !found.is_file() {
             return Err(no_device(&found, "--write"));
         }
+        refuse_past_the_layer(&found, ground)?;
         add(&mut shown, listed_place(&found, Access::ReadWrite, workspace::owner(&found, facts)))?;
     }
     shown.drain(..ground.shown.len());
     debug_assert!(shown.len() <= listed);
     Ok(shown)
+}
+
+/// Nothing lands in a copy-on-write workspace, by whatever way.
+fn refuse_past_the_layer(found: &Found, ground: &Ground) -> Result<()> {
+    match ground.workspace.beside() {
+        Some((own, _)) if is_within(&found.path, own) || is_within(own, &found.path) => Err(usage(
+            format!("--write {} would lead past the layer of a --cow workspace", found.path),
+            "Leave --write out: the workspace can be written. Or leave --cow out.",
+        )),
+        Some(_) | None => Ok(()),
+    }
 }
 
 fn listed_place(found: &Found, access: Access, owner: Owner) -> Shown {

@@ -2,7 +2,7 @@
 
 use super::lookup::{Found, find, find_listed, is_within};
 use super::secrets::{Secrets, state_directory};
-use super::{Shown, WORKSPACE, WorkspaceDirectory, WorkspaceView, worktree};
+use super::{Landing, Shown, WORKSPACE, WorkspaceDirectory, WorkspaceView, nested, worktree};
 use crate::host::HostFacts;
 use cofferdam_core::{Error, ErrorKind, Result, Spec, Workspace};
 use cofferdam_wire::plan::{Access, Owner};
@@ -49,7 +49,7 @@ const KERNEL: &[&str] = &["/proc", "/sys", "/dev"];
 
 /// Looks at the workspace.
 pub(super) fn look(spec: &Spec, facts: &HostFacts, secrets: &Secrets) -> Result<Ground> {
-    let Workspace::Directory(path) = &spec.workspace else { return Ok(Ground::default()) };
+    let Some(path) = spec.workspace.directory() else { return Ok(Ground::default()) };
     let found = find_listed(path, "workspace")?;
     if !found.is_directory() {
         return Err(super::usage(
@@ -62,6 +62,7 @@ pub(super) fn look(spec: &Spec, facts: &HostFacts, secrets: &Secrets) -> Result<
         true => Access::ReadWrite,
         false => Access::ReadOnly,
     };
+    let landing = landing(&found, spec)?;
     let mut ground = Ground::default();
     ground.shown.push(Shown {
         source: found.path.clone(),
@@ -69,11 +70,14 @@ pub(super) fn look(spec: &Spec, facts: &HostFacts, secrets: &Secrets) -> Result<
         access,
         owner: owner(&found, facts),
         identity: Some(found.identity()),
-        why: match access {
-            Access::ReadWrite => {
+        why: match (access, landing) {
+            (Access::ReadWrite, Landing::InPlace) => {
                 "the workspace, at its own path so that absolute paths keep working"
             }
-            Access::ReadOnly => "the workspace, which this profile only reads",
+            (Access::ReadWrite, Landing::Beside { .. }) => {
+                "the workspace, copy-on-write: what is written lands in a layer beside it"
+            }
+            (Access::ReadOnly, _) => "the workspace, which this profile only reads",
         }
         .to_owned(),
     });
@@ -83,8 +87,26 @@ pub(super) fn look(spec: &Spec, facts: &HostFacts, secrets: &Secrets) -> Result<
         owner: found.owner(),
         path: found.path,
         outer_git: ground.outer_git.clone(),
+        landing,
     });
     Ok(ground)
+}
+
+/// Where what is written to this workspace lands. Fails where a layer over it makes no sense, or could
+/// not show what is there.
+fn landing(found: &Found, spec: &Spec) -> Result<Landing> {
+    match &spec.workspace {
+        Workspace::Directory(_) | Workspace::Private => return Ok(Landing::InPlace),
+        Workspace::CopyOnWrite(_) => {}
+    }
+    if !spec.profile.writes_workspace() {
+        return Err(super::usage(
+            format!("profile {} writes nothing, so --cow cannot hold", spec.profile),
+            "Leave --cow out, or use --profile no-network.",
+        ));
+    }
+    nested::refuse(&found.path)?;
+    Ok(Landing::Beside { mode: found.mode() })
 }
 
 /// As root, files made inside belong to whoever owns the place, not to the sandbox's passing user.
@@ -117,7 +139,8 @@ fn outer_git(
         if let Err(error) = refuse_to_write(&part, "git directory", spec, secrets) {
             return ground.notes.push(error.message);
         }
-        let access = if spec.profile.writes_workspace() { access } else { Access::ReadOnly };
+        let writes = spec.profile.writes_workspace() && spec.workspace.written().is_some();
+        let access = if writes { access } else { Access::ReadOnly };
         ground.shown.push(Shown {
             source: path.clone(),
             path,
@@ -127,6 +150,12 @@ fn outer_git(
             why: "the workspace is a linked worktree of this repository, which points back to it"
                 .to_owned(),
         });
+    }
+    if spec.workspace.written().is_none() {
+        ground.notes.push(format!(
+            "the repository {common} is shown read-only, because the workspace is copy-on-write and \
+             what belongs to it elsewhere is not: commits fail"
+        ));
     }
     ground.outer_git = Some(common);
 }

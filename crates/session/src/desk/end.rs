@@ -129,11 +129,12 @@ impl Desk {
             let sandbox = id.sandbox(incarnation)?;
             within(CALL_LIMIT, "forget a sandbox", self.backend.forget(&sandbox)).await?;
         }
-        let (homes, bundles, name) =
-            (self.inner.places.homes(), self.inner.places.bundles(), id.to_string());
+        let places = self.inner.places.clone();
+        let name = id.to_string();
         blocking(move || {
-            home::remove(&homes, &name)?;
-            home::remove(&bundles, &name)
+            home::remove(&places.homes(), &name)?;
+            home::remove(&places.kept(), &name)?;
+            home::remove(&places.bundles(), &name)
         })
         .await?;
         if self.inner.store.remove(&self.row).await? == Written::Moved {

@@ -342,13 +342,21 @@ impl Desk {
 
     async fn try_create(&self) -> Result<SandboxRecord> {
         let row = &self.row;
-        let (homes, name) = (self.inner.places.homes(), row.id.to_string());
+        let (homes, kept) = (self.inner.places.homes(), self.inner.places.kept());
+        let name = row.id.to_string();
         let home = homes.join(&name);
-        blocking(move || home::make(&homes, &name)).await?;
+        let layered = row.spec.is_copy_on_write();
+        let layer = layered.then(|| kept.join(&name));
+        blocking(move || {
+            home::make(&homes, &name)?;
+            if layered { home::make(&kept, &name) } else { Ok(()) }
+        })
+        .await?;
         let order = SandboxOrder {
             spec: row.spec.spec()?,
             deadlines: row.facts.times.deadlines(),
             home: Some(home),
+            kept: layer,
         };
         let id = row.id.sandbox(row.incarnation)?;
         within(CREATE_LIMIT, "make a sandbox", self.backend.create(&id, &order)).await

@@ -1,0 +1,147 @@
+//! Layers of the host as one tree.
+//!
+//! The kernel takes layers by path, and only such as are mounted somewhere in this namespace. So they
+//! stand below a directory of the new root for a moment, under short names, and the file system holds
+//! copies of its own of them afterwards.
+
+use super::mounts::{NOEXEC, Source, Tree, attach, open, set_flags};
+use super::{CallFailed, During};
+use cofferdam_wire::plan::{Overlay, Upper};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, StatVfsMountFlags};
+use rustix::io::Errno;
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, UnmountFlags};
+
+/// Leads the name of the directory in which layers stand; the number of the overlay follows.
+const STAGE: &str = "/.layers-";
+/// The name of the upper layer there.
+const UPPER: &str = "u";
+
+/// Nothing that a layer says of itself is believed: its files may name no other place for their
+/// content or for what they are called. Written data reaches the disk as on any file system, so that a
+/// layer survives a crash.
+const OPTIONS: &[(&str, &str)] = &[
+    ("redirect_dir", "nofollow"),
+    ("metacopy", "off"),
+    ("index", "off"),
+    // One device number for the whole tree.
+    ("xino", "on"),
+    ("upperdir", "u/upper"),
+    ("workdir", "u/work"),
+];
+
+impl Tree {
+    pub(super) fn overlay(
+        &mut self,
+        overlay: &Overlay,
+        opened: Vec<OwnedFd>,
+    ) -> Result<(), CallFailed> {
+        let layers = overlay.lower.len();
+        if layers == 0 || layers > Overlay::MOST_LAYERS {
+            return Err(CallFailed::new(format!("overlay of {layers} layers"), Errno::INVAL));
+        }
+        let opened = match opened.is_empty() {
+            true => overlay.sources().map(|layer| open(Source::of_layer(layer))).collect(),
+            false => Ok(opened),
+        }?;
+        let place = format!("{STAGE}{}", self.overlays);
+        self.overlays += 1;
+        let stage = self.stage(&place, overlay, &opened)?;
+        rustix::process::fchdir(&stage).during(|| format!("fchdir({place:?})"))?;
+        let mount = mount(layers).map_err(|failed| CallFailed {
+            call: format!("{} for {:?} over {:?}", failed.call, overlay.path, sources(overlay)),
+            ..failed
+        })?;
+        for name in names(layers).chain(kept(overlay)) {
+            rustix::mount::unmount(&*name, UnmountFlags::DETACH)
+                .during(|| format!("umount({place:?}/{name})"))?;
+            rustix::fs::unlinkat(&stage, &*name, AtFlags::REMOVEDIR)
+                .during(|| format!("rmdir({place:?}/{name})"))?;
+        }
+        rustix::process::fchdir(self.root()?).during(|| "fchdir(new root)".to_owned())?;
+        if let Some(lower) = opened.first() {
+            // What may not be executed where it lies is not executed here.
+            let lies = rustix::fs::fstatvfs(lower).during(|| "fstatvfs(layer)".to_owned())?;
+            if lies.f_flag.contains(StatVfsMountFlags::NOEXEC) {
+                set_flags(mount.as_fd(), 0, NOEXEC)?;
+            }
+        }
+        match &overlay.upper {
+            Upper::Kept(_) => self.remove_stage(&place)?,
+            // What lies in the layer is to be seen through the overlay alone.
+            Upper::Private { .. } => self.mask(&place)?,
+        }
+        self.attach_made(mount.as_fd(), &overlay.path, FileType::Directory)
+    }
+
+    /// Puts the layers where the kernel takes them from.
+    fn stage(
+        &mut self,
+        place: &str,
+        overlay: &Overlay,
+        opened: &[OwnedFd],
+    ) -> Result<OwnedFd, CallFailed> {
+        self.directory(place, 0o700)?;
+        let (above, name) = self.within(place)?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let stage = rustix::fs::openat(above, name, flags, Mode::empty())
+            .during(|| format!("open({place:?})"))?;
+        for (name, layer) in names(overlay.lower.len()).chain(kept(overlay)).zip(opened) {
+            make(stage.as_fd(), &name, 0o700)?;
+            attach(layer.as_fd(), &stage, &name)?;
+        }
+        if let Upper::Private { mode } = &overlay.upper {
+            for (name, mode) in [("u", 0o700), ("u/upper", *mode), ("u/work", 0o700)] {
+                make(stage.as_fd(), name, mode)?;
+            }
+        }
+        Ok(stage)
+    }
+
+    fn remove_stage(&mut self, place: &str) -> Result<(), CallFailed> {
+        let (above, name) = self.within(place)?;
+        rustix::fs::unlinkat(above, name, AtFlags::REMOVEDIR).during(|| format!("rmdir({place:?})"))
+    }
+}
+
+fn make(stage: BorrowedFd<'_>, name: &str, mode: u32) -> Result<(), CallFailed> {
+    rustix::fs::mkdirat(stage, name, Mode::RWXU).during(|| format!("mkdir({name:?})"))?;
+    // Whatever the mask of new files is.
+    rustix::fs::chmodat(stage, name, Mode::from(mode), AtFlags::empty())
+        .during(|| format!("chmod({name:?})"))
+}
+
+/// The names of the lower layers, uppermost first.
+fn names(layers: usize) -> impl Iterator<Item = String> {
+    (0..layers).map(|number| number.to_string())
+}
+
+/// The name of the upper layer, where it is one of the host.
+fn kept(overlay: &Overlay) -> Option<String> {
+    match &overlay.upper {
+        Upper::Kept(_) => Some(UPPER.to_owned()),
+        Upper::Private { .. } => None,
+    }
+}
+
+fn sources(overlay: &Overlay) -> Vec<&str> {
+    overlay.sources().map(|layer| layer.source.as_str()).collect()
+}
+
+/// Mounts the layers that stand below the working directory.
+fn mount(layers: usize) -> Result<OwnedFd, CallFailed> {
+    let context = rustix::mount::fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC)
+        .during(|| "fsopen(\"overlay\")".to_owned())?;
+    // In a user namespace the kernel lets no other names be used.
+    rustix::mount::fsconfig_set_flag(context.as_fd(), "userxattr")
+        .during(|| "fsconfig(\"overlay\", userxattr)".to_owned())?;
+    let lower = names(layers).collect::<Vec<_>>().join(":");
+    for (key, value) in OPTIONS.iter().copied().chain([("lowerdir", lower.as_str())]) {
+        rustix::mount::fsconfig_set_string(context.as_fd(), key, value)
+            .during(|| format!("fsconfig(\"overlay\", {key}={value})"))?;
+    }
+    rustix::mount::fsconfig_create(context.as_fd()).during(|| "mount an overlay".to_owned())?;
+    let flags = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
+    rustix::mount::fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, flags)
+        .during(|| "fsmount(\"overlay\")".to_owned())
+}

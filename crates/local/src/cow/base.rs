@@ -1,0 +1,237 @@
+//! What a copy-on-write layer is the layer of: `base.json` beside `upper` and `work`. Format 1.
+//!
+//! It is written before the layer's directories are made, so a layer without it was never in use.
+
+use cofferdam_core::{Error, ErrorKind, Result};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::io::Errno;
+use rustix::time::ClockId;
+use serde::{Deserialize, Serialize};
+
+/// The folder of a kept sandbox's own directory that holds its layer.
+pub const FOLDER: &str = "cow";
+/// What was changed, in that folder.
+pub const UPPER: &str = "upper";
+/// What the kernel needs beside it. Holds nothing of worth when nobody has it mounted.
+pub const WORK: &str = "work";
+/// What the layer lies on.
+const BASE: &str = "base.json";
+/// Where it is written until it is whole.
+const FRESH: &str = ".base.json";
+/// The format that this program writes, and the only one that it reads.
+const FORMAT: u32 = 1;
+/// The most bytes of the file: a path of the greatest length, escaped, and the numbers.
+const MOST_BYTES: usize = 32 * 1024;
+
+/// What a layer lies on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Base {
+    /// The real tree's canonical path.
+    pub workspace: String,
+    /// The device of that directory.
+    pub device: u64,
+    /// Its inode.
+    pub inode: u64,
+    /// When the sandbox could not yet see the tree, in nanoseconds since 1970 by the clock of times of
+    /// change. What changed below it later may be news to the layer.
+    pub made_ns: u64,
+    /// Under which names the layer keeps what it knows of its files.
+    pub xattrs: Xattrs,
+    /// Who owns the real tree, and so every file of the layer.
+    pub owner: LayerOwner,
+}
+
+/// Under which names a layer keeps what it knows of its files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Xattrs {
+    /// `user.overlay.`
+    User,
+    /// `trusted.overlay.`, which only the host's root can read.
+    Trusted,
+}
+
+/// User and group of files on disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LayerOwner {
+    /// The user.
+    pub uid: u32,
+    /// The group.
+    pub gid: u32,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Stored {
+    format: u32,
+    workspace: String,
+    device: u64,
+    inode: u64,
+    made_ns: u64,
+    xattrs: Xattrs,
+    owner: LayerOwner,
+}
+
+/// Now, by the clock that the kernel takes times of change from.
+pub fn now_ns() -> u64 {
+    let now = rustix::time::clock_gettime(ClockId::RealtimeCoarse);
+    let (seconds, rest) = (u64::try_from(now.tv_sec), u64::try_from(now.tv_nsec));
+    seconds.unwrap_or(0).saturating_mul(1_000_000_000).saturating_add(rest.unwrap_or(0))
+}
+
+impl Base {
+    /// Reads it from the folder of a layer; `None` where there is none.
+    ///
+    /// Another format is an error of the kind unsupported; anything else that is not as it was written
+    /// is one of the kind io.
+    pub fn read(folder: impl AsFd) -> Result<Option<Self>> {
+        let Some(text) = read_text(folder.as_fd())? else { return Ok(None) };
+        Self::from_json(&text).map(Some)
+    }
+
+    /// Writes it into the folder of a layer, whole and on disk when this returns.
+    pub fn write(&self, folder: impl AsFd) -> Result<()> {
+        let folder = folder.as_fd();
+        let failed = |errno| io("write", errno);
+        let text = self.to_json()?;
+        remove(folder, FRESH).map_err(failed)?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let file =
+            rustix::fs::openat(folder, FRESH, flags, Mode::RUSR | Mode::WUSR).map_err(failed)?;
+        let mut file = std::fs::File::from(file);
+        std::io::Write::write_all(&mut file, &text)
+            .and_then(|()| file.sync_all())
+            .map_err(|error| Error::new(ErrorKind::Io, format!("write {BASE}")).source(error))?;
+        rustix::fs::renameat(folder, FRESH, folder, BASE).map_err(failed)?;
+        rustix::fs::fsync(folder).map_err(failed)
+    }
+
+    fn to_json(&self) -> Result<Vec<u8>> {
+        let Self { workspace, device, inode, made_ns, xattrs, owner } = self.clone();
+        let stored = Stored { format: FORMAT, workspace, device, inode, made_ns, xattrs, owner };
+        serde_json::to_vec(&stored)
+            .map_err(|error| Error::new(ErrorKind::Io, format!("write {BASE}")).source(error))
+    }
+
+    fn from_json(text: &[u8]) -> Result<Self> {
+        let format = serde_json::from_slice::<serde_json::Value>(text)
+            .ok()
+            .and_then(|value| value.get("format").and_then(serde_json::Value::as_u64));
+        if format.is_some_and(|format| format != u64::from(FORMAT)) {
+            let what = format!("{BASE} is of format {}, not {FORMAT}", format.unwrap_or(0));
+            return Err(Error::new(ErrorKind::Unsupported, what)
+                .hint("Use the version of Cofferdam that made the session."));
+        }
+        let stored: Stored = serde_json::from_slice(text).map_err(|error| {
+            Error::new(ErrorKind::Io, format!("{BASE} is damaged")).source(error)
+        })?;
+        let Stored { format: _, workspace, device, inode, made_ns, xattrs, owner } = stored;
+        Ok(Self { workspace, device, inode, made_ns, xattrs, owner })
+    }
+}
+
+fn read_text(folder: BorrowedFd<'_>) -> Result<Option<Vec<u8>>> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file: OwnedFd = match rustix::fs::openat(folder, BASE, flags, Mode::empty()) {
+        Ok(file) => file,
+        Err(Errno::NOENT) => return Ok(None),
+        Err(errno) => return Err(io("open", errno)),
+    };
+    let mut text = Vec::new();
+    let mut file = std::io::Read::take(std::fs::File::from(file), MOST_BYTES as u64 + 1);
+    std::io::Read::read_to_end(&mut file, &mut text)
+        .map_err(|error| Error::new(ErrorKind::Io, format!("read {BASE}")).source(error))?;
+    if text.len() > MOST_BYTES {
+        return Err(Error::new(ErrorKind::Io, format!("{BASE} is damaged: it is too long")));
+    }
+    Ok(Some(text))
+}
+
+fn remove(folder: BorrowedFd<'_>, name: &str) -> rustix::io::Result<()> {
+    match rustix::fs::unlinkat(folder, name, AtFlags::empty()) {
+        Err(Errno::NOENT) => Ok(()),
+        other => other,
+    }
+}
+
+fn io(what: &str, errno: Errno) -> Error {
+    Error::new(ErrorKind::Io, format!("{what} {BASE}")).source(std::io::Error::from(errno))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_directory::TestDirectory;
+
+    fn base() -> Base {
+        Base {
+            workspace: "/home/u/\u{e4} \"b\"\n".to_owned(),
+            device: 66_048,
+            inode: u64::MAX,
+            made_ns: now_ns(),
+            xattrs: Xattrs::User,
+            owner: LayerOwner { uid: 1000, gid: 100 },
+        }
+    }
+
+    fn open(directory: &TestDirectory) -> OwnedFd {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        rustix::fs::open(directory.path(), flags, Mode::empty()).unwrap()
+    }
+
+    #[test]
+    fn a_base_is_read_as_it_was_written() {
+        let directory = TestDirectory::new("base");
+        let folder = open(&directory);
+        assert_eq!(Base::read(&folder).unwrap(), None);
+        std::fs::write(directory.path().join(FRESH), "half").unwrap();
+        for xattrs in [Xattrs::User, Xattrs::Trusted] {
+            let base = Base { xattrs, ..base() };
+            base.write(&folder).unwrap();
+            assert_eq!(Base::read(&folder).unwrap(), Some(base));
+        }
+        assert!(!directory.path().join(FRESH).exists());
+    }
+
+    #[test]
+    fn a_base_is_written_under_the_agreed_names() {
+        let base = Base { workspace: "/w".to_owned(), made_ns: 3, inode: 2, device: 1, ..base() };
+        let text = String::from_utf8(base.to_json().unwrap()).unwrap();
+        let agreed = "{\"format\":1,\"workspace\":\"/w\",\"device\":1,\"inode\":2,\"made_ns\":3,\
+                      \"xattrs\":\"user\",\"owner\":{\"uid\":1000,\"gid\":100}}";
+        assert_eq!(text, agreed);
+    }
+
+    #[test]
+    fn another_format_is_unsupported_and_anything_else_is_damage() {
+        let directory = TestDirectory::new("base-bad");
+        let folder = open(&directory);
+        let good = String::from_utf8(base().to_json().unwrap()).unwrap();
+        let newer = good.replace("\"format\":1", "\"format\":2");
+        let more = good.replace("\"format\":1", "\"format\":1,\"more\":0");
+        let long = format!("{good}{}", " ".repeat(MOST_BYTES));
+        for (text, kind) in [
+            (newer.as_str(), ErrorKind::Unsupported),
+            (more.as_str(), ErrorKind::Io),
+            (long.as_str(), ErrorKind::Io),
+            ("", ErrorKind::Io),
+            ("{}", ErrorKind::Io),
+        ] {
+            std::fs::write(directory.path().join(BASE), text).unwrap();
+            assert_eq!(Base::read(&folder).unwrap_err().kind, kind, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_clock_is_that_of_times_of_change() {
+        use std::os::unix::fs::MetadataExt;
+        let directory = TestDirectory::new("base-clock");
+        let before = now_ns();
+        std::fs::write(directory.path().join("later"), "").unwrap();
+        let found = std::fs::metadata(directory.path().join("later")).unwrap();
+        let changed = found.ctime() as u64 * 1_000_000_000 + found.ctime_nsec() as u64;
+        assert!(changed >= before, "{changed} is before {before}");
+    }
+}
