@@ -3,8 +3,8 @@
 /// The largest index, manifest or configuration. Real ones have a few KiB.
 pub const MAX_DOCUMENT_BYTES: u64 = 4 << 20;
 
-/// The most layers. The kernel stacks no more than 500; tools make no more than 127.
-pub const MAX_LAYERS: usize = 128;
+/// The most layers: as many as a plan can stack.
+pub const MAX_LAYERS: usize = 64;
 
 /// The most names that an index may list.
 pub(crate) const MAX_MANIFESTS: usize = 1024;

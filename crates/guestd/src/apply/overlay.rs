@@ -66,6 +66,9 @@ impl Tree {
                 set_flags(mount.as_fd(), 0, NOEXEC)?;
             }
         }
+        if overlay.path == "/" {
+            return self.stand_on(mount);
+        }
         match &overlay.upper {
             Upper::Kept(_) => self.remove_stage(&place)?,
             // What lies in the layer is to be seen through the overlay alone.

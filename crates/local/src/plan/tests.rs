@@ -71,6 +71,7 @@ fn view(spec: &Spec, facts: &HostFacts) -> View {
         places,
         home: None,
         layer: None,
+        image: None,
         workspace: WorkspaceView::Directory(WorkspaceDirectory {
             path: PROJECT.to_owned(),
             at_workspace: true,
