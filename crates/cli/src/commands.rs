@@ -13,6 +13,7 @@ pub(crate) mod extend;
 pub(crate) mod file;
 pub(crate) mod gc;
 pub(crate) mod generated;
+pub(crate) mod image;
 pub(crate) mod logs;
 pub(crate) mod ls;
 pub(crate) mod pause;
@@ -59,6 +60,7 @@ pub(crate) fn perform(verb: Verb) -> Result<u8> {
         Verb::Extend(args) => extend::perform(&args),
         Verb::Events(args) => events::perform(&args),
         Verb::Gc(args) => gc::perform(&args),
+        Verb::Image(args) => image::perform(&args),
         Verb::Probe(args) => probe::perform(&args),
         Verb::Explain(args) => explain::perform(&args),
         Verb::Doctor(args) => doctor::perform(&args),

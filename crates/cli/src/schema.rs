@@ -4,6 +4,7 @@ use crate::choice::Choice;
 use crate::commands::config::CheckedConfig;
 use crate::commands::events::EventList;
 use crate::commands::file::{FileContent, FileDone, FileEntry, FileList};
+use crate::commands::image::{ImageList, ImageShown, ImagesRemoved};
 use crate::commands::logs::{Log, LogPart};
 use crate::commands::ls::SessionList;
 use crate::commands::ps::ExecList;
@@ -54,6 +55,12 @@ pub(crate) enum Object {
     Removal,
     /// What `gc --json` prints.
     Gc,
+    /// What `image inspect --json` prints, and `image import --json` at last.
+    Image,
+    /// What `image ls --json` prints.
+    Images,
+    /// What `image rm` and `image gc` print with `--json`.
+    ImagesRemoved,
     /// What `file read --json` prints.
     FileContent,
     /// What `file stat --json` prints.
@@ -85,6 +92,9 @@ impl Choice for Object {
         Self::Events,
         Self::Removal,
         Self::Gc,
+        Self::Image,
+        Self::Images,
+        Self::ImagesRemoved,
         Self::FileContent,
         Self::FileEntry,
         Self::FileList,
@@ -111,6 +121,9 @@ impl Choice for Object {
             Self::Events => "events",
             Self::Removal => "removal",
             Self::Gc => "gc",
+            Self::Image => "image",
+            Self::Images => "images",
+            Self::ImagesRemoved => "images-removed",
             Self::FileContent => "file-content",
             Self::FileEntry => "file-entry",
             Self::FileList => "file-list",
@@ -141,6 +154,9 @@ impl Object {
             Self::Events => schema_for!(EventList),
             Self::Removal => schema_for!(Removal),
             Self::Gc => schema_for!(GcReport),
+            Self::Image => schema_for!(ImageShown),
+            Self::Images => schema_for!(ImageList),
+            Self::ImagesRemoved => schema_for!(ImagesRemoved),
             Self::FileContent => schema_for!(FileContent),
             Self::FileEntry => schema_for!(FileEntry),
             Self::FileList => schema_for!(FileList),

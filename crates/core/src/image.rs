@@ -1,6 +1,7 @@
 //! Another root file system than the host's.
 
 use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// An image that lies ready on this machine. What it says of how it is run stands below what a
@@ -54,9 +55,13 @@ impl ImageRun {
 
     /// The words of a command: the entry point and what a caller gave, or else what the image has.
     /// A caller's own entry point leaves the image's command out.
-    pub fn argv(&self, entrypoint: Option<&[String]>, given: &[String]) -> Vec<String> {
-        let lead = entrypoint.unwrap_or(&self.entrypoint);
-        let rest = if given.is_empty() && entrypoint.is_none() { &self.command } else { given };
+    pub fn argv(&self, entrypoint: Option<&[OsString]>, given: &[OsString]) -> Vec<OsString> {
+        let own = |words: &[String]| words.iter().map(OsString::from).collect::<Vec<_>>();
+        let lead = entrypoint.map_or_else(|| own(&self.entrypoint), <[_]>::to_vec);
+        let rest = match given.is_empty() && entrypoint.is_none() {
+            true => own(&self.command),
+            false => given.to_vec(),
+        };
         [lead, rest].concat()
     }
 }
@@ -65,8 +70,8 @@ impl ImageRun {
 mod tests {
     use super::*;
 
-    fn words(text: &str) -> Vec<String> {
-        text.split_whitespace().map(str::to_owned).collect()
+    fn words<T: for<'a> From<&'a str>>(text: &str) -> Vec<T> {
+        text.split_whitespace().map(T::from).collect()
     }
 
     #[test]
@@ -84,7 +89,7 @@ mod tests {
             (Some(""), "env", "env"),
         ] {
             let entrypoint = entrypoint.map(words);
-            assert_eq!(run.argv(entrypoint.as_deref(), &words(given)), words(argv));
+            assert_eq!(run.argv(entrypoint.as_deref(), &words(given)), words::<OsString>(argv));
         }
         assert!(ImageRun::default().argv(None, &[]).is_empty());
     }

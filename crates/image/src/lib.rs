@@ -25,3 +25,4 @@ pub use limits::{Bounds, MAX_DOCUMENT_BYTES, MAX_LAYERS};
 pub use progress::{Event, Progress, Silent};
 pub use reference::Reference;
 pub use store::{Held, ImageRecord, ImageReport, LayerRecord, Removed, Store};
+pub use unpack::Tally;
