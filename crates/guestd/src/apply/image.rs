@@ -10,7 +10,7 @@ use super::mounts::{Tree, attach, clone_tree, relative};
 use super::{CallFailed, During};
 use cofferdam_wire::plan::{Depth, Overlay};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, StatxFlags};
 use rustix::io::Errno;
 
 impl Tree {
@@ -29,6 +29,24 @@ impl Tree {
         self.attach_made(copy.as_fd(), Overlay::SPACE, FileType::Directory)?;
         self.space = Some(copy);
         Ok(())
+    }
+
+    /// Fails where something still lies on the root: the way up from it would lead there.
+    pub(super) fn stands_alone(&self) -> Result<(), CallFailed> {
+        if self.image.is_none() {
+            return Ok(());
+        }
+        let mount = |dir: BorrowedFd<'_>, path: &str| {
+            let flags = AtFlags::EMPTY_PATH | AtFlags::NO_AUTOMOUNT;
+            let found = rustix::fs::statx(dir, path, flags, StatxFlags::MNT_ID)?;
+            Ok((found.stx_mnt_id, found.stx_ino))
+        };
+        let root = self.root()?;
+        let found = mount(root, "").and_then(|root| Ok((root, mount(CWD, "/..")?)));
+        match found.during(|| "statx(\"/..\")".to_owned())? {
+            (root, up) if root == up => Ok(()),
+            _ => Err(CallFailed::new("something lies on the new root", Errno::BUSY)),
+        }
     }
 
     pub(super) fn directory_in_image(&self, path: &str, mode: u32) -> Result<(), CallFailed> {

@@ -7,7 +7,8 @@ use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use rustix::mount::{
-    FsMountFlags, FsOpenFlags, MountAttrFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags,
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MountPropagationFlags, MoveMountFlags,
+    OpenTreeFlags, UnmountFlags,
 };
 
 const RDONLY: u64 = 1;
@@ -302,6 +303,11 @@ impl Tree {
     pub(super) fn pivot(&mut self) -> Result<(), CallFailed> {
         rustix::process::fchdir(self.root()?).during(|| "fchdir(new root)".to_owned())?;
         rustix::process::pivot_root(".", ".").during(|| "pivot_root".to_owned())?;
+        if self.image.is_some() {
+            // On the old root lies what the image stood on, and only what lies uppermost is detached.
+            rustix::mount::unmount(".", UnmountFlags::DETACH)
+                .during(|| "umount(what the image stood on)".to_owned())?;
+        }
         // The old root lies on the new one now, where only the working directory leads to it. The
         // kernel takes its time to let go of it.
         let left = Beside::start(Job::Unmount).during(|| "clone(CLONE_VM)".to_owned())?;
@@ -312,7 +318,8 @@ impl Tree {
     /// Waits until the old root is gone.
     pub(super) fn finish(&mut self) -> Result<(), CallFailed> {
         let left = self.left.take();
-        left.map_or(Ok(()), Beside::finish).during(|| "umount(old root)".to_owned())
+        left.map_or(Ok(()), Beside::finish).during(|| "umount(old root)".to_owned())?;
+        self.stands_alone()
     }
 
     pub(super) fn no_user_namespaces(&self) -> Result<(), CallFailed> {
