@@ -281,6 +281,30 @@ async fn what_makes_no_sense_is_refused_before_anything_is_made() {
 }
 
 #[tokio::test]
+async fn a_copy_on_write_workspace_is_seen_and_not_written() {
+    let place = Place::new("beside");
+    let workspace = place.0.join("workspace");
+    std::fs::write(workspace.join("f"), "real").unwrap();
+    let line =
+        "cat f; echo new > f; rmdir inner; mkdir .vscode && echo > .vscode/tasks.json; ls -A";
+    let beside = place.builder().copy_on_write_workspace(&workspace);
+    let sandbox = beside.create().await.unwrap();
+    assert_eq!(sandbox.enforced().basis, Basis::Applied);
+    let output = sandbox.exec(["sh", "-c", line]).await.unwrap();
+    assert_eq!(text(&output), ("real.vscode\nf\n", "", &Ending::Exited(0)));
+    let output = sandbox.exec(["cat", "f"]).await.unwrap();
+    assert_eq!(output.stdout, b"new\n", "the layer stays as long as the sandbox does");
+    assert_eq!(sandbox.destroy().await.unwrap().new_control_files, [""; 0]);
+    assert_eq!(std::fs::read(workspace.join("f")).unwrap(), b"real");
+    assert!(workspace.join("inner").exists() && !workspace.join(".vscode").exists());
+    let again = place.builder().copy_on_write_workspace(&workspace).create().await.unwrap();
+    assert_eq!(again.exec(["cat", "f"]).await.unwrap().stdout, b"real");
+    let control = place.builder().create().await.unwrap();
+    control.exec(["sh", "-c", "echo new > f"]).await.unwrap();
+    assert_eq!(std::fs::read(workspace.join("f")).unwrap(), b"new\n", "the control");
+}
+
+#[tokio::test]
 async fn a_wrapped_command_is_an_argv_of_the_command_line() {
     let place = Place::new("wrap");
     let context = ExecSandboxContext {
@@ -295,7 +319,6 @@ async fn a_wrapped_command_is_an_argv_of_the_command_line() {
     let caller = Caller {
         env: [("PATH", "/bin"), ("X", "y")].map(|(n, v)| (n.into(), v.into())).into(),
         home: None,
-        kept: None,
     };
     let sandbox = CofferdamSandbox::new()
         .program("/bin/sh")

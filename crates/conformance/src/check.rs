@@ -201,6 +201,11 @@ pub const ALL: &[Check] = &[
         "A read-only workspace cannot be written, and another one can."
     ),
     check!(
+        "policy.copy_on_write_lands_beside",
+        policy::copy_on_write_lands_beside,
+        "A copy-on-write workspace shows the directory, and what is written there lands beside it."
+    ),
+    check!(
         "limits.memory_names_its_cause",
         limits::memory_names_its_cause,
         "A command that used too much memory ends with that as its cause."

@@ -85,6 +85,14 @@ pub trait Fixture: Send + Sync {
     /// A sandbox with a writable workspace of its own that this host can enforce in full.
     fn spec(&self) -> Spec;
 
+    /// A directory of the host that can be a workspace, or why there is none.
+    fn workspace(&self) -> Result<PathBuf, String> {
+        match self.spec().workspace.directory() {
+            Some(path) => Ok(path.to_owned()),
+            None => Err("its sandboxes have workspaces of their own".to_owned()),
+        }
+    }
+
     /// A spec that cannot be enforced in full here, or why there is none.
     fn unenforceable(&self) -> Result<Spec, String>;
 
@@ -131,6 +139,10 @@ impl Fixture for FakeFixture {
 
     fn spec(&self) -> Spec {
         Spec::new(Workspace::Private, Caller::default())
+    }
+
+    fn workspace(&self) -> Result<PathBuf, String> {
+        Ok("/a/directory/that/never/was".into())
     }
 
     fn unenforceable(&self) -> Result<Spec, String> {

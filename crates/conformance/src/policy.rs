@@ -4,7 +4,8 @@ use crate::check::{Stop, Verdict, fail, same};
 use crate::fixture::Action;
 use crate::stage::{CAP_BYTES, Stage, refused};
 use cofferdam_core::{
-    Axis, Ending, Enforcement, ErrorKind, LimitsCount, OnUnavailable, Profile, Terminal, collect,
+    Axis, Ending, Enforcement, ErrorKind, LimitsCount, OnUnavailable, Profile, Spec, Terminal,
+    Workspace, collect,
 };
 use std::sync::Arc;
 
@@ -84,6 +85,36 @@ pub(crate) async fn read_only_refuses_writes(stage: &mut Stage) -> Verdict {
         let read = stage.run(&guest, &Action::ReadFile(path)).await?;
         let there = read.ending == Ending::Exited(0);
         same(&format!("{profile}: the file is there"), &there, &written)?;
+        backend.destroy(&record).await?;
+    }
+    Ok(())
+}
+
+pub(crate) async fn copy_on_write_lands_beside(stage: &mut Stage) -> Verdict {
+    let directory = stage.subject().fixture.workspace().map_err(Stop::Skipped)?;
+    let over = |workspace| Spec { workspace, ..stage.spec() };
+    let plain = over(Workspace::Directory(directory.clone()));
+    let beside = over(Workspace::CopyOnWrite(directory));
+    let backend = Arc::clone(&stage.subject().backend);
+    // The first writes what all see, the second what none but itself sees.
+    for (spec, own, seen) in [
+        (&plain, Some("control"), &[("control", true), ("beside", false)]),
+        (&beside, Some("beside"), &[("control", true), ("beside", true)]),
+        (&plain, None, &[("control", true), ("beside", false)]),
+        (&beside, None, &[("control", true), ("beside", false)]),
+    ] {
+        let record = stage.create(spec).await?;
+        let guest = stage.open(&record).await?;
+        let path = |name: &str| format!("{}/{name}", record.workspace);
+        if let Some(own) = own {
+            let write = stage.run(&guest, &Action::WriteFile(path(own))).await?;
+            same(&format!("{own}: a write"), &write.ending, &Ending::Exited(0))?;
+        }
+        for (name, there) in seen {
+            let read = stage.run(&guest, &Action::ReadFile(path(name))).await?;
+            let found = read.ending == Ending::Exited(0);
+            same(&format!("{name} is seen, with {own:?} written"), &found, there)?;
+        }
         backend.destroy(&record).await?;
     }
     Ok(())

@@ -23,6 +23,8 @@ const FOUND: &[(Fault, &str)] = &[
     (Fault::WayOutIgnored, "policy.unsupported_is_said_beforehand"),
     (Fault::TerminalPretended, "policy.unsupported_is_said_beforehand"),
     (Fault::WritesReadOnly, "policy.read_only_refuses_writes"),
+    (Fault::LayerLands, "policy.copy_on_write_lands_beside"),
+    (Fault::LayerUnseen, "policy.copy_on_write_lands_beside"),
     (Fault::WrongExitCode, "exec.nonzero_is_not_an_error"),
     (Fault::SignalHidden, "exec.signal_is_told_apart"),
     (Fault::NotStartedHidden, "exec.not_started_says_why"),

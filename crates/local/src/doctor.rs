@@ -73,7 +73,7 @@ pub fn examine(facts: &HostFacts) -> Diagnosis {
             isolation::seccomp(),
             cgroups::version(),
             cgroups::delegation(facts),
-            isolation::overlay(),
+            isolation::overlay(facts),
             services::tun(),
             services::nftables(),
             services::kvm(),

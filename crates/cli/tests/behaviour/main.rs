@@ -13,6 +13,8 @@
 )]
 
 mod alone;
+mod cow;
+mod cow_tree;
 mod ending;
 mod files;
 mod limits;

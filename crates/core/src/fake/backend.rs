@@ -1,14 +1,17 @@
 //! Sandboxes that are entries of a table.
 
 use super::Fault;
+use super::files::{Access, FakeFiles};
 use super::guest::FakeGuest;
 use super::inside::Inside;
 use crate::{
     Axis, Backend, Basis, Capabilities, Degree, Destroyed, EgressGate, Enforced, Error, ErrorKind,
-    Guest, LimitsCount, Pause, Result, SandboxId, SandboxRecord, SandboxStatus, Spec, admit,
+    Guest, LimitsCount, Pause, Result, SandboxId, SandboxRecord, SandboxStatus, Spec, Workspace,
+    admit,
 };
 use async_trait::async_trait;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A backend in memory. See the [module](super) for what its commands can do.
@@ -18,6 +21,8 @@ pub struct FakeBackend {
     holds: Enforced,
     programs: BTreeMap<String, Vec<String>>,
     sandboxes: Mutex<BTreeMap<SandboxId, Sandbox>>,
+    /// The directories of a host that never was, by path.
+    directories: Mutex<BTreeMap<PathBuf, Arc<FakeFiles>>>,
     destroy_has_failed: Mutex<bool>,
 }
 
@@ -41,6 +46,7 @@ impl FakeBackend {
             holds: Enforced::full(Basis::Applied),
             programs: BTreeMap::new(),
             sandboxes: Mutex::default(),
+            directories: Mutex::default(),
             destroy_has_failed: Mutex::new(false),
         }
     }
@@ -104,6 +110,26 @@ impl FakeBackend {
         admit(spec.profile, count, spec.on_unavailable, &self.enforced(spec)).map(|_| ())
     }
 
+    /// What is in the workspace of a sandbox. What is read-only is empty, and nobody else's.
+    fn files(&self, spec: &Spec) -> Arc<FakeFiles> {
+        let fresh = |access| Arc::new(FakeFiles::new(access, self.faults.clone()));
+        if !spec.profile.writes_workspace() && !self.has(Fault::WritesReadOnly) {
+            return fresh(Access::ReadOnly);
+        }
+        let mut directories = self.directories.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut found = |path: &PathBuf| {
+            let kept = directories.entry(path.clone()).or_insert_with(|| fresh(Access::ReadWrite));
+            Arc::clone(kept)
+        };
+        match &spec.workspace {
+            Workspace::Private => fresh(Access::ReadWrite),
+            Workspace::Directory(path) => found(path),
+            Workspace::CopyOnWrite(path) if self.has(Fault::LayerLands) => found(path),
+            Workspace::CopyOnWrite(_) if self.has(Fault::LayerUnseen) => fresh(Access::ReadWrite),
+            Workspace::CopyOnWrite(path) => Arc::new(found(path).beside()),
+        }
+    }
+
     fn make(&self, id: &SandboxId, spec: &Spec) -> Result<SandboxRecord> {
         let mut sandboxes = self.sandboxes();
         if sandboxes.contains_key(id) && !self.has(Fault::SandboxIdReused) {
@@ -113,7 +139,8 @@ impl FakeBackend {
         let (external_id, inside) = match first {
             Some(first) => (first.record.external_id.clone(), Arc::clone(&first.inside)),
             None => {
-                let inside = Inside::new(self.faults.clone(), self.programs.clone(), spec);
+                let files = self.files(spec);
+                let inside = Inside::new(self.faults.clone(), self.programs.clone(), files, spec);
                 (format!("fake-{id}"), inside)
             }
         };

@@ -29,6 +29,10 @@ pub enum Fault {
     WayOutIgnored,
     /// A read-only workspace is written.
     WritesReadOnly,
+    /// What is written to a copy-on-write workspace lands in the directory.
+    LayerLands,
+    /// What is written to a copy-on-write workspace is not seen there.
+    LayerUnseen,
     /// Every command exits 0.
     WrongExitCode,
     /// A command that a signal ended seems to have exited.
@@ -85,7 +89,7 @@ pub enum Fault {
 
 impl Fault {
     /// All faults.
-    pub const ALL: [Self; 39] = [
+    pub const ALL: [Self; 41] = [
         Self::CreateFails,
         Self::CreateHangs,
         Self::LosesReply,
@@ -99,6 +103,8 @@ impl Fault {
         Self::UnenforcedStarts,
         Self::WayOutIgnored,
         Self::WritesReadOnly,
+        Self::LayerLands,
+        Self::LayerUnseen,
         Self::WrongExitCode,
         Self::SignalHidden,
         Self::NotStartedHidden,

@@ -25,6 +25,11 @@ impl FakeFiles {
         Self { tree: Mutex::new(Tree::new(access, faults)) }
     }
 
+    /// The same in a layer over it: what is written to one is not seen in the other.
+    pub(super) fn beside(&self) -> Self {
+        Self { tree: Mutex::new(self.tree().clone()) }
+    }
+
     fn tree(&self) -> MutexGuard<'_, Tree> {
         self.tree.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,7 +1,7 @@
 //! What is inside one sandbox of the fake backend.
 
 use super::Fault;
-use super::files::{Access, FakeFiles};
+use super::files::FakeFiles;
 use crate::{Limits, ProcessId, Spec};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -34,16 +34,15 @@ impl Inside {
     pub(super) fn new(
         faults: BTreeSet<Fault>,
         programs: BTreeMap<String, Vec<String>>,
+        files: Arc<FakeFiles>,
         spec: &Spec,
     ) -> Arc<Self> {
         let mut env = spec.env.clone();
         if faults.contains(&Fault::EnvironmentLeaks) {
             env.extend(spec.caller.env.clone());
         }
-        let writable = spec.profile.writes_workspace() || faults.contains(&Fault::WritesReadOnly);
-        let access = if writable { Access::ReadWrite } else { Access::ReadOnly };
         Arc::new(Self {
-            files: Arc::new(FakeFiles::new(access, faults.clone())),
+            files,
             faults,
             programs,
             limits: spec.limits,

@@ -24,8 +24,9 @@ const OPTIONS: &[(&str, &str)] = &[
     ("redirect_dir", "nofollow"),
     ("metacopy", "off"),
     ("index", "off"),
-    // One device number for the whole tree.
-    ("xino", "on"),
+    // One device number for the whole tree only where that needs no numbers of files beyond what
+    // programs take for exact.
+    ("xino", "auto"),
     ("upperdir", "u/upper"),
     ("workdir", "u/work"),
 ];
@@ -147,4 +148,34 @@ fn mount(layers: usize) -> Result<OwnedFd, CallFailed> {
     let flags = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
     rustix::mount::fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, flags)
         .during(|| "fsmount(\"overlay\")".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cofferdam_wire::plan::{Layer, Owner};
+
+    /// What the kernel takes in one option, with the byte that ends it.
+    const OPTION_BYTES: usize = 256;
+
+    #[test]
+    fn an_overlay_has_a_bounded_number_of_layers() {
+        let layer = Layer { source: "/none".to_owned(), owner: Owner::Same, identity: None };
+        for (count, errno) in [
+            (0, Errno::INVAL),
+            (Overlay::MOST_LAYERS + 1, Errno::INVAL),
+            // The control: these are looked for.
+            (Overlay::MOST_LAYERS, Errno::NOENT),
+        ] {
+            let overlay = Overlay {
+                lower: vec![layer.clone(); count],
+                upper: Upper::Private { mode: 0o755 },
+                path: "/w".to_owned(),
+            };
+            let failed = Tree::default().overlay(&overlay, Vec::new()).unwrap_err();
+            assert_eq!(failed.errno, errno, "{count}: {}", failed.call);
+        }
+        let longest = names(Overlay::MOST_LAYERS).collect::<Vec<_>>().join(":");
+        assert!(longest.len() < OPTION_BYTES);
+    }
 }

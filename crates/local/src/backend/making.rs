@@ -4,7 +4,7 @@ use super::carrier::receive;
 use super::living::{Cloned, First, Greeted, Living, Origin};
 use super::{Inner, LocalBackend, Preparation};
 use crate::assemble::{Assembly, Stay, assemble_and_clone};
-use crate::launch::{Standing, io_error};
+use crate::launch::{Standing, io_error, not_set_up};
 use crate::launcher::{Launched, Launcher};
 use crate::pin_watch::PinWatch;
 use crate::plan::split;
@@ -156,11 +156,7 @@ fn first_word(line: &OwnedFd) -> Result<(Vec<u8>, Vec<OwnedFd>)> {
         }
         return match frame.get(HEADER_BYTES..).and_then(understand::<Greeting>) {
             Some(Greeting::Hello(_)) => Ok((frame, came)),
-            Some(Greeting::SetupFailed(failure)) => Err(Error::new(
-                ErrorKind::SetupFailed,
-                format!("the sandbox could not be set up: {}: {}", failure.step, failure.call),
-            )
-            .source(std::io::Error::from_raw_os_error(failure.errno))),
+            Some(Greeting::SetupFailed(failure)) => Err(not_set_up(&failure)),
             None => Err(lost("its greeting makes no sense")),
         };
     }

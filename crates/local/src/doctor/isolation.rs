@@ -27,7 +27,7 @@ pub(super) fn user_namespaces(facts: &HostFacts) -> Fact {
     let forbidden = |obstacle: Obstacle| {
         Fact::new(NAME, State::Forbidden, obstacle.found(), WITHOUT).remedy(obstacle.remedy())
     };
-    match (facts.user_namespaces, unshare(&["-Ur"])) {
+    match (facts.user_namespaces, unshare(&["-Ur", "true"])) {
         // What a setting forbids to this program may be allowed to unshare(1) by a profile of its
         // own, so the setting is believed first.
         (UserNamespaces::Forbidden(obstacle), _) => forbidden(obstacle),
@@ -55,7 +55,7 @@ pub(super) fn proc_file_system(facts: &HostFacts) -> Fact {
         let found = "not tried without user namespaces";
         return Fact::new(NAME, State::Unknown, found, "the weaker tier uses the host's own");
     }
-    match unshare(&["-Urpf", "--mount-proc"]) {
+    match unshare(&["-Urpf", "--mount-proc", "true"]) {
         Tried::Worked => Fact::new(NAME, State::Ok, "one was mounted", "processes are private"),
         Tried::Failed(error) => Fact::new(
             NAME,
@@ -82,12 +82,11 @@ enum Tried {
 }
 
 /// Tries it in a process of its own, so that nothing of this one changes.
-fn unshare(options: &[&str]) -> Tried {
+fn unshare(words: &[&str]) -> Tried {
     let program = ["/usr/bin/unshare", "/bin/unshare"].into_iter().find(|p| Path::new(p).exists());
     let Some(program) = program else { return Tried::NoProgram };
     let output = Command::new(program)
-        .args(options)
-        .arg("true")
+        .args(words)
         .env_clear()
         .env("PATH", "/usr/bin:/bin")
         .stdin(Stdio::null())
@@ -155,14 +154,34 @@ pub(super) fn seccomp() -> Fact {
     }
 }
 
-pub(super) fn overlay() -> Fact {
+/// Mounts layers as a sandbox does, where nobody sees it.
+const TRY_OVERLAY: &str = "mount -t tmpfs none /tmp && cd /tmp && mkdir l u w m && \
+                           mount -t overlay -o userxattr,lowerdir=l,upperdir=u,workdir=w none m";
+
+pub(super) fn overlay(facts: &HostFacts) -> Fact {
     const NAME: &str = "overlayfs";
+    const WITHOUT: &str = "copy-on-write workspaces (--cow) are not possible; all else works";
     let known = std::fs::read_to_string("/proc/filesystems").unwrap_or_default();
-    if known.lines().any(|line| line.split_whitespace().last() == Some("overlay")) {
-        Fact::new(NAME, State::Ok, "known to the kernel", "copy-on-write workspaces are possible")
-    } else {
-        let consequence = "copy-on-write workspaces are not possible; all else works";
-        Fact::new(NAME, State::Missing, "not known to the kernel", consequence)
-            .remedy("sudo modprobe overlay")
+    if !known.lines().any(|line| line.split_whitespace().last() == Some("overlay")) {
+        return Fact::new(NAME, State::Missing, "not known to the kernel", WITHOUT)
+            .remedy("sudo modprobe overlay");
+    }
+    if let Some(obstacle) = facts.obstacle() {
+        let found = "known to the kernel, but there are no user namespaces to use it in";
+        return Fact::new(NAME, State::Forbidden, found, WITHOUT).remedy(obstacle.remedy());
+    }
+    match unshare(&["-Urm", "sh", "-c", TRY_OVERLAY]) {
+        Tried::Worked => {
+            let consequence = "copy-on-write workspaces (--cow) are possible";
+            Fact::new(NAME, State::Ok, "mounted in a user namespace", consequence)
+        }
+        Tried::Failed(error) => Fact::new(NAME, State::Forbidden, error, WITHOUT)
+            .remedy("Use Linux 5.11 or newer, outside of a container that forbids mounts."),
+        Tried::NoProgram => Fact::new(
+            NAME,
+            State::Unknown,
+            "known to the kernel; unshare(1) is not there to try",
+            "copy-on-write workspaces (--cow) are probably possible",
+        ),
     }
 }

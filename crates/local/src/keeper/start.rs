@@ -11,7 +11,7 @@ use crate::backend::keep_records_out;
 use crate::blank::{Blank, let_streams_lead_nowhere};
 use crate::cow;
 use crate::image;
-use crate::launch::{Born, io_error, launch_from};
+use crate::launch::{Born, io_error, launch_from, not_set_up};
 use crate::oneshot::await_hello;
 use crate::state::StateDirectory;
 use crate::sys::{self, Cloned};
@@ -169,12 +169,7 @@ fn make(order: &Order, state: &StateDirectory, place: &Place, blank: Blank) -> R
     let mut line = Line::new(born.take_line().ok_or_else(lost)?);
     match await_hello(&mut line)? {
         Ok(hello) => understands_us(&hello)?,
-        Err(failure) => {
-            let what =
-                format!("the sandbox could not be set up: {}: {}", failure.step, failure.call);
-            return Err(Error::new(ErrorKind::SetupFailed, what)
-                .source(std::io::Error::from_raw_os_error(failure.errno)));
-        }
+        Err(failure) => return Err(not_set_up(&failure)),
     }
     verify(born.pid, &assembly.planned)?;
     assembly.confirm();

@@ -8,6 +8,7 @@ mod stream;
 
 use crate::assemble::{Assembly, Stay, assemble_and_launch};
 use crate::cgroup::Cgroups;
+use crate::cow;
 use crate::launch::{Born, io_error};
 use crate::plan::Tier;
 use crate::state::StateDirectory;
@@ -298,9 +299,10 @@ fn milliseconds(us: u64) -> f64 {
 
 fn setup_failed(failure: &SetupFailure) -> Ending {
     let error = std::io::Error::from_raw_os_error(failure.errno);
+    let remedy = cow::remedy(failure).map_or_else(String::new, |remedy| format!(". {remedy}"));
     Ending::SetupFailed {
         stage: failure.step.clone(),
-        detail: format!("{}: {error}", failure.call),
+        detail: format!("{}: {error}{remedy}", failure.call),
     }
 }
 

@@ -3,7 +3,8 @@ use crate::explain::{action, explain};
 use crate::host::{Obstacle, fake};
 use crate::view::{Hidden, Landing, Link, Place, Shown, TextFile, WorkspaceDirectory};
 use cofferdam_core::{Axis, Caller, Degree, Enforcement, Limit, OnUnavailable, Workspace, admit};
-use cofferdam_wire::plan::{Access, Bind, Landlock, Owner, Resource};
+use cofferdam_wire::plan::{Access, Bind, Landlock, Layer, Overlay, Owner, Resource, Upper};
+use cofferdam_wire::template::Ahead;
 use std::path::PathBuf;
 
 pub(in crate::plan) const PROJECT: &str = "/home/ann/proj";
@@ -77,7 +78,10 @@ fn view(spec: &Spec, facts: &HostFacts) -> View {
             at_workspace: true,
             owner: (1001, 1001),
             outer_git: None,
-            landing: Landing::InPlace,
+            landing: match &spec.workspace {
+                Workspace::CopyOnWrite(_) => Landing::Beside { mode: 0o755 },
+                Workspace::Directory(_) | Workspace::Private => Landing::InPlace,
+            },
         }),
         hidden: vec![Hidden {
             path: format!("{PROJECT}/.env"),
@@ -136,25 +140,94 @@ fn binds(planned: &Planned) -> Vec<&Bind> {
     steps.filter_map(|step| if let Op::Bind(bind) = &step.op { Some(bind) } else { None }).collect()
 }
 
+fn check_recorded(name: &str, text: &str) {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/plan/snapshots");
+    let file = folder.join(name);
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(&file, text).unwrap();
+    }
+    let recorded = std::fs::read_to_string(&file).unwrap_or_default();
+    assert_eq!(text, recorded, "{} (BLESS=1 rewrites it)", file.display());
+}
+
 #[test]
 fn whole_plans_are_as_recorded() {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/plan/snapshots");
     for profile in Profile::ALL {
         for (who, uid) in [("user", 1001), ("root", 0)] {
             for (tier, facts) in [("namespaces", fake::host(uid)), ("landlock", forbidden(uid))] {
                 let spec = wish(profile);
                 let planned = made(&spec, &facts, HELD).unwrap();
                 let text = snapshot(&spec, &planned);
-                let file = folder.join(format!("{profile}.{who}.{tier}.txt"));
-                if std::env::var_os("BLESS").is_some() {
-                    std::fs::create_dir_all(&folder).unwrap();
-                    std::fs::write(&file, &text).unwrap();
-                }
-                let recorded = std::fs::read_to_string(&file).unwrap_or_default();
-                assert_eq!(text, recorded, "{} (BLESS=1 rewrites it)", file.display());
+                check_recorded(&format!("{profile}.{who}.{tier}.txt"), &text);
             }
         }
     }
+}
+
+/// The same wish over a layer.
+fn beside() -> Spec {
+    Spec { workspace: Workspace::CopyOnWrite(PathBuf::from(PROJECT)), ..wish(Profile::NoNetwork) }
+}
+
+fn overlays(planned: &Planned) -> Vec<&Overlay> {
+    let steps = planned.plan.steps.iter();
+    steps.filter_map(|step| if let Op::Overlay(o) = &step.op { Some(o) } else { None }).collect()
+}
+
+#[test]
+fn a_plan_with_a_layer_is_as_recorded_and_needs_no_pins() {
+    for (who, uid) in [("user", 1001), ("root", 0)] {
+        let (spec, facts) = (beside(), fake::host(uid));
+        let planned = made(&spec, &facts, HELD).unwrap();
+        check_recorded(&format!("cow.{who}.namespaces.txt"), &snapshot(&spec, &planned));
+        let protected = format!("{PROJECT}/.git/hooks");
+        assert!(
+            position(&made(&wish(Profile::NoNetwork), &facts, HELD).unwrap(), |op| {
+                matches!(op, Op::Pin { path, .. } if *path == protected)
+            }) > 0
+        );
+        let pinned = |step: &Step| matches!(&step.op, Op::Pin { path, .. } if *path == protected);
+        assert!(!planned.plan.steps.iter().any(pinned));
+        assert!(
+            !binds(&planned).iter().any(|bind| bind.source == PROJECT),
+            "nothing else shows it"
+        );
+        assert!(split(&planned, Ahead::Nothing).is_none(), "no template has layers");
+    }
+}
+
+#[test]
+fn a_layer_that_stays_is_that_of_the_view_and_any_other_is_private() {
+    let (spec, facts, ids) = (beside(), fake::host(0), ids());
+    let inputs = PlanInputs {
+        ids: &ids,
+        pins: &[],
+        seccomp: &[(6, 0, 0, 0x7fff_0000)],
+        cgroups: HELD,
+        scratch: None,
+    };
+    let mut view = view(&spec, &facts);
+    let planned = plan(&spec, &facts, &view, &inputs).unwrap();
+    let [passing] = *overlays(&planned) else { panic!("one overlay") };
+    assert_eq!(passing.upper, Upper::Private { mode: 0o755 });
+    let owner = Owner::Mapped { uid: 1001, gid: 1001 };
+    let kept =
+        Shown { identity: Some((3, 4)), ..shown("/k/cow", Access::ReadWrite, owner, "kept") };
+    view.layer = Some(kept);
+    let planned = plan(&spec, &facts, &view, &inputs).unwrap();
+    let [stays] = *overlays(&planned) else { panic!("one overlay") };
+    let layer = |source: &str, identity| Layer { source: source.to_owned(), owner, identity };
+    assert_eq!(stays.upper, Upper::Kept(layer("/k/cow", Some((3, 4)))));
+    assert_eq!(stays.lower, [layer(PROJECT, Some((1, 2)))]);
+    assert_eq!(stays.path, PROJECT);
+}
+
+#[test]
+fn a_layer_needs_namespaces() {
+    let error = made(&beside(), &forbidden(1001), HELD).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Unenforceable);
+    assert!(error.message.contains("copy-on-write"), "{error}");
 }
 
 fn snapshot(spec: &Spec, planned: &Planned) -> String {

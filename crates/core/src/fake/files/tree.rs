@@ -15,7 +15,7 @@ use std::fmt::Write as _;
 type Place = Vec<Vec<u8>>;
 
 /// What there is, by its place.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Tree {
     nodes: BTreeMap<Place, Node>,
     access: Access,
