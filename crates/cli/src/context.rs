@@ -98,29 +98,31 @@ impl Context {
         let (env, passed) = variables(&layer.env, &surroundings);
         let limits = limits(&layer);
         let egress = layer.rules()?;
-        let image = layer.image.as_ref().map(|said| images::open(&said.value, &state_directory));
-        let (image, layers) = image.transpose()?.unzip();
-        let own_root = image.as_ref().is_some_and(|image| image.run.is_root());
-        let user = if own_root { User::Root } else { User::default() };
         let spec = Spec {
             profile,
             egress,
-            image,
+            image: None,
             workspace,
             read: shown_paths(layer.read)?,
             write: shown_paths(layer.write)?,
             hide: places::plain(layer.hide)?,
             env,
             limits,
-            user: layer.user.map_or(user, |said| said.value),
+            user: User::default(),
             sensitive_writes: layer.sensitive_writes.map(|said| said.value).unwrap_or_default(),
             on_unavailable: layer.on_unavailable.map(|said| said.value).unwrap_or_default(),
             caller: Caller::default(),
         };
         places::keep_own_files_out(&spec, &surroundings, &state_directory)?;
+        let image = layer.image.as_ref();
+        let image = image.map(|said| images::open(&said.value, &state_directory, &spec));
+        let (image, layers) = image.transpose()?.unzip();
+        let own_root = image.as_ref().is_some_and(|image| image.run.is_root());
+        let user = if own_root { User::Root } else { User::default() };
+        let user = layer.user.map_or(user, |said| said.value);
         let caller = Caller { env: surroundings.variables, home: surroundings.home };
         Ok(Self {
-            spec: Spec { caller, ..spec },
+            spec: Spec { caller, image, user, ..spec },
             backend: layer.backend.map(|said| said.value).unwrap_or_default(),
             timeout: layer.timeout.map(|said| said.value),
             max_output_bytes: layer.max_output_bytes.map(|said| said.value),

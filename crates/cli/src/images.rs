@@ -2,19 +2,25 @@
 
 use crate::config::ImageWish;
 use crate::sessions;
-use cofferdam_core::{Image, Result};
+use cofferdam_core::{Image, Result, Spec};
 use cofferdam_image::{Event, Held, Progress, Reference, Store};
+use cofferdam_local::view::refuse_planted;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Makes the image ready that somebody named.
-pub(crate) fn open(wish: &ImageWish, state: &Path) -> Result<(Image, Held)> {
-    open_telling(wish, state, &mut Bar::new())
+/// Makes the image ready that somebody named for a sandbox of this spec.
+pub(crate) fn open(wish: &ImageWish, state: &Path, spec: &Spec) -> Result<(Image, Held)> {
+    let reference = Reference::parse(&wish.reference, &wish.from)?;
+    // HOSTILE: a command may have put a link to the caller's own files where its image was.
+    if let Some(path) = reference.path() {
+        refuse_planted(path, "image", spec)?;
+    }
+    store(state)?.open_image(&reference, &mut Bar::new())
 }
 
-/// The same, telling how far it is.
-pub(crate) fn open_telling(
+/// Makes an image ready for later, telling how far it is.
+pub(crate) fn import(
     wish: &ImageWish,
     state: &Path,
     progress: &mut dyn Progress,

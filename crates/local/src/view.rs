@@ -261,6 +261,14 @@ pub fn look(spec: &Spec, facts: &HostFacts) -> Result<View> {
     Ok(view)
 }
 
+/// Fails where a path that the caller named leads through a link that an earlier command in a sandbox
+/// of this workspace may have made. `what` says what it was named as.
+pub fn refuse_planted(path: &std::path::Path, what: &str, spec: &Spec) -> Result<()> {
+    let secrets = secrets::Secrets::of(&spec.caller);
+    let ground = workspace::look(spec, &HostFacts::gather(), &secrets)?;
+    written::Written::of(spec, &ground).find_listed(path, what).map(drop)
+}
+
 /// Whether what is shown depends on this variable of the caller's environment.
 pub fn reads_variable(name: &str) -> bool {
     secrets::reads(name) || toolchains::reads(name)

@@ -167,7 +167,9 @@ fn directory(path: &Path, name: String) -> Result<Image> {
         return Err(Error::new(ErrorKind::Usage, what).hint("Name a tar file as tar:FILE."));
     }
     let id = format!("dir:{}", found.display());
-    let layer = ImageLayer { tree: found, hold: None };
+    // The path as it was named: whoever shows it looks which links lead there.
+    let tree = std::path::absolute(path).map_err(|error| not_opened(path, error))?;
+    let layer = ImageLayer { tree, hold: None };
     Ok(Image { id, name, layers: vec![layer], run: ImageRun::default() })
 }
 

@@ -238,7 +238,7 @@ fn a_plain_directory_is_used_where_it_is() {
     let ground = Ground::new("dir");
     std::fs::create_dir(ground.0.join("root")).unwrap();
     let (image, _held) = ground.open("root").unwrap();
-    assert_eq!(image.layers[0].tree, ground.0.join("root").canonicalize().unwrap());
+    assert_eq!(image.layers[0].tree, ground.0.join("root"));
     assert!(ground.open("dir:none").is_err());
 }
 
