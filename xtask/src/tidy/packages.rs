@@ -11,7 +11,7 @@ struct Room {
 }
 
 /// The only arrows there are. A new room is a new row here, and a decision note.
-const ROOMS: [Room; 9] = [
+const ROOMS: [Room; 10] = [
     Room { name: "cofferdam-wire", may_use: &[] },
     Room { name: "cofferdam-guestd", may_use: &["cofferdam-wire"] },
     Room { name: "cofferdam-core", may_use: &["cofferdam-wire"] },
@@ -19,14 +19,16 @@ const ROOMS: [Room; 9] = [
         name: "cofferdam-local",
         may_use: &["cofferdam-core", "cofferdam-guestd", "cofferdam-wire"],
     },
+    Room { name: "cofferdam-image", may_use: &["cofferdam-core"] },
     Room { name: "cofferdam-session", may_use: &["cofferdam-core"] },
-    Room { name: "cofferdam", may_use: &["cofferdam-core", "cofferdam-local"] },
+    Room { name: "cofferdam", may_use: &["cofferdam-core", "cofferdam-image", "cofferdam-local"] },
     Room {
         name: "cofferdam-cli",
         may_use: &[
             "cofferdam",
             "cofferdam-core",
             "cofferdam-guestd",
+            "cofferdam-image",
             "cofferdam-local",
             "cofferdam-session",
             "cofferdam-wire",

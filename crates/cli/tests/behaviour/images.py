@@ -19,11 +19,11 @@ def digest(data):
     return "sha256:" + hashlib.sha256(data).hexdigest()
 
 
-def blob(data):
+def blob(data, kind):
     name = digest(data)
     with open(f"{out}/blobs/sha256/{name[7:]}", "wb") as file:
         file.write(data)
-    return {"mediaType": "application/octet-stream", "digest": name, "size": len(data)}
+    return {"mediaType": f"application/vnd.oci.image.{kind}", "digest": name, "size": len(data)}
 
 
 diff_ids, layers = [], []
@@ -42,14 +42,14 @@ for entries in wanted["layers"]:
             info.size = len(content)
             tar.addfile(info, io.BytesIO(content))
     diff_ids.append(digest(raw.getvalue()))
-    layers.append(blob(gzip.compress(raw.getvalue(), 1)))
+    layers.append(blob(gzip.compress(raw.getvalue(), 1), "layer.v1.tar+gzip"))
 
 machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(os.uname().machine, os.uname().machine)
 configuration = {"architecture": machine, "os": "linux", "config": wanted.get("config", {}),
                  "rootfs": {"type": "layers", "diff_ids": diff_ids}}
-config = blob(json.dumps(configuration).encode())
-manifest = blob(json.dumps({"schemaVersion": 2, "config": config, "layers": layers}).encode())
-manifest["mediaType"] = "application/vnd.oci.image.manifest.v1+json"
+config = blob(json.dumps(configuration).encode(), "config.v1+json")
+manifest = blob(json.dumps({"schemaVersion": 2, "config": config, "layers": layers}).encode(),
+                "manifest.v1+json")
 manifest["annotations"] = {"org.opencontainers.image.ref.name": "v1"}
 with open(f"{out}/index.json", "w") as file:
     json.dump({"schemaVersion": 2, "manifests": [manifest]}, file)

@@ -335,7 +335,7 @@ fn a_link_that_a_command_may_have_planted_is_no_image() {
         }
         // Control: the same directory by its own name.
         assert_eq!(place.run(&["--image", text(&root), "--", "/bin/true"]).code(), Some(0));
-        for name in ["/", "dir:/etc", "/proc", text(&place.base.join("home"))] {
+        for name in ["/", "dir:/etc", "/proc", text(&place.state)] {
             let said = place.run(&["--image", name, "--", "/bin/true"]);
             assert_eq!(said.code(), Some(125), "{name}: {said:?}");
         }
