@@ -3,7 +3,7 @@
 
 use crate::host::HostFacts;
 use crate::view::{ImageUpper, Shown, View, find_listed};
-use cofferdam_core::{Error, ErrorKind, Result, Spec};
+use cofferdam_core::{Error, ErrorKind, Image, Result, Spec};
 use cofferdam_wire::plan::{Access, Owner};
 use rustix::fd::OwnedFd;
 use rustix::fs::{CWD, FlockOperation, Mode, OFlags};
@@ -16,6 +16,9 @@ const FOLDER: &str = "image";
 /// The directory that takes what is written, and the kernel's own beside it.
 const UPPER: &str = "upper";
 const WORK: &str = "work";
+
+/// What it lies on.
+const BASE: &str = "base";
 
 /// Holds the layers of this spec's image, so that nobody removes them. Fails where one is gone.
 pub(crate) fn hold(spec: &Spec) -> Result<Vec<OwnedFd>> {
@@ -44,7 +47,7 @@ pub(crate) fn hold(spec: &Spec) -> Result<Vec<OwnedFd>> {
 /// Makes sure that what is written to an image has a place that stays. Changes nothing of one that is
 /// there.
 pub(crate) fn ensure(spec: &Spec, kept: Option<&Path>) -> Result<()> {
-    let (Some(_), Some(kept)) = (&spec.image, kept) else { return Ok(()) };
+    let (Some(image), Some(kept)) = (&spec.image, kept) else { return Ok(()) };
     let folder = kept.join(FOLDER);
     let (upper, work) = (folder.join(UPPER), folder.join(WORK));
     // A sandbox of the host's root goes through the folder as somebody else; the directory above lets
@@ -55,11 +58,42 @@ pub(crate) fn ensure(spec: &Spec, kept: Option<&Path>) -> Result<()> {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
             Err(error) => Err(error),
         }
-        .map_err(|error| {
-            Error::new(ErrorKind::Io, format!("make {}", path.display())).source(error)
-        })?;
+        .map_err(|error| io("make", path, error))?;
     }
-    Ok(())
+    same_base(image, &folder.join(BASE))
+}
+
+/// Notes what the written layer lies on, and fails where that is something else by now: a layer over
+/// another tree is no change that anybody made.
+fn same_base(image: &Image, path: &Path) -> Result<()> {
+    let mut base = format!("{}\n", image.id);
+    for layer in image.layers.iter().filter(|layer| layer.hold.is_none()) {
+        let found = rustix::fs::stat(&layer.tree)
+            .map_err(|errno| io("look at the image", &layer.tree, errno.into()))?;
+        base.push_str(&found.st_dev.to_string());
+        base.push(' ');
+        base.push_str(&found.st_ino.to_string());
+        base.push('\n');
+    }
+    match std::fs::read_to_string(path) {
+        Ok(known) if known == base => Ok(()),
+        Ok(_) => Err(Error::new(
+            ErrorKind::Conflict,
+            format!("image {} is not any more what it was", image.name),
+        )
+        .hint("Put the old directory back; or remove the session, and with it what it changed.")),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let fresh = path.with_extension("new");
+            std::fs::write(&fresh, base)
+                .and_then(|()| std::fs::rename(&fresh, path))
+                .map_err(|error| io("write", path, error))
+        }
+        Err(error) => Err(io("read", path, error)),
+    }
+}
+
+fn io(what: &str, path: &Path, error: std::io::Error) -> Error {
+    Error::new(ErrorKind::Io, format!("{what} {}", path.display())).source(error)
 }
 
 /// Has what is written to this view's image land in the place that stays.
@@ -76,4 +110,56 @@ pub(crate) fn keep(view: &mut View, kept: Option<&Path>, facts: &HostFacts) -> R
         why: "what is written to the image, on disk, so that it outlives the sandbox".to_owned(),
     });
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_directory::TestDirectory;
+    use cofferdam_core::{Caller, ImageLayer, ImageRun, Workspace};
+
+    fn spec(tree: &Path, hold: Option<&Path>) -> Spec {
+        let layer = ImageLayer { tree: tree.into(), hold: hold.map(Into::into) };
+        let run = ImageRun::default();
+        let image = Image { id: "i".into(), name: "n".into(), layers: vec![layer], run };
+        Spec { image: Some(image), ..Spec::new(Workspace::Private, Caller::default()) }
+    }
+
+    #[test]
+    fn a_layer_that_is_used_is_held_and_one_that_is_gone_is_said() {
+        let directory = TestDirectory::new("image-hold");
+        let layer = directory.path().join("layer");
+        assert_eq!(hold(&spec(&layer, Some(&layer))).unwrap_err().kind, ErrorKind::NotFound);
+        std::fs::create_dir(&layer).unwrap();
+        let held = hold(&spec(&layer, Some(&layer))).unwrap();
+        let alone = || {
+            let opened = std::fs::File::open(&layer).unwrap();
+            rustix::fs::flock(&opened, FlockOperation::NonBlockingLockExclusive)
+        };
+        assert_eq!(alone(), Err(Errno::WOULDBLOCK));
+        drop(held);
+        // A child that another test is just starting holds a copy for an instant.
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        while alone().is_err() {
+            assert!(std::time::Instant::now() < deadline);
+        }
+        assert!(hold(&spec(&layer, None)).unwrap().is_empty(), "nobody removes a plain directory");
+    }
+
+    #[test]
+    fn what_is_kept_of_an_image_is_made_once_and_never_lies_on_another_one() {
+        let directory = TestDirectory::new("image-kept");
+        let (root, kept) = (directory.path().join("root"), directory.path().join("kept"));
+        std::fs::create_dir(&root).unwrap();
+        std::fs::create_dir(&kept).unwrap();
+        let spec = spec(&root, None);
+        ensure(&spec, Some(&kept)).unwrap();
+        std::fs::write(kept.join("image/upper/mine"), "x").unwrap();
+        ensure(&spec, Some(&kept)).unwrap();
+        assert!(kept.join("image/upper/mine").exists());
+        std::fs::rename(&root, root.with_extension("old")).unwrap();
+        std::fs::create_dir(&root).unwrap();
+        assert_eq!(ensure(&spec, Some(&kept)).unwrap_err().kind, ErrorKind::Conflict);
+        ensure(&spec, None).unwrap();
+    }
 }

@@ -57,6 +57,8 @@ pub(crate) enum ImageVerb {
 #[command(after_long_help = super::ORDINARY_EXIT_CODES)]
 pub(crate) struct ListArgs {
     /// Prints one JSON object on standard output.
+    ///
+    /// Example: --json
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -69,6 +71,8 @@ pub(crate) struct NamedArgs {
     #[arg(value_name = "IMAGE")]
     pub(crate) image: String,
     /// Prints JSON on standard output.
+    ///
+    /// Example: --json
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -3,7 +3,7 @@
 use crate::harness::{Place, compare};
 
 /// What there is to ask for help about.
-const VERBS: [&str; 27] = [
+const VERBS: [&str; 28] = [
     "",
     "run",
     "create",
@@ -24,6 +24,7 @@ const VERBS: [&str; 27] = [
     "extend",
     "events",
     "gc",
+    "image",
     "probe",
     "explain",
     "doctor",
@@ -36,6 +37,9 @@ const VERBS: [&str; 27] = [
 /// What is done with files.
 const FILE_VERBS: [&str; 10] =
     ["read", "write", "append", "stat", "list", "mkdir", "mv", "cp", "rm", "chmod"];
+
+/// What is done with images.
+const IMAGE_VERBS: [&str; 5] = ["ls", "import", "inspect", "rm", "gc"];
 
 #[test]
 fn help_texts_are_as_reviewed() {
@@ -56,15 +60,22 @@ fn help_texts_are_as_reviewed() {
         assert_eq!(said.code, 0, "{verb}: {}", said.stderr);
         compare(&format!("tests/snapshots/help-file-{verb}.txt"), &said.stdout);
     }
+    for verb in IMAGE_VERBS {
+        let said = place.run(&format!("image {verb} --help"));
+        assert_eq!(said.code, 0, "{verb}: {}", said.stderr);
+        compare(&format!("tests/snapshots/help-image-{verb}.txt"), &said.stdout);
+    }
     compare("tests/snapshots/help-run-short.txt", &place.run("run -h").stdout);
 }
 
 #[test]
 fn every_option_of_run_and_of_sessions_has_an_example() {
     let place = Place::new("help-example");
-    let nouns = ["", "config", "file", "completions", "man"];
+    let nouns = ["", "config", "file", "image", "completions", "man"];
     let verbs = VERBS.iter().filter(|verb| !nouns.contains(verb)).map(|verb| (*verb).to_owned());
-    for verb in verbs.chain(FILE_VERBS.iter().map(|verb| format!("file {verb}"))) {
+    let of_files = FILE_VERBS.iter().map(|verb| format!("file {verb}"));
+    let of_images = IMAGE_VERBS.iter().map(|verb| format!("image {verb}"));
+    for verb in verbs.chain(of_files).chain(of_images) {
         let help = place.run(&format!("{verb} --help")).stdout;
         let options = help.lines().filter(|line| line.trim_start().starts_with('-')).count();
         // The parser's own -h has none, the verb has one before its options, run in another place.

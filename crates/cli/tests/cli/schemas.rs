@@ -2,7 +2,7 @@
 
 use crate::harness::{Place, compare};
 
-const OBJECTS: [&str; 22] = [
+const OBJECTS: [&str; 25] = [
     "config",
     "check",
     "result",
@@ -21,6 +21,9 @@ const OBJECTS: [&str; 22] = [
     "events",
     "removal",
     "gc",
+    "image",
+    "images",
+    "images-removed",
     "file-content",
     "file-entry",
     "file-list",
