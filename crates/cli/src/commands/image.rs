@@ -179,10 +179,12 @@ fn named(text: &str, surroundings: &Surroundings) -> String {
 }
 
 fn import(wish: &ImageWish, state: &std::path::Path, is_json: bool) -> Result<()> {
-    let (image, _held) = match is_json {
+    let (image, held) = match is_json {
         true => images::import(wish, state, &mut Lines)?,
         false => images::import(wish, state, &mut images::Bar::new())?,
     };
+    // Nobody lies on it yet.
+    drop(held);
     if image.id.starts_with("dir:") {
         report::note("a plain directory is used where it is, so nothing was imported");
     }

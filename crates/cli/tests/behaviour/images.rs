@@ -131,6 +131,19 @@ fn what_is_written_to_an_image_goes_with_a_run_and_stays_with_a_session() {
         let after = "hostname\nhosts\nnew\nresolv.conf\n";
         assert_eq!(shell(place, &image, change), after);
         assert_eq!(shell(place, &image, "ls /etc"), "hostname\nhosts\npasswd\nresolv.conf\n");
+        // A copy-on-write workspace lies on layers of its own.
+        place.write("real", "as it was");
+        let beside = [
+            "--image",
+            &image,
+            "--cow",
+            "--",
+            "/bin/sh",
+            "-c",
+            "echo new >real; cat /workspace/real",
+        ];
+        assert_eq!(place.run(&beside).text(), "new\n");
+        assert_eq!(fs::read_to_string(place.workspace.join("real")).unwrap(), "as it was");
         place.says(&["create", "--name", "kept", "--image", &image], 0);
         place.says(&["exec", "kept", "--", "/bin/sh", "-c", change], 0);
         let journals = fs::read_dir(place.state.join("sessions")).unwrap();
@@ -348,17 +361,17 @@ fn every_promise_that_is_attacked_holds_on_an_image() {
         let Some(root) = root(place, "root") else { return };
         let mut probe = place.cofferdam(&["probe", "--json", "--image", text(&root)]);
         let report = outcome(&mut probe, Duration::from_secs(120)).object();
-        for axis in ["files", "network", "processes", "environment"] {
-            assert_eq!(report["enforced"][axis], json!("full"), "as {}: {report}", place.uid());
+        let checks = report["checks"].as_array().unwrap();
+        let names: Vec<&str> = checks.iter().filter_map(|check| check["name"].as_str()).collect();
+        for check in checks {
+            // A machine that is busy lets some wait too long, which is no answer.
+            let is_late =
+                check["verdict"] == "not_tried" && check.to_string().contains("no answer in time");
+            assert!(check["verdict"] == "held" || is_late, "as {}: {check}", place.uid());
         }
-        let names: Vec<&str> = report["checks"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .filter_map(|c| c["name"].as_str())
-            .collect();
         for name in ["files.read_outside", "files.read_outside_through_dots", "processes.mount"] {
-            assert!(names.contains(&name), "{names:?}");
+            let held = |check: &&Value| check["name"] == name && check["verdict"] == "held";
+            assert!(checks.iter().any(|check| held(&check)), "{name}: {report}");
         }
         assert!(!names.contains(&"files.write_etc"), "the image is the sandbox's own");
     });
