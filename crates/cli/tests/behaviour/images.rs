@@ -10,9 +10,9 @@ use std::process::Stdio;
 use std::time::Duration;
 
 /// What a small system needs of one program that is all of them.
-const APPLETS: [&str; 14] = [
+const APPLETS: [&str; 15] = [
     "sh", "ls", "cat", "id", "env", "touch", "rm", "mkdir", "pwd", "stat", "readlink", "grep",
-    "true", "mount",
+    "true", "mount", "mv",
 ];
 
 fn busybox() -> Option<&'static str> {
@@ -334,6 +334,27 @@ fn listing(path: &Path) -> Vec<(PathBuf, String)> {
     }
     all.sort();
     all
+}
+
+#[test]
+fn the_way_to_the_workspace_cannot_be_moved_away_in_an_image() {
+    everyone(|place| {
+        let Some(root) = root(place, "root") else { return };
+        let image = text(&root);
+        let way = text(&place.base);
+        for line in [
+            format!("mv {way} /tmp/moved"),
+            format!("mv {way}/workspace {way}/moved"),
+            "mv /workspace /moved".to_owned(),
+            "mv /dev /moved".to_owned(),
+            "mv /proc /moved".to_owned(),
+        ] {
+            let said = place.run(&["--image", image, "--", "/bin/sh", "-c", &line]);
+            assert_eq!(said.code(), Some(1), "as {}: {line}: {said:?}", place.uid());
+        }
+        // Control: what leads to nothing can be moved.
+        shell(place, image, "mkdir -p /a/b /tmp/c && mv /a /moved && mv /tmp/c /tmp/d");
+    });
 }
 
 #[test]

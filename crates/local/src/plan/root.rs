@@ -364,7 +364,7 @@ fn covers(context: &Context<'_>, steps: &mut Steps) {
 
 /// Directories between a place that can be written and what is listed or hidden below it. Were one
 /// moved away and another put there, the next run would take that for what the caller means, or show
-/// what it hid.
+/// what it hid; and where names are pinned again, those of the other.
 ///
 /// LIMIT: a run that does not list the path does not hold the way to it.
 fn held(view: &View) -> BTreeMap<String, (Access, &'static str)> {
@@ -378,7 +378,9 @@ fn held(view: &View) -> BTreeMap<String, (Access, &'static str)> {
         let above = view.places.iter().filter(|place| is_within(path, place.path()));
         match above.max_by_key(|place| place.path().len()) {
             Some(Place::Shown(shown)) => shown.access == Access::ReadWrite && shown.path != path,
-            Some(Place::Private { .. }) | None => false,
+            Some(Place::Private { .. }) => false,
+            // An image can be written, and what leads to a place lies in it.
+            None => view.image.is_some() && !PRIVATE.iter().any(|(own, ..)| *own == path),
         }
     };
     let why = "leads to what is listed or hidden, so it cannot be moved away";
