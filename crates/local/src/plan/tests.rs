@@ -3,9 +3,7 @@ mod image;
 use super::*;
 use crate::explain::{action, explain};
 use crate::host::{Obstacle, fake};
-use crate::view::{
-    Hidden, ImageUpper, ImageView, Landing, Link, Place, Shown, TextFile, WorkspaceDirectory,
-};
+use crate::view::{Hidden, Landing, Link, Place, Shown, TextFile, WorkspaceDirectory};
 use cofferdam_core::{Axis, Caller, Degree, Enforcement, Limit, OnUnavailable, Workspace, admit};
 use cofferdam_wire::plan::{Access, Bind, Landlock, Layer, Overlay, Owner, Resource, Upper};
 use cofferdam_wire::template::Ahead;
@@ -76,11 +74,7 @@ fn view(spec: &Spec, facts: &HostFacts) -> View {
         places,
         home: None,
         layer: None,
-        image: spec.image.as_ref().map(|image| ImageView {
-            name: image.name.clone(),
-            layers: vec![shown("/state/layers/top/tree", Access::ReadOnly, owner, "a layer")],
-            upper: ImageUpper::Private,
-        }),
+        image: image::seen(spec, owner),
         workspace: WorkspaceView::Directory(WorkspaceDirectory {
             path: PROJECT.to_owned(),
             at_workspace: true,

@@ -2,8 +2,17 @@
 
 use super::*;
 use crate::plan::opening;
+use crate::view::{ImageUpper, ImageView};
 use cofferdam_core::{Image, ImageLayer, ImageRun};
 use cofferdam_wire::plan::{Namespace, Upper};
+
+/// What is seen of a spec's image.
+pub(super) fn seen(spec: &Spec, owner: Owner) -> Option<ImageView> {
+    let image = spec.image.as_ref()?;
+    let layer = shown("/state/layers/top/tree", Access::ReadOnly, owner, "a layer");
+    let (name, upper) = (image.name.clone(), ImageUpper::Private);
+    Some(ImageView { name, layers: vec![layer], upper })
+}
 
 fn on_image() -> Spec {
     let run = ImageRun {
