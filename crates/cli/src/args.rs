@@ -7,9 +7,9 @@ use crate::commands::{
     ORDINARY_EXIT_CODES, apply::ApplyArgs, attach::AttachArgs, complete::CompleteArgs,
     create::CreateArgs, diff::DiffArgs, discard::DiscardArgs, ensure::EnsureArgs,
     events::EventsArgs, exec::ExecArgs, extend::ExtendArgs, file::FileArgs, fork::ForkArgs,
-    gc::GcArgs, logs::LogsArgs, ls::LsArgs, pause::PauseArgs, ps::PsArgs, resume::ResumeArgs,
-    rm::RmArgs, shell::ShellArgs, show::ShowArgs, signal::SignalArgs, snapshot::SnapshotArgs,
-    wait::WaitArgs,
+    gc::GcArgs, image::ImageArgs, logs::LogsArgs, ls::LsArgs, pause::PauseArgs, ps::PsArgs,
+    resume::ResumeArgs, rm::RmArgs, shell::ShellArgs, show::ShowArgs, signal::SignalArgs,
+    snapshot::SnapshotArgs, wait::WaitArgs,
 };
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
@@ -17,8 +17,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 pub(crate) use options::{
-    CommandOptions, ConfigOptions, PolicyOptions, VariableOptions, checked_name, choice,
-    parse_pids, split_assignment,
+    CommandOptions, ConfigOptions, PolicyOptions, StartOptions, VariableOptions, checked_name,
+    choice, parse_pids, split_assignment,
 };
 pub(crate) use session::{
     DetachKeys, IdlePause, ScopeOptions, SessionOptions, label, parse_exec_id, parse_idle_pause,
@@ -81,6 +81,7 @@ pub(crate) enum Verb {
     Extend(ExtendArgs),
     Events(EventsArgs),
     Gc(GcArgs),
+    Image(ImageArgs),
     Probe(ProbeArgs),
     Explain(ExplainArgs),
     Doctor(DoctorArgs),
@@ -99,7 +100,8 @@ pub(crate) enum Verb {
 /// terminal. What follows `--` is the command and its arguments, and is never read again.
 #[derive(Debug, Default, Args)]
 #[command(override_usage = "cofferdam run [OPTIONS] -- ARGV…\n       \
-    cofferdam run [OPTIONS] --shell LINE")]
+    cofferdam run [OPTIONS] --shell LINE\n       \
+    cofferdam run --image REF [OPTIONS] [-- ARGV…]")]
 #[command(after_long_help = RUN_EXAMPLES)]
 pub(crate) struct RunArgs {
     #[command(flatten)]
@@ -110,6 +112,8 @@ pub(crate) struct RunArgs {
     pub(crate) scope: ScopeOptions,
     #[command(flatten)]
     pub(crate) config: ConfigOptions,
+    #[command(flatten)]
+    pub(crate) start: StartOptions,
 
     /// Captures instead of streaming, and prints one JSON object on standard output.
     ///
@@ -220,6 +224,8 @@ pub(crate) struct WrapArgs {
 
     #[command(flatten)]
     pub(crate) policy: PolicyOptions,
+    #[command(flatten)]
+    pub(crate) start: StartOptions,
     #[command(flatten)]
     pub(crate) command: CommandOptions,
     #[command(flatten)]

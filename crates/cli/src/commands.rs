@@ -21,6 +21,7 @@ pub(crate) mod file_window;
 pub(crate) mod fork;
 pub(crate) mod gc;
 pub(crate) mod generated;
+pub(crate) mod image;
 mod layer;
 pub(crate) mod logs;
 pub(crate) mod ls;
@@ -77,6 +78,7 @@ pub(crate) fn perform(verb: Verb) -> Result<u8> {
         Verb::Extend(args) => extend::perform(&args),
         Verb::Events(args) => events::perform(&args),
         Verb::Gc(args) => gc::perform(&args),
+        Verb::Image(args) => image::perform(&args),
         Verb::Probe(args) => probe::perform(&args),
         Verb::Explain(args) => explain::perform(&args),
         Verb::Doctor(args) => doctor::perform(&args),

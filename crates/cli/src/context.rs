@@ -1,20 +1,26 @@
 //! What the words of a command line mean here: settings merged, paths found, a [`Spec`] built.
 
 use crate::args::{
-    CommandOptions, ConfigOptions, IdlePause, PolicyOptions, SessionOptions, VariableOptions,
+    CommandOptions, ConfigOptions, IdlePause, PolicyOptions, SessionOptions, StartOptions,
+    VariableOptions,
 };
-use crate::config::{Layer, Loaded, Origin, Sourced, Unapproved, VariableWish, load, said};
+use crate::config::{
+    ImageWish, Layer, Loaded, Origin, Sourced, Unapproved, VariableWish, load, said,
+};
+use crate::images;
 use crate::parts::BackendName;
 use crate::places;
 use crate::surroundings::Surroundings;
 use cofferdam_core::{
     Caller, Error, ErrorKind, Limit, Limits, ProcessId, Profile, Result, SensitiveWrites, Spec,
-    Workspace,
+    User, Workspace,
 };
+use cofferdam_image::Held;
 use cofferdam_local::environment;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::time::Duration;
 
 /// What a command line means here.
@@ -34,6 +40,8 @@ pub(crate) struct Context {
     pub(crate) passed: Vec<OsString>,
     /// Where records are kept.
     pub(crate) state_directory: PathBuf,
+    /// What keeps the layers of the spec's image where they are.
+    _layers: Option<Rc<Held>>,
 }
 
 /// How a session is kept. Absent is "nothing said".
@@ -93,21 +101,28 @@ impl Context {
         let spec = Spec {
             profile,
             egress,
+            image: None,
             workspace,
             read: shown_paths(layer.read)?,
             write: shown_paths(layer.write)?,
             hide: places::plain(layer.hide)?,
             env,
             limits,
-            user: layer.user.map(|said| said.value).unwrap_or_default(),
+            user: User::default(),
             sensitive_writes: layer.sensitive_writes.map(|said| said.value).unwrap_or_default(),
             on_unavailable: layer.on_unavailable.map(|said| said.value).unwrap_or_default(),
             caller: Caller::default(),
         };
         places::keep_own_files_out(&spec, &surroundings, &state_directory)?;
+        let image = layer.image.as_ref();
+        let image = image.map(|said| images::open(&said.value, &state_directory, &spec));
+        let (image, layers) = image.transpose()?.unzip();
+        let own_root = image.as_ref().is_some_and(|image| image.run.is_root());
+        let user = if own_root { User::Root } else { User::default() };
+        let user = layer.user.map_or(user, |said| said.value);
         let caller = Caller { env: surroundings.variables, home: surroundings.home };
         Ok(Self {
-            spec: Spec { caller, ..spec },
+            spec: Spec { caller, image, user, ..spec },
             backend: layer.backend.map(|said| said.value).unwrap_or_default(),
             timeout: layer.timeout.map(|said| said.value),
             max_output_bytes: layer.max_output_bytes.map(|said| said.value),
@@ -118,6 +133,7 @@ impl Context {
             },
             passed,
             state_directory,
+            _layers: layers.map(Rc::new),
         })
     }
 
@@ -138,12 +154,42 @@ impl Context {
     }
 
     /// The command that these options ask for, without its streams.
-    pub(crate) fn command(&self, options: &CommandOptions) -> Result<cofferdam_core::Command> {
+    pub(crate) fn command(
+        &self,
+        options: &CommandOptions,
+        start: &StartOptions,
+    ) -> Result<cofferdam_core::Command> {
         let id = ProcessId::new("run")?;
-        let mut command = cofferdam_core::Command::new(id, argv(options, "run")?);
+        let mut command = cofferdam_core::Command::new(id, self.argv(options, start)?);
         command.cwd = options.cwd.as_ref().map(|cwd| self.directory_inside(cwd.clone()).into());
         command.timeout = self.timeout;
         Ok(command)
+    }
+
+    /// The words of the command, with those of the image around them.
+    fn argv(&self, options: &CommandOptions, start: &StartOptions) -> Result<Vec<OsString>> {
+        let Some(image) = &self.spec.image else {
+            start.refuse("--entrypoint is the start of an image, and there is none")?;
+            return argv(options, "run");
+        };
+        if options.shell.is_some() {
+            // A line is for a shell, whatever else the image starts.
+            start.refuse("--shell starts a shell, so --entrypoint cannot lead it")?;
+            return argv(options, "run");
+        }
+        let lead = start.entrypoint.as_ref().map(|program| match program.is_empty() {
+            true => Vec::new(),
+            false => vec![program.clone()],
+        });
+        let words = image.run.argv(lead.as_deref(), &options.argv);
+        if words.is_empty() {
+            return Err(Error::new(
+                ErrorKind::Usage,
+                "the image names no command, and none is given",
+            )
+            .hint("Put one after --, as in `cofferdam run --image REF -- sh`."));
+        }
+        Ok(words)
     }
 
     fn directory_inside(&self, cwd: PathBuf) -> PathBuf {
@@ -187,6 +233,10 @@ fn flags(
     };
     let mut layer = Layer {
         profile: policy.profile.map(flag),
+        image: policy
+            .image
+            .clone()
+            .map(|reference| flag(ImageWish { reference, from: surroundings.directory.clone() })),
         workspace: workspace.map(flag),
         copy_on_write: policy.cow.then(|| flag(true)),
         read: paths(&policy.read),

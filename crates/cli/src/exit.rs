@@ -46,6 +46,7 @@ pub(crate) fn of_error(verb: VerbName, kind: ErrorKind) -> u8 {
         | VerbName::Extend
         | VerbName::Events
         | VerbName::Gc
+        | VerbName::Image
         | VerbName::Explain
         | VerbName::Doctor
         | VerbName::Wrap

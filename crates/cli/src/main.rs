@@ -14,6 +14,7 @@ mod detach_keys;
 mod engine;
 mod exit;
 mod follow;
+mod images;
 mod listen;
 mod live_completion;
 mod moment;

@@ -9,6 +9,7 @@ use crate::commands::file::{
 use crate::commands::file_edit::FileEdit;
 use crate::commands::file_patch::FilePatch;
 use crate::commands::file_window::FileWindow;
+use crate::commands::image::{ImageList, ImageShown, ImagesRemoved};
 use crate::commands::logs::{Log, LogPart};
 use crate::commands::ls::SessionList;
 use crate::commands::ps::ExecList;
@@ -66,6 +67,12 @@ pub(crate) enum Object {
     Snapshot,
     /// What `snapshot ls --json` prints.
     Snapshots,
+    /// What `image inspect --json` prints, and `image import --json` at last.
+    Image,
+    /// What `image ls --json` prints.
+    Images,
+    /// What `image rm` and `image gc` print with `--json`.
+    ImagesRemoved,
     /// What `file read --json` prints.
     FileContent,
     /// What `file stat --json` prints.
@@ -121,6 +128,9 @@ impl Choice for Object {
         Self::Gc,
         Self::Snapshot,
         Self::Snapshots,
+        Self::Image,
+        Self::Images,
+        Self::ImagesRemoved,
         Self::FileContent,
         Self::FileEntry,
         Self::FileList,
@@ -160,6 +170,9 @@ impl Choice for Object {
             Self::Gc => "gc",
             Self::Snapshot => "snapshot",
             Self::Snapshots => "snapshots",
+            Self::Image => "image",
+            Self::Images => "images",
+            Self::ImagesRemoved => "images-removed",
             Self::FileContent => "file-content",
             Self::FileEntry => "file-entry",
             Self::FileList => "file-list",
@@ -203,6 +216,9 @@ impl Object {
             Self::Gc => schema_for!(GcReport),
             Self::Snapshot => schema_for!(SnapshotReport),
             Self::Snapshots => schema_for!(SnapshotList),
+            Self::Image => schema_for!(ImageShown),
+            Self::Images => schema_for!(ImageList),
+            Self::ImagesRemoved => schema_for!(ImagesRemoved),
             Self::FileContent => schema_for!(FileContent),
             Self::FileEntry => schema_for!(FileEntry),
             Self::FileList => schema_for!(FileList),

@@ -53,6 +53,8 @@ pub(crate) enum VerbName {
     Events,
     /// `gc`
     Gc,
+    /// `image`
+    Image,
     /// `probe`
     Probe,
     /// `explain`
@@ -75,7 +77,7 @@ pub(crate) enum VerbName {
 
 impl VerbName {
     /// All verbs.
-    pub(crate) const ALL: [Self; 33] = [
+    pub(crate) const ALL: [Self; 34] = [
         Self::Run,
         Self::Create,
         Self::Ensure,
@@ -100,6 +102,7 @@ impl VerbName {
         Self::Extend,
         Self::Events,
         Self::Gc,
+        Self::Image,
         Self::Probe,
         Self::Explain,
         Self::Doctor,
@@ -138,6 +141,7 @@ impl VerbName {
             Self::Extend => Some("extend"),
             Self::Events => Some("events"),
             Self::Gc => Some("gc"),
+            Self::Image => Some("image"),
             Self::Probe => Some("probe"),
             Self::Explain => Some("explain"),
             Self::Doctor => Some("doctor"),
@@ -176,6 +180,7 @@ impl VerbName {
             Self::Extend => "extend the session",
             Self::Events => "list the events",
             Self::Gc => "clean up",
+            Self::Image => "work on the images",
             Self::Probe => "probe the sandbox",
             Self::Explain => "explain the sandbox",
             Self::Doctor => "look at this host",

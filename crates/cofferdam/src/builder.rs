@@ -2,8 +2,8 @@
 
 use crate::{Sandbox, local_backend};
 use cofferdam_core::{
-    Backend, Caller, EgressGate, Enforced, Error, ErrorKind, Limit, Limits, NoGate, OnUnavailable,
-    Profile, Result, SandboxId, SensitiveWrites, Spec, User, Workspace,
+    Backend, Caller, EgressGate, Enforced, Error, ErrorKind, Image, Limit, Limits, NoGate,
+    OnUnavailable, Profile, Result, SandboxId, SensitiveWrites, Spec, User, Workspace,
 };
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -56,6 +56,13 @@ impl Builder {
     /// The directory itself stays as it is.
     pub fn copy_on_write_workspace(mut self, directory: impl Into<PathBuf>) -> Self {
         self.spec.workspace = Workspace::CopyOnWrite(directory.into());
+        self
+    }
+
+    /// Lies on this image in place of the host's root, of which nothing is shown then. What is written
+    /// to it is gone with the sandbox. See [`open_image`](crate::open_image).
+    pub fn image(mut self, image: Image) -> Self {
+        self.spec.image = Some(image);
         self
     }
 

@@ -37,6 +37,7 @@
 mod backend;
 mod builder;
 mod exec;
+mod image;
 mod piped;
 pub mod process_sandbox;
 mod sandbox;
@@ -51,17 +52,19 @@ pub use cofferdam_core::{
     Admission, Axis, Backend, Basis, Caller, Capabilities, Cause, Chunk, Collector, Command,
     Deadlines, Degree, DestroyReason, Destroyed, Duplex, DurableBackend, EgressGate, EgressRule,
     Ending, EndingKind, Enforced, Enforcement, Error, ErrorKind, ExecEnded, ExecInput, ExecOrder,
-    ExecStatus, Files, Found, Given, Guest, Happened, HostPattern, JournalEntry, Killer, Limit,
-    Limits, LimitsCount, Lost, NoGate, Omitted, OnUnavailable, Output, Part, Pause, PausedBy,
-    Process, ProcessEvent, ProcessId, ProcessInput, Profile, Result, SandboxId, SandboxOrder,
-    SandboxRecord, SandboxStatus, Seen, SensitiveWrites, Spec, Spooled, Standard, Stdin, Terminal,
-    User, Workspace, admit, collect, parse_bytes, parse_cpu, parse_duration,
+    ExecStatus, Files, Found, Given, Guest, Happened, HostPattern, Image, ImageLayer, ImageRun,
+    JournalEntry, Killer, Limit, Limits, LimitsCount, Lost, NoGate, Omitted, OnUnavailable, Output,
+    Part, Pause, PausedBy, Process, ProcessEvent, ProcessId, ProcessInput, Profile, Result,
+    SandboxId, SandboxOrder, SandboxRecord, SandboxStatus, Seen, SensitiveWrites, Spec, Spooled,
+    Standard, Stdin, Terminal, User, Workspace, admit, collect, parse_bytes, parse_cpu,
+    parse_duration,
 };
 pub use cofferdam_local::assemble::Farewell;
 pub use cofferdam_local::backend::{LocalBackend, Preparation};
 pub use cofferdam_local::keeper::KeptBackend;
 pub use cofferdam_search as search;
 pub use exec::Exec;
+pub use image::open_image;
 pub use piped::PipedProcess;
 pub use sandbox::Sandbox;
 pub use surroundings::{current_caller, state_home};

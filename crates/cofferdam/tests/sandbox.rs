@@ -305,6 +305,31 @@ async fn a_copy_on_write_workspace_is_seen_and_not_written() {
 }
 
 #[tokio::test]
+async fn a_sandbox_lies_on_an_image_and_shows_nothing_of_the_host() {
+    let busybox = ["/bin/busybox", "/usr/bin/busybox"];
+    let Some(busybox) = busybox.into_iter().find(|path| std::path::Path::new(path).exists()) else {
+        return println!("skipped: busybox: no static busybox is installed");
+    };
+    let place = Place::new("image");
+    let root = place.0.join("root");
+    std::fs::create_dir_all(root.join("bin")).unwrap();
+    std::fs::copy(busybox, root.join("bin/busybox")).unwrap();
+    let tree = cofferdam::ImageLayer { tree: root.clone(), hold: None };
+    let (id, name) = (format!("dir:{}", root.display()), "root".to_owned());
+    let run = cofferdam::ImageRun::default();
+    let image = cofferdam::Image { id, name, layers: vec![tree], run };
+    let sandbox = place.builder().image(image).create().await.unwrap();
+    let inside = |line: &str| ["/bin/busybox", "sh", "-c", line].map(str::to_owned);
+    let output = sandbox.exec(inside("busybox ls /bin; echo x >/bin/new")).await.unwrap();
+    assert_eq!(text(&output), ("busybox\n", "", &Ending::Exited(0)));
+    assert_eq!(sandbox.exec(inside("test -e /usr")).await.unwrap().ending, Ending::Exited(1));
+    sandbox.destroy().await.unwrap();
+    assert!(!root.join("bin/new").exists() && !root.join("dev").exists());
+    let control = place.builder().create().await.unwrap();
+    assert_eq!(control.exec(["test", "-e", "/usr"]).await.unwrap().ending, Ending::Exited(0));
+}
+
+#[tokio::test]
 async fn a_wrapped_command_is_an_argv_of_the_command_line() {
     let place = Place::new("wrap");
     let context = ExecSandboxContext {

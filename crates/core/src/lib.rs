@@ -19,6 +19,7 @@ pub mod files;
 mod gate;
 mod guest;
 mod id;
+mod image;
 mod layer;
 mod limits;
 pub mod line;
@@ -49,6 +50,7 @@ pub use files::Files;
 pub use gate::{Duplex, EgressGate, NoGate};
 pub use guest::{Given, Guest, Killer, Process, ProcessEvent, ProcessInput, Standard};
 pub use id::{ProcessId, SandboxId};
+pub use image::{Image, ImageLayer, ImageRun};
 pub use layer::{
     ApplyOrder, ApplyReport, Change, ChangeKind, Conflict, DiscardOrder, FileState, Held,
     MAX_LINK_BYTES, Side, Standing, is_at_or_below, is_within,

@@ -1,6 +1,6 @@
 //! What somebody wants.
 
-use crate::{EgressRule, Limits, OnUnavailable, Profile};
+use crate::{EgressRule, Image, Limits, OnUnavailable, Profile};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -12,6 +12,8 @@ pub struct Spec {
     pub profile: Profile,
     /// Destinations that it may reach, in addition to none.
     pub egress: Vec<EgressRule>,
+    /// The root file system that it has instead of the host's.
+    pub image: Option<Image>,
     /// The directory that it works in.
     pub workspace: Workspace,
     /// Host paths that are shown read-only, at their own place.
@@ -101,6 +103,7 @@ impl Spec {
         Self {
             profile: Profile::default(),
             egress: Vec::new(),
+            image: None,
             workspace,
             read: Vec::new(),
             write: Vec::new(),

@@ -1,7 +1,7 @@
 //! A spec as it is written down.
 
 use crate::{
-    ByteString, Caller, EgressRule, Error, ErrorKind, Limit, Limits, OnUnavailable, Profile,
+    ByteString, Caller, EgressRule, Error, ErrorKind, Image, Limit, Limits, OnUnavailable, Profile,
     Result, SensitiveWrites, Spec, User, Workspace,
 };
 use serde::{Deserialize, Serialize};
@@ -22,6 +22,9 @@ pub struct StoredSpec {
     format: u32,
     profile: String,
     egress: Vec<String>,
+    /// Came later: what was stored before lies on the host's root.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    image: Option<Image>,
     workspace: Option<ByteString>,
     /// Came later: what was stored before has no layer.
     #[serde(default, skip_serializing_if = "is_not")]
@@ -69,6 +72,7 @@ impl StoredSpec {
         let Spec {
             profile,
             egress,
+            image,
             workspace,
             read,
             write,
@@ -84,6 +88,7 @@ impl StoredSpec {
             format: FORMAT,
             profile: profile.name().to_owned(),
             egress: egress.iter().map(ToString::to_string).collect(),
+            image: image.clone(),
             workspace: workspace.directory().map(bytes),
             copy_on_write: match workspace {
                 Workspace::CopyOnWrite(_) => true,
@@ -118,6 +123,7 @@ impl StoredSpec {
         Ok(Spec {
             profile: self.profile.parse::<Profile>()?,
             egress: egress?,
+            image: self.image.clone(),
             workspace: match &self.workspace {
                 Some(path) if self.copy_on_write => Workspace::CopyOnWrite(path_of(path)),
                 Some(path) => Workspace::Directory(path_of(path)),
@@ -161,6 +167,8 @@ impl StoredSpec {
         };
         compare("profile", self.profile == other.profile);
         compare("egress", self.egress == other.egress);
+        let id = |stored: &Self| stored.image.as_ref().map(|image| image.id.clone());
+        compare("image", id(self) == id(other));
         compare("workspace", self.workspace == other.workspace);
         compare("copy_on_write", self.copy_on_write == other.copy_on_write);
         compare("read", self.read == other.read);
@@ -193,6 +201,11 @@ impl StoredSpec {
     /// Whether what is written to the workspace lands beside it.
     pub fn is_copy_on_write(&self) -> bool {
         self.copy_on_write
+    }
+
+    /// The image that it lies on.
+    pub fn image(&self) -> Option<&Image> {
+        self.image.as_ref()
     }
 
     /// The profile's name.
@@ -262,7 +275,8 @@ mod tests {
     #[test]
     fn a_spec_is_read_as_it_was_written() {
         let beside = Spec { workspace: Workspace::CopyOnWrite("/w".into()), ..odd() };
-        for spec in [odd(), beside, Spec::new(Workspace::Private, Caller::default())] {
+        let on_image = Spec { image: Some(image("sha256:1")), ..odd() };
+        for spec in [odd(), beside, on_image, Spec::new(Workspace::Private, Caller::default())] {
             let json = serde_json::to_string(&StoredSpec::new(&spec)).unwrap();
             let read: StoredSpec = serde_json::from_str(&json).unwrap();
             assert_eq!(read.spec().unwrap(), spec);
@@ -279,6 +293,23 @@ mod tests {
         let place = Spec { workspace: Workspace::Directory("/w".into()), ..odd() };
         let found = StoredSpec::new(&place).differences(&StoredSpec::new(&beside));
         assert_eq!(found, ["copy_on_write"]);
+    }
+
+    fn image(id: &str) -> Image {
+        let layer = crate::ImageLayer { tree: "/t".into(), hold: Some("/h".into()) };
+        let run = crate::ImageRun { command: vec!["sh".into()], ..crate::ImageRun::default() };
+        Image { id: id.into(), name: "oci:x".into(), layers: vec![layer], run }
+    }
+
+    #[test]
+    fn images_differ_by_what_they_are_and_not_by_their_name() {
+        let on = |image| StoredSpec::new(&Spec { image, ..odd() });
+        let one = on(Some(image("sha256:1")));
+        let renamed = Image { name: "oci:y".into(), ..image("sha256:1") };
+        assert_eq!(one.differences(&on(Some(renamed))), [""; 0]);
+        assert_eq!(one.differences(&on(Some(image("sha256:2")))), ["image"]);
+        assert_eq!(one.differences(&on(None)), ["image"]);
+        assert_eq!(serde_json::to_value(on(None)).unwrap().get("image"), None);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use crate::cgroup::{Assessment, CgroupFacts, Cgroups, are_groups_unified, assess
 use crate::control_files::{self, ControlFiles};
 use crate::cow;
 use crate::host::{HostFacts, Obstacle, UserNamespaces};
+use crate::image;
 use crate::launch::{Born, Groups, launch, launch_early};
 use crate::pin_watch::{PinWatch, identities};
 use crate::placeholders::{Identity, Placeholders};
@@ -37,6 +38,7 @@ pub struct Assembly {
     pub outside_ids: (u32, u32),
     cgroups: Option<Cgroups>,
     workspace: Option<GuardedWorkspace>,
+    _layers: Vec<OwnedFd>,
     _scratch: Option<Scratch>,
     _user: Option<SessionUid>,
 }
@@ -202,6 +204,8 @@ struct Grounds {
 /// All that is decided before the workspace's control files are looked for.
 struct Draft {
     grounds: Grounds,
+    /// What keeps an image's layers where they are.
+    layers: Vec<OwnedFd>,
     view: View,
     scratch: Option<String>,
     filter: Filter,
@@ -239,10 +243,12 @@ impl Drafting<'_> {
     /// Looks and decides.
     fn draft(&self, grounds: Grounds) -> Result<Draft> {
         let Self { spec, stay, state, id, facts } = *self;
+        let layers = image::hold(spec)?;
         let mut view = look(spec, facts)?;
         if let Stay::Kept { home, kept } = stay {
             view.home = home.map(|home| look_at_home(home, facts, state.path())).transpose()?;
             view.layer = cow::layer::look(&view, kept, facts)?;
+            image::keep(&mut view, kept, facts)?;
         }
         let scratch = Scratch::path(state, id, facts)?;
         let filter = filter(spec)?;
@@ -257,7 +263,7 @@ impl Drafting<'_> {
         planned.refuse_way_out()?;
         let enforced = planned.enforced.clone();
         admit(spec.profile, planned.limits_count, spec.on_unavailable, &enforced)?;
-        Ok(Draft { grounds, view, scratch, filter, planned, enforced })
+        Ok(Draft { grounds, layers, view, scratch, filter, planned, enforced })
     }
 
     /// Makes the groups that the first process has to be cloned into.
@@ -279,7 +285,7 @@ impl Drafting<'_> {
             Some(made) => made,
             None => self.groups(&draft.grounds)?,
         };
-        let Draft { grounds, view, scratch, filter, mut planned, mut enforced } = draft;
+        let Draft { grounds, layers, view, scratch, filter, mut planned, mut enforced } = draft;
         let Grounds { someone: Someone { user, ids }, uses, .. } = grounds;
         let workspace = guard(spec, &view, state)?;
         if let Some(GuardedWorkspace { before, .. }) = &workspace {
@@ -305,6 +311,7 @@ impl Drafting<'_> {
             outside_ids: (ids.uid, ids.gid),
             cgroups: Some(cgroups),
             workspace,
+            _layers: layers,
             _scratch: scratch,
             _user: user,
         })

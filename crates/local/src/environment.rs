@@ -167,6 +167,13 @@ pub fn environment(
         }
     }
     trust_workspace(view, identity, &mut env);
+    if let Some(image) = &spec.image {
+        // What cannot be a variable is left out: an image is not asked to mend it.
+        let usable =
+            |(name, value): &&(String, String)| check(OsStr::new(name), OsStr::new(value)).is_ok();
+        let own = image.run.env.iter().filter(usable);
+        env.extend(own.map(|(name, value)| (OsString::from(name), OsString::from(value))));
+    }
     for (name, value) in &spec.env {
         check(name, value)?;
         env.insert(name.clone(), value.clone());

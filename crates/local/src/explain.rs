@@ -67,7 +67,7 @@ pub fn explain(spec: &Spec, planned: &Planned) -> Explanation {
         workspace: planned.workspace.clone(),
         cwd: planned.cwd.clone(),
         namespaces: planned.plan.namespaces.iter().map(|kind| namespace(*kind)).collect(),
-        steps: planned.plan.steps.iter().map(reasoned).collect(),
+        steps: planned.plan.steps.iter().map(|step| reasoned_on(spec, step)).collect(),
         variables: planned.env.keys().map(|name| name.to_string_lossy().into_owned()).collect(),
         path: path
             .map(|path| path.to_string_lossy().split(':').map(str::to_owned).collect())
@@ -144,6 +144,14 @@ fn namespace(kind: Namespace) -> Reasoned {
         Namespace::Cgroup => ("cgroup", "paths of control groups of the host stay outside"),
     };
     Reasoned::new(name, why)
+}
+
+/// On an image the tree stays writable, and only what was made for devices is sealed.
+fn reasoned_on(spec: &Spec, step: &Step) -> Reasoned {
+    match (&spec.image, &step.op) {
+        (Some(_), Op::SealRoot) => Reasoned::new("Makes /dev read-only", step.why.clone()),
+        _ => reasoned(step),
+    }
 }
 
 fn reasoned(step: &Step) -> Reasoned {

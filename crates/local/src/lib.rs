@@ -15,6 +15,7 @@ pub mod doctor;
 pub mod environment;
 pub mod explain;
 pub mod host;
+mod image;
 pub mod keeper;
 mod kernel_path;
 mod kernel_text;

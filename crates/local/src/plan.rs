@@ -7,6 +7,7 @@
 
 mod confinement;
 mod enforced;
+mod image;
 mod limits;
 mod root;
 mod split;
@@ -182,7 +183,7 @@ pub fn plan(
 pub(crate) fn opening(spec: &Spec, facts: &HostFacts, ids: &IdChoice) -> Opening {
     let mut steps = Steps::default();
     root::opening(spec, Home::Private, &mut steps);
-    if facts.is_root() {
+    if facts.is_root() && spec.image.is_none() {
         // Root opens on the host whatever is shown. Anybody else does that inside, and before this.
         root::enter(&mut steps);
     }
@@ -270,6 +271,7 @@ impl Context<'_> {
             }
             WorkspaceView::Directory(_) | WorkspaceView::Private => workspace,
         };
+        let cwd = image::cwd(self.spec).unwrap_or(cwd);
         let identity = Identity {
             user: if self.id_inside() == 0 { "root" } else { "sandbox" },
             home: HOME,
@@ -316,7 +318,7 @@ impl Context<'_> {
     }
 
     fn notes(&self) -> Vec<String> {
-        let mut notes = Vec::new();
+        let mut notes = image::notes(self.spec);
         if self.facts.landlock_abi == 0 {
             notes.push("this kernel has no Landlock: one layer less".to_owned());
         }

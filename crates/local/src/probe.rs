@@ -319,6 +319,7 @@ fn complete(made: &Targets, spec: &Spec, assembly: &Assembly) -> Targets {
     Targets {
         workspace: assembly.planned.workspace.clone(),
         workspace_writable: spec.profile.writes_workspace(),
+        image: spec.image.is_some(),
         protected: assembly.protected_names(),
         pids: counts.then(|| u64::from(spec.limits.pids.value())),
         memory_bytes: counts.then(|| spec.limits.memory_bytes.value()),

@@ -4,6 +4,7 @@
 //! host paths in it are canonical and UTF-8, because they name mount points inside.
 
 mod home;
+mod image;
 mod lookup;
 mod nested;
 mod requested;
@@ -18,8 +19,11 @@ use crate::host::HostFacts;
 use cofferdam_core::{Error, ErrorKind, Result, Spec};
 use cofferdam_wire::plan::{Access, Owner};
 use std::collections::BTreeMap;
+use system::System;
+use toolchains::Toolchains;
 
 pub(crate) use home::look as look_at_home;
+pub use image::{ImageView, Upper as ImageUpper};
 pub(crate) use lookup::{Found, find_listed, is_within};
 pub use toolchains::links_that_lead_outside;
 
@@ -32,6 +36,8 @@ pub const HOME: &str = "/home/sandbox";
 /// What is shown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct View {
+    /// The root file system, where it is not made of the host's. Nothing of the system is shown then.
+    pub image: Option<ImageView>,
     /// Directories and files of the system, read-only.
     pub system: Vec<Shown>,
     /// Symbolic links of the system.
@@ -217,8 +223,13 @@ pub fn look(spec: &Spec, facts: &HostFacts) -> Result<View> {
     let ground = workspace::look(spec, facts, &secrets)?;
     let written = written::Written::of(spec, &ground);
     let requested = requested::look(spec, facts, &secrets, &ground, &written)?;
-    let system = system::look(spec.profile);
-    let tools = toolchains::look(spec, facts, &secrets, &written)?;
+    let image = spec.image.as_ref();
+    let image =
+        image.map(|image| image::look(image, spec, facts, &secrets, &written)).transpose()?;
+    let (system, tools) = match &image {
+        None => (system::look(spec.profile), toolchains::look(spec, facts, &secrets, &written)?),
+        Some(_) => (System::default(), Toolchains::beside_an_image(spec)),
+    };
 
     let mut places = Vec::new();
     places.extend(tools.places.into_iter().filter(|place| !covers(&requested, &ground, place)));
@@ -227,6 +238,7 @@ pub fn look(spec: &Spec, facts: &HostFacts) -> Result<View> {
     places.sort_by_key(|place| lookup::depth(place.path()));
 
     let mut view = View {
+        image,
         system: system.shown,
         links: system.links,
         files: system.files,
@@ -247,6 +259,14 @@ pub fn look(spec: &Spec, facts: &HostFacts) -> Result<View> {
     hidden.dedup_by(|a, b| a.path == b.path);
     view.hidden = hidden;
     Ok(view)
+}
+
+/// Fails where a path that the caller named leads through a link that an earlier command in a sandbox
+/// of this workspace may have made. `what` says what it was named as.
+pub fn refuse_planted(path: &std::path::Path, what: &str, spec: &Spec) -> Result<()> {
+    let secrets = secrets::Secrets::of(&spec.caller);
+    let ground = workspace::look(spec, &HostFacts::gather(), &secrets)?;
+    written::Written::of(spec, &ground).find_listed(path, what).map(drop)
 }
 
 /// Whether what is shown depends on this variable of the caller's environment.

@@ -35,6 +35,12 @@ pub struct SessionReport {
     /// What makes such a layer; null where there is none.
     #[serde(default)]
     pub tier: Option<LayerTier>,
+    /// The image that it lies on, as it was named; null on the host's root.
+    #[serde(default)]
+    pub image: Option<String>,
+    /// What tells that image from all others.
+    #[serde(default)]
+    pub image_id: Option<String>,
     /// Where the workspace is inside, while there is a sandbox.
     pub workspace_inside: Option<String>,
     /// What it is found by.
@@ -130,6 +136,8 @@ impl SessionReport {
             workspace: row.spec.workspace(),
             copy_on_write: row.spec.is_copy_on_write(),
             tier: row.spec.is_copy_on_write().then_some(LayerTier::Overlay),
+            image: row.spec.image().map(|image| image.name.clone()),
+            image_id: row.spec.image().map(|image| image.id.clone()),
             workspace_inside: record.map(|record| record.workspace.clone()),
             labels: row.labels.clone(),
             init: row.facts.init.state(),

@@ -308,6 +308,9 @@ pub struct Targets {
     pub workspace: String,
     /// Whether the workspace may be written.
     pub workspace_writable: bool,
+    /// Whether the root is an image: its own, and to be written, whatever names it has.
+    #[serde(default, skip_serializing_if = "is_not")]
+    pub image: bool,
     /// Protected names below the workspace, relative to it.
     pub protected: Vec<String>,
     /// A process id on the host, which must not be visible.
@@ -339,6 +342,11 @@ pub struct Targets {
     pub memory_bytes: Option<u64>,
     /// The size of the private writable space, if limited.
     pub disk_bytes: Option<u64>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_not(value: &bool) -> bool {
+    !*value
 }
 
 /// What the battery found.

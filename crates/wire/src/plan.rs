@@ -253,11 +253,16 @@ pub struct Overlay {
     pub lower: Vec<Layer>,
     /// Where what is written lands.
     pub upper: Upper,
-    /// Where the tree is shown.
+    /// Where the tree is shown. At `/` it becomes the new root, in which nothing that stands in the way
+    /// of a later step is followed: it gives way. What was the new root until then is the space for
+    /// [`Op::Private`] and [`Op::Way`], and the first of these is at [`Overlay::SPACE`].
     pub path: String,
 }
 
 impl Overlay {
+    /// Where the space lies under an image, until the first private directory covers it.
+    pub const SPACE: &str = "/tmp";
+
     /// The most layers of [`Overlay::lower`]. Their names have to fit into one mount option.
     pub const MOST_LAYERS: usize = 64;
 

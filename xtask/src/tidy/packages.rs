@@ -11,7 +11,7 @@ struct Room {
 }
 
 /// The only arrows there are. A new room is a new row here, and a decision note.
-const ROOMS: [Room; 10] = [
+const ROOMS: [Room; 11] = [
     Room { name: "cofferdam-wire", may_use: &[] },
     Room { name: "cofferdam-guestd", may_use: &["cofferdam-wire"] },
     Room { name: "cofferdam-core", may_use: &["cofferdam-wire"] },
@@ -19,15 +19,20 @@ const ROOMS: [Room; 10] = [
         name: "cofferdam-local",
         may_use: &["cofferdam-core", "cofferdam-guestd", "cofferdam-wire"],
     },
+    Room { name: "cofferdam-image", may_use: &["cofferdam-core"] },
     Room { name: "cofferdam-session", may_use: &["cofferdam-core"] },
     Room { name: "cofferdam-search", may_use: &["cofferdam-core"] },
-    Room { name: "cofferdam", may_use: &["cofferdam-core", "cofferdam-local", "cofferdam-search"] },
+    Room {
+        name: "cofferdam",
+        may_use: &["cofferdam-core", "cofferdam-image", "cofferdam-local", "cofferdam-search"],
+    },
     Room {
         name: "cofferdam-cli",
         may_use: &[
             "cofferdam",
             "cofferdam-core",
             "cofferdam-guestd",
+            "cofferdam-image",
             "cofferdam-local",
             "cofferdam-search",
             "cofferdam-session",

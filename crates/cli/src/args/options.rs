@@ -27,6 +27,18 @@ pub(crate) struct PolicyOptions {
     #[arg(long, value_name = "PROFILE", value_parser = choice::<Profile>())]
     pub(crate) profile: Option<Profile>,
 
+    /// Lies on this root file system in place of the host's, of which nothing is shown then.
+    ///
+    /// oci:DIR[:TAG], oci-archive:FILE[:TAG] and docker-archive:FILE[:TAG] are images as `skopeo`,
+    /// `umoci` and `docker save` write them; dir:DIR is a plain directory, tar:FILE a root file system
+    /// as tar, packed or not; sha256:ID is one of `cofferdam image ls`; a path alone is looked at.
+    /// Registries are not asked. What is written to the image is the sandbox's own; a session keeps it.
+    /// The image's variables and working directory count where none is given.
+    ///
+    /// Example: --image oci:images/debian
+    #[arg(long, value_name = "REF")]
+    pub(crate) image: Option<String>,
+
     /// Names the directory that the sandbox works in. Default: the current directory.
     ///
     /// It is shown at /workspace and at its own path.
@@ -220,6 +232,30 @@ pub(crate) struct CommandOptions {
     /// The program and its arguments, after `--`.
     #[arg(last = true, value_name = "ARGV")]
     pub(crate) argv: Vec<OsString>,
+}
+
+/// Options that say how an image is started.
+#[derive(Debug, Clone, Default, PartialEq, Args)]
+#[command(next_help_heading = "Command")]
+pub(crate) struct StartOptions {
+    /// Leads the command in place of what the image says; empty for nothing.
+    ///
+    /// An image's entry point leads ARGV, and its command stands for an ARGV that is not given. With
+    /// an entry point of your own, its command does not.
+    ///
+    /// Example: --entrypoint /bin/sh
+    #[arg(long, value_name = "PROGRAM")]
+    pub(crate) entrypoint: Option<OsString>,
+}
+
+impl StartOptions {
+    /// Fails where one is given and cannot count.
+    pub(crate) fn refuse(&self, why: &str) -> Result<()> {
+        match self.entrypoint {
+            None => Ok(()),
+            Some(_) => Err(Error::new(ErrorKind::Usage, why).hint("Leave --entrypoint out.")),
+        }
+    }
 }
 
 /// Options that say which configuration is read.

@@ -132,6 +132,10 @@ fn values_of(layer: &Layer, key: Key) -> Vec<CheckedValue> {
         Key::Env => many(key, &set_variables(layer), Clone::clone),
         Key::EnvFrom => many(key, &passed_variables(layer), Clone::clone),
         Key::Timeout => one(single(&layer.timeout, |v| render::duration(*v), "no limit")),
+        Key::Image => {
+            let default = "this host's system";
+            one(single(&layer.image, |v| v.reference.clone(), default))
+        }
         Key::Memory => {
             let default = render::bytes(defaults.memory_bytes.value());
             one(single(&layer.memory_bytes, |v| render::bytes(*v), &default))

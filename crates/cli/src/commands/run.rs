@@ -18,7 +18,7 @@ pub(super) const CAPTURED_BYTES: u64 = 16 << 20;
 /// Runs the command, and returns the exit code that stands for its ending.
 pub(super) fn perform(args: &RunArgs) -> Result<u8> {
     let context = Context::new(&args.policy, Some(&args.command), &args.config)?;
-    let mut command = context.command(&args.command)?;
+    let mut command = context.command(&args.command, &args.start)?;
     context.refuse_way_out()?;
     connect_streams(&mut command, &args.command, args.json);
     let about = About::new(&context, args.json);

@@ -26,7 +26,7 @@ pub(super) fn perform(args: &RunArgs) -> Result<u8> {
     let mut context = Context::new(&args.policy, Some(&args.command), &args.config)?;
     context.keep_what_shapes_a_sandbox();
     context.refuse_way_out()?;
-    let mut command = context.command(&args.command)?;
+    let mut command = context.command(&args.command, &args.start)?;
     connect_streams(&mut command, &args.command, args.json);
     let about = About::new(&context, args.json);
     let label = command.argv.first().map(|word| word.to_string_lossy().into_owned());

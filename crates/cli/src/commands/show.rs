@@ -62,6 +62,7 @@ fn text(session: &SessionReport) -> String {
         ("profile", session.profile.clone()),
         ("workspace", session.workspace.clone().unwrap_or_else(|| "(private)".to_owned())),
         ("writes land in", landing(session).to_owned()),
+        ("image", session.image.clone().unwrap_or_else(|| "(the host's root)".to_owned())),
         ("labels", labels.join(" ")),
         ("prepared", prepared(session)),
         ("paused after", idle.unwrap_or_else(never)),

@@ -57,6 +57,7 @@ pub(super) fn perform(args: &WrapArgs) -> Result<u8> {
 /// How the session that is there is entered. Its id is in the argv, so that a later session of the
 /// same name is not entered in its place.
 fn entering(session: &str, args: &WrapArgs) -> Result<Wrapped> {
+    args.start.refuse("with --session the command is led by nothing")?;
     if args.policy != PolicyOptions::default() || args.config != ConfigOptions::default() {
         let message = "with --session the policy is that of the session";
         return Err(Error::new(ErrorKind::Usage, message)
@@ -93,6 +94,7 @@ fn policy_words(context: &Context) -> Vec<OsString> {
         Workspace::CopyOnWrite(_) => Some("--cow".into()),
         Workspace::Directory(_) | Workspace::Private => None,
     });
+    words.each("image", spec.image.as_ref().map(|image| image.name.as_str()));
     words.each("read", &spec.read);
     words.each("write", &spec.write);
     words.each("hide", &spec.hide);
@@ -137,6 +139,7 @@ fn command_words(context: &Context, args: &WrapArgs) -> Vec<OsString> {
             words.0.push(option("env", assignment));
         }
     }
+    words.each("entrypoint", &args.start.entrypoint);
     words.each("cwd", &args.command.cwd);
     words.each("timeout", context.timeout.map(render::duration));
     words.each("max-output", context.max_output_bytes.map(render::bytes));

@@ -39,6 +39,8 @@ impl Section {
 pub(crate) enum Key {
     /// `profile`
     Profile,
+    /// `image`
+    Image,
     /// `workspace`
     Workspace,
     /// `read`
@@ -102,8 +104,9 @@ pub(crate) enum Shape {
 
 impl Key {
     /// All keys, in the order of the documents.
-    pub(crate) const ALL: [Self; 22] = [
+    pub(crate) const ALL: [Self; 23] = [
         Self::Profile,
+        Self::Image,
         Self::Workspace,
         Self::Read,
         Self::Write,
@@ -131,6 +134,7 @@ impl Key {
     pub(crate) fn section(self) -> Section {
         match self {
             Self::Profile
+            | Self::Image
             | Self::Workspace
             | Self::Read
             | Self::Write
@@ -157,6 +161,7 @@ impl Key {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Profile => "profile",
+            Self::Image => "image",
             Self::Workspace => "workspace",
             Self::Read => "read",
             Self::Write => "write",
@@ -186,6 +191,7 @@ impl Key {
     pub(crate) fn variable(self) -> Option<&'static str> {
         match self {
             Self::Profile => Some("COFFERDAM_PROFILE"),
+            Self::Image => Some("COFFERDAM_IMAGE"),
             Self::Workspace => Some("COFFERDAM_WORKSPACE"),
             Self::Read => Some("COFFERDAM_READ"),
             Self::Write => Some("COFFERDAM_WRITE"),
@@ -216,7 +222,9 @@ impl Key {
             Self::User => one_of::<User>(),
             Self::OnUnavailable => one_of::<OnUnavailable>(),
             Self::Backend => one_of::<BackendName>(),
-            Self::Workspace | Self::Timeout | Self::IdlePause | Self::Ttl => Shape::Text,
+            Self::Image | Self::Workspace | Self::Timeout | Self::IdlePause | Self::Ttl => {
+                Shape::Text
+            }
             Self::Memory | Self::Pids | Self::Cpu | Self::Disk | Self::MaxOutput => Shape::Amount,
             Self::Read | Self::Write | Self::Hide | Self::Egress | Self::EnvFrom | Self::Init => {
                 Shape::List
@@ -230,6 +238,9 @@ impl Key {
     pub(crate) fn description(self) -> &'static str {
         match self {
             Self::Profile => "What the sandbox may do. Default: no-network.",
+            Self::Image => {
+                "The root file system, as oci:DIR[:TAG] or a path. Default: this host's."
+            }
             Self::Workspace => {
                 "The directory that the sandbox works in. Default: the current directory."
             }

@@ -44,6 +44,15 @@ pub(crate) struct Sourced<T> {
     pub(crate) origin: Origin,
 }
 
+/// An image as somebody named it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ImageWish {
+    /// The reference.
+    pub(crate) reference: String,
+    /// Where relative paths of it begin.
+    pub(crate) from: PathBuf,
+}
+
 /// A variable that somebody wants for the command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum VariableWish {
@@ -57,6 +66,7 @@ pub(crate) enum VariableWish {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Layer {
     pub(crate) profile: Option<Sourced<Profile>>,
+    pub(crate) image: Option<Sourced<ImageWish>>,
     pub(crate) workspace: Option<Sourced<Workspace>>,
     pub(crate) read: Vec<Sourced<PathBuf>>,
     pub(crate) write: Vec<Sourced<PathBuf>>,
@@ -91,6 +101,10 @@ impl Layer {
     ) -> Result<()> {
         match key {
             Key::Profile => self.profile = Some(said(Profile::choose(utf8(text)?)?, origin)),
+            Key::Image => {
+                let wish = ImageWish { reference: utf8(text)?.to_owned(), from: base.to_owned() };
+                self.image = Some(said(wish, origin));
+            }
             Key::Workspace => {
                 let directory = Workspace::Directory(path(text, base)?);
                 self.workspace = Some(said(directory, origin));
@@ -161,6 +175,7 @@ impl Layer {
         self.init.append(&mut later.init);
         Self {
             profile: later.profile.or(self.profile),
+            image: later.image.or(self.image),
             workspace: later.workspace.or(self.workspace),
             timeout: later.timeout.or(self.timeout),
             memory_bytes: later.memory_bytes.or(self.memory_bytes),

@@ -21,6 +21,7 @@ mod file_attacks;
 mod file_search;
 mod file_transfer;
 mod files;
+mod images;
 mod limits;
 mod manifests;
 mod output;

@@ -3,7 +3,7 @@
 use crate::harness::{Place, compare};
 
 /// What there is to ask for help about.
-const VERBS: [&str; 32] = [
+const VERBS: [&str; 33] = [
     "",
     "run",
     "create",
@@ -29,6 +29,7 @@ const VERBS: [&str; 32] = [
     "extend",
     "events",
     "gc",
+    "image",
     "probe",
     "explain",
     "doctor",
@@ -60,6 +61,9 @@ const FILE_VERBS: [&str; 15] = [
 /// What is done with snapshots.
 const SNAPSHOT_VERBS: [&str; 4] = ["create", "ls", "restore", "rm"];
 
+/// What is done with images.
+const IMAGE_VERBS: [&str; 5] = ["ls", "import", "inspect", "rm", "gc"];
+
 #[test]
 fn help_texts_are_as_reviewed() {
     let place = Place::new("help");
@@ -84,18 +88,23 @@ fn help_texts_are_as_reviewed() {
         assert_eq!(said.code, 0, "{verb}: {}", said.stderr);
         compare(&format!("tests/snapshots/help-snapshot-{verb}.txt"), &said.stdout);
     }
+    for verb in IMAGE_VERBS {
+        let said = place.run(&format!("image {verb} --help"));
+        assert_eq!(said.code, 0, "{verb}: {}", said.stderr);
+        compare(&format!("tests/snapshots/help-image-{verb}.txt"), &said.stdout);
+    }
     compare("tests/snapshots/help-run-short.txt", &place.run("run -h").stdout);
 }
 
 #[test]
 fn every_option_of_run_and_of_sessions_has_an_example() {
     let place = Place::new("help-example");
-    let nouns = ["", "config", "file", "snapshot", "completions", "man"];
+    let nouns = ["", "config", "file", "image", "snapshot", "completions", "man"];
     let verbs = VERBS.iter().filter(|verb| !nouns.contains(verb)).map(|verb| (*verb).to_owned());
-    for verb in verbs
-        .chain(FILE_VERBS.iter().map(|verb| format!("file {verb}")))
-        .chain(SNAPSHOT_VERBS.iter().map(|verb| format!("snapshot {verb}")))
-    {
+    let of_files = FILE_VERBS.iter().map(|verb| format!("file {verb}"));
+    let of_images = IMAGE_VERBS.iter().map(|verb| format!("image {verb}"));
+    let of_snapshots = SNAPSHOT_VERBS.iter().map(|verb| format!("snapshot {verb}"));
+    for verb in verbs.chain(of_files).chain(of_images).chain(of_snapshots) {
         let help = place.run(&format!("{verb} --help")).stdout;
         let options = help.lines().filter(|line| line.trim_start().starts_with('-')).count();
         // The parser's own -h has none, the verb has one before its options, run in another place.

@@ -2,7 +2,7 @@
 
 use crate::harness::{Place, compare};
 
-const OBJECTS: [&str; 35] = [
+const OBJECTS: [&str; 38] = [
     "config",
     "check",
     "result",
@@ -23,6 +23,9 @@ const OBJECTS: [&str; 35] = [
     "gc",
     "snapshot",
     "snapshots",
+    "image",
+    "images",
+    "images-removed",
     "file-content",
     "file-entry",
     "file-list",

@@ -2,6 +2,7 @@
 
 pub(crate) mod confine;
 pub(crate) mod identity;
+mod image;
 pub(crate) mod mounts;
 mod overlay;
 mod rest;

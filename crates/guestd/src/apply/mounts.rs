@@ -7,7 +7,8 @@ use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use rustix::mount::{
-    FsMountFlags, FsOpenFlags, MountAttrFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags,
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MountPropagationFlags, MoveMountFlags,
+    OpenTreeFlags, UnmountFlags,
 };
 
 const RDONLY: u64 = 1;
@@ -27,21 +28,23 @@ const EMPTY: &str = "var/empty";
 /// The new root while it is built.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
-    root: Option<OwnedFd>,
+    pub(super) root: Option<OwnedFd>,
     /// The old root, while it goes.
     left: Option<Beside>,
     /// The directory that the last step worked in: steps come sorted.
-    last: Option<(String, OwnedFd)>,
+    pub(super) last: Option<(String, OwnedFd)>,
     /// Covers that are mounted somewhere, to be copied.
     null_cover: Option<OwnedFd>,
     empty_cover: Option<OwnedFd>,
     /// Where directories of the sandbox's own are made in a prepared tree, and how many were.
-    space: Option<OwnedFd>,
+    pub(super) space: Option<OwnedFd>,
     made: u32,
     /// What is writable until the tree is sealed.
     ways: Vec<OwnedFd>,
     /// How many overlays were made.
     pub(super) overlays: u32,
+    /// The device of a root that an image brought. Names there are hostile.
+    pub(super) image: Option<u64>,
 }
 
 /// What of the host a step shows.
@@ -67,7 +70,7 @@ impl<'a> Source<'a> {
     }
 }
 
-fn relative(path: &str) -> &str {
+pub(super) fn relative(path: &str) -> &str {
     match path.trim_start_matches('/') {
         "" => ".",
         rest => rest,
@@ -105,6 +108,9 @@ impl Tree {
     }
 
     pub(super) fn directory(&self, path: &str, mode: u32) -> Result<(), CallFailed> {
+        if self.image.is_some() {
+            return self.directory_in_image(path, mode);
+        }
         let root = self.root()?;
         self.below_its_parent(path, |path| {
             match rustix::fs::mkdirat(root, path, Mode::from(mode)) {
@@ -134,9 +140,14 @@ impl Tree {
     pub(super) fn file(&self, path: &str, content: &str, mode: u32) -> Result<(), CallFailed> {
         let root = self.root()?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        let file = self
-            .below_its_parent(path, |path| rustix::fs::openat(root, path, flags, Mode::from(mode)))
-            .during(|| format!("open({path:?}, O_CREAT)"))?;
+        let create = |dir: BorrowedFd<'_>, name: &str| {
+            rustix::fs::openat(dir, name, flags, Mode::from(mode))
+        };
+        let file = match self.image {
+            Some(_) => self.clear_place(path).and_then(|(dir, name)| create(dir.as_fd(), name)),
+            None => self.below_its_parent(path, |path| create(root, path)),
+        };
+        let file = file.during(|| format!("open({path:?}, O_CREAT)"))?;
         if content.is_empty() {
             return Ok(());
         }
@@ -151,8 +162,14 @@ impl Tree {
 
     pub(super) fn symlink(&self, path: &str, target: &str) -> Result<(), CallFailed> {
         let root = self.root()?;
-        self.below_its_parent(path, |path| rustix::fs::symlinkat(target, root, path))
-            .during(|| format!("symlink({target:?}, {path:?})"))
+        let made = match self.image {
+            Some(_) => {
+                let place = self.clear_place(path);
+                place.and_then(|(dir, name)| rustix::fs::symlinkat(target, dir, name))
+            }
+            None => self.below_its_parent(path, |path| rustix::fs::symlinkat(target, root, path)),
+        };
+        made.during(|| format!("symlink({target:?}, {path:?})"))
     }
 
     pub(super) fn tmpfs(
@@ -210,7 +227,12 @@ impl Tree {
             return self.attach_at(cover.as_fd(), path);
         }
         let cover = if is_directory {
-            clone_tree(self.root()?, EMPTY, Depth::One).during(|| "open_tree(empty)".to_owned())?
+            let holder = match (&self.space, self.image) {
+                // Nothing that an image has under this name is known to be empty.
+                (Some(space), Some(_)) => space.as_fd(),
+                _ => self.root()?,
+            };
+            clone_tree(holder, EMPTY, Depth::One).during(|| "open_tree(empty)".to_owned())?
         } else {
             null_device()?
         };
@@ -281,6 +303,11 @@ impl Tree {
     pub(super) fn pivot(&mut self) -> Result<(), CallFailed> {
         rustix::process::fchdir(self.root()?).during(|| "fchdir(new root)".to_owned())?;
         rustix::process::pivot_root(".", ".").during(|| "pivot_root".to_owned())?;
+        if self.image.is_some() {
+            // On the old root lies what the image stood on, and only what lies uppermost is detached.
+            rustix::mount::unmount(".", UnmountFlags::DETACH)
+                .during(|| "umount(what the image stood on)".to_owned())?;
+        }
         // The old root lies on the new one now, where only the working directory leads to it. The
         // kernel takes its time to let go of it.
         let left = Beside::start(Job::Unmount).during(|| "clone(CLONE_VM)".to_owned())?;
@@ -291,7 +318,8 @@ impl Tree {
     /// Waits until the old root is gone.
     pub(super) fn finish(&mut self) -> Result<(), CallFailed> {
         let left = self.left.take();
-        left.map_or(Ok(()), Beside::finish).during(|| "umount(old root)".to_owned())
+        left.map_or(Ok(()), Beside::finish).during(|| "umount(old root)".to_owned())?;
+        self.stands_alone()
     }
 
     pub(super) fn no_user_namespaces(&self) -> Result<(), CallFailed> {
@@ -378,6 +406,9 @@ impl Tree {
 
     /// Makes something to mount on in a directory that is there.
     fn make(&mut self, path: &str, kind: FileType) -> Result<(), CallFailed> {
+        if self.image.is_some() {
+            return self.make_in_image(path, kind);
+        }
         let (parent, name) = self.within(path)?;
         let made = if kind == FileType::Directory {
             rustix::fs::mkdirat(parent, name, Mode::from(0o755))

@@ -4,7 +4,7 @@
 //! stand below a directory of the new root for a moment, under short names, and the file system holds
 //! copies of its own of them afterwards.
 
-use super::mounts::{NOEXEC, Source, Tree, attach, open, set_flags};
+use super::mounts::{NOEXEC, Source, Tree, attach, open, relative, set_flags};
 use super::{CallFailed, During};
 use cofferdam_wire::plan::{Overlay, Upper};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -67,8 +67,13 @@ impl Tree {
                 set_flags(mount.as_fd(), 0, NOEXEC)?;
             }
         }
+        if overlay.path == "/" {
+            return self.stand_on(mount);
+        }
         match &overlay.upper {
             Upper::Kept(_) => self.remove_stage(&place)?,
+            // On an image it lies in the space, which nobody sees.
+            Upper::Private { .. } if self.image.is_some() => {}
             // What lies in the layer is to be seen through the overlay alone.
             Upper::Private { .. } => self.mask(&place)?,
         }
@@ -82,8 +87,11 @@ impl Tree {
         overlay: &Overlay,
         opened: &[OwnedFd],
     ) -> Result<OwnedFd, CallFailed> {
-        self.directory(place, 0o700)?;
-        let (above, name) = self.within(place)?;
+        let (above, name) = self.stage_place(place)?;
+        match rustix::fs::mkdirat(above, name, Mode::RWXU) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(CallFailed::new(format!("mkdir({place:?})"), errno)),
+        }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let stage = rustix::fs::openat(above, name, flags, Mode::empty())
             .during(|| format!("open({place:?})"))?;
@@ -99,8 +107,19 @@ impl Tree {
         Ok(stage)
     }
 
+    /// Where layers stand: at the root; on an image in the space, because the kernel takes no layer that
+    /// lies on layers for one that is written.
+    fn stage_place<'a>(&mut self, place: &'a str) -> Result<(BorrowedFd<'_>, &'a str), CallFailed> {
+        if self.image.is_none() {
+            return self.within(place);
+        }
+        let space = self.space.as_ref();
+        let space = space.ok_or_else(|| CallFailed::new("a step before the space", Errno::BADF))?;
+        Ok((space.as_fd(), relative(place)))
+    }
+
     fn remove_stage(&mut self, place: &str) -> Result<(), CallFailed> {
-        let (above, name) = self.within(place)?;
+        let (above, name) = self.stage_place(place)?;
         rustix::fs::unlinkat(above, name, AtFlags::REMOVEDIR).during(|| format!("rmdir({place:?})"))
     }
 }

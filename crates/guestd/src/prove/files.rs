@@ -22,26 +22,41 @@ pub(super) const ROWS: &[Row] = &[
     READ.check("files.read_other_places", read_other_places, find_own)
         .when(|s| !s.request.targets.other_outside_files.is_empty()),
     READ.check("files.stat_outside", stat_outside, stat_own),
-    READ.check("files.list_outside", list_outside, |_| list("/usr")),
-    READ.check("files.list_sys", |_| any([list("/sys"), open("/sys/kernel")]), |_| list("/usr")),
-    READ.check("files.read_run", read_run, |_| list("/usr")),
-    READ.check("files.read_keys_of_root", read_keys_of_root, find_own),
-    READ.check("files.read_shadow", |_| read_first(&SHADOW), |_| read_something("/etc/passwd")),
-    READ.check("files.list_host_places", |_| any(PLACES.map(list)), |_| list("/usr")),
+    READ.check("files.list_outside", list_outside, |_| list("/")),
+    READ.check("files.list_sys", |_| any([list("/sys"), open("/sys/kernel")]), |_| list("/")),
+    READ.check("files.read_run", read_run, |_| list("/")).when(of_the_host),
+    READ.check("files.read_keys_of_root", read_keys_of_root, find_own).when(of_the_host),
+    READ.check("files.read_shadow", |_| read_first(&SHADOW), |_| read_something("/etc/passwd"))
+        .when(of_the_host),
+    READ.check("files.list_host_places", |_| any(PLACES.map(list)), |_| list("/"))
+        .when(of_the_host),
     READ.check("files.open_devices", |_| any(DEVICES.map(open)), |_| open("/dev/null")),
     READ.check("files.open_by_handle", open_by_handle, plain_call),
     WRITE.check("files.write_outside", |s| create(&beside_outside(s)), create_private),
     WRITE.check("files.change_outside", |s| open_to_write(outside(s)), create_private),
-    WRITE.check("files.write_system", |_| any(SYSTEM.map(create)), create_private).confined(),
-    WRITE.check("files.write_root", |_| create("/cofferdam-attack"), create_private).confined(),
+    WRITE
+        .check("files.write_system", |_| any(SYSTEM.map(create)), create_private)
+        .confined()
+        .when(of_the_host),
+    WRITE
+        .check("files.write_root", |_| create("/cofferdam-attack"), create_private)
+        .confined()
+        .when(of_the_host),
     WRITE.check("files.write_dev", |_| create("/dev/cofferdam-attack"), create_private).confined(),
-    WRITE.check("files.write_etc", |_| create("/etc/cofferdam-attack"), create_private).confined(),
+    WRITE
+        .check("files.write_etc", |_| create("/etc/cofferdam-attack"), create_private)
+        .confined()
+        .when(of_the_host),
     WRITE
         .check("files.change_program", |_| any(PROGRAMS.map(open_to_write)), create_private)
-        .confined(),
-    WRITE.check("files.change_passwd", |_| open_to_write("/etc/passwd"), create_private).confined(),
-    WRITE.check("files.remove_system", remove_system, create_private).confined(),
-    WRITE.check("files.chmod_system", chmod_system, chmod_own).confined(),
+        .confined()
+        .when(of_the_host),
+    WRITE
+        .check("files.change_passwd", |_| open_to_write("/etc/passwd"), create_private)
+        .confined()
+        .when(of_the_host),
+    WRITE.check("files.remove_system", remove_system, create_private).confined().when(of_the_host),
+    WRITE.check("files.chmod_system", chmod_system, chmod_own).confined().when(of_the_host),
     WRITE
         .check("files.write_workspace", |s| create(&in_workspace(s)), create_private)
         .when(|s| !s.request.targets.workspace_writable),
@@ -53,6 +68,12 @@ pub(super) const ROWS: &[Row] = &[
     PLANT.check("files.make_device", make_device, make_fifo),
     WRITE.check("files.mount_honours_set_id", honours_set_id, |_| stat_mount("/tmp")),
 ];
+
+/// What an image has under such a name is its own, and can be written. What of the host must not be
+/// there is told by what only the host holds.
+fn of_the_host(scene: &Scene<'_>) -> bool {
+    !scene.request.targets.image
+}
 
 const SHADOW: [&str; 4] = ["/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/ssl/private"];
 
@@ -110,7 +131,7 @@ fn read_through_dots(scene: &Scene<'_>) -> Outcome {
 }
 
 fn dots_inside(_: &Scene<'_>) -> Outcome {
-    list("/tmp/../../../../usr")
+    list("/tmp/../../../..")
 }
 
 fn read_through_link(scene: &Scene<'_>) -> Outcome {
@@ -118,7 +139,7 @@ fn read_through_link(scene: &Scene<'_>) -> Outcome {
 }
 
 fn link_inside(scene: &Scene<'_>) -> Outcome {
-    through_link(scene, "/usr", list)
+    through_link(scene, "/", list)
 }
 
 fn through_link(scene: &Scene<'_>, target: &str, look: impl FnOnce(&str) -> Outcome) -> Outcome {
@@ -198,7 +219,7 @@ fn open_by_handle(_: &Scene<'_>) -> Outcome {
     let mut mount_id = 0_i32;
     let address = handle.as_mut_ptr() as usize;
     let id_address = std::ptr::from_mut(&mut mount_id) as usize;
-    let root = c"/usr".as_ptr() as usize;
+    let root = c"/".as_ptr() as usize;
     let args = [libc::AT_FDCWD as usize, root, address, id_address, 0, 0];
     if let Err(errno) = sys::raw(libc::SYS_name_to_handle_at, args) {
         return Outcome::met(errno, "name_to_handle_at");
@@ -331,7 +352,8 @@ fn has_set_id(path: &str) -> Result<u32, i32> {
 
 fn honours_set_id(scene: &Scene<'_>) -> Outcome {
     let workspace = scene.request.targets.workspace.as_str();
-    let places = ["/", "/usr", "/tmp", "/dev/shm", workspace];
+    let system = if of_the_host(scene) { "/usr" } else { "/home/sandbox" };
+    let places = ["/", system, "/tmp", "/dev/shm", workspace];
     any(places.map(|path| match rustix::fs::statvfs(path) {
         Ok(facts) if facts.f_flag.contains(StatVfsMountFlags::NOSUID) => {
             Outcome::met_at(Layer::Mount, libc::EPERM, format!("{path} is nosuid"))

@@ -52,7 +52,7 @@ pub(super) const ROWS: &[Row] = &[
     SURFACE.check(
         "processes.debug_files",
         |_| any(DEBUG_FILES.map(super::calls::list)),
-        |_| super::calls::list("/usr"),
+        |_| super::calls::list("/"),
     ),
 ];
 

@@ -14,7 +14,7 @@ pub(super) const ROWS: &[Row] = &[
     FILES.usable("use.null_device", |_| write_to("/dev/null")),
     FILES.usable("use.zero_device", |_| open("/dev/zero")),
     FILES.usable("use.random_device", |_| read_a_byte("/dev/urandom")),
-    FILES.usable("use.system_files", |_| list("/usr/bin")),
+    FILES.usable("use.system_files", |_| list("/usr/bin")).when(|s| !s.request.targets.image),
     FILES.usable("use.tmp", create_private),
     FILES.usable("use.shared_memory_files", |_| create("/dev/shm/cofferdam-attack")),
     FILES.usable("use.own_links", own_links),

@@ -10,6 +10,7 @@ use crate::backend::LocalBackend;
 use crate::backend::keep_records_out;
 use crate::blank::{Blank, let_streams_lead_nowhere};
 use crate::cow;
+use crate::image;
 use crate::launch::{Born, io_error, launch_from, not_set_up};
 use crate::oneshot::await_hello;
 use crate::state::StateDirectory;
@@ -155,6 +156,7 @@ fn make(order: &Order, state: &StateDirectory, place: &Place, blank: Blank) -> R
     keep_records_out(&spec, state.path())?;
     // ORDER: before the sandbox can see the workspace.
     cow::layer::ensure(&spec, kept.as_deref())?;
+    image::ensure(&spec, kept.as_deref())?;
     let clone = |assembly: &Assembly| {
         let mut blank = blank.borrow_mut();
         let born = launch_from(&mut blank, &assembly.planned.plan, assembly.groups()?)?;

@@ -55,6 +55,10 @@ fn landlock(context: &Context<'_>, steps: &mut Steps) {
     }
     let mut write: Vec<String> =
         ["/tmp", "/var/tmp", "/dev/shm", HOME, "/proc"].map(str::to_owned).to_vec();
+    if context.view.image.is_some() {
+        // What is written to an image lands in what is the sandbox's own.
+        write.push("/".to_owned());
+    }
     if context.view.workspace == WorkspaceView::Private {
         write.push(WORKSPACE.to_owned());
     }

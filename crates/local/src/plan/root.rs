@@ -1,7 +1,8 @@
 //! The tree that a sandbox with namespaces sees, from nothing to sealed.
 
+use super::image;
 use super::{Context, HOST_NAME, Home, Late, Steps, USER_ID};
-use crate::view::{HOME, Place, Shown, View, WORKSPACE, WorkspaceView, is_within};
+use crate::view::{HOME, ImageView, Place, Shown, View, WORKSPACE, WorkspaceView, is_within};
 use cofferdam_core::{Limits, Spec, User};
 use cofferdam_wire::plan::{Access, Bind, Depth, Layer, Op, Overlay, Owner, Step, Upper};
 use std::collections::BTreeMap;
@@ -42,15 +43,38 @@ const PRIVATE: &[(&str, u32, &str)] = &[
     (HOME, 0o755, "the home directory, private and limited by --disk"),
 ];
 
-/// What every sandbox has, whatever the host holds: it is built while the host is looked at.
+/// What every sandbox has, whatever the host holds: it is built while the host is looked at. On an
+/// image that is little, for the tree begins with its layers.
 pub(super) fn opening(spec: &Spec, home: Home, steps: &mut Steps) {
     beginning(spec, steps);
+    if spec.image.is_none() {
+        furnish(home, steps);
+    }
+}
+
+/// Devices, processes, and private directories.
+fn furnish(home: Home, steps: &mut Steps) {
     devices(steps);
     processes(steps);
     for (path, mode, why) in PRIVATE {
         if *path != HOME || home == Home::Private {
-            private(path, *mode, why, steps);
+            private(Root::Own, (path, *mode), why, steps);
         }
+    }
+}
+
+/// What the tree is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Root {
+    /// An empty file system, in which everything is made by us, and which is sealed.
+    Own,
+    /// Layers, in which others chose the names, and which can be written.
+    Image,
+}
+
+impl Root {
+    fn of(view: &View) -> Self {
+        if view.image.is_some() { Self::Image } else { Self::Own }
     }
 }
 
@@ -62,9 +86,14 @@ pub(super) fn enter(steps: &mut Steps) {
 
 pub(super) fn steps(context: &Context<'_>, steps: &mut Steps) -> Late {
     opening(context.spec, Home::of(context.view), steps);
-    enter(steps);
-    system(context, steps);
-    etc(context, steps);
+    match &context.view.image {
+        None => {
+            enter(steps);
+            system(context, steps);
+            etc(context, steps);
+        }
+        Some(view) => on_image(context, view, steps),
+    }
     own(context, steps);
     places(context, steps);
     let from = steps.0.len();
@@ -85,7 +114,11 @@ pub(super) fn steps(context: &Context<'_>, steps: &mut Steps) -> Late {
         // the groups while the tree is built.
         steps.add(Op::JoinCgroups, "limits hold from the first process on");
     }
-    steps.add(Op::SealRoot, "nothing can be added to the tree outside of what is private");
+    let sealed = match Root::of(context.view) {
+        Root::Own => "nothing can be added to the tree outside of what is private",
+        Root::Image => "nothing can be added to the devices",
+    };
+    steps.add(Op::SealRoot, sealed);
     steps.add(Op::LoopbackUp, "servers and clients inside can meet on 127.0.0.1");
     late
 }
@@ -97,6 +130,37 @@ fn beginning(spec: &Spec, steps: &mut Steps) {
         Op::NewRoot { size_bytes: spec.limits.disk_bytes.value(), inodes: Limits::DISK_FILES },
         "the tree starts empty, in memory; what is not listed below is not there",
     );
+}
+
+/// The tree of an image, with what every sandbox has over what the image has under the same names.
+fn on_image(context: &Context<'_>, view: &ImageView, steps: &mut Steps) {
+    steps.add(image::layers(view), image::why(view));
+    // ORDER: a directory of the space at its place comes first, because it covers the space.
+    let (home, root) = (Home::of(context.view), Root::Image);
+    let (first, why) = (Overlay::SPACE, "temporary files, private and limited by --disk");
+    private(root, (first, 0o1777), why, steps);
+    let way = Op::Way { path: "/dev".to_owned() };
+    steps.add(way, "devices of the sandbox's own, whatever the image has there");
+    devices(steps);
+    processes(steps);
+    for (path, mode, why) in PRIVATE {
+        if *path != first && (*path != HOME || home == Home::Private) {
+            private(root, (path, *mode), why, steps);
+        }
+    }
+    enter(steps);
+    for (name, content, why) in [
+        ("hosts", HOSTS.to_owned(), "names of the loopback address, and no other"),
+        ("hostname", format!("{HOST_NAME}\n"), "the host's name stays outside"),
+        ("resolv.conf", String::new(), "no name server is reachable"),
+    ] {
+        let path = format!("/etc/{name}");
+        steps.add_lenient(Op::File { path, content, mode: 0o644 }, why);
+    }
+    if let Some(path) = image::cwd(context.spec) {
+        let directory = Op::Directory { path: path.to_owned(), mode: 0o755 };
+        steps.add_lenient(directory, "where the image wants commands to start");
+    }
 }
 
 fn system(context: &Context<'_>, steps: &mut Steps) {
@@ -226,7 +290,10 @@ fn processes(steps: &mut Steps) {
 
 /// A private directory. It lies in the file system of the root, so that one size limits all of them,
 /// and is a mount of its own, which stays writable when the root is sealed.
-fn private(path: &str, mode: u32, why: &str, steps: &mut Steps) {
+fn private(root: Root, (path, mode): (&str, u32), why: &str, steps: &mut Steps) {
+    if root == Root::Image {
+        return steps.add(Op::Private { path: path.to_owned(), mode }, why);
+    }
     steps.add(Op::Directory { path: path.to_owned(), mode }, why);
     let pin = Op::Pin { path: path.to_owned(), access: Access::ReadWrite };
     steps.add(pin, "stays writable when the tree around it is sealed");
@@ -235,7 +302,13 @@ fn private(path: &str, mode: u32, why: &str, steps: &mut Steps) {
 /// The workspace and the home directory, as far as they are not the host's.
 fn own(context: &Context<'_>, steps: &mut Steps) {
     if context.view.workspace == WorkspaceView::Private {
-        private(WORKSPACE, 0o755, "an empty workspace that goes with the sandbox", steps);
+        let place = (WORKSPACE, 0o755);
+        private(
+            Root::of(context.view),
+            place,
+            "an empty workspace that goes with the sandbox",
+            steps,
+        );
     }
     if let Some(home) = &context.view.home {
         steps.add(bind(home), home.why.clone());
@@ -254,7 +327,9 @@ fn places(context: &Context<'_>, steps: &mut Steps) {
                 steps.add(overlay(context.view, shown, mode), shown.why.clone());
             }
             (Place::Shown(shown), _) => steps.add(bind(shown), shown.why.clone()),
-            (Place::Private { path, why }, _) => private(path, 0o755, why, steps),
+            (Place::Private { path, why }, _) => {
+                private(Root::of(context.view), (path, 0o755), why, steps);
+            }
         }
     }
 }
@@ -289,7 +364,7 @@ fn covers(context: &Context<'_>, steps: &mut Steps) {
 
 /// Directories between a place that can be written and what is listed or hidden below it. Were one
 /// moved away and another put there, the next run would take that for what the caller means, or show
-/// what it hid.
+/// what it hid; and where names are pinned again, those of the other.
 ///
 /// LIMIT: a run that does not list the path does not hold the way to it.
 fn held(view: &View) -> BTreeMap<String, (Access, &'static str)> {
@@ -303,7 +378,9 @@ fn held(view: &View) -> BTreeMap<String, (Access, &'static str)> {
         let above = view.places.iter().filter(|place| is_within(path, place.path()));
         match above.max_by_key(|place| place.path().len()) {
             Some(Place::Shown(shown)) => shown.access == Access::ReadWrite && shown.path != path,
-            Some(Place::Private { .. }) | None => false,
+            Some(Place::Private { .. }) => false,
+            // An image can be written, and what leads to a place lies in it.
+            None => view.image.is_some() && !PRIVATE.iter().any(|(own, ..)| *own == path),
         }
     };
     let why = "leads to what is listed or hidden, so it cannot be moved away";

@@ -1,3 +1,5 @@
+mod image;
+
 use super::*;
 use crate::explain::{action, explain};
 use crate::host::{Obstacle, fake};
@@ -72,6 +74,7 @@ fn view(spec: &Spec, facts: &HostFacts) -> View {
         places,
         home: None,
         layer: None,
+        image: image::seen(spec, owner),
         workspace: WorkspaceView::Directory(WorkspaceDirectory {
             path: PROJECT.to_owned(),
             at_workspace: true,

@@ -84,6 +84,9 @@ fn refuse_what_needs_a_root(context: &Context<'_>) -> Result<()> {
     if context.spec.user == User::Root {
         return refused("--user root");
     }
+    if context.view.image.is_some() {
+        return refused("an image");
+    }
     if context.view.workspace.beside().is_some() {
         return refused("a copy-on-write workspace");
     }

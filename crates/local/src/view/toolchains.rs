@@ -63,6 +63,16 @@ pub(super) fn reads(variable: &str) -> bool {
 }
 
 impl Toolchains {
+    /// Those of an image: none of the host's, and the usual directories.
+    pub(super) fn beside_an_image(spec: &Spec) -> Self {
+        let passes = spec.profile.shows_toolchains();
+        Self {
+            path: SYSTEM_PATH.iter().map(|path| (*path).to_owned()).collect(),
+            git_identity: passes.then(|| caches::git_identity(&spec.caller)).flatten(),
+            ..Self::default()
+        }
+    }
+
     fn add_to_path(&mut self, directory: &str) {
         if !self.path.iter().any(|known| known == directory) {
             self.path.push(directory.to_owned());

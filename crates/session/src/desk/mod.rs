@@ -345,7 +345,7 @@ impl Desk {
         let (homes, kept) = (self.inner.places.homes(), self.inner.places.kept());
         let name = row.id.to_string();
         let home = homes.join(&name);
-        let layered = row.spec.is_copy_on_write();
+        let layered = row.spec.is_copy_on_write() || row.spec.image().is_some();
         let layer = layered.then(|| kept.join(&name));
         blocking(move || {
             home::make(&homes, &name)?;

@@ -1,0 +1,111 @@
+//! Another root file system than the host's.
+
+use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// An image that lies ready on this machine. What it says of how it is run stands below what a
+/// caller says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Image {
+    /// What tells it from all others: a digest, or the directory that it is.
+    pub id: String,
+    /// As somebody named it.
+    pub name: String,
+    /// Its layers, the uppermost first.
+    pub layers: Vec<ImageLayer>,
+    /// How it wants to be run.
+    pub run: ImageRun,
+}
+
+/// One layer of an image: a directory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ImageLayer {
+    /// The directory.
+    pub tree: PathBuf,
+    /// A directory that is held by a shared lock while the layer is used. `None` where nobody
+    /// removes the layer by rule.
+    pub hold: Option<PathBuf>,
+}
+
+/// How an image wants to be run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ImageRun {
+    /// What leads every command.
+    pub entrypoint: Vec<String>,
+    /// What follows where no command is given.
+    pub command: Vec<String>,
+    /// Variables, in order; the later wins.
+    pub env: Vec<(String, String)>,
+    /// Where commands start.
+    pub cwd: Option<String>,
+    /// Who commands are: a name or number, and perhaps a group.
+    pub user: Option<String>,
+}
+
+impl ImageRun {
+    /// Whether it asks for the image's root by name or number.
+    pub fn is_root(&self) -> bool {
+        let user = self.user.as_deref().unwrap_or_default();
+        matches!(user.split(':').next(), Some("root" | "0"))
+    }
+
+    /// The words of a command: the entry point and what a caller gave, or else what the image has.
+    /// A caller's own entry point leaves the image's command out.
+    pub fn argv(&self, entrypoint: Option<&[OsString]>, given: &[OsString]) -> Vec<OsString> {
+        let own = |words: &[String]| words.iter().map(OsString::from).collect::<Vec<_>>();
+        let lead = entrypoint.map_or_else(|| own(&self.entrypoint), <[_]>::to_vec);
+        let rest = match given.is_empty() && entrypoint.is_none() {
+            true => own(&self.command),
+            false => given.to_vec(),
+        };
+        [lead, rest].concat()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words<T: for<'a> From<&'a str>>(text: &str) -> Vec<T> {
+        text.split_whitespace().map(T::from).collect()
+    }
+
+    #[test]
+    fn a_caller_stands_above_the_image() {
+        let run = ImageRun {
+            entrypoint: words("/init --"),
+            command: words("serve"),
+            ..ImageRun::default()
+        };
+        for (entrypoint, given, argv) in [
+            (None, "", "/init -- serve"),
+            (None, "sh -c x", "/init -- sh -c x"),
+            (Some("/bin/sh"), "", "/bin/sh"),
+            (Some("/bin/sh"), "-c x", "/bin/sh -c x"),
+            (Some(""), "env", "env"),
+        ] {
+            let entrypoint = entrypoint.map(words);
+            assert_eq!(run.argv(entrypoint.as_deref(), &words(given)), words::<OsString>(argv));
+        }
+        assert!(ImageRun::default().argv(None, &[]).is_empty());
+    }
+
+    #[test]
+    fn root_is_asked_for_by_name_or_number() {
+        for (user, root) in [
+            ("root", true),
+            ("0", true),
+            ("0:0", true),
+            ("node", false),
+            ("1000", false),
+            ("", false),
+        ] {
+            let run = ImageRun { user: Some(user.to_owned()), ..ImageRun::default() };
+            assert_eq!(run.is_root(), root, "{user}");
+        }
+    }
+}

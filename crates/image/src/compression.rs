@@ -1,0 +1,136 @@
+//! What a stream was packed with, found by its first bytes.
+
+use std::io::{self, BufRead, BufReader, Read};
+
+/// How a stream is packed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Packing {
+    /// Not at all.
+    Plain,
+    /// By gzip.
+    Gzip,
+    /// By Zstandard.
+    Zstd,
+}
+
+impl Packing {
+    /// By the first bytes.
+    pub(crate) fn of(head: &[u8]) -> Self {
+        match head {
+            [0x1f, 0x8b, ..] => Self::Gzip,
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => Self::Zstd,
+            // A frame that is skipped may lead.
+            [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Self::Zstd,
+            _ => Self::Plain,
+        }
+    }
+}
+
+/// The stream unpacked. One that is not packed passes as it is.
+pub(crate) fn unpacked<'a, R: Read + 'a>(packed: R) -> io::Result<Box<dyn Read + 'a>> {
+    let mut packed = BufReader::with_capacity(128 << 10, packed);
+    Ok(match Packing::of(packed.fill_buf()?) {
+        Packing::Plain => Box::new(packed),
+        // Several streams after one another count as one.
+        Packing::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(packed)),
+        Packing::Zstd => Box::new(Frames { source: Some(packed), frame: None }),
+    })
+}
+
+type ZstdFrame<R> = ruzstd::decoding::StreamingDecoder<R, ruzstd::decoding::FrameDecoder>;
+
+/// All frames of Zstandard after one another.
+struct Frames<R: BufRead> {
+    source: Option<R>,
+    frame: Option<ZstdFrame<R>>,
+}
+
+impl<R: BufRead> Read for Frames<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            if let Some(frame) = &mut self.frame {
+                let count = frame.read(buffer)?;
+                if count > 0 || buffer.is_empty() {
+                    return Ok(count);
+                }
+                self.source = self.frame.take().map(ZstdFrame::into_inner);
+            }
+            let Some(mut source) = self.source.take() else { return Ok(0) };
+            if source.fill_buf()?.is_empty() {
+                return Ok(0);
+            }
+            if skip(&mut source)? {
+                self.source = Some(source);
+                continue;
+            }
+            // LIMIT: a frame that needs a window of more than 100 MiB is refused there.
+            self.frame = Some(ZstdFrame::new(source).map_err(io::Error::other)?);
+        }
+    }
+}
+
+/// Passes over a frame that holds no data, if one is next.
+fn skip(source: &mut impl BufRead) -> io::Result<bool> {
+    // A frame's head is shorter than any buffer, but a buffer may end in it.
+    let is_skipped = matches!(source.fill_buf()?, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..]);
+    if !is_skipped {
+        return Ok(false);
+    }
+    let mut head = [0; 8];
+    source.read_exact(&mut head)?;
+    let [_, _, _, _, a, b, c, d] = head;
+    let length = u64::from(u32::from_le_bytes([a, b, c, d]));
+    match io::copy(&mut source.take(length), &mut io::sink())? {
+        skipped if skipped == length => Ok(true),
+        _ => Err(io::ErrorKind::UnexpectedEof.into()),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use std::io::Write;
+
+    pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        packer.write_all(bytes).unwrap();
+        packer.finish().unwrap()
+    }
+
+    pub(crate) fn zstd(bytes: &[u8]) -> Vec<u8> {
+        let level = ruzstd::encoding::CompressionLevel::Fastest;
+        ruzstd::encoding::compress_to_vec(bytes, level)
+    }
+
+    fn read(packed: &[u8]) -> io::Result<Vec<u8>> {
+        let mut all = Vec::new();
+        unpacked(packed)?.read_to_end(&mut all).map(|_| all)
+    }
+
+    #[test]
+    fn what_is_packed_is_found_by_its_first_bytes() {
+        let text: Vec<u8> = (0..200_000_u32).flat_map(u32::to_le_bytes).collect();
+        for packed in [text.clone(), gzip(&text), zstd(&text)] {
+            assert!(read(&packed).unwrap() == text);
+        }
+    }
+
+    #[test]
+    fn parts_after_one_another_count_as_one() {
+        let skipped = [&[0x50, 0x2a, 0x4d, 0x18, 3, 0, 0, 0][..], b"xyz"].concat();
+        let frames = [skipped.clone(), zstd(b"one "), skipped, zstd(b"two")].concat();
+        assert_eq!(read(&frames).unwrap(), b"one two");
+        assert_eq!(read(&[gzip(b"one "), gzip(b"two")].concat()).unwrap(), b"one two");
+    }
+
+    #[test]
+    fn what_is_cut_short_or_broken_is_an_error() {
+        let text = vec![7; 100_000];
+        for mut packed in [gzip(&text), zstd(&text)] {
+            packed.truncate(packed.len() - 6);
+            assert!(read(&packed).is_err());
+        }
+        assert!(read(&[0x28, 0xb5, 0x2f, 0xfd, 0xff, 0xff]).is_err());
+        assert!(read(&[0x50, 0x2a, 0x4d, 0x18, 9, 0, 0, 0, 1]).is_err());
+    }
+}

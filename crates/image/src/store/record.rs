@@ -1,0 +1,228 @@
+//! What is written down of images and layers.
+
+use super::directory::{Lock, lock};
+use super::{LAYERS, RECORDS, Store, failed};
+use crate::digest::Digest;
+use crate::unpack::Tally;
+use cofferdam_core::{Error, ErrorKind, Image, ImageLayer, ImageRun, Result};
+use rustix::fd::OwnedFd;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::io::Read;
+use std::path::Path;
+
+/// The format that this program writes, and the only one that it reads.
+pub(super) const FORMAT: u32 = 1;
+
+/// The most names that one image is remembered by.
+const MAX_NAMES: usize = 32;
+
+/// The largest record.
+const MAX_RECORD_BYTES: u64 = 8 << 20;
+
+/// An image that lies ready. Format 1.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ImageRecord {
+    pub(super) format: u32,
+    /// What it is called by content.
+    pub id: Digest,
+    /// What it was asked for as.
+    pub names: Vec<String>,
+    /// Its layers unpacked, the lowest first.
+    pub layers: Vec<Digest>,
+    /// How it wants to be run.
+    pub run: ImageRun,
+    /// When it came, in seconds since 1970.
+    pub imported_s: u64,
+}
+
+/// A layer that lies ready. Format 1.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LayerRecord {
+    pub(super) format: u32,
+    /// What it is called by content.
+    pub diff_id: Digest,
+    /// What came of it.
+    pub tally: Tally,
+}
+
+/// An image with its layers, for people and programs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ImageReport {
+    /// The image.
+    pub image: ImageRecord,
+    /// Its layers, the lowest first.
+    pub layers: Vec<LayerRecord>,
+    /// Bytes of all its layers.
+    pub bytes: u64,
+    /// Whether a sandbox lies on it now.
+    pub in_use: bool,
+}
+
+impl Store {
+    /// All images, the newest first.
+    pub fn list(&self) -> Result<Vec<ImageReport>> {
+        let mut all = Vec::new();
+        for record in self.records()? {
+            all.push(self.report(record)?);
+        }
+        Ok(all)
+    }
+
+    /// The one that a name, an id or the beginning of an id means.
+    pub fn find(&self, name: &str) -> Result<ImageReport> {
+        self.report(self.find_record(name)?)
+    }
+
+    pub(super) fn records(&self) -> Result<Vec<ImageRecord>> {
+        let folder = self.folder(RECORDS)?;
+        let path = self.path.join(RECORDS);
+        let mut all = Vec::new();
+        let entries = rustix::fs::Dir::read_from(&folder).map_err(|e| failed("list", &path, e))?;
+        for entry in entries {
+            let entry = entry.map_err(|errno| failed("list", &path, errno))?;
+            let name = entry.file_name().to_string_lossy();
+            if let Some(hex) = name.strip_suffix(".json")
+                && let Some(record) = self.record(hex)?
+            {
+                all.push(record);
+            }
+        }
+        all.sort_by(|a, b| b.imported_s.cmp(&a.imported_s).then_with(|| a.id.cmp(&b.id)));
+        Ok(all)
+    }
+
+    /// One by the digits of its id. `None` where there is none.
+    pub(super) fn record(&self, hex: &str) -> Result<Option<ImageRecord>> {
+        let path = self.path.join(RECORDS).join(format!("{hex}.json"));
+        let record: Option<ImageRecord> = read(&path)?;
+        record.map(|record| check_format(record.format, &path).map(|()| record)).transpose()
+    }
+
+    pub(super) fn find_record(&self, name: &str) -> Result<ImageRecord> {
+        let digits = name.strip_prefix("sha256:").unwrap_or(name);
+        let is_id = digits.len() >= 4 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let means = |record: &ImageRecord| {
+            record.names.iter().any(|known| known == name)
+                || is_id && record.id.hex().starts_with(digits)
+        };
+        let mut found = self.records()?.into_iter().filter(means);
+        match (found.next(), found.next()) {
+            (Some(one), None) => Ok(one),
+            (None, _) => {
+                Err(Error::new(ErrorKind::NotFound, format!("there is no image {name} here"))
+                    .hint("Run `cofferdam image ls` to see what there is."))
+            }
+            (Some(_), Some(_)) => {
+                Err(Error::new(ErrorKind::Conflict, format!("{name} means more than one image"))
+                    .hint("Write more digits of its id."))
+            }
+        }
+    }
+
+    pub(super) fn report(&self, image: ImageRecord) -> Result<ImageReport> {
+        let mut layers = Vec::with_capacity(image.layers.len());
+        for diff_id in &image.layers {
+            let path = self.layer(diff_id).join("record.json");
+            layers.extend(read::<LayerRecord>(&path)?);
+        }
+        let bytes = layers.iter().map(|layer| layer.tally.bytes).sum();
+        let in_use = self.is_used(&image)?;
+        Ok(ImageReport { image, layers, bytes, in_use })
+    }
+
+    /// Whether somebody holds its uppermost layer, and so the image or one on top of it.
+    pub(super) fn is_used(&self, image: &ImageRecord) -> Result<bool> {
+        let Some(top) = image.layers.last() else { return Ok(false) };
+        let folder = self.folder(LAYERS)?;
+        let path = self.layer(top);
+        if !path.exists() {
+            return Ok(false);
+        }
+        let alone = lock(&folder, top.hex(), Lock::Alone).map_err(|e| failed("lock", &path, e))?;
+        Ok(alone.is_none())
+    }
+
+    /// Writes it down, with the names that it had and one more.
+    pub(super) fn write_record(&self, mut record: ImageRecord, name: &str) -> Result<()> {
+        if let Some(known) = self.record(record.id.hex())? {
+            record = known;
+        }
+        if record.names.iter().any(|known| known == name) {
+            return Ok(());
+        }
+        record.names.push(name.to_owned());
+        let surplus = record.names.len().saturating_sub(MAX_NAMES);
+        record.names.drain(..surplus);
+        let path = self.path.join(RECORDS).join(format!("{}.json", record.id.hex()));
+        write(&path, &record)
+    }
+
+    /// As a sandbox needs it, and the locks that keep it there.
+    pub(super) fn image(
+        &self,
+        record: &ImageRecord,
+        name: String,
+    ) -> Result<(Image, Vec<OwnedFd>)> {
+        let folder = self.folder(LAYERS)?;
+        let mut layers = Vec::with_capacity(record.layers.len());
+        let mut held = Vec::with_capacity(record.layers.len());
+        for diff_id in record.layers.iter().rev() {
+            let path = self.layer(diff_id);
+            let lock = lock(&folder, diff_id.hex(), Lock::Shared)
+                .map_err(|errno| failed("lock", &path, errno))?
+                .ok_or_else(|| gone(diff_id))?;
+            held.push(lock);
+            layers.push(ImageLayer { tree: path.join("tree"), hold: Some(path) });
+        }
+        let image = Image { id: record.id.to_string(), name, layers, run: record.run.clone() };
+        Ok((image, held))
+    }
+
+    pub(super) fn layer(&self, diff_id: &Digest) -> std::path::PathBuf {
+        self.path.join(LAYERS).join(diff_id.hex())
+    }
+}
+
+fn gone(diff_id: &Digest) -> Error {
+    Error::new(ErrorKind::Unavailable, format!("layer {diff_id} is being removed"))
+        .hint("Try again; the image is made anew then.")
+}
+
+fn check_format(format: u32, path: &Path) -> Result<()> {
+    if format == FORMAT {
+        return Ok(());
+    }
+    let what = format!("{} is of format {format}, not {FORMAT}", path.display());
+    Err(Error::new(ErrorKind::Unsupported, what)
+        .hint("Use the version of Cofferdam that wrote it, or remove the directory of images."))
+}
+
+pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
+    let file = match std::fs::File::open(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        other => other.map_err(|error| failed("open", path, error))?,
+    };
+    let mut bytes = Vec::new();
+    file.take(MAX_RECORD_BYTES)
+        .read_to_end(&mut bytes)
+        .map_err(|error| failed("read", path, error))?;
+    serde_json::from_slice(&bytes).map(Some).map_err(|error| {
+        Error::new(ErrorKind::Io, format!("read {}: it is malformed", path.display()))
+            .hint("Remove the file; what it tells of is made anew.")
+            .source(error)
+    })
+}
+
+/// Whole or not at all.
+pub(super) fn write(path: &Path, value: &impl Serialize) -> Result<()> {
+    let mut text = serde_json::to_vec(value)
+        .map_err(|error| failed("write", path, std::io::Error::other(error)))?;
+    text.push(b'\n');
+    let beside = path.with_extension(format!("new-{}", std::process::id()));
+    std::fs::write(&beside, text)
+        .and_then(|()| std::fs::rename(&beside, path))
+        .map_err(|error| failed("write", path, error))
+}

@@ -1,0 +1,110 @@
+//! What an image says, and what of it a sandbox does.
+
+use crate::view::{ImageUpper, ImageView, Shown};
+use cofferdam_core::{Spec, User};
+use cofferdam_wire::plan::{Layer, Op, Overlay, Upper};
+
+/// The permission bits of the root, as everywhere.
+const ROOT_MODE: u32 = 0o755;
+
+/// The step that makes the image's layers the root.
+pub(super) fn layers(view: &ImageView) -> Op {
+    let layer = |shown: &Shown| Layer {
+        source: shown.source.clone(),
+        owner: shown.owner,
+        identity: shown.identity,
+    };
+    Op::Overlay(Overlay {
+        lower: view.layers.iter().map(layer).collect(),
+        upper: match &view.upper {
+            ImageUpper::Private => Upper::Private { mode: ROOT_MODE },
+            ImageUpper::Kept(kept) => Upper::Kept(layer(kept)),
+        },
+        path: "/".to_owned(),
+    })
+}
+
+/// Why there is that step.
+pub(super) fn why(view: &ImageView) -> String {
+    let lands = match &view.upper {
+        ImageUpper::Private => "what is written to it is private and limited by --disk",
+        ImageUpper::Kept(_) => "what is written to it stays with the session",
+    };
+    format!("the root is image {}, of which the host's has no part; {lands}", view.name)
+}
+
+/// Where the image wants commands to start, if that is a plain path.
+pub(super) fn cwd(spec: &Spec) -> Option<&str> {
+    let cwd = spec.image.as_ref()?.run.cwd.as_deref()?;
+    let names = cwd.strip_prefix('/')?.split('/');
+    let is_plain = names.clone().all(|name| !matches!(name, "." | "..")) && !cwd.contains('\0');
+    let is_below = names.clone().any(|name| !name.is_empty());
+    (is_plain && is_below).then_some(cwd)
+}
+
+/// What of an image's wishes a sandbox does otherwise; sentences for people.
+pub(super) fn notes(spec: &Spec) -> Vec<String> {
+    let Some(image) = &spec.image else { return Vec::new() };
+    let mut notes = Vec::new();
+    let wished = image.run.user.as_deref().unwrap_or_default();
+    match spec.user {
+        User::Root if image.run.is_root() || wished.is_empty() => {}
+        User::Ordinary if wished.is_empty() => notes.push(
+            "the image expects its root, and commands are an ordinary user; --user root makes them \
+             its root"
+                .to_owned(),
+        ),
+        User::Root | User::Ordinary => notes.push(format!(
+            "the image wants user {wished}, and a sandbox has one: all files of the image are that \
+             one's own"
+        )),
+    }
+    if image.run.cwd.is_some() && cwd(spec).is_none() {
+        notes.push("the image's working directory is no plain path and is not used".to_owned());
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cofferdam_core::{Caller, Image, ImageRun, Workspace};
+
+    fn spec(user: Option<&str>, cwd: &str) -> Spec {
+        let text = |text: &str| text.to_owned();
+        let run = ImageRun { user: user.map(text), cwd: Some(text(cwd)), ..ImageRun::default() };
+        let image = Image { id: "i".into(), name: "n".into(), layers: Vec::new(), run };
+        Spec { image: Some(image), ..Spec::new(Workspace::Private, Caller::default()) }
+    }
+
+    #[test]
+    fn only_a_plain_path_is_a_working_directory() {
+        for (path, used) in [
+            ("/app", true),
+            ("/a/b/", true),
+            ("/", false),
+            ("", false),
+            ("app", false),
+            ("/a/../../etc", false),
+            ("/./a", false),
+            ("/a\0b", false),
+        ] {
+            let spec = spec(None, path);
+            assert_eq!(cwd(&spec).is_some(), used, "{path:?}");
+            let told = notes(&spec).iter().any(|note| note.contains("working directory"));
+            assert_eq!(told, !used, "{path:?}");
+        }
+    }
+
+    #[test]
+    fn another_user_than_the_one_there_is_is_told() {
+        let says = |user: Option<&str>, own: User| {
+            let spec = Spec { user: own, ..spec(user, "/app") };
+            notes(&spec).join(" ")
+        };
+        assert!(says(Some("node"), User::Ordinary).contains("wants user node"));
+        assert!(says(Some("0"), User::Ordinary).contains("wants user 0"));
+        assert!(says(None, User::Ordinary).contains("--user root"));
+        assert_eq!(says(Some("root"), User::Root) + &says(None, User::Root), "");
+    }
+}
