@@ -17,6 +17,7 @@ mod cow;
 mod cow_tree;
 mod ending;
 mod files;
+mod layers;
 mod limits;
 mod output;
 mod place;
