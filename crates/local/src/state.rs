@@ -8,6 +8,8 @@
 //!
 //! LIMIT: a state directory belongs to one machine; locks of another one are not seen everywhere.
 
+mod landing;
+
 use crate::probe_targets::leftovers;
 use crate::{cgroup, keeper, layers, placeholders};
 use cofferdam_core::{Error, ErrorKind, Result, SandboxId};
@@ -28,8 +30,6 @@ const SANDBOX: &str = "sandbox-";
 const WORKSPACE: &str = "workspace-";
 /// Leads the name of a record of what a probe made on the host.
 const PROBE: &str = "probe-";
-/// Leads the name of a record of changes that land; device and inode of the layer's folder follow.
-const LANDING: &str = "landing-";
 /// Group and others may not write the state directory.
 const FOREIGN_WRITE: u32 = 0o022;
 /// How often a record is made anew because a sweep took it away between its making and its locking.
@@ -195,36 +195,6 @@ impl StateDirectory {
         ))
     }
 
-    /// Begins a record of changes that land. Two at once of one layer are a conflict; what one that
-    /// died left half done is finished or undone first.
-    pub(crate) fn record_landing(&self, layer: &str) -> Result<Record> {
-        let name = format!("{LANDING}{layer}");
-        for _ in 0..ATTEMPTS {
-            match self.claim(&name, Hold::Alone) {
-                Ok(Some(record)) => return Ok(record),
-                Ok(None) => {}
-                Err(Errno::EXIST) => self.settle_landing(layer)?,
-                Err(e) => return Err(io("record what lands in", &self.path, e)),
-            }
-        }
-        Err(Error::new(ErrorKind::Unavailable, format!("the record {name} keeps vanishing")))
-    }
-
-    /// Finishes or undoes what one left half done who died while changes of a layer landed.
-    pub(crate) fn settle_landing(&self, layer: &str) -> Result<()> {
-        let name = format!("{LANDING}{layer}");
-        let failed = |e| io(&format!("open the record {name} in"), &self.path, e);
-        let Some(record) = self.record(&name).map_err(failed)? else { return Ok(()) };
-        match record.owners() {
-            Owners::Gone => Ok(()),
-            Owners::None => pay(record, &mut SweepReport::default()),
-            Owners::Some => {
-                let what = "changes of this layer are landing just now";
-                Err(Error::new(ErrorKind::Conflict, what).hint("Try again."))
-            }
-        }
-    }
-
     /// Joins the owners of a workspace's ledger, and makes it if there is none.
     pub(crate) fn join_workspace(&self, device: u64, inode: u64) -> Result<Record> {
         self.claim_in_the_end(&workspace_record(device, inode), Hold::Together)
@@ -385,7 +355,7 @@ fn pay(record: Record, report: &mut SweepReport) -> Result<()> {
         })?;
     } else if record.name.starts_with(PROBE) {
         report.probes += leftovers::remove(&content)?;
-    } else if record.name.starts_with(LANDING) {
+    } else if record.name.starts_with(landing::LANDING) {
         layers::pay(&content)?;
     } else {
         return Err(Error::new(ErrorKind::Unsupported, "its kind is unknown to this version"));

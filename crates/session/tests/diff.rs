@@ -1,5 +1,7 @@
 //! Diffs of layers: what real `git apply` and the project's own patches make of them.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use cofferdam_core::files::EntryKind;
 use cofferdam_core::{Change, ChangeKind, FileState, GuestPath, Standing};
 use cofferdam_session::diff::{Contents, DiffBody, FileDiff, MAX_DIFFED_FILE_BYTES};
@@ -212,11 +214,16 @@ fn what_git_cannot_say_stands_in_lines_that_it_passes_over() {
     };
     let binary = Made { content: b"a\0b".to_vec(), ..file("") };
     assert_eq!(shown("b", None, Some(&binary)), "# b: binary, nothing -> 3 bytes, not shown\n");
-    let large = Made { content: vec![b'x'; MAX_DIFFED_FILE_BYTES as usize + 1], ..file("") };
+    let large = Made {
+        content: vec![b'x'; usize::try_from(MAX_DIFFED_FILE_BYTES).unwrap() + 1],
+        ..file("")
+    };
     let text = shown("l", Some(&file("")), Some(&large));
     assert_eq!(text, "# l: too large, 0 bytes -> 8388609 bytes, not shown\n");
-    let at_the_limit =
-        Made { content: b"x\n".repeat(MAX_DIFFED_FILE_BYTES as usize / 2), ..file("") };
+    let at_the_limit = Made {
+        content: b"x\n".repeat(usize::try_from(MAX_DIFFED_FILE_BYTES).unwrap() / 2),
+        ..file("")
+    };
     assert!(matches!(diff("l", None, Some(&at_the_limit)).body, DiffBody::Text(_)));
     let closed = Made { mode: 0o600, ..file("x\n") };
     assert_eq!(shown("m", Some(&file("x\n")), Some(&closed)), "# m: permissions 644 -> 600\n");

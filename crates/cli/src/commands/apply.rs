@@ -18,6 +18,8 @@ use std::io::IsTerminal;
 /// are named by their own path. Pipes, sockets and devices do not land.
 ///
 /// The session stands still meanwhile, and goes on. What landed is no change of it any more.
+///
+/// Example: cofferdam apply agent-1 src --dry-run
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct ApplyArgs {

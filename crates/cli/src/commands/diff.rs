@@ -16,6 +16,8 @@ use std::io::IsTerminal;
 /// begin with #: contents that are binary or larger than 8M, with their sizes, directories by
 /// themselves, permissions other than that of execution. The session stands still while it is
 /// looked at. Times and owners are no changes.
+///
+/// Example: cofferdam diff agent-1 --stat
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct DiffArgs {

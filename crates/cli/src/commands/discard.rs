@@ -11,6 +11,8 @@ use std::ffi::OsString;
 /// What runs in the session ends first, because nobody can take a layer away below those who see it.
 /// The session stays, with its home directory, and its next command finds a new sandbox. Nothing is
 /// ended where there is nothing to drop.
+///
+/// Example: cofferdam discard agent-1
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct DiscardArgs {

@@ -203,7 +203,7 @@ pub(super) fn row(change: &Change) -> Vec<String> {
     notes.extend(change.leads_out.then(|| "leads out of the workspace".to_owned()));
     notes.extend(change.set_id.then(|| "without its set-id bits".to_owned()));
     if !notes.is_empty() {
-        name.push_str(&format!(" ({})", notes.join(", ")));
+        name = format!("{name} ({})", notes.join(", "));
     }
     vec![change.kind.name().to_owned(), name]
 }

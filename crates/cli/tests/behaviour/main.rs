@@ -22,6 +22,7 @@ mod file_search;
 mod file_transfer;
 mod files;
 mod images;
+mod layers;
 mod limits;
 mod manifests;
 mod output;

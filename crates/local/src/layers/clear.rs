@@ -123,7 +123,7 @@ mod tests {
             rustix::fs::mkdirat(&at, "d", Mode::RWXU).unwrap();
             at = open(at.as_fd(), b"d", flags).unwrap();
         }
-        let closed = std::fs::Permissions::from_mode(0);
+        let closed = std::fs::Permissions::from_mode(0o0);
         std::fs::set_permissions(directory.path().join("tree/d/d"), closed).unwrap();
         remove(&top, b"tree").unwrap();
         assert!(!directory.path().join("tree").exists());

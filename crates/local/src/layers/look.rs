@@ -150,13 +150,16 @@ impl Seen {
             | Kind::Mounted => Vec::new(),
         };
         let counts = if kind == Kind::Directory { DIRECTORY_MODE } else { FILE_MODE };
+        // The width of the count differs between architectures.
+        #[expect(clippy::useless_conversion, reason = "it is 32 bits wide elsewhere")]
+        let links = u64::from(stat.st_nlink);
         Ok(Self {
             kind,
             mode: if kind == Kind::Link { 0o777 } else { stat.st_mode & counts },
             set_id: kind == Kind::File && stat.st_mode & SET_ID != 0,
             size: u64::try_from(stat.st_size).unwrap_or(0),
             id: Id { device: stat.st_dev, inode: stat.st_ino },
-            links: u64::from(stat.st_nlink),
+            links,
             device_number: stat.st_rdev,
             changed_ns: nanoseconds(stat.st_ctime, stat.st_ctime_nsec),
             modified_ns: nanoseconds(stat.st_mtime, stat.st_mtime_nsec),

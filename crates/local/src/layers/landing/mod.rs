@@ -264,7 +264,8 @@ pub(crate) fn pay(content: &[u8]) -> Result<()> {
     let last = Seen::of(&stage).map_err(|errno| io("look at what half landed in", path, errno))?;
     let until_ns = last.modified_ns.saturating_add(TICK_NS);
     let times = ground.times(&untouched);
-    untouched.retain(|path| times.get(path).is_some_and(|changed_ns| *changed_ns <= until_ns));
+    // One that is not there was taken, and comes back.
+    untouched.retain(|path| times.get(path).is_none_or(|changed_ns| *changed_ns <= until_ns));
     if !landed {
         let stuck = undo_all(&ground, &ops);
         if !stuck.is_empty() {
