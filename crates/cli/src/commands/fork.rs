@@ -1,44 +1,128 @@
 //! `cofferdam fork`.
 
+use super::ls::SessionList;
 use super::show;
-use crate::{exit, render, sessions};
+use crate::{exit, render, report, sessions};
 use clap::Args;
-use cofferdam_core::Result;
+use cofferdam_core::{Error, ErrorKind, Result};
+use cofferdam_session::{SessionId, Sessions};
 
-/// Makes another session whose workspace begins as that of a copy-on-write session is now.
+/// How many sessions one call makes at most.
+const MOST: i64 = 64;
+
+/// Makes other sessions whose workspace begins as that of a copy-on-write session is now.
 ///
-/// What the session changed is copied while its processes stand still; they go on afterwards. Processes
-/// and $HOME are not copied, and the lines that prepare a session run in the new one. Both see one real
-/// workspace, and neither sees what the other does. Prints the id.
+/// What the session changed is copied while its processes stand still; they go on afterwards. With
+/// SESSION@N the copy is of its snapshot N. Processes, $HOME and what was written to an image are not
+/// copied, and the lines that prepare a session run in the new one. All see one real workspace, and
+/// none sees what another does. Prints the ids.
 ///
 /// Example: cofferdam fork draft other-way
 #[derive(Debug, Args)]
-#[command(after_long_help = super::ORDINARY_EXIT_CODES)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct ForkArgs {
-    /// The session: its name or id, or the beginning of one.
-    #[arg(value_name = "SESSION")]
+    /// The session: its name or id, or the beginning of one; with @N behind it, its snapshot N.
+    #[arg(value_name = "SESSION[@N]")]
     pub(crate) session: String,
 
     /// The name of the new session.
     #[arg(value_name = "NEW")]
     pub(crate) name: String,
 
-    /// Prints the new session as one JSON object on standard output.
+    /// Makes so many sessions, at most 64, called NEW-1, NEW-2 and so on: all of them or none.
+    ///
+    /// Example: -n 3
+    #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=MOST))]
+    pub(crate) count: Option<u32>,
+
+    /// Prints the new session as one JSON object on standard output; with -n, the list of them.
     ///
     /// Example: --json
     #[arg(long)]
     pub(crate) json: bool,
 }
 
+const EXAMPLES: &str = "\
+Exit code:
+  0 done; 1 Cofferdam could not do it; 2 usage
+
+Examples:
+  cofferdam fork draft other-way
+  cofferdam fork draft@2 from-there
+  cofferdam fork draft try -n 3";
+
 /// Forks the session.
 pub(super) fn perform(args: &ForkArgs) -> Result<u8> {
+    let (name, snapshot) = origin(&args.session)?;
     sessions::with(async |sessions| {
-        let id = sessions.find(&args.session).await?;
-        let forked = sessions.fork(&id, &args.name).await?;
-        match args.json {
-            true => show::print_if(true, sessions, forked.id()).await?,
-            false => render::print_text(&format!("{}\n", forked.id()))?,
+        let id = sessions.find(name).await?;
+        let names = match args.count {
+            None => vec![args.name.clone()],
+            Some(count) => (1..=count).map(|number| format!("{}-{number}", args.name)).collect(),
+        };
+        let made = all_or_none(sessions, (&id, snapshot), &names).await?;
+        report::note("processes and $HOME are not copied; what was written to an image neither");
+        match (args.json, made.as_slice()) {
+            (true, [one]) if args.count.is_none() => show::print_if(true, sessions, one).await?,
+            (true, all) => {
+                let mut reports = Vec::with_capacity(all.len());
+                for id in all {
+                    reports.push(sessions.status(id).await?);
+                }
+                render::print_json(&SessionList { sessions: reports })?;
+            }
+            (false, all) => {
+                let lines: String = all.iter().map(|id| format!("{id}\n")).collect();
+                render::print_text(&lines)?;
+            }
         }
         Ok(exit::DONE)
     })
+}
+
+/// Forks under each name. Where one cannot be made, those before it are removed again.
+async fn all_or_none(
+    sessions: &Sessions,
+    (id, snapshot): (&SessionId, Option<u32>),
+    names: &[String],
+) -> Result<Vec<SessionId>> {
+    let mut made = Vec::with_capacity(names.len());
+    for name in names {
+        match sessions.fork(id, snapshot, name).await {
+            Ok(session) => made.push(session.id().clone()),
+            Err(error) => {
+                for id in &made {
+                    if let Err(left) = sessions.delete(id).await {
+                        report::note(&format!("session {id} was made and stays: {}", left.message));
+                    }
+                }
+                return Err(error);
+            }
+        }
+    }
+    Ok(made)
+}
+
+/// The session, and its snapshot if one is named.
+fn origin(text: &str) -> Result<(&str, Option<u32>)> {
+    let Some((name, number)) = text.rsplit_once('@') else { return Ok((text, None)) };
+    let number = number.parse().ok().filter(|number| *number > 0).ok_or_else(|| {
+        Error::new(ErrorKind::Usage, format!("{text:?} names no snapshot by its number"))
+            .hint("Write SESSION@N with a number that `cofferdam snapshot ls` lists.")
+    })?;
+    Ok((name, Some(number)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_snapshot_is_named_by_a_number_behind_an_at() {
+        assert_eq!(origin("draft").unwrap(), ("draft", None));
+        assert_eq!(origin("draft@12").unwrap(), ("draft", Some(12)));
+        for bad in ["draft@", "draft@x", "draft@0", "draft@-1"] {
+            assert!(origin(bad).is_err(), "{bad}");
+        }
+    }
 }

@@ -125,6 +125,32 @@ fn a_fork_begins_as_the_session_is_and_neither_sees_the_other() {
 }
 
 #[test]
+fn forks_begin_at_a_snapshot_and_come_in_numbers_or_not_at_all() {
+    everyone(|place| {
+        let first = prepared(place);
+        place.says(&["snapshot", "create", "s"], 0);
+        place.says(&["exec", "s", "--shell", "echo later >f"], 0);
+        let ids = place.says(&["fork", "s@1", "t", "-n", "2"], 0);
+        assert_eq!(ids.text().lines().count(), 2);
+        assert!(ids.stderr.contains("processes and $HOME are not copied"), "{}", ids.stderr);
+        assert_eq!((look(place, "t-1"), look(place, "t-2")), (first.clone(), first));
+        assert_eq!(place.says(&["exec", "s", "--", "cat", "f"], 0).text(), "later\n");
+        let list = place.says(&["fork", "s", "u", "-n", "2", "--json"], 0).object();
+        is_valid(place, "sessions", &list);
+        assert_eq!(list["sessions"][1]["name"], "u-2");
+        // One name is taken, so none of the three is made.
+        place.says(&["fork", "s", "x-2"], 0);
+        place.says(&["fork", "s", "x", "-n", "3"], 1);
+        let listed = place.says(&["ls", "--json"], 0).text();
+        assert!(!listed.contains("\"x-1\"") && !listed.contains("\"x-3\""), "{listed}");
+        let none = place.says(&["fork", "s@9", "y"], 1);
+        assert!(none.stderr.contains("there is no snapshot 9"), "{}", none.stderr);
+        place.says(&["fork", "s@x", "y"], 2);
+        place.says(&["show", "y"], 1);
+    });
+}
+
+#[test]
 fn snapshots_survive_the_death_of_everything_and_of_whoever_takes_them() {
     everyone(|place| {
         let first = prepared(place);

@@ -297,3 +297,21 @@ fn a_workspace_is_read_only_where_the_profile_says_so() {
         assert_eq!(std::fs::read_dir(&place.workspace).unwrap().count(), 1);
     });
 }
+
+#[test]
+fn the_way_to_a_workspace_in_private_space_cannot_be_moved() {
+    everyone(|place| {
+        // The control: what lies beside the way can be moved, where the way begins too.
+        let base = place.base.to_str().unwrap();
+        let line = format!(
+            "mkdir /tmp/own && mv /tmp/own /tmp/moved && ! mv {base} /tmp/away 2>/tmp/why \
+             && cat /tmp/why && test -d {base}/workspace"
+        );
+        let said = place.run(&["--shell", &line]);
+        assert_eq!(said.code(), Some(0), "{said:?}");
+        assert!(said.text().contains("busy"), "{said:?}");
+        place.says(&["create", "--name", "s"], 0);
+        let kept = place.says(&["exec", "s", "--shell", &line], 0);
+        assert!(kept.text().contains("busy"), "{kept:?}");
+    });
+}

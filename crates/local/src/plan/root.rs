@@ -378,9 +378,13 @@ fn held(view: &View) -> BTreeMap<String, (Access, &'static str)> {
         let above = view.places.iter().filter(|place| is_within(path, place.path()));
         match above.max_by_key(|place| place.path().len()) {
             Some(Place::Shown(shown)) => shown.access == Access::ReadWrite && shown.path != path,
-            Some(Place::Private { .. }) => false,
-            // An image can be written, and what leads to a place lies in it.
-            None => view.image.is_some() && !PRIVATE.iter().any(|(own, ..)| *own == path),
+            Some(Place::Private { path: own, .. }) => own != path,
+            // An image can be written, and so can the private space.
+            None => {
+                let mut own = PRIVATE.iter().map(|(own, ..)| *own);
+                let is_private = own.clone().any(|own| is_within(path, own));
+                (view.image.is_some() || is_private) && !own.any(|own| own == path)
+            }
         }
     };
     let why = "leads to what is listed or hidden, so it cannot be moved away";

@@ -4,6 +4,7 @@
 //! used beneath a directory that is held open, and what a copy may cost has bounds. Nobody changes the
 //! layer meanwhile: whoever could is frozen or gone.
 
+use super::widened::{Widened, put_back};
 use crate::home;
 use cofferdam_core::{Error, ErrorKind, Result};
 use rustix::fs::{
@@ -58,9 +59,17 @@ pub(super) fn copy(from: &Path, to: &Path, name: &str, bounds: Bounds) -> Result
         .map_err(|e| Error::new(ErrorKind::Usage, "a name with a NUL").source(e))?;
     home::make(to, LINKS)?;
     let links = directory(&to.join(LINKS))?;
-    let mut copying =
-        Copying { bounds, copied: Copied::default(), links, piece: vec![0; PIECE_BYTES] };
-    copying.directory((source.as_fd(), &c_name), (target.as_fd(), &c_name), 0)?;
+    let mut copying = Copying {
+        bounds,
+        copied: Copied::default(),
+        links,
+        piece: vec![0; PIECE_BYTES],
+        widened: Widened::new(from)?,
+    };
+    let done = copying.directory((source.as_fd(), &c_name), (target.as_fd(), &c_name), 0);
+    // ORDER: also where it failed, before anybody hears of that.
+    put_back(from)?;
+    done?;
     home::remove(to, LINKS)?;
     Ok(copying.copied)
 }
@@ -70,6 +79,7 @@ struct Copying {
     copied: Copied,
     links: OwnedFd,
     piece: Vec<u8>,
+    widened: Widened,
 }
 
 /// A name in a directory.
@@ -83,16 +93,17 @@ impl Copying {
         }
         self.count(1, 0)?;
         let stat = look(from)?;
-        let source = Opened::new(from, &stat)?;
+        let source = self.open(from, &stat)?;
+        let above = self.widened.enter(from.1);
         mkdirat(to.0, to.1, Mode::RWXU).map_err(|e| failed("make", to.1, e))?;
         let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
         let target =
             openat(to.0, to.1, flags, Mode::empty()).map_err(|e| failed("open", to.1, e))?;
-        for name in names(source.file.as_fd(), from.1)? {
-            self.entry((source.file.as_fd(), &name), (target.as_fd(), &name), depth)?;
+        for name in names(source.as_fd(), from.1)? {
+            self.entry((source.as_fd(), &name), (target.as_fd(), &name), depth)?;
         }
-        attributes(source.file.as_fd(), target.as_fd(), from.1)?;
-        source.close()?;
+        self.widened.leave(above);
+        attributes(source.as_fd(), target.as_fd(), from.1)?;
         settle(target.as_fd(), &stat, from.1)
     }
 
@@ -153,17 +164,16 @@ impl Copying {
     }
 
     fn content(&mut self, from: Named<'_>, to: Named<'_>, stat: &Stat) -> Result<()> {
-        let source = Opened::new(from, stat)?;
+        let source = self.open(from, stat)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let target = openat(to.0, to.1, flags, Mode::RUSR | Mode::WUSR)
             .map_err(|e| failed("make", to.1, e))?;
-        if ioctl_ficlone(&target, &source.file).is_err() {
+        if ioctl_ficlone(&target, &source).is_err() {
             let size = u64::try_from(stat.st_size).unwrap_or(0);
             ftruncate(&target, size).map_err(|e| failed("make room for", to.1, e))?;
-            self.extents(source.file.as_fd(), target.as_fd(), from.1)?;
+            self.extents(source.as_fd(), target.as_fd(), from.1)?;
         }
-        attributes(source.file.as_fd(), target.as_fd(), from.1)?;
-        source.close()?;
+        attributes(source.as_fd(), target.as_fd(), from.1)?;
         settle(target.as_fd(), stat, from.1)
     }
 
@@ -202,6 +212,28 @@ impl Copying {
         }
     }
 
+    /// Opens something of the layer to read it, whatever its permissions.
+    fn open(&mut self, (above, name): Named<'_>, stat: &Stat) -> Result<OwnedFd> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let mode = Mode::from_raw_mode(stat.st_mode & 0o7777);
+        let is_directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+        // What is in a directory is found only by who may search it.
+        let needed = if is_directory { Mode::RUSR | Mode::XUSR } else { Mode::RUSR };
+        if !mode.contains(needed) && !rustix::process::geteuid().is_root() {
+            // ORDER: written down before it is done.
+            self.widened.note(name, mode)?;
+            chmodat(above, name, mode | needed, AtFlags::empty())
+                .map_err(|e| failed("open up", name, e))?;
+        }
+        let file =
+            openat(above, name, flags, Mode::empty()).map_err(|e| failed("open", name, e))?;
+        let now = fstat(&file).map_err(|e| failed("look at", name, e))?;
+        match (now.st_dev, now.st_ino) == (stat.st_dev, stat.st_ino) {
+            true => Ok(file),
+            false => Err(failed("open", name, Errno::STALE)),
+        }
+    }
+
     fn count(&mut self, files: u64, bytes: u64) -> Result<()> {
         self.copied.files += files;
         self.copied.bytes = self.copied.bytes.saturating_add(bytes);
@@ -212,44 +244,6 @@ impl Copying {
             return Err(too_large(&format!("more than {} bytes", self.bounds.bytes)));
         }
         Ok(())
-    }
-}
-
-/// Something of the layer that is open to be read, whatever its permissions.
-struct Opened<'a> {
-    file: OwnedFd,
-    /// Its permissions, where they had to be widened.
-    closed: Option<(Mode, &'a CStr)>,
-}
-
-impl<'a> Opened<'a> {
-    fn new((above, name): Named<'a>, stat: &Stat) -> Result<Self> {
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let open = || openat(above, name, flags, Mode::empty());
-        let mode = Mode::from_raw_mode(stat.st_mode & 0o7777);
-        let is_directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
-        // What is in a directory is found only by who may search it.
-        let needed = if is_directory { Mode::RUSR | Mode::XUSR } else { Mode::RUSR };
-        let mut closed = None;
-        if !mode.contains(needed) && !rustix::process::geteuid().is_root() {
-            chmodat(above, name, mode | needed, AtFlags::empty())
-                .map_err(|e| failed("open up", name, e))?;
-            closed = Some((mode, name));
-        }
-        let file = open().map_err(|e| failed("open", name, e))?;
-        let now = fstat(&file).map_err(|e| failed("look at", name, e))?;
-        if (now.st_dev, now.st_ino) != (stat.st_dev, stat.st_ino) {
-            return Err(failed("open", name, Errno::STALE));
-        }
-        Ok(Self { file, closed })
-    }
-
-    /// Gives it its own permissions again.
-    fn close(self) -> Result<()> {
-        match self.closed {
-            Some((mode, name)) => fchmod(&self.file, mode).map_err(|e| failed("close", name, e)),
-            None => Ok(()),
-        }
     }
 }
 

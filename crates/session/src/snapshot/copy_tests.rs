@@ -170,3 +170,45 @@ fn a_copy_has_bounds_and_one_at_them_is_made() {
         }
     }
 }
+
+#[test]
+fn what_was_opened_up_is_closed_again_though_the_copy_fails_or_is_killed() {
+    let place = Place::new("copy-closed");
+    let (deep, file) = (place.upper().join("d/e"), place.upper().join("d/e/f"));
+    std::fs::create_dir_all(&deep).unwrap();
+    std::fs::write(&file, "content").unwrap();
+    for path in [&file, &deep] {
+        mode(path, 0);
+    }
+    let bounds = Bounds { bytes: 3, ..BOUNDS };
+    assert_eq!(place.copy(bounds).unwrap_err().kind, ErrorKind::TooLarge);
+    let permissions = |path: &Path| std::fs::symlink_metadata(path).unwrap().mode() & 0o777;
+    assert_eq!(permissions(&deep), 0);
+    mode(&deep, 0o700);
+    assert_eq!(permissions(&file), 0);
+    // As somebody left it who was killed: opened up, and written down.
+    mode(&file, 0o400);
+    mode(&deep, 0o500);
+    let list = place.0.join("from/.widened");
+    std::fs::write(&list, "0 upper/d/e\u{0}0 upper/d/e/f\u{0}0 upper/gone/x\u{0}777 uppe").unwrap();
+    assert!(put_back(&place.0.join("from")).unwrap());
+    assert_eq!(permissions(&deep), 0);
+    mode(&deep, 0o700);
+    assert_eq!((permissions(&file), list.exists()), (0, false));
+    assert!(!put_back(&place.0.join("from")).unwrap());
+}
+
+#[test]
+fn permissions_are_put_back_over_no_link() {
+    let place = Place::new("copy-over-link");
+    let outside = place.0.join("outside");
+    std::fs::create_dir(&outside).unwrap();
+    std::fs::write(outside.join("f"), "").unwrap();
+    mode(&outside.join("f"), 0o600);
+    symlink(outside.join("f"), place.upper().join("f")).unwrap();
+    symlink(&outside, place.upper().join("d")).unwrap();
+    let list = "777 upper/f\u{0}777 upper/d/f\u{0}";
+    std::fs::write(place.0.join("from/.widened"), list).unwrap();
+    put_back(&place.0.join("from")).unwrap();
+    assert_eq!(std::fs::symlink_metadata(outside.join("f")).unwrap().mode() & 0o777, 0o600);
+}

@@ -2,6 +2,7 @@
 
 mod copy;
 mod shelf;
+mod widened;
 
 use crate::desk::Desk;
 use crate::sessions::Inner;
@@ -84,10 +85,16 @@ impl Sessions {
         Ok(removed)
     }
 
-    /// Makes another session of the same spec, whose workspace begins as this one's is now. Processes
-    /// and the home directory are not copied; the new one is prepared as any other.
-    pub async fn fork(&self, id: &SessionId, name: &str) -> Result<Session> {
+    /// Makes another session of the same spec, whose workspace begins as this one's is now, or was in a
+    /// snapshot. Processes, the home directory and what was written to an image are not copied; the new
+    /// one is prepared as any other.
+    pub async fn fork(&self, id: &SessionId, snapshot: Option<u32>, name: &str) -> Result<Session> {
         let mut desk = self.layered(id).await?;
+        if let Some(number) = snapshot {
+            // ORDER: nothing is begun from a snapshot that is not there.
+            let shelf = self.shelf(id);
+            blocking(move || shelf.report(number)).await?;
+        }
         let order = like(&desk.row, name)?;
         order.check()?;
         let Some(mut other) = self.0.begin(&order).await? else {
@@ -95,12 +102,12 @@ impl Sessions {
             return Err(Error::new(ErrorKind::Conflict, what).hint("Use another name."));
         };
         let (from, to) = (self.shelf(id), self.shelf(&other.row.id));
-        if let Err(error) = while_still(&mut desk, move || from.fork(&to)).await {
+        if let Err(error) = while_still(&mut desk, move || from.fork(&to, snapshot)).await {
             // The error that caused it is the one to tell; what could not be removed stays recorded.
             other.drive(Event::Delete).await.ok();
             return Err(error);
         }
-        let said = NewEvent::now("forked", json!({ "into": other.row.id }));
+        let said = NewEvent::now("forked", json!({ "into": other.row.id, "snapshot": snapshot }));
         desk.amend(Some(said)).await?;
         drop(desk);
         self.0.establish(&mut other).await?;

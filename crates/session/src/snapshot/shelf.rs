@@ -4,6 +4,7 @@
 //! removed.
 
 use super::copy::{BOUNDS, Copied, copy};
+use super::widened::put_back;
 use super::{MAX_SNAPSHOTS, SnapshotReport};
 use crate::home;
 use cofferdam_core::{Error, ErrorKind, Result};
@@ -163,22 +164,36 @@ impl Shelf {
         Ok(report)
     }
 
-    /// Copies the layer, which nobody may write meanwhile, to a session that has none yet.
-    pub(super) fn fork(&self, other: &Self) -> Result<()> {
-        self.has_layer()?;
+    /// Copies the layer, which nobody may write meanwhile, or a snapshot of it, to a session that has
+    /// none yet.
+    pub(super) fn fork(&self, other: &Self, snapshot: Option<u32>) -> Result<()> {
+        let from = match snapshot {
+            Some(number) => {
+                self.report(number)?;
+                self.one(number)
+            }
+            None => {
+                self.has_layer()?;
+                self.layer()
+            }
+        };
         if let (Some(above), Some(name)) = (other.kept.parent(), other.kept.file_name()) {
             home::make(above, &name.to_string_lossy())?;
         }
         home::make(&other.kept, LAYER)?;
         // ORDER: first, because a layer without it would be taken for one over the tree of now.
-        copy_file(&self.layer(), &other.layer(), BASE)?;
-        copy(&self.layer(), &other.layer(), UPPER, BOUNDS)?;
+        copy_file(&from, &other.layer(), BASE)?;
+        copy(&from, &other.layer(), UPPER, BOUNDS)?;
         settled(&other.layer())
     }
 
     /// Removes what was being made or removed when somebody died. Says whether there was something. To
     /// be called while nobody else is at work on the session.
     pub(super) fn tidy(&self) -> Result<bool> {
+        let mut was_widened = put_back(&self.layer())?;
+        for snapshot in self.all()? {
+            was_widened |= put_back(&self.one(snapshot.snapshot))?;
+        }
         let mut left = Vec::new();
         if self.layer().join(FRESH).is_dir() {
             left.push((self.layer(), FRESH.to_owned()));
@@ -189,7 +204,7 @@ impl Shelf {
             }
         }
         left.iter().try_for_each(|(folder, name)| home::remove(folder, name))?;
-        Ok(!left.is_empty())
+        Ok(was_widened || !left.is_empty())
     }
 
     fn has_layer(&self) -> Result<()> {

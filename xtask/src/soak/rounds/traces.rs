@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// What may be in a state directory, whether there are sessions or not.
-const KNOWN: [&str; 11] = [
+const KNOWN: [&str; 12] = [
     "bundles",
     "homes",
+    "kept",
     "locks",
     "owed",
     "reserve",
@@ -158,7 +159,7 @@ impl<'a> Traces<'a> {
             let id = name.split('.').next().unwrap_or_default();
             ids.iter().any(|known| known.as_str() == id)
         };
-        for folder in ["homes", "locks", "sessions"] {
+        for folder in ["homes", "kept", "locks", "sessions"] {
             if let Some(name) = names(&state.join(folder))?.into_iter().find(|name| !owned(name)) {
                 return Err(format!("{folder}/{name} belongs to no session of {ids:?}"));
             }
