@@ -181,7 +181,12 @@ impl Ground<'_> {
         let Some((found, _)) = look(directory, name)? else { return Err(Hitch::Changed) };
         // A directory changes with what was taken out of it.
         let is_as_seen = found.kind == Kind::Directory
-            || seen.is_some_and(|seen| seen.changed_ns == found.changed_ns);
+            || seen.is_some_and(|seen| {
+                let same = (seen.size, seen.modified_ns, seen.mode)
+                    == (found.size, found.modified_ns, found.mode);
+                // Another name of it may just have been taken.
+                seen.changed_ns == found.changed_ns || seen.links > 1 && same
+            });
         if found.id == was && is_as_seen { Ok(()) } else { Err(Hitch::Changed) }
     }
 

@@ -10,6 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// What stands under a path: type and permissions, and content.
 pub(super) type Tree = BTreeMap<String, (String, Vec<u8>)>;
@@ -48,7 +49,9 @@ pub(super) fn path(text: impl AsRef<[u8]>) -> GuestPath {
 impl Stage {
     /// A workspace as these lines of shell make it, and an empty layer.
     pub(super) fn new(name: &str, xattrs: Xattrs, workspace: &str) -> Self {
-        let directory = TestDirectory::new(&format!("layers-{name}-{xattrs:?}"));
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let directory = TestDirectory::new(&format!("layers-{name}-{xattrs:?}-{count}"));
         for folder in ["workspace", "cow", "cow/upper", "cow/work", "mount", "saw", "outside"] {
             std::fs::create_dir(directory.path().join(folder)).unwrap();
         }
