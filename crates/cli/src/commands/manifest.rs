@@ -11,10 +11,10 @@ pub(super) fn provisions(file: Option<&Path>) -> Result<Option<Arc<Provisions>>>
     let Some(file) = file else { return Ok(None) };
     let text = read_input(file, MAX_MANIFEST_BYTES)?;
     let manifest: Manifest = match file.extension().and_then(|ending| ending.to_str()) {
-        Some("json") => serde_json::from_slice(&text).map_err(|e| wrong(file).source(e))?,
+        Some("json") => serde_json::from_slice(&text).map_err(|e| wrong(file, &e.to_string()))?,
         Some("toml") => {
-            let text = std::str::from_utf8(&text).map_err(|e| wrong(file).source(e))?;
-            toml::from_str(text).map_err(|e| wrong(file).source(e))?
+            let text = std::str::from_utf8(&text).map_err(|e| wrong(file, &e.to_string()))?;
+            toml::from_str(text).map_err(|e| wrong(file, &place_and_reason(text, &e)))?
         }
         Some(_) | None => {
             let what = format!("{} is no manifest", file.display());
@@ -26,7 +26,30 @@ pub(super) fn provisions(file: Option<&Path>) -> Result<Option<Arc<Provisions>>>
     Ok(Some(Arc::new(manifest.check()?.load(base)?)))
 }
 
-fn wrong(file: &Path) -> Error {
-    Error::new(ErrorKind::Usage, format!("{} holds no manifest", file.display()))
-        .hint("Look at `cofferdam config schema manifest`.")
+fn wrong(file: &Path, why: &str) -> Error {
+    Error::new(ErrorKind::Usage, format!("{} holds no manifest: {why}", file.display())).hint(
+        "An entry is a table `[[entries]]` with a type (file, directory, link, …), a path and more; see \
+         `cofferdam config schema manifest`.",
+    )
+}
+
+/// On one line what the parser says in several.
+fn place_and_reason(text: &str, error: &toml::de::Error) -> String {
+    let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or(text);
+    let line = before.matches('\n').count() + 1;
+    format!("line {line}: {}", error.message().replace('\n', ", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_manifest_is_told_by_its_line() {
+        let text = "version = 1\n[[entry]]\npath = \"a\"\n";
+        let error = toml::from_str::<Manifest>(text).unwrap_err();
+        let told = place_and_reason(text, &error);
+        assert!(told.starts_with("line 2: unknown field `entry`"), "{told}");
+        assert!(!told.contains('\n'));
+    }
 }
