@@ -5,6 +5,7 @@
 //! a file without a name that git's own helper reads, so it stands in no address, no command line, no
 //! environment and no file of the disk.
 
+use super::guard::Guard;
 use super::repository::{Address, Credential, Reference, Repository};
 use super::sys::spawn;
 use base64::Engine;
@@ -12,13 +13,12 @@ use base64::prelude::BASE64_STANDARD;
 use cofferdam_core::files::MAX_CARRIED_BYTES;
 use cofferdam_core::{Error, ErrorKind, Result};
 use rustix::fs::MemfdFlags;
-use rustix::process::{Pid, Signal, kill_process_group};
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File};
 use std::io::{Read, Seek, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::DirBuilderExt;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -105,7 +105,10 @@ impl Repository {
             DirBuilder::new().mode(0o700).create(place).map_err(|e| io("make a directory", e))?;
         }
         let secret = match (&self.credential, &self.address) {
-            (Some(credential), Address::Web { origin, .. }) => Some(credential.secret(origin)?),
+            (Some(credential), Address::Web { origin, .. }) => {
+                let token = std::env::var_os(&credential.variable);
+                Some(credential.secret(origin, token)?)
+            }
             (_, _) => None,
         };
         let run = Run { home: &home, stage, secret, bounds, stopped, began: Instant::now() };
@@ -175,12 +178,12 @@ fn own(directory: &Path) -> Result<PathBuf> {
 }
 
 impl Credential {
-    fn secret(&self, origin: &str) -> Result<Secret> {
+    fn secret(&self, origin: &str, token: Option<OsString>) -> Result<Secret> {
         let bad = |what: &str| {
             let what = format!("the variable {}, which holds a credential, {what}", self.variable);
             Error::new(ErrorKind::Usage, what).hint("Set it to the token, or leave it out.")
         };
-        let token = std::env::var_os(&self.variable).ok_or_else(|| bad("is not set"))?;
+        let token = token.ok_or_else(|| bad("is not set"))?;
         let token = token.into_string().map_err(|_| bad("is no text"))?;
         if token.is_empty() || token.len() > MAX_TOKEN_BYTES || token.contains(char::is_control) {
             return Err(bad(&format!("is empty, longer than {MAX_TOKEN_BYTES} bytes, or no line")));
@@ -222,13 +225,18 @@ impl Run<'_> {
         let mut said = File::from(memory.map_err(|e| io("keep what git says", e.into()))?);
         let mut command = self.command(repository, words);
         command.stderr(said.try_clone().map_err(|e| io("keep what git says", e))?);
-        let child = spawn(&mut command, self.secret.as_ref().map(|secret| &secret.file));
+        let guard = Guard::start().map_err(|e| io("start a shell, which ends git with us", e))?;
+        guard.lead(&mut command);
+        let child = match &self.secret {
+            Some(secret) => spawn(&mut command, &secret.file),
+            None => command.spawn(),
+        };
         let child = child.map_err(|e| {
             Error::new(ErrorKind::Unavailable, "start git, which fetches what the manifest wants")
                 .hint("Install git, or leave the repository out of the manifest.")
                 .source(e)
         })?;
-        let status = self.look_after(child, &said)?;
+        let status = self.look_after(child, guard, &said)?;
         if status.success() {
             return Ok(());
         }
@@ -249,7 +257,7 @@ impl Run<'_> {
 
     fn command(&self, repository: &Repository, words: &[OsString]) -> Command {
         let mut command = Command::new("git");
-        command.env_clear().current_dir(self.stage).process_group(0);
+        command.env_clear().current_dir(self.stage);
         let secret = repository.credential.as_ref().map(|credential| credential.variable.as_str());
         for name in PASSED.iter().filter(|name| Some(**name) != secret) {
             command.envs(std::env::var_os(name).map(|value| (name, value)));
@@ -280,7 +288,7 @@ impl Run<'_> {
     }
 
     /// Waits for git, within bounds. Whatever happens, nothing of its group is left.
-    fn look_after(&self, mut child: Child, said: &File) -> Result<ExitStatus> {
+    fn look_after(&self, mut child: Child, guard: Guard, said: &File) -> Result<ExitStatus> {
         let mut pause = LOOK;
         let ended = loop {
             match child.try_wait() {
@@ -295,10 +303,7 @@ impl Run<'_> {
             pause = pause.max(look.elapsed() * 10).min(Duration::from_secs(1));
             std::thread::sleep(pause.min(self.bounds.time));
         };
-        // The group lives as long as one of it does; where none does, there is nobody to be told.
-        if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-            kill_process_group(group, Signal::KILL).ok();
-        }
+        drop(guard);
         child.wait().ok();
         // It may have ended between two looks.
         ended.and_then(|status| self.is_within(said).map(|()| status))
@@ -356,4 +361,88 @@ fn measure(top: &Path) -> (usize, u64) {
 
 fn io(what: &str, error: std::io::Error) -> Error {
     Error::new(ErrorKind::Io, what).source(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn repository(directory: &Path) -> Repository {
+        Repository {
+            address: Address::Directory(directory.to_owned()),
+            reference: None,
+            depth: None,
+            credential: None,
+            fingerprint: String::new(),
+        }
+    }
+
+    fn place(name: &str) -> PathBuf {
+        let place = std::env::temp_dir().join(format!("cofferdam-{name}-{}", std::process::id()));
+        fs::create_dir_all(&place).unwrap();
+        place
+    }
+
+    #[test]
+    fn a_clone_has_limits_and_ends_when_nobody_waits() {
+        let base = place("clone");
+        let from = base.join("from");
+        let script = "git init -q from && cd from && head -c 100000 /dev/urandom >a && git add a && \
+                      git -c user.name=a -c user.email=a@b commit -qm a";
+        let made = Command::new("sh").args(["-c", script]).current_dir(&base).status();
+        assert!(made.unwrap().success());
+        let clone = |name: &str, bounds, stopped: bool| {
+            let stage = base.join(name);
+            repository(&from).clone_to(&stage, bounds, &AtomicBool::new(stopped))
+        };
+        let usual = Bounds::USUAL;
+        let kind = |name, bounds, stopped| clone(name, bounds, stopped).unwrap_err().kind;
+        assert_eq!(
+            kind("time", Bounds { time: Duration::ZERO, ..usual }, false),
+            ErrorKind::TimedOut
+        );
+        assert_eq!(kind("names", Bounds { names: 9, ..usual }, false), ErrorKind::TooLarge);
+        assert_eq!(kind("bytes", Bounds { bytes: 100_000, ..usual }, false), ErrorKind::TooLarge);
+        assert_eq!(kind("stopped", usual, true), ErrorKind::Canceled);
+        // The control.
+        let tree = clone("fine", usual, false).unwrap();
+        assert_eq!(fs::metadata(tree.join("a")).unwrap().len(), 100_000);
+        fs::remove_dir_all(&base).unwrap();
+    }
+
+    #[test]
+    fn what_git_says_has_a_limit_and_its_end_is_shown_without_the_token() {
+        let base = place("said");
+        let credential = Credential { variable: "A".to_owned(), user: "me".to_owned() };
+        let secret = credential.secret("https://a", Some("tok-1".into())).unwrap();
+        let (stopped, began) = (AtomicBool::new(false), Instant::now());
+        let (stage, bounds) = (base.as_path(), Bounds::USUAL);
+        let run =
+            Run { home: stage, stage, secret: Some(secret), bounds, stopped: &stopped, began };
+        let said = File::create(base.join("said")).unwrap();
+        said.set_len(MAX_SAID_BYTES).unwrap();
+        assert!(run.is_within(&said).is_ok());
+        said.set_len(MAX_SAID_BYTES + 1).unwrap();
+        assert_eq!(run.is_within(&said).unwrap_err().kind, ErrorKind::TooLarge);
+        let basic = BASE64_STANDARD.encode("me:tok-1");
+        let text = format!("{}\ntok-1 and {basic}\x1b[2J\n", "x".repeat(2 * SHOWN_BYTES));
+        let shown = run.shown(text.as_bytes());
+        assert_eq!(shown.chars().count(), SHOWN_BYTES);
+        assert!(shown.ends_with("x; *** and *** [2J"), "{shown}");
+        fs::remove_dir_all(&base).unwrap();
+    }
+
+    #[test]
+    fn a_token_is_one_line_of_so_many_bytes() {
+        let credential = Credential { variable: "A_TOKEN".to_owned(), user: "me".to_owned() };
+        let secret = |token: &str| credential.secret("https://a", Some(token.into()));
+        for bad in ["", "s3cret\nurl=https://b", &"s3cret".repeat(MAX_TOKEN_BYTES / 6 + 1)] {
+            let Err(error) = secret(bad) else { panic!("{bad:?}") };
+            let said = error.chain();
+            assert!(said.contains("A_TOKEN") && !said.contains("s3cret"), "{said}");
+        }
+        assert!(credential.secret("https://a", None).is_err());
+        // The control.
+        assert!(secret(&"t".repeat(MAX_TOKEN_BYTES)).is_ok());
+    }
 }

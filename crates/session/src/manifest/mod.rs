@@ -7,6 +7,7 @@
 
 mod fetch;
 mod git;
+mod guard;
 mod host;
 mod load;
 mod provide;
