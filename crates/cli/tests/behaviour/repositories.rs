@@ -413,6 +413,36 @@ fn a_directory_whose_repository_is_elsewhere_is_no_repository() {
 }
 
 #[test]
+fn a_repository_behind_ssh_is_fetched_by_the_callers_ssh_which_asks_nobody() {
+    everyone(|place| {
+        if !has_git() {
+            return;
+        }
+        let origin = lay_out(place);
+        // Stands for ssh and a server: says how it was called, and does here what it is to do there.
+        host(
+            place,
+            "mkdir bin; printf '#!/bin/sh\\necho \"$@\" >>%s/called\\nfor last; do :; done\\n\
+             exec sh -c \"$last\"\\n' $PWD >bin/ssh; chmod 755 bin/ssh",
+        );
+        let bin = place.base.join("home/bin");
+        let url = format!("url = \"ssh://git@example.invalid:2222{}\"", origin.display());
+        let file = manifest(place, &url);
+        let with = |path: String| {
+            let mut command = place.cofferdam(&["create", "--name", "s", "--manifest", &file]);
+            outcome(command.env("PATH", path), LONG)
+        };
+        let said = with(format!("{}:/usr/bin:/bin", bin.display()));
+        assert_eq!(said.code(), Some(0), "{said:?}");
+        assert_eq!(fs::read_to_string(place.workspace.join("r/src/a")).unwrap(), "three\n");
+        let called = fs::read_to_string(place.base.join("home/called")).unwrap();
+        for word in ["-oBatchMode=yes", "-oControlMaster=no", "-p 2222", "git@example.invalid"] {
+            assert!(called.contains(word), "{called}");
+        }
+    });
+}
+
+#[test]
 fn a_clone_that_is_killed_leaves_nothing_after_the_next_start() {
     everyone(|place| {
         if !has_git() {
