@@ -40,6 +40,7 @@ mod session;
 mod sessions;
 mod shell;
 mod snapshot;
+mod staging;
 mod store;
 mod time;
 pub mod window;

@@ -20,7 +20,8 @@ impl Places {
             );
         }
         let places = Self { state: state.to_owned() };
-        let own = [places.locks(), places.homes(), places.kept(), places.bundles()];
+        let own =
+            [places.locks(), places.homes(), places.kept(), places.bundles(), places.staging()];
         for directory in std::iter::once(state).chain(own.iter().map(PathBuf::as_path)) {
             make_private(directory)?;
         }
@@ -47,6 +48,11 @@ impl Places {
     /// What failed runs left for later study.
     pub(crate) fn bundles(&self) -> PathBuf {
         self.state.join("bundles")
+    }
+
+    /// What is fetched before it goes into a workspace.
+    pub(crate) fn staging(&self) -> PathBuf {
+        self.state.join("staging")
     }
 }
 

@@ -2,10 +2,13 @@
 
 use crate::desk::Desk;
 use crate::manifest::Provisions;
-use crate::store::NewEvent;
-use cofferdam_core::{DestroyReason, Error, ErrorKind, Result};
+use crate::staging::Staging;
+use crate::store::{NewEvent, blocking};
+use cofferdam_core::{DestroyReason, Error, ErrorKind, Files, GuestPath, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How far the manifest of a session is carried out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +40,16 @@ impl Provided {
     }
 }
 
+/// Tells what runs beside that nobody waits for it any more.
+#[derive(Debug, Default)]
+struct Stop(Arc<AtomicBool>);
+
+impl Drop for Stop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 impl Desk {
     /// Brings what is wanted to the workspace of a session that was just made. Where that fails, nothing
     /// was brought, and nothing of the session is kept.
@@ -58,7 +71,11 @@ impl Desk {
             Some(_) => {}
         }
         let files = self.backend().files(self.record()?).await?;
-        let steps = wanted.provide(&files).await?;
+        let missing = wanted.missing(&files).await?;
+        let steps = match missing.is_empty() {
+            true => wanted.provide(&files).await?,
+            false => self.fetch(wanted, missing, &files).await?,
+        };
         if let Some(has) = &mut self.row.facts.manifest {
             has.done = true;
         }
@@ -68,6 +85,28 @@ impl Desk {
             "steps": steps,
         });
         self.amend(Some(NewEvent::now("files_provided", data))).await
+    }
+
+    /// The same with what has to be fetched first. Nobody who stops waiting leaves anything running.
+    async fn fetch(
+        &self,
+        wanted: &Provisions,
+        missing: Vec<GuestPath>,
+        files: &Files,
+    ) -> Result<u64> {
+        let (places, locks) = (self.inner.places.clone(), self.inner.locks.clone());
+        let (wanted, stop) = (wanted.clone(), Stop::default());
+        let stopped = Arc::clone(&stop.0);
+        let (fetched, staging) = blocking(move || {
+            let staging = Staging::make(&places, &locks)?;
+            let fetched = wanted.fetch(&missing, &staging.path(), &stopped)?;
+            Ok((fetched, staging))
+        })
+        .await?;
+        let provided = fetched.provide(files).await;
+        // What cannot be removed now is a leftover, which the next start removes.
+        blocking(move || staging.remove()).await.ok();
+        provided
     }
 
     fn other(&self, which: &str) -> Error {

@@ -6,7 +6,8 @@
 use crate::answer::{CALL_LIMIT, within};
 use crate::desk::Desk;
 use crate::sessions::Inner;
-use crate::store::{Row, Scope};
+use crate::staging::{self, Changes};
+use crate::store::{Row, Scope, blocking};
 use crate::{Event, Phase, SessionId, Sessions, now_ms, snapshot};
 use cofferdam_core::{
     DestroyReason, DurableBackend, Error, Found, Result, SandboxId, SandboxStatus,
@@ -106,6 +107,14 @@ pub(crate) async fn reap(sessions: &Sessions, how: Thoroughness) -> Result<GcRep
     }
     if how == Thoroughness::Full {
         tidy(inner, &mut report).await?;
+    }
+    let changes = match how {
+        Thoroughness::DryRun => Changes::None,
+        Thoroughness::Quick | Thoroughness::Full => Changes::Remove,
+    };
+    let (places, locks) = (inner.places.clone(), inner.locks.clone());
+    for (name, swept) in blocking(move || staging::sweep(&places, &locks, changes)).await? {
+        report.take(&name, swept.map(|()| Some(GcKind::Swept)));
     }
     for (backend, all) in found {
         let known: Vec<SandboxId> = match how {

@@ -26,9 +26,9 @@ pub(crate) struct EnsureArgs {
     #[command(flatten)]
     pub(crate) session: SessionOptions,
 
-    /// Brings the files, directories and links that a manifest in TOML or JSON wants to the workspace,
-    /// before the --init lines and once. All of them or none: where something else is there already,
-    /// no session is made.
+    /// Brings the files, directories, links and git repositories that a manifest in TOML or JSON wants to
+    /// the workspace, before the --init lines and once. All of them or none: where something else is there
+    /// already, no session is made.
     ///
     /// Example: --manifest workspace.toml
     #[arg(long, value_name = "FILE", help_heading = "Session")]

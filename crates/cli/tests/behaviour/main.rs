@@ -30,6 +30,7 @@ mod patches;
 mod place;
 mod projects;
 mod receipts;
+mod repositories;
 mod schema;
 mod sessions;
 mod sessions_durable;

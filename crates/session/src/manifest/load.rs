@@ -1,6 +1,7 @@
 //! What a manifest names on the host, looked at.
 
 use super::host::{HostFile, Named, unseen};
+use super::repository::Repository;
 use super::{Checked, Wanted, wrong};
 use crate::patch::good_link;
 use cofferdam_core::files::{Content, MAX_CARRIED_BYTES, MAX_CARRY_DEPTH};
@@ -20,6 +21,9 @@ pub(super) const MAX_NAMED: usize = 500;
 pub struct Provisions {
     pub(crate) fingerprint: String,
     pub(super) things: BTreeMap<GuestPath, Thing>,
+    /// What is fetched when it is brought.
+    pub(super) repositories: BTreeMap<GuestPath, Repository>,
+    copied: usize,
 }
 
 /// One thing that is wanted.
@@ -57,13 +61,17 @@ impl Checked {
     /// Looks at what is named on the host, relative to `base`. Files are read when they are carried.
     pub fn load(self, base: &Path) -> Result<Provisions> {
         let is_named = |wanted: &&Wanted| {
-            matches!(wanted, Wanted::HostFile { .. } | Wanted::HostDirectory { .. })
+            matches!(
+                wanted,
+                Wanted::HostFile { .. } | Wanted::HostDirectory { .. } | Wanted::Repository(_)
+            )
         };
         if self.wanted.values().filter(is_named).count() > MAX_NAMED {
             let what = format!("the manifest names more than {MAX_NAMED} things of the host");
             return Err(Error::new(ErrorKind::TooLarge, what).hint("Copy a directory instead."));
         }
-        let mut loading = Loading { things: BTreeMap::new(), copied: 0, bytes: 0 };
+        let mut loading = Loading::default();
+        let mut repositories = BTreeMap::new();
         for (path, wanted) in self.wanted {
             match wanted {
                 Wanted::Bytes { bytes, mode } => {
@@ -80,20 +88,42 @@ impl Checked {
                 Wanted::Directory => loading.add(path, Thing::Directory)?,
                 Wanted::Link { target } => loading.add(path, Thing::Link { target })?,
                 Wanted::HostDirectory { from } => loading.copy(path, &base.join(from))?,
+                Wanted::Repository(mut repository) => {
+                    repository.address = repository.address.below(base);
+                    repositories.insert(path, repository);
+                }
             }
         }
-        Ok(Provisions { fingerprint: self.fingerprint, things: loading.things })
+        Ok(loading.provisions(self.fingerprint, repositories))
     }
 }
 
-struct Loading {
+#[derive(Debug, Default)]
+pub(super) struct Loading {
     things: BTreeMap<GuestPath, Thing>,
     copied: usize,
     bytes: u64,
 }
 
 impl Loading {
-    fn add(&mut self, path: GuestPath, thing: Thing) -> Result<()> {
+    /// What was looked at before counts.
+    pub(super) fn again(all: &Provisions) -> Result<Self> {
+        let mut loading = Self { copied: all.copied, ..Self::default() };
+        for (path, thing) in &all.things {
+            loading.add(path.clone(), thing.clone())?;
+        }
+        Ok(loading)
+    }
+
+    pub(super) fn provisions(
+        self,
+        fingerprint: String,
+        repositories: BTreeMap<GuestPath, Repository>,
+    ) -> Provisions {
+        Provisions { fingerprint, things: self.things, repositories, copied: self.copied }
+    }
+
+    pub(super) fn add(&mut self, path: GuestPath, thing: Thing) -> Result<()> {
         if let Thing::File { content, .. } = &thing {
             self.bytes = self.bytes.saturating_add(content.len());
         }
@@ -107,7 +137,7 @@ impl Loading {
     }
 
     /// A directory of the host with all that is in it. No link in it is followed.
-    fn copy(&mut self, top: GuestPath, from: &Path) -> Result<()> {
+    pub(super) fn copy(&mut self, top: GuestPath, from: &Path) -> Result<()> {
         let seen = |errno| unseen(from, errno);
         let named = Named::open(from).map_err(seen)?;
         if FileType::from_raw_mode(named.look().map_err(seen)?.st_mode) != FileType::Directory {

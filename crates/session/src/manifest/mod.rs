@@ -5,16 +5,24 @@
 //! of it is carried out by the file worker, whole or not at all; see [`Files::carry`](cofferdam_core::Files).
 //! What is there already as the manifest says is left alone; anything else there is a conflict.
 
+mod fetch;
+mod git;
+mod guard;
 mod host;
 mod load;
 mod provide;
+mod repository;
+mod sys;
 
+pub use git::{CLONE_LIMIT, MAX_CLONED, MAX_TOKEN_BYTES};
 pub use load::Provisions;
+pub use repository::MAX_ADDRESS_BYTES;
 
 use crate::patch::good_link;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use cofferdam_core::{Error, ErrorKind, GuestPath, Result};
+use repository::{Repository, Said};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -80,6 +88,32 @@ pub enum ManifestEntry {
         /// The directory of the host; relative to the manifest.
         from: PathBuf,
     },
+    /// A clone of a git repository, with its `.git`, made by the host's git outside of the sandbox.
+    /// One that this manifest brought before stays as it is; anything else at its path is a conflict.
+    Git {
+        /// Where.
+        path: String,
+        /// `https://`, `ssh://`, or a directory of the host that is a repository; relative to the
+        /// manifest. Without a password: a token has a variable.
+        url: String,
+        /// The branch or tag that is checked out, or the id of a commit in full. Without it what the
+        /// repository points to.
+        #[serde(default, rename = "ref", skip_serializing_if = "Option::is_none")]
+        reference: Option<String>,
+        /// How many commits of a branch or tag are fetched. Without it all are.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        depth: Option<u32>,
+        /// The variable of the caller that holds a token for the server. The token is in nothing that
+        /// is brought or kept.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        credential_env: Option<String>,
+        /// The name of the user that goes with the token; without it `x-access-token`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        credential_user: Option<String>,
+        /// Lets `http://` be used for an address of this machine.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        insecure_loopback: bool,
+    },
 }
 
 /// A manifest that makes sense.
@@ -98,6 +132,7 @@ enum Wanted {
     Directory,
     Link { target: Vec<u8> },
     HostDirectory { from: PathBuf },
+    Repository(Repository),
 }
 
 impl Manifest {
@@ -159,6 +194,27 @@ impl ManifestEntry {
             }
             Self::Copy { path, from } => {
                 Ok((GuestPath::new(path)?, Wanted::HostDirectory { from: from.clone() }))
+            }
+            Self::Git {
+                path,
+                url,
+                reference,
+                depth,
+                credential_env,
+                credential_user,
+                insecure_loopback,
+            } => {
+                let path = GuestPath::new(path)?;
+                let said = Said {
+                    url,
+                    reference: reference.as_deref(),
+                    depth: *depth,
+                    credential_env: credential_env.as_deref(),
+                    credential_user: credential_user.as_deref(),
+                    insecure_loopback: *insecure_loopback,
+                };
+                let repository = said.repository(&path)?;
+                Ok((path, Wanted::Repository(repository)))
             }
         }
     }

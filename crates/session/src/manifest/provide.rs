@@ -19,7 +19,7 @@ enum There {
 impl Provisions {
     /// How many things are wanted.
     pub fn count(&self) -> usize {
-        self.things.len()
+        self.things.len() + self.repositories.len()
     }
 
     /// Brings what is missing, all of it or nothing. Answers how many steps that took.
@@ -150,7 +150,7 @@ fn hash(content: &Source) -> Result<String> {
     }
 }
 
-fn in_the_way(path: &GuestPath) -> Error {
+pub(super) fn in_the_way(path: &GuestPath) -> Error {
     let what =
         format!("{path:?} is there already, and is not what the manifest wants, or protected");
     Error::new(ErrorKind::Conflict, what).hint("Remove it, or leave it out of the manifest.")
