@@ -39,7 +39,7 @@ const VERBS: [&str; 32] = [
 ];
 
 /// What is done with files.
-const FILE_VERBS: [&str; 15] = [
+const FILE_VERBS: [&str; 17] = [
     "read",
     "write",
     "append",
@@ -55,6 +55,8 @@ const FILE_VERBS: [&str; 15] = [
     "grep",
     "upload",
     "download",
+    "export",
+    "import",
 ];
 
 /// What is done with snapshots.

@@ -2,7 +2,7 @@
 
 use crate::harness::{Place, compare};
 
-const OBJECTS: [&str; 35] = [
+const OBJECTS: [&str; 36] = [
     "config",
     "check",
     "result",
@@ -36,6 +36,7 @@ const OBJECTS: [&str; 35] = [
     "discarded",
     "file-contents",
     "file-copied",
+    "file-imported",
     "file-names",
     "file-matches",
 ];
