@@ -50,7 +50,7 @@ impl Checked {
     ///
     /// The first entry that may not be imported refuses all of it, by its name.
     pub fn read(source: &mut dyn Read, mut spool: File) -> Result<Self> {
-        let length = fill(source, &mut spool)?;
+        let length = fill(source, &mut spool, MAX_ARCHIVE_BYTES)?;
         spool.rewind().map_err(unspooled)?;
         let spool = Arc::new(spool);
         let (things, notes) = (BTreeMap::new(), Notes::default());
@@ -229,7 +229,7 @@ pub(crate) fn content(spool: &Arc<File>, at: u64, bytes: u64) -> Content {
 }
 
 /// Copies the whole archive, and answers its length.
-fn fill(source: &mut dyn Read, spool: &mut File) -> Result<u64> {
+fn fill(source: &mut dyn Read, spool: &mut dyn Write, max_bytes: u64) -> Result<u64> {
     let (mut piece, mut length) = (vec![0; PIECE_BYTES], 0);
     loop {
         let count = match source.read(&mut piece) {
@@ -241,8 +241,8 @@ fn fill(source: &mut dyn Read, spool: &mut File) -> Result<u64> {
             }
         };
         length += count as u64;
-        if length > MAX_ARCHIVE_BYTES {
-            let what = format!("the archive has more than {MAX_ARCHIVE_BYTES} bytes");
+        if length > max_bytes {
+            let what = format!("the archive has more than {max_bytes} bytes");
             return Err(Error::new(ErrorKind::TooLarge, what).hint("Import it in parts."));
         }
         spool.write_all(piece.get(..count).unwrap_or_default()).map_err(unspooled)?;
@@ -316,4 +316,22 @@ fn broken(cause: io::Error) -> Error {
 
 fn unspooled(cause: io::Error) -> Error {
     Error::new(ErrorKind::Io, "keep the archive in a temporary file").source(cause)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_an_archive_without_an_end_no_more_is_kept_than_may_be() {
+        let most = 3 * PIECE_BYTES as u64 + 1;
+        let kept = |bytes: u64| {
+            let mut kept = Vec::new();
+            (fill(&mut io::repeat(1).take(bytes), &mut kept, most), kept.len() as u64)
+        };
+        assert_eq!(kept(most).0.unwrap(), most);
+        let (refused, kept) = kept(u64::MAX);
+        assert_eq!(refused.unwrap_err().kind, ErrorKind::TooLarge);
+        assert!(kept <= most);
+    }
 }

@@ -190,7 +190,11 @@ impl Out<'_> {
         }
         let bytes = if entry.kind == EntryKind::File { entry.size } else { 0 };
         let (mode, modified_ms) = (entry.mode & 0o777, entry.modified_ms);
-        let head = Member { path: name, kind, target, mode, modified_ms, bytes }.blocks();
+        let shown = match entry.kind {
+            EntryKind::Directory => [name, b"/"].concat(),
+            _ => name.to_vec(),
+        };
+        let head = Member { path: &shown, kind, target, mode, modified_ms, bytes }.blocks();
         match entry.kind {
             EntryKind::File => return self.file(path, name, (head, bytes)).await,
             EntryKind::Directory => self.exported.directories += 1,

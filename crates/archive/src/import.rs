@@ -82,7 +82,7 @@ pub async fn import(files: &Files, order: &Import, archive: Checked) -> Result<I
         done.push(load);
     }
     if !done.is_empty() {
-        let mut load = way.expected;
+        let mut load: Vec<Load> = way.expected.into_iter().map(Load::from).collect();
         load.append(&mut done);
         files.carry(load).await?;
     }
@@ -127,7 +127,7 @@ struct Way<'a> {
     over: Over,
     /// Directories that come with all that is in them.
     made: BTreeSet<GuestPath>,
-    expected: Vec<Load>,
+    expected: Vec<Step>,
 }
 
 /// Whether there is something to do at a place.
@@ -163,7 +163,7 @@ impl Way<'_> {
                 }
             },
         };
-        self.expected.push(Step::Expect { path: name(path), is }.into());
+        self.expected.push(Step::Expect { path: name(path), is });
         Ok(Free::Yes)
     }
 

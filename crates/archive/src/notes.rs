@@ -63,3 +63,17 @@ impl Notes {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_that_are_not_kept_are_counted() {
+        let mut notes = Notes::default();
+        (0..MAX_NOTES + 2).for_each(|_| notes.add(b"x", Remark::Cut));
+        notes.add(b"x", Remark::OwnerAdded);
+        assert_eq!((notes.first.len(), notes.more), (MAX_NOTES, 3));
+        assert_eq!(notes.losses, MAX_NOTES as u64 + 2);
+    }
+}

@@ -313,6 +313,8 @@ struct Liar {
     sent: usize,
     fails: bool,
     has_more: bool,
+    /// How many times it lists its entry at once.
+    count: usize,
 }
 
 impl Liar {
@@ -320,7 +322,7 @@ impl Liar {
         let path = name.to_vec().into();
         let target = (kind == EntryKind::Link).then(|| b"a\0b".to_vec().into());
         let entry = Entry { path, kind, size, mode: 0o4755, modified_ms: -1, links: 1, target };
-        Self { entry, sent: 0, fails: false, has_more: false }
+        Self { entry, sent: 0, fails: false, has_more: false, count: 1 }
     }
 }
 
@@ -342,7 +344,7 @@ impl FileService for Liar {
                 Answer::Read(HasRead { size, bytes, ..HasRead::default() })
             }
             _ => {
-                let entries = if self.has_more { Vec::new() } else { vec![self.entry.clone()] };
+                let entries = vec![self.entry.clone(); self.count];
                 let next = self.has_more.then(|| "x".into());
                 return Ok(Reply { answer: Answer::Listed { next }, entries });
             }
@@ -390,9 +392,13 @@ async fn a_worker_that_lies_about_names_gets_nothing_into_an_archive() {
     let liar = Liar::new(b"l", EntryKind::Link, 0);
     let error = exported(&Files::new(Arc::new(liar)), ".").await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Protocol);
-    let liar = Liar { has_more: true, ..Liar::new(b"f", EntryKind::File, 0) };
+    let liar = Liar { has_more: true, count: 0, ..Liar::new(b"f", EntryKind::File, 0) };
     let error = exported(&Files::new(Arc::new(liar)), ".").await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Protocol);
+    // Names without an end.
+    let liar = Liar { has_more: true, count: 1000, ..Liar::new(b"p", EntryKind::Fifo, 0) };
+    let error = exported(&Files::new(Arc::new(liar)), ".").await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::TooLarge);
     // A directory in itself, for ever.
     let liar = Liar::new(b"d", EntryKind::Directory, 0);
     let (archive, out) = exported(&Files::new(Arc::new(liar)), ".").await.unwrap();

@@ -187,7 +187,7 @@ pub const ALL: &[Check] = &[
     check!(
         "files.archives_are_whole",
         files::archives_are_whole,
-        "An archive is unpacked whole or not at all."
+        "What is in the way of an archive refuses all of it; otherwise every byte comes."
     ),
     check!(
         "paths.dotdot_refused",

@@ -55,7 +55,7 @@ const FOUND: &[(Fault, &str)] = &[
     (Fault::FilesApart, "files.names_are_found"),
     (Fault::FilesDropBytes, "files.lines_are_found"),
     (Fault::FilesApart, "files.archives_are_made"),
-    (Fault::FilesCarryPart, "files.archives_are_whole"),
+    (Fault::FilesDropBytes, "files.archives_are_whole"),
     (Fault::PathsLeave, "paths.dotdot_refused"),
     (Fault::LinksLeadOut, "paths.symlink_out_refused"),
 ];

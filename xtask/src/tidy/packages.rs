@@ -22,7 +22,10 @@ const ROOMS: [Room; 11] = [
     Room { name: "cofferdam-session", may_use: &["cofferdam-core"] },
     Room { name: "cofferdam-search", may_use: &["cofferdam-core"] },
     Room { name: "cofferdam-archive", may_use: &["cofferdam-core"] },
-    Room { name: "cofferdam", may_use: &["cofferdam-core", "cofferdam-local", "cofferdam-search"] },
+    Room {
+        name: "cofferdam",
+        may_use: &["cofferdam-archive", "cofferdam-core", "cofferdam-local", "cofferdam-search"],
+    },
     Room {
         name: "cofferdam-cli",
         may_use: &[

@@ -1,6 +1,7 @@
 //! Archives out of a workspace and into it, as the command and the system's tar make and read them.
 
 use crate::place::{Place, SOON, everyone, outcome};
+use crate::schema::is_valid;
 use std::fs;
 use std::path::Path;
 
@@ -47,7 +48,7 @@ fn a_tree_is_the_same_in_another_session_and_for_the_systems_tar() {
         let (plain, packed) = (place.base.join("t.tar"), place.base.join("t.tgz"));
         assert_eq!(export(place, &["s", "t"], &plain, 0), "");
         export(place, &["s", "t", "--gzip"], &packed, 0);
-        place.says(&["create", "--name", "o", "--workspace", "private"], 0);
+        place.says(&["create", "--name", "o", "--no-workspace"], 0);
         assert_eq!(import(place, "o", &plain, &["new/place"], 0), "");
         import(place, "o", &packed, &["second", "--gzip"], 0);
         let first = look("s", "t");
@@ -109,19 +110,24 @@ fn an_archive_of_anybody_is_imported_whole_or_changes_nothing() {
         };
         let names = || place.says(&["exec", "s", "--shell", "find . | sort"], 0).text();
         let before = names();
-        for (name, line, word) in [
-            ("absolute", "tar -P --transform 's,^b,/b,' -cf $OUT a b", "absolute"),
-            ("up", "tar -P --transform 's,^b,../b,' -cf $OUT a b", "goes up"),
-            ("pipe", "mkfifo p; tar -cf $OUT a p", "a pipe"),
-            ("twice", "tar -cf $OUT a; tar -rf $OUT a", "twice"),
-            ("sparse", "truncate -s 1G h; tar -S --format=gnu -cf $OUT a h", "sparse"),
-            ("pax", "truncate -s 1G h; tar -S --format=pax -cf $OUT a h", "sparse"),
-            ("further", "ln a h; tar -cf $OUT h a; tar --delete -f $OUT h", "no file before it"),
-            ("cut", "tar -cf whole a b; head -c 2000 whole >$OUT", "no end"),
-            ("other", "echo nothing >$OUT", "no tar archive"),
-            ("hooks", "mkdir -p .git/hooks; echo x >.git/hooks/pre-push; tar -cf $OUT a .git", ""),
+        for (code, name, line, word) in [
+            (1, "absolute", "tar -P --transform 's,^b,/b,' -cf $OUT a b", "absolute"),
+            (1, "up", "tar -P --transform 's,^b,../b,' -cf $OUT a b", "goes up"),
+            (1, "pipe", "mkfifo p; tar -cf $OUT a p", "a pipe"),
+            (2, "twice", "tar -cf $OUT a; tar -rf $OUT a", "twice"),
+            (1, "sparse", "truncate -s 1G h; tar -S --format=gnu -cf $OUT a h", "sparse"),
+            (1, "pax", "truncate -s 1G h; tar -S --format=pax -cf $OUT a h", "sparse"),
+            (1, "further", "ln a h; tar -cf $OUT h a; tar --delete -f $OUT h", "no file before it"),
+            (2, "cut", "tar -cf whole a b; head -c 2000 whole >$OUT", "no end"),
+            (2, "other", "echo nothing >$OUT", "no tar archive"),
+            (
+                1,
+                "hooks",
+                "mkdir -p .git/hooks; echo x >.git/hooks/pre-push; tar -cf $OUT a .git",
+                "protected",
+            ),
         ] {
-            let said = import(place, "s", &made(name, line), &["--replace"], 1);
+            let said = import(place, "s", &made(name, line), &["--replace"], code);
             assert!(said.contains(word), "{name}: {said}");
             assert_eq!(names(), before, "{name}");
         }
@@ -141,6 +147,11 @@ fn an_archive_of_anybody_is_imported_whole_or_changes_nothing() {
         let seen = place.says(&["exec", "s", "--shell", "stat -c %a new/a"], 0);
         assert_eq!(seen.text(), "755\n");
         import(place, "s", &good, &["new"], 1);
+        let input = fs::File::open(&good).unwrap();
+        let words = ["file", "import", "s", "told", "--json"];
+        let told = outcome(place.cofferdam(&words).stdin(input), SOON).object();
+        is_valid(place, "file-imported", &told);
+        assert_eq!((told["files"].as_u64(), told["bytes"].as_u64()), (Some(2), Some(4)));
         import(place, "s", &good, &["new", "--replace"], 0);
     });
 }
