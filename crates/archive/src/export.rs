@@ -192,7 +192,11 @@ impl Out<'_> {
         let (mode, modified_ms) = (entry.mode & 0o777, entry.modified_ms);
         let shown = match entry.kind {
             EntryKind::Directory => [name, b"/"].concat(),
-            _ => name.to_vec(),
+            EntryKind::File
+            | EntryKind::Link
+            | EntryKind::Fifo
+            | EntryKind::Socket
+            | EntryKind::Device => name.to_vec(),
         };
         let head = Member { path: &shown, kind, target, mode, modified_ms, bytes }.blocks();
         match entry.kind {
