@@ -4,7 +4,8 @@ use crate::choice::Choice;
 use crate::commands::config::CheckedConfig;
 use crate::commands::events::EventList;
 use crate::commands::file::{
-    FileContent, FileContents, FileCopied, FileDone, FileEntry, FileList, FileMatches, FileNames,
+    FileContent, FileContents, FileCopied, FileDone, FileEntry, FileImported, FileList,
+    FileMatches, FileNames,
 };
 use crate::commands::file_edit::FileEdit;
 use crate::commands::file_patch::FilePatch;
@@ -99,6 +100,8 @@ pub(crate) enum Object {
     FileContents,
     /// What `file cp --recursive --json` prints.
     FileCopied,
+    /// What `file import --json` prints.
+    FileImported,
     /// What `file glob --json` prints.
     FileNames,
     /// What `file grep --json` prints.
@@ -144,6 +147,7 @@ impl Choice for Object {
         Self::Discarded,
         Self::FileContents,
         Self::FileCopied,
+        Self::FileImported,
         Self::FileNames,
         Self::FileMatches,
     ];
@@ -186,6 +190,7 @@ impl Choice for Object {
             Self::Discarded => "discarded",
             Self::FileContents => "file-contents",
             Self::FileCopied => "file-copied",
+            Self::FileImported => "file-imported",
             Self::FileNames => "file-names",
             Self::FileMatches => "file-matches",
         }
@@ -232,6 +237,7 @@ impl Object {
             Self::Discarded => schema_for!(DiscardedChanges),
             Self::FileContents => schema_for!(FileContents),
             Self::FileCopied => schema_for!(FileCopied),
+            Self::FileImported => schema_for!(FileImported),
             Self::FileNames => schema_for!(FileNames),
             Self::FileMatches => schema_for!(FileMatches),
         }

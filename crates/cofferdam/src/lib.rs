@@ -45,6 +45,7 @@ mod surroundings;
 
 pub use backend::{kept_backend, local_backend, own_backend, prepared_backend};
 pub use builder::Builder;
+pub use cofferdam_archive as archive;
 #[cfg(feature = "fake")]
 pub use cofferdam_core::fake;
 pub use cofferdam_core::files;

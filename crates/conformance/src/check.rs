@@ -180,6 +180,16 @@ pub const ALL: &[Check] = &[
         "Lines are found by a regular expression, with their numbers."
     ),
     check!(
+        "files.archives_are_made",
+        files::archives_are_made,
+        "An archive holds what commands made, and is the same tree in another place."
+    ),
+    check!(
+        "files.archives_are_whole",
+        files::archives_are_whole,
+        "What is in the way of an archive refuses all of it; otherwise every byte comes."
+    ),
+    check!(
         "paths.dotdot_refused",
         files::dotdot_refused,
         "No path goes up from the root of the workspace."

@@ -3,14 +3,17 @@
 use crate::check::{Stop, Verdict, same};
 use crate::fixture::Action;
 use crate::stage::{Stage, refused};
+use cofferdam_archive::{Checked, Export, Exported, Import, Over, export, import};
 use cofferdam_core::files::{
     Before, Content, CopyTree, EntryKind, Load, MAX_COPY_ENTRIES, Move, Only, Read, ReadMany,
     Remove, Step, Write,
 };
 use cofferdam_core::{Ending, ErrorKind, Files, Guest};
 use cofferdam_search::{FileHits, Found, Glob, Grep, Search};
+use std::fs::File;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 async fn files(stage: &mut Stage) -> Result<(Arc<dyn Guest>, Files), Stop> {
     let guest = stage.guest().await?;
@@ -207,6 +210,74 @@ pub(crate) async fn lines_are_found(stage: &mut Stage) -> Verdict {
     };
     Search::new(files).grep(&order, &mut each).await?;
     same("the lines", &found, &vec![("a".to_owned(), vec![2])])
+}
+
+async fn archived(files: &Files, path: &str) -> Result<(Vec<u8>, Exported), Stop> {
+    let (order, mut bytes) = (Export { path: path.into(), max_bytes: 1 << 20 }, Vec::new());
+    let exported = export(files, &order, &mut bytes).await?;
+    Ok((bytes, exported))
+}
+
+fn checked(mut archive: &[u8]) -> Result<Checked, Stop> {
+    Ok(Checked::read(&mut archive, nameless()?)?)
+}
+
+/// A file of the host that is gone with its descriptor.
+fn nameless() -> Result<File, Stop> {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let name = format!("cofferdam-spool-{}-{number}", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    let failed = |error: std::io::Error| Stop::Failed(format!("{}: {error}", path.display()));
+    let made = File::options().read(true).write(true).create_new(true).open(&path);
+    let file = made.map_err(failed)?;
+    std::fs::remove_file(&path).map_err(failed)?;
+    Ok(file)
+}
+
+pub(crate) async fn archives_are_made(stage: &mut Stage) -> Verdict {
+    let (guest, files) = files(stage).await?;
+    files.make_directory("t/d").await?;
+    let output = stage.run(&guest, &Action::WriteFile("t/d/theirs".to_owned())).await?;
+    same("a command writes", &output.ending, &Ending::Exited(0))?;
+    files.write("t/ours", &[0, 0xff]).await?;
+    files.set_mode("t/ours", 0o751).await?;
+    let link = Action::MakeLink { name: "t/out".to_owned(), target: "/etc".to_owned() };
+    same("a link is made", &stage.run(&guest, &link).await?.ending, &Ending::Exited(0))?;
+    let (archive, exported) = archived(&files, "t").await?;
+    let counts = (exported.files, exported.directories, exported.links);
+    same("what was exported", &counts, &(2, 1, 1))?;
+    let order = Import { path: "new/place".into(), over: Over::Refuse };
+    let imported = import(&files, &order, checked(&archive)?).await?;
+    same("what was imported", &(imported.files, imported.links), &(2, 1))?;
+    let read = files.read("new/place/d/theirs", 100).await?;
+    same("what a command wrote", &read, &b"written".to_vec())?;
+    same("the permissions", &files.stat("new/place/ours").await?.mode, &0o751)?;
+    let target = files.stat("new/place/out").await?.target;
+    same("the link", &target, &Some("/etc".into()))
+}
+
+pub(crate) async fn archives_are_whole(stage: &mut Stage) -> Verdict {
+    let (_guest, files) = files(stage).await?;
+    files.write("t/a", &[0, 0xff]).await?;
+    files.write("t/d/x", b"new").await?;
+    let (archive, _) = archived(&files, "t").await?;
+    files.write("to/a", b"old").await?;
+    let import_to = async |path: &str, over| {
+        let order = Import { path: path.into(), over };
+        Ok::<_, Stop>(import(&files, &order, checked(&archive)?).await)
+    };
+    let taken = import_to("to", Over::Refuse).await?;
+    refused("a file that is there", taken, &[ErrorKind::Conflict])?;
+    files.write("to/d", b"no directory").await?;
+    let half = import_to("to", Over::Replace).await?;
+    refused("a directory over a file", half, &[ErrorKind::Conflict])?;
+    same("after a failure", &files.read("to/a", 100).await?, &b"old".to_vec())?;
+    let outside = import_to("../to", Over::Replace).await?;
+    refused("a way out", outside, &[ErrorKind::PathEscape])?;
+    files.remove(&Remove { path: "to/d".into(), recursive: false }).await?;
+    import_to("to", Over::Replace).await??;
+    same("control", &files.read("to/a", 100).await?, &vec![0, 0xff])
 }
 
 pub(crate) async fn dotdot_refused(stage: &mut Stage) -> Verdict {

@@ -54,6 +54,8 @@ const FOUND: &[(Fault, &str)] = &[
     (Fault::FilesCopyForgetsLinks, "files.trees_are_copied"),
     (Fault::FilesApart, "files.names_are_found"),
     (Fault::FilesDropBytes, "files.lines_are_found"),
+    (Fault::FilesApart, "files.archives_are_made"),
+    (Fault::FilesDropBytes, "files.archives_are_whole"),
     (Fault::PathsLeave, "paths.dotdot_refused"),
     (Fault::LinksLeadOut, "paths.symlink_out_refused"),
 ];

@@ -3,9 +3,9 @@
 use crate::hits::{FileHits, Keep, Taker};
 use crate::left_out::{Reason, leave_out};
 use crate::scope::{Scope, few, wrong};
-use crate::walk::{Walk, is_of_the_file, shown};
+use crate::walk::{Walk, shown};
 use crate::{Search, Searched};
-use cofferdam_core::files::{EntryKind, MAX_READ_FILES, ReadMany};
+use cofferdam_core::files::{EntryKind, MAX_READ_FILES, ReadMany, is_of_the_file};
 use cofferdam_core::{Error, ErrorKind, Files, Result};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};

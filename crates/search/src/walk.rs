@@ -3,7 +3,9 @@
 use crate::left_out::{LeftOut, Reason, leave_out};
 use crate::rules::{MAX_RULE_BYTES, RULES, Rules};
 use crate::scope::Scope;
-use cofferdam_core::files::{Entry, EntryKind, List, MAX_DEPTH, MAX_ENTRIES, Page, ReadMany};
+use cofferdam_core::files::{
+    Entry, EntryKind, List, MAX_DEPTH, MAX_ENTRIES, Page, ReadMany, is_of_the_file,
+};
 use cofferdam_core::{Error, ErrorKind, Files, Result};
 use ignore::Match;
 use ignore::overrides::Override;
@@ -246,28 +248,6 @@ enum Begun {
     Directory,
     File(Box<Met>),
     Nothing,
-}
-
-/// Whether an error is about one file, so that others may be read still.
-pub(crate) fn is_of_the_file(error: &Error) -> bool {
-    match error.kind {
-        ErrorKind::NotFound
-        | ErrorKind::Conflict
-        | ErrorKind::PathEscape
-        | ErrorKind::NotAFile
-        | ErrorKind::TooLarge
-        | ErrorKind::Denied
-        | ErrorKind::Usage
-        | ErrorKind::Io => true,
-        ErrorKind::Config
-        | ErrorKind::Unsupported
-        | ErrorKind::Unenforceable
-        | ErrorKind::Unavailable
-        | ErrorKind::SetupFailed
-        | ErrorKind::TimedOut
-        | ErrorKind::Canceled
-        | ErrorKind::Protocol => false,
-    }
 }
 
 /// A path as it is asked for: the workspace itself is called `.`.

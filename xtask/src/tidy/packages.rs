@@ -11,7 +11,7 @@ struct Room {
 }
 
 /// The only arrows there are. A new room is a new row here, and a decision note.
-const ROOMS: [Room; 11] = [
+const ROOMS: [Room; 12] = [
     Room { name: "cofferdam-wire", may_use: &[] },
     Room { name: "cofferdam-guestd", may_use: &["cofferdam-wire"] },
     Room { name: "cofferdam-core", may_use: &["cofferdam-wire"] },
@@ -22,14 +22,22 @@ const ROOMS: [Room; 11] = [
     Room { name: "cofferdam-image", may_use: &["cofferdam-core"] },
     Room { name: "cofferdam-session", may_use: &["cofferdam-core"] },
     Room { name: "cofferdam-search", may_use: &["cofferdam-core"] },
+    Room { name: "cofferdam-archive", may_use: &["cofferdam-core"] },
     Room {
         name: "cofferdam",
-        may_use: &["cofferdam-core", "cofferdam-image", "cofferdam-local", "cofferdam-search"],
+        may_use: &[
+            "cofferdam-archive",
+            "cofferdam-core",
+            "cofferdam-image",
+            "cofferdam-local",
+            "cofferdam-search",
+        ],
     },
     Room {
         name: "cofferdam-cli",
         may_use: &[
             "cofferdam",
+            "cofferdam-archive",
             "cofferdam-core",
             "cofferdam-guestd",
             "cofferdam-image",
@@ -39,7 +47,10 @@ const ROOMS: [Room; 11] = [
             "cofferdam-wire",
         ],
     },
-    Room { name: "cofferdam-conformance", may_use: &["cofferdam-core", "cofferdam-search"] },
+    Room {
+        name: "cofferdam-conformance",
+        may_use: &["cofferdam-archive", "cofferdam-core", "cofferdam-search"],
+    },
     Room { name: "cofferdam-xtask", may_use: &["cofferdam", "cofferdam-session"] },
 ];
 

@@ -1,8 +1,10 @@
 //! `cofferdam file`.
 
 mod change;
+mod export;
 mod glob;
 mod grep;
+mod import;
 mod list;
 mod read;
 mod read_many;
@@ -18,8 +20,10 @@ use clap::{Args, Subcommand};
 use cofferdam_core::files::Remove;
 use cofferdam_core::{Error, ErrorKind, Files, Result};
 use cofferdam_session::Session;
+use export::ExportArgs;
 use glob::GlobArgs;
 use grep::GrepArgs;
+use import::ImportArgs;
 use list::{ListArgs, StatArgs};
 use read_many::ReadManyArgs;
 use std::ffi::OsString;
@@ -27,7 +31,7 @@ use transfer::{DownloadArgs, UploadArgs};
 use write::{AppendArgs, WriteArgs};
 
 pub(crate) use read::ReadArgs;
-pub(crate) use report::{FileContent, FileCopied, FileDone, FileEntry, FileList};
+pub(crate) use report::{FileContent, FileCopied, FileDone, FileEntry, FileImported, FileList};
 pub(crate) use search_report::{FileContents, FileMatches, FileNames};
 
 /// Reads and changes files of a session's workspace, from inside its sandbox.
@@ -69,6 +73,8 @@ pub(crate) enum FileVerb {
     Grep(GrepArgs),
     Upload(UploadArgs),
     Download(DownloadArgs),
+    Export(ExportArgs),
+    Import(ImportArgs),
     Patch(file_patch::PatchArgs),
     Edit(file_edit::EditArgs),
 }
@@ -117,6 +123,8 @@ pub(super) fn perform(args: &FileArgs) -> Result<u8> {
             FileVerb::Grep(args) => grep::perform(args, &session, files).await,
             FileVerb::Upload(args) => transfer::upload(args, &session, &files).await,
             FileVerb::Download(args) => transfer::download(args, &session, &files).await,
+            FileVerb::Export(args) => export::perform(args, &files).await,
+            FileVerb::Import(args) => import::perform(args, &session, &files).await,
             FileVerb::Write(_)
             | FileVerb::Append(_)
             | FileVerb::Mkdir(_)
@@ -171,6 +179,8 @@ async fn change(verb: &FileVerb, session: &Session, files: &Files) -> Result<()>
         | FileVerb::Grep(_)
         | FileVerb::Upload(_)
         | FileVerb::Download(_)
+        | FileVerb::Export(_)
+        | FileVerb::Import(_)
         | FileVerb::Patch(_)
         | FileVerb::Edit(_) => Ok(()),
     }
@@ -194,6 +204,8 @@ impl FileVerb {
             Self::Grep(args) => &args.session,
             Self::Upload(args) => &args.session,
             Self::Download(args) => &args.target.session,
+            Self::Export(args) => &args.session,
+            Self::Import(args) => &args.session,
             Self::Patch(args) => &args.session,
             Self::Edit(args) => &args.target.session,
         }

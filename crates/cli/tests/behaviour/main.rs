@@ -17,6 +17,7 @@ mod cow;
 mod cow_snapshots;
 mod cow_tree;
 mod ending;
+mod file_archive;
 mod file_attacks;
 mod file_search;
 mod file_transfer;

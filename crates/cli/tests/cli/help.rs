@@ -40,7 +40,7 @@ const VERBS: [&str; 33] = [
 ];
 
 /// What is done with files.
-const FILE_VERBS: [&str; 15] = [
+const FILE_VERBS: [&str; 17] = [
     "read",
     "write",
     "append",
@@ -56,6 +56,8 @@ const FILE_VERBS: [&str; 15] = [
     "grep",
     "upload",
     "download",
+    "export",
+    "import",
 ];
 
 /// What is done with snapshots.

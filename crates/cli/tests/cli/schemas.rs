@@ -2,7 +2,7 @@
 
 use crate::harness::{Place, compare};
 
-const OBJECTS: [&str; 38] = [
+const OBJECTS: [&str; 39] = [
     "config",
     "check",
     "result",
@@ -39,6 +39,7 @@ const OBJECTS: [&str; 38] = [
     "discarded",
     "file-contents",
     "file-copied",
+    "file-imported",
     "file-names",
     "file-matches",
 ];

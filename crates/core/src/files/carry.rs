@@ -33,7 +33,7 @@ pub enum Content {
     Nothing,
     /// These bytes.
     Bytes(Arc<[u8]>),
-    /// So many bytes from the beginning of a regular file of the host. Fewer fail the carry.
+    /// So many bytes of a regular file of the host, from where it is opened at. Fewer fail the carry.
     Later {
         /// Opens it when its turn comes.
         open: Box<dyn FnOnce() -> io::Result<std::fs::File> + Send>,

@@ -16,6 +16,28 @@ pub fn refusal(request: &Request, failure: &Failure) -> Error {
     error
 }
 
+/// Whether an error is about one file, so that others may be read still.
+pub fn is_of_the_file(error: &Error) -> bool {
+    match error.kind {
+        ErrorKind::NotFound
+        | ErrorKind::Conflict
+        | ErrorKind::PathEscape
+        | ErrorKind::NotAFile
+        | ErrorKind::TooLarge
+        | ErrorKind::Denied
+        | ErrorKind::Usage
+        | ErrorKind::Io => true,
+        ErrorKind::Config
+        | ErrorKind::Unsupported
+        | ErrorKind::Unenforceable
+        | ErrorKind::Unavailable
+        | ErrorKind::SetupFailed
+        | ErrorKind::TimedOut
+        | ErrorKind::Canceled
+        | ErrorKind::Protocol => false,
+    }
+}
+
 /// Whether an error is a worker's word on this request, and not the want of one.
 pub(super) fn is_answer(request: &Request, error: &Error) -> bool {
     error.message.strip_prefix(&in_words(request)).is_some_and(|rest| rest.starts_with(": "))

@@ -19,7 +19,7 @@ pub use cofferdam_wire::files::{
     MAX_HELD_DIRECTORIES, MAX_LINKS, MAX_PATH_BYTES, MAX_READ_FILES, MAX_STEPS, Move, Only, Read,
     ReadMany, Remove, Request, Skipped, Step, Write, Written,
 };
-pub use failure::refusal;
+pub use failure::{is_of_the_file, refusal};
 pub use link::{FileDoor, FileLink, LinkedFiles};
 pub use many::WholeFile;
 

@@ -114,6 +114,27 @@ pub(crate) struct FileCopied {
     pub(crate) skipped_more: u64,
 }
 
+/// What `file import --json` prints. Format 1.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct FileImported {
+    /// The id of the session.
+    pub(crate) session: String,
+    /// The directory that it went to; bytes that are not UTF-8 are replaced.
+    pub(crate) path: String,
+    /// How many regular files the archive held.
+    pub(crate) files: u64,
+    /// How many directories.
+    pub(crate) directories: u64,
+    /// How many links.
+    pub(crate) links: u64,
+    /// How many bytes the files hold.
+    pub(crate) bytes: u64,
+    /// What is not as the archive says, in words; the first of it.
+    pub(crate) notes: Vec<String>,
+    /// How much more there was.
+    pub(crate) notes_more: u64,
+}
+
 /// Something that was not copied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct FileSkipped {

@@ -1,0 +1,102 @@
+//! `cofferdam file import`.
+
+use super::export::{said, tell};
+use super::report::FileImported;
+use super::{AnswerOptions, path};
+use crate::render;
+use clap::Args;
+use cofferdam_archive::{Checked, Import, Imported, Over};
+use cofferdam_core::{Error, ErrorKind, Files, Result};
+use cofferdam_session::Session;
+use flate2::read::MultiGzDecoder;
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, IsTerminal, Read};
+use std::os::unix::fs::OpenOptionsExt;
+
+/// Unpacks a tar archive from standard input in the workspace, whole or not at all.
+///
+/// All of it is read and looked at first, in a temporary file (TMPDIR) that has no name: at most 50000
+/// things with 2 GiB of files. Refused, by their names: absolute paths and those with "..", what is there
+/// twice, what lies below a link or a file, devices and pipes, sparse files, and further names of anything
+/// that is no file before it in the archive; of a file before it they become copies. Set-id and sticky
+/// bits are left out, and named on standard error. Nothing is reached through links; directories that
+/// are there stay as they are. Owners, times and extended attributes are not taken over.
+///
+/// Example: cofferdam file import agent-1 vendor < vendor.tar
+#[derive(Debug, Args)]
+#[command(after_long_help = crate::commands::ORDINARY_EXIT_CODES)]
+pub(crate) struct ImportArgs {
+    /// The session: its name or id, or the beginning of one.
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: String,
+
+    /// The directory in the workspace, which is made where it is missing. Default: the workspace.
+    #[arg(value_name = "PATH", default_value = ".", hide_default_value = true)]
+    pub(crate) path: OsString,
+
+    /// Replaces files and links that are there. A directory never is.
+    ///
+    /// Example: --replace
+    #[arg(long)]
+    pub(crate) replace: bool,
+
+    /// Reads an archive that gzip compressed.
+    ///
+    /// Example: --gzip
+    #[arg(short = 'z', long)]
+    pub(crate) gzip: bool,
+
+    #[command(flatten)]
+    pub(crate) answer: AnswerOptions,
+}
+
+/// Reads the archive, puts it in the workspace, and says what it was.
+pub(super) async fn perform(args: &ImportArgs, session: &Session, files: &Files) -> Result<()> {
+    if io::stdin().is_terminal() {
+        let what = "standard input is a terminal, from which no archive comes";
+        return Err(Error::new(ErrorKind::Usage, what).hint("Write < and the name of a file."));
+    }
+    let spool = spool().map_err(|cause| {
+        Error::new(ErrorKind::Io, "make a temporary file for the archive")
+            .hint("Set TMPDIR to a directory that can be written.")
+            .source(cause)
+    })?;
+    let stdin = io::stdin().lock();
+    let mut source: Box<dyn Read> = match args.gzip {
+        true => Box::new(MultiGzDecoder::new(stdin)),
+        false => Box::new(stdin),
+    };
+    let archive = Checked::read(&mut *source, spool)?;
+    let over = if args.replace { Over::Replace } else { Over::Refuse };
+    let order = Import { path: path(&args.path), over };
+    let imported = cofferdam_archive::import(files, &order, archive).await?;
+    if args.answer.json {
+        return render::print_json(&reported(args, session, &imported));
+    }
+    tell(&imported.notes);
+    Ok(())
+}
+
+fn reported(args: &ImportArgs, session: &Session, imported: &Imported) -> FileImported {
+    FileImported {
+        session: session.id().to_string(),
+        path: args.path.to_string_lossy().into_owned(),
+        files: imported.files,
+        directories: imported.directories,
+        links: imported.links,
+        bytes: imported.bytes,
+        notes: imported.notes.first.iter().map(said).collect(),
+        notes_more: imported.notes.more,
+    }
+}
+
+/// A file without a name, which is gone with its descriptor.
+fn spool() -> io::Result<File> {
+    let name = format!(".cofferdam-import-{}", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    let file =
+        OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
+    fs::remove_file(&path)?;
+    Ok(file)
+}
