@@ -1,6 +1,6 @@
 //! Names and lines in the files of a workspace: glob and grep.
 //!
-//! [`Search`] works over [`Files`](cofferdam_core::Files): names and bytes come from inside the sandbox,
+//! [`Search`] works over [`Files`]: names and bytes come from inside the sandbox,
 //! as every answer about files does, and are matched here. Nothing of the workspace is opened on the
 //! host, so no link and no rename leads a search out. What comes is hostile: every amount has a limit,
 //! and what a limit leaves out is told.

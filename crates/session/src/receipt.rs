@@ -21,29 +21,31 @@ pub const MAX_RECEIPT_PATHS: usize = 1000;
 pub const MAX_HASHED_FILE_BYTES: u64 = 16 << 20;
 /// How many bytes are hashed for one receipt.
 pub const MAX_HASHED_BYTES: u64 = 256 << 20;
+/// Why nobody looks at the files of most sessions.
+const NO_LAYER: &str = "the session is not copy-on-write";
 /// How long a layer may be looked at.
 const LOOK_LIMIT: Duration = Duration::from_secs(600);
 
 /// How a session stood before a command, for the command's receipt.
 #[derive(Debug, Clone)]
 pub struct BeforeCommand {
-    /// How its layer stood; nothing where it has none.
-    layer: Option<LayerLook>,
+    /// How its layer stood, or why nobody looked.
+    layer: std::result::Result<LayerLook, String>,
 }
 
 impl Session {
     /// How it stands now, for the receipt of a command that is started next.
     ///
     /// What a command does to files is seen by what it leaves in the layer of a copy-on-write session;
-    /// in others nobody looks, and the receipt says so.
+    /// in others nobody looks, and the receipt says so, as it does where that cannot be read.
     pub async fn before_command(&self) -> Result<BeforeCommand> {
         let ready = self.ready().await?;
         let layer = match self.receipt_layer().await? {
             Some((_, layer)) => {
                 let look = ready.backend.look_at_layer(&layer);
-                Some(within(LOOK_LIMIT, "look at a layer", look).await?)
+                within(LOOK_LIMIT, "look at a layer", look).await.map_err(|error| error.chain())
             }
-            None => None,
+            None => Err(NO_LAYER.to_owned()),
         };
         Ok(BeforeCommand { layer })
     }
@@ -57,7 +59,11 @@ impl Session {
             return Err(Error::new(ErrorKind::Conflict, what)
                 .hint("Wait for it first, as `cofferdam wait` does."));
         };
-        let mut files = self.files_seen(before).await?;
+        // The command has run: what cannot be told of its files is no reason to keep the rest back.
+        let mut files = match self.files_seen(before).await {
+            Ok(files) => files,
+            Err(error) => FilesSeen { not_seen: Some(error.chain()), ..FilesSeen::default() },
+        };
         files.beside = beside(own, ended_ms, &execs);
         let ending = own.ending.unwrap_or(EndingKind::Lost);
         Ok(Receipt {
@@ -81,10 +87,14 @@ impl Session {
     }
 
     async fn files_seen(&self, before: &BeforeCommand) -> Result<FilesSeen> {
-        let (Some(earlier), Some((backend, layer))) = (&before.layer, self.receipt_layer().await?)
-        else {
-            let why = "the session is not copy-on-write".to_owned();
-            return Ok(FilesSeen { not_seen: Some(why), ..FilesSeen::default() });
+        let nobody =
+            |why: &str| FilesSeen { not_seen: Some(why.to_owned()), ..FilesSeen::default() };
+        let earlier = match &before.layer {
+            Ok(earlier) => earlier,
+            Err(why) => return Ok(nobody(why)),
+        };
+        let Some((backend, layer)) = self.receipt_layer().await? else {
+            return Ok(nobody(NO_LAYER));
         };
         let look = within(LOOK_LIMIT, "look at a layer", backend.look_at_layer(&layer)).await?;
         let effects = look.effects_since(earlier);

@@ -108,6 +108,13 @@ fn where_nobody_looked_at_files_the_receipt_says_so() {
         let why = told["seen_by_host"]["files"]["not_seen"].as_str().unwrap();
         assert_eq!(why, "the session is not copy-on-write");
         place.says(&["exec", "s", "--receipt", "-d", "--", "true"], 125);
+        // What is closed to its own owner cannot be read from outside: the command runs all the same.
+        place.write("closed", "x");
+        place.says(&["create", "--cow", "--name", "t"], 0);
+        place.says(&["exec", "t", "--", "chmod", "0", "closed"], 0);
+        let said = place.says(&["exec", "t", "--receipt", "--json", "--", "true"], 0).object();
+        let not_seen = &said["receipt"]["seen_by_host"]["files"]["not_seen"];
+        assert_eq!(not_seen.is_null(), place.is_root(), "{said}");
     });
 }
 

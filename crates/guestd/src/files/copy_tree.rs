@@ -221,8 +221,11 @@ impl Copy<'_> {
         (old, new): (&[u8], &[u8]),
         path: &[Vec<u8>],
     ) -> Result<(), Failure> {
-        let target = rustix::fs::readlinkat(places.from, old, Vec::new())
-            .map_err(|e| at(path, failed(e, "it cannot be read")))?;
+        let target = rustix::fs::readlinkat(places.from, old, Vec::new()).map_err(|e| match e {
+            // It was a link a moment ago.
+            Errno::INVAL => at(path, refused(Why::Changed, "it changed while it was copied")),
+            _ => at(path, failed(e, "it cannot be read")),
+        })?;
         rustix::fs::symlinkat(target.as_c_str(), places.to, new)
             .map_err(|e| at(path, failed(e, "it cannot be made")))?;
         self.copied.links += 1;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// What may be in a state directory, whether there are sessions or not.
-const KNOWN: [&str; 12] = [
+const KNOWN: [&str; 13] = [
     "bundles",
     "homes",
     "kept",
@@ -22,6 +22,7 @@ const KNOWN: [&str; 12] = [
     "sessions.db-shm",
     "sessions.db-wal",
     "sessions.lock",
+    "staging",
 ];
 /// Leads the name of the static program, which is kept there to be started.
 const PROGRAM: &str = "program-";
@@ -159,7 +160,7 @@ impl<'a> Traces<'a> {
             let id = name.split('.').next().unwrap_or_default();
             ids.iter().any(|known| known.as_str() == id)
         };
-        for folder in ["homes", "kept", "locks", "sessions"] {
+        for folder in ["homes", "kept", "locks", "sessions", "staging"] {
             if let Some(name) = names(&state.join(folder))?.into_iter().find(|name| !owned(name)) {
                 return Err(format!("{folder}/{name} belongs to no session of {ids:?}"));
             }
