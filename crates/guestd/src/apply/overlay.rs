@@ -177,11 +177,11 @@ mod tests {
     #[test]
     fn an_overlay_has_a_bounded_number_of_layers() {
         let layer = Layer { source: "/none".to_owned(), owner: Owner::Same, identity: None };
-        for (count, errno) in [
-            (0, Errno::INVAL),
-            (Overlay::MOST_LAYERS + 1, Errno::INVAL),
-            // The control: these are looked for.
-            (Overlay::MOST_LAYERS, Errno::NOENT),
+        for (count, errnos) in [
+            (0, [Errno::INVAL; 2]),
+            (Overlay::MOST_LAYERS + 1, [Errno::INVAL; 2]),
+            // The control: these are looked for, which an ordinary user may not.
+            (Overlay::MOST_LAYERS, [Errno::NOENT, Errno::PERM]),
         ] {
             let overlay = Overlay {
                 lower: vec![layer.clone(); count],
@@ -189,7 +189,7 @@ mod tests {
                 path: "/w".to_owned(),
             };
             let failed = Tree::default().overlay(&overlay, Vec::new()).unwrap_err();
-            assert_eq!(failed.errno, errno, "{count}: {}", failed.call);
+            assert!(errnos.contains(&failed.errno), "{count}: {} {}", failed.call, failed.errno);
         }
         let longest = names(Overlay::MOST_LAYERS).collect::<Vec<_>>().join(":");
         assert!(longest.len() < OPTION_BYTES);
