@@ -46,7 +46,8 @@ fn copy(from: &str, to: &str) -> CopyTree {
 
 struct Place {
     path: PathBuf,
-    sandbox: Sandbox,
+    /// Ended before its workspace is removed.
+    sandbox: Option<Sandbox>,
     files: Files,
 }
 
@@ -59,16 +60,20 @@ impl Place {
         let builder = Sandbox::builder().workspace(path.join("workspace")).backend(backend);
         let sandbox = builder.create().await.unwrap();
         let files = sandbox.files().await.unwrap();
-        let place = Self { path, sandbox, files };
+        let place = Self { path, sandbox: Some(sandbox), files };
         place
             .inside("mkdir /tmp/out; echo outside >/tmp/out/secret; chmod 640 /tmp/out/secret")
             .await;
         place
     }
 
+    fn sandbox(&self) -> &Sandbox {
+        self.sandbox.as_ref().unwrap()
+    }
+
     /// Runs a line of shell in the workspace.
     async fn inside(&self, line: &str) -> String {
-        let output = self.sandbox.exec(["sh", "-c", line]).await.unwrap();
+        let output = self.sandbox().exec(["sh", "-c", line]).await.unwrap();
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.ending, Ending::Exited(0), "{line}: {error}");
         String::from_utf8(output.stdout).unwrap()
@@ -173,6 +178,14 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
+        // By a runtime of its own, and to the end: the test's may be about to end.
+        if let Some(sandbox) = self.sandbox.take() {
+            let end = std::thread::spawn(|| {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+                runtime.unwrap().block_on(sandbox.destroy()).map(drop)
+            });
+            let _ = end.join();
+        }
         let _ = std::fs::remove_dir_all(&self.path);
     }
 }
@@ -328,9 +341,11 @@ async fn swapping_names_under_a_request_leads_nowhere() {
     let place = Arc::new(place);
     let (swaps, runs) = (Arc::clone(&place), Arc::clone(&place));
     let swapper =
-        tokio::spawn(async move { swaps.sandbox.exec(["python3", "-c", SWAPPER]).await.unwrap() });
+        tokio::spawn(
+            async move { swaps.sandbox().exec(["python3", "-c", SWAPPER]).await.unwrap() },
+        );
     // The control: the same way by its name alone leads out.
-    let careless = runs.sandbox.exec(["python3", "-c", CARELESS]).await.unwrap();
+    let careless = runs.sandbox().exec(["python3", "-c", CARELESS]).await.unwrap();
     assert_eq!(careless.ending, Ending::Exited(0), "the swapper swaps nothing");
     let (mut tries, mut done, mut escapes) = (0, 0, 0);
     for sort in SORTS {
@@ -376,7 +391,7 @@ async fn a_worker_that_is_killed_leaves_the_old_file_and_is_replaced() {
         assert!(Instant::now() < end, "the upload does not begin");
     }
     // Everything but process 1 and the shell itself.
-    let killed = place.sandbox.exec(["sh", "-c", "kill -9 -1; :"]).await.unwrap();
+    let killed = place.sandbox().exec(["sh", "-c", "kill -9 -1; :"]).await.unwrap();
     assert_eq!(killed.ending, Ending::Exited(0));
     drop(writer);
     assert_eq!(writing.await.unwrap().unwrap_err().kind, ErrorKind::Unavailable);
