@@ -33,7 +33,7 @@ mod stored_spec;
 
 pub use backend::{Backend, Capabilities, Destroyed, Pause, SandboxRecord, SandboxStatus};
 pub use cause::{LimitHits, LimitWatch, NoWatch};
-pub use cofferdam_wire::ByteString;
+pub use cofferdam_wire::{ByteString, hexadecimal};
 pub use collect::{Collector, KillOnDrop, Lost, Output, collect, run_by_spawning};
 pub use command::{Command, Stdin, Terminal};
 pub use durable::{

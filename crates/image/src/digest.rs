@@ -1,9 +1,9 @@
 //! Names of content.
 
-use cofferdam_core::{Error, ErrorKind, Result};
+use cofferdam_core::{Error, ErrorKind, Result, hexadecimal};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::io::{self, Read};
 use std::str::FromStr;
 
@@ -23,12 +23,7 @@ impl Digest {
     }
 
     fn from_hash(hash: Sha256) -> Self {
-        let mut text = LEAD.to_owned();
-        for byte in hash.finalize() {
-            // Writing to a string does not fail.
-            let _ = write!(text, "{byte:02x}");
-        }
-        Self(text)
+        Self(format!("{LEAD}{}", hexadecimal(hash.finalize())))
     }
 
     /// The digits alone. They are a safe name of a file.

@@ -1,8 +1,8 @@
 //! Names of sessions and of their incarnations.
 
-use cofferdam_core::{Error, ErrorKind, Result, SandboxId};
+use cofferdam_core::{Error, ErrorKind, Result, SandboxId, hexadecimal};
 use serde::{Deserialize, Serialize};
-use std::fmt::{self, Write as _};
+use std::fmt;
 
 /// How many random bytes are in an id: two of a million sessions meet once in 37 million years.
 const RANDOM_BYTES: usize = 10;
@@ -54,11 +54,7 @@ pub(crate) fn random_text() -> Result<String> {
         Ok(_) => return Err(Error::new(ErrorKind::Io, "get random bytes")),
         Err(e) => return Err(Error::new(ErrorKind::Io, "get random bytes").source(e)),
     }
-    Ok(bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a string cannot fail.
-        write!(text, "{byte:02x}").ok();
-        text
-    }))
+    Ok(hexadecimal(bytes))
 }
 
 impl TryFrom<String> for SessionId {

@@ -1,17 +1,14 @@
 //! What one command did: what the host saw, apart from what was said inside.
 
 use crate::answer::{CALL_LIMIT, within};
-use crate::report::ExecReport;
+use crate::report::{ExecReport, text_or_base64};
 use crate::session::Session;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
 use cofferdam_core::files::EntryKind;
 use cofferdam_core::{
     ChangeKind, DurableBackend, Effect, EndingKind, Error, ErrorKind, FileSeen, FilesSeen,
-    GuestPath, KeptLayer, LayerLook, ProcessId, Receipt, Result, SaidByGuest, SeenByHost, Side,
+    KeptLayer, LayerLook, ProcessId, Receipt, Result, SaidByGuest, SeenByHost, Side, hexadecimal,
 };
 use sha2::{Digest, Sha256};
-use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -140,7 +137,7 @@ async fn hash(
     match within(CALL_LIMIT, "read a file", read).await {
         Ok(bytes) => {
             *left = left.saturating_sub(bytes.len() as u64);
-            Ok(Some(hexadecimal(&Sha256::digest(&bytes))))
+            Ok(Some(hexadecimal(Sha256::digest(&bytes))))
         }
         // Something goes on and changes it.
         Err(error)
@@ -153,13 +150,6 @@ async fn hash(
         }
         Err(error) => Err(error),
     }
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 /// Commands that ran while this one did.
@@ -191,31 +181,13 @@ fn is_by_host(ending: EndingKind) -> bool {
 
 fn seen(effect: &Effect, sha256: Option<String>) -> FileSeen {
     let now = effect.now.as_ref();
-    let (path, path_base64) = text_or_base64(&effect.path);
+    let (path, path_base64) = text_or_base64(effect.path.as_bytes().to_vec());
     FileSeen {
         path,
         path_base64,
-        kind: now.map(|now| kind_name(now.kind).to_owned()),
+        kind: now.map(|now| now.kind.name().to_owned()),
         mode: now.map(|now| format!("{:o}", now.mode)),
         size: now.map(|now| now.size),
         sha256,
-    }
-}
-
-fn text_or_base64(path: &GuestPath) -> (Option<String>, Option<String>) {
-    match std::str::from_utf8(path.as_bytes()) {
-        Ok(text) => (Some(text.to_owned()), None),
-        Err(_) => (None, Some(BASE64.encode(path.as_bytes()))),
-    }
-}
-
-fn kind_name(kind: EntryKind) -> &'static str {
-    match kind {
-        EntryKind::File => "file",
-        EntryKind::Directory => "directory",
-        EntryKind::Link => "link",
-        EntryKind::Fifo => "fifo",
-        EntryKind::Socket => "socket",
-        EntryKind::Device => "device",
     }
 }

@@ -4,6 +4,8 @@ use crate::init::{InitFailure, InitState};
 use crate::provision::{ManifestState, Provided};
 use crate::store::{Row, StoredEvent};
 use crate::{Event, Phase, SessionId, next};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use cofferdam_core::{
     Cause, Ending, EndingKind, Enforced, ExecStatus, SandboxStatus, StreamReport, UsageReport,
 };
@@ -11,6 +13,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
+
+/// Bytes as every object has them: as text where they are UTF-8, otherwise in base64.
+pub fn text_or_base64(bytes: Vec<u8>) -> (Option<String>, Option<String>) {
+    match String::from_utf8(bytes) {
+        Ok(text) => (Some(text), None),
+        Err(error) => (None, Some(BASE64.encode(error.as_bytes()))),
+    }
+}
 
 /// A session. Format 1.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

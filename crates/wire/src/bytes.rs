@@ -3,7 +3,7 @@
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::ffi::{OsStr, OsString};
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 /// A string of bytes without a promised encoding, as in an argument or an environment value.
@@ -99,6 +99,17 @@ impl<'de> Deserialize<'de> for ByteString {
         }
         deserializer.deserialize_any(Bytes)
     }
+}
+
+/// Bytes as two digits each, in hexadecimal.
+pub fn hexadecimal(bytes: impl AsRef<[u8]>) -> String {
+    let bytes = bytes.as_ref();
+    let mut text = String::with_capacity(bytes.len() * 2);
+    for byte in bytes {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
 }
 
 #[cfg(test)]

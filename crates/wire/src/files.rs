@@ -394,6 +394,20 @@ pub enum EntryKind {
     Device,
 }
 
+impl EntryKind {
+    /// Its stable name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::File => "file",
+            Self::Directory => "directory",
+            Self::Link => "link",
+            Self::Fifo => "fifo",
+            Self::Socket => "socket",
+            Self::Device => "device",
+        }
+    }
+}
+
 /// Why something could not be done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {

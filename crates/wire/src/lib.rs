@@ -25,4 +25,4 @@ pub mod message;
 pub mod plan;
 pub mod template;
 
-pub use bytes::ByteString;
+pub use bytes::{ByteString, hexadecimal};

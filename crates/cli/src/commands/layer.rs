@@ -1,13 +1,12 @@
 //! What `diff`, `apply` and `discard` share: paths, and how changes are shown.
 
-use crate::commands::run::text_or_base64;
 use crate::render;
 use cofferdam_core::files::EntryKind;
 use cofferdam_core::{
     Change, Error, ErrorKind, FileState, GuestPath, Result, Standing, is_at_or_below,
 };
 use cofferdam_session::diff::{FileDiff, quoted};
-use cofferdam_session::{Session, SessionReport};
+use cofferdam_session::{Session, SessionReport, text_or_base64};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -131,16 +130,8 @@ impl LayerChange {
 
 impl LayerFile {
     fn new(state: &FileState) -> Self {
-        let kind = match state.kind {
-            EntryKind::File => "file",
-            EntryKind::Directory => "directory",
-            EntryKind::Link => "link",
-            EntryKind::Fifo => "fifo",
-            EntryKind::Socket => "socket",
-            EntryKind::Device => "device",
-        };
         Self {
-            kind: kind.to_owned(),
+            kind: state.kind.name().to_owned(),
             mode: format!("{:03o}", state.mode),
             size: state.size,
             target: state.target.as_ref().map(ToString::to_string),

@@ -1,13 +1,13 @@
 //! `cofferdam logs`.
 
-use super::run::{CAPTURED_BYTES, text_or_base64};
+use super::run::CAPTURED_BYTES;
 use crate::args::choice;
 use crate::choice::Choice;
 use crate::follow::{Left, Memory, Passed, Sink, Streams, follow};
 use crate::{exit, render, sessions};
 use clap::Args;
 use cofferdam_core::{EndingKind, Part, ProcessId, Result, Seen, Standard};
-use cofferdam_session::{ExecReport, Session};
+use cofferdam_session::{ExecReport, Session, text_or_base64};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -4,12 +4,11 @@ use crate::args::{CommandOptions, RunArgs};
 use crate::context::Context;
 use crate::engine::{self, Output, RunOutcome, RunRequest};
 use crate::{exit, render, report, screen};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
 use cofferdam_core::{
     Cause, Command, Ending, EndingReport, Enforcement, Limits, LimitsCount, Profile, Result,
     RunReport, Stdin,
 };
+use cofferdam_session::text_or_base64;
 use std::time::Duration;
 
 /// How much of a stream is kept with `--json` unless somebody says otherwise: 16 MiB.
@@ -153,13 +152,6 @@ pub(super) fn report_of(outcome: RunOutcome) -> RunReport {
         session: None,
         exec: None,
         receipt: None,
-    }
-}
-
-pub(in crate::commands) fn text_or_base64(bytes: Vec<u8>) -> (Option<String>, Option<String>) {
-    match String::from_utf8(bytes) {
-        Ok(text) => (Some(text), None),
-        Err(error) => (None, Some(BASE64.encode(error.as_bytes()))),
     }
 }
 

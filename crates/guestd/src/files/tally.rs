@@ -1,7 +1,7 @@
 //! How much of a file has passed, and its hash.
 
+use cofferdam_wire::hexadecimal;
 use sha2::{Digest, Sha256};
-use std::fmt::Write;
 
 /// How much passes between two signs of life to the host.
 const SIGN_EVERY_BYTES: u64 = 16 << 20;
@@ -38,12 +38,7 @@ impl Tally {
 
     /// The hash in hexadecimal.
     pub(super) fn sha256(self) -> String {
-        let mut text = String::with_capacity(64);
-        for byte in self.hash.finalize() {
-            // Writing to a string cannot fail.
-            let _ = write!(text, "{byte:02x}");
-        }
-        text
+        hexadecimal(self.hash.finalize())
     }
 }
 

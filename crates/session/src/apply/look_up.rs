@@ -2,11 +2,10 @@
 
 use crate::patch::{Executable, MAX_PATCHED_BYTES, MAX_PATCHED_FILE_BYTES, Node, Patch, Tree};
 use cofferdam_core::files::{ByteString, EntryKind, List, MAX_DEPTH, MAX_ENTRIES, Read};
-use cofferdam_core::{Error, ErrorKind, Files, GuestPath, Result};
+use cofferdam_core::{Error, ErrorKind, Files, GuestPath, Result, hexadecimal};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
-use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt;
@@ -125,7 +124,7 @@ pub(crate) fn bytes(path: &GuestPath) -> ByteString {
 }
 
 pub(crate) fn sha256(content: &[u8]) -> String {
-    in_hexadecimal(Sha256::new().chain_update(content))
+    hexadecimal(Sha256::digest(content))
 }
 
 /// The same for a file of the host, a piece at a time.
@@ -133,19 +132,10 @@ pub(crate) fn sha256_of_file(mut file: File) -> std::io::Result<String> {
     let (mut hash, mut piece) = (Sha256::new(), vec![0; PIECE_BYTES]);
     loop {
         match file.read(&mut piece)? {
-            0 => return Ok(in_hexadecimal(hash)),
+            0 => return Ok(hexadecimal(hash.finalize())),
             count => hash.update(piece.get(..count).unwrap_or_default()),
         }
     }
-}
-
-fn in_hexadecimal(hash: Sha256) -> String {
-    let mut text = String::with_capacity(64);
-    for byte in hash.finalize() {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
 }
 
 pub(crate) fn name(path: &GuestPath) -> &OsStr {

@@ -1,6 +1,6 @@
 //! What `cofferdam file` changes without bytes from outside.
 
-use super::report::{FileCopied, kind_name};
+use super::report::FileCopied;
 use super::{AnswerOptions, Target, mode, path};
 use crate::{render, report};
 use clap::Args;
@@ -136,11 +136,7 @@ pub(super) async fn copy_tree(args: &CpArgs, session: &Session, files: &Files) -
         return render::print_json(&FileCopied::new(session, &args.paths.to, &copied));
     }
     for skipped in &copied.skipped {
-        report::note(&format!(
-            "{:?} was skipped, being a {}",
-            skipped.path,
-            kind_name(skipped.kind)
-        ));
+        report::note(&format!("{:?} was skipped, being a {}", skipped.path, skipped.kind.name()));
     }
     if copied.skipped_more > 0 {
         report::note(&format!("{} more were skipped", copied.skipped_more));

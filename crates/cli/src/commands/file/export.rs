@@ -1,7 +1,6 @@
 //! `cofferdam file export`.
 
 use super::path;
-use super::report::kind_name;
 use crate::blocking::Blocking;
 use crate::report;
 use clap::Args;
@@ -125,7 +124,7 @@ pub(super) fn said(note: &Note) -> String {
 
 fn words(remark: Remark) -> String {
     match remark {
-        Remark::Skipped(kind) => format!("was skipped, being a {}", kind_name(kind)),
+        Remark::Skipped(kind) => format!("was skipped, being a {}", kind.name()),
         Remark::Unreadable => "was left out, as it is gone or cannot be read".to_owned(),
         Remark::Cut => "grew meanwhile, and was cut at the size that it had".to_owned(),
         Remark::Padded => "became shorter meanwhile, and was filled up with zeros".to_owned(),

@@ -1,11 +1,10 @@
 //! What `cofferdam file` prints.
 
-use crate::commands::run::text_or_base64;
 use crate::moment::timestamp;
 use crate::render;
 use cofferdam_core::ByteString;
-use cofferdam_core::files::{Copied, Entry, EntryKind, HasRead, Page, Written};
-use cofferdam_session::Session;
+use cofferdam_core::files::{Copied, Entry, HasRead, Page, Written};
+use cofferdam_session::{Session, text_or_base64};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
@@ -148,7 +147,7 @@ impl FileCopied {
     pub(super) fn new(session: &Session, path: &OsStr, copied: &Copied) -> Self {
         let skipped = copied.skipped.iter().map(|skipped| FileSkipped {
             path: skipped.path.to_string(),
-            kind: kind_name(skipped.kind).to_owned(),
+            kind: skipped.kind.name().to_owned(),
         });
         Self {
             session: session.id().to_string(),
@@ -222,7 +221,7 @@ impl FileEntry {
         Self {
             path,
             path_base64,
-            kind: kind_name(entry.kind).to_owned(),
+            kind: entry.kind.name().to_owned(),
             size: entry.size,
             mode: octal(entry.mode),
             modified_ms: entry.modified_ms,
@@ -266,16 +265,4 @@ fn row(entry: &FileEntry) -> Vec<String> {
 
 fn octal(mode: u32) -> String {
     format!("{mode:03o}")
-}
-
-/// The stable name of what something is.
-pub(super) fn kind_name(kind: EntryKind) -> &'static str {
-    match kind {
-        EntryKind::File => "file",
-        EntryKind::Directory => "directory",
-        EntryKind::Link => "link",
-        EntryKind::Fifo => "fifo",
-        EntryKind::Socket => "socket",
-        EntryKind::Device => "device",
-    }
 }

@@ -1,10 +1,10 @@
 //! What `cofferdam file glob`, `grep` and `read-many` print.
 
 use super::report::{FileContent, FileEntry};
-use crate::commands::run::text_or_base64;
 use crate::report;
 use cofferdam_core::{Error, ErrorBody, ErrorReport};
 use cofferdam_search::{FileHits, LeftOut, Line, LineKind, Reason};
+use cofferdam_session::text_or_base64;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;

@@ -5,12 +5,11 @@ use super::{AnswerOptions, Target, done, path};
 use crate::blocking::Blocking;
 use clap::Args;
 use cofferdam_core::files::{Read, Write, Written};
-use cofferdam_core::{Error, ErrorKind, Files, Result};
+use cofferdam_core::{Error, ErrorKind, Files, Result, hexadecimal};
 use cofferdam_session::Session;
 use rustix::fs::{CWD, OFlags, RenameFlags};
 use sha2::{Digest, Sha256};
 use std::ffi::{OsStr, OsString};
-use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, IsTerminal};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -172,12 +171,7 @@ impl<T> Passing<T> {
         if self.is_seen {
             show("\r\x1b[K");
         }
-        let mut text = String::with_capacity(64);
-        for byte in std::mem::take(&mut self.hash).finalize() {
-            // Writing to a string cannot fail.
-            let _ = write!(text, "{byte:02x}");
-        }
-        text
+        hexadecimal(std::mem::take(&mut self.hash).finalize())
     }
 }
 

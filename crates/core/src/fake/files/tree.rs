@@ -5,11 +5,10 @@ use crate::files::{
     Append, Copied, CopyTree, Entry, EntryKind, HasRead, List, MAX_DEPTH, MAX_ENTRIES, MAX_LINKS,
     Move, Only, Read, ReadMany, Remove, Reply, Request, Write, Written,
 };
-use cofferdam_wire::ByteString;
 use cofferdam_wire::files::{Answer, CarryEnd, Failure, OneRead, Part, PathError, Why, parts};
+use cofferdam_wire::{ByteString, hexadecimal};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 
 /// The names on the way to something; the root has none.
 type Place = Vec<Vec<u8>>;
@@ -491,12 +490,7 @@ fn written(bytes: &[u8], created: bool) -> Written {
 }
 
 pub(super) fn sha256(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(64);
-    for byte in Sha256::digest(bytes) {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
+    hexadecimal(Sha256::digest(bytes))
 }
 
 pub(super) fn refused(why: Why, detail: &str) -> Failure {
