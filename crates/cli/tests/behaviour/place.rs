@@ -1,7 +1,7 @@
 //! Where a test runs: who starts the program, in which directories, and how long it may take.
 
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Read;
@@ -11,7 +11,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// An id that owns nothing on a usual machine and needs no account.
 const NOBODY_IN_PARTICULAR: u32 = 54321;
@@ -23,8 +23,9 @@ pub(crate) const SOON: Duration = Duration::from_secs(20);
 pub(crate) const PYTHON: &str = "/usr/bin/python3";
 
 static NUMBER: AtomicU32 = AtomicU32::new(0);
-/// The ids of all that was started here, which stand in the names of sandboxes.
-pub(crate) static STARTED: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
+/// The ids of all that was started here, which stand in the names of sandboxes, and when each was
+/// first, in microseconds since 1970: an id is used again, by somebody whose traces are not ours.
+pub(crate) static STARTED: Mutex<BTreeMap<u32, u128>> = Mutex::new(BTreeMap::new());
 /// Tests that count what is on the machine run while no other does.
 static MACHINE: RwLock<()> = RwLock::new(());
 
@@ -270,8 +271,9 @@ pub(crate) fn outcome(command: &mut Command, within: Duration) -> Said {
 
 /// Starts a program whose traces will be looked for.
 pub(crate) fn started(command: &mut Command) -> Child {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_micros();
     let child = command.spawn().unwrap();
-    STARTED.lock().unwrap_or_else(PoisonError::into_inner).insert(child.id());
+    STARTED.lock().unwrap_or_else(PoisonError::into_inner).entry(child.id()).or_insert(now);
     child
 }
 

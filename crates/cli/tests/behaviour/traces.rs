@@ -64,16 +64,20 @@ fn below(path: &Path, found: &mut BTreeSet<PathBuf>) {
     }
 }
 
-/// Control groups of sandboxes that were started here. The id of the program stands in their names.
+/// Control groups of sandboxes that were started here. The id of the program stands in their names, and
+/// the moment in microseconds since 1970.
 fn groups() -> BTreeSet<PathBuf> {
     let started = STARTED.lock().unwrap_or_else(PoisonError::into_inner);
     let mut all = BTreeSet::new();
     directories(Path::new("/sys/fs/cgroup"), &mut all);
     all.retain(|path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let id =
-            name.strip_prefix("cofferdam-run-").and_then(|id| id.split('-').next()?.parse().ok());
-        id.is_some_and(|id| started.contains(&id))
+        let parts = name.strip_prefix("cofferdam-run-").and_then(|rest| rest.split_once('-'));
+        parts.is_some_and(|(id, moment)| {
+            let first = id.parse().ok().and_then(|id: u32| started.get(&id));
+            let made = u128::from_str_radix(moment, 16).ok();
+            first.is_some_and(|first| made.is_none_or(|made| made >= *first))
+        })
     });
     all
 }
