@@ -93,7 +93,9 @@ fn runs_at_once_in_one_workspace_leave_nothing() {
             assert_eq!((said.code(), &*said.stdout), (Some(0), &b"text\n"[..]), "{said:?}");
             assert_eq!(said.stderr, "");
         }
-        assert_eq!(Traces::of(place), before);
+        // That each cleans up before it returns is shown by those in a row; of fifty at once on a busy
+        // machine the kernel may still be at work.
+        assert_eq!(settled(place, &before), before);
     });
 }
 
