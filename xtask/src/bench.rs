@@ -12,6 +12,7 @@ mod rows;
 mod sessions;
 mod spawner;
 mod targets;
+mod trees;
 
 use measure::{Plan, Results};
 use programs::Ground;
@@ -23,6 +24,7 @@ pub(crate) use files::{FILES, serve as serve_files};
 pub(crate) use library::{LIBRARY, serve as serve_library};
 pub(crate) use sessions::{SESSIONS, serve as serve_sessions};
 pub(crate) use spawner::serve;
+pub(crate) use trees::{TREES, serve as serve_trees};
 
 /// What goes wrong while measuring, in words.
 type Outcome<T> = Result<T, String>;
@@ -51,13 +53,14 @@ const USAGE: &str = "usage: cargo xtask bench [--json] [--quick] [--write] [--ch
   --quick      few rounds: shows that it runs, proves nothing
   --write      put the tables into BENCHMARKS.md
   --check      exit 1 when a target is missed
-  --only PART  measure this alone: runs, builds, library, files, sessions or sessions-many
+  --only PART  measure this alone: runs, builds, library, files, trees, sessions or
+               sessions-many
   --bin PATH   measure this program instead of building one
   --user NAME  the ordinary user to measure as, where root calls (default cofferdam-tester)
 ";
 
 /// The parts that can be measured alone.
-const PARTS: [&str; 6] = ["runs", "builds", "library", "files", SESSIONS_PART, MANY_PART];
+const PARTS: [&str; 7] = ["runs", "builds", "library", "files", "trees", SESSIONS_PART, MANY_PART];
 const SESSIONS_PART: &str = "sessions";
 const MANY_PART: &str = "sessions-many";
 
@@ -143,6 +146,9 @@ fn measure_all(options: &Options) -> Outcome<bool> {
     }
     if wants("files") {
         failures.extend(files::measure(&plan, &ground, &mut results).err());
+    }
+    if wants("trees") {
+        failures.extend(trees::measure(&plan, &ground, &mut results).err());
     }
     for part in [SESSIONS_PART, MANY_PART] {
         if wants(part) {

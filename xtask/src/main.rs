@@ -25,6 +25,7 @@ fn main() -> ExitCode {
         Some(bench::LIBRARY) => bench::serve_library(words.get(1..).unwrap_or_default()),
         Some(bench::FILES) => bench::serve_files(words.get(1..).unwrap_or_default()),
         Some(bench::SESSIONS) => bench::serve_sessions(words.get(1..).unwrap_or_default()),
+        Some(bench::TREES) => bench::serve_trees(words.get(1..).unwrap_or_default()),
         Some("tidy") if words.len() == 1 => tidy::run(),
         _ => {
             eprint!("{USAGE}");

@@ -6,10 +6,10 @@ use super::Outcome;
 use super::library::{Series, answered, as_each_person};
 use super::measure::{Plan, Results};
 use super::programs::Ground;
-use cofferdam::files::List;
+use cofferdam::files::{List, Read, Write};
 use cofferdam::{Error, Files, Sandbox, prepared_backend};
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::ExitCode;
@@ -21,6 +21,8 @@ pub(crate) const FILES: &str = "bench-files";
 
 pub(super) const READ: &str = "file-read";
 pub(super) const READ_BARE: &str = "file-read-bare";
+const CAT: &str = "file-cat";
+const COPY: &str = "file-copy";
 pub(super) const CROSSING: &str = "file-crossing";
 
 const SMALL_BYTES: usize = 4 << 10;
@@ -28,8 +30,11 @@ const LARGE_BYTES: usize = 10 << 20;
 const ENTRIES: u32 = 1000;
 /// What a request for a small file takes on the socket, more or less.
 const REQUEST_BYTES: usize = 128;
-/// The dear rows are measured once in so many rounds.
+/// The dear rows are measured once in so many rounds, and the dearest in so many.
 const EVERY: usize = 10;
+const EVERY_HUGE: usize = 200;
+/// What goes in and out at once to see how fast the line is.
+const HUGE_BYTES: usize = 256 << 20;
 
 /// Measures as each person, in a process of theirs.
 pub(super) fn measure(plan: &Plan, ground: &Ground, results: &mut Results) -> Outcome<()> {
@@ -80,6 +85,9 @@ async fn beside(workspace: &Path, place: &Path, rounds: usize) -> Outcome<Series
         small(&mut series, place, &files, &mut crossing).await?;
         if round % EVERY == 0 {
             large(&mut series, place, &files).await?;
+        }
+        if round % EVERY_HUGE == 0 {
+            huge(&mut series, place, &files).await?;
         }
     }
     sandbox.destroy().await.map_err(ours)?;
@@ -141,6 +149,40 @@ async fn large(series: &mut Series, place: &Path, files: &Files) -> Outcome<()> 
         return Err(format!("{} of {count} entries were listed", page.entries.len()));
     }
     Ok(())
+}
+
+/// Whole files out and in, with their hash, beside `cat` and `cp` of the same. What is copied is read
+/// from the page cache; what is written is synced by the file service, and by `cp` with `sync` after it.
+async fn huge(series: &mut Series, place: &Path, files: &Files) -> Outcome<()> {
+    let (from, to) = (place.join("huge"), place.join("huge-copy"));
+    if !from.exists() {
+        std::fs::write(&from, vec![7; HUGE_BYTES]).map_err(in_words)?;
+    }
+    let shell = |line: &str| {
+        let mut command = std::process::Command::new("/bin/sh");
+        let status = command.args(["-c", line]).current_dir(place).status().map_err(in_words)?;
+        status.success().then_some(()).ok_or(format!("{line:?} ended with {status}"))
+    };
+    let begin = Instant::now();
+    shell("cat huge | cat >/dev/null")?;
+    series.push(CAT, "256 MiB by `cat | cat`", CAT, begin.elapsed());
+    let begin = Instant::now();
+    let order = Read { path: "bench-files/huge".into(), hash: true, ..Read::default() };
+    let read = files.read_to(&order, &mut tokio::io::sink()).await.map_err(ours)?;
+    series.push("file-download", "256 MiB out, with their hash", CAT, begin.elapsed());
+    if read.bytes != HUGE_BYTES as u64 {
+        return Err(format!("{} of {HUGE_BYTES} bytes came out", read.bytes));
+    }
+    let begin = Instant::now();
+    shell("cp huge huge-copy && sync huge-copy")?;
+    series.push(COPY, "256 MiB by `cp`, synced", COPY, begin.elapsed());
+    std::fs::remove_file(&to).map_err(in_words)?;
+    let mut source = tokio::fs::File::open(&from).await.map_err(in_words)?;
+    let order = Write { path: "bench-files/huge-copy".into(), ..Write::default() };
+    let begin = Instant::now();
+    files.write_from(&order, &mut source).await.map_err(ours)?;
+    series.push("file-upload", "256 MiB in, with their hash, synced", COPY, begin.elapsed());
+    std::fs::remove_file(&to).map_err(in_words)
 }
 
 /// A thread that answers a request by 4 KiB, as soon as it comes.
