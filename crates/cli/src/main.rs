@@ -17,6 +17,7 @@ mod follow;
 mod images;
 mod listen;
 mod live_completion;
+mod meter;
 mod moment;
 mod parts;
 mod places;

@@ -20,6 +20,7 @@ use crate::commands::wrap::Wrapped;
 use crate::commands::{AppliedChanges, ChangeList, DiscardedChanges};
 use crate::config;
 use crate::engine::{Diagnosis, Explanation, ProbeReport};
+use crate::meter::ProgressEvent;
 use cofferdam_core::{Error, ErrorKind, ErrorReport, Result, RunReport};
 use cofferdam_session::manifest::Manifest;
 use cofferdam_session::{EventReport, ExecReport, GcReport, SessionReport, SnapshotReport};
@@ -106,6 +107,8 @@ pub(crate) enum Object {
     FileNames,
     /// What `file grep --json` prints.
     FileMatches,
+    /// What work that takes its time writes to standard error with `--json`, a line each.
+    Progress,
 }
 
 impl Choice for Object {
@@ -150,6 +153,7 @@ impl Choice for Object {
         Self::FileImported,
         Self::FileNames,
         Self::FileMatches,
+        Self::Progress,
     ];
 
     fn named(self) -> &'static str {
@@ -193,6 +197,7 @@ impl Choice for Object {
             Self::FileImported => "file-imported",
             Self::FileNames => "file-names",
             Self::FileMatches => "file-matches",
+            Self::Progress => "progress",
         }
     }
 }
@@ -240,6 +245,7 @@ impl Object {
             Self::FileImported => schema_for!(FileImported),
             Self::FileNames => schema_for!(FileNames),
             Self::FileMatches => schema_for!(FileMatches),
+            Self::Progress => schema_for!(ProgressEvent),
         }
     }
 

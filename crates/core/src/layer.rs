@@ -4,7 +4,7 @@
 //! difference between the two; what the sandbox wrote and left as it was is none.
 
 use crate::files::EntryKind;
-use crate::{ByteString, GuestPath};
+use crate::{ByteString, GuestPath, Progress};
 use std::collections::BTreeMap;
 
 /// The most bytes that a link out of a layer may name.
@@ -123,6 +123,8 @@ pub struct ApplyOrder {
     pub versions: BTreeMap<GuestPath, u64>,
     /// Nothing is done.
     pub dry_run: bool,
+    /// Who is told how many of the changes are made ready.
+    pub progress: Progress,
 }
 
 /// What came of it.

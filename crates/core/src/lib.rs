@@ -25,6 +25,7 @@ mod limits;
 pub mod line;
 mod path;
 mod policy;
+mod progress;
 mod quantity;
 mod receipt;
 mod report;
@@ -58,6 +59,7 @@ pub use layer::{
 pub use limits::{Limit, Limits};
 pub use path::GuestPath;
 pub use policy::{EgressRule, HostPattern, Profile};
+pub use progress::{Progress, Step, Unit};
 pub use quantity::{parse_bytes, parse_cpu, parse_duration};
 pub use receipt::{FileSeen, FilesSeen, Receipt, SaidByGuest, SeenByHost};
 pub use report::{

@@ -3,6 +3,7 @@
 mod hunks;
 
 use super::layer::{AppliedChanges, LayerChange, check_named, print_changes, print_kept, scope};
+use crate::meter::Meter;
 use crate::{exit, render, report, screen, sessions};
 use clap::Args;
 use cofferdam_core::{ApplyOrder, Error, ErrorKind, Result};
@@ -84,7 +85,10 @@ pub(super) fn perform(args: &ApplyArgs) -> Result<u8> {
                 }
             }
         }
+        let meter = Meter::start("apply", args.json);
+        order.progress = meter.progress();
         let done = session.apply(&order).await?;
+        drop(meter);
         if args.json {
             render::print_json(&AppliedChanges {
                 session: session.id().to_string(),

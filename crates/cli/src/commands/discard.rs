@@ -1,6 +1,7 @@
 //! `cofferdam discard`.
 
 use super::layer::{DiscardedChanges, LayerChange, check_named, print_changes, scope};
+use crate::meter::Meter;
 use crate::{exit, render, report, sessions};
 use clap::Args;
 use cofferdam_core::{DiscardOrder, Result};
@@ -54,7 +55,9 @@ pub(super) fn perform(args: &DiscardArgs) -> Result<u8> {
             check_named(&paths, &session.changes(&paths).await?)?;
         }
         let order = DiscardOrder { paths, dry_run: args.dry_run };
+        let meter = Meter::start("discard", args.json);
         let discarded = session.discard(&order).await?;
+        drop(meter);
         if args.json {
             render::print_json(&DiscardedChanges {
                 session: session.id().to_string(),

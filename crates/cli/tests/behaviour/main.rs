@@ -29,6 +29,7 @@ mod manifests;
 mod output;
 mod patches;
 mod place;
+mod progress;
 mod projects;
 mod receipts;
 mod repositories;

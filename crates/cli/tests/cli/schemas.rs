@@ -2,12 +2,13 @@
 
 use crate::harness::{Place, compare};
 
-const OBJECTS: [&str; 39] = [
+const OBJECTS: [&str; 40] = [
     "config",
     "check",
     "result",
     "error",
     "probe",
+    "progress",
     "explain",
     "doctor",
     "wrap",

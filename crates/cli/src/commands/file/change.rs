@@ -2,6 +2,7 @@
 
 use super::report::FileCopied;
 use super::{AnswerOptions, Target, mode, path};
+use crate::meter::Meter;
 use crate::{render, report};
 use clap::Args;
 use cofferdam_core::files::{CopyTree, MAX_COPY_ENTRIES, Move};
@@ -131,7 +132,9 @@ impl FromTo {
 pub(super) async fn copy_tree(args: &CpArgs, session: &Session, files: &Files) -> Result<()> {
     let (from, to) = (path(&args.paths.from), path(&args.paths.to));
     let order = CopyTree { from, to, max_entries: MAX_COPY_ENTRIES };
+    let meter = Meter::start("copy", args.answer.json);
     let copied = files.copy_tree(&order).await?;
+    drop(meter);
     if args.answer.json {
         return render::print_json(&FileCopied::new(session, &args.paths.to, &copied));
     }

@@ -2,6 +2,7 @@
 
 use super::path;
 use crate::blocking::Blocking;
+use crate::meter::Meter;
 use crate::report;
 use clap::Args;
 use cofferdam_archive::{Export, Note, Notes, Remark};
@@ -54,12 +55,17 @@ pub(super) async fn perform(args: &ExportArgs, files: &Files) -> Result<()> {
         return Err(Error::new(ErrorKind::Usage, what).hint("Write > and the name of a file."));
     }
     let order = Export { path: path(&args.path), max_bytes: args.max_bytes };
-    let mut sink = Blocking(match args.gzip {
-        true => Sink::Gzip(GzEncoder::new(io::stdout(), Compression::default())),
-        false => Sink::Plain(io::stdout()),
-    });
+    let meter = Meter::start("export", false);
+    let mut sink = Blocking(meter.counting(
+        match args.gzip {
+            true => Sink::Gzip(GzEncoder::new(io::stdout(), Compression::default())),
+            false => Sink::Plain(io::stdout()),
+        },
+        None,
+    ));
     let exported = cofferdam_archive::export(files, &order, &mut sink).await?;
-    sink.0.end().map_err(|cause| {
+    drop(meter);
+    sink.0.inner().end().map_err(|cause| {
         Error::new(ErrorKind::Io, "write the archive to standard output").source(cause)
     })?;
     tell(&exported.notes);

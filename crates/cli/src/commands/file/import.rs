@@ -3,6 +3,7 @@
 use super::export::{said, tell};
 use super::report::FileImported;
 use super::{AnswerOptions, path};
+use crate::meter::Meter;
 use crate::render;
 use clap::Args;
 use cofferdam_archive::{Checked, Import, Imported, Over};
@@ -62,7 +63,8 @@ pub(super) async fn perform(args: &ImportArgs, session: &Session, files: &Files)
             .hint("Set TMPDIR to a directory that can be written.")
             .source(cause)
     })?;
-    let stdin = io::stdin().lock();
+    let meter = Meter::start("import", args.answer.json);
+    let stdin = meter.counting(io::stdin().lock(), None);
     let mut source: Box<dyn Read> = match args.gzip {
         true => Box::new(MultiGzDecoder::new(stdin)),
         false => Box::new(stdin),
@@ -71,6 +73,7 @@ pub(super) async fn perform(args: &ImportArgs, session: &Session, files: &Files)
     let over = if args.replace { Over::Replace } else { Over::Refuse };
     let order = Import { path: path(&args.path), over };
     let imported = cofferdam_archive::import(files, &order, archive).await?;
+    drop(meter);
     if args.answer.json {
         return render::print_json(&reported(args, session, &imported));
     }

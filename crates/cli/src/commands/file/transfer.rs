@@ -3,6 +3,7 @@
 use super::report::FileDone;
 use super::{AnswerOptions, Target, done, path};
 use crate::blocking::Blocking;
+use crate::meter::Meter;
 use clap::Args;
 use cofferdam_core::files::{Read, Write, Written};
 use cofferdam_core::{Error, ErrorKind, Files, Result, hexadecimal};
@@ -11,17 +12,15 @@ use rustix::fs::{CWD, OFlags, RenameFlags};
 use sha2::{Digest, Sha256};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, IsTerminal};
+use std::io;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-
-/// How many bytes pass between two lines of progress.
-const STEP_BYTES: u64 = 16 << 20;
 
 /// Copies a file of this machine into the workspace, whole or not at all, of any size.
 ///
 /// What the sandbox wrote is compared by its SHA-256 with what was read here, which is printed. The
-/// file gets the permissions that it has here. On a terminal the progress is shown.
+/// file gets the permissions that it has here. Progress is shown on a terminal, and
+/// told by events on standard error with --json.
 ///
 /// Example: cofferdam file upload agent-1 ~/data.tar data/data.tar
 #[derive(Debug, Args)]
@@ -46,8 +45,8 @@ pub(crate) struct UploadArgs {
 /// Copies a file of the workspace to this machine, whole or not at all, of any size.
 ///
 /// What came is compared by its SHA-256 with what the sandbox read before, which is printed: a file that
-/// changes meanwhile is refused. It belongs to you, and is never executable. On a terminal the progress
-/// is shown.
+/// changes meanwhile is refused. It belongs to you, and is never executable. Progress is shown on a
+/// terminal, and told by events on standard error with --json.
 ///
 /// Example: cofferdam file download agent-1 out/report.pdf report.pdf
 #[derive(Debug, Args)]
@@ -84,8 +83,10 @@ pub(super) async fn upload(args: &UploadArgs, session: &Session, files: &Files) 
     }
     let mode = Some(about.permissions().mode() & 0o777);
     let order = Write { path: path(&args.path), mode, ..Write::default() };
-    let mut source = Blocking(Passing::new(file, about.len()));
+    let meter = Meter::start("upload", args.answer.json);
+    let mut source = Blocking(Passing::new(meter.counting(file, Some(about.len()))));
     let written = files.write_from(&order, &mut source).await?;
+    drop(meter);
     if source.0.finish() != written.sha256 {
         let what = "the sandbox wrote other bytes than it was sent";
         return Err(Error::new(ErrorKind::Protocol, what).hint("Remove the file, then try again."));
@@ -103,8 +104,10 @@ pub(super) async fn download(args: &DownloadArgs, session: &Session, files: &Fil
     let beside = Beside::new(&args.local)?;
     let unwritten = |cause| local("write", &args.local, cause);
     let file = beside.file.try_clone().map_err(unwritten)?;
-    let mut sink = Blocking(Passing::new(file, size));
+    let meter = Meter::start("download", args.answer.json);
+    let mut sink = Blocking(Passing::new(meter.counting(file, Some(size))));
     let read = files.read_to(&order, &mut sink).await?;
+    drop(meter);
     let sha256 = sink.0.finish();
     if read.sha256.as_ref() != Some(&sha256) {
         let what = format!("{:?} changed while it was read", args.target.path);
@@ -139,38 +142,19 @@ fn there_already(path: &Path) -> Error {
         .hint("Choose another name, or say --replace.")
 }
 
-/// Bytes that pass, their hash, and how far they are.
+/// Bytes that pass, and their hash.
 struct Passing<T> {
     inner: T,
     hash: Sha256,
-    bytes: u64,
-    shown: u64,
-    size: u64,
-    is_seen: bool,
 }
 
 impl<T> Passing<T> {
-    fn new(inner: T, size: u64) -> Self {
-        let is_seen = io::stderr().is_terminal() && size > STEP_BYTES;
-        Self { inner, hash: Sha256::new(), bytes: 0, shown: 0, size, is_seen }
+    fn new(inner: T) -> Self {
+        Self { inner, hash: Sha256::new() }
     }
 
-    fn pass(&mut self, bytes: &[u8]) {
-        self.hash.update(bytes);
-        self.bytes += bytes.len() as u64;
-        if self.is_seen && self.bytes - self.shown >= STEP_BYTES {
-            self.shown = self.bytes;
-            let percent = self.bytes.saturating_mul(100) / self.size.max(1);
-            let (done, all) = (self.bytes >> 20, self.size >> 20);
-            show(&format!("\r{percent:3}%  {done} of {all} MiB "));
-        }
-    }
-
-    /// The hash of all, in hexadecimal. Ends the line of progress.
+    /// The hash of all, in hexadecimal.
     fn finish(&mut self) -> String {
-        if self.is_seen {
-            show("\r\x1b[K");
-        }
         hexadecimal(std::mem::take(&mut self.hash).finalize())
     }
 }
@@ -178,7 +162,7 @@ impl<T> Passing<T> {
 impl<T: io::Read> io::Read for Passing<T> {
     fn read(&mut self, place: &mut [u8]) -> io::Result<usize> {
         let count = self.inner.read(place)?;
-        self.pass(place.get(..count).unwrap_or_default());
+        self.hash.update(place.get(..count).unwrap_or_default());
         Ok(count)
     }
 }
@@ -186,18 +170,13 @@ impl<T: io::Read> io::Read for Passing<T> {
 impl<T: io::Write> io::Write for Passing<T> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let count = self.inner.write(bytes)?;
-        self.pass(bytes.get(..count).unwrap_or_default());
+        self.hash.update(bytes.get(..count).unwrap_or_default());
         Ok(count)
     }
 
     fn flush(&mut self) -> io::Result<()> {
         self.inner.flush()
     }
-}
-
-/// Shows how far it is. Where standard error is gone nobody looks.
-fn show(text: &str) {
-    let _ = io::Write::write_all(&mut io::stderr().lock(), text.as_bytes());
 }
 
 /// A file beside the one that is to be, removed unless it took its place.

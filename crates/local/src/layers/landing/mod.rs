@@ -82,7 +82,7 @@ impl Layer {
         }
         let Landing { items, kept } = settle(items, &order.paths);
         if let (Some(record), false) = (&record, items.is_empty()) {
-            self.land(&items, &order.contents, record)?;
+            self.land(&items, order, record)?;
         }
         if let Some(record) = record {
             record.settle()?;
@@ -108,17 +108,12 @@ impl Layer {
         Ok(changes(&pairs, &known))
     }
 
-    fn land(
-        &mut self,
-        items: &[Item],
-        contents: &BTreeMap<GuestPath, Vec<u8>>,
-        record: &Record,
-    ) -> Result<()> {
+    fn land(&mut self, items: &[Item], order: &ApplyOrder, record: &Record) -> Result<()> {
         let name = format!("{STAGE}{}", unique());
         self.head(&name).note(record)?;
         let untouched = self.untouched(items);
         let stage = self.stage(&name)?;
-        let ops = Staging::new(self, &stage, contents).all(items);
+        let ops = Staging::new(self, &stage, order).all(items);
         let ops = ops.and_then(|ops| journal::note_ops(record, &ops, &untouched).map(|()| ops));
         let ops = match ops {
             Ok(ops) => ops,
@@ -191,8 +186,8 @@ impl Layer {
         self.head(&name).note(&record).unwrap();
         let untouched = self.untouched(&items);
         let stage = self.stage(&name).unwrap();
-        let contents = BTreeMap::new();
-        let ops = Staging::new(self, &stage, &contents).all(&items).unwrap();
+        let order = ApplyOrder::default();
+        let ops = Staging::new(self, &stage, &order).all(&items).unwrap();
         journal::note_ops(&record, &ops, &untouched).unwrap();
         let ground = Ground { workspace: &self.workspace, stage: &stage };
         for (at, op) in ops.iter().enumerate().take(steps) {

@@ -7,7 +7,9 @@ use super::super::look::{Id, Kind, Seen, look};
 use super::journal::Op;
 use super::plan::brings_directory;
 use crate::kernel_path::through;
-use cofferdam_core::{ByteString, ChangeKind, Error, ErrorKind, GuestPath, Result};
+use cofferdam_core::{
+    ApplyOrder, ByteString, ChangeKind, Error, ErrorKind, GuestPath, Result, Step, Unit,
+};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
@@ -20,20 +22,15 @@ const OPEN_MODE: u32 = 0o700;
 pub(super) struct Staging<'l> {
     pub(super) layer: &'l Layer,
     pub(super) stage: &'l OwnedFd,
-    /// Contents that land in place of the layer's.
-    pub(super) contents: &'l BTreeMap<GuestPath, Vec<u8>>,
+    pub(super) order: &'l ApplyOrder,
     pub(super) ops: Vec<Op>,
     /// The first copy of each file that has several names.
     linked: BTreeMap<Id, usize>,
 }
 
 impl<'l> Staging<'l> {
-    pub(super) fn new(
-        layer: &'l Layer,
-        stage: &'l OwnedFd,
-        contents: &'l BTreeMap<GuestPath, Vec<u8>>,
-    ) -> Self {
-        Self { layer, stage, contents, ops: Vec::new(), linked: BTreeMap::new() }
+    pub(super) fn new(layer: &'l Layer, stage: &'l OwnedFd, order: &'l ApplyOrder) -> Self {
+        Self { layer, stage, order, ops: Vec::new(), linked: BTreeMap::new() }
     }
 
     /// The steps: first what goes, the innermost first; then what comes, the outermost first; then
@@ -44,8 +41,12 @@ impl<'l> Staging<'l> {
                 self.ops.push(Op::Take { path: bytes(&item.change.path), was: lower.id });
             }
         }
-        for item in items.iter().filter(|item| item.change.kind != ChangeKind::Removed) {
-            self.put(item)?;
+        let total = Some(items.len() as u64);
+        for (done, item) in items.iter().enumerate() {
+            if item.change.kind != ChangeKind::Removed {
+                self.put(item)?;
+            }
+            self.order.progress.tell(Step { done: done as u64 + 1, total, unit: Unit::Entries });
         }
         let mut modes = Vec::new();
         for item in items.iter().rev() {
@@ -89,7 +90,7 @@ impl<'l> Staging<'l> {
     fn file(&mut self, item: &Item, upper: &Seen, name: &str) -> Result<()> {
         let path = &item.change.path;
         let at = |errno| failed("make ready", path, errno);
-        let content = self.contents.get(path);
+        let content = self.order.contents.get(path);
         if content.is_none() && upper.links > 1 {
             if let Some(first) = self.linked.get(&upper.id) {
                 let first = first.to_string();
