@@ -99,6 +99,11 @@ pub(super) fn steps(context: &Context<'_>, steps: &mut Steps) -> Late {
     let from = steps.0.len();
     steps.0.extend(pins(context));
     let late = Late { pins: from..steps.0.len() };
+    for mounted in &context.view.mounts {
+        // ORDER: before what hides, which then lies over it.
+        let op = Op::Rebind { from: mounted.place.clone(), path: mounted.path.clone() };
+        steps.add(op, mounted.why.clone());
+    }
     covers(context, steps);
     if let WorkspaceView::Directory(directory) = &context.view.workspace
         && directory.at_workspace
