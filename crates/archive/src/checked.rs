@@ -185,7 +185,7 @@ impl Checked {
     }
 
     /// Refuses what lies below a file or a link, in whichever order they stand.
-    fn lies_in_directories(&self) -> Result<()> {
+    pub(crate) fn lies_in_directories(&self) -> Result<()> {
         for path in self.things.keys() {
             for above in path.ancestors() {
                 if let Some(Thing::File { .. } | Thing::Link { .. }) = self.things.get(&above) {

@@ -6,16 +6,20 @@
 //! of it; then it is carried out whole or not at all.
 
 mod checked;
+mod compression;
 mod export;
 mod extension;
 mod header;
 mod import;
+mod members;
 mod notes;
 #[cfg(test)]
 mod tests;
 
 pub use checked::{Checked, MAX_ARCHIVE_BYTES, MAX_ARCHIVE_ENTRIES};
+pub use compression::{Packing, unpacked};
 pub use export::{Export, Exported, MAX_EXPORT_ENTRIES, export};
 pub use extension::MAX_EXTENSION_BYTES;
 pub use import::{Import, Imported, Over, import};
+pub use members::{Archived, ArchivedFile};
 pub use notes::{MAX_NOTES, Note, Notes, Remark};

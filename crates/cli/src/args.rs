@@ -177,6 +177,12 @@ pub(crate) struct ExplainArgs {
     #[command(flatten)]
     pub(crate) config: ConfigOptions,
 
+    /// Shows what a session that is made with this manifest is shown, too.
+    ///
+    /// Example: --manifest workspace.toml
+    #[arg(long, value_name = "FILE")]
+    pub(crate) manifest: Option<PathBuf>,
+
     /// Prints one JSON object on standard output.
     ///
     /// Example: --json

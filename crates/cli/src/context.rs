@@ -104,6 +104,7 @@ impl Context {
             image: None,
             workspace,
             read: shown_paths(layer.read)?,
+            mounts: Vec::new(),
             write: shown_paths(layer.write)?,
             hide: places::plain(layer.hide)?,
             env,

@@ -65,5 +65,5 @@ pub use receipt::{FileSeen, FilesSeen, Receipt, SaidByGuest, SeenByHost};
 pub use report::{
     EndingReport, ErrorBody, ErrorReport, Omitted, RunReport, StreamReport, UsageReport,
 };
-pub use spec::{Caller, SensitiveWrites, Spec, User, Workspace};
+pub use spec::{Caller, DirectoryIdentity, HostMount, SensitiveWrites, Spec, User, Workspace};
 pub use stored_spec::StoredSpec;

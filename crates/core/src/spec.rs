@@ -1,6 +1,6 @@
 //! What somebody wants.
 
-use crate::{EgressRule, Image, Limits, OnUnavailable, Profile};
+use crate::{EgressRule, GuestPath, Image, Limits, OnUnavailable, Profile};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -18,6 +18,8 @@ pub struct Spec {
     pub workspace: Workspace,
     /// Host paths that are shown read-only, at their own place.
     pub read: Vec<PathBuf>,
+    /// Directories of the host that are shown read-only at a place of the workspace.
+    pub mounts: Vec<HostMount>,
     /// Host paths that can be written, at their own place.
     pub write: Vec<PathBuf>,
     /// Paths that are hidden whatever shows them.
@@ -34,6 +36,30 @@ pub struct Spec {
     pub on_unavailable: OnUnavailable,
     /// Who asks, as far as the view depends on it.
     pub caller: Caller,
+}
+
+/// A directory of the host that is shown read-only at a place of the workspace. It has to be a
+/// workspace that is a directory of the host too.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostMount {
+    /// Its absolute path on the host.
+    pub source: PathBuf,
+    /// Where it is shown, relative to the workspace.
+    pub path: GuestPath,
+    /// Which directory it was when somebody asked for it. Another one in its place is refused.
+    pub identity: DirectoryIdentity,
+}
+
+/// Tells a directory from another one of the same name, also when its number was used again and
+/// after its file system was mounted anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct DirectoryIdentity {
+    /// The number of its inode.
+    pub inode: u64,
+    /// When it was made, in seconds since 1970; 0 where the file system does not know.
+    pub born_s: i64,
+    /// The nanoseconds of that.
+    pub born_ns: u32,
 }
 
 /// Where a sandbox works.
@@ -106,6 +132,7 @@ impl Spec {
             image: None,
             workspace,
             read: Vec::new(),
+            mounts: Vec::new(),
             write: Vec::new(),
             hide: Vec::new(),
             env: BTreeMap::new(),

@@ -1,8 +1,8 @@
 //! A spec as it is written down.
 
 use crate::{
-    ByteString, Caller, EgressRule, Error, ErrorKind, Image, Limit, Limits, OnUnavailable, Profile,
-    Result, SensitiveWrites, Spec, User, Workspace,
+    ByteString, Caller, DirectoryIdentity, EgressRule, Error, ErrorKind, GuestPath, HostMount,
+    Image, Limit, Limits, OnUnavailable, Profile, Result, SensitiveWrites, Spec, User, Workspace,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -30,6 +30,9 @@ pub struct StoredSpec {
     #[serde(default, skip_serializing_if = "is_not")]
     copy_on_write: bool,
     read: Vec<ByteString>,
+    /// Came later: what was stored before has none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    mounts: Vec<StoredMount>,
     write: Vec<ByteString>,
     hide: Vec<ByteString>,
     env: Vec<(ByteString, ByteString)>,
@@ -39,6 +42,14 @@ pub struct StoredSpec {
     degrade: bool,
     caller_env: Vec<(ByteString, ByteString)>,
     caller_home: Option<ByteString>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoredMount {
+    source: ByteString,
+    path: ByteString,
+    identity: DirectoryIdentity,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,6 +86,7 @@ impl StoredSpec {
             image,
             workspace,
             read,
+            mounts,
             write,
             hide,
             env,
@@ -95,6 +107,7 @@ impl StoredSpec {
                 Workspace::Directory(_) | Workspace::Private => false,
             },
             read: read.iter().map(|path| bytes(path)).collect(),
+            mounts: mounts.iter().map(StoredMount::new).collect(),
             write: write.iter().map(|path| bytes(path)).collect(),
             hide: hide.iter().map(|path| bytes(path)).collect(),
             env: pairs(env),
@@ -130,6 +143,7 @@ impl StoredSpec {
                 None => Workspace::Private,
             },
             read: self.read.iter().map(path_of).collect(),
+            mounts: self.mounts.iter().map(StoredMount::mount).collect::<Result<_>>()?,
             write: self.write.iter().map(path_of).collect(),
             hide: self.hide.iter().map(path_of).collect(),
             env: variables(&self.env),
@@ -157,7 +171,8 @@ impl StoredSpec {
 
     /// What somebody else asks for otherwise: names of fields, and of variables, never values.
     ///
-    /// Who asks is no wish: the same session may be asked for from another terminal.
+    /// Who asks is no wish: the same session may be asked for from another terminal. Neither are
+    /// mounts here: they belong to a manifest, which is known by its text.
     pub fn differences(&self, other: &Self) -> Vec<String> {
         let mut fields = Vec::new();
         let mut compare = |name: &str, same: bool| {
@@ -198,6 +213,11 @@ impl StoredSpec {
         self.workspace.as_ref().map(ToString::to_string)
     }
 
+    /// What of the host it is shown in its workspace.
+    pub fn mounts(&self) -> Result<Vec<HostMount>> {
+        self.mounts.iter().map(StoredMount::mount).collect()
+    }
+
     /// Whether what is written to the workspace lands beside it.
     pub fn is_copy_on_write(&self) -> bool {
         self.copy_on_write
@@ -211,6 +231,19 @@ impl StoredSpec {
     /// The profile's name.
     pub fn profile(&self) -> &str {
         &self.profile
+    }
+}
+
+impl StoredMount {
+    fn new(mount: &HostMount) -> Self {
+        let HostMount { source, path, identity } = mount;
+        let path = ByteString::from(path.as_bytes().to_vec());
+        Self { source: bytes(source), path, identity: *identity }
+    }
+
+    fn mount(&self) -> Result<HostMount> {
+        let path = GuestPath::new(self.path.as_bytes())?;
+        Ok(HostMount { source: path_of(&self.source), path, identity: self.identity })
     }
 }
 
@@ -276,7 +309,13 @@ mod tests {
     fn a_spec_is_read_as_it_was_written() {
         let beside = Spec { workspace: Workspace::CopyOnWrite("/w".into()), ..odd() };
         let on_image = Spec { image: Some(image("sha256:1")), ..odd() };
-        for spec in [odd(), beside, on_image, Spec::new(Workspace::Private, Caller::default())] {
+        let identity = DirectoryIdentity { inode: u64::MAX, born_s: -1, born_ns: 9 };
+        let path = GuestPath::new(b"a/\xff").unwrap();
+        let mount = HostMount { source: "/data".into(), path, identity };
+        let mounted = Spec { mounts: vec![mount], ..odd() };
+        for spec in
+            [odd(), beside, on_image, mounted, Spec::new(Workspace::Private, Caller::default())]
+        {
             let json = serde_json::to_string(&StoredSpec::new(&spec)).unwrap();
             let read: StoredSpec = serde_json::from_str(&json).unwrap();
             assert_eq!(read.spec().unwrap(), spec);
@@ -286,7 +325,7 @@ mod tests {
     #[test]
     fn what_was_stored_before_there_were_layers_has_none() {
         let json = serde_json::to_value(StoredSpec::new(&odd())).unwrap();
-        assert_eq!(json.get("copy_on_write"), None);
+        assert_eq!((json.get("copy_on_write"), json.get("mounts")), (None, None));
         let read: StoredSpec = serde_json::from_value(json).unwrap();
         assert_eq!(read.spec().unwrap(), odd());
         let beside = Spec { workspace: Workspace::CopyOnWrite("/w".into()), ..odd() };

@@ -8,7 +8,6 @@
 
 mod archive;
 mod blobs;
-mod compression;
 mod described;
 mod digest;
 mod document;

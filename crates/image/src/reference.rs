@@ -1,7 +1,7 @@
 //! How somebody names an image.
 
-use crate::compression::unpacked;
 use crate::tar::Entries;
+use cofferdam_archive::unpacked;
 use cofferdam_core::{Error, ErrorKind, Result};
 use std::fmt;
 use std::path::{Path, PathBuf};

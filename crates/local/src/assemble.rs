@@ -3,25 +3,25 @@
 use crate::cgroup::{Assessment, CgroupFacts, Cgroups, are_groups_unified, assess};
 use crate::control_files::{self, ControlFiles};
 use crate::cow;
+use crate::guarded::{GuardedWorkspace, guard, protected_path};
 use crate::host::{HostFacts, Obstacle, UserNamespaces};
 use crate::image;
 use crate::launch::{Born, Groups, launch, launch_early};
-use crate::pin_watch::{PinWatch, identities};
-use crate::placeholders::{Identity, Placeholders};
+use crate::pin_watch::PinWatch;
 use crate::plan::{CgroupUse, IdChoice, PlanInputs, Planned, Tier, opening, pin_steps, plan};
 use crate::scratch::Scratch;
 use crate::seccomp::{self, Surface};
 use crate::session_uid::{SessionUid, UidRange};
 use crate::state::StateDirectory;
-use crate::view::{View, WorkspaceView, look, look_at_home};
+use crate::view::{View, look, look_at_home};
 use cofferdam_core::{
     Admission, Axis, Basis, Degree, Enforced, Error, ErrorKind, OnUnavailable, Result, SandboxId,
-    SensitiveWrites, Spec, User, admit,
+    Spec, User, admit,
 };
+use cofferdam_guestd::apply::LostPin;
 use cofferdam_wire::ByteString;
 use cofferdam_wire::plan::Access;
 use rustix::fd::OwnedFd;
-use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -41,17 +41,6 @@ pub struct Assembly {
     _layers: Vec<OwnedFd>,
     _scratch: Option<Scratch>,
     _user: Option<SessionUid>,
-}
-
-/// A writable workspace whose control files are protected.
-#[derive(Debug)]
-struct GuardedWorkspace {
-    /// Its host path.
-    path: String,
-    placeholders: Placeholders,
-    before: ControlFiles,
-    /// What the pinned names were.
-    identities: BTreeMap<String, Option<Identity>>,
 }
 
 /// How long a sandbox is to stay.
@@ -288,7 +277,7 @@ impl Drafting<'_> {
         let Draft { grounds, layers, view, scratch, filter, mut planned, mut enforced } = draft;
         let Grounds { someone: Someone { user, ids }, uses, .. } = grounds;
         let workspace = guard(spec, &view, state)?;
-        if let Some(GuardedWorkspace { before, .. }) = &workspace {
+        if let Some(before) = workspace.as_ref().and_then(GuardedWorkspace::control) {
             let inputs = PlanInputs {
                 ids: &ids,
                 pins: &before.pins,
@@ -333,7 +322,7 @@ pub fn foresee_kept(spec: &Spec, home: Option<&Path>, state: &Path) -> Result<(P
 }
 
 fn foresee_in(spec: &Spec, facts: &HostFacts, view: View) -> Result<(Planned, Enforced)> {
-    let before = match guarded_path(spec, &view) {
+    let before = match protected_path(spec, &view) {
         Some(path) => Some(control_files::find(&open_directory(path)?)?),
         None => None,
     };
@@ -383,28 +372,6 @@ fn in_use(groups: &CgroupFacts, assessment: &Assessment) -> CgroupUse {
         cpu: held(&assessment.cpu),
         child_joins: v1(&groups.memory) || v1(&groups.pids) || v1(&groups.cpu),
     }
-}
-
-/// The workspace whose control files have to be protected.
-fn guarded_path<'a>(spec: &Spec, view: &'a View) -> Option<&'a str> {
-    let protects = spec.sensitive_writes == SensitiveWrites::Protected
-        && spec.profile.writes_workspace()
-        && spec.workspace.written().is_some();
-    match &view.workspace {
-        WorkspaceView::Directory(directory) if protects => Some(&directory.path),
-        WorkspaceView::Directory(_) | WorkspaceView::Private => None,
-    }
-}
-
-fn guard(spec: &Spec, view: &View, state: &StateDirectory) -> Result<Option<GuardedWorkspace>> {
-    let Some(path) = guarded_path(spec, view) else { return Ok(None) };
-    // ORDER: a share in the placeholders first, so that none found now vanishes by another's end.
-    let placeholders = Placeholders::hold(state, Path::new(path))?;
-    let before = control_files::find(placeholders.directory())?;
-    let unmade = placeholders.make(&before.absent)?;
-    let before = before.without(unmade);
-    let identities = identities(placeholders.directory(), &before.pins)?;
-    Ok(Some(GuardedWorkspace { path: path.to_owned(), placeholders, before, identities }))
 }
 
 fn session_user(
@@ -470,46 +437,32 @@ impl Assembly {
 
     /// Starts to watch the pinned names. `None` where there are none.
     pub fn watch_pins(&self) -> Option<Result<PinWatch>> {
-        let guarded = self.workspace.as_ref()?;
-        Some(PinWatch::new(guarded.placeholders.directory(), &guarded.before.pins))
+        self.workspace.as_ref().map(GuardedWorkspace::watch)
     }
 
     /// Pinned names that are not what they were when the sandbox was made.
     pub fn changed_since_the_start(&self) -> Result<Vec<String>> {
-        let Some(guarded) = &self.workspace else { return Ok(Vec::new()) };
-        let now = identities(guarded.placeholders.directory(), &guarded.before.pins)?;
-        let changed = guarded.identities.iter().filter(|(path, was)| now.get(*path) != Some(*was));
-        Ok(changed.map(|(path, _)| path.clone()).collect())
+        self.workspace.as_ref().map_or_else(|| Ok(Vec::new()), GuardedWorkspace::changed)
     }
 
-    /// Makes a placeholder for every protected name that has vanished.
+    /// Makes a placeholder for every held name that has vanished.
     pub fn renew_placeholders(&self) -> Result<()> {
-        let Some(guarded) = &self.workspace else { return Ok(()) };
-        let mut now = control_files::find(guarded.placeholders.directory())?;
-        // What has no pin gains nothing: a repository that was made during the run, for one.
-        let pins: BTreeSet<&str> =
-            guarded.before.pins.iter().map(|pin| pin.path.as_str()).collect();
-        now.absent.retain(|name| pins.contains(name.path.as_str()));
-        guarded.placeholders.make(&now.absent).map(drop)
+        self.workspace.as_ref().map_or(Ok(()), GuardedWorkspace::renew)
     }
 
-    /// Where these names are inside: at the workspace's own path and at its stable name.
-    pub fn pins_inside(&self, changed: &[String]) -> Vec<(String, Access)> {
+    /// What is to be mounted again for these names inside: at the workspace's own path and at its stable
+    /// name.
+    pub fn pins_inside(&self, changed: &[String]) -> Vec<LostPin> {
         let Some(guarded) = &self.workspace else { return Vec::new() };
-        let places = [Some(&guarded.path), Some(&self.planned.workspace)];
-        let mut places: Vec<&String> = places.into_iter().flatten().collect();
+        let mut places = vec![guarded.path(), &self.planned.workspace];
         places.dedup();
-        let access = |path: &str| {
-            let pin = guarded.before.pins.iter().find(|pin| pin.path == path);
-            pin.map_or(Access::ReadOnly, |pin| pin.access)
-        };
-        let pins = changed.iter().flat_map(|pin| places.iter().map(move |place| (pin, *place)));
-        pins.map(|(pin, place)| (format!("{place}/{pin}"), access(pin))).collect()
+        guarded.lost(changed, &places)
     }
 
     /// Names below the workspace that cannot be changed from inside, relative to it.
     pub fn protected_names(&self) -> Vec<String> {
-        let pins = self.workspace.iter().flat_map(|guarded| &guarded.before.pins);
+        let control = self.workspace.iter().filter_map(GuardedWorkspace::control);
+        let pins = control.flat_map(|control| &control.pins);
         pins.filter(|pin| pin.access == Access::ReadOnly).map(|pin| pin.path.clone()).collect()
     }
 
@@ -537,14 +490,10 @@ impl Assembly {
         if let Some(groups) = self.cgroups.take() {
             farewell.leftovers.extend(groups.remove().err());
         }
-        if let Some(GuardedWorkspace { placeholders, before, .. }) = self.workspace.take() {
-            let directory = rustix::io::fcntl_dupfd_cloexec(placeholders.directory(), 3);
-            farewell.leftovers.extend(placeholders.remove().err());
-            // ORDER: after the placeholders are gone, which are no news.
-            if let Ok(directory) = directory {
-                farewell.new_control_files =
-                    control_files::appeared(&before, &directory).unwrap_or_default();
-            }
+        if let Some(guarded) = self.workspace.take() {
+            let (appeared, left) = guarded.leave();
+            farewell.new_control_files = appeared;
+            farewell.leftovers.extend(left);
         }
         farewell
     }

@@ -47,6 +47,8 @@ pub enum Nature {
     GitFile,
     /// Git's `commondir`, which has to name the git directory itself.
     CommonDir,
+    /// A directory that something is mounted on, or on the way there.
+    MountPoint,
 }
 
 /// Names in the root of a work tree.

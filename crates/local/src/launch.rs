@@ -6,13 +6,13 @@ use crate::plan::Late;
 use crate::sys::{self, Cloned};
 use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_guestd::apply::{
-    Handover, Mounts, Opening, Rest, Told, pin_again, prepare_bind, prepare_layer,
+    Handover, LostPin, Mounts, Opening, Rest, Told, pin_again, prepare_bind, prepare_layer,
 };
 use cofferdam_guestd::line::Line;
 use cofferdam_guestd::{Birth, Errand, live, tell};
 use cofferdam_wire::frame::Kind;
 use cofferdam_wire::message::SetupFailure;
-use cofferdam_wire::plan::{Access, IdRange, Namespace, Op, Owner, Plan, Step};
+use cofferdam_wire::plan::{IdRange, Namespace, Op, Owner, Plan, Step};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
@@ -207,7 +207,7 @@ impl Born {
     /// Pins names inside that lost their pin because the host put another file there.
     ///
     /// The caller must have one thread only.
-    pub fn pin_again(&self, pins: &[(String, Access)]) -> Result<()> {
+    pub fn pin_again(&self, pins: &[LostPin]) -> Result<()> {
         match &*self.standing() {
             Some(namespaces) => pin_within(namespaces, pins),
             None => Ok(()),
@@ -284,7 +284,7 @@ impl Born {
 }
 
 /// Pins names in these namespaces. The caller must have one thread only, and a right in them.
-pub(crate) fn pin_within(namespaces: &Standing, pins: &[(String, Access)]) -> Result<()> {
+pub(crate) fn pin_within(namespaces: &Standing, pins: &[LostPin]) -> Result<()> {
     match sys::clone_process(0, None).map_err(not_cloned)? {
         Cloned::Child => {
             let done = join(namespaces).is_ok() && pin_again(pins).is_ok();

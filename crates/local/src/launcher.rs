@@ -8,9 +8,10 @@ use crate::conversation::{Conversation, lost};
 use crate::launch::{Born, Groups, io_error, launch};
 use crate::sys;
 use cofferdam_core::{Error, ErrorKind, Result};
+use cofferdam_guestd::apply::LostPin;
 use cofferdam_guestd::line::{Line, understand};
 use cofferdam_wire::frame::Kind;
-use cofferdam_wire::plan::{Access, Plan};
+use cofferdam_wire::plan::Plan;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, OwnedFd};
 use serde::{Deserialize, Serialize};
@@ -25,7 +26,7 @@ enum Request<'a> {
     /// A sandbox. The descriptors of its groups come with the message.
     Make { plan: Cow<'a, Plan>, join: usize, born_in: bool },
     /// New pins for names inside a sandbox that lives.
-    Pin { pid: i32, pins: Cow<'a, [(String, Access)]> },
+    Pin { pid: i32, pins: Cow<'a, [LostPin]> },
 }
 
 /// What came of it. With `Born` come two descriptors: of the process, and our end of its line.
@@ -81,7 +82,7 @@ impl Launcher {
 
     /// Pins names inside a sandbox of this launcher that lost their pin because the host put another
     /// file there.
-    pub fn pin_again(&self, pid: i32, pins: &[(String, Access)]) -> Result<()> {
+    pub fn pin_again(&self, pid: i32, pins: &[LostPin]) -> Result<()> {
         let request = Request::Pin { pid, pins: Cow::Borrowed(pins) };
         let answer = self.inner.lock().map_err(|_| lost())?.ask(&request, Vec::new())?;
         match answer.0 {

@@ -14,6 +14,7 @@ pub mod cow;
 pub mod doctor;
 pub mod environment;
 pub mod explain;
+mod guarded;
 pub mod host;
 mod image;
 pub mod keeper;

@@ -7,7 +7,8 @@
 //!
 //! Nobody sees litter: for a name of the work tree, be it of a file or of a directory, there is a
 //! socket node, which git passes over (an empty file would be committed by `git add -A`), and which
-//! nobody can read, write or put anything into. In a git directory, where git on the host has to be
+//! nobody can read, write or put anything into. Where something is mounted there is an empty directory,
+//! which git passes over too. In a git directory, where git on the host has to be
 //! able to work on, there are empty directories and files. Git warns about a `.gitmodules` of that kind when it fetches
 //! (`unable to access … No such device or address`) and goes on; the other kinds are worse: an
 //! empty file is committed, and a directory gives the same warning.
@@ -263,6 +264,12 @@ fn is_foreign(directory: BorrowedFd<'_>) -> bool {
 fn create(parent: BorrowedFd<'_>, name: &str, nature: Nature) -> Result<Kind, Errno> {
     let kind = Kind::of(nature);
     match kind {
+        Kind::Directory if nature == Nature::MountPoint => {
+            let made = create_directory(parent, name)?;
+            // Others may put something beside what is mounted, and then it stays.
+            open_to_all(parent, name)?;
+            Ok(made)
+        }
         Kind::Directory => create_directory(parent, name),
         Kind::Socket => {
             let mode = Mode::RUSR | Mode::WUSR;
@@ -270,9 +277,11 @@ fn create(parent: BorrowedFd<'_>, name: &str, nature: Nature) -> Result<Kind, Er
                 // A file system without sockets: rather something that is seen than no protection.
                 Err(Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => match nature {
                     Nature::Directory => create_directory(parent, name),
-                    Nature::File | Nature::GitDirectory | Nature::GitFile | Nature::CommonDir => {
-                        create_file(parent, name, Kind::Empty)
-                    }
+                    Nature::File
+                    | Nature::GitDirectory
+                    | Nature::GitFile
+                    | Nature::CommonDir
+                    | Nature::MountPoint => create_file(parent, name, Kind::Empty),
                 },
                 other => other.map(|()| kind),
             }
@@ -283,6 +292,13 @@ fn create(parent: BorrowedFd<'_>, name: &str, nature: Nature) -> Result<Kind, Er
 
 fn create_directory(parent: BorrowedFd<'_>, name: &str) -> Result<Kind, Errno> {
     rustix::fs::mkdirat(parent, name, Mode::from_raw_mode(0o755)).map(|()| Kind::Directory)
+}
+
+/// Whatever the mask of this process is.
+fn open_to_all(parent: BorrowedFd<'_>, name: &str) -> Result<(), Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let directory = rustix::fs::openat(parent, name, flags, Mode::empty())?;
+    rustix::fs::fchmod(directory, Mode::from_raw_mode(0o755))
 }
 
 fn create_file(parent: BorrowedFd<'_>, name: &str, kind: Kind) -> Result<Kind, Errno> {
@@ -306,6 +322,7 @@ pub(crate) fn is_like_one(
         Nature::Directory | Nature::GitDirectory => &[Kind::Socket, Kind::Directory],
         Nature::File | Nature::GitFile => &[Kind::Socket, Kind::Empty],
         Nature::CommonDir => &[Kind::CommonDir],
+        Nature::MountPoint => &[Kind::Directory],
     };
     let is_like = |kind: &Kind| match kind {
         // Told by its type alone, so that it is looked at once.

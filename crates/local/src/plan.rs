@@ -324,7 +324,9 @@ impl Context<'_> {
         }
         for hidden in &self.spec.hide {
             let is_absent = hidden.to_str().is_some_and(|path| {
-                self.view.hidden.iter().any(|known| known.path == path) && !self.view.holds(path)
+                self.view.hidden.iter().any(|known| known.path == path)
+                    && !self.view.holds(path)
+                    && !self.view.shows_elsewhere(path)
             });
             if is_absent {
                 notes.push(format!("--hide {} was not shown anyway", hidden.display()));

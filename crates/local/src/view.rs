@@ -6,6 +6,7 @@
 mod home;
 mod image;
 mod lookup;
+mod mounts;
 mod nested;
 mod requested;
 mod secrets;
@@ -25,6 +26,8 @@ use toolchains::Toolchains;
 pub(crate) use home::look as look_at_home;
 pub use image::{ImageView, Upper as ImageUpper};
 pub(crate) use lookup::{Found, find_listed, is_within};
+pub use mounts::Mounted;
+pub(crate) use mounts::missing_on_the_way;
 pub use toolchains::links_that_lead_outside;
 
 /// Where the workspace is shown besides its own host path.
@@ -48,6 +51,8 @@ pub struct View {
     pub places: Vec<Place>,
     /// The workspace.
     pub workspace: WorkspaceView,
+    /// What is mounted in the workspace, from its own place among [`View::places`].
+    pub mounts: Vec<Mounted>,
     /// The home directory, where it is one of the host. Otherwise it goes with the sandbox.
     pub home: Option<Shown>,
     /// The directory of the host that holds the layer of a copy-on-write workspace, where that is to
@@ -193,6 +198,17 @@ impl View {
         self.holds(path) && !self.hidden.iter().any(|hidden| is_within(path, &hidden.path))
     }
 
+    /// Whether some of the host below or above this path of it is shown at another place.
+    pub fn shows_elsewhere(&self, path: &str) -> bool {
+        self.places.iter().any(|place| match place {
+            Place::Shown(shown) => {
+                shown.source != shown.path
+                    && (is_within(path, &shown.source) || is_within(&shown.source, path))
+            }
+            Place::Private { .. } => false,
+        })
+    }
+
     /// The same before anything is hidden.
     pub fn holds(&self, path: &str) -> bool {
         let places = self.places.iter().filter_map(|place| match place {
@@ -223,6 +239,7 @@ pub fn look(spec: &Spec, facts: &HostFacts) -> Result<View> {
     let ground = workspace::look(spec, facts, &secrets)?;
     let written = written::Written::of(spec, &ground);
     let requested = requested::look(spec, facts, &secrets, &ground, &written)?;
+    let (mount_places, mounts) = mounts::look(spec, facts, &secrets, &ground, &written)?;
     let image = spec.image.as_ref();
     let image =
         image.map(|image| image::look(image, spec, facts, &secrets, &written)).transpose()?;
@@ -235,6 +252,7 @@ pub fn look(spec: &Spec, facts: &HostFacts) -> Result<View> {
     places.extend(tools.places.into_iter().filter(|place| !covers(&requested, &ground, place)));
     places.extend(requested.into_iter().map(Place::Shown));
     places.extend(ground.shown.into_iter().map(Place::Shown));
+    places.extend(mount_places.iter().cloned().map(Place::Shown));
     places.sort_by_key(|place| lookup::depth(place.path()));
 
     let mut view = View {
@@ -244,6 +262,7 @@ pub fn look(spec: &Spec, facts: &HostFacts) -> Result<View> {
         files: system.files,
         places,
         workspace: ground.workspace,
+        mounts,
         home: None,
         layer: None,
         hidden: Vec::new(),
@@ -255,6 +274,7 @@ pub fn look(spec: &Spec, facts: &HostFacts) -> Result<View> {
     view.notes.extend(tools.notes);
     let mut hidden = secrets.below(&view.places);
     hidden.extend(requested::hidden(spec, &view, &written)?);
+    hidden.extend(mounts::hidden(&mount_places, &view.mounts, &hidden));
     hidden.sort_by_key(|hidden| lookup::depth(&hidden.path));
     hidden.dedup_by(|a, b| a.path == b.path);
     view.hidden = hidden;

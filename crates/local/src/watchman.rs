@@ -7,7 +7,7 @@ use crate::assemble::Assembly;
 use crate::launch::Born;
 use crate::pin_watch::PinWatch;
 use cofferdam_core::Result;
-use cofferdam_wire::plan::Access;
+use cofferdam_guestd::apply::LostPin;
 use rustix::fd::BorrowedFd;
 
 /// The watch over one sandbox's pins.
@@ -53,7 +53,7 @@ impl<'a> Watchman<'a> {
 pub(crate) fn pin_again(
     assembly: &Assembly,
     changed: &[String],
-    pin: impl FnOnce(&[(String, Access)]) -> Result<()>,
+    pin: impl FnOnce(&[LostPin]) -> Result<()>,
 ) -> Result<()> {
     if changed.is_empty() {
         return Ok(());

@@ -66,6 +66,7 @@ impl Sessions {
                         continue;
                     }
                     refuse_other_spec(&desk.row, order)?;
+                    refuse_other_mounts(&desk.row, order)?;
                     update(&mut desk, order).await?;
                     let how = wake(&mut desk).await?;
                     desk.provide(order.manifest.as_deref()).await?;
@@ -120,6 +121,23 @@ fn refuse_other_spec(row: &Row, order: &SessionOrder) -> Result<()> {
     let what = format!("session {name} differs from what is asked for in {}", fields.join(", "));
     Err(Error::new(ErrorKind::Conflict, what)
         .hint("Ask for what it is, use another name, or remove it first."))
+}
+
+/// The same manifest may mean other directories by now. Another manifest is refused as such later.
+fn refuse_other_mounts(row: &Row, order: &SessionOrder) -> Result<()> {
+    let (Some(wanted), Some(has)) = (&order.manifest, &row.facts.manifest) else { return Ok(()) };
+    let has_mounts = row.spec.mounts()?;
+    let added: Vec<_> = order.spec.mounts.iter().chain(&wanted.mounts).collect();
+    if !has.is_of(wanted) || has_mounts.iter().eq(added.iter().copied()) {
+        return Ok(());
+    }
+    let other = added.into_iter().find(|mount| !has_mounts.contains(mount));
+    let shown = other.map(|mount| mount.source.display().to_string()).unwrap_or_default();
+    let name = row.name.as_deref().unwrap_or(row.id.as_str());
+    let what =
+        format!("{shown} is another directory than the one that session {name} was made with");
+    Err(Error::new(ErrorKind::Conflict, what)
+        .hint("Put that one back, use another name, or remove the session first."))
 }
 
 /// Takes over what may differ.

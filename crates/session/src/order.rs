@@ -100,6 +100,13 @@ impl SessionOrder {
         Ok(())
     }
 
+    /// What it may do, with what its manifest shows it.
+    fn whole_spec(&self) -> Spec {
+        let mut spec = self.spec.clone();
+        spec.mounts.extend(self.manifest.iter().flat_map(|wanted| wanted.mounts.iter().cloned()));
+        spec
+    }
+
     /// The row to begin with.
     pub(crate) fn row(&self, id: SessionId, backend: &str) -> Result<Row> {
         let now = now_ms();
@@ -115,7 +122,7 @@ impl SessionOrder {
             revision: 1,
             cleanup_failed: None,
             labels: self.labels.clone(),
-            spec: StoredSpec::new(&self.spec),
+            spec: StoredSpec::new(&self.whole_spec()),
             record: None,
             facts: Facts {
                 scope: Scope::Kept,

@@ -35,6 +35,11 @@ impl Provided {
         Self { fingerprint: provisions.fingerprint.clone(), done: false }
     }
 
+    /// Whether it is this one, by its text.
+    pub(crate) fn is_of(&self, provisions: &Provisions) -> bool {
+        self.fingerprint == provisions.fingerprint
+    }
+
     pub(crate) fn state(&self) -> ManifestState {
         if self.done { ManifestState::Done } else { ManifestState::Pending }
     }
@@ -65,14 +70,14 @@ impl Desk {
     pub(crate) async fn provide(&mut self, wanted: Option<&Provisions>) -> Result<()> {
         let Some(wanted) = wanted else { return Ok(()) };
         match &self.row.facts.manifest {
-            Some(has) if has.fingerprint != wanted.fingerprint => return Err(self.other("another")),
+            Some(has) if !has.is_of(wanted) => return Err(self.other("another")),
             None => return Err(self.other("no")),
             Some(has) if has.done => return Ok(()),
             Some(_) => {}
         }
         let files = self.backend().files(self.record()?).await?;
         let missing = wanted.missing(&files).await?;
-        let steps = match missing.is_empty() {
+        let steps = match wanted.is_at_hand(&missing) {
             true => wanted.provide(&files).await?,
             false => self.fetch(wanted, missing, &files).await?,
         };

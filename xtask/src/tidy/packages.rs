@@ -19,8 +19,8 @@ const ROOMS: [Room; 12] = [
         name: "cofferdam-local",
         may_use: &["cofferdam-core", "cofferdam-guestd", "cofferdam-wire"],
     },
-    Room { name: "cofferdam-image", may_use: &["cofferdam-core"] },
-    Room { name: "cofferdam-session", may_use: &["cofferdam-core"] },
+    Room { name: "cofferdam-image", may_use: &["cofferdam-archive", "cofferdam-core"] },
+    Room { name: "cofferdam-session", may_use: &["cofferdam-archive", "cofferdam-core"] },
     Room { name: "cofferdam-search", may_use: &["cofferdam-core"] },
     Room { name: "cofferdam-archive", may_use: &["cofferdam-core"] },
     Room {

@@ -34,9 +34,10 @@ pub(crate) struct CreateArgs {
     #[command(flatten)]
     pub(crate) session: SessionOptions,
 
-    /// Brings the files, directories, links and git repositories that a manifest in TOML or JSON wants to
-    /// the workspace, before the --init lines and once. All of them or none: where something else is there
-    /// already, no session is made.
+    /// Brings what a manifest in TOML or JSON wants to the workspace, before the --init lines and once:
+    /// files, directories, links, copies of directories, git repositories, and what archives hold. All of
+    /// it or nothing: where something else is there already, no session is made. Directories of the host
+    /// that it mounts are shown read-only in the workspace for as long as the session is there.
     ///
     /// Example: --manifest workspace.toml
     #[arg(long, value_name = "FILE", help_heading = "Session")]

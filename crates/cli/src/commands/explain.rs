@@ -1,5 +1,6 @@
 //! `cofferdam explain`.
 
+use super::manifest;
 use crate::args::ExplainArgs;
 use crate::context::{Context, argv};
 use crate::{engine, exit, render};
@@ -7,9 +8,12 @@ use cofferdam_core::Result;
 
 /// Prints what a sandbox would be made of. Rules of a way out are shown though a run refuses them.
 pub(super) fn perform(args: &ExplainArgs) -> Result<u8> {
-    let context = Context::new(&args.policy, Some(&args.command), &args.config)?;
+    let mut context = Context::new(&args.policy, Some(&args.command), &args.config)?;
     if args.command.shell.is_some() && !args.command.argv.is_empty() {
         argv(&args.command, "explain")?;
+    }
+    if let Some(wanted) = manifest::provisions(args.manifest.as_deref())? {
+        context.spec.mounts.extend_from_slice(wanted.mounts());
     }
     let mut explanation = engine::explain(&context.spec)?;
     if let Err(refusal) = context.refuse_way_out() {

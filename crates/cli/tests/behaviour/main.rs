@@ -25,6 +25,8 @@ mod files;
 mod images;
 mod layers;
 mod limits;
+mod manifest_archives;
+mod manifest_mounts;
 mod manifests;
 mod output;
 mod patches;

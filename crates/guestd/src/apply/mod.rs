@@ -12,6 +12,7 @@ use cofferdam_wire::message::{Confirmed, SetupFailure};
 use cofferdam_wire::plan::{Access, Bind, Layer, Namespace, Need, Op, Plan, Resource, Step};
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::ops::Range;
@@ -132,10 +133,25 @@ pub fn prepare_layer(
     mounts::prepare(Source::of_layer(layer), owner).map_err(|failed| failed.in_step("overlay"))
 }
 
+/// A name inside that lost what was mounted on it, because the host put another file there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LostPin {
+    /// The name.
+    pub path: String,
+    /// Whether it can be written.
+    pub access: Access,
+    /// What is mounted on it, which is shown at another place inside too. Without it what is there.
+    pub from: Option<String>,
+}
+
 /// Pins names of a sandbox that stands already. The caller has joined its user and mount namespaces.
-pub fn pin_again(pins: &[(String, Access)]) -> Result<(), SetupFailure> {
+pub fn pin_again(pins: &[LostPin]) -> Result<(), SetupFailure> {
     let mut tree = mounts::Tree::standing().map_err(|failed| failed.in_step("pin"))?;
-    tree.pin_all(pins).map_err(|failed| failed.in_step("pin"))
+    let mut pin = |lost: &LostPin| match &lost.from {
+        None => tree.pin(&lost.path, lost.access),
+        Some(from) => tree.pin_from(from, &lost.path, lost.access),
+    };
+    pins.iter().try_for_each(&mut pin).map_err(|failed| failed.in_step("pin"))
 }
 
 /// Builds the tree of a template and enters it.

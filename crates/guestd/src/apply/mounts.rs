@@ -244,9 +244,19 @@ impl Tree {
     }
 
     pub(super) fn pin(&mut self, path: &str, access: Access) -> Result<(), CallFailed> {
-        let (parent, name) = self.within(path)?;
+        self.pin_from(path, path, access)
+    }
+
+    /// Makes a part of the tree a mount at another place of it, where something has to stand.
+    pub(super) fn pin_from(
+        &mut self,
+        from: &str,
+        path: &str,
+        access: Access,
+    ) -> Result<(), CallFailed> {
+        let (parent, name) = self.within(from)?;
         let mount =
-            clone_tree(parent, name, Depth::All).during(|| format!("open_tree({path:?})"))?;
+            clone_tree(parent, name, Depth::All).during(|| format!("open_tree({from:?})"))?;
         let flags = match access {
             Access::ReadOnly => RDONLY,
             Access::ReadWrite => 0,

@@ -1,5 +1,4 @@
 use super::*;
-use crate::compression::tests::{gzip, zstd};
 use crate::digest::Digest;
 use crate::progress::Silent;
 use crate::reference::Reference;
@@ -7,7 +6,18 @@ use crate::tar::tests::Written;
 use cofferdam_core::Image;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::io::Write;
 use std::path::PathBuf;
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packer.write_all(bytes).unwrap();
+    packer.finish().unwrap()
+}
+
+fn zstd(bytes: &[u8]) -> Vec<u8> {
+    ruzstd::encoding::compress_to_vec(bytes, ruzstd::encoding::CompressionLevel::Fastest)
+}
 
 /// A directory of one test's own.
 struct Ground(PathBuf);

@@ -14,7 +14,7 @@ use cofferdam_core::{
     Duplex, EgressGate, Error, ErrorKind, Guest, LimitHits, LimitWatch, NoGate, Result,
     SandboxRecord,
 };
-use cofferdam_wire::plan::Access;
+use cofferdam_guestd::apply::LostPin;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -51,7 +51,7 @@ pub(super) enum Origin {
 
 impl Origin {
     /// Pins names inside that lost their pin.
-    fn pin_again(&self, pid: i32, pins: &[(String, Access)]) -> Result<()> {
+    fn pin_again(&self, pid: i32, pins: &[LostPin]) -> Result<()> {
         match self {
             Self::Launcher(launcher) => launcher.pin_again(pid, pins),
             Self::Template(template, standing) => {

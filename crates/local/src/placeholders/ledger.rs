@@ -148,7 +148,7 @@ impl Ledger {
 impl Kind {
     pub(super) fn of(nature: Nature) -> Self {
         match nature {
-            Nature::GitDirectory => Self::Directory,
+            Nature::GitDirectory | Nature::MountPoint => Self::Directory,
             Nature::Directory | Nature::File => Self::Socket,
             Nature::GitFile => Self::Empty,
             Nature::CommonDir => Self::CommonDir,

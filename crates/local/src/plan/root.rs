@@ -99,6 +99,11 @@ pub(super) fn steps(context: &Context<'_>, steps: &mut Steps) -> Late {
     let from = steps.0.len();
     steps.0.extend(pins(context));
     let late = Late { pins: from..steps.0.len() };
+    for mounted in &context.view.mounts {
+        // ORDER: before what hides, which then lies over it.
+        let op = Op::Rebind { from: mounted.place.clone(), path: mounted.path.clone() };
+        steps.add(op, mounted.why.clone());
+    }
     covers(context, steps);
     if let WorkspaceView::Directory(directory) = &context.view.workspace
         && directory.at_workspace
@@ -368,7 +373,10 @@ fn covers(context: &Context<'_>, steps: &mut Steps) {
 ///
 /// LIMIT: a run that does not list the path does not hold the way to it.
 fn held(view: &View) -> BTreeMap<String, (Access, &'static str)> {
+    let is_mounted = |path| view.mounts.iter().any(|mounted| is_within(path, &mounted.path));
     let hidden = view.hidden.iter().map(|hidden| hidden.path.as_str());
+    // To what is not shown leads no way, and on the way to what a mount shows nothing can be moved.
+    let hidden = hidden.filter(|path| view.holds(path) && !is_mounted(path));
     let below = view.places.iter().map(Place::path).chain(hidden);
     let ancestors = below.flat_map(|path| {
         path.match_indices('/')

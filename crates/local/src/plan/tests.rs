@@ -72,6 +72,7 @@ fn view(spec: &Spec, facts: &HostFacts) -> View {
             why: "names of protocols".to_owned(),
         }],
         places,
+        mounts: Vec::new(),
         home: None,
         layer: None,
         image: image::seen(spec, owner),

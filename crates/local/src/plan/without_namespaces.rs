@@ -90,6 +90,9 @@ fn refuse_what_needs_a_root(context: &Context<'_>) -> Result<()> {
     if context.view.workspace.beside().is_some() {
         return refused("a copy-on-write workspace");
     }
+    if !context.view.mounts.is_empty() {
+        return refused("a directory that is mounted in the workspace");
+    }
     if context.view.workspace == WorkspaceView::Private && context.inputs.scratch.is_none() {
         return refused("a private workspace");
     }

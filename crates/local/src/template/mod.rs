@@ -14,9 +14,10 @@ use crate::conversation::{Conversation, lost, pair};
 use crate::launch::{Groups, Standing, io_error};
 use crate::plan::Split;
 use cofferdam_core::{Error, ErrorKind, Result};
+use cofferdam_guestd::apply::LostPin;
 use cofferdam_guestd::line::Line;
 use cofferdam_wire::message::SetupFailure;
-use cofferdam_wire::plan::{Access, IdRange, Op, Plan, Step};
+use cofferdam_wire::plan::{IdRange, Op, Plan, Step};
 use cofferdam_wire::template::{RestStep, Shared, ToTemplate};
 use opener::ToOpener;
 pub use process::serve;
@@ -164,7 +165,7 @@ impl Template {
     }
 
     /// Pins names inside a sandbox that came from this template.
-    pub(crate) fn pin_again(&self, inside: &Standing, pins: &[(String, Access)]) -> Result<()> {
+    pub(crate) fn pin_again(&self, inside: &Standing, pins: &[LostPin]) -> Result<()> {
         let copy = |fd: &OwnedFd| {
             rustix::io::fcntl_dupfd_cloexec(fd, 3).map_err(|e| io_error("copy a descriptor", e))
         };

@@ -3,11 +3,11 @@
 use super::Answer;
 use crate::launch::{Standing, id_namespace, pin_within};
 use cofferdam_core::{Error, Result};
-use cofferdam_guestd::apply::prepare_bind;
+use cofferdam_guestd::apply::{LostPin, prepare_bind};
 use cofferdam_guestd::line::{Line, understand};
 use cofferdam_wire::frame::Kind;
 use cofferdam_wire::message::SetupFailure;
-use cofferdam_wire::plan::{Access, Bind, Owner};
+use cofferdam_wire::plan::{Bind, Owner};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::process::{Pid, Signal};
@@ -20,7 +20,7 @@ pub(super) enum ToOpener {
     /// Detached mounts of these. Files of a mapped owner become those of `user`.
     Open { binds: Vec<Bind>, user: (u32, u32) },
     /// Pins in the user and mount namespace that come with the message.
-    Pin { pins: Vec<(String, Access)> },
+    Pin { pins: Vec<LostPin> },
 }
 
 /// How many pairs of owners are remembered. Each keeps a user namespace, which takes the kernel a

@@ -28,7 +28,7 @@ pub(super) fn look(
     let listed = spec.read.len() + spec.write.len();
     for path in &spec.read {
         let found = written.find_listed(path, "--read")?;
-        refuse_to_read(&found, secrets)?;
+        refuse_to_read(&found, secrets, "--read")?;
         let owner = if facts.is_root() { owner_for_root(&found) } else { Owner::Same };
         add(&mut shown, listed_place(&found, Access::ReadOnly, owner))?;
     }
@@ -87,10 +87,11 @@ fn add(shown: &mut Vec<Shown>, new: Shown) -> Result<()> {
     Ok(())
 }
 
-fn refuse_to_read(found: &Found, secrets: &Secrets) -> Result<()> {
+/// What may not be shown. `what` says who listed it.
+pub(super) fn refuse_to_read(found: &Found, secrets: &Secrets, what: &str) -> Result<()> {
     let path = found.path.as_str();
     if path == "/" {
-        return Err(Error::new(ErrorKind::Denied, "--read / would show everything")
+        return Err(Error::new(ErrorKind::Denied, format!("{what} / would show everything"))
             .hint("List the directories that the command needs."));
     }
     if ["/proc", "/dev"].iter().any(|kernel| is_within(path, kernel))
@@ -98,14 +99,14 @@ fn refuse_to_read(found: &Found, secrets: &Secrets) -> Result<()> {
     {
         return Err(Error::new(
             ErrorKind::Denied,
-            format!("--read {path} would show processes or devices of this host"),
+            format!("{what} {path} would show processes or devices of this host"),
         )
         .hint("Leave it out: the sandbox has a /proc and a /dev of its own."));
     }
     if !found.is_directory() && !found.is_file() {
-        return Err(no_device(found, "--read"));
+        return Err(no_device(found, what));
     }
-    secrets.refuse(path, "--read")
+    secrets.refuse(path, what)
 }
 
 fn no_device(found: &Found, what: &str) -> Error {

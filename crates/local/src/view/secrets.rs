@@ -218,7 +218,10 @@ impl Secrets {
     pub(super) fn below(&self, places: &[Place]) -> Vec<Hidden> {
         let shown = |secret: &str| {
             places.iter().any(|place| match place {
-                Place::Shown(shown) => is_within(secret, &shown.path),
+                // What is shown elsewhere is covered there, by its own name here.
+                Place::Shown(shown) => {
+                    is_within(secret, &shown.path) || is_within(secret, &shown.source)
+                }
                 Place::Private { .. } => false,
             })
         };

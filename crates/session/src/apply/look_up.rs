@@ -6,8 +6,6 @@ use cofferdam_core::{Error, ErrorKind, Files, GuestPath, Result, hexadecimal};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
-use std::fs::File;
-use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
@@ -128,7 +126,7 @@ pub(crate) fn sha256(content: &[u8]) -> String {
 }
 
 /// The same for a file of the host, a piece at a time.
-pub(crate) fn sha256_of_file(mut file: File) -> std::io::Result<String> {
+pub(crate) fn sha256_of(mut file: impl std::io::Read) -> std::io::Result<String> {
     let (mut hash, mut piece) = (Sha256::new(), vec![0; PIECE_BYTES]);
     loop {
         match file.read(&mut piece)? {

@@ -17,7 +17,7 @@ use crate::session::Session;
 use crate::window::WindowOrder;
 use cofferdam_core::{Files, Result};
 use look_up::look_up;
-pub(crate) use look_up::{bytes, name, sha256, sha256_of_file};
+pub(crate) use look_up::{bytes, name, sha256, sha256_of};
 use std::ffi::OsStr;
 
 /// Whether something is done, or only said what would be.

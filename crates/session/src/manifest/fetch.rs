@@ -1,4 +1,4 @@
-//! The repositories of a manifest: which are missing, and what comes of fetching them.
+//! The repositories and archives of a manifest: which are missing, and what comes of fetching them.
 
 use super::git::Bounds;
 use super::load::{Loading, Provisions, Source, Thing};
@@ -6,7 +6,6 @@ use super::provide::in_the_way;
 use super::repository::Repository;
 use crate::apply::name;
 use cofferdam_core::{ErrorKind, Files, GuestPath, Result};
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -38,7 +37,13 @@ impl Provisions {
         Ok(missing)
     }
 
-    /// All that is wanted, with these repositories, which are cloned into an empty directory.
+    /// Whether all that is wanted can be brought without being fetched.
+    pub(crate) fn is_at_hand(&self, missing: &[GuestPath]) -> bool {
+        missing.is_empty() && self.archives.is_empty()
+    }
+
+    /// All that is wanted, with these repositories, which are cloned into an empty directory, and with
+    /// what the archives hold.
     pub(crate) fn fetch(
         &self,
         missing: &[GuestPath],
@@ -53,7 +58,10 @@ impl Provisions {
             loading.copy(path.clone(), &tree)?;
             loading.add(mark(path)?, marked(repository))?;
         }
-        Ok(loading.provisions(self.fingerprint.clone(), BTreeMap::new()))
+        for (path, archive) in &self.archives {
+            loading.unpack(path.clone(), archive.check(stage, stopped)?)?;
+        }
+        Ok(loading.provisions(self.fingerprint.clone()))
     }
 }
 

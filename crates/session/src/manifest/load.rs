@@ -1,17 +1,20 @@
 //! What a manifest names on the host, looked at.
 
+use super::archived::Archive;
 use super::host::{HostFile, Named, unseen};
+use super::mounted::{self, MAX_MOUNTS};
 use super::repository::Repository;
 use super::{Checked, Wanted, wrong};
 use crate::patch::good_link;
+use cofferdam_archive::{Archived, ArchivedFile, Checked as CheckedArchive};
 use cofferdam_core::files::{Content, MAX_CARRIED_BYTES, MAX_CARRY_DEPTH};
-use cofferdam_core::{Error, ErrorKind, GuestPath, Result};
+use cofferdam_core::{Error, ErrorKind, GuestPath, HostMount, Result};
 use rustix::fs::{FileType, Stat};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The most files, directories and links of all copied directories.
+/// The most files, directories and links of all copied directories and archives.
 pub(super) const MAX_COPIED: usize = 50_000;
 /// The most things of the host that a manifest names. Each is held open.
 pub(super) const MAX_NAMED: usize = 500;
@@ -23,6 +26,10 @@ pub struct Provisions {
     pub(super) things: BTreeMap<GuestPath, Thing>,
     /// What is fetched when it is brought.
     pub(super) repositories: BTreeMap<GuestPath, Repository>,
+    /// What is unpacked when it is brought.
+    pub(super) archives: BTreeMap<GuestPath, Archive>,
+    /// What a sandbox of the session is shown.
+    pub(crate) mounts: Vec<HostMount>,
     copied: usize,
 }
 
@@ -30,7 +37,7 @@ pub struct Provisions {
 #[derive(Debug, Clone)]
 pub(super) enum Thing {
     File { content: Source, mode: u32 },
-    Directory,
+    Directory { mode: Option<u32> },
     Link { target: Vec<u8> },
 }
 
@@ -39,6 +46,7 @@ pub(super) enum Thing {
 pub(super) enum Source {
     Bytes(Arc<[u8]>),
     Host(HostFile),
+    Archived(ArchivedFile),
 }
 
 impl Source {
@@ -46,6 +54,7 @@ impl Source {
         match self {
             Self::Bytes(bytes) => Content::Bytes(Arc::clone(bytes)),
             Self::Host(file) => file.content(),
+            Self::Archived(file) => file.content(),
         }
     }
 
@@ -53,7 +62,15 @@ impl Source {
         match self {
             Self::Bytes(bytes) => bytes.len() as u64,
             Self::Host(file) => file.bytes,
+            Self::Archived(file) => file.len(),
         }
+    }
+}
+
+impl Provisions {
+    /// The directories of the host that it wants shown.
+    pub fn mounts(&self) -> &[HostMount] {
+        &self.mounts
     }
 }
 
@@ -63,7 +80,11 @@ impl Checked {
         let is_named = |wanted: &&Wanted| {
             matches!(
                 wanted,
-                Wanted::HostFile { .. } | Wanted::HostDirectory { .. } | Wanted::Repository(_)
+                Wanted::HostFile { .. }
+                    | Wanted::HostDirectory { .. }
+                    | Wanted::Archive(_)
+                    | Wanted::Mount { .. }
+                    | Wanted::Repository(_)
             )
         };
         if self.wanted.values().filter(is_named).count() > MAX_NAMED {
@@ -71,7 +92,8 @@ impl Checked {
             return Err(Error::new(ErrorKind::TooLarge, what).hint("Copy a directory instead."));
         }
         let mut loading = Loading::default();
-        let mut repositories = BTreeMap::new();
+        let (mut repositories, mut archives) = (BTreeMap::new(), BTreeMap::new());
+        let mut mounts = Vec::new();
         for (path, wanted) in self.wanted {
             match wanted {
                 Wanted::Bytes { bytes, mode } => {
@@ -85,16 +107,26 @@ impl Checked {
                     let file = file(&path, &from, (named.file(&[], &stat), &stat), mode)?;
                     loading.add(path, file)?;
                 }
-                Wanted::Directory => loading.add(path, Thing::Directory)?,
+                Wanted::Directory => loading.add(path, Thing::Directory { mode: None })?,
                 Wanted::Link { target } => loading.add(path, Thing::Link { target })?,
                 Wanted::HostDirectory { from } => loading.copy(path, &base.join(from))?,
+                Wanted::Archive(said) => {
+                    let archive = said.find(&path, base)?;
+                    archives.insert(path, archive);
+                }
+                Wanted::Mount { from } => mounts.push(mounted::find(path, &from, base)?),
                 Wanted::Repository(mut repository) => {
                     repository.address = repository.address.below(base);
                     repositories.insert(path, repository);
                 }
             }
         }
-        Ok(loading.provisions(self.fingerprint, repositories))
+        if mounts.len() > MAX_MOUNTS {
+            let what = format!("the manifest mounts more than {MAX_MOUNTS} directories");
+            return Err(Error::new(ErrorKind::TooLarge, what).hint("Mount one above them."));
+        }
+        let provisions = loading.provisions(self.fingerprint);
+        Ok(Provisions { repositories, archives, mounts, ..provisions })
     }
 }
 
@@ -115,12 +147,16 @@ impl Loading {
         Ok(loading)
     }
 
-    pub(super) fn provisions(
-        self,
-        fingerprint: String,
-        repositories: BTreeMap<GuestPath, Repository>,
-    ) -> Provisions {
-        Provisions { fingerprint, things: self.things, repositories, copied: self.copied }
+    /// All of it, with nothing more to fetch.
+    pub(super) fn provisions(self, fingerprint: String) -> Provisions {
+        Provisions {
+            fingerprint,
+            things: self.things,
+            repositories: BTreeMap::new(),
+            archives: BTreeMap::new(),
+            mounts: Vec::new(),
+            copied: self.copied,
+        }
     }
 
     pub(super) fn add(&mut self, path: GuestPath, thing: Thing) -> Result<()> {
@@ -143,7 +179,7 @@ impl Loading {
         if FileType::from_raw_mode(named.look().map_err(seen)?.st_mode) != FileType::Directory {
             return Err(wrong(&top, &format!("copies {}, which is no directory", from.display())));
         }
-        self.add(top.clone(), Thing::Directory)?;
+        self.add(top.clone(), Thing::Directory { mode: None })?;
         let mut left = vec![(top, Vec::new())];
         while let Some((above, directory)) = left.pop() {
             for (name, stat) in named.list(&directory).map_err(seen)? {
@@ -153,7 +189,7 @@ impl Loading {
                 let thing = match FileType::from_raw_mode(stat.st_mode) {
                     FileType::Directory => {
                         left.push((path.clone(), way));
-                        Thing::Directory
+                        Thing::Directory { mode: None }
                     }
                     FileType::Symlink => {
                         let target = named.target(&way).map_err(seen)?;
@@ -175,16 +211,37 @@ impl Loading {
         Ok(())
     }
 
+    /// All that an archive holds.
+    pub(super) fn unpack(&mut self, top: GuestPath, archive: CheckedArchive) -> Result<()> {
+        self.add(top.clone(), Thing::Directory { mode: None })?;
+        for (below, member) in archive.into_members() {
+            let path = GuestPath::new([top.as_bytes(), below.as_bytes()].join(&b'/'))?;
+            self.count(&path)?;
+            let thing = match member {
+                Archived::File { file, mode } => {
+                    Thing::File { content: Source::Archived(file), mode }
+                }
+                Archived::Directory { mode } => Thing::Directory { mode },
+                Archived::Link { target } => {
+                    good_link(&path, &target)?;
+                    Thing::Link { target }
+                }
+            };
+            self.add(path, thing)?;
+        }
+        Ok(())
+    }
+
     fn count(&mut self, path: &GuestPath) -> Result<()> {
         self.copied += 1;
         if self.copied <= MAX_COPIED && path.names().count() <= MAX_CARRY_DEPTH {
             return Ok(());
         }
         let what = format!(
-            "copied directories hold more than {MAX_COPIED} names, or lie more than \
+            "copied directories and archives hold more than {MAX_COPIED} names, or lie more than \
              {MAX_CARRY_DEPTH} deep"
         );
-        Err(Error::new(ErrorKind::TooLarge, what).hint("Copy less."))
+        Err(Error::new(ErrorKind::TooLarge, what).hint("Bring less."))
     }
 }
 

@@ -5,17 +5,21 @@
 //! of it is carried out by the file worker, whole or not at all; see [`Files::carry`](cofferdam_core::Files).
 //! What is there already as the manifest says is left alone; anything else there is a conflict.
 
+mod archived;
 mod fetch;
 mod git;
 mod guard;
 mod host;
 mod load;
+mod mounted;
 mod provide;
 mod repository;
 mod sys;
 
+pub use archived::MAX_STRIPPED;
 pub use git::{CLONE_LIMIT, MAX_CLONED, MAX_TOKEN_BYTES};
 pub use load::Provisions;
+pub use mounted::MAX_MOUNTS;
 pub use repository::MAX_ADDRESS_BYTES;
 
 use crate::patch::good_link;
@@ -88,6 +92,29 @@ pub enum ManifestEntry {
         /// The directory of the host; relative to the manifest.
         from: PathBuf,
     },
+    /// What an archive of the host holds: files, directories, and links that stay in the workspace. A tar
+    /// archive, plain or packed by gzip or Zstandard.
+    Archive {
+        /// The directory that it is unpacked in.
+        path: String,
+        /// The archive, a regular file of the host and no link; relative to the manifest.
+        from: PathBuf,
+        /// How many leading names of each path in it are left out. What has no more is left out whole.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        strip_components: u32,
+        /// Its SHA-256, 64 hexadecimal digits. Another archive is an error, and nothing is unpacked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sha256: Option<String>,
+    },
+    /// A directory of the host that is shown read-only, as it is now and becomes, for as long as the
+    /// session is there. Nothing of it is copied, and what `--read` refuses is refused here. Nothing may be
+    /// at its path but an empty directory.
+    Mount {
+        /// Where.
+        path: String,
+        /// The directory of the host; relative to the manifest. Another one in its place is an error.
+        from: PathBuf,
+    },
     /// A clone of a git repository, with its `.git`, made by the host's git outside of the sandbox.
     /// One that this manifest brought before stays as it is; anything else at its path is a conflict.
     Git {
@@ -132,6 +159,8 @@ enum Wanted {
     Directory,
     Link { target: Vec<u8> },
     HostDirectory { from: PathBuf },
+    Archive(archived::Said),
+    Mount { from: PathBuf },
     Repository(Repository),
 }
 
@@ -195,6 +224,15 @@ impl ManifestEntry {
             Self::Copy { path, from } => {
                 Ok((GuestPath::new(path)?, Wanted::HostDirectory { from: from.clone() }))
             }
+            Self::Archive { path, from, strip_components, sha256 } => {
+                let path = GuestPath::new(path)?;
+                let sha256 = sha256.as_deref();
+                let said = archived::Said::new(&path, from, *strip_components, sha256)?;
+                Ok((path, Wanted::Archive(said)))
+            }
+            Self::Mount { path, from } => {
+                Ok((GuestPath::new(path)?, Wanted::Mount { from: from.clone() }))
+            }
             Self::Git {
                 path,
                 url,
@@ -218,6 +256,11 @@ impl ManifestEntry {
             }
         }
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 fn octal(path: &GuestPath, text: &str) -> Result<u32> {

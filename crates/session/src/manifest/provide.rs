@@ -1,7 +1,7 @@
 //! What is missing of a manifest, and is brought.
 
 use super::load::{Provisions, Source, Thing};
-use crate::apply::{bytes, name, sha256, sha256_of_file};
+use crate::apply::{bytes, name, sha256, sha256_of};
 use cofferdam_core::files::{Before, EntryKind, Load, Read, Step};
 use cofferdam_core::{Error, ErrorKind, Files, GuestPath, Result};
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +19,7 @@ enum There {
 impl Provisions {
     /// How many things are wanted.
     pub fn count(&self) -> usize {
-        self.things.len() + self.repositories.len()
+        self.things.len() + self.repositories.len() + self.archives.len() + self.mounts.len()
     }
 
     /// Brings what is missing, all of it or nothing. Answers how many steps that took.
@@ -56,7 +56,7 @@ impl Provisions {
             look(files, path, &mut known).await?;
             let there = known.get(path).cloned().unwrap_or(There::Nothing);
             match (thing, there) {
-                (Thing::Directory, There::Directory) => {}
+                (Thing::Directory { .. }, There::Directory) => {}
                 (thing, There::Nothing) => {
                     let is_new = path.ancestors().next().is_none_or(|above| !made.contains(&above));
                     // What lies in a directory that is made is not there either.
@@ -93,10 +93,10 @@ fn brought(path: &GuestPath, thing: &Thing, made: &mut BTreeSet<GuestPath>) -> O
         Thing::Link { target } => {
             Step::Link { path: bytes(path), target: target.clone().into() }.into()
         }
-        Thing::Directory if made.insert(path.clone()) => {
-            Step::Directory { path: bytes(path), mode: None }.into()
+        Thing::Directory { mode } if made.insert(path.clone()) => {
+            Step::Directory { path: bytes(path), mode: *mode }.into()
         }
-        Thing::Directory => return None,
+        Thing::Directory { .. } => return None,
     })
 }
 
@@ -142,12 +142,14 @@ async fn there(files: &Files, path: &GuestPath) -> Result<There> {
 }
 
 fn hash(content: &Source) -> Result<String> {
-    match content {
-        Source::Bytes(bytes) => Ok(sha256(bytes)),
-        Source::Host(file) => file.open().and_then(sha256_of_file).map_err(|e| {
-            Error::new(ErrorKind::Io, "read a file of the host for the manifest").source(e)
-        }),
-    }
+    let hash = match content {
+        Source::Bytes(bytes) => return Ok(sha256(bytes)),
+        Source::Host(file) => file.open().and_then(sha256_of),
+        Source::Archived(file) => file.open().and_then(sha256_of),
+    };
+    hash.map_err(|e| {
+        Error::new(ErrorKind::Io, "read a file of the host for the manifest").source(e)
+    })
 }
 
 pub(super) fn in_the_way(path: &GuestPath) -> Error {

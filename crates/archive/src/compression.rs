@@ -4,7 +4,7 @@ use std::io::{self, BufRead, BufReader, Read};
 
 /// How a stream is packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Packing {
+pub enum Packing {
     /// Not at all.
     Plain,
     /// By gzip.
@@ -15,7 +15,7 @@ pub(crate) enum Packing {
 
 impl Packing {
     /// By the first bytes.
-    pub(crate) fn of(head: &[u8]) -> Self {
+    pub fn of(head: &[u8]) -> Self {
         match head {
             [0x1f, 0x8b, ..] => Self::Gzip,
             [0x28, 0xb5, 0x2f, 0xfd, ..] => Self::Zstd,
@@ -27,7 +27,7 @@ impl Packing {
 }
 
 /// The stream unpacked. One that is not packed passes as it is.
-pub(crate) fn unpacked<'a, R: Read + 'a>(packed: R) -> io::Result<Box<dyn Read + 'a>> {
+pub fn unpacked<'a, R: Read + 'a>(packed: R) -> io::Result<Box<dyn Read + 'a>> {
     let mut packed = BufReader::with_capacity(128 << 10, packed);
     Ok(match Packing::of(packed.fill_buf()?) {
         Packing::Plain => Box::new(packed),
@@ -87,17 +87,17 @@ fn skip(source: &mut impl BufRead) -> io::Result<bool> {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
     use std::io::Write;
 
-    pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
         let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         packer.write_all(bytes).unwrap();
         packer.finish().unwrap()
     }
 
-    pub(crate) fn zstd(bytes: &[u8]) -> Vec<u8> {
+    fn zstd(bytes: &[u8]) -> Vec<u8> {
         let level = ruzstd::encoding::CompressionLevel::Fastest;
         ruzstd::encoding::compress_to_vec(bytes, level)
     }
