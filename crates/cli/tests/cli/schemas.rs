@@ -2,7 +2,7 @@
 
 use crate::harness::{Place, compare};
 
-const OBJECTS: [&str; 39] = [
+const OBJECTS: [&str; 41] = [
     "config",
     "check",
     "result",
@@ -21,6 +21,8 @@ const OBJECTS: [&str; 39] = [
     "events",
     "removal",
     "gc",
+    "history",
+    "undo",
     "snapshot",
     "snapshots",
     "image",
