@@ -23,6 +23,9 @@ mod tree;
 mod walk;
 mod widened;
 
+#[cfg(test)]
+mod tests;
+
 pub use checkpoint::HistoryReport;
 pub use evict::{MAX_HISTORY_BYTES, MAX_POINTS};
 pub use going::{Target, UndoOrder, UndoReport};

@@ -370,6 +370,9 @@ fn check(entries: &[Entry]) -> Result<()> {
             return wrong(entry, "stands twice, or out of order");
         }
         let (parent, name) = split(&entry.path);
+        if entry.path.starts_with(b"/") {
+            return wrong(entry, "is absolute");
+        }
         if name.is_empty() || name == b"." || name == b".." || name.len() > NAME_BYTES {
             return wrong(entry, "has a name that is none");
         }
