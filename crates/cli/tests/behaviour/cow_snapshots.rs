@@ -154,7 +154,10 @@ fn forks_begin_at_a_snapshot_and_come_in_numbers_or_not_at_all() {
         place.says(&["fork", "s@0", "z"], 0);
         assert_eq!(place.says(&["exec", "z", "--", "cat", "f"], 0).text(), "real\n");
         let told = place.says(&["history", "z", "--json"], 0).object();
-        assert_eq!((&told["points"][0]["kind"], &told["points"][0]["from"]["point"]), (&"start".into(), &0.into()));
+        assert_eq!(
+            (&told["points"][0]["kind"], &told["points"][0]["from"]["point"]),
+            (&"start".into(), &0.into())
+        );
         place.says(&["show", "y"], 1);
     });
 }
@@ -176,11 +179,14 @@ fn snapshots_survive_the_death_of_everything_and_of_whoever_takes_them() {
         until(SOON, || (phase(place, "s") == "lost").then_some(())).unwrap();
         // As if one had died at its work.
         let kept = fs::read_dir(place.state.join("kept")).unwrap().next().unwrap().unwrap().path();
-        let left = [kept.join("history/working"), kept.join("history/blobs/999"), kept.join("cow/.fresh")];
+        let left =
+            [kept.join("history/working"), kept.join("history/blobs/999"), kept.join("cow/.fresh")];
         fs::create_dir_all(left[2].join("upper/closed")).unwrap();
         fs::write(&left[0], "").unwrap();
         fs::write(&left[1], "half").unwrap();
-        for path in [&left[0], &left[1], &left[2], &left[2].join("upper"), &left[2].join("upper/closed")] {
+        for path in
+            [&left[0], &left[1], &left[2], &left[2].join("upper"), &left[2].join("upper/closed")]
+        {
             place.give(path);
         }
         let swept = place.says(&["gc", "--json"], 0).object();

@@ -9,6 +9,7 @@ mod blobs;
 mod checkpoint;
 mod compare;
 mod content;
+mod encode;
 mod evict;
 mod forks;
 mod gather;

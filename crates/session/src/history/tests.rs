@@ -52,7 +52,9 @@ impl Place {
     }
 
     fn go(&self, point: u32) {
-        self.history.work().unwrap().go(point).unwrap();
+        let mut work = self.history.work().unwrap();
+        let ready = work.make_ready(point).unwrap();
+        work.go(ready).unwrap();
     }
 
     fn blobs(&self) -> Vec<u64> {
@@ -253,10 +255,11 @@ fn a_change_within_a_tick_of_the_clock_is_seen() {
         let open = fs::File::options().write(true).open(&file).unwrap();
         open.write_all_at(&content, 0).unwrap();
         let point = place.point();
-        place.history.tree(point.point).unwrap();
         let blob = place.history.tree(point.point).unwrap().blobs().next().unwrap();
         let mut kept = [0; 4];
-        fs::File::from(place.history.blob(blob).unwrap()).read_exact_at(&mut kept, 0).unwrap();
+        fs::File::from(place.history.blobs().unwrap().open(blob).unwrap())
+            .read_exact_at(&mut kept, 0)
+            .unwrap();
         assert_eq!(kept, content, "{round}");
     }
 }
@@ -411,7 +414,7 @@ fn damage_is_told_and_hurts_no_other_point() {
     }
     let blob = place.history.tree(2).unwrap().blobs().next().unwrap();
     fs::write(history.join(format!("blobs/{blob}")), "g").unwrap();
-    let told = place.history.work().unwrap().go(2).unwrap_err();
+    let told = place.history.work().unwrap().make_ready(2).map(drop).unwrap_err();
     assert!(told.message.contains("damaged"), "{told:?}");
     assert_eq!(fs::read(upper.join("f")).unwrap(), b"gg", "nothing is half done");
     // Where it stands is found out from what is there.
@@ -422,6 +425,8 @@ fn damage_is_told_and_hurts_no_other_point() {
     assert!(!upper.join("f").exists());
     fs::write(history.join("points/0.json"), r#"{"format":9}"#).unwrap();
     assert_eq!(place.history.tree(0).unwrap_err().kind, ErrorKind::Unsupported);
+    let told = place.history.reports().unwrap();
+    assert!(told[0].not_kept.as_deref().unwrap().contains("format 9"), "{told:?}");
 }
 
 #[test]
