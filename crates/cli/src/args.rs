@@ -7,9 +7,9 @@ use crate::commands::{
     ORDINARY_EXIT_CODES, apply::ApplyArgs, attach::AttachArgs, complete::CompleteArgs,
     create::CreateArgs, diff::DiffArgs, discard::DiscardArgs, ensure::EnsureArgs,
     events::EventsArgs, exec::ExecArgs, extend::ExtendArgs, file::FileArgs, fork::ForkArgs,
-    gc::GcArgs, image::ImageArgs, logs::LogsArgs, ls::LsArgs, pause::PauseArgs, ps::PsArgs,
-    resume::ResumeArgs, rm::RmArgs, shell::ShellArgs, show::ShowArgs, signal::SignalArgs,
-    snapshot::SnapshotArgs, wait::WaitArgs,
+    gc::GcArgs, history::HistoryArgs, image::ImageArgs, logs::LogsArgs, ls::LsArgs,
+    pause::PauseArgs, ps::PsArgs, resume::ResumeArgs, rm::RmArgs, shell::ShellArgs, show::ShowArgs,
+    signal::SignalArgs, snapshot::SnapshotArgs, undo::UndoArgs, wait::WaitArgs,
 };
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
@@ -71,6 +71,8 @@ pub(crate) enum Verb {
     Diff(DiffArgs),
     Apply(ApplyArgs),
     Discard(DiscardArgs),
+    History(HistoryArgs),
+    Undo(UndoArgs),
     Snapshot(SnapshotArgs),
     Fork(ForkArgs),
     Ls(LsArgs),

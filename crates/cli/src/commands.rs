@@ -21,6 +21,7 @@ pub(crate) mod file_window;
 pub(crate) mod fork;
 pub(crate) mod gc;
 pub(crate) mod generated;
+pub(crate) mod history;
 pub(crate) mod image;
 mod layer;
 pub(crate) mod logs;
@@ -37,6 +38,7 @@ pub(crate) mod shell;
 pub(crate) mod show;
 pub(crate) mod signal;
 pub(crate) mod snapshot;
+pub(crate) mod undo;
 pub(crate) mod wait;
 pub(crate) mod wrap;
 
@@ -68,6 +70,8 @@ pub(crate) fn perform(verb: Verb) -> Result<u8> {
         Verb::Diff(args) => diff::perform(&args),
         Verb::Apply(args) => apply::perform(&args),
         Verb::Discard(args) => discard::perform(&args),
+        Verb::History(args) => history::perform(&args),
+        Verb::Undo(args) => undo::perform(&args),
         Verb::Snapshot(args) => snapshot::perform(&args),
         Verb::Fork(args) => fork::perform(&args),
         Verb::Ls(args) => ls::perform(&args),

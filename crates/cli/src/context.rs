@@ -53,6 +53,8 @@ pub(crate) struct Keeping {
     pub(crate) idle_pause: Option<IdlePause>,
     /// How long it stays.
     pub(crate) ttl: Option<Duration>,
+    /// Whether its commands are points of its history.
+    pub(crate) checkpoints: Option<bool>,
 }
 
 impl Context {
@@ -79,6 +81,7 @@ impl Context {
         flags.init = options.keeping.init.iter().cloned().map(flag).collect();
         flags.idle_pause = options.keeping.idle_pause.map(flag);
         flags.ttl = options.keeping.ttl.map(flag);
+        flags.checkpoints = options.keeping.no_checkpoints.then(|| flag(false));
         let Loaded { layer, files: _ } =
             load(&surroundings, &options.config, flags, Unapproved::Refuse)?;
         let mut context = Self::from_layer(layer, surroundings)?;
@@ -131,6 +134,7 @@ impl Context {
                 init: layer.init.into_iter().map(|said| said.value).collect(),
                 idle_pause: layer.idle_pause.map(|said| said.value),
                 ttl: layer.ttl.map(|said| said.value),
+                checkpoints: layer.checkpoints.map(|said| said.value),
             },
             passed,
             state_directory,

@@ -36,6 +36,8 @@ pub(crate) fn of_error(verb: VerbName, kind: ErrorKind) -> u8 {
         | VerbName::Diff
         | VerbName::Apply
         | VerbName::Discard
+        | VerbName::History
+        | VerbName::Undo
         | VerbName::Snapshot
         | VerbName::Fork
         | VerbName::Ls

@@ -23,7 +23,9 @@ use crate::engine::{Diagnosis, Explanation, ProbeReport};
 use crate::meter::ProgressEvent;
 use cofferdam_core::{Error, ErrorKind, ErrorReport, Result, RunReport};
 use cofferdam_session::manifest::Manifest;
-use cofferdam_session::{EventReport, ExecReport, GcReport, SessionReport, SnapshotReport};
+use cofferdam_session::{
+    EventReport, ExecReport, GcReport, HistoryReport, SessionReport, SnapshotReport, UndoReport,
+};
 use schemars::{Schema, schema_for};
 
 /// An object with a published schema.
@@ -65,7 +67,11 @@ pub(crate) enum Object {
     Removal,
     /// What `gc --json` prints.
     Gc,
-    /// What `snapshot create`, `restore` and `rm` print with `--json`.
+    /// What `history --json` prints.
+    History,
+    /// What `undo` and `snapshot restore` print with `--json`.
+    Undo,
+    /// What `snapshot create` and `rm` print with `--json`.
     Snapshot,
     /// What `snapshot ls --json` prints.
     Snapshots,
@@ -132,6 +138,8 @@ impl Choice for Object {
         Self::Events,
         Self::Removal,
         Self::Gc,
+        Self::History,
+        Self::Undo,
         Self::Snapshot,
         Self::Snapshots,
         Self::Image,
@@ -176,6 +184,8 @@ impl Choice for Object {
             Self::Events => "events",
             Self::Removal => "removal",
             Self::Gc => "gc",
+            Self::History => "history",
+            Self::Undo => "undo",
             Self::Snapshot => "snapshot",
             Self::Snapshots => "snapshots",
             Self::Image => "image",
@@ -224,6 +234,8 @@ impl Object {
             Self::Events => schema_for!(EventList),
             Self::Removal => schema_for!(Removal),
             Self::Gc => schema_for!(GcReport),
+            Self::History => schema_for!(HistoryReport),
+            Self::Undo => schema_for!(UndoReport),
             Self::Snapshot => schema_for!(SnapshotReport),
             Self::Snapshots => schema_for!(SnapshotList),
             Self::Image => schema_for!(ImageShown),

@@ -33,6 +33,10 @@ pub(crate) enum VerbName {
     Apply,
     /// `discard`
     Discard,
+    /// `history`
+    History,
+    /// `undo`
+    Undo,
     /// `snapshot`
     Snapshot,
     /// `fork`
@@ -77,7 +81,7 @@ pub(crate) enum VerbName {
 
 impl VerbName {
     /// All verbs.
-    pub(crate) const ALL: [Self; 34] = [
+    pub(crate) const ALL: [Self; 36] = [
         Self::Run,
         Self::Create,
         Self::Ensure,
@@ -92,6 +96,8 @@ impl VerbName {
         Self::Diff,
         Self::Apply,
         Self::Discard,
+        Self::History,
+        Self::Undo,
         Self::Snapshot,
         Self::Fork,
         Self::Ls,
@@ -131,6 +137,8 @@ impl VerbName {
             Self::Diff => Some("diff"),
             Self::Apply => Some("apply"),
             Self::Discard => Some("discard"),
+            Self::History => Some("history"),
+            Self::Undo => Some("undo"),
             Self::Snapshot => Some("snapshot"),
             Self::Fork => Some("fork"),
             Self::Ls => Some("ls"),
@@ -170,6 +178,8 @@ impl VerbName {
             Self::Diff => "print the changes",
             Self::Apply => "apply the changes",
             Self::Discard => "discard the changes",
+            Self::History => "list the points",
+            Self::Undo => "undo",
             Self::Snapshot => "work on the snapshots",
             Self::Fork => "fork the session",
             Self::Ls => "list the sessions",

@@ -40,8 +40,8 @@ impl Sessions {
     /// The session of this name, running and prepared: made, resumed or recovered if it has to be.
     ///
     /// Asked at once by any number of callers and processes it makes one. An order that differs from
-    /// the session's is a conflict that names what differs; only labels, deadlines and the init list
-    /// may differ, and are then those of the order. Another backend than the session's is a conflict
+    /// the session's is a conflict that names what differs; only labels, deadlines, the init list
+    /// and checkpoints may differ, and are then those of the order. Another backend than the session's is a conflict
     /// that names both. An init list runs once in each sandbox; one that failed goes on at the
     /// command that failed.
     pub async fn ensure(&self, order: &SessionOrder) -> Result<Ensured> {
@@ -74,6 +74,7 @@ impl Sessions {
                 }
             };
             desk.prepare().await?;
+            Session::first_point(&mut desk).await?;
             return Ok(Ensured { session: self.session(desk.row.id.clone()), how });
         }
         let what = format!("session {name:?} comes and goes too fast");
@@ -160,6 +161,10 @@ async fn update(desk: &mut Desk, order: &SessionOrder) -> Result<()> {
         fields.push("ttl");
     }
     row.facts.deadlines_owed |= fields.contains(&"idle_pause") || fields.contains(&"ttl");
+    if row.facts.no_checkpoints == order.checkpoints {
+        row.facts.no_checkpoints = !order.checkpoints;
+        fields.push("checkpoints");
+    }
     if row.facts.init.replace(order.init.clone()) {
         fields.push("init");
     }

@@ -18,6 +18,7 @@ mod ensure;
 mod events;
 mod files;
 mod follow;
+mod history;
 mod home;
 mod id;
 mod init;
@@ -50,6 +51,11 @@ pub use apply::{
 };
 pub use cofferdam_core::StreamReport;
 pub use ensure::{Ensured, EnsuredHow};
+pub use history::{
+    HistoryReport, MAX_HISTORY_BYTES, MAX_POINT_BYTES, MAX_POINT_PATHS, MAX_POINTS, PointCommand,
+    PointDeed, PointEffects, PointKind, PointOrigin, PointPath, PointReport, Target, UndoOrder,
+    UndoReport,
+};
 pub use id::SessionId;
 pub(crate) use id::random_text;
 pub use init::{InitCommand, InitFailure, InitState};

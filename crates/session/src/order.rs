@@ -38,6 +38,8 @@ pub struct SessionOrder {
     pub idle_pause: Option<Duration>,
     /// It is removed after this long; `None` is never.
     pub ttl: Option<Duration>,
+    /// Whether every command of a copy-on-write session is a point of its history.
+    pub checkpoints: bool,
 }
 
 impl SessionOrder {
@@ -52,6 +54,7 @@ impl SessionOrder {
             manifest: None,
             idle_pause: Some(IDLE_PAUSE),
             ttl: None,
+            checkpoints: true,
         }
     }
 
@@ -134,6 +137,7 @@ impl SessionOrder {
                     run_until_ms: None,
                 },
                 manifest: self.manifest.as_deref().map(Provided::owed),
+                no_checkpoints: !self.checkpoints,
                 ..Facts::default()
             },
             created_ms: now,

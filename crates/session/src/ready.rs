@@ -46,6 +46,13 @@ impl Session {
     /// the command is being started, its journal says whether the command ran: one that did is
     /// answered as lost, one that did not is started in the next sandbox.
     pub async fn start(&self, order: &ExecOrder) -> Result<ExecStatus> {
+        let begun = self.before_start(order).await;
+        let status = self.try_start(order).await?;
+        self.begun(order, begun);
+        Ok(status)
+    }
+
+    async fn try_start(&self, order: &ExecOrder) -> Result<ExecStatus> {
         let mut perhaps_in = None;
         let mut last = None;
         for _ in 0..ATTEMPTS {

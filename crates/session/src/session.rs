@@ -154,6 +154,9 @@ impl Session {
 
     /// Waits until there is news of a command beyond `seen`, or `patience` is over. While somebody
     /// waits so the session is in use.
+    ///
+    /// Where the command has ended that was started by way of these [`Sessions`], its end is a point of
+    /// the session's history when this returns, or [`Session::not_kept`] says why not.
     pub async fn follow(
         &self,
         id: &ProcessId,
@@ -161,16 +164,20 @@ impl Session {
         patience: Duration,
     ) -> Result<ExecStatus> {
         let wanted = if seen.end { Wanted::WhatIsLeft } else { Wanted::ItsEnd };
-        match self.place(id, wanted).await? {
-            Place::Past(known) => Ok(known.status),
+        let status = match self.place(id, wanted).await? {
+            Place::Past(known) => known.status,
             Place::Present(ready) => {
                 let watched = follow::news(&ready.backend, &ready.record, (id, seen), patience);
                 match watched.await {
-                    Err(e) if e.kind == ErrorKind::NotFound => self.lost(id, &ready, e).await,
-                    answer => answer,
+                    Err(e) if e.kind == ErrorKind::NotFound => self.lost(id, &ready, e).await?,
+                    answer => answer?,
                 }
             }
+        };
+        if status.ended.is_some() {
+            self.has_ended(&status).await;
         }
+        Ok(status)
     }
 
     /// Waits until a command has ended, or `patience` is over, and says how it stands.

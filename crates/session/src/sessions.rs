@@ -2,6 +2,7 @@
 
 use crate::answer::{CALL_LIMIT, within};
 use crate::desk::{Desk, LOCK_PATIENCE};
+use crate::history::Unkept;
 use crate::lock::Locks;
 use crate::order::{SessionOrder, millis};
 use crate::places::Places;
@@ -33,6 +34,7 @@ pub(crate) struct Inner {
     pub(crate) store: Store,
     pub(crate) locks: Locks,
     pub(crate) backends: Vec<Arc<dyn DurableBackend>>,
+    pub(crate) unkept: Unkept,
 }
 
 impl std::fmt::Debug for Sessions {
@@ -86,7 +88,8 @@ impl Sessions {
         let places = Places::open(state)?;
         let store = Store::open(places.database(), room).await?;
         let locks = Locks::new(places.locks());
-        Ok(Self(Arc::new(Inner { places, store, locks, backends })))
+        let unkept = Unkept::default();
+        Ok(Self(Arc::new(Inner { places, store, locks, backends, unkept })))
     }
 
     /// Makes a session and prepares it. A name that is taken is a conflict.
@@ -100,6 +103,7 @@ impl Sessions {
                 self.0.establish(&mut desk).await?;
                 desk.provide_first(order.manifest.as_deref()).await?;
                 desk.prepare().await?;
+                Session::first_point(&mut desk).await?;
                 Ok(self.session(desk.row.id.clone()))
             }
             None => {

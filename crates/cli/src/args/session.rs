@@ -52,6 +52,13 @@ pub(crate) struct KeepingOptions {
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) ttl: Option<Duration>,
 
+    /// Keeps no point of the history after each command of a copy-on-write session: `undo` has nothing to
+    /// go to but snapshots.
+    ///
+    /// Example: --no-checkpoints
+    #[arg(long)]
+    pub(crate) no_checkpoints: bool,
+
     /// Marks the session, for `ls --label`. Repeatable.
     ///
     /// Example: --label agent=reviewer

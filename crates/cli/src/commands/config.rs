@@ -166,6 +166,7 @@ fn values_of(layer: &Layer, key: Key) -> Vec<CheckedValue> {
         Key::CopyOnWrite => one(single(&layer.copy_on_write, bool::to_string, "false")),
         Key::Init => many(key, &layer.init, |line| line.to_string_lossy().into_owned()),
         Key::IdlePause => one(single(&layer.idle_pause, idle_pause, "3m")),
+        Key::Checkpoints => one(single(&layer.checkpoints, bool::to_string, "true")),
         Key::Ttl => one(single(&layer.ttl, |v| render::duration(*v), "never")),
     }
 }

@@ -85,6 +85,7 @@ pub(super) fn order(name: Option<String>, options: &SessionOptions) -> Result<Se
         Some(IdlePause::Never) => order.idle_pause = None,
     }
     order.ttl = keeping.ttl;
+    order.checkpoints = keeping.checkpoints.unwrap_or(true);
     Ok(order)
 }
 

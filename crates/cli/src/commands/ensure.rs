@@ -12,7 +12,8 @@ use std::path::PathBuf;
 /// Makes it where there is none, resumes it where it is paused, makes its sandbox anew where that was
 /// lost, and runs what is left of its --init lines. Prints its id. However often and from however
 /// many places it is called, there is one session. Other options than it was made with are an error
-/// that names them, but for --init, --idle-pause, --ttl and --label, which may change.
+/// that names them, but for --init, --idle-pause, --ttl, --no-checkpoints and --label, which may
+/// change.
 ///
 /// Example: cofferdam ensure agent-1 --init 'npm ci'
 #[derive(Debug, Args)]

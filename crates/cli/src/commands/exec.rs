@@ -203,6 +203,7 @@ async fn stream(
     if let Some(cause) = told(&ended.ending, args) {
         report::note(&cause);
     }
+    tell_unkept(session, exec);
     Ok(exit::of_ending(&ended.ending))
 }
 
@@ -219,12 +220,20 @@ async fn capture(
     };
     let outcome = outcome(session, &status, sink).await?.ok_or_else(|| abandoned(exec))?;
     let code = exit::of_ending(&outcome.ending);
+    tell_unkept(session, exec);
     let receipt = match before {
         Some(before) => Some(session.receipt(&before, exec).await?),
         None => None,
     };
     print_outcome(session, exec, outcome, receipt)?;
     Ok(code)
+}
+
+/// Says why nobody can go back to before a command, where nobody can.
+fn tell_unkept(session: &Session, exec: &ProcessId) {
+    if let Some(why) = session.not_kept(exec) {
+        report::note(&format!("no point of the history was kept: {why}"));
+    }
 }
 
 /// What came of a command of a session, as of any run. `None` where it has not ended.

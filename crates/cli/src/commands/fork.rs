@@ -13,7 +13,7 @@ const MOST: i64 = 64;
 /// Makes other sessions whose workspace begins as that of a copy-on-write session is now.
 ///
 /// What the session changed is copied while its processes stand still; they go on afterwards. With
-/// SESSION@N the copy is of its snapshot N. Processes, $HOME and what was written to an image are not
+/// SESSION@N the copy is of point N of its history, or of the snapshot with the label N. Processes, $HOME and what was written to an image are not
 /// copied, and the lines that prepare a session run in the new one. All see one real workspace, and
 /// none sees what another does. Prints the ids.
 ///
@@ -21,7 +21,7 @@ const MOST: i64 = 64;
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct ForkArgs {
-    /// The session: its name or id, or the beginning of one; with @N behind it, its snapshot N.
+    /// The session: its name or id, or the beginning of one; with @N behind it, its point N.
     #[arg(value_name = "SESSION[@N]")]
     pub(crate) session: String,
 
@@ -49,18 +49,19 @@ Exit code:
 Examples:
   cofferdam fork draft other-way
   cofferdam fork draft@2 from-there
+  cofferdam fork 'draft@tests pass' from-there
   cofferdam fork draft try -n 3";
 
 /// Forks the session.
 pub(super) fn perform(args: &ForkArgs) -> Result<u8> {
-    let (name, snapshot) = origin(&args.session)?;
+    let (name, point) = origin(&args.session)?;
     sessions::with(async |sessions| {
         let id = sessions.find(name).await?;
         let names = match args.count {
             None => vec![args.name.clone()],
             Some(count) => (1..=count).map(|number| format!("{}-{number}", args.name)).collect(),
         };
-        let made = all_or_none(sessions, (&id, snapshot), &names).await?;
+        let made = all_or_none(sessions, (&id, point), &names).await?;
         report::note("processes and $HOME are not copied; what was written to an image neither");
         match (args.json, made.as_slice()) {
             (true, [one]) if args.count.is_none() => show::print_if(true, sessions, one).await?,
@@ -83,12 +84,12 @@ pub(super) fn perform(args: &ForkArgs) -> Result<u8> {
 /// Forks under each name. Where one cannot be made, those before it are removed again.
 async fn all_or_none(
     sessions: &Sessions,
-    (id, snapshot): (&SessionId, Option<u32>),
+    (id, point): (&SessionId, Option<&str>),
     names: &[String],
 ) -> Result<Vec<SessionId>> {
     let mut made = Vec::with_capacity(names.len());
     for name in names {
-        match sessions.fork(id, snapshot, name).await {
+        match sessions.fork(id, point, name).await {
             Ok(session) => made.push(session.id().clone()),
             Err(error) => {
                 for id in &made {
@@ -103,14 +104,14 @@ async fn all_or_none(
     Ok(made)
 }
 
-/// The session, and its snapshot if one is named.
-fn origin(text: &str) -> Result<(&str, Option<u32>)> {
-    let Some((name, number)) = text.rsplit_once('@') else { return Ok((text, None)) };
-    let number = number.parse().ok().filter(|number| *number > 0).ok_or_else(|| {
-        Error::new(ErrorKind::Usage, format!("{text:?} names no snapshot by its number"))
-            .hint("Write SESSION@N with a number that `cofferdam snapshot ls` lists.")
-    })?;
-    Ok((name, Some(number)))
+/// The session, and its point if one is named.
+fn origin(text: &str) -> Result<(&str, Option<&str>)> {
+    match text.split_once('@') {
+        None => Ok((text, None)),
+        Some((name, point)) if !point.is_empty() => Ok((name, Some(point))),
+        Some(_) => Err(Error::new(ErrorKind::Usage, format!("{text:?} names no point"))
+            .hint("Write SESSION@N with a number that `cofferdam history` lists, or a label.")),
+    }
 }
 
 #[cfg(test)]
@@ -118,11 +119,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_snapshot_is_named_by_a_number_behind_an_at() {
+    fn a_point_is_named_behind_an_at() {
         assert_eq!(origin("draft").unwrap(), ("draft", None));
-        assert_eq!(origin("draft@12").unwrap(), ("draft", Some(12)));
-        for bad in ["draft@", "draft@x", "draft@0", "draft@-1"] {
-            assert!(origin(bad).is_err(), "{bad}");
-        }
+        assert_eq!(origin("draft@12").unwrap(), ("draft", Some("12")));
+        assert_eq!(origin("draft@a@b c").unwrap(), ("draft", Some("a@b c")));
+        assert!(origin("draft@").is_err());
     }
 }

@@ -83,7 +83,7 @@ fn row(exec: &ExecReport, now_ms: u64) -> Vec<String> {
 }
 
 /// The beginning of a line that would not fit.
-fn shortened(line: &str) -> String {
+pub(super) fn shortened(line: &str) -> String {
     const WIDEST: usize = 60;
     match line.char_indices().nth(WIDEST) {
         Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),

@@ -1,7 +1,7 @@
 //! `cofferdam snapshot`.
 
 use crate::moment::timestamp;
-use crate::{exit, render, report, sessions};
+use crate::{exit, render, sessions};
 use clap::{Args, Subcommand};
 use cofferdam_core::Result;
 use cofferdam_session::SnapshotReport;
@@ -10,8 +10,9 @@ use serde::{Deserialize, Serialize};
 
 /// Keeps and brings back what a copy-on-write session changed.
 ///
-/// A snapshot is an exact copy of what the session changed in its workspace, taken while its processes
-/// stand still. $HOME, processes and memory are not part of it. Snapshots go with their session.
+/// A snapshot is a point of the session's history that stays until it is removed: exactly what the
+/// session changed in its workspace, taken while its processes stand still. $HOME, processes and memory
+/// are not part of it. Snapshots go with their session.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct SnapshotArgs {
@@ -26,7 +27,7 @@ Exit code:
 Examples:
   cofferdam snapshot create draft --label 'tests pass'
   cofferdam snapshot ls draft
-  cofferdam snapshot restore draft 1";
+  cofferdam snapshot restore draft 'tests pass'";
 
 /// What is done with snapshots.
 #[derive(Debug, Subcommand)]
@@ -47,7 +48,7 @@ pub(crate) struct CreateArgs {
     #[arg(value_name = "SESSION")]
     pub(crate) session: String,
 
-    /// Says what it is, for people.
+    /// Names it, in place of its number alone.
     ///
     /// Example: --label 'tests pass'
     #[arg(long, value_name = "TEXT")]
@@ -79,10 +80,11 @@ pub(crate) struct LsArgs {
 
 /// Puts the workspace of a session back to a snapshot.
 ///
-/// All processes of the session are ended first, and what it changed since is gone; the next command
-/// gets a new sandbox. The snapshot stays, and so does the real workspace, as ever.
+/// What it changed since becomes a point of its history first. All processes of the session are ended,
+/// which nothing brings back, and the next command gets a new sandbox. The snapshot stays, and so does
+/// the real workspace, as ever.
 ///
-/// Example: cofferdam snapshot restore draft 1
+/// Example: cofferdam snapshot restore draft 3
 #[derive(Debug, Args)]
 #[command(after_long_help = super::ORDINARY_EXIT_CODES)]
 pub(crate) struct RestoreArgs {
@@ -90,11 +92,11 @@ pub(crate) struct RestoreArgs {
     #[arg(value_name = "SESSION")]
     pub(crate) session: String,
 
-    /// The number of the snapshot.
+    /// The number of the snapshot, or of any point, or the label of a snapshot.
     #[arg(value_name = "SNAPSHOT")]
-    pub(crate) snapshot: u32,
+    pub(crate) snapshot: String,
 
-    /// Prints the snapshot as one JSON object on standard output.
+    /// Prints what was done as one JSON object on standard output, as `undo` does.
     ///
     /// Example: --json
     #[arg(long)]
@@ -103,7 +105,7 @@ pub(crate) struct RestoreArgs {
 
 /// Removes a snapshot.
 ///
-/// Example: cofferdam snapshot rm draft 1
+/// Example: cofferdam snapshot rm draft 3
 #[derive(Debug, Args)]
 #[command(after_long_help = super::ORDINARY_EXIT_CODES)]
 pub(crate) struct RmArgs {
@@ -111,9 +113,9 @@ pub(crate) struct RmArgs {
     #[arg(value_name = "SESSION")]
     pub(crate) session: String,
 
-    /// The number of the snapshot.
+    /// The number of the snapshot, or its label.
     #[arg(value_name = "SNAPSHOT")]
-    pub(crate) snapshot: u32,
+    pub(crate) snapshot: String,
 
     /// Prints the snapshot that is gone as one JSON object on standard output.
     ///
@@ -166,19 +168,19 @@ fn list(args: &LsArgs) -> Result<u8> {
 fn restore(args: &RestoreArgs) -> Result<u8> {
     let restored = sessions::with(async |sessions| {
         let id = sessions.find(&args.session).await?;
-        sessions.restore(&id, args.snapshot).await
+        sessions.restore(&id, &args.snapshot).await
     })?;
-    match args.json {
-        true => render::print_json(&restored)?,
-        false => report::note("all processes of the session were ended; the next command goes on"),
+    if args.json {
+        render::print_json(&restored)?;
     }
+    super::undo::tell(&restored);
     Ok(exit::DONE)
 }
 
 fn remove(args: &RmArgs) -> Result<u8> {
     let removed = sessions::with(async |sessions| {
         let id = sessions.find(&args.session).await?;
-        sessions.remove_snapshot(&id, args.snapshot).await
+        sessions.remove_snapshot(&id, &args.snapshot).await
     })?;
     if args.json {
         render::print_json(&removed)?;

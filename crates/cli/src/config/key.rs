@@ -83,6 +83,8 @@ pub(crate) enum Key {
     IdlePause,
     /// `ttl`
     Ttl,
+    /// `checkpoints`
+    Checkpoints,
 }
 
 /// What a key takes in a file.
@@ -104,7 +106,7 @@ pub(crate) enum Shape {
 
 impl Key {
     /// All keys, in the order of the documents.
-    pub(crate) const ALL: [Self; 23] = [
+    pub(crate) const ALL: [Self; 24] = [
         Self::Profile,
         Self::Image,
         Self::Workspace,
@@ -128,6 +130,7 @@ impl Key {
         Self::Init,
         Self::IdlePause,
         Self::Ttl,
+        Self::Checkpoints,
     ];
 
     /// The section that it stands in.
@@ -153,7 +156,7 @@ impl Key {
             | Self::Backend
             | Self::AllowSensitiveWrites
             | Self::CopyOnWrite => Section::Run,
-            Self::Init | Self::IdlePause | Self::Ttl => Section::Session,
+            Self::Init | Self::IdlePause | Self::Ttl | Self::Checkpoints => Section::Session,
         }
     }
 
@@ -183,6 +186,7 @@ impl Key {
             Self::Init => "init",
             Self::IdlePause => "idle_pause",
             Self::Ttl => "ttl",
+            Self::Checkpoints => "checkpoints",
         }
     }
 
@@ -212,6 +216,7 @@ impl Key {
             Self::CopyOnWrite => Some("COFFERDAM_COPY_ON_WRITE"),
             Self::IdlePause => Some("COFFERDAM_IDLE_PAUSE"),
             Self::Ttl => Some("COFFERDAM_TTL"),
+            Self::Checkpoints => Some("COFFERDAM_CHECKPOINTS"),
         }
     }
 
@@ -230,7 +235,7 @@ impl Key {
                 Shape::List
             }
             Self::Env => Shape::Table,
-            Self::AllowSensitiveWrites | Self::CopyOnWrite => Shape::Switch,
+            Self::AllowSensitiveWrites | Self::CopyOnWrite | Self::Checkpoints => Shape::Switch,
         }
     }
 
@@ -274,6 +279,9 @@ impl Key {
                 "A session that was not in use for so long is paused; none for never. Default: 180s."
             }
             Self::Ttl => "A session ends after so long. Default: never.",
+            Self::Checkpoints => {
+                "Whether each command of a copy-on-write session is a point that undo goes to. Default: true."
+            }
         }
     }
 }

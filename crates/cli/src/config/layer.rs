@@ -87,6 +87,7 @@ pub(crate) struct Layer {
     pub(crate) init: Vec<Sourced<OsString>>,
     pub(crate) idle_pause: Option<Sourced<IdlePause>>,
     pub(crate) ttl: Option<Sourced<Duration>>,
+    pub(crate) checkpoints: Option<Sourced<bool>>,
 }
 
 impl Layer {
@@ -140,6 +141,7 @@ impl Layer {
             Key::Init => self.init.push(said(text.to_owned(), origin)),
             Key::IdlePause => self.idle_pause = Some(said(parse_idle_pause(utf8(text)?)?, origin)),
             Key::Ttl => self.ttl = Some(said(parse_duration(utf8(text)?)?, origin)),
+            Key::Checkpoints => self.checkpoints = Some(said(switch(utf8(text)?)?, origin)),
         }
         Ok(())
     }
@@ -190,6 +192,7 @@ impl Layer {
             copy_on_write: later.copy_on_write.or(self.copy_on_write),
             idle_pause: later.idle_pause.or(self.idle_pause),
             ttl: later.ttl.or(self.ttl),
+            checkpoints: later.checkpoints.or(self.checkpoints),
             ..self
         }
     }

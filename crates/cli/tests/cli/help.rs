@@ -3,7 +3,7 @@
 use crate::harness::{Place, compare};
 
 /// What there is to ask for help about.
-const VERBS: [&str; 33] = [
+const VERBS: [&str; 35] = [
     "",
     "run",
     "create",
@@ -19,6 +19,8 @@ const VERBS: [&str; 33] = [
     "diff",
     "apply",
     "discard",
+    "history",
+    "undo",
     "snapshot",
     "fork",
     "ls",

@@ -2,7 +2,7 @@
 
 use crate::harness::{Place, compare};
 
-const OBJECTS: [&str; 40] = [
+const OBJECTS: [&str; 42] = [
     "config",
     "check",
     "result",
@@ -22,6 +22,8 @@ const OBJECTS: [&str; 40] = [
     "events",
     "removal",
     "gc",
+    "history",
+    "undo",
     "snapshot",
     "snapshots",
     "image",

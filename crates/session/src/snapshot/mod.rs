@@ -1,18 +1,15 @@
-//! Snapshots of copy-on-write sessions: exact copies of the layer, taken while everything stands still.
-
-mod copy;
-mod shelf;
-mod widened;
+//! Snapshots of copy-on-write sessions: points of the history that somebody named, and that stay until
+//! somebody removes them. Forks: other sessions that begin at a point.
 
 use crate::desk::Desk;
+use crate::history::{History, PointReport, Target, UndoOrder, UndoReport, fork, layered, present};
 use crate::sessions::Inner;
 use crate::store::{NewEvent, Row, blocking};
-use crate::{Event, Phase, Session, SessionId, SessionOrder, Sessions, now_ms};
+use crate::{Event, Session, SessionId, SessionOrder, Sessions};
 use cofferdam_core::{Error, ErrorKind, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use shelf::Shelf;
 use std::time::Duration;
 
 /// The most snapshots of one session.
@@ -23,7 +20,7 @@ const MAX_LABEL_BYTES: usize = 256;
 /// A snapshot of a session. Format 1.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SnapshotReport {
-    /// Its number in its session, from 1.
+    /// Its number: that of a point in the history of its session.
     pub snapshot: u32,
     /// What somebody called it.
     pub label: Option<String>,
@@ -36,16 +33,20 @@ pub struct SnapshotReport {
 }
 
 impl Sessions {
-    /// Copies what a session changed in its copy-on-write workspace. Its processes stand still
-    /// meanwhile, and go on afterwards. The home directory is not part of it.
+    /// Keeps what a session changed in its copy-on-write workspace as it is now. Its processes stand
+    /// still meanwhile, and go on afterwards. The home directory is not part of it.
     pub async fn snapshot(&self, id: &SessionId, label: Option<String>) -> Result<SnapshotReport> {
-        if label.as_ref().is_some_and(|label| label.len() > MAX_LABEL_BYTES) {
-            let what = format!("the label is longer than {MAX_LABEL_BYTES} bytes");
-            return Err(Error::new(ErrorKind::Usage, what).hint("Use a shorter one."));
-        }
+        check_label(label.as_deref())?;
         let mut desk = self.layered(id).await?;
-        let shelf = self.shelf(id);
-        let taken = while_still(&mut desk, move || shelf.take(label, now_ms())).await?;
+        let history = self.history(id);
+        let looking = history.clone();
+        if blocking(move || looking.snapshots()).await?.len() >= MAX_SNAPSHOTS {
+            let what = format!("the session has {MAX_SNAPSHOTS} snapshots already");
+            return Err(Error::new(ErrorKind::TooLarge, what)
+                .hint("Remove one with `cofferdam snapshot rm`."));
+        }
+        present(&mut desk).await?;
+        let taken = SnapshotReport::of(blocking(move || history.name_present(label)).await?);
         let SnapshotReport { snapshot, label, files, bytes, .. } = &taken;
         let data = json!({ "snapshot": snapshot, "label": label, "files": files, "bytes": bytes });
         desk.amend(Some(NewEvent::now("snapshot_made", data))).await?;
@@ -55,85 +56,111 @@ impl Sessions {
     /// The snapshots of a session, oldest first.
     pub async fn snapshots(&self, id: &SessionId) -> Result<Vec<SnapshotReport>> {
         self.0.row(id).await?;
-        let shelf = self.shelf(id);
-        blocking(move || shelf.all()).await
+        let history = self.history(id);
+        let all = blocking(move || history.snapshots()).await?;
+        Ok(all.into_iter().map(SnapshotReport::of).collect())
     }
 
-    /// Ends all processes of a session and puts its workspace back to a snapshot. The next command gets
-    /// a new sandbox. The snapshot stays.
-    pub async fn restore(&self, id: &SessionId, number: u32) -> Result<SnapshotReport> {
-        let mut desk = self.layered(id).await?;
-        let shelf = self.shelf(id);
-        // ORDER: nothing is ended for a snapshot that is not there.
-        let looking = shelf.clone();
-        blocking(move || looking.report(number)).await?;
-        desk.settle().await?;
-        desk.drive(Event::Stop).await?;
-        let restored = blocking(move || shelf.restore(number)).await?;
+    /// Ends all processes of a session and puts its workspace back to a snapshot, named by its number or
+    /// what it is called, or to any other point by its number: an undo to that point.
+    pub async fn restore(&self, id: &SessionId, name: &str) -> Result<UndoReport> {
+        let (history, name) = (self.history(id), name.to_owned());
+        layered(&self.0.row(id).await?)?;
+        let number = blocking(move || history.named(&name)).await?;
+        let target = Target::Point(number);
+        let order = UndoOrder { target, dry_run: false, may_lose: false };
+        let report = self.session(id.clone()).undo(&order).await?;
         let said = NewEvent::now("snapshot_restored", json!({ "snapshot": number }));
-        desk.amend(Some(said)).await?;
-        Ok(restored)
+        self.0.desk(id).await?.amend(Some(said)).await?;
+        Ok(report)
     }
 
     /// Removes a snapshot, and says what it was. One that is not there is an error.
-    pub async fn remove_snapshot(&self, id: &SessionId, number: u32) -> Result<SnapshotReport> {
+    pub async fn remove_snapshot(&self, id: &SessionId, name: &str) -> Result<SnapshotReport> {
         let mut desk = self.layered(id).await?;
-        let shelf = self.shelf(id);
-        let removed = blocking(move || shelf.remove(number)).await?;
-        let said = NewEvent::now("snapshot_removed", json!({ "snapshot": number }));
+        let (history, name) = (self.history(id), name.to_owned());
+        let removed = blocking(move || history.remove_snapshot(history.named(&name)?)).await?;
+        let said = NewEvent::now("snapshot_removed", json!({ "snapshot": removed.point }));
         desk.amend(Some(said)).await?;
-        Ok(removed)
+        Ok(SnapshotReport::of(removed))
     }
 
-    /// Makes another session of the same spec, whose workspace begins as this one's is now, or was in a
-    /// snapshot. Processes, the home directory and what was written to an image are not copied; the new
-    /// one is prepared as any other.
-    pub async fn fork(&self, id: &SessionId, snapshot: Option<u32>, name: &str) -> Result<Session> {
+    /// Makes another session of the same spec, whose workspace begins as this one's is now, or was at a
+    /// point: one of a number, or a snapshot that is called so. Processes, the home directory and what was
+    /// written to an image are not copied; the new one is prepared as any other.
+    pub async fn fork(&self, id: &SessionId, point: Option<&str>, name: &str) -> Result<Session> {
         let mut desk = self.layered(id).await?;
-        if let Some(number) = snapshot {
-            // ORDER: nothing is begun from a snapshot that is not there.
-            let shelf = self.shelf(id);
-            blocking(move || shelf.report(number)).await?;
-        }
+        let history = self.history(id);
+        let number = match point {
+            Some(point) => {
+                // ORDER: nothing is begun from a point that is not there.
+                let (history, point) = (history.clone(), point.to_owned());
+                let find = move || history.named(&point).and_then(|n| history.tree(n).map(|_| n));
+                Some(blocking(find).await?)
+            }
+            None => None,
+        };
         let order = like(&desk.row, name)?;
         order.check()?;
         let Some(mut other) = self.0.begin(&order).await? else {
             let what = format!("there is a session {name:?} already");
             return Err(Error::new(ErrorKind::Conflict, what).hint("Use another name."));
         };
-        let (from, to) = (self.shelf(id), self.shelf(&other.row.id));
-        if let Err(error) = while_still(&mut desk, move || from.fork(&to, snapshot)).await {
-            // The error that caused it is the one to tell; what could not be removed stays recorded.
-            other.drive(Event::Delete).await.ok();
-            return Err(error);
-        }
-        let said = NewEvent::now("forked", json!({ "into": other.row.id, "snapshot": snapshot }));
-        desk.amend(Some(said)).await?;
+        let number = match fork(&mut desk, &other, number).await {
+            Ok(number) => number,
+            Err(error) => {
+                // The error that caused it is the one to tell; what could not be removed stays recorded.
+                other.drive(Event::Delete).await.ok();
+                return Err(error);
+            }
+        };
+        let said = json!({ "into": other.row.id, "point": number });
+        desk.amend(Some(NewEvent::now("forked", said))).await?;
         drop(desk);
         self.0.establish(&mut other).await?;
         other.prepare().await?;
         Ok(self.session(other.row.id.clone()))
     }
 
-    fn shelf(&self, id: &SessionId) -> Shelf {
-        Shelf::new(self.0.places.kept().join(id.as_str()))
+    fn history(&self, id: &SessionId) -> History {
+        self.session(id.clone()).points()
     }
 
     /// A session under its lock, which must have a layer.
     async fn layered(&self, id: &SessionId) -> Result<Desk> {
         let desk = self.0.desk(id).await?;
-        if desk.row.spec.is_copy_on_write() {
-            return Ok(desk);
-        }
-        let what = format!("session {id} has no layer: it is not copy-on-write");
-        Err(Error::new(ErrorKind::Conflict, what).hint("Make sessions with --cow for this."))
+        layered(&desk.row)?;
+        Ok(desk)
     }
 }
 
-/// Removes what somebody left who died while at work on snapshots. Says whether there was something.
+impl SnapshotReport {
+    fn of(point: PointReport) -> Self {
+        let PointReport { point: snapshot, label, made_ms, files, bytes, .. } = point;
+        Self { snapshot, label, made_ms, files, bytes }
+    }
+}
+
+/// Refuses a label that nobody could name a snapshot by.
+fn check_label(label: Option<&str>) -> Result<()> {
+    let Some(label) = label else { return Ok(()) };
+    let usage = |what: String, hint: &str| Err(Error::new(ErrorKind::Usage, what).hint(hint));
+    if label.len() > MAX_LABEL_BYTES {
+        return usage(
+            format!("the label is longer than {MAX_LABEL_BYTES} bytes"),
+            "Use a shorter one.",
+        );
+    }
+    if label.is_empty() || label.bytes().all(|byte| byte.is_ascii_digit()) {
+        return usage(format!("the label {label:?} would be taken for a number"), "Use a word.");
+    }
+    Ok(())
+}
+
+/// Removes what somebody left who died while at work on a history. Says whether there was something.
 pub(crate) async fn tidy(inner: &Inner, id: &SessionId) -> Result<bool> {
-    let shelf = Shelf::new(inner.places.kept().join(id.as_str()));
-    blocking(move || shelf.tidy()).await
+    let history = History::new(inner.places.kept().join(id.as_str()));
+    blocking(move || history.tidy_all()).await
 }
 
 /// An order for a session that is as another one was ordered.
@@ -149,23 +176,6 @@ fn like(row: &Row, name: &str) -> Result<SessionOrder> {
         manifest: None,
         idle_pause: times.idle_pause_ms.map(Duration::from_millis),
         ttl: times.ttl_ms.map(Duration::from_millis),
+        checkpoints: !row.facts.no_checkpoints,
     })
-}
-
-/// Does something while no process of the session runs. Those that ran go on afterwards, whatever came
-/// of it.
-async fn while_still<T: Send + 'static>(
-    desk: &mut Desk,
-    work: impl FnOnce() -> Result<T> + Send + 'static,
-) -> Result<T> {
-    desk.settle().await?;
-    let runs = desk.row.phase == Phase::Running;
-    if runs {
-        desk.drive(Event::Pause).await?;
-    }
-    let done = blocking(work).await;
-    if runs {
-        desk.drive(Event::Ensure).await?;
-    }
-    done
 }

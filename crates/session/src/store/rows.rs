@@ -49,6 +49,9 @@ pub(crate) struct Facts {
     /// What its workspace was to hold from the beginning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) manifest: Option<Provided>,
+    /// Its commands are no points of its history.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) no_checkpoints: bool,
 }
 
 /// Whose a session is.

@@ -40,6 +40,11 @@ impl Widened {
         above
     }
 
+    /// Goes to a directory by its whole path below the folder.
+    pub(super) fn stand(&mut self, path: Vec<u8>) {
+        self.path = path;
+    }
+
     /// Goes up again.
     pub(super) fn leave(&mut self, above: usize) {
         self.path.truncate(above);

@@ -1,0 +1,125 @@
+//! `cofferdam undo`.
+
+use crate::{exit, render, report, sessions};
+use clap::Args;
+use cofferdam_core::Result;
+use cofferdam_session::{PointDeed, PointEffects, Target, UndoOrder, UndoReport};
+
+/// How many paths are named one by one; `--json` has more.
+const NAMED_PATHS: usize = 20;
+
+/// Takes back what the last commands of a copy-on-write session did to its workspace.
+///
+/// The workspace of the session becomes what it was before its last command, or change between
+/// commands, or before the last COUNT of them; with --to, what it was at a point that `history` lists,
+/// an undone one too, so that an undo can be undone. What is in no point yet becomes one first. All
+/// processes of the session are ended, which no undo brings back, and the next command gets a new
+/// sandbox; where nothing has to be changed they go on. $HOME and what was written to an image stay as
+/// they are, and so does the real workspace, as ever. Prints what changed.
+///
+/// Example: cofferdam undo draft
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct UndoArgs {
+    /// The session: its name or id, or the beginning of one.
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: String,
+
+    /// How many commands and changes between commands are taken back. Default: 1.
+    #[arg(value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) count: Option<u32>,
+
+    /// Goes to the state of this point instead, earlier or later.
+    ///
+    /// Example: --to 4
+    #[arg(long, value_name = "POINT", conflicts_with = "count")]
+    pub(crate) to: Option<u32>,
+
+    /// Says what would change, and changes nothing in the workspace.
+    ///
+    /// Example: --dry-run
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Goes although what the session has now cannot be kept as a point, and is lost.
+    ///
+    /// Example: --force
+    #[arg(long)]
+    pub(crate) force: bool,
+
+    /// Prints one JSON object on standard output.
+    ///
+    /// Example: --json
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const EXAMPLES: &str = "\
+Exit code:
+  0 done; 1 Cofferdam could not do it; 2 usage
+
+Examples:
+  cofferdam undo draft
+  cofferdam undo draft 3 --dry-run
+  cofferdam undo draft --to 7";
+
+/// Undoes.
+pub(super) fn perform(args: &UndoArgs) -> Result<u8> {
+    let target = match args.to {
+        Some(point) => Target::Point(point),
+        None => Target::Back(args.count.unwrap_or(1)),
+    };
+    let order = UndoOrder { target, dry_run: args.dry_run, may_lose: args.force };
+    let done = sessions::with(async |sessions| {
+        sessions::find(sessions, &args.session).await?.undo(&order).await
+    })?;
+    match args.json {
+        true => render::print_json(&done)?,
+        false => render::print_lines_if_any(&lines(&done.effects))?,
+    }
+    tell(&done);
+    Ok(exit::DONE)
+}
+
+/// Says where the session stands, and what became of its processes.
+pub(super) fn tell(done: &UndoReport) {
+    if let Some(why) = &done.lost {
+        report::note(&format!("what the session had could not be kept: {why}"));
+    }
+    if done.dry_run {
+        report::note(&format!("nothing was done; this leads to point {}", done.to));
+        return;
+    }
+    let to = done.to;
+    if !done.processes_ended {
+        report::note(&format!("at point {to}: nothing had to be changed, and what runs goes on"));
+        return;
+    }
+    let UndoReport { commands, left, .. } = done;
+    report::note(&format!(
+        "at point {to}: all processes of the session were ended (commands that ran: {commands}, \
+         processes that others had left: {left}); \
+         the next command gets a new sandbox"
+    ));
+}
+
+fn lines(effects: &PointEffects) -> String {
+    let mut text = String::new();
+    for path in effects.paths.iter().take(NAMED_PATHS) {
+        let sign = match path.what {
+            PointDeed::Added => '+',
+            PointDeed::Changed => '~',
+            PointDeed::Removed => '-',
+        };
+        let named = path.path.as_deref().or(path.path_base64.as_deref()).unwrap_or_default();
+        text += &format!("{sign} {}\n", render::plain(named));
+    }
+    let PointEffects { added, changed, removed, more, .. } = effects;
+    let named = effects.paths.len().min(NAMED_PATHS) as u64;
+    let unnamed = (added + changed + removed).saturating_sub(named);
+    if unnamed > 0 || *more {
+        let at_least = if *more { "at least " } else { "" };
+        text += &format!("and {at_least}{unnamed} more\n");
+    }
+    text
+}

@@ -1,0 +1,152 @@
+//! The content of files: copied with its holes, and compared.
+
+use super::tree::{ATTRIBUTE_BYTES, ATTRIBUTES, Attribute};
+use super::walk::{failed, too_large};
+use cofferdam_core::Result;
+use rustix::fs::{SeekFrom, fgetxattr, flistxattr, ftruncate, ioctl_ficlone, seek};
+use rustix::io::{Errno, pread, pwrite};
+use std::os::fd::BorrowedFd;
+
+/// How much is copied at once.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// Copies and compares, up to so many bytes in all.
+#[derive(Debug)]
+pub(super) struct Copier {
+    left: u64,
+    most: u64,
+    piece: Vec<u8>,
+    other: Vec<u8>,
+}
+
+impl Copier {
+    pub(super) fn new(most: u64) -> Self {
+        Self { left: most, most, piece: vec![0; PIECE_BYTES], other: Vec::new() }
+    }
+
+    /// Makes an empty file what another one of this size is.
+    pub(super) fn copy(
+        &mut self,
+        (source, target): (BorrowedFd<'_>, BorrowedFd<'_>),
+        size: u64,
+        name: &[u8],
+    ) -> Result<()> {
+        if ioctl_ficlone(target, source).is_ok() {
+            return Ok(());
+        }
+        ftruncate(target, size).map_err(|e| failed("make room for", name, e))?;
+        let mut at = 0;
+        while let Some((begin, end)) = extent(source, at, size, name)? {
+            self.spend(end - begin)?;
+            at = begin;
+            while at < end {
+                let count = fill(&mut self.piece, source, (at, end), name)?;
+                if count == 0 {
+                    return Ok(());
+                }
+                let mut rest = self.piece.get(..count).unwrap_or_default();
+                while !rest.is_empty() {
+                    let wrote = pwrite(target, rest, at).map_err(|e| failed("keep", name, e))?;
+                    rest = rest.get(wrote..).unwrap_or_default();
+                    at += wrote as u64;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether two files of this size have the same content. Where their holes differ they count as
+    /// different.
+    pub(super) fn same(
+        &mut self,
+        (one, other): (BorrowedFd<'_>, BorrowedFd<'_>),
+        size: u64,
+        name: &[u8],
+    ) -> Result<bool> {
+        self.other.resize(PIECE_BYTES, 0);
+        let mut at = 0;
+        loop {
+            let part = extent(one, at, size, name)?;
+            if part != extent(other, at, size, name)? {
+                return Ok(false);
+            }
+            let Some((begin, end)) = part else { return Ok(true) };
+            self.spend(end - begin)?;
+            at = begin;
+            while at < end {
+                let count = fill(&mut self.piece, one, (at, end), name)?;
+                let most = at.saturating_add(count as u64);
+                let like = fill(&mut self.other, other, (at, most), name)?;
+                if count == 0 || self.piece.get(..count) != self.other.get(..like) {
+                    return Ok(false);
+                }
+                at += count as u64;
+            }
+        }
+    }
+
+    fn spend(&mut self, bytes: u64) -> Result<()> {
+        self.left = self
+            .left
+            .checked_sub(bytes)
+            .ok_or_else(|| too_large(&format!("more than {} new bytes", self.most)))?;
+        Ok(())
+    }
+}
+
+/// The next part of a file that is no hole.
+fn extent(file: BorrowedFd<'_>, at: u64, size: u64, name: &[u8]) -> Result<Option<(u64, u64)>> {
+    if at >= size {
+        return Ok(None);
+    }
+    let read = |e| failed("read", name, e);
+    let begin = match seek(file, SeekFrom::Data(at)) {
+        Ok(begin) if begin < size => begin,
+        Ok(_) | Err(Errno::NXIO) => return Ok(None),
+        Err(e) => return Err(read(e)),
+    };
+    let end = seek(file, SeekFrom::Hole(begin)).map_err(read)?;
+    Ok(Some((begin, end.min(size))))
+}
+
+/// Reads what is there from `at` on, up to `end`, as far as it fits. 0 only at the end of the file.
+fn fill(
+    piece: &mut [u8],
+    file: BorrowedFd<'_>,
+    (at, end): (u64, u64),
+    name: &[u8],
+) -> Result<usize> {
+    let most = usize::try_from(end - at).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);
+    let mut done = 0;
+    while done < most {
+        let piece = piece.get_mut(done..most).unwrap_or_default();
+        let count = pread(file, piece, at + done as u64).map_err(|e| failed("read", name, e))?;
+        if count == 0 {
+            break;
+        }
+        done += count;
+    }
+    Ok(done)
+}
+
+/// The attributes of a file that are kept, in the order of their names.
+pub(super) fn attributes(file: BorrowedFd<'_>, name: &[u8]) -> Result<Vec<Attribute>> {
+    let bad = |e| failed("read the attributes of", name, e);
+    let mut list = vec![0; ATTRIBUTE_BYTES];
+    let count = match flistxattr(file, &mut list[..]) {
+        Ok(count) => count,
+        Err(Errno::OPNOTSUPP) => return Ok(Vec::new()),
+        Err(e) => return Err(bad(e)),
+    };
+    let listed = list.get(..count).unwrap_or_default();
+    let is_ours = |key: &&[u8]| ATTRIBUTES.iter().any(|lead| key.starts_with(lead));
+    let mut found = Vec::new();
+    for key in listed.split(|byte| *byte == 0).filter(is_ours) {
+        let mut value = vec![0; ATTRIBUTE_BYTES];
+        let count = fgetxattr(file, key, &mut value[..]).map_err(bad)?;
+        value.truncate(count);
+        found.push((key.to_vec(), value));
+    }
+    found.sort();
+    Ok(found)
+}

@@ -1,0 +1,263 @@
+//! Undo: a session goes to another point of its history.
+
+use super::checkpoint::{Taking, execs, go_on, history_of, hold, layered, runs, take, to_its_end};
+use super::compare::compare;
+use super::point::{PointEffects, PointKind, PointReport};
+use super::store::{History, not_kept};
+use super::walk::Stillness;
+use crate::desk::Desk;
+use crate::store::{NewEvent, blocking};
+use crate::{Event, Session};
+use cofferdam_core::{Error, ErrorKind, ExecStatus, Result};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+/// Where a session is to go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// Before so many of the last commands and changes between commands.
+    Back(u32),
+    /// To a point.
+    Point(u32),
+}
+
+/// An undo that is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UndoOrder {
+    /// Where to.
+    pub target: Target,
+    /// Nothing is done, and only said what would be.
+    pub dry_run: bool,
+    /// Goes although what is there now cannot be kept, and is lost.
+    pub may_lose: bool,
+}
+
+/// What an undo did, or would do. Format 1.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct UndoReport {
+    /// The session.
+    pub session: String,
+    /// The point that it stood at.
+    pub from: Option<u32>,
+    /// The point that it stands at now.
+    pub to: u32,
+    /// Whether nothing was done.
+    pub dry_run: bool,
+    /// What changed, from what was there to what is there now.
+    pub effects: PointEffects,
+    /// Whether its sandbox was ended, with all processes. It is not where nothing is to be changed.
+    pub processes_ended: bool,
+    /// How many commands ran in it.
+    pub commands: u64,
+    /// How many processes went on in it that commands had left.
+    pub left: u64,
+    /// Why what was there before could not be kept.
+    pub lost: Option<String>,
+}
+
+impl Session {
+    /// Makes the workspace of a copy-on-write session what it was at an earlier point, or a later one.
+    ///
+    /// What is in no point yet becomes one first, so that nothing is lost. All processes of the session
+    /// are ended where anything changes, and the next command gets a new sandbox. The home directory and
+    /// what was written to an image stay as they are.
+    pub async fn undo(&self, order: &UndoOrder) -> Result<UndoReport> {
+        let (session, order) = (self.clone(), *order);
+        to_its_end(async move { session.undo_here(&order).await }).await
+    }
+
+    async fn undo_here(&self, order: &UndoOrder) -> Result<UndoReport> {
+        let mut desk = self.sessions.0.desk(&self.id).await?;
+        layered(&desk.row)?;
+        has_points(&desk).await?;
+        if let Target::Point(number) = order.target {
+            // ORDER: nothing is stopped for a point that is not there.
+            let history = history_of(&desk);
+            blocking(move || history.tree(number).map(drop)).await?;
+        }
+        desk.settle().await?;
+        let held = hold(&desk).await?;
+        let planned = plan(&mut desk, order).await;
+        match planned {
+            Ok(Planned { report, is_moving: true }) if !order.dry_run => {
+                self.go(&mut desk, report, held).await
+            }
+            Ok(Planned { report, .. }) => {
+                go_on(&desk, held).await?;
+                self.stand(&mut desk, report).await
+            }
+            Err(error) => {
+                go_on(&desk, held).await.ok();
+                Err(error)
+            }
+        }
+    }
+
+    /// Makes the other layer, ends all processes and exchanges the two.
+    async fn go(&self, desk: &mut Desk, report: UndoReport, held: bool) -> Result<UndoReport> {
+        let (history, to) = (history_of(desk), report.to);
+        let made = blocking(move || {
+            let mut work = history.work()?;
+            let ready = work.make_ready(to)?;
+            Ok((work, ready))
+        });
+        let (mut work, ready) = match made.await {
+            Ok(made) => made,
+            // ORDER: nothing is ended for what cannot be made.
+            Err(error) => {
+                go_on(desk, held).await.ok();
+                return Err(error);
+            }
+        };
+        desk.drive(Event::Stop).await?;
+        blocking(move || work.go(ready)).await?;
+        self.say(desk, &report).await?;
+        Ok(UndoReport { processes_ended: true, ..report })
+    }
+
+    /// Stands at another point of the same state.
+    async fn stand(&self, desk: &mut Desk, report: UndoReport) -> Result<UndoReport> {
+        if report.dry_run || report.from == Some(report.to) {
+            return Ok(report);
+        }
+        let (history, to) = (history_of(desk), report.to);
+        blocking(move || {
+            let mut work = history.work()?;
+            work.state.at = Some(to);
+            work.commit()
+        })
+        .await?;
+        self.say(desk, &report).await?;
+        Ok(UndoReport { commands: 0, left: 0, ..report })
+    }
+
+    async fn say(&self, desk: &mut Desk, report: &UndoReport) -> Result<()> {
+        let UndoReport { from, to, effects, .. } = report;
+        let data = json!({
+            "from": from,
+            "to": to,
+            "added": effects.added,
+            "changed": effects.changed,
+            "removed": effects.removed,
+        });
+        desk.amend(Some(NewEvent::now("undone", data))).await
+    }
+}
+
+struct Planned {
+    report: UndoReport,
+    /// Whether the layer has to be another one.
+    is_moving: bool,
+}
+
+/// What is to be done, while everything stands still.
+async fn plan(desk: &mut Desk, order: &UndoOrder) -> Result<Planned> {
+    let execs = execs(desk).await?;
+    let lost = keep_present(desk, &execs, order).await?;
+    let history = history_of(desk);
+    let workspace = desk.row.spec.workspace();
+    let (order, session) = (*order, desk.row.id.to_string());
+    blocking(move || {
+        let state = history.state()?.unwrap_or_default();
+        let to = match order.target {
+            Target::Point(number) => number,
+            Target::Back(steps) => back(&history, state.at, steps)?,
+        };
+        let wanted = history.tree(to)?;
+        let present = state.tree.as_ref().map(|file| history.read_tree(file)).transpose()?;
+        let blobs = history.blobs()?;
+        let workspace = workspace.as_deref().map(std::path::Path::new);
+        let effects = match &present {
+            Some(present) => compare((present, &wanted), &blobs, workspace)?.told(),
+            None => PointEffects { more: true, ..PointEffects::default() },
+        };
+        let is_same = present.is_some_and(|present| present.is_as(&wanted));
+        let count = |all: &mut dyn Iterator<Item = &ExecStatus>| all.count() as u64;
+        let report = UndoReport {
+            session,
+            from: state.at,
+            to,
+            dry_run: order.dry_run,
+            effects,
+            processes_ended: false,
+            commands: count(&mut execs.iter().filter(|exec| exec.ended.is_none())),
+            left: execs.iter().filter_map(|exec| exec.left).map(u64::from).sum(),
+            lost: lost.clone(),
+        };
+        Ok(Planned { report, is_moving: !is_same || lost.is_some() })
+    })
+    .await
+}
+
+/// Makes a point of what is in none yet. Says why it could not be kept, where it may be lost.
+async fn keep_present(
+    desk: &mut Desk,
+    execs: &[ExecStatus],
+    order: &UndoOrder,
+) -> Result<Option<String>> {
+    let mut taking = Taking::asked(execs);
+    // Those that run are ended by this, and what they did until now is theirs.
+    let running = execs.iter().filter(|exec| runs(exec));
+    taking.said.shared_with = running.map(|exec| exec.id.to_string()).collect();
+    match take(desk, &taking, Stillness::Still).await {
+        Ok(_) => Ok(None),
+        Err(error) if order.may_lose => Ok(Some(error.chain())),
+        Err(error) => {
+            let what = "what the session has now cannot be kept, and would be lost";
+            Err(Error::new(error.kind, what)
+                .hint("Go back all the same with --force.")
+                .source(error))
+        }
+    }
+}
+
+/// The point before so many commands and changes between commands.
+fn back(history: &History, at: Option<u32>, steps: u32) -> Result<u32> {
+    let mut next = at;
+    let mut left = steps;
+    while let Some(number) = next {
+        let said = match history.header(number) {
+            Ok(header) => header.said,
+            Err(error) if error.kind == ErrorKind::NotFound => return Err(dropped(number)),
+            Err(error) => return Err(error),
+        };
+        if left == 0 {
+            return whole(&said);
+        }
+        match said.kind {
+            PointKind::Start => break,
+            PointKind::Command | PointKind::Between => left -= 1,
+            PointKind::Snapshot => {}
+        }
+        next = said.parent;
+    }
+    let what = format!("there are only {} commands and changes to undo", steps - left);
+    Err(Error::new(ErrorKind::Conflict, what).hint("List the points with `cofferdam history`."))
+}
+
+fn whole(said: &PointReport) -> Result<u32> {
+    match &said.not_kept {
+        Some(why) => Err(not_kept(said.point, Some(why))),
+        None => Ok(said.point),
+    }
+}
+
+fn dropped(number: u32) -> Error {
+    Error::new(ErrorKind::NotFound, format!("point {number} is not kept any more"))
+        .hint("See with `cofferdam history` which points there are.")
+}
+
+/// Refuses a session that has no history.
+async fn has_points(desk: &Desk) -> Result<()> {
+    let history = history_of(desk);
+    if blocking(move || history.state()).await?.is_some() {
+        return Ok(());
+    }
+    let (what, hint) = match desk.row.facts.has_checkpoints() {
+        true => ("has no history yet", "Run a command in it first."),
+        false => ("keeps no history", "Make sessions without --no-checkpoints for this."),
+    };
+    let what = format!("session {} {what}", desk.row.id);
+    Err(Error::new(ErrorKind::Conflict, what).hint(hint))
+}

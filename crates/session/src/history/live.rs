@@ -1,0 +1,133 @@
+//! What the kernel said of each entry of the present layer when it was looked at last, so that the next
+//! look reads only what was changed since.
+//!
+//! It is of use beside the tree of the same look alone, entry by entry. One that is damaged, or of
+//! another tree, is as good as none: everything is compared then.
+
+use super::walk::{Found, Mark};
+use sha2::{Digest, Sha256};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// What a file of this format begins with.
+const LEAD: &[u8; 16] = b"cofferdam-live\x01\n";
+/// How long two changes of a file may have one time of change: the clock of files goes by ticks, of which
+/// the slowest kernels have a hundred in a second.
+const GRAIN: Duration = Duration::from_millis(20);
+/// The bytes of one entry.
+const ENTRY_BYTES: usize = 29;
+
+/// What was seen of each entry of a tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Live {
+    /// The number of the tree.
+    pub(super) tree: u32,
+    pub(super) entries: Vec<LiveEntry>,
+}
+
+/// What was seen of one entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct LiveEntry {
+    pub(super) mark: Mark,
+    /// Whether a later change would have another mark for certain.
+    pub(super) is_certain: bool,
+}
+
+impl Live {
+    /// What was seen by a look that began at this moment.
+    pub(super) fn new(tree: u32, found: &[Found], began: SystemTime) -> Self {
+        let certain = began.checked_sub(GRAIN).map_or((0, 0), moment);
+        let entry = |found: &Found| {
+            let mark = found.mark();
+            LiveEntry { mark, is_certain: mark.changed < certain }
+        };
+        Self { tree, entries: found.iter().map(entry).collect() }
+    }
+
+    /// What was made by ourselves where nobody else could change anything, a grain of time ago.
+    pub(super) fn made(tree: u32, found: &[Found]) -> Self {
+        let entry = |found: &Found| LiveEntry { mark: found.mark(), is_certain: true };
+        Self { tree, entries: found.iter().map(entry).collect() }
+    }
+
+    /// Waits until what is changed from now on has a later time of change.
+    pub(super) fn wait_a_grain() {
+        std::thread::sleep(GRAIN);
+    }
+
+    /// Whether all that was found is for certain what was seen.
+    pub(super) fn is(&self, found: &[Found]) -> bool {
+        let same =
+            |(seen, found): (&LiveEntry, &Found)| seen.is_certain && seen.mark == found.mark();
+        self.entries.len() == found.len() && self.entries.iter().zip(found).all(same)
+    }
+
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(64 + self.entries.len() * ENTRY_BYTES);
+        out.extend(LEAD);
+        out.extend(self.tree.to_le_bytes());
+        for LiveEntry { mark, is_certain } in &self.entries {
+            out.extend(mark.device.to_le_bytes());
+            out.extend(mark.inode.to_le_bytes());
+            out.extend(mark.changed.0.to_le_bytes());
+            out.extend(mark.changed.1.to_le_bytes());
+            out.push(u8::from(*is_certain));
+        }
+        let sum = Sha256::digest(&out);
+        out.extend(sum);
+        out
+    }
+
+    /// Reads it; `None` where it is not whole.
+    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
+        let (said, sum) = bytes.split_last_chunk::<32>()?;
+        if Sha256::digest(said).as_slice() != sum {
+            return None;
+        }
+        let (tree, rest) = said.strip_prefix(LEAD)?.split_first_chunk::<4>()?;
+        let (entries, left) = rest.as_chunks::<ENTRY_BYTES>();
+        if !left.is_empty() {
+            return None;
+        }
+        let entries = entries.iter().map(entry).collect::<Option<_>>()?;
+        Some(Self { tree: u32::from_le_bytes(*tree), entries })
+    }
+}
+
+fn entry(bytes: &[u8; ENTRY_BYTES]) -> Option<LiveEntry> {
+    let (device, rest) = bytes.split_first_chunk::<8>()?;
+    let (inode, rest) = rest.split_first_chunk::<8>()?;
+    let (seconds, rest) = rest.split_first_chunk::<8>()?;
+    let (nanoseconds, rest) = rest.split_first_chunk::<4>()?;
+    let mark = Mark {
+        device: u64::from_le_bytes(*device),
+        inode: u64::from_le_bytes(*inode),
+        changed: (i64::from_le_bytes(*seconds), u32::from_le_bytes(*nanoseconds)),
+    };
+    Some(LiveEntry { mark, is_certain: rest == [1] })
+}
+
+fn moment(time: SystemTime) -> (i64, u32) {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    (i64::try_from(since.as_secs()).unwrap_or(0), since.subsec_nanos())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_whole_is_none() {
+        let mark = Mark { device: 1, inode: u64::MAX, changed: (-5, 999_999_999) };
+        let entries =
+            vec![LiveEntry { mark, is_certain: true }, LiveEntry { mark, is_certain: false }];
+        let live = Live { tree: 7, entries };
+        let bytes = live.encode();
+        assert_eq!(Live::decode(&bytes), Some(live));
+        for at in 0..bytes.len() {
+            let mut bad = bytes.clone();
+            bad[at] ^= 1;
+            assert_eq!(Live::decode(&bad), None, "{at}");
+            assert_eq!(Live::decode(&bytes[..at]), None, "{at}");
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! The history of a copy-on-write session: every command that ended is a point, and so is what changed
+//! between commands. A point is the state of the layer at one moment, or says why it could not be kept.
+//!
+//! What a point costs goes by what changed and by the number of files in the layer, never by the size of
+//! the workspace below it: files that were not touched are not read, and their contents are shared.
+//! Processes, the home directory and what was written to an image are not part of it.
+
+mod blobs;
+mod checkpoint;
+mod compare;
+mod content;
+mod encode;
+mod evict;
+mod forks;
+mod gather;
+mod going;
+mod live;
+mod named;
+mod point;
+mod restore;
+mod store;
+mod take;
+mod tree;
+mod walk;
+mod widened;
+
+#[cfg(test)]
+mod tests;
+
+pub use checkpoint::HistoryReport;
+pub use evict::{MAX_HISTORY_BYTES, MAX_POINTS};
+pub use going::{Target, UndoOrder, UndoReport};
+pub use point::{
+    MAX_POINT_PATHS, PointCommand, PointDeed, PointEffects, PointKind, PointOrigin, PointPath,
+    PointReport,
+};
+pub use take::MAX_POINT_BYTES;
+
+pub(crate) use checkpoint::{Unkept, layered};
+pub(crate) use forks::{fork, present};
+pub(crate) use store::History;

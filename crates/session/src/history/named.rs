@@ -1,0 +1,73 @@
+//! Points that somebody named: snapshots.
+
+use super::evict;
+use super::point::{PointKind, PointReport};
+use super::store::{History, NewTree};
+use crate::now_ms;
+use cofferdam_core::{Error, ErrorKind, Result};
+
+impl History {
+    /// The snapshots, oldest first.
+    pub(crate) fn snapshots(&self) -> Result<Vec<PointReport>> {
+        let mut all = self.reports()?;
+        all.retain(|point| point.kind == PointKind::Snapshot);
+        Ok(all)
+    }
+
+    /// The point of this number, or the snapshot that is called so.
+    pub(crate) fn named(&self, text: &str) -> Result<u32> {
+        if let Ok(number) = text.parse() {
+            return self.header(number).map(|_| number);
+        }
+        let all = self.snapshots()?;
+        let called = all.iter().filter(|point| point.label.as_deref() == Some(text));
+        let found: Vec<u32> = called.map(|point| point.point).collect();
+        match found.as_slice() {
+            [one] => Ok(*one),
+            [] => Err(Error::new(ErrorKind::NotFound, format!("there is no snapshot {text:?}"))
+                .hint("List the snapshots with `cofferdam snapshot ls`.")),
+            several => {
+                let what = format!("snapshots {several:?} are all called {text:?}");
+                Err(Error::new(ErrorKind::Conflict, what).hint("Name one by its number."))
+            }
+        }
+    }
+
+    /// Names the state that the session stands at, on disk when this returns.
+    pub(crate) fn name_present(&self, label: Option<String>) -> Result<PointReport> {
+        let mut work = self.work()?;
+        let Some(file) = &work.state.tree else {
+            return Err(Error::new(ErrorKind::NotFound, "the session has no layer yet")
+                .hint("Run a command in it first."));
+        };
+        let (files, bytes) = self.read_tree(file)?.size();
+        let said = PointReport::new(PointKind::Snapshot, now_ms());
+        let said = work.add(PointReport { label, files, bytes, ..said }, NewTree::Same)?;
+        work.settle()?;
+        Ok(said)
+    }
+
+    /// Removes a snapshot, and says what it was. The points after it come after the one before it.
+    pub(crate) fn remove_snapshot(&self, number: u32) -> Result<PointReport> {
+        let removed = self.header(number)?.said;
+        if removed.kind != PointKind::Snapshot {
+            return Err(Error::new(ErrorKind::Conflict, format!("point {number} is no snapshot"))
+                .hint("Points that nobody named go by themselves when there are too many."));
+        }
+        let mut work = self.work()?;
+        // ORDER: nothing leads to it any more before it is gone.
+        for later in self.numbers()?.into_iter().filter(|later| *later > number) {
+            let mut header = match self.header(later) {
+                Ok(header) if header.said.parent == Some(number) => header,
+                Ok(_) | Err(_) => continue,
+            };
+            header.said.parent = removed.parent;
+            self.write_header(&header)?;
+        }
+        if work.state.at == Some(number) {
+            work.state.at = removed.parent.or(Some(number));
+        }
+        evict::remove(&mut work, &[number])?;
+        Ok(removed)
+    }
+}

@@ -1,0 +1,182 @@
+//! A layer made again of a tree and its blobs.
+
+use super::blobs::Blobs;
+use super::content::Copier;
+use super::gather::UPPER;
+use super::tree::{Content, Entry, Moment, Node, Tree, split};
+use super::walk::{directory, failed};
+use crate::home;
+use cofferdam_core::{Error, ErrorKind, Result};
+use rustix::fs::{
+    AtFlags, FileType, Gid, Mode, OFlags, Timespec, Timestamps, Uid, XattrFlags, chmodat, chownat,
+    fchmod, fchown, fsetxattr, fstat, futimens, linkat, mkdirat, mknodat, openat, symlinkat,
+    utimensat,
+};
+use std::collections::BTreeSet;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::rc::Rc;
+
+/// Where files of several names stand while a layer is made.
+const LINKS: &str = ".links";
+
+/// Makes the directory of a layer in this folder, where none is yet.
+pub(super) fn make(tree: &Tree, blobs: &Blobs, folder: &Path) -> Result<()> {
+    home::make(folder, LINKS)?;
+    let repeated = tree.entries().iter().filter_map(|entry| entry.node.first());
+    let mut making = Making {
+        blobs,
+        links: Rc::new(directory(&folder.join(LINKS))?),
+        repeated: repeated.collect(),
+        copier: Copier::new(u64::MAX),
+        open: Vec::new(),
+        is_root: rustix::process::geteuid().is_root(),
+    };
+    let above = directory(folder)?;
+    for (place, entry) in tree.entries().iter().enumerate() {
+        making.entry(entry, u32::try_from(place).unwrap_or(u32::MAX), above.as_fd())?;
+    }
+    making.close_until(None)?;
+    drop(making);
+    home::remove(folder, LINKS)
+}
+
+struct Making<'m> {
+    blobs: &'m Blobs,
+    links: Rc<OwnedFd>,
+    /// The places of files that have other names.
+    repeated: BTreeSet<u32>,
+    copier: Copier,
+    /// The directories on the way to what is made now. They are settled when all in them is made.
+    open: Vec<(&'m Entry, Rc<OwnedFd>)>,
+    is_root: bool,
+}
+
+impl<'m> Making<'m> {
+    fn entry(&mut self, entry: &'m Entry, place: u32, above: BorrowedFd<'_>) -> Result<()> {
+        let (parent, name) = split(&entry.path);
+        if entry.path.is_empty() {
+            return self.directory(entry, (above, UPPER.to_bytes()));
+        }
+        self.close_until(Some(parent))?;
+        let Some((_, above)) = self.open.last() else {
+            return Err(Error::new(ErrorKind::Io, "a list without a top"));
+        };
+        let above = Rc::clone(above);
+        let made = |e| failed("make", &entry.path, e);
+        match &entry.node {
+            Node::Directory => self.directory(entry, (above.as_fd(), name)),
+            Node::Again(of) => {
+                linkat(&*self.links, of.to_string(), &*above, name, AtFlags::empty()).map_err(made)
+            }
+            Node::File(_) | Node::Link(_) | Node::Removed | Node::Fifo | Node::Socket
+                if self.repeated.contains(&place) =>
+            {
+                let (links, first) = (Rc::clone(&self.links), place.to_string());
+                self.plain(entry, (links.as_fd(), first.as_bytes()))?;
+                linkat(&*links, &*first, &*above, name, AtFlags::empty()).map_err(made)
+            }
+            Node::File(_) | Node::Link(_) | Node::Removed | Node::Fifo | Node::Socket => {
+                self.plain(entry, (above.as_fd(), name))
+            }
+        }
+    }
+
+    fn directory(
+        &mut self,
+        entry: &'m Entry,
+        (above, name): (BorrowedFd<'_>, &[u8]),
+    ) -> Result<()> {
+        mkdirat(above, name, Mode::RWXU).map_err(|e| failed("make", &entry.path, e))?;
+        let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
+        let made = openat(above, name, flags, Mode::empty());
+        let made = made.map_err(|e| failed("open", &entry.path, e))?;
+        self.open.push((entry, Rc::new(made)));
+        Ok(())
+    }
+
+    /// Settles the directories that this one is not in; all of them where there is none.
+    fn close_until(&mut self, parent: Option<&[u8]>) -> Result<()> {
+        while let Some((entry, file)) =
+            self.open.pop_if(|(entry, _)| parent.is_none_or(|parent| entry.path != parent))
+        {
+            attributes(&file, entry)?;
+            settle(&file, entry, self.is_root)?;
+        }
+        Ok(())
+    }
+
+    /// A file of any kind but a directory.
+    fn plain(&mut self, entry: &Entry, (above, name): (BorrowedFd<'_>, &[u8])) -> Result<()> {
+        let made = |e| failed("make", &entry.path, e);
+        let kind = match &entry.node {
+            Node::File(content) => return self.content(entry, *content, (above, name)),
+            Node::Link(target) => {
+                symlinkat(target.as_slice(), above, name).map_err(made)?;
+                None
+            }
+            Node::Removed => Some(FileType::CharacterDevice),
+            Node::Fifo => Some(FileType::Fifo),
+            Node::Socket => Some(FileType::Socket),
+            Node::Directory | Node::Again(_) => return Ok(()),
+        };
+        if let Some(kind) = kind {
+            let mode = Mode::from_raw_mode(entry.mode);
+            mknodat(above, name, kind, mode, 0).map_err(made)?;
+            chmodat(above, name, mode, AtFlags::empty())
+                .map_err(|e| failed("change the mode of", &entry.path, e))?;
+        }
+        if self.is_root {
+            let (user, group) = (Uid::from_raw(entry.user), Gid::from_raw(entry.group));
+            chownat(above, name, Some(user), Some(group), AtFlags::SYMLINK_NOFOLLOW)
+                .map_err(|e| failed("give away", &entry.path, e))?;
+        }
+        utimensat(above, name, &times(entry), AtFlags::SYMLINK_NOFOLLOW)
+            .map_err(|e| failed("date", &entry.path, e))
+    }
+
+    fn content(
+        &mut self,
+        entry: &Entry,
+        content: Content,
+        (above, name): (BorrowedFd<'_>, &[u8]),
+    ) -> Result<()> {
+        let source = self.blobs.open(content.blob)?;
+        let has = fstat(&source).map_err(|e| failed("look at", &entry.path, e))?.st_size;
+        if u64::try_from(has).ok() != Some(content.size) {
+            let what =
+                format!("the content of {:?} is damaged", String::from_utf8_lossy(&entry.path));
+            return Err(Error::new(ErrorKind::Io, what).hint("Go to another point of the history."));
+        }
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let target = openat(above, name, flags, Mode::RUSR | Mode::WUSR)
+            .map_err(|e| failed("make", &entry.path, e))?;
+        self.copier.copy((source.as_fd(), target.as_fd()), content.size, &entry.path)?;
+        attributes(&target, entry)?;
+        settle(&target, entry, self.is_root)
+    }
+}
+
+fn attributes(file: &OwnedFd, entry: &Entry) -> Result<()> {
+    for (name, value) in &entry.attributes {
+        fsetxattr(file, name.as_slice(), value, XattrFlags::empty())
+            .map_err(|e| failed("put back the attributes of", &entry.path, e))?;
+    }
+    Ok(())
+}
+
+/// Owner, permissions and times, in the order in which one does not undo the other.
+fn settle(file: &OwnedFd, entry: &Entry, is_root: bool) -> Result<()> {
+    let bad = |e| failed("settle", &entry.path, e);
+    if is_root {
+        let (user, group) = (Uid::from_raw(entry.user), Gid::from_raw(entry.group));
+        fchown(file, Some(user), Some(group)).map_err(bad)?;
+    }
+    fchmod(file, Mode::from_raw_mode(entry.mode)).map_err(bad)?;
+    futimens(file, &times(entry)).map_err(bad)
+}
+
+fn times(entry: &Entry) -> Timestamps {
+    let time = |(seconds, rest): Moment| Timespec { tv_sec: seconds, tv_nsec: i64::from(rest) };
+    Timestamps { last_access: time(entry.accessed), last_modification: time(entry.modified) }
+}

@@ -1,0 +1,461 @@
+//! The history of one session on disk: `history` in what the session keeps.
+//!
+//! | name | what |
+//! |---|---|
+//! | `points/N.json` | the header of point N |
+//! | `trees/N` | what the layer held at point N; later points with the same state name it too |
+//! | `blobs/B` | a content, which nobody changes |
+//! | `live` | what was seen of the present layer by the last look |
+//! | `state.json` | where the session stands, and the next numbers |
+//! | `working` | somebody is at work, or was when they died |
+//!
+//! ORDER: contents, then the tree that names them, then the header, and `state.json` last: what is of a
+//! number that `state.json` does not know yet was never made. All of it is done under the session's
+//! lock. Nothing waits for the disk but what gets a name of its own: after a loss of power, sizes and
+//! sums tell what is whole.
+
+use super::blobs::Blobs;
+use super::live::Live;
+use super::point::{Header, PointReport, TreeFile};
+use super::tree::{MAX_TREE_BYTES, Tree};
+use crate::home;
+use cofferdam_core::{Error, ErrorKind, Result};
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// The folder of it all, and what is in it.
+const HISTORY: &str = "history";
+const POINTS: &str = "points";
+const TREES: &str = "trees";
+const BLOBS: &str = "blobs";
+const LIVE: &str = "live";
+const STATE: &str = "state.json";
+const WORKING: &str = "working";
+/// Leads the name of a file of ours until it is whole.
+const FRESH: &str = ".fresh-";
+/// The format of `state.json` that this program writes, and the only one that it reads.
+const FORMAT: u32 = 1;
+/// The most bytes of a header, and of `state.json`.
+const MAX_HEADER_BYTES: u64 = 4 << 20;
+
+/// The history of one session.
+#[derive(Debug, Clone)]
+pub(crate) struct History {
+    kept: PathBuf,
+}
+
+/// Where a session stands in its history.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct State {
+    format: u32,
+    /// The point that it stands at. Its header may have been removed.
+    pub(super) at: Option<u32>,
+    /// The last state that was kept. The point that it stands at may be a later one that was not.
+    pub(super) tree: Option<TreeFile>,
+    pub(super) next_point: u32,
+    pub(super) next_blob: u64,
+    /// Bytes on disk of all contents and trees.
+    pub(super) bytes: u64,
+    /// When the last look began, in milliseconds since 1970. What ended before is in some point.
+    pub(super) looked_ms: u64,
+    /// Where it is being taken. Whether it arrived is told by the inode of its layer.
+    pub(super) going: Option<Going>,
+}
+
+/// Where a session is being taken.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Going {
+    pub(super) at: u32,
+    pub(super) tree: TreeFile,
+    /// That of the directory which becomes the layer.
+    pub(super) inode: u64,
+}
+
+impl State {
+    /// Stands where it was being taken, if the layer has this inode.
+    pub(super) fn arrive(&mut self, inode: u64) {
+        if let Some(going) = self.going.take().filter(|going| going.inode == inode) {
+            self.at = Some(going.at);
+            self.tree = Some(going.tree);
+        }
+    }
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            format: FORMAT,
+            at: None,
+            tree: None,
+            next_point: 0,
+            next_blob: 1,
+            bytes: 0,
+            looked_ms: 0,
+            going: None,
+        }
+    }
+}
+
+/// What a new point is the state of.
+pub(super) enum NewTree {
+    /// The one that the session stood at last.
+    Same,
+    /// This one, and what was seen of it in the layer, if it is the layer's.
+    Fresh(Tree, Option<Live>),
+    /// Nobody knows.
+    Unknown,
+}
+
+impl History {
+    /// That of a session, by the directory of what it keeps.
+    pub(crate) fn new(kept: PathBuf) -> Self {
+        Self { kept }
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.kept.join(HISTORY)
+    }
+
+    pub(super) fn kept(&self) -> &Path {
+        &self.kept
+    }
+
+    /// The blobs, when no new ones are made.
+    pub(crate) fn blobs(&self) -> Result<Blobs> {
+        Blobs::new(self.folder().join(BLOBS), u64::MAX)
+    }
+
+    /// Where the session stands; `None` where it has no history. What cannot be read is found out from
+    /// what is there.
+    pub(super) fn state(&self) -> Result<Option<State>> {
+        let path = self.folder().join(STATE);
+        let Some(text) = read(&path, MAX_HEADER_BYTES)? else {
+            return if self.folder().join(POINTS).is_dir() { self.found_out() } else { Ok(None) };
+        };
+        let state: Option<State> = serde_json::from_slice(&text).ok();
+        match state {
+            Some(state) if state.format == FORMAT => Ok(Some(state)),
+            Some(State { format, .. }) => {
+                let what = format!("the history is of format {format}, not {FORMAT}");
+                Err(Error::new(ErrorKind::Unsupported, what)
+                    .hint("Use the version of Cofferdam that made it."))
+            }
+            None => self.found_out(),
+        }
+    }
+
+    /// Where the session stands as far as headers say it.
+    fn found_out(&self) -> Result<Option<State>> {
+        let numbers = self.numbers()?;
+        let last = numbers.last().copied();
+        let mut state = State {
+            at: last,
+            next_point: last.map_or(0, |last| last.saturating_add(1)),
+            next_blob: self.listed(BLOBS)?.last().map_or(1, |last| last.saturating_add(1)),
+            ..State::default()
+        };
+        for number in numbers.into_iter().rev() {
+            if let Some(tree) = self.header(number).ok().and_then(|header| header.tree) {
+                state.tree = Some(tree);
+                break;
+            }
+        }
+        Ok(Some(state))
+    }
+
+    /// The numbers of all points, in order.
+    pub(super) fn numbers(&self) -> Result<Vec<u32>> {
+        let mut numbers = Vec::new();
+        for name in names(&self.folder().join(POINTS))? {
+            numbers.extend(name.strip_suffix(".json").and_then(|name| name.parse::<u32>().ok()));
+        }
+        numbers.sort_unstable();
+        Ok(numbers)
+    }
+
+    /// The numbers that are names in one of the folders, in order.
+    pub(super) fn listed(&self, folder: &str) -> Result<Vec<u64>> {
+        let names = names(&self.folder().join(folder))?;
+        let mut numbers: Vec<u64> = names.iter().filter_map(|name| name.parse().ok()).collect();
+        numbers.sort_unstable();
+        Ok(numbers)
+    }
+
+    /// The header of a point. One that is not there is not found.
+    pub(super) fn header(&self, number: u32) -> Result<Header> {
+        match read(&self.header_path(number), MAX_HEADER_BYTES)? {
+            Some(text) => Header::decode(number, &text),
+            None => Err(missing(number)),
+        }
+    }
+
+    fn header_path(&self, number: u32) -> PathBuf {
+        self.folder().join(POINTS).join(format!("{number}.json"))
+    }
+
+    pub(super) fn read_tree(&self, file: &TreeFile) -> Result<Tree> {
+        let path = self.folder().join(TREES).join(file.number.to_string());
+        let encoded = read(&path, MAX_TREE_BYTES)?.ok_or_else(|| {
+            let what = format!("the list of point {} is not there", file.number);
+            Error::new(ErrorKind::Io, what).hint("Go to another point of the history.")
+        })?;
+        file.read(&encoded)
+    }
+
+    /// What the layer held at a point.
+    pub(crate) fn tree(&self, number: u32) -> Result<Tree> {
+        let header = self.header(number)?;
+        match (&header.tree, &header.said.not_kept) {
+            (Some(tree), _) => self.read_tree(tree),
+            (None, why) => Err(not_kept(number, why.as_deref())),
+        }
+    }
+
+    /// What was seen of the layer by the look that found this tree.
+    pub(super) fn live(&self, tree: &TreeFile) -> Option<Live> {
+        let bytes = read(&self.folder().join(LIVE), MAX_TREE_BYTES).ok().flatten()?;
+        Live::decode(&bytes).filter(|live| live.tree == tree.number)
+    }
+
+    /// Begins to work on it, with its directories made and what a crash left removed.
+    pub(super) fn work(&self) -> Result<Work> {
+        if let (Some(above), Some(name)) = (self.kept.parent(), self.kept.file_name()) {
+            home::make(above, &name.to_string_lossy())?;
+        }
+        home::make(&self.kept, HISTORY)?;
+        for name in [TREES, BLOBS, POINTS] {
+            home::make(&self.folder(), name)?;
+        }
+        self.tidy()?;
+        let state = self.state()?.unwrap_or_default();
+        let marker = self.folder().join(WORKING);
+        std::fs::write(&marker, b"").map_err(|e| io("make", &marker, e))?;
+        let blobs = Blobs::new(self.folder().join(BLOBS), state.next_blob)?;
+        Ok(Work { history: self.clone(), state, blobs, fresh: Vec::new() })
+    }
+
+    /// Removes what was being made when somebody died. Says whether there was something. To be called
+    /// while nobody else is at work on the session.
+    pub(super) fn tidy(&self) -> Result<bool> {
+        let marker = self.folder().join(WORKING);
+        if !marker.exists() {
+            return Ok(false);
+        }
+        if let Some(mut state) = self.state()? {
+            let upper = self.layer().join("upper");
+            state.arrive(std::fs::metadata(&upper).map_or(0, |found| found.ino()));
+            self.remove_above(&state)?;
+            state.bytes = super::evict::sweep(self, &state)?;
+            self.write_state(&state)?;
+        }
+        std::fs::remove_file(&marker).map_err(|e| io("remove", &marker, e))?;
+        Ok(true)
+    }
+
+    /// Removes what is of numbers that were never given.
+    fn remove_above(&self, state: &State) -> Result<()> {
+        for name in names(&self.folder())?.iter().filter(|name| name.starts_with(FRESH)) {
+            self.remove_one(&self.folder().join(name))?;
+        }
+        for name in names(&self.folder().join(POINTS))?.iter().filter(|n| n.starts_with(FRESH)) {
+            self.remove_one(&self.folder().join(POINTS).join(name))?;
+        }
+        for number in self.numbers()?.into_iter().filter(|number| *number >= state.next_point) {
+            self.remove_one(&self.header_path(number))?;
+        }
+        Ok(())
+    }
+
+    fn remove_one(&self, path: &Path) -> Result<()> {
+        match std::fs::remove_file(path) {
+            Ok(()) => Ok(()),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            Err(e) => Err(io("remove", path, e)),
+        }
+    }
+
+    pub(super) fn remove_header(&self, number: u32) -> Result<()> {
+        self.remove_one(&self.header_path(number))
+    }
+
+    pub(super) fn remove_tree(&self, number: u64) -> Result<()> {
+        self.remove_one(&self.folder().join(TREES).join(number.to_string()))
+    }
+
+    pub(super) fn remove_blob(&self, number: u64) -> Result<()> {
+        self.remove_one(&self.folder().join(BLOBS).join(number.to_string()))
+    }
+
+    pub(super) fn trees(&self) -> Result<Vec<u64>> {
+        self.listed(TREES)
+    }
+
+    pub(super) fn all_blobs(&self) -> Result<Vec<u64>> {
+        self.listed(BLOBS)
+    }
+
+    /// Bytes on disk of a tree or a blob.
+    pub(super) fn size_of_tree(&self, number: u64) -> u64 {
+        on_disk(&self.folder().join(TREES).join(number.to_string()))
+    }
+
+    pub(super) fn size_of_blob(&self, number: u64) -> u64 {
+        on_disk(&self.folder().join(BLOBS).join(number.to_string()))
+    }
+
+    pub(super) fn write_header(&self, header: &Header) -> Result<()> {
+        let name = format!("{}.json", header.said.point);
+        write(&self.folder().join(POINTS), &name, &header.encode()?)
+    }
+
+    pub(super) fn write_state(&self, state: &State) -> Result<()> {
+        let text = serde_json::to_vec(state)
+            .map_err(|e| Error::new(ErrorKind::Io, "write down the history").source(e))?;
+        write(&self.folder(), STATE, &text)
+    }
+}
+
+/// Something that is being done to a history. Where it is dropped before it is done, nothing was done.
+pub(super) struct Work {
+    pub(super) history: History,
+    pub(super) state: State,
+    pub(super) blobs: Blobs,
+    /// The points that were written and do not count yet.
+    fresh: Vec<u32>,
+}
+
+impl Work {
+    /// Adds a point, at which the session stands from now on.
+    pub(super) fn add(&mut self, said: PointReport, tree: NewTree) -> Result<PointReport> {
+        let (said, file) = self.put(said, tree)?;
+        self.state.at = Some(said.point);
+        self.state.tree = file.or(self.state.tree.take());
+        self.commit()?;
+        Ok(said)
+    }
+
+    /// Writes a point that comes after the one at which the session stands, and stays there. It is one
+    /// from [`Work::commit`] on.
+    pub(super) fn put(
+        &mut self,
+        mut said: PointReport,
+        tree: NewTree,
+    ) -> Result<(PointReport, Option<TreeFile>)> {
+        let number = self.state.next_point;
+        said.point = number;
+        said.parent = self.state.at;
+        self.fresh.push(number);
+        let file = match tree {
+            NewTree::Same => self.state.tree.clone(),
+            NewTree::Fresh(tree, live) => Some(self.write_tree(number, &tree, live)?),
+            NewTree::Unknown => None,
+        };
+        self.history.write_header(&Header::new(said.clone(), file.clone()))?;
+        self.state.next_point = number.saturating_add(1);
+        Ok((said, file))
+    }
+
+    fn write_tree(&mut self, number: u32, tree: &Tree, live: Option<Live>) -> Result<TreeFile> {
+        let encoded = tree.encode()?;
+        write(&self.history.folder().join(TREES), &number.to_string(), &encoded)?;
+        let file = TreeFile::of(number, &encoded);
+        self.state.bytes = self.state.bytes.saturating_add(file.bytes);
+        if let Some(live) = live {
+            self.write_live(&live)?;
+        }
+        Ok(file)
+    }
+
+    pub(super) fn write_live(&self, live: &Live) -> Result<()> {
+        write(&self.history.folder(), LIVE, &live.encode())
+    }
+
+    /// Writes down where the session stands: from here on all is done.
+    pub(super) fn commit(&mut self) -> Result<()> {
+        self.state.next_blob = self.blobs.next.min(u64::MAX - 1);
+        self.state.bytes = self.state.bytes.saturating_add(self.blobs.bytes);
+        self.history.write_state(&self.state)?;
+        self.blobs.bytes = 0;
+        self.blobs.keep();
+        self.fresh.clear();
+        Ok(())
+    }
+
+    /// Waits until all that was written is on disk.
+    pub(super) fn settle(&self) -> Result<()> {
+        let folder = self.history.folder();
+        let file = File::open(&folder).map_err(|e| io("open", &folder, e))?;
+        rustix::fs::syncfs(&file).map_err(|e| io("write out", &folder, e.into()))
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        for number in &self.fresh {
+            let _ = self.history.remove_tree((*number).into());
+            let _ = self.history.remove_header(*number);
+        }
+        // ORDER: last. A marker that stays costs the next one a look.
+        let _ = std::fs::remove_file(self.history.folder().join(WORKING));
+    }
+}
+
+pub(super) fn missing(number: u32) -> Error {
+    Error::new(ErrorKind::NotFound, format!("there is no point {number} in the history"))
+        .hint("List the points with `cofferdam history`.")
+}
+
+pub(super) fn not_kept(number: u32, why: Option<&str>) -> Error {
+    let what = format!("point {number} was not kept: {}", why.unwrap_or("nobody knows why"));
+    Error::new(ErrorKind::Conflict, what).hint("Go to another point of the history.")
+}
+
+/// Reads a file of our own; `None` where there is none.
+fn read(path: &Path, most: u64) -> Result<Option<Vec<u8>>> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(io("read", path, e)),
+    };
+    let mut bytes = Vec::new();
+    file.take(most).read_to_end(&mut bytes).map_err(|e| io("read", path, e))?;
+    Ok(Some(bytes))
+}
+
+/// Writes a file of our own, whole or not at all.
+fn write(folder: &Path, name: &str, bytes: &[u8]) -> Result<()> {
+    let (whole, fresh) = (folder.join(name), folder.join(format!("{FRESH}{name}")));
+    let done = std::fs::write(&fresh, bytes).and_then(|()| std::fs::rename(&fresh, &whole));
+    if done.is_err() {
+        let _ = std::fs::remove_file(&fresh);
+    }
+    done.map_err(|e| io("write", &whole, e))
+}
+
+/// The names in a folder of our own; none where there is no such folder.
+fn names(folder: &Path) -> Result<Vec<String>> {
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(e) => return Err(io("list", folder, e)),
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let name = entry.map_err(|e| io("list", folder, e))?.file_name();
+        found.extend(name.into_string().ok());
+    }
+    Ok(found)
+}
+
+fn on_disk(path: &Path) -> u64 {
+    std::fs::symlink_metadata(path).map_or(0, |found| found.blocks().saturating_mul(512))
+}
+
+pub(super) fn io(what: &str, path: &Path, error: std::io::Error) -> Error {
+    Error::new(ErrorKind::Io, format!("{what} {}", path.display())).source(error)
+}

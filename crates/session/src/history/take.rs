@@ -1,0 +1,255 @@
+//! Looks at a layer, and what comes of them.
+
+use super::compare::compare;
+use super::gather::{Gather, Known, UPPER};
+use super::live::Live;
+use super::point::{PointEffects, PointReport};
+use super::restore;
+use super::store::{Going, History, NewTree, Work, io};
+use super::tree::Tree;
+use super::walk::{Bounds, Found, Stillness, moved, walk};
+use super::widened::{Widened, put_back};
+use crate::home;
+use cofferdam_core::{Error, ErrorKind, Result};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The most bytes that are read for the point after a command.
+pub const MAX_POINT_BYTES: u64 = 2 << 30;
+/// The most bytes that are read where somebody asks for it: for snapshots, forks and before an undo.
+pub(super) const MAX_ASKED_BYTES: u64 = 16 << 30;
+/// The folder of the layer, and what is in it. The backend made it so.
+const LAYER: &str = "cow";
+const WORK: &str = "work";
+const BASE: &str = "base.json";
+/// Where something is made until it is whole.
+const FRESH: &str = ".fresh";
+
+/// What a look found.
+pub(super) enum Look {
+    /// The layer is what the last point has. Where it was touched all the same, what was seen now.
+    Same(Option<Live>),
+    /// It is something else.
+    Other(Box<Tree>, Live, PointEffects),
+}
+
+/// How a layer is looked at.
+#[derive(Debug, Clone)]
+pub(super) struct Order {
+    pub(super) stillness: Stillness,
+    pub(super) bounds: Bounds,
+    /// Where the workspace is that the layer lies on.
+    pub(super) workspace: Option<PathBuf>,
+}
+
+impl History {
+    pub(super) fn layer(&self) -> PathBuf {
+        self.kept().join(LAYER)
+    }
+
+    pub(super) fn has_layer(&self) -> Result<()> {
+        match self.layer().join("upper").is_dir() && self.layer().join(BASE).is_file() {
+            true => Ok(()),
+            false => Err(Error::new(ErrorKind::NotFound, "the session has no layer yet")
+                .hint("Run a command in it first.")),
+        }
+    }
+
+    /// Removes what was being made when somebody died. Says whether there was something. To be called
+    /// while nobody else is at work on the session.
+    pub(crate) fn tidy_all(&self) -> Result<bool> {
+        let was_widened = put_back(&self.layer())?;
+        let was_at_work = self.tidy()?;
+        let has_fresh = self.layer().join(FRESH).is_dir();
+        if has_fresh {
+            home::remove(&self.layer(), FRESH)?;
+        }
+        Ok(was_widened || was_at_work || has_fresh)
+    }
+}
+
+impl Work {
+    /// Looks at the layer.
+    pub(super) fn look(&mut self, order: &Order) -> Result<Look> {
+        self.history.has_layer()?;
+        let layer = self.history.layer();
+        let mut widened = Widened::new(&layer)?;
+        let looked = self.look_widened(order, &mut widened);
+        // ORDER: also where it failed, before anybody hears of that.
+        put_back(&layer)?;
+        looked
+    }
+
+    fn look_widened(&mut self, order: &Order, widened: &mut Widened) -> Result<Look> {
+        let layer = self.history.layer();
+        let how = (order.bounds, order.stillness);
+        let began = SystemTime::now();
+        let found = walk(&layer, UPPER, how, widened)?;
+        let looked_ms = began.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        self.state.looked_ms = u64::try_from(looked_ms).unwrap_or(0);
+        let live = self.state.tree.as_ref().and_then(|file| self.history.live(file));
+        if live.as_ref().is_some_and(|live| live.is(&found)) {
+            return Ok(Look::Same(None));
+        }
+        // What is damaged is no help, and no hindrance.
+        let tree = self.state.tree.as_ref().and_then(|file| self.history.read_tree(file).ok());
+        let known = tree.map_or_else(Known::default, |tree| Known::new(tree, live.as_ref()));
+        let gather = Gather::new(&layer, how, &known, &mut self.blobs, widened)?;
+        let tree = gather.tree(&found)?;
+        if order.stillness == Stillness::Perhaps {
+            is_still(&found, &walk(&layer, UPPER, how, widened)?)?;
+        }
+        let live = |number| Live::new(number, &found, began);
+        match (known.tree(), &self.state.tree) {
+            (Some(old), Some(file)) if old.is_as(&tree) => Ok(Look::Same(Some(live(file.number)))),
+            (old, _) => {
+                let effects = match old {
+                    Some(old) => compare((old, &tree), &self.blobs, order.workspace.as_deref())?,
+                    None => compare((&tree, &tree), &self.blobs, None)?,
+                };
+                let live = live(self.state.next_point);
+                Ok(Look::Other(Box::new(tree), live, effects.told()))
+            }
+        }
+    }
+
+    /// Adds a point of what a look found.
+    pub(super) fn add_look(&mut self, mut said: PointReport, look: Look) -> Result<PointReport> {
+        match look {
+            Look::Same(live) => {
+                if let Some(live) = live {
+                    self.write_live(&live)?;
+                }
+                if let Some(at) = self.state.at.and_then(|at| self.history.header(at).ok()) {
+                    (said.files, said.bytes) = (at.said.files, at.said.bytes);
+                }
+                self.add(said, NewTree::Same)
+            }
+            Look::Other(tree, live, effects) => {
+                (said.files, said.bytes) = tree.size();
+                said.effects = effects;
+                self.add(said, NewTree::Fresh(*tree, Some(live)))
+            }
+        }
+    }
+
+    /// Makes what the layer was at a point, beside the layer.
+    pub(super) fn make_ready(&mut self, number: u32) -> Result<Ready> {
+        self.history.has_layer()?;
+        let header = self.history.header(number)?;
+        let Some(tree) = header.tree else {
+            return Err(super::store::not_kept(number, header.said.not_kept.as_deref()));
+        };
+        let layer = self.history.layer();
+        let made = fresh_below(&layer).and_then(|fresh| {
+            restore::make(&self.history.read_tree(&tree)?, &self.blobs, &fresh)?;
+            Live::wait_a_grain();
+            let live = Live::made(tree.number, &all(&fresh)?);
+            settled(&fresh)?;
+            let new = fresh.join("upper");
+            let inode = std::fs::metadata(&new).map_err(|e| io("look at", &new, e))?.ino();
+            Ok((live, Going { at: number, tree, inode }))
+        });
+        let (live, going) = or_nothing(made, &layer)?;
+        Ok(Ready { layer, live, going })
+    }
+
+    /// Puts what was made in the place of the layer, which nobody may use meanwhile. After a crash it is
+    /// either, and the session is known to stand where it is.
+    pub(super) fn go(&mut self, ready: Ready) -> Result<()> {
+        let Going { inode, .. } = ready.going;
+        self.state.going = Some(ready.going.clone());
+        self.commit()?;
+        let (new, place) = (ready.layer.join(FRESH).join("upper"), ready.layer.join("upper"));
+        renameat_with(CWD, &new, CWD, &place, RenameFlags::EXCHANGE)
+            .map_err(|e| io("exchange", &place, e.into()))?;
+        self.state.arrive(inode);
+        self.write_live(&ready.live)?;
+        self.commit()?;
+        home::remove(&ready.layer, FRESH)?;
+        // What the kernel noted for the layer that was there. It is made anew.
+        home::remove(&ready.layer, WORK)
+    }
+
+    /// Begins the history of a session that has no layer yet with a point of another one.
+    pub(super) fn fork(&mut self, from: &History, tree: &Tree, said: PointReport) -> Result<()> {
+        let kept = self.history.kept().to_owned();
+        let blobs = from.blobs()?;
+        let tree =
+            tree.with_blobs(|content| self.blobs.share(&blobs, content.blob, content.size))?;
+        home::make(&kept, LAYER)?;
+        let layer = self.history.layer();
+        // ORDER: first, because a layer without it would be taken for one over the tree of now.
+        copy_file(&from.layer(), &layer, BASE)?;
+        restore::make(&tree, &self.blobs, &layer)?;
+        Live::wait_a_grain();
+        let live = Live::made(self.state.next_point, &all(&layer)?);
+        let mut said = said;
+        (said.files, said.bytes) = tree.size();
+        self.add(said, NewTree::Fresh(tree, Some(live)))?;
+        settled(&layer)
+    }
+}
+
+/// A layer that was made beside the present one. It is removed where nobody wants it.
+pub(super) struct Ready {
+    layer: PathBuf,
+    live: Live,
+    going: Going,
+}
+
+impl Drop for Ready {
+    fn drop(&mut self) {
+        // What stays is removed by the next one at work here.
+        let _ = home::remove(&self.layer, FRESH);
+    }
+}
+
+/// All that was made of a layer by ourselves.
+fn all(folder: &Path) -> Result<Vec<Found>> {
+    let how = (Bounds::of(u64::MAX), Stillness::Still);
+    let found = Widened::new(folder).and_then(|mut widened| walk(folder, UPPER, how, &mut widened));
+    put_back(folder)?;
+    found
+}
+
+/// Whether two looks saw the same, and so one moment.
+fn is_still(found: &[Found], again: &[Found]) -> Result<()> {
+    let same = |(a, b): (&Found, &Found)| a.mark() == b.mark() && a.path == b.path;
+    match found.len() == again.len() && found.iter().zip(again).all(same) {
+        true => Ok(()),
+        false => Err(moved()),
+    }
+}
+
+/// An empty directory to make something in. What a crash left of an earlier one is removed.
+fn fresh_below(folder: &Path) -> Result<PathBuf> {
+    home::remove(folder, FRESH)?;
+    home::make(folder, FRESH)?;
+    Ok(folder.join(FRESH))
+}
+
+/// What came of making something fresh. Where nothing did, nothing is left: a disk that is full is not
+/// kept so.
+fn or_nothing<T>(made: Result<T>, folder: &Path) -> Result<T> {
+    if made.is_err() {
+        let _ = home::remove(folder, FRESH);
+    }
+    made
+}
+
+/// Copies a small file of our own, whole or not at all.
+fn copy_file(from: &Path, to: &Path, name: &str) -> Result<()> {
+    let (whole, fresh) = (to.join(name), to.join(format!(".{name}")));
+    std::fs::copy(from.join(name), &fresh)
+        .and_then(|_| std::fs::rename(&fresh, &whole))
+        .map_err(|e| io("write", &whole, e))
+}
+
+/// Waits until all that was written is on disk, so that what gets its name is whole after a crash too.
+fn settled(directory: &Path) -> Result<()> {
+    let file = std::fs::File::open(directory).map_err(|e| io("open", directory, e))?;
+    rustix::fs::syncfs(&file).map_err(|e| io("write out", directory, e.into()))
+}
