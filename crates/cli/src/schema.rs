@@ -4,8 +4,8 @@ use crate::choice::Choice;
 use crate::commands::config::CheckedConfig;
 use crate::commands::events::EventList;
 use crate::commands::file::{
-    FileContent, FileContents, FileCopied, FileDone, FileEntry, FileImported, FileList,
-    FileMatches, FileNames,
+    FileContent, FileContents, FileCopied, FileDone, FileEntry, FileEventReport, FileImported,
+    FileList, FileMatches, FileNames,
 };
 use crate::commands::file_edit::FileEdit;
 use crate::commands::file_patch::FilePatch;
@@ -106,6 +106,8 @@ pub(crate) enum Object {
     FileNames,
     /// What `file grep --json` prints.
     FileMatches,
+    /// What `file watch --json` prints, a line each.
+    FileEvent,
 }
 
 impl Choice for Object {
@@ -150,6 +152,7 @@ impl Choice for Object {
         Self::FileImported,
         Self::FileNames,
         Self::FileMatches,
+        Self::FileEvent,
     ];
 
     fn named(self) -> &'static str {
@@ -193,6 +196,7 @@ impl Choice for Object {
             Self::FileImported => "file-imported",
             Self::FileNames => "file-names",
             Self::FileMatches => "file-matches",
+            Self::FileEvent => "file-event",
         }
     }
 }
@@ -240,6 +244,7 @@ impl Object {
             Self::FileImported => schema_for!(FileImported),
             Self::FileNames => schema_for!(FileNames),
             Self::FileMatches => schema_for!(FileMatches),
+            Self::FileEvent => schema_for!(FileEventReport),
         }
     }
 

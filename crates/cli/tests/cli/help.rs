@@ -40,7 +40,7 @@ const VERBS: [&str; 33] = [
 ];
 
 /// What is done with files.
-const FILE_VERBS: [&str; 17] = [
+const FILE_VERBS: [&str; 18] = [
     "read",
     "write",
     "append",
@@ -54,6 +54,7 @@ const FILE_VERBS: [&str; 17] = [
     "read-many",
     "glob",
     "grep",
+    "watch",
     "upload",
     "download",
     "export",

@@ -2,7 +2,7 @@
 
 use crate::harness::{Place, compare};
 
-const OBJECTS: [&str; 39] = [
+const OBJECTS: [&str; 40] = [
     "config",
     "check",
     "result",
@@ -42,6 +42,7 @@ const OBJECTS: [&str; 39] = [
     "file-imported",
     "file-names",
     "file-matches",
+    "file-event",
 ];
 
 #[test]
