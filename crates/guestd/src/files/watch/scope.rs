@@ -28,8 +28,9 @@ impl Asked {
 
 impl Scope {
     pub(super) fn new(asked: Vec<Asked>, depth: u32) -> Self {
-        let depth = usize::try_from(depth).unwrap_or(MAX_DEPTH).min(MAX_DEPTH);
-        Self { asked, depth }
+        // What lies deeper than anything is watched is told as such, and not passed over.
+        let depth = usize::try_from(depth).ok().filter(|depth| *depth <= MAX_DEPTH);
+        Self { asked, depth: depth.unwrap_or(usize::MAX) }
     }
 
     /// Whether what happens to this path is told.
@@ -49,7 +50,7 @@ impl Scope {
 
     /// Whether every path is told, so that it makes no difference where something is moved.
     pub(super) fn is_whole(&self) -> bool {
-        self.depth == MAX_DEPTH && self.asked.iter().any(|asked| asked.path.is_empty())
+        self.depth == usize::MAX && self.asked.iter().any(|asked| asked.path.is_empty())
     }
 
     /// Takes in that something is there, or is not.
