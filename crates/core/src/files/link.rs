@@ -33,9 +33,10 @@ pub trait FileDoor: Send + Sync {
     /// Opens one.
     async fn connect(&self) -> Result<FileLink>;
 
-    /// Opens one that stays over a pause, and is a use of the sandbox as long as it is open.
-    async fn connect_to_watch(&self) -> Result<FileLink> {
-        self.connect().await
+    /// Makes of a connection one that stays over a pause, and is a use of the sandbox as long as it is
+    /// open.
+    async fn hold(&self, link: FileLink) -> Result<FileLink> {
+        Ok(link)
     }
 }
 
@@ -99,8 +100,7 @@ impl<D: FileDoor> FileService for LinkedFiles<D> {
         // ORDER: whoever keeps an older sandbox does not know what a watch is, and is not asked.
         let link = self.link().await?;
         link.can(&Request::Watch(order.clone()))?;
-        drop(link);
-        let link = self.door.connect_to_watch().await?;
+        let link = self.door.hold(link).await?;
         Ok(FileWatch::new(Box::new(LinkWatch::begin(link, order).await?)))
     }
 

@@ -8,6 +8,8 @@ mod carry;
 mod failure;
 #[cfg(test)]
 mod hostile_tests;
+#[cfg(test)]
+mod hostile_watch_tests;
 mod link;
 mod many;
 mod watch;

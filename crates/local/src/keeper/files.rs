@@ -67,7 +67,8 @@ impl FileDoor for KeptDoor {
         FileLink::new(socket.into(), Some(lease)).await
     }
 
-    async fn connect_to_watch(&self) -> Result<FileLink> {
+    async fn hold(&self, link: FileLink) -> Result<FileLink> {
+        drop(link);
         let call = self.backend.call(&self.sandbox, Request::WatchFiles, AT_ONCE).await?;
         let (socket, lease) = call.files().await?;
         FileLink::new(socket.into(), Some(lease)).await
