@@ -4,8 +4,8 @@ use crate::choice::Choice;
 use crate::commands::config::CheckedConfig;
 use crate::commands::events::EventList;
 use crate::commands::file::{
-    FileContent, FileContents, FileCopied, FileDone, FileEntry, FileImported, FileList,
-    FileMatches, FileNames,
+    FileContent, FileContents, FileCopied, FileDone, FileEntry, FileEventReport, FileImported,
+    FileList, FileMatches, FileNames,
 };
 use crate::commands::file_edit::FileEdit;
 use crate::commands::file_patch::FilePatch;
@@ -115,6 +115,8 @@ pub(crate) enum Object {
     FileMatches,
     /// What work that takes its time writes to standard error with `--json`, a line each.
     Progress,
+    /// What `file watch --json` prints, a line each.
+    FileEvent,
 }
 
 impl Choice for Object {
@@ -162,6 +164,7 @@ impl Choice for Object {
         Self::FileNames,
         Self::FileMatches,
         Self::Progress,
+        Self::FileEvent,
     ];
 
     fn named(self) -> &'static str {
@@ -208,6 +211,7 @@ impl Choice for Object {
             Self::FileNames => "file-names",
             Self::FileMatches => "file-matches",
             Self::Progress => "progress",
+            Self::FileEvent => "file-event",
         }
     }
 }
@@ -258,6 +262,7 @@ impl Object {
             Self::FileNames => schema_for!(FileNames),
             Self::FileMatches => schema_for!(FileMatches),
             Self::Progress => schema_for!(ProgressEvent),
+            Self::FileEvent => schema_for!(FileEventReport),
         }
     }
 

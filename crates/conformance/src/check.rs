@@ -190,6 +190,21 @@ pub const ALL: &[Check] = &[
         "What is in the way of an archive refuses all of it; otherwise every byte comes."
     ),
     check!(
+        "files.watch_tells_changes",
+        files::watch_tells_changes,
+        "A watch tells what is made, written, set, renamed and removed, whoever does it."
+    ),
+    check!(
+        "files.watch_enters_new_directories",
+        files::watch_enters_new_directories,
+        "What is made in a new directory is told, however soon after it."
+    ),
+    check!(
+        "files.watch_ends_with_its_sandbox",
+        files::watch_ends_with_its_sandbox,
+        "A watch whose sandbox is gone ends with an error."
+    ),
+    check!(
         "paths.dotdot_refused",
         files::dotdot_refused,
         "No path goes up from the root of the workspace."

@@ -5,8 +5,8 @@ use crate::fixture::Action;
 use crate::stage::{Stage, refused};
 use cofferdam_archive::{Checked, Export, Exported, Import, Over, export, import};
 use cofferdam_core::files::{
-    Before, Content, CopyTree, EntryKind, Load, MAX_COPY_ENTRIES, Move, Only, Read, ReadMany,
-    Remove, Step, Write,
+    Before, ByteString, Content, CopyTree, EntryKind, FileEvent, FileWatch, Load, MAX_COPY_ENTRIES,
+    Move, Only, Read, ReadMany, Remove, Step, Watch, Write,
 };
 use cofferdam_core::{Ending, ErrorKind, Files, Guest};
 use cofferdam_search::{FileHits, Found, Glob, Grep, Search};
@@ -307,4 +307,87 @@ pub(crate) async fn symlink_out_refused(stage: &mut Stage) -> Verdict {
         same(path, &files.read(path, 100).await?, &b"inside".to_vec())?;
     }
     Ok(())
+}
+
+/// Waits until a watch tells something of this sort.
+async fn told(watch: &mut FileWatch, is_it: impl Fn(&FileEvent) -> bool) -> Verdict {
+    while !is_it(&watch.next().await?) {}
+    Ok(())
+}
+
+/// Whether a file stands at a path since this.
+fn is_new(path: &str) -> impl Fn(&FileEvent) -> bool {
+    let wanted: ByteString = path.into();
+    move |event| match event {
+        FileEvent::Created { path, .. } | FileEvent::Renamed { to: path, .. } => *path == wanted,
+        _ => false,
+    }
+}
+
+async fn watch(files: &Files) -> Result<FileWatch, Stop> {
+    let mut watch = files.watch(&Watch::default()).await?;
+    let first = watch.next().await?;
+    let stands = matches!(first, FileEvent::Ready { directories: 1.. });
+    same("a watch stands", &stands, &true)?;
+    Ok(watch)
+}
+
+pub(crate) async fn watch_tells_changes(stage: &mut Stage) -> Verdict {
+    let (guest, files) = files(stage).await?;
+    files.make_directory("d").await?;
+    let mut watch = watch(&files).await?;
+    files.write("ours", b"from outside").await?;
+    told(&mut watch, is_new("ours")).await?;
+    let output = stage.run(&guest, &Action::WriteFile("d/theirs".to_owned())).await?;
+    same("a command writes", &output.ending, &Ending::Exited(0))?;
+    told(&mut watch, is_new("d/theirs")).await?;
+    files.set_mode("ours", 0o600).await?;
+    let path = ByteString::from("ours");
+    told(&mut watch, |event| {
+        matches!(event, FileEvent::Attributes { path: of, directory: false } if *of == path)
+    })
+    .await?;
+    let order = Move { from: "ours".into(), to: "d/other".into(), replace: false };
+    files.rename(&order).await?;
+    let renamed = FileEvent::Renamed { from: path, to: "d/other".into(), directory: false };
+    told(&mut watch, |event| *event == renamed).await?;
+    files.append("d/other", b"more").await?;
+    let modified = FileEvent::Modified { path: "d/other".into() };
+    told(&mut watch, |event| *event == modified).await?;
+    files.remove(&Remove { path: "d".into(), recursive: true }).await?;
+    let removed = FileEvent::Removed { path: "d".into(), directory: true };
+    told(&mut watch, |event| *event == removed).await?;
+    let missing = files.watch(&Watch { paths: vec!["none".into()], ..Watch::default() }).await;
+    refused("a place that is not there", missing, &[ErrorKind::NotFound])
+}
+
+pub(crate) async fn watch_enters_new_directories(stage: &mut Stage) -> Verdict {
+    let (guest, files) = files(stage).await?;
+    let mut watch = watch(&files).await?;
+    for round in 0..20 {
+        let deep = format!("new{round}/a/b");
+        files.make_directory(&deep).await?;
+        files.write(format!("{deep}/ours"), b"x").await?;
+        let theirs = format!("{deep}/theirs");
+        let output = stage.run(&guest, &Action::WriteFile(theirs.clone())).await?;
+        same("a command writes", &output.ending, &Ending::Exited(0))?;
+        told(&mut watch, is_new(&format!("{deep}/ours"))).await?;
+        told(&mut watch, is_new(&theirs)).await?;
+    }
+    Ok(())
+}
+
+pub(crate) async fn watch_ends_with_its_sandbox(stage: &mut Stage) -> Verdict {
+    let record = stage.create(&stage.spec()).await?;
+    let guest = stage.open(&record).await?;
+    let mut watch = watch(&guest.files().await?).await?;
+    stage.subject().backend.destroy(&record).await?;
+    let end = async {
+        loop {
+            if let Err(error) = watch.next().await {
+                return Err::<(), _>(error);
+            }
+        }
+    };
+    refused("a watch of what is gone", end.await, &[ErrorKind::Unavailable])
 }

@@ -56,6 +56,9 @@ const FOUND: &[(Fault, &str)] = &[
     (Fault::FilesDropBytes, "files.lines_are_found"),
     (Fault::FilesApart, "files.archives_are_made"),
     (Fault::FilesDropBytes, "files.archives_are_whole"),
+    (Fault::FilesWatchSplitsNames, "files.watch_tells_changes"),
+    (Fault::FilesWatchMissesNew, "files.watch_enters_new_directories"),
+    (Fault::FilesWatchOutlives, "files.watch_ends_with_its_sandbox"),
     (Fault::PathsLeave, "paths.dotdot_refused"),
     (Fault::LinksLeadOut, "paths.symlink_out_refused"),
 ];

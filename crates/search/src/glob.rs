@@ -44,7 +44,7 @@ impl Search {
         order: &Glob,
         each: &mut (dyn FnMut(Found) -> ControlFlow<()> + Send),
     ) -> Result<Searched> {
-        let set = set(order)?;
+        let set = set(&order.patterns, order.ignore_case)?;
         let mut walk = Walk::new(&self.files, &order.scope)?;
         let mut matches = 0;
         while let Some(met) = walk.next().await? {
@@ -72,17 +72,18 @@ fn below(met: &Met) -> &Path {
     Path::new(OsStr::from_bytes(below.strip_prefix(b"/").unwrap_or(below)))
 }
 
-fn set(order: &Glob) -> Result<GlobSet> {
-    if order.patterns.is_empty() {
+/// What matches where one of the patterns does.
+pub(crate) fn set(patterns: &[String], ignore_case: bool) -> Result<GlobSet> {
+    if patterns.is_empty() {
         return Err(Error::new(ErrorKind::Usage, "no pattern was given"));
     }
-    few(order.patterns.len())?;
+    few(patterns.len())?;
     let mut set = GlobSetBuilder::new();
-    for pattern in &order.patterns {
+    for pattern in patterns {
         let glob = GlobBuilder::new(pattern)
             .literal_separator(true)
             .backslash_escape(true)
-            .case_insensitive(order.ignore_case)
+            .case_insensitive(ignore_case)
             .build();
         set.add(glob.map_err(|cause| wrong(pattern, cause))?);
     }

@@ -5,6 +5,7 @@
 //! host, so no link and no rename leads a search out. What comes is hostile: every amount has a limit,
 //! and what a limit leaves out is told.
 
+mod events;
 mod glob;
 mod grep;
 mod hits;
@@ -15,6 +16,7 @@ mod scope;
 mod tests;
 mod walk;
 
+pub use events::EventFilter;
 pub use glob::{Found, Glob};
 pub use grep::{Case, Grep, MAX_CONTEXT_LINES, MAX_FILE_BYTES, Want};
 pub use hits::{FileHits, Line, LineKind, MAX_HITS_BYTES, MAX_LINE_BYTES};

@@ -3,8 +3,9 @@
 use crate::answer::{CALL_LIMIT, within};
 use crate::ready::ATTEMPTS;
 use crate::session::Session;
+use crate::watch::SessionWatch;
 use async_trait::async_trait;
-use cofferdam_core::files::{Body, FileService, Reply, Request};
+use cofferdam_core::files::{Body, FileService, FileWatch, Reply, Request, Watch};
 use cofferdam_core::{Error, ErrorKind, Files, Result};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -24,8 +25,8 @@ struct SessionFiles {
 }
 
 impl SessionFiles {
-    /// The files of the present sandbox, with a connection.
-    async fn present(&self) -> Result<Files> {
+    /// The files of the present sandbox, with a connection, and which sandbox that is.
+    async fn present(&self) -> Result<(u32, Files)> {
         let mut last = None;
         for _ in 0..ATTEMPTS {
             let ready = self.session.ready().await?;
@@ -41,7 +42,7 @@ impl SessionFiles {
             };
             let open = files.service().open();
             match within(CALL_LIMIT, "reach the files of a sandbox", open).await {
-                Ok(()) => return Ok(files),
+                Ok(()) => return Ok((ready.incarnation, files)),
                 // It fell asleep or was lost since.
                 Err(e) if is_of_the_sandbox(e.kind) => last = Some(e),
                 Err(e) => return Err(e),
@@ -70,7 +71,14 @@ fn is_of_the_sandbox(kind: ErrorKind) -> bool {
 impl FileService for SessionFiles {
     async fn call(&self, request: &Request, body: Body<'_>) -> Result<Reply> {
         // ORDER: only the connection is tried again; a request that was sent may have been done.
-        self.present().await?.service().call(request, body).await
+        self.present().await?.1.service().call(request, body).await
+    }
+
+    async fn watch(&self, order: &Watch) -> Result<FileWatch> {
+        let (incarnation, files) = self.present().await?;
+        let watch = files.watch(order).await?;
+        let session = self.session.clone();
+        Ok(FileWatch::new(Box::new(SessionWatch { session, incarnation, watch })))
     }
 
     async fn open(&self) -> Result<()> {

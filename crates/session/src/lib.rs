@@ -44,6 +44,7 @@ mod snapshot;
 mod staging;
 mod store;
 mod time;
+mod watch;
 pub mod window;
 
 pub use apply::{

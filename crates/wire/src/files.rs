@@ -16,12 +16,13 @@
 //! worker → host    2  Message  {"Written":{"bytes":5,"sha256":"…","created":true}}
 //! ```
 //!
-//! Every request is answered by exactly one message that is not [`Answer::Entries`]. Bytes of a file
-//! come before it, and it may be a [`Failure`] after some of them. Either side ends a connection that
-//! breaks a limit below.
+//! Every request is answered by exactly one message that is not [`Answer::Entries`]; a watch, by
+//! [`Answer::Events`] until the host hangs up. Bytes of a file come before the answer, which may be a
+//! [`Failure`] after some of them. Either side ends a connection that breaks a limit below.
 
 mod carry;
 mod path;
+mod watch;
 
 pub use carry::{
     Before, Carry, CarryEnd, MAX_CARRIED_BYTES, MAX_CARRY_DEPTH, MAX_CARRY_NAME,
@@ -29,12 +30,16 @@ pub use carry::{
     step_length,
 };
 pub use path::{Part, PathError, parts};
+pub use watch::{
+    FileEvent, MAX_PENDING_EVENTS, MAX_WATCHED_DIRECTORIES, MAX_WATCHED_PATH_BYTES,
+    MAX_WATCHED_PATHS, Watch,
+};
 
 use crate::bytes::ByteString;
 use serde::{Deserialize, Serialize};
 
 /// The generation of these messages that this code speaks.
-pub const FILES_GENERATION: u32 = 2;
+pub const FILES_GENERATION: u32 = 3;
 
 /// The most bytes of a message.
 pub const MAX_MESSAGE_BYTES: usize = 64 << 10;
@@ -129,6 +134,9 @@ pub enum Request {
     /// Copy a directory with all that is in it, or anything else that can be copied. Answered by
     /// [`Answer::Copied`]. Since generation 2.
     CopyTree(CopyTree),
+    /// Tell what happens, until the host hangs up. Answered by [`Answer::Events`], as often as there is
+    /// something to tell. Since generation 3.
+    Watch(Watch),
 }
 
 impl Request {
@@ -146,6 +154,7 @@ impl Request {
             | Self::Remove(_)
             | Self::SetMode { .. } => 1,
             Self::Carry(_) | Self::Recover(_) | Self::ReadMany(_) | Self::CopyTree(_) => 2,
+            Self::Watch(_) => 3,
         }
     }
 }
@@ -290,6 +299,8 @@ pub enum Answer {
     ReadMany(Vec<OneRead>),
     /// What was copied.
     Copied(Copied),
+    /// What happened since the last ones were told.
+    Events(Vec<FileEvent>),
 }
 
 /// What was copied.

@@ -8,7 +8,8 @@
 
 use cofferdam_wire::ByteString;
 use cofferdam_wire::files::{
-    self, Answer, Before, CarryEnd, Entry, EntryKind, Failure, OneRead, Only, Request, Step, Why,
+    self, Answer, Before, CarryEnd, Entry, EntryKind, Failure, FileEvent, OneRead, Only, Request,
+    Step, Why,
 };
 use cofferdam_wire::message::{
     Attempt, Check, Confirmed, Descendants, EgressAnswer, Ended, Files, FromProcess, GENERATION,
@@ -22,6 +23,8 @@ use std::fmt::Debug;
 const FROZEN: &str = include_str!("../schema/generation-1.jsonl");
 /// What came with generation 2 of the requests for files.
 const SECOND_OF_FILES: &str = include_str!("../schema/files-generation-2.jsonl");
+/// What came with generation 3 of the requests for files.
+const THIRD_OF_FILES: &str = include_str!("../schema/files-generation-3.jsonl");
 const SECOND: &str = include_str!("../schema/generation-2.jsonl");
 const CARRIES: &str = include_str!("../schema/files-2-carry.jsonl");
 
@@ -99,6 +102,29 @@ fn second_of_files() -> String {
     let (files, directories, links, bytes, skipped_more) = (1, 2, 3, 4, 5);
     let copied = files::Copied { files, directories, links, bytes, skipped, skipped_more };
     each(&mut lines, "files::Answer", [Answer::ReadMany(all), Answer::Copied(copied)]);
+    lines
+}
+
+/// One line an example of what generation 3 of the requests for files added.
+fn third_of_files() -> String {
+    let mut lines = String::new();
+    each(&mut lines, "files::Greeting", [files::Greeting::Ready { generation: 3 }]);
+    let paths = vec!["a".into(), ByteString::from(vec![0xff])];
+    let watch = files::Watch { paths, depth: 1, max_directories: 2, max_pending: 3 };
+    each(&mut lines, "files::Request", [Request::Watch(watch)]);
+    let failure = Failure { why: Why::Denied, detail: "no".to_owned(), errno: 13 };
+    let (path, directory) = (|| ByteString::from("a"), true);
+    let events = vec![
+        FileEvent::Ready { directories: 1 },
+        FileEvent::Created { path: path(), directory },
+        FileEvent::Modified { path: vec![0xff].into() },
+        FileEvent::Attributes { path: path(), directory },
+        FileEvent::Removed { path: path(), directory: false },
+        FileEvent::Renamed { from: path(), to: "b".into(), directory },
+        FileEvent::Overflow,
+        FileEvent::Unwatched { path: path(), failure },
+    ];
+    each(&mut lines, "files::Answer", [Answer::Events(events)]);
     lines
 }
 
@@ -300,6 +326,7 @@ fn messages_are_written_as_they_were_frozen() {
         ("generation-2", SECOND, second()),
         ("files-2-carry", CARRIES, carries()),
         ("files-generation-2", SECOND_OF_FILES, second_of_files()),
+        ("files-generation-3", THIRD_OF_FILES, third_of_files()),
     ] {
         if std::env::var_os("BLESS").is_some() {
             let place = format!("{}/schema/{name}.jsonl", env!("CARGO_MANIFEST_DIR"));
@@ -315,9 +342,8 @@ fn messages_are_written_as_they_were_frozen() {
 /// What a newer side adds is passed over, so that an older one understands it.
 #[test]
 fn what_is_not_known_yet_is_passed_over() {
-    for line in
-        FROZEN.lines().chain(SECOND.lines()).chain(CARRIES.lines()).chain(SECOND_OF_FILES.lines())
-    {
+    let all = [FROZEN, SECOND, CARRIES, SECOND_OF_FILES, THIRD_OF_FILES];
+    for line in all.into_iter().flat_map(str::lines) {
         let (name, text) = line.split_once(' ').unwrap();
         let place = if name == "Proof" { "[{\"" } else { ":{\"" };
         let newer = text.replacen(place, &format!("{place}added_later\":[1],\""), 1);

@@ -11,6 +11,8 @@ mod read_many;
 mod report;
 mod search_report;
 mod transfer;
+mod watch;
+mod watch_report;
 mod write;
 
 use super::{file_edit, file_patch, file_window};
@@ -28,11 +30,13 @@ use list::{ListArgs, StatArgs};
 use read_many::ReadManyArgs;
 use std::ffi::OsString;
 use transfer::{DownloadArgs, UploadArgs};
+use watch::WatchArgs;
 use write::{AppendArgs, WriteArgs};
 
 pub(crate) use read::ReadArgs;
 pub(crate) use report::{FileContent, FileCopied, FileDone, FileEntry, FileImported, FileList};
 pub(crate) use search_report::{FileContents, FileMatches, FileNames};
+pub(crate) use watch_report::FileEventReport;
 
 /// Reads and changes files of a session's workspace, from inside its sandbox.
 ///
@@ -71,6 +75,7 @@ pub(crate) enum FileVerb {
     ReadMany(ReadManyArgs),
     Glob(GlobArgs),
     Grep(GrepArgs),
+    Watch(WatchArgs),
     Upload(UploadArgs),
     Download(DownloadArgs),
     Export(ExportArgs),
@@ -121,6 +126,7 @@ pub(super) fn perform(args: &FileArgs) -> Result<u8> {
             FileVerb::ReadMany(args) => return read_many::perform(args, &session, &files).await,
             FileVerb::Glob(args) => glob::perform(args, &session, files).await,
             FileVerb::Grep(args) => grep::perform(args, &session, files).await,
+            FileVerb::Watch(args) => watch::perform(args, &session, &files).await,
             FileVerb::Upload(args) => transfer::upload(args, &session, &files).await,
             FileVerb::Download(args) => transfer::download(args, &session, &files).await,
             FileVerb::Export(args) => export::perform(args, &files).await,
@@ -177,6 +183,7 @@ async fn change(verb: &FileVerb, session: &Session, files: &Files) -> Result<()>
         | FileVerb::ReadMany(_)
         | FileVerb::Glob(_)
         | FileVerb::Grep(_)
+        | FileVerb::Watch(_)
         | FileVerb::Upload(_)
         | FileVerb::Download(_)
         | FileVerb::Export(_)
@@ -202,6 +209,7 @@ impl FileVerb {
             Self::ReadMany(args) => &args.session,
             Self::Glob(args) => &args.session,
             Self::Grep(args) => &args.session,
+            Self::Watch(args) => &args.session,
             Self::Upload(args) => &args.session,
             Self::Download(args) => &args.target.session,
             Self::Export(args) => &args.session,

@@ -22,6 +22,7 @@ mod file_archive;
 mod file_attacks;
 mod file_search;
 mod file_transfer;
+mod file_watch;
 mod files;
 mod images;
 mod layers;

@@ -42,7 +42,7 @@ const VERBS: [&str; 35] = [
 ];
 
 /// What is done with files.
-const FILE_VERBS: [&str; 17] = [
+const FILE_VERBS: [&str; 18] = [
     "read",
     "write",
     "append",
@@ -56,6 +56,7 @@ const FILE_VERBS: [&str; 17] = [
     "read-many",
     "glob",
     "grep",
+    "watch",
     "upload",
     "download",
     "export",

@@ -2,7 +2,7 @@
 
 use crate::harness::{Place, compare};
 
-const OBJECTS: [&str; 42] = [
+const OBJECTS: [&str; 43] = [
     "config",
     "check",
     "result",
@@ -45,6 +45,7 @@ const OBJECTS: [&str; 42] = [
     "file-imported",
     "file-names",
     "file-matches",
+    "file-event",
 ];
 
 #[test]

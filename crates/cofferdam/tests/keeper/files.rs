@@ -2,7 +2,7 @@
 
 use crate::pause::{asleep, idle_after};
 use crate::stage::{Stage, exec};
-use cofferdam::files::{Move, Remove};
+use cofferdam::files::{FileEvent, Move, Remove, Watch};
 use cofferdam::{DestroyReason, DurableBackend, Ending, ErrorKind, SandboxStatus};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -54,6 +54,33 @@ async fn who_holds_files_keeps_the_sandbox_awake_and_nobody_else() {
     assert_eq!(files.read("a", 10).await.unwrap_err().kind, ErrorKind::Conflict);
     stage.backend.resume(&record).await.unwrap();
     assert_eq!(files.read("a", 10).await.unwrap(), b"one");
+    for record in [&record, &other] {
+        stage.backend.destroy(record, DestroyReason::Success).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_watches_keeps_the_sandbox_awake_also_after_a_pause() {
+    let stage = Stage::new("kept-files-watch");
+    let record = stage.make_with("kept-files-watch", idle_after(200)).await;
+    let other = stage.make_with("kept-files-idle", idle_after(200)).await;
+    let watch = stage.backend.files(&record).await.unwrap().watch(&Watch::default()).await;
+    let mut watch = watch.unwrap();
+    assert!(matches!(watch.next().await.unwrap(), FileEvent::Ready { .. }));
+    asleep(&stage, &other).await;
+    assert_eq!(stage.backend.status(&record).await.unwrap(), SandboxStatus::Running);
+    // A pause that somebody asks for is one, and ends neither the watch nor the hold.
+    stage.backend.pause(&record).await.unwrap();
+    std::fs::write(stage.ground.workspace().join("meanwhile"), "x").unwrap();
+    assert_eq!(stage.backend.status(&record).await.unwrap(), SandboxStatus::Paused);
+    stage.backend.resume(&record).await.unwrap();
+    let seen = FileEvent::Modified { path: "meanwhile".into() };
+    while watch.next().await.unwrap() != seen {}
+    stage.backend.resume(&other).await.unwrap();
+    asleep(&stage, &other).await;
+    assert_eq!(stage.backend.status(&record).await.unwrap(), SandboxStatus::Running);
+    drop(watch);
+    asleep(&stage, &record).await;
     for record in [&record, &other] {
         stage.backend.destroy(record, DestroyReason::Success).await.unwrap();
     }

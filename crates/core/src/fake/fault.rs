@@ -89,6 +89,12 @@ pub enum Fault {
     FilesOneStopsAll,
     /// Links in a directory are not copied with it.
     FilesCopyForgetsLinks,
+    /// A watch tells a new name as one that is gone and one that is made.
+    FilesWatchSplitsNames,
+    /// A watch tells nothing of what is in directories that were made since it began.
+    FilesWatchMissesNew,
+    /// A watch goes on without a word when its sandbox is gone.
+    FilesWatchOutlives,
     /// A path may go up from the root of the workspace.
     PathsLeave,
     /// A link that leads out of the workspace is followed.
@@ -97,7 +103,7 @@ pub enum Fault {
 
 impl Fault {
     /// All faults.
-    pub const ALL: [Self; 45] = [
+    pub const ALL: [Self; 48] = [
         Self::CreateFails,
         Self::CreateHangs,
         Self::LosesReply,
@@ -141,6 +147,9 @@ impl Fault {
         Self::FilesRemoveAgain,
         Self::FilesOneStopsAll,
         Self::FilesCopyForgetsLinks,
+        Self::FilesWatchSplitsNames,
+        Self::FilesWatchMissesNew,
+        Self::FilesWatchOutlives,
         Self::PathsLeave,
         Self::LinksLeadOut,
     ];

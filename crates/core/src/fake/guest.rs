@@ -4,7 +4,7 @@ use super::Fault;
 use super::files::{Access, FakeFiles};
 use super::inside::Inside;
 use super::play::{Player, Received};
-use crate::files::{FileService, Files};
+use crate::files::{Body, FileService, FileWatch, Files, Reply, Request, Watch};
 use crate::{
     Cause, Command, Ending, Error, ErrorKind, Given, Guest, Killer, Output, Process, ProcessEvent,
     ProcessId, ProcessInput, Result, Stdin, Terminal, run_by_spawning,
@@ -35,6 +35,31 @@ impl FakeGuest {
             true => Err(Error::new(ErrorKind::Unavailable, "the sandbox is gone")),
             false => Ok(()),
         }
+    }
+}
+
+/// Files as long as the sandbox is there.
+struct InsideFiles {
+    inside: Arc<Inside>,
+    files: Arc<FakeFiles>,
+}
+
+#[async_trait]
+impl FileService for InsideFiles {
+    async fn call(&self, request: &Request, body: Body<'_>) -> Result<Reply> {
+        self.files.call(request, body).await
+    }
+
+    async fn watch(&self, order: &Watch) -> Result<FileWatch> {
+        let mut gone = self.inside.gone.subscribe();
+        self.files.watch_until(order, async move {
+            // Nobody who could say it is left where this fails.
+            let _ = gone.wait_for(|gone| *gone).await;
+        })
+    }
+
+    async fn open(&self) -> Result<()> {
+        self.files.open().await
     }
 }
 
@@ -71,7 +96,8 @@ impl Guest for FakeGuest {
             true => Arc::new(FakeFiles::new(Access::ReadWrite, BTreeSet::new())),
             false => Arc::clone(&self.inside.files),
         };
-        Ok(Files::new(files as Arc<dyn FileService>))
+        let inside = Arc::clone(&self.inside);
+        Ok(Files::new(Arc::new(InsideFiles { inside, files })))
     }
 
     async fn processes(&self) -> Result<Vec<ProcessId>> {

@@ -10,9 +10,16 @@ const MAX_DETAIL_CHARS: usize = 1000;
 /// The error that a failure of this request is.
 pub fn refusal(request: &Request, failure: &Failure) -> Error {
     let mut error = error(&in_words(request), failure);
-    if let (Request::Remove(_), Why::Exists) = (request, failure.why) {
-        error.hint = Some("Say that all in it goes too.".to_owned());
-    }
+    let hint = match (request, failure.why) {
+        (Request::Remove(_), Why::Exists) => Some("Say that all in it goes too."),
+        (Request::Watch(_), Why::TooLarge) => Some("Watch a part of it, or fewer levels."),
+        (Request::Watch(_), Why::WrongType) => Some("Name the file or directory itself."),
+        (Request::Watch(_), Why::Exhausted) => Some(
+            "Raise fs.inotify.max_user_watches or fs.inotify.max_user_instances on this machine.",
+        ),
+        _ => None,
+    };
+    error.hint = hint.map(str::to_owned).or(error.hint);
     error
 }
 
@@ -45,9 +52,7 @@ pub(super) fn is_answer(request: &Request, error: &Error) -> bool {
 
 /// The same for what was to be done, in words.
 pub(super) fn error(what: &str, failure: &Failure) -> Error {
-    // HOSTILE: the text comes from inside, and will be shown to people.
-    let printed = failure.detail.chars().filter(|c| !c.is_control());
-    let detail: String = printed.take(MAX_DETAIL_CHARS).collect();
+    let detail = printable(&failure.detail);
     let (kind, hint) = meaning(failure.why);
     let mut error = Error::new(kind, format!("{what}: {detail}"));
     error.hint = hint.map(str::to_owned);
@@ -55,6 +60,11 @@ pub(super) fn error(what: &str, failure: &Failure) -> Error {
         0 => error,
         errno => error.source(std::io::Error::from_raw_os_error(errno)),
     }
+}
+
+/// HOSTILE: the text comes from inside, and will be shown to people.
+pub(super) fn printable(detail: &str) -> String {
+    detail.chars().filter(|c| !c.is_control()).take(MAX_DETAIL_CHARS).collect()
 }
 
 fn meaning(why: Why) -> (ErrorKind, Option<&'static str>) {
@@ -93,6 +103,11 @@ fn in_words(request: &Request) -> String {
         Request::Carry(_) => "change the files".to_owned(),
         Request::Recover(_) => "put right what was begun".to_owned(),
         Request::CopyTree(order) => format!("copy {:?} to {:?}", order.from, order.to),
+        Request::Watch(order) => match order.paths.as_slice() {
+            [] => "watch the workspace".to_owned(),
+            [path] => one("watch", path),
+            paths => format!("watch {} places", paths.len()),
+        },
         Request::ReadMany(order) => match order.paths.as_slice() {
             [path] => one("read", path),
             paths => format!("read {} files", paths.len()),

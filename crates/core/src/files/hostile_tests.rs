@@ -24,19 +24,19 @@ impl FileDoor for Liar {
     }
 }
 
-fn message<M: Serialize>(channel: u32, message: &M, out: &mut Vec<u8>) {
+pub(super) fn message<M: Serialize>(channel: u32, message: &M, out: &mut Vec<u8>) {
     encode(channel, Kind::Message, &serde_json::to_vec(message).unwrap(), out).unwrap();
 }
 
 /// Files behind a worker that greets and then says this.
-fn said(bytes: &[u8]) -> Files {
+pub(super) fn said(bytes: &[u8]) -> Files {
     let mut greeted = Vec::new();
     message(0, &Greeting::Ready { generation: 1 }, &mut greeted);
     greeted.extend_from_slice(bytes);
     heard(&greeted)
 }
 
-fn heard(bytes: &[u8]) -> Files {
+pub(super) fn heard(bytes: &[u8]) -> Files {
     let (ours, mut theirs) = UnixStream::pair().unwrap();
     theirs.write_all(bytes).unwrap();
     // It takes all that it is told, and never hangs up first.

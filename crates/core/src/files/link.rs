@@ -1,12 +1,13 @@
 //! A connection to a file worker, and the files behind it.
 
 use super::failure::{error, refusal};
-use super::{Body, FileService, Reply};
+use super::watch::LinkWatch;
+use super::{Body, FileService, FileWatch, Reply};
 use crate::{Error, ErrorKind, Result};
 use async_trait::async_trait;
 use cofferdam_wire::files::{
     Answer, Entry, Greeting, MAX_ENTRIES, MAX_MESSAGE_BYTES, MAX_PATH_BYTES, MAX_PIECE_BYTES,
-    Request,
+    Request, Watch,
 };
 use cofferdam_wire::frame::{self, HEADER_BYTES, Header, Kind};
 use serde::de::DeserializeOwned;
@@ -31,6 +32,12 @@ const BUFFER_BYTES: usize = 16 << 10;
 pub trait FileDoor: Send + Sync {
     /// Opens one.
     async fn connect(&self) -> Result<FileLink>;
+
+    /// Makes of a connection one that stays over a pause, and is a use of the sandbox as long as it is
+    /// open.
+    async fn hold(&self, link: FileLink) -> Result<FileLink> {
+        Ok(link)
+    }
 }
 
 /// Files that are reached by connections.
@@ -41,12 +48,12 @@ pub struct LinkedFiles<D> {
 
 /// One connection to a file worker.
 pub struct FileLink {
-    stream: BufReader<UnixStream>,
+    pub(super) stream: BufReader<UnixStream>,
     /// What ends when the sandbox is put to sleep or ended by somebody else.
     lease: Option<UnixStream>,
     /// The newest generation that the worker speaks.
     generation: u32,
-    number: u32,
+    pub(super) number: u32,
 }
 
 impl<D: FileDoor> LinkedFiles<D> {
@@ -76,6 +83,9 @@ impl<D: FileDoor> LinkedFiles<D> {
 #[async_trait]
 impl<D: FileDoor> FileService for LinkedFiles<D> {
     async fn call(&self, request: &Request, body: Body<'_>) -> Result<Reply> {
+        if let Request::Watch(_) = request {
+            return Err(Error::new(ErrorKind::Usage, "a watch has no answer to wait for"));
+        }
         let mut link = self.link().await?;
         // A connection that fails, or a call that is given up, is never used again.
         let (answer, entries) = link.exchange(request, body).await?;
@@ -84,6 +94,14 @@ impl<D: FileDoor> FileService for LinkedFiles<D> {
             return Err(refusal(request, failure));
         }
         Ok(Reply { answer, entries })
+    }
+
+    async fn watch(&self, order: &Watch) -> Result<FileWatch> {
+        // ORDER: whoever keeps an older sandbox does not know what a watch is, and is not asked.
+        let link = self.link().await?;
+        link.can(&Request::Watch(order.clone()))?;
+        let link = self.door.hold(link).await?;
+        Ok(FileWatch::new(Box::new(LinkWatch::begin(link, order).await?)))
     }
 
     async fn open(&self) -> Result<()> {
@@ -127,17 +145,7 @@ impl FileLink {
         request: &Request,
         mut body: Body<'_>,
     ) -> Result<(Answer, Vec<Entry>)> {
-        if request.since() > self.generation {
-            let what = "the sandbox was made by an older Cofferdam, whose files cannot do this";
-            return Err(Error::new(ErrorKind::Unsupported, what).hint("Make a new sandbox."));
-        }
-        self.number = self.number.wrapping_add(1).max(1);
-        let text = serde_json::to_vec(request).unwrap_or_default();
-        if text.len() > MAX_MESSAGE_BYTES {
-            return Err(Error::new(ErrorKind::Usage, "the path is too long"));
-        }
-        let mut out = Vec::with_capacity(HEADER_BYTES + text.len());
-        put(self.number, Kind::Message, &text, &mut out)?;
+        let out = self.frame_of(request)?;
         if let Body::Source(source) = &mut body {
             if let Some(answer) = self.upload(out, *source).await? {
                 return Ok((answer, Vec::new()));
@@ -151,6 +159,34 @@ impl FileLink {
                 return Ok((checked(answer)?, taken.entries));
             }
         }
+    }
+
+    /// Refuses what the worker does not know.
+    fn can(&self, request: &Request) -> Result<()> {
+        if request.since() > self.generation {
+            let what = "the sandbox was made by an older Cofferdam, whose files cannot do this";
+            return Err(Error::new(ErrorKind::Unsupported, what).hint("Make a new sandbox."));
+        }
+        Ok(())
+    }
+
+    /// The frame of a request, under a new number.
+    fn frame_of(&mut self, request: &Request) -> Result<Vec<u8>> {
+        self.can(request)?;
+        self.number = self.number.wrapping_add(1).max(1);
+        let text = serde_json::to_vec(request).unwrap_or_default();
+        if text.len() > MAX_MESSAGE_BYTES {
+            return Err(Error::new(ErrorKind::Usage, "the path is too long"));
+        }
+        let mut out = Vec::with_capacity(HEADER_BYTES + text.len());
+        put(self.number, Kind::Message, &text, &mut out)?;
+        Ok(out)
+    }
+
+    /// Sends a request that has no body.
+    pub(super) async fn ask(&mut self, request: &Request) -> Result<()> {
+        let out = self.frame_of(request)?;
+        self.send(&out).await
     }
 
     /// Sends the request and all bytes of the source. An answer that comes before their end is the
@@ -273,7 +309,8 @@ impl Taken {
             | Request::SetMode { .. }
             | Request::Carry(_)
             | Request::Recover(_)
-            | Request::CopyTree(_) => (0, 0),
+            | Request::CopyTree(_)
+            | Request::Watch(_) => (0, 0),
         };
         let entries_left = usize::try_from(entries_left).unwrap_or(0);
         Self { bytes_left, entries_left, entries: Vec::new() }
@@ -314,7 +351,8 @@ fn checked(answer: Answer) -> Result<Answer> {
         | Answer::Carried { .. }
         | Answer::Recovered(_)
         | Answer::ReadMany(_)
-        | Answer::Copied(_) => None,
+        | Answer::Copied(_)
+        | Answer::Events(_) => None,
     };
     let is_hash = |text: &String| text.len() == 64 && text.bytes().all(|b| b.is_ascii_hexdigit());
     match hash.is_none_or(is_hash) {
@@ -355,6 +393,6 @@ async fn in_time<T>(work: impl Future<Output = io::Result<T>>) -> Result<()> {
     }
 }
 
-fn broken(what: &str) -> Error {
+pub(super) fn broken(what: &str) -> Error {
     Error::new(ErrorKind::Protocol, format!("the file worker broke the protocol: {what}"))
 }

@@ -8,20 +8,25 @@ mod carry;
 mod failure;
 #[cfg(test)]
 mod hostile_tests;
+#[cfg(test)]
+mod hostile_watch_tests;
 mod link;
 mod many;
+mod watch;
 
 pub use carry::{Content, Load};
 pub use cofferdam_wire::ByteString;
 pub use cofferdam_wire::files::{
-    Answer, Append, Before, Carry, Copied, CopyTree, Entry, EntryKind, HasRead, List,
-    MAX_CARRIED_BYTES, MAX_CARRY_DEPTH, MAX_CONNECTIONS, MAX_COPY_ENTRIES, MAX_DEPTH, MAX_ENTRIES,
-    MAX_HELD_DIRECTORIES, MAX_LINKS, MAX_PATH_BYTES, MAX_READ_FILES, MAX_STEPS, Move, Only, Read,
-    ReadMany, Remove, Request, Skipped, Step, Write, Written,
+    Answer, Append, Before, Carry, Copied, CopyTree, Entry, EntryKind, Failure, FileEvent, HasRead,
+    List, MAX_CARRIED_BYTES, MAX_CARRY_DEPTH, MAX_CONNECTIONS, MAX_COPY_ENTRIES, MAX_DEPTH,
+    MAX_ENTRIES, MAX_HELD_DIRECTORIES, MAX_LINKS, MAX_PATH_BYTES, MAX_PENDING_EVENTS,
+    MAX_READ_FILES, MAX_STEPS, MAX_WATCHED_DIRECTORIES, MAX_WATCHED_PATH_BYTES, MAX_WATCHED_PATHS,
+    Move, Only, Read, ReadMany, Remove, Request, Skipped, Step, Watch, Why, Write, Written,
 };
 pub use failure::{is_of_the_file, refusal};
 pub use link::{FileDoor, FileLink, LinkedFiles};
 pub use many::WholeFile;
+pub use watch::{EventSource, FileWatch};
 
 use crate::{Error, ErrorKind, Result};
 use async_trait::async_trait;
@@ -38,6 +43,11 @@ pub trait FileService: Send + Sync {
     /// Does what is asked. A call that is given up may have been done, and never half: a file is
     /// whole or as it was. Only an append may be cut short.
     async fn call(&self, request: &Request, body: Body<'_>) -> Result<Reply>;
+
+    /// Begins a watch and waits until it stands.
+    async fn watch(&self, _order: &Watch) -> Result<FileWatch> {
+        Err(Error::new(ErrorKind::Unsupported, "these files cannot be watched"))
+    }
 
     /// Sees to it that the next request finds a connection, so that who is not let in hears it here.
     async fn open(&self) -> Result<()>;
@@ -233,6 +243,7 @@ fn unasked(answer: &Answer) -> Error {
         Answer::Recovered(_) => "what became of changes",
         Answer::ReadMany(_) => "that it read several",
         Answer::Copied(_) => "that it copied a tree",
+        Answer::Events(_) => "what happened",
     };
     Error::new(ErrorKind::Protocol, format!("the file worker said {what}, which was not asked"))
 }

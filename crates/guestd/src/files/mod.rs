@@ -18,6 +18,7 @@ mod remove;
 mod talk;
 mod tally;
 mod walk;
+mod watch;
 mod write;
 
 use crate::descriptors::close_all_but;
@@ -112,5 +113,6 @@ fn perform(
         Request::Recover(order) => Ok(carry::recover(root, order)?),
         Request::ReadMany(order) => many::read(root, order, talk),
         Request::CopyTree(order) => copy_tree::copy(root, order, talk),
+        Request::Watch(order) => watch::watch(root, order, talk),
     }
 }

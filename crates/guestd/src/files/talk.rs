@@ -2,7 +2,7 @@
 
 use cofferdam_wire::files::{Answer, Greeting, MAX_MESSAGE_BYTES, MAX_PIECE_BYTES, Request};
 use cofferdam_wire::frame::{self, HEADER_BYTES, Header, Kind};
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 use serde::Serialize;
@@ -73,7 +73,8 @@ impl Talk {
             | Request::SetMode { .. }
             | Request::Recover(_)
             | Request::ReadMany(_)
-            | Request::CopyTree(_) => Upload::None,
+            | Request::CopyTree(_)
+            | Request::Watch(_) => Upload::None,
         };
         Ok(request)
     }
@@ -127,6 +128,11 @@ impl Talk {
         self.put_header(0, 0, Kind::Data)?;
         self.made = HEADER_BYTES;
         self.flush()
+    }
+
+    /// The connection, to wait for room in it or for the host to hang up.
+    pub(super) fn socket(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
     }
 
     pub(super) fn answer(&mut self, answer: &Answer) -> Result<(), Gone> {

@@ -83,6 +83,30 @@ impl Root {
         }
     }
 
+    /// The names of a path from the root on, where `..` takes back the name before it, whatever that is.
+    pub(super) fn names_of(&self, path: &ByteString) -> Result<Vec<Vec<u8>>, Failure> {
+        let mut names: Vec<Vec<u8>> = Vec::new();
+        for part in self.parts(path.as_bytes())? {
+            match part {
+                Part::Name(name) => names.push(name.to_vec()),
+                Part::Up => {
+                    let outside = || refused(Why::Escape, "the path leaves the workspace");
+                    names.pop().ok_or_else(outside)?;
+                }
+            }
+        }
+        Ok(names)
+    }
+
+    fn parts<'p>(&self, path: &'p [u8]) -> Result<Vec<Part<'p>>, Failure> {
+        let names: Vec<&[u8]> = self.names.iter().map(Vec::as_slice).collect();
+        parts(path, &names).map_err(|error| match error {
+            PathError::TooLong => refused(Why::BadRequest, "the path is too long"),
+            PathError::HasNul => refused(Why::BadRequest, "the path holds a NUL byte"),
+            PathError::Outside => refused(Why::Escape, "the path leads out of the workspace"),
+        })
+    }
+
     /// The root itself.
     pub(super) fn top(&self) -> BorrowedFd<'_> {
         self.directory.as_fd()
@@ -267,12 +291,7 @@ impl<'a> Walk<'a> {
     }
 
     fn lay_out(&mut self, path: &[u8]) -> Result<(), Failure> {
-        let names: Vec<&[u8]> = self.root.names.iter().map(Vec::as_slice).collect();
-        let parts = parts(path, &names).map_err(|error| match error {
-            PathError::TooLong => refused(Why::BadRequest, "the path is too long"),
-            PathError::HasNul => refused(Why::BadRequest, "the path holds a NUL byte"),
-            PathError::Outside => refused(Why::Escape, "the path leads out of the workspace"),
-        })?;
+        let parts = self.root.parts(path)?;
         if path.first() == Some(&b'/') {
             self.through.clear();
         }

@@ -40,7 +40,7 @@ impl Keeper<'_> {
         }
     }
 
-    /// Lets go of those who have connections to files. A request that is under way goes on when the
+    /// Lets go of those who have connections to files, but for watches. A request that is under way goes on when the
     /// sandbox does; the next one needs a connection of its own.
     pub(super) fn hang_up_files(&mut self) {
         self.conns.retain(|_, conn| !Conn::has_files(conn));
@@ -63,6 +63,13 @@ impl KeptDoor {
 impl FileDoor for KeptDoor {
     async fn connect(&self) -> Result<FileLink> {
         let call = self.backend.call(&self.sandbox, Request::Files, AT_ONCE).await?;
+        let (socket, lease) = call.files().await?;
+        FileLink::new(socket.into(), Some(lease)).await
+    }
+
+    async fn hold(&self, link: FileLink) -> Result<FileLink> {
+        drop(link);
+        let call = self.backend.call(&self.sandbox, Request::WatchFiles, AT_ONCE).await?;
         let (socket, lease) = call.files().await?;
         FileLink::new(socket.into(), Some(lease)).await
     }

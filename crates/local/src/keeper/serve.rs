@@ -42,6 +42,8 @@ enum Parked {
     Destroy,
     /// Nothing: it has a connection to files, and hangs up when it needs that no more.
     Files,
+    /// Nothing: it watches files, and hangs up when it does that no more.
+    FileWatch,
 }
 
 /// What came of a request at once.
@@ -60,11 +62,11 @@ impl Conn {
     pub(super) fn until(&self) -> Option<Instant> {
         match self.parked.as_ref()? {
             Parked::Watch { until, .. } | Parked::Bytes { until, .. } => Some(*until),
-            Parked::Start { .. } | Parked::Destroy | Parked::Files => None,
+            Parked::Start { .. } | Parked::Destroy | Parked::Files | Parked::FileWatch => None,
         }
     }
 
-    /// Whether it has a connection to files.
+    /// Whether it has a connection to files that a pause ends.
     pub(super) fn has_files(&self) -> bool {
         matches!(self.parked, Some(Parked::Files))
     }
@@ -87,7 +89,11 @@ impl Conn {
     pub(super) fn feeds(&self) -> Option<&ProcessId> {
         match self.parked.as_ref()? {
             Parked::Bytes { id, .. } => Some(id),
-            Parked::Start { .. } | Parked::Watch { .. } | Parked::Destroy | Parked::Files => None,
+            Parked::Start { .. }
+            | Parked::Watch { .. }
+            | Parked::Destroy
+            | Parked::Files
+            | Parked::FileWatch => None,
         }
     }
 }
@@ -187,6 +193,10 @@ impl Keeper<'_> {
             Request::Files => {
                 self.open_files(number)?;
                 return Ok(Outcome::Later(Parked::Files));
+            }
+            Request::WatchFiles => {
+                self.open_files(number)?;
+                return Ok(Outcome::Later(Parked::FileWatch));
             }
             Request::Execs => self.list(number),
             Request::Watch { id, stdout, stderr, stops, end, patience_ms } => {
@@ -306,6 +316,7 @@ impl Keeper<'_> {
         match parked {
             Parked::Destroy => Ok(Outcome::Later(Parked::Destroy)),
             Parked::Files => Ok(Outcome::Later(Parked::Files)),
+            Parked::FileWatch => Ok(Outcome::Later(Parked::FileWatch)),
             Parked::Start { id } => {
                 let status = self.find(&id)?;
                 let live = self.execs.find(&id).and_then(|exec| exec.live.as_ref());

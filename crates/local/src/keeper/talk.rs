@@ -72,6 +72,8 @@ pub(super) enum Request {
     /// A connection to a file worker, which comes with `Done`. It counts as use of the sandbox until
     /// the client hangs up.
     Files,
+    /// The same, and it stays over a pause.
+    WatchFiles,
 }
 
 /// An [`ExecOrder`] as data.

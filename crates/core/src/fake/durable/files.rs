@@ -2,7 +2,7 @@
 
 use super::world::World;
 use crate::fake::files::FakeFiles;
-use crate::files::{Body, FileService, Reply, Request};
+use crate::files::{Body, FileService, FileWatch, Reply, Request, Watch};
 use crate::{Error, ErrorKind, Result, SandboxId, SandboxStatus};
 use async_trait::async_trait;
 use std::sync::Arc;
@@ -31,6 +31,17 @@ impl FileService for DurableFiles {
     async fn call(&self, request: &Request, body: Body<'_>) -> Result<Reply> {
         let files = self.running()?;
         files.call(request, body).await
+    }
+
+    async fn watch(&self, order: &Watch) -> Result<FileWatch> {
+        let files = self.running()?;
+        let (world, id) = (Arc::clone(&self.world), self.id.clone());
+        files.watch_until(order, async move {
+            let mut changed = world.changed();
+            while world.state().status(&id) != SandboxStatus::Gone
+                && changed.changed().await.is_ok()
+            {}
+        })
     }
 
     async fn open(&self) -> Result<()> {

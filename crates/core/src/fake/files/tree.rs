@@ -3,7 +3,7 @@
 use crate::fake::Fault;
 use crate::files::{
     Append, Copied, CopyTree, Entry, EntryKind, HasRead, List, MAX_DEPTH, MAX_ENTRIES, MAX_LINKS,
-    Move, Only, Read, ReadMany, Remove, Reply, Request, Write, Written,
+    Move, Only, Read, ReadMany, Remove, Reply, Request, Watch, Write, Written,
 };
 use cofferdam_wire::files::{Answer, CarryEnd, Failure, OneRead, Part, PathError, Why, parts};
 use cofferdam_wire::{ByteString, hexadecimal};
@@ -67,6 +67,10 @@ impl Node {
         }
     }
 
+    pub(super) fn is_directory(&self) -> bool {
+        matches!(self.what, What::Directory)
+    }
+
     fn entry(&self, path: ByteString) -> Entry {
         let (kind, target) = match &self.what {
             What::File(_) => (EntryKind::File, None),
@@ -107,6 +111,7 @@ impl Tree {
             Request::Recover(_) => Answer::Recovered(CarryEnd::NoTrace),
             Request::ReadMany(order) => Answer::ReadMany(self.read_many(order).0),
             Request::CopyTree(order) => Answer::Copied(self.copy_tree(order)?),
+            Request::Watch(_) => return Err(refused(Why::BadRequest, "it has no answer")),
         };
         Ok(Reply { answer, entries })
     }
@@ -356,6 +361,25 @@ impl Tree {
         let place = self.changeable(path)?;
         self.put(place, What::Link(target.to_vec()), 0o777);
         Ok(())
+    }
+
+    /// The places that a watch is about, and the directories there are.
+    pub(super) fn watched(
+        &mut self,
+        order: &Watch,
+    ) -> Result<(Vec<Place>, BTreeSet<Place>), Failure> {
+        let mut places = Vec::new();
+        for path in &order.paths {
+            let place = self.place(path, Last::Keep, Missing::Refuse)?;
+            self.get(&place)?;
+            places.push(place);
+        }
+        if places.is_empty() {
+            places.push(Place::new());
+        }
+        let directories = self.nodes.iter().filter(|(_, node)| node.is_directory());
+        let known = directories.map(|(place, _)| place.clone()).chain([Place::new()]).collect();
+        Ok((places, known))
     }
 
     /// What is at a path itself.
