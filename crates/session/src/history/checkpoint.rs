@@ -55,13 +55,13 @@ pub(crate) struct Begun {
 
 /// What is remembered of the commands of sessions as long as this process lives.
 #[derive(Debug, Default)]
-pub(crate) struct Unkept {
+pub(crate) struct Awaited {
     begun: Mutex<BTreeMap<(SessionId, ProcessId), Begun>>,
     /// Why there is no point of a command that ended.
     why: Mutex<BTreeMap<(SessionId, ProcessId), String>>,
 }
 
-impl Unkept {
+impl Awaited {
     fn begin(&self, key: (SessionId, ProcessId), begun: Begun) {
         let mut all = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
         // LIMIT: what nobody waits for is in the next point between commands.
@@ -112,7 +112,7 @@ impl Session {
     /// Why the end of a command that was waited for here is no point of the history, told once; nothing
     /// where it is one, or where none was to be.
     pub fn not_kept(&self, exec: &ProcessId) -> Option<String> {
-        let all = &self.sessions.0.unkept.why;
+        let all = &self.sessions.0.awaited.why;
         let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
         all.remove(&(self.id.clone(), exec.clone()))
     }
@@ -155,7 +155,7 @@ impl Session {
     pub(crate) fn begun(&self, order: &ExecOrder, begun: Option<Begun>) {
         if let Some(begun) = begun.filter(|_| !order.detached) {
             let key = (self.id.clone(), order.command.id.clone());
-            self.sessions.0.unkept.begin(key, begun);
+            self.sessions.0.awaited.begin(key, begun);
         }
     }
 
@@ -163,15 +163,17 @@ impl Session {
     /// for who asks, and spoils nothing.
     pub(crate) async fn has_ended(&self, status: &ExecStatus) {
         let key = (self.id.clone(), status.id.clone());
-        let Some(begun) = self.sessions.0.unkept.end(&key) else { return };
+        let Some(begun) = self.sessions.0.awaited.end(&key) else { return };
         let (session, status) = (self.clone(), status.clone());
         let taken = to_its_end(async move { session.take_end(&status, begun).await }).await;
         let why = match taken {
             Ok(point) => point.and_then(|point| point.not_kept),
+            // The session was removed meanwhile.
+            Err(error) if error.kind == ErrorKind::NotFound => None,
             Err(error) => Some(error.chain()),
         };
         if let Some(why) = why {
-            self.sessions.0.unkept.say(key, why);
+            self.sessions.0.awaited.say(key, why);
         }
     }
 
@@ -359,7 +361,7 @@ fn beside(own: &ExecStatus, all: &[ExecStatus]) -> Vec<String> {
     all.iter().filter(ran).map(|other| other.id.to_string()).collect()
 }
 
-/// The commands of the present sandbox; of the last one, where there is none.
+/// The commands of the present sandbox. Where it is gone nothing runs: those of all that ended.
 pub(super) async fn execs(desk: &Desk) -> Result<Vec<ExecStatus>> {
     if let Some(record) = &desk.row.record {
         match within(CALL_LIMIT, "list commands", desk.backend().execs(record)).await {
@@ -368,7 +370,8 @@ pub(super) async fn execs(desk: &Desk) -> Result<Vec<ExecStatus>> {
         }
     }
     let known = desk.inner.store.execs(&desk.row.id).await?;
-    Ok(known.into_iter().map(|known| known.status).collect())
+    let ended = known.into_iter().filter(|known| known.status.ended.is_some());
+    Ok(ended.map(|known| ExecStatus { left: None, ..known.status }).collect())
 }
 
 /// Stops all that runs in a session. Says whether something ran.

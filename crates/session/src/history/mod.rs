@@ -36,6 +36,6 @@ pub use point::{
 };
 pub use take::MAX_POINT_BYTES;
 
-pub(crate) use checkpoint::{Unkept, layered};
+pub(crate) use checkpoint::{Awaited, layered};
 pub(crate) use forks::{fork, present};
 pub(crate) use store::History;
