@@ -29,12 +29,33 @@ pub struct ImageRecord {
     pub id: Digest,
     /// What it was asked for as.
     pub names: Vec<String>,
+    /// Where it was pulled from. A record without the field is of one that was not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pulled: Vec<PulledFrom>,
     /// Its layers unpacked, the lowest first.
     pub layers: Vec<Digest>,
     /// How it wants to be run.
     pub run: ImageRun,
     /// When it came, in seconds since 1970.
     pub imported_s: u64,
+}
+
+/// Where an image was pulled from. Format 1.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PulledFrom {
+    /// The registry and the repository.
+    pub repository: String,
+    /// The tag that meant it, if it was asked for by one.
+    pub tag: Option<String>,
+    /// What the tag meant: the digest of a manifest, or of a list of them.
+    pub digest: Digest,
+    /// The digest of the image's own manifest.
+    pub manifest: Digest,
+    /// What it is for.
+    pub platform: String,
+    /// When, in seconds since 1970.
+    pub pulled_s: u64,
 }
 
 /// A layer that lies ready. Format 1.
@@ -59,6 +80,16 @@ pub struct ImageReport {
     pub bytes: u64,
     /// Whether a sandbox lies on it now.
     pub in_use: bool,
+}
+
+impl ImageRecord {
+    /// Forgets the oldest names beyond the bound.
+    pub(super) fn bound(&mut self) {
+        let surplus = self.names.len().saturating_sub(MAX_NAMES);
+        self.names.drain(..surplus);
+        let surplus = self.pulled.len().saturating_sub(MAX_NAMES);
+        self.pulled.drain(..surplus);
+    }
 }
 
 impl Store {
@@ -154,10 +185,13 @@ impl Store {
             return Ok(());
         }
         record.names.push(name.to_owned());
-        let surplus = record.names.len().saturating_sub(MAX_NAMES);
-        record.names.drain(..surplus);
+        record.bound();
+        self.replace_record(&record)
+    }
+
+    pub(super) fn replace_record(&self, record: &ImageRecord) -> Result<()> {
         let path = self.path.join(RECORDS).join(format!("{}.json", record.id.hex()));
-        write(&path, &record)
+        write(&path, record)
     }
 
     /// As a sandbox needs it, and the locks that keep it there.
