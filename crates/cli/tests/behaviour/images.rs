@@ -15,7 +15,7 @@ const APPLETS: [&str; 15] = [
     "true", "mount", "mv",
 ];
 
-fn busybox() -> Option<&'static str> {
+pub(crate) fn busybox() -> Option<&'static str> {
     let found =
         ["/bin/busybox", "/usr/bin/busybox"].into_iter().find(|path| Path::new(path).exists());
     if found.is_none() {
@@ -43,7 +43,7 @@ fn root(place: &Place, name: &str) -> Option<PathBuf> {
 }
 
 /// The entries of a layer with such a system.
-fn system(busybox: &str) -> Vec<Value> {
+pub(crate) fn system(busybox: &str) -> Vec<Value> {
     let mut entries = vec![json!({"path": "bin/busybox", "from": busybox})];
     let link =
         |applet| json!({"path": format!("bin/{applet}"), "kind": "link", "target": "busybox"});
@@ -55,7 +55,7 @@ fn system(busybox: &str) -> Vec<Value> {
 }
 
 /// Writes an image as an OCI layout below the place, and returns its reference.
-fn layout(place: &Place, name: &str, image: &Value) -> String {
+pub(crate) fn layout(place: &Place, name: &str, image: &Value) -> String {
     let path = place.base.join(name);
     fs::create_dir(&path).unwrap();
     place.give(&path);
@@ -72,7 +72,7 @@ fn layout(place: &Place, name: &str, image: &Value) -> String {
     format!("oci:{}", path.display())
 }
 
-fn text(path: &Path) -> &str {
+pub(crate) fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 

@@ -30,6 +30,7 @@ mod output;
 mod patches;
 mod place;
 mod projects;
+mod pulls;
 mod receipts;
 mod repositories;
 mod schema;
