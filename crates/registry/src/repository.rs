@@ -202,7 +202,6 @@ impl Repository {
                 }
             };
             attempt += 1;
-            // Who is not there at all will not be there in a second.
             if attempt >= self.limits.attempts || !is_worth_it(&failure) {
                 return Err(failure.error());
             }
@@ -278,12 +277,13 @@ pub(crate) async fn read_bounded(
     Ok(bytes)
 }
 
+/// Who is not there at all, or says nothing for as long as was waited, will be no other in a second.
 fn is_worth_it(failure: &Failure) -> bool {
     let error = match failure {
         Failure::Passing(error) | Failure::Lasting(error) => error,
     };
     let is_gone = ["refused the connection", "was not resolved", "no connection to"];
-    !is_gone.iter().any(|part| error.message.contains(part))
+    error.kind != ErrorKind::TimedOut && !is_gone.iter().any(|part| error.message.contains(part))
 }
 
 /// Of two reasons why this machine's registry did not answer, the one of a person's concern.

@@ -404,14 +404,15 @@ fn an_image_that_is_none_is_refused_with_a_word_on_what_may_be_named() {
         place.write("broken.tar", "no tar at all");
         place.write("empty/oci-layout", "{}");
         for (image, says) in [
-            ("debian:12", "registries are not asked"),
-            ("nothing", "registries are not asked"),
+            ("debian:12", "docker.io/library/debian:12 was not pulled"),
+            ("nothing", "docker.io/library/nothing:latest was not pulled"),
+            ("nothing.tar", "there is no image"),
             ("./nothing", "there is no image"),
             ("tar:broken.tar", "no tar file"),
             ("oci:empty", "index.json"),
             ("sha256:0123", "there is no image"),
         ] {
-            let said = place.run(&["--image", image, "--", "/bin/true"]);
+            let said = place.run(&["--image", image, "--pull", "never", "--", "/bin/true"]);
             assert!(said.code() == Some(125) && said.stderr.contains(says), "{image}: {said:?}");
         }
         let error = place.run(&["--entrypoint", "/bin/sh", "--", "true"]);

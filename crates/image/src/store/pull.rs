@@ -67,6 +67,21 @@ impl Store {
         registry: &dyn Registry,
         progress: &mut dyn Progress,
     ) -> Result<(Image, Held)> {
+        let name = remote.to_string();
+        self.pull_named(remote, platform, registry, progress).map_err(|error| {
+            let is_named = error.message.contains(&name);
+            let lead = if is_named { String::new() } else { format!("pull {name}: ") };
+            Error { message: format!("{lead}{}", error.message), ..error }
+        })
+    }
+
+    fn pull_named(
+        &self,
+        remote: &Remote,
+        platform: &Platform,
+        registry: &dyn Registry,
+        progress: &mut dyn Progress,
+    ) -> Result<(Image, Held)> {
         let resolved = resolve(remote, platform, registry)?;
         let (reference, digest) = (remote.to_string(), resolved.digest.to_string());
         progress.tell(Event::Resolved { reference, digest });

@@ -38,7 +38,15 @@ pub(crate) struct Fake {
 impl Fake {
     /// One that answers so.
     pub(crate) fn new(answer: impl Fn(&Asked, &mut TcpStream) + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Self::at("127.0.0.1", answer)
+    }
+
+    /// The same at another address of this machine.
+    pub(crate) fn at(
+        address: &str,
+        answer: impl Fn(&Asked, &mut TcpStream) + Send + Sync + 'static,
+    ) -> Self {
+        let listener = TcpListener::bind((address, 0)).unwrap();
         let address = listener.local_addr().unwrap();
         let (asked, is_over) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicBool::new(false)));
         let answer: Arc<Answer> = Arc::new(answer);

@@ -12,6 +12,7 @@ pub(crate) struct Ground {
     pub(crate) path: PathBuf,
     pub(crate) places: Places,
     pub(crate) limits: Limits,
+    pub(crate) trust: Trust,
 }
 
 /// Limits that a test does not wait long for, and that a busy machine does not break.
@@ -25,7 +26,7 @@ impl Ground {
             std::env::temp_dir().join(format!("cofferdam-pull-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).unwrap();
-        Self { path, places: Places::default(), limits: limits() }
+        Self { path, places: Places::default(), limits: limits(), trust: Trust::default() }
     }
 
     pub(crate) fn store(&self) -> Store {
@@ -38,9 +39,8 @@ impl Ground {
 
     pub(crate) fn pull_for(&self, name: &str, platform: &Platform) -> Result<(Image, Vec<Event>)> {
         let remote = Remote::parse(name)?;
-        let trust = Trust::default();
-        let repository =
-            Repository::new(&remote, self.places.clone(), &trust, self.limits.clone())?;
+        let (places, limits) = (self.places.clone(), self.limits.clone());
+        let repository = Repository::new(&remote, places, &self.trust, limits)?;
         let mut events = Events(Vec::new());
         let (image, _held) = self.store().pull(&remote, platform, &repository, &mut events)?;
         Ok((image, events.0))

@@ -187,3 +187,37 @@ fn a_place_for_tokens_must_be_encrypted_and_may_not_move_a_secret() {
     }
     assert!(caught.asked().is_empty());
 }
+
+/// A name of this machine that does not say so by itself, and its address.
+fn other_name() -> Option<(String, String)> {
+    let hosts = std::fs::read_to_string("/etc/hosts").unwrap_or_default();
+    let named = hosts.lines().find_map(|line| {
+        let mut words = line.split_whitespace();
+        let address = words.next().filter(|address| address.starts_with("127."))?;
+        let name = words.find(|name| !name.starts_with("localhost"))?;
+        Some((name.to_owned(), address.to_owned()))
+    });
+    if named.is_none() {
+        println!("skipped: hosts: /etc/hosts has no other name of this machine than localhost");
+    }
+    named
+}
+
+#[test]
+fn a_name_is_asked_without_encryption_only_where_the_caller_says_so() {
+    let Some((name, address)) = other_name() else { return };
+    let mut ground = Ground::new("insecure");
+    let held = images();
+    let fake = Fake::at(&address, move |asked, stream| held.serve(asked, stream));
+    let registry = format!("{name}:{}", fake.address.port());
+    for other in ["", "other.example", "1", &registry[..registry.len() - 1]] {
+        ground.trust.insecure = vec![other.to_owned()];
+        let error = ground.refuses(&format!("{registry}/x:v"));
+        assert!(error.hint.unwrap().contains("--insecure-registry"));
+        assert!(fake.asked().is_empty());
+    }
+    for allowed in [&registry, &name] {
+        ground.trust.insecure = vec![allowed.clone()];
+        ground.pull(&format!("{registry}/x:v")).unwrap();
+    }
+}
