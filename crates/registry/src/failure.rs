@@ -77,20 +77,21 @@ fn input_output(error: &reqwest::Error) -> Option<&io::Error> {
 
 /// What the TLS library has against a certificate, however deep it lies.
 fn certificate(error: &reqwest::Error) -> Option<String> {
-    let shown = |cause: &(dyn std::error::Error + 'static)| {
-        let inner = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-        let tls = match inner {
-            Some(inner) => inner.downcast_ref::<rustls::Error>(),
-            None => cause.downcast_ref::<rustls::Error>(),
-        };
-        match tls {
-            Some(rustls::Error::InvalidCertificate(why)) => Some(format!("{why:?}")),
-            Some(_) | None => None,
-        }
-    };
-    let text = causes(error).into_iter().find_map(shown)?;
-    // What a certificate holds is the other side's.
-    Some(text.chars().take_while(char::is_ascii_alphanumeric).collect())
+    let text = causes(error).into_iter().find_map(against_certificate)?;
+    // The name of what is wrong, and no more: what a certificate holds is the other side's.
+    let names = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '(').next();
+    names?.rsplit('(').next().map(str::to_owned)
+}
+
+fn against_certificate(cause: &(dyn std::error::Error + 'static)) -> Option<String> {
+    if let Some(inner) = cause.downcast_ref::<io::Error>() {
+        // An error of input and output holds others that are none of its sources.
+        return against_certificate(inner.get_ref()?);
+    }
+    match cause.downcast_ref::<rustls::Error>()? {
+        rustls::Error::InvalidCertificate(why) => Some(format!("{why:?}")),
+        _ => None,
+    }
 }
 
 /// What a status that is no success means.
