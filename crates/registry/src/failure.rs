@@ -88,10 +88,10 @@ fn against_certificate(cause: &(dyn std::error::Error + 'static)) -> Option<Stri
         // An error of input and output holds others that are none of its sources.
         return against_certificate(inner.get_ref()?);
     }
-    match cause.downcast_ref::<rustls::Error>()? {
-        rustls::Error::InvalidCertificate(why) => Some(format!("{why:?}")),
-        _ => None,
-    }
+    let rustls::Error::InvalidCertificate(why) = cause.downcast_ref::<rustls::Error>()? else {
+        return None;
+    };
+    Some(format!("{why:?}"))
 }
 
 /// What a status that is no success means.

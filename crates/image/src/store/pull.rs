@@ -196,6 +196,7 @@ impl Store {
                 (&known.repository, &known.platform) == (&from.repository, &from.platform);
             is_same && from.tag.is_some() && known.tag == from.tag
         };
+        let _alone = self.alone_at_records()?;
         let name = remote.to_string();
         let is_ours = from.platform == Platform::host().to_string();
         for mut other in self.records()? {

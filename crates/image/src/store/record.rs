@@ -6,16 +6,21 @@ use crate::digest::Digest;
 use crate::unpack::Tally;
 use cofferdam_core::{Error, ErrorKind, Image, ImageLayer, ImageRun, Result};
 use rustix::fd::OwnedFd;
+use rustix::fs::FlockOperation;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::io::Read;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The format that this program writes, and the only one that it reads.
 pub(super) const FORMAT: u32 = 1;
 
 /// The most names that one image is remembered by.
 const MAX_NAMES: usize = 32;
+
+/// How many records this process has begun to write: threads of it must not share a file.
+static WRITTEN: AtomicU64 = AtomicU64::new(0);
 
 /// The largest record.
 const MAX_RECORD_BYTES: u64 = 8 << 20;
@@ -176,8 +181,17 @@ impl Store {
         Ok(alone.is_none())
     }
 
+    /// Keeps others from changing records, as long as the answer lives.
+    pub(super) fn alone_at_records(&self) -> Result<OwnedFd> {
+        let folder = self.folder(RECORDS)?;
+        rustix::fs::flock(&folder, FlockOperation::LockExclusive)
+            .map_err(|errno| failed("lock", &self.path.join(RECORDS), errno))?;
+        Ok(folder)
+    }
+
     /// Writes it down, with the names that it had and one more.
     pub(super) fn write_record(&self, mut record: ImageRecord, name: &str) -> Result<()> {
+        let _alone = self.alone_at_records()?;
         if let Some(known) = self.record(record.id.hex())? {
             record = known;
         }
@@ -255,7 +269,8 @@ pub(super) fn write(path: &Path, value: &impl Serialize) -> Result<()> {
     let mut text = serde_json::to_vec(value)
         .map_err(|error| failed("write", path, std::io::Error::other(error)))?;
     text.push(b'\n');
-    let beside = path.with_extension(format!("new-{}", std::process::id()));
+    let number = WRITTEN.fetch_add(1, Ordering::Relaxed);
+    let beside = path.with_extension(format!("new-{}-{number}", std::process::id()));
     std::fs::write(&beside, text)
         .and_then(|()| std::fs::rename(&beside, path))
         .map_err(|error| failed("write", path, error))
