@@ -4,9 +4,11 @@ use crate::limits::MAX_HELPER_BYTES;
 use crate::secret::{Credentials, Secret};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde::Deserialize;
 use std::ffi::OsStr;
 use std::io::{Read, Write};
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -46,11 +48,13 @@ pub(crate) fn ask(
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
+        .process_group(0)
         .spawn()
         .map_err(|_| format!("{LEAD}{name} cannot be started"))?;
     let answer = talk(&mut child, server, Instant::now() + within);
-    // It has said all it will, or had its time; what has ended cannot be killed.
-    let _ = child.kill();
+    // It has said all it will, or had its time; what has ended cannot be killed. What it started and
+    // left goes too. ORDER: before it is waited for, so that the group is still its own.
+    let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
     let status = child.wait();
     let answer = answer.map_err(|why| format!("{LEAD}{name} {why}"))?;
     if !status.is_ok_and(|status| status.success()) && answer.is_empty() {
@@ -149,9 +153,24 @@ mod tests {
 
     #[test]
     fn a_helper_is_bounded_in_time_and_words_and_is_no_path() {
-        // What it starts may hold its output open: it is not waited for.
-        let slow = ask_script("slow", "sleep 600 & sleep 600").unwrap_err();
+        // What it starts may hold its output open: it is not waited for, and ends with it.
+        let noted = std::env::temp_dir().join(format!("cofferdam-left-{}", std::process::id()));
+        let script = format!("sleep 600 & echo $! >{}; sleep 600", noted.display());
+        let slow = ask_script("slow", &script).unwrap_err();
         assert!(slow.contains("in time"), "{slow}");
+        let left = std::fs::read_to_string(&noted).unwrap_or_default();
+        let _ = std::fs::remove_file(&noted);
+        // On a busy machine its time may be over before it has begun.
+        if !left.trim().is_empty() {
+            let left = PathBuf::from("/proc").join(left.trim()).join("stat");
+            let is_over =
+                || std::fs::read_to_string(&left).map_or(true, |stat| stat.contains(") Z "));
+            let end = Instant::now() + Duration::from_secs(60);
+            while !is_over() {
+                assert!(Instant::now() < end, "{}", left.display());
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
         let much = ask_script("much", "while echo xxxxxxxxxxxxxxxxxxxx; do :; done").unwrap_err();
         assert!(much.contains("too much"), "{much}");
         for name in ["../x", "/bin/sh", "", "a b"] {
