@@ -171,6 +171,28 @@ fn a_pull_that_is_interrupted_goes_on_and_leaves_nothing_else() {
 }
 
 #[test]
+fn a_terminal_shows_how_far_a_pull_is_and_a_file_hears_the_end_alone() {
+    everyone(|place| {
+        let Some(reference) = image(place) else { return };
+        if !Path::new("/usr/bin/script").exists() {
+            return skipped("script", "the program is not installed");
+        }
+        let server = Served::new(place, &reference, &["slow"]);
+        let name = server.name("x:v1");
+        let line = format!("{} image pull {name}", place.program());
+        let mut shown = place.host("/usr/bin/script");
+        let shown = outcome(shown.args(["-qec", &line, "/dev/null"]).env("TERM", "xterm"), SOON);
+        assert_eq!(shown.code(), Some(0), "{shown:?}");
+        assert!(shown.text().contains("downloading 2 layers"), "{shown:?}");
+        assert!(shown.text().contains(&format!("{name} is sha256:")), "{shown:?}");
+        place.says(&["image", "gc"], 0);
+        let said = place.says(&["image", "pull", &name], 0);
+        assert!(said.text().starts_with("sha256:") && said.text().lines().count() == 1, "{said:?}");
+        assert_eq!(said.stderr.lines().count(), 1, "{said:?}");
+    });
+}
+
+#[test]
 fn a_registry_is_trusted_by_the_authorities_of_the_system() {
     everyone(|place| {
         let Some(reference) = image(place) else { return };
