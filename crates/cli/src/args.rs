@@ -18,7 +18,7 @@ use std::path::PathBuf;
 
 pub(crate) use options::{
     CommandOptions, ConfigOptions, PolicyOptions, StartOptions, VariableOptions, checked_name,
-    choice, parse_pids, split_assignment,
+    choice, parse_host, parse_pids, split_assignment,
 };
 pub(crate) use session::{
     DetachKeys, IdlePause, ScopeOptions, SessionOptions, label, parse_exec_id, parse_idle_pause,

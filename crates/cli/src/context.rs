@@ -7,7 +7,7 @@ use crate::args::{
 use crate::config::{
     ImageWish, Layer, Loaded, Origin, Sourced, Unapproved, VariableWish, load, said,
 };
-use crate::images;
+use crate::images::{self, Asking};
 use crate::parts::BackendName;
 use crate::places;
 use crate::surroundings::Surroundings;
@@ -40,6 +40,8 @@ pub(crate) struct Context {
     pub(crate) passed: Vec<OsString>,
     /// Where records are kept.
     pub(crate) state_directory: PathBuf,
+    /// How registries are asked.
+    pub(crate) asking: Asking,
     /// What keeps the layers of the spec's image where they are.
     _layers: Option<Rc<Held>>,
 }
@@ -118,8 +120,9 @@ impl Context {
             caller: Caller::default(),
         };
         places::keep_own_files_out(&spec, &surroundings, &state_directory)?;
+        let asking = layer.asking.unwrap_or_default();
         let image = layer.image.as_ref();
-        let image = image.map(|said| images::open(&said.value, &state_directory, &spec));
+        let image = image.map(|said| images::open(&said.value, &asking, &surroundings, &spec));
         let (image, layers) = image.transpose()?.unzip();
         let own_root = image.as_ref().is_some_and(|image| image.run.is_root());
         let user = if own_root { User::Root } else { User::default() };
@@ -138,6 +141,7 @@ impl Context {
             },
             passed,
             state_directory,
+            asking,
             _layers: layers.map(Rc::new),
         })
     }
@@ -242,6 +246,10 @@ fn flags(
             .image
             .clone()
             .map(|reference| flag(ImageWish { reference, from: surroundings.directory.clone() })),
+        asking: Some(Asking {
+            policy: policy.pull.unwrap_or_default(),
+            insecure: policy.insecure_registry.clone(),
+        }),
         workspace: workspace.map(flag),
         copy_on_write: policy.cow.then(|| flag(true)),
         read: paths(&policy.read),

@@ -1,32 +1,156 @@
 //! The seam to images: what the command line asks of the store, and what a person sees meanwhile.
 
+use crate::choice::Choice;
 use crate::config::ImageWish;
 use crate::sessions;
-use cofferdam_core::{Image, Result, Spec};
-use cofferdam_image::{Event, Held, Progress, Reference, Store};
+use crate::surroundings::Surroundings;
+use cofferdam_core::{Error, ErrorKind, Image, Result, Spec};
+use cofferdam_image::{Event, Held, Platform, Progress, Reference, Remote, Store};
 use cofferdam_local::view::refuse_planted;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::collections::BTreeSet;
 use std::path::Path;
 
+/// When a registry is asked for an image.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum PullPolicy {
+    /// Where it was not pulled yet.
+    #[default]
+    Missing,
+    /// Each time.
+    Always,
+    /// Not at all.
+    Never,
+}
+
+impl Choice for PullPolicy {
+    const WHAT: &'static str = "answer";
+    const ALL: &'static [Self] = &[Self::Missing, Self::Always, Self::Never];
+
+    fn named(self) -> &'static str {
+        match self {
+            Self::Missing => "missing",
+            Self::Always => "always",
+            Self::Never => "never",
+        }
+    }
+}
+
+/// How registries are asked.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Asking {
+    /// When.
+    pub(crate) policy: PullPolicy,
+    /// Which may be asked without encryption.
+    pub(crate) insecure: Vec<String>,
+}
+
 /// Makes the image ready that somebody named for a sandbox of this spec.
-pub(crate) fn open(wish: &ImageWish, state: &Path, spec: &Spec) -> Result<(Image, Held)> {
+pub(crate) fn open(
+    wish: &ImageWish,
+    asking: &Asking,
+    surroundings: &Surroundings,
+    spec: &Spec,
+) -> Result<(Image, Held)> {
     let reference = Reference::parse(&wish.reference, &wish.from)?;
     // HOSTILE: a command may have put a link to the caller's own files where its image was.
     if let Some(path) = reference.path() {
         refuse_planted(path, "image", spec)?;
     }
-    store(state)?.open_image(&reference, &mut Bar::new())
+    ready(&reference, asking, surroundings, &mut Bar::new())
 }
 
 /// Makes an image ready for later, telling how far it is.
 pub(crate) fn import(
     wish: &ImageWish,
-    state: &Path,
+    surroundings: &Surroundings,
     progress: &mut dyn Progress,
 ) -> Result<(Image, Held)> {
     let reference = Reference::parse(&wish.reference, &wish.from)?;
-    store(state)?.open_image(&reference, progress)
+    ready(&reference, &Asking::default(), surroundings, progress)
+}
+
+fn ready(
+    reference: &Reference,
+    asking: &Asking,
+    surroundings: &Surroundings,
+    progress: &mut dyn Progress,
+) -> Result<(Image, Held)> {
+    match reference {
+        Reference::Registry(remote) => {
+            of_registry(remote, &Platform::host(), asking, surroundings, progress)
+        }
+        Reference::OciLayout { .. }
+        | Reference::OciArchive { .. }
+        | Reference::DockerArchive { .. }
+        | Reference::Directory(_)
+        | Reference::Tar(_)
+        | Reference::Stored(_) => {
+            store(&surroundings.state_directory()?)?.open_image(reference, progress)
+        }
+    }
+}
+
+/// An image of a registry, for a platform.
+pub(crate) fn of_registry(
+    remote: &Remote,
+    platform: &Platform,
+    asking: &Asking,
+    surroundings: &Surroundings,
+    progress: &mut dyn Progress,
+) -> Result<(Image, Held)> {
+    let store = store(&surroundings.state_directory()?)?;
+    let known = match asking.policy {
+        // What a digest means does not change.
+        PullPolicy::Always if remote.digest.is_none() => None,
+        PullPolicy::Always | PullPolicy::Missing | PullPolicy::Never => {
+            store.pulled(remote, platform)?
+        }
+    };
+    match (known, asking.policy) {
+        (Some(known), _) => Ok(known),
+        (None, PullPolicy::Never) => {
+            let what = format!("image {remote} was not pulled yet, and --pull is never");
+            Err(Error::new(ErrorKind::NotFound, what)
+                .hint(format!("Run `cofferdam image pull {remote}`.")))
+        }
+        (None, PullPolicy::Missing | PullPolicy::Always) => {
+            pull(&store, remote, platform, (asking, surroundings), progress)
+        }
+    }
+}
+
+/// Asks the registry, with the credentials of the caller. Its threads have ended when this returns, so
+/// that a sandbox can be forked.
+#[cfg(feature = "pull")]
+fn pull(
+    store: &Store,
+    remote: &Remote,
+    platform: &Platform,
+    (asking, surroundings): (&Asking, &Surroundings),
+    progress: &mut dyn Progress,
+) -> Result<(Image, Held)> {
+    use cofferdam_registry::{Limits, Places, Repository, Trust};
+    let places = Places::of(&surroundings.variables, surroundings.home.as_deref());
+    let trust = Trust { insecure: asking.insecure.clone() };
+    let repository = Repository::new(remote, places, &trust, Limits::default())?;
+    store.pull(remote, platform, &repository, progress)
+}
+
+/// This program was built without a client of registries.
+#[cfg(not(feature = "pull"))]
+fn pull(
+    _store: &Store,
+    remote: &Remote,
+    _platform: &Platform,
+    _how: (&Asking, &Surroundings),
+    _progress: &mut dyn Progress,
+) -> Result<(Image, Held)> {
+    let what = format!("image {remote} is in a registry, and this program was built without pull");
+    Err(Error::new(ErrorKind::Unsupported, what).hint(format!(
+        "Fetch it with another tool, for instance `skopeo copy docker://{remote} oci:DIR`, and name \
+         oci:DIR."
+    )))
 }
 
 /// The store of a state directory, which is made where it is not there.
@@ -62,8 +186,14 @@ impl Progress for Bar {
     fn tell(&mut self, event: Event) {
         match event {
             Event::Waiting { layer: _ } => {
-                self.0.set_message("another process unpacks this layer");
+                self.0.set_message("another process makes this layer ready");
                 self.0.tick();
+            }
+            Event::Resolved { .. } | Event::Downloaded { .. } => {}
+            Event::Downloading { layers, read_bytes, total_bytes } => {
+                self.0.set_message(format!("downloading {layers} layers"));
+                self.0.set_length(total_bytes);
+                self.0.set_position(read_bytes);
             }
             Event::Unpacking { layer: _, number, of, read_bytes, total_bytes } => {
                 self.0.set_message(format!("layer {number} of {of}"));

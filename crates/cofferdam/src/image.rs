@@ -7,7 +7,7 @@ use cofferdam_local::state::StateDirectory;
 
 /// Makes an image ready for [`Builder::image`](crate::Builder::image): `oci:DIR[:TAG]`,
 /// `oci-archive:FILE[:TAG]`, `docker-archive:FILE[:TAG]`, `dir:DIR`, `tar:FILE`, `sha256:ID`, or a path,
-/// which is looked at. Registries are not asked.
+/// which is looked at, or the name of an image that `cofferdam image pull` pulled. Registries are not asked.
 ///
 /// Its layers are unpacked once, below the state directory, and shared by all who use them. The call
 /// blocks until that is done. A link on the way to the image is followed: name no path that a command

@@ -6,11 +6,11 @@ use crate::document::{
     self, Configuration, Descriptor, Index, Manifest, Running, Saved, is_called,
 };
 use crate::limits::{MAX_LAYERS, MAX_MANIFESTS};
-use crate::platform;
+use crate::platform::{self, Platform};
 use cofferdam_core::{Error, ErrorKind, ImageRun, Result};
 
 /// How deep lists of images may stand in one another.
-const MAX_INDEX_DEPTH: usize = 4;
+pub(crate) const MAX_INDEX_DEPTH: usize = 4;
 
 /// An image: what it is called by content, and its layers, the lowest first.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ pub(crate) fn of_layout(blobs: &Blobs, tag: Option<&str>) -> Result<Described> {
         packed: Some(layer.digest),
         size: Some(layer.size),
     });
-    described(&configuration, manifest.config.digest, layers.collect())
+    described(&configuration, manifest.config.digest, layers.collect(), &Platform::host())
 }
 
 /// An image of an archive as `docker save` writes it. Its layers are named by the configuration alone.
@@ -67,7 +67,7 @@ pub(crate) fn of_saved(blobs: &Blobs, tag: Option<&str>) -> Result<Described> {
         check(&promised, &id)?;
     }
     let place = |name| Place { name, packed: None, size: None };
-    described(&configuration, id, one.layers.into_iter().map(place).collect())
+    described(&configuration, id, one.layers.into_iter().map(place).collect(), &Platform::host())
 }
 
 /// `<digits>.json`, or `blobs/sha256/<digits>`.
@@ -77,16 +77,22 @@ fn digest_of_name(name: &str) -> Option<Digest> {
 }
 
 /// Where one layer lies.
-struct Place {
-    name: String,
-    packed: Option<Digest>,
-    size: Option<u64>,
+pub(crate) struct Place {
+    pub(crate) name: String,
+    pub(crate) packed: Option<Digest>,
+    pub(crate) size: Option<u64>,
 }
 
-fn described(configuration: &[u8], id: Digest, places: Vec<Place>) -> Result<Described> {
+/// An image by its configuration and by where its layers lie.
+pub(crate) fn described(
+    configuration: &[u8],
+    id: Digest,
+    places: Vec<Place>,
+    wanted: &Platform,
+) -> Result<Described> {
     let Configuration { architecture, os, config, rootfs } =
         document::read(configuration, "the configuration")?;
-    platform::check(&os, &architecture, platform::host())?;
+    platform::check(&os, &architecture, wanted)?;
     if places.len() != rootfs.diff_ids.len() {
         let what = format!(
             "the image has {} layers, and its configuration knows {}",
@@ -142,7 +148,7 @@ fn find(blobs: &Blobs, index: Index, tag: Option<&str>) -> Result<Descriptor> {
             {
                 return Err(several(&names));
             }
-            all => platform::choose(&all.iter().collect::<Vec<_>>(), platform::host())?.clone(),
+            all => platform::choose(&all.iter().collect::<Vec<_>>(), &Platform::host())?.clone(),
         };
         if !chosen.is_index() {
             return Ok(chosen);
@@ -152,7 +158,7 @@ fn find(blobs: &Blobs, index: Index, tag: Option<&str>) -> Result<Descriptor> {
     Err(Error::new(ErrorKind::Usage, "the image's lists stand in one another too deeply"))
 }
 
-fn bounded(index: Index) -> Result<Vec<Descriptor>> {
+pub(crate) fn bounded(index: Index) -> Result<Vec<Descriptor>> {
     if index.manifests.len() > MAX_MANIFESTS {
         let what = format!("the index lists more than {MAX_MANIFESTS} images");
         return Err(Error::new(ErrorKind::TooLarge, what));

@@ -15,13 +15,20 @@ mod limits;
 mod platform;
 mod progress;
 mod reference;
+mod remote;
 mod store;
 mod tar;
 mod unpack;
 
 pub use digest::Digest;
-pub use limits::{Bounds, MAX_DOCUMENT_BYTES, MAX_LAYERS};
+pub use limits::{
+    Bounds, MAX_DOCUMENT_BYTES, MAX_IMAGE_PACKED_BYTES, MAX_LAYERS, MAX_PACKED_BYTES,
+};
+pub use platform::Platform;
 pub use progress::{Event, Progress, Silent};
 pub use reference::Reference;
-pub use store::{Held, ImageRecord, ImageReport, LayerRecord, Removed, Store};
+pub use remote::Remote;
+pub use store::{
+    Blob, Held, ImageRecord, ImageReport, LayerRecord, PulledFrom, Registry, Removed, Stop, Store,
+};
 pub use unpack::Tally;

@@ -6,6 +6,12 @@ pub const MAX_DOCUMENT_BYTES: u64 = 4 << 20;
 /// The most layers: as many as a plan can stack.
 pub const MAX_LAYERS: usize = 64;
 
+/// The longest packed layer that is downloaded.
+pub const MAX_PACKED_BYTES: u64 = 16 << 30;
+
+/// The longest packed layers of one image together that are downloaded.
+pub const MAX_IMAGE_PACKED_BYTES: u64 = 64 << 30;
+
 /// The most names that an index may list.
 pub(crate) const MAX_MANIFESTS: usize = 1024;
 

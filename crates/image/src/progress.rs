@@ -6,7 +6,32 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
-    /// Another process unpacks this layer already.
+    /// A registry said what a name means there.
+    Resolved {
+        /// The name.
+        reference: String,
+        /// What it means now.
+        digest: String,
+    },
+    /// Layers are being downloaded.
+    Downloading {
+        /// How many were missing.
+        layers: usize,
+        /// Packed bytes that are there.
+        read_bytes: u64,
+        /// Packed bytes in all.
+        total_bytes: u64,
+    },
+    /// A packed layer is there, whole and verified.
+    Downloaded {
+        /// Its digest.
+        layer: String,
+        /// How long it is.
+        bytes: u64,
+        /// How much of it an earlier pull had left.
+        resumed_bytes: u64,
+    },
+    /// Another process downloads or unpacks this layer already.
     Waiting {
         /// Its digest.
         layer: String,

@@ -1,10 +1,14 @@
 //! How somebody names an image.
 
+use crate::remote::{Remote, says_version};
 use crate::tar::Entries;
 use cofferdam_archive::unpacked;
 use cofferdam_core::{Error, ErrorKind, Result};
 use std::fmt;
 use std::path::{Path, PathBuf};
+
+/// Ends of names of files, which without a tag are not taken for names in a registry.
+const FILES: [&str; 6] = [".tar", ".tar.gz", ".tgz", ".tar.zst", ".tar.xz", ".json"];
 
 /// Where an image is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,11 +40,18 @@ pub enum Reference {
     Tar(PathBuf),
     /// An image of the store, by its id or the beginning of it.
     Stored(String),
+    /// An image in a registry.
+    Registry(Remote),
 }
 
 impl Reference {
     /// Reads `oci:DIR[:TAG]`, `oci-archive:FILE[:TAG]`, `docker-archive:FILE[:TAG]`, `dir:DIR`,
-    /// `tar:FILE`, `sha256:ID`, or a path, which is looked at. A relative path is one below `from`.
+    /// `tar:FILE`, `sha256:ID`, `docker://NAME`, or a path or the name of an image in a registry. A
+    /// relative path is one below `from`.
+    ///
+    /// What begins with `/`, `./` or `../` is a path. What else has a tag or a digest is a registry's,
+    /// whatever lies there: no command can put a directory before the name of an image that somebody
+    /// pinned. The rest is a path if there is one, and else a registry's.
     pub fn parse(text: &str, from: &Path) -> Result<Self> {
         if text.is_empty() || text.contains('\0') {
             return Err(unknown(text));
@@ -78,6 +89,9 @@ impl Reference {
             "dir" => Ok(Self::Directory(from.join(rest))),
             "tar" => Ok(Self::Tar(from.join(rest))),
             "sha256" => Ok(Self::Stored(text.to_owned())),
+            "docker" if rest.starts_with("//") => {
+                Remote::parse(rest.get(2..).unwrap_or_default()).map(Self::Registry)
+            }
             _ => detect(text, from),
         }
     }
@@ -90,7 +104,7 @@ impl Reference {
             | Self::DockerArchive { path, .. }
             | Self::Directory(path)
             | Self::Tar(path) => Some(path),
-            Self::Stored(_) => None,
+            Self::Stored(_) | Self::Registry(_) => None,
         }
     }
 
@@ -100,7 +114,7 @@ impl Reference {
             Self::OciLayout { tag, .. }
             | Self::OciArchive { tag, .. }
             | Self::DockerArchive { tag, .. } => tag.as_deref(),
-            Self::Directory(_) | Self::Tar(_) | Self::Stored(_) => None,
+            Self::Directory(_) | Self::Tar(_) | Self::Stored(_) | Self::Registry(_) => None,
         }
     }
 }
@@ -114,6 +128,7 @@ impl fmt::Display for Reference {
             Self::Directory(_) => "dir:",
             Self::Tar(_) => "tar:",
             Self::Stored(id) => return f.write_str(id),
+            Self::Registry(remote) => return remote.fmt(f),
         };
         f.write_str(scheme)?;
         write!(f, "{}", self.path().unwrap_or(Path::new("")).display())?;
@@ -121,21 +136,20 @@ impl fmt::Display for Reference {
     }
 }
 
-/// What a path without a scheme is.
+/// What a text without a scheme is.
 fn detect(text: &str, from: &Path) -> Result<Reference> {
+    let is_path = ["/", "./", "../"].iter().any(|lead| text.starts_with(lead));
+    if !is_path && says_version(text) {
+        return Remote::parse(text).map(Reference::Registry);
+    }
     let path = from.join(text);
     let Ok(metadata) = std::fs::metadata(&path) else {
-        return Err(match looks_like_a_registry(text) {
-            true => Error::new(
-                ErrorKind::Unsupported,
-                format!("image {text} is not on this machine, and registries are not asked"),
-            )
-            .hint(format!(
-                "Fetch it with another tool, for instance `skopeo copy docker://{text} oci:DIR`, \
-                 and name oci:DIR."
-            )),
-            false => unknown(text),
-        });
+        // A file that is not there is no reason to tell a registry its name.
+        let is_file = FILES.iter().any(|end| text.ends_with(end));
+        return match Remote::parse(text) {
+            Ok(remote) if !is_path && !is_file => Ok(Reference::Registry(remote)),
+            Ok(_) | Err(_) => Err(unknown(text)),
+        };
     };
     if metadata.is_dir() {
         return Ok(match path.join("oci-layout").is_file() {
@@ -170,15 +184,10 @@ fn is_docker_member(name: &str) -> bool {
     lead.len() == 64 && lead.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-fn looks_like_a_registry(text: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"./:@_-".contains(&byte);
-    !text.starts_with(['/', '.']) && text.bytes().all(plain)
-}
-
 fn unknown(text: &str) -> Error {
     Error::new(ErrorKind::NotFound, format!("there is no image {text:?}")).hint(
         "Name an image as oci:DIR[:TAG], oci-archive:FILE, docker-archive:FILE, dir:DIR, tar:FILE, \
-         sha256:ID, or by a path.",
+         sha256:ID, by a path, or as a registry has it: REPOSITORY:TAG.",
     )
 }
 
@@ -217,11 +226,29 @@ mod tests {
     }
 
     #[test]
-    fn a_registry_is_not_asked_and_the_error_says_so() {
-        for text in ["debian:12", "ghcr.io/a/b:c@sha256:00", "localhost:5000/x"] {
-            let error = parse(text).unwrap_err();
-            assert_eq!(error.kind, ErrorKind::Unsupported, "{text}");
-            assert!(error.hint.unwrap().contains("skopeo"), "{text}");
+    fn a_name_in_a_registry_is_told_from_a_path() {
+        let here = std::env::temp_dir().join(format!("cofferdam-names-{}", std::process::id()));
+        for name in ["debian", "debian:12", "a/b"] {
+            std::fs::create_dir_all(here.join(name)).unwrap();
         }
+        let shown = |text: &str| Reference::parse(text, &here).map(|read| read.to_string());
+        for (text, expected) in [
+            ("debian:12", "docker.io/library/debian:12"),
+            ("docker://debian", "docker.io/library/debian:latest"),
+            ("docker://tar:1", "docker.io/library/tar:1"),
+            ("alpine", "docker.io/library/alpine:latest"),
+            ("localhost:5000/x", "localhost:5000/x:latest"),
+        ] {
+            assert_eq!(shown(text).unwrap(), expected);
+            assert_eq!(shown(expected).unwrap(), expected);
+        }
+        for text in ["debian", "./debian:12", "a/b"] {
+            assert!(shown(text).unwrap().starts_with("dir:/"), "{text}");
+        }
+        for text in ["system.tar", "./alpine", "/alpine:1"] {
+            assert_eq!(shown(text).unwrap_err().kind, ErrorKind::NotFound, "{text}");
+        }
+        assert_eq!(shown("Debian:12").unwrap_err().kind, ErrorKind::Usage);
+        std::fs::remove_dir_all(here).unwrap();
     }
 }

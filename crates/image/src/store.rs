@@ -7,21 +7,26 @@
 //!   records/<digits of the image's digest>.json
 //!   seen/<digits>          which image a file holds, by what the file is
 //!   staging/<name>/        what is being made or removed
+//!   staging/fetch-<digits>/packed   what is being downloaded, or what came of it before it stopped
 //! ```
 //!
 //! What is below `layers` is whole: it is made below `staging`, written to disk and renamed. Whoever
 //! works below `staging` holds a lock on the directory there; what nobody holds is a crash's, and
-//! the next opening removes it. Whoever uses a layer holds a shared lock on its directory, and
+//! the next opening removes it, but for downloads: a pull goes on with them, and `collect` removes them.
+//! Whoever uses a layer holds a shared lock on its directory, and
 //! removing takes that lock alone.
 
 mod directory;
+mod fetch;
 mod layers;
 mod open;
+mod pull;
 mod record;
 mod removal;
 mod staging;
 
-pub use record::{ImageRecord, ImageReport, LayerRecord};
+pub use fetch::{Blob, Registry, Stop};
+pub use record::{ImageRecord, ImageReport, LayerRecord, PulledFrom};
 pub use removal::Removed;
 
 use crate::limits::Bounds;

@@ -11,7 +11,7 @@ struct Room {
 }
 
 /// The only arrows there are. A new room is a new row here, and a decision note.
-const ROOMS: [Room; 12] = [
+const ROOMS: [Room; 13] = [
     Room { name: "cofferdam-wire", may_use: &[] },
     Room { name: "cofferdam-guestd", may_use: &["cofferdam-wire"] },
     Room { name: "cofferdam-core", may_use: &["cofferdam-wire"] },
@@ -20,6 +20,7 @@ const ROOMS: [Room; 12] = [
         may_use: &["cofferdam-core", "cofferdam-guestd", "cofferdam-wire"],
     },
     Room { name: "cofferdam-image", may_use: &["cofferdam-archive", "cofferdam-core"] },
+    Room { name: "cofferdam-registry", may_use: &["cofferdam-core", "cofferdam-image"] },
     Room { name: "cofferdam-session", may_use: &["cofferdam-archive", "cofferdam-core"] },
     Room { name: "cofferdam-search", may_use: &["cofferdam-core"] },
     Room { name: "cofferdam-archive", may_use: &["cofferdam-core"] },
@@ -42,6 +43,7 @@ const ROOMS: [Room; 12] = [
             "cofferdam-guestd",
             "cofferdam-image",
             "cofferdam-local",
+            "cofferdam-registry",
             "cofferdam-search",
             "cofferdam-session",
             "cofferdam-wire",

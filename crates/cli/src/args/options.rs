@@ -1,6 +1,7 @@
 //! The options that verbs share.
 
 use crate::choice::Choice;
+use crate::images::PullPolicy;
 use crate::parts::BackendName;
 use clap::Args;
 use clap::builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser};
@@ -31,13 +32,32 @@ pub(crate) struct PolicyOptions {
     ///
     /// oci:DIR[:TAG], oci-archive:FILE[:TAG] and docker-archive:FILE[:TAG] are images as `skopeo`,
     /// `umoci` and `docker save` write them; dir:DIR is a plain directory, tar:FILE a root file system
-    /// as tar, packed or not; sha256:ID is one of `cofferdam image ls`; a path alone is looked at.
-    /// Registries are not asked. What is written to the image is the sandbox's own; a session keeps it.
-    /// The image's variables and working directory count where none is given.
+    /// as tar, packed or not; sha256:ID is one of `cofferdam image ls`. A text that begins with /, ./ or
+    /// ../ is a path; another one with a tag or a digest, or after docker://, is an image of a registry,
+    /// which is pulled first; the rest is a path if there is one. What is written to the image is the
+    /// sandbox's own; a session keeps it. The image's variables and working directory count where none
+    /// is given.
     ///
-    /// Example: --image oci:images/debian
+    /// Example: --image debian:12
     #[arg(long, value_name = "REF")]
     pub(crate) image: Option<String>,
+
+    /// Says when a registry is asked for the image: missing, always or never. Default: missing.
+    ///
+    /// missing: where it was not pulled yet; always: what its tag means now; never: not at all.
+    ///
+    /// Example: --pull always
+    #[arg(long, value_name = "WHEN", value_parser = choice::<PullPolicy>())]
+    pub(crate) pull: Option<PullPolicy>,
+
+    /// Asks this registry without encryption, if it knows nothing else. Repeatable.
+    ///
+    /// Whoever is on the way to it sees the credentials and may change what is not pinned by a digest.
+    /// This machine's own addresses need no word.
+    ///
+    /// Example: --insecure-registry registry.lan:5000
+    #[arg(long, value_name = "HOST[:PORT]", value_parser = parse_host)]
+    pub(crate) insecure_registry: Vec<String>,
 
     /// Names the directory that the sandbox works in. Default: the current directory.
     ///
@@ -232,6 +252,16 @@ pub(crate) struct CommandOptions {
     /// The program and its arguments, after `--`.
     #[arg(last = true, value_name = "ARGV")]
     pub(crate) argv: Vec<OsString>,
+}
+
+/// A host with or without a port, and nothing around it.
+pub(crate) fn parse_host(text: &str) -> Result<String> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-:[]".contains(&byte);
+    if !text.is_empty() && text.bytes().all(is_plain) {
+        return Ok(text.to_owned());
+    }
+    Err(Error::new(ErrorKind::Usage, format!("{text:?} is no host"))
+        .hint("Write HOST or HOST:PORT, without a scheme and a path."))
 }
 
 /// Options that say how an image is started.

@@ -1,13 +1,17 @@
 //! `cofferdam image`.
 
+mod pull;
+
 use crate::config::ImageWish;
 use crate::surroundings::Surroundings;
 use crate::{exit, images, render, report};
 use clap::{Args, Subcommand};
-use cofferdam_core::Result;
-use cofferdam_image::{Event, ImageReport, Progress, Reference, Removed};
+use cofferdam_core::{Image, Result};
+use cofferdam_image::{Event, ImageReport, Progress, PulledFrom, Reference, Removed, Store};
+use pull::PullArgs;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 
 /// How many digits of an id are shown.
 const SHORT_ID: usize = 19;
@@ -38,6 +42,18 @@ pub(crate) enum ImageVerb {
     ///
     /// Example: cofferdam image import oci:images/debian
     Import(NamedArgs),
+    /// Pulls an image from a registry, or what its tag means now, and prints its id.
+    ///
+    /// REFERENCE is written as for docker: debian:12, HOST:PORT/REPOSITORY:TAG, NAME@sha256:DIGITS.
+    /// Every part is checked against its digest; a layer that lies there is not downloaded again, and an
+    /// interrupted pull goes on where it stopped. Credentials are those of `docker login` and
+    /// `podman login`: $REGISTRY_AUTH_FILE, $DOCKER_CONFIG/config.json, ~/.docker/config.json,
+    /// $XDG_RUNTIME_DIR/containers/auth.json, the first that knows the registry, with their helpers.
+    /// HTTPS_PROXY, NO_PROXY, SSL_CERT_FILE and SSL_CERT_DIR are honoured. With --json it prints an
+    /// event a line, and the image in the last line.
+    ///
+    /// Example: cofferdam image pull debian:12
+    Pull(PullArgs),
     /// Says what an image is made of, how it wants to be run, and what of it was left out.
     ///
     /// Example: cofferdam image inspect sha256:12ab
@@ -84,6 +100,8 @@ pub(crate) struct ImageShown {
     pub(crate) id: String,
     /// What it was asked for as.
     pub(crate) names: Vec<String>,
+    /// Where it was pulled from, the latest last; empty for one that was not.
+    pub(crate) pulled: Vec<PulledShown>,
     /// Bytes of all its layers.
     pub(crate) bytes: u64,
     /// Whether a sandbox lies on it now.
@@ -102,6 +120,23 @@ pub(crate) struct ImageShown {
     pub(crate) user: Option<String>,
     /// Its layers, the lowest first.
     pub(crate) layers: Vec<LayerShown>,
+}
+
+/// Where an image was pulled from. Format 1.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct PulledShown {
+    /// The registry and the repository.
+    pub(crate) repository: String,
+    /// The tag that meant it; null where it was asked for by digest.
+    pub(crate) tag: Option<String>,
+    /// The digest that the tag meant, of a manifest or of a list of them.
+    pub(crate) digest: String,
+    /// The digest of the image's own manifest.
+    pub(crate) manifest: String,
+    /// What it is for.
+    pub(crate) platform: String,
+    /// When it was pulled, in seconds since 1970.
+    pub(crate) pulled_s: u64,
 }
 
 /// A layer of an image. Format 1.
@@ -150,18 +185,21 @@ pub(super) fn perform(args: &ImageArgs) -> Result<u8> {
         ImageVerb::Import(args) => {
             let wish =
                 ImageWish { reference: args.image.clone(), from: surroundings.directory.clone() };
-            import(&wish, &state, args.json)?;
+            import(&wish, &surroundings, args.json)?;
         }
+        ImageVerb::Pull(args) => pull::perform(args, &surroundings)?,
         ImageVerb::Inspect(args) => {
-            let shown = shown(images::store(&state)?.find(&named(&args.image, &surroundings))?);
+            let store = images::store(&state)?;
+            let shown = shown(store.find(&named(&args.image, &surroundings, &store))?);
             match args.json {
                 true => render::print_json(&shown)?,
                 false => render::print_text(&inspected(&shown))?,
             }
         }
         ImageVerb::Rm(args) => {
-            let removed = images::store(&state)?
-                .remove(&named(&args.image, &surroundings), &images::of_sessions()?)?;
+            let store = images::store(&state)?;
+            let name = named(&args.image, &surroundings, &store);
+            let removed = store.remove(&name, &images::of_sessions()?)?;
             tell(removed, args.json)?;
         }
         ImageVerb::Gc(args) => {
@@ -173,21 +211,32 @@ pub(super) fn perform(args: &ImageArgs) -> Result<u8> {
 }
 
 /// An image by the name that it was given: relative paths begin here, as they did then.
-fn named(text: &str, surroundings: &Surroundings) -> String {
-    let reference = Reference::parse(text, &surroundings.directory);
-    reference.map_or_else(|_| text.to_owned(), |reference| reference.to_string())
+fn named(text: &str, surroundings: &Surroundings, store: &Store) -> String {
+    match Reference::parse(text, &surroundings.directory) {
+        // What could be in a registry may as well be the beginning of an id.
+        Ok(Reference::Registry(remote)) if store.find(&remote.to_string()).is_err() => {
+            text.to_owned()
+        }
+        Ok(reference) => reference.to_string(),
+        Err(_) => text.to_owned(),
+    }
 }
 
-fn import(wish: &ImageWish, state: &std::path::Path, is_json: bool) -> Result<()> {
+fn import(wish: &ImageWish, surroundings: &Surroundings, is_json: bool) -> Result<()> {
     let (image, held) = match is_json {
-        true => images::import(wish, state, &mut Lines)?,
-        false => images::import(wish, state, &mut images::Bar::new())?,
+        true => images::import(wish, surroundings, &mut Lines)?,
+        false => images::import(wish, surroundings, &mut images::Bar::new())?,
     };
     // Nobody lies on it yet.
     drop(held);
     if image.id.starts_with("dir:") {
         report::note("a plain directory is used where it is, so nothing was imported");
     }
+    print(&image, &surroundings.state_directory()?, is_json)
+}
+
+/// Prints the id of an image that is ready, or the whole of it.
+fn print(image: &Image, state: &Path, is_json: bool) -> Result<()> {
     if !is_json {
         return render::print_text(&format!("{}\n", render::plain(&image.id)));
     }
@@ -213,13 +262,16 @@ fn list(images: &[ImageReport], is_json: bool) -> Result<()> {
     if is_json {
         return render::print_json(&ImageList { images });
     }
-    let titles = ["ID", "SIZE", "LAYERS", "IN USE", "NAMES"].map(str::to_owned);
+    let titles = ["ID", "SIZE", "LAYERS", "IN USE", "DIGEST", "NAMES"].map(str::to_owned);
     let mut rows = vec![titles.to_vec()];
     rows.extend(images.iter().map(|image| {
         let id = image.id.get(..SHORT_ID).unwrap_or(&image.id).to_owned();
         let names = render::plain(&image.names.join(" ")).into_owned();
         let in_use = if image.in_use { "yes" } else { "no" };
-        vec![id, size(image.bytes), image.layers.len().to_string(), in_use.to_owned(), names]
+        let digest = image.pulled.last().map_or("-", |pulled| &pulled.digest);
+        let digest = digest.get(..SHORT_ID).unwrap_or(digest).to_owned();
+        let (bytes, layers) = (size(image.bytes), image.layers.len().to_string());
+        vec![id, bytes, layers, in_use.to_owned(), digest, names]
     }));
     render::print_text(&render::table(&rows))
 }
@@ -227,6 +279,11 @@ fn list(images: &[ImageReport], is_json: bool) -> Result<()> {
 fn inspected(image: &ImageShown) -> String {
     let mut lines = vec![format!("id: {}", image.id)];
     lines.extend(image.names.iter().map(|name| format!("name: {name}")));
+    lines.extend(image.pulled.iter().map(|pulled| {
+        let PulledShown { repository, tag, digest, platform, .. } = pulled;
+        let tag = tag.as_ref().map(|tag| format!(":{tag}")).unwrap_or_default();
+        format!("pulled: {repository}{tag}, {digest}, {platform}")
+    }));
     lines.push(format!("entry point: {}", words(&image.entrypoint)));
     lines.push(format!("command: {}", words(&image.command)));
     lines.push(format!("working directory: {}", image.cwd.as_deref().unwrap_or("-")));
@@ -269,11 +326,18 @@ fn tell(removed: Removed, is_json: bool) -> Result<()> {
     }
 }
 
+fn pulled_shown(pulled: PulledFrom) -> PulledShown {
+    let PulledFrom { repository, tag, digest, manifest, platform, pulled_s } = pulled;
+    let (digest, manifest) = (digest.to_string(), manifest.to_string());
+    PulledShown { repository, tag, digest, manifest, platform, pulled_s }
+}
+
 fn shown(report: ImageReport) -> ImageShown {
     let ImageReport { image, layers, bytes, in_use } = report;
     ImageShown {
         id: image.id.to_string(),
         names: image.names,
+        pulled: image.pulled.into_iter().map(pulled_shown).collect(),
         bytes,
         in_use,
         imported_s: image.imported_s,

@@ -3,6 +3,7 @@
 use crate::args::{ConfigOptions, PolicyOptions, WrapArgs};
 use crate::choice::Choice;
 use crate::context::{Context, argv};
+use crate::images::PullPolicy;
 use crate::{exit, render, sessions};
 use cofferdam_core::{Error, ErrorKind, Result, SensitiveWrites, Spec, Workspace};
 use cofferdam_local::environment;
@@ -95,6 +96,10 @@ fn policy_words(context: &Context) -> Vec<OsString> {
         Workspace::Directory(_) | Workspace::Private => None,
     });
     words.each("image", spec.image.as_ref().map(|image| image.name.as_str()));
+    if context.asking.policy != PullPolicy::default() {
+        words.0.push(option("pull", context.asking.policy.named()));
+    }
+    words.each("insecure-registry", &context.asking.insecure);
     words.each("read", &spec.read);
     words.each("write", &spec.write);
     words.each("hide", &spec.hide);

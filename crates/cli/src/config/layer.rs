@@ -3,6 +3,7 @@
 use super::Key;
 use crate::args::{IdlePause, checked_name, parse_idle_pause, parse_pids, split_assignment};
 use crate::choice::Choice;
+use crate::images::Asking;
 use crate::parts::BackendName;
 use cofferdam_core::{
     EgressRule, Error, ErrorKind, OnUnavailable, Profile, Result, SensitiveWrites, User, Workspace,
@@ -67,6 +68,8 @@ pub(crate) enum VariableWish {
 pub(crate) struct Layer {
     pub(crate) profile: Option<Sourced<Profile>>,
     pub(crate) image: Option<Sourced<ImageWish>>,
+    /// How registries are asked. The command line alone says that.
+    pub(crate) asking: Option<Asking>,
     pub(crate) workspace: Option<Sourced<Workspace>>,
     pub(crate) read: Vec<Sourced<PathBuf>>,
     pub(crate) write: Vec<Sourced<PathBuf>>,
@@ -178,6 +181,7 @@ impl Layer {
         Self {
             profile: later.profile.or(self.profile),
             image: later.image.or(self.image),
+            asking: later.asking.or(self.asking),
             workspace: later.workspace.or(self.workspace),
             timeout: later.timeout.or(self.timeout),
             memory_bytes: later.memory_bytes.or(self.memory_bytes),

@@ -15,7 +15,7 @@ const APPLETS: [&str; 15] = [
     "true", "mount", "mv",
 ];
 
-fn busybox() -> Option<&'static str> {
+pub(crate) fn busybox() -> Option<&'static str> {
     let found =
         ["/bin/busybox", "/usr/bin/busybox"].into_iter().find(|path| Path::new(path).exists());
     if found.is_none() {
@@ -43,7 +43,7 @@ fn root(place: &Place, name: &str) -> Option<PathBuf> {
 }
 
 /// The entries of a layer with such a system.
-fn system(busybox: &str) -> Vec<Value> {
+pub(crate) fn system(busybox: &str) -> Vec<Value> {
     let mut entries = vec![json!({"path": "bin/busybox", "from": busybox})];
     let link =
         |applet| json!({"path": format!("bin/{applet}"), "kind": "link", "target": "busybox"});
@@ -55,7 +55,7 @@ fn system(busybox: &str) -> Vec<Value> {
 }
 
 /// Writes an image as an OCI layout below the place, and returns its reference.
-fn layout(place: &Place, name: &str, image: &Value) -> String {
+pub(crate) fn layout(place: &Place, name: &str, image: &Value) -> String {
     let path = place.base.join(name);
     fs::create_dir(&path).unwrap();
     place.give(&path);
@@ -72,7 +72,7 @@ fn layout(place: &Place, name: &str, image: &Value) -> String {
     format!("oci:{}", path.display())
 }
 
-fn text(path: &Path) -> &str {
+pub(crate) fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
@@ -404,14 +404,15 @@ fn an_image_that_is_none_is_refused_with_a_word_on_what_may_be_named() {
         place.write("broken.tar", "no tar at all");
         place.write("empty/oci-layout", "{}");
         for (image, says) in [
-            ("debian:12", "registries are not asked"),
-            ("nothing", "registries are not asked"),
+            ("debian:12", "docker.io/library/debian:12 was not pulled"),
+            ("nothing", "docker.io/library/nothing:latest was not pulled"),
+            ("nothing.tar", "there is no image"),
             ("./nothing", "there is no image"),
             ("tar:broken.tar", "no tar file"),
             ("oci:empty", "index.json"),
             ("sha256:0123", "there is no image"),
         ] {
-            let said = place.run(&["--image", image, "--", "/bin/true"]);
+            let said = place.run(&["--image", image, "--pull", "never", "--", "/bin/true"]);
             assert!(said.code() == Some(125) && said.stderr.contains(says), "{image}: {said:?}");
         }
         let error = place.run(&["--entrypoint", "/bin/sh", "--", "true"]);

@@ -35,6 +35,7 @@ mod patches;
 mod place;
 mod progress;
 mod projects;
+mod pulls;
 mod receipts;
 mod repositories;
 mod schema;

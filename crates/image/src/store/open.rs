@@ -1,6 +1,7 @@
 //! From what somebody names to an image that lies ready.
 
 use super::layers::{Packed, Place};
+use super::pull::not_pulled;
 use super::record::{FORMAT, ImageRecord, read, write};
 use super::{Held, SEEN, Store, failed};
 use crate::archive::Archive;
@@ -8,6 +9,7 @@ use crate::blobs::{Blobs, not_opened};
 use crate::described::{Described, of_layout, of_saved};
 use crate::digest::Digest;
 use crate::limits::Bounds;
+use crate::platform::Platform;
 use crate::progress::Progress;
 use crate::reference::Reference;
 use cofferdam_archive::{Packing, unpacked};
@@ -29,6 +31,10 @@ impl Store {
     ) -> Result<(Image, Held)> {
         let name = reference.to_string();
         match reference {
+            Reference::Registry(remote) => match self.pulled(remote, &Platform::host())? {
+                Some(ready) => Ok(ready),
+                None => Err(not_pulled(remote)),
+            },
             Reference::Stored(id) => self.hold(&self.find_record(id)?, name),
             Reference::Directory(path) => Ok((directory(path, name)?, Held::default())),
             Reference::Tar(path) => self.of_file(path, &name, |file| self.tar(file, progress)),
@@ -81,13 +87,13 @@ impl Store {
         self.hold(&record, name.to_owned())
     }
 
-    fn hold(&self, record: &ImageRecord, name: String) -> Result<(Image, Held)> {
+    pub(super) fn hold(&self, record: &ImageRecord, name: String) -> Result<(Image, Held)> {
         let (image, layers) = self.image(record, name)?;
         Ok((image, Held { _layers: layers }))
     }
 
     /// Whether all its layers lie there.
-    fn is_whole(&self, record: &ImageRecord) -> bool {
+    pub(super) fn is_whole(&self, record: &ImageRecord) -> bool {
         record.layers.iter().all(|layer| self.layer(layer).exists())
     }
 
@@ -121,10 +127,18 @@ impl Store {
         Ok((record, vec![held]))
     }
 
-    fn new_record(&self, id: Digest, layers: Vec<Digest>, run: ImageRun) -> ImageRecord {
+    pub(super) fn new_record(&self, id: Digest, layers: Vec<Digest>, run: ImageRun) -> ImageRecord {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let imported_s = now.map_or(0, |now| now.as_secs());
-        ImageRecord { format: FORMAT, id, names: Vec::new(), layers, run, imported_s }
+        ImageRecord {
+            format: FORMAT,
+            id,
+            names: Vec::new(),
+            pulled: Vec::new(),
+            layers,
+            run,
+            imported_s,
+        }
     }
 
     /// An archive that can be read at any place: one that is packed is unpacked to a file without a

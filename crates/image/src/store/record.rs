@@ -6,16 +6,21 @@ use crate::digest::Digest;
 use crate::unpack::Tally;
 use cofferdam_core::{Error, ErrorKind, Image, ImageLayer, ImageRun, Result};
 use rustix::fd::OwnedFd;
+use rustix::fs::FlockOperation;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::io::Read;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The format that this program writes, and the only one that it reads.
 pub(super) const FORMAT: u32 = 1;
 
 /// The most names that one image is remembered by.
 const MAX_NAMES: usize = 32;
+
+/// How many records this process has begun to write: threads of it must not share a file.
+static WRITTEN: AtomicU64 = AtomicU64::new(0);
 
 /// The largest record.
 const MAX_RECORD_BYTES: u64 = 8 << 20;
@@ -29,12 +34,33 @@ pub struct ImageRecord {
     pub id: Digest,
     /// What it was asked for as.
     pub names: Vec<String>,
+    /// Where it was pulled from. A record without the field is of one that was not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pulled: Vec<PulledFrom>,
     /// Its layers unpacked, the lowest first.
     pub layers: Vec<Digest>,
     /// How it wants to be run.
     pub run: ImageRun,
     /// When it came, in seconds since 1970.
     pub imported_s: u64,
+}
+
+/// Where an image was pulled from. Format 1.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PulledFrom {
+    /// The registry and the repository.
+    pub repository: String,
+    /// The tag that meant it, if it was asked for by one.
+    pub tag: Option<String>,
+    /// What the tag meant: the digest of a manifest, or of a list of them.
+    pub digest: Digest,
+    /// The digest of the image's own manifest.
+    pub manifest: Digest,
+    /// What it is for.
+    pub platform: String,
+    /// When, in seconds since 1970.
+    pub pulled_s: u64,
 }
 
 /// A layer that lies ready. Format 1.
@@ -59,6 +85,16 @@ pub struct ImageReport {
     pub bytes: u64,
     /// Whether a sandbox lies on it now.
     pub in_use: bool,
+}
+
+impl ImageRecord {
+    /// Forgets the oldest names beyond the bound.
+    pub(super) fn bound(&mut self) {
+        let surplus = self.names.len().saturating_sub(MAX_NAMES);
+        self.names.drain(..surplus);
+        let surplus = self.pulled.len().saturating_sub(MAX_NAMES);
+        self.pulled.drain(..surplus);
+    }
 }
 
 impl Store {
@@ -145,8 +181,17 @@ impl Store {
         Ok(alone.is_none())
     }
 
+    /// Keeps others from changing records, as long as the answer lives.
+    pub(super) fn alone_at_records(&self) -> Result<OwnedFd> {
+        let folder = self.folder(RECORDS)?;
+        rustix::fs::flock(&folder, FlockOperation::LockExclusive)
+            .map_err(|errno| failed("lock", &self.path.join(RECORDS), errno))?;
+        Ok(folder)
+    }
+
     /// Writes it down, with the names that it had and one more.
     pub(super) fn write_record(&self, mut record: ImageRecord, name: &str) -> Result<()> {
+        let _alone = self.alone_at_records()?;
         if let Some(known) = self.record(record.id.hex())? {
             record = known;
         }
@@ -154,10 +199,13 @@ impl Store {
             return Ok(());
         }
         record.names.push(name.to_owned());
-        let surplus = record.names.len().saturating_sub(MAX_NAMES);
-        record.names.drain(..surplus);
+        record.bound();
+        self.replace_record(&record)
+    }
+
+    pub(super) fn replace_record(&self, record: &ImageRecord) -> Result<()> {
         let path = self.path.join(RECORDS).join(format!("{}.json", record.id.hex()));
-        write(&path, &record)
+        write(&path, record)
     }
 
     /// As a sandbox needs it, and the locks that keep it there.
@@ -221,7 +269,8 @@ pub(super) fn write(path: &Path, value: &impl Serialize) -> Result<()> {
     let mut text = serde_json::to_vec(value)
         .map_err(|error| failed("write", path, std::io::Error::other(error)))?;
     text.push(b'\n');
-    let beside = path.with_extension(format!("new-{}", std::process::id()));
+    let number = WRITTEN.fetch_add(1, Ordering::Relaxed);
+    let beside = path.with_extension(format!("new-{}-{number}", std::process::id()));
     std::fs::write(&beside, text)
         .and_then(|()| std::fs::rename(&beside, path))
         .map_err(|error| failed("write", path, error))

@@ -1,6 +1,7 @@
 //! Removing images, and layers that no image has any more.
 
 use super::directory::{Lock, lock, remove_all};
+use super::fetch::is_fetch;
 use super::record::ImageRecord;
 use super::{LAYERS, RECORDS, SEEN, STAGING, Store, failed};
 use crate::digest::Digest;
@@ -39,7 +40,8 @@ impl Store {
         Ok(removed)
     }
 
-    /// Removes all images that neither a session nor a sandbox uses, and what belongs to none.
+    /// Removes all images that neither a session nor a sandbox uses, and what belongs to none:
+    /// downloads that were interrupted among it.
     pub fn collect(&self, sessions: &BTreeSet<String>) -> Result<Removed> {
         let mut removed = Removed::default();
         for record in self.records()? {
@@ -48,6 +50,7 @@ impl Store {
             }
         }
         self.remove_layers(&mut removed)?;
+        self.sweep_all(is_fetch)?;
         Ok(removed)
     }
 
@@ -67,7 +70,7 @@ impl Store {
     }
 
     /// Removes the layers that no image has and nobody holds.
-    fn remove_layers(&self, removed: &mut Removed) -> Result<()> {
+    pub(super) fn remove_layers(&self, removed: &mut Removed) -> Result<()> {
         let (folder, staging) = (self.folder(LAYERS)?, self.folder(STAGING)?);
         let wanted: BTreeSet<Digest> =
             self.records()?.into_iter().flat_map(|record| record.layers).collect();

@@ -1,6 +1,7 @@
 //! What is being made or removed.
 
 use super::directory::{Lock, lock, remove_all};
+use super::fetch::is_fetch;
 use super::{STAGING, Store, failed};
 use cofferdam_core::{Error, ErrorKind, Result};
 use rustix::fd::OwnedFd;
@@ -8,8 +9,8 @@ use rustix::fs::Mode;
 use rustix::io::Errno;
 use std::time::{Duration, Instant};
 
-/// How long one process waits for another that unpacks the same layer.
-const WAIT: Duration = Duration::from_secs(900);
+/// How long one process waits for another that downloads or unpacks the same layer.
+const WAIT: Duration = Duration::from_secs(3600);
 
 /// How often it looks.
 const LOOK: Duration = Duration::from_millis(50);
@@ -30,6 +31,23 @@ impl Store {
         done: impl Fn() -> bool,
         waits: impl FnOnce(),
     ) -> Result<Option<Staged>> {
+        let Some(directory) = self.claim(name, &done, waits)? else { return Ok(None) };
+        // What a crash left in it is nothing to go on with.
+        let staged = Staged { folder: self.folder(STAGING)?, name: name.to_owned(), directory };
+        let path = self.path.join(STAGING).join(name);
+        staged.empty().map_err(|errno| failed("empty", &path, errno))?;
+        // The one who had it may have finished meanwhile.
+        Ok((!done()).then_some(staged))
+    }
+
+    /// A directory of this name as it was left, once nobody else has it. `None` as soon as `done`
+    /// holds.
+    pub(super) fn claim(
+        &self,
+        name: &str,
+        done: impl Fn() -> bool,
+        waits: impl FnOnce(),
+    ) -> Result<Option<OwnedFd>> {
         let folder = self.folder(STAGING)?;
         let path = self.path.join(STAGING).join(name);
         let end = Instant::now() + WAIT;
@@ -40,17 +58,13 @@ impl Store {
                 Err(errno) => return Err(failed("make", &path, errno)),
             }
             let locked = lock(&folder, name, Lock::Alone).map_err(|e| failed("lock", &path, e))?;
-            if let Some(directory) = locked {
-                // What a crash left in it is nothing to go on with.
-                let staged = Staged { folder, name: name.to_owned(), directory };
-                staged.empty().map_err(|errno| failed("empty", &path, errno))?;
-                // The one who had it may have finished meanwhile.
-                return Ok((!done()).then_some(staged));
+            if locked.is_some() {
+                return Ok(locked);
             }
             if Instant::now() > end {
                 let what = format!("another process has been at {name} for too long");
                 return Err(Error::new(ErrorKind::Unavailable, what)
-                    .hint("End the process that unpacks this image, and try again."));
+                    .hint("End the process that makes this image ready, and try again."));
             }
             if let Some(waits) = waits.take() {
                 waits();
@@ -60,15 +74,20 @@ impl Store {
         Ok(None)
     }
 
-    /// Removes what nobody works at any more.
+    /// Removes what nobody works at any more, but for what a download can go on with.
     pub(super) fn sweep(&self) -> Result<()> {
+        self.sweep_all(|name| !is_fetch(name))
+    }
+
+    /// The same with those of this name.
+    pub(super) fn sweep_all(&self, goes: impl Fn(&str) -> bool) -> Result<()> {
         let folder = self.folder(STAGING)?;
         let path = self.path.join(STAGING);
         let entries = rustix::fs::Dir::read_from(&folder).map_err(|e| failed("list", &path, e))?;
         for entry in entries {
             let entry = entry.map_err(|errno| failed("list", &path, errno))?;
             let Ok(name) = entry.file_name().to_str() else { continue };
-            if matches!(name, "." | "..") {
+            if matches!(name, "." | "..") || !goes(name) {
                 continue;
             }
             let abandoned =
