@@ -20,6 +20,7 @@ mod point;
 mod restore;
 mod store;
 mod take;
+mod taking;
 mod tree;
 mod walk;
 mod widened;
