@@ -318,9 +318,9 @@ async fn told(watch: &mut FileWatch, is_it: impl Fn(&FileEvent) -> bool) -> Verd
 /// Whether a file stands at a path since this.
 fn is_new(path: &str) -> impl Fn(&FileEvent) -> bool {
     let wanted: ByteString = path.into();
-    move |event| match event {
-        FileEvent::Created { path, .. } | FileEvent::Renamed { to: path, .. } => *path == wanted,
-        _ => false,
+    move |event| {
+        let is_there = matches!(event, FileEvent::Created { .. } | FileEvent::Renamed { .. });
+        is_there && event.paths().last() == Some(&wanted)
     }
 }
 
@@ -382,12 +382,11 @@ pub(crate) async fn watch_ends_with_its_sandbox(stage: &mut Stage) -> Verdict {
     let guest = stage.open(&record).await?;
     let mut watch = watch(&guest.files().await?).await?;
     stage.subject().backend.destroy(&record).await?;
-    let end = async {
+    let end: cofferdam_core::Result<()> = async {
         loop {
-            if let Err(error) = watch.next().await {
-                return Err::<(), _>(error);
-            }
+            watch.next().await?;
         }
-    };
-    refused("a watch of what is gone", end.await, &[ErrorKind::Unavailable])
+    }
+    .await;
+    refused("a watch of what is gone", end, &[ErrorKind::Unavailable])
 }

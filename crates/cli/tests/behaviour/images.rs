@@ -25,7 +25,7 @@ pub(crate) fn busybox() -> Option<&'static str> {
 }
 
 /// A root file system in a plain directory of the person's, beside the workspace.
-fn root(place: &Place, name: &str) -> Option<PathBuf> {
+pub(crate) fn root(place: &Place, name: &str) -> Option<PathBuf> {
     let busybox = busybox()?;
     let root = place.base.join(name);
     for directory in ["", "bin", "etc", "root"] {

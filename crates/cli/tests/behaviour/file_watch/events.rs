@@ -1,6 +1,7 @@
 //! What is told.
 
 use super::{Watched, inside};
+use crate::images::root;
 use crate::place::everyone;
 use crate::schema::is_valid;
 use serde_json::Value;
@@ -214,6 +215,20 @@ fn links_are_told_as_names_and_never_followed() {
         // Pipes and sockets are told, and nobody opens them.
         inside(place, "mkfifo p; (echo x >p) & sleep 0.2; kill %1 2>/dev/null || kill $!; rm p");
         watched.until("removed     p");
+        watched.interrupt();
+    });
+}
+
+#[test]
+fn the_workspace_of_an_image_is_watched() {
+    everyone(|place| {
+        let Some(root) = root(place, "root") else { return };
+        let image = root.to_str().unwrap();
+        place.says(&["create", "--name", "s", "--image", image], 0);
+        let watched = Watched::begin(place, &[]);
+        inside(place, "mkdir -p d/e && echo x >d/e/f && mv d/e/f g");
+        watched.until("created     d/e/f");
+        watched.until("renamed     d/e/f -> g");
         watched.interrupt();
     });
 }

@@ -330,13 +330,12 @@ fn one_asked(root: &Root, path: &ByteString) -> Result<Asked, Failure> {
     let directory = root.straight(&above.join(&b'/').into())?;
     let stat = rustix::fs::statat(&directory, last.as_slice(), AtFlags::SYMLINK_NOFOLLOW)
         .map_err(|e| failed(e, format!("{path:?} cannot be looked at")))?;
-    match FileType::from_raw_mode(stat.st_mode) {
-        FileType::Symlink => {
-            let what = format!("{path:?} is a symbolic link, and a watch follows none");
-            Err(refused(Why::WrongType, what))
-        }
-        kind => Ok(Asked::new(names.join(&b'/'), kind == FileType::Directory)),
+    let kind = FileType::from_raw_mode(stat.st_mode);
+    if kind == FileType::Symlink {
+        let what = format!("{path:?} is a symbolic link, and a watch follows none");
+        return Err(refused(Why::WrongType, what));
     }
+    Ok(Asked::new(names.join(&b'/'), kind == FileType::Directory))
 }
 
 fn join(directory: &[u8], name: &[u8]) -> Vec<u8> {

@@ -81,10 +81,9 @@ impl Notices {
             return Some(mate);
         }
         let waits = self.came.is_empty();
-        if self.came.len() >= MAX_AHEAD || !self.read() && !(waits && self.comes() && self.read()) {
-            return None;
-        }
-        self.mate_among_read(of)
+        let has_more =
+            self.came.len() < MAX_AHEAD && (self.read() || waits && self.comes() && self.read());
+        if has_more { self.mate_among_read(of) } else { None }
     }
 
     fn mate_among_read(&mut self, of: &Notice) -> Option<Notice> {

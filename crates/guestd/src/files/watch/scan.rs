@@ -207,11 +207,10 @@ impl Watcher<'_> {
 }
 
 fn kind(directory: &OwnedFd, entry: &DirEntry) -> FileType {
-    match entry.file_type() {
-        FileType::Unknown => {
-            let stat = rustix::fs::statat(directory, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW);
-            stat.map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode))
-        }
-        known => known,
+    let kind = entry.file_type();
+    if kind != FileType::Unknown {
+        return kind;
     }
+    let stat = rustix::fs::statat(directory, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW);
+    stat.map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode))
 }
