@@ -22,6 +22,7 @@ mod file_attacks;
 mod file_search;
 mod file_transfer;
 mod files;
+mod image_apt;
 mod images;
 mod layers;
 mod limits;
