@@ -4,6 +4,7 @@ use crate::blank::Blank;
 use crate::cow;
 use crate::plan::Late;
 use crate::sys::{self, Cloned};
+use crate::whose::Whose;
 use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_guestd::apply::{
     Handover, LostPin, Mounts, Opening, Rest, Told, pin_again, prepare_bind, prepare_layer,
@@ -12,7 +13,7 @@ use cofferdam_guestd::line::Line;
 use cofferdam_guestd::{Birth, Errand, live, tell};
 use cofferdam_wire::frame::Kind;
 use cofferdam_wire::message::SetupFailure;
-use cofferdam_wire::plan::{IdRange, Namespace, Op, Owner, Plan, Step};
+use cofferdam_wire::plan::{IdRange, Namespace, Op, Plan, Step};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
@@ -337,15 +338,16 @@ fn prepare_mounts(plan: &Plan, from: usize) -> Result<Prepared> {
     if !rustix::process::geteuid().is_root() {
         return Ok(prepared);
     }
-    let mut owners = Owners { user: outside_ids(plan), namespaces: BTreeMap::new() };
+    let mut owners = Owners { plan, user: outside_ids(plan), namespaces: BTreeMap::new() };
     for (position, step) in plan.steps.iter().enumerate().skip(from) {
         let mut opened = Vec::new();
         if let Op::Bind(bind) = &step.op {
-            let owner = owners.namespace(bind.owner, &mut prepared.waiters)?;
+            let owner = owners.namespace(Whose::of(bind.owner), &mut prepared.waiters)?;
             opened.push(prepare_bind(bind, owner).map_err(|failure| not_prepared(&failure))?);
         } else if let Op::Overlay(overlay) = &step.op {
             for layer in overlay.sources() {
-                let owner = owners.namespace(layer.owner, &mut prepared.waiters)?;
+                let owner = Whose::of_layer(plan, overlay, layer.owner);
+                let owner = owners.namespace(owner, &mut prepared.waiters)?;
                 opened.push(prepare_layer(layer, owner).map_err(|failure| not_prepared(&failure))?);
             }
         }
@@ -357,22 +359,26 @@ fn prepare_mounts(plan: &Plan, from: usize) -> Result<Prepared> {
 }
 
 /// User namespaces that stand for owners on disk.
-struct Owners {
+struct Owners<'a> {
+    plan: &'a Plan,
     user: (u32, u32),
-    namespaces: BTreeMap<(u32, u32), OwnedFd>,
+    namespaces: BTreeMap<Whose, OwnedFd>,
 }
 
-impl Owners {
+impl Owners<'_> {
     fn namespace(
         &mut self,
-        owner: Owner,
+        whose: Whose,
         waiters: &mut Vec<sys::Waiter>,
     ) -> Result<Option<BorrowedFd<'_>>> {
-        let Owner::Mapped { uid, gid } = owner else { return Ok(None) };
-        let namespace = &*match self.namespaces.entry((uid, gid)) {
+        let namespace = &*match self.namespaces.entry(whose) {
             Entry::Occupied(made) => made.into_mut(),
             Entry::Vacant(place) => {
-                let (namespace, waiter) = stand_for((uid, gid), self.user)?;
+                let (namespace, waiter) = match whose {
+                    Whose::Nobody => return Ok(None),
+                    Whose::One(disk) => stand_for(disk, self.user)?,
+                    Whose::All => stand_for_all(&self.plan.uid_map, &self.plan.gid_map)?,
+                };
                 waiters.push(waiter);
                 place.insert(namespace)
             }
@@ -403,9 +409,14 @@ pub(crate) fn id_namespace(disk: (u32, u32), user: (u32, u32)) -> Result<OwnedFd
 
 /// The same, with the process that it was made for.
 fn stand_for(disk: (u32, u32), user: (u32, u32)) -> Result<(OwnedFd, sys::Waiter)> {
-    let waiter = sys::Waiter::start(libc::CLONE_NEWUSER).map_err(not_cloned)?;
     let one = |inside, outside| [IdRange { inside, outside, count: 1 }];
-    map_ids(waiter.pid(), &one(disk.0, user.0), &one(disk.1, user.1))?;
+    stand_for_all(&one(disk.0, user.0), &one(disk.1, user.1))
+}
+
+/// The same for many ids.
+fn stand_for_all(uids: &[IdRange], gids: &[IdRange]) -> Result<(OwnedFd, sys::Waiter)> {
+    let waiter = sys::Waiter::start(libc::CLONE_NEWUSER).map_err(not_cloned)?;
+    map_ids(waiter.pid(), uids, gids)?;
     Ok((open_namespace(waiter.pid(), "user")?, waiter))
 }
 

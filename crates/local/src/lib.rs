@@ -40,6 +40,7 @@ pub mod verdict;
 pub mod verify;
 pub mod view;
 mod watchman;
+mod whose;
 
 #[cfg(test)]
 mod test_directory;

@@ -24,6 +24,7 @@ mod file_search;
 mod file_transfer;
 mod file_watch;
 mod files;
+mod image_apt;
 mod images;
 mod layers;
 mod limits;

@@ -21,12 +21,12 @@ fn lay_out(place: &Place) {
 }
 
 fn manifest(place: &Place, entries: &[(&str, &str)]) -> String {
-    let mut text = "version = 1\n".to_owned();
-    for (path, from) in entries {
-        text += &format!("[[entries]]\ntype = \"mount\"\npath = \"{path}\"\nfrom = \"{from}\"\n");
-    }
+    let entry = |(path, from): &(&str, &str)| {
+        format!("[[entries]]\ntype = \"mount\"\npath = \"{path}\"\nfrom = \"{from}\"\n")
+    };
+    let entries: String = entries.iter().map(entry).collect();
     let file = place.base.join("m.toml");
-    fs::write(&file, text).unwrap();
+    fs::write(&file, format!("version = 1\n{entries}")).unwrap();
     file.to_str().unwrap().to_owned()
 }
 

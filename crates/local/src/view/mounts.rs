@@ -98,9 +98,11 @@ fn source(
     written: &Written,
 ) -> Result<Found> {
     let what = "the mounted directory";
-    let found = written.find_listed(&mount.source, what).map_err(|error| match error.kind {
-        ErrorKind::NotFound => error.hint("Put it back, or make the session anew without it."),
-        _ => error,
+    let found = written.find_listed(&mount.source, what).map_err(|error| {
+        if error.kind == ErrorKind::NotFound {
+            return error.hint("Put it back, or make the session anew without it.");
+        }
+        error
     })?;
     refuse_to_read(&found, secrets, what)?;
     if !found.is_directory() || identity(&found)? != mount.identity {

@@ -263,6 +263,7 @@ fn file(
 mod tests {
     use super::*;
     use crate::manifest::{Manifest, ManifestEntry};
+    use cofferdam_archive::MAX_ARCHIVE_BYTES;
     use std::fs;
     use std::io::Read;
     use std::os::unix::fs::symlink;
@@ -336,6 +337,21 @@ mod tests {
         assert_eq!(copy("many").unwrap(), MAX_COPIED + 1);
         fs::write(base.join("many/one-more"), "").unwrap();
         assert_eq!(copy("many").unwrap_err().kind, ErrorKind::TooLarge);
+        let mount = |at: usize| ManifestEntry::Mount { path: format!("{at}"), from: "none".into() };
+        let mounts = |count| load(&base, (0..count).map(mount).collect());
+        assert_eq!(mounts(MAX_MOUNTS).unwrap().mounts().len(), MAX_MOUNTS);
+        assert_eq!(mounts(MAX_MOUNTS + 1).unwrap_err().kind, ErrorKind::TooLarge);
+        let archive = || ManifestEntry::Archive {
+            path: "a".to_owned(),
+            from: "packed".into(),
+            strip_components: 0,
+            sha256: None,
+        };
+        let packed = fs::File::create(base.join("packed")).unwrap();
+        packed.set_len(MAX_ARCHIVE_BYTES).unwrap();
+        assert_eq!(load(&base, vec![archive()]).unwrap().count(), 1);
+        packed.set_len(MAX_ARCHIVE_BYTES + 1).unwrap();
+        assert_eq!(load(&base, vec![archive()]).unwrap_err().kind, ErrorKind::TooLarge);
         let deep = base.join("deep").join("d/".repeat(MAX_CARRY_DEPTH - 1));
         fs::create_dir_all(&deep).unwrap();
         assert_eq!(copy("deep").unwrap(), MAX_CARRY_DEPTH);

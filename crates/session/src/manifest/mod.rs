@@ -328,6 +328,39 @@ mod tests {
     }
 
     #[test]
+    fn an_archive_and_a_mount_are_all_there_is_at_their_place() {
+        let archive = |more: serde_json::Value| {
+            let mut entry = json!({ "type": "archive", "path": "a", "from": "t.tgz" });
+            entry.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            entry
+        };
+        let hash = "0123456789abcdefABCDEF".repeat(3)[..64].to_owned();
+        for bad in [
+            json!({ "sha256": "0123" }),
+            json!({ "sha256": hash.replace('0', "g") }),
+            json!({ "sha256": format!("{hash}0") }),
+            json!({ "strip_components": MAX_STRIPPED + 1 }),
+            json!({ "path": "../a" }),
+        ] {
+            assert!(check(json!([archive(bad.clone())])).is_err(), "{bad}");
+        }
+        let mount = json!({ "type": "mount", "path": "m/n", "from": "/data" });
+        let file = |path: &str| json!({ "type": "file", "path": path, "text": "" });
+        for bad in [
+            json!([archive(json!({})), file("a/b")]),
+            json!([mount.clone(), file("m/n/o")]),
+            json!([mount.clone(), file("m/n")]),
+            json!([mount.clone(), file("m")]),
+            json!([mount.clone(), { "type": "mount", "path": "m/n/o", "from": "/other" }]),
+        ] {
+            assert!(check(bad.clone()).is_err(), "{bad}");
+        }
+        // The control.
+        let good = archive(json!({ "sha256": hash, "strip_components": MAX_STRIPPED }));
+        assert!(check(json!([good, mount, file("m/o"), file("a-b")])).is_ok());
+    }
+
+    #[test]
     fn a_manifest_has_a_version_known_fields_and_so_many_entries() {
         let manifest = |version, count| Manifest {
             version,
