@@ -1,6 +1,6 @@
 //! Where people keep what they are to registries: the files of `docker login` and `podman login`.
 
-use crate::helper;
+use crate::credential_program;
 use crate::limits::MAX_CREDENTIALS_BYTES;
 use crate::secret::{Credentials, Secret};
 use base64::Engine;
@@ -95,11 +95,14 @@ pub(crate) fn look(places: &Places, remote: &Remote, within: Duration) -> Result
         let mut why = None;
         let credentials = match of_file(&kept, remote) {
             Wanted::Known(credentials) => Some(credentials),
-            Wanted::Helper(name, server) => helper::ask(name, server, &places.search, within)
-                .unwrap_or_else(|error| {
-                    why = Some(error);
-                    None
-                }),
+            Wanted::Helper(name, server) => {
+                credential_program::ask(name, server, &places.search, within).unwrap_or_else(
+                    |error| {
+                        why = Some(error);
+                        None
+                    },
+                )
+            }
             Wanted::Nothing => None,
         };
         let what = why.unwrap_or_else(|| match credentials {

@@ -7,10 +7,11 @@
 //! shown, because it may repeat what it was told.
 
 mod challenge;
+mod credential_program;
 mod credentials;
 mod download;
 mod failure;
-mod helper;
+
 mod http;
 mod limits;
 mod login;

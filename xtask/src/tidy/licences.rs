@@ -21,7 +21,7 @@ const PERMISSIVE: [&str; 12] = [
 
 /// Packages that are not used, whatever their licence: a second way to meet the kernel, a second TLS
 /// library, a C library that costs milliseconds for each sandbox.
-const BANNED: [&str; 4] = ["nix", "openssl-sys", "libseccomp", "libseccomp-sys"];
+const BANNED: [&str; 5] = ["aws-lc-sys", "nix", "openssl-sys", "libseccomp", "libseccomp-sys"];
 
 /// Every locked package can be had under permissive terms, from a registry.
 pub(super) fn all(tree: &Tree) -> Vec<Finding> {

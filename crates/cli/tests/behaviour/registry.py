@@ -64,8 +64,14 @@ class Registry(http.server.BaseHTTPRequestHandler):
         self.answer(206, body[start:], Content_Range=place)
 
 
-server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Registry)
-server.daemon_threads = True
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, *_):
+        """Who hangs up has a reason."""
+
+
+server = Server(("127.0.0.1", 0), Registry)
 if "tls" in options:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*options["tls"].split(","))
