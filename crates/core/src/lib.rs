@@ -52,8 +52,8 @@ pub use guest::{Given, Guest, Killer, Process, ProcessEvent, ProcessInput, Stand
 pub use id::{ProcessId, SandboxId};
 pub use image::{Image, ImageLayer, ImageRun};
 pub use layer::{
-    ApplyOrder, ApplyReport, Change, ChangeKind, Conflict, DiscardOrder, FileState, Held,
-    MAX_LINK_BYTES, Side, Standing, is_at_or_below, is_within,
+    ApplyOrder, ApplyReport, Change, ChangeKind, Conflict, DiscardOrder, FileState, Held, LayerNote,
+    LayerTier, MAX_LINK_BYTES, Side, Standing, is_at_or_below, is_within,
 };
 pub use limits::{Limit, Limits};
 pub use path::GuestPath;
@@ -63,5 +63,5 @@ pub use receipt::{FileSeen, FilesSeen, Receipt, SaidByGuest, SeenByHost};
 pub use report::{
     EndingReport, ErrorBody, ErrorReport, Omitted, RunReport, StreamReport, UsageReport,
 };
-pub use spec::{Caller, SensitiveWrites, Spec, User, Workspace};
+pub use spec::{Caller, LayerChoice, SensitiveWrites, Spec, User, Workspace};
 pub use stored_spec::StoredSpec;

@@ -1,8 +1,8 @@
 //! A spec as it is written down.
 
 use crate::{
-    ByteString, Caller, EgressRule, Error, ErrorKind, Image, Limit, Limits, OnUnavailable, Profile,
-    Result, SensitiveWrites, Spec, User, Workspace,
+    ByteString, Caller, EgressRule, Error, ErrorKind, Image, LayerChoice, Limit, Limits, OnUnavailable,
+    Profile, Result, SensitiveWrites, Spec, User, Workspace,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -29,6 +29,9 @@ pub struct StoredSpec {
     /// Came later: what was stored before has no layer.
     #[serde(default, skip_serializing_if = "is_not")]
     copy_on_write: bool,
+    /// Came later: what was stored before takes what there is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    layer: Option<String>,
     read: Vec<ByteString>,
     write: Vec<ByteString>,
     hide: Vec<ByteString>,
@@ -74,6 +77,7 @@ impl StoredSpec {
             egress,
             image,
             workspace,
+            layer,
             read,
             write,
             hide,
@@ -94,6 +98,7 @@ impl StoredSpec {
                 Workspace::CopyOnWrite(_) => true,
                 Workspace::Directory(_) | Workspace::Private => false,
             },
+            layer: (*layer != LayerChoice::Auto).then(|| layer.name().to_owned()),
             read: read.iter().map(|path| bytes(path)).collect(),
             write: write.iter().map(|path| bytes(path)).collect(),
             hide: hide.iter().map(|path| bytes(path)).collect(),
@@ -129,6 +134,7 @@ impl StoredSpec {
                 Some(path) => Workspace::Directory(path_of(path)),
                 None => Workspace::Private,
             },
+            layer: layer_choice(self.layer.as_deref())?,
             read: self.read.iter().map(path_of).collect(),
             write: self.write.iter().map(path_of).collect(),
             hide: self.hide.iter().map(path_of).collect(),
@@ -171,6 +177,8 @@ impl StoredSpec {
         compare("image", id(self) == id(other));
         compare("workspace", self.workspace == other.workspace);
         compare("copy_on_write", self.copy_on_write == other.copy_on_write);
+        // Whoever takes what there is, takes what the session has.
+        compare("layer", other.layer.is_none() || self.layer == other.layer);
         compare("read", self.read == other.read);
         compare("write", self.write == other.write);
         compare("hide", self.hide == other.hide);
@@ -235,6 +243,14 @@ fn pairs(variables: &BTreeMap<OsString, OsString>) -> Vec<(ByteString, ByteStrin
 fn variables(pairs: &[(ByteString, ByteString)]) -> BTreeMap<OsString, OsString> {
     let pairs = pairs.iter();
     pairs.map(|(n, v)| (n.as_os_str().to_owned(), v.as_os_str().to_owned())).collect()
+}
+
+fn layer_choice(stored: Option<&str>) -> Result<LayerChoice> {
+    let Some(name) = stored else { return Ok(LayerChoice::Auto) };
+    LayerChoice::ALL.into_iter().find(|choice| choice.name() == name).ok_or_else(|| {
+        Error::new(ErrorKind::Unsupported, format!("a stored spec wants the layer {name:?}"))
+            .hint("Use the version of Cofferdam that wrote it.")
+    })
 }
 
 fn limit<T: Copy + Into<u64>>(limit: Limit<T>) -> StoredLimit {

@@ -74,6 +74,7 @@ fn view(spec: &Spec, facts: &HostFacts) -> View {
         places,
         home: None,
         layer: None,
+        copy: None,
         image: image::seen(spec, owner),
         workspace: WorkspaceView::Directory(WorkspaceDirectory {
             path: PROJECT.to_owned(),

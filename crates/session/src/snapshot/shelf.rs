@@ -19,6 +19,8 @@ const LAYER: &str = "cow";
 const UPPER: &str = "upper";
 const WORK: &str = "work";
 const BASE: &str = "base.json";
+/// What a layer that is a copy of the workspace needs besides.
+const OF_COPIES: [&str; 2] = ["listing", "landed.json"];
 /// Where something is made until it is whole.
 const FRESH: &str = ".fresh";
 /// What is said of a snapshot, beside its copy.
@@ -183,6 +185,10 @@ impl Shelf {
         home::make(&other.kept, LAYER)?;
         // ORDER: first, because a layer without it would be taken for one over the tree of now.
         copy_file(&from, &other.layer(), BASE)?;
+        // Of a layer that is a copy. What was copied once, and what landed, is so for all snapshots.
+        for name in OF_COPIES.iter().filter(|name| self.layer().join(name).is_file()) {
+            copy_file(&self.layer(), &other.layer(), name)?;
+        }
         copy(&from, &other.layer(), UPPER, BOUNDS)?;
         settled(&other.layer())
     }
