@@ -7,6 +7,7 @@ use crate::args::{
 use crate::config::{
     ImageWish, Layer, Loaded, Origin, Sourced, Unapproved, VariableWish, load, said,
 };
+use crate::copying;
 use crate::images;
 use crate::parts::BackendName;
 use crate::places;
@@ -103,6 +104,7 @@ impl Context {
             egress,
             image: None,
             workspace,
+            layer: layer.tier.map(|said| said.value).unwrap_or_default(),
             read: shown_paths(layer.read)?,
             write: shown_paths(layer.write)?,
             hide: places::plain(layer.hide)?,
@@ -113,6 +115,9 @@ impl Context {
             on_unavailable: layer.on_unavailable.map(|said| said.value).unwrap_or_default(),
             caller: Caller::default(),
         };
+        if matches!(spec.workspace, Workspace::CopyOnWrite(_)) {
+            copying::show();
+        }
         places::keep_own_files_out(&spec, &surroundings, &state_directory)?;
         let image = layer.image.as_ref();
         let image = image.map(|said| images::open(&said.value, &state_directory, &spec));
@@ -238,7 +243,8 @@ fn flags(
             .clone()
             .map(|reference| flag(ImageWish { reference, from: surroundings.directory.clone() })),
         workspace: workspace.map(flag),
-        copy_on_write: policy.cow.then(|| flag(true)),
+        copy_on_write: policy.cow.map(|_| flag(true)),
+        tier: policy.cow.map(flag),
         read: paths(&policy.read),
         write: paths(&policy.write),
         hide: paths(&policy.hide),

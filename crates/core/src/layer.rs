@@ -29,7 +29,7 @@ pub enum LayerTier {
 pub struct LayerNote {
     /// What makes it.
     pub tier: LayerTier,
-    /// Why it is no overlay; a fragment.
+    /// Why it is no overlay where nobody asked for a copy; a fragment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// What of the workspace is not in it, or not as of one moment, each with the reason: the first of

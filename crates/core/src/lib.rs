@@ -52,8 +52,8 @@ pub use guest::{Given, Guest, Killer, Process, ProcessEvent, ProcessInput, Stand
 pub use id::{ProcessId, SandboxId};
 pub use image::{Image, ImageLayer, ImageRun};
 pub use layer::{
-    ApplyOrder, ApplyReport, Change, ChangeKind, Conflict, DiscardOrder, FileState, Held, LayerNote,
-    LayerTier, MAX_LINK_BYTES, Side, Standing, is_at_or_below, is_within,
+    ApplyOrder, ApplyReport, Change, ChangeKind, Conflict, DiscardOrder, FileState, Held,
+    LayerNote, LayerTier, MAX_LINK_BYTES, Side, Standing, is_at_or_below, is_within,
 };
 pub use limits::{Limit, Limits};
 pub use path::GuestPath;

@@ -1,8 +1,8 @@
 //! A spec as it is written down.
 
 use crate::{
-    ByteString, Caller, EgressRule, Error, ErrorKind, Image, LayerChoice, Limit, Limits, OnUnavailable,
-    Profile, Result, SensitiveWrites, Spec, User, Workspace,
+    ByteString, Caller, EgressRule, Error, ErrorKind, Image, LayerChoice, Limit, Limits,
+    OnUnavailable, Profile, Result, SensitiveWrites, Spec, User, Workspace,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

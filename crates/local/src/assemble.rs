@@ -1,8 +1,8 @@
 //! Everything on the host that one sandbox needs before it is cloned, and owes when it is gone.
 
+use crate::backend::keep_records_out;
 use crate::cgroup::{Assessment, CgroupFacts, Cgroups, are_groups_unified, assess};
 use crate::control_files::{self, ControlFiles};
-use crate::backend::keep_records_out;
 use crate::cow;
 use crate::cow::layer::Kept;
 use crate::cow::passing::PassingCopy;
@@ -248,7 +248,7 @@ impl Drafting<'_> {
         let why = match (no_overlay, choose(spec, facts, workspace, None)?) {
             // Without namespaces the copy could not be shown. Whoever plans says so.
             _ if facts.obstacle().is_some() => return Ok(()),
-            (Some(why), _) => (*why).to_owned(),
+            (Some(why), _) => Some((*why).to_owned()),
             (None, Making::Copy(why)) => why,
             (None, Making::Overlay) => return Ok(()),
         };

@@ -46,7 +46,7 @@ pub struct SessionReport {
     /// What makes such a layer; null where there is none.
     #[serde(default)]
     pub tier: Option<LayerTier>,
-    /// Why that is no overlay; null where it is one, or there is no layer.
+    /// Why that is no overlay; null where it is one, or a copy was asked for, or there is no layer.
     #[serde(default)]
     pub tier_why: Option<String>,
     /// What of the workspace is not in the layer, or not as of one moment, each with the reason: the

@@ -54,7 +54,7 @@ pub(crate) fn copy_instead(spec: &Spec, kept: &Path, why: String) -> Result<()> 
     let Workspace::CopyOnWrite(workspace) = &spec.workspace else { return Ok(()) };
     let place = Place::open(kept)?;
     let found = find_listed(workspace, "workspace")?;
-    place.copy(spec, &HostFacts::gather(), &found, why)?;
+    place.copy(spec, &HostFacts::gather(), &found, Some(why))?;
     place.settle(kept)
 }
 
@@ -87,7 +87,13 @@ impl Place {
 
     /// ORDER: the copy and its listing are there before anything says that they are. What one left who
     /// died in the middle is removed.
-    fn copy(&self, spec: &Spec, facts: &HostFacts, found: &Found, why: String) -> Result<()> {
+    fn copy(
+        &self,
+        spec: &Spec,
+        facts: &HostFacts,
+        found: &Found,
+        why: Option<String>,
+    ) -> Result<()> {
         // What is no workspace is not copied first.
         look_at_all(spec, facts)?;
         let failed = |errno| io("make a copy of", Path::new(&found.path), errno);

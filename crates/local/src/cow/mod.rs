@@ -26,7 +26,7 @@ pub(crate) fn remedy(failure: &SetupFailure) -> Option<&'static str> {
 /// Why the workspace is to be copied, where a sandbox could not be made because the kernel makes no
 /// overlay and nobody asked for one alone.
 pub(crate) fn copies_instead(spec: &Spec, error: &Error) -> Option<String> {
-    let takes_a_copy = spec.layer == LayerChoice::Auto
-        && matches!(spec.workspace, Workspace::CopyOnWrite(_));
+    let takes_a_copy =
+        spec.layer == LayerChoice::Auto && matches!(spec.workspace, Workspace::CopyOnWrite(_));
     tier::refusal(error).filter(|_| takes_a_copy)
 }

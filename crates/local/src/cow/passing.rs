@@ -43,7 +43,7 @@ impl PassingCopy {
         state: &StateDirectory,
         id: &SandboxId,
         workspace: &Found,
-        why: String,
+        why: Option<String>,
     ) -> Result<Self> {
         let folder = folder(state)?;
         let name = id.to_string();
@@ -76,10 +76,10 @@ impl Drop for PassingCopy {
 }
 
 /// What is to be said of a copy.
-pub(super) fn note(copied: &Copied, why: String) -> LayerNote {
+pub(super) fn note(copied: &Copied, why: Option<String>) -> LayerNote {
     LayerNote {
         tier: copied.tier,
-        why: Some(why),
+        why,
         left_out: copied.left_out.first.clone(),
         left_out_more: copied.left_out.more,
     }
@@ -111,7 +111,8 @@ pub(crate) fn pay(state: &StateDirectory, debt: &str) -> Option<Result<bool>> {
 
 fn remove(state: &StateDirectory, name: &str) -> Result<()> {
     let path = state.path().join(COPIES).join(name);
-    layers::remove_tree(&folder(state)?, name.as_bytes()).map_err(|errno| io("remove", &path, errno))
+    layers::remove_tree(&folder(state)?, name.as_bytes())
+        .map_err(|errno| io("remove", &path, errno))
 }
 
 /// The names of copies whose sandbox is dead, each with a lock that keeps others off.
@@ -187,7 +188,7 @@ mod tests {
         let state = StateDirectory::open(&root.join("s")).unwrap();
         let found = find_listed(&workspace, "workspace").unwrap();
         let id = SandboxId::new("one").unwrap();
-        let make = || PassingCopy::make(&state, &id, &found, "because".to_owned());
+        let make = || PassingCopy::make(&state, &id, &found, None);
         let copy = make().unwrap();
         let place = root.join("s/copies/one");
         assert_eq!(std::fs::read(place.join("upper/f")).unwrap(), b"x");

@@ -8,16 +8,15 @@ use std::path::Path;
 pub(crate) const NOT_SET_UP: &str = "the sandbox could not be set up: ";
 /// The step at which the kernel is asked for an overlay.
 pub(super) const STEP: &str = "overlay";
-/// Why there is a copy where somebody wanted one.
-const ASKED: &str = "a copy was asked for";
 
 /// How a layer is to be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Making {
     /// By the kernel.
     Overlay,
-    /// As a copy of the workspace, for this reason.
-    Copy(String),
+    /// As a copy of the workspace: because an overlay cannot be had for this reason, or because a copy
+    /// was asked for.
+    Copy(Option<String>),
 }
 
 /// Decides by what was asked for and by where things lie. `state` is where the layer is to be kept, if
@@ -30,12 +29,13 @@ pub(crate) fn choose(
 ) -> Result<Making> {
     match spec.layer {
         LayerChoice::Overlay => return Ok(Making::Overlay),
-        LayerChoice::Copy => return Ok(Making::Copy(ASKED.to_owned())),
+        LayerChoice::Copy => return Ok(Making::Copy(None)),
         LayerChoice::Auto => {}
     }
     let lower = kind_of(workspace)?;
     let upper = state.map(kind_of).transpose()?;
-    Ok(unfit(lower, upper, facts.is_root()).map_or(Making::Overlay, Making::Copy))
+    let unfit = unfit(lower, upper, facts.is_root());
+    Ok(unfit.map_or(Making::Overlay, |why| Making::Copy(Some(why))))
 }
 
 /// Why the kernel made no overlay of a sandbox that could not be set up; `None` where it was something
@@ -129,7 +129,7 @@ mod tests {
             choose(&spec, &facts, Path::new("/"), None).unwrap()
         };
         assert_eq!(made(LayerChoice::Overlay), Making::Overlay);
-        assert_eq!(made(LayerChoice::Copy), Making::Copy(ASKED.to_owned()));
+        assert_eq!(made(LayerChoice::Copy), Making::Copy(None));
     }
 
     #[test]

@@ -7,6 +7,9 @@ use cofferdam_core::{LayerNote, Result, Spec};
 use cofferdam_wire::plan::{Access, Owner};
 use std::path::Path;
 
+/// Why there is a copy where nothing else is said.
+const ASKED: &str = "a copy was asked for";
+
 /// The copy that a sandbox sees in the place of its workspace.
 pub(crate) fn shown(copy: &Found, view: &View, owner: (u32, u32), facts: &HostFacts) -> Shown {
     let (uid, gid) = owner;
@@ -24,7 +27,7 @@ pub(crate) fn shown(copy: &Found, view: &View, owner: (u32, u32), facts: &HostFa
 /// Says what is to be said of a copy.
 pub(crate) fn note_copy(view: &mut View, note: &LayerNote) {
     let how = note.tier.name();
-    let why = note.why.as_deref().unwrap_or("it was made so");
+    let why = note.why.as_deref().unwrap_or(ASKED);
     view.notes.push(format!("the workspace is a copy ({how}), because {why}"));
     for what in &note.left_out {
         view.notes.push(format!("not in the copy of the workspace: {what}"));
@@ -48,6 +51,7 @@ pub(crate) fn foreseen(
         Place::Shown(_) | Place::Private { .. } => None,
     });
     let source = format!("a copy of {path}");
+    let why = why.as_deref().unwrap_or(ASKED);
     view.notes.push(format!("the workspace is copied first, because {why}"));
     view.copy = place.map(|place| Shown {
         source,

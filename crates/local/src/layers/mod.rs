@@ -59,8 +59,6 @@ pub use layer::Layer;
 pub use walk::{MAX_LAYER_DEPTH, MAX_LAYER_ENTRIES};
 
 pub(crate) use clear::remove as remove_tree;
-#[cfg(test)]
-pub(crate) use copying::LeftOut;
 pub(crate) use copying::{Copied, copy_whole};
 pub(crate) use landing::pay;
 pub(crate) use layer::workspace as open_workspace;

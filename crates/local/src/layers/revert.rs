@@ -32,7 +32,8 @@ impl Layer {
         paths: &[GuestPath],
         trash: &OwnedFd,
     ) -> Result<()> {
-        let mut reverting = Reverting { layer: self, trash, listing, waiting: Vec::new(), number: 0 };
+        let mut reverting =
+            Reverting { layer: self, trash, listing, waiting: Vec::new(), number: 0 };
         let reverted = reverting.all(paths);
         let listing = reverting.listing;
         // ORDER: also where it failed, for what was done before.

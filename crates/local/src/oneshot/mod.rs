@@ -15,8 +15,8 @@ use crate::state::StateDirectory;
 use crate::verify::verify;
 use crate::watchman::Watchman;
 use cofferdam_core::{
-    Cause, Command, Ending, Enforced, Error, ErrorKind, LayerNote, Omitted, Result, SandboxId, Spec,
-    Stdin, UsageReport,
+    Cause, Command, Ending, Enforced, Error, ErrorKind, LayerNote, Omitted, Result, SandboxId,
+    Spec, Stdin, UsageReport,
 };
 use cofferdam_guestd::line::Line;
 use cofferdam_wire::ByteString;

@@ -4,9 +4,7 @@ use super::{NewEvent, Store, Written, bad, from_json, id_at, to_json};
 use crate::init::Init;
 use crate::provision::Provided;
 use crate::{Phase, SessionId};
-use cofferdam_core::{
-    Deadlines, DestroyReason, LayerNote, Result, SandboxRecord, StoredSpec,
-};
+use cofferdam_core::{Deadlines, DestroyReason, LayerNote, Result, SandboxRecord, StoredSpec};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

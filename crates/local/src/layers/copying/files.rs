@@ -62,8 +62,7 @@ impl Copying<'_> {
 
     /// Copies the content until it is of one moment, and says what the file was then.
     fn content(&mut self, path: &[u8], source: &OwnedFd, to: &OwnedFd) -> Result<Stat> {
-        let look =
-            || rustix::fs::fstat(source).map_err(|errno| failed("look at", path, errno));
+        let look = || rustix::fs::fstat(source).map_err(|errno| failed("look at", path, errno));
         let mut before = look()?;
         for _ in 0..TRIES {
             self.bytes(path, (source, &before), to)?;
@@ -82,7 +81,12 @@ impl Copying<'_> {
         Ok(before)
     }
 
-    fn bytes(&mut self, path: &[u8], (source, stat): (&OwnedFd, &Stat), to: &OwnedFd) -> Result<()> {
+    fn bytes(
+        &mut self,
+        path: &[u8],
+        (source, stat): (&OwnedFd, &Stat),
+        to: &OwnedFd,
+    ) -> Result<()> {
         let size = u64::try_from(stat.st_size).unwrap_or(0);
         if size == 0 {
             return Ok(());

@@ -8,7 +8,7 @@
 mod files;
 mod limits;
 
-pub(crate) use limits::{Copied, LeftOut};
+pub(crate) use limits::Copied;
 pub use limits::{MAX_COPIED_BYTES, MAX_COPIED_ENTRIES, Progress, watch};
 
 use super::listing::{Listed, Mark};
@@ -145,10 +145,9 @@ impl Copying<'_> {
         let slash = place.iter().rposition(|byte| *byte == b'/');
         let (above, name) = match slash {
             None => (&b"."[..], place.as_slice()),
-            Some(slash) => (
-                place.get(..slash).unwrap_or_default(),
-                place.get(slash + 1..).unwrap_or_default(),
-            ),
+            Some(slash) => {
+                (place.get(..slash).unwrap_or_default(), place.get(slash + 1..).unwrap_or_default())
+            }
         };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
         let above = open(self.job.into.as_fd(), above, flags).map_err(at)?;

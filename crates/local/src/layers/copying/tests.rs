@@ -1,5 +1,6 @@
 //! What a copy is.
 
+use super::limits::LeftOut;
 use super::*;
 use crate::layers::listing::LISTING;
 use crate::test_directory::TestDirectory;
@@ -56,8 +57,13 @@ fn exact(root: &Path) -> Vec<String> {
         .current_dir(root)
         .output()
         .unwrap();
-    let mut lines: Vec<String> =
-        listed.stdout.split(|b| *b == 0).collect::<Vec<_>>().chunks(2).map(|pair| format!("{pair:?}")).collect();
+    let mut lines: Vec<String> = listed
+        .stdout
+        .split(|b| *b == 0)
+        .collect::<Vec<_>>()
+        .chunks(2)
+        .map(|pair| format!("{pair:?}"))
+        .collect();
     lines.sort();
     lines.push(String::from_utf8_lossy(&sums.stdout).into_owned());
     lines
@@ -113,7 +119,8 @@ fn a_copy_leaves_no_trace_and_gives_nobody_rights() {
 #[test]
 fn what_cannot_be_copied_is_left_out_and_named() {
     let is_root = rustix::process::geteuid().is_root();
-    let ground = Ground::new("copy-left-out", "mkdir -p d/closed; printf s >d/closed/s; printf a >a");
+    let ground =
+        Ground::new("copy-left-out", "mkdir -p d/closed; printf s >d/closed/s; printf a >a");
     match is_root {
         true => ground.sh("mknod d/device c 1 3"),
         false => ground.sh("printf s >d/device; chmod 0 d/device d/closed"),
@@ -158,10 +165,14 @@ fn a_copy_has_bounds_and_each_is_named() {
 
 #[test]
 fn a_landing_of_somebody_else_is_not_copied() {
-    let ground = Ground::new("copy-stage", "mkdir .cofferdam-landing-1 d; touch d/.cofferdam-landing-1");
+    let ground =
+        Ground::new("copy-stage", "mkdir .cofferdam-landing-1 d; touch d/.cofferdam-landing-1");
     let copied = ground.copy(Bounds::DEFAULT).unwrap();
     assert!(!ground.made().join(".cofferdam-landing-1").exists());
-    assert!(ground.made().join("d/.cofferdam-landing-1").exists(), "the control: elsewhere it is a name");
+    assert!(
+        ground.made().join("d/.cofferdam-landing-1").exists(),
+        "the control: elsewhere it is a name"
+    );
     assert!(copied.listing.get(b".cofferdam-landing-1").is_none());
 }
 
@@ -232,7 +243,10 @@ fn a_file_that_changes_meanwhile_is_of_one_moment_or_told() {
             let content = std::fs::read(ground.made().join("torn")).unwrap();
             let is_whole = content.iter().all(|byte| *byte == content[0]);
             let is_told = copied.left_out.first.iter().any(|what| what.starts_with("torn: "));
-            assert!(content.len() == 1_000_000 && (is_whole || is_told || copied.tier == LayerTier::Reflink));
+            assert!(
+                content.len() == 1_000_000
+                    && (is_whole || is_told || copied.tier == LayerTier::Reflink)
+            );
             std::fs::remove_dir_all(ground.made()).unwrap();
         }
         over.store(true, relaxed);

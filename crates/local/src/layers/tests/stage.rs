@@ -2,7 +2,7 @@
 //! commands saw.
 
 use crate::cow::base::{Base, LayerOwner, Xattrs};
-use crate::layers::{Layer, LeftOut, copy_whole, open_workspace};
+use crate::layers::{Layer, copy_whole, open_workspace};
 use crate::state::StateDirectory;
 use crate::test_directory::TestDirectory;
 use cofferdam_core::{ApplyOrder, ApplyReport, Change, GuestPath, LayerNote, Result};
@@ -120,7 +120,7 @@ impl Stage {
         let workspace = open_workspace(workspace, found.dev(), found.ino()).unwrap();
         let cow = std::fs::File::open(self.cow()).unwrap().into();
         let copied = copy_whole(&workspace, &cow, "upper").unwrap();
-        assert_eq!(copied.left_out, LeftOut::default());
+        assert!(copied.left_out.first.is_empty());
         LayerNote { tier: copied.tier, why: None, left_out: Vec::new(), left_out_more: 0 }
     }
 
@@ -194,7 +194,11 @@ impl Stage {
             "set -eu\numask 022\nrm -rf saw; mkdir saw\n\
              (cd cow/upper; {script}\n)\ncp -a cow/upper/. saw/\n"
         );
-        Command::new("sh").args(["-c", &script]).current_dir(self.directory.path()).output().unwrap()
+        Command::new("sh")
+            .args(["-c", &script])
+            .current_dir(self.directory.path())
+            .output()
+            .unwrap()
     }
 
     pub(super) fn layer(&self) -> Layer {
