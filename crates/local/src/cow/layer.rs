@@ -239,7 +239,7 @@ mod tests {
     use super::*;
     use crate::test_directory::TestDirectory;
     use crate::view::look as look_at;
-    use cofferdam_core::Caller;
+    use cofferdam_core::{Caller, LayerChoice};
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
     fn spec(workspace: &Path) -> Spec {
@@ -298,6 +298,57 @@ mod tests {
         std::fs::remove_dir(&workspace).unwrap();
         std::fs::rename(workspace.with_extension("old"), &workspace).unwrap();
         assert!(found().is_ok());
+    }
+
+    #[test]
+    fn a_copy_is_whole_or_made_anew_and_never_taken_for_an_empty_one() {
+        let (_directory, workspace, kept) = ground("layer-copy");
+        if HostFacts::gather().obstacle().is_some() {
+            return;
+        }
+        std::fs::write(workspace.join("f"), "real").unwrap();
+        let spec = Spec { layer: LayerChoice::Copy, ..spec(&workspace) };
+        // As one leaves it who died in the middle: there is no base yet.
+        std::fs::create_dir_all(kept.join("cow/.upper/half")).unwrap();
+        std::fs::create_dir_all(kept.join("cow/upper/old")).unwrap();
+        assert!(ensure(&spec, Some(&kept)).unwrap());
+        let upper = kept.join("cow/upper");
+        let names = |directory: &Path| -> Vec<_> {
+            let mut all: Vec<_> =
+                std::fs::read_dir(directory).unwrap().map(|e| e.unwrap().file_name()).collect();
+            all.sort();
+            all
+        };
+        assert_eq!(names(&upper), ["f"]);
+        assert_eq!(names(&kept.join("cow")), ["base.json", "listing", "upper"]);
+        // What the sandbox made of it stays.
+        std::fs::write(upper.join("f"), "mine").unwrap();
+        assert!(!ensure(&spec, Some(&kept)).unwrap());
+        let facts = HostFacts::gather();
+        let found = look(&look_at(&spec, &facts).unwrap(), Some(&kept), &facts).unwrap().unwrap();
+        let Kept::Copy(shown, note) = found else { panic!("a copy") };
+        assert_eq!(
+            (shown.source.as_str(), shown.path.as_str()),
+            (upper.to_str().unwrap(), workspace.to_str().unwrap())
+        );
+        assert_eq!((note.why, note.left_out), (None, Vec::new()));
+        assert_eq!(std::fs::read(upper.join("f")).unwrap(), b"mine");
+        std::fs::rename(&upper, kept.join("lost")).unwrap();
+        assert_eq!(ensure(&spec, Some(&kept)).unwrap_err().kind, ErrorKind::Io);
+        assert!(!upper.exists());
+    }
+
+    #[test]
+    fn what_is_no_workspace_is_not_copied() {
+        let (directory, _, kept) = ground("layer-no-workspace");
+        if HostFacts::gather().obstacle().is_some() {
+            return;
+        }
+        let home = directory.path().canonicalize().unwrap();
+        let mut spec = Spec { layer: LayerChoice::Copy, ..spec(&home) };
+        spec.caller.home = Some(home.clone());
+        assert_eq!(ensure(&spec, Some(&kept)).unwrap_err().kind, ErrorKind::Denied);
+        assert!(!kept.join("cow/upper").exists());
     }
 
     #[test]

@@ -79,7 +79,7 @@ const TREE: &str = "
     chmod 1777 d/e; chmod 555 closed";
 
 #[test]
-fn a_copy_is_exact() {
+fn a_copied_workspace_is_exact() {
     let ground = Ground::new("copy-exact", TREE);
     ground.sh("perl -MSocket -e 'socket(S,AF_UNIX,SOCK_STREAM,0); bind(S,sockaddr_un(\"sock\"))'");
     let before = exact(&ground.workspace());
