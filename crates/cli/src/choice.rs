@@ -1,6 +1,8 @@
 //! Closed sets of names, and the nearest name to a misspelled one.
 
-use cofferdam_core::{Error, ErrorKind, OnUnavailable, Profile, Result, Standard, User};
+use cofferdam_core::{
+    Error, ErrorKind, LayerChoice, OnUnavailable, Profile, Result, Standard, User,
+};
 use cofferdam_session::OnFailure;
 
 /// A closed set of which each member has a stable name.
@@ -91,6 +93,15 @@ impl Choice for User {
             Self::Ordinary => "sandbox",
             Self::Root => "root",
         }
+    }
+}
+
+impl Choice for LayerChoice {
+    const WHAT: &'static str = "layer";
+    const ALL: &'static [Self] = &Self::ALL;
+
+    fn named(self) -> &'static str {
+        self.name()
     }
 }
 

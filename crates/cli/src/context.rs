@@ -7,6 +7,7 @@ use crate::args::{
 use crate::config::{
     ImageWish, Layer, Loaded, Origin, Sourced, Unapproved, VariableWish, load, said,
 };
+use crate::copying;
 use crate::images::{self, Asking};
 use crate::parts::BackendName;
 use crate::places;
@@ -108,6 +109,7 @@ impl Context {
             egress,
             image: None,
             workspace,
+            layer: layer.tier.map(|said| said.value).unwrap_or_default(),
             read: shown_paths(layer.read)?,
             mounts: Vec::new(),
             write: shown_paths(layer.write)?,
@@ -119,6 +121,9 @@ impl Context {
             on_unavailable: layer.on_unavailable.map(|said| said.value).unwrap_or_default(),
             caller: Caller::default(),
         };
+        if matches!(spec.workspace, Workspace::CopyOnWrite(_)) {
+            copying::show();
+        }
         places::keep_own_files_out(&spec, &surroundings, &state_directory)?;
         let asking = layer.asking.unwrap_or_default();
         let image = layer.image.as_ref();
@@ -251,7 +256,8 @@ fn flags(
             insecure: policy.insecure_registry.clone(),
         }),
         workspace: workspace.map(flag),
-        copy_on_write: policy.cow.then(|| flag(true)),
+        copy_on_write: policy.cow.map(|_| flag(true)),
+        tier: policy.cow.map(flag),
         read: paths(&policy.read),
         write: paths(&policy.write),
         hide: paths(&policy.hide),

@@ -1,6 +1,6 @@
 //! The seam to the engine: what the command line asks of it, and what it gets back.
 
-use cofferdam_core::{Command, Ending, Enforced, Omitted, Result, Spec, UsageReport};
+use cofferdam_core::{Command, Ending, Enforced, LayerNote, Omitted, Result, Spec, UsageReport};
 use cofferdam_local::assemble;
 use cofferdam_local::host::HostFacts;
 use cofferdam_local::oneshot::{self, OutputTo};
@@ -63,6 +63,8 @@ pub(crate) struct RunOutcome {
     pub(crate) denials: Vec<String>,
     /// Control files that appeared in the workspace, relative to it.
     pub(crate) new_control_files: Option<Vec<String>>,
+    /// What its layer was, where that went with it.
+    pub(crate) layer: Option<LayerNote>,
 }
 
 /// Runs a command in a fresh sandbox. Fails only before the sandbox exists; from then on what
@@ -87,6 +89,7 @@ pub(crate) fn run(request: RunRequest) -> Result<RunOutcome> {
         enforced: outcome.enforced,
         denials: Vec::new(),
         new_control_files: Some(outcome.new_control_files),
+        layer: outcome.layer,
     })
 }
 

@@ -10,6 +10,7 @@ mod choice;
 mod commands;
 mod config;
 mod context;
+mod copying;
 mod detach_keys;
 mod engine;
 mod exit;

@@ -2,8 +2,8 @@
 
 use crate::{Sandbox, local_backend};
 use cofferdam_core::{
-    Backend, Caller, EgressGate, Enforced, Error, ErrorKind, Image, Limit, Limits, NoGate,
-    OnUnavailable, Profile, Result, SandboxId, SensitiveWrites, Spec, User, Workspace,
+    Backend, Caller, EgressGate, Enforced, Error, ErrorKind, Image, LayerChoice, Limit, Limits,
+    NoGate, OnUnavailable, Profile, Result, SandboxId, SensitiveWrites, Spec, User, Workspace,
 };
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -56,6 +56,13 @@ impl Builder {
     /// The directory itself stays as it is.
     pub fn copy_on_write_workspace(mut self, directory: impl Into<PathBuf>) -> Self {
         self.spec.workspace = Workspace::CopyOnWrite(directory.into());
+        self
+    }
+
+    /// Chooses what makes that layer: the kernel's overlay, a copy of the directory, or, unless this is
+    /// called, the first of the two that can be had.
+    pub fn layer(mut self, choice: LayerChoice) -> Self {
+        self.spec.layer = choice;
         self
     }
 

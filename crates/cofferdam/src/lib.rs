@@ -54,11 +54,11 @@ pub use cofferdam_core::{
     Deadlines, Degree, DestroyReason, Destroyed, Duplex, DurableBackend, EgressGate, EgressRule,
     Ending, EndingKind, Enforced, Enforcement, Error, ErrorKind, ExecEnded, ExecInput, ExecOrder,
     ExecStatus, Files, Found, Given, Guest, Happened, HostPattern, Image, ImageLayer, ImageRun,
-    JournalEntry, Killer, Limit, Limits, LimitsCount, Lost, NoGate, Omitted, OnUnavailable, Output,
-    Part, Pause, PausedBy, Process, ProcessEvent, ProcessId, ProcessInput, Profile, Result,
-    SandboxId, SandboxOrder, SandboxRecord, SandboxStatus, Seen, SensitiveWrites, Spec, Spooled,
-    Standard, Stdin, Terminal, User, Workspace, admit, collect, parse_bytes, parse_cpu,
-    parse_duration,
+    JournalEntry, Killer, LayerChoice, LayerNote, LayerTier, Limit, Limits, LimitsCount, Lost,
+    NoGate, Omitted, OnUnavailable, Output, Part, Pause, PausedBy, Process, ProcessEvent,
+    ProcessId, ProcessInput, Profile, Result, SandboxId, SandboxOrder, SandboxRecord,
+    SandboxStatus, Seen, SensitiveWrites, Spec, Spooled, Standard, Stdin, Terminal, User,
+    Workspace, admit, collect, parse_bytes, parse_cpu, parse_duration,
 };
 pub use cofferdam_local::assemble::Farewell;
 pub use cofferdam_local::backend::{LocalBackend, Preparation};

@@ -1,6 +1,6 @@
 //! Where sandboxes come from.
 
-use crate::{EgressGate, Enforced, Guest, Result, SandboxId, Spec};
+use crate::{EgressGate, Enforced, Guest, LayerNote, Result, SandboxId, Spec};
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -84,6 +84,9 @@ pub struct SandboxRecord {
     pub workspace: String,
     /// How far its policy holds.
     pub enforced: Enforced,
+    /// What its layer is, where its workspace is copy-on-write and the layer is kept. Came later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layer: Option<LayerNote>,
 }
 
 /// What has become of a sandbox.

@@ -5,10 +5,41 @@
 
 use crate::files::EntryKind;
 use crate::{ByteString, GuestPath, Progress};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The most bytes that a link out of a layer may name.
 pub const MAX_LINK_BYTES: usize = 4095;
+
+/// What makes the layer of a copy-on-write workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LayerTier {
+    /// The kernel's overlay file system.
+    Overlay,
+    /// A copy of the workspace that shares its blocks on disk until they are written.
+    Reflink,
+    /// A copy of the workspace.
+    Copy,
+}
+
+/// What is to be said of a layer besides what it holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LayerNote {
+    /// What makes it.
+    pub tier: LayerTier,
+    /// Why it is no overlay where nobody asked for a copy; a fragment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// What of the workspace is not in it, or not as of one moment, each with the reason: the first of
+    /// them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
+    /// How many more there are.
+    #[serde(default)]
+    pub left_out_more: u64,
+}
 
 /// How something under a path differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -143,6 +174,17 @@ pub struct DiscardOrder {
     pub paths: Vec<GuestPath>,
     /// Nothing is done.
     pub dry_run: bool,
+}
+
+impl LayerTier {
+    /// Its stable name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Overlay => "overlay",
+            Self::Reflink => "reflink",
+            Self::Copy => "copy",
+        }
+    }
 }
 
 impl ChangeKind {

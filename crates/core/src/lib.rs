@@ -54,7 +54,7 @@ pub use id::{ProcessId, SandboxId};
 pub use image::{Image, ImageLayer, ImageRun};
 pub use layer::{
     ApplyOrder, ApplyReport, Change, ChangeKind, Conflict, DiscardOrder, FileState, Held,
-    MAX_LINK_BYTES, Side, Standing, is_at_or_below, is_within,
+    LayerNote, LayerTier, MAX_LINK_BYTES, Side, Standing, is_at_or_below, is_within,
 };
 pub use limits::{Limit, Limits};
 pub use path::GuestPath;
@@ -65,5 +65,7 @@ pub use receipt::{FileSeen, FilesSeen, Receipt, SaidByGuest, SeenByHost};
 pub use report::{
     EndingReport, ErrorBody, ErrorReport, Omitted, RunReport, StreamReport, UsageReport,
 };
-pub use spec::{Caller, DirectoryIdentity, HostMount, SensitiveWrites, Spec, User, Workspace};
+pub use spec::{
+    Caller, DirectoryIdentity, HostMount, LayerChoice, SensitiveWrites, Spec, User, Workspace,
+};
 pub use stored_spec::StoredSpec;

@@ -1,7 +1,7 @@
 //! The objects that every door shows, as JSON.
 
 use crate::ending::EndingKind;
-use crate::{Enforced, Error, Receipt};
+use crate::{Enforced, Error, LayerTier, Receipt};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +39,12 @@ pub struct RunReport {
     /// where the sandbox was kept or lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_control_files: Option<Vec<String>>,
+    /// What made the layer of its workspace, where that was copy-on-write and went with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tier: Option<LayerTier>,
+    /// Why that was no overlay, where nobody asked for a copy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tier_why: Option<String>,
     /// The session that it ran in, where it ran in one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,

@@ -16,6 +16,8 @@ pub struct Spec {
     pub image: Option<Image>,
     /// The directory that it works in.
     pub workspace: Workspace,
+    /// What is to make the layer, where the workspace is copy-on-write.
+    pub layer: LayerChoice,
     /// Host paths that are shown read-only, at their own place.
     pub read: Vec<PathBuf>,
     /// Directories of the host that are shown read-only at a place of the workspace.
@@ -92,6 +94,32 @@ impl Workspace {
     }
 }
 
+/// What is to make the layer of a copy-on-write workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LayerChoice {
+    /// The kernel's overlay file system, or a copy where it cannot be had.
+    #[default]
+    Auto,
+    /// The kernel's overlay file system, or an error.
+    Overlay,
+    /// A copy of the workspace.
+    Copy,
+}
+
+impl LayerChoice {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Auto, Self::Overlay, Self::Copy];
+
+    /// Its stable name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Overlay => "overlay",
+            Self::Copy => "copy",
+        }
+    }
+}
+
 /// Who commands are inside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum User {
@@ -131,6 +159,7 @@ impl Spec {
             egress: Vec::new(),
             image: None,
             workspace,
+            layer: LayerChoice::default(),
             read: Vec::new(),
             mounts: Vec::new(),
             write: Vec::new(),

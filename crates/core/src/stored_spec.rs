@@ -2,7 +2,8 @@
 
 use crate::{
     ByteString, Caller, DirectoryIdentity, EgressRule, Error, ErrorKind, GuestPath, HostMount,
-    Image, Limit, Limits, OnUnavailable, Profile, Result, SensitiveWrites, Spec, User, Workspace,
+    Image, LayerChoice, Limit, Limits, OnUnavailable, Profile, Result, SensitiveWrites, Spec, User,
+    Workspace,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -29,6 +30,9 @@ pub struct StoredSpec {
     /// Came later: what was stored before has no layer.
     #[serde(default, skip_serializing_if = "is_not")]
     copy_on_write: bool,
+    /// Came later: what was stored before takes what there is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    layer: Option<String>,
     read: Vec<ByteString>,
     /// Came later: what was stored before has none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -85,6 +89,7 @@ impl StoredSpec {
             egress,
             image,
             workspace,
+            layer,
             read,
             mounts,
             write,
@@ -106,6 +111,7 @@ impl StoredSpec {
                 Workspace::CopyOnWrite(_) => true,
                 Workspace::Directory(_) | Workspace::Private => false,
             },
+            layer: (*layer != LayerChoice::Auto).then(|| layer.name().to_owned()),
             read: read.iter().map(|path| bytes(path)).collect(),
             mounts: mounts.iter().map(StoredMount::new).collect(),
             write: write.iter().map(|path| bytes(path)).collect(),
@@ -142,6 +148,7 @@ impl StoredSpec {
                 Some(path) => Workspace::Directory(path_of(path)),
                 None => Workspace::Private,
             },
+            layer: layer_choice(self.layer.as_deref())?,
             read: self.read.iter().map(path_of).collect(),
             mounts: self.mounts.iter().map(StoredMount::mount).collect::<Result<_>>()?,
             write: self.write.iter().map(path_of).collect(),
@@ -186,6 +193,8 @@ impl StoredSpec {
         compare("image", id(self) == id(other));
         compare("workspace", self.workspace == other.workspace);
         compare("copy_on_write", self.copy_on_write == other.copy_on_write);
+        // Whoever takes what there is, takes what the session has.
+        compare("layer", other.layer.is_none() || self.layer == other.layer);
         compare("read", self.read == other.read);
         compare("write", self.write == other.write);
         compare("hide", self.hide == other.hide);
@@ -268,6 +277,14 @@ fn pairs(variables: &BTreeMap<OsString, OsString>) -> Vec<(ByteString, ByteStrin
 fn variables(pairs: &[(ByteString, ByteString)]) -> BTreeMap<OsString, OsString> {
     let pairs = pairs.iter();
     pairs.map(|(n, v)| (n.as_os_str().to_owned(), v.as_os_str().to_owned())).collect()
+}
+
+fn layer_choice(stored: Option<&str>) -> Result<LayerChoice> {
+    let Some(name) = stored else { return Ok(LayerChoice::Auto) };
+    LayerChoice::ALL.into_iter().find(|choice| choice.name() == name).ok_or_else(|| {
+        Error::new(ErrorKind::Unsupported, format!("a stored spec wants the layer {name:?}"))
+            .hint("Use the version of Cofferdam that wrote it.")
+    })
 }
 
 fn limit<T: Copy + Into<u64>>(limit: Limit<T>) -> StoredLimit {

@@ -1,8 +1,12 @@
 //! Everything on the host that one sandbox needs before it is cloned, and owes when it is gone.
 
+use crate::backend::keep_records_out;
 use crate::cgroup::{Assessment, CgroupFacts, Cgroups, are_groups_unified, assess};
 use crate::control_files::{self, ControlFiles};
 use crate::cow;
+use crate::cow::layer::Kept;
+use crate::cow::passing::PassingCopy;
+use crate::cow::tier::{Making, choose};
 use crate::guarded::{GuardedWorkspace, guard, protected_path};
 use crate::host::{HostFacts, Obstacle, UserNamespaces};
 use crate::image;
@@ -15,13 +19,14 @@ use crate::session_uid::{SessionUid, UidRange};
 use crate::state::StateDirectory;
 use crate::view::{View, look, look_at_home};
 use cofferdam_core::{
-    Admission, Axis, Basis, Degree, Enforced, Error, ErrorKind, OnUnavailable, Result, SandboxId,
-    Spec, User, admit,
+    Admission, Axis, Basis, Degree, Enforced, Error, ErrorKind, LayerNote, OnUnavailable, Result,
+    SandboxId, Spec, User, Workspace, admit,
 };
 use cofferdam_guestd::apply::LostPin;
 use cofferdam_wire::ByteString;
 use cofferdam_wire::plan::Access;
 use rustix::fd::OwnedFd;
+use std::cell::RefCell;
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -38,8 +43,11 @@ pub struct Assembly {
     pub outside_ids: (u32, u32),
     cgroups: Option<Cgroups>,
     workspace: Option<GuardedWorkspace>,
+    /// What is to be said of its layer, where its workspace is copy-on-write.
+    pub layer: Option<LayerNote>,
     _layers: Vec<OwnedFd>,
     _scratch: Option<Scratch>,
+    _copy: Option<PassingCopy>,
     _user: Option<SessionUid>,
 }
 
@@ -47,7 +55,10 @@ pub struct Assembly {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stay<'a> {
     /// It goes with its caller, and is made as fast as can be.
-    Passing,
+    Passing {
+        /// Why the kernel was found to make no overlay for it.
+        no_overlay: Option<&'a str>,
+    },
     /// It is kept: it can be frozen, and this directory of the host is its home.
     Kept {
         /// The directory.
@@ -55,6 +66,11 @@ pub(crate) enum Stay<'a> {
         /// The directory of the host for what else stays.
         kept: Option<&'a Path>,
     },
+}
+
+impl Stay<'_> {
+    /// As nearly everything passes.
+    pub(crate) const PASSING: Self = Self::Passing { no_overlay: None };
 }
 
 /// What was taken for a sandbox and what became of it, once the sandbox is gone.
@@ -69,7 +85,7 @@ pub struct Farewell {
 /// Decides what a sandbox for `spec` is made of, takes what it needs, and refuses what cannot be
 /// enforced.
 pub fn assemble(spec: &Spec, state: &StateDirectory, id: &SandboxId) -> Result<Assembly> {
-    assemble_on((spec, Stay::Passing), state, id, &HostFacts::gather())
+    assemble_on((spec, Stay::PASSING), state, id, &HostFacts::gather())
 }
 
 /// The same where namespaces were tried and refused, though no setting forbids them.
@@ -113,7 +129,8 @@ fn assemble_on(
     id: &SandboxId,
     facts: &HostFacts,
 ) -> Result<Assembly> {
-    let drafting = Drafting { spec, stay, state, id, facts };
+    let drafting = Drafting { spec, stay, state, id, facts, copy: RefCell::default() };
+    drafting.copy()?;
     drafting.complete(drafting.draft(drafting.grounds(drafting.someone()?)?)?)
 }
 
@@ -127,7 +144,8 @@ pub(crate) fn assemble_and_launch(
     id: &SandboxId,
 ) -> Result<(Assembly, Born)> {
     let facts = HostFacts::gather();
-    let drafting = Drafting { spec, stay, state, id, facts: &facts };
+    let drafting = Drafting { spec, stay, state, id, facts: &facts, copy: RefCell::default() };
+    drafting.copy()?;
     let someone = drafting.someone()?;
     if facts.obstacle().is_some() {
         let assembly = drafting.complete(drafting.draft(drafting.grounds(someone)?)?)?;
@@ -173,6 +191,8 @@ struct Drafting<'a> {
     state: &'a StateDirectory,
     id: &'a SandboxId,
     facts: &'a HostFacts,
+    /// The copy of the workspace, where there has to be one for this sandbox alone.
+    copy: RefCell<Option<PassingCopy>>,
 }
 
 /// Who commands are.
@@ -195,6 +215,7 @@ struct Draft {
     grounds: Grounds,
     /// What keeps an image's layers where they are.
     layers: Vec<OwnedFd>,
+    layer: Option<LayerNote>,
     view: View,
     scratch: Option<String>,
     filter: Filter,
@@ -203,6 +224,54 @@ struct Draft {
 }
 
 impl Drafting<'_> {
+    /// Copies the workspace for a passing sandbox, where the kernel makes no overlay.
+    ///
+    /// ORDER: before anything else is taken, because it may take long.
+    fn copy(&self) -> Result<()> {
+        let Self { spec, stay, state, id, facts, copy } = self;
+        let (Workspace::CopyOnWrite(workspace), Stay::Passing { no_overlay }) =
+            (&spec.workspace, stay)
+        else {
+            return Ok(());
+        };
+        let why = match (no_overlay, choose(spec, facts, workspace, None)?) {
+            // Without namespaces the copy could not be shown. Whoever plans says so.
+            _ if facts.obstacle().is_some() => return Ok(()),
+            (Some(why), _) => Some((*why).to_owned()),
+            (None, Making::Copy(why)) => why,
+            (None, Making::Overlay) => return Ok(()),
+        };
+        keep_records_out(spec, state.path())?;
+        // What is no workspace is not copied first.
+        look(spec, facts)?;
+        let found = find_listed(workspace, "workspace")?;
+        *copy.borrow_mut() = Some(PassingCopy::make(state, id, &found, why)?);
+        Ok(())
+    }
+
+    /// Puts what the sandbox sees in the place of its workspace into the view.
+    fn look_at_layer(&self, view: &mut View, kept: Option<&Path>) -> Result<Option<LayerNote>> {
+        let overlay = || cow::base::overlay_note();
+        let is_layered = view.workspace.beside().is_some();
+        if let Some(copy) = &*self.copy.borrow() {
+            view.copy = Some(cow::shown(&copy.found, view, copy.owner, self.facts));
+            cow::note_copy(view, &copy.note);
+            return Ok(Some(copy.note.clone()));
+        }
+        Ok(match cow::layer::look(view, kept, self.facts)? {
+            None => is_layered.then(overlay),
+            Some(Kept::Overlay(layer)) => {
+                view.layer = Some(layer);
+                Some(overlay())
+            }
+            Some(Kept::Copy(copy, note)) => {
+                view.copy = Some(copy);
+                cow::note_copy(view, &note);
+                Some(note)
+            }
+        })
+    }
+
     /// Takes a user id where one is needed, and nothing else.
     fn someone(&self) -> Result<Someone> {
         let Self { spec, facts, state, .. } = *self;
@@ -216,7 +285,7 @@ impl Drafting<'_> {
     fn grounds(&self, someone: Someone) -> Result<Grounds> {
         let Self { spec, stay, state, .. } = *self;
         let groups = match stay {
-            Stay::Passing => {
+            Stay::Passing { no_overlay: _ } => {
                 // What a dead process of ours left behind goes first: it may stand in our way.
                 let _ = state.sweep();
                 CgroupFacts::read_for_limits()?
@@ -231,14 +300,18 @@ impl Drafting<'_> {
 
     /// Looks and decides.
     fn draft(&self, grounds: Grounds) -> Result<Draft> {
-        let Self { spec, stay, state, id, facts } = *self;
+        let Self { spec, stay, state, id, facts, copy: _ } = *self;
         let layers = image::hold(spec)?;
         let mut view = look(spec, facts)?;
-        if let Stay::Kept { home, kept } = stay {
-            view.home = home.map(|home| look_at_home(home, facts, state.path())).transpose()?;
-            view.layer = cow::layer::look(&view, kept, facts)?;
-            image::keep(&mut view, kept, facts)?;
-        }
+        let layer = match stay {
+            Stay::Kept { home, kept } => {
+                view.home = home.map(|home| look_at_home(home, facts, state.path())).transpose()?;
+                let layer = self.look_at_layer(&mut view, kept)?;
+                image::keep(&mut view, kept, facts)?;
+                layer
+            }
+            Stay::Passing { no_overlay: _ } => self.look_at_layer(&mut view, None)?,
+        };
         let scratch = Scratch::path(state, id, facts)?;
         let filter = filter(spec)?;
         let inputs = PlanInputs {
@@ -252,7 +325,7 @@ impl Drafting<'_> {
         planned.refuse_way_out()?;
         let enforced = planned.enforced.clone();
         admit(spec.profile, planned.limits_count, spec.on_unavailable, &enforced)?;
-        Ok(Draft { grounds, layers, view, scratch, filter, planned, enforced })
+        Ok(Draft { grounds, layers, layer, view, scratch, filter, planned, enforced })
     }
 
     /// Makes the groups that the first process has to be cloned into.
@@ -269,12 +342,13 @@ impl Drafting<'_> {
 
     /// Takes what is needed, and refuses what cannot be enforced.
     fn complete(&self, mut draft: Draft) -> Result<Assembly> {
-        let Self { spec, stay: _, state, id: _, facts } = *self;
+        let Self { spec, stay: _, state, id: _, facts, ref copy } = *self;
         let cgroups = match draft.grounds.made.take() {
             Some(made) => made,
             None => self.groups(&draft.grounds)?,
         };
-        let Draft { grounds, layers, view, scratch, filter, mut planned, mut enforced } = draft;
+        let Draft { grounds, layers, layer, view, scratch, filter, mut planned, mut enforced } =
+            draft;
         let Grounds { someone: Someone { user, ids }, uses, .. } = grounds;
         let workspace = guard(spec, &view, state)?;
         if let Some(before) = workspace.as_ref().and_then(GuardedWorkspace::control) {
@@ -300,8 +374,10 @@ impl Drafting<'_> {
             outside_ids: (ids.uid, ids.gid),
             cgroups: Some(cgroups),
             workspace,
+            layer,
             _layers: layers,
             _scratch: scratch,
+            _copy: copy.take(),
             _user: user,
         })
     }
@@ -310,7 +386,9 @@ impl Drafting<'_> {
 /// The same decisions without taking anything: what [`assemble`] would do here and now.
 pub fn foresee(spec: &Spec) -> Result<(Planned, Enforced)> {
     let facts = HostFacts::gather();
-    foresee_in(spec, &facts, look(spec, &facts)?)
+    let mut view = look(spec, &facts)?;
+    cow::foreseen(&mut view, spec, &facts, None)?;
+    foresee_in(spec, &facts, view)
 }
 
 /// The same for a sandbox that is kept, with its home directory and the state directory.
@@ -318,6 +396,8 @@ pub fn foresee_kept(spec: &Spec, home: Option<&Path>, state: &Path) -> Result<(P
     let facts = HostFacts::gather();
     let mut view = look(spec, &facts)?;
     view.home = home.map(|home| look_at_home(home, &facts, state)).transpose()?;
+    let place = state.ancestors().find(|place| place.is_dir());
+    cow::foreseen(&mut view, spec, &facts, place)?;
     foresee_in(spec, &facts, view)
 }
 

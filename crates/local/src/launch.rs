@@ -1,7 +1,7 @@
 //! Clones the first process of a sandbox and gives it its ids.
 
 use crate::blank::Blank;
-use crate::cow;
+use crate::cow::{self, tier::NOT_SET_UP};
 use crate::plan::Late;
 use crate::sys::{self, Cloned};
 use crate::whose::Whose;
@@ -492,7 +492,7 @@ pub(crate) fn not_prepared(failure: &SetupFailure) -> Error {
 
 /// The error for a sandbox that could not be set up, by its own last word.
 pub(crate) fn not_set_up(failure: &SetupFailure) -> Error {
-    let what = format!("the sandbox could not be set up: {}: {}", failure.step, failure.call);
+    let what = format!("{NOT_SET_UP}{}: {}", failure.step, failure.call);
     let error = Error::new(ErrorKind::SetupFailed, what)
         .source(std::io::Error::from_raw_os_error(failure.errno));
     match cow::remedy(failure) {

@@ -43,7 +43,7 @@ const DISK_BYTES: u64 = 64 << 20;
 /// The caller must have one thread only. Takes a few seconds.
 pub fn probe(spec: &Spec, state: &StateDirectory) -> Result<ProbeReport> {
     let start = |spec: &Spec, id: &SandboxId| {
-        let (assembly, born) = assemble_and_launch((spec, Stay::Passing), state, id)?;
+        let (assembly, born) = assemble_and_launch((spec, Stay::PASSING), state, id)?;
         Ok((assembly, target(born)?))
     };
     examine(spec, state, start, |verified| verified)
@@ -71,7 +71,7 @@ pub(crate) fn probe_by<H>(
     clone: impl Fn(&Assembly) -> Result<Target<H>>,
 ) -> Result<ProbeReport> {
     let start =
-        |spec: &Spec, id: &SandboxId| assemble_and_clone((spec, Stay::Passing), state, id, clone);
+        |spec: &Spec, id: &SandboxId| assemble_and_clone((spec, Stay::PASSING), state, id, clone);
     examine(spec, state, start, |verified| verified)
 }
 

@@ -10,6 +10,7 @@
 
 mod landing;
 
+use crate::cow::passing;
 use crate::probe_targets::leftovers;
 use crate::{cgroup, keeper, layers, placeholders};
 use cofferdam_core::{Error, ErrorKind, Result, SandboxId};
@@ -130,6 +131,7 @@ impl StateDirectory {
         let (removed, kept) = keeper::sweep_half_made(self);
         report.sessions = removed;
         report.kept.extend(kept);
+        report.kept.extend(passing::sweep(self));
         Ok(report)
     }
 
@@ -143,6 +145,7 @@ impl StateDirectory {
             self.record(name).ok().flatten().is_some_and(|record| record.owners() == Owners::None)
         });
         names.extend(keeper::half_made(self));
+        names.extend(passing::debts(self));
         Ok(names)
     }
 
@@ -150,6 +153,9 @@ impl StateDirectory {
     pub fn pay(&self, name: &str) -> Result<bool> {
         if name.starts_with('.') {
             return keeper::remove_half_made(self, name);
+        }
+        if let Some(paid) = passing::pay(self, name) {
+            return paid;
         }
         let failed = |e| io(&format!("open the record {name} in"), &self.path, e);
         let Some(record) = self.record(name).map_err(failed)? else { return Ok(false) };

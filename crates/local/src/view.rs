@@ -58,6 +58,9 @@ pub struct View {
     /// The directory of the host that holds the layer of a copy-on-write workspace, where that is to
     /// stay. Otherwise it goes with the sandbox.
     pub layer: Option<Shown>,
+    /// The copy of a copy-on-write workspace, where it is shown in the place of the workspace and there
+    /// is no layer over that.
+    pub copy: Option<Shown>,
     /// What stays hidden though something above it is shown.
     pub hidden: Vec<Hidden>,
     /// The directories of `PATH`, in the caller's order.
@@ -265,6 +268,7 @@ pub fn look(spec: &Spec, facts: &HostFacts) -> Result<View> {
         mounts,
         home: None,
         layer: None,
+        copy: None,
         hidden: Vec::new(),
         path: tools.path,
         variables: tools.variables,

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 /// How long a backend may take to make a sandbox.
 pub(crate) const CREATE_LIMIT: Duration = Duration::from_secs(120);
+/// The same where it may have to copy a workspace first.
+pub(crate) const COPY_LIMIT: Duration = Duration::from_secs(3600);
 /// How long a backend may take for anything else.
 pub(crate) const CALL_LIMIT: Duration = Duration::from_secs(30);
 

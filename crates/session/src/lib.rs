@@ -50,6 +50,7 @@ pub mod window;
 pub use apply::{
     Doing, Edited, MAX_PATCH_TEXT, PatchOptions, Patched, Way, apply_patch, edit_file, read_window,
 };
+pub use cofferdam_core::LayerTier;
 pub use cofferdam_core::StreamReport;
 pub use ensure::{Ensured, EnsuredHow};
 pub use history::{
@@ -65,7 +66,7 @@ pub use order::{IDLE_PAUSE, SessionOrder};
 pub use provision::ManifestState;
 pub use reaper::{GcAction, GcFailure, GcKind, GcReport};
 pub use receipt::{BeforeCommand, MAX_HASHED_BYTES, MAX_HASHED_FILE_BYTES, MAX_RECEIPT_PATHS};
-pub use report::{EventReport, ExecReport, LayerTier, SessionReport, text_or_base64};
+pub use report::{EventReport, ExecReport, SessionReport, text_or_base64};
 pub use run::{Kept, OnFailure, RUN_LIMIT, Ran, RunError, RunFailure, RunOrder};
 pub use session::{ExecOutput, SPOOL_BYTES, Session};
 pub use sessions::{MAX_EVENTS, Sessions};

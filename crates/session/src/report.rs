@@ -7,7 +7,8 @@ use crate::{Event, Phase, SessionId, next};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use cofferdam_core::{
-    Cause, Ending, EndingKind, Enforced, ExecStatus, SandboxStatus, StreamReport, UsageReport,
+    Cause, Ending, EndingKind, Enforced, ExecStatus, LayerTier, SandboxStatus, StreamReport,
+    UsageReport,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -45,6 +46,13 @@ pub struct SessionReport {
     /// What makes such a layer; null where there is none.
     #[serde(default)]
     pub tier: Option<LayerTier>,
+    /// Why that is no overlay; null where it is one, or a copy was asked for, or there is no layer.
+    #[serde(default)]
+    pub tier_why: Option<String>,
+    /// What of the workspace is not in the layer, or not as of one moment, each with the reason: the
+    /// first of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub layer_left_out: Vec<String>,
     /// The image that it lies on, as it was named; null on the host's root.
     #[serde(default)]
     pub image: Option<String>,
@@ -74,14 +82,6 @@ pub struct SessionReport {
     pub created_ms: u64,
     /// When it was written last, in milliseconds since 1970.
     pub updated_ms: u64,
-}
-
-/// What makes the layer of a copy-on-write workspace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum LayerTier {
-    /// The kernel's overlay file system.
-    Overlay,
 }
 
 /// A command of a session. Format 1.
@@ -136,6 +136,7 @@ pub struct EventReport {
 impl SessionReport {
     pub(crate) fn new(row: &Row, seen: Option<SandboxStatus>) -> Self {
         let record = row.record.as_ref();
+        let layer = record.and_then(|record| record.layer.as_ref()).or(row.facts.layer.as_ref());
         Self {
             id: row.id.to_string(),
             name: row.name.clone(),
@@ -145,7 +146,9 @@ impl SessionReport {
             profile: row.spec.profile().to_owned(),
             workspace: row.spec.workspace(),
             copy_on_write: row.spec.is_copy_on_write(),
-            tier: row.spec.is_copy_on_write().then_some(LayerTier::Overlay),
+            tier: layer.map(|layer| layer.tier),
+            tier_why: layer.and_then(|layer| layer.why.clone()),
+            layer_left_out: layer.map(|layer| layer.left_out.clone()).unwrap_or_default(),
             image: row.spec.image().map(|image| image.name.clone()),
             image_id: row.spec.image().map(|image| image.id.clone()),
             workspace_inside: record.map(|record| record.workspace.clone()),

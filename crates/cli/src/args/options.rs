@@ -6,8 +6,8 @@ use crate::parts::BackendName;
 use clap::Args;
 use clap::builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser};
 use cofferdam_core::{
-    EgressRule, Error, ErrorKind, OnUnavailable, Profile, Result, User, parse_bytes, parse_cpu,
-    parse_duration,
+    EgressRule, Error, ErrorKind, LayerChoice, OnUnavailable, Profile, Result, User, parse_bytes,
+    parse_cpu, parse_duration,
 };
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -76,12 +76,24 @@ pub(crate) struct PolicyOptions {
     /// Shows the workspace copy-on-write: what is written lands in a layer and not in the directory.
     ///
     /// A session keeps its layer, whatever becomes of its sandbox, until it is removed; `run` throws
-    /// it away at the end, unless --on-failure keeps the session. Git hooks and configuration can be written then, because they act on
-    /// nobody there. A workspace with something mounted below it is refused.
+    /// it away at the end, unless --on-failure keeps the session. Git hooks and configuration can be
+    /// written then, because they act on nobody there. A workspace with something mounted below it is
+    /// refused.
     ///
-    /// Example: --cow
-    #[arg(long, conflicts_with = "no_workspace")]
-    pub(crate) cow: bool,
+    /// The layer is an overlay of the kernel's; where that cannot be had the workspace is copied first,
+    /// which is said with the reason. overlay takes nothing else, and copy copies in any case.
+    ///
+    /// Example: --cow, --cow=copy
+    #[arg(
+        long,
+        value_name = "TIER",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "auto",
+        value_parser = choice::<LayerChoice>(),
+        conflicts_with = "no_workspace"
+    )]
+    pub(crate) cow: Option<LayerChoice>,
 
     /// Shows a path read-only at its own place. Repeatable.
     ///

@@ -4,7 +4,7 @@ use super::manifest;
 use crate::args::{IdlePause, SessionOptions};
 use crate::choice::Choice;
 use crate::context::Context;
-use crate::{exit, render, sessions};
+use crate::{exit, render, report, sessions};
 use clap::Args;
 use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_session::{InitCommand, Session, SessionOrder, Sessions};
@@ -62,9 +62,17 @@ pub(super) fn perform(args: &CreateArgs) -> Result<u8> {
 
 /// Prints the id of a session that was wanted, or the session.
 pub(super) async fn print(is_json: bool, sessions: &Sessions, session: &Session) -> Result<u8> {
-    match is_json {
-        true => render::print_json(&sessions.status(session.id()).await?)?,
-        false => render::print_text(&format!("{}\n", session.id()))?,
+    let status = sessions.status(session.id()).await?;
+    if is_json {
+        render::print_json(&status)?;
+        return Ok(exit::DONE);
+    }
+    render::print_text(&format!("{}\n", session.id()))?;
+    if let Some(why) = &status.tier_why {
+        report::note(&format!("the workspace was copied, because {why}"));
+    }
+    for what in &status.layer_left_out {
+        report::note(&format!("not in the copy of the workspace: {what}"));
     }
     Ok(exit::DONE)
 }

@@ -255,6 +255,7 @@ pub(super) async fn outcome(
         denials: Vec::new(),
         // Nobody looks for them before the session ends.
         new_control_files: None,
+        layer: None,
     }))
 }
 

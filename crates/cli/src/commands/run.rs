@@ -5,8 +5,8 @@ use crate::context::Context;
 use crate::engine::{self, Output, RunOutcome, RunRequest};
 use crate::{exit, render, report, screen};
 use cofferdam_core::{
-    Cause, Command, Ending, EndingReport, Enforcement, Limits, LimitsCount, Profile, Result,
-    RunReport, Stdin,
+    Cause, Command, Ending, EndingReport, Enforcement, LayerNote, Limits, LimitsCount, Profile,
+    Result, RunReport, Stdin,
 };
 use cofferdam_session::text_or_base64;
 use std::time::Duration;
@@ -73,10 +73,26 @@ pub(super) fn tell(about: &About, outcome: &RunOutcome) {
     if let Some(cause) = cause(about, &outcome.ending) {
         report::note(&cause);
     }
+    if let Some(layer) = &outcome.layer {
+        tell_layer(layer);
+    }
     let appeared = outcome.new_control_files.as_deref().unwrap_or_default();
     if !appeared.is_empty() {
         let names = appeared.join(", ");
         report::note(&format!("new control files in the workspace, look at them: {names}"));
+    }
+}
+
+/// Says why the workspace was copied where nobody asked for that, and what of it was not.
+fn tell_layer(layer: &LayerNote) {
+    if let Some(why) = &layer.why {
+        report::note(&format!("the workspace was copied, because {why}"));
+    }
+    for what in &layer.left_out {
+        report::note(&format!("not in the copy of the workspace: {what}"));
+    }
+    if layer.left_out_more > 0 {
+        report::note(&format!("{} more were not in the copy", layer.left_out_more));
     }
 }
 
@@ -136,7 +152,10 @@ fn milliseconds(duration: Duration) -> f64 {
 pub(super) fn report_of(outcome: RunOutcome) -> RunReport {
     let (stdout, stdout_base64) = text_or_base64(outcome.stdout);
     let (stderr, stderr_base64) = text_or_base64(outcome.stderr);
+    let layer = outcome.layer;
     RunReport {
+        tier: layer.as_ref().map(|layer| layer.tier),
+        tier_why: layer.and_then(|layer| layer.why),
         ending: ending_report(&outcome.ending),
         exit_code: outcome.ending.exit_code(),
         stdout,

@@ -217,6 +217,7 @@ fn say(about: &About, came: Came, captured: Memory, duration: Duration) -> Resul
         enforced,
         denials: Vec::new(),
         new_control_files,
+        layer: None,
     };
     let code = exit::of_ending(&outcome.ending);
     match about.output {

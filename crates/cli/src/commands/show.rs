@@ -76,6 +76,9 @@ fn text(session: &SessionReport) -> String {
     if let Some(what) = &session.cleanup_failed {
         rows.push(vec!["not removed".to_owned(), render::plain(what).into_owned()]);
     }
+    for what in &session.layer_left_out {
+        rows.push(vec!["not in the layer".to_owned(), render::plain(what).into_owned()]);
+    }
     let mut text = render::table(&rows);
     if let Some(enforced) = &session.enforced {
         text.push('\n');
@@ -84,11 +87,16 @@ fn text(session: &SessionReport) -> String {
     text
 }
 
-fn landing(session: &SessionReport) -> &'static str {
+fn landing(session: &SessionReport) -> String {
+    let why = session.tier_why.as_deref().unwrap_or("a copy was asked for");
     match (session.tier, &session.workspace) {
-        (Some(LayerTier::Overlay), _) => "a layer beside it (copy-on-write, overlay)",
-        (None, Some(_)) => "the workspace itself",
-        (None, None) => "the session",
+        (Some(LayerTier::Overlay), _) => "a layer beside it (copy-on-write, overlay)".to_owned(),
+        (Some(tier @ (LayerTier::Reflink | LayerTier::Copy)), _) => {
+            format!("a copy of it (copy-on-write, {}), because {why}", tier.name())
+        }
+        (None, _) if session.copy_on_write => "a layer beside it (copy-on-write)".to_owned(),
+        (None, Some(_)) => "the workspace itself".to_owned(),
+        (None, None) => "the session".to_owned(),
     }
 }
 

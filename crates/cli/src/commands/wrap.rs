@@ -92,7 +92,7 @@ fn policy_words(context: &Context) -> Vec<OsString> {
         None => "--no-workspace".into(),
     });
     words.0.extend(match &spec.workspace {
-        Workspace::CopyOnWrite(_) => Some("--cow".into()),
+        Workspace::CopyOnWrite(_) => Some(option("cow", spec.layer.name())),
         Workspace::Directory(_) | Workspace::Private => None,
     });
     words.each("image", spec.image.as_ref().map(|image| image.name.as_str()));

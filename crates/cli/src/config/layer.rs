@@ -6,8 +6,8 @@ use crate::choice::Choice;
 use crate::images::Asking;
 use crate::parts::BackendName;
 use cofferdam_core::{
-    EgressRule, Error, ErrorKind, OnUnavailable, Profile, Result, SensitiveWrites, User, Workspace,
-    parse_bytes, parse_cpu, parse_duration,
+    EgressRule, Error, ErrorKind, LayerChoice, OnUnavailable, Profile, Result, SensitiveWrites,
+    User, Workspace, parse_bytes, parse_cpu, parse_duration,
 };
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -87,6 +87,8 @@ pub(crate) struct Layer {
     pub(crate) backend: Option<Sourced<BackendName>>,
     pub(crate) sensitive_writes: Option<Sourced<SensitiveWrites>>,
     pub(crate) copy_on_write: Option<Sourced<bool>>,
+    /// What is to make the layer. Of the command line alone.
+    pub(crate) tier: Option<Sourced<LayerChoice>>,
     pub(crate) init: Vec<Sourced<OsString>>,
     pub(crate) idle_pause: Option<Sourced<IdlePause>>,
     pub(crate) ttl: Option<Sourced<Duration>>,
@@ -194,6 +196,7 @@ impl Layer {
             backend: later.backend.or(self.backend),
             sensitive_writes: later.sensitive_writes.or(self.sensitive_writes),
             copy_on_write: later.copy_on_write.or(self.copy_on_write),
+            tier: later.tier.or(self.tier),
             idle_pause: later.idle_pause.or(self.idle_pause),
             ttl: later.ttl.or(self.ttl),
             checkpoints: later.checkpoints.or(self.checkpoints),

@@ -151,6 +151,7 @@ impl FakeBackend {
             external_id,
             workspace: "/workspace".to_owned(),
             enforced: self.enforced(spec),
+            layer: None,
         };
         sandboxes.insert(id.clone(), Sandbox { record: record.clone(), inside });
         Ok(record)

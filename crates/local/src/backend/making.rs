@@ -4,6 +4,7 @@ use super::carrier::receive;
 use super::living::{Cloned, First, Greeted, Living, Origin};
 use super::{Inner, LocalBackend, Preparation};
 use crate::assemble::{Assembly, Stay, assemble_and_clone};
+use crate::cow;
 use crate::launch::{Standing, io_error, not_set_up};
 use crate::launcher::{Launched, Launcher};
 use crate::pin_watch::PinWatch;
@@ -37,7 +38,17 @@ impl Inner {
             Some(copied) => Ok(copied),
             None => self.build(assembly),
         };
-        let (mut assembly, cloned) = assemble_and_clone((spec, Stay::Passing), &state, id, clone)?;
+        let made = assemble_and_clone((spec, Stay::PASSING), &state, id, clone);
+        let (mut assembly, cloned) = match made {
+            Err(error) => match cow::copies_instead(spec, &error) {
+                None => return Err(error),
+                Some(why) => {
+                    let stay = Stay::Passing { no_overlay: Some(&why) };
+                    assemble_and_clone((spec, stay), &state, id, clone)?
+                }
+            },
+            made => made?,
+        };
         let process = &cloned.process;
         verify(process.pid, &assembly.planned)?;
         assembly.confirm();
@@ -47,6 +58,7 @@ impl Inner {
             external_id: format!("{}-{}", process.pid, MADE.fetch_add(1, Ordering::Relaxed)),
             workspace: assembly.planned.workspace.clone(),
             enforced: assembly.enforced.clone(),
+            layer: assembly.layer.clone(),
         };
         Living::new(record, assembly, cloned)
     }

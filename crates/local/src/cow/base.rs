@@ -1,8 +1,9 @@
-//! What a copy-on-write layer is the layer of: `base.json` beside `upper` and `work`. Format 1.
+//! What a copy-on-write layer is the layer of: `base.json` beside `upper` and `work`. Format 1 is of an
+//! overlay, format 2 of a copy and says how it was made.
 //!
 //! It is written before the layer's directories are made, so a layer without it was never in use.
 
-use cofferdam_core::{Error, ErrorKind, Result};
+use cofferdam_core::{Error, ErrorKind, LayerNote, LayerTier, Result};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
@@ -19,10 +20,12 @@ pub const WORK: &str = "work";
 const BASE: &str = "base.json";
 /// Where it is written until it is whole.
 const FRESH: &str = ".base.json";
-/// The format that this program writes, and the only one that it reads.
+/// The format of an overlay, and that of a copy.
 const FORMAT: u32 = 1;
-/// The most bytes of the file: a path of the greatest length, escaped, and the numbers.
-const MOST_BYTES: usize = 32 * 1024;
+const FORMAT_COPY: u32 = 2;
+/// The most bytes of the file: a path of the greatest length, escaped, the numbers, and the names of
+/// some files that are not in a copy.
+const MOST_BYTES: usize = 64 * 1024;
 
 /// What a layer lies on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,6 +43,8 @@ pub struct Base {
     pub xattrs: Xattrs,
     /// Who owns the real tree, and so every file of the layer.
     pub owner: LayerOwner,
+    /// How the upper directory was copied, where it is a copy of the real tree and no layer over it.
+    pub copied: Option<LayerNote>,
 }
 
 /// Under which names a layer keeps what it knows of its files.
@@ -72,6 +77,8 @@ struct Stored {
     made_ns: u64,
     xattrs: Xattrs,
     owner: LayerOwner,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    copied: Option<LayerNote>,
 }
 
 /// Now, by the clock that the kernel takes times of change from.
@@ -109,8 +116,9 @@ impl Base {
     }
 
     fn to_json(&self) -> Result<Vec<u8>> {
-        let Self { workspace, device, inode, made_ns, xattrs, owner } = self.clone();
-        let stored = Stored { format: FORMAT, workspace, device, inode, made_ns, xattrs, owner };
+        let Self { workspace, device, inode, made_ns, xattrs, owner, copied } = self.clone();
+        let format = if copied.is_some() { FORMAT_COPY } else { FORMAT };
+        let stored = Stored { format, workspace, device, inode, made_ns, xattrs, owner, copied };
         serde_json::to_vec(&stored)
             .map_err(|error| Error::new(ErrorKind::Io, format!("write {BASE}")).source(error))
     }
@@ -119,17 +127,27 @@ impl Base {
         let format = serde_json::from_slice::<serde_json::Value>(text)
             .ok()
             .and_then(|value| value.get("format").and_then(serde_json::Value::as_u64));
-        if format.is_some_and(|format| format != u64::from(FORMAT)) {
-            let what = format!("{BASE} is of format {}, not {FORMAT}", format.unwrap_or(0));
+        let known = [FORMAT, FORMAT_COPY].map(u64::from);
+        if format.is_some_and(|format| !known.contains(&format)) {
+            let format = format.unwrap_or(0);
+            let what = format!("{BASE} is of format {format}, not {FORMAT} or {FORMAT_COPY}");
             return Err(Error::new(ErrorKind::Unsupported, what)
                 .hint("Use the version of Cofferdam that made the session."));
         }
         let stored: Stored = serde_json::from_slice(text).map_err(|error| {
             Error::new(ErrorKind::Io, format!("{BASE} is damaged")).source(error)
         })?;
-        let Stored { format: _, workspace, device, inode, made_ns, xattrs, owner } = stored;
-        Ok(Self { workspace, device, inode, made_ns, xattrs, owner })
+        if (stored.format == FORMAT_COPY) != stored.copied.is_some() {
+            return Err(Error::new(ErrorKind::Io, format!("{BASE} is damaged")));
+        }
+        let Stored { format: _, workspace, device, inode, made_ns, xattrs, owner, copied } = stored;
+        Ok(Self { workspace, device, inode, made_ns, xattrs, owner, copied })
     }
+}
+
+/// What is to be said of an overlay.
+pub(crate) fn overlay_note() -> LayerNote {
+    LayerNote { tier: LayerTier::Overlay, why: None, left_out: Vec::new(), left_out_more: 0 }
 }
 
 fn read_text(folder: BorrowedFd<'_>) -> Result<Option<Vec<u8>>> {
@@ -173,7 +191,18 @@ mod tests {
             made_ns: now_ns(),
             xattrs: Xattrs::User,
             owner: LayerOwner { uid: 1000, gid: 100 },
+            copied: None,
         }
+    }
+
+    fn copied() -> Base {
+        let copied = LayerNote {
+            tier: LayerTier::Reflink,
+            why: Some("somebody asked for it".to_owned()),
+            left_out: vec!["dev/null: it is a device".to_owned()],
+            left_out_more: 3,
+        };
+        Base { copied: Some(copied), ..base() }
     }
 
     fn open(directory: &TestDirectory) -> OwnedFd {
@@ -188,9 +217,10 @@ mod tests {
         assert_eq!(Base::read(&folder).unwrap(), None);
         std::fs::write(directory.path().join(FRESH), "half").unwrap();
         for xattrs in [Xattrs::User, Xattrs::Trusted] {
-            let base = Base { xattrs, ..base() };
-            base.write(&folder).unwrap();
-            assert_eq!(Base::read(&folder).unwrap(), Some(base));
+            for base in [Base { xattrs, ..base() }, Base { xattrs, ..copied() }] {
+                base.write(&folder).unwrap();
+                assert_eq!(Base::read(&folder).unwrap(), Some(base));
+            }
         }
         assert!(!directory.path().join(FRESH).exists());
     }
@@ -209,12 +239,18 @@ mod tests {
         let directory = TestDirectory::new("base-bad");
         let folder = open(&directory);
         let good = String::from_utf8(base().to_json().unwrap()).unwrap();
-        let newer = good.replace("\"format\":1", "\"format\":2");
+        let newer = good.replace("\"format\":1", "\"format\":3");
+        // A copy that is taken for a layer would be one in which everything was made.
+        let unsaid = good.replace("\"format\":1", "\"format\":2");
+        let copied = String::from_utf8(copied().to_json().unwrap()).unwrap();
+        let overlay = copied.replace("\"format\":2", "\"format\":1");
         let more = good.replace("\"format\":1", "\"format\":1,\"more\":0");
         let long = format!("{good}{}", " ".repeat(MOST_BYTES));
         for (text, kind) in [
             (newer.as_str(), ErrorKind::Unsupported),
             (more.as_str(), ErrorKind::Io),
+            (unsaid.as_str(), ErrorKind::Io),
+            (overlay.as_str(), ErrorKind::Io),
             (long.as_str(), ErrorKind::Io),
             ("", ErrorKind::Io),
             ("{}", ErrorKind::Io),

@@ -1,9 +1,13 @@
 //! The layer of a kept sandbox: made once, and found again by every sandbox that comes after.
 
 use super::base::{Base, FOLDER, LayerOwner, UPPER, WORK, Xattrs, now_ns};
+use super::passing;
+use super::tier::{Making, choose};
+use super::view::shown;
 use crate::host::HostFacts;
-use crate::view::{Found, Place, Shown, View, find_listed};
-use cofferdam_core::{Error, ErrorKind, Result, Spec, Workspace};
+use crate::layers;
+use crate::view::{Found, Place as ViewPlace, Shown, View, find_listed, look as look_at_all};
+use cofferdam_core::{Error, ErrorKind, LayerNote, Result, Spec, Workspace};
 use cofferdam_wire::plan::{Access, Owner};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, Uid};
@@ -13,54 +17,156 @@ use std::path::Path;
 /// The folder's permission bits. A sandbox of the host's root goes through it as somebody else; the
 /// directory above lets nobody in.
 const FOLDER_MODE: u32 = 0o711;
+/// A copy until it is whole.
+const FRESH_UPPER: &str = ".upper";
 
 /// Makes sure that there is a layer where this spec needs one that stays. Does nothing otherwise, and
-/// changes nothing of one that is there.
+/// changes nothing of one that is there. Says whether there was none.
 ///
 /// ORDER: what the layer lies on is on disk before the layer can be written to.
-pub(crate) fn ensure(spec: &Spec, kept: Option<&Path>) -> Result<()> {
+pub(crate) fn ensure(spec: &Spec, kept: Option<&Path>) -> Result<bool> {
     let (Workspace::CopyOnWrite(workspace), Some(kept)) = (&spec.workspace, kept) else {
-        return Ok(());
+        return Ok(false);
     };
-    let failed = |errno| io("make the layer in", kept, errno);
-    let above = open(CWD, kept).map_err(failed)?;
-    let folder = made(above.as_fd(), FOLDER, FOLDER_MODE, None).map_err(failed)?;
-    // Whoever made it for us, as a fork does.
-    rustix::fs::fchmod(&folder, Mode::from(FOLDER_MODE)).map_err(failed)?;
-    let found = find_listed(workspace, "workspace")?;
-    let owner = owner(&found);
-    if Base::read(&folder)?.is_none() {
-        let (device, inode) = found.identity();
-        let (uid, gid) = owner;
-        let base = Base {
-            workspace: found.path.clone(),
-            device,
-            inode,
-            made_ns: now_ns(),
-            xattrs: Xattrs::User,
-            owner: LayerOwner { uid, gid },
-        };
-        base.write(&folder)?;
+    let facts = HostFacts::gather();
+    if facts.obstacle().is_some() {
+        // A layer that nobody could see. Whoever plans the sandbox says so.
+        return Ok(false);
     }
-    made(folder.as_fd(), UPPER, found.mode(), Some(owner)).map_err(failed)?;
-    made(folder.as_fd(), WORK, 0o700, Some(owner)).map_err(failed)?;
-    rustix::fs::fsync(&folder).and_then(|()| rustix::fs::fsync(&above)).map_err(failed)
+    let place = Place::open(kept)?;
+    let found = find_listed(workspace, "workspace")?;
+    let base = Base::read(&place.folder)?;
+    let making = match &base {
+        Some(base) if base.copied.is_some() => return place.has_copy(kept).map(|()| false),
+        Some(_) => Making::Overlay,
+        None => choose(spec, &facts, workspace, Some(kept))?,
+    };
+    match making {
+        Making::Copy(why) => place.copy(spec, &facts, &found, why)?,
+        Making::Overlay => place.overlay(&found, base.is_none())?,
+    }
+    place.settle(kept)?;
+    Ok(base.is_none())
 }
 
-/// Looks at the layer of this view's workspace: the directory that holds `upper` and `work`. `None`
-/// where there is none that stays.
+/// Makes a copy in the place of an overlay that the kernel refuses and that nobody ever saw.
+pub(crate) fn copy_instead(spec: &Spec, kept: &Path, why: String) -> Result<()> {
+    let Workspace::CopyOnWrite(workspace) = &spec.workspace else { return Ok(()) };
+    let place = Place::open(kept)?;
+    let found = find_listed(workspace, "workspace")?;
+    place.copy(spec, &HostFacts::gather(), &found, Some(why))?;
+    place.settle(kept)
+}
+
+/// Where the layer of a kept sandbox is made.
+struct Place {
+    above: OwnedFd,
+    folder: OwnedFd,
+}
+
+impl Place {
+    fn open(kept: &Path) -> Result<Self> {
+        let failed = |errno| io("make the layer in", kept, errno);
+        let above = open(CWD, kept).map_err(failed)?;
+        let folder = made(above.as_fd(), FOLDER, FOLDER_MODE, None).map_err(failed)?;
+        // Whoever made it for us, as a fork does.
+        rustix::fs::fchmod(&folder, Mode::from(FOLDER_MODE)).map_err(failed)?;
+        Ok(Self { above, folder })
+    }
+
+    fn overlay(&self, found: &Found, is_new: bool) -> Result<()> {
+        let failed = |errno| io("make the layer of", Path::new(&found.path), errno);
+        if is_new {
+            base(found, now_ns()).write(&self.folder)?;
+        }
+        let owner = owner(found);
+        made(self.folder.as_fd(), UPPER, found.mode(), Some(owner)).map_err(failed)?;
+        made(self.folder.as_fd(), WORK, 0o700, Some(owner)).map_err(failed)?;
+        Ok(())
+    }
+
+    /// ORDER: the copy and its listing are there before anything says that they are. What one left who
+    /// died in the middle is removed.
+    fn copy(
+        &self,
+        spec: &Spec,
+        facts: &HostFacts,
+        found: &Found,
+        why: Option<String>,
+    ) -> Result<()> {
+        // What is no workspace is not copied first.
+        look_at_all(spec, facts)?;
+        let failed = |errno| io("make a copy of", Path::new(&found.path), errno);
+        let clear = |name: &str| layers::remove_tree(&self.folder, name.as_bytes());
+        [WORK, UPPER, FRESH_UPPER].into_iter().try_for_each(clear).map_err(failed)?;
+        let (device, inode) = found.identity();
+        let workspace = layers::open_workspace(&found.path, device, inode)?;
+        let made_ns = now_ns();
+        let copied = match layers::copy_whole(&workspace, &self.folder, FRESH_UPPER) {
+            Ok(copied) => copied,
+            Err(error) => {
+                // The error that made this necessary is the one to tell.
+                let _ = clear(FRESH_UPPER);
+                return Err(error);
+            }
+        };
+        rustix::fs::renameat(&self.folder, FRESH_UPPER, &self.folder, UPPER).map_err(failed)?;
+        Base { copied: Some(passing::note(&copied, why)), ..base(found, made_ns) }
+            .write(&self.folder)
+    }
+
+    /// A copy that is not there is no empty one.
+    fn has_copy(&self, kept: &Path) -> Result<()> {
+        match open(&self.folder, UPPER) {
+            Ok(_) => Ok(()),
+            Err(errno) => Err(io("open the copy of the workspace in", kept, errno)),
+        }
+    }
+
+    fn settle(&self, kept: &Path) -> Result<()> {
+        rustix::fs::fsync(&self.folder)
+            .and_then(|()| rustix::fs::fsync(&self.above))
+            .map_err(|errno| io("make the layer in", kept, errno))
+    }
+}
+
+fn base(found: &Found, made_ns: u64) -> Base {
+    let ((device, inode), (uid, gid)) = (found.identity(), owner(found));
+    Base {
+        workspace: found.path.clone(),
+        device,
+        inode,
+        made_ns,
+        xattrs: Xattrs::User,
+        owner: LayerOwner { uid, gid },
+        copied: None,
+    }
+}
+
+/// The layer of a sandbox that is kept.
+pub(crate) enum Kept {
+    /// The directory that holds `upper` and `work`.
+    Overlay(Shown),
+    /// The copy.
+    Copy(Shown, LayerNote),
+}
+
+/// Looks at the layer of this view's workspace. `None` where there is none that stays.
 ///
 /// Fails where the workspace is not the directory any more that the layer lies on.
-pub(crate) fn look(view: &View, kept: Option<&Path>, facts: &HostFacts) -> Result<Option<Shown>> {
+pub(crate) fn look(view: &View, kept: Option<&Path>, facts: &HostFacts) -> Result<Option<Kept>> {
     let (Some((path, _)), Some(kept)) = (view.workspace.beside(), kept) else { return Ok(None) };
+    if facts.obstacle().is_some() {
+        return Ok(None);
+    }
     let folder = find_listed(&kept.join(FOLDER), "the layer")?;
     let opened =
         open(CWD, Path::new(&folder.path)).map_err(|errno| io("open the layer in", kept, errno))?;
     let damaged = || Error::new(ErrorKind::Io, format!("the layer in {} is damaged", folder.path));
     let base = Base::read(&opened)?.ok_or_else(damaged)?;
     let now = view.places.iter().find_map(|place| match place {
-        Place::Shown(shown) if shown.path == path => shown.identity,
-        Place::Shown(_) | Place::Private { .. } => None,
+        ViewPlace::Shown(shown) if shown.path == path => shown.identity,
+        ViewPlace::Shown(_) | ViewPlace::Private { .. } => None,
     });
     if base.workspace != path || now != Some((base.device, base.inode)) {
         let was = &base.workspace;
@@ -71,7 +177,11 @@ pub(crate) fn look(view: &View, kept: Option<&Path>, facts: &HostFacts) -> Resul
         ));
     }
     let LayerOwner { uid, gid } = base.owner;
-    Ok(Some(Shown {
+    if let Some(note) = base.copied {
+        let copy = find_listed(&kept.join(FOLDER).join(UPPER), "the copy of the workspace")?;
+        return Ok(Some(Kept::Copy(shown(&copy, view, (uid, gid), facts), note)));
+    }
+    Ok(Some(Kept::Overlay(Shown {
         source: folder.path.clone(),
         path: path.to_owned(),
         access: Access::ReadWrite,
@@ -79,7 +189,7 @@ pub(crate) fn look(view: &View, kept: Option<&Path>, facts: &HostFacts) -> Resul
         identity: Some(folder.identity()),
         why: "what is written to the workspace, on disk, so that it outlives the sandbox"
             .to_owned(),
-    }))
+    })))
 }
 
 /// Who owns what the layer gains: as root the owner of the workspace, because it is mounted so.
@@ -129,7 +239,7 @@ mod tests {
     use super::*;
     use crate::test_directory::TestDirectory;
     use crate::view::look as look_at;
-    use cofferdam_core::Caller;
+    use cofferdam_core::{Caller, LayerChoice};
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
     fn spec(workspace: &Path) -> Spec {
@@ -176,18 +286,69 @@ mod tests {
         let spec = spec(&workspace);
         ensure(&spec, Some(&kept)).unwrap();
         let found = || look(&look_at(&spec, &facts).unwrap(), Some(&kept), &facts);
-        let layer = found().unwrap().unwrap();
+        let Kept::Overlay(layer) = found().unwrap().unwrap() else { panic!("an overlay") };
         assert_eq!(layer.source, kept.join(FOLDER).to_str().unwrap());
         std::fs::rename(&workspace, workspace.with_extension("old")).unwrap();
         std::fs::create_dir(&workspace).unwrap();
         // One that exists is not made for another directory.
         ensure(&spec, Some(&kept)).unwrap();
-        let error = found().unwrap_err();
+        let error = found().err().unwrap();
         assert_eq!(error.kind, ErrorKind::Conflict);
         assert!(error.message.contains(workspace.to_str().unwrap()), "{error}");
         std::fs::remove_dir(&workspace).unwrap();
         std::fs::rename(workspace.with_extension("old"), &workspace).unwrap();
         assert!(found().is_ok());
+    }
+
+    #[test]
+    fn a_copy_is_whole_or_made_anew_and_never_taken_for_an_empty_one() {
+        let (_directory, workspace, kept) = ground("layer-copy");
+        if HostFacts::gather().obstacle().is_some() {
+            return;
+        }
+        std::fs::write(workspace.join("f"), "real").unwrap();
+        let spec = Spec { layer: LayerChoice::Copy, ..spec(&workspace) };
+        // As one leaves it who died in the middle: there is no base yet.
+        std::fs::create_dir_all(kept.join("cow/.upper/half")).unwrap();
+        std::fs::create_dir_all(kept.join("cow/upper/old")).unwrap();
+        assert!(ensure(&spec, Some(&kept)).unwrap());
+        let upper = kept.join("cow/upper");
+        let names = |directory: &Path| -> Vec<_> {
+            let mut all: Vec<_> =
+                std::fs::read_dir(directory).unwrap().map(|e| e.unwrap().file_name()).collect();
+            all.sort();
+            all
+        };
+        assert_eq!(names(&upper), ["f"]);
+        assert_eq!(names(&kept.join("cow")), ["base.json", "listing", "upper"]);
+        // What the sandbox made of it stays.
+        std::fs::write(upper.join("f"), "mine").unwrap();
+        assert!(!ensure(&spec, Some(&kept)).unwrap());
+        let facts = HostFacts::gather();
+        let found = look(&look_at(&spec, &facts).unwrap(), Some(&kept), &facts).unwrap().unwrap();
+        let Kept::Copy(shown, note) = found else { panic!("a copy") };
+        assert_eq!(
+            (shown.source.as_str(), shown.path.as_str()),
+            (upper.to_str().unwrap(), workspace.to_str().unwrap())
+        );
+        assert_eq!((note.why, note.left_out), (None, Vec::new()));
+        assert_eq!(std::fs::read(upper.join("f")).unwrap(), b"mine");
+        std::fs::rename(&upper, kept.join("lost")).unwrap();
+        assert_eq!(ensure(&spec, Some(&kept)).unwrap_err().kind, ErrorKind::Io);
+        assert!(!upper.exists());
+    }
+
+    #[test]
+    fn what_is_no_workspace_is_not_copied() {
+        let (directory, _, kept) = ground("layer-no-workspace");
+        if HostFacts::gather().obstacle().is_some() {
+            return;
+        }
+        let home = directory.path().canonicalize().unwrap();
+        let mut spec = Spec { layer: LayerChoice::Copy, ..spec(&home) };
+        spec.caller.home = Some(home.clone());
+        assert_eq!(ensure(&spec, Some(&kept)).unwrap_err().kind, ErrorKind::Denied);
+        assert!(!kept.join("cow/upper").exists());
     }
 
     #[test]

@@ -160,19 +160,22 @@ const TRY_OVERLAY: &str = "mount -t tmpfs none /tmp && cd /tmp && mkdir l u w m 
 
 pub(super) fn overlay(facts: &HostFacts) -> Fact {
     const NAME: &str = "overlayfs";
-    const WITHOUT: &str = "copy-on-write workspaces (--cow) are not possible; all else works";
+    const WITHOUT: &str = "copy-on-write workspaces (--cow) are copied first; all else works";
+    const NEITHER: &str = "copy-on-write workspaces (--cow) are not possible; all else works";
     let known = std::fs::read_to_string("/proc/filesystems").unwrap_or_default();
     if !known.lines().any(|line| line.split_whitespace().last() == Some("overlay")) {
-        return Fact::new(NAME, State::Missing, "not known to the kernel", WITHOUT)
+        let without = if facts.obstacle().is_some() { NEITHER } else { WITHOUT };
+        return Fact::new(NAME, State::Missing, "not known to the kernel", without)
             .remedy("sudo modprobe overlay");
     }
     if let Some(obstacle) = facts.obstacle() {
         let found = "known to the kernel, but there are no user namespaces to use it in";
-        return Fact::new(NAME, State::Forbidden, found, WITHOUT).remedy(obstacle.remedy());
+        return Fact::new(NAME, State::Forbidden, found, NEITHER).remedy(obstacle.remedy());
     }
     match unshare(&["-Urm", "sh", "-c", TRY_OVERLAY]) {
         Tried::Worked => {
-            let consequence = "copy-on-write workspaces (--cow) are possible";
+            let consequence =
+                "copy-on-write workspaces (--cow) are layers, and nothing is copied first";
             Fact::new(NAME, State::Ok, "mounted in a user namespace", consequence)
         }
         Tried::Failed(error) => Fact::new(NAME, State::Forbidden, error, WITHOUT)
@@ -181,7 +184,7 @@ pub(super) fn overlay(facts: &HostFacts) -> Fact {
             NAME,
             State::Unknown,
             "known to the kernel; unshare(1) is not there to try",
-            "copy-on-write workspaces (--cow) are probably possible",
+            "copy-on-write workspaces (--cow) are probably layers, and copied first where not",
         ),
     }
 }

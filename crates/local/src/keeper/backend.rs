@@ -8,7 +8,8 @@ use super::place::{Place, ledger_entry};
 use super::serve::MAX_PATIENCE;
 use super::talk::{Reply, Request, Start};
 use super::{layers, program, spool};
-use crate::backend::{LocalBackend, blocking};
+use crate::backend::{LocalBackend, blocking, keep_records_out};
+use crate::cow;
 use crate::state::StateDirectory;
 use async_trait::async_trait;
 use cofferdam_core::files::LinkedFiles;
@@ -144,7 +145,21 @@ impl DurableBackend for KeptBackend {
         let backend = self.clone();
         self.on_disk(move |state| {
             let meanwhile = || backend.sweep(state);
-            if let Some(record) = program::start(backend.program, state, &order, meanwhile)? {
+            // ORDER: here and not by the keeper, which says nothing until its sandbox stands.
+            let spec = order.spec()?;
+            keep_records_out(&spec, state.path())?;
+            let is_new = cow::layer::ensure(&spec, order.kept().as_deref())?;
+            let started = match program::start(backend.program, state, &order, meanwhile) {
+                Err(error) => match (cow::copies_instead(&spec, &error), order.kept()) {
+                    (Some(why), Some(kept)) if is_new => {
+                        cow::layer::copy_instead(&spec, &kept, why)?;
+                        program::start(backend.program, state, &order, || ())?
+                    }
+                    _ => return Err(error),
+                },
+                started => started?,
+            };
+            if let Some(record) = started {
                 return Ok(record);
             }
             if let Some(place) = Place::find(state, &order.id)? {

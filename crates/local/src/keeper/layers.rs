@@ -32,7 +32,7 @@ impl KeptBackend {
         }
         let (kept, order) = (layer.clone(), order.clone());
         self.on_disk(move |state| {
-            let layer = open(&kept, state)?;
+            let mut layer = open(&kept, state)?;
             let changes = layer.changes(&order.paths)?;
             if !order.dry_run {
                 layer.discard(&order.paths)?;

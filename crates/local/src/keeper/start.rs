@@ -179,6 +179,7 @@ fn make(order: &Order, state: &StateDirectory, place: &Place, blank: Blank) -> R
         external_id: secret_id()?,
         workspace: assembly.planned.workspace.clone(),
         enforced: assembly.enforced.clone(),
+        layer: assembly.layer.clone(),
     };
     Ok(Made { assembly, born, line, record })
 }

@@ -77,6 +77,9 @@ impl Pair {
 
 /// What differs, if anything does.
 fn kind(pair: &Pair, relinked: bool) -> Option<ChangeKind> {
+    if pair.untouched {
+        return None;
+    }
     match (&pair.upper, &pair.lower) {
         (None, None) => None,
         (None, Some(_)) => Some(ChangeKind::Removed),
@@ -107,6 +110,7 @@ fn way(pair: &Pair, above: Way, facts: &impl Facts) -> Way {
     match (&pair.upper, &pair.lower) {
         (Some(top), None) if top.copied => Way::Gone,
         (_, Some(lower)) if lower.kind == Kind::Mounted => Way::Mounted,
+        (_, Some(lower)) if pair.untouched && lower.kind != Kind::Directory => Way::Gone,
         (_, Some(lower)) if is_moved(lower, since_ns) => Way::Moved,
         (_, Some(lower)) if lower.modified_ns > since_ns => Way::Touched,
         (_, Some(_) | None) => Way::Fine,

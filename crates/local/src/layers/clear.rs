@@ -12,7 +12,7 @@ const MAX_REMOVED: usize = 8_000_000;
 const AT_ONCE: usize = 4096;
 
 /// Removes a directory and all in it. Follows no link. What is not there is removed.
-pub(super) fn remove(at: &OwnedFd, name: &[u8]) -> Result<(), Errno> {
+pub(crate) fn remove(at: &OwnedFd, name: &[u8]) -> Result<(), Errno> {
     let top = match entered(at, name) {
         Ok(top) => top,
         Err(Errno::NOENT) => return Ok(()),

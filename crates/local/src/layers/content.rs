@@ -14,10 +14,14 @@ pub const MAX_LANDED_FILE_BYTES: u64 = 16 << 30;
 const PIECE_BYTES: usize = 128 * 1024;
 
 /// Opens what a descriptor stands for to read it. To be called for what was seen to be a regular file,
-/// so that no pipe is waited for and no device is asked.
-fn reopened(file: &OwnedFd) -> Result<OwnedFd, Errno> {
+/// so that no pipe is waited for and no device is asked. Reading leaves no trace where that is allowed.
+pub(super) fn reopened(file: &OwnedFd) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    retry(|| rustix::fs::openat(CWD, through(file), flags, Mode::empty()))
+    let open = |flags| retry(|| rustix::fs::openat(CWD, through(file), flags, Mode::empty()));
+    match open(flags | OFlags::NOATIME) {
+        Err(Errno::PERM) => open(flags),
+        other => other,
+    }
 }
 
 /// Whether two regular files of one size hold the same bytes.
@@ -94,7 +98,8 @@ pub(super) fn copy(path: &GuestPath, from: &OwnedFd, seen: &Seen, to: &OwnedFd) 
         .hint("Pause the session, and try again."))
 }
 
-fn copy_bytes(source: &OwnedFd, size: u64, to: &OwnedFd) -> Result<(), Errno> {
+/// Copies so many bytes into an empty file, holes left out.
+pub(super) fn copy_bytes(source: &OwnedFd, size: u64, to: &OwnedFd) -> Result<(), Errno> {
     rustix::fs::ftruncate(to, size)?;
     let mut piece = vec![0; PIECE_BYTES];
     let mut offset = 0;

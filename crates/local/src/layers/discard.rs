@@ -7,9 +7,10 @@ use super::clear;
 use super::content::failed;
 use super::layer::Layer;
 use super::look::{Kind, look, names, open};
+use super::revert::{Place, hidden as hidden_by};
 use super::walk::MAX_LAYER_ENTRIES;
 use crate::oneshot::unique;
-use cofferdam_core::{Error, ErrorKind, GuestPath, Result};
+use cofferdam_core::{Error, GuestPath, Result};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
@@ -20,12 +21,8 @@ const TRASH: &str = "discarded-";
 impl Layer {
     /// Drops what the layer has at these paths, or all of it. Paths where it has nothing are as they
     /// should be. Nobody may have the layer mounted.
-    pub fn discard(&self, paths: &[GuestPath]) -> Result<()> {
+    pub fn discard(&mut self, paths: &[GuestPath]) -> Result<()> {
         self.empty_trash()?;
-        let tops = match paths {
-            [] => self.tops()?,
-            paths => paths.iter().map(|path| path.as_bytes().to_vec()).collect(),
-        };
         for path in paths {
             self.check(path)?;
         }
@@ -34,13 +31,20 @@ impl Layer {
         rustix::fs::mkdirat(&self.folder, name.as_str(), Mode::RWXU).map_err(at)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW;
         let trash = open(self.folder.as_fd(), name.as_bytes(), flags).map_err(at)?;
-        let dropped = self.drop_all(&trash, &tops);
+        let dropped = match self.listing.clone() {
+            Some(listing) => self.revert(listing, paths, &trash),
+            None => self.drop_all(&trash, paths),
+        };
         clear::remove(&self.folder, name.as_bytes())
             .map_err(|errno| self.failed("throw away what was discarded from", errno))?;
         dropped
     }
 
-    fn drop_all(&self, trash: &OwnedFd, paths: &[Vec<u8>]) -> Result<()> {
+    fn drop_all(&self, trash: &OwnedFd, paths: &[GuestPath]) -> Result<()> {
+        let paths = match paths {
+            [] => self.tops()?,
+            paths => paths.iter().map(|path| path.as_bytes().to_vec()).collect(),
+        };
         for (at, path) in paths.iter().enumerate() {
             let place = super::changes::parent(path);
             let name = path.get(place.map_or(0, |place| place.len() + 1)..).unwrap_or_default();
@@ -65,6 +69,12 @@ impl Layer {
     /// Whether the workspace shows through where the layer has nothing at a path.
     fn check(&self, path: &GuestPath) -> Result<()> {
         let at = |errno| failed("look at", path, errno);
+        if self.listing.is_some() {
+            return match self.place(path).map_err(at)? {
+                Place::Free => Ok(()),
+                Place::HiddenBy(above) => Err(hidden_by(path, &above)),
+            };
+        }
         let hidden = look(&self.workspace, path.as_bytes()).map_err(at)?.is_some();
         let mut ways: Vec<GuestPath> = path.ancestors().collect();
         ways.reverse();
@@ -85,9 +95,7 @@ impl Layer {
                 | Kind::Mounted => true,
             };
             if hides {
-                let what = format!("{path:?} is hidden by what became of {above:?}");
-                return Err(Error::new(ErrorKind::Conflict, what)
-                    .hint(format!("Discard {above:?} as a whole.")));
+                return Err(hidden_by(path, &above));
             }
         }
         Ok(())
@@ -107,7 +115,7 @@ impl Layer {
         Ok(())
     }
 
-    fn failed(&self, what: &str, errno: Errno) -> Error {
+    pub(super) fn failed(&self, what: &str, errno: Errno) -> Error {
         crate::state::io(&format!("{what} the layer"), &self.path, errno)
     }
 }

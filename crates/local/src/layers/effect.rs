@@ -7,13 +7,15 @@ use super::walk::{Pair, walk};
 use cofferdam_core::{Below, LayerLook, LayerMark, Result};
 
 impl Layer {
-    /// How it stands now. Costs what the layer holds, whatever the workspace holds.
+    /// How it stands now. Costs what the layer holds, whatever the workspace
+    /// holds; a copy holds all of it.
     pub fn look(&self) -> Result<LayerLook> {
         let entry = |pair: Pair| {
             let mark = pair.upper.as_ref().map(|top| mark(&top.seen, below(&pair)));
             (pair.path, mark)
         };
-        Ok(LayerLook { entries: walk(self, &[])?.into_iter().map(entry).collect() })
+        let pairs = walk(self, &[])?.into_iter().filter(|pair| !pair.untouched);
+        Ok(LayerLook { entries: pairs.map(entry).collect() })
     }
 }
 

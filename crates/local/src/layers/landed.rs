@@ -65,6 +65,11 @@ impl Landed {
         write(folder, &text).map_err(|error| failed("write", error))
     }
 
+    /// Whether something landed under this path.
+    pub(super) fn has(&self, path: &[u8]) -> bool {
+        self.0.contains_key(path)
+    }
+
     /// The time from which on a change of this path is news.
     pub(super) fn since(&self, path: &[u8], made_ns: u64) -> u64 {
         self.0.get(path).copied().unwrap_or(0).max(made_ns)

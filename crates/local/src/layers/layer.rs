@@ -1,6 +1,7 @@
 //! The directories of one layer.
 
 use super::landed::Landed;
+use super::listing::Listing;
 use crate::cow::base::{Base, UPPER, Xattrs};
 use crate::state::io;
 use cofferdam_core::{Error, ErrorKind, Result};
@@ -20,6 +21,8 @@ pub struct Layer {
     pub(super) upper: OwnedFd,
     pub(super) workspace: OwnedFd,
     pub(super) landed: Landed,
+    /// What was copied, where the upper directory is a copy of the workspace.
+    pub(super) listing: Option<Listing>,
 }
 
 impl Layer {
@@ -39,7 +42,8 @@ impl Layer {
             .map_err(|errno| io("open the upper directory of the layer", &path, errno))?;
         let workspace = workspace(&base.workspace, base.device, base.inode)?;
         let landed = Landed::read(&folder)?;
-        Ok(Some(Self { base, path, folder, upper, workspace, landed }))
+        let listing = base.copied.as_ref().map(|_| Listing::read(&folder)).transpose()?;
+        Ok(Some(Self { base, path, folder, upper, workspace, landed, listing }))
     }
 
     /// What tells this layer from others of this machine.
@@ -51,7 +55,24 @@ impl Layer {
 
     /// From when on a change of this path in the workspace is news; the empty path is the workspace.
     pub(super) fn since_ns(&self, path: &[u8]) -> u64 {
-        self.landed.since(path, self.base.made_ns)
+        let copied_ns = self.listing.as_ref().map_or(0, |listing| listing.since_ns(path));
+        match self.is_left_out(path) {
+            // The sandbox never saw it.
+            true => self.landed.since(path, 0),
+            false => self.landed.since(path, self.base.made_ns.max(copied_ns)),
+        }
+    }
+
+    /// Whether a copy has had what the workspace has under this path: it was copied, or it landed.
+    pub(super) fn has_had(&self, path: &[u8]) -> bool {
+        let listed = self.listing.as_ref().and_then(|listing| listing.get(path));
+        listed.map_or_else(|| self.landed.has(path), |listed| listed.kind.is_some())
+    }
+
+    /// Whether the workspace had something there that was not copied.
+    pub(super) fn is_left_out(&self, path: &[u8]) -> bool {
+        let listed = self.listing.as_ref().and_then(|listing| listing.get(path));
+        listed.is_some_and(|listed| listed.kind.is_none())
     }
 
     /// The name of a mark that the kernel has in this layer.
@@ -64,7 +85,7 @@ impl Layer {
 }
 
 /// Opens a workspace, if it is still that directory.
-pub(super) fn workspace(path: &str, device: u64, inode: u64) -> Result<OwnedFd> {
+pub(crate) fn workspace(path: &str, device: u64, inode: u64) -> Result<OwnedFd> {
     let moved = |why: &str| {
         let what = format!("the workspace {path} {why}");
         Error::new(ErrorKind::Conflict, what)

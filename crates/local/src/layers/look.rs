@@ -108,7 +108,12 @@ pub(super) fn names(directory: &OwnedFd, most: usize) -> Result<Vec<Vec<u8>>, Er
 pub(super) fn some_names(directory: &OwnedFd, most: usize) -> Result<Vec<Vec<u8>>, Errno> {
     let mut buffer = [MaybeUninit::uninit(); BUFFER_BYTES];
     // A descriptor of its own, because the position of a listing is shared with every copy.
-    let listing = open(directory.as_fd(), b".", OFlags::RDONLY | OFlags::DIRECTORY)?;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+    // Looking leaves no trace where that is allowed.
+    let listing = match open(directory.as_fd(), b".", flags | OFlags::NOATIME) {
+        Err(Errno::PERM) => open(directory.as_fd(), b".", flags)?,
+        other => other?,
+    };
     let mut entries = RawDir::new(listing, &mut buffer);
     let mut names = Vec::new();
     while let Some(entry) = entries.next() {
@@ -137,6 +142,11 @@ pub(super) fn mark(file: &OwnedFd, name: &str) -> Result<Option<Vec<u8>>, Errno>
 }
 
 impl Seen {
+    /// The time of change, in nanoseconds since 1970.
+    pub(super) fn changed_ns(stat: &Stat) -> u64 {
+        nanoseconds(stat.st_ctime, stat.st_ctime_nsec)
+    }
+
     pub(super) fn of(file: &OwnedFd) -> Result<Self, Errno> {
         let stat = rustix::fs::fstat(file)?;
         let kind = kind(&stat);
@@ -161,7 +171,7 @@ impl Seen {
             id: Id { device: stat.st_dev, inode: stat.st_ino },
             links,
             device_number: stat.st_rdev,
-            changed_ns: nanoseconds(stat.st_ctime, stat.st_ctime_nsec),
+            changed_ns: Self::changed_ns(&stat),
             modified_ns: nanoseconds(stat.st_mtime, stat.st_mtime_nsec),
             target,
         })

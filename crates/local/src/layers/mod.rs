@@ -14,6 +14,13 @@
 //! are one file. Times, owners and extended attributes do not: what lands is of now, belongs to the
 //! workspace's owner and has none.
 //!
+//! # Copies
+//!
+//! Where the kernel makes no overlay, the upper directory is a copy of the whole workspace, and a
+//! listing beside it says what was copied and what each copy is known by: inode, time of change, size.
+//! What is as it was copied was left alone, and is no change whatever became of the workspace; what the
+//! workspace has and the copy has not was removed if it is listed. Everything else is the same.
+//!
 //! # Conflicts
 //!
 //! A path is in conflict where what the workspace has there was changed later than the sandbox began,
@@ -30,20 +37,28 @@ mod changes;
 mod clear;
 mod content;
 mod control;
+mod copied;
+mod copying;
 mod discard;
 mod effect;
 mod landed;
 mod landing;
 mod layer;
+mod listing;
 mod look;
 mod moves;
+mod revert;
 mod walk;
 
 #[cfg(test)]
 mod tests;
 
 pub use content::MAX_LANDED_FILE_BYTES;
+pub use copying::{MAX_COPIED_BYTES, MAX_COPIED_ENTRIES, Progress, watch};
 pub use layer::Layer;
 pub use walk::{MAX_LAYER_DEPTH, MAX_LAYER_ENTRIES};
 
+pub(crate) use clear::remove as remove_tree;
+pub(crate) use copying::{Copied, copy_whole};
 pub(crate) use landing::pay;
+pub(crate) use layer::workspace as open_workspace;

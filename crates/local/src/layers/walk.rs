@@ -26,6 +26,8 @@ pub(super) struct Pair {
     pub(super) lower: Option<Seen>,
     /// Both are files of the same content.
     pub(super) same: bool,
+    /// A directory of a copy that is as it was copied, whatever became of it in the workspace.
+    pub(super) untouched: bool,
 }
 
 /// What a layer has under a name.
@@ -40,31 +42,40 @@ pub(super) struct Top {
 }
 
 /// A directory that is to be listed.
-enum Waiting {
+pub(super) enum Waiting {
     Both(Option<GuestPath>, Opaque),
+    Copied(Option<GuestPath>),
     Lower(GuestPath),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Opaque {
+pub(super) enum Opaque {
     No,
     Yes,
 }
 
-struct Walk<'l> {
-    layer: &'l Layer,
+pub(super) struct Walk<'l> {
+    pub(super) layer: &'l Layer,
     scope: &'l [GuestPath],
     pairs: Vec<Pair>,
-    waiting: Vec<Waiting>,
+    pub(super) waiting: Vec<Waiting>,
 }
 
 /// Everything at, below and above these paths, or everything, in the order of paths.
 pub(super) fn walk(layer: &Layer, scope: &[GuestPath]) -> Result<Vec<Pair>> {
-    let waiting = vec![Waiting::Both(None, Opaque::No)];
+    let waiting = match &layer.listing {
+        None => vec![Waiting::Both(None, Opaque::No)],
+        Some(_) => vec![Waiting::Copied(None)],
+    };
     let mut walk = Walk { layer, scope, pairs: Vec::new(), waiting };
     while let Some(next) = walk.waiting.pop() {
         match next {
             Waiting::Both(path, opaque) => walk.both(path, opaque)?,
+            Waiting::Copied(path) => {
+                if let Some(listing) = &layer.listing {
+                    walk.copied(listing, path.as_ref())?;
+                }
+            }
             Waiting::Lower(path) => walk.lower(&path)?,
         }
     }
@@ -134,7 +145,7 @@ impl Walk<'_> {
         } else if hides {
             self.waiting.push(Waiting::Lower(path.clone()));
         }
-        self.push(Pair { path, upper: Some(top), lower, same })
+        self.push(Pair { path, upper: Some(top), lower, same, untouched: false })
     }
 
     fn top(
@@ -192,14 +203,14 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn gone(&mut self, path: GuestPath, lower: Seen) -> Result<()> {
-        if lower.kind == Kind::Directory {
+    pub(super) fn gone(&mut self, path: GuestPath, lower: Seen) -> Result<()> {
+        if lower.kind == Kind::Directory && !self.layer.is_left_out(path.as_bytes()) {
             self.waiting.push(Waiting::Lower(path.clone()));
         }
-        self.push(Pair { path, upper: None, lower: Some(lower), same: false })
+        self.push(Pair { path, upper: None, lower: Some(lower), same: false, untouched: false })
     }
 
-    fn push(&mut self, pair: Pair) -> Result<()> {
+    pub(super) fn push(&mut self, pair: Pair) -> Result<()> {
         if self.pairs.len() >= MAX_LAYER_ENTRIES {
             let what = format!("the layer has more than {MAX_LAYER_ENTRIES} entries");
             return Err(Error::new(ErrorKind::TooLarge, what)
@@ -210,7 +221,7 @@ impl Walk<'_> {
     }
 
     /// The path of an entry; `None` where it is not wanted.
-    fn child(&self, path: Option<&GuestPath>, name: &[u8]) -> Result<Option<GuestPath>> {
+    pub(super) fn child(&self, path: Option<&GuestPath>, name: &[u8]) -> Result<Option<GuestPath>> {
         let mut bytes = path.map_or_else(Vec::new, |path| [path.as_bytes(), b"/"].concat());
         bytes.extend_from_slice(name);
         let child = GuestPath::new(&bytes).ok();
@@ -227,7 +238,7 @@ impl Walk<'_> {
     }
 }
 
-fn listing_failed(path: Option<&GuestPath>, errno: Errno) -> Error {
+pub(super) fn listing_failed(path: Option<&GuestPath>, errno: Errno) -> Error {
     match path {
         _ if errno == Errno::OVERFLOW => {
             let what = format!("a directory has more than {MAX_LAYER_ENTRIES} entries");

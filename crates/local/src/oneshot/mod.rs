@@ -9,14 +9,14 @@ mod stream;
 use crate::assemble::{Assembly, Stay, assemble_and_launch};
 use crate::cgroup::Cgroups;
 use crate::cow;
-use crate::launch::{Born, io_error};
+use crate::launch::{Born, io_error, not_set_up};
 use crate::plan::Tier;
 use crate::state::StateDirectory;
 use crate::verify::verify;
 use crate::watchman::Watchman;
 use cofferdam_core::{
-    Cause, Command, Ending, Enforced, Error, ErrorKind, Omitted, Result, SandboxId, Spec, Stdin,
-    UsageReport,
+    Cause, Command, Ending, Enforced, Error, ErrorKind, LayerNote, Omitted, Result, SandboxId,
+    Spec, Stdin, UsageReport,
 };
 use cofferdam_guestd::line::Line;
 use cofferdam_wire::ByteString;
@@ -80,6 +80,10 @@ pub struct Outcome {
     pub usage: UsageReport,
     /// How far the policy held.
     pub enforced: Enforced,
+    /// What its layer was, where its workspace was copy-on-write.
+    pub layer: Option<LayerNote>,
+    /// Why the kernel made no overlay, where that is why the command was not started and a copy will do.
+    no_overlay: Option<String>,
     /// Control files that appeared in the workspace, relative to it.
     pub new_control_files: Vec<String>,
     /// What could not be cleaned up, and is owed by the next start.
@@ -91,8 +95,16 @@ pub struct Outcome {
 /// Fails only before the sandbox exists; from then on whatever happens is an ending. The caller
 /// must have one thread only, and no use for its signal handlers while this runs.
 pub fn run(run: Run<'_>, state: &StateDirectory) -> Result<Outcome> {
+    let outcome = run_over(run, Stay::PASSING, state)?;
+    match &outcome.no_overlay {
+        None => Ok(outcome),
+        Some(why) => run_over(run, Stay::Passing { no_overlay: Some(why) }, state),
+    }
+}
+
+fn run_over(run: Run<'_>, stay: Stay<'_>, state: &StateDirectory) -> Result<Outcome> {
     let id = SandboxId::new(format!("run-{}", unique()))?;
-    let (mut assembly, mut born) = assemble_and_launch((run.spec, Stay::Passing), state, &id)?;
+    let (mut assembly, mut born) = assemble_and_launch((run.spec, stay), state, &id)?;
     let started = Instant::now();
     let line = born.take_line().ok_or_else(|| lost_line("it has none"))?;
     let mut line = Line::new(line);
@@ -112,6 +124,9 @@ pub fn run(run: Run<'_>, state: &StateDirectory) -> Result<Outcome> {
     born.wait()?;
     let duration = started.elapsed();
     let (ending, usage) = judge(&driven, &assembly);
+    let no_overlay = driven.as_ref().err().map(not_set_up);
+    let no_overlay = no_overlay.and_then(|error| cow::copies_instead(run.spec, &error));
+    let layer = assembly.layer.clone();
     let enforced = assembly.enforced.clone();
     // ORDER: the sandbox's mounts before what they are on. To remove a name from under a mount takes
     // the kernel ten times as long.
@@ -131,6 +146,8 @@ pub fn run(run: Run<'_>, state: &StateDirectory) -> Result<Outcome> {
         duration,
         usage,
         enforced,
+        layer,
+        no_overlay,
         new_control_files: farewell.new_control_files,
         leftovers: farewell.leftovers,
     })

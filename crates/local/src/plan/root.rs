@@ -329,6 +329,10 @@ fn places(context: &Context<'_>, steps: &mut Steps) {
     for place in &context.view.places {
         match (place, beside) {
             (Place::Shown(shown), Some((path, mode))) if shown.path == path => {
+                if let Some(copy) = &context.view.copy {
+                    steps.add(bind(copy), copy.why.clone());
+                    continue;
+                }
                 steps.add(overlay(context.view, shown, mode), shown.why.clone());
             }
             (Place::Shown(shown), _) => steps.add(bind(shown), shown.why.clone()),

@@ -75,6 +75,7 @@ fn view(spec: &Spec, facts: &HostFacts) -> View {
         mounts: Vec::new(),
         home: None,
         layer: None,
+        copy: None,
         image: image::seen(spec, owner),
         workspace: WorkspaceView::Directory(WorkspaceDirectory {
             path: PROJECT.to_owned(),
@@ -224,6 +225,28 @@ fn a_layer_that_stays_is_that_of_the_view_and_any_other_is_private() {
     assert_eq!(stays.upper, Upper::Kept(layer("/k/cow", Some((3, 4)))));
     assert_eq!(stays.lower, [layer(PROJECT, Some((1, 2)))]);
     assert_eq!(stays.path, PROJECT);
+}
+
+#[test]
+fn a_plan_with_a_copy_shows_the_copy_alone() {
+    let (spec, facts, ids) = (beside(), fake::host(0), ids());
+    let seccomp = &[(6, 0, 0, 0x7fff_0000)];
+    let inputs = PlanInputs { ids: &ids, pins: &[], seccomp, cgroups: HELD, scratch: None };
+    let mut view = view(&spec, &facts);
+    let owner = Owner::Mapped { uid: 1001, gid: 1001 };
+    let path = PROJECT.to_owned();
+    let copy = shown("/k/cow/upper", Access::ReadWrite, owner, "copied");
+    view.copy = Some(Shown { identity: Some((3, 4)), path, ..copy });
+    let planned = plan(&spec, &facts, &view, &inputs).unwrap();
+    assert!(overlays(&planned).is_empty());
+    let at_workspace: Vec<&str> = binds(&planned)
+        .into_iter()
+        .filter(|bind| bind.path == PROJECT || bind.source == PROJECT)
+        .map(|bind| bind.source.as_str())
+        .collect();
+    assert_eq!(at_workspace, ["/k/cow/upper"]);
+    let is_pin = |step: &Step| matches!(&step.op, Op::Pin { path, .. } if *path == format!("{PROJECT}/.git/hooks"));
+    assert!(!planned.plan.steps.iter().any(is_pin), "it acts on nobody there");
 }
 
 #[test]

@@ -5,7 +5,7 @@
 
 mod end;
 
-use crate::answer::{CALL_LIMIT, CREATE_LIMIT, within};
+use crate::answer::{CALL_LIMIT, COPY_LIMIT, CREATE_LIMIT, within};
 use crate::lock::Lock;
 use crate::sessions::Inner;
 use crate::store::{NewEvent, Row, Written, blocking};
@@ -338,6 +338,7 @@ impl Desk {
     async fn create(&mut self) -> Event {
         match self.try_create().await {
             Ok(record) => {
+                self.row.facts.layer.clone_from(&record.layer);
                 self.row.record = Some(record);
                 self.fold(None).await.ok();
                 Event::Made
@@ -368,7 +369,9 @@ impl Desk {
             kept: layer,
         };
         let id = row.id.sandbox(row.incarnation)?;
-        within(CREATE_LIMIT, "make a sandbox", self.backend.create(&id, &order)).await
+        // A layer may have to be a copy of the workspace.
+        let limit = if row.spec.is_copy_on_write() { COPY_LIMIT } else { CREATE_LIMIT };
+        within(limit, "make a sandbox", self.backend.create(&id, &order)).await
     }
 
     async fn pause(&mut self) -> Result<()> {

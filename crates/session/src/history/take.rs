@@ -24,6 +24,8 @@ pub(super) const MAX_ASKED_BYTES: u64 = 16 << 30;
 const LAYER: &str = "cow";
 const WORK: &str = "work";
 const BASE: &str = "base.json";
+/// What a layer that is a copy of the workspace needs besides.
+const OF_COPIES: [&str; 2] = ["listing", "landed.json"];
 /// Where something is made until it is whole.
 const FRESH: &str = ".fresh";
 
@@ -183,6 +185,10 @@ impl Work {
         let layer = self.history.layer();
         // ORDER: first, because a layer without it would be taken for one over the tree of now.
         copy_file(&from.layer(), &layer, BASE)?;
+        // What was copied once, and what landed, is so for all points.
+        for name in OF_COPIES.iter().filter(|name| from.layer().join(name).is_file()) {
+            copy_file(&from.layer(), &layer, name)?;
+        }
         restore::make(&tree, &self.blobs, &layer)?;
         Live::wait_a_grain();
         let live = Live::made(self.state.next_point, &all(&layer)?);

@@ -4,8 +4,7 @@ use super::{NewEvent, Store, Written, bad, from_json, id_at, to_json};
 use crate::init::Init;
 use crate::provision::Provided;
 use crate::{Phase, SessionId};
-use cofferdam_core::StoredSpec;
-use cofferdam_core::{Deadlines, DestroyReason, Result, SandboxRecord};
+use cofferdam_core::{Deadlines, DestroyReason, LayerNote, Result, SandboxRecord, StoredSpec};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -52,6 +51,9 @@ pub(crate) struct Facts {
     /// Its commands are no points of its history.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) no_checkpoints: bool,
+    /// What its layer was said to be last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) layer: Option<LayerNote>,
 }
 
 /// Whose a session is.

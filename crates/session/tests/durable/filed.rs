@@ -23,6 +23,7 @@ impl Filed {
             external_id: id.to_string(),
             workspace: "/workspace".to_owned(),
             enforced: Enforced::full(Basis::Applied),
+            layer: None,
         }
     }
 

@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// What may be in a state directory, whether there are sessions or not.
-const KNOWN: [&str; 13] = [
+const KNOWN: [&str; 14] = [
     "bundles",
+    "copies",
     "homes",
     "kept",
     "locks",

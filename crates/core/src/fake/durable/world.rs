@@ -112,6 +112,7 @@ impl State {
             backend: backend.to_owned(),
             workspace: "/workspace".to_owned(),
             enforced: Enforced::full(Basis::Applied),
+            layer: None,
         };
         let mut sandbox = Sandbox {
             order,

@@ -155,7 +155,22 @@ impl Layer {
         let ground = Ground { workspace: &self.workspace, stage };
         let left = ground.left(ops, until_ns, |path| self.since_ns(path));
         let times: Landed = ground.times(untouched).into_iter().chain(left).collect();
-        self.landed.add(&self.folder, times)
+        self.landed.add(&self.folder, times)?;
+        self.forget_taken(ops)
+    }
+
+    /// What left the workspace by these steps is nothing that a copy was made of any more.
+    fn forget_taken(&mut self, ops: &[Op]) -> Result<()> {
+        let Some(listing) = &mut self.listing else { return Ok(()) };
+        let mut has_changed = false;
+        for op in ops {
+            let is_taken = matches!(op, Op::Take { .. });
+            if is_taken && look(&self.workspace, op.path()).is_ok_and(|found| found.is_none()) {
+                listing.forget(op.path());
+                has_changed = true;
+            }
+        }
+        if has_changed { listing.write(&self.folder) } else { Ok(()) }
     }
 
     /// The directories in which something is to land and nobody else changed anything.

@@ -1,6 +1,6 @@
 //! What changed in the workspace since the sandbox began is told, and stays.
 
-use super::stage::{Stage, shown, ways};
+use super::stage::{Stage, Way, shown, ways};
 
 const WORKSPACE: &str = "
     mkdir -p d/e other/e full
@@ -10,12 +10,19 @@ const WORKSPACE: &str = "
 /// Shows what is told of a layer whose workspace changed, and that applying it keeps what the
 /// workspace has.
 fn check(name: &str, inside: &str, meanwhile: &str, expected: &[&str]) {
-    for xattrs in ways() {
-        let stage = Stage::new(&format!("conflict-{name}"), xattrs, WORKSPACE);
+    check_tiers(name, inside, meanwhile, [expected, expected]);
+}
+
+/// The same where an overlay tells more than a copy: it brings the directories on the way, which the
+/// sandbox did not change.
+fn check_tiers(name: &str, inside: &str, meanwhile: &str, [overlay, copy]: [&[&str]; 2]) {
+    for way in ways() {
+        let expected = if way == Way::Copy { copy } else { overlay };
+        let stage = Stage::new(&format!("conflict-{name}"), way, WORKSPACE);
         stage.inside(inside);
         stage.outside(meanwhile);
         let before = stage.real();
-        assert_eq!(stage.shown(), expected, "{name} {xattrs:?}");
+        assert_eq!(stage.shown(), expected, "{name} {way:?}");
         let report = stage.apply(&[]);
         let kept: Vec<String> = report.kept.iter().map(shown).collect();
         let conflicts: Vec<&str> =
@@ -44,17 +51,23 @@ fn a_file_that_was_edited_stays_as_it_is() {
 fn nothing_that_was_removed_comes_back() {
     check("removed", "printf s >a; printf s >b", "rm a", &["a a (gone)", "m b"]);
     check("below", "printf s >d/x", "rm d/x", &["a d/x (gone)"]);
-    check(
+    check_tiers(
         "directory",
         "printf s >d/e/y; printf s >d/new",
         "rm -r d/e",
-        &["a d/e (directory_gone)", "a d/e/y (directory_gone)", "a d/new"],
+        [
+            &["a d/e (directory_gone)", "a d/e/y (directory_gone)", "a d/new"],
+            &["a d/e/y (directory_gone)", "a d/new"],
+        ],
     );
-    check(
+    check_tiers(
         "everything",
         "printf s >d/e/new",
         "rm -r d",
-        &["a d (directory_gone)", "a d/e (directory_gone)", "a d/e/new (directory_gone)"],
+        [
+            &["a d (directory_gone)", "a d/e (directory_gone)", "a d/e/new (directory_gone)"],
+            &["a d/e/new (directory_gone)"],
+        ],
     );
 }
 
@@ -68,18 +81,18 @@ fn a_directory_that_was_exchanged_is_another_one() {
     );
     // The control: entries that come and go do not make it another one.
     check("entries", "printf s >d/e/y", "printf m >d/e/mine; rm d/x", &["m d/e/y"]);
-    check(
+    check_tiers(
         "vanished",
         "printf s >d/e/y",
         "rm -r d/e; printf f >d/e",
-        &["m d/e (changed)", "a d/e/y (gone)"],
+        [&["m d/e (changed)", "a d/e/y (gone)"], &["a d/e/y (directory_gone)"]],
     );
 }
 
 #[test]
 fn a_directory_goes_only_with_all_that_is_in_it() {
-    for xattrs in ways() {
-        let stage = Stage::new("conflict-full", xattrs, WORKSPACE);
+    for way in ways() {
+        let stage = Stage::new("conflict-full", way, WORKSPACE);
         stage.inside("rm -r full d");
         stage.outside("printf mine >full/mine");
         let report = stage.apply(&[]);
@@ -93,8 +106,8 @@ fn a_directory_goes_only_with_all_that_is_in_it() {
 
 #[test]
 fn what_the_sandbox_renamed_is_no_conflict() {
-    for xattrs in ways() {
-        let stage = Stage::new("conflict-renamed", xattrs, WORKSPACE);
+    for way in ways() {
+        let stage = Stage::new("conflict-renamed", way, WORKSPACE);
         stage.inside("mv a renamed; mv d/x d/renamed; ln b linked");
         let shown = ["r a", "m b", "a d/renamed", "r d/x", "a linked", "a renamed"];
         assert_eq!(stage.shown(), shown);
@@ -111,8 +124,8 @@ fn what_is_mounted_there_is_not_touched() {
     if !rustix::process::geteuid().is_root() {
         return;
     }
-    for xattrs in ways() {
-        let stage = Stage::new("conflict-mounted", xattrs, WORKSPACE);
+    for way in ways() {
+        let stage = Stage::new("conflict-mounted", way, WORKSPACE);
         stage.inside("printf s >d/e/y; rm -r full");
         let mounted = [stage.workspace().join("d/e"), stage.workspace().join("full")];
         for place in &mounted {

@@ -33,10 +33,10 @@ fn land_for_a_parent_who_kills() {
 
 #[test]
 fn a_killed_landing_is_whole_or_not_at_all() {
-    for xattrs in ways() {
+    for way in ways() {
         let (mut undone, mut finished, mut before_any) = (0, 0, 0);
         for round in 0..12_u32 {
-            let stage = Stage::new("crash", xattrs, WORKSPACE);
+            let stage = Stage::new("crash", way, WORKSPACE);
             stage.inside(WORK);
             let before = stage.real();
             kill_after(&stage, Duration::from_micros(u64::from(round) * 800));
@@ -54,7 +54,7 @@ fn a_killed_landing_is_whole_or_not_at_all() {
             stage.assert_landed();
             assert_eq!(stage.shown(), [""; 0], "{round}");
         }
-        println!("{xattrs:?}: undone {undone}, finished {finished}, not begun {before_any}");
+        println!("{way:?}: undone {undone}, finished {finished}, not begun {before_any}");
     }
 }
 
@@ -87,8 +87,8 @@ fn kill_after(stage: &Stage, moment: Duration) {
 /// that stopped there.
 #[test]
 fn a_landing_is_undone_from_every_step() {
-    for xattrs in ways() {
-        let stage = Stage::new("steps", xattrs, WORKSPACE);
+    for way in ways() {
+        let stage = Stage::new("steps", way, WORKSPACE);
         stage.inside(WORK);
         let before = stage.real();
         let mut steps = 0;
@@ -96,7 +96,7 @@ fn a_landing_is_undone_from_every_step() {
             let done = stage.layer().land_in_part(steps, &stage.state());
             let half = stage.real();
             sweep(&stage.state());
-            assert_eq!(stage.real(), before, "{xattrs:?} {steps}");
+            assert_eq!(stage.real(), before, "{way:?} {steps}");
             assert!(stage.shown().iter().all(|line| !line.ends_with(')')), "{:?}", stage.shown());
             if !done {
                 break;

@@ -18,8 +18,8 @@ const WORK: &str = "
 
 #[test]
 fn the_workspace_becomes_what_the_sandbox_saw() {
-    for xattrs in ways() {
-        let stage = Stage::new("landing", xattrs, WORKSPACE);
+    for way in ways() {
+        let stage = Stage::new("landing", way, WORKSPACE);
         stage.inside(WORK);
         assert_ne!(stage.real(), stage.saw());
         let report = stage.apply(&[]);
@@ -33,8 +33,8 @@ fn the_workspace_becomes_what_the_sandbox_saw() {
 
 #[test]
 fn a_dry_run_changes_nothing_and_says_the_same() {
-    for xattrs in ways() {
-        let stage = Stage::new("dry", xattrs, WORKSPACE);
+    for way in ways() {
+        let stage = Stage::new("dry", way, WORKSPACE);
         stage.inside(WORK);
         let before = stage.real();
         let order = ApplyOrder { dry_run: true, ..ApplyOrder::default() };
@@ -47,8 +47,8 @@ fn a_dry_run_changes_nothing_and_says_the_same() {
 
 #[test]
 fn a_part_lands_and_the_rest_stays_a_change() {
-    for xattrs in ways() {
-        let stage = Stage::new("part", xattrs, WORKSPACE);
+    for way in ways() {
+        let stage = Stage::new("part", way, WORKSPACE);
         stage.inside(WORK);
         let report = stage.apply(&["made/deep/m", "gone/one", "a"]);
         let applied: Vec<String> = report.applied.iter().map(shown).collect();
@@ -65,13 +65,13 @@ fn a_part_lands_and_the_rest_stays_a_change() {
 
 #[test]
 fn what_landed_and_is_changed_again_lands_again() {
-    for xattrs in ways() {
-        let stage = Stage::new("again", xattrs, WORKSPACE);
+    for way in ways() {
+        let stage = Stage::new("again", way, WORKSPACE);
         for round in 0..3 {
             stage.inside(&format!(
                 "printf {round} >a; printf {round} >r{round}; rm -f r$(({round}-1))"
             ));
-            assert_eq!(stage.apply(&[]).kept, [], "{xattrs:?} {round}");
+            assert_eq!(stage.apply(&[]).kept, [], "{way:?} {round}");
             stage.assert_landed();
         }
         stage.outside("printf mine >a");
@@ -81,8 +81,8 @@ fn what_landed_and_is_changed_again_lands_again() {
 
 #[test]
 fn set_id_bits_do_not_land_and_the_owner_is_the_workspaces() {
-    for xattrs in ways() {
-        let stage = Stage::new("set-id", xattrs, "");
+    for way in ways() {
+        let stage = Stage::new("set-id", way, "");
         stage.inside("printf s >s; chmod 6755 s; mkdir d; chmod 3777 d");
         stage.apply(&[]);
         let found = std::fs::metadata(stage.workspace().join("s")).unwrap();
@@ -103,8 +103,8 @@ fn roots_landing_belongs_to_the_workspaces_owner() {
     if !rustix::process::geteuid().is_root() {
         return;
     }
-    for xattrs in ways() {
-        let stage = Stage::new("owner", xattrs, "printf a >a");
+    for way in ways() {
+        let stage = Stage::new("owner", way, "printf a >a");
         let base = crate::cow::base::Base::read(std::fs::File::open(stage.cow()).unwrap());
         let mut base = base.unwrap().unwrap();
         base.owner = crate::cow::base::LayerOwner { uid: 4711, gid: 4712 };
@@ -120,8 +120,8 @@ fn roots_landing_belongs_to_the_workspaces_owner() {
 
 #[test]
 fn what_is_neither_file_nor_directory_nor_link_is_kept_back() {
-    for xattrs in ways() {
-        let stage = Stage::new("special", xattrs, "printf a >a; printf b >b");
+    for way in ways() {
+        let stage = Stage::new("special", way, "printf a >a; printf b >b");
         stage.inside("mkfifo pipe; rm b; mkfifo b; mkdir d; mkfifo d/pipe; printf f >d/f");
         let report = stage.apply(&[]);
         let kept: Vec<String> = report.kept.iter().map(shown).collect();
@@ -132,10 +132,10 @@ fn what_is_neither_file_nor_directory_nor_link_is_kept_back() {
 
 #[test]
 fn control_files_land_only_by_name() {
-    for xattrs in ways() {
+    for way in ways() {
         let stage = Stage::new(
             "control",
-            xattrs,
+            way,
             "git init -q .; git config core.hooksPath own-hooks; mkdir own-hooks; printf a >a",
         );
         stage.inside(
@@ -161,7 +161,7 @@ fn control_files_land_only_by_name() {
             "a sub/.husky",
             "a sub/.husky/pre-commit",
         ];
-        assert_eq!(kept, expected.map(|line| format!("{line} (protected)")), "{xattrs:?}");
+        assert_eq!(kept, expected.map(|line| format!("{line} (protected)")), "{way:?}");
         assert_eq!(stage.real()["a"].1, b"b", "the control: others land");
         assert_eq!(stage.real()[".git/config"], before[".git/config"]);
         // What is above it does not name it.
@@ -177,8 +177,8 @@ fn control_files_land_only_by_name() {
 
 #[test]
 fn the_whiteout_of_a_repository_takes_nothing_that_matters() {
-    for xattrs in ways() {
-        let stage = Stage::new("no-git", xattrs, "git init -q .; printf a >a");
+    for way in ways() {
+        let stage = Stage::new("no-git", way, "git init -q .; printf a >a");
         stage.inside("rm -rf .git a");
         let report = stage.apply(&[]);
         assert!(report.kept.iter().any(|change| change.path == path(".git")));
@@ -191,8 +191,8 @@ fn the_whiteout_of_a_repository_takes_nothing_that_matters() {
 
 #[test]
 fn another_workspace_in_its_place_is_refused() {
-    for xattrs in ways() {
-        let stage = Stage::new("place", xattrs, "printf a >a");
+    for way in ways() {
+        let stage = Stage::new("place", way, "printf a >a");
         stage.inside("printf b >a");
         let aside = stage.elsewhere().join("workspace");
         std::fs::rename(stage.workspace(), &aside).unwrap();
@@ -210,8 +210,8 @@ fn another_workspace_in_its_place_is_refused() {
 
 #[test]
 fn a_sparse_file_lands_sparse() {
-    for xattrs in ways() {
-        let stage = Stage::new("sparse", xattrs, "");
+    for way in ways() {
+        let stage = Stage::new("sparse", way, "");
         stage.inside("truncate -s 300M big; printf end >>big; printf x | dd of=big bs=1 seek=1000000 conv=notrunc");
         stage.apply(&[]);
         let found = std::fs::metadata(stage.workspace().join("big")).unwrap();
@@ -223,8 +223,8 @@ fn a_sparse_file_lands_sparse() {
 
 #[test]
 fn a_chosen_content_lands_in_place_of_the_layers() {
-    for xattrs in ways() {
-        let stage = Stage::new("chosen", xattrs, "printf 'a\\nb\\n' >a; chmod 640 a");
+    for way in ways() {
+        let stage = Stage::new("chosen", way, "printf 'a\\nb\\n' >a; chmod 640 a");
         stage.inside("printf 'A\\nB\\n' >a; chmod 755 a");
         let contents = [(path("a"), b"A\nb\n".to_vec())].into();
         let order = ApplyOrder { paths: vec![path("a")], contents, ..ApplyOrder::default() };
@@ -239,8 +239,8 @@ fn a_chosen_content_lands_in_place_of_the_layers() {
 
 #[test]
 fn what_changed_since_it_was_looked_at_does_not_land() {
-    for xattrs in ways() {
-        let stage = Stage::new("version", xattrs, "printf a >a; printf b >b; printf c >c");
+    for way in ways() {
+        let stage = Stage::new("version", way, "printf a >a; printf b >b; printf c >c");
         stage.inside("printf good >a; printf good >b; rm c");
         let versions = stage.changes().into_iter().map(|change| (change.path, change.version));
         let order = ApplyOrder { versions: versions.collect(), ..ApplyOrder::default() };

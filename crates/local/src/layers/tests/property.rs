@@ -42,7 +42,7 @@ fn any_script(most: usize) -> impl Strategy<Value = String> {
 
 #[test]
 fn any_workspace_becomes_what_the_sandbox_saw() {
-    for xattrs in ways() {
+    for way in ways() {
         let failures = FileFailurePersistence::Off;
         let config = Config {
             cases: 64,
@@ -55,7 +55,7 @@ fn any_workspace_becomes_what_the_sandbox_saw() {
         let run = runner.run(&scripts, |(workspace, work, more)| {
             // A name that goes changes the others of its file, which are conflicts then.
             let workspace = workspace.replace("{ ln '", "{ : '");
-            let stage = Stage::new("property", xattrs, &workspace);
+            let stage = Stage::new("property", way, &workspace);
             for script in [&work, &more] {
                 stage.inside(script);
                 let report = stage.apply(&[]);

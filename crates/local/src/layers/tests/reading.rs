@@ -1,6 +1,6 @@
 //! What a layer says of itself.
 
-use super::stage::{Stage, path, ways};
+use super::stage::{Stage, overlays, path, ways};
 use cofferdam_core::files::EntryKind;
 use cofferdam_core::{ErrorKind, Side};
 
@@ -13,8 +13,8 @@ const WORKSPACE: &str = "
 
 #[test]
 fn every_sort_of_change_is_told() {
-    for xattrs in ways() {
-        let stage = Stage::new("reading", xattrs, WORKSPACE);
+    for way in ways() {
+        let stage = Stage::new("reading", way, WORKSPACE);
         stage.inside(
             "printf changed >a; chmod 600 b; printf n >new; mkdir -p made/deep; printf m >made/deep/m
              rm -r gone; ln -sfn b link; rm typed; mkdir typed; printf t >typed/t
@@ -38,16 +38,16 @@ fn every_sort_of_change_is_told() {
             "m typed",
             "a typed/t",
         ];
-        assert_eq!(stage.shown(), expected, "{xattrs:?}");
+        assert_eq!(stage.shown(), expected, "{way:?}");
     }
 }
 
 #[test]
 fn what_was_written_and_is_as_before_is_no_change() {
-    for xattrs in ways() {
-        let stage = Stage::new("same", xattrs, WORKSPACE);
+    for way in ways() {
+        let stage = Stage::new("same", way, WORKSPACE);
         stage.inside("printf q >a; printf a >a; chmod 600 b; chmod 644 b; touch d/x; chmod 755 d");
-        assert_eq!(stage.shown(), [""; 0], "{xattrs:?}");
+        assert_eq!(stage.shown(), [""; 0], "{way:?}");
         // The control: they are in the layer.
         for copied in ["a", "b", "d/x"] {
             assert!(stage.cow().join("upper").join(copied).exists(), "{copied}");
@@ -57,20 +57,20 @@ fn what_was_written_and_is_as_before_is_no_change() {
 
 #[test]
 fn a_directory_made_anew_hides_what_was_in_it() {
-    for xattrs in ways() {
-        let stage = Stage::new("opaque", xattrs, WORKSPACE);
+    for way in ways() {
+        let stage = Stage::new("opaque", way, WORKSPACE);
         stage.inside("rm -r d; mkdir d; printf new >d/new; printf x >d/x");
-        assert_eq!(stage.shown(), ["r d/e", "r d/e/y", "a d/new"], "{xattrs:?}");
+        assert_eq!(stage.shown(), ["r d/e", "r d/e/y", "a d/new"], "{way:?}");
     }
 }
 
 #[test]
 fn whiteouts_by_attribute_count_too() {
-    for xattrs in ways() {
-        let stage = Stage::new("whiteout-xattr", xattrs, WORKSPACE);
+    for way in overlays() {
+        let stage = Stage::new("whiteout-xattr", way, WORKSPACE);
         let upper = stage.cow().join("upper");
         std::fs::write(upper.join("a"), "").unwrap();
-        let prefix = if xattrs == crate::cow::base::Xattrs::User { "user" } else { "trusted" };
+        let prefix = way.prefix();
         let set = |file: &str, name: &str, value: &str| {
             let name = format!("{prefix}.overlay.{name}");
             let flags = rustix::fs::XattrFlags::empty();
@@ -78,7 +78,7 @@ fn whiteouts_by_attribute_count_too() {
         };
         set("a", "whiteout", "");
         set(".", "opaque", "x");
-        assert_eq!(stage.shown(), ["r a"], "{xattrs:?}");
+        assert_eq!(stage.shown(), ["r a"], "{way:?}");
         std::fs::write(upper.join("b"), "").unwrap();
         assert_eq!(stage.shown(), ["r a", "m b"], "an empty file without the mark is a file");
     }
@@ -86,8 +86,8 @@ fn whiteouts_by_attribute_count_too() {
 
 #[test]
 fn a_moved_file_and_a_second_name_are_told() {
-    for xattrs in ways() {
-        let stage = Stage::new("moved", xattrs, WORKSPACE);
+    for way in ways() {
+        let stage = Stage::new("moved", way, WORKSPACE);
         stage.inside(
             "mv run walk; ln b b2; ln -s /etc/passwd out; ln -s d/x in; printf s >s; chmod 4755 s",
         );
@@ -105,8 +105,8 @@ fn a_moved_file_and_a_second_name_are_told() {
 
 #[test]
 fn a_scope_is_all_that_is_looked_at() {
-    for xattrs in ways() {
-        let stage = Stage::new("scope", xattrs, WORKSPACE);
+    for way in ways() {
+        let stage = Stage::new("scope", way, WORKSPACE);
         stage.inside("printf 1 >a; printf 2 >d/x; printf 3 >d/e/y; mkdir n; printf 4 >n/n");
         let changed = |scope: &[&str]| -> Vec<String> {
             let scope: Vec<_> = scope.iter().map(path).collect();
@@ -122,8 +122,8 @@ fn a_scope_is_all_that_is_looked_at() {
 
 #[test]
 fn contents_are_read_within_a_limit() {
-    for xattrs in ways() {
-        let stage = Stage::new("contents", xattrs, WORKSPACE);
+    for way in ways() {
+        let stage = Stage::new("contents", way, WORKSPACE);
         stage.inside("printf changed >a; mkfifo pipe");
         let layer = stage.layer();
         assert_eq!(layer.file(Side::Before, &path("a"), 7).unwrap(), b"a");

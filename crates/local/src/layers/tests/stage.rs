@@ -1,10 +1,11 @@
-//! A workspace, a layer that a real overlay makes of commands, and what the commands saw.
+//! A workspace, a layer that a real overlay makes of commands, or a copy that they change, and what the
+//! commands saw.
 
 use crate::cow::base::{Base, LayerOwner, Xattrs};
-use crate::layers::Layer;
+use crate::layers::{Layer, copy_whole, open_workspace};
 use crate::state::StateDirectory;
 use crate::test_directory::TestDirectory;
-use cofferdam_core::{ApplyOrder, ApplyReport, Change, GuestPath, Result};
+use cofferdam_core::{ApplyOrder, ApplyReport, Change, GuestPath, LayerNote, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -17,25 +18,57 @@ pub(super) type Tree = BTreeMap<String, (String, Vec<u8>)>;
 
 pub(super) struct Stage {
     directory: TestDirectory,
-    xattrs: Xattrs,
+    way: Way,
     made_ns: u64,
 }
 
+/// What makes a layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// An overlay with marks that everybody may set.
+    User,
+    /// One with marks of the host's root.
+    Trusted,
+    /// A copy.
+    Copy,
+}
+
+impl Way {
+    fn xattrs(self) -> Xattrs {
+        match self {
+            Self::User | Self::Copy => Xattrs::User,
+            Self::Trusted => Xattrs::Trusted,
+        }
+    }
+
+    pub(super) fn prefix(self) -> &'static str {
+        match self {
+            Self::User | Self::Copy => "user",
+            Self::Trusted => "trusted",
+        }
+    }
+}
+
+/// All ways that can be tried here.
+pub(super) fn ways() -> Vec<Way> {
+    overlays().into_iter().chain([Way::Copy]).collect()
+}
+
 /// Both ways of overlays that can be tried here: a host's root has both.
-pub(super) fn ways() -> Vec<Xattrs> {
+pub(super) fn overlays() -> Vec<Way> {
     let all = if rustix::process::geteuid().is_root() {
-        vec![Xattrs::User, Xattrs::Trusted]
+        vec![Way::User, Way::Trusted]
     } else {
-        vec![Xattrs::User]
+        vec![Way::User]
     };
-    let can = |xattrs: &Xattrs| {
-        let name = format!("layers-probe-{xattrs:?}");
-        let stage = Stage::new(&name, *xattrs, "");
+    let can = |way: &Way| {
+        let name = format!("layers-probe-{way:?}");
+        let stage = Stage::new(&name, *way, "");
         let output = stage.try_inside("true");
         let works = output.status.success();
         if !works {
             let why = String::from_utf8_lossy(&output.stderr).into_owned();
-            eprintln!("skipped: overlay: {xattrs:?}: {}", why.trim());
+            eprintln!("skipped: overlay: {way:?}: {}", why.trim());
         }
         works
     };
@@ -48,29 +81,47 @@ pub(super) fn path(text: impl AsRef<[u8]>) -> GuestPath {
 
 impl Stage {
     /// A workspace as these lines of shell make it, and an empty layer.
-    pub(super) fn new(name: &str, xattrs: Xattrs, workspace: &str) -> Self {
+    pub(super) fn new(name: &str, way: Way, workspace: &str) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let directory = TestDirectory::new(&format!("layers-{name}-{xattrs:?}-{count}"));
-        for folder in ["workspace", "cow", "cow/upper", "cow/work", "mount", "saw", "outside"] {
+        let directory = TestDirectory::new(&format!("layers-{name}-{way:?}-{count}"));
+        for folder in ["workspace", "cow", "mount", "saw", "outside"] {
             std::fs::create_dir(directory.path().join(folder)).unwrap();
         }
-        let mut stage = Self { directory, xattrs, made_ns: 0 };
+        let mut stage = Self { directory, way, made_ns: 0 };
         stage.outside(workspace);
         stage.made_ns = stage.change_ns();
+        let copied = (way == Way::Copy).then(|| stage.copy());
+        if copied.is_none() {
+            for folder in ["cow/upper", "cow/work"] {
+                std::fs::create_dir(stage.directory.path().join(folder)).unwrap();
+            }
+        }
         let found = std::fs::metadata(stage.workspace()).unwrap();
         Base {
             workspace: stage.workspace().to_str().unwrap().to_owned(),
             device: found.dev(),
             inode: found.ino(),
             made_ns: stage.made_ns,
-            xattrs,
+            xattrs: way.xattrs(),
             owner: LayerOwner { uid: found.uid(), gid: found.gid() },
+            copied,
         }
         .write(std::fs::File::open(stage.cow()).unwrap())
         .unwrap();
         stage.wait_for_the_clock();
         stage
+    }
+
+    fn copy(&self) -> LayerNote {
+        let found = std::fs::metadata(self.workspace()).unwrap();
+        let workspace = self.workspace();
+        let workspace = workspace.to_str().unwrap();
+        let workspace = open_workspace(workspace, found.dev(), found.ino()).unwrap();
+        let cow = std::fs::File::open(self.cow()).unwrap().into();
+        let copied = copy_whole(&workspace, &cow, "upper").unwrap();
+        assert!(copied.left_out.first.is_empty());
+        LayerNote { tier: copied.tier, why: None, left_out: Vec::new(), left_out_more: 0 }
     }
 
     pub(super) fn workspace(&self) -> PathBuf {
@@ -120,9 +171,10 @@ impl Stage {
     }
 
     pub(super) fn try_inside(&self, script: &str) -> Output {
-        let (unshare, options) = match self.xattrs {
-            Xattrs::User => ("-Urm", ",userxattr"),
-            Xattrs::Trusted => ("-m", ""),
+        let (unshare, options) = match self.way {
+            Way::User => ("-Urm", ",userxattr"),
+            Way::Trusted => ("-m", ""),
+            Way::Copy => return self.try_in_copy(script),
         };
         let script = format!(
             "set -eu\numask 022\n\
@@ -132,6 +184,18 @@ impl Stage {
         );
         Command::new("unshare")
             .args([unshare, "sh", "-c", &script])
+            .current_dir(self.directory.path())
+            .output()
+            .unwrap()
+    }
+
+    fn try_in_copy(&self, script: &str) -> Output {
+        let script = format!(
+            "set -eu\numask 022\nrm -rf saw; mkdir saw\n\
+             (cd cow/upper; {script}\n)\ncp -a cow/upper/. saw/\n"
+        );
+        Command::new("sh")
+            .args(["-c", &script])
             .current_dir(self.directory.path())
             .output()
             .unwrap()
