@@ -25,10 +25,9 @@ impl Whose {
     /// under their own numbers, in a directory that the host's root alone can enter.
     pub(crate) fn of_layer(plan: &Plan, overlay: &Overlay, owner: Owner) -> Self {
         let has_others = plan.uid_map.len() > 1 && plan.gid_map.len() > 1;
-        match Self::of(owner) {
-            Self::One((0, 0)) if overlay.path == "/" && has_others => Self::All,
-            whose => whose,
-        }
+        let whose = Self::of(owner);
+        let is_all = whose == Self::One((0, 0)) && overlay.path == "/" && has_others;
+        if is_all { Self::All } else { whose }
     }
 }
 
