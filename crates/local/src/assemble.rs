@@ -17,7 +17,7 @@ use crate::scratch::Scratch;
 use crate::seccomp::{self, Surface};
 use crate::session_uid::{SessionUid, UidRange};
 use crate::state::StateDirectory;
-use crate::view::{View, look, look_at_home};
+use crate::view::{View, find_listed, look, look_at_home};
 use cofferdam_core::{
     Admission, Axis, Basis, Degree, Enforced, Error, ErrorKind, LayerNote, OnUnavailable, Result,
     SandboxId, Spec, User, Workspace, admit,
