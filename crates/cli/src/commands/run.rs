@@ -233,6 +233,7 @@ mod tests {
             enforced: Enforced::full(Basis::Applied),
             denials: Vec::new(),
             new_control_files: Some(Vec::new()),
+            layer: None,
         }
     }
 
