@@ -38,6 +38,7 @@ mod layer;
 mod look;
 mod moves;
 mod walk;
+mod workspace;
 
 #[cfg(test)]
 mod tests;
