@@ -38,6 +38,12 @@ pub trait DurableBackend: Send + Sync + 'static {
     /// Stops everything in it where it stands; memory is kept. Pausing what is paused succeeds.
     async fn pause(&self, sandbox: &SandboxRecord) -> Result<()>;
 
+    /// Stops everything in it where it stands for a moment, until [`DurableBackend::resume`]. Where that
+    /// can be told from a pause, nothing of it is written down and requests wait instead of failing.
+    async fn hold(&self, sandbox: &SandboxRecord) -> Result<()> {
+        self.pause(sandbox).await
+    }
+
     /// Lets everything go on. Resuming what runs succeeds.
     async fn resume(&self, sandbox: &SandboxRecord) -> Result<()>;
 

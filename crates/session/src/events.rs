@@ -18,10 +18,11 @@
 //! | `extended` | `lease_until_ms` |
 //! | `updated` | `fields` |
 //! | `preserved` | `incarnation`, `lease_until_ms` |
+//! | `undone` | `from` and `to`, points; `added`, `changed`, `removed`, how many paths |
 //! | `snapshot_made` | `snapshot`, `label`, `files`, `bytes` |
 //! | `snapshot_restored` | `snapshot`; all processes were ended before |
 //! | `snapshot_removed` | `snapshot` |
-//! | `forked` | `into` |
+//! | `forked` | `into`, `point` |
 //! | `cleanup_failed` | `incarnation`, `error` |
 //! | `leftover` | `incarnation`, `what` |
 //! | `new_control_files` | `incarnation`, `paths` |

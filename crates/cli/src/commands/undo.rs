@@ -95,13 +95,10 @@ pub(super) fn tell(done: &UndoReport) {
         report::note(&format!("at point {to}: nothing had to be changed, and what runs goes on"));
         return;
     }
-    let ran = match (done.commands, done.left) {
-        (0, 0) => "none ran".to_owned(),
-        (commands, 0) => format!("{commands} commands ran"),
-        (commands, left) => format!("{commands} commands ran, and {left} processes of others"),
-    };
+    let UndoReport { commands, left, .. } = done;
     report::note(&format!(
-        "at point {to}: all processes of the session were ended ({ran}); \
+        "at point {to}: all processes of the session were ended (commands that ran: {commands}, \
+         processes that others had left: {left}); \
          the next command gets a new sandbox"
     ));
 }

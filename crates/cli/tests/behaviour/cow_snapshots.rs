@@ -31,29 +31,32 @@ fn a_session_goes_back_to_a_snapshot_and_the_real_tree_stays() {
     everyone(|place| {
         let first = prepared(place);
         let before = tree(&place.workspace);
-        assert_eq!(line(place, &["snapshot", "create", "s", "--label", "one \u{1b}[1m"]), "1");
+        // Points are numbered in one line: the start, two commands, and this.
+        assert_eq!(line(place, &["snapshot", "create", "s", "--label", "one \u{1b}[1m"]), "3");
         place.says(&["exec", "s", "--shell", "echo two > f; rm kept; rm link; echo y > gone"], 0);
         let second = place.says(&["snapshot", "create", "s", "--json"], 0).object();
-        assert_eq!(second["snapshot"], 2);
+        assert_eq!(second["snapshot"], 5);
         is_valid(place, "snapshot", &second);
         let listed = place.says(&["snapshot", "ls", "s", "--json"], 0).object();
         assert_eq!(listed["snapshots"].as_array().unwrap().len(), 2);
         is_valid(place, "snapshots", &listed);
         assert!(!place.says(&["snapshot", "ls", "s"], 0).text().contains('\u{1b}'));
         place.says(&["exec", "s", "-d", "--id", "server", "--", "sleep", "1000"], 0);
-        let said = place.says(&["snapshot", "restore", "s", "1"], 0);
+        let said = place.says(&["snapshot", "restore", "s", "3"], 0);
         assert!(said.stderr.contains("all processes of the session were ended"), "{said:?}");
         place.says(&["wait", "s", "server"], 130);
         assert_eq!(look(place, "s"), first);
-        place.says(&["snapshot", "restore", "s", "2"], 0);
+        let back = place.says(&["snapshot", "restore", "s", "5", "--json"], 0).object();
+        is_valid(place, "undo", &back);
         let now = place.says(&["exec", "s", "--shell", "cat f gone; ls"], 0).text();
         assert_eq!(now, "two\ny\nd\nf\ngone\nlinked\nreplaced\n");
         // Any number of times: the snapshot stays.
-        place.says(&["snapshot", "restore", "s", "1"], 0);
+        place.says(&["snapshot", "restore", "s", "one \u{1b}[1m"], 0);
         assert_eq!(look(place, "s"), first);
-        place.says(&["snapshot", "rm", "s", "1"], 0);
-        let refused = place.says(&["snapshot", "restore", "s", "1"], 1);
-        assert!(refused.stderr.contains("there is no snapshot 1"), "{refused:?}");
+        place.says(&["snapshot", "rm", "s", "3"], 0);
+        let refused = place.says(&["snapshot", "restore", "s", "3"], 1);
+        assert!(refused.stderr.contains("there is no point 3"), "{refused:?}");
+        place.says(&["snapshot", "restore", "s", "one"], 1);
         assert_eq!(
             phase(place, "s"),
             "running",
@@ -86,15 +89,15 @@ fn a_snapshot_is_of_one_moment_and_what_runs_goes_on() {
             (text.trim() != "0").then_some(())
         };
         until(SOON, counts).unwrap();
-        let kept = fs::read_dir(place.state.join("kept")).unwrap().next().unwrap().unwrap().path();
         for number in 1..=5 {
-            place.says(&["snapshot", "create", "s"], 0);
-            let copy = kept.join(format!("snapshots/{number}/upper"));
-            let read = |name: &str| -> u64 {
-                fs::read_to_string(copy.join(name)).unwrap().trim().parse().unwrap()
-            };
-            let (a, b) = (read("a"), read("b"));
+            let taken = line(place, &["snapshot", "create", "s"]);
+            let (from, name) = (format!("s@{taken}"), format!("t{number}"));
+            place.says(&["fork", &from, &name], 0);
+            let text = place.says(&["exec", &name, "--", "cat", "a", "b"], 0).text();
+            let counts: Vec<u64> = text.lines().map(|line| line.parse().unwrap()).collect();
+            let [a, b] = counts[..] else { panic!("{text}") };
             assert!(b == a || b == a + 1, "{a} {b}");
+            place.says(&["rm", &name], 0);
         }
         assert_eq!(phase(place, "s"), "running");
         place.says(&["exec", "s", "--", "rm", "go"], 0);
@@ -128,9 +131,9 @@ fn a_fork_begins_as_the_session_is_and_neither_sees_the_other() {
 fn forks_begin_at_a_snapshot_and_come_in_numbers_or_not_at_all() {
     everyone(|place| {
         let first = prepared(place);
-        place.says(&["snapshot", "create", "s"], 0);
+        place.says(&["snapshot", "create", "s", "--label", "early"], 0);
         place.says(&["exec", "s", "--shell", "echo later >f"], 0);
-        let ids = place.says(&["fork", "s@1", "t", "-n", "2"], 0);
+        let ids = place.says(&["fork", "s@early", "t", "-n", "2"], 0);
         assert_eq!(ids.text().lines().count(), 2);
         assert!(ids.stderr.contains("processes and $HOME are not copied"), "{}", ids.stderr);
         assert_eq!((look(place, "t-1"), look(place, "t-2")), (first.clone(), first));
@@ -143,9 +146,18 @@ fn forks_begin_at_a_snapshot_and_come_in_numbers_or_not_at_all() {
         place.says(&["fork", "s", "x", "-n", "3"], 1);
         let listed = place.says(&["ls", "--json"], 0).text();
         assert!(!listed.contains("\"x-1\"") && !listed.contains("\"x-3\""), "{listed}");
-        let none = place.says(&["fork", "s@9", "y"], 1);
-        assert!(none.stderr.contains("there is no snapshot 9"), "{}", none.stderr);
-        place.says(&["fork", "s@x", "y"], 2);
+        let none = place.says(&["fork", "s@99", "y"], 1);
+        assert!(none.stderr.contains("there is no point 99"), "{}", none.stderr);
+        place.says(&["fork", "s@x", "y"], 1);
+        place.says(&["fork", "s@", "y"], 2);
+        // From any point, and what a fork is says from where.
+        place.says(&["fork", "s@0", "z"], 0);
+        assert_eq!(place.says(&["exec", "z", "--", "cat", "f"], 0).text(), "real\n");
+        let told = place.says(&["history", "z", "--json"], 0).object();
+        assert_eq!(
+            (&told["points"][0]["kind"], &told["points"][0]["from"]["point"]),
+            (&"start".into(), &0.into())
+        );
         place.says(&["show", "y"], 1);
     });
 }
@@ -167,12 +179,15 @@ fn snapshots_survive_the_death_of_everything_and_of_whoever_takes_them() {
         until(SOON, || (phase(place, "s") == "lost").then_some(())).unwrap();
         // As if one had died at its work.
         let kept = fs::read_dir(place.state.join("kept")).unwrap().next().unwrap().unwrap().path();
-        let left = [kept.join("snapshots/.fresh"), kept.join("cow/.fresh")];
-        for path in &left {
-            fs::create_dir_all(path.join("upper/closed")).unwrap();
+        let left =
+            [kept.join("history/working"), kept.join("history/blobs/999"), kept.join("cow/.fresh")];
+        fs::create_dir_all(left[2].join("upper/closed")).unwrap();
+        fs::write(&left[0], "").unwrap();
+        fs::write(&left[1], "half").unwrap();
+        for path in
+            [&left[0], &left[1], &left[2], &left[2].join("upper"), &left[2].join("upper/closed")]
+        {
             place.give(path);
-            place.give(&path.join("upper"));
-            place.give(&path.join("upper/closed"));
         }
         let swept = place.says(&["gc", "--json"], 0).object();
         assert!(swept["done"].to_string().contains("swept"), "{swept}");
@@ -197,7 +212,14 @@ fn snapshots_survive_the_death_of_everything_and_of_whoever_takes_them() {
 fn a_session_that_is_not_copy_on_write_has_no_snapshots() {
     everyone(|place| {
         place.says(&["create", "--name", "s"], 0);
-        for words in [&["snapshot", "create", "s"][..], &["fork", "s", "t"]] {
+        let verbs: [&[&str]; 5] = [
+            &["snapshot", "create", "s"],
+            &["snapshot", "restore", "s", "1"],
+            &["fork", "s", "t"],
+            &["history", "s"],
+            &["undo", "s"],
+        ];
+        for words in verbs {
             let refused = place.says(words, 1);
             assert!(refused.stderr.contains("--cow"), "{refused:?}");
         }
@@ -210,13 +232,15 @@ fn a_session_has_a_bounded_number_of_snapshots() {
     everyone(|place| {
         place.says(&["create", "--cow", "--name", "s"], 0);
         for number in 1..=64 {
+            // 0 is the start.
             assert_eq!(line(place, &["snapshot", "create", "s"]), number.to_string());
         }
         let refused = place.says(&["snapshot", "create", "s"], 1);
         assert!(refused.stderr.contains("64 snapshots already"), "{refused:?}");
         place.says(&["snapshot", "rm", "s", "3"], 0);
         assert_eq!(line(place, &["snapshot", "create", "s"]), "65");
-        let long = "x".repeat(257);
-        place.says(&["snapshot", "create", "s", "--label", &long], 2);
+        for bad in [&"x".repeat(257), "", "12"] {
+            place.says(&["snapshot", "create", "s", "--label", bad], 2);
+        }
     });
 }

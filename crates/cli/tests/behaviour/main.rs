@@ -14,6 +14,7 @@
 
 mod alone;
 mod cow;
+mod cow_history;
 mod cow_snapshots;
 mod cow_tree;
 mod ending;

@@ -166,6 +166,10 @@ impl DurableBackend for KeptBackend {
         self.ask(sandbox, Request::Pause).await
     }
 
+    async fn hold(&self, sandbox: &SandboxRecord) -> Result<()> {
+        self.ask(sandbox, Request::Hold).await
+    }
+
     async fn resume(&self, sandbox: &SandboxRecord) -> Result<()> {
         self.ask(sandbox, Request::Resume).await
     }

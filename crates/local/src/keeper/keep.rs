@@ -45,6 +45,8 @@ pub(super) struct Keeper<'a> {
     pub(super) stop: Stop,
     pub(super) paused: Option<PausedBy>,
     /// Whether the memory of what was just paused is still to be given back.
+    /// It is paused for a moment only, and nobody was told.
+    pub(super) is_held: bool,
     pub(super) wants_memory: bool,
     /// A copy of this process that gives memory back.
     pub(super) reclaiming: Option<OwnedFd>,
@@ -99,6 +101,7 @@ impl<'a> Keeper<'a> {
             listener,
             stop: Stop::new(assembly, born),
             paused: None,
+            is_held: false,
             wants_memory: false,
             reclaiming: None,
             clock: Clock::new()?,
@@ -293,15 +296,26 @@ impl<'a> Keeper<'a> {
 
     /// Stops everything in it. Repeating it changes nothing.
     pub(super) fn pause(&mut self, is_idle: bool) -> Result<()> {
-        if self.paused.is_some() {
-            return Ok(());
-        }
-        let how = self.stop.pause()?;
+        let how = match self.paused {
+            Some(how) if std::mem::take(&mut self.is_held) => how,
+            Some(_) => return Ok(()),
+            None => self.stop.pause()?,
+        };
         self.paused = Some(how);
         self.hang_up_files();
         self.set_clocks(true);
         self.journal.add(Happened::Paused { idle: is_idle, how });
         self.wants_memory = true;
+        Ok(())
+    }
+
+    /// Stops everything in it for a moment: connections wait, and its memory stays where it is.
+    pub(super) fn hold(&mut self) -> Result<()> {
+        if self.paused.is_none() {
+            self.paused = Some(self.stop.pause()?);
+            self.is_held = true;
+            self.set_clocks(true);
+        }
         Ok(())
     }
 
@@ -323,7 +337,9 @@ impl<'a> Keeper<'a> {
         self.stop.resume()?;
         self.paused = None;
         self.set_clocks(false);
-        self.journal.add(Happened::Resumed);
+        if !std::mem::take(&mut self.is_held) {
+            self.journal.add(Happened::Resumed);
+        }
         Ok(())
     }
 

@@ -173,6 +173,7 @@ impl Keeper<'_> {
                 return Ok(Outcome::Now(Reply::Status { paused: self.paused.is_some() }));
             }
             Request::Pause => self.pause(false)?,
+            Request::Hold => self.hold()?,
             Request::Resume => self.resume()?,
             Request::SetDeadlines(deadlines) => self.set_deadlines(deadlines),
             Request::Destroy(reason) => {

@@ -17,7 +17,7 @@ use std::io::IoSlice;
 use std::mem::MaybeUninit;
 
 /// The version of these messages.
-pub(super) const VERSION: u32 = 2;
+pub(super) const VERSION: u32 = 3;
 
 /// How much is read from a client at a time.
 const PIECE_BYTES: usize = 16 * 1024;
@@ -35,6 +35,7 @@ pub(super) struct Asked {
 pub(super) enum Request {
     Status,
     Pause,
+    Hold,
     Resume,
     SetDeadlines(Deadlines),
     Destroy(DestroyReason),

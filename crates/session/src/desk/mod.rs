@@ -40,7 +40,16 @@ pub(crate) struct Desk {
 impl Desk {
     /// Takes the lock of a session and reads its row; `None` where there is no such session.
     pub(crate) async fn open(inner: &Arc<Inner>, id: &SessionId) -> Result<Option<Self>> {
-        let lock = inner.locks.take(id.as_str(), LOCK_PATIENCE).await?;
+        Self::open_within(inner, id, LOCK_PATIENCE).await
+    }
+
+    /// The same for one who waits so long for others at work on it.
+    pub(crate) async fn open_within(
+        inner: &Arc<Inner>,
+        id: &SessionId,
+        patience: Duration,
+    ) -> Result<Option<Self>> {
+        let lock = inner.locks.take(id.as_str(), patience).await?;
         Self::behind(inner, id, lock).await
     }
 

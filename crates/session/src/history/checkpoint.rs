@@ -13,6 +13,7 @@ use super::take::{Look, MAX_ASKED_BYTES, MAX_POINT_BYTES, Order};
 use super::walk::{Bounds, Stillness, is_moved};
 use crate::answer::{CALL_LIMIT, within};
 use crate::desk::Desk;
+use crate::sessions::missing;
 use crate::store::{Row, Scope, blocking};
 use crate::{Session, SessionId, now_ms};
 use cofferdam_core::{Error, ErrorKind, ExecOrder, ExecStatus, ProcessId, Result, SandboxStatus};
@@ -20,7 +21,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
+/// How long a command waits before its start for others who are at work on the session: then nobody
+/// looks.
+const BEGINS_WITHIN: Duration = Duration::from_secs(5);
+/// How long the end of a command waits for them: then it is no point.
+const ENDS_WITHIN: Duration = Duration::from_secs(30);
 /// The most commands that somebody started and nobody waited for, which are remembered.
 const MOST_BEGUN: usize = 4096;
 
@@ -132,7 +139,7 @@ impl Session {
     }
 
     async fn look_before(&self, id: &ProcessId) -> Result<Before> {
-        let mut desk = self.sessions.0.desk(&self.id).await?;
+        let mut desk = self.desk_within(BEGINS_WITHIN).await?;
         let execs = execs(&desk).await?;
         if execs.iter().any(|exec| exec.id == *id && exec.ended.is_some()) {
             return Ok(Before::HasEnded);
@@ -169,7 +176,7 @@ impl Session {
     }
 
     async fn take_end(&self, status: &ExecStatus, begun: Begun) -> Result<Option<PointReport>> {
-        let mut desk = self.sessions.0.desk(&self.id).await?;
+        let mut desk = self.desk_within(ENDS_WITHIN).await?;
         let Some(ended) = &status.ended else { return Ok(None) };
         let execs = execs(&desk).await?;
         let mut taking = Taking::between(&execs, MAX_POINT_BYTES);
@@ -186,6 +193,11 @@ impl Session {
         let others = execs.iter().any(|exec| exec.id != status.id && runs(exec));
         let stillness = if others { Stillness::Still } else { Stillness::Perhaps };
         take(&mut desk, &taking, stillness).await
+    }
+
+    async fn desk_within(&self, patience: Duration) -> Result<Desk> {
+        let desk = Desk::open_within(&self.sessions.0, &self.id, patience).await?;
+        desk.ok_or_else(|| missing(self.id.as_str()))
     }
 
     /// Makes the session's first point, if it has none.
@@ -367,7 +379,7 @@ pub(super) async fn hold(desk: &Desk) -> Result<bool> {
         SandboxStatus::Running => {}
         SandboxStatus::Paused | SandboxStatus::Gone => return Ok(false),
     }
-    match within(CALL_LIMIT, "pause a sandbox", desk.backend().pause(&record)).await {
+    match within(CALL_LIMIT, "hold a sandbox", desk.backend().hold(&record)).await {
         Ok(()) => Ok(true),
         // It has just ended.
         Err(error) if error.kind == ErrorKind::NotFound => Ok(false),
@@ -429,13 +441,16 @@ impl crate::store::Facts {
 }
 
 impl History {
-    /// What is said of all points, oldest first. One that is damaged is not among them.
+    /// What is said of all points, oldest first. Of one that is damaged nothing but that is known.
     pub(super) fn reports(&self) -> Result<Vec<PointReport>> {
         let read = |number| match self.header(number) {
-            Ok(header) => Some(Ok(header.said)),
+            Ok(header) => Some(header.said),
             Err(error) if error.kind == ErrorKind::NotFound => None,
-            Err(error) => Some(Err(error)),
+            Err(error) => {
+                let said = PointReport::new(PointKind::Between, 0);
+                Some(PointReport { point: number, not_kept: Some(error.chain()), ..said })
+            }
         };
-        self.numbers()?.into_iter().filter_map(read).collect()
+        Ok(self.numbers()?.into_iter().filter_map(read).collect())
     }
 }

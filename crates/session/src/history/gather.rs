@@ -4,7 +4,7 @@
 use super::blobs::Blobs;
 use super::content::{Copier, attributes};
 use super::live::Live;
-use super::tree::{Content, Entry, Moment, Node, Tree, split};
+use super::tree::{Attribute, Content, Entry, Moment, Node, Tree, split};
 use super::walk::{Bounds, Found, Mark, Named, Stillness, directory, failed, open, too_large};
 use super::widened::Widened;
 use cofferdam_core::{Error, ErrorKind, Result};
@@ -57,9 +57,8 @@ impl Known {
         let tree = self.tree.as_ref()?;
         let same_file = self.places.get(&(mark.device, mark.inode));
         let same_file = same_file.and_then(|(place, _)| tree.entries().get(*place));
-        let content = |entry: &Entry| match tree.resolved(entry).node {
-            Node::File(content) if content.size == size => Some(content),
-            _ => None,
+        let content = |entry: &Entry| {
+            tree.resolved(entry).node.content().filter(|content| content.size == size)
         };
         same_file.and_then(content).or_else(|| tree.get(path).and_then(content))
     }
@@ -142,7 +141,7 @@ impl<'g> Gather<'g> {
         Ok(Entry { attributes, ..bare(found, node) })
     }
 
-    fn file(&mut self, found: &Found) -> Result<(Node, Vec<(Vec<u8>, Vec<u8>)>)> {
+    fn file(&mut self, found: &Found) -> Result<(Node, Vec<Attribute>)> {
         let file = self.open(found)?;
         let size = u64::try_from(found.stat.st_size).unwrap_or(0);
         let attributes = attributes(file.as_fd(), &found.path)?;

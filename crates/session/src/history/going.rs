@@ -79,27 +79,39 @@ impl Session {
         desk.settle().await?;
         let held = hold(&desk).await?;
         let planned = plan(&mut desk, order).await;
-        let report = match planned {
+        match planned {
             Ok(Planned { report, is_moving: true }) if !order.dry_run => {
-                self.go(&mut desk, report).await
+                self.go(&mut desk, report, held).await
             }
             Ok(Planned { report, .. }) => {
                 go_on(&desk, held).await?;
-                return self.stand(&mut desk, report).await;
+                self.stand(&mut desk, report).await
             }
             Err(error) => {
                 go_on(&desk, held).await.ok();
-                return Err(error);
+                Err(error)
             }
-        }?;
-        Ok(report)
+        }
     }
 
-    /// Ends all processes and exchanges the layer.
-    async fn go(&self, desk: &mut Desk, report: UndoReport) -> Result<UndoReport> {
-        desk.drive(Event::Stop).await?;
+    /// Makes the other layer, ends all processes and exchanges the two.
+    async fn go(&self, desk: &mut Desk, report: UndoReport, held: bool) -> Result<UndoReport> {
         let (history, to) = (history_of(desk), report.to);
-        blocking(move || history.work()?.go(to)).await?;
+        let made = blocking(move || {
+            let mut work = history.work()?;
+            let ready = work.make_ready(to)?;
+            Ok((work, ready))
+        });
+        let (mut work, ready) = match made.await {
+            Ok(made) => made,
+            // ORDER: nothing is ended for what cannot be made.
+            Err(error) => {
+                go_on(desk, held).await.ok();
+                return Err(error);
+            }
+        };
+        desk.drive(Event::Stop).await?;
+        blocking(move || work.go(ready)).await?;
         self.say(desk, &report).await?;
         Ok(UndoReport { processes_ended: true, ..report })
     }

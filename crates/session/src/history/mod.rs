@@ -9,6 +9,7 @@ mod blobs;
 mod checkpoint;
 mod compare;
 mod content;
+mod encode;
 mod evict;
 mod forks;
 mod gather;
@@ -22,6 +23,9 @@ mod take;
 mod tree;
 mod walk;
 mod widened;
+
+#[cfg(test)]
+mod tests;
 
 pub use checkpoint::HistoryReport;
 pub use evict::{MAX_HISTORY_BYTES, MAX_POINTS};

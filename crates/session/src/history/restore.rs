@@ -23,10 +23,7 @@ const LINKS: &str = ".links";
 /// Makes the directory of a layer in this folder, where none is yet.
 pub(super) fn make(tree: &Tree, blobs: &Blobs, folder: &Path) -> Result<()> {
     home::make(folder, LINKS)?;
-    let repeated = tree.entries().iter().filter_map(|entry| match entry.node {
-        Node::Again(of) => Some(of),
-        _ => None,
-    });
+    let repeated = tree.entries().iter().filter_map(|entry| entry.node.first());
     let mut making = Making {
         blobs,
         links: Rc::new(directory(&folder.join(LINKS))?),
@@ -72,12 +69,16 @@ impl<'m> Making<'m> {
             Node::Again(of) => {
                 linkat(&*self.links, of.to_string(), &*above, name, AtFlags::empty()).map_err(made)
             }
-            _ if self.repeated.contains(&place) => {
+            Node::File(_) | Node::Link(_) | Node::Removed | Node::Fifo | Node::Socket
+                if self.repeated.contains(&place) =>
+            {
                 let (links, first) = (Rc::clone(&self.links), place.to_string());
                 self.plain(entry, (links.as_fd(), first.as_bytes()))?;
                 linkat(&*links, &*first, &*above, name, AtFlags::empty()).map_err(made)
             }
-            _ => self.plain(entry, (above.as_fd(), name)),
+            Node::File(_) | Node::Link(_) | Node::Removed | Node::Fifo | Node::Socket => {
+                self.plain(entry, (above.as_fd(), name))
+            }
         }
     }
 

@@ -23,7 +23,6 @@ use cofferdam_core::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::Read;
-use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -129,11 +128,6 @@ impl History {
     /// The blobs, when no new ones are made.
     pub(crate) fn blobs(&self) -> Result<Blobs> {
         Blobs::new(self.folder().join(BLOBS), u64::MAX)
-    }
-
-    /// The content of a blob, to be read.
-    pub(crate) fn blob(&self, blob: u64) -> Result<OwnedFd> {
-        self.blobs()?.open(blob)
     }
 
     /// Where the session stands; `None` where it has no history. What cannot be read is found out from
@@ -242,7 +236,7 @@ impl History {
         let marker = self.folder().join(WORKING);
         std::fs::write(&marker, b"").map_err(|e| io("make", &marker, e))?;
         let blobs = Blobs::new(self.folder().join(BLOBS), state.next_blob)?;
-        Ok(Work { history: self.clone(), state, blobs, tree: None })
+        Ok(Work { history: self.clone(), state, blobs, fresh: Vec::new() })
     }
 
     /// Removes what was being made when somebody died. Says whether there was something. To be called
@@ -331,32 +325,43 @@ pub(super) struct Work {
     pub(super) history: History,
     pub(super) state: State,
     pub(super) blobs: Blobs,
-    /// The tree that was written and that nothing names yet.
-    tree: Option<u32>,
+    /// The points that were written and do not count yet.
+    fresh: Vec<u32>,
 }
 
 impl Work {
     /// Adds a point, at which the session stands from now on.
-    pub(super) fn add(&mut self, mut said: PointReport, tree: NewTree) -> Result<PointReport> {
+    pub(super) fn add(&mut self, said: PointReport, tree: NewTree) -> Result<PointReport> {
+        let (said, file) = self.put(said, tree)?;
+        self.state.at = Some(said.point);
+        self.state.tree = file.or(self.state.tree.take());
+        self.commit()?;
+        Ok(said)
+    }
+
+    /// Writes a point that comes after the one at which the session stands, and stays there. It is one
+    /// from [`Work::commit`] on.
+    pub(super) fn put(
+        &mut self,
+        mut said: PointReport,
+        tree: NewTree,
+    ) -> Result<(PointReport, Option<TreeFile>)> {
         let number = self.state.next_point;
         said.point = number;
         said.parent = self.state.at;
+        self.fresh.push(number);
         let file = match tree {
             NewTree::Same => self.state.tree.clone(),
             NewTree::Fresh(tree, live) => Some(self.write_tree(number, &tree, live)?),
             NewTree::Unknown => None,
         };
         self.history.write_header(&Header::new(said.clone(), file.clone()))?;
-        self.state.at = Some(number);
-        self.state.tree = file.or(self.state.tree.take());
         self.state.next_point = number.saturating_add(1);
-        self.commit()?;
-        Ok(said)
+        Ok((said, file))
     }
 
     fn write_tree(&mut self, number: u32, tree: &Tree, live: Option<Live>) -> Result<TreeFile> {
         let encoded = tree.encode()?;
-        self.tree = Some(number);
         write(&self.history.folder().join(TREES), &number.to_string(), &encoded)?;
         let file = TreeFile::of(number, &encoded);
         self.state.bytes = self.state.bytes.saturating_add(file.bytes);
@@ -377,7 +382,7 @@ impl Work {
         self.history.write_state(&self.state)?;
         self.blobs.bytes = 0;
         self.blobs.keep();
-        self.tree = None;
+        self.fresh.clear();
         Ok(())
     }
 
@@ -391,9 +396,9 @@ impl Work {
 
 impl Drop for Work {
     fn drop(&mut self) {
-        if let Some(number) = self.tree {
-            let _ = self.history.remove_tree(number.into());
-            let _ = self.history.remove_header(number);
+        for number in &self.fresh {
+            let _ = self.history.remove_tree((*number).into());
+            let _ = self.history.remove_header(*number);
         }
         // ORDER: last. A marker that stays costs the next one a look.
         let _ = std::fs::remove_file(self.history.folder().join(WORKING));

@@ -135,36 +135,42 @@ impl Work {
         }
     }
 
-    /// Makes the layer what it was at a point. Nobody may use it meanwhile. After a crash it is either as
-    /// before or as at that point, and the session is known to stand where it is.
-    pub(super) fn go(&mut self, number: u32) -> Result<()> {
+    /// Makes what the layer was at a point, beside the layer.
+    pub(super) fn make_ready(&mut self, number: u32) -> Result<Ready> {
         self.history.has_layer()?;
         let header = self.history.header(number)?;
-        let Some(file) = header.tree else {
+        let Some(tree) = header.tree else {
             return Err(super::store::not_kept(number, header.said.not_kept.as_deref()));
         };
-        let tree = self.history.read_tree(&file)?;
         let layer = self.history.layer();
-        let fresh = fresh_below(&layer).and_then(|fresh| {
-            restore::make(&tree, &self.blobs, &fresh)?;
+        let made = fresh_below(&layer).and_then(|fresh| {
+            restore::make(&self.history.read_tree(&tree)?, &self.blobs, &fresh)?;
             Live::wait_a_grain();
-            let live = Live::made(file.number, &all(&fresh)?);
+            let live = Live::made(tree.number, &all(&fresh)?);
             settled(&fresh)?;
-            Ok((fresh, live))
+            let new = fresh.join("upper");
+            let inode = std::fs::metadata(&new).map_err(|e| io("look at", &new, e))?.ino();
+            Ok((live, Going { at: number, tree, inode }))
         });
-        let (fresh, live) = or_nothing(fresh, &layer)?;
-        let (new, place) = (fresh.join("upper"), layer.join("upper"));
-        let inode = std::fs::metadata(&new).map_err(|e| io("look at", &new, e))?.ino();
-        self.state.going = Some(Going { at: number, tree: file, inode });
+        let (live, going) = or_nothing(made, &layer)?;
+        Ok(Ready { layer, live, going })
+    }
+
+    /// Puts what was made in the place of the layer, which nobody may use meanwhile. After a crash it is
+    /// either, and the session is known to stand where it is.
+    pub(super) fn go(&mut self, ready: Ready) -> Result<()> {
+        let Going { inode, .. } = ready.going;
+        self.state.going = Some(ready.going.clone());
         self.commit()?;
+        let (new, place) = (ready.layer.join(FRESH).join("upper"), ready.layer.join("upper"));
         renameat_with(CWD, &new, CWD, &place, RenameFlags::EXCHANGE)
             .map_err(|e| io("exchange", &place, e.into()))?;
         self.state.arrive(inode);
-        self.write_live(&live)?;
+        self.write_live(&ready.live)?;
         self.commit()?;
-        home::remove(&layer, FRESH)?;
+        home::remove(&ready.layer, FRESH)?;
         // What the kernel noted for the layer that was there. It is made anew.
-        home::remove(&layer, WORK)
+        home::remove(&ready.layer, WORK)
     }
 
     /// Begins the history of a session that has no layer yet with a point of another one.
@@ -184,6 +190,20 @@ impl Work {
         (said.files, said.bytes) = tree.size();
         self.add(said, NewTree::Fresh(tree, Some(live)))?;
         settled(&layer)
+    }
+}
+
+/// A layer that was made beside the present one. It is removed where nobody wants it.
+pub(super) struct Ready {
+    layer: PathBuf,
+    live: Live,
+    going: Going,
+}
+
+impl Drop for Ready {
+    fn drop(&mut self) {
+        // What stays is removed by the next one at work here.
+        let _ = home::remove(&self.layer, FRESH);
     }
 }
 

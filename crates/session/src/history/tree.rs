@@ -7,12 +7,13 @@
 //! HOSTILE: names come from inside, and a disk may damage a file. What is read is checked entry by entry
 //! before any of it is used: no way leads out of the tree, and nothing stands twice.
 
+use super::encode;
 use cofferdam_core::{Error, ErrorKind, Result};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
 /// What a file of this format begins with.
-const LEAD: &[u8; 16] = b"cofferdam-tree\x01\n";
+pub(super) const LEAD: &[u8; 16] = b"cofferdam-tree\x01\n";
 /// The most entries of a tree.
 pub(crate) const MAX_TREE_ENTRIES: usize = 1_000_000;
 /// The most bytes of a file of a tree.
@@ -20,8 +21,8 @@ pub(crate) const MAX_TREE_BYTES: u64 = 1 << 30;
 /// Directories within directories. A walk holds a descriptor of each.
 pub(crate) const MAX_TREE_DEPTH: usize = 200;
 /// The most bytes of one name, of where a link leads, and of an attribute: what the kernel allows.
-const NAME_BYTES: usize = 255;
-const LINK_BYTES: usize = 4096;
+pub(super) const NAME_BYTES: usize = 255;
+pub(super) const LINK_BYTES: usize = 4096;
 pub(crate) const ATTRIBUTE_BYTES: usize = 64 << 10;
 /// What leads the names of attributes that something inside can give: its own, what the kernel notes of
 /// the layer's files, and lists of who may do what.
@@ -83,6 +84,34 @@ pub(crate) struct Content {
     pub(crate) size: u64,
 }
 
+impl Node {
+    /// The content of a file.
+    pub(crate) fn content(&self) -> Option<Content> {
+        match self {
+            Self::File(content) => Some(*content),
+            Self::Directory
+            | Self::Link(_)
+            | Self::Removed
+            | Self::Fifo
+            | Self::Socket
+            | Self::Again(_) => None,
+        }
+    }
+
+    /// The place of the file that it is another name of.
+    pub(crate) fn first(&self) -> Option<u32> {
+        match self {
+            Self::Again(of) => Some(*of),
+            Self::Directory
+            | Self::File(_)
+            | Self::Link(_)
+            | Self::Removed
+            | Self::Fifo
+            | Self::Socket => None,
+        }
+    }
+}
+
 impl Entry {
     /// Whether it is as another one, but for the time when it was read.
     pub(crate) fn is_as(&self, other: &Self) -> bool {
@@ -104,16 +133,8 @@ impl Entry {
     /// Whether it stands for what was removed.
     pub(crate) fn is_removal(&self) -> bool {
         let is_mark = |(name, _): &Attribute| name == b"user.overlay.whiteout";
-        match self.node {
-            Node::Removed => true,
-            Node::File(Content { size: 0, .. }) => self.attributes.iter().any(is_mark),
-            Node::File(_)
-            | Node::Directory
-            | Node::Link(_)
-            | Node::Fifo
-            | Node::Socket
-            | Node::Again(_) => false,
-        }
+        let is_empty = self.node.content().is_some_and(|content| content.size == 0);
+        self.node == Node::Removed || is_empty && self.attributes.iter().any(is_mark)
     }
 }
 
@@ -137,10 +158,8 @@ impl Tree {
 
     /// The entry itself, or the one of which it is another name.
     pub(crate) fn resolved<'t>(&'t self, entry: &'t Entry) -> &'t Entry {
-        match entry.node {
-            Node::Again(of) => self.entries.get(of as usize).unwrap_or(entry),
-            _ => entry,
-        }
+        let first = entry.node.first().and_then(|of| self.entries.get(of as usize));
+        first.unwrap_or(entry)
     }
 
     /// Whether it is as another one, but for times of reading and for what the kernel notes at the top.
@@ -158,19 +177,14 @@ impl Tree {
 
     /// How many files and directories it has, and bytes of content.
     pub(crate) fn size(&self) -> (u64, u64) {
-        let bytes = self.entries.iter().map(|entry| match entry.node {
-            Node::File(content) => content.size,
-            _ => 0,
-        });
+        let contents = self.entries.iter().filter_map(|entry| entry.node.content());
+        let bytes = contents.map(|content| content.size);
         (self.entries.len() as u64, bytes.fold(0, u64::saturating_add))
     }
 
     /// The blobs that it names.
     pub(crate) fn blobs(&self) -> impl Iterator<Item = u64> + '_ {
-        self.entries.iter().filter_map(|entry| match entry.node {
-            Node::File(content) => Some(content.blob),
-            _ => None,
-        })
+        self.entries.iter().filter_map(|entry| Some(entry.node.content()?.blob))
     }
 
     /// The same tree with other blobs, each of which is asked for once.
@@ -194,7 +208,7 @@ impl Tree {
         let mut out = LEAD.to_vec();
         out.extend(u32::try_from(self.entries.len()).unwrap_or(u32::MAX).to_le_bytes());
         for entry in &self.entries {
-            write_entry(&mut out, entry);
+            encode::write_entry(&mut out, entry);
         }
         let sum = Sha256::digest(&out);
         out.extend(sum);
@@ -208,7 +222,7 @@ impl Tree {
 
     /// Reads a file of one. What is not whole is damage.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self> {
-        read(bytes).ok_or_else(damaged).and_then(|entries| {
+        encode::read(bytes).ok_or_else(damaged).and_then(|entries| {
             check(&entries).map_err(|error| damaged().source(error))?;
             Ok(Self { entries })
         })
@@ -225,118 +239,6 @@ pub(crate) fn in_order(a: &[u8], b: &[u8]) -> std::cmp::Ordering {
 fn damaged() -> Error {
     Error::new(ErrorKind::Io, "the list of what a layer held is damaged")
         .hint("Go to another point of the history.")
-}
-
-const DIRECTORY: u8 = 1;
-const FILE: u8 = 2;
-const LINK: u8 = 3;
-const REMOVED: u8 = 4;
-const FIFO: u8 = 5;
-const SOCKET: u8 = 6;
-const AGAIN: u8 = 7;
-
-fn write_entry(out: &mut Vec<u8>, entry: &Entry) {
-    write_bytes(out, &entry.path);
-    match &entry.node {
-        Node::Directory => out.push(DIRECTORY),
-        Node::File(Content { blob, size }) => {
-            out.push(FILE);
-            out.extend(blob.to_le_bytes());
-            out.extend(size.to_le_bytes());
-        }
-        Node::Link(target) => {
-            out.push(LINK);
-            write_bytes(out, target);
-        }
-        Node::Removed => out.push(REMOVED),
-        Node::Fifo => out.push(FIFO),
-        Node::Socket => out.push(SOCKET),
-        Node::Again(of) => {
-            out.push(AGAIN);
-            out.extend(of.to_le_bytes());
-        }
-    }
-    for number in [entry.mode, entry.user, entry.group] {
-        out.extend(number.to_le_bytes());
-    }
-    for (seconds, rest) in [entry.modified, entry.accessed] {
-        out.extend(seconds.to_le_bytes());
-        out.extend(rest.to_le_bytes());
-    }
-    out.extend(u32::try_from(entry.attributes.len()).unwrap_or(u32::MAX).to_le_bytes());
-    for (name, value) in &entry.attributes {
-        write_bytes(out, name);
-        write_bytes(out, value);
-    }
-}
-
-fn write_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
-    out.extend(u32::try_from(bytes.len()).unwrap_or(u32::MAX).to_le_bytes());
-    out.extend(bytes);
-}
-
-/// Reads the entries, if the bytes are a whole file.
-fn read(bytes: &[u8]) -> Option<Vec<Entry>> {
-    let (said, sum) = bytes.split_last_chunk::<32>()?;
-    if Sha256::digest(said).as_slice() != sum {
-        return None;
-    }
-    let mut rest = said.strip_prefix(LEAD)?;
-    let count = number(&mut rest)? as usize;
-    if count > MAX_TREE_ENTRIES {
-        return None;
-    }
-    // LIMIT: no room is made for what only a number says.
-    let mut entries = Vec::new();
-    for _ in 0..count {
-        entries.push(read_entry(&mut rest)?);
-    }
-    rest.is_empty().then_some(entries)
-}
-
-fn read_entry(rest: &mut &[u8]) -> Option<Entry> {
-    let path = some_bytes(rest, MAX_TREE_DEPTH * (NAME_BYTES + 2))?;
-    let node = match chunk::<1>(rest)? {
-        [DIRECTORY] => Node::Directory,
-        [FILE] => {
-            let (blob, size) = (chunk(rest)?, chunk(rest)?);
-            Node::File(Content { blob: u64::from_le_bytes(blob), size: u64::from_le_bytes(size) })
-        }
-        [LINK] => Node::Link(some_bytes(rest, LINK_BYTES)?),
-        [REMOVED] => Node::Removed,
-        [FIFO] => Node::Fifo,
-        [SOCKET] => Node::Socket,
-        [AGAIN] => Node::Again(number(rest)?),
-        [_] => return None,
-    };
-    let (mode, user, group) = (number(rest)?, number(rest)?, number(rest)?);
-    let (modified, accessed) = (moment(rest)?, moment(rest)?);
-    let mut attributes = Vec::new();
-    for _ in 0..number(rest)? {
-        attributes.push((some_bytes(rest, NAME_BYTES)?, some_bytes(rest, ATTRIBUTE_BYTES)?));
-    }
-    Some(Entry { path, node, mode, user, group, modified, accessed, attributes })
-}
-
-fn chunk<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
-    let (first, others) = rest.split_first_chunk::<N>()?;
-    *rest = others;
-    Some(*first)
-}
-
-fn number(rest: &mut &[u8]) -> Option<u32> {
-    chunk(rest).map(u32::from_le_bytes)
-}
-
-fn moment(rest: &mut &[u8]) -> Option<Moment> {
-    Some((i64::from_le_bytes(chunk(rest)?), number(rest)?))
-}
-
-fn some_bytes(rest: &mut &[u8], most: usize) -> Option<Vec<u8>> {
-    let count = number(rest)? as usize;
-    let (first, others) = rest.split_at_checked(count).filter(|_| count <= most)?;
-    *rest = others;
-    Some(first.to_vec())
 }
 
 /// Refuses what no walk of a layer finds.
@@ -370,6 +272,9 @@ fn check(entries: &[Entry]) -> Result<()> {
             return wrong(entry, "stands twice, or out of order");
         }
         let (parent, name) = split(&entry.path);
+        if entry.path.starts_with(b"/") {
+            return wrong(entry, "is absolute");
+        }
         if name.is_empty() || name == b"." || name == b".." || name.len() > NAME_BYTES {
             return wrong(entry, "has a name that is none");
         }

@@ -118,9 +118,9 @@ impl Walk<'_> {
             }
             inner.extend(name.to_bytes());
             let found = Found { path: inner, stat };
-            match found.kind() {
-                FileType::Directory => self.directory((opened.as_fd(), &name), found, depth + 1)?,
-                _ => self.push(found)?,
+            match found.kind() == FileType::Directory {
+                true => self.directory((opened.as_fd(), &name), found, depth + 1)?,
+                false => self.push(found)?,
             }
         }
         self.widened.leave(above);
