@@ -53,8 +53,8 @@ pub use cofferdam_core::StreamReport;
 pub use ensure::{Ensured, EnsuredHow};
 pub use history::{
     HistoryReport, MAX_HISTORY_BYTES, MAX_POINT_BYTES, MAX_POINT_PATHS, MAX_POINTS, PointCommand,
-    PointDeed, PointEffects, PointKind, PointOrigin, PointPath, PointReport, Target, UndoOrder,
-    UndoReport,
+    PointDeed, PointEffects, PointKind, PointOrigin, PointPath, PointRange, PointReport, PointSpan,
+    Target, UndoOrder, UndoReport,
 };
 pub use id::SessionId;
 pub(crate) use id::random_text;

@@ -169,8 +169,7 @@ impl<'c> Comparing<'c> {
             after: state(after),
             moved_from: None,
             linked_to: self.after.first(path.as_bytes()).map(guest_path).transpose()?,
-            leads_out: target
-                .is_some_and(|target| leads_out(path, target, self.between.workspace)),
+            leads_out: target.is_some_and(|target| leads_out(path, target, self.between.workspace)),
             set_id: matches!(after, View::Own(entry) if is_file(entry)),
             version: 0,
             standing: Standing::Held(Held::History),
@@ -229,8 +228,8 @@ impl<'c> Comparing<'c> {
     fn is_relinked(&self, path: &GuestPath) -> bool {
         let identity = |path: &GuestPath| match self.view(self.between.from, path) {
             View::Nothing => None,
-            View::Own(_) => Some((None, self.before.leader(path.as_bytes()))),
-            View::Workspace(entry) => Some((Some(entry.identity), None)),
+            View::Own(_) => Some((None, self.before.leader(path.as_bytes()).to_vec())),
+            View::Workspace(entry) => Some((Some(entry.identity), Vec::new())),
         };
         let own = identity(path);
         let others = self.after.members(path.as_bytes()).iter();
@@ -268,11 +267,8 @@ impl<'t> Names<'t> {
     }
 
     /// The first name of the file; the path itself where it has no other.
-    fn leader<'p>(&self, path: &'p [u8]) -> Option<&'p [u8]>
-    where
-        't: 'p,
-    {
-        Some(self.leaders.get(path).copied().unwrap_or(path))
+    fn leader<'p>(&'p self, path: &'p [u8]) -> &'p [u8] {
+        self.leaders.get(path).copied().unwrap_or(path)
     }
 
     fn members(&self, path: &[u8]) -> &[&'t [u8]] {

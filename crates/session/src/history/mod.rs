@@ -5,6 +5,7 @@
 //! the workspace below it: files that were not touched are not read, and their contents are shared.
 //! Processes, the home directory and what was written to an image are not part of it.
 
+mod between;
 mod blobs;
 mod checkpoint;
 mod compare;
@@ -18,6 +19,7 @@ mod live;
 mod named;
 mod point;
 mod restore;
+mod span;
 mod store;
 mod take;
 mod tree;
@@ -34,6 +36,7 @@ pub use point::{
     MAX_POINT_PATHS, PointCommand, PointDeed, PointEffects, PointKind, PointOrigin, PointPath,
     PointReport,
 };
+pub use span::{PointRange, PointSpan};
 pub use take::MAX_POINT_BYTES;
 
 pub(crate) use checkpoint::{Unkept, layered};
