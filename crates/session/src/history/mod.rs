@@ -12,6 +12,7 @@ mod compare;
 mod content;
 mod encode;
 mod evict;
+pub(crate) mod exported;
 mod forks;
 mod gather;
 mod going;
@@ -33,12 +34,12 @@ pub use checkpoint::HistoryReport;
 pub use evict::{MAX_HISTORY_BYTES, MAX_POINTS};
 pub use going::{Target, UndoOrder, UndoReport};
 pub use point::{
-    MAX_POINT_PATHS, PointCommand, PointDeed, PointEffects, PointKind, PointOrigin, PointPath,
-    PointReport,
+    MAX_POINT_PATHS, PointCommand, PointDeed, PointEffects, PointImport, PointKind, PointOrigin,
+    PointPath, PointReport,
 };
 pub use span::{PointRange, PointSpan};
 pub use take::MAX_POINT_BYTES;
 
-pub(crate) use checkpoint::{Unkept, layered};
+pub(crate) use checkpoint::{Unkept, layered, to_its_end};
 pub(crate) use forks::{fork, present};
 pub(crate) use store::History;
