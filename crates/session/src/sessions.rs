@@ -2,7 +2,7 @@
 
 use crate::answer::{CALL_LIMIT, within};
 use crate::desk::{Desk, LOCK_PATIENCE};
-use crate::history::Unkept;
+use crate::history::Awaited;
 use crate::lock::Locks;
 use crate::order::{SessionOrder, millis};
 use crate::places::Places;
@@ -34,7 +34,7 @@ pub(crate) struct Inner {
     pub(crate) store: Store,
     pub(crate) locks: Locks,
     pub(crate) backends: Vec<Arc<dyn DurableBackend>>,
-    pub(crate) unkept: Unkept,
+    pub(crate) awaited: Awaited,
 }
 
 impl std::fmt::Debug for Sessions {
@@ -88,8 +88,8 @@ impl Sessions {
         let places = Places::open(state)?;
         let store = Store::open(places.database(), room).await?;
         let locks = Locks::new(places.locks());
-        let unkept = Unkept::default();
-        Ok(Self(Arc::new(Inner { places, store, locks, backends, unkept })))
+        let awaited = Awaited::default();
+        Ok(Self(Arc::new(Inner { places, store, locks, backends, awaited })))
     }
 
     /// Makes a session and prepares it. A name that is taken is a conflict.

@@ -261,6 +261,9 @@ fn commands_at_once_are_all_points_and_say_with_whom_they_are_shared() {
             all.iter().any(|point| point["shared_with"] != Value::Array(Vec::new())),
             "{all:?}"
         );
+        // What stood still for a look was not paused for anybody.
+        let events = place.says(&["events", "s", "--json"], 0).text();
+        assert!(!events.contains("\"paused\"") && !events.contains("\"resumed\""), "{events}");
         let state = exec(place, "cat c0 c1 c2 c3");
         place.says(&["undo", "s", "--to", "0"], 0);
         assert_eq!(exec(place, "ls"), "");

@@ -6,17 +6,16 @@
 //! nobody is known to run, a look that found something is repeated, and one that saw two moments is
 //! taken again while everything is frozen.
 
-use super::evict::{LIMITS, evict};
 use super::point::{PointCommand, PointKind, PointReport, words};
-use super::store::{History, NewTree, State};
-use super::take::{Look, MAX_ASKED_BYTES, MAX_POINT_BYTES, Order};
-use super::walk::{Bounds, Stillness, is_moved};
-use crate::answer::{CALL_LIMIT, within};
+use super::store::History;
+use super::take::MAX_POINT_BYTES;
+use super::taking::{Taking, beside, execs, history_of, runs, take};
+use super::walk::Stillness;
 use crate::desk::Desk;
 use crate::sessions::missing;
 use crate::store::{Row, Scope, blocking};
-use crate::{Session, SessionId, now_ms};
-use cofferdam_core::{Error, ErrorKind, ExecOrder, ExecStatus, ProcessId, Result, SandboxStatus};
+use crate::{Session, SessionId};
+use cofferdam_core::{Error, ErrorKind, ExecOrder, ExecStatus, ProcessId, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -55,13 +54,13 @@ pub(crate) struct Begun {
 
 /// What is remembered of the commands of sessions as long as this process lives.
 #[derive(Debug, Default)]
-pub(crate) struct Unkept {
+pub(crate) struct Awaited {
     begun: Mutex<BTreeMap<(SessionId, ProcessId), Begun>>,
     /// Why there is no point of a command that ended.
     why: Mutex<BTreeMap<(SessionId, ProcessId), String>>,
 }
 
-impl Unkept {
+impl Awaited {
     fn begin(&self, key: (SessionId, ProcessId), begun: Begun) {
         let mut all = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
         // LIMIT: what nobody waits for is in the next point between commands.
@@ -112,7 +111,7 @@ impl Session {
     /// Why the end of a command that was waited for here is no point of the history, told once; nothing
     /// where it is one, or where none was to be.
     pub fn not_kept(&self, exec: &ProcessId) -> Option<String> {
-        let all = &self.sessions.0.unkept.why;
+        let all = &self.sessions.0.awaited.why;
         let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
         all.remove(&(self.id.clone(), exec.clone()))
     }
@@ -155,7 +154,7 @@ impl Session {
     pub(crate) fn begun(&self, order: &ExecOrder, begun: Option<Begun>) {
         if let Some(begun) = begun.filter(|_| !order.detached) {
             let key = (self.id.clone(), order.command.id.clone());
-            self.sessions.0.unkept.begin(key, begun);
+            self.sessions.0.awaited.begin(key, begun);
         }
     }
 
@@ -163,15 +162,17 @@ impl Session {
     /// for who asks, and spoils nothing.
     pub(crate) async fn has_ended(&self, status: &ExecStatus) {
         let key = (self.id.clone(), status.id.clone());
-        let Some(begun) = self.sessions.0.unkept.end(&key) else { return };
+        let Some(begun) = self.sessions.0.awaited.end(&key) else { return };
         let (session, status) = (self.clone(), status.clone());
         let taken = to_its_end(async move { session.take_end(&status, begun).await }).await;
         let why = match taken {
             Ok(point) => point.and_then(|point| point.not_kept),
+            // The session was removed meanwhile.
+            Err(error) if error.kind == ErrorKind::NotFound => None,
             Err(error) => Some(error.chain()),
         };
         if let Some(why) = why {
-            self.sessions.0.unkept.say(key, why);
+            self.sessions.0.awaited.say(key, why);
         }
     }
 
@@ -207,7 +208,7 @@ impl Session {
         if !is_wanted || blocking(move || history.state()).await?.is_some() {
             return Ok(());
         }
-        let mut taking = Taking::between(&[], MAX_POINT_BYTES);
+        let mut taking = Taking::between(&execs(desk).await?, MAX_POINT_BYTES);
         taking.said.kind = PointKind::Start;
         // What cannot be kept now is tried again at the first command.
         take(desk, &taking, Stillness::Perhaps).await.ok();
@@ -221,184 +222,6 @@ enum Before {
     OthersRun,
     /// It is no new command.
     HasEnded,
-}
-
-/// A point that is to be taken.
-#[derive(Debug, Clone)]
-pub(super) struct Taking {
-    pub(super) said: PointReport,
-    /// The command whose point it is, and when it ended.
-    own: Option<(String, u64)>,
-    /// Commands that ended, and when.
-    ended: Vec<(String, u64)>,
-    most_bytes: u64,
-}
-
-impl Taking {
-    /// One that is taken only if something changed.
-    pub(super) fn between(execs: &[ExecStatus], most_bytes: u64) -> Self {
-        let ended = execs.iter().filter_map(|exec| {
-            Some((exec.id.to_string(), exec.ended.as_ref().map(|ended| ended.at_ms)?))
-        });
-        Self {
-            said: PointReport::new(PointKind::Between, now_ms()),
-            own: None,
-            ended: ended.collect(),
-            most_bytes,
-        }
-    }
-
-    /// The same where somebody asked for it.
-    pub(super) fn asked(execs: &[ExecStatus]) -> Self {
-        Self::between(execs, MAX_ASKED_BYTES)
-    }
-
-    /// What is said of it, in a history that stands here.
-    fn said(&self, state: &State) -> PointReport {
-        let is_own = |id: &str| self.own.as_ref().is_some_and(|(own, _)| own == id);
-        let is_news = |(id, at_ms): &&(String, u64)| *at_ms >= state.looked_ms && !is_own(id);
-        let ended = self.ended.iter().filter(is_news).map(|(id, _)| id.clone());
-        let mut said = self.said.clone();
-        // The first point has nothing before it.
-        if state.at.is_some() {
-            said.ended = ended.collect();
-        }
-        said
-    }
-}
-
-/// Takes a point, if one is to be taken, and says what it is.
-pub(super) async fn take(
-    desk: &mut Desk,
-    taking: &Taking,
-    stillness: Stillness,
-) -> Result<Option<PointReport>> {
-    if stillness == Stillness::Perhaps {
-        match attempt(desk, taking, stillness).await {
-            Err(error) if is_moved(&error) => {}
-            other => return other,
-        }
-    }
-    let held = hold(desk).await?;
-    let taken = attempt(desk, taking, Stillness::Still).await;
-    // A session that cannot be let go on now is resumed by its next command.
-    let gone_on = go_on(desk, held).await;
-    let taken = taken?;
-    gone_on?;
-    Ok(taken)
-}
-
-async fn attempt(
-    desk: &Desk,
-    taking: &Taking,
-    stillness: Stillness,
-) -> Result<Option<PointReport>> {
-    let (history, taking) = (history_of(desk), taking.clone());
-    let workspace = desk.row.spec.workspace().map(Into::into);
-    let bounds = Bounds::of(taking.most_bytes);
-    let order = Order { stillness, bounds, workspace };
-    blocking(move || attempt_here(&history, &taking, &order)).await
-}
-
-fn attempt_here(history: &History, taking: &Taking, order: &Order) -> Result<Option<PointReport>> {
-    let mut work = history.work()?;
-    let said = taking.said(&work.state);
-    if let Some((own, at_ms)) = &taking.own
-        && *at_ms < work.state.looked_ms
-    {
-        return already_seen(history, &work.state, own).map_or(Ok(None), |ended| {
-            work.add(PointReport { ended, ..said }, NewTree::Same).map(Some)
-        });
-    }
-    let looked = work.look(order);
-    let is_wanted = said.kind != PointKind::Between;
-    let taken = match looked {
-        Ok(Look::Same(live)) if !is_wanted => {
-            if let Some(live) = live {
-                work.write_live(&live)?;
-            }
-            work.commit()?;
-            None
-        }
-        Ok(look) => Some(work.add_look(said, look)?),
-        // A point that was wanted says why it is none; but one that moved is tried again.
-        Err(error) if is_wanted && !is_moved(&error) => {
-            drop(work);
-            work = history.work()?;
-            let why = Some(error.chain());
-            Some(work.add(PointReport { not_kept: why, ..said }, NewTree::Unknown)?)
-        }
-        Err(error) => return Err(error),
-    };
-    evict(&mut work, LIMITS)?;
-    Ok(taken)
-}
-
-/// The commands that are still to get a point of their own, where what this one did is in the point that
-/// the session stands at: another one's, which ended later and was looked at before.
-fn already_seen(history: &History, state: &State, own: &str) -> Option<Vec<String>> {
-    let at = history.header(state.at?).ok()?.said;
-    let is_named = at.kind == PointKind::Command && at.ended.iter().any(|id| id == own);
-    is_named.then(|| at.ended.into_iter().filter(|id| id != own).collect())
-}
-
-/// Whether something of a command may change files now.
-pub(super) fn runs(exec: &ExecStatus) -> bool {
-    exec.ended.is_none() || exec.left.is_some_and(|left| left > 0)
-}
-
-/// The commands that ran while this one did.
-fn beside(own: &ExecStatus, all: &[ExecStatus]) -> Vec<String> {
-    let until = own.ended.as_ref().map_or(u64::MAX, |ended| ended.at_ms);
-    let ran = |other: &&ExecStatus| {
-        let ended = other.ended.as_ref().map(|ended| ended.at_ms);
-        other.id != own.id
-            && other.started_ms <= until
-            && (runs(other) || ended.is_some_and(|ended| ended >= own.started_ms))
-    };
-    all.iter().filter(ran).map(|other| other.id.to_string()).collect()
-}
-
-/// The commands of the present sandbox; of the last one, where there is none.
-pub(super) async fn execs(desk: &Desk) -> Result<Vec<ExecStatus>> {
-    if let Some(record) = &desk.row.record {
-        match within(CALL_LIMIT, "list commands", desk.backend().execs(record)).await {
-            Err(error) if error.kind == ErrorKind::NotFound => {}
-            other => return other,
-        }
-    }
-    let known = desk.inner.store.execs(&desk.row.id).await?;
-    Ok(known.into_iter().map(|known| known.status).collect())
-}
-
-/// Stops all that runs in a session. Says whether something ran.
-pub(super) async fn hold(desk: &Desk) -> Result<bool> {
-    let Some(record) = desk.row.record.clone() else { return Ok(false) };
-    let status = desk.backend().status(&record);
-    match within(CALL_LIMIT, "say how a sandbox is", status).await? {
-        SandboxStatus::Running => {}
-        SandboxStatus::Paused | SandboxStatus::Gone => return Ok(false),
-    }
-    match within(CALL_LIMIT, "hold a sandbox", desk.backend().hold(&record)).await {
-        Ok(()) => Ok(true),
-        // It has just ended.
-        Err(error) if error.kind == ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error),
-    }
-}
-
-/// Lets a session go on that was stopped so.
-pub(super) async fn go_on(desk: &Desk, was_held: bool) -> Result<()> {
-    let Some(record) = desk.row.record.clone().filter(|_| was_held) else { return Ok(()) };
-    match within(CALL_LIMIT, "resume a sandbox", desk.backend().resume(&record)).await {
-        Err(error) if error.kind != ErrorKind::NotFound => Err(error),
-        Ok(()) | Err(_) => Ok(()),
-    }
-}
-
-/// The history of the session at a desk.
-pub(super) fn history_of(desk: &Desk) -> History {
-    History::new(desk.inner.places.kept().join(desk.row.id.as_str()))
 }
 
 /// Refuses a session that has no layer.

@@ -1,8 +1,8 @@
 //! Other sessions that begin at a point of this one's history.
 
-use super::checkpoint::{Taking, execs, history_of, runs, take};
 use super::point::{PointKind, PointOrigin, PointReport};
 use super::store::not_kept;
+use super::taking::{Taking, execs, history_of, runs, take};
 use super::walk::Stillness;
 use crate::desk::Desk;
 use crate::now_ms;

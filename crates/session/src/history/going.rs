@@ -1,9 +1,10 @@
 //! Undo: a session goes to another point of its history.
 
-use super::checkpoint::{Taking, execs, go_on, history_of, hold, layered, runs, take, to_its_end};
+use super::checkpoint::{layered, to_its_end};
 use super::compare::compare;
 use super::point::{PointEffects, PointKind, PointReport};
 use super::store::{History, not_kept};
+use super::taking::{Taking, execs, go_on, history_of, hold, runs, take};
 use super::walk::Stillness;
 use crate::desk::Desk;
 use crate::store::{NewEvent, blocking};

@@ -23,6 +23,7 @@ mod restore;
 mod span;
 mod store;
 mod take;
+mod taking;
 mod tree;
 mod walk;
 mod widened;
@@ -40,6 +41,6 @@ pub use point::{
 pub use span::{PointRange, PointSpan};
 pub use take::MAX_POINT_BYTES;
 
-pub(crate) use checkpoint::{Unkept, layered, to_its_end};
+pub(crate) use checkpoint::{Awaited, layered, to_its_end};
 pub(crate) use forks::{fork, present};
 pub(crate) use store::History;

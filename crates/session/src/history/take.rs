@@ -208,7 +208,7 @@ impl Drop for Ready {
 }
 
 /// All that was made of a layer by ourselves.
-fn all(folder: &Path) -> Result<Vec<Found>> {
+pub(super) fn all(folder: &Path) -> Result<Vec<Found>> {
     let how = (Bounds::of(u64::MAX), Stillness::Still);
     let found = Widened::new(folder).and_then(|mut widened| walk(folder, UPPER, how, &mut widened));
     put_back(folder)?;

@@ -1,7 +1,9 @@
 use super::evict::{Limits, evict};
+use super::live::Live;
 use super::point::{PointEffects, PointKind, PointReport};
 use super::store::History;
 use super::take::{Look, Order};
+use super::tree::Node;
 use super::walk::{Bounds, Stillness, is_moved};
 use super::widened::put_back;
 use crate::home;
@@ -11,11 +13,13 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, UNIX_EPOCH};
 
 /// Who else may do what with a file.
 const ACL: &str = "system.posix_acl_access";
 /// More than all clocks of files need to go on.
-const A_GRAIN: std::time::Duration = std::time::Duration::from_millis(25);
+const A_GRAIN: Duration = Duration::from_millis(25);
 
 /// What a session keeps, with a layer.
 pub(super) struct Place {
@@ -243,24 +247,40 @@ fn snapshots_and_where_it_stands_stay_whatever_is_too_much() {
     assert_eq!(place.history.named("2").unwrap_err().kind, ErrorKind::NotFound);
 }
 
-/// The same size, and a time of change that is the same for all the clock can tell.
+/// The same size, and a time of change that is the same for all the clock can tell: what was seen of the
+/// file is made what is seen after the change.
 #[test]
 fn a_change_within_a_tick_of_the_clock_is_seen() {
-    let place = Place::new("history-racy");
-    let file = place.upper().join("f");
-    fs::write(&file, "aaaa").unwrap();
-    place.point();
-    for round in 0..40_u8 {
-        let content = [b'a' + round % 20; 4];
-        let open = fs::File::options().write(true).open(&file).unwrap();
-        open.write_all_at(&content, 0).unwrap();
-        let point = place.point();
-        let blob = place.history.tree(point.point).unwrap().blobs().next().unwrap();
+    for is_certain in [false, true] {
+        let place = Place::new(&format!("history-racy-{is_certain}"));
+        let file = place.upper().join("f");
+        fs::write(&file, "aaaa").unwrap();
+        place.point();
+        fs::File::options().write(true).open(&file).unwrap().write_all_at(b"bbbb", 0).unwrap();
+        let found = super::take::all(&place.base.join("kept/cow")).unwrap();
+        let mut live = Live::made(0, &found);
+        live.entries.iter_mut().for_each(|seen| seen.is_certain = is_certain);
+        place.history.work().unwrap().write_live(&live).unwrap();
+        let point = place.point().point;
+        let blob = place.history.tree(point).unwrap().blobs().next().unwrap();
         let mut kept = [0; 4];
-        fs::File::from(place.history.blobs().unwrap().open(blob).unwrap())
-            .read_exact_at(&mut kept, 0)
-            .unwrap();
-        assert_eq!(kept, content, "{round}");
+        let blob = fs::File::from(place.history.blobs().unwrap().open(blob).unwrap());
+        blob.read_exact_at(&mut kept, 0).unwrap();
+        // Who takes it for certain does not see it: that is what must not be done.
+        assert_eq!(&kept, if is_certain { b"aaaa" } else { b"bbbb" });
+    }
+}
+
+#[test]
+fn a_time_of_change_is_certain_when_the_clock_has_gone_on() {
+    let place = Place::new("history-grain");
+    let found = super::take::all(&place.base.join("kept/cow")).unwrap();
+    let (seconds, rest) = found[0].mark().changed;
+    let changed = UNIX_EPOCH + Duration::new(seconds.try_into().unwrap(), rest);
+    for (after_ms, is_certain) in [(0, false), (10, false), (20, false), (21, true), (5000, true)] {
+        let live = Live::new(0, &found, changed + Duration::from_millis(after_ms));
+        assert_eq!(live.entries[0].is_certain, is_certain, "{after_ms}");
+        assert_eq!(live.is(&found), is_certain, "{after_ms}");
     }
 }
 
@@ -429,36 +449,47 @@ fn damage_is_told_and_hurts_no_other_point() {
     assert!(told[0].not_kept.as_deref().unwrap().contains("format 9"), "{told:?}");
 }
 
+/// Links are read by their names alone, so nothing but the second look tells two moments apart.
 #[test]
 fn a_layer_that_moves_is_not_kept_as_a_mixture() {
     let place = Place::new("history-moves");
-    place.point();
     let upper = place.upper();
-    fs::write(upper.join("a"), "0").unwrap();
-    fs::write(upper.join("b"), "0").unwrap();
-    let stop = std::sync::atomic::AtomicBool::new(false);
+    for name in ["a", "b"] {
+        symlink("0", upper.join(name)).unwrap();
+    }
+    place.point();
+    let stop = AtomicBool::new(false);
     let mut moved = 0;
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let mut number = 0_u64;
-            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+            while !stop.load(Ordering::Relaxed) {
                 number += 1;
                 for name in ["a", "b"] {
-                    fs::write(upper.join("new"), number.to_string()).unwrap();
+                    symlink(number.to_string(), upper.join("new")).unwrap();
                     fs::rename(upper.join("new"), upper.join(name)).unwrap();
                 }
             }
         });
-        for _ in 0..200 {
+        for _ in 0..300 {
             let mut work = place.history.work().unwrap();
-            let order = place.order(Bounds::of(u64::MAX), Stillness::Perhaps);
-            match work.look(&order) {
-                Err(error) if is_moved(&error) => moved += 1,
+            let tree = match work.look(&place.order(Bounds::of(u64::MAX), Stillness::Perhaps)) {
+                Err(error) if is_moved(&error) => {
+                    moved += 1;
+                    continue;
+                }
                 Err(error) => panic!("{error:?}"),
-                Ok(Look::Same(_) | Look::Other(..)) => {}
-            }
+                Ok(Look::Same(_)) => continue,
+                Ok(Look::Other(tree, ..)) => tree,
+            };
+            let number = |name: &[u8]| -> u64 {
+                let Node::Link(target) = &tree.get(name).unwrap().node else { panic!("{tree:?}") };
+                std::str::from_utf8(target).unwrap().parse().unwrap()
+            };
+            let (a, b) = (number(b"a"), number(b"b"));
+            assert!(a == b || a == b + 1, "{a} {b}");
         }
-        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        stop.store(true, Ordering::Relaxed);
     });
     assert!(moved > 0);
 }

@@ -1,0 +1,240 @@
+//! The taking of one point: the look, and what is made of it.
+
+use super::evict::{LIMITS, evict};
+use super::point::{PointKind, PointReport};
+use super::store::{History, NewTree, State, Work};
+use super::take::{Look, MAX_ASKED_BYTES, Order};
+use super::walk::{Bounds, Stillness, is_moved, moved};
+use crate::answer::{CALL_LIMIT, within};
+use crate::desk::Desk;
+use crate::now_ms;
+use crate::store::blocking;
+use cofferdam_core::{ErrorKind, ExecStatus, Result, SandboxStatus};
+use std::collections::BTreeSet;
+
+/// A point that is to be taken.
+#[derive(Debug, Clone)]
+pub(super) struct Taking {
+    pub(super) said: PointReport,
+    /// The command whose point it is, and when it ended.
+    pub(super) own: Option<(String, u64)>,
+    /// Commands that ended, and when.
+    ended: Vec<(String, u64)>,
+    /// All commands that there were when it was planned.
+    known: BTreeSet<String>,
+    most_bytes: u64,
+}
+
+impl Taking {
+    /// One that is taken only if something changed.
+    pub(super) fn between(execs: &[ExecStatus], most_bytes: u64) -> Self {
+        let ended = execs.iter().filter_map(|exec| {
+            Some((exec.id.to_string(), exec.ended.as_ref().map(|ended| ended.at_ms)?))
+        });
+        Self {
+            said: PointReport::new(PointKind::Between, now_ms()),
+            own: None,
+            ended: ended.collect(),
+            known: execs.iter().map(|exec| exec.id.to_string()).collect(),
+            most_bytes,
+        }
+    }
+
+    /// The same where somebody asked for it.
+    pub(super) fn asked(execs: &[ExecStatus]) -> Self {
+        Self::between(execs, MAX_ASKED_BYTES)
+    }
+
+    /// What is said of it, in a history that stands here.
+    fn said(&self, state: &State) -> PointReport {
+        let is_own = |id: &str| self.own.as_ref().is_some_and(|(own, _)| own == id);
+        let is_news = |(id, at_ms): &&(String, u64)| *at_ms >= state.looked_ms && !is_own(id);
+        let ended = self.ended.iter().filter(is_news).map(|(id, _)| id.clone());
+        let mut said = self.said.clone();
+        // The first point has nothing before it.
+        if state.at.is_some() {
+            said.ended = ended.collect();
+        }
+        said
+    }
+}
+
+/// Takes a point, if one is to be taken, and says what it is.
+pub(super) async fn take(
+    desk: &mut Desk,
+    taking: &Taking,
+    stillness: Stillness,
+) -> Result<Option<PointReport>> {
+    let mut taking = taking.clone();
+    if stillness == Stillness::Perhaps {
+        match attempt(desk, &taking, stillness).await {
+            Err(error) if is_moved(&error) => {}
+            other => return other,
+        }
+    }
+    let held = hold(desk).await?;
+    let taken = match taking.newcomers(desk).await {
+        Ok(newcomers) => {
+            taking.said.shared_with.extend(newcomers);
+            attempt(desk, &taking, Stillness::Still).await
+        }
+        Err(error) => Err(error),
+    };
+    // A session that cannot be let go on now is resumed by its next command.
+    let gone_on = go_on(desk, held).await;
+    let taken = taken?;
+    gone_on?;
+    Ok(taken)
+}
+
+async fn attempt(
+    desk: &Desk,
+    taking: &Taking,
+    stillness: Stillness,
+) -> Result<Option<PointReport>> {
+    let (history, looking) = (history_of(desk), taking.clone());
+    let workspace = desk.row.spec.workspace().map(Into::into);
+    let order = Order { stillness, bounds: Bounds::of(taking.most_bytes), workspace };
+    let seen = blocking(move || looking.look(&history, &order)).await?;
+    let Some((work, look)) = seen else { return Ok(None) };
+    // ORDER: after the look. Whoever began before it ended may have changed what was being read.
+    if stillness == Stillness::Perhaps
+        && matches!(look, Found::Look(Look::Other(..)))
+        && !taking.newcomers(desk).await?.is_empty()
+    {
+        return Err(moved());
+    }
+    let (history, taking) = (history_of(desk), taking.clone());
+    blocking(move || taking.keep(&history, work, look)).await
+}
+
+/// What there is to make a point of.
+enum Found {
+    /// The state that the session stands at.
+    Known(Vec<String>),
+    Look(Look),
+    /// A state that cannot be kept.
+    NotKept(String),
+}
+
+impl Taking {
+    /// The commands that began since it was planned.
+    async fn newcomers(&self, desk: &Desk) -> Result<Vec<String>> {
+        let all = execs(desk).await?;
+        let is_new = |exec: &&ExecStatus| !self.known.contains(exec.id.as_str());
+        Ok(all.iter().filter(is_new).map(|exec| exec.id.to_string()).collect())
+    }
+
+    /// Looks, and says what there is to make a point of, if there is anything.
+    fn look(&self, history: &History, order: &Order) -> Result<Option<(Work, Found)>> {
+        let mut work = history.work()?;
+        if let Some((own, at_ms)) = &self.own
+            && *at_ms < work.state.looked_ms
+        {
+            let ended = already_seen(history, &work.state, own);
+            return Ok(ended.map(|ended| (work, Found::Known(ended))));
+        }
+        let is_wanted = self.said.kind != PointKind::Between;
+        match work.look(order) {
+            Ok(look) => Ok(Some((work, Found::Look(look)))),
+            // A point that was wanted says why it is none; but one that moved is tried again.
+            Err(error) if is_wanted && !is_moved(&error) => {
+                drop(work);
+                Ok(Some((history.work()?, Found::NotKept(error.chain()))))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Makes a point of what there is.
+    fn keep(&self, history: &History, mut work: Work, found: Found) -> Result<Option<PointReport>> {
+        // Where the session stands is read again: the look noted when it began.
+        let before = history.state()?.unwrap_or_default();
+        let said = self.said(&before);
+        let taken = match found {
+            Found::Known(ended) => Some(work.add(PointReport { ended, ..said }, NewTree::Same)?),
+            Found::Look(Look::Same(live)) if self.said.kind == PointKind::Between => {
+                if let Some(live) = live {
+                    work.write_live(&live)?;
+                }
+                work.commit()?;
+                None
+            }
+            Found::Look(look) => Some(work.add_look(said, look)?),
+            Found::NotKept(why) => {
+                let said = PointReport { not_kept: Some(why), ..said };
+                Some(work.add(said, NewTree::Unknown)?)
+            }
+        };
+        evict(&mut work, LIMITS)?;
+        Ok(taken)
+    }
+}
+
+/// The commands that are still to get a point of their own, where what this one did is in the point that
+/// the session stands at: another one's, which ended later and was looked at before.
+fn already_seen(history: &History, state: &State, own: &str) -> Option<Vec<String>> {
+    let at = history.header(state.at?).ok()?.said;
+    let is_named = at.kind == PointKind::Command && at.ended.iter().any(|id| id == own);
+    is_named.then(|| at.ended.into_iter().filter(|id| id != own).collect())
+}
+
+/// Whether something of a command may change files now.
+pub(super) fn runs(exec: &ExecStatus) -> bool {
+    exec.ended.is_none() || exec.left.is_some_and(|left| left > 0)
+}
+
+/// The commands that ran while this one did.
+pub(super) fn beside(own: &ExecStatus, all: &[ExecStatus]) -> Vec<String> {
+    let until = own.ended.as_ref().map_or(u64::MAX, |ended| ended.at_ms);
+    let ran = |other: &&ExecStatus| {
+        let ended = other.ended.as_ref().map(|ended| ended.at_ms);
+        other.id != own.id
+            && other.started_ms <= until
+            && (runs(other) || ended.is_some_and(|ended| ended >= own.started_ms))
+    };
+    all.iter().filter(ran).map(|other| other.id.to_string()).collect()
+}
+
+/// The commands of the present sandbox. Where it is gone nothing runs: those of all that ended.
+pub(super) async fn execs(desk: &Desk) -> Result<Vec<ExecStatus>> {
+    if let Some(record) = &desk.row.record {
+        match within(CALL_LIMIT, "list commands", desk.backend().execs(record)).await {
+            Err(error) if error.kind == ErrorKind::NotFound => {}
+            other => return other,
+        }
+    }
+    let known = desk.inner.store.execs(&desk.row.id).await?;
+    let ended = known.into_iter().filter(|known| known.status.ended.is_some());
+    Ok(ended.map(|known| ExecStatus { left: None, ..known.status }).collect())
+}
+
+/// Stops all that runs in a session. Says whether something ran.
+pub(super) async fn hold(desk: &Desk) -> Result<bool> {
+    let Some(record) = desk.row.record.clone() else { return Ok(false) };
+    let status = desk.backend().status(&record);
+    match within(CALL_LIMIT, "say how a sandbox is", status).await? {
+        SandboxStatus::Running => {}
+        SandboxStatus::Paused | SandboxStatus::Gone => return Ok(false),
+    }
+    match within(CALL_LIMIT, "hold a sandbox", desk.backend().hold(&record)).await {
+        Ok(()) => Ok(true),
+        // It has just ended.
+        Err(error) if error.kind == ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Lets a session go on that was stopped so.
+pub(super) async fn go_on(desk: &Desk, was_held: bool) -> Result<()> {
+    let Some(record) = desk.row.record.clone().filter(|_| was_held) else { return Ok(()) };
+    match within(CALL_LIMIT, "resume a sandbox", desk.backend().resume(&record)).await {
+        Err(error) if error.kind != ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// The history of the session at a desk.
+pub(super) fn history_of(desk: &Desk) -> History {
+    History::new(desk.inner.places.kept().join(desk.row.id.as_str()))
+}
