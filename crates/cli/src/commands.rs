@@ -38,6 +38,7 @@ pub(crate) mod shell;
 pub(crate) mod show;
 pub(crate) mod signal;
 pub(crate) mod snapshot;
+mod snapshot_file;
 pub(crate) mod undo;
 pub(crate) mod wait;
 pub(crate) mod wrap;

@@ -5,6 +5,7 @@
 #![cfg_attr(all(not(test), target_env = "gnu"), no_main)]
 
 mod args;
+mod beside;
 mod blocking;
 mod choice;
 mod commands;

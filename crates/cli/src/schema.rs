@@ -24,7 +24,8 @@ use crate::meter::ProgressEvent;
 use cofferdam_core::{Error, ErrorKind, ErrorReport, Result, RunReport};
 use cofferdam_session::manifest::Manifest;
 use cofferdam_session::{
-    EventReport, ExecReport, GcReport, HistoryReport, SessionReport, SnapshotReport, UndoReport,
+    EventReport, ExecReport, GcReport, HistoryReport, SessionReport, SnapshotExported,
+    SnapshotImported, SnapshotReport, UndoReport,
 };
 use schemars::{Schema, schema_for};
 
@@ -75,6 +76,10 @@ pub(crate) enum Object {
     Snapshot,
     /// What `snapshot ls --json` prints.
     Snapshots,
+    /// What `snapshot export --json` prints.
+    SnapshotExported,
+    /// What `snapshot import --json` prints.
+    SnapshotImported,
     /// What `image inspect --json` prints, and `image import --json` at last.
     Image,
     /// What `image ls --json` prints.
@@ -144,6 +149,8 @@ impl Choice for Object {
         Self::Undo,
         Self::Snapshot,
         Self::Snapshots,
+        Self::SnapshotExported,
+        Self::SnapshotImported,
         Self::Image,
         Self::Images,
         Self::ImagesRemoved,
@@ -191,6 +198,8 @@ impl Choice for Object {
             Self::Undo => "undo",
             Self::Snapshot => "snapshot",
             Self::Snapshots => "snapshots",
+            Self::SnapshotExported => "snapshot-exported",
+            Self::SnapshotImported => "snapshot-imported",
             Self::Image => "image",
             Self::Images => "images",
             Self::ImagesRemoved => "images-removed",
@@ -242,6 +251,8 @@ impl Object {
             Self::Undo => schema_for!(UndoReport),
             Self::Snapshot => schema_for!(SnapshotReport),
             Self::Snapshots => schema_for!(SnapshotList),
+            Self::SnapshotExported => schema_for!(SnapshotExported),
+            Self::SnapshotImported => schema_for!(SnapshotImported),
             Self::Image => schema_for!(ImageShown),
             Self::Images => schema_for!(ImageList),
             Self::ImagesRemoved => schema_for!(ImagesRemoved),

@@ -17,14 +17,7 @@ pub(crate) struct Spool(File);
 impl Spool {
     /// Makes one in a directory of this user.
     pub(crate) fn new(directory: &Path) -> Result<Self> {
-        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-        let made = rustix::fs::openat(CWD, directory, flags, Mode::RUSR | Mode::WUSR);
-        // Where the file system has no files without a name, there is memory.
-        let file = made.or_else(|_| {
-            rustix::fs::memfd_create("cofferdam-spool", rustix::fs::MemfdFlags::CLOEXEC)
-        });
-        let file = file.map_err(|errno| failed("make room for the output", errno.into()))?;
-        Ok(Self(File::from(file)))
+        unnamed(directory).map(Self)
     }
 
     /// Adds to it.
@@ -44,6 +37,17 @@ impl Spool {
             }
         }
     }
+}
+
+/// A file without a name in a directory of this user, gone with its descriptor.
+pub(crate) fn unnamed(directory: &Path) -> Result<File> {
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    let made = rustix::fs::openat(CWD, directory, flags, Mode::RUSR | Mode::WUSR);
+    // Where the file system has no files without a name, there is memory.
+    let file = made
+        .or_else(|_| rustix::fs::memfd_create("cofferdam-spool", rustix::fs::MemfdFlags::CLOEXEC));
+    let file = file.map_err(|errno| failed("make room for the output", errno.into()))?;
+    Ok(File::from(file))
 }
 
 fn failed(what: &str, error: std::io::Error) -> Error {

@@ -2,7 +2,7 @@
 
 use crate::{
     ApplyOrder, ApplyReport, Change, DiscardOrder, Ending, Error, ErrorKind, GuestPath, LayerLook,
-    Side, UsageReport,
+    Side, UsageReport, WorkspaceEntry, WorkspaceOrder,
 };
 use crate::{
     Capabilities, Command, ErrorBody, Files, ProcessId, Result, SandboxId, SandboxRecord,
@@ -10,6 +10,7 @@ use crate::{
 };
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -147,6 +148,16 @@ pub trait DurableBackend: Send + Sync + 'static {
         _path: &GuestPath,
         _most_bytes: u64,
     ) -> Result<Vec<u8>> {
+        Err(no_layer(layer))
+    }
+
+    /// What the workspace that a layer lies on has now, whatever the layer hides or holds. What is not
+    /// there is not in the answer. Nothing is reached through links, and there are limits.
+    async fn look_at_workspace(
+        &self,
+        layer: &KeptLayer,
+        _order: &WorkspaceOrder,
+    ) -> Result<BTreeMap<GuestPath, WorkspaceEntry>> {
         Err(no_layer(layer))
     }
 

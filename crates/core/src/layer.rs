@@ -7,7 +7,7 @@ use crate::files::EntryKind;
 use crate::{ByteString, GuestPath, Progress};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The most bytes that a link out of a layer may name.
 pub const MAX_LINK_BYTES: usize = 4095;
@@ -131,6 +131,8 @@ pub enum Held {
     Directory,
     /// The sandbox has something else there than what was wanted.
     Another,
+    /// It is a difference between two points of a history, and none of the layer.
+    History,
 }
 
 /// Which side of a change.
@@ -140,6 +142,28 @@ pub enum Side {
     Before,
     /// The layer.
     After,
+}
+
+/// What somebody wants to know of the workspace that a layer lies on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WorkspaceOrder {
+    /// What stands under these paths.
+    pub at: BTreeSet<GuestPath>,
+    /// What stands below these paths, without what is mounted there.
+    pub below: BTreeSet<GuestPath>,
+    /// The SHA-256 of the content of these, of those that are regular files of this size.
+    pub hashed: BTreeMap<GuestPath, u64>,
+}
+
+/// What the workspace has under a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkspaceEntry {
+    /// What it is.
+    pub state: FileState,
+    /// Device and inode, which all names of a file share.
+    pub identity: (u64, u64),
+    /// The SHA-256 of its content, where it was wanted.
+    pub sha256: Option<[u8; 32]>,
 }
 
 /// Changes that are to land.
@@ -214,6 +238,7 @@ impl Standing {
             Self::Held(Held::TooLarge) => "too_large",
             Self::Held(Held::Directory) => "directory",
             Self::Held(Held::Another) => "another",
+            Self::Held(Held::History) => "history",
         }
     }
 
@@ -234,6 +259,7 @@ impl Standing {
             Self::Held(Held::TooLarge) => "it is too large",
             Self::Held(Held::Directory) => "the directory that it is in does not land",
             Self::Held(Held::Another) => "the session changed it since it was looked at",
+            Self::Held(Held::History) => "it is between two points of the history",
         }
     }
 }
@@ -247,6 +273,25 @@ pub fn is_within(path: &GuestPath, scope: &[GuestPath]) -> bool {
 pub fn is_at_or_below(path: &GuestPath, root: &GuestPath) -> bool {
     let rest = path.as_bytes().strip_prefix(root.as_bytes());
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+}
+
+/// Whether a link at this path leads out of the workspace, by its text alone. The path of the workspace
+/// is given as its links may name it.
+pub fn leads_out(path: &GuestPath, target: &[u8], workspace: &[u8]) -> bool {
+    let (mut depth, rest) = match target.strip_prefix(workspace) {
+        Some(rest) if rest.is_empty() || rest.starts_with(b"/") => (0_usize, rest),
+        Some(_) | None if target.starts_with(b"/") => return true,
+        Some(_) | None => (path.names().count().saturating_sub(1), target),
+    };
+    for name in rest.split(|byte| *byte == b'/') {
+        match name {
+            b"" | b"." => {}
+            b".." if depth == 0 => return true,
+            b".." => depth -= 1,
+            _ => depth += 1,
+        }
+    }
+    false
 }
 
 #[cfg(test)]

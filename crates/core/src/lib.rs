@@ -54,7 +54,8 @@ pub use id::{ProcessId, SandboxId};
 pub use image::{Image, ImageLayer, ImageRun};
 pub use layer::{
     ApplyOrder, ApplyReport, Change, ChangeKind, Conflict, DiscardOrder, FileState, Held,
-    LayerNote, LayerTier, MAX_LINK_BYTES, Side, Standing, is_at_or_below, is_within,
+    LayerNote, LayerTier, MAX_LINK_BYTES, Side, Standing, WorkspaceEntry, WorkspaceOrder,
+    is_at_or_below, is_within, leads_out,
 };
 pub use limits::{Limit, Limits};
 pub use path::GuestPath;

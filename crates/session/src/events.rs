@@ -22,6 +22,8 @@
 //! | `snapshot_made` | `snapshot`, `label`, `files`, `bytes` |
 //! | `snapshot_restored` | `snapshot`; all processes were ended before |
 //! | `snapshot_removed` | `snapshot` |
+//! | `snapshot_exported` | `snapshot`; somebody was to write it to a file |
+//! | `snapshot_imported` | `snapshot`, `label`, `files`, `bytes` |
 //! | `forked` | `into`, `point` |
 //! | `cleanup_failed` | `incarnation`, `error` |
 //! | `leftover` | `incarnation`, `what` |

@@ -53,10 +53,14 @@ pub use apply::{
 pub use cofferdam_core::LayerTier;
 pub use cofferdam_core::StreamReport;
 pub use ensure::{Ensured, EnsuredHow};
+pub use history::exported::{
+    ExportManifest, ExportedWorkspace, MAX_EXPORTED_BYTES, MAX_EXPORTED_ENTRIES,
+    MAX_EXPORTED_FILE_BYTES, MAX_EXPORTED_LIST_BYTES, check_export,
+};
 pub use history::{
     HistoryReport, MAX_HISTORY_BYTES, MAX_POINT_BYTES, MAX_POINT_PATHS, MAX_POINTS, PointCommand,
-    PointDeed, PointEffects, PointKind, PointOrigin, PointPath, PointReport, Target, UndoOrder,
-    UndoReport,
+    PointDeed, PointEffects, PointImport, PointKind, PointOrigin, PointPath, PointRange,
+    PointReport, PointSpan, Target, UndoOrder, UndoReport,
 };
 pub use id::SessionId;
 pub(crate) use id::random_text;
@@ -71,5 +75,7 @@ pub use run::{Kept, OnFailure, RUN_LIMIT, Ran, RunError, RunFailure, RunOrder};
 pub use session::{ExecOutput, SPOOL_BYTES, Session};
 pub use sessions::{MAX_EVENTS, Sessions};
 pub use shell::{MAX_SHELL_TEXT, Shell, ShellOutput, ShellReport, ShellTicket};
-pub use snapshot::{MAX_SNAPSHOTS, SnapshotReport};
+pub use snapshot::{
+    MAX_SNAPSHOTS, SnapshotExport, SnapshotExported, SnapshotImported, SnapshotReport,
+};
 pub(crate) use time::now_ms;

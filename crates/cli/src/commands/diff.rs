@@ -5,8 +5,9 @@ use crate::spool::Spool;
 use crate::surroundings::Surroundings;
 use crate::{exit, render, sessions};
 use clap::Args;
-use cofferdam_core::Result;
+use cofferdam_core::{Change, GuestPath, Result};
 use cofferdam_session::diff::{FileDiff, quoted};
+use cofferdam_session::{PointRange, PointSpan, Session};
 use std::ffi::OsString;
 use std::io::IsTerminal;
 
@@ -17,6 +18,9 @@ use std::io::IsTerminal;
 /// themselves, permissions other than that of execution. The session stands still while it is
 /// looked at. Times and owners are no changes.
 ///
+/// With two points of the history, as in 3..7, it prints what commands 4 to 7 changed. What no point
+/// holds is shown as the workspace has it now. These changes are of the past: none of them can land.
+///
 /// Example: cofferdam diff agent-1 --stat
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
@@ -25,8 +29,19 @@ pub(crate) struct DiffArgs {
     #[arg(value_name = "SESSION")]
     pub(crate) session: String,
 
+    /// Points to compare, as in 3..7, and paths of the workspace to look at alone.
+    ///
+    /// The first word is a range where it has ".." and no slash: from one point of the history, a
+    /// number or the label of a snapshot, to another one, which may be the earlier. Without the first
+    /// it begins at point 0, without the second it ends at how the session is now, which becomes a
+    /// point. A file of such a name is named as ./3..7, or behind --.
+    ///
+    /// Example: 3..7 src
+    #[arg(value_name = "RANGE|PATH")]
+    pub(crate) words: Vec<OsString>,
+
     /// Only these paths of the workspace and what is below them.
-    #[arg(value_name = "PATH")]
+    #[arg(last = true, value_name = "PATH")]
     pub(crate) paths: Vec<OsString>,
 
     /// Prints a line for each change, with how many lines come and go.
@@ -55,50 +70,86 @@ Exit code:
 Examples:
   cofferdam diff agent-1
   cofferdam diff agent-1 --stat src
+  cofferdam diff agent-1 3..7
+  cofferdam diff agent-1 'tests pass'.. --name-only
   cofferdam diff agent-1 | git apply --check";
 
 /// Prints the changes.
 pub(super) fn perform(args: &DiffArgs) -> Result<u8> {
     let state = Surroundings::of_this_process()?.state_directory()?;
+    let (range, paths) = asked(args);
     sessions::with(async |sessions| {
         let session = sessions::find(sessions, &args.session).await?;
-        let scope = scope(&session, &args.paths).await?;
+        let asked = Asked { scope: scope(&session, &paths).await?, session, range };
         if args.name_only {
-            for change in session.changes(&scope).await? {
+            for change in asked.changes().await? {
                 render::print_text(&format!("{}\n", quoted(change.path.as_bytes())))?;
             }
-            return Ok(exit::DONE);
-        }
-        if args.json || args.stat {
-            let mut found = Vec::new();
+        } else if args.json {
+            asked.print_json().await?;
+        } else if args.stat {
             let mut rows = Vec::new();
-            let each = |diff: FileDiff| {
-                match args.json {
-                    true => found.push(LayerChange::counted(&diff)),
-                    false => rows.push(stat(&diff)),
-                }
-                Ok(())
+            asked.diff(|diff| Ok(rows.push(stat(&diff)))).await?;
+            render::print_lines_if_any(&render::table(&rows))?;
+        } else {
+            let for_people = std::io::stdout().is_terminal();
+            let mut spool = Spool::new(&state)?;
+            let each = |diff: FileDiff| match for_people {
+                true => spool.add(render::visible(&diff.text()).as_bytes()),
+                false => spool.add(&diff.text()),
             };
-            session.diff(&scope, each).await?;
-            match args.json {
-                true => {
-                    let session = session.id().to_string();
-                    render::print_json(&ChangeList { session, changes: found })?;
-                }
-                false => render::print_lines_if_any(&render::table(&rows))?,
-            }
-            return Ok(exit::DONE);
+            asked.diff(each).await?;
+            spool.print()?;
         }
-        let for_people = std::io::stdout().is_terminal();
-        let mut spool = Spool::new(&state)?;
-        let each = |diff: FileDiff| match for_people {
-            true => spool.add(render::visible(&diff.text()).as_bytes()),
-            false => spool.add(&diff.text()),
-        };
-        session.diff(&scope, each).await?;
-        spool.print()?;
         Ok(exit::DONE)
     })
+}
+
+/// The points and the paths that somebody named.
+fn asked(args: &DiffArgs) -> (Option<PointRange>, Vec<OsString>) {
+    let mut paths = args.words.as_slice();
+    let mut range = None;
+    if let Some((first, rest)) = paths.split_first()
+        && let Some(found) = first.to_str().and_then(PointRange::parse)
+    {
+        (range, paths) = (Some(found), rest);
+    }
+    (range, [paths, args.paths.as_slice()].concat())
+}
+
+/// What is compared.
+struct Asked {
+    session: Session,
+    range: Option<PointRange>,
+    scope: Vec<GuestPath>,
+}
+
+impl Asked {
+    async fn changes(&self) -> Result<Vec<Change>> {
+        match &self.range {
+            Some(range) => {
+                let (_, changes) = self.session.changes_between(range, &self.scope).await?;
+                Ok(changes)
+            }
+            None => self.session.changes(&self.scope).await,
+        }
+    }
+
+    /// Line by line. Says which points were compared, if any.
+    async fn diff(&self, each: impl FnMut(FileDiff) -> Result<()>) -> Result<Option<PointSpan>> {
+        match &self.range {
+            Some(range) => self.session.diff_between(range, &self.scope, each).await.map(Some),
+            None => self.session.diff(&self.scope, each).await.map(|()| None),
+        }
+    }
+
+    async fn print_json(&self) -> Result<()> {
+        let mut changes = Vec::new();
+        let span = self.diff(|diff| Ok(changes.push(LayerChange::counted(&diff)))).await?;
+        let session = self.session.id().to_string();
+        let (from, to) = (span.map(|span| span.from), span.map(|span| span.to));
+        render::print_json(&ChangeList { session, from, to, changes })
+    }
 }
 
 fn stat(diff: &FileDiff) -> Vec<String> {

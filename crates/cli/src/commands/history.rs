@@ -105,10 +105,11 @@ fn what(point: &PointReport) -> String {
         (PointKind::Command, Some(command)) => super::ps::shortened(&command.argv.join(" ")),
         (PointKind::Command, None) => "a command".to_owned(),
         (PointKind::Between, _) => "changes between commands".to_owned(),
-        (PointKind::Snapshot, _) => match &point.label {
-            Some(label) => format!("snapshot {label:?}"),
-            None => "snapshot".to_owned(),
-        },
+        (PointKind::Snapshot, _) => {
+            let label = point.label.as_ref().map(|label| format!(" {label:?}"));
+            let imported = point.imported.as_ref().map_or("", |_| ", imported");
+            format!("snapshot{}{imported}", label.unwrap_or_default())
+        }
     };
     if !point.ended.is_empty() {
         text += &format!("; of {}", point.ended.join(", "));

@@ -18,6 +18,12 @@ use std::path::Path;
 pub(crate) struct ChangeList {
     /// The id of the session.
     pub(crate) session: String,
+    /// The point of the history that is `before`, where two points were compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) from: Option<u32>,
+    /// The point of the history that is `after`, where two points were compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) to: Option<u32>,
     /// The changes, in the order of paths.
     pub(crate) changes: Vec<LayerChange>,
 }
@@ -57,9 +63,9 @@ pub(crate) struct LayerChange {
     pub(crate) path_base64: Option<String>,
     /// `added`, `modified` or `removed`.
     pub(crate) kind: String,
-    /// What the workspace has.
+    /// What the workspace has, or the session had at the point `from`.
     pub(crate) before: Option<LayerFile>,
-    /// What the session has.
+    /// What the session has, or had at the point `to`.
     pub(crate) after: Option<LayerFile>,
     /// The path of a removed file with this content; bytes that are not UTF-8 are replaced.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -71,10 +77,11 @@ pub(crate) struct LayerChange {
     pub(crate) leads_out: bool,
     /// Whether it has set-id bits, which do not land.
     pub(crate) set_id: bool,
-    /// Changes with what the session has there.
+    /// Changes with what the session has there; 0 between two points.
     pub(crate) version: u64,
     /// `lands`; a conflict: `changed`, `gone`, `directory_gone`, `directory_moved`, `not_empty`,
-    /// `mounted`; or held back: `protected`, `special`, `too_large`, `directory`, `another`.
+    /// `mounted`; or held back: `protected`, `special`, `too_large`, `directory`, `another`; `history`
+    /// between two points.
     pub(crate) standing: String,
     /// How many lines come, where they were counted.
     #[serde(skip_serializing_if = "Option::is_none")]

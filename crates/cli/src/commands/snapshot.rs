@@ -1,5 +1,6 @@
 //! `cofferdam snapshot`.
 
+use super::snapshot_file::{self, ExportArgs, ImportArgs};
 use crate::moment::timestamp;
 use crate::{exit, render, sessions};
 use clap::{Args, Subcommand};
@@ -12,7 +13,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// A snapshot is a point of the session's history that stays until it is removed: exactly what the
 /// session changed in its workspace, taken while its processes stand still. $HOME, processes and memory
-/// are not part of it. Snapshots go with their session.
+/// are not part of it. Snapshots go with their session, unless they are exported.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct SnapshotArgs {
@@ -27,7 +28,9 @@ Exit code:
 Examples:
   cofferdam snapshot create draft --label 'tests pass'
   cofferdam snapshot ls draft
-  cofferdam snapshot restore draft 'tests pass'";
+  cofferdam snapshot restore draft 'tests pass'
+  cofferdam snapshot export draft 'tests pass' draft.snapshot
+  cofferdam snapshot import other draft.snapshot";
 
 /// What is done with snapshots.
 #[derive(Debug, Subcommand)]
@@ -36,6 +39,8 @@ pub(crate) enum SnapshotVerb {
     Ls(LsArgs),
     Restore(RestoreArgs),
     Rm(RmArgs),
+    Export(ExportArgs),
+    Import(ImportArgs),
 }
 
 /// Takes a snapshot of a session, and prints its number.
@@ -138,6 +143,8 @@ pub(super) fn perform(args: &SnapshotArgs) -> Result<u8> {
         SnapshotVerb::Ls(args) => list(args),
         SnapshotVerb::Restore(args) => restore(args),
         SnapshotVerb::Rm(args) => remove(args),
+        SnapshotVerb::Export(args) => snapshot_file::export(args),
+        SnapshotVerb::Import(args) => snapshot_file::import(args),
     }
 }
 

@@ -14,6 +14,8 @@
 
 mod alone;
 mod cow;
+mod cow_between;
+mod cow_carried;
 mod cow_copies;
 mod cow_history;
 mod cow_snapshots;

@@ -64,7 +64,7 @@ const FILE_VERBS: [&str; 18] = [
 ];
 
 /// What is done with snapshots.
-const SNAPSHOT_VERBS: [&str; 4] = ["create", "ls", "restore", "rm"];
+const SNAPSHOT_VERBS: [&str; 6] = ["create", "ls", "restore", "rm", "export", "import"];
 
 /// What is done with images.
 const IMAGE_VERBS: [&str; 5] = ["ls", "import", "inspect", "rm", "gc"];

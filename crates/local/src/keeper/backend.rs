@@ -17,10 +17,11 @@ use cofferdam_core::{
     ApplyOrder, ApplyReport, Capabilities, Change, Chunk, Deadlines, DestroyReason, DiscardOrder,
     DurableBackend, Error, ErrorKind, ExecInput, ExecOrder, ExecStatus, Files, Found, GuestPath,
     JournalEntry, KeptLayer, LayerLook, Part, Pause, ProcessId, Result, SandboxId, SandboxOrder,
-    SandboxRecord, SandboxStatus, Seen, Side,
+    SandboxRecord, SandboxStatus, Seen, Side, WorkspaceEntry, WorkspaceOrder,
 };
 use rustix::fs::OFlags;
 use rustix::io::Errno;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -392,6 +393,15 @@ impl DurableBackend for KeptBackend {
     ) -> Result<Vec<u8>> {
         let (layer, path) = (layer.clone(), path.clone());
         self.on_disk(move |state| layers::open(&layer, state)?.file(side, &path, most_bytes)).await
+    }
+
+    async fn look_at_workspace(
+        &self,
+        layer: &KeptLayer,
+        order: &WorkspaceOrder,
+    ) -> Result<BTreeMap<GuestPath, WorkspaceEntry>> {
+        let (layer, order) = (layer.clone(), order.clone());
+        self.on_disk(move |state| layers::open(&layer, state)?.look_at_workspace(&order)).await
     }
 
     async fn apply(&self, layer: &KeptLayer, order: &ApplyOrder) -> Result<ApplyReport> {

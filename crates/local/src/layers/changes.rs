@@ -5,7 +5,7 @@ use super::look::{Id, Kind, Seen};
 use super::walk::{Pair, Top};
 use cofferdam_core::files::EntryKind;
 use cofferdam_core::{
-    ByteString, Change, ChangeKind, Conflict, FileState, GuestPath, Held, Standing,
+    ByteString, Change, ChangeKind, Conflict, FileState, GuestPath, Held, Standing, leads_out,
 };
 use std::collections::BTreeMap;
 
@@ -200,24 +200,6 @@ pub(super) fn state(seen: &Seen) -> FileState {
     };
     let target = (seen.kind == Kind::Link).then(|| ByteString::from(seen.target.clone()));
     FileState { kind, mode: seen.mode, size: seen.size, target }
-}
-
-/// Whether a link leads out of the workspace, by its text alone.
-fn leads_out(path: &GuestPath, target: &[u8], workspace: &[u8]) -> bool {
-    let (mut depth, rest) = match target.strip_prefix(workspace) {
-        Some(rest) if rest.is_empty() || rest.starts_with(b"/") => (0_usize, rest),
-        Some(_) | None if target.starts_with(b"/") => return true,
-        Some(_) | None => (path.names().count().saturating_sub(1), target),
-    };
-    for name in rest.split(|byte| *byte == b'/') {
-        match name {
-            b"" | b"." => {}
-            b".." if depth == 0 => return true,
-            b".." => depth -= 1,
-            _ => depth += 1,
-        }
-    }
-    false
 }
 
 /// The directory that a path is in; `None` for the workspace itself.

@@ -7,6 +7,7 @@ use cofferdam_core::{Error, ErrorKind, GuestPath, Result};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{CWD, Mode, OFlags, SeekFrom};
 use rustix::io::Errno;
+use sha2::{Digest, Sha256};
 
 /// The largest file that lands, in bytes, holes included.
 pub const MAX_LANDED_FILE_BYTES: u64 = 16 << 30;
@@ -37,6 +38,22 @@ pub(super) fn same(one: &OwnedFd, other: &OwnedFd) -> Result<bool, Errno> {
         }
         if read < PIECE_BYTES {
             return Ok(true);
+        }
+        offset += read as u64;
+    }
+}
+
+/// The SHA-256 of what a regular file holds.
+pub(super) fn hash(file: &OwnedFd) -> Result<[u8; 32], Errno> {
+    let file = reopened(file)?;
+    let mut piece = vec![0; PIECE_BYTES];
+    let mut hash = Sha256::new();
+    let mut offset = 0;
+    loop {
+        let read = fill(&file, &mut piece, offset)?;
+        hash.update(piece.get(..read).unwrap_or_default());
+        if read < PIECE_BYTES {
+            return Ok(hash.finalize().into());
         }
         offset += read as u64;
     }

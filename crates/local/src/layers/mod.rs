@@ -49,6 +49,7 @@ mod look;
 mod moves;
 mod revert;
 mod walk;
+mod workspace;
 
 #[cfg(test)]
 mod tests;

@@ -235,7 +235,7 @@ pub(crate) fn layered(row: &Row) -> Result<()> {
 
 /// Does something to its end, whether anybody waits for that or not: nothing stays frozen, and the lock
 /// is held for as long as there is work.
-pub(super) async fn to_its_end<T: Send + 'static>(
+pub(crate) async fn to_its_end<T: Send + 'static>(
     work: impl Future<Output = Result<T>> + Send + 'static,
 ) -> Result<T> {
     match tokio::spawn(work).await {
@@ -249,7 +249,9 @@ pub(super) async fn to_its_end<T: Send + 'static>(
 fn mark_undone(points: &mut [PointReport], at: Option<u32>) {
     let mut next = at;
     for point in points.iter_mut().rev() {
-        point.undone = next.is_some_and(|next| point.point > next);
+        // What came from a file was never on the way.
+        let is_own = point.imported.is_none();
+        point.undone = is_own && next.is_some_and(|next| point.point > next);
         if next == Some(point.point) {
             next = point.parent;
         }

@@ -23,7 +23,7 @@ const MAX_HIDDEN: usize = 100_000;
 /// How many bytes are compared with the workspace. What was copied up beyond that counts as changed.
 const MAX_COMPARED_BYTES: u64 = 64 << 20;
 /// The permissions that count: set-id bits never come out of a layer.
-const MODE: u32 = 0o1777;
+pub(super) const MODE: u32 = 0o1777;
 
 /// What was done between two trees, in the order of paths, and whether there may be more.
 pub(crate) struct Differences {
@@ -89,7 +89,7 @@ pub(crate) fn compare(
 }
 
 /// The paths that are not the same in both, the top left out.
-fn differing(before: &Tree, after: &Tree) -> BTreeSet<Vec<u8>> {
+pub(super) fn differing(before: &Tree, after: &Tree) -> BTreeSet<Vec<u8>> {
     let mut paths = BTreeSet::new();
     let mut old = before.entries().iter().skip(1).peekable();
     let mut new = after.entries().iter().skip(1).peekable();

@@ -95,7 +95,12 @@ impl Copier {
 }
 
 /// The next part of a file that is no hole.
-fn extent(file: BorrowedFd<'_>, at: u64, size: u64, name: &[u8]) -> Result<Option<(u64, u64)>> {
+pub(super) fn extent(
+    file: BorrowedFd<'_>,
+    at: u64,
+    size: u64,
+    name: &[u8],
+) -> Result<Option<(u64, u64)>> {
     if at >= size {
         return Ok(None);
     }

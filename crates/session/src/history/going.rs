@@ -244,13 +244,13 @@ fn whole(said: &PointReport) -> Result<u32> {
     }
 }
 
-fn dropped(number: u32) -> Error {
+pub(super) fn dropped(number: u32) -> Error {
     Error::new(ErrorKind::NotFound, format!("point {number} is not kept any more"))
         .hint("See with `cofferdam history` which points there are.")
 }
 
 /// Refuses a session that has no history.
-async fn has_points(desk: &Desk) -> Result<()> {
+pub(super) async fn has_points(desk: &Desk) -> Result<()> {
     let history = history_of(desk);
     if blocking(move || history.state()).await?.is_some() {
         return Ok(());

@@ -5,12 +5,14 @@
 //! the workspace below it: files that were not touched are not read, and their contents are shared.
 //! Processes, the home directory and what was written to an image are not part of it.
 
+mod between;
 mod blobs;
 mod checkpoint;
 mod compare;
 mod content;
 mod encode;
 mod evict;
+pub(crate) mod exported;
 mod forks;
 mod gather;
 mod going;
@@ -18,6 +20,7 @@ mod live;
 mod named;
 mod point;
 mod restore;
+mod span;
 mod store;
 mod take;
 mod taking;
@@ -32,11 +35,12 @@ pub use checkpoint::HistoryReport;
 pub use evict::{MAX_HISTORY_BYTES, MAX_POINTS};
 pub use going::{Target, UndoOrder, UndoReport};
 pub use point::{
-    MAX_POINT_PATHS, PointCommand, PointDeed, PointEffects, PointKind, PointOrigin, PointPath,
-    PointReport,
+    MAX_POINT_PATHS, PointCommand, PointDeed, PointEffects, PointImport, PointKind, PointOrigin,
+    PointPath, PointReport,
 };
+pub use span::{PointRange, PointSpan};
 pub use take::MAX_POINT_BYTES;
 
-pub(crate) use checkpoint::{Awaited, layered};
+pub(crate) use checkpoint::{Awaited, layered, to_its_end};
 pub(crate) use forks::{fork, present};
 pub(crate) use store::History;

@@ -47,6 +47,18 @@ pub struct PointReport {
     /// Whether the session went back behind it, and stands elsewhere.
     #[serde(default)]
     pub undone: bool,
+    /// For a snapshot that came from a file: what that said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<PointImport>,
+}
+
+/// Where an imported snapshot comes from, as its file says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PointImport {
+    /// When it was taken, in milliseconds since 1970.
+    pub made_ms: u64,
+    /// The workspace that it lay on.
+    pub workspace: String,
 }
 
 /// What a point is the state after.
@@ -144,6 +156,7 @@ impl PointReport {
             not_kept: None,
             from: None,
             undone: false,
+            imported: None,
         }
     }
 }

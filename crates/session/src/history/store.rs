@@ -348,7 +348,8 @@ impl Work {
     ) -> Result<(PointReport, Option<TreeFile>)> {
         let number = self.state.next_point;
         said.point = number;
-        said.parent = self.state.at;
+        // What came from a file comes after nothing.
+        said.parent = self.state.at.filter(|_| said.imported.is_none());
         self.fresh.push(number);
         let file = match tree {
             NewTree::Same => self.state.tree.clone(),

@@ -22,13 +22,13 @@ const ACL: &str = "system.posix_acl_access";
 const A_GRAIN: Duration = Duration::from_millis(25);
 
 /// What a session keeps, with a layer.
-struct Place {
-    base: PathBuf,
-    history: History,
+pub(super) struct Place {
+    pub(super) base: PathBuf,
+    pub(super) history: History,
 }
 
 impl Place {
-    fn new(name: &str) -> Self {
+    pub(super) fn new(name: &str) -> Self {
         let base = std::env::temp_dir().join(format!("cofferdam-{name}-{}", std::process::id()));
         fs::create_dir_all(base.join("kept/cow/upper")).unwrap();
         fs::create_dir_all(base.join("workspace")).unwrap();
@@ -37,7 +37,7 @@ impl Place {
         Self { base, history }
     }
 
-    fn upper(&self) -> PathBuf {
+    pub(super) fn upper(&self) -> PathBuf {
         self.base.join("kept/cow/upper")
     }
 
@@ -45,7 +45,7 @@ impl Place {
         Order { stillness, bounds, workspace: Some(self.base.join("workspace")) }
     }
 
-    fn point(&self) -> PointReport {
+    pub(super) fn point(&self) -> PointReport {
         self.bounded(Bounds::of(u64::MAX)).unwrap()
     }
 
@@ -55,13 +55,13 @@ impl Place {
         work.add_look(PointReport::new(PointKind::Command, 1), look)
     }
 
-    fn go(&self, point: u32) {
+    pub(super) fn go(&self, point: u32) {
         let mut work = self.history.work().unwrap();
         let ready = work.make_ready(point).unwrap();
         work.go(ready).unwrap();
     }
 
-    fn blobs(&self) -> Vec<u64> {
+    pub(super) fn blobs(&self) -> Vec<u64> {
         self.history.all_blobs().unwrap()
     }
 }
@@ -73,15 +73,15 @@ impl Drop for Place {
     }
 }
 
-fn mode(path: &Path, mode: u32) {
+pub(super) fn mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
 /// What a file is, but for its number.
-type Seen = (u32, u32, u32, u64, u64, i64, i64, Vec<u8>, Option<Vec<u8>>);
+pub(super) type Seen = (u32, u32, u32, u64, u64, i64, i64, Vec<u8>, Option<Vec<u8>>);
 
 /// All that is there. What is closed is opened up for the look, and closed again.
-fn seen(top: &Path) -> BTreeMap<PathBuf, Seen> {
+pub(super) fn seen(top: &Path) -> BTreeMap<PathBuf, Seen> {
     let mut found = BTreeMap::new();
     see(top, top, &mut found);
     found
@@ -119,7 +119,7 @@ fn see(top: &Path, path: &Path, found: &mut BTreeMap<PathBuf, Seen>) {
 }
 
 /// Everything that a layer can hold.
-fn fill(upper: &Path) {
+pub(super) fn fill(upper: &Path) {
     fs::create_dir_all(upper.join("a/b/closed")).unwrap();
     fs::write(upper.join("a/f"), vec![7; 3 << 20]).unwrap();
     fs::hard_link(upper.join("a/f"), upper.join("g")).unwrap();

@@ -1,6 +1,10 @@
 //! Snapshots of copy-on-write sessions: points of the history that somebody named, and that stay until
 //! somebody removes them. Forks: other sessions that begin at a point.
 
+mod carry;
+
+pub use carry::{SnapshotExport, SnapshotExported, SnapshotImported};
+
 use crate::desk::Desk;
 use crate::history::{History, PointReport, Target, UndoOrder, UndoReport, fork, layered, present};
 use crate::sessions::Inner;
@@ -39,12 +43,7 @@ impl Sessions {
         check_label(label.as_deref())?;
         let mut desk = self.layered(id).await?;
         let history = self.history(id);
-        let looking = history.clone();
-        if blocking(move || looking.snapshots()).await?.len() >= MAX_SNAPSHOTS {
-            let what = format!("the session has {MAX_SNAPSHOTS} snapshots already");
-            return Err(Error::new(ErrorKind::TooLarge, what)
-                .hint("Remove one with `cofferdam snapshot rm`."));
-        }
+        check_room(&history).await?;
         present(&mut desk).await?;
         let taken = SnapshotReport::of(blocking(move || history.name_present(label)).await?);
         let SnapshotReport { snapshot, label, files, bytes, .. } = &taken;
@@ -139,6 +138,16 @@ impl SnapshotReport {
         let PointReport { point: snapshot, label, made_ms, files, bytes, .. } = point;
         Self { snapshot, label, made_ms, files, bytes }
     }
+}
+
+/// Refuses more snapshots than a session may have.
+async fn check_room(history: &History) -> Result<()> {
+    let history = history.clone();
+    if blocking(move || history.snapshots()).await?.len() < MAX_SNAPSHOTS {
+        return Ok(());
+    }
+    let what = format!("the session has {MAX_SNAPSHOTS} snapshots already");
+    Err(Error::new(ErrorKind::TooLarge, what).hint("Remove one with `cofferdam snapshot rm`."))
 }
 
 /// Refuses a label that nobody could name a snapshot by.

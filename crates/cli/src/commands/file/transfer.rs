@@ -2,19 +2,20 @@
 
 use super::report::FileDone;
 use super::{AnswerOptions, Target, done, path};
+use crate::beside::{Beside, local, there_already};
 use crate::blocking::Blocking;
 use crate::meter::Meter;
 use clap::Args;
 use cofferdam_core::files::{Read, Write, Written};
 use cofferdam_core::{Error, ErrorKind, Files, Result, hexadecimal};
 use cofferdam_session::Session;
-use rustix::fs::{CWD, OFlags, RenameFlags};
+use rustix::fs::OFlags;
 use sha2::{Digest, Sha256};
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Copies a file of this machine into the workspace, whole or not at all, of any size.
 ///
@@ -101,7 +102,7 @@ pub(super) async fn download(args: &DownloadArgs, session: &Session, files: &Fil
     }
     let size = files.stat(&args.target.path).await?.size;
     let order = Read { path: path(&args.target.path), hash: true, ..Read::default() };
-    let beside = Beside::new(&args.local)?;
+    let beside = Beside::new(&args.local, 0o644)?;
     let unwritten = |cause| local("write", &args.local, cause);
     let file = beside.file.try_clone().map_err(unwritten)?;
     let meter = Meter::start("download", args.answer.json);
@@ -123,23 +124,6 @@ fn say(session: &Session, path: &OsStr, answer: &AnswerOptions, written: &Writte
         return done(answer, FileDone::written(session, path, written));
     }
     crate::render::print_text(&format!("{}  {}\n", written.sha256, written.bytes))
-}
-
-fn local(verb: &str, path: &Path, cause: io::Error) -> Error {
-    let is = |kind| cause.kind() == kind;
-    let kind = if is(io::ErrorKind::NotFound) {
-        ErrorKind::NotFound
-    } else if is(io::ErrorKind::PermissionDenied) {
-        ErrorKind::Denied
-    } else {
-        ErrorKind::Io
-    };
-    Error::new(kind, format!("{verb} {path:?}")).source(cause)
-}
-
-fn there_already(path: &Path) -> Error {
-    Error::new(ErrorKind::Conflict, format!("{path:?} is there already"))
-        .hint("Choose another name, or say --replace.")
 }
 
 /// Bytes that pass, and their hash.
@@ -176,48 +160,5 @@ impl<T: io::Write> io::Write for Passing<T> {
 
     fn flush(&mut self) -> io::Result<()> {
         self.inner.flush()
-    }
-}
-
-/// A file beside the one that is to be, removed unless it took its place.
-struct Beside {
-    path: Option<PathBuf>,
-    file: File,
-}
-
-impl Beside {
-    fn new(to: &Path) -> Result<Self> {
-        let name = to.file_name().ok_or_else(|| {
-            Error::new(ErrorKind::Usage, format!("{to:?} names no file"))
-                .hint("Write the name that the file is to have.")
-        })?;
-        let mut own = OsString::from(".");
-        own.push(name);
-        own.push(format!(".cofferdam-{}", std::process::id()));
-        let path = to.with_file_name(own);
-        let file = OpenOptions::new().write(true).create_new(true).mode(0o644).open(&path);
-        let file = file.map_err(|cause| local("make", &path, cause))?;
-        Ok(Self { path: Some(path), file })
-    }
-
-    fn take_place(mut self, to: &Path, replace: bool) -> Result<()> {
-        self.file.sync_all().map_err(|cause| local("write", to, cause))?;
-        let Some(path) = &self.path else { return Ok(()) };
-        let flags = if replace { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
-        match rustix::fs::renameat_with(CWD, path, CWD, to, flags) {
-            Ok(()) => self.path = None,
-            Err(rustix::io::Errno::EXIST) => return Err(there_already(to)),
-            Err(errno) => return Err(local("write", to, errno.into())),
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Beside {
-    fn drop(&mut self) {
-        if let Some(path) = &self.path {
-            // What is gone already is gone.
-            let _ = fs::remove_file(path);
-        }
     }
 }

@@ -8,3 +8,4 @@ mod landing;
 mod property;
 mod reading;
 mod stage;
+mod workspace;
