@@ -1,13 +1,16 @@
 //! Everything on the host that one sandbox needs before it is cloned, and owes when it is gone.
 
-use crate::backend::keep_records_out;
+mod layer;
+
 use crate::cgroup::{Assessment, CgroupFacts, Cgroups, are_groups_unified, assess};
 use crate::control_files::{self, ControlFiles};
 use crate::cow;
-use crate::cow::layer::Kept;
 use crate::cow::passing::PassingCopy;
+<<<<<<< HEAD
 use crate::cow::tier::{Making, choose};
 use crate::guarded::{GuardedWorkspace, guard, protected_path};
+=======
+>>>>>>> copytier
 use crate::host::{HostFacts, Obstacle, UserNamespaces};
 use crate::image;
 use crate::launch::{Born, Groups, launch, launch_early};
@@ -17,10 +20,17 @@ use crate::scratch::Scratch;
 use crate::seccomp::{self, Surface};
 use crate::session_uid::{SessionUid, UidRange};
 use crate::state::StateDirectory;
+<<<<<<< HEAD
 use crate::view::{View, find_listed, look, look_at_home};
 use cofferdam_core::{
     Admission, Axis, Basis, Degree, Enforced, Error, ErrorKind, LayerNote, OnUnavailable, Result,
     SandboxId, Spec, User, Workspace, admit,
+=======
+use crate::view::{View, WorkspaceView, look, look_at_home};
+use cofferdam_core::{
+    Admission, Axis, Basis, Degree, Enforced, Error, ErrorKind, LayerNote, OnUnavailable, Result,
+    SandboxId, SensitiveWrites, Spec, User, admit,
+>>>>>>> copytier
 };
 use cofferdam_guestd::apply::LostPin;
 use cofferdam_wire::ByteString;
@@ -224,54 +234,6 @@ struct Draft {
 }
 
 impl Drafting<'_> {
-    /// Copies the workspace for a passing sandbox, where the kernel makes no overlay.
-    ///
-    /// ORDER: before anything else is taken, because it may take long.
-    fn copy(&self) -> Result<()> {
-        let Self { spec, stay, state, id, facts, copy } = self;
-        let (Workspace::CopyOnWrite(workspace), Stay::Passing { no_overlay }) =
-            (&spec.workspace, stay)
-        else {
-            return Ok(());
-        };
-        let why = match (no_overlay, choose(spec, facts, workspace, None)?) {
-            // Without namespaces the copy could not be shown. Whoever plans says so.
-            _ if facts.obstacle().is_some() => return Ok(()),
-            (Some(why), _) => Some((*why).to_owned()),
-            (None, Making::Copy(why)) => why,
-            (None, Making::Overlay) => return Ok(()),
-        };
-        keep_records_out(spec, state.path())?;
-        // What is no workspace is not copied first.
-        look(spec, facts)?;
-        let found = find_listed(workspace, "workspace")?;
-        *copy.borrow_mut() = Some(PassingCopy::make(state, id, &found, why)?);
-        Ok(())
-    }
-
-    /// Puts what the sandbox sees in the place of its workspace into the view.
-    fn look_at_layer(&self, view: &mut View, kept: Option<&Path>) -> Result<Option<LayerNote>> {
-        let overlay = || cow::base::overlay_note();
-        let is_layered = view.workspace.beside().is_some();
-        if let Some(copy) = &*self.copy.borrow() {
-            view.copy = Some(cow::shown(&copy.found, view, copy.owner, self.facts));
-            cow::note_copy(view, &copy.note);
-            return Ok(Some(copy.note.clone()));
-        }
-        Ok(match cow::layer::look(view, kept, self.facts)? {
-            None => is_layered.then(overlay),
-            Some(Kept::Overlay(layer)) => {
-                view.layer = Some(layer);
-                Some(overlay())
-            }
-            Some(Kept::Copy(copy, note)) => {
-                view.copy = Some(copy);
-                cow::note_copy(view, &note);
-                Some(note)
-            }
-        })
-    }
-
     /// Takes a user id where one is needed, and nothing else.
     fn someone(&self) -> Result<Someone> {
         let Self { spec, facts, state, .. } = *self;
