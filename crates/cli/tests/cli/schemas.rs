@@ -2,7 +2,7 @@
 
 use crate::harness::{Place, compare};
 
-const OBJECTS: [&str; 41] = [
+const OBJECTS: [&str; 43] = [
     "config",
     "check",
     "result",
@@ -25,6 +25,8 @@ const OBJECTS: [&str; 41] = [
     "undo",
     "snapshot",
     "snapshots",
+    "snapshot-exported",
+    "snapshot-imported",
     "image",
     "images",
     "images-removed",

@@ -2,10 +2,11 @@
 
 use super::between::{Between, Item, Place, whole};
 use super::blobs::Blobs;
-use super::checkpoint::{history_of, layered};
+use super::checkpoint::layered;
 use super::forks::present;
 use super::going::{dropped, has_points};
 use super::store::{History, not_kept};
+use super::taking::history_of;
 use super::tree::{Content, Tree};
 use crate::Session;
 use crate::answer::{CALL_LIMIT, within};
