@@ -6,11 +6,7 @@ use crate::cgroup::{Assessment, CgroupFacts, Cgroups, are_groups_unified, assess
 use crate::control_files::{self, ControlFiles};
 use crate::cow;
 use crate::cow::passing::PassingCopy;
-<<<<<<< HEAD
-use crate::cow::tier::{Making, choose};
 use crate::guarded::{GuardedWorkspace, guard, protected_path};
-=======
->>>>>>> copytier
 use crate::host::{HostFacts, Obstacle, UserNamespaces};
 use crate::image;
 use crate::launch::{Born, Groups, launch, launch_early};
@@ -20,17 +16,10 @@ use crate::scratch::Scratch;
 use crate::seccomp::{self, Surface};
 use crate::session_uid::{SessionUid, UidRange};
 use crate::state::StateDirectory;
-<<<<<<< HEAD
-use crate::view::{View, find_listed, look, look_at_home};
+use crate::view::{View, look, look_at_home};
 use cofferdam_core::{
     Admission, Axis, Basis, Degree, Enforced, Error, ErrorKind, LayerNote, OnUnavailable, Result,
-    SandboxId, Spec, User, Workspace, admit,
-=======
-use crate::view::{View, WorkspaceView, look, look_at_home};
-use cofferdam_core::{
-    Admission, Axis, Basis, Degree, Enforced, Error, ErrorKind, LayerNote, OnUnavailable, Result,
-    SandboxId, SensitiveWrites, Spec, User, admit,
->>>>>>> copytier
+    SandboxId, Spec, User, admit,
 };
 use cofferdam_guestd::apply::LostPin;
 use cofferdam_wire::ByteString;

@@ -6,7 +6,8 @@ use super::library::{answered, as_each_person, row};
 use super::measure::{Plan, Results, Row, Value};
 use super::programs::Ground;
 use cofferdam::{Caller, Spec, Workspace};
-use cofferdam_session::{Session, SessionId, SessionOrder, Sessions};
+
+use cofferdam_session::{Session, SessionId, SessionOrder, Sessions, Target, UndoOrder};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -81,14 +82,18 @@ async fn all(place: &Path, rounds: usize) -> Outcome<Vec<Row>> {
 /// One tree: a session that is used, beside one without checkpoints.
 async fn one(sessions: &Sessions, tree: &Path, files: usize, rounds: usize) -> Outcome<Vec<Row>> {
     make_tree(tree, files)?;
-    let session = sessions.create(&order(tree)).await.map_err(ours)?;
+    let kept = sessions.create(&order(tree, true)).await.map_err(ours)?;
+    let plain = sessions.create(&order(tree, false)).await.map_err(ours)?;
     let mut times = Times { files, rows: Vec::new() };
     for round in 0..=rounds {
         // The first one meets a tree that nobody has read.
         if round == 1 {
             times.rows.clear();
         }
-        measure_round(sessions, &session, &mut times).await?;
+        let begin = Instant::now();
+        change(&plain).await?;
+        times.push("plain", "a command that writes three files, no checkpoint", begin.elapsed());
+        measure_round(sessions, &kept, &mut times).await?;
     }
     std::fs::remove_dir_all(tree).map_err(in_words)?;
     Ok(times.rows())
@@ -98,7 +103,7 @@ async fn measure_round(sessions: &Sessions, session: &Session, times: &mut Times
     let id = session.id();
     let begin = Instant::now();
     change(session).await?;
-    times.push("change", "a command that writes three files", begin.elapsed());
+    times.push("checkpoint", "the same with its checkpoint", begin.elapsed());
     let begin = Instant::now();
     let changes = session.changes(&[]).await.map_err(ours)?;
     times.push("diff", "look at what changed", begin.elapsed());
@@ -108,9 +113,11 @@ async fn measure_round(sessions: &Sessions, session: &Session, times: &mut Times
     let begin = Instant::now();
     let snapshot = sessions.snapshot(id, None).await.map_err(ours)?;
     times.push("snapshot", "a snapshot", begin.elapsed());
+    change(session).await?;
     let begin = Instant::now();
-    sessions.restore(id, snapshot.snapshot).await.map_err(ours)?;
-    times.push("restore", "go back to it", begin.elapsed());
+    let order = UndoOrder { target: Target::Back(1), dry_run: false, may_lose: false };
+    session.undo(&order).await.map_err(ours)?;
+    times.push("undo", "undo a command, all processes ended", begin.elapsed());
     let begin = Instant::now();
     change(session).await?;
     times.push("after", "the next command, in a new sandbox", begin.elapsed());
@@ -118,7 +125,8 @@ async fn measure_round(sessions: &Sessions, session: &Session, times: &mut Times
     let fork = sessions.fork(id, None, "fork").await.map_err(ours)?;
     times.push("fork", "fork it, until ready", begin.elapsed());
     sessions.delete(fork.id()).await.map_err(ours)?;
-    sessions.remove_snapshot(id, snapshot.snapshot).await.map_err(ours)?;
+    let snapshot = snapshot.snapshot.to_string();
+    sessions.remove_snapshot(id, &snapshot).await.map_err(ours)?;
     Ok(())
 }
 
@@ -131,10 +139,11 @@ async fn change(session: &Session) -> Outcome<()> {
     }
 }
 
-fn order(tree: &Path) -> SessionOrder {
+fn order(tree: &Path, checkpoints: bool) -> SessionOrder {
     let workspace = Workspace::CopyOnWrite(PathBuf::from(tree));
     let mut order = SessionOrder::new(Spec::new(workspace, Caller::default()));
     order.idle_pause = None;
+    order.checkpoints = checkpoints;
     order
 }
 

@@ -35,8 +35,6 @@ pub(crate) struct DiffArgs {
     /// number or the label of a snapshot, to another one, which may be the earlier. Without the first
     /// it begins at point 0, without the second it ends at how the session is now, which becomes a
     /// point. A file of such a name is named as ./3..7, or behind --.
-    ///
-    /// Example: 3..7 src
     #[arg(value_name = "RANGE|PATH")]
     pub(crate) words: Vec<OsString>,
 

@@ -2,7 +2,7 @@
 
 use crate::harness::{Place, compare};
 
-const OBJECTS: [&str; 43] = [
+const OBJECTS: [&str; 45] = [
     "config",
     "check",
     "result",
@@ -26,6 +26,8 @@ const OBJECTS: [&str; 43] = [
     "undo",
     "snapshot",
     "snapshots",
+    "snapshot-exported",
+    "snapshot-imported",
     "image",
     "images",
     "images-removed",

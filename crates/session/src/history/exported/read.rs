@@ -56,7 +56,7 @@ impl<R: Read> Reading<R> {
             let (name, known) = (lead.get(..18), LEAD.get(..18));
             return Err(match name == known {
                 true => unknown_format("the file"),
-                false => Error::new(ErrorKind::Usage, "the file is no exported snapshot")
+                false => Error::new(ErrorKind::NotAFile, "the file is no exported snapshot")
                     .hint("Make one with `cofferdam snapshot export`."),
             });
         }
@@ -243,7 +243,7 @@ fn check_tree(tree: &Tree) -> Result<Vec<u64>> {
 }
 
 fn hostile(what: &str) -> Error {
-    Error::new(ErrorKind::Usage, format!("the exported snapshot is refused: {what}"))
+    Error::new(ErrorKind::Denied, format!("the exported snapshot is refused: {what}"))
         .hint("Export the snapshot again, and import nothing that you do not trust.")
 }
 
@@ -252,12 +252,12 @@ fn too_large(what: &str) -> Error {
 }
 
 fn damaged(what: &str) -> Error {
-    Error::new(ErrorKind::Usage, format!("the exported snapshot is damaged: {what} is not whole"))
+    Error::new(ErrorKind::Io, format!("the exported snapshot is damaged: {what} is not whole"))
         .hint("Copy the file again, or export the snapshot again.")
 }
 
 fn cut() -> Error {
-    Error::new(ErrorKind::Usage, "the exported snapshot is damaged: its end is missing")
+    Error::new(ErrorKind::Io, "the exported snapshot is damaged: its end is missing")
         .hint("Copy the file again, or export the snapshot again.")
 }
 

@@ -369,7 +369,10 @@ fn a_file_that_was_cut_or_changed_anywhere_is_refused() {
     }
     assert_eq!(all_files(&place.base), before);
     check_export(&good[..]).unwrap();
-    assert_eq!(check_export(&b"PK\x03\x04 something else"[..]).unwrap_err().kind, ErrorKind::Usage);
+    assert_eq!(
+        check_export(&b"PK\x03\x04 something else"[..]).unwrap_err().kind,
+        ErrorKind::NotAFile
+    );
 }
 
 /// A small file in which one content is that of a great many names.
