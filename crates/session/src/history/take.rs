@@ -79,7 +79,13 @@ impl Work {
         let looked = self.look_widened(order, &mut widened);
         // ORDER: also where it failed, before anybody hears of that.
         put_back(&layer)?;
-        looked
+        match looked {
+            // What vanished while it was looked at is told only where nothing can vanish.
+            Err(error) if order.stillness == Stillness::Perhaps && error.kind == ErrorKind::Io => {
+                Err(moved())
+            }
+            looked => looked,
+        }
     }
 
     fn look_widened(&mut self, order: &Order, widened: &mut Widened) -> Result<Look> {

@@ -449,6 +449,15 @@ fn damage_is_told_and_hurts_no_other_point() {
     assert!(told[0].not_kept.as_deref().unwrap().contains("format 9"), "{told:?}");
 }
 
+/// Stops what runs beside, also where a test fails.
+struct Stop<'s>(&'s AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Links are read by their names alone, so nothing but the second look tells two moments apart.
 #[test]
 fn a_layer_that_moves_is_not_kept_as_a_mixture() {
@@ -461,6 +470,7 @@ fn a_layer_that_moves_is_not_kept_as_a_mixture() {
     let stop = AtomicBool::new(false);
     let mut moved = 0;
     std::thread::scope(|scope| {
+        let _stopped = Stop(&stop);
         scope.spawn(|| {
             let mut number = 0_u64;
             while !stop.load(Ordering::Relaxed) {
@@ -489,7 +499,6 @@ fn a_layer_that_moves_is_not_kept_as_a_mixture() {
             let (a, b) = (number(b"a"), number(b"b"));
             assert!(a == b || a == b + 1, "{a} {b}");
         }
-        stop.store(true, Ordering::Relaxed);
     });
     assert!(moved > 0);
 }
