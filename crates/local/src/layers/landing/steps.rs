@@ -9,7 +9,7 @@ use super::super::look::{DIRECTORY_MODE, Id, Kind, Seen, look, open, some_names}
 use super::journal::Op;
 use super::stage::set_mode;
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{OFlags, RenameFlags};
+use rustix::fs::{AtFlags, OFlags, RenameFlags, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
 
@@ -39,6 +39,14 @@ impl From<Errno> for Hitch {
             _ => Self::Failed(errno),
         }
     }
+}
+
+/// Has a directory changed now.
+fn touch(directory: &OwnedFd) -> Result<(), Errno> {
+    let never = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
+    let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
+    let times = Timestamps { last_access: never, last_modification: now };
+    rustix::fs::utimensat(directory, ".", &times, AtFlags::empty())
 }
 
 impl Op {
@@ -81,7 +89,9 @@ impl Ground<'_> {
                 if found.id != *of || found.mode != *from {
                     return Err(Hitch::Changed);
                 }
-                Ok(set_mode(&file, *to)?)
+                set_mode(&file, *to)?;
+                // Who comes after a crash tells by this when the last step was done.
+                Ok(touch(self.stage)?)
             }
         }
     }
