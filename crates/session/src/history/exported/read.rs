@@ -174,9 +174,11 @@ impl<R: Read> Reading<R> {
     }
 
     fn fill(&mut self, place: &mut [u8]) -> Result<()> {
-        self.input.read_exact(place).map_err(|cause| match cause.kind() {
-            std::io::ErrorKind::UnexpectedEof => cut(),
-            _ => unread(cause),
+        self.input.read_exact(place).map_err(|cause| {
+            match cause.kind() == std::io::ErrorKind::UnexpectedEof {
+                true => cut(),
+                false => unread(cause),
+            }
         })?;
         self.all.update(&*place);
         if let Some(part) = &mut self.part {

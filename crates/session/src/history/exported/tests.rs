@@ -229,8 +229,8 @@ fn attribute(name: &[u8], value: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
     vec![(name.to_vec(), value.to_vec())]
 }
 
-/// Each is wrong in one thing, and has sums that are right.
-fn attacks() -> Vec<(&'static str, &'static str, Forged)> {
+/// Lists that are wrong in one thing, and have sums that are right.
+fn lists() -> Vec<(&'static str, &'static str, Forged)> {
     let good = Forged::good;
     let named = |at: usize, name: &'static str| {
         good().with(|one| one.entries[at].path = name.as_bytes().to_vec())
@@ -238,7 +238,6 @@ fn attacks() -> Vec<(&'static str, &'static str, Forged)> {
     let noted = |at: usize, name: &'static [u8], value: &'static [u8]| {
         good().with(|one| one.entries[at].attributes = attribute(name, value))
     };
-    let first = |content: Vec<u8>| good().with(|one| one.contents[0] = content);
     vec![
         ("above", "its list is none", named(3, "..")),
         ("above from within", "its list is none", named(2, "aa/..")),
@@ -267,6 +266,14 @@ fn attacks() -> Vec<(&'static str, &'static str, Forged)> {
         ("a capability", "its list is none", noted(3, b"security.capability", b"x")),
         ("a trusted mark", "its list is none", noted(1, b"trusted.overlay.opaque", b"y")),
         ("a note on a link", "user.note", noted(4, b"user.note", b"x")),
+    ]
+}
+
+/// Contents and manifests that are wrong in one thing, and have sums that are right.
+fn contents() -> Vec<(&'static str, &'static str, Forged)> {
+    let good = Forged::good;
+    let first = |content: Vec<u8>| good().with(|one| one.contents[0] = content);
+    vec![
         (
             "another content",
             "has a content that is none",
@@ -333,7 +340,7 @@ fn a_hostile_file_is_refused_by_name_and_leaves_nothing() {
     fs::write(place.upper().join("own"), "own").unwrap();
     place.point();
     let before = all_files(&place.base);
-    for (name, why, forged) in attacks() {
+    for (name, why, forged) in lists().into_iter().chain(contents()) {
         let bytes = forged.bytes();
         let refused = import(&place.history, &bytes).unwrap_err();
         assert!(told(&refused).contains(why), "{name}: {}", told(&refused));
