@@ -87,7 +87,11 @@ pub(super) fn perform(args: &DiffArgs) -> Result<u8> {
             asked.print_json().await?;
         } else if args.stat {
             let mut rows = Vec::new();
-            asked.diff(|diff| Ok(rows.push(stat(&diff)))).await?;
+            let each = |diff| {
+                rows.push(stat(&diff));
+                Ok(())
+            };
+            asked.diff(each).await?;
             render::print_lines_if_any(&render::table(&rows))?;
         } else {
             let for_people = std::io::stdout().is_terminal();
@@ -143,7 +147,11 @@ impl Asked {
 
     async fn print_json(&self) -> Result<()> {
         let mut changes = Vec::new();
-        let span = self.diff(|diff| Ok(changes.push(LayerChange::counted(&diff)))).await?;
+        let each = |diff| {
+            changes.push(LayerChange::counted(&diff));
+            Ok(())
+        };
+        let span = self.diff(each).await?;
         let session = self.session.id().to_string();
         let (from, to) = (span.map(|span| span.from), span.map(|span| span.to));
         render::print_json(&ChangeList { session, from, to, changes })

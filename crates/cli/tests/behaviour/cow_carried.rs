@@ -37,7 +37,7 @@ fn kept(place: &Place) -> PathBuf {
     fs::read_dir(place.state.join("kept")).unwrap().next().unwrap().unwrap().path()
 }
 
-fn path_of<'p>(path: &'p Path) -> &'p str {
+fn path_of(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
@@ -57,83 +57,30 @@ fn all(top: &Path) -> Vec<(PathBuf, u64, i64, i64)> {
     found
 }
 
+/// An export, and what the session showed.
+type Carried = (Vec<u8>, Vec<u8>);
+
 /// From the session of one user to that of another, over another copy of the workspace.
 #[test]
 fn a_snapshot_comes_in_elsewhere_as_it_went_out() {
-    let carried: Mutex<Vec<(Vec<u8>, Vec<u8>)>> = Mutex::new(Vec::new());
-    everyone(|place| {
-        prepared(place);
-        place.says(&["exec", "s", "--shell", &format!("echo mine >~/note; {CHANGES}")], 0);
-        place.says(&["snapshot", "create", "s", "--label", "whole"], 0);
-        let seen = look(place);
-        let to = place.base.join("home/whole.snapshot");
-        let words = ["snapshot", "export", "s", "whole", path_of(&to), "--json"];
-        let said = place.says(&words, 0);
-        is_valid(place, "snapshot-exported", &said.object());
-        assert_eq!(said.object()["set_id_left_out"], 0);
-        assert_eq!(said.object()["manifest"]["label"], "whole");
-        let about = fs::metadata(&to).unwrap();
-        assert_eq!((about.mode() & 0o777, about.uid()), (0o600, place.uid()));
-        let bytes = fs::read(&to).unwrap();
-        for secret in ["mine", "COFFERDAM", "PATH="] {
-            let is_in = bytes.windows(secret.len()).any(|part| part == secret.as_bytes());
-            assert!(!is_in, "{secret} went out");
-        }
-        let refused = place.says(&words, 1);
-        assert!(refused.text().contains("is there already"), "{refused:?}");
-        assert_eq!(fs::read(&to).unwrap(), bytes);
-        place.says(&["snapshot", "export", "s", "2", path_of(&to), "--replace", "-z"], 0);
-        let stream = place.says(&["snapshot", "export", "s", "whole"], 0).stdout;
-        assert_eq!(stream, bytes, "the same, wherever it goes");
-        assert_eq!(
-            fs::read_dir(place.base.join("home"))
-                .unwrap()
-                .flatten()
-                .filter(|one| { one.file_name().to_string_lossy().contains("snapshot") })
-                .count(),
-            1,
-            "nothing is left beside it"
-        );
-        carried.lock().unwrap().push((fs::read(&to).unwrap(), seen));
-    });
+    let all: Mutex<Vec<Carried>> = Mutex::new(Vec::new());
+    everyone(|place| all.lock().unwrap().push(carried_out(place)));
     everyone(|place| {
         prepared(place);
         let first = look(place);
-        for (number, (bytes, seen)) in carried.lock().unwrap().iter().enumerate() {
+        for (number, (bytes, seen)) in all.lock().unwrap().iter().enumerate() {
             let label = format!("from-{number}");
-            let mut import =
-                place.cofferdam(&["snapshot", "import", "s", "--label", &label, "--json"]);
-            let mut child = import
-                .stdin(Stdio::piped())
-                .stdout(Stdio::piped())
-                .stderr(Stdio::piped())
-                .spawn()
-                .unwrap();
-            child.stdin.take().unwrap().write_all(bytes).unwrap();
-            let said = child.wait_with_output().unwrap();
-            let told: serde_json::Value = serde_json::from_slice(&said.stdout).unwrap();
-            is_valid(place, "snapshot-imported", &told);
-            assert_eq!(
-                (&told["same_path"], &told["same_directory"]),
-                (&false.into(), &false.into())
-            );
-            let error = String::from_utf8(said.stderr).unwrap();
-            assert!(error.contains("the snapshot lay on another workspace, /"), "{error}");
+            carried_in(place, bytes, &label);
             assert_eq!(look(place), first, "the session stands where it stood");
             place.says(&["snapshot", "restore", "s", &label], 0);
-            let (seen, shown) = (String::from_utf8_lossy(seen), look(place));
-            assert_eq!(String::from_utf8_lossy(&shown), seen);
-            assert!(seen.ends_with("sparse\n"), "{seen}");
-            let owners = Command::new("find")
-                .arg(kept(place).join("cow/upper"))
-                .args(["-printf", "%U\n"])
-                .output();
-            let owners = String::from_utf8(owners.unwrap().stdout).unwrap();
-            let owner = fs::metadata(&place.workspace).unwrap().uid().to_string();
-            assert!(owners.lines().all(|uid| uid == owner), "{owners}");
+            let shown = String::from_utf8_lossy(&look(place)).into_owned();
+            assert_eq!(shown, String::from_utf8_lossy(seen));
+            assert!(shown.ends_with("sparse\n"), "{shown}");
+            belongs_to_the_owner(place);
             // What came is a snapshot like any other.
             place.says(&["fork", &format!("s@{label}"), &format!("t{number}")], 0);
-            let names = place.says(&["diff", "s", &format!("0..{label}"), "--name-only"], 0).text();
+            let names = ["diff", "s", &format!("0..{label}"), "--name-only"];
+            let names = place.says(&names, 0).text();
             assert!(names.contains("d/new\nd/old\n"), "{names}");
             place.says(&["snapshot", "restore", "s", "0"], 0);
             assert_eq!(look(place), first);
@@ -143,6 +90,62 @@ fn a_snapshot_comes_in_elsewhere_as_it_went_out() {
         let events = place.says(&["events", "s", "--json"], 0).text();
         assert!(events.contains("snapshot_imported"), "{events}");
     });
+}
+
+/// Exports all that a session can change, in every way.
+fn carried_out(place: &Place) -> Carried {
+    prepared(place);
+    place.says(&["exec", "s", "--shell", &format!("echo mine >~/note; {CHANGES}")], 0);
+    place.says(&["snapshot", "create", "s", "--label", "whole"], 0);
+    let seen = look(place);
+    let to = place.base.join("home/whole.snapshot");
+    let words = ["snapshot", "export", "s", "whole", path_of(&to), "--json"];
+    let told = place.says(&words, 0).object();
+    is_valid(place, "snapshot-exported", &told);
+    assert_eq!(
+        (&told["set_id_left_out"], &told["manifest"]["label"]),
+        (&0.into(), &"whole".into())
+    );
+    let about = fs::metadata(&to).unwrap();
+    assert_eq!((about.mode() & 0o777, about.uid()), (0o600, place.uid()));
+    let bytes = fs::read(&to).unwrap();
+    for secret in ["mine", "COFFERDAM", "PATH="] {
+        let is_in = bytes.windows(secret.len()).any(|part| part == secret.as_bytes());
+        assert!(!is_in, "{secret} went out");
+    }
+    let refused = place.says(&words, 1);
+    assert!(refused.text().contains("is there already"), "{refused:?}");
+    assert_eq!(fs::read(&to).unwrap(), bytes);
+    place.says(&["snapshot", "export", "s", "2", path_of(&to), "--replace", "-z"], 0);
+    let stream = place.says(&["snapshot", "export", "s", "whole"], 0).stdout;
+    assert_eq!(stream, bytes, "the same, wherever it goes");
+    let beside = fs::read_dir(place.base.join("home")).unwrap().flatten();
+    let is_export = |one: &fs::DirEntry| one.file_name().to_string_lossy().contains("snapshot");
+    assert_eq!(beside.filter(is_export).count(), 1, "nothing is left beside it");
+    (fs::read(&to).unwrap(), seen)
+}
+
+/// Imports it from a pipe.
+fn carried_in(place: &Place, bytes: &[u8], label: &str) {
+    let mut import = place.cofferdam(&["snapshot", "import", "s", "--label", label, "--json"]);
+    import.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = import.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(bytes).unwrap();
+    let said = child.wait_with_output().unwrap();
+    let told: serde_json::Value = serde_json::from_slice(&said.stdout).unwrap();
+    is_valid(place, "snapshot-imported", &told);
+    assert_eq!((&told["same_path"], &told["same_directory"]), (&false.into(), &false.into()));
+    let error = String::from_utf8(said.stderr).unwrap();
+    assert!(error.contains("the snapshot lay on another workspace, /"), "{error}");
+}
+
+/// Nothing in the layer is anybody else's.
+fn belongs_to_the_owner(place: &Place) {
+    let mut find = Command::new("find");
+    let found = find.arg(kept(place).join("cow/upper")).args(["-printf", "%U\n"]).output();
+    let owners = String::from_utf8(found.unwrap().stdout).unwrap();
+    let owner = fs::metadata(&place.workspace).unwrap().uid().to_string();
+    assert!(owners.lines().count() > 9 && owners.lines().all(|uid| uid == owner), "{owners}");
 }
 
 #[test]

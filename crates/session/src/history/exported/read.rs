@@ -12,6 +12,9 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::io::Read;
 
+/// The bytes of the lead that are the same in every format.
+const NAME_BYTES: usize = 18;
+
 /// Reads an exported snapshot to its end and keeps nothing of it: says what it is, or what is wrong.
 pub fn check_export(input: impl Read) -> Result<ExportManifest> {
     let mut reading = Reading::new(input);
@@ -51,15 +54,7 @@ impl<R: Read> Reading<R> {
     }
 
     pub(super) fn manifest(&mut self) -> Result<ExportManifest> {
-        let lead: [u8; LEAD.len()] = self.array()?;
-        if &lead != LEAD {
-            let (name, known) = (lead.get(..18), LEAD.get(..18));
-            return Err(match name == known {
-                true => unknown_format("the file"),
-                false => Error::new(ErrorKind::NotAFile, "the file is no exported snapshot")
-                    .hint("Make one with `cofferdam snapshot export`."),
-            });
-        }
+        self.lead()?;
         let length = u32::from_le_bytes(self.array()?);
         if length > MAX_MANIFEST_BYTES {
             return Err(hostile("its manifest has more than 64 KiB"));
@@ -75,6 +70,24 @@ impl<R: Read> Reading<R> {
         check_amounts(&manifest)?;
         self.left = manifest.content_bytes;
         Ok(manifest)
+    }
+
+    fn lead(&mut self) -> Result<()> {
+        let mut lead = Vec::new();
+        self.input.by_ref().take(LEAD.len() as u64).read_to_end(&mut lead).map_err(unread)?;
+        self.all.update(&lead);
+        let named = lead.len().min(NAME_BYTES);
+        if lead.get(..named) != LEAD.get(..named) {
+            return Err(Error::new(ErrorKind::NotAFile, "the file is no exported snapshot")
+                .hint("Make one with `cofferdam snapshot export`."));
+        }
+        if lead.len() < LEAD.len() {
+            return Err(cut());
+        }
+        match lead == LEAD {
+            true => Ok(()),
+            false => Err(unknown_format("the file")),
+        }
     }
 
     pub(super) fn list(&mut self, manifest: &ExportManifest) -> Result<List> {
