@@ -4,9 +4,11 @@ use super::manifest;
 use crate::args::{IdlePause, SessionOptions};
 use crate::choice::Choice;
 use crate::context::Context;
+use crate::copying;
+use crate::meter::Meter;
 use crate::{exit, render, report, sessions};
 use clap::Args;
-use cofferdam_core::{Error, ErrorKind, Result};
+use cofferdam_core::{Error, ErrorKind, Result, Workspace};
 use cofferdam_session::{InitCommand, Session, SessionOrder, Sessions};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -55,9 +57,22 @@ pub(super) fn perform(args: &CreateArgs) -> Result<u8> {
     let mut order = order(args.name.clone(), &args.session)?;
     order.manifest = manifest::provisions(args.manifest.as_deref())?;
     sessions::with(async |sessions| {
+        let meter = meter(&order, args.json);
         let session = sessions.create(&order).await?;
+        drop(meter);
         print(args.json, sessions, &session).await
     })
+}
+
+/// Tells how far a session is that has something to bring, to copy or to run before it is there.
+pub(super) fn meter(order: &SessionOrder, is_json: bool) -> Option<Meter> {
+    let is_copied = matches!(order.spec.workspace, Workspace::CopyOnWrite(_));
+    if order.manifest.is_none() && order.init.is_empty() && !is_copied {
+        return None;
+    }
+    let meter = Meter::start("create", is_json);
+    copying::tell_meter(meter.progress());
+    Some(meter)
 }
 
 /// Prints the id of a session that was wanted, or the session.

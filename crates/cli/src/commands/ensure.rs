@@ -48,7 +48,9 @@ pub(super) fn perform(args: &EnsureArgs) -> Result<u8> {
     let mut order = create::order(Some(args.name.clone()), &args.session)?;
     order.manifest = manifest::provisions(args.manifest.as_deref())?;
     sessions::with(async |sessions| {
+        let meter = create::meter(&order, args.json);
         let ensured = sessions.ensure(&order).await?;
+        drop(meter);
         create::print(args.json, sessions, &ensured.session).await
     })
 }

@@ -2,6 +2,7 @@
 
 use super::ls::SessionList;
 use super::show;
+use crate::meter::Meter;
 use crate::{exit, render, report, sessions};
 use clap::Args;
 use cofferdam_core::{Error, ErrorKind, Result};
@@ -61,7 +62,9 @@ pub(super) fn perform(args: &ForkArgs) -> Result<u8> {
             None => vec![args.name.clone()],
             Some(count) => (1..=count).map(|number| format!("{}-{number}", args.name)).collect(),
         };
+        let meter = Meter::start("fork", args.json);
         let made = all_or_none(sessions, (&id, point), &names).await?;
+        drop(meter);
         report::note("processes and $HOME are not copied; what was written to an image neither");
         match (args.json, made.as_slice()) {
             (true, [one]) if args.count.is_none() => show::print_if(true, sessions, one).await?,

@@ -1,6 +1,7 @@
 //! `cofferdam snapshot`.
 
 use super::snapshot_file::{self, ExportArgs, ImportArgs};
+use crate::meter::Meter;
 use crate::moment::timestamp;
 use crate::{exit, render, sessions};
 use clap::{Args, Subcommand};
@@ -151,6 +152,7 @@ pub(super) fn perform(args: &SnapshotArgs) -> Result<u8> {
 fn create(args: &CreateArgs) -> Result<u8> {
     let taken = sessions::with(async |sessions| {
         let id = sessions.find(&args.session).await?;
+        let _meter = Meter::start("snapshot", args.json);
         sessions.snapshot(&id, args.label.clone()).await
     })?;
     match args.json {
@@ -175,6 +177,7 @@ fn list(args: &LsArgs) -> Result<u8> {
 fn restore(args: &RestoreArgs) -> Result<u8> {
     let restored = sessions::with(async |sessions| {
         let id = sessions.find(&args.session).await?;
+        let _meter = Meter::start("restore", args.json);
         sessions.restore(&id, &args.snapshot).await
     })?;
     if args.json {

@@ -1,6 +1,7 @@
 //! `cofferdam snapshot export` and `cofferdam snapshot import`.
 
 use crate::beside::{Beside, local, there_already};
+use crate::meter::{Counting, Meter};
 use crate::surroundings::Surroundings;
 use crate::{exit, render, report, sessions, spool};
 use clap::Args;
@@ -122,15 +123,16 @@ pub(super) fn export(args: &ExportArgs) -> Result<u8> {
         let id = sessions.find(&args.session).await?;
         let export = sessions.export_snapshot(&id, &args.snapshot).await?;
         let exported = export.report();
+        let meter = Meter::start("export", args.json);
         if to_stream {
             // Of our own, so that nobody else holds what is not written yet.
             let stdout = io::stdout().as_fd().try_clone_to_owned();
             let stdout = File::from(stdout.map_err(|cause| local("write", path, cause))?);
-            write(export, stdout, args.gzip).await?;
+            write(export, meter.counting(stdout, None), args.gzip).await?;
         } else {
             let beside = Beside::new(path, 0o600)?;
             let file = beside.file.try_clone().map_err(|cause| local("write", path, cause))?;
-            write(export, file, args.gzip).await?;
+            write(export, meter.counting(file, None), args.gzip).await?;
             beside.take_place(path, args.replace)?;
         }
         Ok(exported)
@@ -142,7 +144,7 @@ pub(super) fn export(args: &ExportArgs) -> Result<u8> {
     Ok(exit::DONE)
 }
 
-async fn write(export: SnapshotExport, file: File, gzip: bool) -> Result<()> {
+async fn write(export: SnapshotExport, file: Counting<File>, gzip: bool) -> Result<()> {
     let unwritten = |cause| Error::new(ErrorKind::Io, "write the exported snapshot").source(cause);
     if gzip {
         let encoder = GzEncoder::new(BufWriter::new(file), Compression::default());
@@ -168,6 +170,8 @@ pub(super) fn import(args: &ImportArgs) -> Result<u8> {
     let input = input(&args.file)?;
     let imported = sessions::with(async |sessions| {
         let id = sessions.find(&args.session).await?;
+        let meter = Meter::start("import", args.json);
+        let input = Box::new(meter.counting(input, None));
         sessions.import_snapshot(&id, input, args.label.clone()).await
     })?;
     tell_import(&imported);

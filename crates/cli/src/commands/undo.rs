@@ -1,5 +1,6 @@
 //! `cofferdam undo`.
 
+use crate::meter::Meter;
 use crate::{exit, render, report, sessions};
 use clap::Args;
 use cofferdam_core::Result;
@@ -71,7 +72,9 @@ pub(super) fn perform(args: &UndoArgs) -> Result<u8> {
     };
     let order = UndoOrder { target, dry_run: args.dry_run, may_lose: args.force };
     let done = sessions::with(async |sessions| {
-        sessions::find(sessions, &args.session).await?.undo(&order).await
+        let session = sessions::find(sessions, &args.session).await?;
+        let _meter = Meter::start("undo", args.json);
+        session.undo(&order).await
     })?;
     match args.json {
         true => render::print_json(&done)?,

@@ -26,6 +26,8 @@ const WORK: &str = "work";
 const BASE: &str = "base.json";
 /// What a layer that is a copy of the workspace needs besides.
 const OF_COPIES: [&str; 2] = ["listing", "landed.json"];
+/// The most files and bytes that are read again after they were made, rather than waited for.
+const MOST_READ_AGAIN: (u64, u64) = (1000, 4 << 20);
 /// Where something is made until it is whole.
 const FRESH: &str = ".fresh";
 
@@ -150,9 +152,9 @@ impl Work {
         };
         let layer = self.history.layer();
         let made = fresh_below(&layer).and_then(|fresh| {
-            restore::make(&self.history.read_tree(&tree)?, &self.blobs, &fresh)?;
-            Live::wait_a_grain();
-            let live = Live::made(tree.number, &all(&fresh)?);
+            let made = self.history.read_tree(&tree)?;
+            restore::make(&made, &self.blobs, &fresh)?;
+            let live = seen(&made, tree.number, &fresh)?;
             settled(&fresh)?;
             let new = fresh.join("upper");
             let inode = std::fs::metadata(&new).map_err(|e| io("look at", &new, e))?.ino();
@@ -194,8 +196,7 @@ impl Work {
             copy_file(&from.layer(), &layer, name)?;
         }
         restore::make(&tree, &self.blobs, &layer)?;
-        Live::wait_a_grain();
-        let live = Live::made(self.state.next_point, &all(&layer)?);
+        let live = seen(&tree, self.state.next_point, &layer)?;
         let mut said = said;
         (said.files, said.bytes) = tree.size();
         self.add(said, NewTree::Fresh(tree, Some(live)))?;
@@ -215,6 +216,19 @@ impl Drop for Ready {
         // What stays is removed by the next one at work here.
         let _ = home::remove(&self.layer, FRESH);
     }
+}
+
+/// What the kernel says of a tree that was just made.
+///
+/// What was made is known for certain once the clock of files went on. Where there is little in it, the
+/// next look reads it again, which is done sooner.
+fn seen(tree: &Tree, number: u32, folder: &Path) -> Result<Live> {
+    let (files, bytes) = tree.size();
+    if files <= MOST_READ_AGAIN.0 && bytes <= MOST_READ_AGAIN.1 {
+        return Ok(Live::new(number, &all(folder)?, SystemTime::now()));
+    }
+    Live::wait_a_grain();
+    Ok(Live::made(number, &all(folder)?))
 }
 
 /// All that was made of a layer by ourselves.
