@@ -66,6 +66,9 @@ pub(super) struct State {
     /// Commands that are in some point though they ended in that millisecond or later.
     #[serde(default)]
     pub(super) told: Vec<String>,
+    /// Commands that ended while another one's point was taken, whose own is still to come.
+    #[serde(default)]
+    pub(super) owed: Vec<String>,
     /// Where it is being taken. Whether it arrived is told by the inode of its layer.
     pub(super) going: Option<Going>,
 }
@@ -101,6 +104,7 @@ impl Default for State {
             bytes: 0,
             looked_ms: 0,
             told: Vec::new(),
+            owed: Vec::new(),
             going: None,
         }
     }

@@ -12,6 +12,9 @@ use crate::store::blocking;
 use cofferdam_core::{ErrorKind, ExecStatus, Result, SandboxStatus};
 use std::collections::BTreeSet;
 
+/// The most commands whose own points are waited for.
+const MOST_OWED: usize = 1000;
+
 /// A point that is to be taken.
 #[derive(Debug, Clone)]
 pub(super) struct Taking {
@@ -114,7 +117,7 @@ async fn attempt(
 /// What there is to make a point of.
 enum Found {
     /// The state that the session stands at.
-    Known(Vec<String>),
+    Known,
     Look(Look),
     /// A state that cannot be kept.
     NotKept(String),
@@ -134,8 +137,8 @@ impl Taking {
         if let Some((own, at_ms)) = &self.own
             && is_told(&work.state, own, *at_ms)
         {
-            let ended = already_seen(history, &work.state, own);
-            return Ok(ended.map(|ended| (work, Found::Known(ended))));
+            let is_owed = work.state.owed.contains(own);
+            return Ok(is_owed.then_some((work, Found::Known)));
         }
         let is_wanted = self.said.kind != PointKind::Between;
         match work.look(order) {
@@ -151,17 +154,26 @@ impl Taking {
 
     /// Notes of which commands the history tells from now on.
     fn note(&self, state: &mut State, said: &PointReport, found: &Found) {
-        let own = self.own.iter().map(|(own, _)| own.clone());
+        let own = self.own.as_ref().map(|(own, _)| own.clone());
+        state.owed.retain(|owed| own.as_ref() != Some(owed));
         match found {
             // What another look saw.
-            Found::Known(_) => state.told.extend(own),
-            Found::Look(_) | Found::NotKept(_) => {
-                if self.listed_ms > state.looked_ms {
-                    state.told.clear();
-                }
-                state.looked_ms = state.looked_ms.max(self.listed_ms);
-                state.told.extend(said.ended.iter().cloned().chain(own));
+            Found::Known => return state.told.extend(own),
+            Found::Look(Look::Other(..)) if self.said.kind != PointKind::Command => {
+                state.owed.clear();
             }
+            Found::Look(_) | Found::NotKept(_) => {}
+        }
+        if self.listed_ms > state.looked_ms {
+            state.told.clear();
+        }
+        state.looked_ms = state.looked_ms.max(self.listed_ms);
+        state.told.extend(said.ended.iter().cloned().chain(own));
+        if self.said.kind == PointKind::Command {
+            state.owed.extend(said.ended.iter().cloned());
+            // LIMIT: who is not remembered has died, or is told of in that other point alone.
+            let left = state.owed.len().saturating_sub(MOST_OWED);
+            state.owed.drain(..left);
         }
     }
 
@@ -170,8 +182,8 @@ impl Taking {
         let said = self.said(&work.state);
         self.note(&mut work.state, &said, &found);
         let taken = match found {
-            Found::Known(ended) => {
-                Some(work.add_look(PointReport { ended, ..said }, Look::Same(None))?)
+            Found::Known => {
+                Some(work.add_look(PointReport { ended: Vec::new(), ..said }, Look::Same(None))?)
             }
             Found::Look(Look::Same(live)) if self.said.kind == PointKind::Between => {
                 if let Some(live) = live {
@@ -194,14 +206,6 @@ impl Taking {
 /// Whether a command that ended at this moment is in some point already.
 fn is_told(state: &State, id: &str, at_ms: u64) -> bool {
     at_ms < state.looked_ms || state.told.iter().any(|told| told == id)
-}
-
-/// The commands that are still to get a point of their own, where what this one did is in the point that
-/// the session stands at: another one's, which ended later and was looked at before.
-fn already_seen(history: &History, state: &State, own: &str) -> Option<Vec<String>> {
-    let at = history.header(state.at?).ok()?.said;
-    let is_named = at.kind == PointKind::Command && at.ended.iter().any(|id| id == own);
-    is_named.then(|| at.ended.into_iter().filter(|id| id != own).collect())
 }
 
 /// Whether something of a command may change files now.
