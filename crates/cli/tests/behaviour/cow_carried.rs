@@ -189,7 +189,7 @@ fn what_is_no_whole_export_is_refused_and_leaves_nothing() {
             (&longer, "something follows its end"),
             (b"", "its end is missing"),
             (b"#!/bin/sh\necho not a snapshot\n", "no exported snapshot"),
-            (&[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3], "its end is missing"),
+            (&[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3], "read the exported snapshot"),
             (&[0x1f, 0x8b, 9, 0, 0, 0, 0, 0, 0, 3, 1, 2], "read the exported snapshot"),
         ] {
             fs::write(&to, bytes).unwrap();
