@@ -176,7 +176,7 @@ fn what_is_no_whole_export_is_refused_and_leaves_nothing() {
         let to = place.base.join("home/one");
         place.says(&["snapshot", "export", "s", "1", path_of(&to)], 0);
         let good = fs::read(&to).unwrap();
-        let before = all(&kept(place));
+        let before = all(&kept(place).join("history"));
         let import = || place.says(&["snapshot", "import", "s", path_of(&to)], 1);
         let mut flipped = good.clone();
         let middle = flipped.len() - 200;
@@ -196,7 +196,7 @@ fn what_is_no_whole_export_is_refused_and_leaves_nothing() {
             let refused = import();
             assert!(refused.stderr.contains(why), "{why}: {refused:?}");
         }
-        assert_eq!(all(&kept(place)), before);
+        assert_eq!(all(&kept(place).join("history")), before);
         let refused = place.says(&["snapshot", "import", "s", path_of(&place.workspace)], 1);
         assert!(refused.stderr.contains("is a directory"), "{refused:?}");
         place.says(&["snapshot", "import", "s", path_of(&place.base.join("nothing"))], 1);
