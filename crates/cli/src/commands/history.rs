@@ -97,7 +97,7 @@ fn row(point: &PointReport, at: Option<u32>, now_ms: u64) -> Vec<String> {
 
 /// What a point is of, for people.
 fn what(point: &PointReport) -> String {
-    let mut text = match (point.kind, &point.command) {
+    let what = match (point.kind, &point.command) {
         (PointKind::Start, _) => match &point.from {
             Some(from) => format!("start, at point {} of {}", from.point, from.session),
             None => "start".to_owned(),
@@ -111,14 +111,10 @@ fn what(point: &PointReport) -> String {
             format!("snapshot{}{imported}", label.unwrap_or_default())
         }
     };
-    if !point.ended.is_empty() {
-        text += &format!("; of {}", point.ended.join(", "));
-    }
-    if !point.shared_with.is_empty() {
-        text += &format!("; shared with {}", point.shared_with.join(", "));
-    }
-    if let Some(why) = &point.not_kept {
-        text += &format!("; not kept: {why}");
-    }
-    text
+    let named = |what: &str, all: &[String]| {
+        (!all.is_empty()).then(|| format!("{what} {}", all.join(", ")))
+    };
+    let not_kept = point.not_kept.as_ref().map(|why| format!("not kept: {why}"));
+    let more = [named("of", &point.ended), named("shared with", &point.shared_with), not_kept];
+    std::iter::once(what).chain(more.into_iter().flatten()).collect::<Vec<_>>().join("; ")
 }

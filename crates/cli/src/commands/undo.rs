@@ -3,7 +3,7 @@
 use crate::{exit, render, report, sessions};
 use clap::Args;
 use cofferdam_core::Result;
-use cofferdam_session::{PointDeed, PointEffects, Target, UndoOrder, UndoReport};
+use cofferdam_session::{PointDeed, PointEffects, PointPath, Target, UndoOrder, UndoReport};
 
 /// How many paths are named one by one; `--json` has more.
 const NAMED_PATHS: usize = 20;
@@ -104,22 +104,22 @@ pub(super) fn tell(done: &UndoReport) {
 }
 
 fn lines(effects: &PointEffects) -> String {
-    let mut text = String::new();
-    for path in effects.paths.iter().take(NAMED_PATHS) {
+    let PointEffects { added, changed, removed, more, paths } = effects;
+    let line = |path: &PointPath| {
         let sign = match path.what {
             PointDeed::Added => '+',
             PointDeed::Changed => '~',
             PointDeed::Removed => '-',
         };
         let named = path.path.as_deref().or(path.path_base64.as_deref()).unwrap_or_default();
-        text += &format!("{sign} {}\n", render::plain(named));
-    }
-    let PointEffects { added, changed, removed, more, .. } = effects;
-    let named = effects.paths.len().min(NAMED_PATHS) as u64;
-    let unnamed = (added + changed + removed).saturating_sub(named);
-    if unnamed > 0 || *more {
-        let at_least = if *more { "at least " } else { "" };
-        text += &format!("and {at_least}{unnamed} more\n");
-    }
-    text
+        format!("{sign} {}\n", render::plain(named))
+    };
+    let named: Vec<String> = paths.iter().take(NAMED_PATHS).map(line).collect();
+    let unnamed = (added + changed + removed).saturating_sub(named.len() as u64);
+    let rest = match (unnamed, more) {
+        (0, false) => String::new(),
+        (_, false) => format!("and {unnamed} more\n"),
+        (_, true) => format!("and at least {unnamed} more\n"),
+    };
+    named.concat() + &rest
 }

@@ -139,14 +139,14 @@ impl Session {
 
     async fn look_before(&self, id: &ProcessId) -> Result<Before> {
         let mut desk = self.desk_within(BEGINS_WITHIN).await?;
-        let execs = execs(&desk).await?;
-        if execs.iter().any(|exec| exec.id == *id && exec.ended.is_some()) {
+        let listed = execs(&desk).await?;
+        if listed.execs.iter().any(|exec| exec.id == *id && exec.ended.is_some()) {
             return Ok(Before::HasEnded);
         }
-        if execs.iter().any(runs) {
+        if listed.execs.iter().any(runs) {
             return Ok(Before::OthersRun);
         }
-        take(&mut desk, &Taking::between(&execs, MAX_POINT_BYTES), Stillness::Perhaps).await?;
+        take(&mut desk, &Taking::between(&listed, MAX_POINT_BYTES), Stillness::Perhaps).await?;
         Ok(Before::Looked)
     }
 
@@ -179,8 +179,8 @@ impl Session {
     async fn take_end(&self, status: &ExecStatus, begun: Begun) -> Result<Option<PointReport>> {
         let mut desk = self.desk_within(ENDS_WITHIN).await?;
         let Some(ended) = &status.ended else { return Ok(None) };
-        let execs = execs(&desk).await?;
-        let mut taking = Taking::between(&execs, MAX_POINT_BYTES);
+        let listed = execs(&desk).await?;
+        let mut taking = Taking::between(&listed, MAX_POINT_BYTES);
         taking.said.kind = PointKind::Command;
         taking.said.command = Some(PointCommand {
             id: status.id.to_string(),
@@ -189,9 +189,9 @@ impl Session {
             exit_code: ended.ending.exit_code(),
         });
         taking.said.looked_before = begun.looked_before;
-        taking.said.shared_with = beside(status, &execs);
+        taking.said.shared_with = beside(status, &listed.execs);
         taking.own = Some((status.id.to_string(), ended.at_ms));
-        let others = execs.iter().any(|exec| exec.id != status.id && runs(exec));
+        let others = listed.execs.iter().any(|exec| exec.id != status.id && runs(exec));
         let stillness = if others { Stillness::Still } else { Stillness::Perhaps };
         take(&mut desk, &taking, stillness).await
     }

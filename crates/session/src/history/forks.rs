@@ -12,9 +12,9 @@ use cofferdam_core::Result;
 /// Makes a point of what a session has now, unless it is one already. Everything stands still meanwhile.
 pub(crate) async fn present(desk: &mut Desk) -> Result<()> {
     desk.settle().await?;
-    let execs = execs(desk).await?;
-    let mut taking = Taking::asked(&execs);
-    let running = execs.iter().filter(|exec| runs(exec));
+    let listed = execs(desk).await?;
+    let mut taking = Taking::asked(&listed);
+    let running = listed.execs.iter().filter(|exec| runs(exec));
     taking.said.shared_with = running.map(|exec| exec.id.to_string()).collect();
     take(desk, &taking, Stillness::Still).await.map(drop)
 }

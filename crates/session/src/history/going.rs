@@ -4,7 +4,7 @@ use super::checkpoint::{layered, to_its_end};
 use super::compare::compare;
 use super::point::{PointEffects, PointKind, PointReport};
 use super::store::{History, not_kept};
-use super::taking::{Taking, execs, go_on, history_of, hold, runs, take};
+use super::taking::{Listed, Taking, execs, go_on, history_of, hold, runs, take};
 use super::walk::Stillness;
 use crate::desk::Desk;
 use crate::store::{NewEvent, blocking};
@@ -154,8 +154,9 @@ struct Planned {
 
 /// What is to be done, while everything stands still.
 async fn plan(desk: &mut Desk, order: &UndoOrder) -> Result<Planned> {
-    let execs = execs(desk).await?;
-    let lost = keep_present(desk, &execs, order).await?;
+    let listed = execs(desk).await?;
+    let lost = keep_present(desk, &listed, order).await?;
+    let execs = listed.execs;
     let history = history_of(desk);
     let workspace = desk.row.spec.workspace();
     let (order, session) = (*order, desk.row.id.to_string());
@@ -194,12 +195,12 @@ async fn plan(desk: &mut Desk, order: &UndoOrder) -> Result<Planned> {
 /// Makes a point of what is in none yet. Says why it could not be kept, where it may be lost.
 async fn keep_present(
     desk: &mut Desk,
-    execs: &[ExecStatus],
+    listed: &Listed,
     order: &UndoOrder,
 ) -> Result<Option<String>> {
-    let mut taking = Taking::asked(execs);
+    let mut taking = Taking::asked(listed);
     // Those that run are ended by this, and what they did until now is theirs.
-    let running = execs.iter().filter(|exec| runs(exec));
+    let running = listed.execs.iter().filter(|exec| runs(exec));
     taking.said.shared_with = running.map(|exec| exec.id.to_string()).collect();
     match take(desk, &taking, Stillness::Still).await {
         Ok(_) => Ok(None),

@@ -60,8 +60,15 @@ pub(super) struct State {
     pub(super) next_blob: u64,
     /// Bytes on disk of all contents and trees.
     pub(super) bytes: u64,
-    /// When the last look began, in milliseconds since 1970. What ended before is in some point.
+    /// When commands were listed for the last look, in milliseconds since 1970. What ended before that is
+    /// in some point.
     pub(super) looked_ms: u64,
+    /// Commands that are in some point though they ended in that millisecond or later.
+    #[serde(default)]
+    pub(super) told: Vec<String>,
+    /// Commands that ended while another one's point was taken, whose own is still to come.
+    #[serde(default)]
+    pub(super) owed: Vec<String>,
     /// Where it is being taken. Whether it arrived is told by the inode of its layer.
     pub(super) going: Option<Going>,
 }
@@ -96,6 +103,8 @@ impl Default for State {
             next_blob: 1,
             bytes: 0,
             looked_ms: 0,
+            told: Vec::new(),
+            owed: Vec::new(),
             going: None,
         }
     }

@@ -14,7 +14,7 @@ use cofferdam_core::{Error, ErrorKind, Result};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 /// The most bytes that are read for the point after a command.
 pub const MAX_POINT_BYTES: u64 = 2 << 30;
@@ -93,8 +93,6 @@ impl Work {
         let how = (order.bounds, order.stillness);
         let began = SystemTime::now();
         let found = walk(&layer, UPPER, how, widened)?;
-        let looked_ms = began.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-        self.state.looked_ms = u64::try_from(looked_ms).unwrap_or(0);
         let live = self.state.tree.as_ref().and_then(|file| self.history.live(file));
         if live.as_ref().is_some_and(|live| live.is(&found)) {
             return Ok(Look::Same(None));

@@ -12,6 +12,9 @@ use crate::store::blocking;
 use cofferdam_core::{ErrorKind, ExecStatus, Result, SandboxStatus};
 use std::collections::BTreeSet;
 
+/// The most commands whose own points are waited for.
+const MOST_OWED: usize = 1000;
+
 /// A point that is to be taken.
 #[derive(Debug, Clone)]
 pub(super) struct Taking {
@@ -20,14 +23,16 @@ pub(super) struct Taking {
     pub(super) own: Option<(String, u64)>,
     /// Commands that ended, and when.
     ended: Vec<(String, u64)>,
-    /// All commands that there were when it was planned.
+    /// All commands that there were when it was planned, and when that was.
     known: BTreeSet<String>,
+    listed_ms: u64,
     most_bytes: u64,
 }
 
 impl Taking {
     /// One that is taken only if something changed.
-    pub(super) fn between(execs: &[ExecStatus], most_bytes: u64) -> Self {
+    pub(super) fn between(listed: &Listed, most_bytes: u64) -> Self {
+        let Listed { ms, execs } = listed;
         let ended = execs.iter().filter_map(|exec| {
             Some((exec.id.to_string(), exec.ended.as_ref().map(|ended| ended.at_ms)?))
         });
@@ -36,19 +41,20 @@ impl Taking {
             own: None,
             ended: ended.collect(),
             known: execs.iter().map(|exec| exec.id.to_string()).collect(),
+            listed_ms: *ms,
             most_bytes,
         }
     }
 
     /// The same where somebody asked for it.
-    pub(super) fn asked(execs: &[ExecStatus]) -> Self {
-        Self::between(execs, MAX_ASKED_BYTES)
+    pub(super) fn asked(listed: &Listed) -> Self {
+        Self::between(listed, MAX_ASKED_BYTES)
     }
 
     /// What is said of it, in a history that stands here.
     fn said(&self, state: &State) -> PointReport {
         let is_own = |id: &str| self.own.as_ref().is_some_and(|(own, _)| own == id);
-        let is_news = |(id, at_ms): &&(String, u64)| *at_ms >= state.looked_ms && !is_own(id);
+        let is_news = |(id, at_ms): &&(String, u64)| !is_told(state, id, *at_ms) && !is_own(id);
         let ended = self.ended.iter().filter(is_news).map(|(id, _)| id.clone());
         let mut said = self.said.clone();
         // The first point has nothing before it.
@@ -104,14 +110,14 @@ async fn attempt(
     {
         return Err(moved());
     }
-    let (history, taking) = (history_of(desk), taking.clone());
-    blocking(move || taking.keep(&history, work, look)).await
+    let taking = taking.clone();
+    blocking(move || taking.keep(work, look)).await
 }
 
 /// What there is to make a point of.
 enum Found {
     /// The state that the session stands at.
-    Known(Vec<String>),
+    Known,
     Look(Look),
     /// A state that cannot be kept.
     NotKept(String),
@@ -122,17 +128,17 @@ impl Taking {
     async fn newcomers(&self, desk: &Desk) -> Result<Vec<String>> {
         let all = execs(desk).await?;
         let is_new = |exec: &&ExecStatus| !self.known.contains(exec.id.as_str());
-        Ok(all.iter().filter(is_new).map(|exec| exec.id.to_string()).collect())
+        Ok(all.execs.iter().filter(is_new).map(|exec| exec.id.to_string()).collect())
     }
 
     /// Looks, and says what there is to make a point of, if there is anything.
     fn look(&self, history: &History, order: &Order) -> Result<Option<(Work, Found)>> {
         let mut work = history.work()?;
         if let Some((own, at_ms)) = &self.own
-            && *at_ms < work.state.looked_ms
+            && is_told(&work.state, own, *at_ms)
         {
-            let ended = already_seen(history, &work.state, own);
-            return Ok(ended.map(|ended| (work, Found::Known(ended))));
+            let is_owed = work.state.owed.contains(own);
+            return Ok(is_owed.then_some((work, Found::Known)));
         }
         let is_wanted = self.said.kind != PointKind::Between;
         match work.look(order) {
@@ -146,13 +152,39 @@ impl Taking {
         }
     }
 
+    /// Notes of which commands the history tells from now on.
+    fn note(&self, state: &mut State, said: &PointReport, found: &Found) {
+        let own = self.own.as_ref().map(|(own, _)| own.clone());
+        state.owed.retain(|owed| own.as_ref() != Some(owed));
+        match found {
+            // What another look saw.
+            Found::Known => return state.told.extend(own),
+            Found::Look(Look::Other(..)) if self.said.kind != PointKind::Command => {
+                state.owed.clear();
+            }
+            Found::Look(_) | Found::NotKept(_) => {}
+        }
+        if self.listed_ms > state.looked_ms {
+            state.told.clear();
+        }
+        state.looked_ms = state.looked_ms.max(self.listed_ms);
+        state.told.extend(said.ended.iter().cloned().chain(own));
+        if self.said.kind == PointKind::Command {
+            state.owed.extend(said.ended.iter().cloned());
+            // LIMIT: who is not remembered has died, or is told of in that other point alone.
+            let left = state.owed.len().saturating_sub(MOST_OWED);
+            state.owed.drain(..left);
+        }
+    }
+
     /// Makes a point of what there is.
-    fn keep(&self, history: &History, mut work: Work, found: Found) -> Result<Option<PointReport>> {
-        // Where the session stands is read again: the look noted when it began.
-        let before = history.state()?.unwrap_or_default();
-        let said = self.said(&before);
+    fn keep(&self, mut work: Work, found: Found) -> Result<Option<PointReport>> {
+        let said = self.said(&work.state);
+        self.note(&mut work.state, &said, &found);
         let taken = match found {
-            Found::Known(ended) => Some(work.add(PointReport { ended, ..said }, NewTree::Same)?),
+            Found::Known => {
+                Some(work.add_look(PointReport { ended: Vec::new(), ..said }, Look::Same(None))?)
+            }
             Found::Look(Look::Same(live)) if self.said.kind == PointKind::Between => {
                 if let Some(live) = live {
                     work.write_live(&live)?;
@@ -171,12 +203,9 @@ impl Taking {
     }
 }
 
-/// The commands that are still to get a point of their own, where what this one did is in the point that
-/// the session stands at: another one's, which ended later and was looked at before.
-fn already_seen(history: &History, state: &State, own: &str) -> Option<Vec<String>> {
-    let at = history.header(state.at?).ok()?.said;
-    let is_named = at.kind == PointKind::Command && at.ended.iter().any(|id| id == own);
-    is_named.then(|| at.ended.into_iter().filter(|id| id != own).collect())
+/// Whether a command that ended at this moment is in some point already.
+fn is_told(state: &State, id: &str, at_ms: u64) -> bool {
+    at_ms < state.looked_ms || state.told.iter().any(|told| told == id)
 }
 
 /// Whether something of a command may change files now.
@@ -196,8 +225,22 @@ pub(super) fn beside(own: &ExecStatus, all: &[ExecStatus]) -> Vec<String> {
     all.iter().filter(ran).map(|other| other.id.to_string()).collect()
 }
 
+/// The commands of a session at one moment.
+pub(super) struct Listed {
+    /// Just before they were listed, in milliseconds since 1970.
+    ms: u64,
+    pub(super) execs: Vec<ExecStatus>,
+}
+
 /// The commands of the present sandbox. Where it is gone nothing runs: those of all that ended.
-pub(super) async fn execs(desk: &Desk) -> Result<Vec<ExecStatus>> {
+pub(super) async fn execs(desk: &Desk) -> Result<Listed> {
+    // ORDER: first. What ends while they are listed is news the next time.
+    let ms = now_ms();
+    let execs = present_execs(desk).await?;
+    Ok(Listed { ms, execs })
+}
+
+async fn present_execs(desk: &Desk) -> Result<Vec<ExecStatus>> {
     if let Some(record) = &desk.row.record {
         match within(CALL_LIMIT, "list commands", desk.backend().execs(record)).await {
             Err(error) if error.kind == ErrorKind::NotFound => {}
