@@ -6,7 +6,6 @@ use super::library::{answered, as_each_person, row};
 use super::measure::{Plan, Results, Row, Value};
 use super::programs::Ground;
 use cofferdam::{Caller, Spec, Workspace};
-
 use cofferdam_session::{Session, SessionId, SessionOrder, Sessions, Target, UndoOrder};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
