@@ -147,7 +147,7 @@ impl Held {
             SandboxStatus::Running => {}
             SandboxStatus::Paused | SandboxStatus::Gone => return Ok(()),
         }
-        match within(CALL_LIMIT, "pause a sandbox", self.desk.backend().pause(&record)).await {
+        match within(CALL_LIMIT, "hold a sandbox", self.desk.backend().hold(&record)).await {
             Ok(()) => self.was_running = true,
             // It has just ended.
             Err(error) if error.kind == ErrorKind::NotFound => {}

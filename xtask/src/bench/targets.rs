@@ -1,7 +1,7 @@
 //! What the numbers have to be.
 
 use super::measure::Results;
-use super::{files, project, rows, sessions};
+use super::{files, project, rows, sessions, trees};
 
 /// The guest program on disk.
 pub(super) const GUEST_SIZE: &str = "guest-size";
@@ -48,7 +48,7 @@ impl Limit {
 }
 
 /// All that is promised.
-pub(super) const TARGETS: [Target; 17] = [
+pub(super) const TARGETS: [Target; 20] = [
     Target {
         what: "`cofferdam run`, times bare",
         limit: Limit::AtMost(3.0),
@@ -141,6 +141,21 @@ pub(super) const TARGETS: [Target; 17] = [
         },
     },
     Target {
+        what: "a checkpoint over 1,000 files, ms added to a command",
+        limit: Limit::AtMost(1.0),
+        measure: |results, who| added_ms(results, who, trees::CHECKPOINT[0]),
+    },
+    Target {
+        what: "a checkpoint over 10,000 files, ms added to a command",
+        limit: Limit::AtMost(2.5),
+        measure: |results, who| added_ms(results, who, trees::CHECKPOINT[1]),
+    },
+    Target {
+        what: "a checkpoint over 50,000 files, ms added to a command",
+        limit: Limit::AtMost(6.0),
+        measure: |results, who| added_ms(results, who, trees::CHECKPOINT[2]),
+    },
+    Target {
         what: "the guest program, MiB",
         limit: Limit::AtMost(2.0),
         measure: |results, who| Some(results.number(GUEST_SIZE, who)? / 1_048_576.0),
@@ -152,6 +167,10 @@ impl Target {
     pub(super) fn measured(&self, results: &Results, who: &str) -> Option<f64> {
         (self.measure)(results, who)
     }
+}
+
+fn added_ms(results: &Results, who: &str, (id, base): (&str, &str)) -> Option<f64> {
+    Some((results.number(id, who)? - results.number(base, who)?) / 1000.0)
 }
 
 fn over(results: &Results, who: &str, id: &str, base: &str) -> Option<f64> {

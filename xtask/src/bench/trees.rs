@@ -16,6 +16,12 @@ use std::time::{Duration, Instant};
 /// The word under which this program is started as the process that uses such sessions.
 pub(crate) const TREES: &str = "bench-trees";
 
+/// Rows of a command with its checkpoint, and of one without, over the trees that have a target.
+pub(super) const CHECKPOINT: [(&str, &str); 3] = [
+    ("tree-checkpoint-1000", "tree-plain-1000"),
+    ("tree-checkpoint-10000", "tree-plain-10000"),
+    ("tree-checkpoint-50000", "tree-plain-50000"),
+];
 /// How many files the trees have, in a full and in a quick run.
 const SIZES: [usize; 4] = [1000, 10_000, 50_000, 200_000];
 const QUICK_SIZES: [usize; 2] = [1000, 10_000];

@@ -361,9 +361,9 @@ fn in_a_copy_on_write_workspace_a_mount_is_no_change() {
         assert_eq!(place.says(&["diff", "s", "--name-only"], 0).text(), "");
         in_session(place, "echo new >v/new", 0);
         assert_eq!(place.says(&["diff", "s", "--name-only"], 0).text(), "v/new\n");
-        place.says(&["snapshot", "create", "s"], 0);
+        place.says(&["snapshot", "create", "s", "--label", "kept"], 0);
         in_session(place, "rm v/new; echo late >late; cat v/lib/file", 0);
-        place.says(&["snapshot", "restore", "s", "1"], 0);
+        place.says(&["snapshot", "restore", "s", "kept"], 0);
         assert_eq!(in_session(place, "cat v/new v/lib/file; touch v/lib/x", 1).lines().count(), 3);
         place.says(&["fork", "s", "f"], 0);
         let fork = place.says(&["exec", "f", "--shell", "cat v/new v/lib/file"], 0);
