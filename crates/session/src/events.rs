@@ -83,7 +83,7 @@ pub(crate) fn exec_started(incarnation: u32, status: &ExecStatus) -> Word {
     let data = json!({
         "incarnation": incarnation,
         "exec": status.id,
-        "argv": shortened(&status.argv),
+        "argv": shortened(&status.argv, ARGV_BYTES),
         "detached": status.detached,
     });
     ("exec_started", data)
@@ -157,9 +157,9 @@ fn first_paths(changes: &[Change]) -> Vec<String> {
     paths.take_while(fits).collect()
 }
 
-/// The first words of a command, as far as they fit.
-fn shortened(argv: &[String]) -> Vec<String> {
-    let mut left = ARGV_BYTES;
+/// The first words of a command, as far as they fit in so many bytes.
+pub(crate) fn shortened(argv: &[String], bytes: usize) -> Vec<String> {
+    let mut left = bytes;
     let mut shown = Vec::new();
     for word in argv {
         if word.len() > left {
@@ -179,8 +179,8 @@ mod tests {
 
     #[test]
     fn long_arguments_are_cut_between_characters() {
-        let long = shortened(&["x".repeat(199), "éé".to_owned(), "never".to_owned()]);
+        let long = shortened(&["x".repeat(199), "éé".to_owned(), "never".to_owned()], ARGV_BYTES);
         assert_eq!(long, ["x".repeat(199), "…".to_owned()]);
-        assert_eq!(shortened(&["a".to_owned(), "b".to_owned()]), ["a", "b"]);
+        assert_eq!(shortened(&["a".to_owned(), "b".to_owned()], ARGV_BYTES), ["a", "b"]);
     }
 }

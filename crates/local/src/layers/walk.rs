@@ -93,7 +93,7 @@ impl Walk<'_> {
         let mine = names(&upper, MAX_LAYER_ENTRIES).map_err(at)?;
         for name in &mine {
             if let Some(path) = self.child(path.as_ref(), name)? {
-                self.entry(path, name, &upper, lower.as_ref())?;
+                self.entry(path, name, (&upper, lower.as_ref()), opaque)?;
             }
         }
         if let (Opaque::Yes, Some(lower)) = (opaque, &lower) {
@@ -117,8 +117,8 @@ impl Walk<'_> {
         &mut self,
         path: GuestPath,
         name: &[u8],
-        upper: &OwnedFd,
-        lower: Option<&OwnedFd>,
+        (upper, lower): (&OwnedFd, Option<&OwnedFd>),
+        above: Opaque,
     ) -> Result<()> {
         let at = |errno| failed("look at", &path, errno);
         let Some((seen, file)) = look(upper, name).map_err(at)? else { return Ok(()) };
@@ -140,7 +140,8 @@ impl Walk<'_> {
         let lower = lower.map(|(lower, _)| lower);
         let hides = lower.as_ref().is_some_and(|lower| lower.kind == Kind::Directory);
         if top.seen.kind == Kind::Directory {
-            let opaque = if top.opaque { Opaque::Yes } else { Opaque::No };
+            // What is in a directory that hides all hides as well, and the kernel marks only the outer.
+            let opaque = if top.opaque { Opaque::Yes } else { above };
             self.waiting.push(Waiting::Both(Some(path.clone()), opaque));
         } else if hides {
             self.waiting.push(Waiting::Lower(path.clone()));

@@ -1,6 +1,7 @@
 //! One moment of a session's layer, as it is written down and as every door shows it.
 
 use super::tree::Tree;
+use crate::events::shortened;
 use cofferdam_core::{EndingKind, Error, ErrorKind, Result, hexadecimal};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -163,18 +164,7 @@ impl PointReport {
 
 /// The words of a command, as far as they fit.
 pub(super) fn words(argv: &[String]) -> Vec<String> {
-    let mut left = MAX_WORDS_BYTES;
-    let mut shown = Vec::new();
-    for word in argv {
-        if word.len() > left {
-            let cut = (0..=left).rev().find(|at| word.is_char_boundary(*at)).unwrap_or(0);
-            shown.push(format!("{}…", word.get(..cut).unwrap_or_default()));
-            break;
-        }
-        left -= word.len();
-        shown.push(word.clone());
-    }
-    shown
+    shortened(argv, MAX_WORDS_BYTES)
 }
 
 /// Which file has a tree, and what it has to be.

@@ -253,3 +253,16 @@ fn what_changed_since_it_was_looked_at_does_not_land() {
         assert_eq!((&*real["a"].1, &*real["b"].1), (&b"a"[..], &b"good"[..]), "the control landed");
     }
 }
+
+#[test]
+fn a_directory_that_was_made_anew_under_its_name_has_only_what_is_in_it() {
+    for way in ways() {
+        for _ in 0..20 {
+            let stage = Stage::new("anew", way, "mkdir -p d/d/a e/a");
+            stage.inside("rm -rf d; mkdir -p d/d; rm -rf e; mkdir e");
+            stage.apply(&[]);
+            stage.assert_landed();
+            assert_eq!(stage.shown(), [""; 0]);
+        }
+    }
+}
