@@ -3,13 +3,14 @@
 use crate::answer::{CALL_LIMIT, within};
 use crate::desk::Desk;
 use crate::diff::{Contents, FileDiff, MAX_DIFFED_FILE_BYTES};
+use crate::history::{go_on, hold};
 use crate::session::Session;
 use crate::store::{NewEvent, Row};
 use crate::{Event, events};
 use cofferdam_core::files::EntryKind;
 use cofferdam_core::{
     ApplyOrder, ApplyReport, Change, DiscardOrder, DurableBackend, Error, ErrorKind, FileState,
-    GuestPath, KeptLayer, Result, SandboxStatus, Side,
+    GuestPath, KeptLayer, Result, Side,
 };
 use std::time::Duration;
 
@@ -20,8 +21,6 @@ const LAYER_LIMIT: Duration = Duration::from_secs(3600);
 struct Held {
     desk: Desk,
     layer: KeptLayer,
-    /// Whether it goes on afterwards.
-    was_running: bool,
 }
 
 impl Session {
@@ -124,11 +123,11 @@ impl Session {
     async fn held<T>(&self, work: impl AsyncFnOnce(&mut Held) -> Result<T>) -> Result<T> {
         let desk = self.sessions.0.desk(&self.id).await?;
         let layer = self.layer(&desk)?;
-        let mut held = Held { desk, layer, was_running: false };
-        held.stop().await?;
+        let was_running = hold(&desk).await?;
+        let mut held = Held { desk, layer };
         let done = work(&mut held).await;
         // A session that cannot be let go on now is resumed by its next command.
-        let resumed = held.go_on().await;
+        let resumed = go_on(&held.desk, was_running).await;
         let done = done?;
         resumed?;
         Ok(done)
@@ -138,32 +137,6 @@ impl Session {
 impl Held {
     fn backend(&self) -> &dyn DurableBackend {
         self.desk.backend().as_ref()
-    }
-
-    async fn stop(&mut self) -> Result<()> {
-        let Some(record) = self.desk.row.record.clone() else { return Ok(()) };
-        let status = self.desk.backend().status(&record);
-        match within(CALL_LIMIT, "say how a sandbox is", status).await? {
-            SandboxStatus::Running => {}
-            SandboxStatus::Paused | SandboxStatus::Gone => return Ok(()),
-        }
-        match within(CALL_LIMIT, "hold a sandbox", self.desk.backend().hold(&record)).await {
-            Ok(()) => self.was_running = true,
-            // It has just ended.
-            Err(error) if error.kind == ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
-        }
-        Ok(())
-    }
-
-    async fn go_on(&mut self) -> Result<()> {
-        let Some(record) = self.desk.row.record.clone().filter(|_| self.was_running) else {
-            return Ok(());
-        };
-        match within(CALL_LIMIT, "resume a sandbox", self.desk.backend().resume(&record)).await {
-            Err(error) if error.kind != ErrorKind::NotFound => Err(error),
-            Ok(()) | Err(_) => Ok(()),
-        }
     }
 
     /// The content of a file, if it is one and can be shown.

@@ -82,15 +82,20 @@ impl FromIterator<(Vec<u8>, u64)> for Landed {
     }
 }
 
-fn write(folder: &OwnedFd, text: &[u8]) -> std::io::Result<()> {
-    match rustix::fs::unlinkat(folder, FRESH, AtFlags::empty()) {
+/// A new file of our own. One of this name that a crash left is removed.
+pub(super) fn fresh_file(folder: &OwnedFd, name: &str) -> std::io::Result<std::fs::File> {
+    match rustix::fs::unlinkat(folder, name, AtFlags::empty()) {
         Ok(()) | Err(Errno::NOENT) => {}
         Err(errno) => return Err(errno.into()),
     }
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
     let mode = Mode::RUSR | Mode::WUSR;
-    let file = retry(|| rustix::fs::openat(folder, FRESH, flags, mode))?;
-    std::fs::File::from(file).write_all(text)?;
+    let file = retry(|| rustix::fs::openat(folder, name, flags, mode))?;
+    Ok(file.into())
+}
+
+fn write(folder: &OwnedFd, text: &[u8]) -> std::io::Result<()> {
+    fresh_file(folder, FRESH)?.write_all(text)?;
     Ok(rustix::fs::renameat(folder, FRESH, folder, LANDED)?)
 }
 

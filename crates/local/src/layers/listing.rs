@@ -8,12 +8,12 @@
 //! all ended by a NUL. The empty path is the workspace.
 
 use super::copying::Copied;
+use super::landed::fresh_file;
 use super::look::{Kind, Seen};
 use crate::state::retry;
 use cofferdam_core::{Error, ErrorKind, Result};
 use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, Mode, OFlags};
-use rustix::io::Errno;
+use rustix::fs::{Mode, OFlags};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 
@@ -148,14 +148,7 @@ impl Listing {
     }
 
     fn try_write(&self, folder: &OwnedFd) -> std::io::Result<()> {
-        match rustix::fs::unlinkat(folder, FRESH, AtFlags::empty()) {
-            Ok(()) | Err(Errno::NOENT) => {}
-            Err(errno) => return Err(errno.into()),
-        }
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        let mode = Mode::RUSR | Mode::WUSR;
-        let file = retry(|| rustix::fs::openat(folder, FRESH, flags, mode))?;
-        let mut out = std::io::BufWriter::new(std::fs::File::from(file));
+        let mut out = std::io::BufWriter::new(fresh_file(folder, FRESH)?);
         out.write_all(HEAD)?;
         out.write_all(b"\0")?;
         for (path, listed) in &self.entries {

@@ -44,3 +44,4 @@ pub use take::MAX_POINT_BYTES;
 pub(crate) use checkpoint::{Awaited, layered, to_its_end};
 pub(crate) use forks::{fork, present};
 pub(crate) use store::History;
+pub(crate) use taking::{go_on, hold};

@@ -253,7 +253,7 @@ async fn present_execs(desk: &Desk) -> Result<Vec<ExecStatus>> {
 }
 
 /// Stops all that runs in a session. Says whether something ran.
-pub(super) async fn hold(desk: &Desk) -> Result<bool> {
+pub(crate) async fn hold(desk: &Desk) -> Result<bool> {
     let Some(record) = desk.row.record.clone() else { return Ok(false) };
     let status = desk.backend().status(&record);
     match within(CALL_LIMIT, "say how a sandbox is", status).await? {
@@ -269,7 +269,7 @@ pub(super) async fn hold(desk: &Desk) -> Result<bool> {
 }
 
 /// Lets a session go on that was stopped so.
-pub(super) async fn go_on(desk: &Desk, was_held: bool) -> Result<()> {
+pub(crate) async fn go_on(desk: &Desk, was_held: bool) -> Result<()> {
     let Some(record) = desk.row.record.clone().filter(|_| was_held) else { return Ok(()) };
     match within(CALL_LIMIT, "resume a sandbox", desk.backend().resume(&record)).await {
         Err(error) if error.kind != ErrorKind::NotFound => Err(error),
