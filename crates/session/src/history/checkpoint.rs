@@ -9,7 +9,7 @@
 use super::point::{PointCommand, PointKind, PointReport, words};
 use super::store::History;
 use super::take::MAX_POINT_BYTES;
-use super::taking::{Taking, beside, execs, history_of, runs, take};
+use super::taking::{Taking, beside, execs, execs_beside, history_of, runs, take};
 use super::walk::Stillness;
 use crate::desk::Desk;
 use crate::sessions::missing;
@@ -179,7 +179,7 @@ impl Session {
     async fn take_end(&self, status: &ExecStatus, begun: Begun) -> Result<Option<PointReport>> {
         let mut desk = self.desk_within(ENDS_WITHIN).await?;
         let Some(ended) = &status.ended else { return Ok(None) };
-        let listed = execs(&desk).await?;
+        let listed = execs_beside(&desk, status).await?;
         let mut taking = Taking::between(&listed, MAX_POINT_BYTES);
         taking.said.kind = PointKind::Command;
         taking.said.command = Some(PointCommand {

@@ -17,6 +17,7 @@ mod forks;
 mod gather;
 mod going;
 mod live;
+mod marker;
 mod named;
 mod point;
 mod restore;

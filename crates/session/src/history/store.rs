@@ -16,15 +16,18 @@
 
 use super::blobs::Blobs;
 use super::live::Live;
+use super::marker::Marker;
 use super::point::{Header, PointReport, TreeFile};
 use super::tree::{MAX_TREE_BYTES, Tree};
 use crate::home;
 use cofferdam_core::{Error, ErrorKind, Result};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The folder of it all, and what is in it.
 const HISTORY: &str = "history";
@@ -136,7 +139,7 @@ impl History {
 
     /// The blobs, when no new ones are made.
     pub(crate) fn blobs(&self) -> Result<Blobs> {
-        Blobs::new(self.folder().join(BLOBS), u64::MAX)
+        Blobs::new(self.folder().join(BLOBS), u64::MAX, None)
     }
 
     /// Where the session stands; `None` where it has no history. What cannot be read is found out from
@@ -156,6 +159,11 @@ impl History {
             }
             None => self.found_out(),
         }
+    }
+
+    /// When the last look began; what ended before is in some point. 0 where nobody knows.
+    pub(super) fn looked_ms(&self) -> u64 {
+        self.state().ok().flatten().map_or(0, |state| state.looked_ms)
     }
 
     /// Where the session stands as far as headers say it.
@@ -233,6 +241,28 @@ impl History {
 
     /// Begins to work on it, with its directories made and what a crash left removed.
     pub(super) fn work(&self) -> Result<Work> {
+        let work = self.perhaps_work()?;
+        work.begin()?;
+        Ok(work)
+    }
+
+    /// The same where there may be nothing to do: [`Work::begin`] comes before the first thing that is
+    /// made.
+    pub(super) fn perhaps_work(&self) -> Result<Work> {
+        self.make_folders()?;
+        self.tidy()?;
+        let state = self.state()?.unwrap_or_default();
+        let marker = Arc::new(Marker::new(self.folder().join(WORKING)));
+        let blobs = self.folder().join(BLOBS);
+        let blobs = Blobs::new(blobs, state.next_blob, Some(Arc::clone(&marker)))?;
+        Ok(Work { history: self.clone(), state, blobs, fresh: Vec::new(), marker })
+    }
+
+    fn make_folders(&self) -> Result<()> {
+        // ORDER: the last one that is made tells of all.
+        if self.folder().join(POINTS).is_dir() {
+            return Ok(());
+        }
         if let (Some(above), Some(name)) = (self.kept.parent(), self.kept.file_name()) {
             home::make(above, &name.to_string_lossy())?;
         }
@@ -240,12 +270,7 @@ impl History {
         for name in [TREES, BLOBS, POINTS] {
             home::make(&self.folder(), name)?;
         }
-        self.tidy()?;
-        let state = self.state()?.unwrap_or_default();
-        let marker = self.folder().join(WORKING);
-        std::fs::write(&marker, b"").map_err(|e| io("make", &marker, e))?;
-        let blobs = Blobs::new(self.folder().join(BLOBS), state.next_blob)?;
-        Ok(Work { history: self.clone(), state, blobs, fresh: Vec::new() })
+        Ok(())
     }
 
     /// Removes what was being made when somebody died. Says whether there was something. To be called
@@ -336,9 +361,15 @@ pub(super) struct Work {
     pub(super) blobs: Blobs,
     /// The points that were written and do not count yet.
     fresh: Vec<u32>,
+    marker: Arc<Marker>,
 }
 
 impl Work {
+    /// Says that something is being made from here on.
+    pub(super) fn begin(&self) -> Result<()> {
+        self.marker.set()
+    }
+
     /// Adds a point, at which the session stands from now on.
     pub(super) fn add(&mut self, said: PointReport, tree: NewTree) -> Result<PointReport> {
         let (said, file) = self.put(said, tree)?;
@@ -355,6 +386,7 @@ impl Work {
         mut said: PointReport,
         tree: NewTree,
     ) -> Result<(PointReport, Option<TreeFile>)> {
+        self.begin()?;
         let number = self.state.next_point;
         said.point = number;
         // What came from a file comes after nothing.
@@ -382,11 +414,13 @@ impl Work {
     }
 
     pub(super) fn write_live(&self, live: &Live) -> Result<()> {
+        self.begin()?;
         write(&self.history.folder(), LIVE, &live.encode())
     }
 
     /// Writes down where the session stands: from here on all is done.
     pub(super) fn commit(&mut self) -> Result<()> {
+        self.begin()?;
         self.state.next_blob = self.blobs.next.min(u64::MAX - 1);
         self.state.bytes = self.state.bytes.saturating_add(self.blobs.bytes);
         self.history.write_state(&self.state)?;
@@ -411,7 +445,7 @@ impl Drop for Work {
             let _ = self.history.remove_header(*number);
         }
         // ORDER: last. A marker that stays costs the next one a look.
-        let _ = std::fs::remove_file(self.history.folder().join(WORKING));
+        self.marker.clear();
     }
 }
 
@@ -440,11 +474,23 @@ fn read(path: &Path, most: u64) -> Result<Option<Vec<u8>>> {
 /// Writes a file of our own, whole or not at all.
 fn write(folder: &Path, name: &str, bytes: &[u8]) -> Result<()> {
     let (whole, fresh) = (folder.join(name), folder.join(format!("{FRESH}{name}")));
-    let done = std::fs::write(&fresh, bytes).and_then(|()| std::fs::rename(&fresh, &whole));
+    let done = std::fs::write(&fresh, bytes).and_then(|()| put(&fresh, &whole));
     if done.is_err() {
         let _ = std::fs::remove_file(&fresh);
     }
     done.map_err(|e| io("write", &whole, e))
+}
+
+/// Gives a file its name, in the place of one that may have it.
+///
+/// By exchange where there is one: what is renamed over a file is written to the disk at once by some
+/// file systems, for which a command would wait.
+fn put(fresh: &Path, whole: &Path) -> std::io::Result<()> {
+    match renameat_with(CWD, fresh, CWD, whole, RenameFlags::EXCHANGE) {
+        // What stays where this is killed goes with all that is fresh.
+        Ok(()) => std::fs::remove_file(fresh),
+        Err(_) => std::fs::rename(fresh, whole),
+    }
 }
 
 /// The names in a folder of our own; none where there is no such folder.
