@@ -32,7 +32,7 @@ impl Shelf {
         let name = format!("cofferdam-between-{}-{count}", std::process::id());
         let path = std::env::temp_dir().join(name);
         std::fs::create_dir(&path).unwrap();
-        let blobs = Blobs::new(path.clone(), 1, None).unwrap();
+        let blobs = Blobs::new(path.clone(), 1).unwrap();
         Self { path, blobs, held: HashMap::new() }
     }
 

@@ -1,13 +1,11 @@
 //! Copies of contents: one file each that nobody changes, named by its number, shared by all trees that
 //! name it.
 
-use super::marker::Marker;
 use cofferdam_core::{Error, ErrorKind, Result};
 use rustix::fs::{AtFlags, Mode, OFlags, fstat, linkat, openat, unlinkat};
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// The blobs of one history, and those that were made just now.
 #[derive(Debug)]
@@ -20,8 +18,6 @@ pub(crate) struct Blobs {
     fresh: Vec<u64>,
     /// The bytes on disk of those.
     pub(super) bytes: u64,
-    /// What says that some are being made.
-    marker: Option<Arc<Marker>>,
 }
 
 /// The bytes on disk of one block as the kernel counts them.
@@ -29,9 +25,9 @@ const BLOCK_BYTES: u64 = 512;
 
 impl Blobs {
     /// Those of a folder. Numbers from `next` on are free, but for what a crash left.
-    pub(super) fn new(path: PathBuf, next: u64, marker: Option<Arc<Marker>>) -> Result<Self> {
+    pub(super) fn new(path: PathBuf, next: u64) -> Result<Self> {
         let folder = super::walk::directory(&path)?;
-        Ok(Self { path, folder, next, fresh: Vec::new(), bytes: 0, marker })
+        Ok(Self { path, folder, next, fresh: Vec::new(), bytes: 0 })
     }
 
     /// One of them, to be read.
@@ -42,7 +38,6 @@ impl Blobs {
     /// A new one, empty, with its number.
     pub(crate) fn make(&mut self) -> Result<(u64, OwnedFd)> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        self.mark()?;
         loop {
             let number = self.take_number();
             let made = openat(&self.folder, number.to_string(), flags, Mode::RUSR | Mode::WUSR);
@@ -67,7 +62,6 @@ impl Blobs {
 
     /// A new one that is one of another history, by another name of the same file where that can be.
     pub(super) fn share(&mut self, from: &Self, blob: u64, size: u64) -> Result<u64> {
-        self.mark()?;
         loop {
             let number = self.take_number();
             let (old, new) = (blob.to_string(), number.to_string());
@@ -95,10 +89,6 @@ impl Blobs {
         self.fresh.clear();
     }
 
-    fn mark(&self) -> Result<()> {
-        self.marker.as_ref().map_or(Ok(()), |marker| marker.set())
-    }
-
     fn take_number(&mut self) -> u64 {
         let number = self.next;
         self.next = self.next.saturating_add(1);
@@ -108,8 +98,9 @@ impl Blobs {
 
 impl Drop for Blobs {
     fn drop(&mut self) {
-        // What nothing names yet: a disk that is full is not kept so.
-        for blob in &self.fresh {
+        // What nothing names yet: a disk that is full is not kept so. The first one goes last, because who
+        // is killed here is known to have died at work by that one.
+        for blob in self.fresh.iter().rev() {
             let _ = unlinkat(&self.folder, blob.to_string(), AtFlags::empty());
         }
     }

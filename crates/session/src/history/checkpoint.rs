@@ -93,7 +93,9 @@ impl Session {
         let history = self.points();
         let (state, mut points) = blocking(move || {
             let state = history.state()?;
-            Ok((state, history.reports()?))
+            // What was made since, or is being made, is not told.
+            let until = state.as_ref().map_or(0, |state| state.next_point);
+            Ok((state, history.reports(until)?))
         })
         .await?;
         let at = state.and_then(|state| state.at);
@@ -266,8 +268,8 @@ impl crate::store::Facts {
 }
 
 impl History {
-    /// What is said of all points, oldest first. Of one that is damaged nothing but that is known.
-    pub(super) fn reports(&self) -> Result<Vec<PointReport>> {
+    /// What is said of all points before that one, oldest first. Of one that is damaged nothing but that is known.
+    pub(super) fn reports(&self, until: u32) -> Result<Vec<PointReport>> {
         let read = |number| match self.header(number) {
             Ok(header) => Some(header.said),
             Err(error) if error.kind == ErrorKind::NotFound => None,
@@ -276,6 +278,7 @@ impl History {
                 Some(PointReport { point: number, not_kept: Some(error.chain()), ..said })
             }
         };
-        Ok(self.numbers()?.into_iter().filter_map(read).collect())
+        let numbers = self.numbers()?.into_iter().filter(|number| *number < until);
+        Ok(numbers.filter_map(read).collect())
     }
 }

@@ -2,7 +2,8 @@
 
 use super::evict::{LIMITS, evict};
 use super::point::{PointKind, PointReport};
-use super::store::{History, NewTree, State, Work};
+use super::state::State;
+use super::store::{History, NewTree, Work};
 use super::take::{Look, MAX_ASKED_BYTES, Order};
 use super::walk::{Bounds, Stillness, is_moved, moved};
 use crate::answer::{CALL_LIMIT, within};
