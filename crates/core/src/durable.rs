@@ -100,6 +100,14 @@ pub trait DurableBackend: Send + Sync + 'static {
     /// The commands of a sandbox, ended ones included, oldest first.
     async fn execs(&self, sandbox: &SandboxRecord) -> Result<Vec<ExecStatus>>;
 
+    /// Those of them that run, have left something that does, or ended at this moment or later, in
+    /// milliseconds since 1970. A backend that knows many commands asks for no others.
+    async fn execs_since(&self, sandbox: &SandboxRecord, ms: u64) -> Result<Vec<ExecStatus>> {
+        let mut all = self.execs(sandbox).await?;
+        all.retain(|exec| exec.is_of_interest_since(ms));
+        Ok(all)
+    }
+
     /// Waits until there is news of a command beyond `seen`, or `patience` is over, and says how it
     /// stands. News is what it or those that it left wrote, its end, and where that is known the end
     /// of all that it left. While somebody waits so the sandbox is in use.
@@ -344,6 +352,14 @@ pub struct ExecStatus {
     pub stdout: Spooled,
     /// Its standard error.
     pub stderr: Spooled,
+}
+
+impl ExecStatus {
+    /// Whether it runs, has left something that may, or ended at this moment or later, in milliseconds
+    /// since 1970.
+    pub fn is_of_interest_since(&self, ms: u64) -> bool {
+        self.left.is_some() || self.ended.as_ref().is_none_or(|ended| ended.at_ms >= ms)
+    }
 }
 
 /// What came of a command.

@@ -2,6 +2,7 @@
 
 use super::client::{AT_ONCE, Call, ENDS_WITHIN, STARTS_WITHIN, Trouble, odd};
 use super::files::KeptDoor;
+use super::idle::Idle;
 use super::order::Order;
 use super::past::{Past, entries, settle};
 use super::place::{Place, ledger_entry};
@@ -45,13 +46,19 @@ pub struct KeptBackend {
     program: &'static [u8],
     state_home: Arc<PathBuf>,
     swept: Arc<Mutex<Option<Instant>>>,
+    idle: Arc<Idle>,
 }
 
 impl KeptBackend {
     /// A backend that starts keepers from the bytes of the static program, and keeps its records in
     /// `state_home`. Does nothing yet.
     pub fn new(program: &'static [u8], state_home: PathBuf) -> Self {
-        Self { program, state_home: Arc::new(state_home), swept: Arc::default() }
+        Self {
+            program,
+            state_home: Arc::new(state_home),
+            swept: Arc::default(),
+            idle: Arc::default(),
+        }
     }
 
     /// Does something with the state directory where waiting is allowed.
@@ -80,12 +87,13 @@ impl KeptBackend {
     }
 
     pub(super) async fn call<'a>(
-        &self,
+        &'a self,
         sandbox: &'a SandboxRecord,
         request: Request,
         within: Duration,
     ) -> Result<Call<'a>, Trouble> {
-        Call::new(&self.place(&sandbox.id)?, sandbox, request, within).await
+        let place = || self.place(&sandbox.id);
+        Call::new(place, (sandbox, &self.idle), request, within).await
     }
 
     async fn ask(&self, sandbox: &SandboxRecord, request: Request) -> Result<()> {
@@ -101,6 +109,28 @@ impl KeptBackend {
             Some(_) | None => {
                 let what = format!("this sandbox {} is gone, another has its id", sandbox.id);
                 Err(Error::new(ErrorKind::Unavailable, what))
+            }
+        }
+    }
+
+    /// The commands as the keeper lists them.
+    async fn listed(
+        &self,
+        sandbox: &SandboxRecord,
+        since_ms: u64,
+    ) -> Result<Vec<ExecStatus>, Trouble> {
+        let mut call = self.call(sandbox, Request::Execs { since_ms }, AT_ONCE).await?;
+        let mut all = Vec::new();
+        loop {
+            match call.reply().await? {
+                Reply::Exec(status) => all.push(*status),
+                Reply::Done => {
+                    call.over();
+                    return Ok(all);
+                }
+                reply @ (Reply::Status { .. } | Reply::Failed(_)) => {
+                    return Err(Trouble::from(odd(&sandbox.id, &reply)));
+                }
             }
         }
     }
@@ -282,21 +312,16 @@ impl DurableBackend for KeptBackend {
     }
 
     async fn execs(&self, sandbox: &SandboxRecord) -> Result<Vec<ExecStatus>> {
-        let asked = async {
-            let mut call = self.call(sandbox, Request::Execs, AT_ONCE).await?;
-            let mut all = Vec::new();
-            loop {
-                match call.reply().await? {
-                    Reply::Exec(status) => all.push(*status),
-                    Reply::Done => return Ok(all),
-                    reply @ (Reply::Status { .. } | Reply::Failed(_)) => {
-                        return Err(Trouble::from(odd(&sandbox.id, &reply)));
-                    }
-                }
+        self.execs_since(sandbox, 0).await
+    }
+
+    async fn execs_since(&self, sandbox: &SandboxRecord, ms: u64) -> Result<Vec<ExecStatus>> {
+        match self.listed(sandbox, ms).await {
+            Err(Trouble::NoKeeper(_)) => {
+                let mut all = self.past(sandbox).await?.execs();
+                all.retain(|exec| exec.is_of_interest_since(ms));
+                Ok(all)
             }
-        };
-        match asked.await {
-            Err(Trouble::NoKeeper(_)) => Ok(self.past(sandbox).await?.execs()),
             other => Ok(other?),
         }
     }

@@ -1,5 +1,6 @@
 //! One request to a keeper. Every wait has an end.
 
+use super::idle::Idle;
 use super::order::error;
 use super::place::Place;
 use super::talk::{Asked, Reply, Request, VERSION, encode};
@@ -21,29 +22,36 @@ pub(super) const ENDS_WITHIN: Duration = Duration::from_secs(90);
 /// The pause before a keeper is called again that has too many callers.
 const BUSY_PAUSE: Duration = Duration::from_millis(2);
 
-/// A connection to a keeper.
+/// A question to a keeper, on a connection of its own.
 pub(super) struct Call<'a> {
     pub(super) socket: UnixStream,
     pub(super) id: &'a SandboxId,
     pub(super) within: Duration,
+    external_id: &'a str,
+    idle: &'a Idle,
 }
 
 impl<'a> Call<'a> {
-    /// Calls the keeper of this directory and asks. The replies are due within `within` each.
+    /// Calls the keeper of this sandbox and asks. The replies are due within `within` each.
     pub(super) async fn new(
-        place: &Place,
-        sandbox: &'a SandboxRecord,
+        place: impl FnOnce() -> Result<Place>,
+        (sandbox, idle): (&'a SandboxRecord, &'a Idle),
         request: Request,
         within: Duration,
     ) -> Result<Self, Trouble> {
-        let id = &sandbox.id;
-        let path = place.socket();
-        let socket = match timeout(AT_ONCE, connect(&path)).await {
-            Ok(Ok(socket)) => socket,
-            Ok(Err(error)) => return Err(gone(id, error)),
-            Err(_) => return Err(late(id).into()),
+        let (id, external_id) = (&sandbox.id, sandbox.external_id.as_str());
+        let socket = match idle.take(external_id) {
+            Some(socket) => socket,
+            None => {
+                let place = place()?;
+                match timeout(AT_ONCE, connect(&place.socket())).await {
+                    Ok(Ok(socket)) => socket,
+                    Ok(Err(error)) => return Err(gone(id, error)),
+                    Err(_) => return Err(late(id).into()),
+                }
+            }
         };
-        let mut call = Self { socket, id, within };
+        let mut call = Self { socket, id, within, external_id, idle };
         let asked = Asked { version: VERSION, of: sandbox.external_id.clone(), request };
         let mut frame = Vec::new();
         encode(&asked, &mut frame).ok_or_else(|| {
@@ -57,6 +65,11 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// All was answered: the connection can be used again.
+    pub(super) fn over(self) {
+        self.idle.put(self.external_id, self.socket);
+    }
+
     /// The next reply; a failure is an error.
     pub(super) async fn reply(&mut self) -> Result<Reply, Trouble> {
         let reply = async { Ok((read(&mut self.socket).await?, None)) };
@@ -66,13 +79,17 @@ impl<'a> Call<'a> {
     /// The reply, where there is nothing to say.
     pub(super) async fn done(mut self) -> Result<(), Trouble> {
         let reply = self.reply().await?;
-        if let Reply::Done = reply { Ok(()) } else { Err(odd(self.id, &reply).into()) }
+        let Reply::Done = reply else { return Err(odd(self.id, &reply).into()) };
+        self.over();
+        Ok(())
     }
 
     /// The reply, where it is how a command stands.
     pub(super) async fn exec(mut self) -> Result<ExecStatus, Trouble> {
         let reply = self.reply().await?;
-        if let Reply::Exec(status) = reply { Ok(*status) } else { Err(odd(self.id, &reply).into()) }
+        let Reply::Exec(status) = reply else { return Err(odd(self.id, &reply).into()) };
+        self.over();
+        Ok(*status)
     }
 
     /// Waits until the keeper has gone.

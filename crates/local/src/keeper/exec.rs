@@ -165,6 +165,14 @@ impl Exec {
         status
     }
 
+    /// Whether it runs, has left something, or ended at this moment or later, or nobody may know yet that
+    /// it ended.
+    pub(super) fn is_of_interest_since(&self, ms: u64, is_written: impl Fn(u64) -> bool) -> bool {
+        self.live.is_some()
+            || !self.ended_in.is_some_and(is_written)
+            || self.status.is_of_interest_since(ms)
+    }
+
     /// Whether there is news for somebody who has seen so much.
     pub(super) fn is_beyond(&self, seen: Seen, is_written: impl Fn(u64) -> bool) -> bool {
         let (stdout, stderr) = match &self.live {

@@ -33,6 +33,7 @@ mod end;
 mod exec;
 mod execs;
 mod files;
+mod idle;
 mod journal;
 mod keep;
 mod layers;

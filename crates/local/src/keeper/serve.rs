@@ -198,7 +198,7 @@ impl Keeper<'_> {
                 self.open_files(number)?;
                 return Ok(Outcome::Later(Parked::FileWatch));
             }
-            Request::Execs => self.list(number),
+            Request::Execs { since_ms } => self.list(number, since_ms),
             Request::Watch { id, stdout, stderr, stops, end, patience_ms } => {
                 let patience = Duration::from_millis(patience_ms).min(MAX_PATIENCE);
                 let until = Instant::now() + patience;
@@ -264,8 +264,11 @@ impl Keeper<'_> {
         Ok(())
     }
 
-    fn list(&mut self, number: u64) {
-        let all: Vec<ExecStatus> = self.execs.iter().map(|exec| self.status(exec)).collect();
+    fn list(&mut self, number: u64, since_ms: u64) {
+        let is_written = |entry| self.journal.has(entry);
+        let is_wanted = |exec: &&Exec| exec.is_of_interest_since(since_ms, is_written);
+        let wanted = self.execs.iter().filter(is_wanted);
+        let all: Vec<ExecStatus> = wanted.map(|exec| self.status(exec)).collect();
         let Some(conn) = self.conns.get_mut(&number) else { return };
         for status in all {
             if conn.wire.reply(&Reply::Exec(Box::new(status))).is_err() {

@@ -17,7 +17,7 @@ use std::io::IoSlice;
 use std::mem::MaybeUninit;
 
 /// The version of these messages.
-pub(super) const VERSION: u32 = 3;
+pub(super) const VERSION: u32 = 4;
 
 /// How much is read from a client at a time.
 const PIECE_BYTES: usize = 16 * 1024;
@@ -40,7 +40,9 @@ pub(super) enum Request {
     SetDeadlines(Deadlines),
     Destroy(DestroyReason),
     Start(Box<Start>),
-    Execs,
+    Execs {
+        since_ms: u64,
+    },
     Watch {
         id: ProcessId,
         stdout: u64,

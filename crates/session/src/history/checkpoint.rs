@@ -9,7 +9,7 @@
 use super::point::{PointCommand, PointKind, PointReport, words};
 use super::store::History;
 use super::take::MAX_POINT_BYTES;
-use super::taking::{Taking, beside, execs, history_of, runs, take};
+use super::taking::{Taking, beside, execs, execs_beside, history_of, runs, take};
 use super::walk::Stillness;
 use crate::desk::Desk;
 use crate::sessions::missing;
@@ -93,7 +93,9 @@ impl Session {
         let history = self.points();
         let (state, mut points) = blocking(move || {
             let state = history.state()?;
-            Ok((state, history.reports()?))
+            // What was made since, or is being made, is not told.
+            let until = state.as_ref().map_or(0, |state| state.next_point);
+            Ok((state, history.reports(until)?))
         })
         .await?;
         let at = state.and_then(|state| state.at);
@@ -179,7 +181,7 @@ impl Session {
     async fn take_end(&self, status: &ExecStatus, begun: Begun) -> Result<Option<PointReport>> {
         let mut desk = self.desk_within(ENDS_WITHIN).await?;
         let Some(ended) = &status.ended else { return Ok(None) };
-        let listed = execs(&desk).await?;
+        let listed = execs_beside(&desk, status).await?;
         let mut taking = Taking::between(&listed, MAX_POINT_BYTES);
         taking.said.kind = PointKind::Command;
         taking.said.command = Some(PointCommand {
@@ -266,8 +268,8 @@ impl crate::store::Facts {
 }
 
 impl History {
-    /// What is said of all points, oldest first. Of one that is damaged nothing but that is known.
-    pub(super) fn reports(&self) -> Result<Vec<PointReport>> {
+    /// What is said of all points before that one, oldest first. Of one that is damaged nothing but that is known.
+    pub(super) fn reports(&self, until: u32) -> Result<Vec<PointReport>> {
         let read = |number| match self.header(number) {
             Ok(header) => Some(header.said),
             Err(error) if error.kind == ErrorKind::NotFound => None,
@@ -276,6 +278,7 @@ impl History {
                 Some(PointReport { point: number, not_kept: Some(error.chain()), ..said })
             }
         };
-        Ok(self.numbers()?.into_iter().filter_map(read).collect())
+        let numbers = self.numbers()?.into_iter().filter(|number| *number < until);
+        Ok(numbers.filter_map(read).collect())
     }
 }

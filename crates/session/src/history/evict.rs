@@ -2,7 +2,8 @@
 //! until somebody removes it, and so does the point that the session stands at.
 
 use super::point::PointKind;
-use super::store::{History, State, Work};
+use super::state::State;
+use super::store::{History, Work};
 use cofferdam_core::Result;
 use std::collections::BTreeSet;
 
@@ -60,6 +61,7 @@ pub(super) fn evict(work: &mut Work, limits: Limits) -> Result<()> {
 
 /// Removes points, and what only they needed.
 pub(super) fn remove(work: &mut Work, numbers: &[u32]) -> Result<()> {
+    work.begin()?;
     for number in numbers {
         work.history.remove_header(*number)?;
     }

@@ -18,6 +18,9 @@ use std::path::Path;
 /// The directory of what a session changed, in the folder of its layer.
 pub(super) const UPPER: &CStr = c"upper";
 
+/// The most files and bytes that are looked at again the next time, rather than written down.
+const LITTLE: (u64, u64) = (32, 1 << 18);
+
 /// What is known of an earlier look.
 #[derive(Debug, Default)]
 pub(super) struct Known {
@@ -50,6 +53,16 @@ impl Known {
         let (place, certain) = self.places.get(&(mark.device, mark.inode))?;
         let tree = self.tree.as_ref().filter(|_| *certain == Some(mark))?;
         tree.entries().get(*place).map(|entry| tree.resolved(entry))
+    }
+
+    /// Whether so much was touched that it is sooner written down than looked at again the next time.
+    pub(super) fn is_much(&self, found: &[Found]) -> bool {
+        let touched = found.iter().filter(|found| self.untouched(found.mark()).is_none());
+        let size = |found: &Found| u64::try_from(found.stat.st_size).unwrap_or(u64::MAX);
+        let (files, bytes) = touched.fold((0, 0_u64), |(files, bytes), found| {
+            (files + 1, bytes.saturating_add(size(found)))
+        });
+        (files, bytes) != (0, 0) && (files > LITTLE.0 || bytes > LITTLE.1)
     }
 
     /// The content that a file had, or that the file of this name had, if it was of this size.

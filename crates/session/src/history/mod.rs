@@ -21,6 +21,7 @@ mod named;
 mod point;
 mod restore;
 mod span;
+mod state;
 mod store;
 mod take;
 mod taking;

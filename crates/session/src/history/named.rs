@@ -9,7 +9,8 @@ use cofferdam_core::{Error, ErrorKind, Result};
 impl History {
     /// The snapshots, oldest first.
     pub(crate) fn snapshots(&self) -> Result<Vec<PointReport>> {
-        let mut all = self.reports()?;
+        let until = self.state()?.map_or(0, |state| state.next_point);
+        let mut all = self.reports(until)?;
         all.retain(|point| point.kind == PointKind::Snapshot);
         Ok(all)
     }

@@ -7,7 +7,7 @@
 //! | `blobs/B` | a content, which nobody changes |
 //! | `live` | what was seen of the present layer by the last look |
 //! | `state.json` | where the session stands, and the next numbers |
-//! | `working` | somebody is at work, or was when they died |
+//! | `working` | somebody is at work on more than the next point, or was when they died |
 //!
 //! ORDER: contents, then the tree that names them, then the header, and `state.json` last: what is of a
 //! number that `state.json` does not know yet was never made. All of it is done under the session's
@@ -17,13 +17,13 @@
 use super::blobs::Blobs;
 use super::live::Live;
 use super::point::{Header, PointReport, TreeFile};
+use super::state::{self, State};
 use super::tree::{MAX_TREE_BYTES, Tree};
 use crate::home;
 use cofferdam_core::{Error, ErrorKind, Result};
-use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::Read;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// The folder of it all, and what is in it.
@@ -36,8 +36,8 @@ const STATE: &str = "state.json";
 const WORKING: &str = "working";
 /// Leads the name of a file of ours until it is whole.
 const FRESH: &str = ".fresh-";
-/// The format of `state.json` that this program writes, and the only one that it reads.
-const FORMAT: u32 = 1;
+/// How often `state.json` is read again where it is not whole: somebody may be writing it.
+const READINGS: usize = 3;
 /// The most bytes of a header, and of `state.json`.
 const MAX_HEADER_BYTES: u64 = 4 << 20;
 
@@ -45,69 +45,6 @@ const MAX_HEADER_BYTES: u64 = 4 << 20;
 #[derive(Debug, Clone)]
 pub(crate) struct History {
     kept: PathBuf,
-}
-
-/// Where a session stands in its history.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct State {
-    format: u32,
-    /// The point that it stands at. Its header may have been removed.
-    pub(super) at: Option<u32>,
-    /// The last state that was kept. The point that it stands at may be a later one that was not.
-    pub(super) tree: Option<TreeFile>,
-    pub(super) next_point: u32,
-    pub(super) next_blob: u64,
-    /// Bytes on disk of all contents and trees.
-    pub(super) bytes: u64,
-    /// When commands were listed for the last look, in milliseconds since 1970. What ended before that is
-    /// in some point.
-    pub(super) looked_ms: u64,
-    /// Commands that are in some point though they ended in that millisecond or later.
-    #[serde(default)]
-    pub(super) told: Vec<String>,
-    /// Commands that ended while another one's point was taken, whose own is still to come.
-    #[serde(default)]
-    pub(super) owed: Vec<String>,
-    /// Where it is being taken. Whether it arrived is told by the inode of its layer.
-    pub(super) going: Option<Going>,
-}
-
-/// Where a session is being taken.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Going {
-    pub(super) at: u32,
-    pub(super) tree: TreeFile,
-    /// That of the directory which becomes the layer.
-    pub(super) inode: u64,
-}
-
-impl State {
-    /// Stands where it was being taken, if the layer has this inode.
-    pub(super) fn arrive(&mut self, inode: u64) {
-        if let Some(going) = self.going.take().filter(|going| going.inode == inode) {
-            self.at = Some(going.at);
-            self.tree = Some(going.tree);
-        }
-    }
-}
-
-impl Default for State {
-    fn default() -> Self {
-        Self {
-            format: FORMAT,
-            at: None,
-            tree: None,
-            next_point: 0,
-            next_blob: 1,
-            bytes: 0,
-            looked_ms: 0,
-            told: Vec::new(),
-            owed: Vec::new(),
-            going: None,
-        }
-    }
 }
 
 /// What a new point is the state of.
@@ -143,19 +80,24 @@ impl History {
     /// what is there.
     pub(super) fn state(&self) -> Result<Option<State>> {
         let path = self.folder().join(STATE);
-        let Some(text) = read(&path, MAX_HEADER_BYTES)? else {
-            return if self.folder().join(POINTS).is_dir() { self.found_out() } else { Ok(None) };
-        };
-        let state: Option<State> = serde_json::from_slice(&text).ok();
-        match state {
-            Some(state) if state.format == FORMAT => Ok(Some(state)),
-            Some(State { format, .. }) => {
-                let what = format!("the history is of format {format}, not {FORMAT}");
-                Err(Error::new(ErrorKind::Unsupported, what)
-                    .hint("Use the version of Cofferdam that made it."))
+        for _ in 0..READINGS {
+            let Some(text) = read(&path, MAX_HEADER_BYTES)? else {
+                return if self.folder().join(POINTS).is_dir() {
+                    self.found_out()
+                } else {
+                    Ok(None)
+                };
+            };
+            if let Some(state) = State::decode(&text)? {
+                return Ok(Some(state));
             }
-            None => self.found_out(),
         }
+        self.found_out()
+    }
+
+    /// When the last look began; what ended before is in some point. 0 where nobody knows.
+    pub(super) fn looked_ms(&self) -> u64 {
+        self.state().ok().flatten().map_or(0, |state| state.looked_ms)
     }
 
     /// Where the session stands as far as headers say it.
@@ -233,6 +175,26 @@ impl History {
 
     /// Begins to work on it, with its directories made and what a crash left removed.
     pub(super) fn work(&self) -> Result<Work> {
+        let mut work = self.perhaps_work()?;
+        work.begin()?;
+        Ok(work)
+    }
+
+    /// The same where nothing may be made but the next point, and perhaps not even that: what a crash
+    /// leaves of it has a number that is known, so nobody has to say before that they are at work.
+    pub(super) fn perhaps_work(&self) -> Result<Work> {
+        self.make_folders()?;
+        self.tidy()?;
+        let state = self.state()?.unwrap_or_default();
+        let blobs = Blobs::new(self.folder().join(BLOBS), state.next_blob)?;
+        Ok(Work { history: self.clone(), state, blobs, fresh: Vec::new(), has_begun: false })
+    }
+
+    fn make_folders(&self) -> Result<()> {
+        // ORDER: the last one that is made tells of all.
+        if self.folder().join(POINTS).is_dir() {
+            return Ok(());
+        }
         if let (Some(above), Some(name)) = (self.kept.parent(), self.kept.file_name()) {
             home::make(above, &name.to_string_lossy())?;
         }
@@ -240,30 +202,42 @@ impl History {
         for name in [TREES, BLOBS, POINTS] {
             home::make(&self.folder(), name)?;
         }
-        self.tidy()?;
-        let state = self.state()?.unwrap_or_default();
-        let marker = self.folder().join(WORKING);
-        std::fs::write(&marker, b"").map_err(|e| io("make", &marker, e))?;
-        let blobs = Blobs::new(self.folder().join(BLOBS), state.next_blob)?;
-        Ok(Work { history: self.clone(), state, blobs, fresh: Vec::new() })
+        Ok(())
     }
 
     /// Removes what was being made when somebody died. Says whether there was something. To be called
     /// while nobody else is at work on the session.
     pub(super) fn tidy(&self) -> Result<bool> {
-        let marker = self.folder().join(WORKING);
-        if !marker.exists() {
+        let Some(mut state) = self.state()? else { return Ok(false) };
+        if !self.is_unfinished(&state) {
             return Ok(false);
         }
-        if let Some(mut state) = self.state()? {
-            let upper = self.layer().join("upper");
-            state.arrive(std::fs::metadata(&upper).map_or(0, |found| found.ino()));
-            self.remove_above(&state)?;
-            state.bytes = super::evict::sweep(self, &state)?;
-            self.write_state(&state)?;
-        }
-        std::fs::remove_file(&marker).map_err(|e| io("remove", &marker, e))?;
+        // ORDER: first, so that somebody who is killed here is known to have been.
+        self.mark()?;
+        let upper = self.layer().join("upper");
+        state.arrive(std::fs::metadata(&upper).map_or(0, |found| found.ino()));
+        self.remove_above(&state)?;
+        state.bytes = super::evict::sweep(self, &state)?;
+        self.write_state(&state)?;
+        self.remove_one(&self.folder().join(WORKING))?;
         Ok(true)
+    }
+
+    fn mark(&self) -> Result<()> {
+        let marker = self.folder().join(WORKING);
+        std::fs::write(&marker, b"").map_err(|e| io("make", &marker, e))
+    }
+
+    /// Whether somebody died at work: they left the marker, or what the next point is made of, which
+    /// begins with the first free number of its kind.
+    fn is_unfinished(&self, state: &State) -> bool {
+        let (folder, point) = (self.folder(), state.next_point.to_string());
+        folder.join(WORKING).exists()
+            || state.going.is_some()
+            || folder.join(BLOBS).join(state.next_blob.to_string()).exists()
+            || folder.join(TREES).join(&point).exists()
+            || self.header_path(state.next_point).exists()
+            || folder.join(format!("{FRESH}{STATE}")).exists()
     }
 
     /// Removes what is of numbers that were never given.
@@ -317,15 +291,24 @@ impl History {
         on_disk(&self.folder().join(BLOBS).join(number.to_string()))
     }
 
+    /// Writes the header of a point anew.
     pub(super) fn write_header(&self, header: &Header) -> Result<()> {
         let name = format!("{}.json", header.said.point);
         write(&self.folder().join(POINTS), &name, &header.encode()?)
     }
 
+    /// Writes the header of a point that does not count yet, so that nobody reads it.
+    fn write_first_header(&self, header: &Header) -> Result<()> {
+        let path = self.header_path(header.said.point);
+        std::fs::write(&path, header.encode()?).map_err(|e| io("write", &path, e))
+    }
+
     pub(super) fn write_state(&self, state: &State) -> Result<()> {
-        let text = serde_json::to_vec(state)
-            .map_err(|e| Error::new(ErrorKind::Io, "write down the history").source(e))?;
-        write(&self.folder(), STATE, &text)
+        let (text, path) = (state.encode()?, self.folder().join(STATE));
+        match state::write_over(&path, &text).map_err(|e| io("write", &path, e))? {
+            true => Ok(()),
+            false => write(&self.folder(), STATE, &text),
+        }
     }
 }
 
@@ -336,9 +319,20 @@ pub(super) struct Work {
     pub(super) blobs: Blobs,
     /// The points that were written and do not count yet.
     fresh: Vec<u32>,
+    /// Whether the marker is there.
+    has_begun: bool,
 }
 
 impl Work {
+    /// Says that more than the next point is being made from here on.
+    pub(super) fn begin(&mut self) -> Result<()> {
+        if !self.has_begun {
+            self.history.mark()?;
+            self.has_begun = true;
+        }
+        Ok(())
+    }
+
     /// Adds a point, at which the session stands from now on.
     pub(super) fn add(&mut self, said: PointReport, tree: NewTree) -> Result<PointReport> {
         let (said, file) = self.put(said, tree)?;
@@ -365,14 +359,16 @@ impl Work {
             NewTree::Fresh(tree, live) => Some(self.write_tree(number, &tree, live)?),
             NewTree::Unknown => None,
         };
-        self.history.write_header(&Header::new(said.clone(), file.clone()))?;
+        self.history.write_first_header(&Header::new(said.clone(), file.clone()))?;
         self.state.next_point = number.saturating_add(1);
         Ok((said, file))
     }
 
     fn write_tree(&mut self, number: u32, tree: &Tree, live: Option<Live>) -> Result<TreeFile> {
-        let encoded = tree.encode()?;
-        write(&self.history.folder().join(TREES), &number.to_string(), &encoded)?;
+        let (encoded, trees) = (tree.encode()?, self.history.folder().join(TREES));
+        // Nobody reads it before its point counts.
+        let path = trees.join(number.to_string());
+        std::fs::write(&path, &encoded).map_err(|e| io("write", &path, e))?;
         let file = TreeFile::of(number, &encoded);
         self.state.bytes = self.state.bytes.saturating_add(file.bytes);
         if let Some(live) = live {
@@ -381,8 +377,10 @@ impl Work {
         Ok(file)
     }
 
+    /// Notes what was seen of the layer. A note that is half written is as good as none.
     pub(super) fn write_live(&self, live: &Live) -> Result<()> {
-        write(&self.history.folder(), LIVE, &live.encode())
+        let path = self.history.folder().join(LIVE);
+        overwrite(&path, &live.encode()).map_err(|e| io("write", &path, e))
     }
 
     /// Writes down where the session stands: from here on all is done.
@@ -406,12 +404,14 @@ impl Work {
 
 impl Drop for Work {
     fn drop(&mut self) {
-        for number in &self.fresh {
+        for number in self.fresh.iter().rev() {
             let _ = self.history.remove_tree((*number).into());
             let _ = self.history.remove_header(*number);
         }
         // ORDER: last. A marker that stays costs the next one a look.
-        let _ = std::fs::remove_file(self.history.folder().join(WORKING));
+        if self.has_begun {
+            let _ = std::fs::remove_file(self.history.folder().join(WORKING));
+        }
     }
 }
 
@@ -445,6 +445,17 @@ fn write(folder: &Path, name: &str, bytes: &[u8]) -> Result<()> {
         let _ = std::fs::remove_file(&fresh);
     }
     done.map_err(|e| io("write", &whole, e))
+}
+
+/// Writes a file of our own that tells by itself whether it is whole. It is not emptied first: what was
+/// emptied is written to the disk at once by some file systems, for which a command would wait.
+fn overwrite(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let file = File::options().write(true).create(true).truncate(false).open(path)?;
+    file.write_all_at(bytes, 0)?;
+    match file.metadata()?.len() > bytes.len() as u64 {
+        true => file.set_len(bytes.len() as u64),
+        false => Ok(()),
+    }
 }
 
 /// The names in a folder of our own; none where there is no such folder.

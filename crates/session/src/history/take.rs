@@ -5,7 +5,8 @@ use super::gather::{Gather, Known, UPPER};
 use super::live::Live;
 use super::point::{PointEffects, PointReport};
 use super::restore;
-use super::store::{Going, History, NewTree, Work, io};
+use super::state::Going;
+use super::store::{History, NewTree, Work, io};
 use super::tree::Tree;
 use super::walk::{Bounds, Found, Stillness, moved, walk};
 use super::widened::{Widened, put_back};
@@ -33,7 +34,8 @@ const FRESH: &str = ".fresh";
 
 /// What a look found.
 pub(super) enum Look {
-    /// The layer is what the last point has. Where it was touched all the same, what was seen now.
+    /// The layer is what the last point has. Where much of it was touched all the same, what was seen
+    /// now.
     Same(Option<Live>),
     /// It is something else.
     Other(Box<Tree>, Live, PointEffects),
@@ -111,7 +113,10 @@ impl Work {
         }
         let live = |number| Live::new(number, &found, began);
         match (known.tree(), &self.state.tree) {
-            (Some(old), Some(file)) if old.is_as(&tree) => Ok(Look::Same(Some(live(file.number)))),
+            (Some(old), Some(file)) if old.is_as(&tree) => {
+                let is_much = known.is_much(&found);
+                Ok(Look::Same(is_much.then(|| live(file.number))))
+            }
             (old, _) => {
                 let effects = match old {
                     Some(old) => compare((old, &tree), &self.blobs, order.workspace.as_deref())?,
@@ -145,6 +150,7 @@ impl Work {
 
     /// Makes what the layer was at a point, beside the layer.
     pub(super) fn make_ready(&mut self, number: u32) -> Result<Ready> {
+        self.begin()?;
         self.history.has_layer()?;
         let header = self.history.header(number)?;
         let Some(tree) = header.tree else {

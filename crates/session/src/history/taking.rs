@@ -2,7 +2,8 @@
 
 use super::evict::{LIMITS, evict};
 use super::point::{PointKind, PointReport};
-use super::store::{History, NewTree, State, Work};
+use super::state::State;
+use super::store::{History, NewTree, Work};
 use super::take::{Look, MAX_ASKED_BYTES, Order};
 use super::walk::{Bounds, Stillness, is_moved, moved};
 use crate::answer::{CALL_LIMIT, within};
@@ -133,7 +134,7 @@ impl Taking {
 
     /// Looks, and says what there is to make a point of, if there is anything.
     fn look(&self, history: &History, order: &Order) -> Result<Option<(Work, Found)>> {
-        let mut work = history.work()?;
+        let mut work = history.perhaps_work()?;
         if let Some((own, at_ms)) = &self.own
             && is_told(&work.state, own, *at_ms)
         {
@@ -186,11 +187,15 @@ impl Taking {
                 Some(work.add_look(PointReport { ended: Vec::new(), ..said }, Look::Same(None))?)
             }
             Found::Look(Look::Same(live)) if self.said.kind == PointKind::Between => {
+                let is_news = live.is_some() || !said.ended.is_empty();
                 if let Some(live) = live {
                     work.write_live(&live)?;
                 }
-                work.commit()?;
-                None
+                // What was listed after an older look is told by the next one as well.
+                if is_news {
+                    work.commit()?;
+                }
+                return Ok(None);
             }
             Found::Look(look) => Some(work.add_look(said, look)?),
             Found::NotKept(why) => {
@@ -225,7 +230,7 @@ pub(super) fn beside(own: &ExecStatus, all: &[ExecStatus]) -> Vec<String> {
     all.iter().filter(ran).map(|other| other.id.to_string()).collect()
 }
 
-/// The commands of a session at one moment.
+/// The commands of a session at one moment, but for those that ended before the last look.
 pub(super) struct Listed {
     /// Just before they were listed, in milliseconds since 1970.
     ms: u64,
@@ -236,13 +241,24 @@ pub(super) struct Listed {
 pub(super) async fn execs(desk: &Desk) -> Result<Listed> {
     // ORDER: first. What ends while they are listed is news the next time.
     let ms = now_ms();
-    let execs = present_execs(desk).await?;
+    let execs = present_execs(desk, u64::MAX).await?;
     Ok(Listed { ms, execs })
 }
 
-async fn present_execs(desk: &Desk) -> Result<Vec<ExecStatus>> {
+/// The same, with those among them that ended while or after this one ran.
+pub(super) async fn execs_beside(desk: &Desk, own: &ExecStatus) -> Result<Listed> {
+    let ms = now_ms();
+    let execs = present_execs(desk, own.started_ms).await?;
+    Ok(Listed { ms, execs })
+}
+
+/// Those that ended before the last look are in some point: they are asked for no more, unless they ended
+/// after this moment.
+async fn present_execs(desk: &Desk, since_ms: u64) -> Result<Vec<ExecStatus>> {
     if let Some(record) = &desk.row.record {
-        match within(CALL_LIMIT, "list commands", desk.backend().execs(record)).await {
+        let since_ms = since_ms.min(history_of(desk).looked_ms());
+        let listed = desk.backend().execs_since(record, since_ms);
+        match within(CALL_LIMIT, "list commands", listed).await {
             Err(error) if error.kind == ErrorKind::NotFound => {}
             other => return other,
         }

@@ -407,12 +407,36 @@ fn what_a_killed_one_left_is_removed_and_a_move_that_was_made_counts() {
         let inode = fs::metadata(&upper).unwrap().ino() + u64::from(!arrived);
         let tree = work.history.header(0).unwrap().tree.unwrap();
         work.state.at = Some(1);
-        work.state.going = Some(super::store::Going { at: 0, tree, inode });
+        work.state.going = Some(super::state::Going { at: 0, tree, inode });
         work.commit().unwrap();
         drop(work);
         fs::write(history.join("working"), "").unwrap();
         assert!(place.history.tidy_all().unwrap());
         assert_eq!(place.history.state().unwrap().unwrap().at, Some(at));
+    }
+}
+
+#[test]
+fn what_a_killed_look_left_is_found_by_its_number_and_removed_before_the_next() {
+    let place = Place::new("history-killed-look");
+    let history = place.base.join("kept/history");
+    for (number, left) in ["blobs", "trees", "points", ".fresh-state.json"].iter().enumerate() {
+        fs::write(place.upper().join("f"), number.to_string()).unwrap();
+        place.point();
+        let state = place.history.state().unwrap().unwrap();
+        let path = match *left {
+            "blobs" => history.join(format!("blobs/{}", state.next_blob)),
+            "trees" => history.join(format!("trees/{}", state.next_point)),
+            "points" => history.join(format!("points/{}.json", state.next_point)),
+            name => history.join(name),
+        };
+        fs::write(&path, "half").unwrap();
+        assert!(!history.join("working").exists(), "{left}");
+        let work = place.history.perhaps_work().unwrap();
+        assert!(!path.exists() && !history.join("working").exists(), "{left}");
+        assert_eq!(work.state.next_point, state.next_point, "{left}");
+        drop(work);
+        assert_eq!(place.point().point, state.next_point, "{left}");
     }
 }
 
@@ -445,7 +469,7 @@ fn damage_is_told_and_hurts_no_other_point() {
     assert!(!upper.join("f").exists());
     fs::write(history.join("points/0.json"), r#"{"format":9}"#).unwrap();
     assert_eq!(place.history.tree(0).unwrap_err().kind, ErrorKind::Unsupported);
-    let told = place.history.reports().unwrap();
+    let told = place.history.reports(u32::MAX).unwrap();
     assert!(told[0].not_kept.as_deref().unwrap().contains("format 9"), "{told:?}");
 }
 

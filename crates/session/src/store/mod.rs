@@ -5,12 +5,14 @@
 
 mod events;
 mod fold;
+mod read_before;
 mod reserve;
 mod rows;
 mod schema;
 
 use crate::SessionId;
 use cofferdam_core::{Error, ErrorKind, Result};
+use read_before::ReadBefore;
 use reserve::Reserve;
 use rusqlite::{Connection, ErrorCode, TransactionBehavior, ffi};
 use schema::Access;
@@ -32,6 +34,7 @@ pub(crate) struct Store(Arc<Inner>);
 struct Inner {
     path: PathBuf,
     connection: Mutex<Connection>,
+    read_before: ReadBefore,
     /// ORDER: dropped after the connection, which leaves room when it closes.
     reserve: Reserve,
 }
@@ -62,7 +65,12 @@ impl Store {
             };
             let connection = Mutex::new(connection?);
             reserve.make();
-            Ok(Self(Arc::new(Inner { path, connection, reserve })))
+            Ok(Self(Arc::new(Inner {
+                path,
+                connection,
+                read_before: ReadBefore::default(),
+                reserve,
+            })))
         })
         .await
     }
@@ -98,10 +106,15 @@ impl Store {
         .await
     }
 
+    /// Asks for something. Where nobody else of this process is at work on the database it is done at
+    /// once: what is asked for is in memory, and another thread would take longer to wake than this takes.
     async fn read<T: Send + 'static>(
         &self,
         deed: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T> {
+        if let Ok(connection) = self.0.connection.try_lock() {
+            return deed(&connection).map_err(|e| explain(&self.0.path, e));
+        }
         let inner = Arc::clone(&self.0);
         blocking(move || {
             let connection = inner.connection.lock().unwrap_or_else(PoisonError::into_inner);

@@ -8,6 +8,7 @@ use cofferdam_core::{Deadlines, DestroyReason, LayerNote, Result, SandboxRecord,
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// A session as it is written down.
 #[derive(Debug, Clone)]
@@ -210,11 +211,21 @@ impl Store {
     }
 
     pub(crate) async fn get(&self, id: &SessionId) -> Result<Option<Row>> {
-        let id = id.clone();
+        let (id, inner) = (id.clone(), Arc::clone(&self.0));
         self.read(move |db| {
+            let mut query = db.prepare_cached("SELECT revision FROM sessions WHERE id=?1")?;
+            let revision = query.query_row([id.as_str()], |row| row.get(0)).optional()?;
+            let Some(revision) = revision else { return Ok(None) };
+            if let Some(row) = inner.read_before.get(&id, revision) {
+                return Ok(Some(row));
+            }
             let mut query =
                 db.prepare_cached(&format!("SELECT {COLUMNS} FROM sessions WHERE id=?1"))?;
-            query.query_row([id.as_str()], read).optional()
+            let row = query.query_row([id.as_str()], read).optional()?;
+            if let Some(row) = &row {
+                inner.read_before.put(row);
+            }
+            Ok(row)
         })
         .await
     }

@@ -51,7 +51,7 @@ fn what_goes_out_comes_in_as_it_was_and_belongs_to_who_is_there() {
     assert_eq!((imported.point.files, imported.point.bytes), (before.files, before.bytes));
     assert_eq!(imported.point.parent, None);
     assert_eq!(imported.point.imported.as_ref().unwrap().workspace, "/somewhere");
-    let at = |state: Option<_>| state.map(|state: crate::history::store::State| state.at);
+    let at = |state: Option<_>| state.map(|state: crate::history::state::State| state.at);
     assert_eq!(
         at(to.history.state().unwrap()).flatten(),
         at(stands).flatten(),
