@@ -17,6 +17,7 @@ use super::control::Known;
 use super::landed::Landed;
 use super::layer::{Layer, workspace};
 use super::look::{Kind, Seen, look};
+use super::repositories::Looking;
 use super::walk::walk;
 use super::{content, moves};
 use crate::oneshot::unique;
@@ -44,7 +45,7 @@ const STAGE: &str = ".cofferdam-landing-";
 impl Layer {
     /// What the sandbox changed at these paths and below them, or everywhere, in the order of paths.
     pub fn changes(&self, scope: &[GuestPath]) -> Result<Vec<Change>> {
-        let mut items = self.items(scope, &[])?;
+        let mut items = self.items(scope, &[], Looking::Remembered)?;
         items.retain(|item| is_within(&item.change.path, scope));
         moves::note(self, &mut items);
         Ok(items.into_iter().map(|item| item.change).collect())
@@ -73,7 +74,7 @@ impl Layer {
             false => Some(state.record_landing(&self.identity()?)?),
         };
         self.landed = Landed::read(&self.folder)?;
-        let mut items = self.items(&order.paths, &order.paths)?;
+        let mut items = self.items(&order.paths, &order.paths, Looking::Whole)?;
         for item in &mut items {
             let change = &mut item.change;
             if order.versions.get(&change.path).is_some_and(|seen| *seen != change.version) {
@@ -99,12 +100,17 @@ impl Layer {
         Ok(())
     }
 
-    fn items(&self, scope: &[GuestPath], named: &[GuestPath]) -> Result<Vec<Item>> {
+    fn items(
+        &self,
+        scope: &[GuestPath],
+        named: &[GuestPath],
+        looking: Looking,
+    ) -> Result<Vec<Item>> {
         let pairs = walk(self, scope)?;
         if pairs.is_empty() {
             return Ok(Vec::new());
         }
-        let known = Known::new(self, &pairs, named)?;
+        let known = Known::new(self, &pairs, named, looking)?;
         Ok(changes(&pairs, &known))
     }
 
@@ -209,7 +215,7 @@ impl Layer {
     #[cfg(test)]
     pub(super) fn land_in_part(&self, steps: usize, state: &StateDirectory) -> bool {
         let record = state.record_landing(&self.identity().unwrap()).unwrap();
-        let Landing { items, .. } = settle(self.items(&[], &[]).unwrap(), &[]);
+        let Landing { items, .. } = settle(self.items(&[], &[], Looking::Whole).unwrap(), &[]);
         let name = format!("{STAGE}{}", unique());
         self.head(&name).note(&record).unwrap();
         let untouched = self.untouched(&items);
