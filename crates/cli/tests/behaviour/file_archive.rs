@@ -51,10 +51,14 @@ fn a_tree_is_the_same_in_another_session_and_for_the_systems_tar() {
         place.says(&["create", "--name", "o", "--no-workspace"], 0);
         assert_eq!(import(place, "o", &plain, &["new/place"], 0), "");
         import(place, "o", &packed, &["second", "--gzip"], 0);
+        // What it is packed with is seen; one who says so is told where it is not.
+        import(place, "o", &packed, &["third"], 0);
+        import(place, "o", &plain, &["fourth", "--gzip"], 1);
         let first = look("s", "t");
         assert!(first.contains("run f 751"), "{first}");
         assert_eq!(look("o", "new/place"), first);
         assert_eq!(look("o", "second"), first);
+        assert_eq!(look("o", "third"), first);
         // The control: the system's own program reads it, and makes one that is read.
         let (plain, unpacked) = (plain.display(), place.base.join("unpacked"));
         let at = unpacked.display();
