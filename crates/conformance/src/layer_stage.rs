@@ -1,6 +1,6 @@
 //! Where one check of layers is played, and what is cleared away after it.
 
-use crate::check::{Stop, Verdict, fail};
+use crate::check::{Stop, Verdict, same};
 use cofferdam_core::{
     ApplyOrder, ApplyReport, Change, Command, Deadlines, DestroyReason, DiscardOrder,
     DurableBackend, Ending, ErrorKind, ExecOrder, GuestPath, KeptLayer, ProcessId, SandboxId,
@@ -145,10 +145,7 @@ impl LayerStage {
 
     /// Runs lines of shell that succeed.
     pub(crate) async fn run(&self, of: &SandboxRecord, script: &str) -> Verdict {
-        match self.ending(of, script).await? {
-            Ending::Exited(0) => Ok(()),
-            other => fail(format!("{script:?} ended as {other:?}")),
-        }
+        same(script, &self.ending(of, script).await?, &Ending::Exited(0))
     }
 
     pub(crate) fn layer(&self, of: &SandboxRecord) -> KeptLayer {

@@ -1,6 +1,6 @@
 //! Archives out of a workspace and into it, as the command and the system's tar make and read them.
 
-use crate::place::{Place, SOON, everyone, outcome};
+use crate::place::{Place, SOON, everyone, outcome, skipped};
 use crate::schema::is_valid;
 use std::fs;
 use std::path::Path;
@@ -66,6 +66,15 @@ fn a_tree_is_the_same_in_another_session_and_for_the_systems_tar() {
             host(&format!("mkdir {at}; tar -xpf {plain} -C {at} --no-same-owner; cd {at}; {LOOK}"));
         assert_eq!(said, first);
         assert_eq!(host(&format!("stat -c %Y {at}/run")), "1000000000\n");
+        match Path::new("/usr/bin/xz").exists() {
+            false => skipped("xz", "the host's program packs an archive for this test"),
+            true => {
+                let packed = place.base.join("t.tar.xz");
+                host(&format!("xz -c {plain} > {}", packed.display()));
+                import(place, "o", &packed, &["by-xz"], 0);
+                assert_eq!(look("o", "by-xz"), first);
+            }
+        }
         for format in ["gnu", "pax", "ustar", "v7"] {
             let theirs = place.base.join(format);
             let name = theirs.display();

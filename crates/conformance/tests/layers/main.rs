@@ -1,5 +1,9 @@
 //! Every check of layers can fail, every fault is found, and one who has none passes.
-#![expect(clippy::unwrap_used, reason = "the functions beside the tests are of tests too")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "the functions beside the tests are of tests too"
+)]
 
 mod plain;
 

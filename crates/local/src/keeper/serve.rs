@@ -154,6 +154,11 @@ impl Keeper<'_> {
         Ok(())
     }
 
+    fn hold_for(&mut self, number: u64) -> Result<()> {
+        let holder = self.process(number)?;
+        self.hold(holder)
+    }
+
     /// The process of a client, to hear of its end; `None` where the kernel does not tell it.
     fn process(&self, number: u64) -> Result<Option<OwnedFd>> {
         let socket = self.conns.get(&number).map(|conn| &conn.wire.socket);
@@ -194,10 +199,7 @@ impl Keeper<'_> {
                 return Ok(Outcome::Now(Reply::Status { paused: self.paused.is_some() }));
             }
             Request::Pause => self.pause(false)?,
-            Request::Hold => {
-                let holder = self.process(number)?;
-                self.hold(holder)?;
-            }
+            Request::Hold => self.hold_for(number)?,
             Request::Resume => self.resume()?,
             Request::SetDeadlines(deadlines) => self.set_deadlines(deadlines),
             Request::Destroy(reason) => {

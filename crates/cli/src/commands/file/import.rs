@@ -17,7 +17,7 @@ use std::os::unix::fs::OpenOptionsExt;
 
 /// Unpacks a tar archive from standard input in the workspace, whole or not at all.
 ///
-/// What gzip or Zstandard packed is unpacked, which its first bytes tell.
+/// What gzip, xz or Zstandard packed is unpacked, which its first bytes tell.
 ///
 /// All of it is read and looked at first, in a temporary file (TMPDIR) that has no name: at most 50000
 /// things with 2 GiB of files. Refused, by their names: absolute paths and those with "..", what is there
@@ -46,7 +46,7 @@ pub(crate) struct ImportArgs {
 
     /// Refuses an archive that gzip did not compress.
     ///
-    /// Without it the first bytes tell how an archive is packed: by gzip, by Zstandard, or not at all.
+    /// Without it the first bytes tell how an archive is packed: by gzip, xz, Zstandard, or not at all.
     ///
     /// Example: --gzip
     #[arg(short = 'z', long)]
