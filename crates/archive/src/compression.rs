@@ -1,6 +1,10 @@
 //! What a stream was packed with, found by its first bytes.
 
+use lzma_rust2::XzReader;
 use std::io::{self, BufRead, BufReader, Read};
+
+/// What a stream packed by xz may need to be unpacked, in KiB. Its strongest setting needs 65 MiB.
+const XZ_MEMORY_KIB: u32 = 100 << 10;
 
 /// How a stream is packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,6 +15,8 @@ pub enum Packing {
     Gzip,
     /// By Zstandard.
     Zstd,
+    /// By xz.
+    Xz,
 }
 
 impl Packing {
@@ -21,6 +27,7 @@ impl Packing {
             [0x28, 0xb5, 0x2f, 0xfd, ..] => Self::Zstd,
             // A frame that is skipped may lead.
             [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Self::Zstd,
+            [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Self::Xz,
             _ => Self::Plain,
         }
     }
@@ -33,6 +40,8 @@ pub fn unpacked<'a, R: Read + 'a>(packed: R) -> io::Result<Box<dyn Read + 'a>> {
         Packing::Plain => Box::new(packed),
         // Several streams after one another count as one.
         Packing::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(packed)),
+        // LIMIT: a stream that needs more memory is refused there, before it is taken.
+        Packing::Xz => Box::new(XzReader::new_mem_limit(packed, true, XZ_MEMORY_KIB)),
         Packing::Zstd => Box::new(Frames { source: Some(packed), frame: None }),
     })
 }
@@ -102,6 +111,30 @@ mod tests {
         ruzstd::encoding::compress_to_vec(bytes, level)
     }
 
+    /// `one ` as xz packs it, in hexadecimal.
+    const ONE: &str = "fd377a585a000004e6d6b4460200210116000000742fe5a30100036f6e6520005a8c83a33135ef7e\
+        00011c046f2c9cc11fb6f37d010000000004595a";
+    /// `two`, with a SHA-256.
+    const TWO: &str = "fd377a585a00000ae1fb0ca10200210116000000742fe5a301000274776f00003fc4ccfe745870e2\
+        c0d99f71f30ff0656c8dedd41cc1d7d3d376b0dbe685e2f300013303a181e44d189b4b9a01000000\
+        000a595a";
+    /// 100 000 bytes of 7.
+    const SEVENS: &str = "fd377a585a000004e6d6b4460200210116000000742fe5a3e1869f00535d0003effbbffea3b15ee5\
+        f83fb2aa2655f868704170150f8dfd1e4c1b8a42b719f4691871ae66238a8a4d2fa30dd97fa6e38c\
+        231153e05918c5758ae277f8b6947f0c6ac0de744964e2e95c53b204d6b1f59700000000bae89d46\
+        798e172800016fa08d06000090e46e51b1c467fb020000000004595a";
+    /// `mid` by the strongest setting, which has a dictionary of 64 MiB.
+    const STRONGEST: &str = "fd377a585a0000016922de36020021011c00000010cf58cc0100026d69640000cef4ae4100011703\
+        07600cbc9042990d010000000001595a";
+    /// `big` with a dictionary of 256 MiB.
+    const GREEDY: &str = "fd377a585a0000016922de3602002101200000000988a576010002626967000049e2fbd300011703\
+        07600cbc9042990d010000000001595a";
+
+    fn bytes(hexadecimal: &str) -> Vec<u8> {
+        let digit = |at: usize| u8::from_str_radix(&hexadecimal[at..at + 2], 16).unwrap();
+        (0..hexadecimal.len()).step_by(2).map(digit).collect()
+    }
+
     fn read(packed: &[u8]) -> io::Result<Vec<u8>> {
         let mut all = Vec::new();
         unpacked(packed)?.read_to_end(&mut all).map(|_| all)
@@ -113,6 +146,7 @@ mod tests {
         for packed in [text.clone(), gzip(&text), zstd(&text)] {
             assert!(read(&packed).unwrap() == text);
         }
+        assert!(read(&bytes(SEVENS)).unwrap() == vec![7; 100_000]);
     }
 
     #[test]
@@ -121,16 +155,40 @@ mod tests {
         let frames = [skipped.clone(), zstd(b"one "), skipped, zstd(b"two")].concat();
         assert_eq!(read(&frames).unwrap(), b"one two");
         assert_eq!(read(&[gzip(b"one "), gzip(b"two")].concat()).unwrap(), b"one two");
+        assert_eq!(read(&[bytes(ONE), vec![0; 8], bytes(TWO)].concat()).unwrap(), b"one two");
     }
 
     #[test]
     fn what_is_cut_short_or_broken_is_an_error() {
         let text = vec![7; 100_000];
-        for mut packed in [gzip(&text), zstd(&text)] {
+        for mut packed in [gzip(&text), zstd(&text), bytes(SEVENS)] {
             packed.truncate(packed.len() - 6);
             assert!(read(&packed).is_err());
         }
         assert!(read(&[0x28, 0xb5, 0x2f, 0xfd, 0xff, 0xff]).is_err());
         assert!(read(&[0x50, 0x2a, 0x4d, 0x18, 9, 0, 0, 0, 1]).is_err());
+    }
+
+    #[test]
+    fn xz_takes_no_more_memory_than_its_strongest_setting_needs() {
+        assert_eq!(read(&bytes(STRONGEST)).unwrap(), b"mid");
+        assert_eq!(read(&bytes(GREEDY)).unwrap_err().kind(), io::ErrorKind::OutOfMemory);
+    }
+
+    /// The release build aborts on a panic, so no byte may cause one.
+    #[test]
+    fn any_changed_byte_of_xz_is_an_error_or_the_same() {
+        for (packed, text) in [(ONE, &b"one "[..]), (TWO, b"two"), (SEVENS, &[7; 100_000])] {
+            let packed = bytes(packed);
+            for at in 6..packed.len() {
+                for change in [1, 0x80, 0xff] {
+                    let mut changed = packed.clone();
+                    changed[at] ^= change;
+                    if let Ok(read) = read(&changed) {
+                        assert!(read == text, "{at}");
+                    }
+                }
+            }
+        }
     }
 }

@@ -15,7 +15,7 @@ mod variables;
 pub(crate) use file::schema;
 
 pub(crate) use key::{Key, Section};
-pub(crate) use layer::{ImageWish, Layer, Origin, Sourced, VariableWish, said};
+pub(crate) use layer::{Beside, ImageWish, Layer, Origin, Sourced, VariableWish, said};
 pub(crate) use load::{ConsultedFile, Loaded, Standing, Unapproved, load};
 pub(crate) use open::open_checked;
 use open::{OpenedFile, search_upward};

@@ -5,7 +5,7 @@ use crate::args::{
     VariableOptions,
 };
 use crate::config::{
-    ImageWish, Layer, Loaded, Origin, Sourced, Unapproved, VariableWish, load, said,
+    Beside, ImageWish, Layer, Loaded, Origin, Sourced, Unapproved, VariableWish, load, said,
 };
 use crate::copying;
 use crate::images::{self, Asking};
@@ -13,8 +13,8 @@ use crate::parts::BackendName;
 use crate::places;
 use crate::surroundings::Surroundings;
 use cofferdam_core::{
-    Caller, Error, ErrorKind, Limit, Limits, ProcessId, Profile, Result, SensitiveWrites, Spec,
-    User, Workspace,
+    Caller, Error, ErrorKind, LayerChoice, Limit, Limits, ProcessId, Profile, Result,
+    SensitiveWrites, Spec, User, Workspace,
 };
 use cofferdam_image::Held;
 use cofferdam_local::environment;
@@ -109,7 +109,7 @@ impl Context {
             egress,
             image: None,
             workspace,
-            layer: layer.tier.map(|said| said.value).unwrap_or_default(),
+            layer: tier(&layer),
             read: shown_paths(layer.read)?,
             mounts: Vec::new(),
             write: shown_paths(layer.write)?,
@@ -125,7 +125,9 @@ impl Context {
             copying::show();
         }
         places::keep_own_files_out(&spec, &surroundings, &state_directory)?;
-        let asking = layer.asking.unwrap_or_default();
+        let insecure = layer.insecure_registry.into_iter().map(|said| said.value).collect();
+        let policy = layer.pull.map(|said| said.value).unwrap_or_default();
+        let asking = Asking { policy, insecure };
         let image = layer.image.as_ref();
         let image = image.map(|said| images::open(&said.value, &asking, &surroundings, &spec));
         let (image, layers) = image.transpose()?.unzip();
@@ -251,13 +253,10 @@ fn flags(
             .image
             .clone()
             .map(|reference| flag(ImageWish { reference, from: surroundings.directory.clone() })),
-        asking: Some(Asking {
-            policy: policy.pull.unwrap_or_default(),
-            insecure: policy.insecure_registry.clone(),
-        }),
+        pull: policy.pull.map(flag),
+        insecure_registry: policy.insecure_registry.iter().cloned().map(flag).collect(),
         workspace: workspace.map(flag),
-        copy_on_write: policy.cow.map(|_| flag(true)),
-        tier: policy.cow.map(flag),
+        copy_on_write: policy.cow.map(|tier| flag(Beside::Layer(tier))),
         read: paths(&policy.read),
         write: paths(&policy.write),
         hide: paths(&policy.hide),
@@ -305,9 +304,17 @@ fn workspace(layer: &Layer, surroundings: &Surroundings) -> Result<Workspace> {
         },
     };
     Ok(match layer.copy_on_write {
-        Some(Sourced { value: true, .. }) => Workspace::CopyOnWrite(directory),
-        Some(Sourced { value: false, .. }) | None => Workspace::Directory(directory),
+        Some(Sourced { value: Beside::Layer(_), .. }) => Workspace::CopyOnWrite(directory),
+        Some(Sourced { value: Beside::No, .. }) | None => Workspace::Directory(directory),
     })
+}
+
+/// What is to make the layer, if there is to be one.
+fn tier(layer: &Layer) -> LayerChoice {
+    match layer.copy_on_write {
+        Some(Sourced { value: Beside::Layer(tier), .. }) => tier,
+        Some(Sourced { value: Beside::No, .. }) | None => LayerChoice::default(),
+    }
 }
 
 fn shown_paths(paths: Vec<Sourced<PathBuf>>) -> Result<Vec<PathBuf>> {

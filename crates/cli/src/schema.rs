@@ -10,7 +10,7 @@ use crate::commands::file::{
 use crate::commands::file_edit::FileEdit;
 use crate::commands::file_patch::FilePatch;
 use crate::commands::file_window::FileWindow;
-use crate::commands::image::{ImageList, ImageShown, ImagesRemoved};
+use crate::commands::image::{ImageEvent, ImageList, ImageShown, ImagesRemoved};
 use crate::commands::logs::{Log, LogPart};
 use crate::commands::ls::SessionList;
 use crate::commands::ps::ExecList;
@@ -86,6 +86,8 @@ pub(crate) enum Object {
     Images,
     /// What `image rm` and `image gc` print with `--json`.
     ImagesRemoved,
+    /// What `image pull` and `image import` tell with `--json` on the way, a line each.
+    ImageEvent,
     /// What `file read --json` prints.
     FileContent,
     /// What `file stat --json` prints.
@@ -154,6 +156,7 @@ impl Choice for Object {
         Self::Image,
         Self::Images,
         Self::ImagesRemoved,
+        Self::ImageEvent,
         Self::FileContent,
         Self::FileEntry,
         Self::FileList,
@@ -203,6 +206,7 @@ impl Choice for Object {
             Self::Image => "image",
             Self::Images => "images",
             Self::ImagesRemoved => "images-removed",
+            Self::ImageEvent => "image-event",
             Self::FileContent => "file-content",
             Self::FileEntry => "file-entry",
             Self::FileList => "file-list",
@@ -256,6 +260,7 @@ impl Object {
             Self::Image => schema_for!(ImageShown),
             Self::Images => schema_for!(ImageList),
             Self::ImagesRemoved => schema_for!(ImagesRemoved),
+            Self::ImageEvent => schema_for!(ImageEvent),
             Self::FileContent => schema_for!(FileContent),
             Self::FileEntry => schema_for!(FileEntry),
             Self::FileList => schema_for!(FileList),

@@ -7,10 +7,12 @@
 )]
 
 use cofferdam::{
-    Backend, Caller, ErrorKind, Limit, OnUnavailable, Preparation, SandboxId, Spec, Workspace,
-    prepared_backend,
+    Backend, Caller, ErrorKind, LayerChoice, Limit, OnUnavailable, Preparation, SandboxId, Spec,
+    Workspace, kept_backend, prepared_backend,
 };
-use cofferdam_conformance::{Action, Fixture, HostFile, Need, ShellFixture, Subject};
+use cofferdam_conformance::{
+    Action, Fixture, HostFile, LayerGround, LayerPlace, LayerSubject, Need, ShellFixture, Subject,
+};
 use cofferdam_local::assemble::foresee;
 use std::ffi::OsString;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -36,8 +38,7 @@ fn main() -> ExitCode {
         return conform("local-as-user", &place.0, &skips);
     }
     let as_root = conform("local-as-root", &place.0, &skips);
-    let only_lists = std::env::args().any(|word| word == "--list");
-    if as_root != ExitCode::SUCCESS || only_lists {
+    if as_root != ExitCode::SUCCESS || only_lists() {
         return as_root;
     }
     as_user(&skips)
@@ -85,13 +86,17 @@ fn as_user(skips: &Path) -> ExitCode {
             return ExitCode::SUCCESS;
         }
     };
-    let found = std::fs::read_to_string(place.0.join("local-as-user.txt"));
-    match (succeeded, found) {
-        (false, _) => ExitCode::FAILURE,
-        // Only a part was asked for.
-        (true, Err(_)) => ExitCode::SUCCESS,
-        (true, Ok(found)) => compare(&skips.join("local-as-user.txt"), &found),
+    if !succeeded {
+        return ExitCode::FAILURE;
     }
+    let mut names = vec!["local-as-user.txt".to_owned()];
+    names.extend(TIERS.map(|tier| format!("{}.txt", layered("local-as-user", tier))));
+    let differs = |name: &String| match std::fs::read_to_string(place.0.join(name)) {
+        // Only a part was asked for.
+        Err(_) => false,
+        Ok(found) => compare(&skips.join(name), &found) != ExitCode::SUCCESS,
+    };
+    if names.iter().any(differs) { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
 impl Place {
@@ -124,11 +129,70 @@ fn conform(name: &str, place: &Path, skips: &Path) -> ExitCode {
         // On standard output stands the list of checks, where one is asked for.
         eprintln!("\n{name}, {preparation:?}:");
         let code = conform_prepared(name, preparation, (place, skips));
-        if code != ExitCode::SUCCESS || std::env::args().any(|word| word == "--list") {
+        if code != ExitCode::SUCCESS {
+            return code;
+        }
+        if only_lists() {
+            break;
+        }
+    }
+    for tier in TIERS {
+        let code = conform_layers(&layered(name, tier), tier, (place, skips));
+        if code != ExitCode::SUCCESS || only_lists() {
             return code;
         }
     }
     ExitCode::SUCCESS
+}
+
+/// What makes the layers of kept sandboxes.
+const TIERS: [LayerChoice; 2] = [LayerChoice::Overlay, LayerChoice::Copy];
+
+fn layered(name: &str, tier: LayerChoice) -> String {
+    format!("{name}-{}", tier.name())
+}
+
+fn only_lists() -> bool {
+    std::env::args().any(|word| word == "--list")
+}
+
+/// Over the layers of kept sandboxes.
+fn conform_layers(name: &str, tier: LayerChoice, (place, skips): (&Path, &Path)) -> ExitCode {
+    eprintln!("\n{name}:");
+    let place = place.join(tier.name());
+    std::fs::create_dir(&place).unwrap();
+    let backend = Arc::new(kept_backend(place.join("state")));
+    let ground = LocalGround { place, tier, count: AtomicU32::new(0) };
+    let subject = LayerSubject::new(name, backend, Arc::new(ground)).skips_in(skips);
+    cofferdam_conformance::main_of_layers(subject)
+}
+
+/// Workspaces whose layers are made in one way.
+struct LocalGround {
+    place: PathBuf,
+    tier: LayerChoice,
+    count: AtomicU32,
+}
+
+impl LayerGround for LocalGround {
+    fn place(&self) -> Result<LayerPlace, String> {
+        let number = self.count.fetch_add(1, Ordering::Relaxed);
+        let make = |name: &str| {
+            let path = self.place.join(format!("{name}-{number}"));
+            std::fs::create_dir(&path).map(|()| path).map_err(|error| error.to_string())
+        };
+        let place = LayerPlace { workspace: make("workspace")?, kept: make("kept")? };
+        match foresee(&self.spec(&place.workspace)) {
+            Ok(_) => Ok(place),
+            Err(error) => Err(format!("this host makes no such layer: {}", error.chain())),
+        }
+    }
+
+    fn spec(&self, workspace: &Path) -> Spec {
+        let mut spec = Spec::new(Workspace::CopyOnWrite(workspace.to_owned()), Caller::default());
+        spec.layer = self.tier;
+        spec
+    }
 }
 
 fn conform_prepared(

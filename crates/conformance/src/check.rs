@@ -1,5 +1,6 @@
 //! The list of checks.
 
+use crate::layers::LAYERS;
 use crate::stage::Stage;
 use crate::{escape, exec, files, life, limits, policy, streams};
 use cofferdam_core::{Error, Lost};
@@ -287,21 +288,22 @@ pub const ALL: &[Check] = &[
     ),
 ];
 
-/// `docs/conformance.md`, made from [`ALL`].
+/// `docs/conformance.md`, made from [`ALL`] and [`LAYERS`].
 pub fn document() -> String {
     let mut text = "# Conformance\n\n\
         Every backend passes these checks of `crates/conformance`, the fake one first. A check that \
         a backend\ncannot be put to is skipped with a reason, and the list of its skips is a file \
         beside its tests. Each\ncheck is known to fail: a test switches on a fault of the fake \
-        backend for every one.\n\nThis page is written by `BLESS=1 cargo test -p \
+        backend for every one.\nThose called `layers` are for backends that keep sandboxes; they are passed by \
+        an overlay and by a copy.\n\nThis page is written by `BLESS=1 cargo test -p \
         cofferdam-conformance`.\n\n| Check | Promise |\n|---|---|\n"
         .to_owned();
-    for check in ALL {
-        text.push_str("| `");
-        text.push_str(check.name);
-        text.push_str("` | ");
-        text.push_str(check.promise);
-        text.push_str(" |\n");
-    }
+    let mut row = |name: &str, promise: &str| {
+        for part in ["| `", name, "` | ", promise, " |\n"] {
+            text.push_str(part);
+        }
+    };
+    ALL.iter().for_each(|check| row(check.name, check.promise));
+    LAYERS.iter().for_each(|check| row(check.name, check.promise));
     text
 }

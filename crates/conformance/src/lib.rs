@@ -19,12 +19,18 @@
 //! A check that cannot be made is skipped with its reason, and the list of what was skipped is
 //! compared with a file; `BLESS=1` writes it. Each check can fail: `tests/faults.rs` names a fault
 //! of the fake backend for every one.
+//!
+//! What becomes of the changes of a copy-on-write sandbox is a suite of its own, [`LAYERS`], for
+//! backends that keep them: [`main_of_layers`] runs it over a [`LayerSubject`]. `tests/layers` names a
+//! fault of a backend that copies for every one of them.
 
 mod check;
 mod escape;
 mod exec;
 mod files;
 mod fixture;
+mod layer_stage;
+mod layers;
 mod life;
 mod limits;
 mod policy;
@@ -36,7 +42,9 @@ mod suite;
 
 pub use check::{ALL, Check, Stop, Verdict, document};
 pub use fixture::{Action, FakeFixture, Fixture, HostFile, Need};
+pub use layer_stage::{LayerGround, LayerPlace, LayerStage, LayerSubject};
+pub use layers::{LAYERS, LayerCheck, perform_layers};
 pub use shell::ShellFixture;
 pub use stage::Stage;
 pub use subject::Subject;
-pub use suite::{main, perform, trials};
+pub use suite::{main, main_of_layers, perform, trials};

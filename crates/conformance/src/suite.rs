@@ -1,6 +1,8 @@
 //! Runs the checks.
 
 use crate::check::{ALL, Check, Stop, Verdict};
+use crate::layer_stage::LayerSubject;
+use crate::layers::{LAYERS, perform_layers};
 use crate::stage::Stage;
 use crate::subject::Subject;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
@@ -24,29 +26,40 @@ pub async fn perform(check: &Check, subject: &Subject) -> Verdict {
 /// What was skipped, by name.
 type Skips = Arc<Mutex<BTreeMap<&'static str, String>>>;
 
-/// The checks as trials, which note in `skips` what they skip.
+/// One check as a trial, which notes in `skips` why it was skipped.
+fn trial<F>(
+    name: &'static str,
+    skips: &Skips,
+    perform: impl FnOnce() -> F + Send + 'static,
+) -> Trial
+where
+    F: Future<Output = Verdict>,
+{
+    let skips = Arc::clone(skips);
+    Trial::ignorable_test(name, move || {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .map_err(|error| Failed::from(error.to_string()))?;
+        match runtime.block_on(perform()) {
+            Ok(()) => Ok(Completion::Completed),
+            Err(Stop::Failed(reason)) => Err(Failed::from(reason)),
+            Err(Stop::Skipped(reason)) => {
+                let mut skips = skips.lock().unwrap_or_else(PoisonError::into_inner);
+                skips.insert(name, reason.clone());
+                Ok(Completion::ignored_with(reason))
+            }
+        }
+    })
+}
+
 fn noted_trials(subject: &Subject, skips: &Skips) -> Vec<Trial> {
-    ALL.iter()
-        .map(|check| {
-            let (subject, skips) = (subject.clone(), Arc::clone(skips));
-            Trial::ignorable_test(check.name, move || {
-                let runtime = tokio::runtime::Builder::new_multi_thread()
-                    .worker_threads(2)
-                    .enable_all()
-                    .build()
-                    .map_err(|error| Failed::from(error.to_string()))?;
-                match runtime.block_on(perform(check, &subject)) {
-                    Ok(()) => Ok(Completion::Completed),
-                    Err(Stop::Failed(reason)) => Err(Failed::from(reason)),
-                    Err(Stop::Skipped(reason)) => {
-                        let mut skips = skips.lock().unwrap_or_else(PoisonError::into_inner);
-                        skips.insert(check.name, reason.clone());
-                        Ok(Completion::ignored_with(reason))
-                    }
-                }
-            })
-        })
-        .collect()
+    let all = ALL.iter().map(|check| {
+        let subject = subject.clone();
+        trial(check.name, skips, move || async move { perform(check, &subject).await })
+    });
+    all.collect()
 }
 
 /// The checks as trials of a test program.
@@ -57,14 +70,34 @@ pub fn trials(subject: &Subject) -> Vec<Trial> {
 /// The whole of a test program: understands the usual arguments, runs the suite, and compares what
 /// was skipped with the file, unless only a part was asked for.
 pub fn main(subject: Subject) -> ExitCode {
-    let arguments = Arguments::from_args();
     let skips = Skips::default();
-    let conclusion = libtest_mimic::run(&arguments, noted_trials(&subject, &skips));
+    let trials = noted_trials(&subject, &skips);
+    conclude((&subject.name, subject.skips.as_deref()), trials, &skips)
+}
+
+/// The same of the checks of layers.
+pub fn main_of_layers(subject: LayerSubject) -> ExitCode {
+    let skips = Skips::default();
+    let trials = LAYERS.iter().map(|check| {
+        let subject = subject.clone();
+        trial(check.name, &skips, move || async move { perform_layers(check, &subject).await })
+    });
+    let trials = trials.collect();
+    conclude((&subject.name, subject.skips.as_deref()), trials, &skips)
+}
+
+fn conclude(
+    (name, directory): (&str, Option<&Path>),
+    trials: Vec<Trial>,
+    skips: &Skips,
+) -> ExitCode {
+    let arguments = Arguments::from_args();
+    let conclusion = libtest_mimic::run(&arguments, trials);
     let is_whole = arguments.filter.is_none() && arguments.skip.is_empty() && !arguments.list;
     if conclusion.has_failed() {
         return ExitCode::FAILURE;
     }
-    let Some(directory) = subject.skips.as_ref().filter(|_| is_whole) else {
+    let Some(directory) = directory.filter(|_| is_whole) else {
         return ExitCode::SUCCESS;
     };
     let mut found = String::new();
@@ -74,7 +107,7 @@ pub fn main(subject: Subject) -> ExitCode {
         found.push_str(reason);
         found.push('\n');
     }
-    match compare(&directory.join(format!("{}.txt", subject.name)), &found) {
+    match compare(&directory.join(format!("{name}.txt")), &found) {
         Ok(()) => ExitCode::SUCCESS,
         Err(reason) => {
             eprintln!("{reason}");

@@ -14,11 +14,13 @@
 //! reported afterwards ([`appeared`]). Neither are the contents of an outer git directory, which is
 //! not part of the workspace.
 
+mod around;
 mod git_config;
 mod names;
 mod repository;
 mod scan;
 
+pub(crate) use around::around;
 pub(crate) use names::{Named, named};
 pub use scan::ScanEnd;
 
@@ -134,6 +136,8 @@ pub struct ControlFiles {
     pub scan: ScanEnd,
     /// What was there: control files and repositories, relative to the workspace.
     pub present: BTreeSet<String>,
+    /// What something names as a git directory and is none yet, relative to the workspace.
+    pub pointed: Vec<String>,
 }
 
 impl ControlFiles {
@@ -160,24 +164,53 @@ impl ControlFiles {
     }
 }
 
+/// Where the repositories of a workspace are, relative; the workspace itself is the empty path.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Repositories {
+    /// Work trees.
+    pub(crate) trees: BTreeSet<String>,
+    /// Directories that are bare repositories.
+    pub(crate) bare: BTreeSet<String>,
+}
+
+impl Repositories {
+    /// These and those.
+    pub(crate) fn with(mut self, others: &Self) -> Self {
+        self.trees.extend(others.trees.iter().cloned());
+        self.bare.extend(others.bare.iter().cloned());
+        self
+    }
+}
+
+/// Finds the repositories of a workspace, as far as a bounded scan goes. Costs what the workspace holds.
+pub(crate) fn repositories<Fd: AsFd>(workspace: Fd) -> Result<Repositories> {
+    let scan = scan::repositories(workspace.as_fd())?;
+    let (trees, bare) = (scan.repositories.into_iter(), scan.bare.into_iter());
+    Ok(Repositories { trees: trees.collect(), bare: bare.collect() })
+}
+
 /// Finds the control files of a workspace. Changes nothing.
 pub fn find<Fd: AsFd>(workspace: Fd) -> Result<ControlFiles> {
-    let mut search = Search::new(workspace.as_fd());
     let scan = scan::repositories(workspace.as_fd())?;
-    search.work_tree("")?;
-    if search.is_git_directory("")? {
-        search.git_directory("", "")?;
-    }
-    for repository in &scan.repositories {
-        search.repository(repository)?;
-    }
-    for directory in &scan.bare {
-        search.bare(directory)?;
-    }
+    let mut search = Search::new(workspace.as_fd(), real_path(workspace.as_fd())?);
+    search.all(&scan.repositories, &scan.bare)?;
     for (path, why) in scan.unreadable {
         search.unprotected(path, why);
     }
     Ok(search.finish(scan.end))
+}
+
+/// Finds the control files of a workspace, or of a part of one, that has these repositories. Absolute
+/// paths are meant for a workspace at `root`. Costs what the repositories hold.
+pub(crate) fn find_in<Fd: AsFd>(
+    workspace: Fd,
+    root: &Path,
+    known: &Repositories,
+) -> Result<ControlFiles> {
+    let mut search = Search::new(workspace.as_fd(), root.to_owned());
+    search.all(&known.trees, &known.bare)?;
+    Ok(search.finish(ScanEnd::Complete))
 }
 
 /// Control files that are there now and were not before. To be asked when the placeholders are gone.
@@ -189,13 +222,29 @@ pub fn appeared<Fd: AsFd>(before: &ControlFiles, workspace: Fd) -> Result<Vec<St
 /// What was found so far.
 struct Search<'a> {
     workspace: BorrowedFd<'a>,
+    /// Where it is, for paths that are absolute.
+    root: PathBuf,
     pins: BTreeMap<String, Access>,
     found: ControlFiles,
 }
 
 impl<'a> Search<'a> {
-    fn new(workspace: BorrowedFd<'a>) -> Self {
-        Self { workspace, pins: BTreeMap::new(), found: ControlFiles::default() }
+    fn new(workspace: BorrowedFd<'a>, root: PathBuf) -> Self {
+        Self { workspace, root, pins: BTreeMap::new(), found: ControlFiles::default() }
+    }
+
+    /// The control files of the workspace itself and of these repositories in it.
+    fn all<'n>(
+        &mut self,
+        trees: impl IntoIterator<Item = &'n String>,
+        bare: impl IntoIterator<Item = &'n String>,
+    ) -> Result<()> {
+        self.work_tree("")?;
+        if self.is_git_directory("")? {
+            self.git_directory("", "")?;
+        }
+        trees.into_iter().try_for_each(|tree| self.repository(tree))?;
+        bare.into_iter().try_for_each(|directory| self.bare(directory))
     }
 
     fn work_tree(&mut self, tree: &str) -> Result<()> {
@@ -227,7 +276,7 @@ impl<'a> Search<'a> {
     /// A protected name that is a symbolic link is pinned as a link, and so is what it names. What
     /// lies outside the workspace cannot be written from inside, or was shown on purpose.
     fn link(&mut self, path: &str) -> Result<()> {
-        let root = real_path(self.workspace)?;
+        let root = self.root.clone();
         let text = rustix::fs::readlinkat(self.workspace, path, Vec::new())
             .map_err(|e| io("read the link", Path::new(path), e))?;
         let named = text.to_str().ok().and_then(|text| resolve(&root, parent_of(path), text));
@@ -329,6 +378,11 @@ impl<'a> Search<'a> {
         found.scan = scan;
         found
     }
+}
+
+/// The names of control files in a git directory, some of them in a directory of it.
+pub(crate) fn in_git_directory() -> impl Iterator<Item = &'static str> {
+    GIT_DIRECTORY.iter().map(|(name, _)| *name)
 }
 
 /// Whether a name of the root of a work tree is protected as a directory with all below it.

@@ -6,6 +6,7 @@
 
 use rustix::fd::{AsRawFd, FromRawFd, OwnedFd};
 use rustix::io::{Errno, Result};
+use rustix::process::Pid;
 use std::ffi::{c_int, c_void};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -245,6 +246,16 @@ pub(crate) fn close_all_from(first: u32) -> Result<()> {
 
 /// The user at the other end of a local socket, as it was when that connected.
 pub(crate) fn peer_uid(socket: &OwnedFd) -> Result<u32> {
+    peer(socket).map(|credentials| credentials.uid)
+}
+
+/// The process at the other end of a local socket, as it was when that connected; `None` where it has
+/// no number here.
+pub(crate) fn peer_pid(socket: &OwnedFd) -> Option<Pid> {
+    peer(socket).ok().and_then(|credentials| Pid::from_raw(credentials.pid))
+}
+
+fn peer(socket: &OwnedFd) -> Result<libc::ucred> {
     let mut credentials = libc::ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };
     let mut length = libc::socklen_t::try_from(size_of::<libc::ucred>()).unwrap_or(0);
     // SAFETY: the structure and its length live for the call and are of this option's kind.
@@ -257,7 +268,7 @@ pub(crate) fn peer_uid(socket: &OwnedFd) -> Result<u32> {
             &raw mut length,
         )
     };
-    if done == 0 { Ok(credentials.uid) } else { Err(last_error()) }
+    if done == 0 { Ok(credentials) } else { Err(last_error()) }
 }
 
 /// Gives memory that is free back to the system.

@@ -8,6 +8,7 @@ use crate::config::{
     ConsultedFile, Key, Layer, Loaded, Sourced, Standing, Unapproved, VariableWish, approve, load,
     open_checked, withdraw,
 };
+use crate::images::PullPolicy;
 use crate::surroundings::Surroundings;
 use crate::{exit, render};
 use cofferdam_core::{Limits, OnUnavailable, Profile, Result, SensitiveWrites, User, Workspace};
@@ -136,6 +137,11 @@ fn values_of(layer: &Layer, key: Key) -> Vec<CheckedValue> {
             let default = "this host's system";
             one(single(&layer.image, |v| v.reference.clone(), default))
         }
+        Key::Pull => {
+            let default = PullPolicy::default().named();
+            one(single(&layer.pull, |v| v.named().into(), default))
+        }
+        Key::InsecureRegistry => many(key, &layer.insecure_registry, Clone::clone),
         Key::Memory => {
             let default = render::bytes(defaults.memory_bytes.value());
             one(single(&layer.memory_bytes, |v| render::bytes(*v), &default))
@@ -163,7 +169,7 @@ fn values_of(layer: &Layer, key: Key) -> Vec<CheckedValue> {
             let shown = |v: &SensitiveWrites| (*v == SensitiveWrites::Allowed).to_string();
             one(single(&layer.sensitive_writes, shown, "false"))
         }
-        Key::CopyOnWrite => one(single(&layer.copy_on_write, bool::to_string, "false")),
+        Key::CopyOnWrite => one(single(&layer.copy_on_write, |v| v.name().into(), "false")),
         Key::Init => many(key, &layer.init, |line| line.to_string_lossy().into_owned()),
         Key::IdlePause => one(single(&layer.idle_pause, idle_pause, "3m")),
         Key::Checkpoints => one(single(&layer.checkpoints, bool::to_string, "true")),

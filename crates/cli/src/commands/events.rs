@@ -5,6 +5,7 @@ use crate::{exit, render, sessions};
 use clap::Args;
 use cofferdam_core::Result;
 use cofferdam_session::{EventReport, SessionId, Sessions};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -19,7 +20,7 @@ pub(crate) struct EventsArgs {
     #[arg(value_name = "SESSION")]
     pub(crate) session: Option<String>,
 
-    /// Goes on with what happens, until it is ended.
+    /// Goes on with what happens, until it is ended or nobody reads it any more.
     ///
     /// Example: -f
     #[arg(short = 'f', long)]
@@ -67,15 +68,25 @@ pub(super) fn perform(args: &EventsArgs) -> Result<u8> {
             }
             match (is_over, args.follow) {
                 (true, false) => break,
+                (true, true) if is_reader_gone() => break,
                 (true, true) => tokio::time::sleep(LOOK_AGAIN).await,
                 (false, _) => {}
             }
         }
-        if args.json {
+        if args.json && !args.follow {
             render::print_json(&EventList { events: all })?;
         }
         Ok(exit::DONE)
     })
+}
+
+/// Whether nobody reads standard output any more. Who writes nothing hears of it in no other way.
+fn is_reader_gone() -> bool {
+    let stdout = std::io::stdout();
+    let mut look = [PollFd::new(&stdout, PollFlags::empty())];
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let gone = PollFlags::ERR | PollFlags::HUP;
+    poll(&mut look, Some(&at_once)).is_ok() && look.iter().any(|fd| fd.revents().intersects(gone))
 }
 
 /// A session that is there, or was: what happened to one is kept beyond its end, under its id.

@@ -1,5 +1,6 @@
 //! `cofferdam image`.
 
+mod lines;
 mod pull;
 
 use crate::config::ImageWish;
@@ -7,7 +8,9 @@ use crate::surroundings::Surroundings;
 use crate::{exit, images, render, report};
 use clap::{Args, Subcommand};
 use cofferdam_core::{Image, Result};
-use cofferdam_image::{Event, ImageReport, Progress, PulledFrom, Reference, Removed, Store};
+use cofferdam_image::{ImageReport, PulledFrom, Reference, Removed, Store};
+pub(crate) use lines::ImageEvent;
+use lines::Lines;
 use pull::PullArgs;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -244,16 +247,6 @@ fn print(image: &Image, state: &Path, is_json: bool) -> Result<()> {
         Ok(found) => render::print_json(&shown(found)),
         // One that is used where it is has no record.
         Err(_) => render::print_json(&serde_json::json!({ "id": image.id })),
-    }
-}
-
-/// Each event as a line.
-struct Lines;
-
-impl Progress for Lines {
-    fn tell(&mut self, event: Event) {
-        // Who does not read them any more gets the image all the same.
-        let _ = render::print_json(&event);
     }
 }
 

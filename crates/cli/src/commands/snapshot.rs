@@ -88,7 +88,7 @@ pub(crate) struct LsArgs {
 ///
 /// What it changed since becomes a point of its history first. All processes of the session are ended,
 /// which nothing brings back, and the next command gets a new sandbox. The snapshot stays, and so does
-/// the real workspace, as ever.
+/// the real workspace, as ever. `cofferdam undo` goes to points that are no snapshots.
 ///
 /// Example: cofferdam snapshot restore draft 3
 #[derive(Debug, Args)]
@@ -98,7 +98,7 @@ pub(crate) struct RestoreArgs {
     #[arg(value_name = "SESSION")]
     pub(crate) session: String,
 
-    /// The number of the snapshot, or of any point, or the label of a snapshot.
+    /// The number of the snapshot, or its label.
     #[arg(value_name = "SNAPSHOT")]
     pub(crate) snapshot: String,
 

@@ -98,6 +98,12 @@ impl File<'_> {
                 Some(false) => self.set_text(layer, key, OsStr::new("false"), value),
                 None => Err(self.misshaped(value, key.name(), "true or false")),
             },
+            Shape::SwitchOr(_) => match (content.as_bool(), content.as_str()) {
+                (Some(true), _) => self.set_text(layer, key, OsStr::new("true"), value),
+                (Some(false), _) => self.set_text(layer, key, OsStr::new("false"), value),
+                (None, Some(text)) => self.set_text(layer, key, OsStr::new(text), value),
+                (None, None) => Err(self.misshaped(value, key.name(), "true, false or a text")),
+            },
             Shape::List => self.set_list(layer, key, value),
             Shape::Table => self.set_table(layer, key, value),
         }
@@ -214,6 +220,12 @@ fn property(key: Key) -> Value {
         Shape::List => json!({ "type": "array", "items": { "type": "string" } }),
         Shape::Table => json!({ "type": "object", "additionalProperties": { "type": "string" } }),
         Shape::Switch => json!({ "type": "boolean" }),
+        Shape::SwitchOr(names) => {
+            let switch = [true, false].map(Value::from);
+            let all: Vec<Value> =
+                switch.into_iter().chain(names.into_iter().map(Value::from)).collect();
+            json!({ "type": ["boolean", "string"], "enum": all })
+        }
     };
     if let Some(object) = property.as_object_mut() {
         object.insert("description".to_owned(), key.description().into());
@@ -245,7 +257,8 @@ mod tests {
              hide = [\"/h\"]\negress = [\"a.b:1\"]\nenv = { A = \"1=2\" }\nenv_from = [\"B\"]\n\
              timeout = \"5m\"\nmemory = \"1G\"\npids = 1_00\ncpu = 1.5\ndisk = 1048576\n\
              max_output = \"1M\"\nuser = \"root\"\non_unavailable = \"degrade\"\n\
-             backend = \"local\"\nallow_sensitive_writes = true\n\
+             backend = \"local\"\nallow_sensitive_writes = true\ncopy_on_write = \"copy\"\n\
+             pull = \"never\"\ninsecure_registry = [\"a.lan:5000\"]\n\
              [session]\ninit = [\"a, b\", \"c\"]\nidle_pause = \"none\"\nttl = \"24h\"\n",
         )
         .unwrap();
@@ -256,6 +269,9 @@ mod tests {
         assert_eq!(layer.write[0].value, PathBuf::from("/p/w"));
         assert_eq!(layer.read[0].origin.to_string(), "/p/cofferdam.toml:4");
         assert_eq!(layer.env.len(), 2);
+        assert_eq!(layer.copy_on_write.unwrap().value.name(), "copy");
+        assert_eq!(layer.pull.unwrap().value, crate::images::PullPolicy::Never);
+        assert_eq!(layer.insecure_registry[0].value, "a.lan:5000");
         assert!(layer.sensitive_writes.is_some() && layer.backend.is_some());
         assert_eq!(layer.init[0].value, "a, b");
         assert_eq!(layer.idle_pause.unwrap().value, IdlePause::Never);
@@ -299,6 +315,21 @@ mod tests {
             "[run]\nread = [\n  \"a\",\n  5]\n",
             "4: read: an integer stands here",
             "Write a list of texts, as in [\"…\"].",
+        );
+        check_error(
+            "[run]\ncopy_on_write = 1\n",
+            "2: copy_on_write: an integer stands here",
+            "Write true, false or a text.",
+        );
+        check_error(
+            "[run]\ncopy_on_write = \"ovrlay\"\n",
+            "2: copy_on_write: there is no layer \"ovrlay\"",
+            "Did you mean overlay? true and false do as well.",
+        );
+        check_error(
+            "[run]\ninsecure_registry = [\"http://a\"]\n",
+            "2: insecure_registry: \"http://a\" is no host",
+            "Write HOST or HOST:PORT, without a scheme and a path.",
         );
         check_error("run = 5\n", "1: run: an integer stands here", "Write a table.");
     }

@@ -1,8 +1,9 @@
 //! The keys of the configuration: the one table of them.
 
 use crate::choice::Choice;
+use crate::images::PullPolicy;
 use crate::parts::BackendName;
-use cofferdam_core::{OnUnavailable, Profile, User};
+use cofferdam_core::{LayerChoice, OnUnavailable, Profile, User};
 
 /// A table of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +42,10 @@ pub(crate) enum Key {
     Profile,
     /// `image`
     Image,
+    /// `pull`
+    Pull,
+    /// `insecure_registry`
+    InsecureRegistry,
     /// `workspace`
     Workspace,
     /// `read`
@@ -102,13 +107,17 @@ pub(crate) enum Shape {
     Table,
     /// `true` or `false`.
     Switch,
+    /// `true`, `false` or one of these names.
+    SwitchOr(Vec<&'static str>),
 }
 
 impl Key {
     /// All keys, in the order of the documents.
-    pub(crate) const ALL: [Self; 24] = [
+    pub(crate) const ALL: [Self; 26] = [
         Self::Profile,
         Self::Image,
+        Self::Pull,
+        Self::InsecureRegistry,
         Self::Workspace,
         Self::Read,
         Self::Write,
@@ -138,6 +147,8 @@ impl Key {
         match self {
             Self::Profile
             | Self::Image
+            | Self::Pull
+            | Self::InsecureRegistry
             | Self::Workspace
             | Self::Read
             | Self::Write
@@ -165,6 +176,8 @@ impl Key {
         match self {
             Self::Profile => "profile",
             Self::Image => "image",
+            Self::Pull => "pull",
+            Self::InsecureRegistry => "insecure_registry",
             Self::Workspace => "workspace",
             Self::Read => "read",
             Self::Write => "write",
@@ -196,6 +209,8 @@ impl Key {
         match self {
             Self::Profile => Some("COFFERDAM_PROFILE"),
             Self::Image => Some("COFFERDAM_IMAGE"),
+            Self::Pull => Some("COFFERDAM_PULL"),
+            Self::InsecureRegistry => Some("COFFERDAM_INSECURE_REGISTRY"),
             Self::Workspace => Some("COFFERDAM_WORKSPACE"),
             Self::Read => Some("COFFERDAM_READ"),
             Self::Write => Some("COFFERDAM_WRITE"),
@@ -224,6 +239,7 @@ impl Key {
     pub(crate) fn shape(self) -> Shape {
         match self {
             Self::Profile => one_of::<Profile>(),
+            Self::Pull => one_of::<PullPolicy>(),
             Self::User => one_of::<User>(),
             Self::OnUnavailable => one_of::<OnUnavailable>(),
             Self::Backend => one_of::<BackendName>(),
@@ -231,11 +247,16 @@ impl Key {
                 Shape::Text
             }
             Self::Memory | Self::Pids | Self::Cpu | Self::Disk | Self::MaxOutput => Shape::Amount,
-            Self::Read | Self::Write | Self::Hide | Self::Egress | Self::EnvFrom | Self::Init => {
-                Shape::List
-            }
+            Self::Read
+            | Self::Write
+            | Self::Hide
+            | Self::Egress
+            | Self::EnvFrom
+            | Self::Init
+            | Self::InsecureRegistry => Shape::List,
             Self::Env => Shape::Table,
-            Self::AllowSensitiveWrites | Self::CopyOnWrite | Self::Checkpoints => Shape::Switch,
+            Self::AllowSensitiveWrites | Self::Checkpoints => Shape::Switch,
+            Self::CopyOnWrite => Shape::SwitchOr(names::<LayerChoice>()),
         }
     }
 
@@ -245,6 +266,10 @@ impl Key {
             Self::Profile => "What the sandbox may do. Default: no-network.",
             Self::Image => {
                 "The root file system, as oci:DIR[:TAG] or a path. Default: this host's."
+            }
+            Self::Pull => "When a registry is asked for the image. Default: missing.",
+            Self::InsecureRegistry => {
+                "Registries that may be asked for the image without encryption, as HOST or HOST:PORT."
             }
             Self::Workspace => {
                 "The directory that the sandbox works in. Default: the current directory."
@@ -272,7 +297,8 @@ impl Key {
                 "Whether control files in the workspace can be written. Default: false."
             }
             Self::CopyOnWrite => {
-                "Whether what is written to the workspace lands in a layer beside it. Default: false."
+                "Whether what is written to the workspace lands in a layer beside it; overlay and copy \
+                 choose what makes the layer, and true is auto. Default: false."
             }
             Self::Init => "Lines of shell that prepare a session, once, in order.",
             Self::IdlePause => {
@@ -287,7 +313,11 @@ impl Key {
 }
 
 fn one_of<T: Choice>() -> Shape {
-    Shape::OneOf(T::ALL.iter().map(|member| member.named()).collect())
+    Shape::OneOf(names::<T>())
+}
+
+fn names<T: Choice>() -> Vec<&'static str> {
+    T::ALL.iter().map(|member| member.named()).collect()
 }
 
 #[cfg(test)]

@@ -1,9 +1,11 @@
 //! What one source of settings says, and how layers lie over each other.
 
 use super::Key;
-use crate::args::{IdlePause, checked_name, parse_idle_pause, parse_pids, split_assignment};
+use crate::args::{
+    IdlePause, checked_name, parse_host, parse_idle_pause, parse_pids, split_assignment,
+};
 use crate::choice::Choice;
-use crate::images::Asking;
+use crate::images::PullPolicy;
 use crate::parts::BackendName;
 use cofferdam_core::{
     EgressRule, Error, ErrorKind, LayerChoice, OnUnavailable, Profile, Result, SensitiveWrites,
@@ -54,6 +56,36 @@ pub(crate) struct ImageWish {
     pub(crate) from: PathBuf,
 }
 
+/// Whether what is written to the workspace lands beside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Beside {
+    /// It lands in the workspace.
+    No,
+    /// It lands in a layer that this makes.
+    Layer(LayerChoice),
+}
+
+impl Beside {
+    fn parse(text: &str) -> Result<Self> {
+        match switch(text) {
+            Ok(true) => Ok(Self::Layer(LayerChoice::default())),
+            Ok(false) => Ok(Self::No),
+            Err(_) => LayerChoice::choose(text).map(Self::Layer).map_err(|error| {
+                let hint = error.hint.clone().unwrap_or_default();
+                error.hint(format!("{hint} true and false do as well."))
+            }),
+        }
+    }
+
+    /// As a file says it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::No => "false",
+            Self::Layer(tier) => tier.name(),
+        }
+    }
+}
+
 /// A variable that somebody wants for the command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum VariableWish {
@@ -68,8 +100,8 @@ pub(crate) enum VariableWish {
 pub(crate) struct Layer {
     pub(crate) profile: Option<Sourced<Profile>>,
     pub(crate) image: Option<Sourced<ImageWish>>,
-    /// How registries are asked. The command line alone says that.
-    pub(crate) asking: Option<Asking>,
+    pub(crate) pull: Option<Sourced<PullPolicy>>,
+    pub(crate) insecure_registry: Vec<Sourced<String>>,
     pub(crate) workspace: Option<Sourced<Workspace>>,
     pub(crate) read: Vec<Sourced<PathBuf>>,
     pub(crate) write: Vec<Sourced<PathBuf>>,
@@ -86,9 +118,7 @@ pub(crate) struct Layer {
     pub(crate) on_unavailable: Option<Sourced<OnUnavailable>>,
     pub(crate) backend: Option<Sourced<BackendName>>,
     pub(crate) sensitive_writes: Option<Sourced<SensitiveWrites>>,
-    pub(crate) copy_on_write: Option<Sourced<bool>>,
-    /// What is to make the layer. Of the command line alone.
-    pub(crate) tier: Option<Sourced<LayerChoice>>,
+    pub(crate) copy_on_write: Option<Sourced<Beside>>,
     pub(crate) init: Vec<Sourced<OsString>>,
     pub(crate) idle_pause: Option<Sourced<IdlePause>>,
     pub(crate) ttl: Option<Sourced<Duration>>,
@@ -110,6 +140,10 @@ impl Layer {
             Key::Image => {
                 let wish = ImageWish { reference: utf8(text)?.to_owned(), from: base.to_owned() };
                 self.image = Some(said(wish, origin));
+            }
+            Key::Pull => self.pull = Some(said(PullPolicy::choose(utf8(text)?)?, origin)),
+            Key::InsecureRegistry => {
+                self.insecure_registry.push(said(parse_host(utf8(text)?)?, origin));
             }
             Key::Workspace => {
                 let directory = Workspace::Directory(path(text, base)?);
@@ -142,7 +176,9 @@ impl Layer {
                 };
                 self.sensitive_writes = Some(said(choice, origin));
             }
-            Key::CopyOnWrite => self.copy_on_write = Some(said(switch(utf8(text)?)?, origin)),
+            Key::CopyOnWrite => {
+                self.copy_on_write = Some(said(Beside::parse(utf8(text)?)?, origin))
+            }
             Key::Init => self.init.push(said(text.to_owned(), origin)),
             Key::IdlePause => self.idle_pause = Some(said(parse_idle_pause(utf8(text)?)?, origin)),
             Key::Ttl => self.ttl = Some(said(parse_duration(utf8(text)?)?, origin)),
@@ -180,10 +216,11 @@ impl Layer {
         self.egress.append(&mut later.egress);
         self.env.append(&mut later.env);
         self.init.append(&mut later.init);
+        self.insecure_registry.append(&mut later.insecure_registry);
         Self {
             profile: later.profile.or(self.profile),
             image: later.image.or(self.image),
-            asking: later.asking.or(self.asking),
+            pull: later.pull.or(self.pull),
             workspace: later.workspace.or(self.workspace),
             timeout: later.timeout.or(self.timeout),
             memory_bytes: later.memory_bytes.or(self.memory_bytes),
@@ -196,7 +233,6 @@ impl Layer {
             backend: later.backend.or(self.backend),
             sensitive_writes: later.sensitive_writes.or(self.sensitive_writes),
             copy_on_write: later.copy_on_write.or(self.copy_on_write),
-            tier: later.tier.or(self.tier),
             idle_pause: later.idle_pause.or(self.idle_pause),
             ttl: later.ttl.or(self.ttl),
             checkpoints: later.checkpoints.or(self.checkpoints),
@@ -259,6 +295,21 @@ mod tests {
         assert_eq!(both.pids.unwrap().value, 5);
         let read: Vec<_> = both.read.iter().map(|path| path.value.to_str().unwrap()).collect();
         assert_eq!(read, ["/base/a", "/b"]);
+    }
+
+    #[test]
+    fn a_layer_is_chosen_by_a_switch_or_by_what_makes_it() {
+        let check = |text: &str, expected: Beside| {
+            let said = layer(&[(Key::CopyOnWrite, text)]).copy_on_write.unwrap().value;
+            assert_eq!(said, expected, "{text}");
+        };
+        check("true", Beside::Layer(LayerChoice::default()));
+        check("0", Beside::No);
+        for tier in LayerChoice::ALL {
+            check(tier.name(), Beside::Layer(tier));
+        }
+        let error = Beside::parse("reflnk").unwrap_err();
+        assert!(error.hint.unwrap().ends_with("true and false do as well."));
     }
 
     #[test]

@@ -388,6 +388,11 @@ fn a_setting_makes_workspaces_copy_on_write() {
         command.env("COFFERDAM_COPY_ON_WRITE", "true");
         assert_eq!(outcome(&mut command, SOON).code(), Some(0));
         assert_eq!(tree(&place.workspace), before);
+        let mut command = place.cofferdam(&["run", "--json", "--shell", "echo x > f"]);
+        command.env("COFFERDAM_COPY_ON_WRITE", "copy");
+        let said = outcome(&mut command, SOON).object();
+        assert!(["copy", "reflink"].contains(&said["tier"].as_str().unwrap()), "{said}");
+        assert_eq!(tree(&place.workspace), before);
         place.run(&["--shell", "echo x > f"]);
         assert_ne!(tree(&place.workspace), before, "the control");
     });

@@ -82,7 +82,7 @@ fn a_snapshot_comes_in_elsewhere_as_it_went_out() {
             let names = ["diff", "s", &format!("0..{label}"), "--name-only"];
             let names = place.says(&names, 0).text();
             assert!(names.contains("d/new\nd/old\n"), "{names}");
-            place.says(&["snapshot", "restore", "s", "0"], 0);
+            place.says(&["undo", "s", "--to", "0"], 0);
             assert_eq!(look(place), first);
         }
         let history = place.says(&["history", "s"], 0).text();

@@ -181,7 +181,7 @@ fn snapshots_forks_and_receipts_are_those_of_any_layer() {
         place.says(&["snapshot", "create", "s"], 0);
         place.says(&["exec", "s", "--shell", "echo two > f; rm -r gone; echo n > n"], 0);
         place.says(&["fork", "s", "t"], 0);
-        place.says(&["snapshot", "restore", "s", "1"], 0);
+        place.says(&["snapshot", "restore", "s", "2"], 0);
         let names = |session: &str| -> Vec<String> {
             let diff = place.says(&["diff", session, "--json"], 0).object();
             let changes = diff["changes"].as_array().unwrap().clone();

@@ -50,6 +50,10 @@ fn a_session_goes_back_to_a_snapshot_and_the_real_tree_stays() {
         is_valid(place, "undo", &back);
         let now = place.says(&["exec", "s", "--shell", "cat f gone; ls"], 0).text();
         assert_eq!(now, "two\ny\nd\nf\ngone\nlinked\nreplaced\n");
+        // A point that nobody named is for undo, so that a number means one thing.
+        let refused = place.says(&["snapshot", "restore", "s", "4"], 1);
+        assert!(refused.stderr.contains("point 4 is no snapshot"), "{refused:?}");
+        assert!(refused.stderr.contains("cofferdam undo"), "{refused:?}");
         // Any number of times: the snapshot stays.
         place.says(&["snapshot", "restore", "s", "one \u{1b}[1m"], 0);
         assert_eq!(look(place, "s"), first);

@@ -1,6 +1,6 @@
 //! Archives out of a workspace and into it, as the command and the system's tar make and read them.
 
-use crate::place::{Place, SOON, everyone, outcome};
+use crate::place::{Place, SOON, everyone, outcome, skipped};
 use crate::schema::is_valid;
 use std::fs;
 use std::path::Path;
@@ -51,10 +51,14 @@ fn a_tree_is_the_same_in_another_session_and_for_the_systems_tar() {
         place.says(&["create", "--name", "o", "--no-workspace"], 0);
         assert_eq!(import(place, "o", &plain, &["new/place"], 0), "");
         import(place, "o", &packed, &["second", "--gzip"], 0);
+        // What it is packed with is seen; one who says so is told where it is not.
+        import(place, "o", &packed, &["third"], 0);
+        import(place, "o", &plain, &["fourth", "--gzip"], 1);
         let first = look("s", "t");
         assert!(first.contains("run f 751"), "{first}");
         assert_eq!(look("o", "new/place"), first);
         assert_eq!(look("o", "second"), first);
+        assert_eq!(look("o", "third"), first);
         // The control: the system's own program reads it, and makes one that is read.
         let (plain, unpacked) = (plain.display(), place.base.join("unpacked"));
         let at = unpacked.display();
@@ -62,6 +66,15 @@ fn a_tree_is_the_same_in_another_session_and_for_the_systems_tar() {
             host(&format!("mkdir {at}; tar -xpf {plain} -C {at} --no-same-owner; cd {at}; {LOOK}"));
         assert_eq!(said, first);
         assert_eq!(host(&format!("stat -c %Y {at}/run")), "1000000000\n");
+        match Path::new("/usr/bin/xz").exists() {
+            false => skipped("xz", "the host's program packs an archive for this test"),
+            true => {
+                let packed = place.base.join("t.tar.xz");
+                host(&format!("xz -c {plain} > {}", packed.display()));
+                import(place, "o", &packed, &["by-xz"], 0);
+                assert_eq!(look("o", "by-xz"), first);
+            }
+        }
         for format in ["gnu", "pax", "ustar", "v7"] {
             let theirs = place.base.join(format);
             let name = theirs.display();

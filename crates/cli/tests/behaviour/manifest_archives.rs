@@ -179,7 +179,7 @@ fn a_hostile_archive_is_refused_whole_and_reaches_nothing() {
         for (bytes, word) in [
             (&b"no archive at all"[..], "evil.tgz"),
             (&b"\x1f\x8b\x08\x00garbage"[..], "evil.tgz"),
-            (&b"\xfd7zXZ\x00rest"[..], "gzip or Zstandard"),
+            (&b"\xfd7zXZ\x00rest"[..], "gzip, xz or Zstandard"),
             (&b""[..], "no end"),
         ] {
             fs::write(place.base.join("evil.tgz"), bytes).unwrap();

@@ -52,7 +52,12 @@ fn image(place: &Place) -> Option<String> {
 /// The lines that a pull tells.
 fn pulled(place: &Place, name: &str) -> Vec<Value> {
     let said = place.says(&["image", "pull", name, "--json"], 0);
-    said.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    let lines: Vec<Value> =
+        said.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let (image, events) = lines.split_last().unwrap();
+    crate::schema::is_valid(place, "image", image);
+    events.iter().for_each(|event| crate::schema::is_valid(place, "image-event", event));
+    lines
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! Sessions: made, used, paused, shown and removed.
 
-use crate::place::{Place, SOON, everyone, outcome, until};
+use crate::place::{Place, SOON, ended, everyone, outcome, until};
 use crate::schema::is_valid;
 use serde_json::Value;
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
 /// The phase of a session.
@@ -207,6 +208,21 @@ fn every_object_is_what_its_schema_says() {
         valid("removal", &["rm", "s", "--json"]);
         let error = place.says(&["show", "s", "--json"], 1).object();
         is_valid(place, "error", &error);
+    });
+}
+
+#[test]
+fn who_follows_events_ends_when_nobody_reads_them() {
+    everyone(|place| {
+        place.says(&["create", "--name", "s"], 0);
+        let mut follower = place.cofferdam(&["events", "s", "-f"]);
+        let mut follower = crate::place::started(follower.stdout(Stdio::piped()));
+        let mut lines = BufReader::new(follower.stdout.take().unwrap()).lines();
+        assert!(lines.next().unwrap().unwrap().contains("provisioned") || lines.next().is_some());
+        assert!(follower.try_wait().unwrap().is_none(), "the control: it is read");
+        drop(lines);
+        assert_eq!(ended(follower, SOON).code(), Some(0));
+        place.says(&["rm", "s"], 0);
     });
 }
 

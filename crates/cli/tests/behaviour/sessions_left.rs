@@ -133,3 +133,33 @@ fn what_was_left_dies_with_the_keeper() {
         assert_eq!(place.says(&["logs", "s", &id, "-f"], 0).text(), "up\n");
     });
 }
+
+/// It compares two files that take longer than any test waits.
+#[test]
+fn a_session_goes_on_when_the_client_that_held_it_is_killed() {
+    everyone(|place| {
+        let big = fs::File::create(place.workspace.join("big")).unwrap();
+        big.set_len(1 << 40).unwrap();
+        place.give(&place.workspace.join("big"));
+        place.says(&["create", "--name", "s", "--cow", "--no-checkpoints"], 0);
+        let line = "rm big; truncate -s 1T big; while :; do echo >>ticks; sleep 0.01; done";
+        place.says(&["exec", "s", "-d", "--shell", line], 0);
+        let kept = fs::read_dir(place.state.join("kept")).unwrap().next().unwrap().unwrap();
+        let ticks = kept.path().join("cow/upper/ticks");
+        let count = || fs::metadata(&ticks).map_or(0, |found| found.len());
+        until(SOON, || (count() > 2).then_some(())).expect("it runs");
+        let mut client =
+            started(place.cofferdam(&["diff", "s"]).stdout(Stdio::null()).stderr(Stdio::null()));
+        let stands = || {
+            let before = count();
+            std::thread::sleep(std::time::Duration::from_millis(500));
+            (count() == before).then_some(before)
+        };
+        let before = until(SOON, stands).expect("it is held while somebody looks at it");
+        assert!(client.try_wait().unwrap().is_none(), "the control: it looks");
+        client.kill().unwrap();
+        client.wait().unwrap();
+        until(SOON, || (count() > before).then_some(())).expect("it goes on");
+        place.says(&["rm", "s"], 0);
+    });
+}

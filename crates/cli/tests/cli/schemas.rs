@@ -2,7 +2,7 @@
 
 use crate::harness::{Place, compare};
 
-const OBJECTS: [&str; 45] = [
+const OBJECTS: [&str; 46] = [
     "config",
     "check",
     "result",
@@ -31,6 +31,7 @@ const OBJECTS: [&str; 45] = [
     "image",
     "images",
     "images-removed",
+    "image-event",
     "file-content",
     "file-entry",
     "file-list",

@@ -11,6 +11,7 @@ use super::git_config::{Target, targets};
 use super::{
     AbsentName, GIT_DIRECTORY, Nature, Search, is_own, join, parent_of, real_path, resolve,
 };
+use crate::kernel_path::through;
 use crate::state::retry;
 use cofferdam_core::Result;
 use cofferdam_wire::plan::Access;
@@ -81,17 +82,18 @@ impl Search<'_> {
             return self.followed(&git, tree);
         }
         // LIMIT: what is no git directory yet is one that is made during the run.
-        if self.has_sign_of_git(&git)? {
-            self.way(&git);
-            self.git_directory(&git, tree)?;
+        if !self.has_sign_of_git(&git)? {
+            self.found.pointed.push(git);
+            return Ok(());
         }
-        Ok(())
+        self.way(&git);
+        self.git_directory(&git, tree)
     }
 
     /// Where a path that git follows from `base` is in the workspace; `None` where it is elsewhere
     /// or nowhere. One that a link leads into the workspace is unprotected: links can be changed.
     fn inside(&mut self, who: &str, base: &str, text: &str) -> Result<Option<String>> {
-        let root = real_path(self.workspace)?;
+        let root = self.root.clone();
         let text = at_home(text);
         if resolve(&root, base, &format!("{text}/x")).as_deref() == Some("x") {
             self.unprotected(who.to_owned(), "it names the workspace itself");
@@ -269,12 +271,14 @@ impl Search<'_> {
     /// The text of a regular file, if it is no longer than this. Follows no link, and waits for
     /// nothing.
     fn read(&self, path: &str, most_bytes: usize) -> Result<String, Errno> {
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = self.open_as(path, flags)?;
-        let stat = rustix::fs::fstat(&file)?;
+        let found = self.open_as(path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC)?;
+        let stat = rustix::fs::fstat(&found)?;
+        // HOSTILE: somebody may wait at the other end of a pipe for it to be opened.
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Err(Errno::INVAL);
         }
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = rustix::fs::open(through(&found), flags, Mode::empty())?;
         let mut content = Vec::new();
         let mut chunk = [0_u8; 4096];
         loop {

@@ -44,9 +44,11 @@ pub(super) struct Keeper<'a> {
     pub(super) listener: OwnedFd,
     pub(super) stop: Stop,
     pub(super) paused: Option<PausedBy>,
-    /// Whether the memory of what was just paused is still to be given back.
     /// It is paused for a moment only, and nobody was told.
     pub(super) is_held: bool,
+    /// The process that asked for that moment, which ends with it.
+    pub(super) holder: Option<OwnedFd>,
+    /// Whether the memory of what was just paused is still to be given back.
     pub(super) wants_memory: bool,
     /// A copy of this process that gives memory back.
     pub(super) reclaiming: Option<OwnedFd>,
@@ -72,6 +74,7 @@ enum About {
     Idle,
     Pins,
     Reclaiming,
+    Holder,
     Conn(u64),
     Output(u32),
     Input,
@@ -102,6 +105,7 @@ impl<'a> Keeper<'a> {
             stop: Stop::new(assembly, born),
             paused: None,
             is_held: false,
+            holder: None,
             wants_memory: false,
             reclaiming: None,
             clock: Clock::new()?,
@@ -142,6 +146,7 @@ impl<'a> Keeper<'a> {
                 About::Idle => self.ring(),
                 About::Pins => self.look_after_pins(),
                 About::Reclaiming => self.reap_reclaiming(),
+                About::Holder => self.let_go(),
                 About::Conn(number) => self.hear_conn(number),
                 About::Output(channel) => self.spool(channel),
                 About::Input => {}
@@ -184,6 +189,10 @@ impl<'a> Keeper<'a> {
         }
         if let Some(process) = &self.reclaiming {
             wait.add(About::Reclaiming, process.as_fd(), PollFlags::IN);
+        }
+        // ORDER: before the clients, who may want to hold it next.
+        if let Some(holder) = &self.holder {
+            wait.add(About::Holder, holder.as_fd(), PollFlags::IN);
         }
         for (number, conn) in &self.conns {
             wait.add(About::Conn(*number), conn.wire.socket.as_fd(), conn.interest());
@@ -302,6 +311,7 @@ impl<'a> Keeper<'a> {
             None => self.stop.pause()?,
         };
         self.paused = Some(how);
+        self.holder = None;
         self.hang_up_files();
         self.set_clocks(true);
         self.journal.add(Happened::Paused { idle: is_idle, how });
@@ -309,14 +319,23 @@ impl<'a> Keeper<'a> {
         Ok(())
     }
 
-    /// Stops everything in it for a moment: connections wait, and its memory stays where it is.
-    pub(super) fn hold(&mut self) -> Result<()> {
+    /// Stops everything in it for a moment: connections wait, and its memory stays where it is. It goes
+    /// on without being asked when the process `holder` ends, which nobody else may notice.
+    pub(super) fn hold(&mut self, holder: Option<OwnedFd>) -> Result<()> {
         if self.paused.is_none() {
             self.paused = Some(self.stop.pause()?);
             self.is_held = true;
+            self.holder = holder;
             self.set_clocks(true);
         }
         Ok(())
+    }
+
+    /// Who held it is gone.
+    fn let_go(&mut self) {
+        self.holder = None;
+        // Where it cannot go on now, the next who uses it asks for that.
+        let _ = self.resume();
     }
 
     /// Lets everything go on. Repeating it changes nothing.
@@ -336,6 +355,7 @@ impl<'a> Keeper<'a> {
         }
         self.stop.resume()?;
         self.paused = None;
+        self.holder = None;
         self.set_clocks(false);
         if !std::mem::take(&mut self.is_held) {
             self.journal.add(Happened::Resumed);

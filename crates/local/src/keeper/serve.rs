@@ -9,8 +9,10 @@ use cofferdam_core::{Error, ErrorKind, ExecStatus, ProcessId, Result, Seen};
 use cofferdam_wire::ByteString;
 use cofferdam_wire::message::ToProcess;
 use rustix::event::PollFlags;
+use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::SocketFlags;
+use rustix::process::{PidfdFlags, pidfd_open};
 use std::time::{Duration, Instant};
 
 /// How many clients may be connected at once.
@@ -152,6 +154,24 @@ impl Keeper<'_> {
         Ok(())
     }
 
+    fn hold_for(&mut self, number: u64) -> Result<()> {
+        let holder = self.process(number)?;
+        self.hold(holder)
+    }
+
+    /// The process of a client, to hear of its end; `None` where the kernel does not tell it.
+    fn process(&self, number: u64) -> Result<Option<OwnedFd>> {
+        let socket = self.conns.get(&number).map(|conn| &conn.wire.socket);
+        let Some(pid) = socket.and_then(sys::peer_pid) else { return Ok(None) };
+        match pidfd_open(pid, PidfdFlags::empty()) {
+            Ok(process) => Ok(Some(process)),
+            Err(Errno::SRCH) => {
+                Err(Error::new(ErrorKind::Unavailable, "the process that asked has ended"))
+            }
+            Err(_) => Ok(None),
+        }
+    }
+
     /// Refuses who speaks otherwise than we do, or means another sandbox.
     fn recognize(&mut self, number: u64, asked: &Asked) -> Result<()> {
         if asked.version != VERSION {
@@ -179,7 +199,7 @@ impl Keeper<'_> {
                 return Ok(Outcome::Now(Reply::Status { paused: self.paused.is_some() }));
             }
             Request::Pause => self.pause(false)?,
-            Request::Hold => self.hold()?,
+            Request::Hold => self.hold_for(number)?,
             Request::Resume => self.resume()?,
             Request::SetDeadlines(deadlines) => self.set_deadlines(deadlines),
             Request::Destroy(reason) => {

@@ -1,19 +1,25 @@
 //! Which changes are of control files that nobody named.
 
-use super::changes::Facts;
+use super::changes::{Facts, parent};
 use super::layer::Layer;
 use super::look::{Kind, Seen, look};
+use super::repositories::Looking;
 use super::walk::Pair;
-use crate::control_files::{self, Named, named};
+use crate::control_files::{self, ControlFiles, Named, named};
 use cofferdam_core::{GuestPath, Result, is_at_or_below};
 use cofferdam_wire::plan::Access;
+use rustix::fd::OwnedFd;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// What git takes a directory for a repository by.
+const SIGNS_OF_GIT: [&str; 3] = ["HEAD", "objects", "refs"];
 
 /// What has to be known of a layer and its workspace to judge changes.
 pub(super) struct Known<'l> {
     layer: &'l Layer,
-    /// What the workspace's own repositories protect, relative to it.
+    /// What repositories protect, of the workspace and of the layer, relative to it.
     pinned: BTreeSet<Vec<u8>>,
     /// Directories of the layer, and what else it has.
     is_directory: BTreeMap<&'l GuestPath, bool>,
@@ -23,18 +29,34 @@ pub(super) struct Known<'l> {
 }
 
 impl<'l> Known<'l> {
-    /// Looks at the workspace. A path of `wanted` frees the control files at and below it if it is one
-    /// of a control file itself.
-    pub(super) fn new(layer: &'l Layer, pairs: &'l [Pair], wanted: &[GuestPath]) -> Result<Self> {
-        let found = control_files::find(&layer.workspace)?;
-        let fixed = found.pins.into_iter().filter(|pin| pin.access == Access::ReadOnly);
+    /// Looks at the workspace: at every repository that a change is in, and at others as far as
+    /// `looking` goes. A path of `wanted` frees the control files at and below it if it is one of a control
+    /// file itself.
+    pub(super) fn new(
+        layer: &'l Layer,
+        pairs: &'l [Pair],
+        wanted: &[GuestPath],
+        looking: Looking,
+    ) -> Result<Self> {
+        let directories = pairs.iter().filter_map(|pair| parent(pair.path.as_bytes()));
+        let around = control_files::around(&[&layer.workspace, &layer.upper], directories)?;
+        let all = layer.repositories(looking)?.with(&around);
+        let root = Path::new(&layer.base.workspace);
+        let pinned = pinned_paths(control_files::find_in(&layer.workspace, root, &all)?);
+        let changed = pinned_paths(control_files::find_in(&layer.upper, root, &around)?);
+        // Its removal alone says nothing of what is in it.
+        let is_removed = |path: &[u8]| {
+            let found = look(&layer.upper, path).ok().flatten();
+            path.ends_with(b".git") && found.is_some_and(|(seen, _)| seen.kind == Kind::Device)
+        };
+        let changed = changed.filter(|path| !is_removed(path));
         let directory = |pair: &'l Pair| {
             let top = pair.upper.as_ref();
             (&pair.path, top.is_some_and(|top| top.seen.kind == Kind::Directory))
         };
         let mut known = Self {
             layer,
-            pinned: fixed.map(|pin| pin.path.into_bytes()).collect(),
+            pinned: pinned.chain(changed).collect(),
             is_directory: pairs.iter().map(directory).collect(),
             named: Vec::new(),
             bare: RefCell::default(),
@@ -49,14 +71,31 @@ impl<'l> Known<'l> {
         }
         match named(path) {
             Named::Control => true,
-            Named::Ordinary => false,
+            Named::Ordinary => self.makes_repository(path),
             Named::GitDirectory => !self.is_directory(path),
             Named::InGitDirectory => self.is_link(path),
             Named::IfBare(directory) => self.is_bare(directory),
         }
     }
 
-    /// Whether the workspace's own repositories protect it, or what it is in.
+    /// Whether git would take the directory that a path is in for a repository only with this path, and
+    /// find control files there that are in the workspace already.
+    fn makes_repository(&self, path: &GuestPath) -> bool {
+        let is_sign = |name: &[u8]| {
+            let is = |sign: &&str| name.eq_ignore_ascii_case(sign.as_bytes());
+            SIGNS_OF_GIT.iter().any(is)
+        };
+        if !path.names().last().is_some_and(is_sign) {
+            return false;
+        }
+        let directory = parent(path.as_bytes()).unwrap_or_default();
+        let below = |name: &str| has(&self.layer.workspace, directory, name);
+        self.is_bare(directory.to_vec())
+            && !SIGNS_OF_GIT.into_iter().all(below)
+            && control_files::in_git_directory().any(below)
+    }
+
+    /// Whether a repository protects it, or what it is in.
     fn is_pinned(&self, path: &[u8]) -> bool {
         let mut ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
         self.pinned.contains(path)
@@ -87,19 +126,27 @@ impl<'l> Known<'l> {
             return *known;
         }
         let has = |name: &str| {
-            let mut path = directory.clone();
-            if !path.is_empty() {
-                path.push(b'/');
-            }
-            path.extend_from_slice(name.as_bytes());
             [&self.layer.upper, &self.layer.workspace]
                 .into_iter()
-                .any(|side| look(side, &path).is_ok_and(|found| found.is_some()))
+                .any(|side| has(side, &directory, name))
         };
-        let is_bare = ["HEAD", "objects", "refs"].into_iter().all(has);
+        let is_bare = SIGNS_OF_GIT.into_iter().all(has);
         self.bare.borrow_mut().insert(directory, is_bare);
         is_bare
     }
+}
+
+/// What these control files are, and what they lead to.
+fn pinned_paths(found: ControlFiles) -> impl Iterator<Item = Vec<u8>> {
+    let fixed = found.pins.into_iter().filter(|pin| pin.access == Access::ReadOnly);
+    fixed.map(|pin| pin.path).chain(found.pointed).map(String::into_bytes)
+}
+
+/// Whether something stands there.
+fn has(side: &OwnedFd, directory: &[u8], name: &str) -> bool {
+    let lead = if directory.is_empty() { &b""[..] } else { b"/" };
+    let path = [directory, lead, name.as_bytes()].concat();
+    look(side, &path).is_ok_and(|found| found.is_some())
 }
 
 impl Facts for Known<'_> {

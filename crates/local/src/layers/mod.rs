@@ -47,6 +47,7 @@ mod layer;
 mod listing;
 mod look;
 mod moves;
+mod repositories;
 mod revert;
 mod walk;
 mod workspace;

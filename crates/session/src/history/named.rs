@@ -34,6 +34,16 @@ impl History {
         }
     }
 
+    /// The snapshot of this number, or that is called so.
+    pub(crate) fn named_snapshot(&self, text: &str) -> Result<u32> {
+        let number = self.named(text)?;
+        if self.header(number)?.said.kind != PointKind::Snapshot {
+            return Err(Error::new(ErrorKind::Conflict, format!("point {number} is no snapshot"))
+                .hint("Go back to any point with `cofferdam undo SESSION --to POINT`."));
+        }
+        Ok(number)
+    }
+
     /// Names the state that the session stands at, on disk when this returns.
     pub(crate) fn name_present(&self, label: Option<String>) -> Result<PointReport> {
         let mut work = self.work()?;

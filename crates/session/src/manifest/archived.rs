@@ -92,7 +92,7 @@ impl Archive {
             let checked = Checked::read(&mut *stream, spool(stage).map_err(unread)?);
             checked.map_err(|error| match error.hint {
                 Some(_) => error,
-                None => error.hint("Name a tar archive, plain or packed by gzip or Zstandard."),
+                None => error.hint("Name a tar archive, plain or packed by gzip, xz or Zstandard."),
             })?
         };
         // It may have become another since it was looked at.

@@ -93,7 +93,7 @@ pub enum ManifestEntry {
         from: PathBuf,
     },
     /// What an archive of the host holds: files, directories, and links that stay in the workspace. A tar
-    /// archive, plain or packed by gzip or Zstandard.
+    /// archive, plain or packed by gzip, xz or Zstandard.
     Archive {
         /// The directory that it is unpacked in.
         path: String,

@@ -61,11 +61,11 @@ impl Sessions {
     }
 
     /// Ends all processes of a session and puts its workspace back to a snapshot, named by its number or
-    /// what it is called, or to any other point by its number: an undo to that point.
+    /// what it is called: an undo to it. Another point is a conflict.
     pub async fn restore(&self, id: &SessionId, name: &str) -> Result<UndoReport> {
         let (history, name) = (self.history(id), name.to_owned());
         layered(&self.0.row(id).await?)?;
-        let number = blocking(move || history.named(&name)).await?;
+        let number = blocking(move || history.named_snapshot(&name)).await?;
         let target = Target::Point(number);
         let order = UndoOrder { target, dry_run: false, may_lose: false };
         let report = self.session(id.clone()).undo(&order).await?;

@@ -17,6 +17,8 @@ use std::os::unix::fs::OpenOptionsExt;
 
 /// Unpacks a tar archive from standard input in the workspace, whole or not at all.
 ///
+/// What gzip, xz or Zstandard packed is unpacked, which its first bytes tell.
+///
 /// All of it is read and looked at first, in a temporary file (TMPDIR) that has no name: at most 50000
 /// things with 2 GiB of files. Refused, by their names: absolute paths and those with "..", what is there
 /// twice, what lies below a link or a file, devices and pipes, sparse files, and further names of anything
@@ -42,7 +44,9 @@ pub(crate) struct ImportArgs {
     #[arg(long)]
     pub(crate) replace: bool,
 
-    /// Reads an archive that gzip compressed.
+    /// Refuses an archive that gzip did not compress.
+    ///
+    /// Without it the first bytes tell how an archive is packed: by gzip, xz, Zstandard, or not at all.
     ///
     /// Example: --gzip
     #[arg(short = 'z', long)]
@@ -67,7 +71,8 @@ pub(super) async fn perform(args: &ImportArgs, session: &Session, files: &Files)
     let stdin = meter.counting(io::stdin().lock(), None);
     let mut source: Box<dyn Read> = match args.gzip {
         true => Box::new(MultiGzDecoder::new(stdin)),
-        false => Box::new(stdin),
+        false => cofferdam_archive::unpacked(stdin)
+            .map_err(|cause| Error::new(ErrorKind::Io, "read the archive").source(cause))?,
     };
     let archive = Checked::read(&mut *source, spool)?;
     let over = if args.replace { Over::Replace } else { Over::Refuse };

@@ -16,7 +16,8 @@ use super::clear;
 use super::control::Known;
 use super::landed::Landed;
 use super::layer::{Layer, workspace};
-use super::look::{Seen, look};
+use super::look::{Kind, Seen, look};
+use super::repositories::Looking;
 use super::walk::walk;
 use super::{content, moves};
 use crate::oneshot::unique;
@@ -44,7 +45,7 @@ const STAGE: &str = ".cofferdam-landing-";
 impl Layer {
     /// What the sandbox changed at these paths and below them, or everywhere, in the order of paths.
     pub fn changes(&self, scope: &[GuestPath]) -> Result<Vec<Change>> {
-        let mut items = self.items(scope, &[])?;
+        let mut items = self.items(scope, &[], Looking::Remembered)?;
         items.retain(|item| is_within(&item.change.path, scope));
         moves::note(self, &mut items);
         Ok(items.into_iter().map(|item| item.change).collect())
@@ -73,7 +74,7 @@ impl Layer {
             false => Some(state.record_landing(&self.identity()?)?),
         };
         self.landed = Landed::read(&self.folder)?;
-        let mut items = self.items(&order.paths, &order.paths)?;
+        let mut items = self.items(&order.paths, &order.paths, Looking::Whole)?;
         for item in &mut items {
             let change = &mut item.change;
             if order.versions.get(&change.path).is_some_and(|seen| *seen != change.version) {
@@ -99,12 +100,17 @@ impl Layer {
         Ok(())
     }
 
-    fn items(&self, scope: &[GuestPath], named: &[GuestPath]) -> Result<Vec<Item>> {
+    fn items(
+        &self,
+        scope: &[GuestPath],
+        named: &[GuestPath],
+        looking: Looking,
+    ) -> Result<Vec<Item>> {
         let pairs = walk(self, scope)?;
         if pairs.is_empty() {
             return Ok(Vec::new());
         }
-        let known = Known::new(self, &pairs, named)?;
+        let known = Known::new(self, &pairs, named, looking)?;
         Ok(changes(&pairs, &known))
     }
 
@@ -156,19 +162,32 @@ impl Layer {
         let left = ground.left(ops, until_ns, |path| self.since_ns(path));
         let times: Landed = ground.times(untouched).into_iter().chain(left).collect();
         self.landed.add(&self.folder, times)?;
-        self.forget_taken(ops)
+        self.forget_landed(ops)
     }
 
-    /// What left the workspace by these steps is nothing that a copy was made of any more.
-    fn forget_taken(&mut self, ops: &[Op]) -> Result<()> {
+    /// What these steps left, brought or changed in the workspace is not what a copy was made of any
+    /// more: the copy may become again what it was, and that is a change then.
+    fn forget_landed(&mut self, ops: &[Op]) -> Result<()> {
         let Some(listing) = &mut self.listing else { return Ok(()) };
         let mut has_changed = false;
         for op in ops {
-            let is_taken = matches!(op, Op::Take { .. });
-            if is_taken && look(&self.workspace, op.path()).is_ok_and(|found| found.is_none()) {
-                listing.forget(op.path());
-                has_changed = true;
+            let Ok(found) = look(&self.workspace, op.path()) else { continue };
+            let found = found.map(|(seen, _)| seen);
+            let is_done = match (op, &found) {
+                (Op::Take { .. }, found) => found.is_none(),
+                (Op::Put { new, .. }, Some(seen)) => seen.id == *new,
+                (Op::Mode { of, to, .. }, Some(seen)) => seen.id == *of && seen.mode == *to,
+                (Op::Put { .. } | Op::Mode { .. }, None) => false,
+            };
+            if !is_done || listing.get(op.path()).is_none() {
+                continue;
             }
+            match found.filter(|seen| seen.kind == Kind::Directory) {
+                // What is in it may be as it was copied.
+                Some(seen) => listing.set_directory(op.path(), seen.mode),
+                None => listing.forget(op.path()),
+            }
+            has_changed = true;
         }
         if has_changed { listing.write(&self.folder) } else { Ok(()) }
     }
@@ -196,7 +215,7 @@ impl Layer {
     #[cfg(test)]
     pub(super) fn land_in_part(&self, steps: usize, state: &StateDirectory) -> bool {
         let record = state.record_landing(&self.identity().unwrap()).unwrap();
-        let Landing { items, .. } = settle(self.items(&[], &[]).unwrap(), &[]);
+        let Landing { items, .. } = settle(self.items(&[], &[], Looking::Whole).unwrap(), &[]);
         let name = format!("{STAGE}{}", unique());
         self.head(&name).note(&record).unwrap();
         let untouched = self.untouched(&items);

@@ -45,7 +45,9 @@ fn a_part_is_dropped_and_the_rest_stays() {
         }
         assert_eq!(stage.shown(), ["a new"]);
         stage.layer().discard(&[path("nothing/there")]).unwrap();
-        assert_eq!(std::fs::read_dir(stage.cow()).unwrap().count(), 3, "no trash is left");
+        let mut left =
+            std::fs::read_dir(stage.cow()).unwrap().map(|entry| entry.unwrap().file_name());
+        assert!(!left.any(|name| name.to_string_lossy().starts_with("discarded-")));
     }
 }
 

@@ -266,3 +266,23 @@ fn a_directory_that_was_made_anew_under_its_name_has_only_what_is_in_it() {
         }
     }
 }
+
+#[test]
+fn what_landed_and_becomes_what_it_was_lands_again() {
+    for way in ways() {
+        let stage = Stage::new("back", way, "mkdir b d; printf x >d/x; printf f >f");
+        stage.inside("chmod 700 b; rm -r d; printf file >d; rm f; mkdir f");
+        assert_eq!(stage.apply(&[]).kept, []);
+        stage.assert_landed();
+        for script in ["chmod 755 b", "rm d; mkdir d", "rmdir f; printf f >f", "rm -r b; mkdir b"] {
+            stage.inside(script);
+            assert_eq!(stage.apply(&[]).kept, [], "{way:?} {script}");
+            stage.assert_landed();
+            assert_eq!(stage.shown(), [""; 0], "{way:?} {script}");
+        }
+        // The control: what somebody else does is no change of the sandbox.
+        stage.outside("chmod 711 b");
+        let shown = stage.shown();
+        assert!(shown.iter().all(|line| line == "m b (changed)"), "{way:?} {shown:?}");
+    }
+}

@@ -2,6 +2,7 @@
 
 mod attacks;
 mod conflicts;
+mod control;
 mod crash;
 mod discarding;
 mod landing;
