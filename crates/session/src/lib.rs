@@ -10,6 +10,7 @@
 
 mod answer;
 mod apply;
+mod audit;
 mod bundle;
 mod desk;
 pub mod diff;
@@ -22,6 +23,7 @@ mod history;
 mod home;
 mod id;
 mod init;
+mod keys;
 mod layer;
 mod lifecycle;
 mod lock;
@@ -50,6 +52,7 @@ pub mod window;
 pub use apply::{
     Doing, Edited, MAX_PATCH_TEXT, PatchOptions, Patched, Way, apply_patch, edit_file, read_window,
 };
+pub use audit::{AuditEntry, AuditReport};
 pub use cofferdam_core::LayerTier;
 pub use cofferdam_core::StreamReport;
 pub use ensure::{Ensured, EnsuredHow};
@@ -65,6 +68,7 @@ pub use history::{
 pub use id::SessionId;
 pub(crate) use id::random_text;
 pub use init::{InitCommand, InitFailure, InitState};
+pub use keys::{KeyReport, KeyRights, KeyScope};
 pub use lifecycle::{Action, Event, Phase, Step, next};
 pub use order::{IDLE_PAUSE, SessionOrder};
 pub use provision::ManifestState;
@@ -78,4 +82,5 @@ pub use shell::{MAX_SHELL_TEXT, Shell, ShellOutput, ShellReport, ShellTicket};
 pub use snapshot::{
     MAX_SNAPSHOTS, SnapshotExport, SnapshotExported, SnapshotImported, SnapshotReport,
 };
+pub use store::Quota;
 pub(crate) use time::now_ms;
