@@ -1,0 +1,1 @@
+//! The tools of Cofferdam by the Model Context Protocol.
