@@ -28,6 +28,7 @@ mod lock;
 pub mod manifest;
 mod occurrences;
 mod order;
+mod owned;
 pub mod patch;
 mod places;
 mod prepare;

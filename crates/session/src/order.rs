@@ -40,6 +40,9 @@ pub struct SessionOrder {
     pub ttl: Option<Duration>,
     /// Whether every command of a copy-on-write session is a point of its history.
     pub checkpoints: bool,
+    /// Whether it ends with the process that makes it: whoever starts Cofferdam after that process is
+    /// gone removes it. One that is there already stays whose it is.
+    pub owned: bool,
 }
 
 impl SessionOrder {
@@ -55,6 +58,7 @@ impl SessionOrder {
             idle_pause: Some(IDLE_PAUSE),
             ttl: None,
             checkpoints: true,
+            owned: false,
         }
     }
 
@@ -128,7 +132,7 @@ impl SessionOrder {
             spec: StoredSpec::new(&self.whole_spec()),
             record: None,
             facts: Facts {
-                scope: Scope::Kept,
+                scope: if self.owned { Scope::Owned } else { Scope::Kept },
                 init,
                 times: Times {
                     idle_pause_ms: self.idle_pause.map(millis),
