@@ -68,6 +68,7 @@ pub(crate) use id::random_text;
 pub use init::{InitCommand, InitFailure, InitState};
 pub use lifecycle::{Action, Event, Phase, Step, next};
 pub use order::{IDLE_PAUSE, SessionOrder};
+pub use owned::OWNED_LEASE;
 pub use provision::ManifestState;
 pub use reaper::{GcAction, GcFailure, GcKind, GcReport};
 pub use receipt::{BeforeCommand, MAX_HASHED_BYTES, MAX_HASHED_FILE_BYTES, MAX_RECEIPT_PATHS};

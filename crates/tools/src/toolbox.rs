@@ -6,7 +6,7 @@ use crate::scope::{Sandboxes, Scope};
 use crate::tool::Row;
 use crate::{Outcome, PackName, Tool, native, preamble};
 use cofferdam_core::{Error, ErrorKind, Result};
-use cofferdam_session::{SessionOrder, Sessions};
+use cofferdam_session::{Session, SessionOrder, Sessions};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -87,6 +87,11 @@ impl Toolbox {
             }
             Err(fault) => self.refusal(fault),
         }
+    }
+
+    /// The sandbox of this whole name or id, or the own one, if there is one. Makes and wakes nothing.
+    pub async fn sandbox(&self, name: Option<&str>) -> Result<Session> {
+        self.sandboxes.there(name).await
     }
 
     /// Removes the own sandbox, if there is one and the order gave it no name. Says whether it did.

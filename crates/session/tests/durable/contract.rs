@@ -453,6 +453,11 @@ async fn a_session_that_ends_with_its_maker_is_removed_when_the_maker_is_gone() 
     wanted.owned = true;
     let mine = maker.create(&wanted).await.unwrap().id().clone();
     let kept = maker.create(&order("kept")).await.unwrap().id().clone();
+    let lease = maker.status(&mine).await.unwrap().lease_until_ms.unwrap();
+    tokio::time::sleep(Duration::from_millis(2)).await;
+    maker.renew_owned().await.unwrap();
+    assert!(maker.status(&mine).await.unwrap().lease_until_ms.unwrap() > lease);
+    assert_eq!(maker.status(&kept).await.unwrap().lease_until_ms, None);
     // Others leave it alone as long as its maker is there, and its maker finds it again.
     let other = stage.open().await;
     other.gc(false).await.unwrap();
