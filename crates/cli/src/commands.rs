@@ -27,6 +27,10 @@ mod layer;
 pub(crate) mod logs;
 pub(crate) mod ls;
 mod manifest;
+#[cfg(feature = "mcp")]
+pub(crate) mod mcp;
+#[cfg(feature = "mcp")]
+pub(crate) mod mcp_install;
 pub(crate) mod pause;
 pub(crate) mod probe;
 pub(crate) mod ps;
@@ -88,6 +92,8 @@ pub(crate) fn perform(verb: Verb) -> Result<u8> {
         Verb::Explain(args) => explain::perform(&args),
         Verb::Doctor(args) => doctor::perform(&args),
         Verb::Wrap(args) => wrap::perform(&args),
+        #[cfg(feature = "mcp")]
+        Verb::Mcp(args) => mcp::perform(&args),
         Verb::Config(args) => config::perform(&args),
         Verb::Completions(args) => generated::completions(&args),
         Verb::Man(args) => generated::manual(&args),

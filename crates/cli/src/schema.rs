@@ -13,6 +13,8 @@ use crate::commands::file_window::FileWindow;
 use crate::commands::image::{ImageList, ImageShown, ImagesRemoved};
 use crate::commands::logs::{Log, LogPart};
 use crate::commands::ls::SessionList;
+#[cfg(feature = "mcp")]
+use crate::commands::mcp_install::McpInstalled;
 use crate::commands::ps::ExecList;
 use crate::commands::rm::Removal;
 use crate::commands::snapshot::SnapshotList;
@@ -122,6 +124,9 @@ pub(crate) enum Object {
     Progress,
     /// What `file watch --json` prints, a line each.
     FileEvent,
+    /// What `mcp install --json` prints.
+    #[cfg(feature = "mcp")]
+    McpInstalled,
 }
 
 impl Choice for Object {
@@ -172,6 +177,8 @@ impl Choice for Object {
         Self::FileMatches,
         Self::Progress,
         Self::FileEvent,
+        #[cfg(feature = "mcp")]
+        Self::McpInstalled,
     ];
 
     fn named(self) -> &'static str {
@@ -221,6 +228,8 @@ impl Choice for Object {
             Self::FileMatches => "file-matches",
             Self::Progress => "progress",
             Self::FileEvent => "file-event",
+            #[cfg(feature = "mcp")]
+            Self::McpInstalled => "mcp-installed",
         }
     }
 }
@@ -274,6 +283,8 @@ impl Object {
             Self::FileMatches => schema_for!(FileMatches),
             Self::Progress => schema_for!(ProgressEvent),
             Self::FileEvent => schema_for!(FileEventReport),
+            #[cfg(feature = "mcp")]
+            Self::McpInstalled => schema_for!(McpInstalled),
         }
     }
 

@@ -61,7 +61,9 @@ pub(crate) async fn list(toolbox: &Toolbox, cursor: Option<&str>) -> Result<List
     }
     let session = match toolbox.sandbox(None).await {
         Ok(session) => session,
-        Err(error) if error.kind == ErrorKind::NotFound => return Ok(ListResourcesResult::default()),
+        Err(error) if error.kind == ErrorKind::NotFound => {
+            return Ok(ListResourcesResult::default());
+        }
         Err(error) => return Err(error),
     };
     match cursor {
@@ -123,7 +125,8 @@ async fn execs(session: &Session, skipped: usize) -> Result<ListResourcesResult>
         let (id, line) = (&exec.id, shown(&exec.argv));
         let receipt = Resource::new(own(Subject::Exec(id.clone())), format!("{id}: receipt"));
         resources.push(receipt.with_description(line.clone()).with_mime_type(JSON));
-        let streams = [("stdout", Standard::Output, exec.stdout), ("stderr", Standard::Error, exec.stderr)];
+        let streams =
+            [("stdout", Standard::Output, exec.stdout), ("stderr", Standard::Error, exec.stderr)];
         for (name, stream, report) in streams {
             let uri = own(Subject::Log(id.clone(), stream));
             let log = Resource::new(uri, format!("{id}: {name}")).with_description(line.clone());
@@ -138,7 +141,8 @@ async fn execs(session: &Session, skipped: usize) -> Result<ListResourcesResult>
 /// The words of a command on one short line.
 fn shown(argv: &[String]) -> String {
     const MOST: usize = 200;
-    let line: String = argv.join(" ").chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let line: String =
+        argv.join(" ").chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     match line.char_indices().nth(MOST) {
         Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
         None => line,
@@ -207,12 +211,15 @@ async fn file(session: &Session, path: &OsStr, address: &str) -> Result<Resource
         if error.kind != ErrorKind::TooLarge {
             return error;
         }
-        let what = format!("{path:?} has more than {MAX_RESOURCE_BYTES} bytes, the most of a resource");
+        let what =
+            format!("{path:?} has more than {MAX_RESOURCE_BYTES} bytes, the most of a resource");
         Error::new(ErrorKind::TooLarge, what).hint("Read a part of it with a tool.")
     })?;
     let mime = mime_by_name(path);
     Ok(match String::from_utf8(bytes) {
-        Ok(text) => ResourceContents::text(text, address).with_mime_type(mime.unwrap_or("text/plain")),
+        Ok(text) => {
+            ResourceContents::text(text, address).with_mime_type(mime.unwrap_or("text/plain"))
+        }
         Err(error) => {
             let blob = BASE64_STANDARD.encode(error.as_bytes());
             let mime = mime.unwrap_or("application/octet-stream");
@@ -242,9 +249,9 @@ fn mime_by_name(path: &OsStr) -> Option<&'static str> {
 async fn receipt(session: &Session, exec: &str) -> Result<ExecResource> {
     let exec = session.status(&exec_id(exec)?).await?;
     let point = match session.history(POINTS).await {
-        Ok(HistoryReport { points, .. }) => points.into_iter().rfind(|point| {
-            point.command.as_ref().is_some_and(|command| command.id == exec.id)
-        }),
+        Ok(HistoryReport { points, .. }) => points
+            .into_iter()
+            .rfind(|point| point.command.as_ref().is_some_and(|command| command.id == exec.id)),
         // It is not copy-on-write: nobody looked.
         Err(error) if error.kind == ErrorKind::Conflict => None,
         Err(error) => return Err(error),

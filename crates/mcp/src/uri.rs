@@ -165,10 +165,7 @@ fn decoded_text(text: &str) -> Option<String> {
 
 /// A path that was listed, as an address.
 pub(crate) fn of_file(sandbox: Option<&str>, path: &OsStr) -> ResourceUri {
-    ResourceUri {
-        sandbox: sandbox.map(str::to_owned),
-        subject: Subject::File(path.to_owned()),
-    }
+    ResourceUri { sandbox: sandbox.map(str::to_owned), subject: Subject::File(path.to_owned()) }
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ struct Room {
 }
 
 /// The only arrows there are. A new room is a new row here, and a decision note.
-const ROOMS: [Room; 14] = [
+const ROOMS: [Room; 15] = [
     Room { name: "cofferdam-wire", may_use: &[] },
     Room { name: "cofferdam-guestd", may_use: &["cofferdam-wire"] },
     Room { name: "cofferdam-core", may_use: &["cofferdam-wire"] },
@@ -23,6 +23,10 @@ const ROOMS: [Room; 14] = [
     Room { name: "cofferdam-registry", may_use: &["cofferdam-core", "cofferdam-image"] },
     Room { name: "cofferdam-session", may_use: &["cofferdam-archive", "cofferdam-core"] },
     Room { name: "cofferdam-search", may_use: &["cofferdam-core"] },
+    Room {
+        name: "cofferdam-mcp",
+        may_use: &["cofferdam-core", "cofferdam-session", "cofferdam-tools"],
+    },
     Room {
         name: "cofferdam-tools",
         may_use: &["cofferdam-core", "cofferdam-search", "cofferdam-session"],
@@ -47,9 +51,11 @@ const ROOMS: [Room; 14] = [
             "cofferdam-guestd",
             "cofferdam-image",
             "cofferdam-local",
+            "cofferdam-mcp",
             "cofferdam-registry",
             "cofferdam-search",
             "cofferdam-session",
+            "cofferdam-tools",
             "cofferdam-wire",
         ],
     },
