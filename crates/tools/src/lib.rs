@@ -20,11 +20,14 @@
 //! [`SessionOrder`]: cofferdam_session::SessionOrder
 
 mod context;
+mod found;
 mod native;
 mod outcome;
 mod pack;
 mod param;
+mod plain;
 mod preamble;
+mod run;
 mod scope;
 mod tool;
 mod toolbox;

@@ -1,6 +1,6 @@
 //! What a call comes to, within its limit.
 
-use cofferdam_core::Error;
+use cofferdam_core::{Error, ErrorKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -87,6 +87,16 @@ impl Outcome {
     /// Whether it is within the limit.
     pub(crate) fn fits(&self) -> bool {
         self.bytes() <= MAX_RESULT_BYTES - ENVELOPE_BYTES
+    }
+
+    /// Itself, or an error where it is over the limit.
+    pub(crate) fn within_limit(self) -> Self {
+        if self.fits() {
+            return self;
+        }
+        let what = format!("the result is larger than {MAX_RESULT_BYTES} bytes");
+        let error = Error::new(ErrorKind::TooLarge, what);
+        Self::failed(&error.hint("It was done. Ask for less, or look at parts of it."))
     }
 
     /// The largest of these that fits: made with this budget, or half of it, and so on to none.

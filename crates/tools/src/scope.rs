@@ -156,7 +156,7 @@ impl Sandboxes {
     }
 
     /// A session by its whole name or id. A model that misspells a name must not get the next best
-    /// one, so a beginning is none.
+    /// one, so a beginning is none. One without the labels of the order is nobody's here.
     async fn named(&self, name: &str) -> Result<Option<Session>> {
         let known = self.known().get(name).cloned();
         if let Some(id) = known
@@ -171,7 +171,10 @@ impl Sandboxes {
             }
             Err(error) => return Err(error),
         };
-        if id.as_str() != name && self.sessions.status(&id).await?.name.as_deref() != Some(name) {
+        let report = self.sessions.status(&id).await?;
+        let is_whole = id.as_str() == name || report.name.as_deref() == Some(name);
+        let is_ours = self.order.labels.iter().all(|(k, v)| report.labels.get(k) == Some(v));
+        if !is_whole || !is_ours {
             return Ok(None);
         }
         let mut known = self.known();

@@ -34,7 +34,8 @@ impl Toolbox {
     /// Tools of this pack, on these sessions. What a sandbox that they make may do is what the order
     /// says, and nothing that a model says widens it.
     ///
-    /// With [`Scope::Implicit`] the order's name is that of the own sandbox, which is then shared with
+    /// Sandboxes that have all labels of the order can be named, and no others: by labels a toolbox is
+    /// kept to its own. With [`Scope::Implicit`] the order's name is that of the own sandbox, which is then shared with
     /// whoever names it so, and stays; without a name it is this toolbox's alone.
     pub fn new(pack: PackName, sessions: Sessions, scope: Scope, order: SessionOrder) -> Self {
         let sandbox = sandbox_parameter(pack, scope);
@@ -77,13 +78,14 @@ impl Toolbox {
         };
         match self.prepare(row, arguments) {
             Ok((sandbox, arguments)) => {
-                context
+                let outcome = context
                     .watch(async |context| {
                         let sandboxes = &self.sandboxes;
                         let call = Call { sandboxes, sandbox, arguments, context };
                         self.carry_out(row.name, call).await
                     })
-                    .await
+                    .await;
+                outcome.within_limit()
             }
             Err(fault) => self.refusal(fault),
         }
