@@ -5,7 +5,7 @@
 //! extensions of the request, and one without is refused.
 
 use crate::MAX_MESSAGE_BYTES;
-use crate::server::{MAX_CALLS_AT_ONCE, Reach, Reached};
+use crate::server::{AtWork, Reach, Reached};
 use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_tools::{Scope, Toolbox};
 use rmcp::RoleServer;
@@ -14,7 +14,6 @@ use rmcp::transport::streamable_http_server::session::never::NeverSessionManager
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 pub use crate::server::Server;
@@ -51,7 +50,8 @@ pub async fn service(
         let what = "over HTTP there is no connection that a sandbox could belong to";
         return Err(Error::new(ErrorKind::Usage, what).hint("Make the toolbox with Scope::Named."));
     }
-    let each = Each { toolboxes: Box::new(toolboxes), at_work: Mutex::default() };
+    let stop = settings.stop.clone();
+    let each = Each { toolboxes: Box::new(toolboxes), at_work: Mutex::default(), stop };
     let server = Server::new(told, Arc::new(each)).await?;
     let mut config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
@@ -73,7 +73,8 @@ type Toolboxes = dyn Fn(&Owner) -> Result<Arc<Toolbox>> + Send + Sync;
 struct Each {
     toolboxes: Box<Toolboxes>,
     /// What each owner has at work, while there is something.
-    at_work: Mutex<HashMap<Owner, Arc<Semaphore>>>,
+    at_work: Mutex<HashMap<Owner, AtWork>>,
+    stop: CancellationToken,
 }
 
 impl Reach for Each {
@@ -90,11 +91,11 @@ impl Reach for Each {
 }
 
 impl Each {
-    fn at_work_of(&self, owner: &Owner) -> Arc<Semaphore> {
+    fn at_work_of(&self, owner: &Owner) -> AtWork {
         let mut all = self.at_work.lock().unwrap_or_else(PoisonError::into_inner);
         // Whoever has nothing at work is forgotten, so that this does not grow with all who ever asked.
-        all.retain(|known, at_work| known == owner || Arc::strong_count(at_work) > 1);
+        all.retain(|known, at_work| known == owner || at_work.is_shared());
         let own = all.entry(owner.clone());
-        Arc::clone(own.or_insert_with(|| Arc::new(Semaphore::new(MAX_CALLS_AT_ONCE))))
+        own.or_insert_with(|| AtWork::new(self.stop.clone())).clone()
     }
 }

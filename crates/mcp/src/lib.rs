@@ -23,6 +23,7 @@ mod server;
 pub mod stdio;
 mod tools;
 mod uri;
+mod wire;
 
 pub use bounded::MAX_MESSAGE_BYTES;
 pub use resources::{MAX_RESOURCE_BYTES, MAX_RESOURCES_OF_PAGE};

@@ -46,7 +46,11 @@ pub(crate) fn templates(scope: Scope) -> ListResourceTemplatesResult {
     let all = own.into_iter().chain([true]).flat_map(|is_named| {
         TEMPLATES.iter().map(move |template| {
             let address = uri::template(template.rest, is_named);
-            ResourceTemplate::new(address, template.name).with_description(template.about)
+            let name = match is_named {
+                false => template.name.to_owned(),
+                true => format!("{} of a named sandbox", template.name),
+            };
+            ResourceTemplate::new(address, name).with_description(template.about)
         })
     });
     ListResourceTemplatesResult { resource_templates: all.collect(), ..Default::default() }

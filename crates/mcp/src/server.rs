@@ -15,6 +15,7 @@ use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio_util::sync::CancellationToken;
 
 /// How many calls and reads of one client are at work at the same time; others wait for them.
 pub const MAX_CALLS_AT_ONCE: usize = 64;
@@ -30,7 +31,43 @@ pub(crate) trait Reach: Send + Sync + 'static {
 /// What a request works with.
 pub(crate) struct Reached {
     pub(crate) toolbox: Arc<Toolbox>,
-    pub(crate) at_work: Arc<Semaphore>,
+    pub(crate) at_work: AtWork,
+}
+
+/// What one client has at work. Clones are the same.
+#[derive(Debug, Clone)]
+pub(crate) struct AtWork {
+    places: Arc<Semaphore>,
+    /// Ends all of it.
+    pub(crate) given_up: CancellationToken,
+}
+
+impl AtWork {
+    pub(crate) fn new(given_up: CancellationToken) -> Self {
+        Self { places: Arc::new(Semaphore::new(MAX_CALLS_AT_ONCE)), given_up }
+    }
+
+    /// Whether somebody else has it, too: whoever is at work does.
+    #[cfg(feature = "http")]
+    pub(crate) fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.places) > 1
+    }
+
+    /// Waits until nothing is at work any more, or `patience` is over, and lets nothing begin after
+    /// that.
+    pub(crate) async fn settle(&self, patience: Duration) {
+        let all = u32::try_from(MAX_CALLS_AT_ONCE).unwrap_or(u32::MAX);
+        let idle = tokio::time::timeout(patience, self.places.acquire_many(all)).await;
+        self.places.close();
+        drop(idle);
+    }
+}
+
+/// A request that has its place.
+struct Begun {
+    toolbox: Arc<Toolbox>,
+    given_up: CancellationToken,
+    _place: OwnedSemaphorePermit,
 }
 
 /// The tools of a toolbox, as the protocol wants them asked for. Clones are the same.
@@ -67,14 +104,11 @@ impl Server {
     }
 
     /// The toolbox of a request, when there is room for one more.
-    async fn begin(
-        &self,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<(Arc<Toolbox>, OwnedSemaphorePermit), ErrorData> {
-        let reached = self.reach.reach(context).map_err(|error| refused(&error))?;
+    async fn begin(&self, context: &RequestContext<RoleServer>) -> Result<Begun, ErrorData> {
+        let Reached { toolbox, at_work } = self.reach.reach(context).map_err(|e| refused(&e))?;
         tokio::select! {
-            permit = reached.at_work.acquire_owned() => match permit {
-                Ok(permit) => Ok((reached.toolbox, permit)),
+            place = at_work.places.acquire_owned() => match place {
+                Ok(place) => Ok(Begun { toolbox, given_up: at_work.given_up, _place: place }),
                 Err(_) => Err(refused(&Error::new(ErrorKind::Unavailable, "the connection is closing"))),
             },
             () = context.ct.cancelled() => {
@@ -86,11 +120,17 @@ impl Server {
 
 /// Calls a tool and tells whoever wants to know how far it is.
 async fn call(
-    toolbox: &Toolbox,
+    Begun { toolbox, given_up, .. }: &Begun,
     (name, arguments): (&str, Value),
     request: RequestContext<RoleServer>,
 ) -> Outcome {
-    let context = CallContext::new().canceled_by(request.ct.clone().cancelled_owned());
+    let (one, all) = (request.ct.clone(), given_up.clone());
+    let context = CallContext::new().canceled_by(async move {
+        tokio::select! {
+            () = one.cancelled() => {}
+            () = all.cancelled() => {}
+        }
+    });
     let Some(token) = request.meta.get_progress_token() else {
         return toolbox.call(name, arguments, context).await;
     };
@@ -179,11 +219,11 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let (toolbox, _at_work) = self.begin(&context).await?;
+        let begun = self.begin(&context).await?;
         let name = request.name.as_ref();
         let is_known = self.get_tool(name).is_some();
         let arguments = request.arguments.map_or(Value::Null, Value::Object);
-        let outcome = call(&toolbox, (name, arguments), context).await;
+        let outcome = call(&begun, (name, arguments), context).await;
         if !is_known {
             // The request itself makes no sense; the toolbox says which tools there are.
             return Err(ErrorData::invalid_params(outcome.text, None));
@@ -196,9 +236,9 @@ impl ServerHandler for Server {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let (toolbox, _at_work) = self.begin(&context).await?;
+        let begun = self.begin(&context).await?;
         let cursor = request.and_then(|request| request.cursor);
-        resources::list(&toolbox, cursor.as_deref()).await.map_err(|error| refused(&error))
+        resources::list(&begun.toolbox, cursor.as_deref()).await.map_err(|error| refused(&error))
     }
 
     async fn list_resource_templates(
@@ -215,16 +255,8 @@ impl ServerHandler for Server {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let (toolbox, _at_work) = self.begin(&context).await?;
-        let read = resources::read(&toolbox, &request.uri).await;
+        let begun = self.begin(&context).await?;
+        let read = resources::read(&begun.toolbox, &request.uri).await;
         read.map(Into::into).map_err(|error| refused(&error))
     }
-}
-
-/// Waits until nothing is at work any more, or `patience` is over, and lets nothing begin after that.
-pub(crate) async fn settle(at_work: &Semaphore, patience: Duration) {
-    let all = u32::try_from(MAX_CALLS_AT_ONCE).unwrap_or(u32::MAX);
-    let idle = tokio::time::timeout(patience, at_work.acquire_many(all)).await;
-    at_work.close();
-    drop(idle);
 }

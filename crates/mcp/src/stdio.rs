@@ -1,28 +1,17 @@
 //! One connection over standard input and output, with a sandbox of its own.
 
-use crate::MAX_MESSAGE_BYTES;
-use crate::bounded::Watched;
-use crate::server::{MAX_CALLS_AT_ONCE, Reach, Reached, Server, refused, settle};
+use crate::server::{AtWork, Reach, Reached, Server};
+use crate::wire::{SETTLING, Wire};
 use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_tools::Toolbox;
 use rmcp::RoleServer;
-use rmcp::model::{ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
-use rmcp::service::{
-    RequestContext, RxJsonRpcMessage, ServerInitializeError, TxJsonRpcMessage, serve_server_with_ct,
-};
-use rmcp::transport::Transport;
-use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::service::{RequestContext, ServerInitializeError, serve_server_with_ct};
 use std::future::Future;
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::Semaphore;
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio_util::sync::CancellationToken;
 
-/// How long calls that were given up may take to end: commands are killed, and that is waited for.
-const SETTLING: Duration = Duration::from_secs(30);
 /// How often the lease of the connection's sandbox is renewed: far more often than it is over.
 const RENEWAL: Duration = Duration::from_secs(6 * 3600);
 
@@ -37,21 +26,23 @@ pub async fn serve(
     ),
     stop: impl Future<Output = ()>,
 ) -> Result<()> {
-    let at_work = Arc::new(Semaphore::new(MAX_CALLS_AT_ONCE));
-    let reach = One { toolbox: Arc::clone(&toolbox), at_work: Arc::clone(&at_work) };
+    let at_work = AtWork::new(CancellationToken::new());
+    let reach = One { toolbox: Arc::clone(&toolbox), at_work: at_work.clone() };
     let server = Server::new(&toolbox, Arc::new(reach)).await?;
-    let given_up = CancellationToken::new();
-    let served = converse(server, Wire::new(read, write), given_up.clone());
+    let (stopped, wire) =
+        (CancellationToken::new(), Wire::new(read, write, at_work.given_up.clone()));
+    let served = converse(server, wire, stopped.clone());
     tokio::pin!(served, stop);
     let result = tokio::select! {
         result = &mut served => result,
         () = renew(&toolbox) => Ok(()),
         () = &mut stop => {
-            given_up.cancel();
+            at_work.given_up.cancel();
+            stopped.cancel();
             served.await
         }
     };
-    settle(&at_work, SETTLING).await;
+    at_work.settle(SETTLING).await;
     result
 }
 
@@ -67,9 +58,9 @@ async fn renew(toolbox: &Toolbox) {
 async fn converse(
     server: Server,
     wire: Wire<impl AsyncRead + Send + Unpin + 'static, impl AsyncWrite + Send + Unpin + 'static>,
-    given_up: CancellationToken,
+    stopped: CancellationToken,
 ) -> Result<()> {
-    let running = match serve_server_with_ct(server, wire, given_up).await {
+    let running = match serve_server_with_ct(server, wire, stopped).await {
         Ok(running) => running,
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {
             return Ok(());
@@ -89,77 +80,12 @@ async fn converse(
 /// The one toolbox of a connection.
 struct One {
     toolbox: Arc<Toolbox>,
-    at_work: Arc<Semaphore>,
+    at_work: AtWork,
 }
 
 impl Reach for One {
     fn reach(&self, _: &RequestContext<RoleServer>) -> Result<Reached> {
-        let (toolbox, at_work) = (Arc::clone(&self.toolbox), Arc::clone(&self.at_work));
+        let (toolbox, at_work) = (Arc::clone(&self.toolbox), self.at_work.clone());
         Ok(Reached { toolbox, at_work })
-    }
-}
-
-/// Messages line by line. One that is too long is answered and not read.
-struct Wire<R: AsyncRead + Unpin, W: AsyncWrite> {
-    lines: AsyncRwTransport<RoleServer, Watched<R>, W>,
-    too_long: UnboundedReceiver<Option<RequestId>>,
-}
-
-impl<R, W> Wire<R, W>
-where
-    R: AsyncRead + Send + Unpin,
-    W: AsyncWrite + Send + Unpin + 'static,
-{
-    fn new(read: R, write: W) -> Self {
-        let (say, too_long) = unbounded_channel();
-        let lines = AsyncRwTransport::new_server(Watched::new(read, say), write)
-            .with_max_line_length(MAX_MESSAGE_BYTES);
-        Self { lines, too_long }
-    }
-}
-
-fn too_long(id: Option<RequestId>) -> ServerJsonRpcMessage {
-    let what = format!("the message has more than {MAX_MESSAGE_BYTES} bytes");
-    let error = Error::new(ErrorKind::TooLarge, what).hint("Send it in parts.");
-    let code = rmcp::model::ErrorCode::INVALID_REQUEST;
-    JsonRpcMessage::error(ErrorData { code, ..refused(&error) }, id)
-}
-
-impl<R, W> Transport<RoleServer> for Wire<R, W>
-where
-    R: AsyncRead + Send + Unpin + 'static,
-    W: AsyncWrite + Send + Unpin + 'static,
-{
-    type Error = io::Error;
-
-    fn send(
-        &mut self,
-        message: TxJsonRpcMessage<RoleServer>,
-    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        self.lines.send(message)
-    }
-
-    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
-        loop {
-            let message = tokio::select! {
-                biased;
-                Some(id) = self.too_long.recv() => {
-                    // Beside what is read: this future may be dropped at any point.
-                    tokio::spawn(self.lines.send(too_long(id)));
-                    continue;
-                }
-                message = self.lines.receive() => message,
-            };
-            if message.is_none() {
-                while let Ok(id) = self.too_long.try_recv() {
-                    self.lines.send(too_long(id)).await.ok();
-                }
-            }
-            return message;
-        }
-    }
-
-    async fn close(&mut self) -> io::Result<()> {
-        self.lines.close().await
     }
 }

@@ -42,7 +42,7 @@ pub(crate) struct Template {
 
 /// What there is of every sandbox.
 pub(crate) const TEMPLATES: [Template; 5] = [
-    Template { rest: "", name: "sandbox", about: "How the sandbox stands, as JSON." },
+    Template { rest: "", name: "status", about: "How the sandbox stands, as JSON." },
     Template {
         rest: "/files/{+path}",
         name: "file",

@@ -104,7 +104,11 @@ impl Sandboxes {
         let there = match name {
             Some(name) => match self.named(name).await? {
                 Some(session) => Ensured { session, how: EnsuredHow::Running },
-                None => return self.sessions.ensure(&self.order.clone().named(name)).await,
+                None => {
+                    // It is there for whoever names it next, too.
+                    let order = SessionOrder { owned: false, ..self.order.clone() };
+                    return self.sessions.ensure(&order.named(name)).await;
+                }
             },
             None => self.own().await?,
         };
@@ -177,12 +181,25 @@ impl Sandboxes {
         if !is_whole || !is_ours {
             return Ok(None);
         }
+        if self.scope == Scope::Implicit {
+            self.refuse_other_policy(name, &id).await?;
+        }
         let mut known = self.known();
         if known.len() >= MAX_KNOWN {
             known.clear();
         }
         known.insert(name.to_owned(), id.clone());
         Ok(Some(self.sessions.session(id)))
+    }
+
+    /// A model that was given one policy must not get another by a name.
+    async fn refuse_other_policy(&self, name: &str, id: &SessionId) -> Result<()> {
+        let other = self.sessions.differences(id, &self.order).await?;
+        if other.is_empty() {
+            return Ok(());
+        }
+        let what = format!("sandbox {name:?} is another kind than yours in {}", other.join(", "));
+        Err(Error::new(ErrorKind::Denied, what).hint("Use another name."))
     }
 
     fn known(&self) -> MutexGuard<'_, BTreeMap<String, SessionId>> {

@@ -14,6 +14,9 @@ use cofferdam_tools::{PackName, Scope, Toolbox};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+/// The label of all sessions that are made for models.
+const LABEL: (&str, &str) = ("made-by", "mcp");
+
 /// Serves tools to a model by the Model Context Protocol, over standard input and output.
 ///
 /// A program that works with models starts this, and its model gets tools that run commands and change
@@ -96,6 +99,8 @@ pub(super) fn perform(args: &McpArgs) -> Result<u8> {
 fn serve(args: &ServeArgs) -> Result<u8> {
     let mut order = create::order(args.name.clone(), &args.session)?;
     order.manifest = manifest::provisions(args.manifest.as_deref())?;
+    // A model reaches what other connections made for models, and nothing else of the user's.
+    order.labels.insert(LABEL.0.to_owned(), LABEL.1.to_owned());
     // Whatever becomes of this process, what belongs to its connection goes with it.
     order.owned = args.name.is_none() && !args.keep;
     let pack = args.pack.unwrap_or_default();

@@ -34,6 +34,8 @@ mod limits;
 mod manifest_archives;
 mod manifest_mounts;
 mod manifests;
+mod mcp;
+mod mcp_client;
 mod output;
 mod patches;
 mod place;
