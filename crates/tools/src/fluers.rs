@@ -3,7 +3,6 @@
 use crate::Outcome;
 use crate::found::{Finds, Window};
 use crate::native::change::refusal;
-use crate::outcome::ToolError;
 use crate::param::{Fault, Kind, Param};
 use crate::plain::{clean, mark, middle_cut};
 use crate::run::{self, Wanted};
@@ -442,6 +441,7 @@ async fn grep(call: Call<'_>) -> Result<Outcome> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ToolError;
 
     #[test]
     fn a_pattern_that_leads_out_is_refused() {

@@ -20,8 +20,8 @@ const SHOWN_BYTES: usize = 48 << 10;
 const TAIL_BYTES: u64 = 256 << 10;
 /// The longest time that a blocking command is waited for.
 const MAX_TIMEOUT_SECS: u64 = 3600;
-/// How long the shell may take to say where it is.
-const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
+/// How long a command that was interrupted may take to end.
+const ENDS_WITHIN: Duration = Duration::from_secs(5);
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -47,7 +47,7 @@ struct Answer {
     /// The session.
     #[serde(skip_serializing_if = "Option::is_none")]
     session_name: Option<String>,
-    /// Where the session is, as far as that is known.
+    /// Where the command was run, where that was said.
     #[serde(skip_serializing_if = "Option::is_none")]
     cwd: Option<String>,
     /// Whether the command has ended.
@@ -156,11 +156,7 @@ async fn execute(asked: Arguments, call: &Call<'_>) -> Result<Outcome> {
         return Ok(Outcome::json(json!(answer)));
     }
     let output = waited(&shell, ticket, Duration::from_secs(asked.timeout), call).await?;
-    let cwd = match output.exit_code {
-        Some(_) => directory(&shell).await,
-        None => folder,
-    };
-    Ok(told(&name, cwd, &output))
+    Ok(told(&name, folder, &output))
 }
 
 /// Waits for the end of a command, which is interrupted when the call is given up.
@@ -174,20 +170,13 @@ async fn waited(
         output = shell.check(ticket, patience, room()) => output,
         () = call.context.canceled() => {
             shell.interrupt().await?;
-            shell.check(ticket, ANSWERS_WITHIN, room()).await
+            shell.check(ticket, ENDS_WITHIN, room()).await
         }
     }
 }
 
 fn room() -> usize {
     usize::try_from(TAIL_BYTES).unwrap_or(usize::MAX)
-}
-
-/// Where a shell is. It is asked by a command, so nothing is said where another one runs by now.
-async fn directory(shell: &Shell) -> Option<String> {
-    let (_, output) = shell.run(b"pwd", ANSWERS_WITHIN, 4096).await.ok()?;
-    let said = String::from_utf8(output.output).ok()?;
-    (output.exit_code == Some(0)).then(|| said.trim_end_matches('\n').to_owned())
 }
 
 /// A name that nobody has.
