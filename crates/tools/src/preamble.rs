@@ -100,9 +100,7 @@ fn workspace(spec: &Spec, report: Option<&SessionReport>) -> Vec<String> {
             "The home directory and the workspace outlive"
         }
     };
-    facts.push(format!(
-        "{kept} a sandbox that is lost; processes and /tmp do not."
-    ));
+    facts.push(format!("{kept} a sandbox that is lost; processes and /tmp do not."));
     facts
 }
 
