@@ -104,11 +104,25 @@ impl Sandboxes {
         let there = match name {
             Some(name) => match self.named(name).await? {
                 Some(session) => Ensured { session, how: EnsuredHow::Running },
-                None => return self.sessions.ensure(&self.order.clone().named(name)).await,
+                None => return self.made(name).await,
             },
             None => self.own().await?,
         };
         if there.how == EnsuredHow::Created { Ok(there) } else { self.wake(there.session).await }
+    }
+
+    /// A sandbox of a name that is free. One that is taken meanwhile is taken by a call like this one, or
+    /// by somebody whose it stays.
+    async fn made(&self, name: &str) -> Result<Ensured> {
+        let conflict = match self.sessions.create(&self.order.clone().named(name)).await {
+            Ok(session) => return Ok(Ensured { session, how: EnsuredHow::Created }),
+            Err(error) if error.kind == ErrorKind::Conflict => error,
+            Err(error) => return Err(error),
+        };
+        match self.named(name).await? {
+            Some(session) => self.wake(session).await,
+            None => Err(conflict),
+        }
     }
 
     /// The own sandbox, made if it has to be; one that is there may sleep.
