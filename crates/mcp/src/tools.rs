@@ -43,7 +43,8 @@ pub(crate) fn result(outcome: Outcome) -> CallToolResult {
     let content = vec![ContentBlock::text(outcome.text)];
     if !outcome.is_error {
         let mut result = CallToolResult::success(content);
-        result.structured_content = Some(outcome.structured);
+        // What is no object has no place there before the protocol of 2026; the text has it.
+        result.structured_content = Some(outcome.structured).filter(Value::is_object);
         return result;
     }
     let mut result = CallToolResult::error(content);

@@ -19,9 +19,13 @@
 //!
 //! [`SessionOrder`]: cofferdam_session::SessionOrder
 
+mod adk;
 mod context;
+mod everruns;
+mod fluers;
 mod found;
 mod native;
+mod openmanus;
 mod outcome;
 mod pack;
 mod param;
@@ -29,6 +33,7 @@ mod plain;
 mod preamble;
 mod run;
 mod scope;
+mod text;
 mod tool;
 mod toolbox;
 

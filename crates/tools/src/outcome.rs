@@ -71,6 +71,18 @@ impl Outcome {
         Self { text: text.into(), structured, is_error: false }
     }
 
+    /// The same, where the text is what a program would read: all of it, if there is room for it twice.
+    pub(crate) fn json(structured: Value) -> Self {
+        let text = serde_json::to_string(&structured).unwrap_or_default();
+        let outcome = Self::done(text, structured);
+        if outcome.fits() {
+            return outcome;
+        }
+        let text = "The result is in the structured content alone, too long to be said twice. Ask for \
+                    less to have it here.";
+        Self { text: text.to_owned(), ..outcome }
+    }
+
     /// It was not.
     pub(crate) fn failed(error: &Error) -> Self {
         let error = ToolError::new(error);

@@ -24,8 +24,9 @@ pub(crate) enum Kind {
     Word,
     /// A whole number within these bounds.
     Whole(u64, u64),
-    /// A whole number, below zero too.
-    Signed(i64, i64),
+    /// A whole number within these bounds, as its reader takes it: what is none, or out of them, is no
+    /// fault.
+    Lenient(u64, u64),
     /// Yes or no.
     Flag,
     /// One of these words.
@@ -132,10 +133,7 @@ impl Kind {
             Self::Text => json!({ "type": "string" }),
             Self::Word => json!({ "type": "string", "minLength": 1 }),
             Self::Whole(least, u64::MAX) => json!({ "type": "integer", "minimum": least }),
-            Self::Whole(least, most) => {
-                json!({ "type": "integer", "minimum": least, "maximum": most })
-            }
-            Self::Signed(least, most) => {
+            Self::Whole(least, most) | Self::Lenient(least, most) => {
                 json!({ "type": "integer", "minimum": least, "maximum": most })
             }
             Self::Flag => json!({ "type": "boolean" }),
@@ -156,8 +154,9 @@ impl Kind {
             Self::Text | Self::Wish(_) => "a string".to_owned(),
             Self::Word => "a string that is not empty".to_owned(),
             Self::Whole(least, u64::MAX) => format!("a whole number of at least {least}"),
-            Self::Whole(least, most) => format!("a whole number from {least} to {most}"),
-            Self::Signed(least, most) => format!("a whole number from {least} to {most}"),
+            Self::Whole(least, most) | Self::Lenient(least, most) => {
+                format!("a whole number from {least} to {most}")
+            }
             Self::Flag => "true or false".to_owned(),
             Self::Choice(words) => format!("one of {}", words.join(", ")),
             Self::Words(most) => format!("a list of 1 to {most} strings that are not empty"),
@@ -172,9 +171,7 @@ impl Kind {
             Self::Whole(least, most) => {
                 value.as_u64().is_some_and(|number| (least..=most).contains(&number))
             }
-            Self::Signed(least, most) => {
-                value.as_i64().is_some_and(|number| (least..=most).contains(&number))
-            }
+            Self::Lenient(..) => true,
             Self::Flag => value.is_boolean(),
             Self::Choice(words) => value.as_str().is_some_and(|word| words.contains(&word)),
             Self::Words(most) => value.as_array().is_some_and(|items| {

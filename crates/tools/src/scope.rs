@@ -104,15 +104,27 @@ impl Sandboxes {
         let there = match name {
             Some(name) => match self.named(name).await? {
                 Some(session) => Ensured { session, how: EnsuredHow::Running },
-                None => {
-                    // It is there for whoever names it next, too.
-                    let order = SessionOrder { owned: false, ..self.order.clone() };
-                    return self.sessions.ensure(&order.named(name)).await;
-                }
+                None => return self.made(name).await,
             },
             None => self.own().await?,
         };
         if there.how == EnsuredHow::Created { Ok(there) } else { self.wake(there.session).await }
+    }
+
+    /// A sandbox of a name that is free. One that is taken meanwhile is taken by a call like this one, or
+    /// by somebody whose it stays.
+    async fn made(&self, name: &str) -> Result<Ensured> {
+        // It is there for whoever names it next, too, and goes with nobody's process.
+        let order = SessionOrder { owned: false, ..self.order.clone() };
+        let conflict = match self.sessions.create(&order.named(name)).await {
+            Ok(session) => return Ok(Ensured { session, how: EnsuredHow::Created }),
+            Err(error) if error.kind == ErrorKind::Conflict => error,
+            Err(error) => return Err(error),
+        };
+        match self.named(name).await? {
+            Some(session) => self.wake(session).await,
+            None => Err(conflict),
+        }
     }
 
     /// The own sandbox, made if it has to be; one that is there may sleep.

@@ -4,7 +4,7 @@ use crate::context::{CallContext, Watched};
 use crate::param::{self, Fault, Param, nearest};
 use crate::scope::{Sandboxes, Scope};
 use crate::tool::Row;
-use crate::{Outcome, PackName, Tool, native, preamble};
+use crate::{Outcome, PackName, Tool, adk, everruns, fluers, native, openmanus, preamble};
 use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_session::{Session, SessionOrder, Sessions};
 use serde::de::DeserializeOwned;
@@ -74,7 +74,7 @@ impl Toolbox {
     /// Calls a tool. Never fails otherwise than by an outcome that says so.
     pub async fn call(&self, name: &str, arguments: Value, context: CallContext) -> Outcome {
         let Some(row) = rows(self.pack).iter().find(|row| row.name == name) else {
-            return Outcome::failed(&self.unknown_tool(name));
+            return self.failed(name, &self.unknown_tool(name));
         };
         match self.prepare(row, arguments) {
             Ok((sandbox, arguments)) => {
@@ -87,7 +87,7 @@ impl Toolbox {
                     .await;
                 outcome.within_limit()
             }
-            Err(fault) => self.refusal(fault),
+            Err(fault) => self.refused(row.name, fault),
         }
     }
 
@@ -114,12 +114,37 @@ impl Toolbox {
         Ok((named.and_then(|name| name.as_str().map(str::to_owned)), arguments))
     }
 
-    fn refusal(&self, fault: Fault) -> Outcome {
-        Outcome::failed(&fault.into())
+    async fn carry_out(&self, name: &str, call: Call<'_>) -> Outcome {
+        let done = match self.pack {
+            PackName::Cofferdam => native::call(name, call).await,
+            PackName::Everruns => everruns::call(name, call).await,
+            PackName::Adk => adk::call(name, call).await,
+            PackName::Fluers => fluers::call(name, call).await,
+            PackName::Openmanus => openmanus::call(name, call).await,
+        };
+        done.unwrap_or_else(|error| self.failed(name, &error))
     }
 
-    async fn carry_out(&self, name: &str, call: Call<'_>) -> Outcome {
-        native::call(name, call).await.unwrap_or_else(|error| Outcome::failed(&error))
+    /// Arguments that cannot be taken, as the pack says it.
+    fn refused(&self, tool: &str, fault: Fault) -> Outcome {
+        match self.pack {
+            PackName::Cofferdam => Outcome::failed(&fault.into()),
+            PackName::Everruns => everruns::refused(fault),
+            PackName::Adk => adk::refused(tool, fault),
+            PackName::Fluers => fluers::refused(fault),
+            PackName::Openmanus => openmanus::refused(fault),
+        }
+    }
+
+    /// An error, as the pack says it.
+    fn failed(&self, tool: &str, error: &Error) -> Outcome {
+        match self.pack {
+            PackName::Cofferdam => Outcome::failed(error),
+            PackName::Everruns => everruns::failed(error),
+            PackName::Adk => adk::failed(tool, error),
+            PackName::Fluers => fluers::failed(error),
+            PackName::Openmanus => openmanus::failed(error),
+        }
     }
 
     fn unknown_tool(&self, name: &str) -> Error {
@@ -154,11 +179,11 @@ impl Call<'_> {
 /// The rows of a pack.
 fn rows(pack: PackName) -> &'static [Row] {
     match pack {
-        PackName::Cofferdam
-        | PackName::Everruns
-        | PackName::Adk
-        | PackName::Fluers
-        | PackName::Openmanus => native::ROWS,
+        PackName::Cofferdam => native::ROWS,
+        PackName::Everruns => everruns::ROWS,
+        PackName::Adk => adk::ROWS,
+        PackName::Fluers => fluers::ROWS,
+        PackName::Openmanus => openmanus::ROWS,
     }
 }
 

@@ -33,7 +33,7 @@ async def main(mode: str, program: str) -> None:
         assert heard, "no progress"
         await call("file_write", path="made.txt", content="one\n")
         await call("file_write", path="kept.txt", content="new\n")
-        assert (await call("file_read", path="made.txt"))["content"] == "one\n"
+        assert (await call("file_read", path="made.txt"))["content"] == "1|one"
         assert (await call("sandbox_diff"))["total"] == 2
         await call("shell_exec", command="rm made.txt")
         await call("sandbox_undo")

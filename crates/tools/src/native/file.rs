@@ -1,9 +1,9 @@
 //! The tools that read and write single files.
 
-use super::lines::Part;
 use crate::Outcome;
 use crate::param::{Kind, Param};
 use crate::scope::Missing;
+use crate::text::Part;
 use crate::tool::{Hints, Row, output_of};
 use crate::toolbox::Call;
 use base64::Engine as _;

@@ -3,7 +3,6 @@
 pub(crate) mod change;
 mod file;
 mod layer;
-mod lines;
 mod list;
 mod output;
 mod poll;

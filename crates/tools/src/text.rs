@@ -60,6 +60,22 @@ impl Part {
     }
 }
 
+/// How many of these bytes are at most so many lines in at most so many bytes, with no character split.
+pub(crate) fn plain_part(bytes: &[u8], lines: usize, most: usize) -> usize {
+    let part = bytes.get(..most.min(bytes.len())).unwrap_or_default();
+    let mut ends = part.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+    if let Some((last, _)) = ends.nth(lines.saturating_sub(1)) {
+        return last + 1;
+    }
+    match std::str::from_utf8(part) {
+        // The last character lacks bytes.
+        Err(error) if error.error_len().is_none() && part.len() < bytes.len() => {
+            error.valid_up_to()
+        }
+        _ => part.len(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,6 +99,17 @@ mod tests {
         let part = Part::new(&text, 2, 9, 20);
         assert_eq!(part.content, format!("2|{}", "€".repeat(5)));
         assert_eq!((part.cut_at, part.next()), (Some(6 + 15), Some(3)));
+    }
+
+    #[test]
+    fn the_beginning_of_a_text_has_whole_characters() {
+        let check = |text: &str, lines, most, expected: &str| {
+            assert_eq!(plain_part(text.as_bytes(), lines, most), expected.len(), "{text:?} {most}");
+        };
+        check("a\nb\nc", 2, 99, "a\nb\n");
+        check("a\nb\nc", 9, 99, "a\nb\nc");
+        check("aä", 9, 2, "a");
+        check("a\nb", 1, 1, "a");
     }
 
     #[test]
