@@ -17,6 +17,7 @@ use http::{Request, StatusCode};
 use http_body_util::{BodyExt, Full};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::io::Cursor;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -104,7 +105,8 @@ impl Asked {
             request = request.header("mcp-protocol-version", "2025-11-25");
         }
         let message = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-        let mut request = request.body(Full::from(message.to_string().into_bytes())).unwrap();
+        let body = Full::new(Cursor::new(message.to_string().into_bytes()));
+        let mut request = request.body(body).unwrap();
         if let Some(owner) = self.owner {
             request.extensions_mut().insert(Owner(owner.to_owned()));
         }

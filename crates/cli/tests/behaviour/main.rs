@@ -36,6 +36,7 @@ mod manifest_mounts;
 mod manifests;
 mod mcp;
 mod mcp_client;
+mod mcp_install;
 mod output;
 mod patches;
 mod place;

@@ -3,7 +3,7 @@
 use crate::harness::{Place, compare};
 
 /// What there is to ask for help about.
-const VERBS: [&str; 35] = [
+const VERBS: [&str; 36] = [
     "",
     "run",
     "create",
@@ -36,6 +36,7 @@ const VERBS: [&str; 35] = [
     "explain",
     "doctor",
     "wrap",
+    "mcp",
     "config",
     "completions",
     "man",
@@ -98,6 +99,9 @@ fn help_texts_are_as_reviewed() {
         assert_eq!(said.code, 0, "{verb}: {}", said.stderr);
         compare(&format!("tests/snapshots/help-image-{verb}.txt"), &said.stdout);
     }
+    let install = place.run("mcp install --help");
+    assert_eq!(install.code, 0, "{}", install.stderr);
+    compare("tests/snapshots/help-mcp-install.txt", &install.stdout);
     compare("tests/snapshots/help-run-short.txt", &place.run("run -h").stdout);
 }
 
@@ -109,7 +113,8 @@ fn every_option_of_run_and_of_sessions_has_an_example() {
     let of_files = FILE_VERBS.iter().map(|verb| format!("file {verb}"));
     let of_images = IMAGE_VERBS.iter().map(|verb| format!("image {verb}"));
     let of_snapshots = SNAPSHOT_VERBS.iter().map(|verb| format!("snapshot {verb}"));
-    for verb in verbs.chain(of_files).chain(of_images).chain(of_snapshots) {
+    let of_mcp = ["mcp install".to_owned()];
+    for verb in verbs.chain(of_files).chain(of_images).chain(of_snapshots).chain(of_mcp) {
         let help = place.run(&format!("{verb} --help")).stdout;
         let options = help.lines().filter(|line| line.trim_start().starts_with('-')).count();
         // The parser's own -h has none, the verb has one before its options, run in another place.
@@ -121,7 +126,7 @@ fn every_option_of_run_and_of_sessions_has_an_example() {
 #[test]
 fn every_verb_says_its_exit_codes_and_shows_itself() {
     let place = Place::new("help-codes");
-    let of_config = ["config check", "config trust", "config schema"];
+    let of_config = ["config check", "config trust", "config schema", "mcp install"];
     for verb in VERBS.iter().filter(|verb| !verb.is_empty()).chain(&of_config) {
         let help = place.run(&format!("{verb} --help")).stdout;
         assert!(help.contains("Exit code:"), "{verb}");

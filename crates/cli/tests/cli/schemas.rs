@@ -2,7 +2,7 @@
 
 use crate::harness::{Place, compare};
 
-const OBJECTS: [&str; 45] = [
+const OBJECTS: [&str; 46] = [
     "config",
     "check",
     "result",
@@ -48,6 +48,7 @@ const OBJECTS: [&str; 45] = [
     "file-names",
     "file-matches",
     "file-event",
+    "mcp-installed",
 ];
 
 #[test]
