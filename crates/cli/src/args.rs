@@ -3,6 +3,8 @@
 mod options;
 mod session;
 
+#[cfg(feature = "mcp")]
+use crate::commands::mcp::McpArgs;
 use crate::commands::{
     ORDINARY_EXIT_CODES, apply::ApplyArgs, attach::AttachArgs, complete::CompleteArgs,
     create::CreateArgs, diff::DiffArgs, discard::DiscardArgs, ensure::EnsureArgs,
@@ -94,6 +96,8 @@ pub(crate) enum Verb {
     Serve(ServeArgs),
     #[cfg(feature = "serve")]
     Key(KeyArgs),
+    #[cfg(feature = "mcp")]
+    Mcp(McpArgs),
     Config(ConfigArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),

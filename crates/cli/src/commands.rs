@@ -29,6 +29,10 @@ mod layer;
 pub(crate) mod logs;
 pub(crate) mod ls;
 mod manifest;
+#[cfg(feature = "mcp")]
+pub(crate) mod mcp;
+#[cfg(feature = "mcp")]
+pub(crate) mod mcp_install;
 pub(crate) mod pause;
 pub(crate) mod probe;
 pub(crate) mod ps;
@@ -96,6 +100,8 @@ pub(crate) fn perform(verb: Verb) -> Result<u8> {
         Verb::Serve(args) => serve::perform(&args),
         #[cfg(feature = "serve")]
         Verb::Key(args) => key::perform(&args),
+        #[cfg(feature = "mcp")]
+        Verb::Mcp(args) => mcp::perform(&args),
         Verb::Config(args) => config::perform(&args),
         Verb::Completions(args) => generated::completions(&args),
         Verb::Man(args) => generated::manual(&args),

@@ -54,6 +54,7 @@ pub(crate) fn of_error(verb: VerbName, kind: ErrorKind) -> u8 {
         | VerbName::Wrap
         | VerbName::Serve
         | VerbName::Key
+        | VerbName::Mcp
         | VerbName::Config
         | VerbName::Completions
         | VerbName::Man

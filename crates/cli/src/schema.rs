@@ -15,6 +15,8 @@ use crate::commands::image::{ImageList, ImageShown, ImagesRemoved};
 use crate::commands::key::{KeyCreated, KeyList};
 use crate::commands::logs::{Log, LogPart};
 use crate::commands::ls::SessionList;
+#[cfg(feature = "mcp")]
+use crate::commands::mcp_install::McpInstalled;
 use crate::commands::ps::ExecList;
 use crate::commands::rm::Removal;
 use crate::commands::snapshot::SnapshotList;
@@ -133,6 +135,9 @@ pub(crate) enum Object {
     Progress,
     /// What `file watch --json` prints, a line each.
     FileEvent,
+    /// What `mcp install --json` prints.
+    #[cfg(feature = "mcp")]
+    McpInstalled,
 }
 
 impl Choice for Object {
@@ -189,6 +194,8 @@ impl Choice for Object {
         Self::Keys,
         Self::Progress,
         Self::FileEvent,
+        #[cfg(feature = "mcp")]
+        Self::McpInstalled,
     ];
 
     fn named(self) -> &'static str {
@@ -244,6 +251,8 @@ impl Choice for Object {
             Self::Keys => "keys",
             Self::Progress => "progress",
             Self::FileEvent => "file-event",
+            #[cfg(feature = "mcp")]
+            Self::McpInstalled => "mcp-installed",
         }
     }
 }
@@ -303,6 +312,8 @@ impl Object {
             Self::Keys => schema_for!(KeyList),
             Self::Progress => schema_for!(ProgressEvent),
             Self::FileEvent => schema_for!(FileEventReport),
+            #[cfg(feature = "mcp")]
+            Self::McpInstalled => schema_for!(McpInstalled),
         }
     }
 

@@ -71,6 +71,8 @@ pub(crate) enum VerbName {
     Serve,
     /// `key`
     Key,
+    /// `mcp`
+    Mcp,
     /// `config`
     Config,
     /// `completions`
@@ -85,7 +87,7 @@ pub(crate) enum VerbName {
 
 impl VerbName {
     /// All verbs.
-    pub(crate) const ALL: [Self; 38] = [
+    pub(crate) const ALL: [Self; 39] = [
         Self::Run,
         Self::Create,
         Self::Ensure,
@@ -119,6 +121,7 @@ impl VerbName {
         Self::Wrap,
         Self::Serve,
         Self::Key,
+        Self::Mcp,
         Self::Config,
         Self::Completions,
         Self::Man,
@@ -162,6 +165,7 @@ impl VerbName {
             Self::Wrap => Some("wrap"),
             Self::Serve => Some("serve"),
             Self::Key => Some("key"),
+            Self::Mcp => Some("mcp"),
             Self::Config => Some("config"),
             Self::Completions => Some("completions"),
             Self::Man => Some("man"),
@@ -205,6 +209,7 @@ impl VerbName {
             Self::Wrap => "wrap the command",
             Self::Serve => "serve",
             Self::Key => "work on the keys",
+            Self::Mcp => "serve the tools",
             Self::Config => "read the configuration",
             Self::Completions => "print completions",
             Self::Man => "print the manual",

@@ -39,6 +39,8 @@ pub(crate) struct Inner {
     pub(crate) rates: Rates,
     pub(crate) requests: Counts,
     pub(crate) streams: Counts,
+    #[cfg(feature = "mcp")]
+    pub(crate) mcp: crate::http::Mounted,
     begun_ms: u64,
     count: AtomicU64,
 }
@@ -54,6 +56,8 @@ impl Server {
             rates: Rates::default(),
             requests: Counts::default(),
             streams: Counts::default(),
+            #[cfg(feature = "mcp")]
+            mcp: crate::http::Mounted::default(),
             begun_ms: begun.ok().and_then(|t| u64::try_from(t.as_millis()).ok()).unwrap_or(0),
             count: AtomicU64::new(0),
         }))

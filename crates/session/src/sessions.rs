@@ -5,8 +5,9 @@ use crate::desk::{Desk, LOCK_PATIENCE};
 use crate::history::Awaited;
 use crate::lock::Locks;
 use crate::order::{SessionOrder, millis};
+use crate::owned::Owned;
 use crate::places::Places;
-use crate::reaper::{self, GcReport, Thoroughness};
+use crate::reaper::{self, GcReport, Thoroughness, owner_key};
 use crate::store::{
     EventFilter, Fold, Inserted, NewEvent, Quota, Room, Row, Store, View, Written, wants_room,
 };
@@ -38,6 +39,7 @@ pub(crate) struct Inner {
     pub(crate) locks: Locks,
     pub(crate) backends: Vec<Arc<dyn DurableBackend>>,
     pub(crate) awaited: Arc<Awaited>,
+    pub(crate) owned: Arc<Owned>,
 }
 
 impl std::fmt::Debug for Sessions {
@@ -91,8 +93,8 @@ impl Sessions {
         let places = Places::open(state)?;
         let store = Store::open(places.database(), room).await?;
         let locks = Locks::new(places.locks());
-        let awaited = Arc::new(Awaited::default());
-        Ok(Self(Arc::new(Inner { places, store, locks, backends, awaited })))
+        let (awaited, owned) = (Arc::new(Awaited::default()), Arc::new(Owned::default()));
+        Ok(Self(Arc::new(Inner { places, store, locks, backends, awaited, owned })))
     }
 
     /// The sessions of one owner, empty for the local user: those of others do not exist in here, and
@@ -235,7 +237,9 @@ impl Sessions {
     /// Does not wait for those who use it: they are told that it is being removed. Where something
     /// cannot be removed now, the error says so and every start of Cofferdam tries again.
     pub async fn delete(&self, id: &SessionId) -> Result<bool> {
-        self.0.delete(id, DestroyReason::Success).await
+        let was_there = self.0.delete(id, DestroyReason::Success).await?;
+        self.0.owned.let_go(id);
+        Ok(was_there)
     }
 
     /// Gives a session a longer lease, and says when it is over in milliseconds since 1970.
@@ -312,7 +316,17 @@ impl Inner {
         let name = order.backend.as_deref().or(first).unwrap_or_default();
         let backend = self.backend(name)?;
         let row = order.row(SessionId::fresh()?, backend.name())?;
-        self.begin_with(row).await
+        if !order.owned {
+            return self.begin_with(row).await;
+        }
+        // ORDER: the owner's lock before the row, or a reaper could think that nobody owns it.
+        let id = row.id.clone();
+        self.owned.hold(&id, self.locks.take(&owner_key(&id), LOCK_PATIENCE).await?);
+        let begun = self.begin_with(row).await;
+        if !matches!(begun, Ok(Some(_))) {
+            self.owned.let_go(&id);
+        }
+        begun
     }
 
     pub(crate) async fn begin_with(self: &Arc<Self>, mut row: Row) -> Result<Option<Desk>> {
@@ -343,6 +357,7 @@ impl Inner {
         desk.row.facts.reason = Some(DestroyReason::Error);
         // The error that caused it is the one to tell; what could not be removed stays recorded.
         desk.drive(Event::Delete).await.ok();
+        self.owned.let_go(&desk.row.id);
         Err(error)
     }
 

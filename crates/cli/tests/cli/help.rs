@@ -3,7 +3,7 @@
 use crate::harness::{Place, compare};
 
 /// What there is to ask for help about.
-const VERBS: [&str; 37] = [
+const VERBS: [&str; 38] = [
     "",
     "run",
     "create",
@@ -38,6 +38,7 @@ const VERBS: [&str; 37] = [
     "wrap",
     "serve",
     "key",
+    "mcp",
     "config",
     "completions",
     "man",
@@ -108,6 +109,9 @@ fn help_texts_are_as_reviewed() {
         assert_eq!(said.code, 0, "{verb}: {}", said.stderr);
         compare(&format!("tests/snapshots/help-key-{verb}.txt"), &said.stdout);
     }
+    let install = place.run("mcp install --help");
+    assert_eq!(install.code, 0, "{}", install.stderr);
+    compare("tests/snapshots/help-mcp-install.txt", &install.stdout);
     compare("tests/snapshots/help-run-short.txt", &place.run("run -h").stdout);
 }
 
@@ -120,7 +124,9 @@ fn every_option_of_run_and_of_sessions_has_an_example() {
     let of_images = IMAGE_VERBS.iter().map(|verb| format!("image {verb}"));
     let of_snapshots = SNAPSHOT_VERBS.iter().map(|verb| format!("snapshot {verb}"));
     let of_keys = KEY_VERBS.iter().map(|verb| format!("key {verb}"));
-    for verb in verbs.chain(of_files).chain(of_images).chain(of_snapshots).chain(of_keys) {
+    let of_mcp = ["mcp install".to_owned()];
+    let others = of_snapshots.chain(of_keys).chain(of_mcp);
+    for verb in verbs.chain(of_files).chain(of_images).chain(others) {
         let help = place.run(&format!("{verb} --help")).stdout;
         let options = help.lines().filter(|line| line.trim_start().starts_with('-')).count();
         // The parser's own -h has none, the verb has one before its options, run in another place.
@@ -132,7 +138,7 @@ fn every_option_of_run_and_of_sessions_has_an_example() {
 #[test]
 fn every_verb_says_its_exit_codes_and_shows_itself() {
     let place = Place::new("help-codes");
-    let of_config = ["config check", "config trust", "config schema"];
+    let of_config = ["config check", "config trust", "config schema", "mcp install"];
     for verb in VERBS.iter().filter(|verb| !verb.is_empty()).chain(&of_config) {
         let help = place.run(&format!("{verb} --help")).stdout;
         assert!(help.contains("Exit code:"), "{verb}");

@@ -2,7 +2,7 @@
 
 use crate::harness::{Place, compare};
 
-const OBJECTS: [&str; 48] = [
+const OBJECTS: [&str; 49] = [
     "config",
     "check",
     "result",
@@ -51,6 +51,7 @@ const OBJECTS: [&str; 48] = [
     "file-names",
     "file-matches",
     "file-event",
+    "mcp-installed",
 ];
 
 #[test]

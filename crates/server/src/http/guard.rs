@@ -122,7 +122,7 @@ async fn pass(
             request: number.to_owned(),
         }),
     };
-    let ends_with_its_caller = request.uri().path() == super::run::PATH;
+    let ends_with_its_caller = ends_with_its_caller(request.uri().path());
     // What was begun is done, though nobody may wait for it: nothing is half done.
     let work = tokio::spawn(async move {
         let response = next.run(request).await;
@@ -132,6 +132,16 @@ async fn pass(
     });
     let work = Work { task: work, ends_with_its_caller };
     work.done().await
+}
+
+/// Whether what was begun is given up when its caller hangs up: a sandbox of its own is of no use to anybody
+/// then, and a model's client has no other way to give a call up.
+fn ends_with_its_caller(path: &str) -> bool {
+    #[cfg(feature = "mcp")]
+    if path == super::mcp::PATH {
+        return true;
+    }
+    path == super::run::PATH
 }
 
 /// What is being done for a caller.

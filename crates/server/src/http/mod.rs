@@ -14,6 +14,8 @@ mod execs;
 mod extract;
 mod guard;
 mod health;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod objects;
 mod origin;
 mod resources;
@@ -21,9 +23,12 @@ mod run;
 mod sandboxes;
 mod sse;
 mod states;
+mod tools;
 mod wish;
 
 pub(crate) use auth::Rates;
 pub use document::document;
 pub(crate) use guard::Counts;
+#[cfg(feature = "mcp")]
+pub(crate) use mcp::Mounted;
 pub use resources::router;

@@ -65,6 +65,12 @@ objects! {
     Events = cofferdam_session::EventList,
     /// What callers did.
     Audit = super::events::AuditList,
+    /// A pack of tools.
+    Tools = super::tools::ToolList,
+    /// The arguments of a tool.
+    ToolArguments = super::tools::ToolArguments,
+    /// What a call of a tool came to.
+    ToolResult = super::tools::ToolOutcome,
     /// An error.
     ProblemDocument = super::error::ProblemReport,
     /// How the server is.

@@ -2,7 +2,7 @@
 
 use super::error::Problem;
 use super::extract::MAX_JSON_BYTES;
-use super::{document, events, execs, guard, health, run, sandboxes, states};
+use super::{document, events, execs, guard, health, run, sandboxes, states, tools};
 use crate::Server;
 use axum::extract::DefaultBodyLimit;
 use axum::http::StatusCode;
@@ -19,11 +19,14 @@ pub(super) fn resources() -> OpenApiRouter<Server> {
         .merge(execs::routes())
         .merge(run::routes())
         .merge(events::routes())
+        .merge(tools::routes())
 }
 
 /// Everything that a server answers.
 pub fn router(server: Server) -> axum::Router {
     let (routes, _) = resources().split_for_parts();
+    #[cfg(feature = "mcp")]
+    let routes = routes.merge(super::mcp::routes());
     routes
         .route("/openapi.json", get(document::openapi))
         .route("/docs", get(document::page))

@@ -8,3 +8,4 @@ mod listening;
 mod stage;
 mod streams;
 mod tenants;
+mod tools;

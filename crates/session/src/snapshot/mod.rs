@@ -187,5 +187,6 @@ fn like(row: &Row, name: &str) -> Result<SessionOrder> {
         idle_pause: times.idle_pause_ms.map(Duration::from_millis),
         ttl: times.ttl_ms.map(Duration::from_millis),
         checkpoints: !row.facts.no_checkpoints,
+        owned: false,
     })
 }

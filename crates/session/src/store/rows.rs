@@ -67,6 +67,18 @@ pub(crate) enum Scope {
     Kept,
     /// It belongs to one run, and ends with the process that asked for it.
     Run,
+    /// It is as one that is kept, and ends with the process that made it.
+    Owned,
+}
+
+impl Scope {
+    /// Whether somebody holds the owner's lock as long as it is wanted.
+    pub(crate) fn has_owner(self) -> bool {
+        match self {
+            Self::Kept => false,
+            Self::Run | Self::Owned => true,
+        }
+    }
 }
 
 /// When it is paused or ended without anybody asking.
@@ -101,7 +113,7 @@ impl Row {
             || self.owes_a_burial()
             || self.cleanup_failed.is_some()
             || self.facts.deadlines_owed
-            || self.facts.scope == Scope::Run
+            || self.facts.scope.has_owner()
     }
 }
 
