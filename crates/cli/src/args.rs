@@ -24,6 +24,8 @@ pub(crate) use options::{
     CommandOptions, ConfigOptions, PolicyOptions, StartOptions, VariableOptions, checked_name,
     choice, parse_host, parse_pids, split_assignment,
 };
+#[cfg(feature = "serve")]
+pub(crate) use session::KeepingOptions;
 pub(crate) use session::{
     DetachKeys, IdlePause, ScopeOptions, SessionOptions, label, parse_exec_id, parse_idle_pause,
 };

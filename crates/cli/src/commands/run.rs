@@ -235,10 +235,10 @@ mod tests {
     #[test]
     fn every_ending_has_its_fields() {
         let not_started = Ending::NotStarted { code: 127, detail: "find x".into() };
-        assert_eq!(ending_report(&not_started).stage.as_deref(), Some("find x"));
-        assert_eq!(ending_report(&Ending::Signaled(11)).signal, Some(11));
-        assert_eq!(ending_report(&Ending::Killed(Cause::Time)).signal, Some(9));
-        assert_eq!(ending_report(&Ending::Canceled).code, None);
+        assert_eq!(EndingReport::from(&not_started).stage.as_deref(), Some("find x"));
+        assert_eq!(EndingReport::from(&Ending::Signaled(11)).signal, Some(11));
+        assert_eq!(EndingReport::from(&Ending::Killed(Cause::Time)).signal, Some(9));
+        assert_eq!(EndingReport::from(&Ending::Canceled).code, None);
     }
 
     #[test]

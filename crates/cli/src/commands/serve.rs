@@ -1,6 +1,6 @@
 //! `cofferdam serve`.
 
-use crate::args::SessionOptions;
+use crate::args::{ConfigOptions, KeepingOptions, PolicyOptions, SessionOptions, VariableOptions};
 use crate::context::Context;
 use crate::listen::{ENDING, Listening};
 use crate::places;
@@ -17,7 +17,8 @@ use std::path::PathBuf;
 /// elsewhere only if there are keys. The interface is described at /openapi.json, and to be read at
 /// /docs. Sessions and their commands outlive the server: who asks again after it was started anew
 /// finds them as they are. A sandbox of a request is made as the options here and the configuration
-/// say; a request may ask for less and never for more. Ends by SIGTERM or Ctrl-C.
+/// say; a request may ask for less and never for more. How long it is kept is said by requests alone, so that
+/// the `[session]` of a configuration does not count. Ends by SIGTERM or Ctrl-C.
 ///
 /// Example: cofferdam serve --listen unix:/run/user/1000/cofferdam.sock
 #[derive(Debug, Args)]
@@ -56,12 +57,16 @@ pub(crate) struct ServeArgs {
     pub(crate) allow_origin: Vec<String>,
 
     #[command(flatten)]
-    pub(crate) session: SessionOptions,
+    pub(crate) policy: PolicyOptions,
+    #[command(flatten)]
+    pub(crate) variables: VariableOptions,
+    #[command(flatten)]
+    pub(crate) config: ConfigOptions,
 }
 
 /// Serves until a signal ends it.
 pub(super) fn perform(args: &ServeArgs) -> Result<u8> {
-    let context = Context::of_session(&args.session)?;
+    let context = Context::of_session(&template(args)?)?;
     context.refuse_way_out()?;
     let workspaces = allowed(&args.allow_workspace, &context.spec)?;
     let ground = Ground::new(context.spec, workspaces)?;
@@ -89,6 +94,19 @@ pub(super) fn perform(args: &ServeArgs) -> Result<u8> {
             .await
     })?;
     Ok(exit::DONE)
+}
+
+/// What a sandbox is, as far as no request says it. Where it works is said by requests alone.
+fn template(args: &ServeArgs) -> Result<SessionOptions> {
+    let mut policy = args.policy.clone();
+    if policy.workspace.is_some() || policy.cow.is_some() {
+        let what = "requests say where a sandbox works, and whether on a layer";
+        return Err(Error::new(ErrorKind::Usage, what)
+            .hint("Use --allow-workspace for each directory that they may name."));
+    }
+    policy.no_workspace = true;
+    let (variables, config) = (args.variables.clone(), args.config.clone());
+    Ok(SessionOptions { policy, variables, keeping: KeepingOptions::default(), config })
 }
 
 fn reached_by_anybody(listen: &Listen) -> Error {

@@ -68,11 +68,13 @@ pub(crate) struct Door<D> {
 impl<D: Deed> Door<D> {
     /// The session of this name or id, written out in full.
     pub(crate) async fn session(&self, text: &str) -> Answer<Session> {
-        let id = self.sessions.find(text).await.map_err(|error| match error.kind {
-            // A beginning of several names none of them.
-            ErrorKind::Conflict => missing(text),
-            _ => error,
-        })?;
+        let found = self.sessions.find(text).await;
+        // A beginning of several names none of them.
+        let is_begun = |error: &Error| error.kind == ErrorKind::Conflict;
+        if found.as_ref().is_err_and(is_begun) {
+            return Err(missing(text).into());
+        }
+        let id = found?;
         if id.as_str() == text || self.sessions.status(&id).await?.name.as_deref() == Some(text) {
             return Ok(self.sessions.session(id));
         }

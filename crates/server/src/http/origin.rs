@@ -31,14 +31,12 @@ pub(super) fn check_host(server: &Server, request: &Request) -> Result<(), Probl
     };
     let also = request.uri().authority().map(Authority::as_str);
     let is_good = |host: &str| is_known(host, &server.0.options.hosts);
-    match named {
-        Some(named) if is_good(named) && also.is_none_or(is_good) => Ok(()),
-        _ => {
-            let error = Error::new(ErrorKind::Denied, "this server does not have that host's name")
-                .hint("Ask by its address, or have the operator allow the name with --allow-host.");
-            Err(Problem::with_status(StatusCode::MISDIRECTED_REQUEST, error))
-        }
+    if named.is_some_and(is_good) && also.is_none_or(is_good) {
+        return Ok(());
     }
+    let error = Error::new(ErrorKind::Denied, "this server does not have that host's name")
+        .hint("Ask by its address, or have the operator allow the name with --allow-host.");
+    Err(Problem::with_status(StatusCode::MISDIRECTED_REQUEST, error))
 }
 
 /// Whether a host, with or without a port, is a number, this machine, or allowed by name.

@@ -28,8 +28,8 @@ async fn a_tool_works_on_the_sandboxes_of_its_caller_alone() {
     let (alice, bob) = (stage.key("alice").await, stage.key("bob").await);
     let id = stage.sandbox(&alice, "hers").await;
     let call = async |key: &str, tool: &str, body: Value| {
-        let answer = stage.ask(key, &format!("POST /v1/tools/cofferdam/{tool}"), &body.to_string());
-        let answer = answer.await;
+        let line = format!("POST /v1/tools/cofferdam/{tool}");
+        let answer = stage.ask(key, &line, &body.to_string()).await;
         assert_eq!(answer.status, 200, "{}", answer.text);
         answer.json()
     };
