@@ -53,7 +53,7 @@ pub(crate) struct RunWish {
 }
 
 /// Runs a command in a fresh sandbox, which is ended on every way out, and says what came of it. It ends
-/// too when its caller hangs up.
+/// too when its caller hangs up a connection that was not to be closed anyway.
 #[utoipa::path(post, path = "/v1/run", tag = "run", request_body = objects::RunOrder, responses(
     (status = 200, description = "What came of it.", body = objects::RunResult),
 ))]
