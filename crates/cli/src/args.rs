@@ -3,6 +3,8 @@
 mod options;
 mod session;
 
+#[cfg(feature = "mcp")]
+use crate::commands::mcp::McpArgs;
 use crate::commands::{
     ORDINARY_EXIT_CODES, apply::ApplyArgs, attach::AttachArgs, complete::CompleteArgs,
     create::CreateArgs, diff::DiffArgs, discard::DiscardArgs, ensure::EnsureArgs,
@@ -11,6 +13,8 @@ use crate::commands::{
     pause::PauseArgs, ps::PsArgs, resume::ResumeArgs, rm::RmArgs, shell::ShellArgs, show::ShowArgs,
     signal::SignalArgs, snapshot::SnapshotArgs, undo::UndoArgs, wait::WaitArgs,
 };
+#[cfg(feature = "serve")]
+use crate::commands::{key::KeyArgs, serve::ServeArgs};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 use std::ffi::OsString;
@@ -20,6 +24,8 @@ pub(crate) use options::{
     CommandOptions, ConfigOptions, PolicyOptions, StartOptions, VariableOptions, checked_name,
     choice, parse_host, parse_pids, split_assignment,
 };
+#[cfg(feature = "serve")]
+pub(crate) use session::KeepingOptions;
 pub(crate) use session::{
     DetachKeys, IdlePause, ScopeOptions, SessionOptions, label, parse_exec_id, parse_idle_pause,
 };
@@ -88,6 +94,12 @@ pub(crate) enum Verb {
     Explain(ExplainArgs),
     Doctor(DoctorArgs),
     Wrap(WrapArgs),
+    #[cfg(feature = "serve")]
+    Serve(ServeArgs),
+    #[cfg(feature = "serve")]
+    Key(KeyArgs),
+    #[cfg(feature = "mcp")]
+    Mcp(McpArgs),
     Config(ConfigArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),

@@ -23,10 +23,16 @@ pub(crate) mod gc;
 pub(crate) mod generated;
 pub(crate) mod history;
 pub(crate) mod image;
+#[cfg(feature = "serve")]
+pub(crate) mod key;
 mod layer;
 pub(crate) mod logs;
 pub(crate) mod ls;
 mod manifest;
+#[cfg(feature = "mcp")]
+pub(crate) mod mcp;
+#[cfg(feature = "mcp")]
+pub(crate) mod mcp_install;
 pub(crate) mod pause;
 pub(crate) mod probe;
 pub(crate) mod ps;
@@ -34,6 +40,8 @@ pub(crate) mod resume;
 pub(crate) mod rm;
 pub(crate) mod run;
 mod scoped;
+#[cfg(feature = "serve")]
+pub(crate) mod serve;
 pub(crate) mod shell;
 pub(crate) mod show;
 pub(crate) mod signal;
@@ -88,6 +96,12 @@ pub(crate) fn perform(verb: Verb) -> Result<u8> {
         Verb::Explain(args) => explain::perform(&args),
         Verb::Doctor(args) => doctor::perform(&args),
         Verb::Wrap(args) => wrap::perform(&args),
+        #[cfg(feature = "serve")]
+        Verb::Serve(args) => serve::perform(&args),
+        #[cfg(feature = "serve")]
+        Verb::Key(args) => key::perform(&args),
+        #[cfg(feature = "mcp")]
+        Verb::Mcp(args) => mcp::perform(&args),
         Verb::Config(args) => config::perform(&args),
         Verb::Completions(args) => generated::completions(&args),
         Verb::Man(args) => generated::manual(&args),

@@ -52,6 +52,9 @@ pub(crate) fn of_error(verb: VerbName, kind: ErrorKind) -> u8 {
         | VerbName::Explain
         | VerbName::Doctor
         | VerbName::Wrap
+        | VerbName::Serve
+        | VerbName::Key
+        | VerbName::Mcp
         | VerbName::Config
         | VerbName::Completions
         | VerbName::Man

@@ -11,8 +11,12 @@ use crate::commands::file_edit::FileEdit;
 use crate::commands::file_patch::FilePatch;
 use crate::commands::file_window::FileWindow;
 use crate::commands::image::{ImageEvent, ImageList, ImageShown, ImagesRemoved};
+#[cfg(feature = "serve")]
+use crate::commands::key::{KeyCreated, KeyList};
 use crate::commands::logs::{Log, LogPart};
 use crate::commands::ls::SessionList;
+#[cfg(feature = "mcp")]
+use crate::commands::mcp_install::McpInstalled;
 use crate::commands::ps::ExecList;
 use crate::commands::rm::Removal;
 use crate::commands::snapshot::SnapshotList;
@@ -120,10 +124,22 @@ pub(crate) enum Object {
     FileNames,
     /// What `file grep --json` prints.
     FileMatches,
+    /// What `key revoke --json` prints.
+    #[cfg(feature = "serve")]
+    Key,
+    /// What `key create --json` prints.
+    #[cfg(feature = "serve")]
+    KeyCreated,
+    /// What `key ls --json` prints.
+    #[cfg(feature = "serve")]
+    Keys,
     /// What work that takes its time writes to standard error with `--json`, a line each.
     Progress,
     /// What `file watch --json` prints, a line each.
     FileEvent,
+    /// What `mcp install --json` prints.
+    #[cfg(feature = "mcp")]
+    McpInstalled,
 }
 
 impl Choice for Object {
@@ -173,8 +189,16 @@ impl Choice for Object {
         Self::FileImported,
         Self::FileNames,
         Self::FileMatches,
+        #[cfg(feature = "serve")]
+        Self::Key,
+        #[cfg(feature = "serve")]
+        Self::KeyCreated,
+        #[cfg(feature = "serve")]
+        Self::Keys,
         Self::Progress,
         Self::FileEvent,
+        #[cfg(feature = "mcp")]
+        Self::McpInstalled,
     ];
 
     fn named(self) -> &'static str {
@@ -223,8 +247,16 @@ impl Choice for Object {
             Self::FileImported => "file-imported",
             Self::FileNames => "file-names",
             Self::FileMatches => "file-matches",
+            #[cfg(feature = "serve")]
+            Self::Key => "key",
+            #[cfg(feature = "serve")]
+            Self::KeyCreated => "key-created",
+            #[cfg(feature = "serve")]
+            Self::Keys => "keys",
             Self::Progress => "progress",
             Self::FileEvent => "file-event",
+            #[cfg(feature = "mcp")]
+            Self::McpInstalled => "mcp-installed",
         }
     }
 }
@@ -277,8 +309,16 @@ impl Object {
             Self::FileImported => schema_for!(FileImported),
             Self::FileNames => schema_for!(FileNames),
             Self::FileMatches => schema_for!(FileMatches),
+            #[cfg(feature = "serve")]
+            Self::Key => schema_for!(cofferdam_session::KeyReport),
+            #[cfg(feature = "serve")]
+            Self::KeyCreated => schema_for!(KeyCreated),
+            #[cfg(feature = "serve")]
+            Self::Keys => schema_for!(KeyList),
             Self::Progress => schema_for!(ProgressEvent),
             Self::FileEvent => schema_for!(FileEventReport),
+            #[cfg(feature = "mcp")]
+            Self::McpInstalled => schema_for!(McpInstalled),
         }
     }
 

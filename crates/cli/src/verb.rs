@@ -67,6 +67,12 @@ pub(crate) enum VerbName {
     Doctor,
     /// `wrap`
     Wrap,
+    /// `serve`
+    Serve,
+    /// `key`
+    Key,
+    /// `mcp`
+    Mcp,
     /// `config`
     Config,
     /// `completions`
@@ -81,7 +87,7 @@ pub(crate) enum VerbName {
 
 impl VerbName {
     /// All verbs.
-    pub(crate) const ALL: [Self; 36] = [
+    pub(crate) const ALL: [Self; 39] = [
         Self::Run,
         Self::Create,
         Self::Ensure,
@@ -113,6 +119,9 @@ impl VerbName {
         Self::Explain,
         Self::Doctor,
         Self::Wrap,
+        Self::Serve,
+        Self::Key,
+        Self::Mcp,
         Self::Config,
         Self::Completions,
         Self::Man,
@@ -154,6 +163,9 @@ impl VerbName {
             Self::Explain => Some("explain"),
             Self::Doctor => Some("doctor"),
             Self::Wrap => Some("wrap"),
+            Self::Serve => Some("serve"),
+            Self::Key => Some("key"),
+            Self::Mcp => Some("mcp"),
             Self::Config => Some("config"),
             Self::Completions => Some("completions"),
             Self::Man => Some("man"),
@@ -195,6 +207,9 @@ impl VerbName {
             Self::Explain => "explain the sandbox",
             Self::Doctor => "look at this host",
             Self::Wrap => "wrap the command",
+            Self::Serve => "serve",
+            Self::Key => "work on the keys",
+            Self::Mcp => "serve the tools",
             Self::Config => "read the configuration",
             Self::Completions => "print completions",
             Self::Man => "print the manual",

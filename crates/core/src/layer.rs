@@ -166,6 +166,16 @@ pub struct WorkspaceEntry {
     pub sha256: Option<[u8; 32]>,
 }
 
+/// Whether control files land.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ControlFiles {
+    /// Those that a path of the order names.
+    #[default]
+    IfNamed,
+    /// None, whoever names them.
+    Never,
+}
+
 /// Changes that are to land.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ApplyOrder {
@@ -176,6 +186,8 @@ pub struct ApplyOrder {
     pub contents: BTreeMap<GuestPath, Vec<u8>>,
     /// Changes that land only in this version, as somebody has seen them.
     pub versions: BTreeMap<GuestPath, u64>,
+    /// Whether control files land.
+    pub control_files: ControlFiles,
     /// Nothing is done.
     pub dry_run: bool,
     /// Who is told how many of the changes are made ready.

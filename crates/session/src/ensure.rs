@@ -3,7 +3,7 @@
 use crate::desk::Desk;
 use crate::order::{SessionOrder, millis};
 use crate::store::{NewEvent, Row};
-use crate::{Event, Phase, Session, Sessions, now_ms};
+use crate::{Event, Phase, Session, SessionId, Sessions, now_ms};
 use cofferdam_core::StoredSpec;
 use cofferdam_core::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
@@ -79,6 +79,13 @@ impl Sessions {
         }
         let what = format!("session {name:?} comes and goes too fast");
         Err(Error::new(ErrorKind::Unavailable, what).hint("Try again."))
+    }
+}
+
+impl Sessions {
+    /// What the session may do otherwise than this order says: names of fields, never values.
+    pub async fn differences(&self, id: &SessionId, order: &SessionOrder) -> Result<Vec<String>> {
+        Ok(self.0.row(id).await?.spec.differences(&StoredSpec::new(&order.spec)))
     }
 }
 

@@ -10,6 +10,7 @@
 
 mod answer;
 mod apply;
+mod audit;
 mod bundle;
 mod desk;
 pub mod diff;
@@ -22,12 +23,14 @@ mod history;
 mod home;
 mod id;
 mod init;
+mod keys;
 mod layer;
 mod lifecycle;
 mod lock;
 pub mod manifest;
 mod occurrences;
 mod order;
+mod owned;
 pub mod patch;
 mod places;
 mod prepare;
@@ -50,6 +53,7 @@ pub mod window;
 pub use apply::{
     Doing, Edited, MAX_PATCH_TEXT, PatchOptions, Patched, Way, apply_patch, edit_file, read_window,
 };
+pub use audit::{AuditEntry, AuditReport};
 pub use cofferdam_core::LayerTier;
 pub use cofferdam_core::StreamReport;
 pub use ensure::{Ensured, EnsuredHow};
@@ -65,12 +69,16 @@ pub use history::{
 pub use id::SessionId;
 pub(crate) use id::random_text;
 pub use init::{InitCommand, InitFailure, InitState};
+pub use keys::{KeyReport, KeyRights, KeyScope};
 pub use lifecycle::{Action, Event, Phase, Step, next};
 pub use order::{IDLE_PAUSE, SessionOrder};
+pub use owned::OWNED_LEASE;
 pub use provision::ManifestState;
 pub use reaper::{GcAction, GcFailure, GcKind, GcReport};
 pub use receipt::{BeforeCommand, MAX_HASHED_BYTES, MAX_HASHED_FILE_BYTES, MAX_RECEIPT_PATHS};
-pub use report::{EventReport, ExecReport, SessionReport, text_or_base64};
+pub use report::{
+    EventList, EventReport, ExecList, ExecReport, LogPart, SessionReport, text_or_base64,
+};
 pub use run::{Kept, OnFailure, RUN_LIMIT, Ran, RunError, RunFailure, RunOrder};
 pub use session::{ExecOutput, SPOOL_BYTES, Session};
 pub use sessions::{MAX_EVENTS, Sessions};
@@ -78,4 +86,5 @@ pub use shell::{MAX_SHELL_TEXT, Shell, ShellOutput, ShellReport, ShellTicket};
 pub use snapshot::{
     MAX_SNAPSHOTS, SnapshotExport, SnapshotExported, SnapshotImported, SnapshotReport,
 };
+pub use store::Quota;
 pub(crate) use time::now_ms;

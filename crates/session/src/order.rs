@@ -3,6 +3,7 @@
 use crate::InitCommand;
 use crate::init::Init;
 use crate::manifest::Provisions;
+use crate::owned::OWNED_LEASE;
 use crate::provision::Provided;
 use crate::store::{Facts, Row, Scope, Times};
 use crate::{Phase, SessionId, now_ms};
@@ -24,6 +25,8 @@ const MAX_LABEL_BYTES: usize = 256;
 pub struct SessionOrder {
     /// Its name, unique among those that live. `ensure` needs one.
     pub name: Option<String>,
+    /// Whose it is, where that is not said by whose [`Sessions`](crate::Sessions) make it.
+    pub(crate) owner: String,
     /// The backend; `None` is the first that there is, or the one that the session has.
     pub backend: Option<String>,
     /// What it may do. It is written down: its caller should hold only what the view depends on.
@@ -40,6 +43,10 @@ pub struct SessionOrder {
     pub ttl: Option<Duration>,
     /// Whether every command of a copy-on-write session is a point of its history.
     pub checkpoints: bool,
+    /// Whether it ends with the process that makes it: whoever starts Cofferdam after that process is
+    /// gone removes it. One that is there already stays whose it is. Without a `ttl` it has a lease of
+    /// [`OWNED_LEASE`].
+    pub owned: bool,
 }
 
 impl SessionOrder {
@@ -47,6 +54,7 @@ impl SessionOrder {
     pub fn new(spec: Spec) -> Self {
         Self {
             name: None,
+            owner: String::new(),
             backend: None,
             spec,
             labels: BTreeMap::new(),
@@ -55,6 +63,7 @@ impl SessionOrder {
             idle_pause: Some(IDLE_PAUSE),
             ttl: None,
             checkpoints: true,
+            owned: false,
         }
     }
 
@@ -114,11 +123,13 @@ impl SessionOrder {
     pub(crate) fn row(&self, id: SessionId, backend: &str) -> Result<Row> {
         let now = now_ms();
         let ttl_ms = self.ttl.map(millis);
+        let lease = self.ttl.or(self.owned.then_some(OWNED_LEASE));
         let mut init = Init::new(self.init.clone())?;
         init.enter(1);
         Ok(Row {
             id,
             name: self.name.clone(),
+            owner: self.owner.clone(),
             backend: backend.to_owned(),
             phase: Phase::Creating,
             incarnation: 1,
@@ -128,12 +139,12 @@ impl SessionOrder {
             spec: StoredSpec::new(&self.whole_spec()),
             record: None,
             facts: Facts {
-                scope: Scope::Kept,
+                scope: if self.owned { Scope::Owned } else { Scope::Kept },
                 init,
                 times: Times {
                     idle_pause_ms: self.idle_pause.map(millis),
                     ttl_ms,
-                    lease_until_ms: ttl_ms.map(|ttl| now.saturating_add(ttl)),
+                    lease_until_ms: lease.map(|lease| now.saturating_add(millis(lease))),
                     run_until_ms: None,
                 },
                 manifest: self.manifest.as_deref().map(Provided::owed),

@@ -63,7 +63,7 @@ pub struct GcFailure {
 pub enum GcKind {
     /// A session whose lease is over is removed.
     Expired,
-    /// A session whose run has no owner any more is removed.
+    /// A session whose owner is gone is removed: that of a run, or one that ends with its maker.
     Abandoned,
     /// A removal that was begun is finished.
     Removed,
@@ -214,13 +214,15 @@ fn due(inner: &Inner, row: &Row, (now, how): (u64, Thoroughness)) -> Result<Opti
     if row.facts.times.lease_until_ms.is_some_and(|until| until <= now) {
         return Ok(Some(GcKind::Expired));
     }
-    if row.facts.scope == Scope::Run {
-        // Whoever runs it holds this lock until it is removed.
-        let owner = inner.locks.try_take(&owner_key(&row.id))?;
-        return Ok(owner.map(|lock| {
+    if row.facts.scope.has_owner() {
+        // Whoever wants it holds this lock until it is removed.
+        if let Some(lock) = inner.locks.try_take(&owner_key(&row.id))? {
             lock.retire();
-            GcKind::Abandoned
-        }));
+            return Ok(Some(GcKind::Abandoned));
+        }
+        if row.facts.scope == Scope::Run {
+            return Ok(None);
+        }
     }
     let standing = matches!(row.phase, Phase::Running | Phase::Paused);
     Ok(if row.phase.is_passing() || row.owes_a_burial() {
@@ -234,7 +236,7 @@ fn due(inner: &Inner, row: &Row, (now, how): (u64, Thoroughness)) -> Result<Opti
     })
 }
 
-/// The lock of the owner of a scoped run.
+/// The lock of the owner of a scoped run, or of a session that ends with its maker.
 pub(crate) fn owner_key(id: &SessionId) -> String {
     format!("{id}.owner")
 }

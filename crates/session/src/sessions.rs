@@ -5,9 +5,12 @@ use crate::desk::{Desk, LOCK_PATIENCE};
 use crate::history::Awaited;
 use crate::lock::Locks;
 use crate::order::{SessionOrder, millis};
+use crate::owned::Owned;
 use crate::places::Places;
-use crate::reaper::{self, GcReport, Thoroughness};
-use crate::store::{EventFilter, Fold, NewEvent, Room, Row, Store, Written, wants_room};
+use crate::reaper::{self, GcReport, Thoroughness, owner_key};
+use crate::store::{
+    EventFilter, Fold, Inserted, NewEvent, Quota, Room, Row, Store, View, Written, wants_room,
+};
 use crate::{Event, EventReport, Phase, Session, SessionId, SessionReport, now_ms};
 use cofferdam_core::{
     DestroyReason, DurableBackend, Error, ErrorKind, Result, SandboxId, SandboxRecord,
@@ -29,12 +32,14 @@ const ATTEMPTS: usize = 16;
 pub struct Sessions(pub(crate) Arc<Inner>);
 
 /// What all clones share.
+#[derive(Clone)]
 pub(crate) struct Inner {
     pub(crate) places: Places,
     pub(crate) store: Store,
     pub(crate) locks: Locks,
     pub(crate) backends: Vec<Arc<dyn DurableBackend>>,
-    pub(crate) awaited: Awaited,
+    pub(crate) awaited: Arc<Awaited>,
+    pub(crate) owned: Arc<Owned>,
 }
 
 impl std::fmt::Debug for Sessions {
@@ -88,8 +93,34 @@ impl Sessions {
         let places = Places::open(state)?;
         let store = Store::open(places.database(), room).await?;
         let locks = Locks::new(places.locks());
-        let awaited = Awaited::default();
-        Ok(Self(Arc::new(Inner { places, store, locks, backends, awaited })))
+        let (awaited, owned) = (Arc::new(Awaited::default()), Arc::new(Owned::default()));
+        Ok(Self(Arc::new(Inner { places, store, locks, backends, awaited, owned })))
+    }
+
+    /// The sessions of one owner, empty for the local user: those of others do not exist in here, and
+    /// neither do their commands, events and snapshots. What is made here is this owner's, as far as the
+    /// quota allows. Names are unique per owner.
+    #[must_use]
+    pub fn for_owner(&self, owner: &str, quota: Quota) -> Self {
+        let store = self.0.store.seen_by(View { owner: owner.to_owned(), quota });
+        Self(Arc::new(Inner { store, ..Inner::clone(&self.0) }))
+    }
+
+    /// Finishes what was begun and ends what is over, as every start does. A program that runs for long
+    /// asks for it now and then.
+    pub async fn repair(&self) -> Result<()> {
+        self.refuse_a_part("repair")?;
+        reaper::reap(self, Thoroughness::Quick).await.map(drop)
+    }
+
+    /// Refuses what concerns all sessions where only those of one owner are seen.
+    pub(crate) fn refuse_a_part(&self, what: &str) -> Result<()> {
+        match self.0.store.view() {
+            None => Ok(()),
+            Some(_) => {
+                Err(Error::new(ErrorKind::Denied, format!("{what} is for all sessions together")))
+            }
+        }
     }
 
     /// Makes a session and prepares it. A name that is taken is a conflict.
@@ -178,7 +209,15 @@ impl Sessions {
             within(CALL_LIMIT, "pause a sandbox", backend.pause(&record)).await.ok();
         }
         self.0.store.make_room();
-        self.0.desk(id).await?.drive(Event::Pause).await
+        let mut desk = self.0.desk(id).await?;
+        match desk.drive(Event::Pause).await {
+            Err(e) if matches!(e.kind, ErrorKind::Unavailable | ErrorKind::NotFound) => {
+                // It may have ended meanwhile, by its lease for one.
+                desk.settle().await?;
+                desk.drive(Event::Pause).await
+            }
+            done => done,
+        }
     }
 
     /// Lets everything go on. One that was lost is recovered, as by `ensure`.
@@ -198,7 +237,9 @@ impl Sessions {
     /// Does not wait for those who use it: they are told that it is being removed. Where something
     /// cannot be removed now, the error says so and every start of Cofferdam tries again.
     pub async fn delete(&self, id: &SessionId) -> Result<bool> {
-        self.0.delete(id, DestroyReason::Success).await
+        let was_there = self.0.delete(id, DestroyReason::Success).await?;
+        self.0.owned.let_go(id);
+        Ok(was_there)
     }
 
     /// Gives a session a longer lease, and says when it is over in milliseconds since 1970.
@@ -240,6 +281,7 @@ impl Sessions {
     /// Compares all that exists with all that is recorded, repairs, and says what it did. A dry run
     /// says what it would do.
     pub async fn gc(&self, dry_run: bool) -> Result<GcReport> {
+        self.refuse_a_part("cleaning up")?;
         if !dry_run {
             self.0.store.make_room();
         }
@@ -274,16 +316,37 @@ impl Inner {
         let name = order.backend.as_deref().or(first).unwrap_or_default();
         let backend = self.backend(name)?;
         let row = order.row(SessionId::fresh()?, backend.name())?;
-        self.begin_with(row).await
+        if !order.owned {
+            return self.begin_with(row).await;
+        }
+        // ORDER: the owner's lock before the row, or a reaper could think that nobody owns it.
+        let id = row.id.clone();
+        self.owned.hold(&id, self.locks.take(&owner_key(&id), LOCK_PATIENCE).await?);
+        let begun = self.begin_with(row).await;
+        if !matches!(begun, Ok(Some(_))) {
+            self.owned.let_go(&id);
+        }
+        begun
     }
 
-    pub(crate) async fn begin_with(self: &Arc<Self>, row: Row) -> Result<Option<Desk>> {
+    pub(crate) async fn begin_with(self: &Arc<Self>, mut row: Row) -> Result<Option<Desk>> {
+        if let Some(view) = self.store.view() {
+            row.owner.clone_from(&view.owner);
+        }
         let lock = self.locks.take(row.id.as_str(), LOCK_PATIENCE).await?;
         match self.store.insert(&row, Vec::new()).await? {
-            Written::Yes => Ok(Some(Desk::over(self, row, lock)?)),
-            Written::NameTaken | Written::Moved => {
+            Inserted::Yes => Ok(Some(Desk::over(self, row, lock)?)),
+            Inserted::NameTaken => {
                 lock.retire();
                 Ok(None)
+            }
+            Inserted::TooMany(most) => {
+                lock.retire();
+                Err(over_quota(format!("there are {most} sandboxes already, as many as there may")))
+            }
+            Inserted::TooMuchMemory(most) => {
+                lock.retire();
+                Err(over_quota(format!("its memory limit and those of others exceed {most} bytes")))
             }
         }
     }
@@ -294,6 +357,7 @@ impl Inner {
         desk.row.facts.reason = Some(DestroyReason::Error);
         // The error that caused it is the one to tell; what could not be removed stays recorded.
         desk.drive(Event::Delete).await.ok();
+        self.owned.let_go(&desk.row.id);
         Err(error)
     }
 
@@ -412,6 +476,10 @@ impl Inner {
         let sandbox = row.record.as_ref().map(|record| &record.id);
         SessionReport::new(row, sandbox.and_then(|id| seen.get(id)).copied())
     }
+}
+
+fn over_quota(what: String) -> Error {
+    Error::new(ErrorKind::Denied, what).hint("Remove a sandbox, or ask for a smaller limit.")
 }
 
 fn shown(row: &Row) -> String {

@@ -60,10 +60,14 @@ fn row(session: &SessionReport, now_ms: u64) -> Vec<String> {
     if session.cleanup_failed.is_some() {
         state.push_str(", cleanup failed");
     }
-    let name = session.name.as_deref().unwrap_or("-");
+    let mut name = session.name.as_deref().unwrap_or("-").to_owned();
+    if !session.owner.is_empty() {
+        // Names are unique for each owner alone.
+        name = format!("{name} ({})", session.owner);
+    }
     let workspace = session.workspace.as_deref().unwrap_or("(private)");
     let age = age(session.created_ms, now_ms);
-    [&session.id, name, &state, &age, workspace, &labels.join(" ")]
+    [&session.id, &name, &state, &age, workspace, &labels.join(" ")]
         .map(|cell| render::plain(cell).into_owned())
         .to_vec()
 }

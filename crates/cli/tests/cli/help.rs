@@ -3,7 +3,7 @@
 use crate::harness::{Place, compare};
 
 /// What there is to ask for help about.
-const VERBS: [&str; 35] = [
+const VERBS: [&str; 38] = [
     "",
     "run",
     "create",
@@ -36,6 +36,9 @@ const VERBS: [&str; 35] = [
     "explain",
     "doctor",
     "wrap",
+    "serve",
+    "key",
+    "mcp",
     "config",
     "completions",
     "man",
@@ -69,6 +72,9 @@ const SNAPSHOT_VERBS: [&str; 6] = ["create", "ls", "restore", "rm", "export", "i
 /// What is done with images.
 const IMAGE_VERBS: [&str; 5] = ["ls", "import", "inspect", "rm", "gc"];
 
+/// What is done with keys.
+const KEY_VERBS: [&str; 3] = ["create", "ls", "revoke"];
+
 #[test]
 fn help_texts_are_as_reviewed() {
     let place = Place::new("help");
@@ -98,18 +104,29 @@ fn help_texts_are_as_reviewed() {
         assert_eq!(said.code, 0, "{verb}: {}", said.stderr);
         compare(&format!("tests/snapshots/help-image-{verb}.txt"), &said.stdout);
     }
+    for verb in KEY_VERBS {
+        let said = place.run(&format!("key {verb} --help"));
+        assert_eq!(said.code, 0, "{verb}: {}", said.stderr);
+        compare(&format!("tests/snapshots/help-key-{verb}.txt"), &said.stdout);
+    }
+    let install = place.run("mcp install --help");
+    assert_eq!(install.code, 0, "{}", install.stderr);
+    compare("tests/snapshots/help-mcp-install.txt", &install.stdout);
     compare("tests/snapshots/help-run-short.txt", &place.run("run -h").stdout);
 }
 
 #[test]
 fn every_option_of_run_and_of_sessions_has_an_example() {
     let place = Place::new("help-example");
-    let nouns = ["", "config", "file", "image", "snapshot", "completions", "man"];
+    let nouns = ["", "config", "file", "image", "key", "snapshot", "completions", "man"];
     let verbs = VERBS.iter().filter(|verb| !nouns.contains(verb)).map(|verb| (*verb).to_owned());
     let of_files = FILE_VERBS.iter().map(|verb| format!("file {verb}"));
     let of_images = IMAGE_VERBS.iter().map(|verb| format!("image {verb}"));
     let of_snapshots = SNAPSHOT_VERBS.iter().map(|verb| format!("snapshot {verb}"));
-    for verb in verbs.chain(of_files).chain(of_images).chain(of_snapshots) {
+    let of_keys = KEY_VERBS.iter().map(|verb| format!("key {verb}"));
+    let of_mcp = ["mcp install".to_owned()];
+    let others = of_snapshots.chain(of_keys).chain(of_mcp);
+    for verb in verbs.chain(of_files).chain(of_images).chain(others) {
         let help = place.run(&format!("{verb} --help")).stdout;
         let options = help.lines().filter(|line| line.trim_start().starts_with('-')).count();
         // The parser's own -h has none, the verb has one before its options, run in another place.
@@ -121,7 +138,7 @@ fn every_option_of_run_and_of_sessions_has_an_example() {
 #[test]
 fn every_verb_says_its_exit_codes_and_shows_itself() {
     let place = Place::new("help-codes");
-    let of_config = ["config check", "config trust", "config schema"];
+    let of_config = ["config check", "config trust", "config schema", "mcp install"];
     for verb in VERBS.iter().filter(|verb| !verb.is_empty()).chain(&of_config) {
         let help = place.run(&format!("{verb} --help")).stdout;
         assert!(help.contains("Exit code:"), "{verb}");

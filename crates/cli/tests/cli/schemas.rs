@@ -2,7 +2,7 @@
 
 use crate::harness::{Place, compare};
 
-const OBJECTS: [&str; 46] = [
+const OBJECTS: [&str; 50] = [
     "config",
     "check",
     "result",
@@ -12,6 +12,9 @@ const OBJECTS: [&str; 46] = [
     "explain",
     "doctor",
     "wrap",
+    "key",
+    "key-created",
+    "keys",
     "session",
     "sessions",
     "exec",
@@ -49,6 +52,7 @@ const OBJECTS: [&str; 46] = [
     "file-names",
     "file-matches",
     "file-event",
+    "mcp-installed",
 ];
 
 #[test]

@@ -263,7 +263,7 @@ fn mark_undone(points: &mut [PointReport], at: Option<u32>) {
 impl crate::store::Facts {
     /// Whether the commands of the session are points. What a run leaves behind is nobody's to undo.
     pub(crate) fn has_checkpoints(&self) -> bool {
-        !self.no_checkpoints && self.scope == Scope::Kept
+        !self.no_checkpoints && self.scope != Scope::Run
     }
 }
 

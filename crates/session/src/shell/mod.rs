@@ -240,6 +240,16 @@ impl Shell {
         }
     }
 
+    /// The command that began last, with so much of the end of the shell's output: for who did not keep
+    /// its ticket. Nothing where none began.
+    pub async fn latest(&self, tail_bytes: u64) -> Result<Option<ShellTicket>> {
+        let (status, heard) = self.hear(Seen::default(), Duration::ZERO).await?;
+        let offset = status.stdout.written.saturating_sub(tail_bytes);
+        Ok(heard.last().map(|word| match word {
+            Word::Began(seq) | Word::Ended(seq, _) => ShellTicket { seq: *seq, offset },
+        }))
+    }
+
     /// Writes to the command that runs, if it takes input.
     pub async fn input(&self, bytes: &[u8]) -> Result<()> {
         let script = format!("exec cat >\"$HOME/{}\"", fifo(&self.name));

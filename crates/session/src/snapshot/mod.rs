@@ -177,6 +177,7 @@ fn like(row: &Row, name: &str) -> Result<SessionOrder> {
     let times = &row.facts.times;
     Ok(SessionOrder {
         name: Some(name.to_owned()),
+        owner: row.owner.clone(),
         backend: Some(row.backend.clone()),
         spec: row.spec.spec()?,
         labels: row.labels.clone(),
@@ -186,5 +187,6 @@ fn like(row: &Row, name: &str) -> Result<SessionOrder> {
         idle_pause: times.idle_pause_ms.map(Duration::from_millis),
         ttl: times.ttl_ms.map(Duration::from_millis),
         checkpoints: !row.facts.no_checkpoints,
+        owned: false,
     })
 }

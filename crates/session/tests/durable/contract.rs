@@ -444,3 +444,45 @@ async fn what_was_left_is_gone_with_its_sandbox_and_wakes_nothing() {
     let of = |kind: &str| kinds.iter().position(|found| found == kind).unwrap();
     assert!(of("exec_ended") < of("exec_emptied") && of("exec_emptied") < of("destroyed"));
 }
+
+#[tokio::test]
+async fn a_session_that_ends_with_its_maker_is_removed_when_the_maker_is_gone() {
+    let stage = Stage::new();
+    let maker = stage.open().await;
+    let mut wanted = order("mine");
+    wanted.owned = true;
+    let mine = maker.create(&wanted).await.unwrap().id().clone();
+    let kept = maker.create(&order("kept")).await.unwrap().id().clone();
+    let lease = maker.status(&mine).await.unwrap().lease_until_ms.unwrap();
+    tokio::time::sleep(Duration::from_millis(2)).await;
+    maker.renew_owned().await.unwrap();
+    assert!(maker.status(&mine).await.unwrap().lease_until_ms.unwrap() > lease);
+    assert_eq!(maker.status(&kept).await.unwrap().lease_until_ms, None);
+    // Others leave it alone as long as its maker is there, and its maker finds it again.
+    let other = stage.open().await;
+    other.gc(false).await.unwrap();
+    assert_eq!(other.status(&mine).await.unwrap().phase, Phase::Running);
+    assert_eq!(maker.ensure(&wanted).await.unwrap().session.id(), &mine);
+    drop((maker, other));
+    let next = stage.open().await;
+    assert_eq!(next.status(&mine).await.unwrap_err().kind, ErrorKind::NotFound);
+    assert_eq!(next.status(&kept).await.unwrap().phase, Phase::Running);
+    assert!(next.delete(&kept).await.unwrap());
+    stage.assert_empty();
+}
+
+#[tokio::test]
+async fn a_session_that_ends_with_its_maker_leaves_no_lock_when_it_is_removed() {
+    let stage = Stage::new();
+    let sessions = stage.open().await;
+    let mut wanted = order("mine");
+    wanted.owned = true;
+    let mine = sessions.create(&wanted).await.unwrap();
+    assert!(sessions.delete(mine.id()).await.unwrap());
+    stage.assert_empty();
+    sessions.create(&wanted).await.unwrap();
+    let taken = sessions.create(&wanted).await.unwrap_err();
+    assert_eq!(taken.kind, ErrorKind::Conflict);
+    assert!(sessions.delete(&sessions.find("mine").await.unwrap()).await.unwrap());
+    stage.assert_empty();
+}

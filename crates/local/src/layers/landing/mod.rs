@@ -23,8 +23,8 @@ use super::{content, moves};
 use crate::oneshot::unique;
 use crate::state::{Record, StateDirectory, io};
 use cofferdam_core::{
-    ApplyOrder, ApplyReport, ByteString, Change, Error, ErrorKind, GuestPath, Held, Result, Side,
-    Standing, is_within,
+    ApplyOrder, ApplyReport, ByteString, Change, ControlFiles, Error, ErrorKind, GuestPath, Held,
+    Result, Side, Standing, is_within,
 };
 use journal::{Head, Journal, Op};
 use plan::{Landing, settle};
@@ -74,7 +74,11 @@ impl Layer {
             false => Some(state.record_landing(&self.identity()?)?),
         };
         self.landed = Landed::read(&self.folder)?;
-        let mut items = self.items(&order.paths, &order.paths, Looking::Whole)?;
+        let named = match order.control_files {
+            ControlFiles::IfNamed => order.paths.as_slice(),
+            ControlFiles::Never => &[],
+        };
+        let mut items = self.items(&order.paths, named, Looking::Whole)?;
         for item in &mut items {
             let change = &mut item.change;
             if order.versions.get(&change.path).is_some_and(|seen| *seen != change.version) {

@@ -1,0 +1,91 @@
+//! One connection over standard input and output, with a sandbox of its own.
+
+use crate::server::{AtWork, Reach, Reached, Server};
+use crate::wire::{SETTLING, Wire};
+use cofferdam_core::{Error, ErrorKind, Result};
+use cofferdam_tools::Toolbox;
+use rmcp::RoleServer;
+use rmcp::service::{RequestContext, ServerInitializeError, serve_server_with_ct};
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::sync::CancellationToken;
+
+/// How often the lease of the connection's sandbox is renewed: far more often than it is over.
+const RENEWAL: Duration = Duration::from_secs(6 * 3600);
+
+/// Serves one client until its stream ends or `stop` does. What was asked for by then and is not
+/// done within some seconds is canceled. Never closes the toolbox: that is its maker's to do, when
+/// this returns.
+pub async fn serve(
+    toolbox: Arc<Toolbox>,
+    (read, write): (
+        impl AsyncRead + Send + Unpin + 'static,
+        impl AsyncWrite + Send + Unpin + 'static,
+    ),
+    stop: impl Future<Output = ()>,
+) -> Result<()> {
+    let at_work = AtWork::new(CancellationToken::new());
+    let reach = One { toolbox: Arc::clone(&toolbox), at_work: at_work.clone() };
+    let server = Server::new(&toolbox, Arc::new(reach)).await?;
+    let (stopped, wire) =
+        (CancellationToken::new(), Wire::new(read, write, at_work.given_up.clone()));
+    let served = converse(server, wire, stopped.clone());
+    tokio::pin!(served, stop);
+    let result = tokio::select! {
+        result = &mut served => result,
+        () = renew(&toolbox) => Ok(()),
+        () = &mut stop => {
+            at_work.given_up.cancel();
+            stopped.cancel();
+            served.await
+        }
+    };
+    at_work.settle(SETTLING).await;
+    result
+}
+
+/// Keeps the sandbox of the connection as long as the connection lasts. Never ends.
+async fn renew(toolbox: &Toolbox) {
+    loop {
+        tokio::time::sleep(RENEWAL).await;
+        // The next one comes long before the lease is over.
+        toolbox.sessions().renew_owned().await.ok();
+    }
+}
+
+async fn converse(
+    server: Server,
+    wire: Wire<impl AsyncRead + Send + Unpin + 'static, impl AsyncWrite + Send + Unpin + 'static>,
+    stopped: CancellationToken,
+) -> Result<()> {
+    let running = match serve_server_with_ct(server, wire, stopped).await {
+        Ok(running) => running,
+        Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {
+            return Ok(());
+        }
+        Err(error) => {
+            return Err(Error::new(ErrorKind::Protocol, "begin a connection")
+                .source(error)
+                .hint("Begin with `initialize`, or with requests that carry their own metadata."));
+        }
+    };
+    match running.waiting().await {
+        Ok(_) => Ok(()),
+        Err(cause) => Err(Error::new(ErrorKind::Io, "serve a connection").source(cause)),
+    }
+}
+
+/// The one toolbox of a connection.
+struct One {
+    toolbox: Arc<Toolbox>,
+    at_work: AtWork,
+}
+
+impl Reach for One {
+    fn reach(&self, _: &RequestContext<RoleServer>) -> Result<Reached> {
+        let (toolbox, at_work) = (Arc::clone(&self.toolbox), self.at_work.clone());
+        Ok(Reached { toolbox, at_work })
+    }
+}

@@ -1,0 +1,62 @@
+//! The document of the interface, OpenAPI 3.1, from the code.
+
+use super::door::SCOPES;
+use super::objects;
+use super::resources::resources;
+use axum::Json;
+use axum::response::Html;
+use serde_json::{Value, json};
+use std::sync::LazyLock;
+
+/// The document, as it is served.
+pub fn document() -> &'static Value {
+    static DOCUMENT: LazyLock<Value> = LazyLock::new(|| complete(resources().into_openapi()));
+    &DOCUMENT
+}
+
+pub(super) async fn openapi() -> Json<&'static Value> {
+    Json(document())
+}
+
+pub(super) async fn page() -> Html<&'static str> {
+    Html(include_str!("page.html"))
+}
+
+/// What a key may be good for.
+fn scopes() -> String {
+    let names: Vec<&str> = SCOPES.iter().map(|scope| scope.name()).collect();
+    format!("A key from `cofferdam key create`. Its scopes are of: {}.", names.join(", "))
+}
+
+/// Puts in what the routes do not say: the objects' own schemas, who may ask, and what every route may
+/// answer.
+fn complete(openapi: utoipa::openapi::OpenApi) -> Value {
+    let mut document = serde_json::to_value(openapi).unwrap_or_default();
+    document["info"] = json!({
+        "title": "Cofferdam",
+        "version": env!("CARGO_PKG_VERSION"),
+        "description": "Sandboxes for AI agents.",
+        "license": { "name": "Apache-2.0 OR MIT", "identifier": "Apache-2.0 OR MIT" },
+    });
+    document["components"]["schemas"] = Value::Object(objects::schemas());
+    document["components"]["securitySchemes"] =
+        json!({ "key": { "type": "http", "scheme": "bearer", "description": scopes() } });
+    document["security"] = json!([{ "key": [] }, {}]);
+    let problem = <objects::ProblemDocument as utoipa::ToSchema>::name();
+    let paths = document["paths"].as_object_mut().into_iter().flatten();
+    for (_, item) in paths {
+        for (_, operation) in item.as_object_mut().into_iter().flatten() {
+            // Functions are named by what they do, so only with the tag is that one of a kind.
+            let name = [&operation["tags"][0], &operation["operationId"]];
+            operation["operationId"] =
+                json!(name.map(|part| part.as_str().unwrap_or_default()).join("_"));
+            operation["responses"]["default"] = json!({
+                "description": "What went wrong.",
+                "content": { "application/problem+json": {
+                    "schema": { "$ref": format!("#/components/schemas/{problem}") },
+                } },
+            });
+        }
+    }
+    document
+}

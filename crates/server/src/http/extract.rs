@@ -1,0 +1,136 @@
+//! Parts of a request. What is wrong with one is told as a problem.
+
+use super::error::Problem;
+use axum::body::Bytes;
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode, header};
+use cofferdam_core::{Error, ErrorKind};
+use serde::de::DeserializeOwned;
+use std::time::Duration;
+
+/// The longest JSON body, in bytes.
+pub(crate) const MAX_JSON_BYTES: usize = 1 << 20;
+/// How long a caller may take to send one.
+pub(crate) const JSON_BODY_TIME: Duration = Duration::from_secs(30);
+
+/// A body in JSON.
+#[derive(Debug)]
+pub(crate) struct Body<T>(pub(crate) T);
+
+/// What stands after the `?`.
+#[derive(Debug)]
+pub(crate) struct Query<T>(pub(crate) T);
+
+/// The variable parts of the path.
+#[derive(Debug)]
+pub(crate) struct Path<T>(pub(crate) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        if !is_json(request.headers()) {
+            let error = Error::new(ErrorKind::Usage, "the body is not marked as JSON")
+                .hint("Send it with content-type: application/json.");
+            return Err(Problem::with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE, error));
+        }
+        let Raw(bytes) = Raw::from_request(request, state).await?;
+        // A list would be taken for an object whose fields are in order.
+        if bytes.trim_ascii_start().first().is_some_and(|first| *first != b'{') {
+            return Err(wrong("the body is not an object"));
+        }
+        let read = axum::Json::<T>::from_bytes(&bytes);
+        let axum::Json(value) = read.map_err(|rejection| wrong(&rejection.body_text()))?;
+        Ok(Self(value))
+    }
+}
+
+/// Whether a body is said to be JSON. What a page sends without asking first is not.
+fn is_json(headers: &HeaderMap) -> bool {
+    let named = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let kind = named.and_then(|named| named.split(';').next()).unwrap_or_default();
+    kind.trim().eq_ignore_ascii_case("application/json")
+}
+
+fn wrong(text: &str) -> Problem {
+    Error::new(ErrorKind::Usage, said(text))
+        .hint("See /openapi.json for what this request takes.")
+        .into()
+}
+
+/// A body as it is.
+#[derive(Debug)]
+pub(crate) struct Raw(pub(crate) Bytes);
+
+impl<S: Send + Sync> FromRequest<S> for Raw {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        match tokio::time::timeout(JSON_BODY_TIME, Bytes::from_request(request, state)).await {
+            Ok(Ok(bytes)) => Ok(Self(bytes)),
+            Ok(Err(rejection)) if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE => {
+                Err(too_long().into())
+            }
+            Ok(Err(rejection)) => {
+                Err(Error::new(ErrorKind::Usage, said(&rejection.body_text())).into())
+            }
+            Err(_) => Err(too_slow()),
+        }
+    }
+}
+
+fn too_long() -> Error {
+    let what = format!("the body is longer than {MAX_JSON_BYTES} bytes");
+    Error::new(ErrorKind::TooLarge, what).hint("Send less at once.")
+}
+
+fn too_slow() -> Problem {
+    let what = format!("the body took longer than {} s", JSON_BODY_TIME.as_secs());
+    Problem::with_status(StatusCode::REQUEST_TIMEOUT, Error::new(ErrorKind::TimedOut, what))
+}
+
+/// One line of what a parser says.
+fn said(text: &str) -> String {
+    let mut text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let most = (0..=400).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    text.truncate(most.min(text.len()));
+    text
+}
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Query<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let read = axum::extract::Query::<T>::from_request_parts(parts, state).await;
+        let axum::extract::Query(value) = read.map_err(|rejection: QueryRejection| {
+            Error::new(ErrorKind::Usage, said(&rejection.body_text()))
+                .hint("See /openapi.json for what this request takes.")
+        })?;
+        Ok(Self(value))
+    }
+}
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let read = axum::extract::Path::<T>::from_request_parts(parts, state).await;
+        let axum::extract::Path(value) = read.map_err(|rejection: PathRejection| {
+            Error::new(ErrorKind::Usage, said(&rejection.body_text()))
+        })?;
+        Ok(Self(value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_parser_says_is_one_short_line() {
+        assert_eq!(said("a\nb\u{1b}[0m"), "a b [0m");
+        assert!(said(&"é".repeat(1000)).len() <= 400);
+    }
+}

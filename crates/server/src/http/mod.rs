@@ -1,0 +1,34 @@
+//! Requests and answers. A file a resource: what is asked, what is called, what is said.
+//!
+//! To add a resource: a file with its handlers and a `routes` function, and its line in
+//! [`resources`](resources::resources). Handlers take a [`Door`](door::Door), which says what its
+//! caller must be allowed to do and gives the sessions of that caller alone; parts of the request by
+//! [`extract`]; and answer `Result<_, Problem>`. Objects of answers are named in [`objects`].
+
+mod auth;
+mod document;
+mod door;
+mod error;
+mod events;
+mod execs;
+mod extract;
+mod guard;
+mod health;
+#[cfg(feature = "mcp")]
+mod mcp;
+mod objects;
+mod origin;
+mod resources;
+mod run;
+mod sandboxes;
+mod sse;
+mod states;
+mod tools;
+mod wish;
+
+pub(crate) use auth::Rates;
+pub use document::document;
+pub(crate) use guard::Counts;
+#[cfg(feature = "mcp")]
+pub(crate) use mcp::Mounted;
+pub use resources::router;

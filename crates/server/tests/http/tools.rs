@@ -1,0 +1,76 @@
+//! Tools of packs, called over HTTP and by the Model Context Protocol.
+
+use crate::stage::{Stage, request, rights};
+use axum::body::Body;
+use cofferdam_session::KeyScope;
+use serde_json::{Value, json};
+
+const PACKS: [&str; 5] = ["cofferdam", "everruns", "adk", "fluers", "openmanus"];
+
+#[tokio::test]
+async fn every_pack_is_listed_and_an_unknown_one_is_named() {
+    let stage = Stage::new().await;
+    for pack in PACKS {
+        let listed = stage.ask("", &format!("GET /v1/tools/{pack}"), "").await;
+        assert_eq!(listed.status, 200, "{pack}: {}", listed.text);
+        let listed = listed.json();
+        let tools = listed["tools"].as_array().unwrap();
+        assert!(!tools.is_empty() && !listed["preamble"].as_str().unwrap().is_empty());
+        assert!(tools.iter().all(|tool| tool["input"]["additionalProperties"] == false), "{pack}");
+    }
+    assert_eq!(stage.ask("", "GET /v1/tools/none", "").await.kind(), "not_found");
+    assert_eq!(stage.ask("", "POST /v1/tools/cofferdam/none", "{}").await.kind(), "not_found");
+}
+
+#[tokio::test]
+async fn a_tool_works_on_the_sandboxes_of_its_caller_alone() {
+    let stage = Stage::new().await;
+    let (alice, bob) = (stage.key("alice").await, stage.key("bob").await);
+    let id = stage.sandbox(&alice, "hers").await;
+    let call = async |key: &str, tool: &str, body: Value| {
+        let line = format!("POST /v1/tools/cofferdam/{tool}");
+        let answer = stage.ask(key, &line, &body.to_string()).await;
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        answer.json()
+    };
+    for name in ["hers", &id] {
+        let own = call(&alice, "sandbox_status", json!({ "sandbox": name })).await;
+        assert_eq!(own["is_error"], false, "{own}");
+        let other = call(&bob, "sandbox_status", json!({ "sandbox": name })).await;
+        assert!(!other.to_string().contains("running"), "{other}");
+        call(&bob, "sandbox_delete", json!({ "sandbox": name })).await;
+    }
+    let wrong = call(&alice, "sandbox_status", json!({ "sandbox": "hers", "nmae": 1 })).await;
+    assert_eq!(wrong["is_error"], true);
+    assert_eq!(stage.ask(&alice, "GET /v1/sandboxes/hers", "").await.status, 200);
+}
+
+/// A call by the protocol of 2025, which keeps nothing between two requests here.
+async fn mcp(stage: &Stage, key: &str, tool: &str, arguments: Value) -> crate::stage::Answer {
+    let body = json!({
+        "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": { "name": tool, "arguments": arguments },
+    });
+    let request = request(key, "POST /mcp")
+        .header("accept", "application/json, text/event-stream")
+        .header("mcp-protocol-version", "2025-11-25");
+    stage.send(request.body(Body::from(body.to_string())).unwrap()).await
+}
+
+#[tokio::test]
+async fn the_protocol_is_served_to_each_caller_for_itself() {
+    let stage = Stage::new().await;
+    let (alice, bob) = (stage.key("alice").await, stage.key("bob").await);
+    let half = stage.key_with("half", rights(&[KeyScope::Run])).await;
+    stage.sandbox(&alice, "hers").await;
+    let of_hers = json!({ "sandbox": "hers" });
+    let own = mcp(&stage, &alice, "sandbox_status", of_hers.clone()).await;
+    assert_eq!(own.status, 200, "{}", own.text);
+    assert!(own.text.contains("running"), "{}", own.text);
+    let other = mcp(&stage, &bob, "sandbox_status", of_hers.clone()).await;
+    assert!(!other.text.contains("running"), "{}", other.text);
+    assert_eq!(mcp(&stage, "", "sandbox_status", of_hers.clone()).await.status, 401);
+    for refused in ["POST /mcp", "POST /v1/tools/cofferdam/sandbox_status"] {
+        assert_eq!(stage.ask(&half, refused, "{}").await.status, 403, "{refused}");
+    }
+}

@@ -1,0 +1,197 @@
+//! The tool that reads what commands write.
+
+use super::shell::known;
+use crate::Outcome;
+use crate::param::{Kind, Param};
+use crate::run;
+use crate::tool::{Hints, Row, output_of};
+use crate::toolbox::Call;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use cofferdam_core::{EndingKind, ProcessId, Result, Seen, Standard};
+use cofferdam_session::{ExecReport, Session};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use std::time::Duration;
+
+/// The most bytes of one answer.
+const MAX_BYTES: u64 = 16 << 10;
+/// The longest wait for news.
+const MAX_WAIT_MS: u64 = 60_000;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    exec: String,
+    stream: String,
+    #[serde(default)]
+    offset: Option<u64>,
+    max_bytes: u64,
+    wait_ms: u64,
+    encoding: String,
+}
+
+/// A part of what a command wrote.
+#[derive(Serialize, JsonSchema)]
+struct Part {
+    /// The command.
+    exec: String,
+    /// Whether it runs.
+    running: bool,
+    /// How it ended; null while it runs.
+    ending: Option<EndingKind>,
+    /// The exit code that stands for its ending; null while it runs.
+    exit_code: Option<i32>,
+    /// `stdout` or `stderr`.
+    stream: String,
+    /// Where in the stream this part begins, in bytes. More than was asked for where older bytes were
+    /// dropped for want of room.
+    offset: u64,
+    /// The offset for what follows.
+    next_offset: u64,
+    /// How many bytes were written so far.
+    bytes: u64,
+    /// Whether there is more behind this part already.
+    more: bool,
+    /// How `content` is written: `text`, or `base64`.
+    encoding: String,
+    /// The part.
+    content: String,
+}
+
+pub(super) const ROW: Row = Row {
+    name: "shell_poll",
+    title: "Read the output of a command",
+    about: "Reads what a command has written, from an offset, and says whether it runs. Works for every \
+            command of the sandbox, while it runs and afterwards. Without an offset it is the end that is \
+            read. Bytes are as they were written, with the escape sequences of terminals.",
+    params: &[
+        Param::required("exec", Kind::Word, "The id of the command."),
+        Param::word("stream", Kind::Choice(&["stdout", "stderr"]), "stdout", "Which stream."),
+        Param::optional(
+            "offset",
+            Kind::Whole(0, u64::MAX),
+            "Where to begin, in bytes. The answer says where to go on.",
+        ),
+        Param::whole("max_bytes", (1, MAX_BYTES), MAX_BYTES, "How many bytes are read at most."),
+        Param::whole(
+            "wait_ms",
+            (0, MAX_WAIT_MS),
+            0,
+            "How long to wait for news where there is nothing behind the offset.",
+        ),
+        Param::word(
+            "encoding",
+            Kind::Choice(&["text", "base64"]),
+            "text",
+            "How bytes are answered. As text, what is no UTF-8 is U+FFFD.",
+        ),
+    ],
+    output: output_of::<Part>,
+    hints: Hints::LOOKS,
+};
+
+pub(super) async fn poll(call: Call<'_>) -> Result<Outcome> {
+    let asked: Arguments = call.arguments()?;
+    let session = call.sandboxes.there(call.name()).await?;
+    let (id, mut status) = known(&session, &asked.exec).await?;
+    let stream = if asked.stream == "stderr" { Standard::Error } else { Standard::Output };
+    let end = written(&status, stream).saturating_sub(asked.max_bytes);
+    let offset = asked.offset.unwrap_or(end);
+    if status.ending.is_none() && written(&status, stream) <= offset && asked.wait_ms > 0 {
+        tokio::select! {
+            news = news(&session, &id, (stream, offset), asked.wait_ms) => news?,
+            () = call.context.canceled() => {}
+        }
+        status = session.status(&id).await?;
+    }
+    let (from, bytes) = read(&session, &id, (stream, offset), asked.max_bytes).await?;
+    let most = usize::try_from(asked.max_bytes).unwrap_or(usize::MAX);
+    Ok(Outcome::fitting(most, |budget| told(&asked, &status, (from, &bytes), (stream, budget))))
+}
+
+fn written(status: &ExecReport, stream: Standard) -> u64 {
+    match stream {
+        Standard::Output => status.stdout.written,
+        Standard::Error => status.stderr.written,
+    }
+}
+
+async fn news(
+    session: &Session,
+    id: &ProcessId,
+    (stream, offset): (Standard, u64),
+    wait_ms: u64,
+) -> Result<()> {
+    let mut seen = Seen { stdout: u64::MAX, stderr: u64::MAX, ..Seen::default() };
+    match stream {
+        Standard::Output => seen.stdout = offset,
+        Standard::Error => seen.stderr = offset,
+    }
+    session.follow(id, seen, Duration::from_millis(wait_ms)).await.map(drop)
+}
+
+/// What is there from the offset on, and where that begins.
+async fn read(
+    session: &Session,
+    id: &ProcessId,
+    (stream, offset): (Standard, u64),
+    most: u64,
+) -> Result<(u64, Vec<u8>)> {
+    let len = u32::try_from(most).unwrap_or(u32::MAX);
+    let first = session.read(id, cofferdam_core::Part { stream, offset, len }).await?;
+    let from = first.offset.max(offset);
+    let bytes = run::piece(session, id, stream, (from, most)).await?;
+    Ok((from, bytes))
+}
+
+fn told(
+    asked: &Arguments,
+    status: &ExecReport,
+    (from, bytes): (u64, &[u8]),
+    (stream, budget): (Standard, usize),
+) -> Outcome {
+    let mut shown = bytes.get(..budget.min(bytes.len())).unwrap_or_default();
+    let content = if asked.encoding == "base64" {
+        BASE64.encode(shown)
+    } else {
+        // A character whose rest is still to come waits for it.
+        if let Err(error) = std::str::from_utf8(shown)
+            && error.error_len().is_none()
+            && error.valid_up_to() > 0
+        {
+            shown = shown.get(..error.valid_up_to()).unwrap_or_default();
+        }
+        String::from_utf8_lossy(shown).into_owned()
+    };
+    let next_offset = from + shown.len() as u64;
+    let part = Part {
+        exec: asked.exec.clone(),
+        running: status.ending.is_none(),
+        ending: status.ending,
+        exit_code: status.exit_code,
+        stream: asked.stream.clone(),
+        offset: from,
+        next_offset,
+        bytes: written(status, stream).max(next_offset),
+        more: written(status, stream) > next_offset,
+        encoding: asked.encoding.clone(),
+        content,
+    };
+    Outcome::done(part.text(), json!(part))
+}
+
+impl Part {
+    fn text(&self) -> String {
+        let state = match self.exit_code {
+            Some(code) => format!("ended, exit code {code}"),
+            None => "running".to_owned(),
+        };
+        let rest = if self.more { "; more follows" } else { "" };
+        format!(
+            "{state}; {} bytes {} to {} of {}{rest}; go on with offset {}\n{}",
+            self.stream, self.offset, self.next_offset, self.bytes, self.next_offset, self.content
+        )
+    }
+}

@@ -1,0 +1,127 @@
+//! What a call comes to, within its limit.
+
+use cofferdam_core::{Error, ErrorKind};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+/// The most bytes of a result, its text and its structured content together as they stand in JSON.
+pub const MAX_RESULT_BYTES: usize = 64 << 10;
+/// What an envelope around a result may take of these.
+const ENVELOPE_BYTES: usize = 512;
+/// The longest message or hint of an error, in bytes: a chain of causes may quote what is inside.
+const MAX_MESSAGE_BYTES: usize = 4 << 10;
+
+/// What a call came to. A call never fails otherwise: errors are outcomes that a model can read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// Short, for a model.
+    pub text: String,
+    /// The same for a program, and whole: what [`Tool::output`](crate::Tool::output) says, or, of an
+    /// error, `{"error": {"kind", "message", "hint", "retryable"}}` in Cofferdam's own pack.
+    pub structured: Value,
+    /// Whether what was asked for was not done.
+    pub is_error: bool,
+}
+
+/// An error as every tool of Cofferdam's own pack tells it. Format 1.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ToolError {
+    /// What sort of failure it is.
+    pub kind: String,
+    /// What happened, with its causes.
+    pub message: String,
+    /// What to do.
+    pub hint: Option<String>,
+    /// Whether the same call may succeed later.
+    pub retryable: bool,
+}
+
+impl ToolError {
+    pub(crate) fn new(error: &Error) -> Self {
+        Self {
+            kind: error.kind.name().to_owned(),
+            message: cut(&error.chain(), MAX_MESSAGE_BYTES),
+            hint: error.hint.as_deref().map(|hint| cut(hint, MAX_MESSAGE_BYTES)),
+            retryable: error.kind.is_retryable(),
+        }
+    }
+
+    /// It in words.
+    pub(crate) fn text(&self) -> String {
+        let mut text = format!("error ({}): {}", self.kind, self.message);
+        if let Some(hint) = &self.hint {
+            text.push('\n');
+            text.push_str(hint);
+        }
+        text
+    }
+}
+
+fn cut(text: &str, most: usize) -> String {
+    if text.len() <= most {
+        return text.to_owned();
+    }
+    format!("{}…", text.get(..text.floor_char_boundary(most)).unwrap_or_default())
+}
+
+impl Outcome {
+    /// What was asked for was done.
+    pub(crate) fn done(text: impl Into<String>, structured: Value) -> Self {
+        Self { text: text.into(), structured, is_error: false }
+    }
+
+    /// The same, where the text is what a program would read: all of it, if there is room for it twice.
+    pub(crate) fn json(structured: Value) -> Self {
+        let text = serde_json::to_string(&structured).unwrap_or_default();
+        let outcome = Self::done(text, structured);
+        if outcome.fits() {
+            return outcome;
+        }
+        let text = "The result is in the structured content alone, too long to be said twice. Ask for \
+                    less to have it here.";
+        Self { text: text.to_owned(), ..outcome }
+    }
+
+    /// It was not.
+    pub(crate) fn failed(error: &Error) -> Self {
+        let error = ToolError::new(error);
+        Self { text: error.text(), structured: json!({ "error": error }), is_error: true }
+    }
+
+    /// How many bytes it has in JSON.
+    pub fn bytes(&self) -> usize {
+        let text = serde_json::to_string(&self.text).map_or(usize::MAX, |text| text.len());
+        let structured = serde_json::to_string(&self.structured);
+        text.saturating_add(structured.map_or(usize::MAX, |text| text.len()))
+    }
+
+    /// Whether it is within the limit.
+    pub(crate) fn fits(&self) -> bool {
+        self.bytes() <= MAX_RESULT_BYTES - ENVELOPE_BYTES
+    }
+
+    /// Itself, or an error where it is over the limit.
+    pub(crate) fn within_limit(self) -> Self {
+        if self.fits() {
+            return self;
+        }
+        let what = format!("the result is larger than {MAX_RESULT_BYTES} bytes");
+        let error = Error::new(ErrorKind::TooLarge, what);
+        Self::failed(&error.hint("It was done. Ask for less, or look at parts of it."))
+    }
+
+    /// The largest of these that fits: made with this budget, or half of it, and so on to none.
+    ///
+    /// Bytes grow when they become JSON, and by how much is only seen when they have.
+    pub(crate) fn fitting(most: usize, mut make: impl FnMut(usize) -> Self) -> Self {
+        let mut budget = most;
+        loop {
+            let made = make(budget);
+            if made.fits() || budget == 0 {
+                return made;
+            }
+            budget /= 2;
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! Which sandbox a call is about.
+
+use crate::param::{Kind, Param};
+use cofferdam_core::{Error, ErrorKind, Result};
+use cofferdam_session::{Ensured, EnsuredHow, Session, SessionId, SessionOrder, Sessions};
+use std::collections::BTreeMap;
+use std::sync::{MutexGuard, PoisonError};
+use tokio::sync::Mutex;
+
+/// How many names are remembered.
+const MAX_KNOWN: usize = 256;
+
+/// Which sandbox a call is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// The one of this toolbox, made at first use, unless a call names another.
+    Implicit,
+    /// The one that every call names.
+    Named,
+}
+
+/// What a call does where there is no sandbox yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Missing {
+    /// It makes one.
+    Make,
+    /// The toolbox's own is made; one that is named has to be there.
+    MakeOwn,
+}
+
+/// The sandboxes of a toolbox.
+pub(crate) struct Sandboxes {
+    pub(crate) sessions: Sessions,
+    pub(crate) scope: Scope,
+    order: SessionOrder,
+    // Held while it is made, so that calls at the same time make one.
+    own: Mutex<Option<SessionId>>,
+    // A name stays with its session as long as that is there, so it is looked up once.
+    known: std::sync::Mutex<BTreeMap<String, SessionId>>,
+}
+
+impl Scope {
+    /// The parameter that names a sandbox in Cofferdam's own pack.
+    pub(crate) fn parameter(self) -> Param {
+        match self {
+            Self::Implicit => Param::optional(
+                "sandbox",
+                Kind::Word,
+                "Another sandbox than your own, by its whole name or id. Leave it out.",
+            ),
+            Self::Named => {
+                Param::required("sandbox", Kind::Word, "The sandbox, by its whole name or id.")
+            }
+        }
+    }
+}
+
+impl Sandboxes {
+    pub(crate) fn new(sessions: Sessions, scope: Scope, order: SessionOrder) -> Self {
+        Self { sessions, scope, order, own: Mutex::new(None), known: Default::default() }
+    }
+
+    /// What sandboxes that are made here may do.
+    pub(crate) fn order(&self) -> &SessionOrder {
+        &self.order
+    }
+
+    /// The sandbox of a call if there is one. Makes and wakes nothing.
+    pub(crate) async fn existing(&self, name: Option<&str>) -> Result<Option<Session>> {
+        match name {
+            Some(name) => self.named(name).await,
+            None => {
+                self.refuse_no_name()?;
+                let own = self.own.lock().await.clone();
+                match own {
+                    Some(id) => self.still_there(id).await,
+                    None => Ok(None),
+                }
+            }
+        }
+    }
+
+    /// The same, and an error where there is none.
+    pub(crate) async fn there(&self, name: Option<&str>) -> Result<Session> {
+        self.existing(name).await?.ok_or_else(|| match name {
+            Some(name) => missing(name),
+            None => Error::new(ErrorKind::NotFound, "there is no sandbox yet")
+                .hint("Run a command or write a file first; that makes one."),
+        })
+    }
+
+    /// The sandbox of a call, for one that needs it. It may sleep: whatever is done to it wakes it.
+    pub(crate) async fn needed(&self, name: Option<&str>, missing_is: Missing) -> Result<Session> {
+        let Some(name) = name else { return Ok(self.own().await?.session) };
+        match (self.named(name).await?, missing_is) {
+            (Some(session), _) => Ok(session),
+            (None, Missing::Make) => Ok(self.ensure(Some(name)).await?.session),
+            (None, Missing::MakeOwn) => Err(missing(name)),
+        }
+    }
+
+    /// The sandbox of this name, or the own one: running, made if it has to be.
+    pub(crate) async fn ensure(&self, name: Option<&str>) -> Result<Ensured> {
+        let there = match name {
+            Some(name) => match self.named(name).await? {
+                Some(session) => Ensured { session, how: EnsuredHow::Running },
+                None => return self.made(name).await,
+            },
+            None => self.own().await?,
+        };
+        if there.how == EnsuredHow::Created { Ok(there) } else { self.wake(there.session).await }
+    }
+
+    /// A sandbox of a name that is free. One that is taken meanwhile is taken by a call like this one, or
+    /// by somebody whose it stays.
+    async fn made(&self, name: &str) -> Result<Ensured> {
+        // It is there for whoever names it next, too, and goes with nobody's process.
+        let mut order = self.order.clone();
+        order.owned = false;
+        let conflict = match self.sessions.create(&order.named(name)).await {
+            Ok(session) => return Ok(Ensured { session, how: EnsuredHow::Created }),
+            Err(error) if error.kind == ErrorKind::Conflict => error,
+            Err(error) => return Err(error),
+        };
+        match self.named(name).await? {
+            Some(session) => self.wake(session).await,
+            None => Err(conflict),
+        }
+    }
+
+    /// The own sandbox, made if it has to be; one that is there may sleep.
+    async fn own(&self) -> Result<Ensured> {
+        self.refuse_no_name()?;
+        let mut own = self.own.lock().await;
+        if let Some(id) = own.clone()
+            && let Some(session) = self.still_there(id).await?
+        {
+            return Ok(Ensured { session, how: EnsuredHow::Running });
+        }
+        let ensured = match &self.order.name {
+            Some(_) => self.sessions.ensure(&self.order).await?,
+            None => {
+                let session = self.sessions.create(&self.order).await?;
+                Ensured { session, how: EnsuredHow::Created }
+            }
+        };
+        *own = Some(ensured.session.id().clone());
+        Ok(ensured)
+    }
+
+    fn refuse_no_name(&self) -> Result<()> {
+        match self.scope {
+            Scope::Implicit => Ok(()),
+            Scope::Named => {
+                Err(Error::new(ErrorKind::Usage, "missing required parameter \"sandbox\"")
+                    .hint("Name the sandbox in every call."))
+            }
+        }
+    }
+
+    async fn wake(&self, session: Session) -> Result<Ensured> {
+        let before = self.sessions.status(session.id()).await?;
+        self.sessions.resume(session.id()).await?;
+        let after = self.sessions.status(session.id()).await?;
+        let how = if after.incarnation != before.incarnation {
+            EnsuredHow::Recovered
+        } else if before.phase == after.phase {
+            EnsuredHow::Running
+        } else {
+            EnsuredHow::Resumed
+        };
+        Ok(Ensured { session, how })
+    }
+
+    /// A session by its whole name or id. A model that misspells a name must not get the next best
+    /// one, so a beginning is none. One without the labels of the order is nobody's here.
+    async fn named(&self, name: &str) -> Result<Option<Session>> {
+        let known = self.known().get(name).cloned();
+        if let Some(id) = known
+            && let Some(session) = self.still_there(id).await?
+        {
+            return Ok(Some(session));
+        }
+        let id = match self.sessions.find(name).await {
+            Ok(id) => id,
+            Err(error) if matches!(error.kind, ErrorKind::NotFound | ErrorKind::Conflict) => {
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        };
+        let report = self.sessions.status(&id).await?;
+        let is_whole = id.as_str() == name || report.name.as_deref() == Some(name);
+        let is_ours = self.order.labels.iter().all(|(k, v)| report.labels.get(k) == Some(v));
+        if !is_whole || !is_ours {
+            return Ok(None);
+        }
+        if self.scope == Scope::Implicit {
+            self.refuse_other_policy(name, &id).await?;
+        }
+        let mut known = self.known();
+        if known.len() >= MAX_KNOWN {
+            known.clear();
+        }
+        known.insert(name.to_owned(), id.clone());
+        Ok(Some(self.sessions.session(id)))
+    }
+
+    /// A model that was given one policy must not get another by a name.
+    async fn refuse_other_policy(&self, name: &str, id: &SessionId) -> Result<()> {
+        let other = self.sessions.differences(id, &self.order).await?;
+        if other.is_empty() {
+            return Ok(());
+        }
+        let what = format!("sandbox {name:?} is another kind than yours in {}", other.join(", "));
+        Err(Error::new(ErrorKind::Denied, what).hint("Use another name."))
+    }
+
+    fn known(&self) -> MutexGuard<'_, BTreeMap<String, SessionId>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A look into the book alone: the sandbox is not asked.
+    async fn still_there(&self, id: SessionId) -> Result<Option<Session>> {
+        match self.sessions.find(id.as_str()).await {
+            Ok(found) => Ok((found == id).then(|| self.sessions.session(id))),
+            Err(error) if error.kind == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Removes the own sandbox, if it was made and is nobody else's. Says whether it did.
+    pub(crate) async fn close(&self) -> Result<bool> {
+        let mut own = self.own.lock().await;
+        let Some(id) = own.clone().filter(|_| self.order.name.is_none()) else { return Ok(false) };
+        let removed = self.sessions.delete(&id).await?;
+        *own = None;
+        Ok(removed)
+    }
+}
+
+fn missing(name: &str) -> Error {
+    Error::new(ErrorKind::NotFound, format!("there is no sandbox {name:?}"))
+        .hint("Make it with sandbox_ensure, or use another name.")
+}

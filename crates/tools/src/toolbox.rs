@@ -1,0 +1,208 @@
+//! A pack of tools, bound to sandboxes.
+
+use crate::context::{CallContext, Watched};
+use crate::param::{self, Fault, Param, nearest};
+use crate::scope::{Sandboxes, Scope};
+use crate::tool::Row;
+use crate::{Outcome, PackName, Tool, adk, everruns, fluers, native, openmanus, preamble};
+use cofferdam_core::{Error, ErrorKind, Result};
+use cofferdam_session::{Session, SessionOrder, Sessions};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// A pack of tools, bound to sandboxes.
+///
+/// It holds no sandbox: with [`Scope::Implicit`] it knows which one is its own, and
+/// [`Toolbox::close`] removes that. Calls may be made at the same time.
+pub struct Toolbox {
+    pack: PackName,
+    tools: Vec<Tool>,
+    sandboxes: Sandboxes,
+}
+
+/// A call on its way.
+pub(crate) struct Call<'c> {
+    pub(crate) sandboxes: &'c Sandboxes,
+    /// The sandbox that it names.
+    pub(crate) sandbox: Option<String>,
+    /// The rest of its arguments, checked and complete.
+    arguments: Value,
+    pub(crate) context: &'c Watched,
+}
+
+impl Toolbox {
+    /// Tools of this pack, on these sessions. What a sandbox that they make may do is what the order
+    /// says, and nothing that a model says widens it.
+    ///
+    /// Sandboxes that have all labels of the order can be named, and no others: by labels a toolbox is
+    /// kept to its own. With [`Scope::Implicit`] the order's name is that of the own sandbox, which is then shared with
+    /// whoever names it so, and stays; without a name it is this toolbox's alone.
+    pub fn new(pack: PackName, sessions: Sessions, scope: Scope, order: SessionOrder) -> Self {
+        let sandbox = sandbox_parameter(pack, scope);
+        let tools = rows(pack).iter().map(|row| row.tool(sandbox)).collect();
+        Self { pack, tools, sandboxes: Sandboxes::new(sessions, scope, order) }
+    }
+
+    /// The pack.
+    pub fn pack(&self) -> PackName {
+        self.pack
+    }
+
+    /// Which sandbox its calls are about.
+    pub fn scope(&self) -> Scope {
+        self.sandboxes.scope
+    }
+
+    /// The sessions that its sandboxes are among.
+    pub fn sessions(&self) -> &Sessions {
+        &self.sandboxes.sessions
+    }
+
+    /// The tools, in the order in which they are best shown.
+    pub fn tools(&self) -> &[Tool] {
+        &self.tools
+    }
+
+    /// What a model should know of the place that it works in, as text for its system prompt: facts
+    /// alone, and what is missing as plainly as what is there.
+    ///
+    /// Of a sandbox that runs it is what holds there; of one that is not made yet, what was ordered.
+    pub async fn preamble(&self) -> String {
+        preamble::of(&self.sandboxes).await
+    }
+
+    /// Calls a tool. Never fails otherwise than by an outcome that says so.
+    pub async fn call(&self, name: &str, arguments: Value, context: CallContext) -> Outcome {
+        let Some(row) = rows(self.pack).iter().find(|row| row.name == name) else {
+            return self.failed(name, &self.unknown_tool(name));
+        };
+        match self.prepare(row, arguments) {
+            Ok((sandbox, arguments)) => {
+                let outcome = context
+                    .watch(async |context| {
+                        let sandboxes = &self.sandboxes;
+                        let call = Call { sandboxes, sandbox, arguments, context };
+                        self.carry_out(row.name, call).await
+                    })
+                    .await;
+                outcome.within_limit()
+            }
+            Err(fault) => self.refused(row.name, fault),
+        }
+    }
+
+    /// The sandbox of this whole name or id, or the own one, if there is one. Makes and wakes nothing.
+    pub async fn sandbox(&self, name: Option<&str>) -> Result<Session> {
+        self.sandboxes.there(name).await
+    }
+
+    /// Removes the own sandbox, if there is one and the order gave it no name. Says whether it did.
+    pub async fn close(&self) -> Result<bool> {
+        self.sandboxes.close().await
+    }
+
+    /// What is done, with all that was left out; and the sandbox.
+    fn prepare(&self, row: &Row, arguments: Value) -> Result<(Option<String>, Value), Fault> {
+        // A call without any argument is often one of nothing.
+        let arguments =
+            if arguments.is_null() { Value::Object(Default::default()) } else { arguments };
+        let sandbox = sandbox_parameter(self.pack, self.sandboxes.scope);
+        let all: Vec<Param> = sandbox.into_iter().chain(row.params.iter().copied()).collect();
+        param::check(&all, &arguments)?;
+        let mut arguments = param::complete(row.params, arguments);
+        let named = arguments.as_object_mut().and_then(|given| given.remove("sandbox"));
+        Ok((named.and_then(|name| name.as_str().map(str::to_owned)), arguments))
+    }
+
+    async fn carry_out(&self, name: &str, call: Call<'_>) -> Outcome {
+        let done = match self.pack {
+            PackName::Cofferdam => native::call(name, call).await,
+            PackName::Everruns => everruns::call(name, call).await,
+            PackName::Adk => adk::call(name, call).await,
+            PackName::Fluers => fluers::call(name, call).await,
+            PackName::Openmanus => openmanus::call(name, call).await,
+        };
+        done.unwrap_or_else(|error| self.failed(name, &error))
+    }
+
+    /// Arguments that cannot be taken, as the pack says it.
+    fn refused(&self, tool: &str, fault: Fault) -> Outcome {
+        match self.pack {
+            PackName::Cofferdam => Outcome::failed(&fault.into()),
+            PackName::Everruns => everruns::refused(fault),
+            PackName::Adk => adk::refused(tool, fault),
+            PackName::Fluers => fluers::refused(fault),
+            PackName::Openmanus => openmanus::refused(fault),
+        }
+    }
+
+    /// An error, as the pack says it.
+    fn failed(&self, tool: &str, error: &Error) -> Outcome {
+        match self.pack {
+            PackName::Cofferdam => Outcome::failed(error),
+            PackName::Everruns => everruns::failed(error),
+            PackName::Adk => adk::failed(tool, error),
+            PackName::Fluers => fluers::failed(error),
+            PackName::Openmanus => openmanus::failed(error),
+        }
+    }
+
+    fn unknown_tool(&self, name: &str) -> Error {
+        let short: String = name.chars().take(64).collect();
+        let known = || self.tools.iter().map(|tool| tool.name);
+        let error = Error::new(ErrorKind::NotFound, format!("there is no tool {short:?}"));
+        match nearest(&short, known()) {
+            Some(nearest) => error.hint(format!("Did you mean {nearest:?}?")),
+            None => error.hint(format!("Use {}.", known().collect::<Vec<_>>().join(", "))),
+        }
+    }
+}
+
+impl std::fmt::Debug for Toolbox {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Toolbox").field("pack", &self.pack).finish_non_exhaustive()
+    }
+}
+
+impl Call<'_> {
+    /// The arguments as the tool's own type.
+    pub(crate) fn arguments<T: DeserializeOwned>(&self) -> Result<T> {
+        serde_json::from_value(self.arguments.clone())
+            .map_err(|cause| Error::new(ErrorKind::Usage, "read the arguments").source(cause))
+    }
+
+    pub(crate) fn name(&self) -> Option<&str> {
+        self.sandbox.as_deref()
+    }
+}
+
+/// The rows of a pack.
+fn rows(pack: PackName) -> &'static [Row] {
+    match pack {
+        PackName::Cofferdam => native::ROWS,
+        PackName::Everruns => everruns::ROWS,
+        PackName::Adk => adk::ROWS,
+        PackName::Fluers => fluers::ROWS,
+        PackName::Openmanus => openmanus::ROWS,
+    }
+}
+
+/// The parameter that names a sandbox. The tools of other systems have none where one is implied.
+fn sandbox_parameter(pack: PackName, scope: Scope) -> Option<Param> {
+    (pack == PackName::Cofferdam || scope == Scope::Named).then(|| scope.parameter())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    #[test]
+    fn a_call_can_go_to_another_thread() {
+        fn sent(_: impl Future + Send + 'static) {}
+        fn check(toolbox: Arc<Toolbox>, name: String) {
+            sent(async move { toolbox.call(&name, Value::Null, CallContext::new()).await });
+        }
+        let _ = check;
+    }
+}

@@ -1,0 +1,40 @@
+//! What lands in the workspace by a tool, and what never does.
+
+use crate::stage::{Kind, Stage, done};
+use cofferdam_core::{ApplyOrder, GuestPath};
+use cofferdam_tools::{PackName, Scope};
+use serde_json::json;
+
+#[tokio::test]
+async fn a_control_file_does_not_land_even_where_a_model_names_it() {
+    let stage = Stage::new().await;
+    let hook = stage.workspace().join(".git/hooks/pre-commit");
+    std::fs::create_dir_all(hook.parent().unwrap()).unwrap();
+    for name in ["objects", "refs"] {
+        std::fs::create_dir(stage.workspace().join(".git").join(name)).unwrap();
+    }
+    std::fs::write(stage.workspace().join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+    let tools = stage.tools(PackName::Cofferdam, Scope::Implicit, Kind::Layered);
+    let command = "echo evil > .git/hooks/pre-commit; echo evil > .envrc; echo good > a.txt";
+    done(&tools, "shell_exec", json!({ "command": command })).await;
+    for paths in [
+        json!({ "paths": [".git/hooks/pre-commit", ".envrc"] }),
+        json!({ "paths": [".git/hooks"] }),
+        json!({ "paths": [".git"] }),
+        json!({ "paths": [".envrc", "a.txt"] }),
+        json!({}),
+    ] {
+        let applied = done(&tools, "sandbox_apply", paths.clone()).await;
+        let kept = applied["kept"].as_array().unwrap();
+        assert!(!kept.is_empty() && kept.iter().all(|c| c["standing"] == "protected"), "{paths}");
+    }
+    assert!(!hook.exists() && !stage.workspace().join(".envrc").exists());
+    assert_eq!(std::fs::read(stage.workspace().join("a.txt")).unwrap(), b"good\n", "the control");
+    // The control: a person who names it has it land.
+    let session = stage.sessions.list(&Default::default()).await.unwrap().remove(0).id;
+    let session = stage.sessions.session(stage.sessions.find(&session).await.unwrap());
+    let paths = vec![GuestPath::new(".git/hooks/pre-commit").unwrap()];
+    session.apply(&ApplyOrder { paths, ..ApplyOrder::default() }).await.unwrap();
+    assert_eq!(std::fs::read(&hook).unwrap(), b"evil\n");
+    stage.end().await;
+}

@@ -1,0 +1,78 @@
+//! Commands in the background, commands that are given up, and who listens.
+
+use crate::stage::{Kind, Stage, call, done};
+use cofferdam_tools::{CallContext, PackName, Progress, Scope};
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex};
+use tokio::sync::Notify;
+
+#[tokio::test]
+async fn a_command_in_the_background_is_read_written_to_and_ended() {
+    let stage = Stage::new().await;
+    let tools = stage.tools(PackName::Cofferdam, Scope::Implicit, Kind::Direct);
+    let asked = json!({ "command": "while read x; do echo \"got $x\"; done; echo over; sleep 99",
+                        "takes_input": true });
+    let exec = done(&tools, "shell_start", asked).await["exec"].clone();
+    let written = done(&tools, "shell_write", json!({ "exec": exec, "text": "one\n" })).await;
+    assert_eq!(written, json!({ "exec": exec, "bytes_written": 4, "closed": false }));
+    let asked = |offset: u64| json!({ "exec": exec, "offset": offset, "wait_ms": 20000 });
+    let news = done(&tools, "shell_poll", asked(0)).await;
+    assert_eq!((&news["content"], &news["running"]), (&json!("got one\n"), &json!(true)));
+    done(&tools, "shell_write", json!({ "exec": exec, "text": "", "close": true })).await;
+    let news = done(&tools, "shell_poll", asked(8)).await;
+    assert_eq!((&news["content"], &news["next_offset"]), (&json!("over\n"), &json!(13)));
+    let killed = done(&tools, "shell_kill", json!({ "exec": exec })).await;
+    assert_eq!((&killed["running"], &killed["exit_code"]), (&json!(false), &json!(130)));
+    // Once more is the same.
+    assert_eq!(done(&tools, "shell_kill", json!({ "exec": exec })).await, killed);
+    let end = done(&tools, "shell_poll", json!({ "exec": exec })).await;
+    assert_eq!((&end["ending"], &end["content"]), (&json!("canceled"), &json!("got one\nover\n")));
+    let late = call(&tools, "shell_write", json!({ "exec": exec, "text": "x" })).await;
+    assert!(late.is_error && late.text.contains("has ended"), "{}", late.text);
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_call_that_is_given_up_kills_its_command_and_answers() {
+    let stage = Stage::new().await;
+    for (pack, name, stdout) in [
+        (PackName::Cofferdam, "shell_exec", "/stdout/text"),
+        (PackName::Everruns, "sandbox_exec", "/stdout"),
+        (PackName::Adk, "exec_command", "/stdout"),
+        (PackName::Fluers, "bash", "/stdout"),
+    ] {
+        let tools = stage.tools(pack, Scope::Implicit, Kind::Direct);
+        let (begun, heard) = (Arc::new(Notify::new()), Arc::new(Mutex::new(Vec::new())));
+        let (tell, keep) = (Arc::clone(&begun), Arc::clone(&heard));
+        let context = CallContext::new()
+            .with_progress(move |progress: Progress| {
+                // Told once there is output: then it has begun.
+                if !progress.message.contains(" 0 bytes") {
+                    tell.notify_one();
+                }
+                keep.lock().unwrap().push(progress.done);
+            })
+            .canceled_by(async move { begun.notified().await });
+        let command = json!({ "command": "echo begun; sleep 99; echo never" });
+        let outcome = tools.call(name, command, context).await;
+        let said = outcome.structured.pointer(stdout).and_then(Value::as_str);
+        assert_eq!(said, Some("begun\n"), "{pack}: {}", outcome.text);
+        assert_eq!(outcome.structured["exit_code"], 130, "{pack}: {}", outcome.text);
+        let heard = heard.lock().unwrap().clone();
+        assert!(heard.is_sorted() && !heard.is_empty(), "{heard:?}");
+        tools.close().await.unwrap();
+    }
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_call_that_waits_for_news_can_be_given_up_and_kills_nothing() {
+    let stage = Stage::new().await;
+    let tools = stage.tools(PackName::Cofferdam, Scope::Implicit, Kind::Direct);
+    let started = done(&tools, "shell_start", json!({ "command": "sleep 99" })).await;
+    let asked = json!({ "exec": started["exec"], "wait_ms": 60000 });
+    let context = CallContext::new().canceled_by(async {});
+    let outcome = tools.call("shell_poll", asked, context).await;
+    assert_eq!((&outcome.structured["running"], outcome.is_error), (&json!(true), false));
+    stage.end().await;
+}

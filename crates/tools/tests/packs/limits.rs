@@ -1,0 +1,180 @@
+//! No result is over the limit, whatever is inside; and what is left out can be had.
+
+use crate::stage::{Kind, Stage, call, done};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use cofferdam_tools::{MAX_RESULT_BYTES, PackName, Scope, Toolbox};
+use serde_json::{Value, json};
+
+/// Makes files that are large, have no lines, no text, control characters, and many names.
+const HOSTILE: &str = r#"
+head -c 200000 /dev/zero | tr '\0' '\001' > control
+head -c 200000 /dev/urandom > random
+head -c 200000 /dev/zero | tr '\0' '"' > quotes
+seq 1 40000 > lines
+mkdir many && cd many && i=0 && n=$(printf 'n%.0s' $(seq 1 150))
+while [ $i -lt 1500 ]; do : > "$i-$n"; i=$((i+1)); done
+: > "$(printf 'a\377b')"
+"#;
+
+/// The command of a pack that runs a line, and the names of what it says.
+fn shell(pack: PackName, line: &str) -> (&'static str, Value) {
+    match pack {
+        PackName::Cofferdam => ("shell_exec", json!({ "command": line })),
+        PackName::Everruns => ("sandbox_exec", json!({ "command": line, "output": "full" })),
+        PackName::Adk => ("exec_command", json!({ "command": line })),
+        PackName::Fluers => ("bash", json!({ "command": line })),
+        PackName::Openmanus => {
+            let action = "execute_command";
+            ("sandbox_shell", json!({ "action": action, "command": line, "blocking": true }))
+        }
+    }
+}
+
+/// What reads the file of this name, and lists and searches.
+fn looks(pack: PackName, file: &str) -> Vec<(&'static str, Value)> {
+    match pack {
+        PackName::Cofferdam => vec![
+            ("file_read", json!({ "path": file })),
+            ("file_read", json!({ "path": file, "encoding": "base64", "offset": 5 })),
+            ("file_list", json!({ "path": "many", "limit": 1000 })),
+            ("file_search", json!({ "pattern": "1", "limit": 1000 })),
+            ("file_search", json!({ "glob": "**", "limit": 1000 })),
+        ],
+        PackName::Everruns => vec![("sandbox_read_file", json!({ "path": file }))],
+        PackName::Adk => {
+            vec![("read_file", json!({ "path": file })), ("list_dir", json!({ "path": "many" }))]
+        }
+        PackName::Fluers => vec![
+            ("read", json!({ "path": file })),
+            ("glob", json!({ "pattern": "**/*" })),
+            ("grep", json!({ "pattern": "." })),
+        ],
+        PackName::Openmanus => Vec::new(),
+    }
+}
+
+#[tokio::test]
+async fn nothing_makes_a_result_larger_than_its_limit() {
+    let stage = Stage::new().await;
+    for pack in PackName::ALL {
+        std::fs::remove_dir_all(stage.workspace()).ok();
+        std::fs::create_dir(stage.workspace()).unwrap();
+        let tools = stage.tools(pack, Scope::Implicit, Kind::Direct);
+        let (name, arguments) = shell(pack, &format!("({HOSTILE})"));
+        done(&tools, name, arguments).await;
+        for file in ["control", "random", "quotes", "lines"] {
+            for both in ["", "; cat FILE >&2", "; exit 1"] {
+                let line = format!("cat FILE{both}").replace("FILE", file);
+                let (name, arguments) = shell(pack, &line);
+                let outcome = call(&tools, name, arguments).await;
+                assert!(!outcome.is_error, "{pack} {line}: {}", outcome.text);
+            }
+            for (name, arguments) in looks(pack, file) {
+                let outcome = call(&tools, name, arguments).await;
+                assert!(!outcome.is_error, "{pack} {name} {file}: {}", outcome.text);
+            }
+        }
+        let name = tools.tools()[0].name;
+        let long = "\u{1}".repeat(MAX_RESULT_BYTES);
+        for odd in [json!({ &*long: 1 }), json!({ "command": 1, "path": &*long }), json!([1])] {
+            assert!(call(&tools, name, odd).await.is_error);
+        }
+        assert!(call(&tools, &long, json!({})).await.is_error);
+        tools.close().await.unwrap();
+    }
+    stage.end().await;
+}
+
+async fn poll(tools: &Toolbox, exec: &Value, offset: &Value) -> Value {
+    let asked = json!({ "exec": exec, "offset": offset, "encoding": "base64", "wait_ms": 20000 });
+    done(tools, "shell_poll", asked).await
+}
+
+#[tokio::test]
+async fn what_is_left_out_of_output_can_be_polled() {
+    let stage = Stage::new().await;
+    let tools = stage.tools(PackName::Cofferdam, Scope::Implicit, Kind::Direct);
+    let ran = done(&tools, "shell_exec", json!({ "command": "seq 1 20000" })).await;
+    let whole: String = (1..=20000).map(|n| format!("{n}\n")).collect();
+    let (stdout, exec) = (&ran["stdout"], &ran["exec"]);
+    assert_eq!(stdout["bytes"], whole.len());
+    let offset = usize::try_from(stdout["next_offset"].as_u64().unwrap()).unwrap();
+    let omitted = usize::try_from(stdout["omitted_bytes"].as_u64().unwrap()).unwrap();
+    let text = stdout["text"].as_str().unwrap();
+    assert!(text.starts_with(&whole[..offset]) && text.ends_with(&whole[offset + omitted..]));
+    let (mut next, mut read) = (json!(offset), whole.as_bytes()[..offset].to_vec());
+    loop {
+        let part = poll(&tools, exec, &next).await;
+        read.extend(BASE64.decode(part["content"].as_str().unwrap()).unwrap());
+        next = part["next_offset"].clone();
+        if part["more"] == false {
+            break;
+        }
+    }
+    assert_eq!(String::from_utf8(read).unwrap(), whole);
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn pages_of_a_list_and_of_a_search_are_all_of_it() {
+    let stage = Stage::new().await;
+    let tools = stage.tools(PackName::Cofferdam, Scope::Implicit, Kind::Direct);
+    done(&tools, "shell_exec", json!({ "command": format!("({HOSTILE})") })).await;
+    let (mut after, mut listed) = (Value::Null, 0);
+    loop {
+        let mut asked = json!({ "path": "many", "limit": 700 });
+        if let Some(after) = after.as_str() {
+            asked["after"] = json!(after);
+        }
+        let page = done(&tools, "file_list", asked).await;
+        listed += page["entries"].as_array().unwrap().len();
+        let following = usize::try_from(page["following"].as_u64().unwrap()).unwrap();
+        assert_eq!(listed + following, 1501);
+        after = page["next_after"].clone();
+        if after.is_null() {
+            break;
+        }
+    }
+    assert_eq!(listed, 1501);
+    let sevens = (0..1500).filter(|n| n.to_string().contains('7')).count();
+    let (mut skip, mut found) = (json!(0), Vec::new());
+    loop {
+        let asked = json!({ "glob": "many/*7*", "skip": skip, "limit": 400 });
+        let page = done(&tools, "file_search", asked).await;
+        assert_eq!((&page["total"], &page["complete"]), (&json!(sevens), &json!(true)));
+        found.extend(page["matches"].as_array().unwrap().iter().map(|find| find["path"].clone()));
+        skip = page["next_skip"].clone();
+        if skip.is_null() {
+            break;
+        }
+    }
+    found.dedup();
+    assert_eq!(found.len(), sevens);
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn pages_of_a_file_are_all_of_it() {
+    let stage = Stage::new().await;
+    let tools = stage.tools(PackName::Everruns, Scope::Implicit, Kind::Direct);
+    done(&tools, "sandbox_exec", json!({ "command": "seq 1 20000 > lines" })).await;
+    let (mut offset, mut last) = (json!(0), 0);
+    loop {
+        let asked = json!({ "path": "lines", "offset": offset, "limit": 100_000 });
+        let window = done(&tools, "sandbox_read_file", asked).await;
+        for line in window["content"].as_str().unwrap().lines() {
+            last += 1;
+            assert_eq!(line, format!("{last}|{last}"));
+        }
+        let truncation = &window["truncation"];
+        let pair = (truncation.get("next_offset"), truncation.get("resume_hint"));
+        assert_eq!(pair.0.is_some(), pair.1.is_some());
+        match pair.0 {
+            Some(next) => offset = next.clone(),
+            None => break,
+        }
+    }
+    assert_eq!(last, 20000);
+    stage.end().await;
+}

@@ -1,0 +1,10 @@
+//! The packs over real sandboxes of this machine: recorded calls, limits, scopes, what is given up.
+#![cfg(test)]
+
+mod apply;
+mod given_up;
+mod limits;
+mod recorded;
+mod schemas;
+mod scopes;
+mod stage;

@@ -1,0 +1,167 @@
+//! What models are told: the tools of each pack as they stand in a snapshot, and in the docs.
+
+use crate::stage::{Kind, Stage};
+use cofferdam_tools::{Hints, PackName, Scope, Tool};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+/// Compares a file with what it has to hold; with BLESS=1 it is written.
+fn check(path: &Path, expected: &str) {
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(path, expected).unwrap();
+    }
+    let found = std::fs::read_to_string(path).unwrap_or_default();
+    let name = path.display();
+    assert!(found == expected, "{name} is not what the tools are; renew it with BLESS=1");
+}
+
+fn here() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn shown(tool: &Tool) -> Value {
+    let Hints { read_only, destructive, idempotent, open_world } = tool.hints;
+    json!({
+        "name": tool.name,
+        "title": tool.title,
+        "description": tool.description,
+        "input": tool.input,
+        "output": tool.output,
+        "hints": {
+            "read_only": read_only, "destructive": destructive,
+            "idempotent": idempotent, "open_world": open_world,
+        },
+    })
+}
+
+#[tokio::test]
+async fn the_tools_are_those_of_the_snapshots() {
+    let stage = Stage::new().await;
+    for pack in PackName::ALL {
+        let tools = stage.tools(pack, Scope::Implicit, Kind::Direct);
+        let all: Vec<Value> = tools.tools().iter().map(shown).collect();
+        let text = serde_json::to_string_pretty(&all).unwrap() + "\n";
+        check(&here().join(format!("tests/packs/snapshots/{pack}.json")), &text);
+    }
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn every_schema_is_strict_and_a_named_scope_asks_for_the_name() {
+    let stage = Stage::new().await;
+    for pack in PackName::ALL {
+        let implicit = stage.tools(pack, Scope::Implicit, Kind::Direct);
+        let named = stage.tools(pack, Scope::Named, Kind::Direct);
+        for (tool, with_name) in implicit.tools().iter().zip(named.tools()) {
+            assert_eq!(tool.input["additionalProperties"], false, "{}", tool.name);
+            assert_eq!(tool.input["type"], "object", "{}", tool.name);
+            assert_eq!(tool.output.as_ref().unwrap()["type"], "object", "{}", tool.name);
+            let asks = |tool: &Tool| {
+                let required = tool.input["required"].as_array().unwrap();
+                required.contains(&json!("sandbox"))
+            };
+            assert!(!asks(tool) && asks(with_name), "{}", tool.name);
+            let has = tool.input["properties"].get("sandbox").is_some();
+            assert_eq!(has, pack == PackName::Cofferdam, "{}: the parent's own schema", tool.name);
+            assert!(!(tool.hints.read_only && tool.hints.destructive), "{}", tool.name);
+        }
+        let mut names: Vec<&str> = implicit.tools().iter().map(|tool| tool.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), implicit.tools().len(), "{pack}: a name twice");
+    }
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn the_docs_list_every_tool_of_every_pack() {
+    let stage = Stage::new().await;
+    let mut text = String::from(HEAD);
+    for pack in PackName::ALL {
+        let tools = stage.tools(pack, Scope::Implicit, Kind::Direct);
+        write!(text, "\n## {pack}\n\n{}\n", about(pack)).unwrap();
+        for tool in tools.tools() {
+            write!(text, "\n### `{}`\n\n{}\n", tool.name, tool.description).unwrap();
+            write!(text, "{}", parameters(tool)).unwrap();
+        }
+    }
+    check(&here().join("../../docs/tools.md"), &text);
+    stage.end().await;
+}
+
+fn about(pack: PackName) -> &'static str {
+    match pack {
+        PackName::Cofferdam => {
+            "Everything that a session can do. Each tool also takes `sandbox`, the name or id of another \
+             sandbox than the own one; where every call names its sandbox it is required. Errors are \
+             `{\"error\": {\"kind\", \"message\", \"hint\", \"retryable\"}}`."
+        }
+        PackName::Everruns => {
+            "The one sandbox of a session. Errors are `{\"error\": message, \"kind\", \"hint\", \
+             \"retryable\"}`, with everruns' own words where it has some. The whole output of a command is \
+             not kept beside the result: `hint` says how to see more of it."
+        }
+        PackName::Adk => {
+            "A workspace session, and `sandbox_exec` for code. Errors are `{\"error\": code, \"message\", \
+             …}`; of `sandbox_exec` a `status` and `stderr`. Code runs with what is in the sandbox: where a \
+             language's tools are missing, the exit code is 127."
+        }
+        PackName::Fluers => {
+            "Files and a shell. A path through a link, or to a file of several names, is refused. Errors are \
+             those of Cofferdam's own pack."
+        }
+        PackName::Openmanus => {
+            "Shell and files. A command of `sandbox_shell` has an exit code, and its end is known, not \
+             guessed. Errors are `{\"success\": false, \"error\": message, …}`."
+        }
+    }
+}
+
+fn parameters(tool: &Tool) -> String {
+    let (mut text, required) = (String::new(), tool.input["required"].as_array().unwrap());
+    let all = tool.input["properties"].as_object().unwrap();
+    let mut rows: Vec<(&String, &Value)> =
+        all.iter().filter(|(name, _)| *name != "sandbox").collect();
+    if rows.is_empty() {
+        return "\nTakes nothing.\n".to_owned();
+    }
+    rows.sort_by_key(|(name, _)| !required.contains(&json!(name)));
+    text.push_str("\n| Parameter | Takes | Meaning |\n|---|---|---|\n");
+    for (name, schema) in rows {
+        let needed = if required.contains(&json!(name)) { ", required" } else { "" };
+        let preset = schema.get("default").map(|value| format!(", {value} by default"));
+        let kind = match &schema["enum"] {
+            Value::Array(words) => {
+                let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+                words.join(", ")
+            }
+            _ => schema["type"].as_str().unwrap().to_owned(),
+        };
+        let about = schema["description"].as_str().unwrap();
+        let preset = preset.unwrap_or_default();
+        writeln!(text, "| `{name}` | {kind}{needed}{preset} | {about} |").unwrap();
+    }
+    text
+}
+
+const HEAD: &str = "# Tools for models
+
+Packs of tools over sessions. A pack has the names, parameters and results of a system that exists, so that a
+prompt written for it goes on working; Cofferdam's own has everything that a session can do. Packs are never
+mixed: two may have tools of one name that mean different things.
+
+- Arguments are checked before anything is done. An unknown parameter is an error that names it and the known
+  one that is most like it.
+- Errors are results that a model can read: what kind, what happened, what to do, whether to try again.
+- A result has at most 64 KiB, its text and its structured content together. What is left out is counted, and
+  the result says how to get it. Lists say how much follows.
+- A command that is given up is killed, and what it wrote so far is answered.
+- What a sandbox may do is the order of whoever offers the tools. Nothing that a model says widens it. Control
+  files (git hooks, editor and agent settings) never land in the workspace by a tool, even where they are named.
+- Sandboxes with all labels of that order can be named, and no others.
+
+What a sandbox is like is told by a preamble for the system prompt, made from what holds there.
+
+This page is written by a test.
+";

@@ -1,0 +1,83 @@
+//! Sessions of this machine in a place of their own, and tools on them.
+
+use cofferdam::{Sandbox, Spec, kept_backend};
+use cofferdam_session::{SessionOrder, Sessions};
+use cofferdam_tools::{CallContext, MAX_RESULT_BYTES, Outcome, PackName, Scope, Toolbox};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+/// How long a sandbox of a test lives at most.
+const LEASE: Duration = Duration::from_secs(300);
+
+static NEXT: AtomicU32 = AtomicU32::new(0);
+
+/// What the workspace of a toolbox is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A directory.
+    Direct,
+    /// One below a layer.
+    Layered,
+}
+
+pub(crate) struct Stage {
+    pub(crate) place: PathBuf,
+    pub(crate) sessions: Sessions,
+}
+
+impl Stage {
+    pub(crate) async fn new() -> Self {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("cofferdam-packs-{}-{number}", std::process::id());
+        let place = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(place.join("workspace")).unwrap();
+        let state = place.join("state");
+        let backend = Arc::new(kept_backend(state.clone()));
+        let sessions = Sessions::open(&state, vec![backend]).await.unwrap();
+        Self { place, sessions }
+    }
+
+    pub(crate) fn workspace(&self) -> PathBuf {
+        self.place.join("workspace")
+    }
+
+    pub(crate) fn order(&self, kind: Kind) -> SessionOrder {
+        let builder = Sandbox::builder();
+        let spec: Spec = match kind {
+            Kind::Direct => builder.workspace(self.workspace()).spec().unwrap(),
+            Kind::Layered => builder.copy_on_write_workspace(self.workspace()).spec().unwrap(),
+        };
+        // One that a test leaves behind when it fails is over by itself.
+        SessionOrder { ttl: Some(LEASE), ..SessionOrder::new(spec) }
+    }
+
+    pub(crate) fn tools(&self, pack: PackName, scope: Scope, kind: Kind) -> Toolbox {
+        Toolbox::new(pack, self.sessions.clone(), scope, self.order(kind))
+    }
+
+    /// Removes every sandbox and the place.
+    pub(crate) async fn end(self) {
+        for session in self.sessions.list(&BTreeMap::new()).await.unwrap() {
+            self.sessions.delete(&self.sessions.find(&session.id).await.unwrap()).await.unwrap();
+        }
+        std::fs::remove_dir_all(&self.place).unwrap();
+    }
+}
+
+/// Calls a tool, whose result is within the limit whatever it is.
+pub(crate) async fn call(tools: &Toolbox, name: &str, arguments: Value) -> Outcome {
+    let outcome = tools.call(name, arguments, CallContext::new()).await;
+    assert!(outcome.bytes() <= MAX_RESULT_BYTES, "{name}: {} bytes", outcome.bytes());
+    outcome
+}
+
+/// The same where it must not fail.
+pub(crate) async fn done(tools: &Toolbox, name: &str, arguments: Value) -> Value {
+    let outcome = call(tools, name, arguments).await;
+    assert!(!outcome.is_error, "{name}: {}", outcome.text);
+    outcome.structured
+}
