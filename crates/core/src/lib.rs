@@ -53,8 +53,8 @@ pub use guest::{Given, Guest, Killer, Process, ProcessEvent, ProcessInput, Stand
 pub use id::{ProcessId, SandboxId};
 pub use image::{Image, ImageLayer, ImageRun};
 pub use layer::{
-    ApplyOrder, ApplyReport, Change, ChangeKind, Conflict, ControlFiles, DiscardOrder, FileState, Held,
-    LayerNote, LayerTier, MAX_LINK_BYTES, Side, Standing, WorkspaceEntry, WorkspaceOrder,
+    ApplyOrder, ApplyReport, Change, ChangeKind, Conflict, ControlFiles, DiscardOrder, FileState,
+    Held, LayerNote, LayerTier, MAX_LINK_BYTES, Side, Standing, WorkspaceEntry, WorkspaceOrder,
     is_at_or_below, is_within, leads_out,
 };
 pub use limits::{Limit, Limits};

@@ -22,8 +22,8 @@ use super::{content, moves};
 use crate::oneshot::unique;
 use crate::state::{Record, StateDirectory, io};
 use cofferdam_core::{
-    ApplyOrder, ApplyReport, ByteString, Change, ControlFiles, Error, ErrorKind, GuestPath, Held, Result, Side,
-    Standing, is_within,
+    ApplyOrder, ApplyReport, ByteString, Change, ControlFiles, Error, ErrorKind, GuestPath, Held,
+    Result, Side, Standing, is_within,
 };
 use journal::{Head, Journal, Op};
 use plan::{Landing, settle};
