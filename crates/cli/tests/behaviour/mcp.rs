@@ -427,6 +427,7 @@ fn the_official_python_client_drives_a_whole_session() {
             assert_eq!(said.text().trim_end(), "done", "{mode}: {}", said.stderr);
             nothing_is_left(place);
             fs::write(place.workspace.join("kept.txt"), "old\n").unwrap();
+            fs::remove_file(place.workspace.join("made.txt")).unwrap();
         }
     });
 }

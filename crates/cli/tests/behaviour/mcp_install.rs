@@ -87,7 +87,9 @@ fn everything_else_of_a_file_stays_and_a_link_stays_a_link() {
         let (_, error) = install(place, &["claude", "--yes"], 1);
         assert!(error.contains("link to nothing"), "{error}");
         let left: Vec<_> = fs::read_dir(place.base.join("home")).unwrap().flatten().collect();
-        assert!(left.iter().all(|entry| !entry.file_name().to_string_lossy().contains(".cofferdam-")));
+        assert!(
+            left.iter().all(|entry| !entry.file_name().to_string_lossy().contains(".cofferdam-"))
+        );
     });
 }
 
