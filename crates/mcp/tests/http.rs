@@ -1,8 +1,6 @@
 //! The service over HTTP, as a server mounts it, without any socket.
 #![expect(
     clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
     clippy::indexing_slicing,
     reason = "a test fails by panicking"
 )]
