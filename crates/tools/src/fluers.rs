@@ -19,6 +19,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::ffi::OsStr;
+use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
 
 /// The most lines of a file, and of a stream nothing: these are by bytes.
@@ -297,7 +298,7 @@ async fn bash(call: Call<'_>) -> Result<Outcome> {
     let plain = |ends: &run::Ends, most: usize| {
         let mut text = clean(&String::from_utf8_lossy(&ends.head));
         if !ends.tail.is_empty() || ends.omitted() > 0 {
-            text.push_str(&format!("\n{}\n", mark(ends.omitted())));
+            write!(text, "\n{}\n", mark(ends.omitted())).ok();
             text.push_str(&clean(&String::from_utf8_lossy(&ends.tail)));
         }
         middle_cut(&text, most)
@@ -308,10 +309,10 @@ async fn bash(call: Call<'_>) -> Result<Outcome> {
         let exit_code = finished.exit_code;
         let mut text = format!("exit code {exit_code}\n{stdout}");
         if !stderr.is_empty() {
-            text.push_str(&format!("\n--- stderr\n{stderr}"));
+            write!(text, "\n--- stderr\n{stderr}").ok();
         }
         if let Some(hint) = finished.hint() {
-            text.push_str(&format!("\n[{hint}]"));
+            write!(text, "\n[{hint}]").ok();
         }
         said(text, json!(HasRun { exit_code, stdout, stderr }))
     }))

@@ -200,12 +200,11 @@ fn time(order: &SessionOrder) -> String {
         ),
         None => "The sandbox is not paused when idle.".to_owned(),
     };
-    match order.ttl {
-        Some(ttl) => {
-            text.push_str(&format!(" It is removed {} s after it was made.", ttl.as_secs()))
-        }
-        None => text.push_str(" It has no lease."),
-    }
+    let lease = match order.ttl {
+        Some(ttl) => format!(" It is removed {} s after it was made.", ttl.as_secs()),
+        None => " It has no lease.".to_owned(),
+    };
+    text.push_str(&lease);
     text
 }
 

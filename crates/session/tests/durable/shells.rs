@@ -144,3 +144,23 @@ async fn a_dead_shell_is_said_to_be_dead() {
     assert_eq!(session.find_shell("none").await.unwrap_err().kind, ErrorKind::NotFound);
     assert_eq!(session.shell("a b").await.unwrap_err().kind, ErrorKind::Usage);
 }
+
+#[tokio::test]
+async fn the_latest_command_is_found_without_its_ticket() {
+    let stage = Stage::new();
+    let session = begin(&stage).await;
+    let shell = session.shell("main").await.unwrap();
+    assert_eq!(shell.latest(1024).await.unwrap(), None);
+    check(&shell, "echo first", 0, "first\n").await;
+    let (ticket, _) =
+        shell.run(b"echo second; exit_code() { return 5; }; exit_code", LONG, 99).await.unwrap();
+    let latest = shell.latest(1024).await.unwrap().unwrap();
+    assert_eq!(latest.seq, ticket.seq);
+    let again = shell.check(latest, LONG, 1024).await.unwrap();
+    assert_eq!((again.exit_code, again.output.as_slice()), (Some(5), &b"second\n"[..]));
+    // Of one that wrote more than is looked at it is the end.
+    check(&shell, "printf 0123456789", 0, "0123456789").await;
+    let latest = shell.latest(40).await.unwrap().unwrap();
+    let end = shell.check(latest, LONG, 1024).await.unwrap();
+    assert!(b"0123456789".ends_with(&end.output) && !end.output.is_empty(), "{end:?}");
+}

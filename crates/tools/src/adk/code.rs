@@ -39,7 +39,8 @@ struct Arguments {
 /// What came of the code.
 #[derive(Serialize, JsonSchema)]
 struct HasRun {
-    /// `success`, whatever its exit code; `timeout` or `memory_exceeded`.
+    /// `success`, whatever its exit code; `timeout`, `memory_exceeded`, or `error` where it did not end by
+    /// itself.
     status: &'static str,
     /// What it wrote to standard output. A mark with a number stands for what is left out.
     stdout: String,
@@ -154,7 +155,15 @@ async fn told(finished: &Finished) -> Result<Outcome> {
     let (status, note) = match finished.ending {
         EndingKind::TimedOut => ("timeout", finished.hint()),
         EndingKind::OutOfMemory => ("memory_exceeded", finished.hint()),
-        _ => ("success", None),
+        EndingKind::Exited | EndingKind::Signaled => ("success", None),
+        EndingKind::Pids
+        | EndingKind::Output
+        | EndingKind::NotStarted
+        | EndingKind::SetupFailed
+        | EndingKind::Canceled
+        | EndingKind::Disk
+        | EndingKind::Lease
+        | EndingKind::Lost => ("error", finished.hint()),
     };
     Ok(Outcome::fitting(SHOWN_BYTES, |budget| {
         let mut stderr = plain(&stderr, budget);

@@ -287,7 +287,9 @@ async fn entries(files: &Files, path: &str) -> Result<(Vec<Listing>, bool)> {
             kind: match entry.kind {
                 EntryKind::File => "file",
                 EntryKind::Directory => "directory",
-                other => other.name(),
+                EntryKind::Link | EntryKind::Fifo | EntryKind::Socket | EntryKind::Device => {
+                    entry.kind.name()
+                }
             },
         }));
         order.after = page.next;

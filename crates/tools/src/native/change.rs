@@ -13,6 +13,7 @@ use cofferdam_session::{Doing, PatchOptions, Way};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use std::fmt::Write as _;
 
 /// The most edits of one call.
 const MAX_EDITS: usize = 100;
@@ -219,7 +220,7 @@ fn has_patched(report: &PatchReport, changed: bool, shown: usize) -> Outcome {
     }
     let files_left_out = total - files.len();
     if files_left_out > 0 {
-        text.push_str(&format!("\n[{files_left_out} more files are left out of this report]"));
+        write!(text, "\n[{files_left_out} more files are left out of this report]").ok();
     }
     let is_error = error.is_some();
     let report = PatchReport { files, ..report.clone() };
@@ -239,17 +240,19 @@ fn line(file: &PatchedFile) -> String {
         word(json!(file.outcome))
     );
     if let Some(refusal) = &file.refusal {
-        text.push_str(&format!("; {}", refusal.message));
+        write!(text, "; {}", refusal.message).ok();
     }
     let failed = file.hunks.iter().filter(|hunk| hunk.line.is_none());
     for hunk in failed.take(8) {
-        text.push_str(&format!("\n  hunk at line {} of the patch: ", hunk.patch_line));
+        write!(text, "\n  hunk at line {} of the patch: ", hunk.patch_line).ok();
         text.push_str(&word(json!(hunk.outcome)));
         if let Some(near) = &hunk.nearest {
-            text.push_str(&format!(
+            write!(
+                text,
                 "; nearest at line {}, which differs at {}: expected {:?}, found {:?}",
                 near.line, near.differs_at, near.expected, near.found
-            ));
+            )
+            .ok();
         }
     }
     text

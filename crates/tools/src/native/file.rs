@@ -13,6 +13,7 @@ use cofferdam_core::{Error, ErrorKind, Files, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use std::fmt::Write as _;
 
 /// The largest file that is read by lines, in bytes.
 const MAX_TEXT_BYTES: u64 = 64 << 20;
@@ -168,16 +169,12 @@ impl ReadPart {
         };
         if let (Some(total), Some(next)) = (self.total_lines, self.next_start_line) {
             let left = total - next + 1;
-            text.push_str(&format!(
-                "\n[{left} of {total} lines follow; go on with start_line {next}]"
-            ));
+            write!(text, "\n[{left} of {total} lines follow; go on with start_line {next}]").ok();
         }
         if let Some(offset) = self.next_offset {
             let what =
                 if self.total_lines.is_some() { "the last line is cut" } else { "more follows" };
-            text.push_str(&format!(
-                "\n[{what}; go on with encoding \"base64\" and offset {offset}]"
-            ));
+            write!(text, "\n[{what}; go on with encoding \"base64\" and offset {offset}]").ok();
         }
         Outcome::done(text, json!(self))
     }

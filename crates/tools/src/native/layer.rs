@@ -11,6 +11,7 @@ use cofferdam_session::{PointRange, Target, UndoOrder, UndoReport};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use std::fmt::Write as _;
 
 /// The most bytes of a diff that are shown.
 const SHOWN_BYTES: usize = 20 << 10;
@@ -168,15 +169,15 @@ fn diffed(seen: &[Seen], (total, skip): (usize, usize), budget: usize) -> Outcom
     let next_skip = (next < total).then_some(next);
     let mut text = format!("{total} paths changed");
     if skipped > 0 || next_skip.is_some() {
-        text.push_str(&format!("; these are {} to {next}", skipped + 1));
+        write!(text, "; these are {} to {next}", skipped + 1).ok();
     }
     text.push('\n');
     text.push_str(&diff);
     if omitted_bytes > 0 {
-        text.push_str(&format!("\n{} Read the file itself for the rest.", mark(omitted_bytes)));
+        write!(text, "\n{} Read the file itself for the rest.", mark(omitted_bytes)).ok();
     }
     if let Some(next) = next_skip {
-        text.push_str(&format!("\n[{} more; go on with skip {next}]", total - next));
+        write!(text, "\n[{} more; go on with skip {next}]", total - next).ok();
     }
     let diffed = Diffed { total, skipped, next_skip, changes, diff, omitted_bytes };
     Outcome::done(text, json!(diffed))
@@ -238,11 +239,11 @@ fn applied(report: &ApplyReport, dry_run: bool, budget: usize) -> Outcome {
     let word = if dry_run { "would land" } else { "landed" };
     let mut text = format!("{landed} changes {word}, {kept} were kept back.");
     for change in report.kept.iter().take(budget / 2) {
-        text.push_str(&format!("\nkept: {} ({})", change.path, change.standing.reason()));
+        write!(text, "\nkept: {} ({})", change.path, change.standing.reason()).ok();
     }
     if kept > budget / 2 {
         let left = kept - budget / 2;
-        text.push_str(&format!("\n[{left} more are kept; name paths to see the others]"));
+        write!(text, "\n[{left} more are kept; name paths to see the others]").ok();
     }
     if report.kept.iter().any(|change| matches!(change.standing, Standing::Held(_))) {
         text.push_str("\nA person can apply control files with `cofferdam apply`.");
@@ -329,7 +330,7 @@ fn undone(report: &UndoReport, budget: usize) -> Outcome {
         text.push_str(" All processes were ended.");
     }
     if let Some(from) = report.from {
-        text.push_str(&format!(" To go back: sandbox_undo with point {from}."));
+        write!(text, " To go back: sandbox_undo with point {from}.").ok();
     }
     Outcome::done(text, json!(Undone { report, paths_left_out }))
 }

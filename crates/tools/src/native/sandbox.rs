@@ -9,6 +9,7 @@ use cofferdam_session::{EnsuredHow, SessionId, SessionReport};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::fmt::Write as _;
 
 /// How a sandbox stands.
 #[derive(Serialize, JsonSchema)]
@@ -179,10 +180,10 @@ fn text(report: &SessionReport) -> String {
         report.profile
     );
     for reason in report.enforced.iter().flat_map(|enforced| &enforced.reasons) {
-        text.push_str(&format!("\nNot fully enforced: {reason}"));
+        write!(text, "\nNot fully enforced: {reason}").ok();
     }
     if let Some(error) = &report.init_error {
-        text.push_str(&format!("\nIts preparation failed: {}", json!(error)));
+        write!(text, "\nIts preparation failed: {}", json!(error)).ok();
     }
     text
 }

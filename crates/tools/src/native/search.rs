@@ -11,6 +11,7 @@ use cofferdam_search::{Case, Glob, Grep, Scope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use std::fmt::Write as _;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -116,19 +117,19 @@ fn answer(finds: &Finds, skip: usize, budget: usize) -> Outcome {
     let least = if finds.complete { "" } else { "at least " };
     let mut text = format!("{least}{} matches", finds.total);
     if skipped > 0 || next_skip.is_some() {
-        text.push_str(&format!("; these are {} to {next}", skipped + 1));
+        write!(text, "; these are {} to {next}", skipped + 1).ok();
     }
     for find in &matches {
         text.push_str(&line(find));
     }
     if let Some(next) = next_skip {
-        text.push_str(&format!("\n[{} more; go on with skip {next}]", finds.total - next));
+        write!(text, "\n[{} more; go on with skip {next}]", finds.total - next).ok();
     }
     if !finds.complete {
         text.push_str("\n[the search was ended before it was through; search a smaller place]");
     }
     for left in &finds.left_out {
-        text.push_str(&format!("\n[not searched: {left}]"));
+        write!(text, "\n[not searched: {left}]").ok();
     }
     let answer = Answer {
         matches,

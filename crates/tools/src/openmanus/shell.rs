@@ -12,6 +12,7 @@ use cofferdam_session::{Session, Shell, ShellOutput, ShellTicket};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use std::fmt::Write as _;
 use std::time::Duration;
 
 /// The most bytes of output that are shown.
@@ -225,7 +226,7 @@ fn told(name: &str, cwd: Option<String>, output: &ShellOutput) -> Outcome {
         let word = json!(died);
         let word = word.as_str().unwrap_or("ended");
         let why = if died == EndingKind::Exited { "" } else { word };
-        text.push_str(&format!("\n[the session is over {why}; its next command begins another]"));
+        write!(text, "\n[the session is over {why}; its next command begins another]").ok();
     }
     Outcome::fitting(SHOWN_BYTES, |budget| {
         let answer = Answer {

@@ -131,13 +131,11 @@ fn parameters(tool: &Tool) -> String {
     for (name, schema) in rows {
         let needed = if required.contains(&json!(name)) { ", required" } else { "" };
         let preset = schema.get("default").map(|value| format!(", {value} by default"));
-        let kind = match &schema["enum"] {
-            Value::Array(words) => {
-                let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
-                words.join(", ")
-            }
-            _ => schema["type"].as_str().unwrap().to_owned(),
-        };
+        let words = schema["enum"].as_array().map(|words| {
+            let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+            words.join(", ")
+        });
+        let kind = words.unwrap_or_else(|| schema["type"].as_str().unwrap().to_owned());
         let about = schema["description"].as_str().unwrap();
         let preset = preset.unwrap_or_default();
         writeln!(text, "| `{name}` | {kind}{needed}{preset} | {about} |").unwrap();

@@ -1,7 +1,7 @@
 //! What landed.
 
 use super::stage::{Stage, path, shown, ways};
-use cofferdam_core::{ApplyOrder, ErrorKind};
+use cofferdam_core::{ApplyOrder, ControlFiles, ErrorKind};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 const WORKSPACE: &str = "
@@ -234,6 +234,25 @@ fn a_chosen_content_lands_in_place_of_the_layers() {
         assert_eq!(stage.shown(), ["m a"], "the rest is a change still, and lands");
         stage.apply(&[]);
         stage.assert_landed();
+    }
+}
+
+#[test]
+fn an_order_without_control_files_lands_none_that_it_names() {
+    for way in ways() {
+        let stage = Stage::new("never", way, "printf a >a");
+        stage.inside("printf evil >.envrc; printf good >a");
+        let paths = vec![path(".envrc"), path("a")];
+        let control_files = ControlFiles::Never;
+        let never = ApplyOrder { paths, control_files, ..ApplyOrder::default() };
+        let report = stage.layer().apply(&never, &stage.state()).unwrap();
+        let kept: Vec<String> = report.kept.iter().map(shown).collect();
+        assert_eq!(kept, ["a .envrc (protected)"]);
+        assert!(!stage.real().contains_key(".envrc"));
+        assert_eq!(stage.real()["a"].1, b"good", "the control landed");
+        // The control: one that is named lands otherwise.
+        stage.apply(&[".envrc"]);
+        assert_eq!(stage.real()[".envrc"].1, b"evil");
     }
 }
 
