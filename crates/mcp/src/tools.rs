@@ -73,7 +73,9 @@ pub(crate) fn result(outcome: Outcome) -> CallToolResult {
         return result;
     }
     let mut result = CallToolResult::error(content);
-    let error = outcome.structured.get("error").cloned().unwrap_or(outcome.structured);
+    // Other packs have errors of another shape, which is told as it is.
+    let error = outcome.structured.get("error").filter(|error| error.is_object()).cloned();
+    let error = error.unwrap_or(outcome.structured);
     let mut meta = MetaObject::new();
     meta.insert(ERROR_KEY.to_owned(), error);
     result.meta = Some(meta);
@@ -114,6 +116,13 @@ mod tests {
         let failed = result(Outcome { text: "no".to_owned(), structured, is_error: true });
         assert_eq!((failed.is_error, failed.structured_content), (Some(true), None));
         assert_eq!(failed.meta.unwrap().get(ERROR_KEY), Some(&error));
+        let structured = json!({ "error": "no", "success": false });
+        let other = result(Outcome {
+            text: "no".to_owned(),
+            structured: structured.clone(),
+            is_error: true,
+        });
+        assert_eq!(other.meta.unwrap().get(ERROR_KEY), Some(&structured));
         let plain =
             result(Outcome { text: "x".to_owned(), structured: json!("x"), is_error: false });
         assert_eq!((plain.is_error, plain.structured_content), (Some(false), None));

@@ -80,6 +80,38 @@ fn both_generations_of_the_protocol_are_served() {
 }
 
 #[test]
+fn every_pack_is_served_with_its_own_tools() {
+    everyone(|place| {
+        for (pack, tool, arguments) in [
+            ("cofferdam", "shell_exec", json!({ "command": "echo in" })),
+            ("everruns", "sandbox_exec", json!({ "command": "echo in" })),
+            ("adk", "exec_command", json!({ "command": "echo in" })),
+            ("fluers", "bash", json!({ "command": "echo in" })),
+            (
+                "openmanus",
+                "sandbox_shell",
+                json!({ "action": "execute_command", "command": "echo in" }),
+            ),
+        ] {
+            let mut client = Client::start(place, &["--pack", pack], Generation::Stateless);
+            let tools = client.result("tools/list", json!({}))["tools"].clone();
+            let tools = tools.as_array().unwrap();
+            assert!(tools.iter().any(|one| one["name"] == tool), "{pack}: {tools:?}");
+            let strict = |one: &Value| one["inputSchema"]["additionalProperties"] == false;
+            assert!(tools.iter().all(strict), "{pack}");
+            let result = client.call(tool, arguments);
+            assert_eq!(result["isError"], false, "{pack}: {result}");
+            let text = result["content"][0]["text"].as_str().unwrap();
+            assert!(pack == "openmanus" || text.contains("in"), "{pack}: {text}");
+            assert_eq!(client.close().code(), Some(0));
+        }
+        nothing_is_left(place);
+        let said = place.says(&["mcp", "--pack", "nothing"], 2);
+        assert!(said.stderr.contains("openmanus"), "{}", said.stderr);
+    });
+}
+
+#[test]
 fn a_whole_session_over_either_generation() {
     everyone(|place| {
         place.write("kept.txt", "old\n");
