@@ -44,6 +44,7 @@ pub(crate) struct Find {
     pub(crate) text: Option<String>,
     /// Whether it is beside a line that matches, and does not match itself.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schemars(default)]
     pub(crate) context: bool,
 }
 

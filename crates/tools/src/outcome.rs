@@ -125,3 +125,41 @@ impl Outcome {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_is_as_large_as_it_may_be() {
+        for char in ["x", "\u{1}", "€", "\""] {
+            let make =
+                |budget: usize| Outcome::done(char.repeat(budget), json!(char.repeat(budget)));
+            let made = Outcome::fitting(MAX_RESULT_BYTES, make);
+            assert!(made.bytes() <= MAX_RESULT_BYTES, "{char:?}");
+            assert!(made.bytes() * 2 > MAX_RESULT_BYTES / 2, "{char:?}: {}", made.bytes());
+        }
+    }
+
+    #[test]
+    fn what_fits_once_is_not_said_twice() {
+        let small = Outcome::json(json!("x"));
+        assert_eq!((small.text.as_str(), small.structured), ("\"x\"", json!("x")));
+        let large = Outcome::json(json!("x".repeat(MAX_RESULT_BYTES * 3 / 4)));
+        assert!(large.fits() && large.text.contains("structured content alone"));
+    }
+
+    #[test]
+    fn a_result_that_is_too_large_is_an_error_and_errors_are_short() {
+        let large = Outcome::done("x".repeat(MAX_RESULT_BYTES), json!({}));
+        let error = large.within_limit();
+        assert!(error.is_error && error.structured["error"]["kind"] == "too_large");
+        let long = Error::new(ErrorKind::Io, "ä\u{1}".repeat(100_000)).hint("y".repeat(100_000));
+        assert!(Outcome::failed(&long).fits());
+        assert!(small(Outcome::failed(&Error::new(ErrorKind::TimedOut, "wait"))));
+    }
+
+    fn small(outcome: Outcome) -> bool {
+        outcome.structured["error"]["retryable"] == true && outcome.is_error
+    }
+}

@@ -302,3 +302,78 @@ impl From<Fault> for Error {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PARAMS: &[Param] = &[
+        Param::required("command", Kind::Word, "It."),
+        Param::whole("timeout_ms", (1, 9), 5, "It."),
+        Param::word("mode", Kind::Choice(&["a", "b"]), "a", "It."),
+        Param::flag("loud", false, "It."),
+        Param::optional("names", Kind::Words(2), "It."),
+        Param::optional(
+            "edits",
+            Kind::Objects(&[Param::required("old", Kind::Text, "It.")], 2),
+            "It.",
+        ),
+    ];
+
+    #[test]
+    fn what_is_not_taken_is_named() {
+        let refused = |arguments: Value, expected: &str| {
+            let error = Error::from(check(PARAMS, &arguments).unwrap_err());
+            assert_eq!(error.kind, ErrorKind::Usage);
+            assert_eq!(error.message, expected, "{arguments}");
+            assert!(error.hint.is_some(), "{arguments}");
+        };
+        refused(json!([]), "the arguments are no object");
+        refused(json!({}), "missing required parameter \"command\"");
+        refused(json!({ "comand": "x" }), "unknown parameter \"comand\"");
+        let wrong = |name: &str, value: Value, wanted: &str| {
+            let mut arguments = json!({ "command": "x" });
+            arguments[name] = value;
+            refused(arguments, &format!("parameter {name:?} must be {wanted}"));
+        };
+        wrong("command", json!(""), "a string that is not empty");
+        wrong("command", json!(null), "a string that is not empty");
+        wrong("timeout_ms", json!(10), "a whole number from 1 to 9");
+        wrong("timeout_ms", json!(1.5), "a whole number from 1 to 9");
+        wrong("mode", json!("c"), "one of a, b");
+        wrong("loud", json!("true"), "true or false");
+        wrong("names", json!([]), "a list of 1 to 2 strings that are not empty");
+        wrong("names", json!(["a", "b", "c"]), "a list of 1 to 2 strings that are not empty");
+        wrong("edits", json!({}), "a list of 1 to 2 objects");
+        let one = |edit: Value| json!({ "command": "x", "edits": [edit] });
+        refused(one(json!(1)), "parameter \"edits[0]\" must be an object");
+        refused(one(json!({})), "missing required parameter \"edits[0].old\"");
+        refused(one(json!({ "old": "", "new": "" })), "unknown parameter \"edits[0].new\"");
+        refused(one(json!({ "old": 1 })), "parameter \"edits[0].old\" must be a string");
+    }
+
+    #[test]
+    fn a_hint_has_the_nearest_name_or_all_of_them() {
+        let hint = |name: &str| {
+            let mut arguments = json!({ "command": "x" });
+            arguments[name] = json!(1);
+            Error::from(check(PARAMS, &arguments).unwrap_err()).hint.unwrap()
+        };
+        assert_eq!(hint("timeout"), "Did you mean \"timeout_ms\"?");
+        assert_eq!(hint("Mode"), "Did you mean \"mode\"?");
+        assert_eq!(hint("working_dir"), "Use command, timeout_ms, mode, loud, names, edits.");
+    }
+
+    #[test]
+    fn what_is_left_out_is_what_the_schema_says() {
+        let given = json!({ "command": "x", "loud": true });
+        check(PARAMS, &given).unwrap();
+        let expected = json!({ "command": "x", "loud": true, "timeout_ms": 5, "mode": "a" });
+        assert_eq!(complete(PARAMS, given), expected);
+        let schema = schema(PARAMS);
+        assert_eq!(schema["required"], json!(["command"]));
+        assert_eq!(schema["additionalProperties"], false);
+        assert_eq!(schema["properties"]["timeout_ms"]["default"], 5);
+        assert_eq!(schema["properties"]["edits"]["items"]["additionalProperties"], false);
+    }
+}

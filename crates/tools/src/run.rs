@@ -14,6 +14,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const TELL_EVERY: Duration = Duration::from_secs(1);
 /// How long a command that was killed may take to end.
 const ENDS_WITHIN: Duration = Duration::from_secs(20);
+/// The longest time that any command is waited for, whatever a call says: a day.
+const MAX_TIMEOUT: Duration = Duration::from_hours(24);
 /// How much is read at once.
 const PIECE_BYTES: u64 = 256 << 10;
 
@@ -80,7 +82,7 @@ pub(crate) async fn run(
 ) -> Result<Finished> {
     let mut order = Session::order(wanted.argv)?;
     order.command.cwd = directory(session, wanted.cwd).await?.map(Into::into);
-    order.command.timeout = Some(Duration::from_millis(wanted.timeout_ms));
+    order.command.timeout = Some(Duration::from_millis(wanted.timeout_ms).min(MAX_TIMEOUT));
     if wanted.input.is_some() {
         order.command.stdin = Stdin::Piped;
     }

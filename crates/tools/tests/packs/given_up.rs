@@ -76,3 +76,20 @@ async fn a_call_that_waits_for_news_can_be_given_up_and_kills_nothing() {
     assert_eq!((&outcome.structured["running"], outcome.is_error), (&json!(true), false));
     stage.end().await;
 }
+
+#[tokio::test]
+async fn a_blocking_command_that_is_given_up_is_interrupted_and_its_session_stays() {
+    let stage = Stage::new().await;
+    let tools = stage.tools(PackName::Openmanus, Scope::Implicit, Kind::Direct);
+    let run = |command: &str, blocking: bool| {
+        json!({ "action": "execute_command", "session_name": "main", "command": command,
+                "blocking": blocking })
+    };
+    done(&tools, "sandbox_shell", run("x=kept", true)).await;
+    let context = CallContext::new().canceled_by(async {});
+    let outcome = tools.call("sandbox_shell", run("sleep 99", true), context).await;
+    assert_eq!(outcome.structured["exit_code"], 130, "{}", outcome.text);
+    let kept = done(&tools, "sandbox_shell", run("echo $x", true)).await;
+    assert_eq!((&kept["output"], &kept["exit_code"]), (&json!("kept\n"), &json!(0)));
+    stage.end().await;
+}

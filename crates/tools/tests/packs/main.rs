@@ -7,4 +7,5 @@ mod limits;
 mod recorded;
 mod schemas;
 mod scopes;
+mod shape;
 mod stage;

@@ -1,5 +1,6 @@
 //! Sessions of this machine in a place of their own, and tools on them.
 
+use crate::shape::misfit;
 use cofferdam::{Sandbox, Spec, kept_backend};
 use cofferdam_session::{SessionOrder, Sessions};
 use cofferdam_tools::{CallContext, MAX_RESULT_BYTES, Outcome, PackName, Scope, Toolbox};
@@ -68,10 +69,15 @@ impl Stage {
     }
 }
 
-/// Calls a tool, whose result is within the limit whatever it is.
+/// Calls a tool, whose result is within the limit whatever it is, and of one that did not fail what its
+/// schema says.
 pub(crate) async fn call(tools: &Toolbox, name: &str, arguments: Value) -> Outcome {
     let outcome = tools.call(name, arguments, CallContext::new()).await;
     assert!(outcome.bytes() <= MAX_RESULT_BYTES, "{name}: {} bytes", outcome.bytes());
+    if let Some(tool) = tools.tools().iter().find(|tool| tool.name == name && !outcome.is_error) {
+        let misfit = tool.output.as_ref().and_then(|is| misfit(is, &outcome.structured, name));
+        assert_eq!(misfit, None);
+    }
     outcome
 }
 

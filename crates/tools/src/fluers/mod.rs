@@ -1,7 +1,8 @@
 //! The six tools of fluers: names, parameters and limits are theirs.
 
+mod search;
+
 use crate::Outcome;
-use crate::found::{Finds, Window};
 use crate::native::change::refusal;
 use crate::param::{Fault, Kind, Param};
 use crate::plain::{clean, mark, middle_cut};
@@ -12,7 +13,6 @@ use crate::tool::{Hints, Row, output_of};
 use crate::toolbox::Call;
 use cofferdam_core::files::{EntryKind, Read};
 use cofferdam_core::{Error, ErrorKind, Files, GuestPath, Result, Standard};
-use cofferdam_search::{Glob, Grep, Scope};
 use cofferdam_session::Doing;
 use cofferdam_session::edit::{Edit, Places};
 use schemars::JsonSchema;
@@ -22,7 +22,7 @@ use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
 
-/// The most lines of a file, and of a stream nothing: these are by bytes.
+/// The most lines of a file.
 const MAX_LINES: u64 = 2000;
 /// The most bytes of a file or a stream.
 const MAX_BYTES: u64 = 50 << 10;
@@ -32,13 +32,8 @@ const MAX_EDITED_BYTES: u64 = 256 << 10;
 const TIMEOUT_MS: u64 = 30_000;
 /// The longest that a command may take.
 const MAX_TIMEOUT_MS: u64 = 3_600_000;
-/// How many names are told.
-const MAX_NAMES: usize = 1000;
-/// How many lines are told.
-const MAX_MATCHES: usize = 100;
-
 /// The pack.
-pub(crate) const ROWS: &[Row] = &[READ, WRITE, EDIT, BASH, GLOB, GREP];
+pub(crate) const ROWS: &[Row] = &[READ, WRITE, EDIT, BASH, search::GLOB, search::GREP];
 
 /// Calls one of them.
 pub(crate) async fn call(name: &str, call: Call<'_>) -> Result<Outcome> {
@@ -47,8 +42,8 @@ pub(crate) async fn call(name: &str, call: Call<'_>) -> Result<Outcome> {
         "write" => write(call).await,
         "edit" => edit(call).await,
         "bash" => bash(call).await,
-        "glob" => glob(call).await,
-        _ => grep(call).await,
+        "glob" => search::glob(call).await,
+        _ => search::grep(call).await,
     }
 }
 
@@ -318,139 +313,10 @@ async fn bash(call: Call<'_>) -> Result<Outcome> {
     }))
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct GlobArguments {
-    pattern: String,
-}
-
-/// Names that match.
-#[derive(Serialize, JsonSchema)]
-struct Names {
-    /// The first 1000 of them, in order.
-    paths: Vec<String>,
-    /// How many there are.
-    total: usize,
-    /// Whether not all are in here, or the search was ended before it was through.
-    truncated: bool,
-}
-
-const GLOB: Row = Row {
-    name: "glob",
-    title: "Find files",
-    about: "Finds files of the workspace by a pattern: * within a directory, ** through any number, {a,b}. At \
-            most 1000 names are told, and how many there are.",
-    params: &[Param::required("pattern", Kind::Word, "The pattern, relative to the workspace.")],
-    output: output_of::<Names>,
-    hints: Hints::LOOKS,
-};
-
-async fn glob(call: Call<'_>) -> Result<Outcome> {
-    let GlobArguments { pattern } = call.arguments()?;
-    refuse_escape(&pattern)?;
-    let files = call.sandboxes.needed(call.name(), Missing::Make).await?.files();
-    let scope = Scope { hidden: true, ignored: true, ..Scope::default() };
-    let kinds = vec![EntryKind::File];
-    let order = Glob { patterns: vec![pattern], kinds, scope, ..Glob::default() };
-    let window = Window { skip: 0, limit: MAX_NAMES };
-    let found = Finds::names(&files, &order, window, call.context).await?;
-    Ok(Outcome::fitting(found.finds.len(), |budget| {
-        let paths: Vec<String> =
-            found.finds.iter().take(budget).map(|find| find.path.clone()).collect();
-        let mut text = paths.join("\n");
-        let truncated = paths.len() < found.total || !found.complete;
-        text.push_str(&rest(paths.len(), &found, "names; use a narrower pattern"));
-        said(text, json!(Names { paths, total: found.total, truncated }))
-    }))
-}
-
-/// Patterns are no paths, but none is needed that leads out.
-fn refuse_escape(pattern: &str) -> Result<()> {
-    if !pattern.starts_with('/') && pattern.split('/').all(|name| name != "..") {
-        return Ok(());
-    }
-    let shown: String = pattern.chars().take(80).collect();
-    let what = format!("the pattern {shown:?} leads out of the workspace");
-    Err(Error::new(ErrorKind::PathEscape, what).hint("Use one relative to the workspace."))
-}
-
-/// What is to be said of what is not shown.
-fn rest(shown: usize, found: &Finds, what: &str) -> String {
-    match (shown < found.total, found.complete) {
-        (true, _) => format!("\n[{shown} of {} {what}]", found.total),
-        (false, false) => "\n[the search was ended before it was through]".to_owned(),
-        (false, true) if shown == 0 => "(nothing)".to_owned(),
-        (false, true) => String::new(),
-    }
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct GrepArguments {
-    pattern: String,
-    #[serde(default)]
-    paths: Vec<String>,
-}
-
-/// Lines that match.
-#[derive(Serialize, JsonSchema)]
-struct Lines {
-    /// The first 100 of them as `path:line:text`, each text at most 500 bytes.
-    matches: Vec<String>,
-    /// How many there are.
-    total: usize,
-    /// Whether not all are in here, or the search was ended before it was through.
-    truncated: bool,
-}
-
-const GREP: Row = Row {
-    name: "grep",
-    title: "Search files",
-    about: "Searches files of the workspace for lines by a regular expression. At most 100 lines are told, \
-            and how many there are.",
-    params: &[
-        Param::required("pattern", Kind::Word, "The regular expression."),
-        Param::optional("paths", Kind::Words(100), "Files and directories. Left out: everywhere."),
-    ],
-    output: output_of::<Lines>,
-    hints: Hints::LOOKS,
-};
-
-async fn grep(call: Call<'_>) -> Result<Outcome> {
-    let GrepArguments { pattern, paths } = call.arguments()?;
-    let files = call.sandboxes.needed(call.name(), Missing::Make).await?.files();
-    let mut scope = Scope { hidden: true, ignored: true, ..Scope::default() };
-    for path in paths.iter().filter(|path| *path != ".") {
-        scope.paths.push(confined(&files, path).await?.as_bytes().to_vec().into());
-    }
-    let order = Grep { patterns: vec![pattern], scope, ..Grep::default() };
-    let window = Window { skip: 0, limit: MAX_MATCHES };
-    let found = Finds::lines(&files, &order, window, call.context).await?;
-    Ok(Outcome::fitting(found.finds.len(), |budget| {
-        let line = |find: &crate::found::Find| match (find.line, &find.text) {
-            (Some(number), Some(text)) => format!("{}:{number}:{text}", find.path),
-            _ => format!("{}: matches, and is no text", find.path),
-        };
-        let matches: Vec<String> = found.finds.iter().take(budget).map(line).collect();
-        let mut text = matches.join("\n");
-        let truncated = matches.len() < found.total || !found.complete;
-        text.push_str(&rest(matches.len(), &found, "lines; use a narrower pattern or paths"));
-        said(text, json!(Lines { matches, total: found.total, truncated }))
-    }))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::ToolError;
-
-    #[test]
-    fn a_pattern_that_leads_out_is_refused() {
-        for bad in ["/etc/*", "../*", "a/../../*"] {
-            assert_eq!(refuse_escape(bad).unwrap_err().kind, ErrorKind::PathEscape, "{bad}");
-        }
-        refuse_escape("**/a..b/*").unwrap();
-    }
 
     #[test]
     fn an_error_is_told_with_what_to_do() {
