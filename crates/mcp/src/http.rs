@@ -5,7 +5,7 @@
 //! extensions of the request, and one without is refused.
 
 use crate::MAX_MESSAGE_BYTES;
-use crate::server::{AtWork, Reach, Reached};
+use crate::server::{AtWork, Reach, Reached, Server};
 use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_tools::{Scope, Toolbox};
 use rmcp::RoleServer;
@@ -15,8 +15,6 @@ use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
-
-pub use crate::server::Server;
 
 /// Who asks, as the server that mounts the service knows. Two owners see nothing of each other as far
 /// as the toolboxes that are made for them do not.

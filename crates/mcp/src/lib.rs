@@ -27,4 +27,4 @@ mod wire;
 
 pub use bounded::MAX_MESSAGE_BYTES;
 pub use resources::{MAX_RESOURCE_BYTES, MAX_RESOURCES_OF_PAGE};
-pub use server::MAX_CALLS_AT_ONCE;
+pub use server::{MAX_CALLS_AT_ONCE, Server};

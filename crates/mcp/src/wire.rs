@@ -82,14 +82,14 @@ where
     fn note(&self, message: &RxJsonRpcMessage<RoleServer>) {
         match message {
             JsonRpcMessage::Request(request) => {
-                self.open.send_modify(|open| drop(open.insert(request.id.clone())));
+                self.open.send_if_modified(|open| open.insert(request.id.clone()));
             }
             JsonRpcMessage::Notification(told) => {
                 if let ClientNotification::CancelledNotification(canceled) = &told.notification
                     && let Some(id) = &canceled.params.request_id
                 {
                     // Nobody wants its answer any more.
-                    self.open.send_modify(|open| drop(open.remove(id)));
+                    self.open.send_if_modified(|open| open.remove(id));
                 }
             }
             JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
@@ -123,7 +123,7 @@ where
         async move {
             let result = sent.await;
             if let Some(id) = answered {
-                open.send_modify(|open| drop(open.remove(&id)));
+                open.send_if_modified(|open| open.remove(&id));
             }
             result
         }

@@ -1,11 +1,5 @@
 //! The service over HTTP, as a server mounts it, without any socket.
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test fails by panicking"
-)]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use cofferdam_core::fake::FakeDurable;
 use cofferdam_core::{Caller, ErrorKind, Spec, Workspace};

@@ -202,8 +202,12 @@ fn time(order: &SessionOrder) -> String {
     };
     let lease = match order.ttl {
         Some(ttl) => format!(" It is removed {} s after it was made.", ttl.as_secs()),
+        None if order.owned => String::new(),
         None => " It has no lease.".to_owned(),
     };
+    if order.owned {
+        text.push_str(" It is removed when the connection ends, with all that is only in it.");
+    }
     text.push_str(&lease);
     text
 }
@@ -248,6 +252,15 @@ mod tests {
         says(&text, &["no-network", "There is no network", "There is no root", "no display"]);
         says(&text, &["8 GiB", "4096 processes", "not made yet", "paused after 180 s", "no lease"]);
         assert!(!text.contains("undone"), "{text}");
+    }
+
+    #[test]
+    fn a_sandbox_that_goes_with_its_connection_says_so() {
+        let mut order = order(Workspace::Private);
+        order.owned = true;
+        let text = text(&order, None);
+        says(&text, &["removed when the connection ends"]);
+        assert!(!text.contains("no lease"), "{text}");
     }
 
     #[test]

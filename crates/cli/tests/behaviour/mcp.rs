@@ -9,6 +9,8 @@ use std::path::Path;
 use std::process::Command;
 
 const BOTH: [Generation; 2] = [Generation::Handshake, Generation::Stateless];
+/// The most resources of one page of a list.
+const MAX_RESOURCES_OF_PAGE: usize = 200;
 /// The most bytes of one message.
 const MAX_MESSAGE_BYTES: usize = 4 << 20;
 
@@ -76,6 +78,38 @@ fn both_generations_of_the_protocol_are_served() {
             let said = client.close();
             assert_eq!((said.code(), said.stderr.as_str()), (Some(0), ""));
         }
+    });
+}
+
+#[test]
+fn every_pack_is_served_with_its_own_tools() {
+    everyone(|place| {
+        for (pack, tool, arguments) in [
+            ("cofferdam", "shell_exec", json!({ "command": "echo in" })),
+            ("everruns", "sandbox_exec", json!({ "command": "echo in" })),
+            ("adk", "exec_command", json!({ "command": "echo in" })),
+            ("fluers", "bash", json!({ "command": "echo in" })),
+            (
+                "openmanus",
+                "sandbox_shell",
+                json!({ "action": "execute_command", "command": "echo in" }),
+            ),
+        ] {
+            let mut client = Client::start(place, &["--pack", pack], Generation::Stateless);
+            let tools = client.result("tools/list", json!({}))["tools"].clone();
+            let tools = tools.as_array().unwrap();
+            assert!(tools.iter().any(|one| one["name"] == tool), "{pack}: {tools:?}");
+            let strict = |one: &Value| one["inputSchema"]["additionalProperties"] == false;
+            assert!(tools.iter().all(strict), "{pack}");
+            let result = client.call(tool, arguments);
+            assert_eq!(result["isError"], false, "{pack}: {result}");
+            let text = result["content"][0]["text"].as_str().unwrap();
+            assert!(pack == "openmanus" || text.contains("in"), "{pack}: {text}");
+            assert_eq!(client.close().code(), Some(0));
+        }
+        nothing_is_left(place);
+        let said = place.says(&["mcp", "--pack", "nothing"], 2);
+        assert!(said.stderr.contains("openmanus"), "{}", said.stderr);
     });
 }
 
@@ -177,6 +211,38 @@ fn a_request_that_is_canceled_ends_its_command_and_nothing_else() {
 }
 
 #[test]
+fn calls_beyond_the_limit_wait_for_a_place() {
+    /// How many calls of one client are at work at the same time.
+    const MAX_CALLS_AT_ONCE: usize = 64;
+    everyone(|place| {
+        let word = |which: &str| format!("{}-{which}", place.marker);
+        let mut client = Client::start(place, &[], Generation::Handshake);
+        client.done("sandbox_ensure", json!({}));
+        let ask = |client: &mut Client, which: &str| {
+            let arguments = sleeper(&word(which));
+            client.request("tools/call", json!({ "name": "shell_exec", "arguments": arguments }))
+        };
+        let first = ask(&mut client, "in");
+        for _ in 1..MAX_CALLS_AT_ONCE {
+            ask(&mut client, "in");
+        }
+        until(SOON * 3, || (marked(&word("in")) == MAX_CALLS_AT_ONCE).then_some(())).unwrap();
+        ask(&mut client, "waits");
+        // What needs no sandbox is answered meanwhile.
+        client.result("tools/list", json!({}));
+        assert_eq!(marked(&word("waits")), 0);
+        let params = json!({ "requestId": first });
+        let canceled = "notifications/cancelled";
+        client.send(&json!({ "jsonrpc": "2.0", "method": canceled, "params": params }));
+        until(SOON, || (marked(&word("waits")) > 0).then_some(())).unwrap();
+        signal(client.process(), "TERM");
+        assert_eq!(client.wait().code(), Some(0));
+        assert_eq!(marked(&word("in")) + marked(&word("waits")), 0);
+        nothing_is_left(place);
+    });
+}
+
+#[test]
 fn whoever_asks_how_far_a_call_is_hears_it_before_the_answer() {
     everyone(|place| {
         for generation in BOTH {
@@ -265,6 +331,8 @@ fn files_receipts_and_logs_are_resources() {
     everyone(|place| {
         place.write("a b.txt", "text\n");
         place.write("sub/deep.txt", "deep\n");
+        let many: Vec<String> = (0..=MAX_RESOURCES_OF_PAGE).map(|n| format!("n{n:03}")).collect();
+        many.iter().for_each(|name| drop(place.write(name, "")));
         let mut client = Client::start(place, &["--cow"], Generation::Handshake);
         assert_eq!(client.result("resources/list", json!({}))["resources"], json!([]));
         let lines = "seq 1 300000; echo e >&2; printf '\\377' > bin; echo made > made";
@@ -274,11 +342,13 @@ fn files_receipts_and_logs_are_resources() {
         let mut page = client.result("resources/list", json!({}));
         loop {
             let all = page["resources"].as_array().unwrap();
+            assert!(all.len() <= MAX_RESOURCES_OF_PAGE, "{}", all.len());
             names.extend(all.iter().map(|one| one["uri"].as_str().unwrap().to_owned()));
             let Some(next) = page["nextCursor"].as_str() else { break };
             page = client.result("resources/list", json!({ "cursor": next }));
         }
         let own = |rest: &str| format!("cofferdam://own{rest}");
+        assert!(many.iter().all(|name| names.contains(&own(&format!("/files/{name}")))));
         for rest in [
             "".to_owned(),
             format!("/execs/{exec}"),
@@ -427,6 +497,7 @@ fn the_official_python_client_drives_a_whole_session() {
             assert_eq!(said.text().trim_end(), "done", "{mode}: {}", said.stderr);
             nothing_is_left(place);
             fs::write(place.workspace.join("kept.txt"), "old\n").unwrap();
+            fs::remove_file(place.workspace.join("made.txt")).unwrap();
         }
     });
 }

@@ -113,6 +113,12 @@ fn a_file_that_cannot_be_read_is_refused_by_name_and_left_as_it_is() {
             let object: Value = serde_json::from_str(&object).unwrap();
             assert!(object["error"]["hint"].is_string(), "{object}");
         }
+        let large = home(place, ".cursor/mcp.json");
+        fs::create_dir_all(large.parent().unwrap()).unwrap();
+        fs::File::create(&large).unwrap().set_len((64 << 20) + 1).unwrap();
+        place.give(&large);
+        let (_, error) = install(place, &["cursor", "--yes"], 1);
+        assert!(error.contains("more than 67108864 bytes"), "{error}");
     });
 }
 
