@@ -21,7 +21,10 @@ const ROOMS: [Room; 13] = [
     },
     Room { name: "cofferdam-image", may_use: &["cofferdam-archive", "cofferdam-core"] },
     Room { name: "cofferdam-registry", may_use: &["cofferdam-core", "cofferdam-image"] },
-    Room { name: "cofferdam-session", may_use: &["cofferdam-archive", "cofferdam-core"] },
+    Room {
+        name: "cofferdam-session",
+        may_use: &["cofferdam-archive", "cofferdam-core", "cofferdam-search"],
+    },
     Room { name: "cofferdam-search", may_use: &["cofferdam-core"] },
     Room { name: "cofferdam-archive", may_use: &["cofferdam-core"] },
     Room {

@@ -1,14 +1,14 @@
 //! `cofferdam file glob`.
 
 use super::AnswerOptions;
-use super::report::FileEntry;
-use super::search_report::{FileLeftOut, FileNames, note};
+use super::search_report::note;
 use crate::render;
 use clap::{Args, ValueEnum};
 use cofferdam_core::files::EntryKind;
 use cofferdam_core::{Files, Result};
 use cofferdam_search::{Found, Glob, Scope, Search};
 use cofferdam_session::Session;
+use cofferdam_session::objects::{FileEntry, FileLeftOut, FileNames};
 use std::ffi::OsString;
 use std::ops::ControlFlow;
 

@@ -1,7 +1,7 @@
 //! `cofferdam file grep`.
 
 use super::glob::ScopeOptions;
-use super::search_report::{FileLeftOut, FileMatches, MatchedFile, note};
+use super::search_report::note;
 use super::{AnswerOptions, OBJECT_BYTES};
 use crate::render;
 use clap::Args;
@@ -11,6 +11,7 @@ use cofferdam_search::{
     Want,
 };
 use cofferdam_session::Session;
+use cofferdam_session::objects::{FileLeftOut, FileMatches, MatchedFile};
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::ops::ControlFlow;

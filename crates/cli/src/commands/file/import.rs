@@ -1,7 +1,6 @@
 //! `cofferdam file import`.
 
 use super::export::{said, tell};
-use super::report::FileImported;
 use super::{AnswerOptions, path};
 use crate::meter::Meter;
 use crate::render;
@@ -9,6 +8,7 @@ use clap::Args;
 use cofferdam_archive::{Checked, Import, Imported, Over};
 use cofferdam_core::{Error, ErrorKind, Files, Result};
 use cofferdam_session::Session;
+use cofferdam_session::objects::FileImported;
 use flate2::read::MultiGzDecoder;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
