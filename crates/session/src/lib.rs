@@ -11,6 +11,7 @@
 mod answer;
 mod apply;
 mod bundle;
+mod chosen;
 mod desk;
 pub mod diff;
 pub mod edit;
@@ -43,6 +44,7 @@ mod session;
 mod sessions;
 mod shell;
 mod snapshot;
+mod spool;
 mod staging;
 mod store;
 mod time;
@@ -52,6 +54,7 @@ pub mod window;
 pub use apply::{
     Doing, Edited, MAX_PATCH_TEXT, PatchOptions, Patched, Way, apply_patch, edit_file, read_window,
 };
+pub use chosen::ChosenHunks;
 pub use cofferdam_core::LayerTier;
 pub use cofferdam_core::StreamReport;
 pub use ensure::{Ensured, EnsuredHow};
@@ -76,8 +79,11 @@ pub use report::{EventReport, ExecReport, SessionReport, text_or_base64};
 pub use run::{Kept, OnFailure, RUN_LIMIT, Ran, RunError, RunFailure, RunOrder};
 pub use session::{ExecOutput, SPOOL_BYTES, Session};
 pub use sessions::{MAX_EVENTS, Sessions};
-pub use shell::{MAX_SHELL_TEXT, Shell, ShellOutput, ShellReport, ShellTicket};
+pub use shell::{
+    MAX_SHELL_TEXT, Shell, ShellNews, ShellOutput, ShellReport, ShellTape, ShellTicket,
+};
 pub use snapshot::{
     MAX_SNAPSHOTS, SnapshotExport, SnapshotExported, SnapshotImported, SnapshotReport,
 };
+pub use spool::unnamed_file;
 pub(crate) use time::now_ms;

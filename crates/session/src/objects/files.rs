@@ -1,6 +1,7 @@
 //! What is told of files.
 
 use crate::{Session, text_or_base64};
+use cofferdam_archive::Imported;
 use cofferdam_core::ByteString;
 use cofferdam_core::files::{Copied, Entry, HasRead, Page, Written};
 use schemars::JsonSchema;
@@ -160,6 +161,22 @@ impl FileCopied {
             bytes: copied.bytes,
             skipped: skipped.collect(),
             skipped_more: copied.skipped_more,
+        }
+    }
+}
+
+impl FileImported {
+    /// What was imported to this path.
+    pub fn new(session: &Session, path: &OsStr, imported: &Imported) -> Self {
+        Self {
+            session: session.id().to_string(),
+            path: path.to_string_lossy().into_owned(),
+            files: imported.files,
+            directories: imported.directories,
+            links: imported.links,
+            bytes: imported.bytes,
+            notes: imported.notes.first.iter().map(ToString::to_string).collect(),
+            notes_more: imported.notes.more,
         }
     }
 }

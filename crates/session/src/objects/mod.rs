@@ -2,6 +2,7 @@
 //! MCP. Format 1 each. Their schemas are published.
 
 mod files;
+mod hunks;
 mod layer;
 mod search;
 mod snapshots;
@@ -11,6 +12,7 @@ mod watch;
 pub use files::{
     FileContent, FileCopied, FileDone, FileEntry, FileImported, FileList, FileSkipped,
 };
+pub use hunks::{HunkList, HunkText, LayerHunks};
 pub use layer::{AppliedChanges, ChangeList, DiscardedChanges, LayerChange, LayerFile};
 pub use search::{
     FileContents, FileLeftOut, FileMatches, FileNames, MatchedFile, MatchedLine, OneContent,
