@@ -3,6 +3,8 @@
 mod options;
 mod session;
 
+#[cfg(feature = "serve")]
+use crate::commands::serve::ServeArgs;
 use crate::commands::{
     ORDINARY_EXIT_CODES, apply::ApplyArgs, attach::AttachArgs, complete::CompleteArgs,
     create::CreateArgs, diff::DiffArgs, discard::DiscardArgs, ensure::EnsureArgs,
@@ -88,6 +90,8 @@ pub(crate) enum Verb {
     Explain(ExplainArgs),
     Doctor(DoctorArgs),
     Wrap(WrapArgs),
+    #[cfg(feature = "serve")]
+    Serve(ServeArgs),
     Config(ConfigArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),

@@ -34,6 +34,8 @@ pub(crate) mod resume;
 pub(crate) mod rm;
 pub(crate) mod run;
 mod scoped;
+#[cfg(feature = "serve")]
+pub(crate) mod serve;
 pub(crate) mod shell;
 pub(crate) mod show;
 pub(crate) mod signal;
@@ -86,6 +88,8 @@ pub(crate) fn perform(verb: Verb) -> Result<u8> {
         Verb::Explain(args) => explain::perform(&args),
         Verb::Doctor(args) => doctor::perform(&args),
         Verb::Wrap(args) => wrap::perform(&args),
+        #[cfg(feature = "serve")]
+        Verb::Serve(args) => serve::perform(&args),
         Verb::Config(args) => config::perform(&args),
         Verb::Completions(args) => generated::completions(&args),
         Verb::Man(args) => generated::manual(&args),

@@ -52,6 +52,7 @@ pub(crate) fn of_error(verb: VerbName, kind: ErrorKind) -> u8 {
         | VerbName::Explain
         | VerbName::Doctor
         | VerbName::Wrap
+        | VerbName::Serve
         | VerbName::Config
         | VerbName::Completions
         | VerbName::Man

@@ -143,6 +143,16 @@ pub(crate) fn add_terminal(env: &mut BTreeMap<OsString, OsString>, surroundings:
     }
 }
 
+/// The same as [`with`], on a runtime with several threads.
+#[cfg(feature = "serve")]
+pub(crate) fn serving<T>(work: impl AsyncFnOnce(&Sessions) -> Result<T>) -> Result<T> {
+    let state = Surroundings::of_this_process()?.state_directory()?;
+    on(tokio::runtime::Builder::new_multi_thread(), async {
+        let sessions = Sessions::open(&state, backends(&state)).await?;
+        work(&sessions).await
+    })
+}
+
 /// Does something with the sessions of this user as they are: makes and repairs nothing.
 pub(crate) fn as_they_are<T: Default>(work: impl AsyncFnOnce(&Sessions) -> Result<T>) -> Result<T> {
     let state = Surroundings::of_this_process()?.state_directory()?;
@@ -160,7 +170,11 @@ fn backends(state: &Path) -> Vec<Arc<dyn cofferdam_core::DurableBackend>> {
 }
 
 fn on_runtime<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
+    on(tokio::runtime::Builder::new_current_thread(), work)
+}
+
+fn on<T>(mut builder: tokio::runtime::Builder, work: impl Future<Output = Result<T>>) -> Result<T> {
+    let runtime = builder
         .enable_all()
         .build()
         .map_err(|cause| Error::new(ErrorKind::Io, "start a runtime").source(cause))?;

@@ -67,6 +67,8 @@ pub(crate) enum VerbName {
     Doctor,
     /// `wrap`
     Wrap,
+    /// `serve`
+    Serve,
     /// `config`
     Config,
     /// `completions`
@@ -81,7 +83,7 @@ pub(crate) enum VerbName {
 
 impl VerbName {
     /// All verbs.
-    pub(crate) const ALL: [Self; 36] = [
+    pub(crate) const ALL: [Self; 37] = [
         Self::Run,
         Self::Create,
         Self::Ensure,
@@ -113,6 +115,7 @@ impl VerbName {
         Self::Explain,
         Self::Doctor,
         Self::Wrap,
+        Self::Serve,
         Self::Config,
         Self::Completions,
         Self::Man,
@@ -154,6 +157,7 @@ impl VerbName {
             Self::Explain => Some("explain"),
             Self::Doctor => Some("doctor"),
             Self::Wrap => Some("wrap"),
+            Self::Serve => Some("serve"),
             Self::Config => Some("config"),
             Self::Completions => Some("completions"),
             Self::Man => Some("man"),
@@ -195,6 +199,7 @@ impl VerbName {
             Self::Explain => "explain the sandbox",
             Self::Doctor => "look at this host",
             Self::Wrap => "wrap the command",
+            Self::Serve => "serve",
             Self::Config => "read the configuration",
             Self::Completions => "print completions",
             Self::Man => "print the manual",

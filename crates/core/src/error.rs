@@ -98,6 +98,22 @@ impl ErrorKind {
         }
     }
 
+    /// The status of HTTP that stands for it.
+    pub fn http_status(self) -> u16 {
+        match self {
+            Self::Usage | Self::Config => 400,
+            Self::Denied => 403,
+            Self::NotFound => 404,
+            Self::Conflict => 409,
+            Self::TooLarge => 413,
+            Self::PathEscape | Self::NotAFile | Self::Unsupported | Self::Unenforceable => 422,
+            Self::Canceled => 499,
+            Self::SetupFailed | Self::Protocol | Self::Io => 500,
+            Self::Unavailable => 503,
+            Self::TimedOut => 504,
+        }
+    }
+
     /// Whether the same request may succeed later without any change.
     pub fn is_retryable(self) -> bool {
         matches!(self, Self::Unavailable | Self::TimedOut)

@@ -1,0 +1,85 @@
+//! `cofferdam serve`.
+
+use crate::args::SessionOptions;
+use crate::context::Context;
+use crate::listen::{ENDING, Listening};
+use crate::places;
+use crate::surroundings::Surroundings;
+use crate::{exit, report, sessions};
+use clap::Args;
+use cofferdam_core::{Error, ErrorKind, Result, Spec, Workspace};
+use cofferdam_server::{Ground, Listen, Options, Server};
+use std::path::PathBuf;
+
+/// Serves sessions over HTTP.
+///
+/// Listens on this machine alone unless told otherwise, and on an address that is reached from
+/// elsewhere only if there are keys. The interface is described at /openapi.json, and to be read at
+/// /docs. Sessions and their commands outlive the server: who asks again after it was started anew
+/// finds them as they are. A sandbox of a request is made as the options here and the configuration
+/// say; a request may ask for less and never for more. Ends by SIGTERM or Ctrl-C.
+///
+/// Example: cofferdam serve --listen unix:/run/user/1000/cofferdam.sock
+#[derive(Debug, Args)]
+#[command(override_usage = "cofferdam serve [OPTIONS]")]
+#[command(after_long_help = super::ORDINARY_EXIT_CODES)]
+pub(crate) struct ServeArgs {
+    /// Listens there: ADDRESS:PORT, or unix:PATH for a socket that only you can use.
+    ///
+    /// Port 0 is any free one. The place is printed once the server listens.
+    ///
+    /// Example: --listen 127.0.0.1:7070
+    #[arg(long, value_name = "PLACE", default_value = "127.0.0.1:7070")]
+    pub(crate) listen: Listen,
+
+    /// Lets a request name this directory as its workspace. Repeatable.
+    ///
+    /// None lies in another. Callers with a key may name those of their key instead. Without any, each
+    /// sandbox has an empty workspace of its own.
+    ///
+    /// Example: --allow-workspace ~/src/project
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(crate) allow_workspace: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) session: SessionOptions,
+}
+
+/// Serves until a signal ends it.
+pub(super) fn perform(args: &ServeArgs) -> Result<u8> {
+    let context = Context::of_session(&args.session)?;
+    context.refuse_way_out()?;
+    let workspaces = allowed(&args.allow_workspace, &context.spec)?;
+    let options = Options { ground: Ground::new(context.spec, workspaces)? };
+    sessions::serving(async |sessions| {
+        let mut signals = Listening::to(&ENDING)?;
+        let bound = args.listen.bind().await?;
+        let server = Server::new(sessions.clone(), options);
+        report::note(&format!("listening on {}", bound.at()));
+        server.serve(bound, async { drop(signals.next().await) }).await
+    })?;
+    Ok(exit::DONE)
+}
+
+/// The directories without links, none of which leads to Cofferdam's own files.
+pub(super) fn allowed(directories: &[PathBuf], template: &Spec) -> Result<Vec<PathBuf>> {
+    let surroundings = Surroundings::of_this_process()?;
+    let state = surroundings.state_directory()?;
+    let mut allowed = Vec::new();
+    for directory in directories {
+        let found = places::directory(&surroundings.directory.join(directory))?;
+        if found.to_str().is_none() {
+            let what = format!("{} cannot be named in a request", found.display());
+            return Err(Error::new(ErrorKind::Usage, what).hint("Use a path that is UTF-8."));
+        }
+        // As if it were the workspace of the most that a request may ask for.
+        let widest = Spec {
+            workspace: Workspace::Directory(found.clone()),
+            profile: cofferdam_core::Profile::NoNetwork,
+            ..template.clone()
+        };
+        places::keep_own_files_out(&widest, &surroundings, &state)?;
+        allowed.push(found);
+    }
+    Ok(allowed)
+}

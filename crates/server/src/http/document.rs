@@ -1,0 +1,50 @@
+//! The document of the interface, OpenAPI 3.1, from the code.
+
+use super::objects;
+use super::resources::resources;
+use axum::Json;
+use axum::response::Html;
+use serde_json::{Value, json};
+use std::sync::LazyLock;
+
+/// The document, as it is served.
+pub fn document() -> &'static Value {
+    static DOCUMENT: LazyLock<Value> = LazyLock::new(|| complete(resources().into_openapi()));
+    &DOCUMENT
+}
+
+pub(super) async fn openapi() -> Json<&'static Value> {
+    Json(document())
+}
+
+pub(super) async fn page() -> Html<&'static str> {
+    Html(include_str!("page.html"))
+}
+
+/// Puts in what the routes do not say: the objects' own schemas, who may ask, and what every route may
+/// answer.
+fn complete(openapi: utoipa::openapi::OpenApi) -> Value {
+    let mut document = serde_json::to_value(openapi).unwrap_or_default();
+    document["info"] = json!({
+        "title": "Cofferdam",
+        "version": env!("CARGO_PKG_VERSION"),
+        "description": "Sandboxes for AI agents.",
+        "license": { "name": "Apache-2.0 OR MIT", "identifier": "Apache-2.0 OR MIT" },
+    });
+    document["components"]["schemas"] = Value::Object(objects::schemas());
+    document["components"]["securitySchemes"] =
+        json!({ "key": { "type": "http", "scheme": "bearer" } });
+    document["security"] = json!([{ "key": [] }, {}]);
+    let paths = document["paths"].as_object_mut().into_iter().flatten();
+    for (_, item) in paths {
+        for (_, operation) in item.as_object_mut().into_iter().flatten() {
+            operation["responses"]["default"] = json!({
+                "description": "What went wrong.",
+                "content": { "application/problem+json": {
+                    "schema": { "$ref": "#/components/schemas/ProblemReport" },
+                } },
+            });
+        }
+    }
+    document
+}

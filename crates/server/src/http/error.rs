@@ -1,0 +1,134 @@
+//! Errors as problem documents (RFC 9457).
+
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use cofferdam_core::{Error, ErrorKind};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// What a request failed with. Anything that fails with an [`Error`] becomes one by `?`.
+#[derive(Debug)]
+pub(crate) struct Problem {
+    status: StatusCode,
+    error: Error,
+    retry_after_s: Option<u64>,
+}
+
+/// What handlers answer.
+pub(crate) type Answer<T> = Result<T, Problem>;
+
+/// An error as a problem document. Format 1.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct ProblemReport {
+    /// What the kind is described by; `about:blank`, for the kind says all of it.
+    #[serde(rename = "type")]
+    pub(crate) about: String,
+    /// The kind in words.
+    pub(crate) title: String,
+    /// The status of the answer.
+    pub(crate) status: u16,
+    /// The kind's stable name.
+    pub(crate) kind: String,
+    /// What happened.
+    pub(crate) message: String,
+    /// What to do.
+    pub(crate) hint: Option<String>,
+    /// Whether the same request may succeed later without any change.
+    pub(crate) retryable: bool,
+}
+
+impl Problem {
+    /// A problem with a status that the kind of its error does not tell.
+    pub(crate) fn with_status(status: StatusCode, error: Error) -> Self {
+        Self { status, error, retry_after_s: None }
+    }
+
+    /// Says when to ask again.
+    #[must_use]
+    pub(crate) fn retry_after(mut self, seconds: u64) -> Self {
+        self.retry_after_s = Some(seconds);
+        self
+    }
+
+    /// The document. What the operating system said of the host is for the server's log alone.
+    pub(crate) fn report(&self) -> ProblemReport {
+        let message = match is_about_the_host(self.error.kind) {
+            true => "the server could not do that; its log says why".to_owned(),
+            false => self.error.message.clone(),
+        };
+        ProblemReport {
+            about: "about:blank".to_owned(),
+            title: self.error.kind.name().replace('_', " "),
+            status: self.status.as_u16(),
+            kind: self.error.kind.name().to_owned(),
+            message,
+            hint: self.error.hint.clone().filter(|_| !is_about_the_host(self.error.kind)),
+            retryable: self.error.kind.is_retryable(),
+        }
+    }
+}
+
+/// Whether messages of this kind name files and calls of the host.
+fn is_about_the_host(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::Io | ErrorKind::Protocol)
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        let status = StatusCode::from_u16(error.kind.http_status());
+        Self::with_status(status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), error)
+    }
+}
+
+/// What went wrong, with its causes, for the log.
+#[derive(Debug, Clone)]
+pub(crate) struct Logged(pub(crate) Arc<str>);
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        // Plain texts always serialise.
+        let body = serde_json::to_vec(&self.report()).unwrap_or_default();
+        let mut response = (self.status, body).into_response();
+        let headers = response.headers_mut();
+        headers.insert(
+            header::CONTENT_TYPE,
+            header::HeaderValue::from_static("application/problem+json"),
+        );
+        if self.status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, header::HeaderValue::from_static("Bearer"));
+        }
+        if let Some(seconds) = self.retry_after_s {
+            headers.insert(header::RETRY_AFTER, header::HeaderValue::from(seconds));
+        }
+        response.extensions_mut().insert(Logged(self.error.chain().into()));
+        response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_has_a_status_that_is_an_error() {
+        for kind in ErrorKind::ALL {
+            let report = Problem::from(Error::new(kind, "x")).report();
+            assert!((400..600).contains(&report.status), "{kind:?}");
+            assert_eq!(report.retryable, matches!(report.status, 503 | 504), "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn what_the_host_said_stays_here() {
+        let cause = std::io::Error::other("/root/secret");
+        let told = |kind| {
+            let error = Error::new(kind, "open /var/lib/x").source(std::io::Error::other("/y"));
+            serde_json::to_string(&Problem::from(error).report()).unwrap()
+        };
+        assert!(told(ErrorKind::NotFound).contains("/var/lib/x"));
+        assert!(!told(ErrorKind::Io).contains("/var/lib/x"));
+        let chained = Problem::from(Error::new(ErrorKind::Conflict, "x").source(cause)).report();
+        assert_eq!(chained.message, "x");
+    }
+}

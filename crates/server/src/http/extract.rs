@@ -1,0 +1,107 @@
+//! Parts of a request. What is wrong with one is told as a problem.
+
+use super::error::Problem;
+use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
+use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use cofferdam_core::{Error, ErrorKind};
+use serde::de::DeserializeOwned;
+use std::time::Duration;
+
+/// The longest JSON body, in bytes.
+pub(crate) const MAX_JSON_BYTES: usize = 1 << 20;
+/// How long a caller may take to send one.
+pub(crate) const JSON_BODY_TIME: Duration = Duration::from_secs(30);
+
+/// A body in JSON.
+#[derive(Debug)]
+pub(crate) struct Body<T>(pub(crate) T);
+
+/// What stands after the `?`.
+#[derive(Debug)]
+pub(crate) struct Query<T>(pub(crate) T);
+
+/// The variable parts of the path.
+#[derive(Debug)]
+pub(crate) struct Path<T>(pub(crate) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        let read = axum::Json::<T>::from_request(request, state);
+        match tokio::time::timeout(JSON_BODY_TIME, read).await {
+            Ok(Ok(axum::Json(value))) => Ok(Self(value)),
+            Ok(Err(rejection)) => Err(of_body(&rejection)),
+            Err(_) => {
+                let what = format!("the body took longer than {} s", JSON_BODY_TIME.as_secs());
+                let error = Error::new(ErrorKind::TimedOut, what);
+                Err(Problem::with_status(StatusCode::REQUEST_TIMEOUT, error))
+            }
+        }
+    }
+}
+
+fn of_body(rejection: &JsonRejection) -> Problem {
+    let usage = |what: String| Error::new(ErrorKind::Usage, what);
+    match rejection {
+        JsonRejection::MissingJsonContentType(_) => Problem::with_status(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            usage("the body is not marked as JSON".to_owned())
+                .hint("Send it with content-type: application/json."),
+        ),
+        other if other.status() == StatusCode::PAYLOAD_TOO_LARGE => Error::new(
+            ErrorKind::TooLarge,
+            format!("the body is longer than {MAX_JSON_BYTES} bytes"),
+        )
+        .into(),
+        other => usage(said(&other.body_text()))
+            .hint("See /openapi.json for what this request takes.")
+            .into(),
+    }
+}
+
+/// One line of what a parser says.
+fn said(text: &str) -> String {
+    let mut text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let most = (0..=400).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    text.truncate(most.min(text.len()));
+    text
+}
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Query<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let read = axum::extract::Query::<T>::from_request_parts(parts, state).await;
+        let axum::extract::Query(value) = read.map_err(|rejection: QueryRejection| {
+            Error::new(ErrorKind::Usage, said(&rejection.body_text()))
+                .hint("See /openapi.json for what this request takes.")
+        })?;
+        Ok(Self(value))
+    }
+}
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let read = axum::extract::Path::<T>::from_request_parts(parts, state).await;
+        let axum::extract::Path(value) = read.map_err(|rejection: PathRejection| {
+            Error::new(ErrorKind::Usage, said(&rejection.body_text()))
+        })?;
+        Ok(Self(value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_parser_says_is_one_short_line() {
+        assert_eq!(said("a\nb\u{1b}[0m"), "a b [0m");
+        assert!(said(&"é".repeat(1000)).len() <= 400);
+    }
+}

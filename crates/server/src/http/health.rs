@@ -1,0 +1,43 @@
+//! Whether the server lives and can work.
+
+use super::error::Answer;
+use super::objects;
+use crate::Server;
+use axum::Json;
+use axum::extract::State;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+/// How the server is. Format 1.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct HealthReport {
+    /// `ok`.
+    pub(crate) status: String,
+}
+
+pub(super) fn routes() -> OpenApiRouter<Server> {
+    OpenApiRouter::new().routes(routes!(alive)).routes(routes!(ready))
+}
+
+fn ok() -> Json<HealthReport> {
+    Json(HealthReport { status: "ok".to_owned() })
+}
+
+/// Whether the server lives. Asks nothing of anybody.
+#[utoipa::path(get, path = "/healthz", tag = "server", security(()), responses(
+    (status = 200, description = "It does.", body = objects::Health),
+))]
+async fn alive() -> Json<HealthReport> {
+    ok()
+}
+
+/// Whether the server can work: its database answers.
+#[utoipa::path(get, path = "/readyz", tag = "server", security(()), responses(
+    (status = 200, description = "It can.", body = objects::Health),
+))]
+async fn ready(State(server): State<Server>) -> Answer<Json<HealthReport>> {
+    server.0.sessions.events(None, u64::MAX >> 1).await?;
+    Ok(ok())
+}

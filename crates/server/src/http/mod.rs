@@ -1,0 +1,20 @@
+//! Requests and answers. A file a resource: what is asked, what is called, what is said.
+//!
+//! To add a resource: a file with its handlers and a `routes` function, and its line in
+//! [`resources`](resources::resources). Handlers take a [`Door`](door::Door), which says what its
+//! caller must be allowed to do and gives the sessions of that caller alone; parts of the request by
+//! [`extract`]; and answer `Result<_, Problem>`. Objects of answers are named in [`objects`].
+
+mod auth;
+mod document;
+mod door;
+mod error;
+mod extract;
+mod health;
+mod objects;
+mod resources;
+mod sandboxes;
+mod wish;
+
+pub use document::document;
+pub use resources::router;

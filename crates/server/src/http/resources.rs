@@ -1,0 +1,38 @@
+//! All resources: the one list of them.
+
+use super::error::Problem;
+use super::extract::MAX_JSON_BYTES;
+use super::{document, health, sandboxes};
+use crate::Server;
+use axum::extract::DefaultBodyLimit;
+use axum::http::StatusCode;
+use axum::routing::get;
+use cofferdam_core::{Error, ErrorKind};
+use utoipa_axum::router::OpenApiRouter;
+
+/// The routes that the document describes. A line a resource.
+pub(super) fn resources() -> OpenApiRouter<Server> {
+    OpenApiRouter::new().merge(health::routes()).merge(sandboxes::routes())
+}
+
+/// Everything that a server answers.
+pub fn router(server: Server) -> axum::Router {
+    let (routes, _) = resources().split_for_parts();
+    routes
+        .route("/openapi.json", get(document::openapi))
+        .route("/docs", get(document::page))
+        .fallback(async || nothing(StatusCode::NOT_FOUND, "there is nothing at this path"))
+        .method_not_allowed_fallback(async || {
+            nothing(StatusCode::METHOD_NOT_ALLOWED, "this path does not take this method")
+        })
+        .layer(DefaultBodyLimit::max(MAX_JSON_BYTES))
+        .with_state(server)
+}
+
+fn nothing(status: StatusCode, what: &str) -> Problem {
+    let kind = if status == StatusCode::NOT_FOUND { ErrorKind::NotFound } else { ErrorKind::Usage };
+    Problem::with_status(
+        status,
+        Error::new(kind, what).hint("See /openapi.json for what there is."),
+    )
+}

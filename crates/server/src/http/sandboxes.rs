@@ -1,0 +1,158 @@
+//! Sandboxes: the sessions of a caller.
+
+use super::door::{Door, Looks, Manages};
+use super::error::Answer;
+use super::extract::{Body, Path, Query};
+use super::objects;
+use super::wish::SandboxWish;
+use crate::Server;
+use axum::Json;
+use axum::http::StatusCode;
+use cofferdam_core::{Error, ErrorKind, Result};
+use cofferdam_session::{EnsuredHow, SessionReport};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+/// The most sandboxes of one page.
+pub(crate) const MAX_PAGE: usize = 200;
+/// How many there are unless a request says otherwise.
+const DEFAULT_PAGE: usize = 50;
+
+pub(super) fn routes() -> OpenApiRouter<Server> {
+    OpenApiRouter::new().routes(routes!(create, list)).routes(routes!(ensure, show, delete))
+}
+
+/// A page of sandboxes. Format 1.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct SandboxPage {
+    /// The sandboxes, oldest first.
+    pub(crate) sessions: Vec<SessionReport>,
+    /// Where the next page begins; absent on the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) next_cursor: Option<String>,
+}
+
+/// Which sandboxes are wanted.
+#[derive(Debug, Clone, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields, default)]
+#[into_params(parameter_in = Query)]
+struct ListQuery {
+    /// Those that have all these labels: `key=value`, separated by commas.
+    label: Option<String>,
+    /// How many at most.
+    #[param(minimum = 1, maximum = 200)]
+    limit: Option<usize>,
+    /// Where the page begins: the `next_cursor` of the one before.
+    cursor: Option<String>,
+}
+
+/// Makes a sandbox. A name that is taken is a conflict.
+#[utoipa::path(post, path = "/v1/sandboxes", tag = "sandboxes",
+    request_body = objects::SandboxWish, responses(
+    (status = 201, description = "It is made and prepared.", body = objects::Sandbox),
+))]
+async fn create(
+    door: Door<Manages>,
+    Body(wish): Body<SandboxWish>,
+) -> Answer<(StatusCode, Json<SessionReport>)> {
+    let order = wish.order(door.ground())?;
+    let session = door.sessions.create(&order).await?;
+    Ok((StatusCode::CREATED, Json(door.sessions.status(session.id()).await?)))
+}
+
+/// Lists sandboxes, oldest first.
+#[utoipa::path(get, path = "/v1/sandboxes", tag = "sandboxes", params(ListQuery), responses(
+    (status = 200, description = "A page of them.", body = objects::SandboxPage),
+))]
+async fn list(door: Door<Looks>, Query(query): Query<ListQuery>) -> Answer<Json<SandboxPage>> {
+    let labels = labels(query.label.as_deref())?;
+    let limit = query.limit.unwrap_or(DEFAULT_PAGE);
+    if !(1..=MAX_PAGE).contains(&limit) {
+        let what = format!("a page of {limit} is not one of 1 to {MAX_PAGE}");
+        return Err(Error::new(ErrorKind::Usage, what).into());
+    }
+    let all = door.sessions.list(&labels).await?;
+    Ok(Json(page(all, limit, query.cursor.as_deref())?))
+}
+
+/// The sandbox of this name, running and prepared: made, resumed or recovered if it has to be.
+#[utoipa::path(put, path = "/v1/sandboxes/{sandbox}", tag = "sandboxes",
+    params(("sandbox" = String, Path, description = "Its name.")),
+    request_body = objects::SandboxWish, responses(
+    (status = 200, description = "It was there.", body = objects::Sandbox),
+    (status = 201, description = "It is made.", body = objects::Sandbox),
+))]
+async fn ensure(
+    door: Door<Manages>,
+    Path(name): Path<String>,
+    Body(mut wish): Body<SandboxWish>,
+) -> Answer<(StatusCode, Json<SessionReport>)> {
+    if wish.name.as_ref().is_some_and(|other| *other != name) {
+        let what = format!("the body names {:?}, and the path {name:?}", wish.name);
+        return Err(Error::new(ErrorKind::Usage, what).hint("Name it in the path alone.").into());
+    }
+    wish.name = Some(name);
+    let ensured = door.sessions.ensure(&wish.order(door.ground())?).await?;
+    let status = match ensured.how {
+        EnsuredHow::Created => StatusCode::CREATED,
+        EnsuredHow::Running | EnsuredHow::Resumed | EnsuredHow::Recovered => StatusCode::OK,
+    };
+    Ok((status, Json(door.sessions.status(ensured.session.id()).await?)))
+}
+
+/// How a sandbox stands.
+#[utoipa::path(get, path = "/v1/sandboxes/{sandbox}", tag = "sandboxes",
+    params(("sandbox" = String, Path, description = "Its name or id.")), responses(
+    (status = 200, description = "As it stands now.", body = objects::Sandbox),
+))]
+async fn show(door: Door<Looks>, Path(sandbox): Path<String>) -> Answer<Json<SessionReport>> {
+    let session = door.session(&sandbox).await?;
+    Ok(Json(door.sessions.status(session.id()).await?))
+}
+
+/// Removes a sandbox with all that it has.
+#[utoipa::path(delete, path = "/v1/sandboxes/{sandbox}", tag = "sandboxes",
+    params(("sandbox" = String, Path, description = "Its name or id.")), responses(
+    (status = 204, description = "It is gone."),
+))]
+async fn delete(door: Door<Manages>, Path(sandbox): Path<String>) -> Answer<StatusCode> {
+    let session = door.session(&sandbox).await?;
+    door.sessions.delete(session.id()).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Labels of a query.
+fn labels(text: Option<&str>) -> Result<BTreeMap<String, String>> {
+    let mut labels = BTreeMap::new();
+    for pair in text.unwrap_or_default().split(',').filter(|pair| !pair.is_empty()) {
+        let Some((key, value)) = pair.split_once('=') else {
+            return Err(Error::new(ErrorKind::Usage, format!("{pair:?} is not a label"))
+                .hint("Write key=value, several separated by commas."));
+        };
+        labels.insert(key.to_owned(), value.to_owned());
+    }
+    Ok(labels)
+}
+
+/// The page after a cursor, which is the moment and the id of the last one before it: what came or went
+/// meanwhile moves nothing.
+fn page(mut all: Vec<SessionReport>, limit: usize, cursor: Option<&str>) -> Result<SandboxPage> {
+    if let Some(cursor) = cursor {
+        let after = cursor.split_once('-').and_then(|(at, id)| Some((at.parse().ok()?, id)));
+        let Some((at_ms, id)) = after else {
+            return Err(Error::new(ErrorKind::Usage, format!("{cursor:?} is no cursor"))
+                .hint("Use the next_cursor of the page before."));
+        };
+        let after: (u64, &str) = (at_ms, id);
+        all.retain(|session| (session.created_ms, session.id.as_str()) > after);
+    }
+    let is_last = all.len() <= limit;
+    all.truncate(limit);
+    let last = all.last().filter(|_| !is_last);
+    let next_cursor = last.map(|session| format!("{}-{}", session.created_ms, session.id));
+    Ok(SandboxPage { sessions: all, next_cursor })
+}

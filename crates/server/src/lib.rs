@@ -1,0 +1,18 @@
+//! The HTTP door: parses requests, calls the sessions, renders what they say.
+//!
+//! Everything goes through [`Sessions`](cofferdam_session::Sessions), as every other door does: a
+//! server keeps nothing of its own, so that sandboxes and commands outlive it. A caller sees the
+//! sessions of one owner and no others. A request is checked in this order: the host that it names,
+//! how many there are at once, who asks and how often, what that caller may do.
+
+mod ground;
+mod http;
+mod listen;
+mod serve;
+mod server;
+
+pub use ground::Ground;
+pub use http::{document, router};
+pub use listen::{Bound, Listen};
+pub use serve::{GRACE, HEAD_TIME, MAX_CONNECTIONS, MAX_HEAD_BYTES};
+pub use server::{Options, Server};

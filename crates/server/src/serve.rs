@@ -1,0 +1,125 @@
+//! The loop that takes connections in, and what bounds them.
+
+use crate::listen::{Bound, Socket};
+use crate::{Server, router};
+use axum::Router;
+use axum::body::Body;
+use axum::extract::Request;
+use cofferdam_core::{Error, ErrorKind, Result};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::{Semaphore, watch};
+use tower::ServiceExt;
+
+/// The most connections at once; another one waits until one of them ends.
+pub const MAX_CONNECTIONS: usize = 1024;
+/// The longest head of a request, in bytes.
+pub const MAX_HEAD_BYTES: usize = 32 << 10;
+/// How long a caller may take to send the head of a request.
+pub const HEAD_TIME: Duration = Duration::from_secs(20);
+/// How long requests may take to end once the server is to end.
+pub const GRACE: Duration = Duration::from_secs(10);
+/// How long nothing is taken in where this machine has no room for another connection.
+const NO_ROOM: Duration = Duration::from_millis(100);
+
+/// By which way a request came in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// Over TCP: anybody who reaches the address.
+    Tcp,
+    /// By the file of a socket: the user whose server it is.
+    Unix,
+}
+
+impl Server {
+    /// Answers what comes in until `end`, and then lets what is being answered end for a moment.
+    ///
+    /// Sandboxes and commands go on. A stream that is being followed is cut; it can be taken up where
+    /// it was.
+    pub async fn serve(&self, bound: Bound, end: impl Future<Output = ()>) -> Result<()> {
+        if !bound.at.is_private() && !self.requires_keys() {
+            return Err(public(&bound));
+        }
+        let routes = router(self.clone());
+        let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        let (ending, is_ending) = watch::channel(false);
+        let accepting = async {
+            loop {
+                let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return };
+                let (routes, is_ending) = (routes.clone(), is_ending.clone());
+                match &bound.listener {
+                    Socket::Tcp(listener) => match listener.accept().await {
+                        Ok((stream, _)) => {
+                            stream.set_nodelay(true).ok();
+                            spawn(stream, Way::Tcp, routes, is_ending, permit);
+                        }
+                        Err(_) => tokio::time::sleep(NO_ROOM).await,
+                    },
+                    Socket::Unix(listener) => match listener.accept().await {
+                        Ok((stream, _)) => spawn(stream, Way::Unix, routes, is_ending, permit),
+                        Err(_) => tokio::time::sleep(NO_ROOM).await,
+                    },
+                }
+            }
+        };
+        tokio::select! {
+            () = accepting => {}
+            () = end => {}
+        }
+        // ORDER: the ear goes first, so that nobody comes in who would be cut.
+        drop(bound);
+        ending.send_replace(true);
+        self.0.ending.send_replace(true);
+        drop(is_ending);
+        tokio::time::timeout(GRACE, ending.closed()).await.ok();
+        Ok(())
+    }
+}
+
+fn public(bound: &Bound) -> Error {
+    let what = format!("{} is reached from elsewhere, and nobody would need a key", bound.at);
+    Error::new(ErrorKind::Denied, what)
+        .hint("Make a key with `cofferdam key create`, or listen on 127.0.0.1 or a Unix socket.")
+}
+
+/// Serves one connection beside the others.
+fn spawn(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    way: Way,
+    routes: Router,
+    mut is_ending: watch::Receiver<bool>,
+    permit: tokio::sync::OwnedSemaphorePermit,
+) {
+    let answer = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
+        let routes = routes.clone();
+        async move {
+            let mut request: Request = request.map(Body::new);
+            request.extensions_mut().insert(way);
+            let answer = routes.oneshot(request).await;
+            answer.map_err(|never: Infallible| never)
+        }
+    });
+    tokio::spawn(async move {
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEAD_TIME)
+            .max_buf_size(MAX_HEAD_BYTES)
+            .serve_connection(TokioIo::new(stream), answer)
+            .with_upgrades();
+        let mut connection = std::pin::pin!(connection);
+        // A connection that breaks off is its caller's affair.
+        tokio::select! {
+            _ = connection.as_mut() => {}
+            () = async { drop(is_ending.wait_for(|is_ending| *is_ending).await) } => {
+                connection.as_mut().graceful_shutdown();
+                connection.await.ok();
+            }
+        }
+        drop(permit);
+    });
+}
