@@ -131,6 +131,11 @@ impl StoredSpec {
         }
     }
 
+    /// How much memory it may use, in bytes.
+    pub fn memory_bytes(&self) -> u64 {
+        self.limits.memory_bytes.value
+    }
+
     /// The spec again. Another format is an error of the kind unsupported.
     pub fn spec(&self) -> Result<Spec> {
         if self.format != FORMAT {

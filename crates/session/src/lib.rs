@@ -10,6 +10,7 @@
 
 mod answer;
 mod apply;
+mod audit;
 mod bundle;
 mod chosen;
 mod desk;
@@ -23,6 +24,7 @@ mod history;
 mod home;
 mod id;
 mod init;
+mod keys;
 mod layer;
 mod lifecycle;
 mod lock;
@@ -55,6 +57,7 @@ pub use apply::{
     Doing, Edited, MAX_PATCH_TEXT, PatchOptions, Patched, Way, apply_patch, edit_file, read_window,
 };
 pub use chosen::ChosenHunks;
+pub use audit::{AuditEntry, AuditReport};
 pub use cofferdam_core::LayerTier;
 pub use cofferdam_core::StreamReport;
 pub use ensure::{Ensured, EnsuredHow};
@@ -70,6 +73,7 @@ pub use history::{
 pub use id::SessionId;
 pub(crate) use id::random_text;
 pub use init::{InitCommand, InitFailure, InitState};
+pub use keys::{KeyReport, KeyRights, KeyScope};
 pub use lifecycle::{Action, Event, Phase, Step, next};
 pub use order::{IDLE_PAUSE, SessionOrder};
 pub use provision::ManifestState;
@@ -86,4 +90,5 @@ pub use snapshot::{
     MAX_SNAPSHOTS, SnapshotExport, SnapshotExported, SnapshotImported, SnapshotReport,
 };
 pub use spool::unnamed_file;
+pub use store::Quota;
 pub(crate) use time::now_ms;

@@ -24,6 +24,8 @@ const MAX_LABEL_BYTES: usize = 256;
 pub struct SessionOrder {
     /// Its name, unique among those that live. `ensure` needs one.
     pub name: Option<String>,
+    /// Whose it is, where that is not said by whose [`Sessions`](crate::Sessions) make it.
+    pub(crate) owner: String,
     /// The backend; `None` is the first that there is, or the one that the session has.
     pub backend: Option<String>,
     /// What it may do. It is written down: its caller should hold only what the view depends on.
@@ -47,6 +49,7 @@ impl SessionOrder {
     pub fn new(spec: Spec) -> Self {
         Self {
             name: None,
+            owner: String::new(),
             backend: None,
             spec,
             labels: BTreeMap::new(),
@@ -119,6 +122,7 @@ impl SessionOrder {
         Ok(Row {
             id,
             name: self.name.clone(),
+            owner: self.owner.clone(),
             backend: backend.to_owned(),
             phase: Phase::Creating,
             incarnation: 1,

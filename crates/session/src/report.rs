@@ -30,6 +30,9 @@ pub struct SessionReport {
     pub id: String,
     /// Its name, if it has one.
     pub name: Option<String>,
+    /// Whose it is: the name of a key; absent where it is the local user's.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub owner: String,
     /// The backend that keeps it.
     pub backend: String,
     /// How it stands.
@@ -140,6 +143,7 @@ impl SessionReport {
         Self {
             id: row.id.to_string(),
             name: row.name.clone(),
+            owner: row.owner.clone(),
             backend: row.backend.clone(),
             phase: shown(row.phase, seen),
             incarnation: row.incarnation,

@@ -7,7 +7,9 @@ use crate::lock::Locks;
 use crate::order::{SessionOrder, millis};
 use crate::places::Places;
 use crate::reaper::{self, GcReport, Thoroughness};
-use crate::store::{EventFilter, Fold, NewEvent, Room, Row, Store, Written, wants_room};
+use crate::store::{
+    EventFilter, Fold, Inserted, NewEvent, Quota, Room, Row, Store, View, Written, wants_room,
+};
 use crate::{Event, EventReport, Phase, Session, SessionId, SessionReport, now_ms};
 use cofferdam_core::{
     DestroyReason, DurableBackend, Error, ErrorKind, Result, SandboxId, SandboxRecord,
@@ -29,12 +31,13 @@ const ATTEMPTS: usize = 16;
 pub struct Sessions(pub(crate) Arc<Inner>);
 
 /// What all clones share.
+#[derive(Clone)]
 pub(crate) struct Inner {
     pub(crate) places: Places,
     pub(crate) store: Store,
     pub(crate) locks: Locks,
     pub(crate) backends: Vec<Arc<dyn DurableBackend>>,
-    pub(crate) awaited: Awaited,
+    pub(crate) awaited: Arc<Awaited>,
 }
 
 impl std::fmt::Debug for Sessions {
@@ -88,8 +91,34 @@ impl Sessions {
         let places = Places::open(state)?;
         let store = Store::open(places.database(), room).await?;
         let locks = Locks::new(places.locks());
-        let awaited = Awaited::default();
+        let awaited = Arc::new(Awaited::default());
         Ok(Self(Arc::new(Inner { places, store, locks, backends, awaited })))
+    }
+
+    /// The sessions of one owner, empty for the local user: those of others do not exist in here, and
+    /// neither do their commands, events and snapshots. What is made here is this owner's, as far as the
+    /// quota allows. Names are unique per owner.
+    #[must_use]
+    pub fn for_owner(&self, owner: &str, quota: Quota) -> Self {
+        let store = self.0.store.seen_by(View { owner: owner.to_owned(), quota });
+        Self(Arc::new(Inner { store, ..Inner::clone(&self.0) }))
+    }
+
+    /// Finishes what was begun and ends what is over, as every start does. A program that runs for long
+    /// asks for it now and then.
+    pub async fn repair(&self) -> Result<()> {
+        self.refuse_a_part("repair")?;
+        reaper::reap(self, Thoroughness::Quick).await.map(drop)
+    }
+
+    /// Refuses what concerns all sessions where only those of one owner are seen.
+    pub(crate) fn refuse_a_part(&self, what: &str) -> Result<()> {
+        match self.0.store.view() {
+            None => Ok(()),
+            Some(_) => {
+                Err(Error::new(ErrorKind::Denied, format!("{what} is for all sessions together")))
+            }
+        }
     }
 
     /// Makes a session and prepares it. A name that is taken is a conflict.
@@ -240,6 +269,7 @@ impl Sessions {
     /// Compares all that exists with all that is recorded, repairs, and says what it did. A dry run
     /// says what it would do.
     pub async fn gc(&self, dry_run: bool) -> Result<GcReport> {
+        self.refuse_a_part("cleaning up")?;
         if !dry_run {
             self.0.store.make_room();
         }
@@ -277,13 +307,24 @@ impl Inner {
         self.begin_with(row).await
     }
 
-    pub(crate) async fn begin_with(self: &Arc<Self>, row: Row) -> Result<Option<Desk>> {
+    pub(crate) async fn begin_with(self: &Arc<Self>, mut row: Row) -> Result<Option<Desk>> {
+        if let Some(view) = self.store.view() {
+            row.owner.clone_from(&view.owner);
+        }
         let lock = self.locks.take(row.id.as_str(), LOCK_PATIENCE).await?;
         match self.store.insert(&row, Vec::new()).await? {
-            Written::Yes => Ok(Some(Desk::over(self, row, lock)?)),
-            Written::NameTaken | Written::Moved => {
+            Inserted::Yes => Ok(Some(Desk::over(self, row, lock)?)),
+            Inserted::NameTaken => {
                 lock.retire();
                 Ok(None)
+            }
+            Inserted::TooMany(most) => {
+                lock.retire();
+                Err(over_quota(format!("there are {most} sandboxes already, as many as there may")))
+            }
+            Inserted::TooMuchMemory(most) => {
+                lock.retire();
+                Err(over_quota(format!("its memory limit and those of others exceed {most} bytes")))
             }
         }
     }
@@ -412,6 +453,10 @@ impl Inner {
         let sandbox = row.record.as_ref().map(|record| &record.id);
         SessionReport::new(row, sandbox.and_then(|id| seen.get(id)).copied())
     }
+}
+
+fn over_quota(what: String) -> Error {
+    Error::new(ErrorKind::Denied, what).hint("Remove a sandbox, or ask for a smaller limit.")
 }
 
 fn shown(row: &Row) -> String {

@@ -241,7 +241,7 @@ impl Desk {
                 self.dirty = false;
                 Ok(())
             }
-            Written::Moved | Written::NameTaken => {
+            Written::Moved => {
                 let now = self.inner.store.get(&self.row.id).await?;
                 match now {
                     Some(now) if deleting && now.phase == Phase::Deleting => {

@@ -177,6 +177,7 @@ fn like(row: &Row, name: &str) -> Result<SessionOrder> {
     let times = &row.facts.times;
     Ok(SessionOrder {
         name: Some(name.to_owned()),
+        owner: row.owner.clone(),
         backend: Some(row.backend.clone()),
         spec: row.spec.spec()?,
         labels: row.labels.clone(),

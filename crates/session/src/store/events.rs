@@ -45,8 +45,16 @@ impl NewEvent {
     }
 
     pub(super) fn write(&self, db: &Connection, session: &SessionId) -> rusqlite::Result<()> {
-        db.prepare_cached("INSERT INTO events (session, at_ms, kind, data) VALUES (?1,?2,?3,?4)")?
-            .execute(params![session.as_str(), self.at_ms, self.kind, to_json(&self.data)?])?;
+        db.prepare_cached(
+            "INSERT INTO events (session, at_ms, kind, data, owner) VALUES (?1,?2,?3,?4, \
+             COALESCE((SELECT owner FROM sessions WHERE id=?1), ''))",
+        )?
+        .execute(params![
+            session.as_str(),
+            self.at_ms,
+            self.kind,
+            to_json(&self.data)?
+        ])?;
         let seq = db.last_insert_rowid();
         if seq % PRUNED_EVERY == 0 {
             db.execute("DELETE FROM events WHERE seq <= ?1", [seq - EVENTS_KEPT])?;
@@ -65,21 +73,24 @@ impl NewEvent {
 
 impl Store {
     pub(crate) async fn events(&self, filter: EventFilter) -> Result<Vec<StoredEvent>> {
+        let owner = self.owner();
         self.read(move |db| {
             let session = filter.session.as_ref().map(SessionId::as_str);
             let mut query = db.prepare_cached(
                 "SELECT seq, session, at_ms, kind, data FROM events \
-                 WHERE seq > ?1 AND (?2 IS NULL OR session = ?2) ORDER BY seq LIMIT ?3",
+                 WHERE seq > ?1 AND (?2 IS NULL OR session = ?2) \
+                 AND (?4 IS NULL OR owner = ?4) ORDER BY seq LIMIT ?3",
             )?;
-            let found = query.query_map(params![filter.after, session, filter.limit], |row| {
-                Ok(StoredEvent {
-                    seq: row.get(0)?,
-                    session: id_at(row, 1)?,
-                    at_ms: row.get(2)?,
-                    kind: row.get(3)?,
-                    data: from_json(4, &row.get::<_, String>(4)?)?,
-                })
-            })?;
+            let found =
+                query.query_map(params![filter.after, session, filter.limit, owner], |row| {
+                    Ok(StoredEvent {
+                        seq: row.get(0)?,
+                        session: id_at(row, 1)?,
+                        at_ms: row.get(2)?,
+                        kind: row.get(3)?,
+                        data: from_json(4, &row.get::<_, String>(4)?)?,
+                    })
+                })?;
             found.collect()
         })
         .await

@@ -3,8 +3,10 @@
 //! Every write of a row names the revision that it was read at, so two writers never mix. Calls run
 //! in a blocking section; a caller that goes away lets its write happen or not, and both are fine.
 
+mod audit;
 mod events;
 mod fold;
+mod keys;
 mod reserve;
 mod rows;
 mod schema;
@@ -19,14 +21,39 @@ use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+pub(crate) use audit::StoredAudit;
 pub(crate) use events::{EventFilter, NewEvent, StoredEvent};
 pub(crate) use fold::{Fold, KnownExec};
+pub(crate) use keys::StoredKey;
 pub(crate) use reserve::Room;
 pub(crate) use rows::{Facts, Row, Scope, Times};
 
-/// The database.
+/// The database, as somebody sees it.
 #[derive(Debug, Clone)]
-pub(crate) struct Store(Arc<Inner>);
+pub(crate) struct Store {
+    inner: Arc<Inner>,
+    view: Option<Arc<View>>,
+}
+
+/// What one owner sees of the database, and may add to it. Rows of others do not exist in here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct View {
+    /// Whose rows are seen; empty is the local user.
+    pub(crate) owner: String,
+    /// How much there may be of them.
+    pub(crate) quota: Quota,
+}
+
+/// How much an owner may have.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
+pub struct Quota {
+    /// Sessions, those of one-shot runs included.
+    pub max_sandboxes: Option<u32>,
+    /// Memory of all of them together, by their limits, in bytes.
+    pub max_memory_bytes: Option<u64>,
+}
 
 #[derive(Debug)]
 struct Inner {
@@ -43,8 +70,19 @@ pub(crate) enum Written {
     Yes,
     /// Somebody else wrote it since it was read, or removed it.
     Moved,
+}
+
+/// What came of writing a new row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Inserted {
+    /// It is written.
+    Yes,
     /// Its name is taken by another session.
     NameTaken,
+    /// Its owner has as many sessions as it may.
+    TooMany(u32),
+    /// With it, its owner's sessions could use more memory than they may.
+    TooMuchMemory(u64),
 }
 
 impl Store {
@@ -62,19 +100,34 @@ impl Store {
             };
             let connection = Mutex::new(connection?);
             reserve.make();
-            Ok(Self(Arc::new(Inner { path, connection, reserve })))
+            Ok(Self { inner: Arc::new(Inner { path, connection, reserve }), view: None })
         })
         .await
     }
 
+    /// The same as this owner sees it.
+    pub(crate) fn seen_by(&self, view: View) -> Self {
+        Self { inner: Arc::clone(&self.inner), view: Some(Arc::new(view)) }
+    }
+
+    /// Who sees it so, if it is not seen as a whole.
+    pub(crate) fn view(&self) -> Option<&View> {
+        self.view.as_deref()
+    }
+
+    /// Whose rows are seen; `None` is all of them.
+    fn owner(&self) -> Option<String> {
+        self.view().map(|view| view.owner.clone())
+    }
+
     /// Whether the disk is full, and this store may write all the same.
     pub(crate) fn is_on_reserve(&self) -> bool {
-        self.0.reserve.is_needed()
+        self.inner.reserve.is_needed()
     }
 
     /// What is written from now on makes room, so it may use the reserve.
     pub(crate) fn make_room(&self) {
-        self.0.reserve.permit();
+        self.inner.reserve.permit();
     }
 
     /// Does something in one transaction that holds the write lock from the beginning.
@@ -82,7 +135,7 @@ impl Store {
         &self,
         deed: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T> {
-        let inner = Arc::clone(&self.0);
+        let inner = Arc::clone(&self.inner);
         blocking(move || {
             let mut connection = inner.connection.lock().unwrap_or_else(PoisonError::into_inner);
             inner.reserve.let_go_if_needed();
@@ -102,7 +155,7 @@ impl Store {
         &self,
         deed: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T> {
-        let inner = Arc::clone(&self.0);
+        let inner = Arc::clone(&self.inner);
         blocking(move || {
             let connection = inner.connection.lock().unwrap_or_else(PoisonError::into_inner);
             deed(&connection).map_err(|e| explain(&inner.path, e))

@@ -1,6 +1,6 @@
 //! Sessions as rows.
 
-use super::{NewEvent, Store, Written, bad, from_json, id_at, to_json};
+use super::{Inserted, NewEvent, Quota, Store, Written, bad, from_json, id_at, to_json};
 use crate::init::Init;
 use crate::provision::Provided;
 use crate::{Phase, SessionId};
@@ -14,6 +14,8 @@ use std::collections::BTreeMap;
 pub(crate) struct Row {
     pub(crate) id: SessionId,
     pub(crate) name: Option<String>,
+    /// Whose it is; empty is the local user.
+    pub(crate) owner: String,
     pub(crate) backend: String,
     pub(crate) phase: Phase,
     /// Which of its sandboxes is the present one, from 1.
@@ -104,25 +106,21 @@ impl Row {
 }
 
 const COLUMNS: &str = "id, name, backend, phase, incarnation, revision, cleanup_failed, labels, \
-     spec, record, facts, created_ms, updated_ms";
+     spec, record, facts, created_ms, updated_ms, owner";
 
 impl Store {
     /// Writes a new row, with the incarnation that it begins with.
-    pub(crate) async fn insert(&self, row: &Row, events: Vec<NewEvent>) -> Result<Written> {
+    pub(crate) async fn insert(&self, row: &Row, events: Vec<NewEvent>) -> Result<Inserted> {
         let row = row.clone();
+        let quota = self.view().map(|view| view.quota).unwrap_or_default();
         self.write(move |db| {
-            if let Some(name) = &row.name {
-                let mut taken = db.prepare_cached(
-                    "SELECT 1 FROM sessions WHERE name = ?1 AND phase <> 'deleting'",
-                )?;
-                if taken.exists([name])? {
-                    return Ok(Written::NameTaken);
-                }
+            if let Some(refused) = refusal(db, &row, quota)? {
+                return Ok(refused);
             }
             db.execute(
                 "INSERT INTO sessions (id, name, backend, phase, incarnation, revision, due, \
                  lease_until_ms, cleanup_failed, labels, spec, record, facts, created_ms, \
-                 updated_ms) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15)",
+                 updated_ms, owner) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16)",
                 params![
                     row.id.as_str(),
                     row.name,
@@ -139,11 +137,12 @@ impl Store {
                     to_json(&row.facts)?,
                     row.created_ms,
                     row.updated_ms,
+                    row.owner,
                 ],
             )?;
             begin(db, &row)?;
             NewEvent::write_all(db, &row.id, &events)?;
-            Ok(Written::Yes)
+            Ok(Inserted::Yes)
         })
         .await
     }
@@ -210,31 +209,37 @@ impl Store {
     }
 
     pub(crate) async fn get(&self, id: &SessionId) -> Result<Option<Row>> {
-        let id = id.clone();
+        let (id, owner) = (id.clone(), self.owner());
         self.read(move |db| {
-            let mut query =
-                db.prepare_cached(&format!("SELECT {COLUMNS} FROM sessions WHERE id=?1"))?;
-            query.query_row([id.as_str()], read).optional()
+            let query =
+                format!("SELECT {COLUMNS} FROM sessions WHERE id=?1 AND (?2 IS NULL OR owner=?2)");
+            db.prepare_cached(&query)?.query_row(params![id.as_str(), owner], read).optional()
         })
         .await
     }
 
-    /// The session of this name that is not being removed.
+    /// The session of this name that is not being removed. Where all is seen, the local user's.
     pub(crate) async fn named(&self, name: &str) -> Result<Option<Row>> {
-        let name = name.to_owned();
+        let (name, owner) = (name.to_owned(), self.owner().unwrap_or_default());
         self.read(move |db| {
-            let query =
-                format!("SELECT {COLUMNS} FROM sessions WHERE name=?1 AND phase <> 'deleting'");
-            db.prepare_cached(&query)?.query_row([name], read).optional()
+            let query = format!(
+                "SELECT {COLUMNS} FROM sessions \
+                 WHERE name=?1 AND owner=?2 AND phase <> 'deleting'"
+            );
+            db.prepare_cached(&query)?.query_row([name, owner], read).optional()
         })
         .await
     }
 
     /// All rows, oldest first.
     pub(crate) async fn all(&self) -> Result<Vec<Row>> {
-        self.read(|db| {
-            let query = format!("SELECT {COLUMNS} FROM sessions ORDER BY created_ms, id");
-            db.prepare_cached(&query)?.query_map([], read)?.collect()
+        let owner = self.owner();
+        self.read(move |db| {
+            let query = format!(
+                "SELECT {COLUMNS} FROM sessions WHERE ?1 IS NULL OR owner=?1 \
+                 ORDER BY created_ms, id"
+            );
+            db.prepare_cached(&query)?.query_map([owner], read)?.collect()
         })
         .await
     }
@@ -248,6 +253,36 @@ impl Store {
         })
         .await
     }
+}
+
+/// Why a new row cannot be written, if it cannot.
+fn refusal(db: &Connection, row: &Row, quota: Quota) -> rusqlite::Result<Option<Inserted>> {
+    if let Some(name) = &row.name {
+        let mut taken = db.prepare_cached(
+            "SELECT 1 FROM sessions WHERE name = ?1 AND owner = ?2 AND phase <> 'deleting'",
+        )?;
+        if taken.exists([name, &row.owner])? {
+            return Ok(Some(Inserted::NameTaken));
+        }
+    }
+    if let Some(most) = quota.max_sandboxes {
+        let mut count = db.prepare_cached("SELECT COUNT(*) FROM sessions WHERE owner = ?1")?;
+        if count.query_row([&row.owner], |row| row.get::<_, u32>(0))? >= most {
+            return Ok(Some(Inserted::TooMany(most)));
+        }
+    }
+    if let Some(most) = quota.max_memory_bytes {
+        let mut sum = row.spec.memory_bytes();
+        let mut specs = db.prepare_cached("SELECT spec FROM sessions WHERE owner = ?1")?;
+        let specs = specs.query_map([&row.owner], |row| row.get::<_, String>(0))?;
+        for spec in specs {
+            sum = sum.saturating_add(from_json::<StoredSpec>(0, &spec?)?.memory_bytes());
+        }
+        if sum > most {
+            return Ok(Some(Inserted::TooMuchMemory(most)));
+        }
+    }
+    Ok(None)
 }
 
 /// Writes down that an incarnation may come to be.
@@ -275,5 +310,6 @@ fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
         facts: from_json(10, &text(10)?)?,
         created_ms: row.get(11)?,
         updated_ms: row.get(12)?,
+        owner: row.get(13)?,
     })
 }

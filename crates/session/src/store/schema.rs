@@ -2,7 +2,7 @@
 
 use super::{damaged, explain};
 use cofferdam_core::{Error, ErrorKind, Result};
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -11,12 +11,13 @@ use std::time::Duration;
 /// Marks a file as one of ours: "CDam".
 const APPLICATION_ID: i32 = 0x4344_616d;
 /// The schema that this program writes.
-const VERSION: i32 = 1;
+const VERSION: i32 = 2;
 /// How long a writer waits for another one.
 const BUSY: Duration = Duration::from_secs(10);
 
 /// What leads from each version to the next; the first makes an empty database one of version 1.
-const MIGRATIONS: [&str; 1] = ["
+const MIGRATIONS: [&str; VERSION as usize] = [
+    "
     CREATE TABLE sessions (
         id TEXT PRIMARY KEY,
         name TEXT,
@@ -63,7 +64,32 @@ const MIGRATIONS: [&str; 1] = ["
         data TEXT NOT NULL
     );
     CREATE INDEX events_of ON events (session, seq);
-"];
+",
+    "
+    ALTER TABLE sessions ADD COLUMN owner TEXT NOT NULL DEFAULT '';
+    DROP INDEX live_names;
+    CREATE UNIQUE INDEX live_names ON sessions (owner, name)
+        WHERE name IS NOT NULL AND phase <> 'deleting';
+    ALTER TABLE events ADD COLUMN owner TEXT NOT NULL DEFAULT '';
+    CREATE INDEX events_for ON events (owner, seq);
+    CREATE TABLE keys (
+        id TEXT PRIMARY KEY,
+        name TEXT NOT NULL,
+        hash BLOB NOT NULL,
+        rights TEXT NOT NULL,
+        created_ms INTEGER NOT NULL,
+        revoked_ms INTEGER
+    ) WITHOUT ROWID;
+    CREATE UNIQUE INDEX live_keys ON keys (name) WHERE revoked_ms IS NULL;
+    CREATE TABLE audit (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        owner TEXT NOT NULL,
+        at_ms INTEGER NOT NULL,
+        entry TEXT NOT NULL
+    );
+    CREATE INDEX audit_for ON audit (owner, seq);
+",
+];
 
 /// Beside whom a database is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,6 +118,7 @@ pub(super) fn open(path: &Path, access: Access) -> Result<Connection> {
     // ORDER: nothing is set in a file that is not known to be ours.
     check(path, &connection)?;
     prepare(&connection).map_err(|e| explain(path, e))?;
+    migrate(&connection).map_err(|e| explain(path, e))?;
     Ok(connection)
 }
 
@@ -129,6 +156,25 @@ fn make(path: &Path) -> Result<()> {
     std::fs::rename(&new, path).map_err(|e| io(path, "make", e))
 }
 
+/// Leads a database of an earlier version to the present one, all at once or not at all.
+fn migrate(connection: &Connection) -> rusqlite::Result<()> {
+    if version(connection)? == VERSION {
+        return Ok(());
+    }
+    let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
+    // Somebody else may have led it there meanwhile.
+    let from = usize::try_from(version(&transaction)?).unwrap_or(usize::MAX);
+    for migration in MIGRATIONS.iter().skip(from) {
+        transaction.execute_batch(migration)?;
+    }
+    transaction.pragma_update(None, "user_version", VERSION)?;
+    transaction.commit()
+}
+
+fn version(connection: &Connection) -> rusqlite::Result<i32> {
+    connection.pragma_query_value(None, "user_version", |row| row.get(0))
+}
+
 fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "journal_mode", "wal")?;
     // With a log ahead this survives the end of our process; the end of the machine may take the
@@ -142,7 +188,7 @@ fn prepare(connection: &Connection) -> rusqlite::Result<()> {
 fn check(path: &Path, connection: &Connection) -> Result<()> {
     let pragma = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
     let found = pragma("application_id").map_err(|e| explain(path, e))?;
-    let version = pragma("user_version").map_err(|e| explain(path, e))?;
+    let version = version(connection).map_err(|e| explain(path, e))?;
     if found != APPLICATION_ID || version < 1 {
         return Err(damaged(path));
     }

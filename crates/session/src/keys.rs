@@ -1,0 +1,177 @@
+//! Keys: who may ask a server, for what, and how much.
+//!
+//! A key is `cfd_`, 16 hexadecimal digits by which it is listed, `_`, and 64 that are secret. What is
+//! written down is the SHA-256 of the whole: it has 256 random bits, so a slow hash would add nothing.
+
+use crate::store::{Quota, StoredKey};
+use crate::{Sessions, now_ms, random_text};
+use cofferdam_core::{Error, ErrorKind, Result, SandboxId, hexadecimal};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::path::PathBuf;
+use subtle::ConstantTimeEq;
+
+/// Begins every key, so that it is known for one where it should not be.
+const MARK: &str = "cfd_";
+/// How many digits are shown.
+const ID_DIGITS: usize = 16;
+/// How many random bytes are secret.
+const SECRET_BYTES: usize = 32;
+
+/// What a key allows.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum KeyScope {
+    /// To look at sandboxes, commands, their output and events.
+    Look,
+    /// To make, change and remove sandboxes.
+    Manage,
+    /// To run commands and talk to them.
+    Run,
+    /// To read files.
+    FilesRead,
+    /// To write files.
+    FilesWrite,
+}
+
+impl KeyScope {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::Look, Self::Manage, Self::Run, Self::FilesRead, Self::FilesWrite];
+
+    /// Its stable name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Look => "look",
+            Self::Manage => "manage",
+            Self::Run => "run",
+            Self::FilesRead => "files-read",
+            Self::FilesWrite => "files-write",
+        }
+    }
+}
+
+/// What somebody with a key may do, and how much. Format 1.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct KeyRights {
+    /// For what it is good.
+    pub scopes: Vec<KeyScope>,
+    /// How many sandboxes there may be, and how much memory they may use.
+    pub quota: Quota,
+    /// How many requests a second are answered.
+    pub max_rate: Option<u32>,
+    /// The directories that a request may name as its workspace.
+    pub workspaces: Vec<PathBuf>,
+}
+
+/// A key, without what is secret. Format 1.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct KeyReport {
+    /// How it begins: by that it is listed and revoked.
+    pub prefix: String,
+    /// Its name, which is the owner of what is made with it.
+    pub name: String,
+    /// What it allows.
+    pub rights: KeyRights,
+    /// When it was made, in milliseconds since 1970.
+    pub created_ms: u64,
+    /// When it was revoked, in milliseconds since 1970; null while it is good.
+    pub revoked_ms: Option<u64>,
+}
+
+impl Sessions {
+    /// Makes a key, and says what it is: that is told once and kept nowhere.
+    ///
+    /// A name belongs to one key at a time. One whose key was revoked may be used again; the new key
+    /// then has what was made with the old one.
+    pub async fn create_key(&self, name: &str, rights: KeyRights) -> Result<(KeyReport, String)> {
+        self.refuse_a_part("making a key")?;
+        SandboxId::new(name).map_err(|_| {
+            Error::new(ErrorKind::Usage, format!("{name:?} cannot be the name of a key")).hint(
+                "Use 1 to 64 letters, digits, '-', '_' or '.', and begin with none of '-' and '.'.",
+            )
+        })?;
+        if rights.scopes.is_empty() {
+            return Err(Error::new(ErrorKind::Usage, "a key without any scope opens nothing"));
+        }
+        let id: String = random_text()?.chars().take(ID_DIGITS).collect();
+        let secret = format!("{MARK}{id}_{}", secret()?);
+        let key = StoredKey {
+            id,
+            name: name.to_owned(),
+            hash: hash(&secret),
+            rights,
+            created_ms: now_ms(),
+            revoked_ms: None,
+        };
+        if !self.0.store.insert_key(key.clone()).await? {
+            return Err(Error::new(
+                ErrorKind::Conflict,
+                format!("there is a key {name:?} already"),
+            )
+            .hint("Use another name, or revoke that one first."));
+        }
+        Ok((report(key), secret))
+    }
+
+    /// All keys, those that were revoked included, oldest first.
+    pub async fn keys(&self) -> Result<Vec<KeyReport>> {
+        self.refuse_a_part("listing keys")?;
+        Ok(self.0.store.keys().await?.into_iter().map(report).collect())
+    }
+
+    /// Whether there ever was a key.
+    pub async fn has_keys(&self) -> Result<bool> {
+        self.0.store.has_keys().await
+    }
+
+    /// Makes the key of this prefix, or of this name, no good any more. What was made with it stays.
+    pub async fn revoke_key(&self, text: &str) -> Result<KeyReport> {
+        self.refuse_a_part("revoking a key")?;
+        let is_meant = |key: &StoredKey| {
+            shown(&key.id) == text || key.revoked_ms.is_none() && key.name == text
+        };
+        let Some(key) = self.0.store.keys().await?.into_iter().find(is_meant) else {
+            return Err(Error::new(ErrorKind::NotFound, format!("there is no key {text:?}"))
+                .hint("List the keys with `cofferdam key ls`."));
+        };
+        self.0.store.revoke_key(&key.id, now_ms()).await?;
+        let key = self.0.store.key(&key.id).await?.unwrap_or(key);
+        Ok(report(key))
+    }
+
+    /// The key that this is, if it is one and good. Takes as long whatever a secret begins with.
+    pub async fn key_of(&self, secret: &str) -> Result<Option<KeyReport>> {
+        let parts = secret.strip_prefix(MARK).and_then(|rest| rest.split_once('_'));
+        let Some((id, _)) = parts else { return Ok(None) };
+        let Some(key) = self.0.store.key(id).await? else { return Ok(None) };
+        let is_it = bool::from(hash(secret).as_slice().ct_eq(&key.hash));
+        Ok((is_it && key.revoked_ms.is_none()).then(|| report(key)))
+    }
+}
+
+fn report(key: StoredKey) -> KeyReport {
+    let StoredKey { id, name, hash: _, rights, created_ms, revoked_ms } = key;
+    KeyReport { prefix: shown(&id), name, rights, created_ms, revoked_ms }
+}
+
+fn shown(id: &str) -> String {
+    format!("{MARK}{id}")
+}
+
+fn hash(secret: &str) -> Vec<u8> {
+    Sha256::digest(secret.as_bytes()).to_vec()
+}
+
+fn secret() -> Result<String> {
+    let mut bytes = [0; SECRET_BYTES];
+    let filled = rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty());
+    match filled {
+        Ok(SECRET_BYTES) => Ok(hexadecimal(bytes)),
+        Ok(_) => Err(Error::new(ErrorKind::Io, "get random bytes")),
+        Err(e) => Err(Error::new(ErrorKind::Io, "get random bytes").source(e)),
+    }
+}
