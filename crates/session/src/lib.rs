@@ -42,6 +42,7 @@ mod receipt;
 mod report;
 mod run;
 mod scope;
+mod searched;
 mod session;
 mod sessions;
 mod shell;
@@ -56,8 +57,8 @@ pub mod window;
 pub use apply::{
     Doing, Edited, MAX_PATCH_TEXT, PatchOptions, Patched, Way, apply_patch, edit_file, read_window,
 };
-pub use chosen::ChosenHunks;
 pub use audit::{AuditEntry, AuditReport};
+pub use chosen::ChosenHunks;
 pub use cofferdam_core::LayerTier;
 pub use cofferdam_core::StreamReport;
 pub use ensure::{Ensured, EnsuredHow};
@@ -81,6 +82,7 @@ pub use reaper::{GcAction, GcFailure, GcKind, GcReport};
 pub use receipt::{BeforeCommand, MAX_HASHED_BYTES, MAX_HASHED_FILE_BYTES, MAX_RECEIPT_PATHS};
 pub use report::{EventReport, ExecReport, SessionReport, text_or_base64};
 pub use run::{Kept, OnFailure, RUN_LIMIT, Ran, RunError, RunFailure, RunOrder};
+pub use searched::{MAX_TOLD_BYTES, MAX_TOLD_MATCHES, MAX_TOLD_NAMES};
 pub use session::{ExecOutput, SPOOL_BYTES, Session};
 pub use sessions::{MAX_EVENTS, Sessions};
 pub use shell::{

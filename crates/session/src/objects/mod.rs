@@ -5,6 +5,7 @@ mod files;
 mod hunks;
 mod layer;
 mod search;
+mod shells;
 mod snapshots;
 mod texts;
 mod watch;
@@ -17,6 +18,7 @@ pub use layer::{AppliedChanges, ChangeList, DiscardedChanges, LayerChange, Layer
 pub use search::{
     FileContents, FileLeftOut, FileMatches, FileNames, MatchedFile, MatchedLine, OneContent,
 };
+pub use shells::{ShellList, ShellRan};
 pub use snapshots::SnapshotList;
 pub use texts::{FileEdit, FilePatch, FileWindow};
 pub use watch::FileEventReport;
