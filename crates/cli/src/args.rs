@@ -3,8 +3,6 @@
 mod options;
 mod session;
 
-#[cfg(feature = "serve")]
-use crate::commands::serve::ServeArgs;
 use crate::commands::{
     ORDINARY_EXIT_CODES, apply::ApplyArgs, attach::AttachArgs, complete::CompleteArgs,
     create::CreateArgs, diff::DiffArgs, discard::DiscardArgs, ensure::EnsureArgs,
@@ -13,6 +11,8 @@ use crate::commands::{
     pause::PauseArgs, ps::PsArgs, resume::ResumeArgs, rm::RmArgs, shell::ShellArgs, show::ShowArgs,
     signal::SignalArgs, snapshot::SnapshotArgs, undo::UndoArgs, wait::WaitArgs,
 };
+#[cfg(feature = "serve")]
+use crate::commands::{key::KeyArgs, serve::ServeArgs};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 use std::ffi::OsString;
@@ -92,6 +92,8 @@ pub(crate) enum Verb {
     Wrap(WrapArgs),
     #[cfg(feature = "serve")]
     Serve(ServeArgs),
+    #[cfg(feature = "serve")]
+    Key(KeyArgs),
     Config(ConfigArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),

@@ -23,6 +23,8 @@ pub(crate) mod gc;
 pub(crate) mod generated;
 pub(crate) mod history;
 pub(crate) mod image;
+#[cfg(feature = "serve")]
+pub(crate) mod key;
 mod layer;
 pub(crate) mod logs;
 pub(crate) mod ls;
@@ -90,6 +92,8 @@ pub(crate) fn perform(verb: Verb) -> Result<u8> {
         Verb::Wrap(args) => wrap::perform(&args),
         #[cfg(feature = "serve")]
         Verb::Serve(args) => serve::perform(&args),
+        #[cfg(feature = "serve")]
+        Verb::Key(args) => key::perform(&args),
         Verb::Config(args) => config::perform(&args),
         Verb::Completions(args) => generated::completions(&args),
         Verb::Man(args) => generated::manual(&args),

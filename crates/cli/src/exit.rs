@@ -53,6 +53,7 @@ pub(crate) fn of_error(verb: VerbName, kind: ErrorKind) -> u8 {
         | VerbName::Doctor
         | VerbName::Wrap
         | VerbName::Serve
+        | VerbName::Key
         | VerbName::Config
         | VerbName::Completions
         | VerbName::Man

@@ -4,6 +4,8 @@ use crate::choice::Choice;
 use crate::commands::config::CheckedConfig;
 use crate::commands::events::EventList;
 use crate::commands::image::{ImageList, ImageShown, ImagesRemoved};
+#[cfg(feature = "serve")]
+use crate::commands::key::{KeyCreated, KeyList};
 use crate::commands::logs::{Log, LogPart};
 use crate::commands::ls::SessionList;
 use crate::commands::ps::ExecList;
@@ -114,6 +116,15 @@ pub(crate) enum Object {
     FileNames,
     /// What `file grep --json` prints.
     FileMatches,
+    /// What `key revoke --json` prints.
+    #[cfg(feature = "serve")]
+    Key,
+    /// What `key create --json` prints.
+    #[cfg(feature = "serve")]
+    KeyCreated,
+    /// What `key ls --json` prints.
+    #[cfg(feature = "serve")]
+    Keys,
     /// What work that takes its time writes to standard error with `--json`, a line each.
     Progress,
     /// What `file watch --json` prints, a line each.
@@ -166,6 +177,12 @@ impl Choice for Object {
         Self::FileImported,
         Self::FileNames,
         Self::FileMatches,
+        #[cfg(feature = "serve")]
+        Self::Key,
+        #[cfg(feature = "serve")]
+        Self::KeyCreated,
+        #[cfg(feature = "serve")]
+        Self::Keys,
         Self::Progress,
         Self::FileEvent,
     ];
@@ -215,6 +232,12 @@ impl Choice for Object {
             Self::FileImported => "file-imported",
             Self::FileNames => "file-names",
             Self::FileMatches => "file-matches",
+            #[cfg(feature = "serve")]
+            Self::Key => "key",
+            #[cfg(feature = "serve")]
+            Self::KeyCreated => "key-created",
+            #[cfg(feature = "serve")]
+            Self::Keys => "keys",
             Self::Progress => "progress",
             Self::FileEvent => "file-event",
         }
@@ -268,6 +291,12 @@ impl Object {
             Self::FileImported => schema_for!(FileImported),
             Self::FileNames => schema_for!(FileNames),
             Self::FileMatches => schema_for!(FileMatches),
+            #[cfg(feature = "serve")]
+            Self::Key => schema_for!(cofferdam_session::KeyReport),
+            #[cfg(feature = "serve")]
+            Self::KeyCreated => schema_for!(KeyCreated),
+            #[cfg(feature = "serve")]
+            Self::Keys => schema_for!(KeyList),
             Self::Progress => schema_for!(ProgressEvent),
             Self::FileEvent => schema_for!(FileEventReport),
         }

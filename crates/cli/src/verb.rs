@@ -69,6 +69,8 @@ pub(crate) enum VerbName {
     Wrap,
     /// `serve`
     Serve,
+    /// `key`
+    Key,
     /// `config`
     Config,
     /// `completions`
@@ -83,7 +85,7 @@ pub(crate) enum VerbName {
 
 impl VerbName {
     /// All verbs.
-    pub(crate) const ALL: [Self; 37] = [
+    pub(crate) const ALL: [Self; 38] = [
         Self::Run,
         Self::Create,
         Self::Ensure,
@@ -116,6 +118,7 @@ impl VerbName {
         Self::Doctor,
         Self::Wrap,
         Self::Serve,
+        Self::Key,
         Self::Config,
         Self::Completions,
         Self::Man,
@@ -158,6 +161,7 @@ impl VerbName {
             Self::Doctor => Some("doctor"),
             Self::Wrap => Some("wrap"),
             Self::Serve => Some("serve"),
+            Self::Key => Some("key"),
             Self::Config => Some("config"),
             Self::Completions => Some("completions"),
             Self::Man => Some("man"),
@@ -200,6 +204,7 @@ impl VerbName {
             Self::Doctor => "look at this host",
             Self::Wrap => "wrap the command",
             Self::Serve => "serve",
+            Self::Key => "work on the keys",
             Self::Config => "read the configuration",
             Self::Completions => "print completions",
             Self::Man => "print the manual",

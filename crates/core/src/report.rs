@@ -1,6 +1,6 @@
 //! The objects that every door shows, as JSON.
 
-use crate::ending::EndingKind;
+use crate::ending::{Cause, Ending, EndingKind};
 use crate::{Enforced, Error, LayerTier, Receipt};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -112,6 +112,29 @@ pub struct ErrorBody {
     pub message: String,
     /// What to do.
     pub hint: Option<String>,
+}
+
+/// What ends a command that is killed for a cause.
+const SIGKILL: i32 = 9;
+
+impl From<&Ending> for EndingReport {
+    fn from(ending: &Ending) -> Self {
+        let (code, signal, stage) = match ending {
+            Ending::Exited(code) | Ending::Killed(Cause::Pids { code } | Cause::Disk { code }) => {
+                (Some(*code), None, None)
+            }
+            Ending::Signaled(signal) => (None, Some(*signal), None),
+            Ending::Killed(Cause::Time | Cause::Memory | Cause::Output | Cause::Lease) => {
+                (None, Some(SIGKILL), None)
+            }
+            Ending::NotStarted { code: _, detail } => (None, None, Some(detail.clone())),
+            Ending::SetupFailed { stage, detail } => {
+                (None, None, Some(format!("{stage}: {detail}")))
+            }
+            Ending::Canceled | Ending::Lost => (None, None, None),
+        };
+        Self { kind: ending.kind(), code, signal, stage }
+    }
 }
 
 impl From<&Error> for ErrorReport {

@@ -50,12 +50,12 @@ impl Listen {
             Self::Tcp(address) => {
                 let listener = TcpListener::bind(address).await.map_err(|e| cannot(self, e))?;
                 let address = listener.local_addr().map_err(|e| cannot(self, e))?;
-                Ok(Bound { listener: Socket::Tcp(listener), at: Self::Tcp(address), file: None })
+                Ok(Bound { listener: Socket::Tcp(listener), at: Self::Tcp(address), _file: None })
             }
             Self::Unix(path) => {
                 make_way(path).await?;
                 let (listener, file) = bind_private(path).map_err(|e| cannot(self, e))?;
-                Ok(Bound { listener: Socket::Unix(listener), at: self.clone(), file: Some(file) })
+                Ok(Bound { listener: Socket::Unix(listener), at: self.clone(), _file: Some(file) })
             }
         }
     }
@@ -75,7 +75,8 @@ impl fmt::Display for Listen {
 pub struct Bound {
     pub(crate) listener: Socket,
     pub(crate) at: Listen,
-    file: Option<SocketFile>,
+    /// Goes with the rest, and the file with it.
+    _file: Option<SocketFile>,
 }
 
 /// What connections come in by.

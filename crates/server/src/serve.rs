@@ -27,6 +27,32 @@ pub const GRACE: Duration = Duration::from_secs(10);
 /// How long nothing is taken in where this machine has no room for another connection.
 const NO_ROOM: Duration = Duration::from_millis(100);
 
+/// How often a server finishes what was begun and ends what is over, as every start does.
+const REPAIRED_EVERY: Duration = Duration::from_secs(60);
+
+/// How far the end of a server is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    Serving,
+    /// Nothing new is taken in.
+    Ending,
+    /// What still goes on is cut.
+    Cut,
+}
+
+async fn reached(stage: &mut watch::Receiver<Stage>, wanted: Stage) {
+    drop(stage.wait_for(|stage| *stage >= wanted).await);
+}
+
+async fn repair_now_and_then(server: Server) {
+    loop {
+        tokio::time::sleep(REPAIRED_EVERY).await;
+        if let Err(error) = server.0.sessions.repair().await {
+            (server.0.options.log)(&format!("repair the sessions: {}", error.chain()));
+        }
+    }
+}
+
 /// By which way a request came in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
@@ -42,12 +68,13 @@ impl Server {
     /// Sandboxes and commands go on. A stream that is being followed is cut; it can be taken up where
     /// it was.
     pub async fn serve(&self, bound: Bound, end: impl Future<Output = ()>) -> Result<()> {
-        if !bound.at.is_private() && !self.requires_keys() {
+        if !bound.at.is_private() && !self.0.options.keys_only {
             return Err(public(&bound));
         }
         let routes = router(self.clone());
         let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-        let (ending, is_ending) = watch::channel(false);
+        let (ending, is_ending) = watch::channel(Stage::Serving);
+        let repairing = tokio::spawn(repair_now_and_then(self.clone()));
         let accepting = async {
             loop {
                 let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return };
@@ -73,10 +100,13 @@ impl Server {
         }
         // ORDER: the ear goes first, so that nobody comes in who would be cut.
         drop(bound);
-        ending.send_replace(true);
+        repairing.abort();
+        ending.send_replace(Stage::Ending);
         self.0.ending.send_replace(true);
         drop(is_ending);
         tokio::time::timeout(GRACE, ending.closed()).await.ok();
+        ending.send_replace(Stage::Cut);
+        ending.closed().await;
         Ok(())
     }
 }
@@ -92,7 +122,7 @@ fn spawn(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     way: Way,
     routes: Router,
-    mut is_ending: watch::Receiver<bool>,
+    mut stage: watch::Receiver<Stage>,
     permit: tokio::sync::OwnedSemaphorePermit,
 ) {
     let answer = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
@@ -115,9 +145,12 @@ fn spawn(
         // A connection that breaks off is its caller's affair.
         tokio::select! {
             _ = connection.as_mut() => {}
-            () = async { drop(is_ending.wait_for(|is_ending| *is_ending).await) } => {
+            () = reached(&mut stage, Stage::Ending) => {
                 connection.as_mut().graceful_shutdown();
-                connection.await.ok();
+                tokio::select! {
+                    _ = connection => {}
+                    () = reached(&mut stage, Stage::Cut) => {}
+                }
             }
         }
         drop(permit);

@@ -80,7 +80,9 @@ pub use order::{IDLE_PAUSE, SessionOrder};
 pub use provision::ManifestState;
 pub use reaper::{GcAction, GcFailure, GcKind, GcReport};
 pub use receipt::{BeforeCommand, MAX_HASHED_BYTES, MAX_HASHED_FILE_BYTES, MAX_RECEIPT_PATHS};
-pub use report::{EventReport, ExecReport, SessionReport, text_or_base64};
+pub use report::{
+    EventList, EventReport, ExecList, ExecReport, LogPart, SessionReport, text_or_base64,
+};
 pub use run::{Kept, OnFailure, RUN_LIMIT, Ran, RunError, RunFailure, RunOrder};
 pub use searched::{MAX_TOLD_BYTES, MAX_TOLD_MATCHES, MAX_TOLD_NAMES};
 pub use session::{ExecOutput, SPOOL_BYTES, Session};

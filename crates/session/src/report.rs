@@ -7,8 +7,8 @@ use crate::{Event, Phase, SessionId, next};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use cofferdam_core::{
-    Cause, Ending, EndingKind, Enforced, ExecStatus, LayerTier, SandboxStatus, StreamReport,
-    UsageReport,
+    Cause, Ending, EndingKind, Enforced, ExecStatus, LayerTier, SandboxStatus, Standard,
+    StreamReport, UsageReport,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -134,6 +134,52 @@ pub struct EventReport {
     pub kind: String,
     /// More about it.
     pub data: Map<String, Value>,
+}
+
+/// The commands of a session. Format 1.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ExecList {
+    /// The id of the session.
+    pub session: String,
+    /// Its commands, oldest first.
+    pub execs: Vec<ExecReport>,
+}
+
+/// Events. Format 1.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EventList {
+    /// The events, in order.
+    pub events: Vec<EventReport>,
+}
+
+/// A part of what a command wrote. Format 1.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LogPart {
+    /// The stream: `stdout` or `stderr`.
+    pub stream: String,
+    /// Where it begins; later than asked for where the beginning was dropped.
+    pub offset: u64,
+    /// Where the next part begins.
+    pub next_offset: u64,
+    /// What was written, where it is UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// What was written in base64, where it is not UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base64: Option<String>,
+}
+
+impl LogPart {
+    /// These bytes of a stream, which begin there.
+    pub fn new(stream: Standard, offset: u64, bytes: Vec<u8>) -> Self {
+        let next_offset = offset.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
+        let (text, base64) = text_or_base64(bytes);
+        let stream = match stream {
+            Standard::Output => "stdout",
+            Standard::Error => "stderr",
+        };
+        Self { stream: stream.to_owned(), offset, next_offset, text, base64 }
+    }
 }
 
 impl SessionReport {

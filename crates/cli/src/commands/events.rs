@@ -4,9 +4,8 @@ use crate::moment::timestamp;
 use crate::{exit, render, sessions};
 use clap::Args;
 use cofferdam_core::Result;
+pub(crate) use cofferdam_session::EventList;
 use cofferdam_session::{EventReport, SessionId, Sessions};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// Lists what happened to sessions, in order, removed ones included.
@@ -40,13 +39,6 @@ pub(crate) struct EventsArgs {
 
 /// How long to wait between two looks for what is new.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
-
-/// What `events --json` prints. Format 1.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct EventList {
-    /// The events, in order.
-    pub(crate) events: Vec<EventReport>,
-}
 
 /// Lists events, and goes on with what happens if asked to.
 pub(super) fn perform(args: &EventsArgs) -> Result<u8> {

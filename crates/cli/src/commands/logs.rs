@@ -2,12 +2,12 @@
 
 use super::run::CAPTURED_BYTES;
 use crate::args::choice;
-use crate::choice::Choice;
 use crate::follow::{Left, Memory, Passed, Sink, Streams, follow};
 use crate::{exit, render, sessions};
 use clap::Args;
 use cofferdam_core::{EndingKind, Part, ProcessId, Result, Seen, Standard};
-use cofferdam_session::{ExecReport, Session, text_or_base64};
+pub(crate) use cofferdam_session::LogPart;
+use cofferdam_session::{ExecReport, Session};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -67,23 +67,6 @@ pub(crate) struct Log {
     pub(crate) exec: ExecReport,
     /// What it wrote, at most one part of each stream.
     pub(crate) parts: Vec<LogPart>,
-}
-
-/// A part of what a command wrote, and with `logs -f --json` one line. Format 1.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct LogPart {
-    /// The stream: `stdout` or `stderr`.
-    pub(crate) stream: String,
-    /// Where it begins; later than asked for where the beginning was dropped.
-    pub(crate) offset: u64,
-    /// Where the next part begins.
-    pub(crate) next_offset: u64,
-    /// What was written, where it is UTF-8.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) text: Option<String>,
-    /// What was written in base64, where it is not UTF-8.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) base64: Option<String>,
 }
 
 /// Prints what the command wrote.
@@ -163,16 +146,10 @@ async fn print_object(args: &LogsArgs, session: &Session, exec: &ProcessId) -> R
     let parts = streams
         .into_iter()
         .filter(|(stream, ..)| only.is_none_or(|only| only == *stream))
-        .map(|(stream, begins, bytes)| part(stream, begins.unwrap_or(args.offset), bytes))
+        .map(|(stream, begins, bytes)| LogPart::new(stream, begins.unwrap_or(args.offset), bytes))
         .collect();
     let session_id = session.id().to_string();
     render::print_json(&Log { session: session_id, exec: session.status(exec).await?, parts })
-}
-
-fn part(stream: Standard, offset: u64, bytes: Vec<u8>) -> LogPart {
-    let next_offset = offset.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
-    let (text, base64) = text_or_base64(bytes);
-    LogPart { stream: stream.named().to_owned(), offset, next_offset, text, base64 }
 }
 
 /// Memory that knows where it begins.
@@ -209,7 +186,7 @@ struct Lines {
 
 impl Sink for Lines {
     fn take(&mut self, stream: Standard, offset: u64, bytes: &[u8]) -> Result<bool> {
-        render::print_json(&part(stream, offset, bytes.to_vec())).map(|()| true)
+        render::print_json(&LogPart::new(stream, offset, bytes.to_vec())).map(|()| true)
     }
 
     fn miss(&mut self, _stream: Standard, _bytes: u64) {

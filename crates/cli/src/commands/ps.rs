@@ -4,9 +4,8 @@ use crate::moment::{age, now_ms};
 use crate::{exit, render, sessions};
 use clap::Args;
 use cofferdam_core::Result;
+pub(crate) use cofferdam_session::ExecList;
 use cofferdam_session::ExecReport;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Lists the commands of a session, those that have ended included.
 ///
@@ -26,15 +25,6 @@ pub(crate) struct PsArgs {
     /// Example: --json
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-/// What `ps --json` prints. Format 1.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct ExecList {
-    /// The id of the session.
-    pub(crate) session: String,
-    /// Its commands, oldest first.
-    pub(crate) execs: Vec<ExecReport>,
 }
 
 /// Lists the commands.

@@ -156,7 +156,7 @@ pub(super) fn report_of(outcome: RunOutcome) -> RunReport {
     RunReport {
         tier: layer.as_ref().map(|layer| layer.tier),
         tier_why: layer.and_then(|layer| layer.why),
-        ending: ending_report(&outcome.ending),
+        ending: EndingReport::from(&outcome.ending),
         exit_code: outcome.ending.exit_code(),
         stdout,
         stderr,
@@ -173,25 +173,6 @@ pub(super) fn report_of(outcome: RunOutcome) -> RunReport {
         receipt: None,
     }
 }
-
-fn ending_report(ending: &Ending) -> EndingReport {
-    let (code, signal, stage) = match ending {
-        Ending::Exited(code) | Ending::Killed(Cause::Pids { code } | Cause::Disk { code }) => {
-            (Some(*code), None, None)
-        }
-        Ending::Signaled(signal) => (None, Some(*signal), None),
-        Ending::Killed(Cause::Time | Cause::Memory | Cause::Output | Cause::Lease) => {
-            (None, Some(SIGKILL), None)
-        }
-        Ending::NotStarted { code: _, detail } => (None, None, Some(detail.clone())),
-        Ending::SetupFailed { stage, detail } => (None, None, Some(format!("{stage}: {detail}"))),
-        Ending::Canceled | Ending::Lost => (None, None, None),
-    };
-    EndingReport { kind: ending.kind(), code, signal, stage }
-}
-
-/// What ends a command that is killed for a cause.
-const SIGKILL: i32 = 9;
 
 #[cfg(test)]
 mod tests {

@@ -41,6 +41,20 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) allow_workspace: Vec<PathBuf>,
 
+    /// Answers requests for this host's name, besides numbers and localhost. Repeatable.
+    ///
+    /// A page in a browser could have another name lead here; such a request is refused.
+    ///
+    /// Example: --allow-host box.example
+    #[arg(long, value_name = "NAME")]
+    pub(crate) allow_host: Vec<String>,
+
+    /// Answers pages of this origin. Repeatable. Default: none.
+    ///
+    /// Example: --allow-origin https://board.example
+    #[arg(long, value_name = "ORIGIN")]
+    pub(crate) allow_origin: Vec<String>,
+
     #[command(flatten)]
     pub(crate) session: SessionOptions,
 }
@@ -50,15 +64,36 @@ pub(super) fn perform(args: &ServeArgs) -> Result<u8> {
     let context = Context::of_session(&args.session)?;
     context.refuse_way_out()?;
     let workspaces = allowed(&args.allow_workspace, &context.spec)?;
-    let options = Options { ground: Ground::new(context.spec, workspaces)? };
+    let ground = Ground::new(context.spec, workspaces)?;
     sessions::serving(async |sessions| {
         let mut signals = Listening::to(&ENDING)?;
+        let keys_only = !args.listen.is_private();
+        if keys_only && !sessions.has_keys().await? {
+            return Err(reached_by_anybody(&args.listen));
+        }
+        let options = Options {
+            ground,
+            keys_only,
+            hosts: args.allow_host.clone(),
+            origins: args.allow_origin.clone(),
+            log: report::note,
+        };
         let bound = args.listen.bind().await?;
         let server = Server::new(sessions.clone(), options);
         report::note(&format!("listening on {}", bound.at()));
-        server.serve(bound, async { drop(signals.next().await) }).await
+        server
+            .serve(bound, async {
+                signals.next().await;
+            })
+            .await
     })?;
     Ok(exit::DONE)
+}
+
+fn reached_by_anybody(listen: &Listen) -> Error {
+    let what = format!("{listen} is reached from elsewhere, and there is no key to ask for");
+    Error::new(ErrorKind::Denied, what)
+        .hint("Make one with `cofferdam key create`, or listen on 127.0.0.1 or unix:PATH.")
 }
 
 /// The directories without links, none of which leads to Cofferdam's own files.

@@ -1,5 +1,6 @@
 //! The document of the interface, OpenAPI 3.1, from the code.
 
+use super::door::SCOPES;
 use super::objects;
 use super::resources::resources;
 use axum::Json;
@@ -21,6 +22,12 @@ pub(super) async fn page() -> Html<&'static str> {
     Html(include_str!("page.html"))
 }
 
+/// What a key may be good for.
+fn scopes() -> String {
+    let names: Vec<&str> = SCOPES.iter().map(|scope| scope.name()).collect();
+    format!("A key from `cofferdam key create`. Its scopes are of: {}.", names.join(", "))
+}
+
 /// Puts in what the routes do not say: the objects' own schemas, who may ask, and what every route may
 /// answer.
 fn complete(openapi: utoipa::openapi::OpenApi) -> Value {
@@ -33,15 +40,16 @@ fn complete(openapi: utoipa::openapi::OpenApi) -> Value {
     });
     document["components"]["schemas"] = Value::Object(objects::schemas());
     document["components"]["securitySchemes"] =
-        json!({ "key": { "type": "http", "scheme": "bearer" } });
+        json!({ "key": { "type": "http", "scheme": "bearer", "description": scopes() } });
     document["security"] = json!([{ "key": [] }, {}]);
+    let problem = <objects::ProblemDocument as utoipa::ToSchema>::name();
     let paths = document["paths"].as_object_mut().into_iter().flatten();
     for (_, item) in paths {
         for (_, operation) in item.as_object_mut().into_iter().flatten() {
             operation["responses"]["default"] = json!({
                 "description": "What went wrong.",
                 "content": { "application/problem+json": {
-                    "schema": { "$ref": "#/components/schemas/ProblemReport" },
+                    "schema": { "$ref": format!("#/components/schemas/{problem}") },
                 } },
             });
         }

@@ -4,13 +4,17 @@ use super::auth::Caller;
 use super::error::{Answer, Problem};
 use crate::{Ground, Server};
 use axum::extract::FromRequestParts;
+use axum::http::StatusCode;
 use axum::http::request::Parts;
-use cofferdam_core::{Error, ErrorKind};
-use cofferdam_session::{Session, Sessions};
+use cofferdam_core::{Error, ErrorKind, Result as Outcome};
+use cofferdam_session::{KeyScope, Session, Sessions};
 use std::marker::PhantomData;
 
 /// What somebody is allowed to do, as a type: a handler has sessions only by a [`Door`] that names it.
-pub(crate) trait Deed: Send + Sync + 'static {}
+pub(crate) trait Deed: Send + Sync + 'static {
+    /// The scope that it takes.
+    const SCOPE: KeyScope;
+}
 
 /// Looks at sessions, and changes nothing.
 #[derive(Debug)]
@@ -21,6 +25,7 @@ pub(crate) struct Manages;
 /// Runs commands and talks to them.
 #[derive(Debug)]
 pub(crate) struct Runs;
+
 /// Reads files of a session.
 #[derive(Debug)]
 pub(crate) struct ReadsFiles;
@@ -28,11 +33,25 @@ pub(crate) struct ReadsFiles;
 #[derive(Debug)]
 pub(crate) struct WritesFiles;
 
-impl Deed for Looks {}
-impl Deed for Manages {}
-impl Deed for Runs {}
-impl Deed for ReadsFiles {}
-impl Deed for WritesFiles {}
+/// What each of them takes, as the document tells it.
+pub(super) const SCOPES: [KeyScope; 5] =
+    [Looks::SCOPE, Manages::SCOPE, Runs::SCOPE, ReadsFiles::SCOPE, WritesFiles::SCOPE];
+
+impl Deed for Looks {
+    const SCOPE: KeyScope = KeyScope::Look;
+}
+impl Deed for Manages {
+    const SCOPE: KeyScope = KeyScope::Manage;
+}
+impl Deed for Runs {
+    const SCOPE: KeyScope = KeyScope::Run;
+}
+impl Deed for ReadsFiles {
+    const SCOPE: KeyScope = KeyScope::FilesRead;
+}
+impl Deed for WritesFiles {
+    const SCOPE: KeyScope = KeyScope::FilesWrite;
+}
 
 /// The sessions of a caller who may do this.
 #[derive(Debug)]
@@ -49,30 +68,44 @@ pub(crate) struct Door<D> {
 impl<D: Deed> Door<D> {
     /// The session of this name or id, written out in full.
     pub(crate) async fn session(&self, text: &str) -> Answer<Session> {
-        let id = self.sessions.find(text).await?;
-        let report = self.sessions.status(&id).await?;
-        if report.id == text || report.name.as_deref() == Some(text) {
+        let id = self.sessions.find(text).await.map_err(|error| match error.kind {
+            // A beginning of several names none of them.
+            ErrorKind::Conflict => missing(text),
+            _ => error,
+        })?;
+        if id.as_str() == text || self.sessions.status(&id).await?.name.as_deref() == Some(text) {
             return Ok(self.sessions.session(id));
         }
         // Nobody is at a keyboard here: a beginning is a slip, or will fit two tomorrow.
-        Err(Error::new(ErrorKind::NotFound, format!("there is no session {text:?}"))
-            .hint("List the sandboxes, and write the whole name or id.")
-            .into())
+        Err(missing(text).into())
     }
 
     /// What this caller's sandboxes are made from.
-    pub(crate) fn ground(&self) -> &Ground {
-        &self.server.0.options.ground
+    pub(crate) fn ground(&self) -> Outcome<Ground> {
+        let ground = &self.server.0.options.ground;
+        match &self.caller.key {
+            None => Ok(ground.clone()),
+            Some(key) => ground.with_workspaces(key.rights.workspaces.clone()),
+        }
     }
+}
+
+fn missing(text: &str) -> Error {
+    Error::new(ErrorKind::NotFound, format!("there is no sandbox {text:?}"))
+        .hint("List the sandboxes, and write the whole name or id.")
 }
 
 impl<D: Deed> FromRequestParts<Server> for Door<D> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, server: &Server) -> Result<Self, Problem> {
-        let caller = parts.extensions.get::<Caller>().cloned();
-        let caller = caller.unwrap_or(Caller { owner: String::new() });
-        let sessions = server.0.sessions.clone();
+        let Some(caller) = parts.extensions.get::<Caller>().cloned() else {
+            // A route that nobody guards is a fault of this program: it opens nothing.
+            let error = Error::new(ErrorKind::Denied, "nobody asked who you are");
+            return Err(Problem::with_status(StatusCode::UNAUTHORIZED, error));
+        };
+        caller.may(D::SCOPE)?;
+        let sessions = server.0.sessions.for_owner(caller.owner(), caller.quota());
         Ok(Self { server: server.clone(), caller, sessions, deed: PhantomData })
     }
 }

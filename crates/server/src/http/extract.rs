@@ -1,6 +1,7 @@
 //! Parts of a request. What is wrong with one is told as a problem.
 
 use super::error::Problem;
+use axum::body::Bytes;
 use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::StatusCode;
@@ -34,13 +35,40 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
         match tokio::time::timeout(JSON_BODY_TIME, read).await {
             Ok(Ok(axum::Json(value))) => Ok(Self(value)),
             Ok(Err(rejection)) => Err(of_body(&rejection)),
-            Err(_) => {
-                let what = format!("the body took longer than {} s", JSON_BODY_TIME.as_secs());
-                let error = Error::new(ErrorKind::TimedOut, what);
-                Err(Problem::with_status(StatusCode::REQUEST_TIMEOUT, error))
-            }
+            Err(_) => Err(too_slow()),
         }
     }
+}
+
+/// A body as it is.
+#[derive(Debug)]
+pub(crate) struct Raw(pub(crate) Bytes);
+
+impl<S: Send + Sync> FromRequest<S> for Raw {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        match tokio::time::timeout(JSON_BODY_TIME, Bytes::from_request(request, state)).await {
+            Ok(Ok(bytes)) => Ok(Self(bytes)),
+            Ok(Err(rejection)) if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE => {
+                Err(too_long().into())
+            }
+            Ok(Err(rejection)) => {
+                Err(Error::new(ErrorKind::Usage, said(&rejection.body_text())).into())
+            }
+            Err(_) => Err(too_slow()),
+        }
+    }
+}
+
+fn too_long() -> Error {
+    let what = format!("the body is longer than {MAX_JSON_BYTES} bytes");
+    Error::new(ErrorKind::TooLarge, what).hint("Send less at once.")
+}
+
+fn too_slow() -> Problem {
+    let what = format!("the body took longer than {} s", JSON_BODY_TIME.as_secs());
+    Problem::with_status(StatusCode::REQUEST_TIMEOUT, Error::new(ErrorKind::TimedOut, what))
 }
 
 fn of_body(rejection: &JsonRejection) -> Problem {
@@ -51,11 +79,7 @@ fn of_body(rejection: &JsonRejection) -> Problem {
             usage("the body is not marked as JSON".to_owned())
                 .hint("Send it with content-type: application/json."),
         ),
-        other if other.status() == StatusCode::PAYLOAD_TOO_LARGE => Error::new(
-            ErrorKind::TooLarge,
-            format!("the body is longer than {MAX_JSON_BYTES} bytes"),
-        )
-        .into(),
+        other if other.status() == StatusCode::PAYLOAD_TOO_LARGE => too_long().into(),
         other => usage(said(&other.body_text()))
             .hint("See /openapi.json for what this request takes.")
             .into(),

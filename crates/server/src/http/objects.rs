@@ -43,6 +43,28 @@ objects! {
     SandboxPage = super::sandboxes::SandboxPage,
     /// A session as a request wants it.
     SandboxWish = super::wish::SandboxWish,
+    /// How much longer a lease is to be.
+    Extend = super::states::ExtendWish,
+    /// A command as a request wants it.
+    ExecOrder = super::execs::ExecWish,
+    /// A command.
+    Exec = cofferdam_session::ExecReport,
+    /// The commands of a sandbox.
+    Execs = cofferdam_session::ExecList,
+    /// A part of what a command wrote.
+    OutputPart = cofferdam_session::LogPart,
+    /// A signal for a command.
+    SignalOrder = super::execs::SignalWish,
+    /// A size for a terminal.
+    SizeOrder = super::execs::SizeWish,
+    /// A command in a sandbox of its own, as a request wants it.
+    RunOrder = super::run::RunWish,
+    /// What came of a command.
+    RunResult = cofferdam_core::RunReport,
+    /// Events.
+    Events = cofferdam_session::EventList,
+    /// What callers did.
+    Audit = super::events::AuditList,
     /// An error.
     ProblemDocument = super::error::ProblemReport,
     /// How the server is.

@@ -2,7 +2,7 @@
 
 use super::error::Problem;
 use super::extract::MAX_JSON_BYTES;
-use super::{document, health, sandboxes};
+use super::{document, events, execs, guard, health, run, sandboxes, states};
 use crate::Server;
 use axum::extract::DefaultBodyLimit;
 use axum::http::StatusCode;
@@ -12,7 +12,13 @@ use utoipa_axum::router::OpenApiRouter;
 
 /// The routes that the document describes. A line a resource.
 pub(super) fn resources() -> OpenApiRouter<Server> {
-    OpenApiRouter::new().merge(health::routes()).merge(sandboxes::routes())
+    OpenApiRouter::new()
+        .merge(health::routes())
+        .merge(sandboxes::routes())
+        .merge(states::routes())
+        .merge(execs::routes())
+        .merge(run::routes())
+        .merge(events::routes())
 }
 
 /// Everything that a server answers.
@@ -26,6 +32,7 @@ pub fn router(server: Server) -> axum::Router {
             nothing(StatusCode::METHOD_NOT_ALLOWED, "this path does not take this method")
         })
         .layer(DefaultBodyLimit::max(MAX_JSON_BYTES))
+        .layer(axum::middleware::from_fn_with_state(server.clone(), guard::guard))
         .with_state(server)
 }
 

@@ -59,7 +59,7 @@ async fn create(
     door: Door<Manages>,
     Body(wish): Body<SandboxWish>,
 ) -> Answer<(StatusCode, Json<SessionReport>)> {
-    let order = wish.order(door.ground())?;
+    let order = wish.order(&door.ground()?)?;
     let session = door.sessions.create(&order).await?;
     Ok((StatusCode::CREATED, Json(door.sessions.status(session.id()).await?)))
 }
@@ -96,7 +96,7 @@ async fn ensure(
         return Err(Error::new(ErrorKind::Usage, what).hint("Name it in the path alone.").into());
     }
     wish.name = Some(name);
-    let ensured = door.sessions.ensure(&wish.order(door.ground())?).await?;
+    let ensured = door.sessions.ensure(&wish.order(&door.ground()?)?).await?;
     let status = match ensured.how {
         EnsuredHow::Created => StatusCode::CREATED,
         EnsuredHow::Running | EnsuredHow::Resumed | EnsuredHow::Recovered => StatusCode::OK,

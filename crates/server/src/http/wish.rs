@@ -45,8 +45,25 @@ pub(crate) struct SandboxWish {
     pub(crate) no_checkpoints: bool,
 }
 
-/// How much a sandbox may use.
+/// What a sandbox may do, as a request wants it. What is not said is as the operator decided.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct SpecWish {
+    /// What it may do.
+    pub(crate) profile: Option<ProfileName>,
+    /// The directory of the host that it works in, one of those that the operator allows. Without one
+    /// it has an empty directory of its own.
+    pub(crate) workspace: Option<String>,
+    /// Whether what is written to that directory lands in a layer beside it.
+    pub(crate) copy_on_write: bool,
+    /// Variables for every command.
+    pub(crate) env: BTreeMap<String, String>,
+    /// How much it may use.
+    pub(crate) limits: LimitsWish,
+}
+
+/// How much a sandbox may use.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct LimitsWish {
     /// Memory of all processes together, in bytes.
@@ -100,7 +117,14 @@ impl SandboxWish {
             )
             .hint("Give one of them."));
         }
-        let mut order = SessionOrder::new(self.spec(ground)?);
+        let spec = SpecWish {
+            profile: self.profile,
+            workspace: self.workspace.clone(),
+            copy_on_write: self.copy_on_write,
+            env: self.env.clone(),
+            limits: self.limits,
+        };
+        let mut order = SessionOrder::new(spec.spec(ground)?);
         order.name.clone_from(&self.name);
         order.labels.clone_from(&self.labels);
         order.init = self.init.iter().map(InitCommand::shell).collect();
@@ -114,8 +138,11 @@ impl SandboxWish {
         order.checkpoints = !self.no_checkpoints;
         Ok(order)
     }
+}
 
-    fn spec(&self, ground: &Ground) -> Result<Spec> {
+impl SpecWish {
+    /// What it means on this ground.
+    pub(crate) fn spec(&self, ground: &Ground) -> Result<Spec> {
         let mut spec = ground.spec();
         if let Some(profile) = self.profile {
             spec.profile = profile.profile();
@@ -166,7 +193,7 @@ fn take<T: Copy + PartialOrd + Default + std::fmt::Display>(
 }
 
 /// Variables of a request, checked.
-pub(crate) fn variables(env: &BTreeMap<String, String>) -> Result<BTreeMap<OsString, OsString>> {
+pub(super) fn variables(env: &BTreeMap<String, String>) -> Result<BTreeMap<OsString, OsString>> {
     if env.len() > MAX_VARIABLES {
         return Err(too_many("variables", env.len(), MAX_VARIABLES));
     }
@@ -179,7 +206,7 @@ pub(crate) fn variables(env: &BTreeMap<String, String>) -> Result<BTreeMap<OsStr
     Ok(env.iter().map(|(name, value)| (name.into(), value.into())).collect())
 }
 
-fn too_many(what: &str, are: usize, most: usize) -> Error {
+pub(super) fn too_many(what: &str, are: usize, most: usize) -> Error {
     Error::new(ErrorKind::TooLarge, format!("{are} {what} are more than {most}"))
 }
 

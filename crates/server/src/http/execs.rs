@@ -1,0 +1,525 @@
+//! Commands of a sandbox.
+
+use super::door::{Deed, Door, Looks, Runs};
+use super::error::{Answer, Problem};
+use super::extract::{Body, Path, Query, Raw};
+use super::objects;
+use super::sse::{self, Source};
+use super::wish::{too_many, variables};
+use crate::Server;
+use axum::Json;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::IntoResponse;
+use axum::response::sse::Event;
+use cofferdam_core::{
+    Error, ErrorKind, ExecInput, ExecOrder, Part, ProcessId, Result, Seen, Standard, Stdin,
+    Terminal, hexadecimal,
+};
+use cofferdam_session::{ExecList, ExecReport, LogPart, Session};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::time::Duration;
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+/// The longest that a request waits for the end of a command.
+pub(crate) const MAX_WAIT: Duration = Duration::from_secs(60);
+/// The most output of one answer, in bytes.
+pub(crate) const MAX_PART_BYTES: u32 = 256 << 10;
+/// The most words of a command.
+pub(crate) const MAX_WORDS: usize = 4096;
+/// The longest `Idempotency-Key`, in bytes.
+pub(crate) const MAX_KEY_BYTES: usize = 255;
+/// How much of a stream an event has at most, so that who reads slowly holds little.
+const EVENT_BYTES: u32 = 64 << 10;
+/// How long one question for news waits.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+pub(super) fn routes() -> OpenApiRouter<Server> {
+    OpenApiRouter::new()
+        .routes(routes!(start, list))
+        .routes(routes!(show))
+        .routes(routes!(output))
+        .routes(routes!(follow))
+        .routes(routes!(wait))
+        .routes(routes!(stdin))
+        .routes(routes!(signal))
+        .routes(routes!(resize))
+}
+
+/// A command as a request wants it: `argv`, or `shell`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct ExecWish {
+    /// The program and its arguments.
+    pub(crate) argv: Vec<String>,
+    /// A line for `/bin/sh -c`.
+    pub(crate) shell: Option<String>,
+    /// Where it starts, absolute inside. Without one it starts in the workspace.
+    pub(crate) cwd: Option<String>,
+    /// Variables over those of the sandbox.
+    pub(crate) env: BTreeMap<String, String>,
+    /// Whether it reads what is sent to it; otherwise nothing.
+    pub(crate) stdin: bool,
+    /// A terminal of this size for all its streams.
+    pub(crate) terminal: Option<SizeWish>,
+    /// It does not count as use of the sandbox, and what it starts outlives it.
+    pub(crate) detached: bool,
+    /// It counts as use though it is detached.
+    pub(crate) keep_awake: bool,
+    /// It is killed after this long, in milliseconds.
+    pub(crate) timeout_ms: Option<u64>,
+    /// It is killed when a stream exceeds this many bytes.
+    pub(crate) max_output_bytes: Option<u64>,
+}
+
+/// The size of a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SizeWish {
+    /// Lines.
+    pub(crate) rows: u16,
+    /// Characters in a line.
+    pub(crate) columns: u16,
+}
+
+/// A signal for a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SignalWish {
+    /// Its number, as in 15 for SIGTERM.
+    #[schemars(range(min = 1, max = 64))]
+    pub(crate) signal: i32,
+}
+
+/// Which part of the output is wanted.
+#[derive(Debug, Clone, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct OutputQuery {
+    /// The stream: `stdout` or `stderr`.
+    #[param(inline)]
+    stream: StreamName,
+    /// Where it begins.
+    #[serde(default)]
+    #[param(minimum = 0)]
+    offset: u64,
+    /// How long it is at most, in bytes.
+    #[param(minimum = 1, maximum = 262144)]
+    limit: Option<u32>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum StreamName {
+    Stdout,
+    Stderr,
+}
+
+/// From where on output is wanted.
+#[derive(Debug, Clone, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields, default)]
+#[into_params(parameter_in = Query)]
+struct FollowQuery {
+    /// From this byte of standard output on.
+    #[param(minimum = 0)]
+    stdout: u64,
+    /// From this byte of standard error on.
+    #[param(minimum = 0)]
+    stderr: u64,
+}
+
+/// How long to wait.
+#[derive(Debug, Clone, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields, default)]
+#[into_params(parameter_in = Query)]
+struct WaitQuery {
+    /// So long at most, in milliseconds.
+    #[param(minimum = 0, maximum = 60000)]
+    timeout_ms: Option<u64>,
+}
+
+/// What comes after some input.
+#[derive(Debug, Clone, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields, default)]
+#[into_params(parameter_in = Query)]
+struct StdinQuery {
+    /// Whether this is the end of it.
+    close: bool,
+}
+
+/// Starts a command. The same `Idempotency-Key` again starts nothing and answers with the first one; with
+/// another command it is a conflict.
+#[utoipa::path(post, path = "/v1/sandboxes/{sandbox}/execs", tag = "execs",
+    params(("sandbox" = String, Path, description = "Its name or id."),
+        ("idempotency-key" = Option<String>, Header, description = "A text of the caller's, new for \
+         each command, of at most 255 bytes.")),
+    request_body = objects::ExecOrder, responses(
+    (status = 200, description = "It was started before.", body = objects::Exec),
+    (status = 201, description = "It is started.", body = objects::Exec),
+))]
+async fn start(
+    door: Door<Runs>,
+    Path(sandbox): Path<String>,
+    headers: HeaderMap,
+    Body(wish): Body<ExecWish>,
+) -> Answer<(StatusCode, Json<ExecReport>)> {
+    let mut order = wish.order()?;
+    let session = door.session(&sandbox).await?;
+    let mut status = StatusCode::CREATED;
+    if let Some(key) = headers.get("idempotency-key") {
+        order.command.id = id_of(key.as_bytes())?;
+        if session.status(&order.command.id).await.is_ok() {
+            status = StatusCode::OK;
+        }
+    }
+    let started = session.start(&order).await?;
+    Ok((status, Json(session.status(&started.id).await?)))
+}
+
+/// The commands of a sandbox, those of earlier incarnations included, oldest first.
+#[utoipa::path(get, path = "/v1/sandboxes/{sandbox}/execs", tag = "execs",
+    params(("sandbox" = String, Path, description = "Its name or id.")), responses(
+    (status = 200, description = "All of them.", body = objects::Execs),
+))]
+async fn list(door: Door<Looks>, Path(sandbox): Path<String>) -> Answer<Json<ExecList>> {
+    let session = door.session(&sandbox).await?;
+    let execs = session.execs().await?;
+    Ok(Json(ExecList { session: session.id().to_string(), execs }))
+}
+
+/// How a command stands.
+#[utoipa::path(get, path = "/v1/sandboxes/{sandbox}/execs/{exec}", tag = "execs",
+    params(("sandbox" = String, Path, description = "Its name or id."),
+        ("exec" = String, Path, description = "The command's id.")), responses(
+    (status = 200, description = "As it stands now.", body = objects::Exec),
+))]
+async fn show(
+    door: Door<Looks>,
+    Path((sandbox, exec)): Path<(String, String)>,
+) -> Answer<Json<ExecReport>> {
+    let (session, id) = command(&door, &sandbox, &exec).await?;
+    Ok(Json(session.status(&id).await?))
+}
+
+/// A part of what a command wrote, from an offset on; empty where nothing is yet. Works after the command
+/// ended and its sandbox is gone.
+#[utoipa::path(get, path = "/v1/sandboxes/{sandbox}/execs/{exec}/output", tag = "execs",
+    params(("sandbox" = String, Path, description = "Its name or id."),
+        ("exec" = String, Path, description = "The command's id."), OutputQuery), responses(
+    (status = 200, description = "What is there of it.", body = objects::OutputPart),
+))]
+async fn output(
+    door: Door<Looks>,
+    Path((sandbox, exec)): Path<(String, String)>,
+    Query(query): Query<OutputQuery>,
+) -> Answer<Json<LogPart>> {
+    let len = query.limit.unwrap_or(MAX_PART_BYTES);
+    if !(1..=MAX_PART_BYTES).contains(&len) {
+        let what = format!("a part of {len} bytes is not one of 1 to {MAX_PART_BYTES}");
+        return Err(Error::new(ErrorKind::Usage, what).into());
+    }
+    let (session, id) = command(&door, &sandbox, &exec).await?;
+    let stream = match query.stream {
+        StreamName::Stdout => Standard::Output,
+        StreamName::Stderr => Standard::Error,
+    };
+    let chunk = session.read(&id, Part { stream, offset: query.offset, len }).await?;
+    Ok(Json(LogPart::new(stream, chunk.offset, chunk.bytes)))
+}
+
+/// What a command writes, as it comes: an event `output` with each part, and at last `end` with the
+/// command. The id of each event says how far both streams are told; sent back as `Last-Event-ID` it goes
+/// on there.
+#[utoipa::path(get, path = "/v1/sandboxes/{sandbox}/execs/{exec}/stream", tag = "execs",
+    params(("sandbox" = String, Path, description = "Its name or id."),
+        ("exec" = String, Path, description = "The command's id."), FollowQuery,
+        ("last-event-id" = Option<String>, Header, description = "The last one seen.")),
+    responses((status = 200, description = "The output, to the end of the command.",
+        content_type = "text/event-stream", body = String)))]
+async fn follow(
+    door: Door<Looks>,
+    Path((sandbox, exec)): Path<(String, String)>,
+    Query(query): Query<FollowQuery>,
+    headers: HeaderMap,
+) -> Answer<impl IntoResponse> {
+    let (session, id) = command(&door, &sandbox, &exec).await?;
+    let mut seen = Seen { stdout: query.stdout, stderr: query.stderr, ..Seen::default() };
+    if let Some(last) = sse::last_seen(&headers) {
+        seen = told_so_far(last)?;
+    }
+    let counted = door.caller.stream(&door.server)?;
+    Ok(sse::stream_of(door.server, counted, Followed { session, id, seen, is_over: false }))
+}
+
+/// Waits until a command has ended, or the time is over, and says how it stands.
+#[utoipa::path(get, path = "/v1/sandboxes/{sandbox}/execs/{exec}/wait", tag = "execs",
+    params(("sandbox" = String, Path, description = "Its name or id."),
+        ("exec" = String, Path, description = "The command's id."), WaitQuery), responses(
+    (status = 200, description = "As it stands then.", body = objects::Exec),
+))]
+async fn wait(
+    door: Door<Looks>,
+    Path((sandbox, exec)): Path<(String, String)>,
+    Query(query): Query<WaitQuery>,
+) -> Answer<Json<ExecReport>> {
+    let (session, id) = command(&door, &sandbox, &exec).await?;
+    let patience = query.timeout_ms.map_or(MAX_WAIT, Duration::from_millis).min(MAX_WAIT);
+    tokio::select! {
+        waited = session.wait(&id, Some(patience)) => drop(waited?),
+        () = door.server.is_to_end() => {}
+    }
+    Ok(Json(session.status(&id).await?))
+}
+
+/// Sends input to a command that reads it.
+#[utoipa::path(post, path = "/v1/sandboxes/{sandbox}/execs/{exec}/stdin", tag = "execs",
+    params(("sandbox" = String, Path, description = "Its name or id."),
+        ("exec" = String, Path, description = "The command's id."), StdinQuery),
+    request_body(content = String, content_type = "application/octet-stream"), responses(
+    (status = 204, description = "The command has all of it."),
+))]
+async fn stdin(
+    door: Door<Runs>,
+    Path((sandbox, exec)): Path<(String, String)>,
+    Query(query): Query<StdinQuery>,
+    Raw(bytes): Raw,
+) -> Answer<StatusCode> {
+    let (session, id) = command(&door, &sandbox, &exec).await?;
+    if !bytes.is_empty() {
+        session.input(&id, &ExecInput::Bytes(bytes.to_vec())).await?;
+    }
+    if query.close {
+        session.input(&id, &ExecInput::Close).await?;
+    }
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Sends a signal to a command; if it has ended, to all that it left.
+#[utoipa::path(post, path = "/v1/sandboxes/{sandbox}/execs/{exec}/signal", tag = "execs",
+    params(("sandbox" = String, Path, description = "Its name or id."),
+        ("exec" = String, Path, description = "The command's id.")),
+    request_body = objects::SignalOrder, responses(
+    (status = 204, description = "It is sent."),
+))]
+async fn signal(
+    door: Door<Runs>,
+    Path((sandbox, exec)): Path<(String, String)>,
+    Body(wish): Body<SignalWish>,
+) -> Answer<StatusCode> {
+    if !(1..=64).contains(&wish.signal) {
+        let error = Error::new(ErrorKind::Usage, format!("there is no signal {}", wish.signal));
+        return Err(error.hint("Use a number from 1 to 64.").into());
+    }
+    let (session, id) = command(&door, &sandbox, &exec).await?;
+    session.signal(&id, wish.signal).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Gives a command's terminal a new size.
+#[utoipa::path(post, path = "/v1/sandboxes/{sandbox}/execs/{exec}/resize", tag = "execs",
+    params(("sandbox" = String, Path, description = "Its name or id."),
+        ("exec" = String, Path, description = "The command's id.")),
+    request_body = objects::SizeOrder, responses(
+    (status = 204, description = "It has that size."),
+))]
+async fn resize(
+    door: Door<Runs>,
+    Path((sandbox, exec)): Path<(String, String)>,
+    Body(wish): Body<SizeWish>,
+) -> Answer<StatusCode> {
+    let (session, id) = command(&door, &sandbox, &exec).await?;
+    session.input(&id, &ExecInput::Resize(wish.size())).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// A command of a caller's sandbox, which is there.
+async fn command<D: Deed>(
+    door: &Door<D>,
+    sandbox: &str,
+    exec: &str,
+) -> Answer<(Session, ProcessId)> {
+    let session = door.session(sandbox).await?;
+    let missing = || {
+        Error::new(ErrorKind::NotFound, format!("there is no command {exec:?}"))
+            .hint("List the commands of the sandbox to see their ids.")
+    };
+    let id = ProcessId::new(exec).map_err(|_| missing())?;
+    session.status(&id).await?;
+    Ok((session, id))
+}
+
+/// The id of a command that a caller's key stands for.
+fn id_of(key: &[u8]) -> Result<ProcessId> {
+    const DIGITS: usize = 40;
+    if key.is_empty() || key.len() > MAX_KEY_BYTES {
+        let what = format!("an Idempotency-Key has 1 to {MAX_KEY_BYTES} bytes");
+        return Err(Error::new(ErrorKind::Usage, what));
+    }
+    let digits: String = hexadecimal(Sha256::digest(key)).chars().take(DIGITS).collect();
+    ProcessId::new(format!("k{digits}"))
+}
+
+impl SizeWish {
+    fn size(self) -> Terminal {
+        Terminal { rows: self.rows, columns: self.columns }
+    }
+}
+
+impl ExecWish {
+    /// The order, with a fresh id.
+    pub(crate) fn order(&self) -> Result<ExecOrder> {
+        let argv = match (&self.shell, self.argv.is_empty()) {
+            (None, false) => self.argv.clone(),
+            (Some(line), true) => vec!["/bin/sh".to_owned(), "-c".to_owned(), line.clone()],
+            (Some(_), false) | (None, true) => {
+                return Err(Error::new(ErrorKind::Usage, "a command is argv or shell")
+                    .hint("Give one of them."));
+            }
+        };
+        if argv.len() > MAX_WORDS {
+            return Err(too_many("words", argv.len(), MAX_WORDS));
+        }
+        let has_nul = |text: &String| text.contains('\0');
+        if argv.iter().chain(&self.cwd).any(has_nul) || argv.first().is_some_and(String::is_empty) {
+            return Err(Error::new(ErrorKind::Usage, "a word of the command cannot be one")
+                .hint("No word has a NUL, and the first is not empty."));
+        }
+        if self.cwd.as_ref().is_some_and(|cwd| !cwd.starts_with('/')) {
+            return Err(Error::new(ErrorKind::Usage, "cwd is not absolute")
+                .hint("Write the path as it is inside, as in /workspace/src."));
+        }
+        let mut order = Session::order(argv)?;
+        order.command.cwd = self.cwd.clone().map(Into::into);
+        order.command.env = variables(&self.env)?;
+        if self.stdin {
+            order.command.stdin = Stdin::Piped;
+        }
+        order.command.terminal = self.terminal.map(SizeWish::size);
+        order.command.timeout = self.timeout_ms.map(Duration::from_millis);
+        order.detached = self.detached;
+        order.keep_awake = self.keep_awake;
+        order.max_output_bytes = self.max_output_bytes;
+        Ok(order)
+    }
+}
+
+/// How far both streams are told: the id of an event.
+fn told(seen: Seen) -> String {
+    format!("{}.{}", seen.stdout, seen.stderr)
+}
+
+fn told_so_far(id: &str) -> Result<Seen> {
+    let read = id.split_once('.').and_then(|(stdout, stderr)| {
+        Some(Seen { stdout: stdout.parse().ok()?, stderr: stderr.parse().ok()?, ..Seen::default() })
+    });
+    read.ok_or_else(|| Error::new(ErrorKind::Usage, format!("{id:?} is not the id of an event")))
+}
+
+struct Followed {
+    session: Session,
+    id: ProcessId,
+    seen: Seen,
+    is_over: bool,
+}
+
+impl Source for Followed {
+    async fn next(&mut self) -> Option<Vec<Event>> {
+        if self.is_over {
+            return None;
+        }
+        loop {
+            match self.news().await {
+                Ok(events) if events.is_empty() => {}
+                Ok(events) => return Some(events),
+                Err(error) => {
+                    self.is_over = true;
+                    return Some(vec![sse::failed(Problem::from(error))]);
+                }
+            }
+        }
+    }
+}
+
+impl Followed {
+    /// What is new: at most one part of each stream, or the end once all is told.
+    async fn news(&mut self) -> Result<Vec<Event>> {
+        let status = self.session.follow(&self.id, self.seen, PATIENCE).await?;
+        let mut events = Vec::new();
+        for (stream, written) in
+            [(Standard::Output, status.stdout.written), (Standard::Error, status.stderr.written)]
+        {
+            let offset = match stream {
+                Standard::Output => self.seen.stdout,
+                Standard::Error => self.seen.stderr,
+            };
+            if written <= offset {
+                continue;
+            }
+            let part = Part { stream, offset, len: EVENT_BYTES };
+            let chunk = self.session.read(&self.id, part).await?;
+            let part = LogPart::new(stream, chunk.offset, chunk.bytes);
+            // What cannot be read any more, because its room was needed, is passed over.
+            let next = if part.next_offset > offset { part.next_offset } else { written };
+            match stream {
+                Standard::Output => self.seen.stdout = next,
+                Standard::Error => self.seen.stderr = next,
+            }
+            if part.next_offset > part.offset {
+                events.push(sse::event("output", &told(self.seen), &part));
+            }
+        }
+        let is_all =
+            self.seen.stdout >= status.stdout.written && self.seen.stderr >= status.stderr.written;
+        if status.ended.is_some() && is_all {
+            self.is_over = true;
+            let report = self.session.status(&self.id).await?;
+            events.push(sse::event("end", &told(self.seen), &report));
+        }
+        Ok(events)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_stands_for_one_id() {
+        assert_eq!(id_of(b"a").unwrap(), id_of(b"a").unwrap());
+        assert_ne!(id_of(b"a").unwrap(), id_of(b"b").unwrap());
+        assert!(id_of(b"").is_err());
+        assert!(id_of(&[b'x'; MAX_KEY_BYTES]).is_ok());
+        assert!(id_of(&[b'x'; MAX_KEY_BYTES + 1]).is_err());
+    }
+
+    #[test]
+    fn the_id_of_an_event_says_how_far_it_is() {
+        let seen = Seen { stdout: 12, stderr: 3, ..Seen::default() };
+        assert_eq!(told_so_far(&told(seen)).unwrap(), seen);
+        for bad in ["", "1", "1.", "1.x", "-1.0", "1.2.3"] {
+            assert!(told_so_far(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_command_is_words_or_a_line() {
+        let wish = |argv: &[&str], shell: Option<&str>| ExecWish {
+            argv: argv.iter().map(ToString::to_string).collect(),
+            shell: shell.map(str::to_owned),
+            ..ExecWish::default()
+        };
+        assert!(wish(&["ls"], None).order().is_ok());
+        assert_eq!(wish(&[], Some("ls|wc")).order().unwrap().command.argv.len(), 3);
+        for bad in
+            [wish(&[], None), wish(&["ls"], Some("ls")), wish(&[""], None), wish(&["a\0"], None)]
+        {
+            assert_eq!(bad.order().unwrap_err().kind, ErrorKind::Usage);
+        }
+        let many = vec!["x"; MAX_WORDS + 1];
+        assert_eq!(wish(&many, None).order().unwrap_err().kind, ErrorKind::TooLarge);
+    }
+}

@@ -1,0 +1,224 @@
+//! What every request passes before its handler: the host that it names, who asks, how often, how many
+//! at once. What changes something is written down with what came of it.
+
+use super::auth::{self, Caller};
+use super::error::{Logged, Problem};
+use super::origin;
+use crate::Server;
+use crate::serve::Way;
+use axum::extract::{Request, State};
+use axum::http::{HeaderValue, Method, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use cofferdam_core::{Error, ErrorKind};
+use cofferdam_session::AuditEntry;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+/// The most requests of one owner that are being answered at once; a stream counts until it begins.
+pub(crate) const MAX_REQUESTS: u32 = 64;
+/// The most streams of one owner at once.
+pub(crate) const MAX_STREAMS: u32 = 512;
+/// The longest path that is written down, in bytes.
+const AUDITED_BYTES: usize = 512;
+
+/// What is told to anybody.
+const OPEN: [&str; 4] = ["/healthz", "/readyz", "/openapi.json", "/docs"];
+
+/// How many things each owner has going on.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Counts(Arc<Mutex<HashMap<String, u32>>>);
+
+/// One of them, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Counted {
+    counts: Counts,
+    owner: String,
+}
+
+impl Counts {
+    /// One more of this owner, unless there are so many.
+    pub(crate) fn take(&self, owner: &str, most: u32) -> Result<Counted, Problem> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = all.entry(owner.to_owned()).or_default();
+        if *count >= most {
+            let what = format!("{most} requests of this caller are at work already");
+            let error = Error::new(ErrorKind::Unavailable, what).hint("Wait for one of them.");
+            return Err(Problem::with_status(StatusCode::TOO_MANY_REQUESTS, error).retry_after(1));
+        }
+        *count += 1;
+        Ok(Counted { counts: self.clone(), owner: owner.to_owned() })
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        let mut all = self.counts.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = all.get_mut(&self.owner) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                all.remove(&self.owner);
+            }
+        }
+    }
+}
+
+/// Guards one request, and gives its answer a number.
+pub(super) async fn guard(State(server): State<Server>, request: Request, next: Next) -> Response {
+    let number = server.next_request();
+    let line = line(&request);
+    let allowed = origin::allowed(&server, &request);
+    let mut response = match pass(&server, request, next, (&number, &line)).await {
+        Ok(response) => response,
+        Err(problem) => problem.into_response(),
+    };
+    if response.status().is_server_error()
+        && let Some(Logged(chain)) = response.extensions().get::<Logged>()
+    {
+        (server.0.options.log)(&format!("request {number}: {line}: {chain}"));
+    }
+    if let Some(origin) = allowed {
+        origin::allow(&mut response, origin);
+    }
+    if let Ok(number) = HeaderValue::from_str(&number) {
+        response.headers_mut().insert("x-request-id", number);
+    }
+    let nosniff = HeaderValue::from_static("nosniff");
+    response.headers_mut().insert("x-content-type-options", nosniff);
+    response
+}
+
+async fn pass(
+    server: &Server,
+    mut request: Request,
+    next: Next,
+    (number, line): (&str, &str),
+) -> Result<Response, Problem> {
+    origin::check_host(server, &request)?;
+    if let Some(answer) = origin::check_origin(server, &request)? {
+        return Ok(answer);
+    }
+    if OPEN.contains(&request.uri().path()) {
+        return Ok(next.run(request).await);
+    }
+    let way = request.extensions().get::<Way>().copied().unwrap_or(Way::Tcp);
+    let caller = auth::caller(server, way, request.headers()).await?;
+    server.0.rates.take(&caller, Instant::now())?;
+    let counted = server.0.requests.take(caller.owner(), MAX_REQUESTS)?;
+    request.extensions_mut().insert(caller.clone());
+    if matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS) {
+        let response = next.run(request).await;
+        drop(counted);
+        return Ok(response);
+    }
+    let owed = Owed {
+        server: server.clone(),
+        owner: caller.owner().to_owned(),
+        entry: Some(AuditEntry {
+            key: caller.key.as_ref().map(|key| key.prefix.clone()),
+            action: line.to_owned(),
+            status: 0,
+            request: number.to_owned(),
+        }),
+    };
+    let ends_with_its_caller = request.uri().path() == super::run::PATH;
+    // What was begun is done, though nobody may wait for it: nothing is half done.
+    let work = tokio::spawn(async move {
+        let response = next.run(request).await;
+        owed.pay(response.status().as_u16()).await;
+        drop(counted);
+        response
+    });
+    let work = Work { task: work, ends_with_its_caller };
+    work.done().await
+}
+
+/// What is being done for a caller.
+struct Work {
+    task: tokio::task::JoinHandle<Response>,
+    ends_with_its_caller: bool,
+}
+
+impl Work {
+    async fn done(mut self) -> Result<Response, Problem> {
+        (&mut self.task)
+            .await
+            .map_err(|e| Error::new(ErrorKind::Io, "a request broke off").source(e).into())
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        if self.ends_with_its_caller {
+            self.task.abort();
+        }
+    }
+}
+
+/// An entry of the audit that is owed: one whose work breaks off is written too.
+struct Owed {
+    server: Server,
+    owner: String,
+    entry: Option<AuditEntry>,
+}
+
+impl Owed {
+    async fn pay(mut self, status: u16) {
+        if let Some(entry) = self.entry.take() {
+            let entry = AuditEntry { status, ..entry };
+            write(self.server.clone(), self.owner.clone(), entry).await;
+        }
+    }
+}
+
+impl Drop for Owed {
+    fn drop(&mut self) {
+        if let Some(entry) = self.entry.take()
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            runtime.spawn(write(self.server.clone(), self.owner.clone(), entry));
+        }
+    }
+}
+
+async fn write(server: Server, owner: String, entry: AuditEntry) {
+    let what = entry.action.clone();
+    if let Err(error) = server.0.sessions.audit(&owner, entry).await {
+        // The deed is done; the log is what is left to say so.
+        (server.0.options.log)(&format!("not in the audit: {owner:?} {what}: {}", error.chain()));
+    }
+}
+
+/// Method and path of a request. What follows a `?` may be private.
+fn line(request: &Request) -> String {
+    let mut line = format!("{} {}", request.method(), request.uri().path());
+    let most = (0..=AUDITED_BYTES).rev().find(|at| line.is_char_boundary(*at)).unwrap_or(0);
+    line.truncate(most.min(line.len()));
+    line
+}
+
+impl Caller {
+    /// One more stream of this caller.
+    pub(crate) fn stream(&self, server: &Server) -> Result<Counted, Problem> {
+        server.0.streams.take(self.owner(), MAX_STREAMS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_owner_fills_only_what_is_its_own() {
+        let counts = Counts::default();
+        let mut held: Vec<Counted> =
+            (0..MAX_REQUESTS).map(|_| counts.take("a", MAX_REQUESTS).unwrap()).collect();
+        assert!(counts.take("a", MAX_REQUESTS).is_err());
+        assert!(counts.take("b", MAX_REQUESTS).is_ok());
+        held.pop();
+        assert!(counts.take("a", MAX_REQUESTS).is_ok());
+        drop(held);
+        assert!(counts.0.lock().unwrap().is_empty());
+    }
+}

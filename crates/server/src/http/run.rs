@@ -1,0 +1,167 @@
+//! One command in a sandbox of its own.
+
+use super::door::{Door, Runs};
+use super::error::Answer;
+use super::execs::ExecWish;
+use super::extract::Body;
+use super::objects;
+use super::wish::{MAX_INIT_LINES, SpecWish, too_many};
+use crate::Server;
+use axum::Json;
+use cofferdam_core::{
+    Basis, Cause, Ending, EndingReport, Enforced, Error, ErrorKind, ExecOrder, Omitted, Result,
+    RunReport, UsageReport,
+};
+use cofferdam_session::{
+    ExecOutput, InitCommand, InitFailure, RUN_LIMIT, Ran, RunError, RunFailure, RunOrder, Session,
+    text_or_base64,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::time::{Duration, Instant};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+/// Where it is.
+pub(super) const PATH: &str = "/v1/run";
+/// The longest that a run may take, in milliseconds.
+pub(crate) const MAX_RUN_MS: u64 = 3_600_000;
+/// How much of each stream is in the answer unless a request says otherwise.
+const CAPTURED_BYTES: usize = 1 << 20;
+/// The most that a request may ask for.
+pub(crate) const MAX_CAPTURED_BYTES: usize = 16 << 20;
+/// How long making a sandbox may take beside its command.
+const SET_UP: Duration = Duration::from_secs(30);
+
+pub(super) fn routes() -> OpenApiRouter<Server> {
+    OpenApiRouter::new().routes(routes!(run))
+}
+
+/// A command in a sandbox of its own, as a request wants it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct RunWish {
+    /// The sandbox.
+    pub(crate) sandbox: SpecWish,
+    /// The command. It is in the foreground and reads nothing; its time is `timeout_ms`, or 300 s.
+    pub(crate) exec: ExecWish,
+    /// Lines of shell that must succeed before.
+    pub(crate) preflight: Vec<String>,
+    /// How much of each stream is in the answer, in bytes; more is left out and counted.
+    #[schemars(range(max = 16_777_216))]
+    pub(crate) capture_bytes: Option<usize>,
+}
+
+/// Runs a command in a fresh sandbox, which is ended on every way out, and says what came of it. It ends
+/// too when its caller hangs up.
+#[utoipa::path(post, path = "/v1/run", tag = "run", request_body = objects::RunOrder, responses(
+    (status = 200, description = "What came of it.", body = objects::RunResult),
+))]
+async fn run(door: Door<Runs>, Body(wish): Body<RunWish>) -> Answer<Json<RunReport>> {
+    let begin = Instant::now();
+    let capture = wish.capture_bytes.unwrap_or(CAPTURED_BYTES);
+    let (exec, order) = orders(&wish, &door, capture)?;
+    let ran = door.sessions.run(&order, async |session| work(&session, &exec, capture).await);
+    let (output, enforced, new_control_files) = match ran.await {
+        Ok(Ran { value: (output, enforced), new_control_files, .. }) => {
+            (Ok(output), enforced, new_control_files)
+        }
+        Err(RunError { failure, new_control_files, .. }) => {
+            let ending = match failure {
+                RunFailure::Provision(error) | RunFailure::Work(error) => return Err(error.into()),
+                RunFailure::Preflight(failed) => not_begun(&failed),
+                RunFailure::TimedOut(_) => Ending::Killed(Cause::Time),
+            };
+            (Err(ending), Enforced::full(Basis::Applied), new_control_files)
+        }
+    };
+    let mut report = report_of(output, enforced);
+    report.duration_ms = begin.elapsed().as_secs_f64() * 1000.0;
+    report.new_control_files = new_control_files;
+    Ok(Json(report))
+}
+
+fn orders(wish: &RunWish, door: &Door<Runs>, capture: usize) -> Result<(ExecOrder, RunOrder)> {
+    if capture > MAX_CAPTURED_BYTES {
+        let what = format!("{capture} bytes are more than the {MAX_CAPTURED_BYTES} of an answer");
+        return Err(Error::new(ErrorKind::TooLarge, what)
+            .hint("Ask for less, or make a sandbox and read the output in parts."));
+    }
+    if wish.preflight.len() > MAX_INIT_LINES {
+        return Err(too_many("pre-flight lines", wish.preflight.len(), MAX_INIT_LINES));
+    }
+    if wish.exec.detached || wish.exec.keep_awake || wish.exec.stdin {
+        let what = "a command in a sandbox of its own is in the foreground and reads nothing";
+        return Err(Error::new(ErrorKind::Usage, what).hint("Make a sandbox first."));
+    }
+    let mut exec = wish.exec.order()?;
+    let limit = exec.command.timeout.unwrap_or(RUN_LIMIT);
+    if limit > Duration::from_millis(MAX_RUN_MS) {
+        let what = format!("a run takes {MAX_RUN_MS} ms at most");
+        return Err(Error::new(ErrorKind::TooLarge, what).hint("Make a sandbox first."));
+    }
+    exec.command.timeout = Some(limit);
+    let label = exec.command.argv.first().map(|word| word.to_string_lossy().into_owned());
+    let spec = wish.sandbox.spec(&door.ground()?)?;
+    let mut order = RunOrder::new(label.unwrap_or_default(), spec);
+    order.limit = limit + SET_UP;
+    order.preflight = wish.preflight.iter().map(InitCommand::shell).collect();
+    Ok((exec, order))
+}
+
+async fn work(
+    session: &Session,
+    exec: &ExecOrder,
+    capture: usize,
+) -> Result<(ExecOutput, Enforced)> {
+    let report = session.sessions().status(session.id()).await?;
+    let enforced = report.enforced.unwrap_or_else(|| Enforced::full(Basis::Applied));
+    Ok((session.exec(exec, capture).await?, enforced))
+}
+
+fn not_begun(failed: &InitFailure) -> Ending {
+    let how = match failed.exit_code {
+        Some(code) => format!("exited {code}"),
+        None => "could not be run".to_owned(),
+    };
+    let detail = match failed.output.trim_end() {
+        "" => how,
+        output => format!("{how}: {output}"),
+    };
+    Ending::SetupFailed { stage: format!("pre-flight command {:?}", failed.command), detail }
+}
+
+fn report_of(output: Result<ExecOutput, Ending>, enforced: Enforced) -> RunReport {
+    let (ending, usage, stdout, stderr, omitted) = match output {
+        Ok(output) => {
+            let omitted = Omitted { stdout: output.omitted_stdout, stderr: output.omitted_stderr };
+            let (ending, usage) = match output.status.ended {
+                Some(ended) => (ended.ending, ended.usage),
+                None => (Ending::Lost, UsageReport::default()),
+            };
+            (ending, usage, output.stdout, output.stderr, omitted)
+        }
+        Err(ending) => (ending, UsageReport::default(), Vec::new(), Vec::new(), Omitted::default()),
+    };
+    let (stdout, stdout_base64) = text_or_base64(stdout);
+    let (stderr, stderr_base64) = text_or_base64(stderr);
+    RunReport {
+        ending: EndingReport::from(&ending),
+        exit_code: ending.exit_code(),
+        stdout,
+        stderr,
+        stdout_base64,
+        stderr_base64,
+        omitted,
+        duration_ms: 0.0,
+        usage,
+        enforced,
+        denials: Vec::new(),
+        new_control_files: None,
+        tier: None,
+        tier_why: None,
+        session: None,
+        exec: None,
+        receipt: None,
+    }
+}
