@@ -24,9 +24,9 @@ where
     let source = Incoming { pieces, piece: Bytes::new() };
     let working = tokio::task::spawn_blocking(move || work(source));
     let fed = feed(&mut upload, sender).await;
-    let done = working.await.map_err(|error| {
-        Problem::from(Error::new(ErrorKind::Io, "read the body").source(error))
-    })?;
+    let done = working
+        .await
+        .map_err(|error| Problem::from(Error::new(ErrorKind::Io, "read the body").source(error)))?;
     match fed {
         Ok(()) => Ok(done?),
         Err(error) => Err(error),
@@ -110,9 +110,9 @@ where
     let (sender, mut pieces) = mpsc::channel::<Bytes>(WAITING_PIECES);
     let passing = async move {
         while let Some(piece) = pieces.recv().await {
-            out.write_all(&piece).await.map_err(|error| {
-                Error::new(ErrorKind::Io, "pass the answer on").source(error)
-            })?;
+            out.write_all(&piece)
+                .await
+                .map_err(|error| Error::new(ErrorKind::Io, "pass the answer on").source(error))?;
         }
         Ok(())
     };

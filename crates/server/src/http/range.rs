@@ -76,12 +76,18 @@ mod tests {
 
     #[test]
     fn what_lies_outside_is_refused_and_what_is_no_range_is_passed_over() {
-        for (range, size) in
-            [("bytes=10-", 10), ("bytes=10-12", 10), ("bytes=-0", 10), ("bytes=0-", 0), ("bytes=-1", 0)]
-        {
+        for (range, size) in [
+            ("bytes=10-", 10),
+            ("bytes=10-12", 10),
+            ("bytes=-0", 10),
+            ("bytes=0-", 0),
+            ("bytes=-1", 0),
+        ] {
             check(range, size, Wanted::Outside);
         }
-        for range in ["bytes=5-2", "bytes=a-b", "bytes=1-2,4-5", "items=0-1", "bytes=-", "bytes=+1-2"] {
+        for range in
+            ["bytes=5-2", "bytes=a-b", "bytes=1-2,4-5", "items=0-1", "bytes=-", "bytes=+1-2"]
+        {
             check(range, 10, Wanted::Whole);
         }
         assert_eq!(wanted(&HeaderMap::new(), 3), Wanted::Whole);

@@ -62,7 +62,7 @@ impl Upload {
         told
     }
 
-    fn take(&mut self, piece: Bytes) -> io::Result<()> {
+    fn keep(&mut self, piece: Bytes) -> io::Result<()> {
         let Some(left) = self.left.checked_sub(piece.len() as u64) else {
             let what = format!("the body has more than {} bytes", self.most);
             let error = Error::new(ErrorKind::TooLarge, what);
@@ -96,7 +96,7 @@ impl AsyncRead for Upload {
     ) -> Poll<io::Result<()>> {
         while self.piece.is_empty() && !self.is_over {
             match Pin::new(&mut self.data).poll_next(context) {
-                Poll::Ready(Some(Ok(piece))) => self.take(piece)?,
+                Poll::Ready(Some(Ok(piece))) => self.keep(piece)?,
                 Poll::Ready(Some(Err(error))) => {
                     let error = Error::new(ErrorKind::Canceled, "the body broke off").source(error);
                     return Poll::Ready(Err(self.refuse(StatusCode::BAD_REQUEST, error)));
@@ -248,8 +248,7 @@ mod tests {
             Err(Error::new(ErrorKind::Conflict, "it changed"))
         });
         let pieces: Vec<_> = body.into_data_stream().collect().await;
-        let bytes: Vec<u8> =
-            pieces.iter().flatten().flat_map(|piece| piece.to_vec()).collect();
+        let bytes: Vec<u8> = pieces.iter().flatten().flat_map(|piece| piece.to_vec()).collect();
         assert_eq!(bytes, b"first second");
         assert!(pieces.last().unwrap().is_err());
     }

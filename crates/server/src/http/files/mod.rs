@@ -14,7 +14,7 @@ mod watch;
 mod write;
 
 pub(crate) use change::{ChmodWish, CopyWish, MkdirWish, MoveWish};
-pub(crate) use patch::{EditWish, EditsWish};
+pub(crate) use patch::EditsWish;
 pub(crate) use read::ReadManyWish;
 pub(crate) use search::{GlobWish, GrepWish};
 

@@ -109,8 +109,9 @@ async fn edit(
         return Ok(Json(done).into_response());
     }
     let what = format!("the edits of {path:?} do not apply; nothing was changed");
-    let error = Error::new(ErrorKind::Conflict, what)
-        .hint("Look at the outcome of the last edit that is told, then write more of the old text.");
+    let error = Error::new(ErrorKind::Conflict, what).hint(
+        "Look at the outcome of the last edit that is told, then write more of the old text.",
+    );
     Ok(conflict(error, done))
 }
 

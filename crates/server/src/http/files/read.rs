@@ -11,9 +11,9 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use cofferdam_core::files::{HasRead, Read};
 use cofferdam_core::{Error, ErrorKind, Files, Result, hexadecimal};
+use cofferdam_session::MAX_TOLD_BYTES;
 use cofferdam_session::objects::{FileContent, FileContents, FileWindow};
 use cofferdam_session::window::{DEFAULT_WINDOW_LINES, WindowOrder};
-use cofferdam_session::MAX_TOLD_BYTES;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
@@ -138,7 +138,7 @@ async fn read(
     }
     match wanted(&headers, about.size) {
         Wanted::Outside => Ok(outside(about.size)),
-        part => Ok(send(files, order, first, about, part)),
+        part @ (Wanted::Whole | Wanted::Part(..)) => Ok(send(files, order, first, about, part)),
     }
 }
 
@@ -154,13 +154,7 @@ fn outside(size: u64) -> Response {
 }
 
 /// Sends a file or a part of it, of which the beginning was read already.
-fn send(
-    files: Files,
-    order: Read,
-    mut first: Vec<u8>,
-    about: HasRead,
-    wanted: Wanted,
-) -> Response {
+fn send(files: Files, order: Read, mut first: Vec<u8>, about: HasRead, wanted: Wanted) -> Response {
     let size = about.size;
     let (from, to) = match wanted {
         Wanted::Part(from, to) => (from, to),

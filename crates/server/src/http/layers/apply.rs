@@ -34,7 +34,7 @@ pub(crate) struct ApplyWish {
     dry_run: bool,
 }
 
-/// Parts of a file's change that are to land, as `diff?view=hunks` told them.
+/// Parts of a file's change that are to land, as `diff/hunks` told them.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ChosenWish {
@@ -88,7 +88,8 @@ async fn apply(
     Body(wish): Body<ApplyWish>,
 ) -> Answer<Response> {
     let paths = place::several_os("paths", &wish.paths, &wish.paths_base64)?;
-    let hunks: Vec<ChosenHunks> = wish.hunks.iter().map(ChosenWish::chosen).collect::<Result<_>>()?;
+    let hunks: Vec<ChosenHunks> =
+        wish.hunks.iter().map(ChosenWish::chosen).collect::<Result<_>>()?;
     if !paths.is_empty() && !hunks.is_empty() {
         return Err(Error::new(ErrorKind::Usage, "both paths and hunks are given")
             .hint("Give one of them.")

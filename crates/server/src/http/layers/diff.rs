@@ -25,7 +25,7 @@ use utoipa_axum::routes;
 pub(crate) const MAX_HUNK_BYTES: usize = 16 << 20;
 
 pub(super) fn routes() -> OpenApiRouter<Server> {
-    OpenApiRouter::new().routes(routes!(diff))
+    OpenApiRouter::new().routes(routes!(diff)).routes(routes!(hunks))
 }
 
 /// What is compared, and what is told of it.
@@ -52,8 +52,6 @@ enum View {
     Stat,
     /// The changes, without looking into files.
     Names,
-    /// The changes with their parts, which can be chosen to land.
-    Hunks,
 }
 
 /// What a copy-on-write sandbox changed, or what changed between two points of its history.
@@ -87,8 +85,36 @@ async fn diff(
         (Form::Text, _) => text(&asked, door.sessions.unnamed_file()?).await,
         (Form::Json, View::Names) => Ok(Json(asked.names().await?).into_response()),
         (Form::Json, View::Stat) => Ok(Json(asked.counted().await?).into_response()),
-        (Form::Json, View::Hunks) => Ok(Json(asked.hunks().await?).into_response()),
     }
+}
+
+/// Whose parts are told.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields, default)]
+#[into_params(parameter_in = Query)]
+struct HunksQuery {
+    /// Only this path of the workspace and what is below it.
+    path: Option<String>,
+    /// The same in base64, where it is not UTF-8.
+    path_base64: Option<String>,
+}
+
+/// What a copy-on-write sandbox changed, part by part: `apply` lands those that are chosen. At most 16 MiB
+/// of them.
+#[utoipa::path(get, path = "/v1/sandboxes/{sandbox}/diff/hunks", tag = "layers",
+    params(("sandbox" = String, Path, description = "Its name or id."), HunksQuery), responses(
+    (status = 200, description = "The changes with their parts.", body = objects::Hunks),
+))]
+async fn hunks(
+    door: Door<ReadsFiles>,
+    Path(sandbox): Path<String>,
+    Query(query): Query<HunksQuery>,
+) -> Answer<Json<HunkList>> {
+    let path = place::named("path", query.path.as_deref(), query.path_base64.as_deref())?;
+    let session = door.session(&sandbox).await?;
+    let paths: Vec<_> = path.iter().map(|path| path.as_os_str().to_owned()).collect();
+    let asked = Asked { scope: session.scope(&paths).await?, session, range: None };
+    Ok(Json(asked.hunks().await?))
 }
 
 fn range(text: &str) -> Result<PointRange> {
@@ -174,10 +200,6 @@ impl Asked {
     }
 
     async fn hunks(&self) -> Result<HunkList> {
-        if self.range.is_some() {
-            let what = "what changed between two points is of the past, and none of it can land";
-            return Err(Error::new(ErrorKind::Usage, what).hint("Ask for hunks without a range."));
-        }
         let (mut changes, mut bytes) = (Vec::new(), 0);
         let each = |diff: FileDiff| {
             let change = LayerHunks::new(&diff);
@@ -196,8 +218,7 @@ impl Asked {
 
 /// The unified diff. It is kept on disk first: the session stands still for no reader.
 async fn text(asked: &Asked, mut spool: File) -> Answer<Response> {
-    let failed =
-        |cause| Error::new(ErrorKind::Io, "keep the diff before it is sent").source(cause);
+    let failed = |cause| Error::new(ErrorKind::Io, "keep the diff before it is sent").source(cause);
     let each = |diff: FileDiff| spool.write_all(&diff.text()).map_err(failed);
     asked.diff(each).await?;
     let length = spool.stream_position().map_err(failed)?;

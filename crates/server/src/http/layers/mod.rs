@@ -5,7 +5,7 @@ mod diff;
 mod history;
 mod snapshots;
 
-pub(crate) use apply::{ApplyWish, ChosenWish, DiscardWish};
+pub(crate) use apply::{ApplyWish, DiscardWish};
 pub(crate) use history::{ForkWish, UndoWish};
 pub(crate) use snapshots::SnapshotWish;
 

@@ -42,11 +42,12 @@ struct AttachQuery {
 /// Attaches to a command over a WebSocket: its output from any place on, its input, its terminal's size.
 ///
 /// Output comes as binary messages that say their stream and place; whoever comes back gives those of the
-/// next bytes. See ShellMessage and ShellTold for the others. The last message is `exited`.
+/// next bytes. See Asked and Told for the others. The last message is `exited`.
 #[utoipa::path(get, path = "/v1/sandboxes/{sandbox}/execs/{exec}/attach", tag = "execs",
     params(("sandbox" = String, Path, description = "Its name or id."),
         ("exec" = String, Path, description = "The id of the command."), AttachQuery), responses(
-    (status = 101, description = "The WebSocket stands.", body = objects::ShellTold),
+    (status = 101, description = "The WebSocket stands: Asked comes in, Told goes out.", content(
+        (objects::ShellTold = "application/json"), (objects::ShellMessage = "application/vnd.cofferdam.asked+json"))),
     (status = 426, description = "No WebSocket was asked for.", content_type = "application/problem+json", body = objects::ProblemDocument),
 ))]
 async fn attach(

@@ -38,11 +38,12 @@ struct ShellQuery {
 /// Talks to a shell that is open, over a WebSocket.
 ///
 /// Output comes as binary messages that say their place; whoever comes back gives that of the next byte as
-/// `from`. See ShellMessage and ShellTold for the others.
+/// `from`. See Asked and Told for the others.
 #[utoipa::path(get, path = "/v1/sandboxes/{sandbox}/shells/{shell}/attach", tag = "shells",
     params(("sandbox" = String, Path, description = "Its name or id."),
         ("shell" = String, Path, description = "The name of the shell."), ShellQuery), responses(
-    (status = 101, description = "The WebSocket stands.", body = objects::ShellTold),
+    (status = 101, description = "The WebSocket stands: Asked comes in, Told goes out.", content(
+        (objects::ShellTold = "application/json"), (objects::ShellMessage = "application/vnd.cofferdam.asked+json"))),
     (status = 426, description = "No WebSocket was asked for.", content_type = "application/problem+json", body = objects::ProblemDocument),
 ))]
 async fn attach(
@@ -90,10 +91,7 @@ impl Hand for Shell {
             }
             Heard::Asked(Asked::Interrupt {}) => self.interrupt().await.map(|()| None),
             Heard::Asked(
-                Asked::Close {}
-                | Asked::Input { .. }
-                | Asked::Signal { .. }
-                | Asked::Resize { .. },
+                Asked::Close {} | Asked::Input { .. } | Asked::Signal { .. } | Asked::Resize { .. },
             ) => Err(Error::new(ErrorKind::Usage, "a shell takes run, input and interrupt alone")),
         }
     }

@@ -271,7 +271,7 @@ async fn hear(
 fn parsed(text: &str) -> Result<Heard> {
     let asked: Asked = serde_json::from_str(text).map_err(|error| {
         let what = format!("the message is not understood: {error}");
-        Error::new(ErrorKind::Usage, what).hint("See ShellMessage in /openapi.json.")
+        Error::new(ErrorKind::Usage, what).hint("See Asked in /openapi.json.")
     })?;
     let Asked::Input { text, base64 } = asked else { return Ok(Heard::Asked(asked)) };
     match (text, base64) {
