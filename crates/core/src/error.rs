@@ -106,9 +106,13 @@ impl ErrorKind {
             Self::NotFound => 404,
             Self::Conflict => 409,
             Self::TooLarge => 413,
-            Self::PathEscape | Self::NotAFile | Self::Unsupported | Self::Unenforceable => 422,
+            Self::PathEscape
+            | Self::NotAFile
+            | Self::Unsupported
+            | Self::Unenforceable
+            | Self::SetupFailed => 422,
             Self::Canceled => 499,
-            Self::SetupFailed | Self::Protocol | Self::Io => 500,
+            Self::Protocol | Self::Io => 500,
             Self::Unavailable => 503,
             Self::TimedOut => 504,
         }

@@ -16,7 +16,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Semaphore, watch};
 use tower::ServiceExt;
 
-/// The most connections at once; another one waits until one of them ends.
+/// The most connections at once unless an operator says otherwise; another one waits until one of them ends.
 pub const MAX_CONNECTIONS: usize = 1024;
 /// The longest head of a request, in bytes.
 pub const MAX_HEAD_BYTES: usize = 32 << 10;
@@ -72,7 +72,7 @@ impl Server {
             return Err(public(&bound));
         }
         let routes = router(self.clone());
-        let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        let room = Arc::new(Semaphore::new(self.0.options.max_connections));
         let (ending, is_ending) = watch::channel(Stage::Serving);
         let repairing = tokio::spawn(repair_now_and_then(self.clone()));
         let accepting = async {

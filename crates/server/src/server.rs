@@ -19,6 +19,8 @@ pub struct Options {
     pub hosts: Vec<String>,
     /// Origins whose pages may ask.
     pub origins: Vec<String>,
+    /// The most connections at once.
+    pub max_connections: usize,
     /// Takes a line for the operator.
     pub log: fn(&str),
 }

@@ -207,7 +207,15 @@ impl Sessions {
             within(CALL_LIMIT, "pause a sandbox", backend.pause(&record)).await.ok();
         }
         self.0.store.make_room();
-        self.0.desk(id).await?.drive(Event::Pause).await
+        let mut desk = self.0.desk(id).await?;
+        match desk.drive(Event::Pause).await {
+            Err(e) if matches!(e.kind, ErrorKind::Unavailable | ErrorKind::NotFound) => {
+                // It may have ended meanwhile, by its lease for one.
+                desk.settle().await?;
+                desk.drive(Event::Pause).await
+            }
+            done => done,
+        }
     }
 
     /// Lets everything go on. One that was lost is recovered, as by `ensure`.

@@ -11,7 +11,7 @@ struct Room {
 }
 
 /// The only arrows there are. A new room is a new row here, and a decision note.
-const ROOMS: [Room; 13] = [
+const ROOMS: [Room; 14] = [
     Room { name: "cofferdam-wire", may_use: &[] },
     Room { name: "cofferdam-guestd", may_use: &["cofferdam-wire"] },
     Room { name: "cofferdam-core", may_use: &["cofferdam-wire"] },
@@ -24,6 +24,10 @@ const ROOMS: [Room; 13] = [
     Room {
         name: "cofferdam-session",
         may_use: &["cofferdam-archive", "cofferdam-core", "cofferdam-search"],
+    },
+    Room {
+        name: "cofferdam-server",
+        may_use: &["cofferdam-archive", "cofferdam-core", "cofferdam-search", "cofferdam-session"],
     },
     Room { name: "cofferdam-search", may_use: &["cofferdam-core"] },
     Room { name: "cofferdam-archive", may_use: &["cofferdam-core"] },
@@ -48,6 +52,7 @@ const ROOMS: [Room; 13] = [
             "cofferdam-local",
             "cofferdam-registry",
             "cofferdam-search",
+            "cofferdam-server",
             "cofferdam-session",
             "cofferdam-wire",
         ],

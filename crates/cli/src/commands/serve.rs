@@ -8,7 +8,7 @@ use crate::surroundings::Surroundings;
 use crate::{exit, report, sessions};
 use clap::Args;
 use cofferdam_core::{Error, ErrorKind, Result, Spec, Workspace};
-use cofferdam_server::{Ground, Listen, Options, Server};
+use cofferdam_server::{Ground, Listen, MAX_CONNECTIONS, Options, Server};
 use std::path::PathBuf;
 
 /// Serves sessions over HTTP.
@@ -76,6 +76,7 @@ pub(super) fn perform(args: &ServeArgs) -> Result<u8> {
             keys_only,
             hosts: args.allow_host.clone(),
             origins: args.allow_origin.clone(),
+            max_connections: MAX_CONNECTIONS,
             log: report::note,
         };
         let bound = args.listen.bind().await?;

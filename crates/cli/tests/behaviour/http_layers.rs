@@ -192,7 +192,10 @@ impl Line {
                 Ok(message) if message["type"] == kind => {
                     return (String::from_utf8_lossy(&output).into_owned(), message, first);
                 }
-                Ok(message) => assert_ne!(message["type"], "hung_up", "before {kind}"),
+                Ok(message) => {
+                    let is_end = kind != "problem" && message["type"] == "problem";
+                    assert!(message["type"] != "hung_up" && !is_end, "{message} before {kind}");
+                }
                 Err((offset, bytes)) => {
                     first = first.or(Some(offset));
                     output.extend(bytes);

@@ -46,6 +46,7 @@ mod pulls;
 mod receipts;
 mod repositories;
 mod schema;
+mod serving;
 mod sessions;
 mod sessions_durable;
 mod sessions_full_disk;

@@ -3,7 +3,7 @@
 use crate::harness::{Place, compare};
 
 /// What there is to ask for help about.
-const VERBS: [&str; 35] = [
+const VERBS: [&str; 37] = [
     "",
     "run",
     "create",
@@ -38,9 +38,6 @@ const VERBS: [&str; 35] = [
     "wrap",
     "serve",
     "key",
-    "key create",
-    "key ls",
-    "key revoke",
     "config",
     "completions",
     "man",
@@ -74,6 +71,9 @@ const SNAPSHOT_VERBS: [&str; 6] = ["create", "ls", "restore", "rm", "export", "i
 /// What is done with images.
 const IMAGE_VERBS: [&str; 5] = ["ls", "import", "inspect", "rm", "gc"];
 
+/// What is done with keys.
+const KEY_VERBS: [&str; 3] = ["create", "ls", "revoke"];
+
 #[test]
 fn help_texts_are_as_reviewed() {
     let place = Place::new("help");
@@ -103,18 +103,24 @@ fn help_texts_are_as_reviewed() {
         assert_eq!(said.code, 0, "{verb}: {}", said.stderr);
         compare(&format!("tests/snapshots/help-image-{verb}.txt"), &said.stdout);
     }
+    for verb in KEY_VERBS {
+        let said = place.run(&format!("key {verb} --help"));
+        assert_eq!(said.code, 0, "{verb}: {}", said.stderr);
+        compare(&format!("tests/snapshots/help-key-{verb}.txt"), &said.stdout);
+    }
     compare("tests/snapshots/help-run-short.txt", &place.run("run -h").stdout);
 }
 
 #[test]
 fn every_option_of_run_and_of_sessions_has_an_example() {
     let place = Place::new("help-example");
-    let nouns = ["", "config", "file", "image", "snapshot", "completions", "man"];
+    let nouns = ["", "config", "file", "image", "key", "snapshot", "completions", "man"];
     let verbs = VERBS.iter().filter(|verb| !nouns.contains(verb)).map(|verb| (*verb).to_owned());
     let of_files = FILE_VERBS.iter().map(|verb| format!("file {verb}"));
     let of_images = IMAGE_VERBS.iter().map(|verb| format!("image {verb}"));
     let of_snapshots = SNAPSHOT_VERBS.iter().map(|verb| format!("snapshot {verb}"));
-    for verb in verbs.chain(of_files).chain(of_images).chain(of_snapshots) {
+    let of_keys = KEY_VERBS.iter().map(|verb| format!("key {verb}"));
+    for verb in verbs.chain(of_files).chain(of_images).chain(of_snapshots).chain(of_keys) {
         let help = place.run(&format!("{verb} --help")).stdout;
         let options = help.lines().filter(|line| line.trim_start().starts_with('-')).count();
         // The parser's own -h has none, the verb has one before its options, run in another place.

@@ -2,7 +2,7 @@
 
 use crate::harness::{Place, compare};
 
-const OBJECTS: [&str; 45] = [
+const OBJECTS: [&str; 48] = [
     "config",
     "check",
     "result",

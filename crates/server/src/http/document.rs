@@ -46,6 +46,10 @@ fn complete(openapi: utoipa::openapi::OpenApi) -> Value {
     let paths = document["paths"].as_object_mut().into_iter().flatten();
     for (_, item) in paths {
         for (_, operation) in item.as_object_mut().into_iter().flatten() {
+            // Functions are named by what they do, so only with the tag is that one of a kind.
+            let name = [&operation["tags"][0], &operation["operationId"]];
+            operation["operationId"] =
+                json!(name.map(|part| part.as_str().unwrap_or_default()).join("_"));
             operation["responses"]["default"] = json!({
                 "description": "What went wrong.",
                 "content": { "application/problem+json": {

@@ -226,3 +226,47 @@ fn private(path: &Path) -> std::io::Result<File> {
 fn io(path: &Path, what: &str, error: std::io::Error) -> Error {
     Error::new(ErrorKind::Io, format!("{what} {}", path.display())).source(error)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A database as version 1 left it, with a session and an event in it.
+    fn of_version_1(path: &Path) {
+        private(path).unwrap();
+        let connection = Connection::open(path).unwrap();
+        connection.execute_batch(MIGRATIONS[0]).unwrap();
+        connection
+            .execute_batch(
+                "INSERT INTO sessions VALUES ('a','n','local','running',1,1,0,NULL,NULL,'{}','{}',
+                 NULL,'{}',1,1); INSERT INTO events (session, at_ms, kind, data)
+                 VALUES ('a', 1, 'provisioned', '{}');",
+            )
+            .unwrap();
+        connection.pragma_update(None, "application_id", APPLICATION_ID).unwrap();
+        connection.pragma_update(None, "user_version", 1).unwrap();
+    }
+
+    #[test]
+    fn an_earlier_database_is_led_here_and_what_it_holds_is_the_local_users() {
+        let directory = std::env::temp_dir().join(format!("cofferdam-v1-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        let path = directory.join("sessions.db");
+        of_version_1(&path);
+        for _ in 0..2 {
+            let connection = open(&path, Access::Shared).unwrap();
+            assert_eq!(version(&connection).unwrap(), VERSION);
+            for table in ["sessions", "events"] {
+                let owner = format!("SELECT owner FROM {table}");
+                let owner: String = connection.query_row(&owner, [], |row| row.get(0)).unwrap();
+                assert_eq!(owner, "", "{table}");
+            }
+        }
+        // A newer one is left as it is.
+        let connection = Connection::open(&path).unwrap();
+        connection.pragma_update(None, "user_version", VERSION + 1).unwrap();
+        drop(connection);
+        assert_eq!(open(&path, Access::Shared).unwrap_err().kind, ErrorKind::Unsupported);
+        std::fs::remove_dir_all(&directory).unwrap();
+    }
+}

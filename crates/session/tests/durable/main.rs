@@ -7,6 +7,7 @@ mod faults;
 mod filed;
 mod files;
 mod manifests;
+mod owners;
 mod real;
 mod runs;
 mod shells;

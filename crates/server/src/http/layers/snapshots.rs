@@ -10,13 +10,14 @@ use axum::Json;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use cofferdam_archive::unpacked;
-use cofferdam_core::{Error, ErrorKind};
+use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_session::objects::SnapshotList;
 use cofferdam_session::{
-    MAX_EXPORTED_BYTES, MAX_EXPORTED_LIST_BYTES, SnapshotImported, SnapshotReport, UndoReport,
+    MAX_EXPORTED_BYTES, MAX_EXPORTED_LIST_BYTES, SnapshotImported, SnapshotReport, UndoReport, check_export,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
+use std::fs::File;
 use std::io::{self, BufReader, Seek};
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
@@ -161,6 +162,8 @@ async fn import(
     // The session waits for what is read, so that it is read from the disk.
     let file = pipe::read(upload, move |mut source| {
         io::copy(&mut source, &mut spool).and_then(|_| spool.rewind()).map_err(failed)?;
+        check(&spool)?;
+        spool.rewind().map_err(failed)?;
         Ok(spool)
     })
     .await?;
@@ -170,4 +173,29 @@ async fn import(
     })?;
     let imported = door.sessions.import_snapshot(session.id(), input, query.label).await?;
     Ok((StatusCode::CREATED, Json(imported)))
+}
+
+/// Reads an exported snapshot to its end. What is wrong with it is the caller's mistake.
+fn check(spool: &File) -> Result<()> {
+    let unpacked = unpacked(spool).map_err(|error| {
+        Error::new(ErrorKind::Usage, "the snapshot cannot be unpacked").source(error)
+    })?;
+    check_export(unpacked).map(drop).map_err(|error| match error.kind {
+        ErrorKind::Io => Error { kind: ErrorKind::Usage, ..error },
+        ErrorKind::Usage
+        | ErrorKind::Config
+        | ErrorKind::NotFound
+        | ErrorKind::Conflict
+        | ErrorKind::PathEscape
+        | ErrorKind::NotAFile
+        | ErrorKind::TooLarge
+        | ErrorKind::Unsupported
+        | ErrorKind::Denied
+        | ErrorKind::Unenforceable
+        | ErrorKind::Unavailable
+        | ErrorKind::SetupFailed
+        | ErrorKind::TimedOut
+        | ErrorKind::Canceled
+        | ErrorKind::Protocol => error,
+    })
 }

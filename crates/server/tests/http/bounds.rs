@@ -1,0 +1,92 @@
+//! What bounds a request, and who may send one.
+
+use crate::stage::{Stage, request};
+use axum::body::{Body, Bytes};
+use axum::http::Request;
+use std::convert::Infallible;
+
+fn of(host: Option<&str>, origin: Option<&str>, line: &str) -> Request<Body> {
+    let (method, path) = line.split_once(' ').unwrap();
+    let mut request = Request::builder().method(method).uri(path);
+    for (name, value) in [("host", host), ("origin", origin)] {
+        if let Some(value) = value {
+            request = request.header(name, value);
+        }
+    }
+    request.body(Body::empty()).unwrap()
+}
+
+#[tokio::test]
+async fn a_name_that_somebody_bent_here_is_refused_everywhere() {
+    let stage = Stage::with(|options| options.hosts.push("box.example".to_owned())).await;
+    for path in ["/v1/sandboxes", "/v1/events/stream", "/healthz", "/openapi.json", "/docs", "/x"] {
+        for host in [Some("evil.test"), Some("evil.test:7070"), Some("127.0.0.1.evil.test"), None] {
+            let answer = stage.send(of(host, None, &format!("GET {path}"))).await;
+            assert_eq!((answer.status.as_u16(), answer.kind().as_str()), (421, "denied"), "{path}");
+        }
+        let named = stage.send(of(Some("127.0.0.1"), None, &format!("GET http://evil.test{path}")));
+        assert_eq!(named.await.status, 421, "{path}");
+    }
+    for host in ["127.0.0.1:7070", "[::1]:7070", "localhost", "box.example"] {
+        let answer = stage.send(of(Some(host), None, "GET /v1/sandboxes")).await;
+        assert_eq!(answer.status, 200, "{host}");
+    }
+}
+
+#[tokio::test]
+async fn a_page_may_ask_only_if_its_origin_may() {
+    let stage = Stage::new().await;
+    let host = Some("127.0.0.1");
+    for origin in
+        ["http://evil.test", "null", "https://board.example.evil.test", "http://board.example"]
+    {
+        for line in ["GET /v1/sandboxes", "OPTIONS /v1/sandboxes", "GET /healthz"] {
+            let answer = stage.send(of(host, Some(origin), line)).await;
+            assert_eq!(answer.status, 403, "{origin} {line}");
+            assert!(!answer.headers.contains_key("access-control-allow-origin"));
+        }
+    }
+    let good = Some("https://board.example");
+    let answer = stage.send(of(host, good, "GET /v1/sandboxes")).await;
+    assert_eq!(answer.status, 200);
+    assert_eq!(answer.headers["access-control-allow-origin"], "https://board.example");
+    let mut asks = of(host, good, "OPTIONS /v1/sandboxes");
+    asks.headers_mut().insert("access-control-request-method", "PUT".parse().unwrap());
+    let answer = stage.send(asks).await;
+    assert_eq!(answer.status, 204);
+    assert!(answer.headers["access-control-allow-methods"].to_str().unwrap().contains("PUT"));
+    // Nobody is told anything who asks without a page.
+    let plain = stage.send(of(host, None, "GET /v1/sandboxes")).await;
+    assert!(!plain.headers.contains_key("access-control-allow-origin"));
+}
+
+#[tokio::test]
+async fn a_body_is_json_and_not_too_long() {
+    let stage = Stage::new().await;
+    let long = format!(r#"{{"name":"{}"}}"#, "x".repeat(1 << 20));
+    let answer = stage.ask("", "POST /v1/sandboxes", &long).await;
+    assert_eq!((answer.status.as_u16(), answer.kind().as_str()), (413, "too_large"));
+    let plain = Request::builder().method("POST").uri("/v1/sandboxes").header("host", "127.0.0.1");
+    let plain = plain.header("content-type", "text/plain").body(Body::from("{}")).unwrap();
+    let answer = stage.send(plain).await;
+    assert_eq!((answer.status.as_u16(), answer.kind().as_str()), (415, "usage"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_never_comes_is_given_up() {
+    let stage = Stage::new().await;
+    let never = futures_util::stream::pending::<Result<Bytes, Infallible>>();
+    let request = request("", "POST /v1/sandboxes").body(Body::from_stream(never)).unwrap();
+    let answer = stage.send(request).await;
+    assert_eq!((answer.status.as_u16(), answer.kind().as_str()), (408, "timed_out"));
+}
+
+#[tokio::test]
+async fn a_request_has_a_number_that_the_audit_knows() {
+    let stage = Stage::new().await;
+    let answer = stage.ask("", "PUT /v1/sandboxes/a", "{}").await;
+    let number = answer.headers["x-request-id"].to_str().unwrap().to_owned();
+    let audit = stage.ask("", "GET /v1/audit", "").await.json();
+    assert_eq!(audit["entries"][0]["request"], number);
+    assert_eq!(answer.headers["x-content-type-options"], "nosniff");
+}

@@ -1,0 +1,172 @@
+//! What requests do.
+
+use crate::stage::{Stage, request};
+use axum::body::Body;
+use serde_json::json;
+
+#[tokio::test]
+async fn a_list_is_read_in_pages_that_nothing_moves() {
+    let stage = Stage::new().await;
+    for name in ["a", "b", "c", "d", "e"] {
+        let body = json!({ "labels": { "kind": if name == "c" { "odd" } else { "even" } } });
+        let line = format!("PUT /v1/sandboxes/{name}");
+        assert_eq!(stage.ask("", &line, &body.to_string()).await.status, 201);
+    }
+    let mut names = Vec::new();
+    let mut line = "GET /v1/sandboxes?limit=2".to_owned();
+    loop {
+        let page = stage.ask("", &line, "").await.json();
+        for session in page["sessions"].as_array().unwrap() {
+            names.push(session["name"].as_str().unwrap().to_owned());
+        }
+        // What was on a page before may go meanwhile.
+        let gone = format!("DELETE /v1/sandboxes/{}", names[0]);
+        stage.ask("", &gone, "").await;
+        match page["next_cursor"].as_str() {
+            Some(cursor) => line = format!("GET /v1/sandboxes?limit=2&cursor={cursor}"),
+            None => break,
+        }
+    }
+    assert_eq!(names, ["a", "b", "c", "d", "e"]);
+    let odd = stage.ask("", "GET /v1/sandboxes?label=kind%3Dodd", "").await.json();
+    assert_eq!(odd["sessions"][0]["name"], "c");
+    assert_eq!(odd["sessions"].as_array().unwrap().len(), 1);
+    for bad in ["limit=0", "limit=201", "limit=x", "cursor=x", "label=x", "lable=a%3Db"] {
+        let answer = stage.ask("", &format!("GET /v1/sandboxes?{bad}"), "").await;
+        assert_eq!((answer.status.as_u16(), answer.kind().as_str()), (400, "usage"), "{bad}");
+    }
+}
+
+#[tokio::test]
+async fn a_sandbox_is_paused_resumed_stopped_and_extended() {
+    let stage = Stage::new().await;
+    let made = stage.ask("", "PUT /v1/sandboxes/a", r#"{"ttl_ms":60000}"#).await.json();
+    for (deed, phase) in [("pause", "paused"), ("resume", "running"), ("stop", "stopped")] {
+        for _ in 0..2 {
+            let answer = stage.ask("", &format!("POST /v1/sandboxes/a/{deed}"), "").await;
+            assert_eq!(answer.json()["phase"], phase, "{deed}");
+        }
+    }
+    let longer = stage.ask("", "POST /v1/sandboxes/a/extend", r#"{"by_ms":1000}"#).await.json();
+    let until = |report: &serde_json::Value| report["lease_until_ms"].as_u64().unwrap();
+    assert_eq!(until(&longer), until(&made) + 1000);
+    stage.sandbox("", "for-ever").await;
+    let answer = stage.ask("", "POST /v1/sandboxes/for-ever/extend", r#"{"by_ms":1}"#).await;
+    assert_eq!(answer.kind(), "conflict");
+}
+
+#[tokio::test]
+async fn a_command_is_started_once_for_a_key() {
+    let stage = Stage::new().await;
+    stage.sandbox("", "a").await;
+    let start = async |words: &[&str], key: &str| {
+        let request = request("", "POST /v1/sandboxes/a/execs").header("idempotency-key", key);
+        let body = json!({ "argv": words }).to_string();
+        stage.send(request.body(Body::from(body)).unwrap()).await
+    };
+    let first = start(&["out=x"], "one").await;
+    let again = start(&["out=x"], "one").await;
+    assert_eq!((first.status.as_u16(), again.status.as_u16()), (201, 200));
+    assert_eq!(first.json()["id"], again.json()["id"]);
+    assert_eq!(start(&["out=y"], "one").await.kind(), "conflict");
+    assert_ne!(start(&["out=x"], "two").await.json()["id"], first.json()["id"]);
+    assert_eq!(start(&["out=x"], &"k".repeat(256)).await.kind(), "usage");
+    let all = stage.ask("", "GET /v1/sandboxes/a/execs", "").await.json();
+    assert_eq!(all["execs"].as_array().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn a_command_is_waited_for_and_read_in_parts() {
+    let stage = Stage::new().await;
+    stage.sandbox("", "a").await;
+    let exec = stage.exec("", "a", &["out=hello"]).await;
+    let at = |rest: &str| format!("GET /v1/sandboxes/a/execs/{exec}{rest}");
+    let ended = stage.ask("", &at("/wait?timeout_ms=5000"), "").await.json();
+    assert_eq!((&ended["ending"], &ended["exit_code"]), (&json!("exited"), &json!(0)));
+    let part = stage.ask("", &at("/output?stream=stdout&offset=1&limit=3"), "").await.json();
+    assert_eq!((&part["text"], &part["next_offset"]), (&json!("ell"), &json!(4)));
+    for bad in ["stream=x", "stream=stdout&limit=0", "stream=stdout&limit=262145", "offset=1"] {
+        assert_eq!(
+            stage.ask("", &at(&format!("/output?{bad}")), "").await.kind(),
+            "usage",
+            "{bad}"
+        );
+    }
+    let late = stage.ask("", &format!("POST /v1/sandboxes/a/execs/{exec}/stdin"), "x").await;
+    assert_eq!(late.kind(), "conflict");
+    for missing in ["none", "-bad", "x%00y"] {
+        let answer = stage.ask("", &format!("GET /v1/sandboxes/a/execs/{missing}"), "").await;
+        assert_eq!(answer.kind(), "not_found", "{missing}");
+    }
+    let hanging = stage.exec("", "a", &["hang"]).await;
+    let line = format!("GET /v1/sandboxes/a/execs/{hanging}/wait?timeout_ms=1");
+    assert_eq!(stage.ask("", &line, "").await.json()["ended_ms"], json!(null));
+    for (signal, status) in [(0, 400), (65, 400), (9, 204)] {
+        let line = format!("POST /v1/sandboxes/a/execs/{hanging}/signal");
+        let answer = stage.ask("", &line, &json!({ "signal": signal }).to_string()).await;
+        assert_eq!(answer.status.as_u16(), status, "{signal}");
+    }
+}
+
+#[tokio::test]
+async fn a_run_says_what_came_of_it_and_leaves_nothing() {
+    let stage = Stage::new().await;
+    let run =
+        async |body: serde_json::Value| stage.ask("", "POST /v1/run", &body.to_string()).await;
+    let done =
+        run(json!({ "exec": { "argv": ["out=hello", "exit=3"] }, "capture_bytes": 4 })).await;
+    let done = done.json();
+    assert_eq!((&done["exit_code"], &done["stdout"]), (&json!(3), &json!("hell")));
+    assert_eq!(done["omitted"]["stdout"], 1);
+    let failed =
+        run(json!({ "exec": { "argv": ["out=x"] }, "preflight": ["exit=1"] })).await.json();
+    assert_eq!(failed["ending"]["kind"], "setup_failed");
+    let listed = stage.ask("", "GET /v1/sandboxes", "").await.json();
+    assert_eq!(listed["sessions"], json!([]));
+    for bad in [
+        json!({ "exec": {} }),
+        json!({ "exec": { "argv": ["x"], "stdin": true } }),
+        json!({ "exec": { "argv": ["x"], "detached": true } }),
+        json!({ "sandbox": { "name": "x" }, "exec": { "argv": ["x"] } }),
+    ] {
+        assert_eq!(run(bad.clone()).await.kind(), "usage", "{bad}");
+    }
+    for large in [
+        json!({ "exec": { "argv": ["x"] }, "capture_bytes": (16 << 20) + 1 }),
+        json!({ "exec": { "argv": ["x"], "timeout_ms": 3_600_001 } }),
+        json!({ "exec": { "argv": ["x"] }, "preflight": vec!["x"; 65] }),
+    ] {
+        assert_eq!(run(large.clone()).await.kind(), "too_large", "{large}");
+    }
+}
+
+#[tokio::test]
+async fn what_makes_no_sense_is_refused_by_name() {
+    let stage = Stage::new().await;
+    for (body, word) in [
+        (r#"{"nmae":"x"}"#, "nmae"),
+        (r#"{"limits":{"memory":1}}"#, "memory"),
+        (r#"{"profile":"root"}"#, "root"),
+        (r#"{"name":"a b"}"#, "a b"),
+        (r#"{"copy_on_write":true}"#, "workspace"),
+        (r#"{"env":{"A=B":"x"}}"#, "A=B"),
+        (r#"{"stay_awake":true,"idle_pause_ms":1}"#, "stay_awake"),
+        (r#"{"ttl_ms":0}"#, "lease"),
+        ("{", "EOF"),
+        ("[]", "object"),
+        ("", "EOF"),
+    ] {
+        let answer = stage.ask("", "POST /v1/sandboxes", body).await;
+        assert_eq!((answer.status.as_u16(), answer.kind().as_str()), (400, "usage"), "{body}");
+        assert!(answer.text.contains(word), "{body}: {}", answer.text);
+    }
+    let way_out = stage.ask("", "POST /v1/sandboxes", r#"{"profile":"full-dev"}"#).await;
+    assert_eq!((way_out.status.as_u16(), way_out.kind().as_str()), (422, "unsupported"));
+    let nowhere = stage.ask("", "GET /v1/nothing", "").await;
+    assert_eq!((nowhere.status.as_u16(), nowhere.kind().as_str()), (404, "not_found"));
+    let method = stage.ask("", "PATCH /v1/sandboxes", "{}").await;
+    assert_eq!((method.status.as_u16(), method.kind().as_str()), (405, "usage"));
+    for path in ["/healthz", "/readyz", "/openapi.json", "/docs"] {
+        assert_eq!(stage.ask("", &format!("GET {path}"), "").await.status, 200, "{path}");
+    }
+}

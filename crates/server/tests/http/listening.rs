@@ -1,0 +1,179 @@
+//! Sockets: where a server listens, what it takes in, and how it ends.
+
+use crate::stage::Stage;
+use cofferdam_core::ErrorKind;
+use cofferdam_server::{Bound, Listen, MAX_HEAD_BYTES};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpStream, UnixListener, UnixStream};
+use tokio::sync::oneshot;
+
+async fn bind(text: &str) -> cofferdam_core::Result<Bound> {
+    text.parse::<Listen>().unwrap().bind().await
+}
+
+/// A server that serves until the sender is dropped.
+async fn serving(
+    stage: &Stage,
+    bound: Bound,
+) -> (oneshot::Sender<()>, tokio::task::JoinHandle<()>) {
+    let (end, ends) = oneshot::channel::<()>();
+    let server = stage.server.clone();
+    let task = tokio::spawn(async move {
+        server.serve(bound, async { drop(ends.await) }).await.unwrap();
+    });
+    (end, task)
+}
+
+async fn talk(mut stream: impl AsyncReadExt + AsyncWriteExt + Unpin, text: &str) -> String {
+    stream.write_all(text.as_bytes()).await.ok();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).await.ok();
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+const ASK: &str = "GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+
+fn address(bound: &Bound) -> String {
+    bound.at().to_string().trim_start_matches("http://").to_owned()
+}
+
+#[tokio::test]
+async fn an_address_that_others_reach_needs_keys() {
+    let stage = Stage::new().await;
+    stage.key("a").await;
+    let bound = bind("0.0.0.0:0").await.unwrap();
+    let refused = stage.server.serve(bound, std::future::ready(())).await.unwrap_err();
+    assert_eq!(refused.kind, ErrorKind::Denied);
+    let strict = Stage::with(|options| options.keys_only = true).await;
+    let bound = bind("0.0.0.0:0").await.unwrap();
+    strict.server.serve(bound, std::future::ready(())).await.unwrap();
+    assert_eq!(strict.ask("", "GET /v1/sandboxes", "").await.status, 401);
+}
+
+#[tokio::test]
+async fn a_head_that_is_too_long_is_refused_and_a_good_one_is_not() {
+    let stage = Stage::new().await;
+    let bound = bind("127.0.0.1:0").await.unwrap();
+    let address = address(&bound);
+    let (end, task) = serving(&stage, bound).await;
+    let padded = |bytes: usize| {
+        let pad = "x".repeat(bytes);
+        format!(
+            "GET /healthz HTTP/1.1\r\nhost: localhost\r\nx-pad: {pad}\r\nconnection: close\r\n\r\n"
+        )
+    };
+    let answer =
+        talk(TcpStream::connect(&address).await.unwrap(), &padded(4 * MAX_HEAD_BYTES)).await;
+    assert!(answer.starts_with("HTTP/1.1 431"), "{answer}");
+    let answer =
+        talk(TcpStream::connect(&address).await.unwrap(), &padded(MAX_HEAD_BYTES / 2)).await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    drop(end);
+    task.await.unwrap();
+    assert!(TcpStream::connect(&address).await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_head_that_never_comes_is_given_up() {
+    let stage = Stage::new().await;
+    let bound = bind("127.0.0.1:0").await.unwrap();
+    let address = address(&bound);
+    let (end, task) = serving(&stage, bound).await;
+    // Without a limit this would wait for ever.
+    let answer = talk(TcpStream::connect(&address).await.unwrap(), "GET /healthz HT").await;
+    assert!(!answer.starts_with("HTTP/1.1 200"), "{answer}");
+    drop(end);
+    task.await.unwrap();
+}
+
+#[tokio::test]
+async fn connections_beyond_the_most_wait_for_room() {
+    let stage = Stage::with(|options| options.max_connections = 2).await;
+    let bound = bind("127.0.0.1:0").await.unwrap();
+    let address = address(&bound);
+    let (end, task) = serving(&stage, bound).await;
+    let mut held = Vec::new();
+    for _ in 0..2 {
+        let mut stream = TcpStream::connect(&address).await.unwrap();
+        stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
+        let mut first = [0; 12];
+        stream.read_exact(&mut first).await.unwrap();
+        held.push(stream);
+    }
+    let mut third = TcpStream::connect(&address).await.unwrap();
+    third.write_all(ASK.as_bytes()).await.unwrap();
+    let mut first = [0; 12];
+    let early =
+        tokio::time::timeout(std::time::Duration::from_millis(200), third.read_exact(&mut first));
+    assert!(early.await.is_err(), "{first:?}");
+    held.pop();
+    let mut rest = String::new();
+    third.read_to_string(&mut rest).await.unwrap();
+    assert!(rest.contains("200 OK"), "{rest}");
+    drop((held, end));
+    task.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_socket_is_private_and_goes_with_its_server() {
+    let stage = Stage::new().await;
+    let path = stage.state.join("c.sock");
+    let place = format!("unix:{}", path.display());
+    let bound = bind(&place).await.unwrap();
+    let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let taken = bind(&place).await.unwrap_err();
+    assert_eq!(taken.kind, ErrorKind::Conflict);
+    stage.key("a").await;
+    let (end, task) = serving(&stage, bound).await;
+    // Whoever may use the file is the user whose server it is, whatever keys there are.
+    let ask = "GET /v1/sandboxes HTTP/1.1\r\nhost: anything\r\nconnection: close\r\n\r\n";
+    let answer = talk(UnixStream::connect(&path).await.unwrap(), ask).await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    drop(end);
+    task.await.unwrap();
+    assert!(!path.exists());
+}
+
+#[tokio::test]
+async fn only_a_socket_that_nobody_listens_on_is_replaced() {
+    let stage = Stage::new().await;
+    let path = stage.state.join("c.sock");
+    let place = format!("unix:{}", path.display());
+    drop(UnixListener::bind(&path).unwrap());
+    assert!(path.exists(), "a stale one");
+    let bound = bind(&place).await.unwrap();
+    // One that somebody else put there meanwhile is left.
+    std::fs::remove_file(&path).unwrap();
+    std::fs::write(&path, "mine").unwrap();
+    drop(bound);
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine");
+    assert_eq!(bind(&place).await.unwrap_err().kind, ErrorKind::Conflict);
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine");
+    assert_left(&stage.state);
+}
+
+fn assert_left(state: &Path) {
+    let names = std::fs::read_dir(state).unwrap().map(|entry| entry.unwrap().file_name());
+    let names: Vec<String> = names.map(|name| name.to_string_lossy().into_owned()).collect();
+    assert!(!names.iter().any(|name| name.starts_with("c.sock.")), "{names:?}");
+}
+
+#[tokio::test]
+async fn a_stream_is_cut_when_the_server_ends() {
+    let stage = Stage::new().await;
+    let bound = bind("127.0.0.1:0").await.unwrap();
+    let address = address(&bound);
+    let (end, task) = serving(&stage, bound).await;
+    let mut stream = TcpStream::connect(&address).await.unwrap();
+    stream.write_all(b"GET /v1/events/stream HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
+    let mut first = [0; 12];
+    stream.read_exact(&mut first).await.unwrap();
+    assert_eq!(&first, b"HTTP/1.1 200");
+    drop(end);
+    let mut rest = Vec::new();
+    stream.read_to_end(&mut rest).await.unwrap();
+    task.await.unwrap();
+}
