@@ -13,7 +13,8 @@ use cofferdam_archive::unpacked;
 use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_session::objects::SnapshotList;
 use cofferdam_session::{
-    MAX_EXPORTED_BYTES, MAX_EXPORTED_LIST_BYTES, SnapshotImported, SnapshotReport, UndoReport, check_export,
+    MAX_EXPORTED_BYTES, MAX_EXPORTED_LIST_BYTES, SnapshotImported, SnapshotReport, UndoReport,
+    check_export,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
