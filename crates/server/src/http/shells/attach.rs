@@ -61,9 +61,10 @@ async fn attach(
     let report = session.status(&exec).await?;
     let upgrade = needs_upgrade(upgrade)?;
     let counted = door.caller.stream(&door.server)?;
+    let terminal = report.terminal;
     let first = Told::Attached { exec: Box::new(report) };
     let hand = Attached { session: session.clone(), exec: exec.clone() };
-    let tape = ExecTape { session, exec, at: [query.from, query.from_stderr] };
+    let tape = ExecTape { session, exec, terminal, at: [query.from, query.from_stderr] };
     Ok(talk(upgrade, door.server.clone(), counted, (first, tape, hand)))
 }
 
@@ -71,6 +72,8 @@ async fn attach(
 struct ExecTape {
     session: Session,
     exec: ProcessId,
+    /// Whether it has a terminal: all its output is standard output then.
+    terminal: bool,
     /// Where the next read of each stream begins.
     at: [u64; 2],
 }
@@ -98,6 +101,9 @@ impl ExecTape {
 impl Tape for ExecTape {
     async fn next(&mut self) -> Result<Option<Out>> {
         for (number, stream) in [(1, Standard::Output), (2, Standard::Error)] {
+            if self.terminal && stream == Standard::Error {
+                continue;
+            }
             if let Some(out) = self.stream(number, stream).await? {
                 return Ok(Some(out));
             }
