@@ -161,3 +161,18 @@ fn done(session: &Session, path: &ByteString, written: &Written) -> Response {
     digest::tell(response.headers_mut(), &written.sha256);
     response
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_file_that_says_to_be_too_long_is_refused_before_it_comes() {
+        let of = |length: u64| {
+            let headers = [(header::CONTENT_LENGTH, length.into())].into_iter().collect();
+            upload(&headers, Body::empty()).map(drop)
+        };
+        assert!(of(MAX_WRITTEN_BYTES).is_ok());
+        assert_eq!(of(MAX_WRITTEN_BYTES + 1).unwrap_err().report().status, 413);
+    }
+}

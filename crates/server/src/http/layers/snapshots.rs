@@ -57,7 +57,7 @@ struct ImportQuery {
 }
 
 /// Keeps what a copy-on-write sandbox changed in its workspace as it is now.
-#[utoipa::path(post, path = "/v1/sandboxes/{sandbox}/snapshots", tag = "layers",
+#[utoipa::path(post, path = "/v1/sandboxes/{sandbox}/snapshots", tag = "snapshots",
     params(("sandbox" = String, Path, description = "Its name or id.")),
     request_body = objects::SnapshotWish, responses(
     (status = 201, description = "It is taken.", body = objects::Snapshot),
@@ -73,7 +73,7 @@ async fn create(
 }
 
 /// The snapshots of a sandbox, oldest first: 64 at most.
-#[utoipa::path(get, path = "/v1/sandboxes/{sandbox}/snapshots", tag = "layers",
+#[utoipa::path(get, path = "/v1/sandboxes/{sandbox}/snapshots", tag = "snapshots",
     params(("sandbox" = String, Path, description = "Its name or id.")), responses(
     (status = 200, description = "All of them.", body = objects::SnapshotList),
 ))]
@@ -84,7 +84,7 @@ async fn list(door: Door<Looks>, Path(sandbox): Path<String>) -> Answer<Json<Sna
 }
 
 /// Removes a snapshot.
-#[utoipa::path(delete, path = "/v1/sandboxes/{sandbox}/snapshots/{snapshot}", tag = "layers",
+#[utoipa::path(delete, path = "/v1/sandboxes/{sandbox}/snapshots/{snapshot}", tag = "snapshots",
     params(("sandbox" = String, Path, description = "Its name or id."),
         ("snapshot" = String, Path, description = "Its number or label.")), responses(
     (status = 200, description = "What is gone.", body = objects::Snapshot),
@@ -99,7 +99,7 @@ async fn remove(
 
 /// Puts the workspace of a sandbox back to a snapshot, or to any point by its number. All its processes are
 /// ended.
-#[utoipa::path(post, path = "/v1/sandboxes/{sandbox}/snapshots/{snapshot}/restore", tag = "layers",
+#[utoipa::path(post, path = "/v1/sandboxes/{sandbox}/snapshots/{snapshot}/restore", tag = "snapshots",
     params(("sandbox" = String, Path, description = "Its name or id."),
         ("snapshot" = String, Path, description = "Its number or label.")), responses(
     (status = 200, description = "Where it stands, and what changed.", body = objects::Undone),
@@ -113,7 +113,7 @@ async fn restore(
 }
 
 /// A snapshot as one file, for another sandbox, owner or machine. One that breaks off is none.
-#[utoipa::path(get, path = "/v1/sandboxes/{sandbox}/snapshots/{snapshot}/export", tag = "layers",
+#[utoipa::path(get, path = "/v1/sandboxes/{sandbox}/snapshots/{snapshot}/export", tag = "snapshots",
     params(("sandbox" = String, Path, description = "Its name or id."),
         ("snapshot" = String, Path, description = "Its number or label.")), responses(
     (status = 200, description = "The file.", content_type = "application/octet-stream", body = inline(objects::Bytes)),
@@ -144,7 +144,7 @@ async fn export(
 ///
 /// All of it is read and every SHA-256 compared before there is a snapshot. The sandbox goes on where it is
 /// until somebody restores it or forks from it.
-#[utoipa::path(post, path = "/v1/sandboxes/{sandbox}/snapshots/import", tag = "layers",
+#[utoipa::path(post, path = "/v1/sandboxes/{sandbox}/snapshots/import", tag = "snapshots",
     params(("sandbox" = String, Path, description = "Its name or id."), ImportQuery),
     request_body(content = inline(objects::Bytes), content_type = "application/octet-stream"), responses(
     (status = 201, description = "The snapshot that it is now.", body = objects::SnapshotImported),

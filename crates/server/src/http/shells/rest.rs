@@ -190,3 +190,22 @@ async fn interrupt(
     door.session(&sandbox).await?.find_shell(&name).await?.interrupt().await?;
     Ok(StatusCode::NO_CONTENT)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waiting_and_output_of_one_request_have_limits() {
+        let most = u64::try_from(MAX_SHELL_WAIT.as_millis()).unwrap();
+        let all = bounded(most, Some(MAX_SHELL_OUTPUT)).unwrap();
+        assert_eq!(all, (MAX_SHELL_WAIT, MAX_SHELL_OUTPUT));
+        assert_eq!(bounded(0, None).unwrap(), (Duration::ZERO, SHELL_OUTPUT));
+        let check = |wait, bytes, named: &str| {
+            let error = bounded(wait, bytes).unwrap_err();
+            assert!(error.kind == ErrorKind::Usage && error.message.contains(named), "{error}");
+        };
+        check(most + 1, None, "wait_ms");
+        check(0, Some(MAX_SHELL_OUTPUT + 1), "max_bytes");
+    }
+}
