@@ -34,16 +34,39 @@ impl Packing {
 }
 
 /// The stream unpacked. One that is not packed passes as it is.
-pub fn unpacked<'a, R: Read + 'a>(packed: R) -> io::Result<Box<dyn Read + 'a>> {
+pub fn unpacked<R: Read>(packed: R) -> io::Result<Unpacked<R>> {
     let mut packed = BufReader::with_capacity(128 << 10, packed);
-    Ok(match Packing::of(packed.fill_buf()?) {
-        Packing::Plain => Box::new(packed),
+    Ok(Unpacked(match Packing::of(packed.fill_buf()?) {
+        Packing::Plain => Stream::Plain(packed),
         // Several streams after one another count as one.
-        Packing::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(packed)),
+        Packing::Gzip => Stream::Gzip(Box::new(flate2::bufread::MultiGzDecoder::new(packed))),
         // LIMIT: a stream that needs more memory is refused there, before it is taken.
-        Packing::Xz => Box::new(XzReader::new_mem_limit(packed, true, XZ_MEMORY_KIB)),
-        Packing::Zstd => Box::new(Frames { source: Some(packed), frame: None }),
-    })
+        Packing::Xz => {
+            Stream::Xz(Box::new(XzReader::new_mem_limit(packed, true, XZ_MEMORY_KIB)))
+        }
+        Packing::Zstd => Stream::Zstd(Box::new(Frames { source: Some(packed), frame: None })),
+    }))
+}
+
+/// A stream that is unpacked while it is read.
+pub struct Unpacked<R: Read>(Stream<BufReader<R>>);
+
+enum Stream<R: BufRead> {
+    Plain(R),
+    Gzip(Box<flate2::bufread::MultiGzDecoder<R>>),
+    Xz(Box<XzReader<R>>),
+    Zstd(Box<Frames<R>>),
+}
+
+impl<R: Read> Read for Unpacked<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match &mut self.0 {
+            Stream::Plain(stream) => stream.read(buffer),
+            Stream::Gzip(stream) => stream.read(buffer),
+            Stream::Xz(stream) => stream.read(buffer),
+            Stream::Zstd(stream) => stream.read(buffer),
+        }
+    }
 }
 
 type ZstdFrame<R> = ruzstd::decoding::StreamingDecoder<R, ruzstd::decoding::FrameDecoder>;

@@ -2,6 +2,7 @@
 
 use cofferdam_core::ByteString;
 use cofferdam_core::files::EntryKind;
+use std::fmt;
 
 /// How many notes are kept. More are counted.
 pub const MAX_NOTES: usize = 1000;
@@ -13,6 +14,26 @@ pub struct Note {
     pub path: ByteString,
     /// What is to be known.
     pub remark: Remark,
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = &self.path;
+        match self.remark {
+            Remark::Skipped(kind) => write!(f, "{path:?} was skipped, being a {}", kind.name()),
+            Remark::Unreadable => {
+                write!(f, "{path:?} was left out, as it is gone or cannot be read")
+            }
+            Remark::Cut => {
+                write!(f, "{path:?} grew meanwhile, and was cut at the size that it had")
+            }
+            Remark::Padded => {
+                write!(f, "{path:?} became shorter meanwhile, and was filled up with zeros")
+            }
+            Remark::IdentityLeftOut => write!(f, "{path:?} lost its set-id or sticky bits"),
+            Remark::OwnerAdded => write!(f, "{path:?} got all permissions for its owner"),
+        }
+    }
 }
 
 /// What is to be known of a path.

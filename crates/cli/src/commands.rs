@@ -51,8 +51,6 @@ pub(crate) mod undo;
 pub(crate) mod wait;
 pub(crate) mod wrap;
 
-pub(crate) use layer::{AppliedChanges, ChangeList, DiscardedChanges};
-
 use crate::args::Verb;
 use cofferdam_core::Result;
 

@@ -3,13 +3,6 @@
 use crate::choice::Choice;
 use crate::commands::config::CheckedConfig;
 use crate::commands::events::EventList;
-use crate::commands::file::{
-    FileContent, FileContents, FileCopied, FileDone, FileEntry, FileEventReport, FileImported,
-    FileList, FileMatches, FileNames,
-};
-use crate::commands::file_edit::FileEdit;
-use crate::commands::file_patch::FilePatch;
-use crate::commands::file_window::FileWindow;
 use crate::commands::image::{ImageEvent, ImageList, ImageShown, ImagesRemoved};
 #[cfg(feature = "serve")]
 use crate::commands::key::{KeyCreated, KeyList};
@@ -19,14 +12,17 @@ use crate::commands::ls::SessionList;
 use crate::commands::mcp_install::McpInstalled;
 use crate::commands::ps::ExecList;
 use crate::commands::rm::Removal;
-use crate::commands::snapshot::SnapshotList;
 use crate::commands::wrap::Wrapped;
-use crate::commands::{AppliedChanges, ChangeList, DiscardedChanges};
 use crate::config;
 use crate::engine::{Diagnosis, Explanation, ProbeReport};
 use crate::meter::ProgressEvent;
 use cofferdam_core::{Error, ErrorKind, ErrorReport, Result, RunReport};
 use cofferdam_session::manifest::Manifest;
+use cofferdam_session::objects::{
+    AppliedChanges, ChangeList, DiscardedChanges, FileContent, FileContents, FileCopied, FileDone,
+    FileEdit, FileEntry, FileEventReport, FileImported, FileList, FileMatches, FileNames,
+    FilePatch, FileWindow, SnapshotList,
+};
 use cofferdam_session::{
     EventReport, ExecReport, GcReport, HistoryReport, SessionReport, SnapshotExported,
     SnapshotImported, SnapshotReport, UndoReport,

@@ -3,7 +3,7 @@
 
 use crate::render;
 use cofferdam_core::{Error, ErrorKind, Result};
-use rustix::fs::{CWD, Mode, OFlags};
+use cofferdam_session::unnamed_file;
 use std::fs::File;
 use std::io::{Read, Seek, Write};
 use std::path::Path;
@@ -17,7 +17,7 @@ pub(crate) struct Spool(File);
 impl Spool {
     /// Makes one in a directory of this user.
     pub(crate) fn new(directory: &Path) -> Result<Self> {
-        unnamed(directory).map(Self)
+        unnamed_file(directory).map(Self)
     }
 
     /// Adds to it.
@@ -37,17 +37,6 @@ impl Spool {
             }
         }
     }
-}
-
-/// A file without a name in a directory of this user, gone with its descriptor.
-pub(crate) fn unnamed(directory: &Path) -> Result<File> {
-    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-    let made = rustix::fs::openat(CWD, directory, flags, Mode::RUSR | Mode::WUSR);
-    // Where the file system has no files without a name, there is memory.
-    let file = made
-        .or_else(|_| rustix::fs::memfd_create("cofferdam-spool", rustix::fs::MemfdFlags::CLOEXEC));
-    let file = file.map_err(|errno| failed("make room for the output", errno.into()))?;
-    Ok(File::from(file))
 }
 
 fn failed(what: &str, error: std::io::Error) -> Error {

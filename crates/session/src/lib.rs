@@ -12,6 +12,7 @@ mod answer;
 mod apply;
 mod audit;
 mod bundle;
+mod chosen;
 mod desk;
 pub mod diff;
 pub mod edit;
@@ -28,6 +29,7 @@ mod layer;
 mod lifecycle;
 mod lock;
 pub mod manifest;
+pub mod objects;
 mod occurrences;
 mod order;
 mod owned;
@@ -40,10 +42,13 @@ mod reaper;
 mod receipt;
 mod report;
 mod run;
+mod scope;
+mod searched;
 mod session;
 mod sessions;
 mod shell;
 mod snapshot;
+mod spool;
 mod staging;
 mod store;
 mod time;
@@ -54,6 +59,7 @@ pub use apply::{
     Doing, Edited, MAX_PATCH_TEXT, PatchOptions, Patched, Way, apply_patch, edit_file, read_window,
 };
 pub use audit::{AuditEntry, AuditReport};
+pub use chosen::ChosenHunks;
 pub use cofferdam_core::LayerTier;
 pub use cofferdam_core::StreamReport;
 pub use ensure::{Ensured, EnsuredHow};
@@ -80,11 +86,15 @@ pub use report::{
     EventList, EventReport, ExecList, ExecReport, LogPart, SessionReport, text_or_base64,
 };
 pub use run::{Kept, OnFailure, RUN_LIMIT, Ran, RunError, RunFailure, RunOrder};
+pub use searched::{MAX_TOLD_BYTES, MAX_TOLD_MATCHES, MAX_TOLD_NAMES};
 pub use session::{ExecOutput, SPOOL_BYTES, Session};
 pub use sessions::{MAX_EVENTS, Sessions};
-pub use shell::{MAX_SHELL_TEXT, Shell, ShellOutput, ShellReport, ShellTicket};
+pub use shell::{
+    MAX_SHELL_TEXT, Shell, ShellNews, ShellOutput, ShellReport, ShellTape, ShellTicket,
+};
 pub use snapshot::{
     MAX_SNAPSHOTS, SnapshotExport, SnapshotExported, SnapshotImported, SnapshotReport,
 };
+pub use spool::unnamed_file;
 pub use store::Quota;
 pub(crate) use time::now_ms;

@@ -21,10 +21,20 @@ const ROOMS: [Room; 16] = [
     },
     Room { name: "cofferdam-image", may_use: &["cofferdam-archive", "cofferdam-core"] },
     Room { name: "cofferdam-registry", may_use: &["cofferdam-core", "cofferdam-image"] },
-    Room { name: "cofferdam-session", may_use: &["cofferdam-archive", "cofferdam-core"] },
+    Room {
+        name: "cofferdam-session",
+        may_use: &["cofferdam-archive", "cofferdam-core", "cofferdam-search"],
+    },
     Room {
         name: "cofferdam-server",
-        may_use: &["cofferdam-core", "cofferdam-mcp", "cofferdam-session", "cofferdam-tools"],
+        may_use: &[
+            "cofferdam-archive",
+            "cofferdam-core",
+            "cofferdam-mcp",
+            "cofferdam-search",
+            "cofferdam-session",
+            "cofferdam-tools",
+        ],
     },
     Room { name: "cofferdam-search", may_use: &["cofferdam-core"] },
     Room {

@@ -2,11 +2,12 @@
 
 mod hunks;
 
-use super::layer::{AppliedChanges, LayerChange, check_named, print_changes, print_kept, scope};
+use super::layer::{print_changes, print_kept};
 use crate::meter::Meter;
 use crate::{exit, render, report, screen, sessions};
 use clap::Args;
 use cofferdam_core::{ApplyOrder, Error, ErrorKind, Result};
+use cofferdam_session::objects::{AppliedChanges, LayerChange};
 use std::ffi::OsString;
 use std::io::IsTerminal;
 
@@ -71,10 +72,8 @@ pub(super) fn perform(args: &ApplyArgs) -> Result<u8> {
     }
     sessions::with(async |sessions| {
         let session = sessions::find(sessions, &args.session).await?;
-        let paths = scope(&session, &args.paths).await?;
-        if !paths.is_empty() {
-            check_named(&paths, &session.changes(&paths).await?)?;
-        }
+        let paths = session.scope(&args.paths).await?;
+        session.check_named(&paths).await?;
         let mut order = ApplyOrder { paths, dry_run: args.dry_run, ..ApplyOrder::default() };
         if args.hunks {
             match hunks::chosen(&session, &order.paths).await? {

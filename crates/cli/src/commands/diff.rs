@@ -1,12 +1,13 @@
 //! `cofferdam diff`.
 
-use super::layer::{ChangeList, LayerChange, row, scope};
+use super::layer::row;
 use crate::spool::Spool;
 use crate::surroundings::Surroundings;
 use crate::{exit, render, sessions};
 use clap::Args;
 use cofferdam_core::{Change, GuestPath, Result};
 use cofferdam_session::diff::{FileDiff, quoted};
+use cofferdam_session::objects::{ChangeList, LayerChange};
 use cofferdam_session::{PointRange, PointSpan, Session};
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -78,7 +79,7 @@ pub(super) fn perform(args: &DiffArgs) -> Result<u8> {
     let (range, paths) = asked(args);
     sessions::with(async |sessions| {
         let session = sessions::find(sessions, &args.session).await?;
-        let asked = Asked { scope: scope(&session, &paths).await?, session, range };
+        let asked = Asked { scope: session.scope(&paths).await?, session, range };
         if args.name_only {
             for change in asked.changes().await? {
                 render::print_text(&format!("{}\n", quoted(change.path.as_bytes())))?;

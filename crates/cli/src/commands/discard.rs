@@ -1,10 +1,11 @@
 //! `cofferdam discard`.
 
-use super::layer::{DiscardedChanges, LayerChange, check_named, print_changes, scope};
+use super::layer::print_changes;
 use crate::meter::Meter;
 use crate::{exit, render, report, sessions};
 use clap::Args;
 use cofferdam_core::{DiscardOrder, Result};
+use cofferdam_session::objects::{DiscardedChanges, LayerChange};
 use std::ffi::OsString;
 
 /// Drops what a copy-on-write session changed: its workspace is as the real one again.
@@ -50,10 +51,8 @@ Examples:
 pub(super) fn perform(args: &DiscardArgs) -> Result<u8> {
     sessions::with(async |sessions| {
         let session = sessions::find(sessions, &args.session).await?;
-        let paths = scope(&session, &args.paths).await?;
-        if !paths.is_empty() {
-            check_named(&paths, &session.changes(&paths).await?)?;
-        }
+        let paths = session.scope(&args.paths).await?;
+        session.check_named(&paths).await?;
         let order = DiscardOrder { paths, dry_run: args.dry_run };
         let meter = Meter::start("discard", args.json);
         let discarded = session.discard(&order).await?;

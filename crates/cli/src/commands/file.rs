@@ -22,6 +22,7 @@ use clap::{Args, Subcommand};
 use cofferdam_core::files::Remove;
 use cofferdam_core::{Error, ErrorKind, Files, Result};
 use cofferdam_session::Session;
+use cofferdam_session::objects::FileDone;
 use export::ExportArgs;
 use glob::GlobArgs;
 use grep::GrepArgs;
@@ -34,9 +35,6 @@ use watch::WatchArgs;
 use write::{AppendArgs, WriteArgs};
 
 pub(crate) use read::ReadArgs;
-pub(crate) use report::{FileContent, FileCopied, FileDone, FileEntry, FileImported, FileList};
-pub(crate) use search_report::{FileContents, FileMatches, FileNames};
-pub(crate) use watch_report::FileEventReport;
 
 /// Reads and changes files of a session's workspace, from inside its sandbox.
 ///

@@ -7,9 +7,9 @@ use crate::{exit, render};
 use clap::Args;
 use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_session::edit::{Edit, EditOutcome, EditReport, EditedText, Places};
+use cofferdam_session::objects::FileEdit;
 use cofferdam_session::{Doing, Session};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
@@ -77,21 +77,6 @@ struct SaidEdit {
     new: String,
     #[serde(default)]
     all: bool,
-}
-
-/// Edits that were applied, or were not. Format 1.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct FileEdit {
-    /// The id of the session.
-    pub(crate) session: String,
-    /// The file.
-    pub(crate) path: String,
-    /// Whether it was changed.
-    pub(crate) changed: bool,
-    /// The SHA-256 of what it holds now.
-    pub(crate) sha256: String,
-    /// What came of each edit.
-    pub(crate) report: EditReport,
 }
 
 pub(super) async fn perform(args: &EditArgs, session: &Session) -> Result<u8> {

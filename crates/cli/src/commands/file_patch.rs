@@ -5,13 +5,12 @@ use super::file_input::read_input;
 use crate::{exit, render};
 use clap::Args;
 use cofferdam_core::Result;
+use cofferdam_session::objects::FilePatch;
 use cofferdam_session::patch::{
     Difference, HunkOutcome, PatchAction, PatchNote, PatchOutcome, PatchReport, PatchedFile,
     PatchedHunk,
 };
 use cofferdam_session::{Doing, MAX_PATCH_TEXT, PatchOptions, Session, Way};
-use schemars::JsonSchema;
-use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
@@ -53,17 +52,6 @@ pub(crate) struct PatchArgs {
 pub(super) const EXIT_CODES: &str = "\
 Exit code:
   0 done, or done before; 1 it does not fit, or Cofferdam could not do it; 2 usage";
-
-/// A patch that was applied, or was not. Format 1.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct FilePatch {
-    /// The id of the session.
-    pub(crate) session: String,
-    /// Whether files were changed.
-    pub(crate) changed: bool,
-    /// What came of each hunk.
-    pub(crate) report: PatchReport,
-}
 
 pub(super) async fn perform(args: &PatchArgs, session: &Session) -> Result<u8> {
     let text = read_input(&args.patch, MAX_PATCH_TEXT)?;

@@ -5,9 +5,8 @@ use crate::render;
 use clap::Args;
 use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_session::Session;
-use cofferdam_session::window::{DEFAULT_WINDOW_LINES, Window, WindowOrder};
-use schemars::JsonSchema;
-use serde::Serialize;
+use cofferdam_session::objects::FileWindow;
+use cofferdam_session::window::{DEFAULT_WINDOW_LINES, WindowOrder};
 
 /// Which lines are wanted.
 #[derive(Debug, Args)]
@@ -32,17 +31,6 @@ pub(crate) struct WindowOptions {
 pub(crate) struct Lines {
     first: usize,
     count: usize,
-}
-
-/// A part of a text file. Format 1.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct FileWindow {
-    /// The id of the session.
-    pub(crate) session: String,
-    /// The file.
-    pub(crate) path: String,
-    /// The lines.
-    pub(crate) window: Window,
 }
 
 impl WindowOptions {

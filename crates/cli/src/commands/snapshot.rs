@@ -7,8 +7,7 @@ use crate::{exit, render, sessions};
 use clap::{Args, Subcommand};
 use cofferdam_core::Result;
 use cofferdam_session::SnapshotReport;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use cofferdam_session::objects::SnapshotList;
 
 /// Keeps and brings back what a copy-on-write session changed.
 ///
@@ -128,13 +127,6 @@ pub(crate) struct RmArgs {
     /// Example: --json
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-/// What `snapshot ls --json` prints. Format 1.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct SnapshotList {
-    /// The snapshots, oldest first.
-    pub(crate) snapshots: Vec<SnapshotReport>,
 }
 
 /// Does what the verb says.

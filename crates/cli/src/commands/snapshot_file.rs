@@ -3,11 +3,12 @@
 use crate::beside::{Beside, local, there_already};
 use crate::meter::{Counting, Meter};
 use crate::surroundings::Surroundings;
-use crate::{exit, render, report, sessions, spool};
+use crate::{exit, render, report, sessions};
 use clap::Args;
 use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_session::{
-    MAX_EXPORTED_BYTES, MAX_EXPORTED_LIST_BYTES, SnapshotExport, SnapshotExported, SnapshotImported,
+    MAX_EXPORTED_BYTES, MAX_EXPORTED_LIST_BYTES, SnapshotExport, SnapshotExported,
+    SnapshotImported, unnamed_file,
 };
 use flate2::Compression;
 use flate2::read::MultiGzDecoder;
@@ -225,7 +226,7 @@ fn input(path: &OsStr) -> Result<Box<dyn Read + Send>> {
 
 /// All that comes from a pipe, in a file without a name.
 fn kept(pipe: File) -> Result<File> {
-    let mut file = spool::unnamed(&Surroundings::of_this_process()?.state_directory()?)?;
+    let mut file = unnamed_file(&Surroundings::of_this_process()?.state_directory()?)?;
     let failed = |cause| {
         Error::new(ErrorKind::Io, "keep what comes of the snapshot")
             .hint("Make room on the disk of the state directory.")

@@ -6,23 +6,33 @@
 //! [`extract`]; and answer `Result<_, Problem>`. Objects of answers are named in [`objects`].
 
 mod auth;
+mod digest;
 mod document;
 mod door;
 mod error;
 mod events;
 mod execs;
 mod extract;
+mod files;
 mod guard;
 mod health;
+mod layers;
 #[cfg(feature = "mcp")]
 mod mcp;
+mod metrics;
 mod objects;
 mod origin;
+mod pipe;
+mod place;
+mod range;
+mod refusal;
 mod resources;
 mod run;
 mod sandboxes;
+mod shells;
 mod sse;
 mod states;
+mod stream;
 mod tools;
 mod wish;
 

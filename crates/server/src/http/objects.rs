@@ -71,11 +71,117 @@ objects! {
     ToolArguments = super::tools::ToolArguments,
     /// What a call of a tool came to.
     ToolResult = super::tools::ToolOutcome,
+    /// What was done with a file.
+    FileDone = cofferdam_session::objects::FileDone,
+    /// What was read of a file.
+    FileContent = cofferdam_session::objects::FileContent,
+    /// Several files.
+    FileContents = cofferdam_session::objects::FileContents,
+    /// Files that are read at once.
+    ReadManyWish = super::files::ReadManyWish,
+    /// Lines of a text.
+    FileWindow = cofferdam_session::objects::FileWindow,
+    /// One thing in a workspace.
+    FileEntry = cofferdam_session::objects::FileEntry,
+    /// A page of a directory.
+    FileList = cofferdam_session::objects::FileList,
+    /// A directory that is to be there.
+    MkdirWish = super::files::MkdirWish,
+    /// Something that is to have another name.
+    MoveWish = super::files::MoveWish,
+    /// Something that is to be copied.
+    CopyWish = super::files::CopyWish,
+    /// Permissions that something is to have.
+    ChmodWish = super::files::ChmodWish,
+    /// What was copied.
+    FileCopied = cofferdam_session::objects::FileCopied,
+    /// Names that are looked for.
+    GlobWish = super::files::GlobWish,
+    /// Names that were found.
+    FileNames = cofferdam_session::objects::FileNames,
+    /// Lines that are looked for.
+    GrepWish = super::files::GrepWish,
+    /// Lines that were found.
+    FileMatches = cofferdam_session::objects::FileMatches,
+    /// Texts that are to be replaced.
+    EditsWish = super::files::EditsWish,
+    /// Texts that were replaced.
+    FileEdit = cofferdam_session::objects::FileEdit,
+    /// Edits that do not apply.
+    EditRefused = super::refusal::ProblemWith<cofferdam_session::objects::FileEdit>,
+    /// A patch that was applied.
+    FilePatch = cofferdam_session::objects::FilePatch,
+    /// A patch that does not fit.
+    PatchRefused = super::refusal::ProblemWith<cofferdam_session::objects::FilePatch>,
+    /// What was unpacked.
+    FileImported = cofferdam_session::objects::FileImported,
+    /// Something that happened to a file.
+    FileEvent = cofferdam_session::objects::FileEventReport,
+    /// What a sandbox changed.
+    Changes = cofferdam_session::objects::ChangeList,
+    /// The same with its parts.
+    Hunks = cofferdam_session::objects::HunkList,
+    /// What is to land.
+    ApplyWish = super::layers::ApplyWish,
+    /// What landed.
+    AppliedChanges = cofferdam_session::objects::AppliedChanges,
+    /// What did not land.
+    ApplyConflict = super::refusal::ProblemWith<cofferdam_session::objects::AppliedChanges>,
+    /// What is to be dropped.
+    DiscardWish = super::layers::DiscardWish,
+    /// What was dropped.
+    DiscardedChanges = cofferdam_session::objects::DiscardedChanges,
+    /// Points of a history.
+    History = cofferdam_session::HistoryReport,
+    /// Where a sandbox goes back to.
+    UndoWish = super::layers::UndoWish,
+    /// What was taken back.
+    Undone = cofferdam_session::UndoReport,
+    /// A sandbox that is to begin as another one.
+    ForkWish = super::layers::ForkWish,
+    /// A snapshot that is to be taken.
+    SnapshotWish = super::layers::SnapshotWish,
+    /// A snapshot.
+    Snapshot = cofferdam_session::SnapshotReport,
+    /// Snapshots.
+    SnapshotList = cofferdam_session::objects::SnapshotList,
+    /// A snapshot that came in.
+    SnapshotImported = cofferdam_session::SnapshotImported,
+    /// A shell.
+    Shell = cofferdam_session::ShellReport,
+    /// Shells.
+    ShellList = cofferdam_session::objects::ShellList,
+    /// A command for a shell.
+    ShellRunWish = super::shells::ShellRunWish,
+    /// A command of a shell that is asked for again.
+    ShellCheckWish = super::shells::ShellCheckWish,
+    /// What came of a command of a shell.
+    ShellRan = cofferdam_session::objects::ShellRan,
+    /// What a caller says over a WebSocket.
+    ShellMessage = super::shells::Asked,
+    /// What a caller is told over a WebSocket.
+    ShellTold = super::shells::Told,
     /// An error.
     ProblemDocument = super::error::ProblemReport,
     /// How the server is.
     Health = super::health::HealthReport,
 }
+
+/// Bytes as they are.
+pub(crate) struct Bytes;
+
+impl utoipa::PartialSchema for Bytes {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+        utoipa::openapi::ObjectBuilder::new()
+            .schema_type(utoipa::openapi::schema::Type::String)
+            .format(Some(utoipa::openapi::SchemaFormat::KnownFormat(
+                utoipa::openapi::KnownFormat::Binary,
+            )))
+            .into()
+    }
+}
+
+impl utoipa::ToSchema for Bytes {}
 
 /// The schemas of all of them, and of what they are made of, by name.
 pub(super) fn schemas() -> Map<String, Value> {

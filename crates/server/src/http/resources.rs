@@ -2,7 +2,9 @@
 
 use super::error::Problem;
 use super::extract::MAX_JSON_BYTES;
-use super::{document, events, execs, guard, health, run, sandboxes, states, tools};
+use super::{
+    document, events, execs, files, guard, health, layers, metrics, run, sandboxes, shells, states, tools,
+};
 use crate::Server;
 use axum::extract::DefaultBodyLimit;
 use axum::http::StatusCode;
@@ -20,6 +22,10 @@ pub(super) fn resources() -> OpenApiRouter<Server> {
         .merge(run::routes())
         .merge(events::routes())
         .merge(tools::routes())
+        .merge(files::routes())
+        .merge(layers::routes())
+        .merge(metrics::routes())
+        .merge(shells::routes())
 }
 
 /// Everything that a server answers.
@@ -27,7 +33,7 @@ pub fn router(server: Server) -> axum::Router {
     let (routes, _) = resources().split_for_parts();
     #[cfg(feature = "mcp")]
     let routes = routes.merge(super::mcp::routes());
-    routes
+    let routes = routes
         .route("/openapi.json", get(document::openapi))
         .route("/docs", get(document::page))
         .fallback(async || nothing(StatusCode::NOT_FOUND, "there is nothing at this path"))
@@ -35,8 +41,9 @@ pub fn router(server: Server) -> axum::Router {
             nothing(StatusCode::METHOD_NOT_ALLOWED, "this path does not take this method")
         })
         .layer(DefaultBodyLimit::max(MAX_JSON_BYTES))
-        .layer(axum::middleware::from_fn_with_state(server.clone(), guard::guard))
-        .with_state(server)
+        .layer(axum::middleware::from_fn(metrics::note))
+        .layer(axum::middleware::from_fn_with_state(server.clone(), guard::guard));
+    metrics::counted(routes).with_state(server)
 }
 
 fn nothing(status: StatusCode, what: &str) -> Problem {

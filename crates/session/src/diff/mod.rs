@@ -88,6 +88,18 @@ impl FileDiff {
         }
     }
 
+    /// The parts that can land each by itself; none where the change lands as a whole or not at all.
+    pub fn hunks(&self) -> &[DiffHunk] {
+        match &self.body {
+            DiffBody::Text(hunks) if self.has_hunks() => hunks,
+            DiffBody::Text(_)
+            | DiffBody::Replaced { .. }
+            | DiffBody::Binary
+            | DiffBody::TooLarge
+            | DiffBody::None => &[],
+        }
+    }
+
     /// Whether each of its hunks can land by itself: it changes a file that stays one.
     pub fn has_hunks(&self) -> bool {
         let is_file = |state: &Option<FileState>| {

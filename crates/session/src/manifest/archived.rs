@@ -89,7 +89,7 @@ impl Archive {
         let mut source = self.open(stopped)?;
         let checked = {
             let mut stream = unpacked(&mut source).map_err(unread)?;
-            let checked = Checked::read(&mut *stream, spool(stage).map_err(unread)?);
+            let checked = Checked::read(&mut stream, spool(stage).map_err(unread)?);
             checked.map_err(|error| match error.hint {
                 Some(_) => error,
                 None => error.hint("Name a tar archive, plain or packed by gzip, xz or Zstandard."),

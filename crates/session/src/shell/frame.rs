@@ -5,6 +5,9 @@ use std::fmt::Write as _;
 /// Stands around the marks between outputs.
 const MARK: u8 = 0x1e;
 
+/// How long the number of a command is at most.
+const MAX_SEQ_DIGITS: usize = 20;
+
 /// A command as one line for the driver.
 ///
 /// It begins with a line end, so that a frame before it that was cut off is a line of its own.
@@ -70,6 +73,77 @@ pub(super) fn cut(read: &[u8], key: &str, seq: u64) -> (Vec<u8>, bool) {
     (output.to_vec(), end.is_some())
 }
 
+/// A piece of what a shell wrote.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Piece {
+    /// Output.
+    Output(Vec<u8>),
+    /// The mark after the output of a command.
+    Mark {
+        /// The command's number.
+        seq: u64,
+        /// How long the mark is.
+        len: usize,
+    },
+}
+
+/// Parts output from marks. What may be the beginning of a mark is left over.
+pub(super) fn pieces(read: &[u8], key: &str) -> (Vec<Piece>, Vec<u8>) {
+    let lead = [&[MARK], key.as_bytes(), b" "].concat();
+    let (mut found, mut output, mut rest) = (Vec::new(), Vec::new(), read);
+    while let Some(at) = rest.iter().position(|byte| *byte == MARK) {
+        let (before, from) = rest.split_at(at);
+        output.extend_from_slice(before);
+        match begins(from, &lead) {
+            Begins::Mark(seq, len) => {
+                if !output.is_empty() {
+                    found.push(Piece::Output(std::mem::take(&mut output)));
+                }
+                found.push(Piece::Mark { seq, len });
+                rest = from.get(len..).unwrap_or_default();
+            }
+            Begins::Perhaps => {
+                rest = from;
+                break;
+            }
+            Begins::Output => {
+                output.push(MARK);
+                rest = from.get(1..).unwrap_or_default();
+            }
+        }
+    }
+    if rest.first() != Some(&MARK) {
+        output.extend_from_slice(rest);
+        rest = &[];
+    }
+    if !output.is_empty() {
+        found.push(Piece::Output(output));
+    }
+    (found, rest.to_vec())
+}
+
+/// What some bytes begin with.
+enum Begins {
+    Mark(u64, usize),
+    Perhaps,
+    Output,
+}
+
+fn begins(bytes: &[u8], lead: &[u8]) -> Begins {
+    let Some(after) = bytes.strip_prefix(lead) else {
+        return if lead.starts_with(bytes) { Begins::Perhaps } else { Begins::Output };
+    };
+    let digits = after.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let number = after.get(..digits).unwrap_or_default();
+    let seq = std::str::from_utf8(number).ok().and_then(|text| text.parse().ok());
+    match (after.get(digits), seq) {
+        (Some(&MARK), Some(seq)) => Begins::Mark(seq, lead.len() + digits + 1),
+        // No number is longer.
+        (None, _) if digits <= MAX_SEQ_DIGITS => Begins::Perhaps,
+        (_, _) => Begins::Output,
+    }
+}
+
 fn find(within: &[u8], what: &[u8]) -> Option<usize> {
     within.windows(what.len()).position(|window| window == what)
 }
@@ -92,6 +166,26 @@ mod tests {
         let heard = words(b"B 1\nE 1 0\nodd\nB 2 x\nE 2\nB 2\nE 2 13");
         assert_eq!(heard, [Word::Began(1), Word::Ended(1, 0), Word::Began(2)]);
         assert_eq!(words(b""), []);
+    }
+
+    #[test]
+    fn output_and_marks_are_parted_wherever_a_read_ends() {
+        let text = b"one\x1ekey 1\x1e\x1ekey 22\x1etw\x1eo\x1ekeys 3\x1e\x1ekey 99999999999999999999999\x1e";
+        let whole = pieces(text, "key").0;
+        let mark = |seq, len| Piece::Mark { seq, len };
+        let output = |text: &[u8]| Piece::Output(text.to_vec());
+        let rest = output(b"tw\x1eo\x1ekeys 3\x1e\x1ekey 99999999999999999999999");
+        let (expected, left) =
+            (vec![output(b"one"), mark(1, 7), mark(22, 8), rest], pieces(text, "key").1);
+        assert_eq!((whole, left.as_slice()), (expected, &b"\x1e"[..]));
+        for cut in 0..text.len() {
+            let (mut found, held) = pieces(&text[..cut], "key");
+            let (more, _) = pieces(&[held.as_slice(), &text[cut..]].concat(), "key");
+            found.extend(more);
+            let marks: Vec<Piece> =
+                found.iter().filter(|p| matches!(p, Piece::Mark { .. })).cloned().collect();
+            assert_eq!(marks, [mark(1, 7), mark(22, 8)], "cut at {cut}");
+        }
     }
 
     #[test]

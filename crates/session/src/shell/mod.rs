@@ -12,6 +12,9 @@
 //! itself, as it could by its exit code.
 
 mod frame;
+mod tape;
+
+pub use tape::{ShellNews, ShellTape};
 
 use crate::{ExecReport, Session, now_ms, random_text};
 use cofferdam_core::{
@@ -139,6 +142,11 @@ impl Session {
 }
 
 impl Shell {
+    /// The random word in its marks.
+    fn key(&self) -> &str {
+        self.exec.as_str().rsplit('-').next().unwrap_or_default()
+    }
+
     /// The command that it is. Its standard output is what all its commands wrote.
     pub fn exec(&self) -> &ProcessId {
         &self.exec
@@ -297,7 +305,7 @@ impl Shell {
         max_bytes: usize,
         is_whole: bool,
     ) -> Result<(Vec<u8>, bool)> {
-        let key = self.exec.as_str().rsplit('-').next().unwrap_or_default();
+        let key = self.key();
         let deadline = Instant::now() + OUTPUT_WITHIN;
         // What comes before the beginning and after the end has to fit too.
         let room = max_bytes.saturating_add(1024);

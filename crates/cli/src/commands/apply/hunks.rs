@@ -3,7 +3,7 @@
 use crate::render;
 use cofferdam_core::{ApplyOrder, Error, ErrorKind, GuestPath, Result, Standing};
 use cofferdam_session::Session;
-use cofferdam_session::diff::{DiffBody, FileDiff, quoted};
+use cofferdam_session::diff::{FileDiff, quoted};
 use std::io::{BufRead, Write};
 
 /// What may be answered.
@@ -64,14 +64,7 @@ pub(super) async fn chosen(session: &Session, scope: &[GuestPath]) -> Result<Opt
 
 /// Which parts of a change are wanted: one answer for each hunk, or one for all of it.
 fn ask_all(diff: &FileDiff, quit: &mut bool) -> Result<Vec<bool>> {
-    let hunks = match &diff.body {
-        DiffBody::Text(hunks) if diff.has_hunks() => hunks.as_slice(),
-        DiffBody::Text(_)
-        | DiffBody::Replaced { .. }
-        | DiffBody::Binary
-        | DiffBody::TooLarge
-        | DiffBody::None => &[],
-    };
+    let hunks = diff.hunks();
     let name = quoted(diff.change.path.as_bytes());
     if hunks.is_empty() {
         let text = diff.text();

@@ -1,6 +1,5 @@
 //! What `cofferdam file` changes without bytes from outside.
 
-use super::report::FileCopied;
 use super::{AnswerOptions, Target, mode, path};
 use crate::meter::Meter;
 use crate::{render, report};
@@ -8,6 +7,7 @@ use clap::Args;
 use cofferdam_core::files::{CopyTree, MAX_COPY_ENTRIES, Move};
 use cofferdam_core::{Files, Result};
 use cofferdam_session::Session;
+use cofferdam_session::objects::FileCopied;
 use std::ffi::OsString;
 
 /// Two paths.

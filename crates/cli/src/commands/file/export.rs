@@ -5,7 +5,7 @@ use crate::blocking::Blocking;
 use crate::meter::Meter;
 use crate::report;
 use clap::Args;
-use cofferdam_archive::{Export, Note, Notes, Remark};
+use cofferdam_archive::{Export, Notes};
 use cofferdam_core::{Error, ErrorKind, Files, Result};
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -117,24 +117,9 @@ impl Write for Sink {
 /// Names on standard error what is not as it was.
 pub(super) fn tell(notes: &Notes) {
     for note in &notes.first {
-        report::note(&said(note));
+        report::note(&note.to_string());
     }
     if notes.more > 0 {
         report::note(&format!("and {} more", notes.more));
-    }
-}
-
-pub(super) fn said(note: &Note) -> String {
-    format!("{:?} {}", note.path, words(note.remark))
-}
-
-fn words(remark: Remark) -> String {
-    match remark {
-        Remark::Skipped(kind) => format!("was skipped, being a {}", kind.name()),
-        Remark::Unreadable => "was left out, as it is gone or cannot be read".to_owned(),
-        Remark::Cut => "grew meanwhile, and was cut at the size that it had".to_owned(),
-        Remark::Padded => "became shorter meanwhile, and was filled up with zeros".to_owned(),
-        Remark::IdentityLeftOut => "lost its set-id or sticky bits".to_owned(),
-        Remark::OwnerAdded => "got all permissions for its owner".to_owned(),
     }
 }

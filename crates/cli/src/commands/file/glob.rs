@@ -1,8 +1,7 @@
 //! `cofferdam file glob`.
 
 use super::AnswerOptions;
-use super::report::FileEntry;
-use super::search_report::{FileLeftOut, FileNames, note};
+use super::search_report::note;
 use crate::render;
 use clap::{Args, ValueEnum};
 use cofferdam_core::files::EntryKind;
@@ -11,9 +10,6 @@ use cofferdam_search::{Found, Glob, Scope, Search};
 use cofferdam_session::Session;
 use std::ffi::OsString;
 use std::ops::ControlFlow;
-
-/// How many names are printed as one JSON object, unless fewer are asked for.
-const OBJECT_NAMES: u64 = 10_000;
 
 /// Finds names by patterns.
 ///
@@ -129,7 +125,7 @@ impl GlobArgs {
             patterns: self.patterns.clone(),
             ignore_case: self.ignore_case,
             kinds: self.kind.iter().map(|kind| kind.entry()).collect(),
-            max_matches: self.limit.or(self.answer.json.then_some(OBJECT_NAMES)),
+            max_matches: self.limit,
             scope: self.scope.scope(self.directory.as_slice()),
         }
     }
@@ -150,22 +146,17 @@ impl Kind {
 
 /// Prints the names that match.
 pub(super) async fn perform(args: &GlobArgs, session: &Session, files: Files) -> Result<()> {
-    let (mut entries, mut printed) = (Vec::new(), Ok(()));
+    if args.answer.json {
+        return render::print_json(&session.glob(&args.order()).await?);
+    }
+    let mut printed = Ok(());
     let mut each = |found: Found| {
-        if args.answer.json {
-            entries.push(FileEntry::of_path(found.path.as_os_str(), &found.entry));
-        } else {
-            let path = found.path.to_string();
-            printed = render::print_text(&format!("{}\n", render::plain(&path)));
-        }
+        let path = found.path.to_string();
+        printed = render::print_text(&format!("{}\n", render::plain(&path)));
         if printed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
     let searched = Search::new(files).glob(&args.order(), &mut each).await?;
     printed?;
-    if args.answer.json {
-        let (session, left_out) = (session.id().to_string(), FileLeftOut::all(&searched.left_out));
-        return render::print_json(&FileNames { session, entries, left_out });
-    }
     note(&searched.left_out);
     Ok(())
 }

@@ -1,25 +1,18 @@
 //! `cofferdam file grep`.
 
+use super::AnswerOptions;
 use super::glob::ScopeOptions;
-use super::search_report::{FileLeftOut, FileMatches, MatchedFile, note};
-use super::{AnswerOptions, OBJECT_BYTES};
+use super::search_report::note;
 use crate::render;
 use clap::Args;
 use cofferdam_core::{Error, ErrorKind, Files, Result};
 use cofferdam_search::{
-    Case, FileHits, Grep, LeftOut, LineKind, MAX_CONTEXT_LINES, MAX_FILE_BYTES, Reason, Search,
-    Want,
+    Case, FileHits, Grep, LineKind, MAX_CONTEXT_LINES, MAX_FILE_BYTES, Search, Want,
 };
 use cofferdam_session::Session;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::ops::ControlFlow;
-
-/// How many matches are printed as one JSON object, unless fewer are asked for.
-const OBJECT_MATCHES: u64 = 10_000;
-
-/// What a line takes in an object beside its text.
-const LINE_BYTES: u64 = 100;
 
 /// Finds lines by a regular expression.
 ///
@@ -175,7 +168,7 @@ impl GrepArgs {
             },
             binary_as_text: matching.text,
             max_matches_of_one: telling.max_count,
-            max_matches: telling.limit.or(self.answer.json.then_some(OBJECT_MATCHES)),
+            max_matches: telling.limit,
             max_file_bytes: matching.max_file_bytes,
             scope: self.scope.scope(&paths),
         })
@@ -199,9 +192,8 @@ impl GrepArgs {
 
 /// Prints the lines that match.
 pub(super) async fn perform(args: &GrepArgs, session: &Session, files: Files) -> Result<()> {
-    let search = Search::new(files);
     if args.answer.json {
-        return object(args, session, &search).await;
+        return render::print_json(&session.grep(&args.order()?).await?);
     }
     let order = args.order()?;
     let (raw, has_context) = (!std::io::stdout().is_terminal(), order.before + order.after > 0);
@@ -215,7 +207,7 @@ pub(super) async fn perform(args: &GrepArgs, session: &Session, files: Files) ->
         printed = render::print_bytes(&out);
         if printed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
-    let searched = search.grep(&order, &mut each).await?;
+    let searched = Search::new(files).grep(&order, &mut each).await?;
     printed?;
     note(&searched.left_out);
     Ok(())
@@ -265,30 +257,4 @@ fn lines(hits: &FileHits, want: Want, raw: bool, out: &mut Vec<u8>) {
 /// Whether groups of lines are set apart, as they are where lines of context are told.
 fn has_gap_marks(hits: &FileHits) -> bool {
     hits.lines.iter().any(|line| line.kind == LineKind::Context)
-}
-
-async fn object(args: &GrepArgs, session: &Session, search: &Search) -> Result<()> {
-    let (mut files, mut bytes, mut matches, mut cut) = (Vec::new(), 0, 0, None);
-    let mut each = |hits: FileHits| {
-        let size = |line: &cofferdam_search::Line| line.bytes.len() as u64 + LINE_BYTES;
-        bytes += hits.lines.iter().map(size).sum::<u64>() + hits.path.as_bytes().len() as u64;
-        if bytes > OBJECT_BYTES {
-            cut = Some(hits.path);
-            return ControlFlow::Break(());
-        }
-        matches += hits.matches;
-        files.push(MatchedFile::new(hits));
-        ControlFlow::Continue(())
-    };
-    let mut searched = search.grep(&args.order()?, &mut each).await?;
-    if let Some(first) = cut {
-        searched.left_out.push(LeftOut { reason: Reason::TooManyMatches, count: 1, first });
-    }
-    render::print_json(&FileMatches {
-        session: session.id().to_string(),
-        files,
-        matches,
-        files_searched: searched.files,
-        left_out: FileLeftOut::all(&searched.left_out),
-    })
 }

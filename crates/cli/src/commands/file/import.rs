@@ -1,14 +1,14 @@
 //! `cofferdam file import`.
 
-use super::export::{said, tell};
-use super::report::FileImported;
+use super::export::tell;
 use super::{AnswerOptions, path};
 use crate::meter::Meter;
 use crate::render;
 use clap::Args;
-use cofferdam_archive::{Checked, Import, Imported, Over};
+use cofferdam_archive::{Checked, Import, Over};
 use cofferdam_core::{Error, ErrorKind, Files, Result};
 use cofferdam_session::Session;
+use cofferdam_session::objects::FileImported;
 use flate2::read::MultiGzDecoder;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -80,23 +80,10 @@ pub(super) async fn perform(args: &ImportArgs, session: &Session, files: &Files)
     let imported = cofferdam_archive::import(files, &order, archive).await?;
     drop(meter);
     if args.answer.json {
-        return render::print_json(&reported(args, session, &imported));
+        return render::print_json(&FileImported::new(session, &args.path, &imported));
     }
     tell(&imported.notes);
     Ok(())
-}
-
-fn reported(args: &ImportArgs, session: &Session, imported: &Imported) -> FileImported {
-    FileImported {
-        session: session.id().to_string(),
-        path: args.path.to_string_lossy().into_owned(),
-        files: imported.files,
-        directories: imported.directories,
-        links: imported.links,
-        bytes: imported.bytes,
-        notes: imported.notes.first.iter().map(said).collect(),
-        notes_more: imported.notes.more,
-    }
 }
 
 /// A file without a name, which is gone with its descriptor.

@@ -1,12 +1,13 @@
 //! `cofferdam file stat` and `cofferdam file list`.
 
-use super::report::{FileEntry, FileList, table};
+use super::report::table;
 use super::{AnswerOptions, Target, path};
 use crate::render;
 use clap::Args;
 use cofferdam_core::files::{List, MAX_DEPTH, MAX_ENTRIES};
 use cofferdam_core::{Files, Result};
 use cofferdam_session::Session;
+use cofferdam_session::objects::{FileEntry, FileList};
 use std::ffi::OsString;
 
 /// Says what is there: type, size, time, permissions and where a link leads.

@@ -1,6 +1,5 @@
 //! `cofferdam file read`.
 
-use super::report::FileContent;
 use super::{AnswerOptions, OBJECT_BYTES, Target, path};
 use crate::blocking::Blocking;
 use crate::commands::file_window;
@@ -9,6 +8,7 @@ use clap::Args;
 use cofferdam_core::files::Read;
 use cofferdam_core::{Error, ErrorKind, Files, Result};
 use cofferdam_session::Session;
+use cofferdam_session::objects::FileContent;
 use std::io;
 
 /// Prints a file or a part of it on standard output, byte for byte.

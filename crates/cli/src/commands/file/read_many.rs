@@ -1,13 +1,12 @@
 //! `cofferdam file read-many`.
 
-use super::report::FileContent;
-use super::search_report::{FileContents, OneContent};
 use super::{AnswerOptions, OBJECT_BYTES, path};
 use crate::{exit, render, report};
 use clap::Args;
 use cofferdam_core::files::{ReadMany, WholeFile};
 use cofferdam_core::{Files, Result};
 use cofferdam_session::Session;
+use cofferdam_session::objects::{FileContent, FileContents, OneContent};
 use std::ffi::{OsStr, OsString};
 
 /// Prints several files, each below a line with its name.

@@ -1,6 +1,5 @@
 //! `cofferdam file upload` and `cofferdam file download`.
 
-use super::report::FileDone;
 use super::{AnswerOptions, Target, done, path};
 use crate::beside::{Beside, local, there_already};
 use crate::blocking::Blocking;
@@ -9,6 +8,7 @@ use clap::Args;
 use cofferdam_core::files::{Read, Write, Written};
 use cofferdam_core::{Error, ErrorKind, Files, Result, hexadecimal};
 use cofferdam_session::Session;
+use cofferdam_session::objects::FileDone;
 use rustix::fs::OFlags;
 use sha2::{Digest, Sha256};
 use std::ffi::{OsStr, OsString};

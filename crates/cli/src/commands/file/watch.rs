@@ -1,7 +1,6 @@
 //! `cofferdam file watch`.
 
 use super::AnswerOptions;
-use super::watch_report::FileEventReport;
 use crate::listen::{ENDING, Listening};
 use crate::render;
 use clap::Args;
@@ -11,6 +10,7 @@ use cofferdam_core::files::{
 use cofferdam_core::{Error, ErrorKind, Files, Result, parse_duration};
 use cofferdam_search::EventFilter;
 use cofferdam_session::Session;
+use cofferdam_session::objects::FileEventReport;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use std::ffi::OsString;

@@ -1,0 +1,166 @@
+//! Hashes in headers: entity tags, and the digest fields of RFC 9530.
+
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use cofferdam_core::files::Only;
+use cofferdam_core::{Error, ErrorKind, Result, hexadecimal};
+
+/// The digest of all of a file.
+pub(crate) const REPR_DIGEST: HeaderName = HeaderName::from_static("repr-digest");
+/// The digest of what is sent.
+pub(crate) const CONTENT_DIGEST: HeaderName = HeaderName::from_static("content-digest");
+
+/// How many bytes a SHA-256 has.
+const HASH_BYTES: usize = 32;
+
+/// The headers that tell a file's SHA-256, which is in hexadecimal.
+pub(crate) fn tell(headers: &mut HeaderMap, sha256: &str) {
+    if let Ok(tag) = HeaderValue::try_from(format!("\"{sha256}\"")) {
+        headers.insert(header::ETAG, tag);
+    }
+    if let Some(bytes) = bytes(sha256)
+        && let Ok(value) = HeaderValue::try_from(format!("sha-256=:{}:", STANDARD.encode(bytes)))
+    {
+        headers.insert(REPR_DIGEST, value);
+    }
+}
+
+/// The SHA-256 that a request says of its body, in hexadecimal.
+pub(crate) fn said(headers: &HeaderMap) -> Result<Option<String>> {
+    let mut found: Option<String> = None;
+    for name in [&CONTENT_DIGEST, &REPR_DIGEST] {
+        for value in headers.get_all(name) {
+            let Some(one) = sha256(name, value)? else { continue };
+            if found.as_ref().is_some_and(|other| *other != one) {
+                return Err(Error::new(ErrorKind::Usage, "two different SHA-256 are said"));
+            }
+            found = Some(one);
+        }
+    }
+    Ok(found)
+}
+
+/// The SHA-256 in one field. Other algorithms are passed over.
+fn sha256(name: &HeaderName, value: &HeaderValue) -> Result<Option<String>> {
+    let wrong = || {
+        Error::new(ErrorKind::Usage, format!("{name} holds no SHA-256"))
+            .hint(format!("Write {name}: sha-256=:BASE64:"))
+    };
+    let text = value.to_str().map_err(|_| wrong())?;
+    let Some(member) = text.split(',').find_map(|member| member.trim().strip_prefix("sha-256="))
+    else {
+        return Ok(None);
+    };
+    let inner = member.strip_prefix(':').and_then(|rest| rest.strip_suffix(':'));
+    let bytes = inner.and_then(|base64| STANDARD.decode(base64).ok());
+    let bytes = bytes.filter(|bytes| bytes.len() == HASH_BYTES).ok_or_else(wrong)?;
+    Ok(Some(hexadecimal(bytes)))
+}
+
+/// What has to be so for a file to be written.
+pub(crate) fn only(headers: &HeaderMap) -> Result<Only> {
+    let single = |name: HeaderName| {
+        let mut all = headers.get_all(&name).iter();
+        let first = all.next().map(|value| value.to_str().unwrap_or_default().trim().to_owned());
+        match all.next() {
+            None => Ok(first),
+            Some(_) => Err(Error::new(ErrorKind::Usage, format!("{name} is there twice"))),
+        }
+    };
+    let wrong = |name: &str, hint: &str| {
+        Err(Error::new(ErrorKind::Usage, format!("{name} is not what it can be")).hint(hint))
+    };
+    match (single(header::IF_MATCH)?.as_deref(), single(header::IF_NONE_MATCH)?.as_deref()) {
+        (None, None) => Ok(Only::Always),
+        (Some("*"), None) => Ok(Only::IfExists),
+        (None, Some("*")) => Ok(Only::IfMissing),
+        (Some(tag), None) => match hash_of(tag) {
+            Some(hash) => Ok(Only::IfMatch(hash)),
+            None => wrong("If-Match", "Write one ETag as it was told, or *."),
+        },
+        (None, Some(_)) => wrong("If-None-Match", "Write *, for a file that is not there yet."),
+        (Some(_), Some(_)) => wrong("If-Match with If-None-Match", "Give one of them."),
+    }
+}
+
+/// The hash in an entity tag.
+fn hash_of(tag: &str) -> Option<String> {
+    let hash = tag.strip_prefix('"')?.strip_suffix('"')?;
+    bytes(hash).map(|_| hash.to_ascii_lowercase())
+}
+
+/// Whether a header that lists entity tags names this one.
+pub(crate) fn names(headers: &HeaderMap, name: HeaderName, sha256: &str) -> Option<bool> {
+    let mut is_there = false;
+    for value in headers.get_all(name) {
+        is_there = true;
+        let text = value.to_str().unwrap_or_default();
+        let fits = |tag: &str| {
+            let tag = tag.trim();
+            tag == "*" || hash_of(tag.strip_prefix("W/").unwrap_or(tag)).as_deref() == Some(sha256)
+        };
+        if text.split(',').any(fits) {
+            return Some(true);
+        }
+    }
+    is_there.then_some(false)
+}
+
+/// The bytes of a SHA-256 in hexadecimal.
+fn bytes(hash: &str) -> Option<Vec<u8>> {
+    if hash.len() != 2 * HASH_BYTES || !hash.is_ascii() {
+        return None;
+    }
+    let pair = |at: usize| u8::from_str_radix(hash.get(2 * at..2 * at + 2)?, 16).ok();
+    (0..HASH_BYTES).map(pair).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HASH: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+
+    fn with(fields: &[(HeaderName, &str)]) -> HeaderMap {
+        fields.iter().map(|(name, value)| (name.clone(), value.parse().unwrap())).collect()
+    }
+
+    #[test]
+    fn what_is_told_is_what_is_understood() {
+        let mut told = HeaderMap::new();
+        tell(&mut told, HASH);
+        assert_eq!(told[header::ETAG], format!("\"{HASH}\""));
+        assert_eq!(said(&told).unwrap().as_deref(), Some(HASH));
+        assert_eq!(names(&told, header::ETAG, HASH), Some(true));
+        let tag = format!("\"{HASH}\"");
+        let only_this = only(&with(&[(header::IF_MATCH, &tag)])).unwrap();
+        assert_eq!(only_this, Only::IfMatch(HASH.to_owned()));
+    }
+
+    #[test]
+    fn what_is_no_digest_is_refused_and_another_algorithm_is_not() {
+        assert_eq!(said(&with(&[(CONTENT_DIGEST, "md5=:AAAA:")])).unwrap(), None);
+        for bad in ["sha-256=:AAAA:", "sha-256=abc", "sha-256=:***:"] {
+            assert!(said(&with(&[(CONTENT_DIGEST, bad)])).is_err(), "{bad}");
+        }
+        let mut two = HeaderMap::new();
+        tell(&mut two, HASH);
+        let other = format!("sha-256=:{}:", STANDARD.encode([0; 32]));
+        two.insert(CONTENT_DIGEST, other.parse().unwrap());
+        assert!(said(&two).is_err());
+    }
+
+    #[test]
+    fn what_has_to_be_so_is_one_thing() {
+        let one = |name, value| only(&with(&[(name, value)]));
+        assert_eq!(one(header::IF_NONE_MATCH, "*").unwrap(), Only::IfMissing);
+        assert_eq!(one(header::IF_MATCH, "*").unwrap(), Only::IfExists);
+        for bad in ["", "\"a\"", "W/\"a\"", HASH] {
+            assert!(one(header::IF_MATCH, bad).is_err(), "{bad}");
+            assert!(one(header::IF_NONE_MATCH, bad).is_err(), "{bad}");
+        }
+        let both = with(&[(header::IF_MATCH, "*"), (header::IF_NONE_MATCH, "*")]);
+        assert!(only(&both).is_err());
+    }
+}

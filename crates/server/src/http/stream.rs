@@ -1,0 +1,255 @@
+//! Bodies that are neither read nor written as a whole: what a request holds of them is bounded.
+
+use super::error::Problem;
+use axum::body::{Body, BodyDataStream, Bytes};
+use axum::http::StatusCode;
+use cofferdam_core::{Error, ErrorKind, Result, hexadecimal};
+use futures_util::Stream;
+use sha2::{Digest, Sha256};
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, DuplexStream, ReadBuf};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, Sleep};
+
+/// How long the other side may neither send nor take anything in the middle of a body.
+pub(crate) const MAX_STALL: Duration = Duration::from_secs(60);
+/// How much of an answer waits for whoever reads it.
+pub(crate) const WAITING_BYTES: usize = 512 << 10;
+/// How much is passed on at once.
+const PIECE_BYTES: usize = 128 << 10;
+
+/// A body that comes in, as bytes to be read. Whatever is wrong with it is an error of the reader before
+/// its end, so that nobody takes it for whole.
+pub(crate) struct Upload {
+    data: BodyDataStream,
+    piece: Bytes,
+    hash: Sha256,
+    expected: Option<String>,
+    left: u64,
+    most: u64,
+    until: Pin<Box<Sleep>>,
+    refused: Option<Problem>,
+    is_over: bool,
+}
+
+impl Upload {
+    /// A body of at most so many bytes, which have this SHA-256 if one is given.
+    pub(crate) fn new(body: Body, most: u64, expected: Option<String>) -> Self {
+        Self {
+            data: body.into_data_stream(),
+            piece: Bytes::new(),
+            hash: Sha256::new(),
+            expected,
+            left: most,
+            most,
+            until: Box::pin(tokio::time::sleep(MAX_STALL)),
+            refused: None,
+            is_over: false,
+        }
+    }
+
+    /// What was wrong with it, or else what its reader met.
+    pub(crate) fn problem(&mut self, error: Error) -> Problem {
+        self.refused.take().unwrap_or_else(|| error.into())
+    }
+
+    fn refuse(&mut self, status: StatusCode, error: Error) -> io::Error {
+        let told = io::Error::other(error.message.clone());
+        self.refused = Some(Problem::with_status(status, error));
+        told
+    }
+
+    fn keep(&mut self, piece: Bytes) -> io::Result<()> {
+        let Some(left) = self.left.checked_sub(piece.len() as u64) else {
+            let what = format!("the body has more than {} bytes", self.most);
+            let error = Error::new(ErrorKind::TooLarge, what);
+            return Err(self.refuse(StatusCode::PAYLOAD_TOO_LARGE, error));
+        };
+        self.left = left;
+        self.hash.update(&piece);
+        self.piece = piece;
+        self.until.as_mut().reset(Instant::now() + MAX_STALL);
+        Ok(())
+    }
+
+    /// Compares what came with what was to come.
+    fn end(&mut self) -> io::Result<()> {
+        self.is_over = true;
+        let came = hexadecimal(std::mem::take(&mut self.hash).finalize());
+        let Some(expected) = self.expected.take().filter(|expected| *expected != came) else {
+            return Ok(());
+        };
+        let what = format!("the body has the SHA-256 {came}, and {expected} was said");
+        let error = Error::new(ErrorKind::Usage, what).hint("Send it again; nothing was changed.");
+        Err(self.refuse(StatusCode::BAD_REQUEST, error))
+    }
+}
+
+impl AsyncRead for Upload {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        room: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        while self.piece.is_empty() && !self.is_over {
+            match Pin::new(&mut self.data).poll_next(context) {
+                Poll::Ready(Some(Ok(piece))) => self.keep(piece)?,
+                Poll::Ready(Some(Err(error))) => {
+                    let error = Error::new(ErrorKind::Canceled, "the body broke off").source(error);
+                    return Poll::Ready(Err(self.refuse(StatusCode::BAD_REQUEST, error)));
+                }
+                Poll::Ready(None) => self.end()?,
+                Poll::Pending => {
+                    ready!(self.until.as_mut().poll(context));
+                    let what = format!("no more of the body came for {} s", MAX_STALL.as_secs());
+                    let error = Error::new(ErrorKind::TimedOut, what);
+                    return Poll::Ready(Err(self.refuse(StatusCode::REQUEST_TIMEOUT, error)));
+                }
+            }
+        }
+        let count = self.piece.len().min(room.remaining());
+        room.put_slice(&self.piece.split_to(count));
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// Where an answer is written. Whoever reads it too slowly ends it.
+pub(crate) struct Outgoing {
+    pipe: DuplexStream,
+    until: Option<Pin<Box<Sleep>>>,
+}
+
+impl AsyncWrite for Outgoing {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(done) = Pin::new(&mut self.pipe).poll_write(context, bytes) {
+            self.until = None;
+            return Poll::Ready(done);
+        }
+        let until = self.until.get_or_insert_with(|| Box::pin(tokio::time::sleep(MAX_STALL)));
+        ready!(until.as_mut().poll(context));
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "nobody reads the answer")))
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.pipe).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.pipe).poll_shutdown(context)
+    }
+}
+
+/// Work that ends with whoever waits for it.
+struct Work(JoinHandle<Result<()>>);
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// An answer that is written while it is read. If the work fails the answer breaks off, and is never
+/// taken for whole.
+pub(crate) fn answered<W, F>(first: Vec<u8>, work: W) -> Body
+where
+    W: FnOnce(Outgoing) -> F,
+    F: Future<Output = Result<()>> + Send + 'static,
+{
+    let (pipe, reader) = tokio::io::duplex(WAITING_BYTES);
+    // ORDER: beside the answer, for nobody polls that while its reader is slow.
+    let work = Work(tokio::spawn(work(Outgoing { pipe, until: None })));
+    let first = Some(Bytes::from(first)).filter(|first| !first.is_empty());
+    Body::from_stream(futures_util::stream::unfold(Some((first, reader, work)), next))
+}
+
+type Answering = Option<(Option<Bytes>, DuplexStream, Work)>;
+
+async fn next(state: Answering) -> Option<(io::Result<Bytes>, Answering)> {
+    let (first, mut reader, mut work) = state?;
+    if let Some(first) = first {
+        return Some((Ok(first), Some((None, reader, work))));
+    }
+    let mut piece = Vec::with_capacity(PIECE_BYTES);
+    match reader.read_buf(&mut piece).await {
+        Ok(0) => match (&mut work.0).await {
+            Ok(Ok(())) => None,
+            Ok(Err(error)) => Some((Err(io::Error::other(error)), None)),
+            Err(error) => Some((Err(io::Error::other(error)), None)),
+        },
+        Ok(_) => Some((Ok(piece.into()), Some((None, reader, work)))),
+        Err(error) => Some((Err(error), None)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::StreamExt;
+    use tokio::io::AsyncWriteExt;
+
+    fn body(pieces: Vec<Result<&'static str, &'static str>>) -> Body {
+        let pieces = pieces.into_iter().map(|piece| piece.map_err(io::Error::other));
+        Body::from_stream(futures_util::stream::iter(pieces))
+    }
+
+    async fn read(upload: &mut Upload) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        upload.read_to_end(&mut bytes).await.map(|_| bytes)
+    }
+
+    #[tokio::test]
+    async fn a_body_is_read_to_its_end_and_compared() {
+        let hash = hexadecimal(Sha256::digest("abcd"));
+        let mut good = Upload::new(body(vec![Ok("ab"), Ok(""), Ok("cd")]), 4, Some(hash.clone()));
+        assert_eq!(read(&mut good).await.unwrap(), b"abcd");
+        let check = async |pieces, most, status: StatusCode| {
+            let mut bad = Upload::new(body(pieces), most, Some(hash.clone()));
+            read(&mut bad).await.unwrap_err();
+            let problem = bad.problem(Error::new(ErrorKind::Io, "other"));
+            assert_eq!(problem.report().status, status.as_u16());
+        };
+        check(vec![Ok("abc")], 4, StatusCode::BAD_REQUEST).await;
+        check(vec![Ok("ab"), Ok("cde")], 4, StatusCode::PAYLOAD_TOO_LARGE).await;
+        check(vec![Ok("ab"), Err("gone")], 4, StatusCode::BAD_REQUEST).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_stalls_is_refused() {
+        let stalled = futures_util::stream::pending::<io::Result<Bytes>>();
+        let mut upload = Upload::new(Body::from_stream(stalled), 4, None);
+        read(&mut upload).await.unwrap_err();
+        let problem = upload.problem(Error::new(ErrorKind::Io, "other"));
+        assert_eq!(problem.report().kind, "timed_out");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_nobody_reads_ends_its_work() {
+        let (told, hears) = tokio::sync::oneshot::channel();
+        let body = answered(Vec::new(), async move |mut out| {
+            let written = out.write_all(&vec![0; 4 * WAITING_BYTES]).await;
+            told.send(written.unwrap_err().kind()).ok();
+            Ok(())
+        });
+        assert_eq!(hears.await.unwrap(), io::ErrorKind::TimedOut);
+        drop(body);
+    }
+
+    #[tokio::test]
+    async fn an_answer_whose_work_fails_breaks_off() {
+        let body = answered(b"first ".to_vec(), async |mut out| {
+            out.write_all(b"second").await.ok();
+            Err(Error::new(ErrorKind::Conflict, "it changed"))
+        });
+        let pieces: Vec<_> = body.into_data_stream().collect().await;
+        let bytes: Vec<u8> = pieces.iter().flatten().flat_map(|piece| piece.to_vec()).collect();
+        assert_eq!(bytes, b"first second");
+        assert!(pieces.last().unwrap().is_err());
+    }
+}
