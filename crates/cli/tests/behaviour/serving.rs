@@ -246,15 +246,17 @@ fn a_run_ends_when_its_caller_hangs_up() {
         let slow = json!({ "exec": { "shell": "sleep 60" } }).to_string();
         // On one that is to be closed anyway the server does not read on, and sees no end.
         let stream = serving.send("", "POST /v1/run", &slow, "connection: keep-alive\r\n");
-        let count = |wanted: usize| {
+        let phases = |wanted: &[&str]| {
             until(SOON, || {
                 let listed = serving.ask("", "GET /v1/sandboxes", "").json();
-                (listed["sessions"].as_array().unwrap().len() == wanted).then_some(())
+                let sessions = listed["sessions"].as_array().unwrap();
+                let phases = sessions.iter().map(|session| session["phase"].as_str().unwrap());
+                phases.eq(wanted.iter().copied()).then_some(())
             })
         };
-        count(1).unwrap();
+        phases(&["running"]).unwrap();
         drop(stream);
-        count(0).unwrap();
+        phases(&[]).unwrap();
         let audit = || {
             let audit = serving.ask("", "GET /v1/audit", "").json();
             audit["entries"].as_array().unwrap().first().map(|entry| entry["status"].clone())

@@ -32,31 +32,48 @@ fn scopes() -> String {
 /// answer.
 fn complete(openapi: utoipa::openapi::OpenApi) -> Value {
     let mut document = serde_json::to_value(openapi).unwrap_or_default();
-    document["info"] = json!({
+    let info = json!({
         "title": "Cofferdam",
         "version": env!("CARGO_PKG_VERSION"),
         "description": "Sandboxes for AI agents.",
         "license": { "name": "Apache-2.0 OR MIT", "identifier": "Apache-2.0 OR MIT" },
     });
-    document["components"]["schemas"] = Value::Object(objects::schemas());
-    document["components"]["securitySchemes"] =
-        json!({ "key": { "type": "http", "scheme": "bearer", "description": scopes() } });
-    document["security"] = json!([{ "key": [] }, {}]);
-    let problem = <objects::ProblemDocument as utoipa::ToSchema>::name();
-    let paths = document["paths"].as_object_mut().into_iter().flatten();
-    for (_, item) in paths {
-        for (_, operation) in item.as_object_mut().into_iter().flatten() {
-            // Functions are named by what they do, so only with the tag is that one of a kind.
-            let name = [&operation["tags"][0], &operation["operationId"]];
-            operation["operationId"] =
-                json!(name.map(|part| part.as_str().unwrap_or_default()).join("_"));
-            operation["responses"]["default"] = json!({
-                "description": "What went wrong.",
-                "content": { "application/problem+json": {
-                    "schema": { "$ref": format!("#/components/schemas/{problem}") },
-                } },
-            });
-        }
+    put(&mut document, "info", info);
+    let components = json!({
+        "schemas": objects::schemas(),
+        "securitySchemes": {
+            "key": { "type": "http", "scheme": "bearer", "description": scopes() },
+        },
+    });
+    put(&mut document, "components", components);
+    put(&mut document, "security", json!([{ "key": [] }, {}]));
+    let paths = document.get_mut("paths").and_then(Value::as_object_mut);
+    for (_, item) in paths.into_iter().flatten() {
+        let operations = item.as_object_mut().into_iter().flatten();
+        operations.for_each(|(_, operation)| complete_operation(operation));
     }
     document
+}
+
+fn complete_operation(operation: &mut Value) {
+    // Functions are named by what they do, so only with the tag is that one of a kind.
+    let parts = ["/tags/0", "/operationId"].map(|part| operation.pointer(part));
+    let name = parts.map(|part| part.and_then(Value::as_str).unwrap_or_default()).join("_");
+    put(operation, "operationId", Value::String(name));
+    let problem = <objects::ProblemDocument as utoipa::ToSchema>::name();
+    let problem = json!({
+        "description": "What went wrong.",
+        "content": { "application/problem+json": {
+            "schema": { "$ref": format!("#/components/schemas/{problem}") },
+        } },
+    });
+    if let Some(responses) = operation.get_mut("responses") {
+        put(responses, "default", problem);
+    }
+}
+
+fn put(object: &mut Value, name: &str, value: Value) {
+    if let Some(fields) = object.as_object_mut() {
+        fields.insert(name.to_owned(), value);
+    }
 }
