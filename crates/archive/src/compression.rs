@@ -41,9 +41,7 @@ pub fn unpacked<R: Read>(packed: R) -> io::Result<Unpacked<R>> {
         // Several streams after one another count as one.
         Packing::Gzip => Stream::Gzip(Box::new(flate2::bufread::MultiGzDecoder::new(packed))),
         // LIMIT: a stream that needs more memory is refused there, before it is taken.
-        Packing::Xz => {
-            Stream::Xz(Box::new(XzReader::new_mem_limit(packed, true, XZ_MEMORY_KIB)))
-        }
+        Packing::Xz => Stream::Xz(Box::new(XzReader::new_mem_limit(packed, true, XZ_MEMORY_KIB))),
         Packing::Zstd => Stream::Zstd(Box::new(Frames { source: Some(packed), frame: None })),
     }))
 }

@@ -81,7 +81,7 @@ impl Served {
         let mut stream = self.connect();
         let mut head = format!("{line} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n", self.at);
         for (name, value) in headers {
-            head.push_str(&format!("{name}: {value}\r\n"));
+            head = format!("{head}{name}: {value}\r\n");
         }
         stream.write_all(format!("{head}\r\n").as_bytes()).unwrap();
         stream

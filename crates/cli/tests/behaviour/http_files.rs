@@ -127,6 +127,33 @@ fn a_name_that_is_not_utf8_or_has_a_line_end_is_named_over_http() {
     });
 }
 
+/// Asks for everything that can be done with a path that leads out, or to what is no file.
+fn every_use_is_refused(server: &Served, path: &str) {
+    let check = |answered: crate::http_client::Answered, what: &str| {
+        let status = answered.status;
+        assert!((400..500).contains(&status), "{what} {path}: {status}");
+        assert!(!answered.text().contains("abc\""), "{what} {path}");
+        let kind = answered.object()["kind"].as_str().unwrap().to_owned();
+        assert!(answered.headers["content-type"].contains("problem+json"), "{kind}");
+    };
+    check(server.get(&format!("GET {FILES}?path={path}")), "read");
+    check(server.get(&format!("GET {FILES}/content?path={path}")), "content");
+    check(server.get(&format!("GET {FILES}/window?path={path}")), "window");
+    // What changes a link itself is not tried on what lies in the workspace.
+    if !matches!(path, "link" | "up") {
+        check(server.send(&format!("PUT {FILES}?path={path}"), &[], b"evil"), "write");
+        let text = json!({"path": path.replace("%2F", "/"), "mode": "777"});
+        if !matches!(path, "nul%00byte" | "pipe" | "socket") {
+            check(server.say(&format!("POST {FILES}/chmod"), &text), "chmod");
+            let edits = json!([{"old": "abc", "new": "evil"}]);
+            let edit = json!({"path": path.replace("%2F", "/"), "edits": edits});
+            check(server.say(&format!("POST {FILES}/edit"), &edit), "edit");
+            let to = json!({"from": path.replace("%2F", "/"), "to": "copied"});
+            check(server.say(&format!("POST {FILES}/copy"), &to), "copy");
+        }
+    }
+}
+
 #[test]
 fn no_path_of_a_request_leads_out_of_the_workspace() {
     everyone(|place| {
@@ -162,29 +189,7 @@ fn no_path_of_a_request_leads_out_of_the_workspace() {
             "nul%00byte",
         ];
         for path in named {
-            let check = |answered: crate::http_client::Answered, what: &str| {
-                let status = answered.status;
-                assert!((400..500).contains(&status), "{what} {path}: {status}");
-                assert!(!answered.text().contains("abc\""), "{what} {path}");
-                let kind = answered.object()["kind"].as_str().unwrap().to_owned();
-                assert!(answered.headers["content-type"].contains("problem+json"), "{kind}");
-            };
-            check(server.get(&format!("GET {FILES}?path={path}")), "read");
-            check(server.get(&format!("GET {FILES}/content?path={path}")), "content");
-            check(server.get(&format!("GET {FILES}/window?path={path}")), "window");
-            // What changes a link itself is not tried on what lies in the workspace.
-            if !matches!(path, "link" | "up") {
-                check(server.send(&format!("PUT {FILES}?path={path}"), &[], b"evil"), "write");
-                let text = json!({"path": path.replace("%2F", "/"), "mode": "777"});
-                if !matches!(path, "nul%00byte" | "pipe" | "socket") {
-                    check(server.say(&format!("POST {FILES}/chmod"), &text), "chmod");
-                    let edits = json!([{"old": "abc", "new": "evil"}]);
-                    let edit = json!({"path": path.replace("%2F", "/"), "edits": edits});
-                    check(server.say(&format!("POST {FILES}/edit"), &edit), "edit");
-                    let to = json!({"from": path.replace("%2F", "/"), "to": "copied"});
-                    check(server.say(&format!("POST {FILES}/copy"), &to), "copy");
-                }
-            }
+            every_use_is_refused(&server, path);
         }
         let patch = b"--- a/way/secret\n+++ b/way/secret\n@@ -1 +1 @@\n-abc\n+evil\n".as_slice();
         server.send(&format!("POST {FILES}/patch"), &[], patch).is(409);

@@ -139,11 +139,12 @@ impl Line {
     /// Sends a message, masked with zeros.
     fn send(&mut self, opcode: u8, body: &[u8]) {
         let mut frame = vec![0x80 | opcode];
-        if body.len() < 126 {
-            frame.push(0x80 | body.len() as u8);
-        } else {
-            frame.push(0x80 | 126);
-            frame.extend((body.len() as u16).to_be_bytes());
+        match u8::try_from(body.len()) {
+            Ok(short @ ..126) => frame.push(0x80 | short),
+            _ => {
+                frame.push(0x80 | 126);
+                frame.extend(u16::try_from(body.len()).unwrap().to_be_bytes());
+            }
         }
         frame.extend([0; 4]);
         frame.extend(body);

@@ -3,7 +3,8 @@
 use super::error::Problem;
 use super::extract::MAX_JSON_BYTES;
 use super::{
-    document, events, execs, files, guard, health, layers, metrics, run, sandboxes, shells, states, tools,
+    document, events, execs, files, guard, health, layers, metrics, run, sandboxes, shells, states,
+    tools,
 };
 use crate::Server;
 use axum::extract::DefaultBodyLimit;

@@ -53,7 +53,9 @@ impl Stage {
             Kind::Layered => builder.copy_on_write_workspace(self.workspace()).spec().unwrap(),
         };
         // One that a test leaves behind when it fails is over by itself.
-        SessionOrder { ttl: Some(LEASE), ..SessionOrder::new(spec) }
+        let mut order = SessionOrder::new(spec);
+        order.ttl = Some(LEASE);
+        order
     }
 
     pub(crate) fn tools(&self, pack: PackName, scope: Scope, kind: Kind) -> Toolbox {

@@ -71,8 +71,10 @@ pub(super) async fn perform(args: &ImportArgs, session: &Session, files: &Files)
     let stdin = meter.counting(io::stdin().lock(), None);
     let mut source: Box<dyn Read> = match args.gzip {
         true => Box::new(MultiGzDecoder::new(stdin)),
-        false => cofferdam_archive::unpacked(stdin)
-            .map_err(|cause| Error::new(ErrorKind::Io, "read the archive").source(cause))?,
+        false => Box::new(
+            cofferdam_archive::unpacked(stdin)
+                .map_err(|cause| Error::new(ErrorKind::Io, "read the archive").source(cause))?,
+        ),
     };
     let archive = Checked::read(&mut *source, spool)?;
     let over = if args.replace { Over::Replace } else { Over::Refuse };
