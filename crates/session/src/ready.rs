@@ -52,6 +52,18 @@ impl Session {
         Ok(status)
     }
 
+    /// The same for one who may not wait for it: its end is a point of the history, where it is to be
+    /// one, as long as this process lives.
+    pub async fn start_watched(&self, order: &ExecOrder) -> Result<ExecStatus> {
+        let status = self.start(order).await?;
+        if self.is_awaited(&status.id) {
+            let (session, id) = (self.clone(), status.id.clone());
+            // What goes wrong here is told by whoever asks for the command.
+            tokio::spawn(async move { session.wait(&id, None).await.map(drop) });
+        }
+        Ok(status)
+    }
+
     async fn try_start(&self, order: &ExecOrder) -> Result<ExecStatus> {
         let mut perhaps_in = None;
         let mut last = None;

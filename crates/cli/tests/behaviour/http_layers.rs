@@ -63,6 +63,23 @@ fn changes_are_looked_at_landed_dropped_and_taken_back() {
 }
 
 #[test]
+fn a_command_that_nobody_waits_for_is_a_point() {
+    everyone(|place| {
+        let server = draft(place);
+        let wish = json!({"shell": "sleep 0.1; echo new >b; exit 3"});
+        server.say(&format!("POST {S}/execs"), &wish).is(201);
+        let last = || {
+            let history = server.get(&format!("GET {S}/history")).is(200).object();
+            history["points"].as_array().unwrap().last().unwrap().clone()
+        };
+        let point =
+            until(SOON, || Some(last()).filter(|point| point["kind"] == "command")).unwrap();
+        assert_eq!(point["command"]["exit_code"], 3);
+        assert_eq!(point["effects"]["added"], 1);
+    });
+}
+
+#[test]
 fn chosen_parts_land_and_only_as_they_were_looked_at() {
     everyone(|place| {
         let lines = |from: &str, to: &str| {

@@ -176,7 +176,7 @@ async fn start(
             status = StatusCode::OK;
         }
     }
-    let started = session.start(&order).await?;
+    let started = session.start_watched(&order).await?;
     Ok((status, Json(session.status(&started.id).await?)))
 }
 

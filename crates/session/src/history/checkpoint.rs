@@ -118,6 +118,13 @@ impl Session {
         all.remove(&(self.id.clone(), exec.clone()))
     }
 
+    /// Whether the end of a command that was started here is to be a point.
+    pub(crate) fn is_awaited(&self, exec: &ProcessId) -> bool {
+        let all = &self.sessions.0.awaited.begun;
+        let all = all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.contains_key(&(self.id.clone(), exec.clone()))
+    }
+
     pub(crate) fn points(&self) -> History {
         History::new(self.sessions.0.places.kept().join(self.id.as_str()))
     }
