@@ -8,6 +8,7 @@
 mod ground;
 mod http;
 mod listen;
+mod peer;
 mod serve;
 mod server;
 

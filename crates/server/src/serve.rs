@@ -1,7 +1,7 @@
 //! The loop that takes connections in, and what bounds them.
 
 use crate::listen::{Bound, Socket};
-use crate::{Server, router};
+use crate::{Server, peer, router};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
@@ -58,6 +58,8 @@ async fn repair_now_and_then(server: Server) {
 pub(crate) enum Way {
     /// Over TCP: anybody who reaches the address.
     Tcp,
+    /// Over TCP, from a socket of the user whose server it is, or of root.
+    OwnTcp,
     /// By the file of a socket: the user whose server it is.
     Unix,
 }
@@ -81,14 +83,25 @@ impl Server {
                 let (routes, is_ending) = (routes.clone(), is_ending.clone());
                 match &bound.listener {
                     Socket::Tcp(listener) => match listener.accept().await {
-                        Ok((stream, _)) => {
+                        Ok((stream, peer)) => {
                             stream.set_nodelay(true).ok();
-                            spawn(stream, Way::Tcp, routes, is_ending, permit);
+                            let here =
+                                stream.local_addr().ok().filter(|here| here.ip().is_loopback());
+                            let way = async move {
+                                match here {
+                                    Some(here) if peer::is_own(peer, here).await => Way::OwnTcp,
+                                    Some(_) | None => Way::Tcp,
+                                }
+                            };
+                            spawn(stream, way, routes, is_ending, permit);
                         }
                         Err(_) => tokio::time::sleep(NO_ROOM).await,
                     },
                     Socket::Unix(listener) => match listener.accept().await {
-                        Ok((stream, _)) => spawn(stream, Way::Unix, routes, is_ending, permit),
+                        Ok((stream, _)) => {
+                            let way = std::future::ready(Way::Unix);
+                            spawn(stream, way, routes, is_ending, permit);
+                        }
                         Err(_) => tokio::time::sleep(NO_ROOM).await,
                     },
                 }
@@ -120,21 +133,22 @@ fn public(bound: &Bound) -> Error {
 /// Serves one connection beside the others.
 fn spawn(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    way: Way,
+    way: impl Future<Output = Way> + Send + 'static,
     routes: Router,
     mut stage: watch::Receiver<Stage>,
     permit: tokio::sync::OwnedSemaphorePermit,
 ) {
-    let answer = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
-        let routes = routes.clone();
-        async move {
-            let mut request: Request = request.map(Body::new);
-            request.extensions_mut().insert(way);
-            let answer = routes.oneshot(request).await;
-            answer.map_err(|never: Infallible| never)
-        }
-    });
     tokio::spawn(async move {
+        let way = way.await;
+        let answer = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
+            let routes = routes.clone();
+            async move {
+                let mut request: Request = request.map(Body::new);
+                request.extensions_mut().insert(way);
+                let answer = routes.oneshot(request).await;
+                answer.map_err(|never: Infallible| never)
+            }
+        });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(HEAD_TIME)

@@ -1,13 +1,17 @@
 //! What the server promises, shown by the real program: who sees what, and what outlives it.
 
-use crate::place::{Place, SOON, ended, everyone, outcome, started, until};
+use crate::place::{PYTHON, Place, SOON, ended, everyone, outcome, started, until};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Stdio};
 use std::time::Duration;
+
+/// Nobody's user, neither root's nor that of the places.
+const STRANGER: u32 = 65_533;
 
 /// A server, ended with the value.
 pub(crate) struct Serving {
@@ -157,6 +161,37 @@ fn a_name_that_is_bent_here_is_refused() {
         let port = serving.address.rsplit(':').next().unwrap();
         let more = format!("host: localhost:{port}\r\n");
         assert_eq!(told(serving.send("", "GET /v1/sandboxes", "", &more)).status, 200);
+    });
+}
+
+/// A client in Python: it asks for the list of sandboxes and prints the status of the answer.
+const ASKS: &str = "import http.client, sys\nc = http.client.HTTPConnection(sys.argv[1])\n\
+     h = {'Authorization': 'Bearer ' + sys.argv[2]} if sys.argv[2] else {}\n\
+     c.request('GET', '/v1/sandboxes', headers=h)\nprint(c.getresponse().status)\n";
+
+#[test]
+fn another_user_of_the_machine_needs_a_key() {
+    everyone(|place| {
+        let serving = Serving::start(place, &[]);
+        let status = |mut who: std::process::Command, key: &str| {
+            let out = who.args(["-I", "-c", ASKS, &serving.address, key]).output().unwrap();
+            assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+            String::from_utf8(out.stdout).unwrap().trim().to_owned()
+        };
+        // The control: their own user does not.
+        assert_eq!(status(place.host(PYTHON), ""), "200");
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let stranger = || {
+            let mut command = std::process::Command::new(PYTHON);
+            command.uid(STRANGER).gid(STRANGER);
+            command
+        };
+        assert_eq!(status(stranger(), ""), "401");
+        assert_eq!(status(stranger(), &key(place, "theirs")), "200");
+        // From now on everybody does.
+        assert_eq!(status(place.host(PYTHON), ""), "401");
     });
 }
 

@@ -44,17 +44,19 @@ impl Caller {
 /// Finds out who asks.
 ///
 /// By the file of a socket nobody comes but the user whose server it is. By TCP a caller without a key
-/// is that user only as long as there never was a key, and where only this machine reaches the server.
+/// is that user only as long as there never was a key, and where the kernel says that the other end is
+/// theirs.
 pub(super) async fn caller(
     server: &Server,
     way: Way,
     headers: &HeaderMap,
 ) -> Result<Caller, Problem> {
     let Some(given) = headers.get(header::AUTHORIZATION) else {
-        let is_open = way == Way::Unix || !server.requires_keys().await?;
-        return match is_open {
-            true => Ok(Caller { key: None }),
-            false => Err(unknown("no key is given")),
+        let needs_key = way != Way::Unix && server.requires_keys().await?;
+        return match way {
+            _ if needs_key => Err(unknown("no key is given")),
+            Way::Unix | Way::OwnTcp => Ok(Caller { key: None }),
+            Way::Tcp => Err(unknown("another user of this machine asks without a key")),
         };
     };
     let secret = given.to_str().ok().and_then(|given| {

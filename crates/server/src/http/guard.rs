@@ -102,7 +102,7 @@ async fn pass(
     if OPEN.contains(&request.uri().path()) {
         return Ok(next.run(request).await);
     }
-    let way = request.extensions().get::<Way>().copied().unwrap_or(Way::Tcp);
+    let way = request.extensions().get::<Way>().copied().unwrap_or(Way::OwnTcp);
     let caller = auth::caller(server, way, request.headers()).await?;
     server.0.rates.take(&caller, Instant::now())?;
     let counted = server.0.requests.take(caller.owner(), MAX_REQUESTS)?;

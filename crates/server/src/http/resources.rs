@@ -29,7 +29,8 @@ pub(super) fn resources() -> OpenApiRouter<Server> {
         .merge(shells::routes())
 }
 
-/// Everything that a server answers.
+/// Everything that a server answers, for a program that takes connections in by itself. As long as there
+/// is no key, whoever it lets ask is the user whose server it is.
 pub fn router(server: Server) -> axum::Router {
     let (routes, _) = resources().split_for_parts();
     #[cfg(feature = "mcp")]

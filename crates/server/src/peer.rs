@@ -1,0 +1,92 @@
+//! Whose the other end of a connection on this machine is.
+
+use std::net::{IpAddr, SocketAddr};
+
+/// Where the kernel lists connections over TCP.
+const LISTS: [&str; 2] = ["/proc/self/net/tcp", "/proc/self/net/tcp6"];
+/// The columns of a line that say the near address, the far one, whose the socket is, and its inode.
+const COLUMNS: [usize; 4] = [1, 2, 7, 9];
+
+/// Whether the other end belongs to the user of this process, or to root, who may do as that user anyway.
+/// What is not known does not.
+pub(crate) async fn is_own(peer: SocketAddr, here: SocketAddr) -> bool {
+    let looked = tokio::task::spawn_blocking(move || user_of(peer, here)).await;
+    let own = rustix::process::geteuid().as_raw();
+    looked.ok().flatten().is_some_and(|user| user == own || user == 0)
+}
+
+fn user_of(peer: SocketAddr, here: SocketAddr) -> Option<u32> {
+    LISTS.iter().find_map(|list| listed(&std::fs::read_to_string(list).ok()?, peer, here))
+}
+
+/// Whose the socket is that leads from `near` to `far`, in a list of the kernel's.
+fn listed(list: &str, near: SocketAddr, far: SocketAddr) -> Option<u32> {
+    list.lines().skip(1).find_map(|line| {
+        let mut columns = line.split_ascii_whitespace();
+        let mut before = 0;
+        let mut next = |column: usize| {
+            let skipped = column - std::mem::replace(&mut before, column + 1);
+            columns.nth(skipped)
+        };
+        let [from, to, user, inode] = COLUMNS.map(&mut next);
+        let is_it = is_address(from?, near) && is_address(to?, far);
+        // HOSTILE: a socket that nobody holds any more is listed as root's, with no inode.
+        (is_it && inode? != "0").then_some(user?.parse().ok()?)
+    })
+}
+
+/// Whether a column says this address: bytes in hexadecimal, four at a time in the order of this machine,
+/// and the port.
+fn is_address(column: &str, address: SocketAddr) -> bool {
+    let words = |bytes: &[u8]| -> String {
+        let (words, _) = bytes.as_chunks::<4>();
+        words.iter().map(|word| format!("{:08X}", u32::from_ne_bytes(*word))).collect()
+    };
+    let port = address.port();
+    let says = |bytes: &[u8]| column == format!("{}:{port:04X}", words(bytes));
+    match address.ip() {
+        IpAddr::V4(ip) => says(&ip.octets()) || says(&ip.to_ipv6_mapped().octets()),
+        IpAddr::V6(ip) => says(&ip.octets()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{TcpListener, TcpStream};
+
+    #[tokio::test]
+    async fn the_other_end_is_found_as_long_as_somebody_holds_it() {
+        for address in ["127.0.0.1:0", "[::1]:0"] {
+            let Ok(listener) = TcpListener::bind(address) else { continue };
+            let here = listener.local_addr().unwrap();
+            let client = TcpStream::connect(here).unwrap();
+            let (_ours, peer) = listener.accept().unwrap();
+            assert_eq!(user_of(peer, here), Some(rustix::process::geteuid().as_raw()));
+            assert!(is_own(peer, here).await, "{address}");
+            assert_eq!(user_of(here, here), None, "{address}");
+            drop(client);
+            assert_eq!(user_of(peer, here), None, "{address}");
+        }
+    }
+
+    #[test]
+    fn only_a_socket_that_is_held_says_whose_it_is() {
+        let line = |user: &str, inode: &str| {
+            format!(
+                "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  \
+                 timeout inode\n   0: 0100007F:D431 0100007F:1F90 01 00000000:00000000 00:00000000 \
+                 00000000  {user}        0 {inode} 1 0000000000000000 20 4 30 10 -1\n"
+            )
+        };
+        let (near, far) = ("127.0.0.1:54321".parse().unwrap(), "127.0.0.1:8080".parse().unwrap());
+        // As machines of this byte order write it.
+        if cfg!(target_endian = "little") {
+            assert_eq!(listed(&line("1000", "4711"), near, far), Some(1000));
+            assert_eq!(listed(&line("0", "0"), near, far), None);
+            assert_eq!(listed(&line("1000", "4711"), far, near), None);
+        }
+        assert_eq!(listed("", near, far), None);
+        assert_eq!(listed("head\nshort line\n", near, far), None);
+    }
+}
