@@ -25,14 +25,18 @@ while IFS=' ' read -r __cofferdam_seq __cofferdam_mode __cofferdam_len __cofferd
   [ "$__cofferdam_seq" -gt "$__cofferdam_last" ] || continue
   __cofferdam_last=$__cofferdam_seq
   printf 'B %s\n' "$__cofferdam_seq" >&4
-  __cofferdam_text=$(printf '%bx' "$__cofferdam_line")
-  __cofferdam_text=${__cofferdam_text%x}
-  case $__cofferdam_mode in
-    i) __cofferdam_run 3<&- 4>&- 5>&- <>"$__cofferdam_in" ;;
-    *) __cofferdam_run 3<&- 4>&- 5>&- </dev/null ;;
-  esac
-  __cofferdam_code=$?
-  __cofferdam_busy=
+  # A signal that comes meanwhile ends the printf: then nothing of the command may run.
+  if __cofferdam_text=$(printf '%bx' "$__cofferdam_line"); then
+    __cofferdam_text=${__cofferdam_text%x}
+    case $__cofferdam_mode in
+      i) __cofferdam_run 3<&- 4>&- 5>&- <>"$__cofferdam_in" ;;
+      *) __cofferdam_run 3<&- 4>&- 5>&- </dev/null ;;
+    esac
+    __cofferdam_code=$?
+    __cofferdam_busy=
+  else
+    __cofferdam_code=130
+  fi
   printf '\036%s %s\036' "$__cofferdam_key" "$__cofferdam_seq" >&5
   printf 'E %s %s\n' "$__cofferdam_seq" "$__cofferdam_code" >&4
 done
