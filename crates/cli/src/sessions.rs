@@ -2,9 +2,7 @@
 //! have.
 
 use crate::surroundings::Surroundings;
-use cofferdam_core::{
-    Axis, Basis, Degree, EndingKind, Enforced, Error, ErrorKind, ProcessId, Result,
-};
+use cofferdam_core::{EndingKind, Enforced, Error, ErrorKind, ProcessId, Result};
 use cofferdam_session::{Session, SessionId, Sessions};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -120,13 +118,7 @@ pub(crate) async fn workspace_inside(session: &Session) -> Result<PathBuf> {
 /// How far the policy of a session holds; nowhere, where its sandbox is gone.
 pub(crate) async fn enforced(session: &Session) -> Result<Enforced> {
     let report = session.sessions().status(session.id()).await?;
-    Ok(report.enforced.unwrap_or_else(|| {
-        let mut enforced = Enforced::full(Basis::Applied);
-        for axis in Axis::ALL {
-            enforced.lower(axis, Degree::None, "the sandbox is gone");
-        }
-        enforced
-    }))
+    Ok(report.enforced.unwrap_or_else(|| Enforced::nowhere("the sandbox is gone")))
 }
 
 /// The stable name of an ending.

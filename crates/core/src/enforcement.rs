@@ -126,6 +126,15 @@ impl Enforced {
         }
     }
 
+    /// No axis at all, for this reason: what is claimed where nobody can look any more.
+    pub fn nowhere(reason: &str) -> Self {
+        let mut enforced = Self::full(Basis::Applied);
+        for axis in Axis::ALL {
+            enforced.lower(axis, Degree::None, reason);
+        }
+        enforced
+    }
+
     /// The degree of one axis.
     pub fn degree(&self, axis: Axis) -> Degree {
         match axis {

@@ -8,11 +8,12 @@ use crate::order::{SessionOrder, millis};
 use crate::reaper::owner_key;
 use crate::store::{NewEvent, Row, Scope};
 use crate::{Event, InitCommand, Session, SessionId, Sessions, bundle, now_ms};
-use cofferdam_core::{DestroyReason, Error, ErrorKind, Result, Spec};
+use cofferdam_core::{DestroyReason, Enforced, Error, ErrorKind, Result, Spec};
 use serde_json::json;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::PathBuf;
 use std::pin::pin;
+use std::sync::OnceLock;
 use std::task::Poll;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -73,6 +74,8 @@ pub struct RunError<E> {
     pub cleanup: Option<Error>,
     /// The session, where something of it was kept for study.
     pub kept: Option<Kept>,
+    /// How far the policy of its sandbox held; `None` where there was none.
+    pub enforced: Option<Enforced>,
     /// Control files that appeared in the workspace; `None` where nobody looked, as where there was no
     /// sandbox, or it is kept.
     pub new_control_files: Option<Vec<String>>,
@@ -138,12 +141,14 @@ impl Sessions {
                     failure: RunFailure::Provision(error),
                     cleanup: None,
                     kept: None,
+                    enforced: None,
                     new_control_files: None,
                 });
             }
         };
+        let held = OnceLock::new();
         let all = async {
-            self.provision(&guard.row).await?;
+            self.provision(&guard.row, &held).await?;
             let work = work(self.session(guard.row.id.clone()));
             caught(work).await.map_err(Interrupted::Panic)?.map_err(Interrupted::Work)
         };
@@ -169,7 +174,7 @@ impl Sessions {
         };
         let Settled { cleanup, kept, new_control_files } =
             guard.finish(reason, Some((failure.told(), order))).await;
-        Err(RunError { failure, cleanup, kept, new_control_files })
+        Err(RunError { failure, cleanup, kept, enforced: held.into_inner(), new_control_files })
     }
 
     async fn begin_run(&self, order: &RunOrder) -> Result<RunGuard> {
@@ -198,7 +203,11 @@ impl Sessions {
         })
     }
 
-    async fn provision<E>(&self, row: &Row) -> Result<(), Interrupted<E>> {
+    async fn provision<E>(
+        &self,
+        row: &Row,
+        held: &OnceLock<Enforced>,
+    ) -> Result<(), Interrupted<E>> {
         let made = async {
             let desk = self.0.begin_with(row.clone()).await?;
             let mut desk = desk.ok_or_else(|| {
@@ -208,6 +217,9 @@ impl Sessions {
             Ok(desk)
         };
         let mut desk = made.await.map_err(Interrupted::Provision)?;
+        if let Some(record) = &desk.row.record {
+            held.get_or_init(|| record.enforced.clone());
+        }
         match desk.prepare().await {
             Ok(()) => Ok(()),
             Err(error) => Err(match desk.row.facts.init.last_error.clone() {

@@ -9,8 +9,8 @@ use crate::follow::{Left, Memory, Passed, Sink, Streams, follow};
 use crate::listen::{ENDING, Listening};
 use crate::{exit, render, report, sessions};
 use cofferdam_core::{
-    Basis, Cause, Command, Ending, Enforced, Error, ErrorKind, ExecEnded, ExecOrder, Omitted,
-    Result, Seen, Stdin, UsageReport,
+    Cause, Command, Ending, Enforced, Error, ErrorKind, ExecEnded, ExecOrder, Omitted, Result,
+    Seen, Stdin, UsageReport,
 };
 use cofferdam_session::{
     InitCommand, InitFailure, Kept, Ran, RunError, RunFailure, RunOrder, Session, Sessions,
@@ -110,19 +110,19 @@ async fn run(
     };
     let outcome = tokio::select! {
         outcome = ran => outcome,
-        () = interrupted => return Ok(Came::of(Ending::Canceled)),
+        () = interrupted => return Ok(Came::of(Ending::Canceled, None)),
     };
     match outcome {
         Ok(Ran { value, cleanup, new_control_files }) => {
             Ok(Came { cleanup, new_control_files, ..Came::done(value) })
         }
-        Err(RunError { failure, cleanup, kept, new_control_files }) => {
+        Err(RunError { failure, cleanup, kept, enforced, new_control_files }) => {
             let came = match failure {
                 RunFailure::Provision(error) | RunFailure::Work(Failure::Own(error)) => {
                     return Err(error);
                 }
-                RunFailure::Preflight(failed) => Came::of(not_begun(&failed)),
-                RunFailure::TimedOut(_) => Came::of(Ending::Killed(Cause::Time)),
+                RunFailure::Preflight(failed) => Came::of(not_begun(&failed), enforced),
+                RunFailure::TimedOut(_) => Came::of(Ending::Killed(Cause::Time), enforced),
                 RunFailure::Work(Failure::Ended(done)) => Came::done(*done),
             };
             Ok(Came { cleanup, kept, new_control_files, ..came })
@@ -186,13 +186,11 @@ fn not_begun(failed: &InitFailure) -> Ending {
 impl Came {
     fn done(done: Done) -> Self {
         let Done { ended, enforced } = done;
-        Self { usage: ended.usage, enforced, ..Self::of(ended.ending) }
+        Self { usage: ended.usage, ..Self::of(ended.ending, Some(enforced)) }
     }
 
-    fn of(ending: Ending) -> Self {
-        // A sandbox stands only if all of its policy holds, or less was accepted and is said where
-        // the command was run.
-        let enforced = Enforced::full(Basis::Applied);
+    fn of(ending: Ending, enforced: Option<Enforced>) -> Self {
+        let enforced = enforced.unwrap_or_else(|| Enforced::nowhere("nothing ran in a sandbox"));
         Self {
             ending,
             usage: UsageReport::default(),

@@ -9,8 +9,8 @@ use super::wish::{MAX_INIT_LINES, SpecWish, too_many};
 use crate::Server;
 use axum::Json;
 use cofferdam_core::{
-    Basis, Cause, Ending, EndingReport, Enforced, Error, ErrorKind, ExecOrder, Omitted, Result,
-    RunReport, UsageReport,
+    Cause, Ending, EndingReport, Enforced, Error, ErrorKind, ExecOrder, Omitted, Result, RunReport,
+    UsageReport,
 };
 use cofferdam_session::{
     ExecOutput, InitCommand, InitFailure, RUN_LIMIT, Ran, RunError, RunFailure, RunOrder, Session,
@@ -66,13 +66,13 @@ async fn run(door: Door<Runs>, Body(wish): Body<RunWish>) -> Answer<Json<RunRepo
         Ok(Ran { value: (output, enforced), new_control_files, .. }) => {
             (Ok(output), enforced, new_control_files)
         }
-        Err(RunError { failure, new_control_files, .. }) => {
+        Err(RunError { failure, enforced, new_control_files, .. }) => {
             let ending = match failure {
                 RunFailure::Provision(error) | RunFailure::Work(error) => return Err(error.into()),
                 RunFailure::Preflight(failed) => not_begun(&failed),
                 RunFailure::TimedOut(_) => Ending::Killed(Cause::Time),
             };
-            (Err(ending), Enforced::full(Basis::Applied), new_control_files)
+            (Err(ending), enforced.unwrap_or_else(nowhere), new_control_files)
         }
     };
     let mut report = report_of(output, enforced);
@@ -115,8 +115,13 @@ async fn work(
     capture: usize,
 ) -> Result<(ExecOutput, Enforced)> {
     let report = session.sessions().status(session.id()).await?;
-    let enforced = report.enforced.unwrap_or_else(|| Enforced::full(Basis::Applied));
+    let enforced = report.enforced.unwrap_or_else(nowhere);
     Ok((session.exec(exec, capture).await?, enforced))
+}
+
+/// What is claimed of a sandbox that is gone.
+fn nowhere() -> Enforced {
+    Enforced::nowhere("the sandbox is gone")
 }
 
 fn not_begun(failed: &InitFailure) -> Ending {

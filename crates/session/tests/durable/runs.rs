@@ -136,6 +136,8 @@ async fn the_limit_covers_the_making_and_the_pre_flight_commands() {
         let begun = tokio::time::Instant::now();
         let ran = sessions.run(&order, |_| async { Ok::<_, ()>(()) }).await.unwrap_err();
         assert!(matches!(ran.failure, RunFailure::TimedOut(_)), "{:?}", ran.failure);
+        // What held is said where a sandbox stood, and nothing is claimed where none did.
+        assert_eq!(ran.enforced.is_some(), call == Call::Start);
         assert!(begun.elapsed() < Duration::from_secs(12));
         stage.assert_empty();
     }
