@@ -184,8 +184,7 @@ impl History {
     /// leaves of it has a number that is known, so nobody has to say before that they are at work.
     pub(super) fn perhaps_work(&self) -> Result<Work> {
         self.make_folders()?;
-        self.tidy()?;
-        let state = self.state()?.unwrap_or_default();
+        let state = self.tidied()?.map(|(state, _)| state).unwrap_or_default();
         let blobs = Blobs::new(self.folder().join(BLOBS), state.next_blob)?;
         Ok(Work { history: self.clone(), state, blobs, fresh: Vec::new(), has_begun: false })
     }
@@ -208,9 +207,14 @@ impl History {
     /// Removes what was being made when somebody died. Says whether there was something. To be called
     /// while nobody else is at work on the session.
     pub(super) fn tidy(&self) -> Result<bool> {
-        let Some(mut state) = self.state()? else { return Ok(false) };
+        Ok(self.tidied()?.is_some_and(|(_, was_at_work)| was_at_work))
+    }
+
+    /// Where the session stands once that is removed, and whether there was something.
+    fn tidied(&self) -> Result<Option<(State, bool)>> {
+        let Some(mut state) = self.state()? else { return Ok(None) };
         if !self.is_unfinished(&state) {
-            return Ok(false);
+            return Ok(Some((state, false)));
         }
         // ORDER: first, so that somebody who is killed here is known to have been.
         self.mark()?;
@@ -220,7 +224,7 @@ impl History {
         state.bytes = super::evict::sweep(self, &state)?;
         self.write_state(&state)?;
         self.remove_one(&self.folder().join(WORKING))?;
-        Ok(true)
+        Ok(Some((state, true)))
     }
 
     fn mark(&self) -> Result<()> {
