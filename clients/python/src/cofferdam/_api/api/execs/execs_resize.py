@@ -1,0 +1,187 @@
+from http import HTTPStatus
+from typing import Any, cast
+from urllib.parse import quote
+
+import httpx
+
+from ...client import AuthenticatedClient, Client
+from ...models.problem_report import ProblemReport
+from ...models.size_wish import SizeWish
+from ...types import Response
+
+
+def _get_kwargs(
+    sandbox: str,
+    exec_: str,
+    *,
+    body: SizeWish,
+) -> dict[str, Any]:
+    headers: dict[str, Any] = {}
+
+    _kwargs: dict[str, Any] = {
+        "method": "post",
+        "url": "/v1/sandboxes/{sandbox}/execs/{exec_}/resize".format(
+            sandbox=quote(str(sandbox), safe=""),
+            exec_=quote(str(exec_), safe=""),
+        ),
+    }
+
+    _kwargs["json"] = body.to_dict()
+
+    headers["Content-Type"] = "application/json"
+
+    _kwargs["headers"] = headers
+    return _kwargs
+
+
+def _parse_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> Any | ProblemReport:
+    if response.status_code == 204:
+        response_204 = cast(Any, None)
+        return response_204
+
+    response_default = ProblemReport.from_dict(response.json())
+
+    return response_default
+
+
+def _build_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> Response[Any | ProblemReport]:
+    return Response(
+        status_code=HTTPStatus(response.status_code),
+        content=response.content,
+        headers=response.headers,
+        parsed=_parse_response(client=client, response=response),
+    )
+
+
+def sync_detailed(
+    sandbox: str,
+    exec_: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: SizeWish,
+) -> Response[Any | ProblemReport]:
+    """Gives a command's terminal a new size.
+
+    Args:
+        sandbox (str):
+        exec_ (str):
+        body (SizeWish): The size of a terminal.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[Any | ProblemReport]
+    """
+
+    kwargs = _get_kwargs(
+        sandbox=sandbox,
+        exec_=exec_,
+        body=body,
+    )
+
+    response = client.get_httpx_client().request(
+        **kwargs,
+    )
+
+    return _build_response(client=client, response=response)
+
+
+def sync(
+    sandbox: str,
+    exec_: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: SizeWish,
+) -> Any | ProblemReport | None:
+    """Gives a command's terminal a new size.
+
+    Args:
+        sandbox (str):
+        exec_ (str):
+        body (SizeWish): The size of a terminal.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Any | ProblemReport
+    """
+
+    return sync_detailed(
+        sandbox=sandbox,
+        exec_=exec_,
+        client=client,
+        body=body,
+    ).parsed
+
+
+async def asyncio_detailed(
+    sandbox: str,
+    exec_: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: SizeWish,
+) -> Response[Any | ProblemReport]:
+    """Gives a command's terminal a new size.
+
+    Args:
+        sandbox (str):
+        exec_ (str):
+        body (SizeWish): The size of a terminal.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[Any | ProblemReport]
+    """
+
+    kwargs = _get_kwargs(
+        sandbox=sandbox,
+        exec_=exec_,
+        body=body,
+    )
+
+    response = await client.get_async_httpx_client().request(**kwargs)
+
+    return _build_response(client=client, response=response)
+
+
+async def asyncio(
+    sandbox: str,
+    exec_: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: SizeWish,
+) -> Any | ProblemReport | None:
+    """Gives a command's terminal a new size.
+
+    Args:
+        sandbox (str):
+        exec_ (str):
+        body (SizeWish): The size of a terminal.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Any | ProblemReport
+    """
+
+    return (
+        await asyncio_detailed(
+            sandbox=sandbox,
+            exec_=exec_,
+            client=client,
+            body=body,
+        )
+    ).parsed

@@ -1,0 +1,205 @@
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ...client import AuthenticatedClient, Client
+from ...models.file_done import FileDone
+from ...models.problem_report import ProblemReport
+from ...types import UNSET, Response, Unset
+
+
+def _get_kwargs(
+    sandbox: str,
+    *,
+    path: str | Unset = UNSET,
+    path_base64: str | Unset = UNSET,
+    recursive: bool | Unset = UNSET,
+) -> dict[str, Any]:
+
+    params: dict[str, Any] = {}
+
+    params["path"] = path
+
+    params["path_base64"] = path_base64
+
+    params["recursive"] = recursive
+
+    params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
+
+    _kwargs: dict[str, Any] = {
+        "method": "delete",
+        "url": "/v1/sandboxes/{sandbox}/files".format(
+            sandbox=quote(str(sandbox), safe=""),
+        ),
+        "params": params,
+    }
+
+    return _kwargs
+
+
+def _parse_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> FileDone | ProblemReport:
+    if response.status_code == 200:
+        response_200 = FileDone.from_dict(response.json())
+
+        return response_200
+
+    response_default = ProblemReport.from_dict(response.json())
+
+    return response_default
+
+
+def _build_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> Response[FileDone | ProblemReport]:
+    return Response(
+        status_code=HTTPStatus(response.status_code),
+        content=response.content,
+        headers=response.headers,
+        parsed=_parse_response(client=client, response=response),
+    )
+
+
+def sync_detailed(
+    sandbox: str,
+    *,
+    client: AuthenticatedClient | Client,
+    path: str | Unset = UNSET,
+    path_base64: str | Unset = UNSET,
+    recursive: bool | Unset = UNSET,
+) -> Response[FileDone | ProblemReport]:
+    """Removes a file, a link or an empty directory.
+
+    Args:
+        sandbox (str):
+        path (str | Unset):
+        path_base64 (str | Unset):
+        recursive (bool | Unset):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[FileDone | ProblemReport]
+    """
+
+    kwargs = _get_kwargs(
+        sandbox=sandbox,
+        path=path,
+        path_base64=path_base64,
+        recursive=recursive,
+    )
+
+    response = client.get_httpx_client().request(
+        **kwargs,
+    )
+
+    return _build_response(client=client, response=response)
+
+
+def sync(
+    sandbox: str,
+    *,
+    client: AuthenticatedClient | Client,
+    path: str | Unset = UNSET,
+    path_base64: str | Unset = UNSET,
+    recursive: bool | Unset = UNSET,
+) -> FileDone | ProblemReport | None:
+    """Removes a file, a link or an empty directory.
+
+    Args:
+        sandbox (str):
+        path (str | Unset):
+        path_base64 (str | Unset):
+        recursive (bool | Unset):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        FileDone | ProblemReport
+    """
+
+    return sync_detailed(
+        sandbox=sandbox,
+        client=client,
+        path=path,
+        path_base64=path_base64,
+        recursive=recursive,
+    ).parsed
+
+
+async def asyncio_detailed(
+    sandbox: str,
+    *,
+    client: AuthenticatedClient | Client,
+    path: str | Unset = UNSET,
+    path_base64: str | Unset = UNSET,
+    recursive: bool | Unset = UNSET,
+) -> Response[FileDone | ProblemReport]:
+    """Removes a file, a link or an empty directory.
+
+    Args:
+        sandbox (str):
+        path (str | Unset):
+        path_base64 (str | Unset):
+        recursive (bool | Unset):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[FileDone | ProblemReport]
+    """
+
+    kwargs = _get_kwargs(
+        sandbox=sandbox,
+        path=path,
+        path_base64=path_base64,
+        recursive=recursive,
+    )
+
+    response = await client.get_async_httpx_client().request(**kwargs)
+
+    return _build_response(client=client, response=response)
+
+
+async def asyncio(
+    sandbox: str,
+    *,
+    client: AuthenticatedClient | Client,
+    path: str | Unset = UNSET,
+    path_base64: str | Unset = UNSET,
+    recursive: bool | Unset = UNSET,
+) -> FileDone | ProblemReport | None:
+    """Removes a file, a link or an empty directory.
+
+    Args:
+        sandbox (str):
+        path (str | Unset):
+        path_base64 (str | Unset):
+        recursive (bool | Unset):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        FileDone | ProblemReport
+    """
+
+    return (
+        await asyncio_detailed(
+            sandbox=sandbox,
+            client=client,
+            path=path,
+            path_base64=path_base64,
+            recursive=recursive,
+        )
+    ).parsed

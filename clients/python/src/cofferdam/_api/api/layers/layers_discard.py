@@ -1,0 +1,183 @@
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ...client import AuthenticatedClient, Client
+from ...models.discard_wish import DiscardWish
+from ...models.discarded_changes import DiscardedChanges
+from ...models.problem_report import ProblemReport
+from ...types import Response
+
+
+def _get_kwargs(
+    sandbox: str,
+    *,
+    body: DiscardWish,
+) -> dict[str, Any]:
+    headers: dict[str, Any] = {}
+
+    _kwargs: dict[str, Any] = {
+        "method": "post",
+        "url": "/v1/sandboxes/{sandbox}/discard".format(
+            sandbox=quote(str(sandbox), safe=""),
+        ),
+    }
+
+    _kwargs["json"] = body.to_dict()
+
+    headers["Content-Type"] = "application/json"
+
+    _kwargs["headers"] = headers
+    return _kwargs
+
+
+def _parse_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> DiscardedChanges | ProblemReport:
+    if response.status_code == 200:
+        response_200 = DiscardedChanges.from_dict(response.json())
+
+        return response_200
+
+    response_default = ProblemReport.from_dict(response.json())
+
+    return response_default
+
+
+def _build_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> Response[DiscardedChanges | ProblemReport]:
+    return Response(
+        status_code=HTTPStatus(response.status_code),
+        content=response.content,
+        headers=response.headers,
+        parsed=_parse_response(client=client, response=response),
+    )
+
+
+def sync_detailed(
+    sandbox: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: DiscardWish,
+) -> Response[DiscardedChanges | ProblemReport]:
+    """Drops what a copy-on-write sandbox changed: its workspace is as the real one again.
+
+     What runs in it ends first. Nothing is ended where there is nothing to drop.
+
+    Args:
+        sandbox (str):
+        body (DiscardWish): What is to be dropped.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[DiscardedChanges | ProblemReport]
+    """
+
+    kwargs = _get_kwargs(
+        sandbox=sandbox,
+        body=body,
+    )
+
+    response = client.get_httpx_client().request(
+        **kwargs,
+    )
+
+    return _build_response(client=client, response=response)
+
+
+def sync(
+    sandbox: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: DiscardWish,
+) -> DiscardedChanges | ProblemReport | None:
+    """Drops what a copy-on-write sandbox changed: its workspace is as the real one again.
+
+     What runs in it ends first. Nothing is ended where there is nothing to drop.
+
+    Args:
+        sandbox (str):
+        body (DiscardWish): What is to be dropped.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        DiscardedChanges | ProblemReport
+    """
+
+    return sync_detailed(
+        sandbox=sandbox,
+        client=client,
+        body=body,
+    ).parsed
+
+
+async def asyncio_detailed(
+    sandbox: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: DiscardWish,
+) -> Response[DiscardedChanges | ProblemReport]:
+    """Drops what a copy-on-write sandbox changed: its workspace is as the real one again.
+
+     What runs in it ends first. Nothing is ended where there is nothing to drop.
+
+    Args:
+        sandbox (str):
+        body (DiscardWish): What is to be dropped.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[DiscardedChanges | ProblemReport]
+    """
+
+    kwargs = _get_kwargs(
+        sandbox=sandbox,
+        body=body,
+    )
+
+    response = await client.get_async_httpx_client().request(**kwargs)
+
+    return _build_response(client=client, response=response)
+
+
+async def asyncio(
+    sandbox: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: DiscardWish,
+) -> DiscardedChanges | ProblemReport | None:
+    """Drops what a copy-on-write sandbox changed: its workspace is as the real one again.
+
+     What runs in it ends first. Nothing is ended where there is nothing to drop.
+
+    Args:
+        sandbox (str):
+        body (DiscardWish): What is to be dropped.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        DiscardedChanges | ProblemReport
+    """
+
+    return (
+        await asyncio_detailed(
+            sandbox=sandbox,
+            client=client,
+            body=body,
+        )
+    ).parsed

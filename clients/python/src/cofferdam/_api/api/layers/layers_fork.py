@@ -1,0 +1,179 @@
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ...client import AuthenticatedClient, Client
+from ...models.fork_wish import ForkWish
+from ...models.problem_report import ProblemReport
+from ...models.session_report import SessionReport
+from ...types import Response
+
+
+def _get_kwargs(
+    sandbox: str,
+    *,
+    body: ForkWish,
+) -> dict[str, Any]:
+    headers: dict[str, Any] = {}
+
+    _kwargs: dict[str, Any] = {
+        "method": "post",
+        "url": "/v1/sandboxes/{sandbox}/fork".format(
+            sandbox=quote(str(sandbox), safe=""),
+        ),
+    }
+
+    _kwargs["json"] = body.to_dict()
+
+    headers["Content-Type"] = "application/json"
+
+    _kwargs["headers"] = headers
+    return _kwargs
+
+
+def _parse_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> ProblemReport | SessionReport:
+    if response.status_code == 201:
+        response_201 = SessionReport.from_dict(response.json())
+
+        return response_201
+
+    response_default = ProblemReport.from_dict(response.json())
+
+    return response_default
+
+
+def _build_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> Response[ProblemReport | SessionReport]:
+    return Response(
+        status_code=HTTPStatus(response.status_code),
+        content=response.content,
+        headers=response.headers,
+        parsed=_parse_response(client=client, response=response),
+    )
+
+
+def sync_detailed(
+    sandbox: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: ForkWish,
+) -> Response[ProblemReport | SessionReport]:
+    """Makes another sandbox whose workspace begins as that of a copy-on-write sandbox is now, or was at a
+    point. Processes and the home directory are not copied.
+
+    Args:
+        sandbox (str):
+        body (ForkWish): Another session that is to begin as this one is.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[ProblemReport | SessionReport]
+    """
+
+    kwargs = _get_kwargs(
+        sandbox=sandbox,
+        body=body,
+    )
+
+    response = client.get_httpx_client().request(
+        **kwargs,
+    )
+
+    return _build_response(client=client, response=response)
+
+
+def sync(
+    sandbox: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: ForkWish,
+) -> ProblemReport | SessionReport | None:
+    """Makes another sandbox whose workspace begins as that of a copy-on-write sandbox is now, or was at a
+    point. Processes and the home directory are not copied.
+
+    Args:
+        sandbox (str):
+        body (ForkWish): Another session that is to begin as this one is.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        ProblemReport | SessionReport
+    """
+
+    return sync_detailed(
+        sandbox=sandbox,
+        client=client,
+        body=body,
+    ).parsed
+
+
+async def asyncio_detailed(
+    sandbox: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: ForkWish,
+) -> Response[ProblemReport | SessionReport]:
+    """Makes another sandbox whose workspace begins as that of a copy-on-write sandbox is now, or was at a
+    point. Processes and the home directory are not copied.
+
+    Args:
+        sandbox (str):
+        body (ForkWish): Another session that is to begin as this one is.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[ProblemReport | SessionReport]
+    """
+
+    kwargs = _get_kwargs(
+        sandbox=sandbox,
+        body=body,
+    )
+
+    response = await client.get_async_httpx_client().request(**kwargs)
+
+    return _build_response(client=client, response=response)
+
+
+async def asyncio(
+    sandbox: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: ForkWish,
+) -> ProblemReport | SessionReport | None:
+    """Makes another sandbox whose workspace begins as that of a copy-on-write sandbox is now, or was at a
+    point. Processes and the home directory are not copied.
+
+    Args:
+        sandbox (str):
+        body (ForkWish): Another session that is to begin as this one is.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        ProblemReport | SessionReport
+    """
+
+    return (
+        await asyncio_detailed(
+            sandbox=sandbox,
+            client=client,
+            body=body,
+        )
+    ).parsed

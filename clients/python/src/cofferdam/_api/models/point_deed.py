@@ -1,0 +1,10 @@
+from enum import StrEnum
+
+
+class PointDeed(StrEnum):
+    ADDED = "added"
+    CHANGED = "changed"
+    REMOVED = "removed"
+
+    def __str__(self) -> str:
+        return str(self.value)

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar, cast
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+from ..types import UNSET, Unset
+
+T = TypeVar("T", bound="ProblemReport")
+
+
+@_attrs_define
+class ProblemReport:
+    """An error as a problem document. Format 1.
+
+    Attributes:
+        kind (str): The kind's stable name.
+        message (str): What happened.
+        retryable (bool): Whether the same request may succeed later without any change.
+        status (int): The status of the answer.
+        title (str): The kind in words.
+        type_ (str): What the kind is described by; `about:blank`, for the kind says all of it.
+        hint (None | str | Unset): What to do.
+    """
+
+    kind: str
+    message: str
+    retryable: bool
+    status: int
+    title: str
+    type_: str
+    hint: None | str | Unset = UNSET
+    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        kind = self.kind
+
+        message = self.message
+
+        retryable = self.retryable
+
+        status = self.status
+
+        title = self.title
+
+        type_ = self.type_
+
+        hint: None | str | Unset
+        if isinstance(self.hint, Unset):
+            hint = UNSET
+        else:
+            hint = self.hint
+
+        field_dict: dict[str, Any] = {}
+        field_dict.update(self.additional_properties)
+        field_dict.update(
+            {
+                "kind": kind,
+                "message": message,
+                "retryable": retryable,
+                "status": status,
+                "title": title,
+                "type": type_,
+            }
+        )
+        if hint is not UNSET:
+            field_dict["hint"] = hint
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        d = dict(src_dict)
+        kind = d.pop("kind")
+
+        message = d.pop("message")
+
+        retryable = d.pop("retryable")
+
+        status = d.pop("status")
+
+        title = d.pop("title")
+
+        type_ = d.pop("type")
+
+        def _parse_hint(data: object) -> None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(None | str | Unset, data)
+
+        hint = _parse_hint(d.pop("hint", UNSET))
+
+        problem_report = cls(
+            kind=kind,
+            message=message,
+            retryable=retryable,
+            status=status,
+            title=title,
+            type_=type_,
+            hint=hint,
+        )
+
+        problem_report.additional_properties = d
+        return problem_report
+
+    @property
+    def additional_keys(self) -> list[str]:
+        return list(self.additional_properties.keys())
+
+    def __getitem__(self, key: str) -> Any:
+        return self.additional_properties[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.additional_properties[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.additional_properties[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.additional_properties

@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+from ..types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ..models.file_edit import FileEdit
+
+
+T = TypeVar("T", bound="ProblemWithFileEdit")
+
+
+@_attrs_define
+class ProblemWithFileEdit:
+    """An error as a problem document, with what was found out. Format 1.
+
+    Attributes:
+        kind (str): The kind's stable name.
+        message (str): What happened.
+        result (FileEdit): Edits that were applied, or were not. Format 1.
+        retryable (bool): Whether the same request may succeed later without any change.
+        status (int): The status of the answer.
+        title (str): The kind in words.
+        type_ (str): What the kind is described by; `about:blank`, for the kind says all of it.
+        hint (None | str | Unset): What to do.
+    """
+
+    kind: str
+    message: str
+    result: FileEdit
+    retryable: bool
+    status: int
+    title: str
+    type_: str
+    hint: None | str | Unset = UNSET
+    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        kind = self.kind
+
+        message = self.message
+
+        result = self.result.to_dict()
+
+        retryable = self.retryable
+
+        status = self.status
+
+        title = self.title
+
+        type_ = self.type_
+
+        hint: None | str | Unset
+        if isinstance(self.hint, Unset):
+            hint = UNSET
+        else:
+            hint = self.hint
+
+        field_dict: dict[str, Any] = {}
+        field_dict.update(self.additional_properties)
+        field_dict.update(
+            {
+                "kind": kind,
+                "message": message,
+                "result": result,
+                "retryable": retryable,
+                "status": status,
+                "title": title,
+                "type": type_,
+            }
+        )
+        if hint is not UNSET:
+            field_dict["hint"] = hint
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.file_edit import FileEdit  # noqa: PLC0415
+
+        d = dict(src_dict)
+        kind = d.pop("kind")
+
+        message = d.pop("message")
+
+        result = FileEdit.from_dict(d.pop("result"))
+
+        retryable = d.pop("retryable")
+
+        status = d.pop("status")
+
+        title = d.pop("title")
+
+        type_ = d.pop("type")
+
+        def _parse_hint(data: object) -> None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(None | str | Unset, data)
+
+        hint = _parse_hint(d.pop("hint", UNSET))
+
+        problem_with_file_edit = cls(
+            kind=kind,
+            message=message,
+            result=result,
+            retryable=retryable,
+            status=status,
+            title=title,
+            type_=type_,
+            hint=hint,
+        )
+
+        problem_with_file_edit.additional_properties = d
+        return problem_with_file_edit
+
+    @property
+    def additional_keys(self) -> list[str]:
+        return list(self.additional_properties.keys())
+
+    def __getitem__(self, key: str) -> Any:
+        return self.additional_properties[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.additional_properties[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.additional_properties[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.additional_properties

@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from attrs import define as _attrs_define
+
+from ..models.profile_name import ProfileName
+from ..models.pull_name import PullName
+from ..types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ..models.limits_wish import LimitsWish
+    from ..models.spec_wish_env import SpecWishEnv
+
+
+T = TypeVar("T", bound="SpecWish")
+
+
+@_attrs_define
+class SpecWish:
+    """What a sandbox may do, as a request wants it. What is not said is as the operator decided.
+
+    Attributes:
+        copy_on_write (bool | Unset): Whether what is written to that directory lands in a layer beside it. Default:
+            False.
+        env (SpecWishEnv | Unset): Variables for every command.
+        image (None | str | Unset): The image that it lies on in place of the host's files, one of those that the
+            operator allows, word
+            for word.
+        limits (LimitsWish | Unset): How much a sandbox may use.
+        profile (None | ProfileName | Unset): What it may do.
+        pull (None | PullName | Unset): When a registry is asked for that image. As the operator decided where it is not
+            said.
+        workspace (None | str | Unset): The directory of the host that it works in, one of those that the operator
+            allows. Without one
+            it has an empty directory of its own.
+    """
+
+    copy_on_write: bool | Unset = False
+    env: SpecWishEnv | Unset = UNSET
+    image: None | str | Unset = UNSET
+    limits: LimitsWish | Unset = UNSET
+    profile: None | ProfileName | Unset = UNSET
+    pull: None | PullName | Unset = UNSET
+    workspace: None | str | Unset = UNSET
+
+    def to_dict(self) -> dict[str, Any]:
+        copy_on_write = self.copy_on_write
+
+        env: dict[str, Any] | Unset = UNSET
+        if not isinstance(self.env, Unset):
+            env = self.env.to_dict()
+
+        image: None | str | Unset
+        if isinstance(self.image, Unset):
+            image = UNSET
+        else:
+            image = self.image
+
+        limits: dict[str, Any] | Unset = UNSET
+        if not isinstance(self.limits, Unset):
+            limits = self.limits.to_dict()
+
+        profile: None | str | Unset
+        if isinstance(self.profile, Unset):
+            profile = UNSET
+        elif isinstance(self.profile, ProfileName):
+            profile = self.profile.value
+        else:
+            profile = self.profile
+
+        pull: None | str | Unset
+        if isinstance(self.pull, Unset):
+            pull = UNSET
+        elif isinstance(self.pull, PullName):
+            pull = self.pull.value
+        else:
+            pull = self.pull
+
+        workspace: None | str | Unset
+        if isinstance(self.workspace, Unset):
+            workspace = UNSET
+        else:
+            workspace = self.workspace
+
+        field_dict: dict[str, Any] = {}
+
+        field_dict.update({})
+        if copy_on_write is not UNSET:
+            field_dict["copy_on_write"] = copy_on_write
+        if env is not UNSET:
+            field_dict["env"] = env
+        if image is not UNSET:
+            field_dict["image"] = image
+        if limits is not UNSET:
+            field_dict["limits"] = limits
+        if profile is not UNSET:
+            field_dict["profile"] = profile
+        if pull is not UNSET:
+            field_dict["pull"] = pull
+        if workspace is not UNSET:
+            field_dict["workspace"] = workspace
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.limits_wish import LimitsWish  # noqa: PLC0415
+        from ..models.spec_wish_env import SpecWishEnv  # noqa: PLC0415
+
+        d = dict(src_dict)
+        copy_on_write = d.pop("copy_on_write", UNSET)
+
+        _env = d.pop("env", UNSET)
+        env: SpecWishEnv | Unset
+        if isinstance(_env, Unset):
+            env = UNSET
+        else:
+            env = SpecWishEnv.from_dict(_env)
+
+        def _parse_image(data: object) -> None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(None | str | Unset, data)
+
+        image = _parse_image(d.pop("image", UNSET))
+
+        _limits = d.pop("limits", UNSET)
+        limits: LimitsWish | Unset
+        if isinstance(_limits, Unset):
+            limits = UNSET
+        else:
+            limits = LimitsWish.from_dict(_limits)
+
+        def _parse_profile(data: object) -> None | ProfileName | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                profile_type_0 = ProfileName(data)
+
+                return profile_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(None | ProfileName | Unset, data)
+
+        profile = _parse_profile(d.pop("profile", UNSET))
+
+        def _parse_pull(data: object) -> None | PullName | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                pull_type_0 = PullName(data)
+
+                return pull_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(None | PullName | Unset, data)
+
+        pull = _parse_pull(d.pop("pull", UNSET))
+
+        def _parse_workspace(data: object) -> None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(None | str | Unset, data)
+
+        workspace = _parse_workspace(d.pop("workspace", UNSET))
+
+        spec_wish = cls(
+            copy_on_write=copy_on_write,
+            env=env,
+            image=image,
+            limits=limits,
+            profile=profile,
+            pull=pull,
+            workspace=workspace,
+        )
+
+        return spec_wish

@@ -1,0 +1,19 @@
+"""The client for asyncio."""
+
+from .client import AsyncClient
+from .execs import AsyncExec
+from .files import AsyncFiles
+from .sandbox import AsyncSandbox
+from .shells import AsyncShell
+from .snapshots import AsyncSnapshots
+from .terminals import AsyncTerminal
+
+__all__ = [
+    "AsyncClient",
+    "AsyncExec",
+    "AsyncFiles",
+    "AsyncSandbox",
+    "AsyncShell",
+    "AsyncSnapshots",
+    "AsyncTerminal",
+]

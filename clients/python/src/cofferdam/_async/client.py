@@ -1,0 +1,224 @@
+"""A server, and the sandboxes of one caller on it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from types import TracebackType
+from typing import Any, Self, Unpack
+
+import httpx
+
+from .. import models
+from .._api import Client as Api
+from .._api.api.events import events_audit, events_list
+from .._api.api.run import run as run_once
+from .._api.api.sandboxes import (
+    sandboxes_create,
+    sandboxes_ensure,
+    sandboxes_list,
+    sandboxes_show,
+)
+from .._api.api.secrets import secrets_list, secrets_put, secrets_remove
+from .._api.api.server import server_ready
+from .._api.api.tools import tools_call, tools_list
+from .._api.types import File
+from .._values import (
+    Command,
+    Ran,
+    RunOptions,
+    SandboxOptions,
+    checked,
+    command_of,
+    given,
+)
+from ..errors import CofferdamError
+from .sandbox import AsyncSandbox
+from .wire import AsyncWire
+
+
+class AsyncClient:
+    """A server of `cofferdam serve`: its address, ``http://…`` or ``unix:/path``, and a key.
+
+    A server that goes away and comes back within `reconnect_s` is waited for, and what can be repeated
+    without doing more is repeated: questions, `ensure`, and commands, each of which has a key of its own.
+    An answer takes as long as what it is the answer to, unless `timeout_s` says otherwise.
+    """
+
+    def __init__(
+        self,
+        url: str = "http://127.0.0.1:7070",
+        *,
+        key: str | None = None,
+        reconnect_s: float = 10.0,
+        timeout_s: float | None = None,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self._wire = AsyncWire(url, key, reconnect_s, timeout_s, transport)
+
+    @property
+    def api(self) -> Api:
+        """The generated client, for what has no method here: ``cofferdam.api`` has a function for each
+        operation of the server's document."""
+        return self._wire.api
+
+    async def close(self) -> None:
+        """Ends the connections. Sandboxes and commands go on."""
+        await self._wire.http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def create(
+        self, name: str | None = None, **options: Unpack[SandboxOptions]
+    ) -> AsyncSandbox:
+        """Makes a sandbox, which stays until it is deleted. A name that is taken is a `ConflictError`."""
+        wish = models.SandboxWish.from_dict(checked(SandboxOptions, options, name=name))
+        made = await sandboxes_create.asyncio_detailed(client=self.api, body=wish)
+        return AsyncSandbox(self._wire, self._wire.done(made))
+
+    async def ensure(self, name: str, **options: Unpack[SandboxOptions]) -> AsyncSandbox:
+        """The sandbox of a name, ready; made if there is none."""
+        wish = models.SandboxWish.from_dict(checked(SandboxOptions, options))
+        made = await sandboxes_ensure.asyncio_detailed(name, client=self.api, body=wish)
+        return AsyncSandbox(self._wire, self._wire.done(made), is_made_now=made.status_code == 201)
+
+    async def get(self, sandbox: str) -> AsyncSandbox:
+        """The sandbox of a name or an id."""
+        found = await sandboxes_show.asyncio_detailed(sandbox, client=self.api)
+        return AsyncSandbox(self._wire, self._wire.done(found))
+
+    async def sandboxes(
+        self, labels: Mapping[str, str] | None = None
+    ) -> AsyncIterator[AsyncSandbox]:
+        """Every sandbox of this caller that has all these labels, page after page."""
+        label = given(",".join(f"{name}={value}" for name, value in (labels or {}).items()) or None)
+        cursor: str | None = None
+        while True:
+            found = await sandboxes_list.asyncio_detailed(
+                client=self.api, label=label, cursor=given(cursor)
+            )
+            page = self._wire.done(found)
+            for report in page.sessions:
+                yield AsyncSandbox(self._wire, report)
+            if not isinstance(page.next_cursor, str):
+                return
+            cursor = page.next_cursor
+
+    def sandbox(
+        self, name: str | None = None, *, keep: bool = False, **options: Unpack[SandboxOptions]
+    ) -> AsyncUsing:
+        """A sandbox for a block. At its end it is deleted if it was made for the block, unless `keep`."""
+        checked(SandboxOptions, options)
+        return AsyncUsing(self, name, keep, options)
+
+    async def run(self, command: Command, **options: Unpack[RunOptions]) -> Ran:
+        """Runs a command in a sandbox of its own, which is gone at the end."""
+        wish: dict[str, Any] = checked(RunOptions, options)
+        exec_wish = command_of(command)
+        exec_wish.update({word: wish.pop(word) for word in ("cwd", "timeout_ms") if word in wish})
+        order: dict[str, Any] = {"exec": exec_wish}
+        order.update(
+            {word: wish.pop(word) for word in ("preflight", "capture_bytes") if word in wish}
+        )
+        order["sandbox"] = wish
+        body = models.RunWish.from_dict(order)
+        ran = await run_once.asyncio_detailed(client=self.api, body=body)
+        return Ran.of(self._wire.done(ran))
+
+    async def events(
+        self, after: int = 0, *, sandbox: str | None = None, follow: bool = True
+    ) -> AsyncIterator[models.EventReport]:
+        """What happened since the event of a number, and then what happens, without an end; without
+        `follow` up to now. Keep the `seq` of the last one to go on there another day."""
+        if follow:
+            asked: dict[str, Any] = {"after": after}
+            if sandbox is not None:
+                asked["sandbox"] = sandbox
+            async for event in self._wire.resumed("/v1/events/stream", asked):
+                yield models.EventReport.from_dict(event.object())
+        while not follow:
+            found = await events_list.asyncio_detailed(
+                client=self.api, after=after, sandbox=given(sandbox)
+            )
+            events = self._wire.done(found).events
+            for report in events:
+                after = report.seq
+                yield report
+            if not events:
+                return
+
+    async def audit(self, after: int = 0) -> list[models.AuditReport]:
+        """What callers changed, after the entry of a number."""
+        found = await events_audit.asyncio_detailed(client=self.api, after=after)
+        return self._wire.done(found).entries
+
+    async def secrets(self) -> list[models.SecretReport]:
+        """The secrets of this caller, by name. Nobody is told a value."""
+        found = await secrets_list.asyncio_detailed(client=self._wire.api)
+        return self._wire.done(found).secrets
+
+    async def put_secret(self, name: str, value: bytes | str) -> models.SecretReport:
+        """Adds a secret, or gives one that is there another value."""
+        content = value.encode() if isinstance(value, str) else value
+        empty = File(payload=b"")  # type: ignore[arg-type]
+        answer = await self._wire.send(secrets_put._get_kwargs(name, body=empty), content=content)
+        return models.SecretReport.from_dict(answer.json())
+
+    async def remove_secret(self, name: str) -> None:
+        """Removes a secret. Commands that have it keep it until they end."""
+        await secrets_remove.asyncio_detailed(name, client=self._wire.api)
+
+    async def tools(self, pack: str) -> models.ToolList:
+        """The tools of a pack, with a text for a system prompt."""
+        found = await tools_list.asyncio_detailed(pack, client=self.api)
+        return self._wire.done(found)
+
+    async def call_tool(
+        self, pack: str, tool: str, arguments: Mapping[str, Any]
+    ) -> models.ToolOutcome:
+        """Calls a tool. One that fails is an outcome with `is_error`, and raises nothing."""
+        body = models.ToolArguments.from_dict(arguments)
+        called = await tools_call.asyncio_detailed(pack, tool, client=self.api, body=body)
+        return self._wire.done(called)
+
+    async def ready(self) -> bool:
+        """Whether the server takes requests now."""
+        try:
+            await server_ready.asyncio_detailed(client=self.api)
+        except CofferdamError:
+            return False
+        return True
+
+
+class AsyncUsing:
+    """A sandbox for a block, see `AsyncClient.sandbox`."""
+
+    def __init__(
+        self, client: AsyncClient, name: str | None, keep: bool, options: SandboxOptions
+    ) -> None:
+        self._client, self._name, self._keep, self._options = client, name, keep, options
+        self._sandbox: AsyncSandbox | None = None
+
+    async def __aenter__(self) -> AsyncSandbox:
+        if self._name is None:
+            self._sandbox = await self._client.create(**self._options)
+        else:
+            self._sandbox = await self._client.ensure(self._name, **self._options)
+        return self._sandbox
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._sandbox is not None and self._sandbox.is_made_now and not self._keep:
+            await self._sandbox.delete(missing_ok=True)

@@ -1,0 +1,142 @@
+"""A command of a sandbox."""
+
+from __future__ import annotations
+
+import codecs
+import signal as signals
+import time
+from collections.abc import AsyncIterator
+from typing import Literal
+
+from .. import models
+from .._api.api.execs import (
+    execs_output,
+    execs_resize,
+    execs_show,
+    execs_signal,
+    execs_stdin,
+    execs_wait,
+)
+from .._api.models.execs_output_stream import ExecsOutputStream
+from .._api.types import File
+from .._values import Output, as_bytes
+from .wire import AsyncWire
+
+_LONGEST_WAIT_S = 60.0
+
+
+class AsyncExec:
+    """A command. It goes on whether anybody looks at it or not, and what it wrote can be read after its
+    end."""
+
+    def __init__(self, wire: AsyncWire, sandbox: str, report: models.ExecReport) -> None:
+        self._wire, self._sandbox = wire, sandbox
+        #: What the server last said of it; `refresh` asks again.
+        self.report = report
+
+    @property
+    def id(self) -> str:
+        """Its id in its sandbox."""
+        return self.report.id
+
+    @property
+    def exit_code(self) -> int | None:
+        """Its exit code, once the end was seen."""
+        return self.report.exit_code if isinstance(self.report.exit_code, int) else None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the end was seen."""
+        return isinstance(self.report.ended_ms, int)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.id} {self.report.argv}>"
+
+    async def refresh(self) -> models.ExecReport:
+        """Asks how it stands."""
+        found = await execs_show.asyncio_detailed(self._sandbox, self.id, client=self._wire.api)
+        self.report = self._wire.done(found)
+        return self.report
+
+    async def wait(self, timeout_s: float | None = None) -> models.ExecReport:
+        """Waits for its end; with a time, `TimeoutError` where that is over before."""
+        give_up = None if timeout_s is None else time.monotonic() + timeout_s
+        while True:
+            left = _LONGEST_WAIT_S if give_up is None else give_up - time.monotonic()
+            wait_ms = int(1000 * max(0.0, min(left, _LONGEST_WAIT_S)))
+            found = await execs_wait.asyncio_detailed(
+                self._sandbox, self.id, client=self._wire.api, timeout_ms=wait_ms
+            )
+            self.report = self._wire.done(found)
+            if self.has_ended:
+                return self.report
+            if give_up is not None and time.monotonic() >= give_up:
+                raise TimeoutError(f"the command {self.id} has not ended within {timeout_s} s")
+
+    async def output(self, stdout: int = 0, stderr: int = 0) -> AsyncIterator[Output]:
+        """What it writes as it comes, from these places on, to its end. A server that goes away in the
+        middle is waited for, and nothing is missed or told twice. Then `report` has the end."""
+        url = f"/v1/sandboxes/{self._sandbox}/execs/{self.id}/stream"
+        async for event in self._wire.resumed(url, {"stdout": stdout, "stderr": stderr}):
+            if event.name == "output":
+                yield Output.of(models.LogPart.from_dict(event.object()))
+            elif event.name == "end":
+                self.report = models.ExecReport.from_dict(event.object())
+                return
+
+    async def lines(self, stream: Literal["stdout", "stderr"] = "stdout") -> AsyncIterator[str]:
+        """One of its streams line by line, without line feeds."""
+        decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        rest = ""
+        async for part in self.output():
+            if part.stream == stream:
+                *lines, rest = (rest + decoder.decode(part.data)).split("\n")
+                for line in lines:
+                    yield line
+        rest += decoder.decode(b"", final=True)
+        if rest:
+            yield rest
+
+    async def read(
+        self, stream: Literal["stdout", "stderr"] = "stdout", offset: int = 0, limit: int = 262144
+    ) -> bytes:
+        """What there is of a stream from a place on, of at most 256 KiB; nothing where nothing is yet."""
+        found = await execs_output.asyncio_detailed(
+            self._sandbox,
+            self.id,
+            client=self._wire.api,
+            stream=ExecsOutputStream(stream),
+            offset=offset,
+            limit=limit,
+        )
+        part = self._wire.done(found)
+        return as_bytes(part.text, part.base64)
+
+    async def send(self, data: bytes | str, *, close: bool = False) -> None:
+        """Sends input to a command that was started with `stdin` or a terminal."""
+        content = data.encode() if isinstance(data, str) else data
+        empty = File(payload=b"")  # type: ignore[arg-type]
+        request = execs_stdin._get_kwargs(self._sandbox, self.id, body=empty, close=close)
+        await self._wire.send(request, content=content)
+
+    async def close_input(self) -> None:
+        """Ends its input."""
+        await self.send(b"", close=True)
+
+    async def signal(self, signal: int = signals.SIGTERM) -> None:
+        """Sends it a signal; if it has ended, to all that it left."""
+        body = models.SignalWish(signal=int(signal))
+        await execs_signal.asyncio_detailed(
+            self._sandbox, self.id, client=self._wire.api, body=body
+        )
+
+    async def kill(self) -> None:
+        """Kills it."""
+        await self.signal(signals.SIGKILL)
+
+    async def resize(self, rows: int, columns: int) -> None:
+        """Gives its terminal a new size."""
+        body = models.SizeWish(rows=rows, columns=columns)
+        await execs_resize.asyncio_detailed(
+            self._sandbox, self.id, client=self._wire.api, body=body
+        )

@@ -1,0 +1,215 @@
+# Made from _async/client.py by blocking.py; change that one.
+"""A server, and the sandboxes of one caller on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import TracebackType
+from typing import Any, Self, Unpack
+
+import httpx
+
+from .. import models
+from .._api import Client as Api
+from .._api.api.events import events_audit, events_list
+from .._api.api.run import run as run_once
+from .._api.api.sandboxes import (
+    sandboxes_create,
+    sandboxes_ensure,
+    sandboxes_list,
+    sandboxes_show,
+)
+from .._api.api.secrets import secrets_list, secrets_put, secrets_remove
+from .._api.api.server import server_ready
+from .._api.api.tools import tools_call, tools_list
+from .._api.types import File
+from .._values import (
+    Command,
+    Ran,
+    RunOptions,
+    SandboxOptions,
+    checked,
+    command_of,
+    given,
+)
+from ..errors import CofferdamError
+from .sandbox import Sandbox
+from .wire import Wire
+
+
+class Client:
+    """A server of `cofferdam serve`: its address, ``http://…`` or ``unix:/path``, and a key.
+
+    A server that goes away and comes back within `reconnect_s` is waited for, and what can be repeated
+    without doing more is repeated: questions, `ensure`, and commands, each of which has a key of its own.
+    An answer takes as long as what it is the answer to, unless `timeout_s` says otherwise.
+    """
+
+    def __init__(
+        self,
+        url: str = "http://127.0.0.1:7070",
+        *,
+        key: str | None = None,
+        reconnect_s: float = 10.0,
+        timeout_s: float | None = None,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        self._wire = Wire(url, key, reconnect_s, timeout_s, transport)
+
+    @property
+    def api(self) -> Api:
+        """The generated client, for what has no method here: ``cofferdam.api`` has a function for each
+        operation of the server's document."""
+        return self._wire.api
+
+    def close(self) -> None:
+        """Ends the connections. Sandboxes and commands go on."""
+        self._wire.http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def create(self, name: str | None = None, **options: Unpack[SandboxOptions]) -> Sandbox:
+        """Makes a sandbox, which stays until it is deleted. A name that is taken is a `ConflictError`."""
+        wish = models.SandboxWish.from_dict(checked(SandboxOptions, options, name=name))
+        made = sandboxes_create.sync_detailed(client=self.api, body=wish)
+        return Sandbox(self._wire, self._wire.done(made))
+
+    def ensure(self, name: str, **options: Unpack[SandboxOptions]) -> Sandbox:
+        """The sandbox of a name, ready; made if there is none."""
+        wish = models.SandboxWish.from_dict(checked(SandboxOptions, options))
+        made = sandboxes_ensure.sync_detailed(name, client=self.api, body=wish)
+        return Sandbox(self._wire, self._wire.done(made), is_made_now=made.status_code == 201)
+
+    def get(self, sandbox: str) -> Sandbox:
+        """The sandbox of a name or an id."""
+        found = sandboxes_show.sync_detailed(sandbox, client=self.api)
+        return Sandbox(self._wire, self._wire.done(found))
+
+    def sandboxes(self, labels: Mapping[str, str] | None = None) -> Iterator[Sandbox]:
+        """Every sandbox of this caller that has all these labels, page after page."""
+        label = given(",".join(f"{name}={value}" for name, value in (labels or {}).items()) or None)
+        cursor: str | None = None
+        while True:
+            found = sandboxes_list.sync_detailed(client=self.api, label=label, cursor=given(cursor))
+            page = self._wire.done(found)
+            for report in page.sessions:
+                yield Sandbox(self._wire, report)
+            if not isinstance(page.next_cursor, str):
+                return
+            cursor = page.next_cursor
+
+    def sandbox(
+        self, name: str | None = None, *, keep: bool = False, **options: Unpack[SandboxOptions]
+    ) -> Using:
+        """A sandbox for a block. At its end it is deleted if it was made for the block, unless `keep`."""
+        checked(SandboxOptions, options)
+        return Using(self, name, keep, options)
+
+    def run(self, command: Command, **options: Unpack[RunOptions]) -> Ran:
+        """Runs a command in a sandbox of its own, which is gone at the end."""
+        wish: dict[str, Any] = checked(RunOptions, options)
+        exec_wish = command_of(command)
+        exec_wish.update({word: wish.pop(word) for word in ("cwd", "timeout_ms") if word in wish})
+        order: dict[str, Any] = {"exec": exec_wish}
+        order.update(
+            {word: wish.pop(word) for word in ("preflight", "capture_bytes") if word in wish}
+        )
+        order["sandbox"] = wish
+        body = models.RunWish.from_dict(order)
+        ran = run_once.sync_detailed(client=self.api, body=body)
+        return Ran.of(self._wire.done(ran))
+
+    def events(
+        self, after: int = 0, *, sandbox: str | None = None, follow: bool = True
+    ) -> Iterator[models.EventReport]:
+        """What happened since the event of a number, and then what happens, without an end; without
+        `follow` up to now. Keep the `seq` of the last one to go on there another day."""
+        if follow:
+            asked: dict[str, Any] = {"after": after}
+            if sandbox is not None:
+                asked["sandbox"] = sandbox
+            for event in self._wire.resumed("/v1/events/stream", asked):
+                yield models.EventReport.from_dict(event.object())
+        while not follow:
+            found = events_list.sync_detailed(client=self.api, after=after, sandbox=given(sandbox))
+            events = self._wire.done(found).events
+            for report in events:
+                after = report.seq
+                yield report
+            if not events:
+                return
+
+    def audit(self, after: int = 0) -> list[models.AuditReport]:
+        """What callers changed, after the entry of a number."""
+        found = events_audit.sync_detailed(client=self.api, after=after)
+        return self._wire.done(found).entries
+
+    def secrets(self) -> list[models.SecretReport]:
+        """The secrets of this caller, by name. Nobody is told a value."""
+        found = secrets_list.sync_detailed(client=self._wire.api)
+        return self._wire.done(found).secrets
+
+    def put_secret(self, name: str, value: bytes | str) -> models.SecretReport:
+        """Adds a secret, or gives one that is there another value."""
+        content = value.encode() if isinstance(value, str) else value
+        empty = File(payload=b"")  # type: ignore[arg-type]
+        answer = self._wire.send(secrets_put._get_kwargs(name, body=empty), content=content)
+        return models.SecretReport.from_dict(answer.json())
+
+    def remove_secret(self, name: str) -> None:
+        """Removes a secret. Commands that have it keep it until they end."""
+        secrets_remove.sync_detailed(name, client=self._wire.api)
+
+    def tools(self, pack: str) -> models.ToolList:
+        """The tools of a pack, with a text for a system prompt."""
+        found = tools_list.sync_detailed(pack, client=self.api)
+        return self._wire.done(found)
+
+    def call_tool(self, pack: str, tool: str, arguments: Mapping[str, Any]) -> models.ToolOutcome:
+        """Calls a tool. One that fails is an outcome with `is_error`, and raises nothing."""
+        body = models.ToolArguments.from_dict(arguments)
+        called = tools_call.sync_detailed(pack, tool, client=self.api, body=body)
+        return self._wire.done(called)
+
+    def ready(self) -> bool:
+        """Whether the server takes requests now."""
+        try:
+            server_ready.sync_detailed(client=self.api)
+        except CofferdamError:
+            return False
+        return True
+
+
+class Using:
+    """A sandbox for a block, see `Client.sandbox`."""
+
+    def __init__(
+        self, client: Client, name: str | None, keep: bool, options: SandboxOptions
+    ) -> None:
+        self._client, self._name, self._keep, self._options = client, name, keep, options
+        self._sandbox: Sandbox | None = None
+
+    def __enter__(self) -> Sandbox:
+        if self._name is None:
+            self._sandbox = self._client.create(**self._options)
+        else:
+            self._sandbox = self._client.ensure(self._name, **self._options)
+        return self._sandbox
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._sandbox is not None and self._sandbox.is_made_now and not self._keep:
+            self._sandbox.delete(missing_ok=True)

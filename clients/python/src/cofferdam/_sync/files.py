@@ -1,0 +1,247 @@
+# Made from _async/files.py by blocking.py; change that one.
+"""The files of a sandbox's workspace."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Unpack
+
+from .. import models
+from .._api.api.files import (
+    files_append,
+    files_chmod,
+    files_copy,
+    files_edit,
+    files_export,
+    files_glob,
+    files_grep,
+    files_import,
+    files_list,
+    files_mkdir,
+    files_move,
+    files_patch,
+    files_read,
+    files_remove,
+    files_stat,
+    files_window,
+    files_write,
+)
+from .._api.types import UNSET, File
+from .._values import (
+    Edit,
+    GlobOptions,
+    GrepOptions,
+    Path,
+    checked,
+    given,
+    place,
+    places,
+)
+from .wire import Wire
+
+#: Stands for a body in what the generated part makes, which is then put in.
+_BODY = File(payload=b"")  # type: ignore[arg-type]
+
+
+class Files:
+    """Files, safe against what the sandbox put there. Paths are relative to the workspace."""
+
+    def __init__(self, wire: Wire, sandbox: str) -> None:
+        self._wire, self._sandbox = wire, sandbox
+
+    def read(self, path: Path, *, offset: int = 0, length: int | None = None) -> bytes:
+        """The bytes of a file, or a part of them."""
+        headers = {}
+        if offset or length is not None:
+            if length == 0:
+                return b""
+            end = "" if length is None else str(offset + length - 1)
+            headers["range"] = f"bytes={offset}-{end}"
+        request = files_read._get_kwargs(self._sandbox, hash_=False, **_at(path))
+        return (self._wire.send(request, headers=headers)).content
+
+    def read_text(self, path: Path, encoding: str = "utf-8") -> str:
+        """A file as text."""
+        return (self.read(path)).decode(encoding)
+
+    def download(self, path: Path) -> Iterator[bytes]:
+        """A file in pieces. One that changes meanwhile, or a connection that breaks, is an error."""
+        request = files_read._get_kwargs(self._sandbox, hash_=False, **_at(path))
+        with self._wire.http.stream(**request) as response:
+            for piece in response.iter_bytes():
+                yield piece
+
+    def write(
+        self,
+        path: Path,
+        data: bytes | str | Iterable[bytes],
+        *,
+        mode: str | None = None,
+        parents: bool = True,
+        if_match: str | None = None,
+        if_absent: bool = False,
+    ) -> models.FileDone:
+        """Writes a file, whole or not at all. `if_match` is the SHA-256 that it must have now, and with
+        `if_absent` nothing may be there."""
+        headers = {}
+        if if_match is not None:
+            headers["if-match"] = f'"{if_match}"'
+        if if_absent:
+            headers["if-none-match"] = "*"
+        content = data.encode() if isinstance(data, str) else data
+        if isinstance(content, bytes):
+            digest = base64.b64encode(hashlib.sha256(content).digest()).decode()
+            headers["content-digest"] = f"sha-256=:{digest}:"
+        request = files_write._get_kwargs(
+            self._sandbox, body=_BODY, mode=given(mode), parents=parents, **_at(path)
+        )
+        answer = self._wire.send(request, headers=headers, content=content)
+        return models.FileDone.from_dict(answer.json())
+
+    def append(self, path: Path, data: bytes | str, *, mode: str | None = None) -> models.FileDone:
+        """Adds to the end of a file, which is made where it is missing."""
+        content = data.encode() if isinstance(data, str) else data
+        request = files_append._get_kwargs(self._sandbox, body=_BODY, mode=given(mode), **_at(path))
+        answer = self._wire.send(request, content=content)
+        return models.FileDone.from_dict(answer.json())
+
+    def remove(self, path: Path, *, recursive: bool = False) -> None:
+        """Removes a file; with `recursive` a directory and all in it."""
+        files_remove.sync_detailed(
+            self._sandbox, client=self._wire.api, recursive=recursive, **_at(path)
+        )
+
+    def stat(self, path: Path) -> models.FileEntry:
+        """What is there. A link is not followed."""
+        found = files_stat.sync_detailed(self._sandbox, client=self._wire.api, **_at(path))
+        return self._wire.done(found)
+
+    def list(self, path: Path = ".", *, depth: int = 1) -> Iterator[models.FileEntry]:
+        """What is in a directory, page after page."""
+        cursor: dict[str, Any] = {}
+        while True:
+            found = files_list.sync_detailed(
+                self._sandbox, client=self._wire.api, depth=depth, **_at(path), **cursor
+            )
+            page = self._wire.done(found)
+            for entry in page.entries:
+                yield entry
+            if isinstance(page.next_, str):
+                cursor = {"cursor": page.next_}
+            elif isinstance(page.next_base64, str):
+                cursor = {"cursor_base64": page.next_base64}
+            else:
+                return
+
+    def mkdir(self, path: Path) -> None:
+        """Makes a directory and those above it; one that is there is fine."""
+        body = models.MkdirWish.from_dict(place(path))
+        files_mkdir.sync_detailed(self._sandbox, client=self._wire.api, body=body)
+
+    def move(self, source: Path, target: Path, *, replace: bool = False) -> None:
+        """Gives something another name."""
+        fields = {**place(source, "from"), **place(target, "to"), "replace": replace}
+        body = models.MoveWish.from_dict(fields)
+        files_move.sync_detailed(self._sandbox, client=self._wire.api, body=body)
+
+    def copy(
+        self, source: Path, target: Path, *, recursive: bool = False, replace: bool = False
+    ) -> None:
+        """Copies a file; with `recursive` a directory."""
+        fields = {**place(source, "from"), **place(target, "to")}
+        body = models.CopyWish.from_dict({**fields, "recursive": recursive, "replace": replace})
+        files_copy.sync_detailed(self._sandbox, client=self._wire.api, body=body)
+
+    def chmod(self, path: Path, mode: str) -> None:
+        """Sets permissions, in octal."""
+        body = models.ChmodWish.from_dict({**place(path), "mode": mode})
+        files_chmod.sync_detailed(self._sandbox, client=self._wire.api, body=body)
+
+    def glob(
+        self, *patterns: str, path: Path | None = None, **options: Unpack[GlobOptions]
+    ) -> Sequence[models.FileEntry]:
+        """Names that one of the patterns matches."""
+        fields = {**checked(GlobOptions, options), "patterns": list(patterns)}
+        if path is not None:
+            fields.update(place(path))
+        body = models.GlobWish.from_dict(fields)
+        found = files_glob.sync_detailed(self._sandbox, client=self._wire.api, body=body)
+        return self._wire.done(found).entries
+
+    def grep(
+        self, *patterns: str, paths: Sequence[Path] = (), **options: Unpack[GrepOptions]
+    ) -> models.FileMatches:
+        """Lines that one of the regular expressions matches."""
+        fields = {**checked(GrepOptions, options), "patterns": list(patterns), **places(paths)}
+        body = models.GrepWish.from_dict(fields)
+        found = files_grep.sync_detailed(self._sandbox, client=self._wire.api, body=body)
+        return self._wire.done(found)
+
+    def lines(self, path: Path, *, offset: int = 0, limit: int | None = None) -> models.Window:
+        """Some lines of a text."""
+        found = files_window.sync_detailed(
+            self._sandbox,
+            client=self._wire.api,
+            offset=offset,
+            limit=given(limit),
+            **_at(path),
+        )
+        return self._wire.done(found).window
+
+    def edit(
+        self, path: Path, *edits: Edit, all: bool = False, dry_run: bool = False
+    ) -> models.FileEdit:
+        """Replaces texts, all or none. What does not apply is a `ConflictError` with a `result`."""
+        each = [{**edit, "all": all} for edit in edits]
+        body = models.EditsWish.from_dict({**place(path), "edits": each, "dry_run": dry_run})
+        done = files_edit.sync_detailed(self._sandbox, client=self._wire.api, body=body)
+        assert isinstance(done.parsed, models.FileEdit)
+        return done.parsed
+
+    def patch(
+        self, patch: bytes | str, *, dry_run: bool = False, reverse: bool = False
+    ) -> models.FilePatch:
+        """Applies a unified diff, or one of ``*** Begin Patch``, all of it or nothing."""
+        content = patch.encode() if isinstance(patch, str) else patch
+        request = files_patch._get_kwargs(
+            self._sandbox, body=_BODY, dry_run=dry_run, reverse=reverse
+        )
+        answer = self._wire.send(request, content=content)
+        return models.FilePatch.from_dict(answer.json())
+
+    def export(self, path: Path = ".", *, max_bytes: int | None = None) -> Iterator[bytes]:
+        """A directory or file as a tar archive, in pieces. One that cannot be whole, or has more bytes of
+        files than that, is an error after the pieces that came."""
+        bound = UNSET if max_bytes is None else max_bytes
+        request = files_export._get_kwargs(self._sandbox, max_bytes=bound, **_at(path))
+        with self._wire.http.stream(**request) as response:
+            for piece in response.iter_bytes():
+                yield piece
+
+    def import_(
+        self, path: Path, archive: bytes | Iterable[bytes], *, replace: bool = False
+    ) -> models.FileImported:
+        """Unpacks a tar archive, all of it or nothing."""
+        request = files_import._get_kwargs(self._sandbox, body=_BODY, replace=replace, **_at(path))
+        answer = self._wire.send(request, content=archive)
+        return models.FileImported.from_dict(answer.json())
+
+    def watch(
+        self, path: Path = ".", *, depth: int | None = None, glob: str | None = None
+    ) -> Iterator[models.FileEventReport]:
+        """What happens to files, from ``ready`` on. A watch that breaks off is an error, for nobody
+        knows what happened meanwhile."""
+        asked: dict[str, Any] = dict(place(path))
+        if depth is not None:
+            asked["depth"] = depth
+        if glob is not None:
+            asked["glob"] = glob
+        url = f"/v1/sandboxes/{self._sandbox}/files/watch"
+        for event in self._wire.events(url, asked):
+            yield models.FileEventReport.from_dict(event.object())
+
+
+def _at(path: Path) -> Any:
+    return place(path)

@@ -1,0 +1,186 @@
+# Made from _async/wire.py by blocking.py; change that one.
+"""The connection to a server: what every request passes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+import httpx
+
+from .._api import Client as Api
+from .._api.models import ProblemReport
+from .._api.types import Response
+from .._events import Event, EventReader
+from ..errors import CofferdamError, UnavailableError, error_of
+
+T = TypeVar("T")
+
+#: How long a connection may take to be made.
+CONNECT_S = 10.0
+#: How long a stream may say nothing. A server says every 15 s that it is there.
+SILENCE_S = 60.0
+#: A stream that ends so often at once, without an event, is given up.
+MOST_EMPTY_STREAMS = 10
+_FIRST_PAUSE_S = 0.05
+_LONGEST_PAUSE_S = 1.0
+
+
+class PatientTransport(httpx.BaseTransport):
+    """Repeats what a server that went away left unanswered, where repeating changes nothing."""
+
+    def __init__(self, inner: httpx.BaseTransport, patience_s: float) -> None:
+        self._inner = inner
+        self._patience_s = patience_s
+        # A server that never answered is no server that went away.
+        self._has_met = False
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        give_up = time.monotonic() + self._patience_s
+        pause = _FIRST_PAUSE_S
+        while True:
+            try:
+                response = self._inner.handle_request(request)
+                self._has_met = True
+                assert isinstance(response.stream, httpx.SyncByteStream)
+                response.stream = _Body(response.stream)
+                return response
+            except httpx.TransportError as error:
+                is_over = time.monotonic() + pause > give_up
+                if is_over or not self._has_met or not may_repeat(request, error):
+                    raise unreachable(error) from error
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE_S)
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+class _Body(httpx.SyncByteStream):
+    """The body of an answer, which says in the words of this client where it broke off."""
+
+    def __init__(self, inner: httpx.SyncByteStream) -> None:
+        self._inner = inner
+
+    def __iter__(self) -> Iterator[bytes]:
+        try:
+            for piece in self._inner:
+                yield piece
+        except httpx.TransportError as error:
+            raise broken_off(error) from error
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+def may_repeat(request: httpx.Request, error: httpx.TransportError) -> bool:
+    """Whether a request that failed so does no more when it is sent again."""
+    if isinstance(error, httpx.ConnectError):
+        return True
+    if isinstance(error, httpx.TimeoutException):
+        return False
+    is_ensured = request.method == "PUT" and request.url.path.count("/") == 3
+    return request.method in ("GET", "HEAD") or is_ensured or "idempotency-key" in request.headers
+
+
+class Wire:
+    """A server as the rest of the client sees it."""
+
+    def __init__(
+        self,
+        url: str,
+        key: str | None,
+        reconnect_s: float,
+        timeout_s: float | None,
+        transport: httpx.BaseTransport | None,
+    ) -> None:
+        socket = url.removeprefix("unix:") if url.startswith("unix:") else None
+        # Each stream holds a connection; who opens many must not wait for one to end.
+        limits = httpx.Limits(max_connections=None, max_keepalive_connections=20)
+        inner = transport or httpx.HTTPTransport(uds=socket, limits=limits)
+        self.http = httpx.Client(
+            base_url="http://localhost" if socket else url,
+            headers={"authorization": f"Bearer {key}"} if key else {},
+            timeout=httpx.Timeout(timeout_s, connect=CONNECT_S),
+            transport=PatientTransport(inner, reconnect_s),
+            event_hooks={"response": [_refuse_problems]},
+            trust_env=False,
+        )
+        self.api = Api(base_url="").set_httpx_client(self.http)
+
+    def send(self, request: dict[str, Any], **more: Any) -> httpx.Response:
+        """Sends a request that the generated part made, with what it does not know."""
+        headers = {**request.pop("headers", {}), **more.pop("headers", {})}
+        return self.http.request(**{**request, **more}, headers=headers)
+
+    def events(self, url: str, params: dict[str, Any], last: str = "") -> Iterator[Event]:
+        """A stream of events. An error that it tells is raised."""
+        headers = {"last-event-id": last} if last else {}
+        timeout = httpx.Timeout(SILENCE_S, connect=CONNECT_S)
+        with self.http.stream(
+            "GET", url, params=params, headers=headers, timeout=timeout
+        ) as response:
+            reader = EventReader()
+            for piece in response.iter_bytes():
+                for event in reader.feed(piece):
+                    if event.name == "problem":
+                        raise error_of(event.object(), None, None)
+                    yield event
+
+    def resumed(self, url: str, params: dict[str, Any]) -> Iterator[Event]:
+        """A stream that is taken up where it broke off, again and again, until nobody asks for more."""
+        last, empty = "", 0
+        while empty < MOST_EMPTY_STREAMS:
+            empty += 1
+            begin = time.monotonic()
+            try:
+                for event in self.events(url, params, last):
+                    last, empty = event.id or last, 0
+                    yield event
+            except UnavailableError as error:
+                # The transport was patient when it connected; what broke later is worth another try.
+                if error.status is not None or isinstance(error.__cause__, httpx.ConnectError):
+                    raise
+            if time.monotonic() - begin > SILENCE_S / 2:
+                empty = 0
+            time.sleep(_FIRST_PAUSE_S * empty)
+        raise UnavailableError(f"{url} ends at once each time", kind="unavailable", retryable=True)
+
+    def done(self, response: Response[T | ProblemReport]) -> T:
+        """What an answer has; answers with problems were raised before."""
+        parsed = response.parsed
+        if parsed is None or isinstance(parsed, ProblemReport):
+            raise error_of(None, response.status_code, response.headers.get("x-request-id"))
+        return parsed
+
+
+def unreachable(error: httpx.TransportError) -> CofferdamError:
+    """A server that does not answer."""
+    return UnavailableError(
+        f"the server does not answer: {error or type(error).__name__}",
+        kind="unavailable",
+        hint="See that `cofferdam serve` runs there.",
+        retryable=True,
+    )
+
+
+def broken_off(error: httpx.TransportError) -> CofferdamError:
+    """An answer that ended before its end: what came of it is not whole."""
+    return UnavailableError(
+        f"the answer broke off, and what came of it is not whole: {error or type(error).__name__}",
+        kind="unavailable",
+        hint="Drop what came and ask again. If it breaks off again, ask for less or see the server's log.",
+        retryable=True,
+    )
+
+
+def _refuse_problems(response: httpx.Response) -> None:
+    if response.status_code < 400:
+        return
+    response.read()
+    try:
+        problem = response.json()
+    except ValueError:
+        problem = None
+    raise error_of(problem, response.status_code, response.headers.get("x-request-id"))

@@ -1,0 +1,257 @@
+"""What goes into requests and comes out of answers, without any connection."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypedDict, TypeVar, cast, get_args, get_type_hints
+
+from . import models
+from ._api.types import UNSET, Unset
+from .errors import CommandFailed
+
+T = TypeVar("T")
+
+#: A path in a workspace. Bytes name a file whose name is not UTF-8.
+Path = str | bytes
+#: A command: words, or a line for ``/bin/sh -c``.
+Command = Sequence[str] | str
+Profile = Literal["read-only", "repo-write", "no-network", "full-dev", "ci-only"]
+
+
+class Limits(TypedDict, total=False):
+    """How much a sandbox may use."""
+
+    memory_bytes: int
+    pids: int
+    cpu_millis: int
+    disk_bytes: int
+
+
+class SpecOptions(TypedDict, total=False):
+    """What a sandbox is made of. What is not said is as the operator decided."""
+
+    profile: Profile
+    workspace: str
+    copy_on_write: bool
+    env: Mapping[str, str]
+    limits: Limits
+
+
+class SandboxOptions(SpecOptions, total=False):
+    """The same of one that stays."""
+
+    labels: Mapping[str, str]
+    init: Sequence[str]
+    idle_pause_ms: int
+    stay_awake: bool
+    ttl_ms: int
+    no_checkpoints: bool
+
+
+class TerminalSize(TypedDict):
+    """The size of a terminal."""
+
+    rows: int
+    columns: int
+
+
+class ExecOptions(TypedDict, total=False):
+    """How a command runs."""
+
+    cwd: str
+    env: Mapping[str, str]
+    stdin: bool
+    terminal: TerminalSize
+    detached: bool
+    keep_awake: bool
+    timeout_ms: int
+    max_output_bytes: int
+
+
+class RunOptions(SpecOptions, total=False):
+    """How a command in a sandbox of its own runs."""
+
+    cwd: str
+    timeout_ms: int
+    preflight: Sequence[str]
+    capture_bytes: int
+
+
+class Scope(TypedDict, total=False):
+    """What a search passes over."""
+
+    include: Sequence[str]
+    exclude: Sequence[str]
+    hidden: bool
+    no_ignore: bool
+
+
+class GlobOptions(TypedDict, total=False):
+    """Which names are found."""
+
+    ignore_case: bool
+    kinds: Sequence[Literal["file", "directory", "link", "fifo", "socket", "device"]]
+    limit: int
+    scope: Scope
+
+
+class GrepOptions(TypedDict, total=False):
+    """Which lines are found."""
+
+    after: int
+    before: int
+    binary_as_text: bool
+    case: Literal["sensitive", "insensitive", "smart"]
+    fixed_strings: bool
+    limit: int
+    max_count: int
+    max_file_bytes: int
+    scope: Scope
+    tell: Literal["lines", "count", "name"]
+    word: bool
+
+
+class Edit(TypedDict):
+    """A text of a file, and what is to stand in its place."""
+
+    old: str
+    new: str
+
+
+def checked(options: type, given: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    """The fields of a request. A name that there is not is an error here as on the server."""
+    known = get_type_hints(options)
+    for name, value in given.items():
+        if name not in known:
+            raise TypeError(f"there is no option {name!r}; there are {', '.join(sorted(known))}")
+        words = get_args(known[name])
+        if getattr(known[name], "__origin__", None) is Literal and value not in words:
+            raise ValueError(f"{name} is {value!r}, and not one of {', '.join(words)}")
+    fields = {**given, **more}
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def command_of(command: Command) -> dict[str, Any]:
+    """The fields of a command."""
+    return {"shell": command} if isinstance(command, str) else {"argv": list(command)}
+
+
+def given(value: T | None) -> T | Unset:
+    """A value as the generated part takes it."""
+    return UNSET if value is None else value
+
+
+def place(path: Path, name: str = "path") -> dict[str, str]:
+    """A path as parameters or fields of a request."""
+    if isinstance(path, bytes):
+        try:
+            return {name: path.decode()}
+        except UnicodeDecodeError:
+            return {f"{name}_base64": base64.b64encode(path).decode()}
+    return {name: path}
+
+
+def places(paths: Sequence[Path]) -> dict[str, list[str]]:
+    """Several paths as fields of a request."""
+    fields: dict[str, list[str]] = {}
+    for path in paths:
+        for name, value in place(path, "paths").items():
+            fields.setdefault(name, []).append(value)
+    return fields
+
+
+def as_bytes(text: str | None | Unset, in_base64: str | None | Unset) -> bytes:
+    """Bytes that came as text, or in base64 where they are none."""
+    if isinstance(text, str):
+        return text.encode()
+    return base64.b64decode(in_base64) if isinstance(in_base64, str) else b""
+
+
+@dataclass(frozen=True)
+class Output:
+    """A part of what a command wrote."""
+
+    stream: Literal["stdout", "stderr"]
+    #: The place of its first byte in the stream. A gap before it is output that is not kept any more.
+    offset: int
+    data: bytes
+
+    @property
+    def text(self) -> str:
+        """The part as text; a character that is cut at its end, or no text, is replaced."""
+        return self.data.decode(errors="replace")
+
+    @classmethod
+    def of(cls, part: models.LogPart) -> Output:
+        """The part of an answer."""
+        stream = cast(Literal["stdout", "stderr"], part.stream)
+        return cls(stream, part.offset, as_bytes(part.text, part.base64))
+
+
+@dataclass
+class Ran:
+    """A command that has ended, with what it wrote."""
+
+    exit_code: int
+    #: How it ended: ``exited``, ``signaled``, ``timed_out``, ``out_of_memory`` …
+    ending: str
+    stdout: bytes = b""
+    stderr: bytes = b""
+    #: How many bytes of each stream are not in here.
+    omitted: dict[str, int] = field(default_factory=lambda: {"stdout": 0, "stderr": 0})
+    #: All that the server says of it.
+    report: models.ExecReport | models.RunReport | None = None
+
+    @property
+    def text(self) -> str:
+        """Standard output as text."""
+        return self.stdout.decode(errors="replace")
+
+    def check(self) -> Ran:
+        """The same, where it exited with 0; otherwise `CommandFailed`."""
+        if self.exit_code != 0 or self.ending != "exited":
+            raise CommandFailed(self.ending, self.exit_code, self.stderr)
+        return self
+
+    @classmethod
+    def of(cls, report: models.RunReport) -> Ran:
+        """What came of a command in a sandbox of its own."""
+        return cls(
+            exit_code=report.exit_code,
+            ending=report.ending.kind.value,
+            stdout=as_bytes(report.stdout, report.stdout_base64),
+            stderr=as_bytes(report.stderr, report.stderr_base64),
+            omitted={"stdout": report.omitted.stdout, "stderr": report.omitted.stderr},
+            report=report,
+        )
+
+
+class Gathering:
+    """Gathers output up to a limit a stream, and counts the rest."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._kept = {"stdout": bytearray(), "stderr": bytearray()}
+
+    def take(self, part: Output) -> None:
+        """Takes a part."""
+        kept = self._kept[part.stream]
+        kept += part.data[: max(0, self._most - len(kept))]
+
+    def ran(self, report: models.ExecReport) -> Ran:
+        """What came of a command that has ended."""
+        stdout, stderr = bytes(self._kept["stdout"]), bytes(self._kept["stderr"])
+        ending, exit_code = report.ending, report.exit_code
+        return Ran(
+            exit_code=exit_code if isinstance(exit_code, int) else -1,
+            ending=ending.value if isinstance(ending, models.EndingKind) else "lost",
+            stdout=stdout,
+            stderr=stderr,
+            omitted={
+                "stdout": report.stdout.written - len(stdout),
+                "stderr": report.stderr.written - len(stderr),
+            },
+            report=report,
+        )

@@ -1,0 +1,97 @@
+"""The client for asyncio against a real server. It is what the blocking one is made from."""
+
+from __future__ import annotations
+
+import asyncio
+import unittest
+from collections.abc import AsyncIterator
+
+from served import Served
+
+from cofferdam import AsyncClient, NotFoundError
+
+
+class Asyncio(unittest.IsolatedAsyncioTestCase):
+    async def asyncSetUp(self) -> None:
+        self.served = Served()
+        self.addCleanup(self.served.close)
+        self.client = AsyncClient(self.served.url, reconnect_s=60)
+        self.addAsyncCleanup(self.client.close)
+
+    async def test_many_at_once(self) -> None:
+        async with self.client.sandbox() as box:
+            numbers = range(20)
+            ran = await asyncio.gather(*(box.run(f"echo {number}") for number in numbers))
+            self.assertEqual([one.check().text for one in ran], [f"{n}\n" for n in numbers])
+        with self.assertRaises(NotFoundError):
+            await box.refresh()
+
+    async def test_a_terminal(self) -> None:
+        async with self.client.sandbox() as box:
+            async with await box.terminal(
+                "stty size; read x; exit $x", rows=9, columns=33
+            ) as terminal:
+                seen = b""
+                async for piece in terminal:
+                    seen += piece
+                    if seen.endswith(b"9 33\r\n"):
+                        await terminal.send("3\n")
+            self.assertEqual(terminal.exec.exit_code, 3)
+
+    async def test_many_streams_leave_room_for_a_question(self) -> None:
+        async with self.client.sandbox() as box:
+            started = await box.exec("echo here; sleep 100")
+            # More than the connections that httpx has by default.
+            streams = [started.output() for _ in range(110)]
+            await asyncio.gather(*(anext(stream) for stream in streams))
+            self.assertEqual((await box.run("echo hi")).text, "hi\n")
+            await started.kill()
+
+    async def test_a_file_in_pieces(self) -> None:
+        async def pieces() -> AsyncIterator[bytes]:
+            for _ in range(64):
+                yield b"x" * 16384
+
+        async with self.client.sandbox() as box:
+            await box.files.write("big", pieces())
+            read = [piece async for piece in box.files.download("big")]
+            self.assertEqual(b"".join(read), b"x" * (1 << 20))
+            self.assertEqual([one.path async for one in box.files.list()], ["big"])
+            await box.files.write("small", "text")
+            self.assertEqual(await box.files.read("small"), b"text")
+            archive = [piece async for piece in box.files.export("small")]
+            done = await box.files.import_("copy", b"".join(archive))
+            self.assertEqual(done.files, 1)
+
+    async def test_output_goes_on_where_a_killed_server_broke_off(self) -> None:
+        async with self.client.sandbox() as box:
+            started = await box.exec("echo one; cat; echo end", stdin=True)
+            parts = started.output()
+            got = (await anext(parts)).data
+            self.served.kill()
+            self.served.again()
+            await started.send("more\n", close=True)
+            async for part in parts:
+                got += part.data
+            self.assertEqual((got, started.exit_code), (b"one\nmore\nend\n", 0))
+            # A command whose answer was lost is not started twice: its key is sent again.
+            self.served.kill()
+            late = asyncio.create_task(box.run("echo x >> ran; cat ran"))
+            await asyncio.to_thread(self.served.again)
+            self.assertEqual((await late).text, "x\n")
+
+    async def test_events_and_waiting_stop_when_their_task_does(self) -> None:
+        async with self.client.sandbox() as box:
+            sleeps = await box.exec(["sleep", "100"])
+            waits = asyncio.create_task(sleeps.wait())
+            events = self.client.events(sandbox=box.id)
+            self.assertGreater((await anext(events)).seq, 0)
+            waits.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await waits
+            await sleeps.kill()
+            self.assertEqual((await sleeps.wait()).exit_code, 137)
+
+
+if __name__ == "__main__":
+    unittest.main()

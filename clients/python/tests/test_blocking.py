@@ -1,0 +1,374 @@
+"""The blocking client against a real server."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import tarfile
+import unittest
+from collections.abc import Iterator
+from unittest import mock
+
+from served import Served
+
+from cofferdam import (
+    Client,
+    CofferdamError,
+    CommandFailed,
+    ConflictError,
+    DeniedError,
+    NotFoundError,
+    TerminalSize,
+    UnavailableError,
+    models,
+)
+
+
+def _until(output: Iterator[bytes], text: bytes) -> bytes:
+    seen = b""
+    while text not in seen:
+        seen += next(output)
+    return seen
+
+
+class Blocking(unittest.TestCase):
+    served: Served
+    client: Client
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.served = Served()
+        cls.addClassCleanup(cls.served.close)
+        cls.client = Client(cls.served.url)
+        cls.addClassCleanup(cls.client.close)
+
+    def test_a_sandbox_of_a_block_ends_with_it(self) -> None:
+        with self.client.sandbox() as box:
+            self.assertEqual(box.run(["echo", "hello"]).check().text, "hello\n")
+            self.assertIs(box.refresh().phase, models.Phase.RUNNING)
+        with self.assertRaises(NotFoundError):
+            box.refresh()
+
+    def test_one_that_was_there_stays(self) -> None:
+        made = self.client.ensure("stays", labels={"for": "tests"})
+        with self.client.sandbox("stays", labels={"for": "tests"}) as box:
+            self.assertEqual(box.id, made.id)
+        self.assertEqual([box.name for box in self.client.sandboxes({"for": "tests"})], ["stays"])
+        self.assertEqual(self.client.get("stays").id, made.id)
+        made.delete()
+        made.delete(missing_ok=True)
+        with self.client.sandbox("kept", keep=True) as kept:
+            pass
+        kept.refresh()
+        kept.delete()
+
+    def test_output_comes_as_it_is_written_byte_for_byte(self) -> None:
+        with self.client.sandbox() as box:
+            # U+2028 ends a line for Python, and not for streams of events.
+            line = r"printf 'a\342\200\250b\n'; printf '\377\0' >&2; cat; exit 3"
+            started = box.exec(line, stdin=True)
+            parts = started.output()
+            first = next(parts)
+            started.send("more")
+            started.close_input()
+            kept = {"stdout": b"", "stderr": b""}
+            for part in [first, *parts]:
+                self.assertEqual(part.offset, len(kept[part.stream]))
+                kept[part.stream] += part.data
+            self.assertEqual(kept, {"stdout": "a\u2028b\nmore".encode(), "stderr": b"\xff\0"})
+            self.assertEqual((started.exit_code, started.has_ended), (3, True))
+            self.assertEqual(list(started.lines()), ["a\u2028b", "more"])
+            self.assertEqual(started.read("stdout", offset=2, limit=3), "\u2028b".encode()[1:4])
+            again = list(started.output(stdout=6, stderr=1))
+            self.assertEqual({part.stream: part.data for part in again}["stdout"], b"more")
+
+    def test_a_run_has_all_and_counts_what_it_leaves_out(self) -> None:
+        with self.client.sandbox() as box:
+            ran = box.run("head -c 100000 /dev/zero; echo no >&2; exit 4", capture_bytes=10)
+            self.assertEqual((len(ran.stdout), ran.omitted), (10, {"stdout": 99990, "stderr": 0}))
+            with self.assertRaisesRegex(CommandFailed, "code 4: no"):
+                ran.check()
+            late = box.run(["sleep", "100"], timeout_ms=50)
+            self.assertEqual((late.ending, late.exit_code), ("timed_out", 124))
+        once = self.client.run("echo $X; cat /nothing", env={"X": "1"})
+        self.assertEqual((once.text, once.exit_code), ("1\n", 1))
+        self.assertIn(b"/nothing", once.stderr)
+
+    def test_a_key_starts_a_command_once(self) -> None:
+        with self.client.sandbox() as box:
+            first = box.exec("echo x >> ran", key="once")
+            first.wait()
+            self.assertEqual(box.exec("echo x >> ran", key="once").id, first.id)
+            self.assertEqual(box.files.read_text("ran"), "x\n")
+            with self.assertRaises(ConflictError):
+                box.exec("echo y >> ran", key="once")
+            self.assertEqual([one.id for one in box.execs()], [first.id])
+            self.assertEqual(box.get_exec(first.id).exit_code, 0)
+
+    def test_signals_and_waiting(self) -> None:
+        with self.client.sandbox() as box:
+            sleeps = box.exec(["sleep", "100"])
+            with self.assertRaises(TimeoutError):
+                sleeps.wait(timeout_s=0.05)
+            sleeps.signal(signal.SIGTERM)
+            self.assertEqual(sleeps.wait(timeout_s=60).exit_code, 128 + signal.SIGTERM)
+            size: TerminalSize = {"rows": 5, "columns": 40}
+            line = "read x; until stty size | grep '7 50'; do sleep 0.01; done"
+            shows = box.exec(line, terminal=size, stdin=True, timeout_ms=60_000)
+            shows.resize(7, 50)
+            shows.send("\n")
+            self.assertIn("7 50", "".join(part.text for part in shows.output()))
+
+    def test_secrets_are_names_alone(self) -> None:
+        self.assertEqual(self.client.put_secret("TOKEN", "a-value").name, "TOKEN")
+        self.client.put_secret("TOKEN", b"another")
+        self.assertEqual([secret.name for secret in self.client.secrets()], ["TOKEN"])
+        self.client.remove_secret("TOKEN")
+        with self.assertRaises(NotFoundError):
+            self.client.remove_secret("TOKEN")
+
+    def test_a_terminal(self) -> None:
+        with self.client.sandbox() as box:
+            with box.terminal(rows=5, columns=40) as terminal:
+                output = iter(terminal)
+                terminal.send("stty size; x=5\n")
+                seen = _until(output, b"5 40")
+                terminal.resize(7, 50)
+                terminal.send("stty size\n")
+                seen += _until(output, b"7 50")
+            # The command goes on, and nothing is told twice to who comes back.
+            offset = terminal.offset
+            self.assertEqual(offset, len(seen))
+            with box.terminal_of(terminal.exec, offset) as again:
+                again.send("echo <$x>; exit 4\n".replace("<", "'<'").replace(">", "'>'"))
+                rest = b"".join(again)
+            self.assertIn(b"<5>", rest)
+            self.assertNotIn(b"7 50", rest)
+            self.assertEqual(again.exec.exit_code, 4)
+            self.assertEqual(seen + rest, again.exec.read("stdout"))
+
+    def test_a_terminal_outlives_its_connection_and_its_server(self) -> None:
+        with self.client.sandbox() as box:
+            line = "echo one; until [ -e go ]; do sleep 0.01; done; echo two; read x; exit $x"
+            with box.terminal(line) as terminal:
+                output = iter(terminal)
+                seen = _until(output, b"one\r\n")
+                self.served.kill()
+                self.served.again()
+                box.files.write("go", "")
+                seen += _until(output, b"two\r\n")
+                terminal.send("6\n")
+                seen += b"".join(output)
+            self.assertEqual(terminal.exec.exit_code, 6)
+            self.assertEqual(seen, terminal.exec.read("stdout"))
+
+    def test_an_archive_that_is_not_whole_is_an_error(self) -> None:
+        with self.client.sandbox() as box:
+            for number in range(4):
+                box.files.write(f"d/{number}", b"x" * 1_000_000)
+            whole = b"".join(box.files.export("d"))
+            self.assertGreater(len(whole), 4_000_000)
+            came = 0
+            with self.assertRaises(UnavailableError) as raised:
+                for piece in box.files.export("d", max_bytes=2_500_000):
+                    came += len(piece)
+            self.assertLess(came, len(whole))
+            self.assertIn("broke off", str(raised.exception))
+            self.assertTrue(raised.exception.hint)
+
+    def test_files(self) -> None:
+        with self.client.sandbox() as box:
+            files = box.files
+            done = files.write("a/b.txt", "one\ntwo\n")
+            self.assertTrue(done.created)
+            assert isinstance(done.sha256, str)
+            self.assertEqual(files.read_text("a/b.txt"), "one\ntwo\n")
+            self.assertEqual(files.read("a/b.txt", offset=2, length=3), b"e\nt")
+            with self.assertRaises(CofferdamError) as raised:
+                files.write("a/b.txt", "x", if_match="0" * 64)
+            self.assertEqual(raised.exception.status, 412)
+            with self.assertRaises(CofferdamError):
+                files.write("a/b.txt", "x", if_absent=True)
+            files.write("a/b.txt", iter([b"three", b"\n"]), if_match=done.sha256, mode="600")
+            self.assertEqual(files.stat("a/b.txt").mode, "600")
+            files.append("a/b.txt", b"four\n")
+            self.assertEqual(files.lines("a/b.txt", offset=1).content, "2|four")
+            with self.assertRaises(ConflictError) as refused:
+                files.edit("a/b.txt", {"old": "nothing", "new": "x"})
+            assert refused.exception.result is not None
+            self.assertEqual(refused.exception.result["report"]["edits"][0]["outcome"], "not_found")
+            self.assertTrue(files.edit("a/b.txt", {"old": "four", "new": "five"}).changed)
+            files.patch("--- a/a/b.txt\n+++ b/a/b.txt\n@@ -1 +1 @@\n-three\n+3\n")
+            self.assertEqual(b"".join(files.download("a/b.txt")), b"3\nfive\n")
+            files.copy("a/b.txt", "a/c.txt")
+            files.move("a/c.txt", "a/d.txt")
+            files.mkdir("a/e")
+            files.chmod("a/d.txt", "640")
+            names = sorted(entry.path or "" for entry in files.list("a"))
+            self.assertEqual([name.rpartition("/")[2] for name in names], ["b.txt", "d.txt", "e"])
+            self.assertEqual(len(files.glob("**/*.txt", kinds=["file"])), 2)
+            found = files.grep("f.ve", paths=["a"], case="sensitive")
+            self.assertEqual((found.matches, found.files[0].lines[0].text), (2, "five"))
+            files.remove("a", recursive=True)
+            with self.assertRaises(NotFoundError):
+                files.stat("a")
+
+    def test_names_that_are_no_text(self) -> None:
+        with self.client.sandbox() as box:
+            box.files.write(b"\xff\n", b"odd")
+            self.assertEqual(box.files.read(b"\xff\n"), b"odd")
+            self.assertEqual(box.run("ls | wc -c").text, "3\n")
+            [entry] = box.files.list()
+            self.assertIsInstance(entry.path_base64, str)
+
+    def test_archives(self) -> None:
+        with self.client.sandbox() as box:
+            box.files.write("d/x", b"1")
+            archive = b"".join(box.files.export("d"))
+            with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+                self.assertTrue(any(name.endswith("x") for name in tar.getnames()))
+            self.assertEqual(box.files.import_("e", archive).files, 1)
+
+    def test_a_watch_tells_what_happens(self) -> None:
+        with self.client.sandbox() as box:
+            events = box.files.watch()
+            self.assertEqual(next(events).event, "ready")
+            box.files.write("seen", b"")
+            while next(events).path != "seen":
+                pass
+            events.close()  # type: ignore[attr-defined]
+
+    def test_layers_and_points(self) -> None:
+        workspace = str(self.served.workspace)
+        with self.client.sandbox(workspace=workspace, copy_on_write=True) as box:
+            box.run("echo new > kept; echo x > added").check()
+            self.assertEqual(sorted(change.path or "" for change in box.diff()), ["added", "kept"])
+            self.assertIn(b"+new", box.patch(path="kept"))
+            self.assertEqual(len(box.hunks(path="kept")[0].hunks), 1)
+            taken = box.snapshot("tested")
+            self.assertEqual([one.label for one in box.snapshots.list()], ["tested"])
+            other = box.fork("other", "tested")
+            self.assertEqual(other.files.read_text("kept"), "new\n")
+            other.delete()
+            file = box.snapshots.export("tested")
+            imported = box.snapshots.import_(file, "again")
+            self.assertEqual(imported.snapshot.label, "again")
+            box.run("rm kept").check()
+            box.undo()
+            self.assertEqual(box.files.read_text("kept"), "new\n")
+            box.snapshots.restore(taken.snapshot)
+            self.assertGreater(len(box.history().points), 2)
+            box.snapshots.remove("again")
+            self.assertEqual(len(box.apply(["kept"]).applied), 1)
+            self.assertEqual(len(box.discard().discarded), 1)
+        self.assertEqual((self.served.workspace / "kept").read_text(), "new\n")
+
+    def test_a_shell_keeps_its_state(self) -> None:
+        with self.client.sandbox() as box:
+            shell = box.shell()
+            shell.run("cd /tmp; x=1")
+            self.assertEqual(shell.run("pwd; echo $x; false"), (b"/tmp\n1\n", 1))
+            output, code = shell.run("head -c 700000 /dev/zero | tr '\\0' a")
+            self.assertEqual((len(output), code), (700000, 0))
+            self.assertEqual([one.name for one in box.shells()], ["main"])
+            shell.terminate()
+
+    def test_events_are_told_again(self) -> None:
+        with self.client.sandbox(ttl_ms=600_000) as box:
+            kinds = [event.kind for event in box.events(follow=False)]
+            self.assertIn("provisioned", kinds)
+            box.pause()
+            self.assertIs(box.phase, models.Phase.PAUSED)
+            box.resume()
+            box.extend(1000)
+            events = self.client.events(sandbox=box.id)
+            seen = [next(events)]
+            while seen[-1].kind != "resumed":
+                seen.append(next(events))
+            self.assertEqual([event.kind for event in seen[: len(kinds)]], kinds)
+            after = next(box.events(seen[0].seq))
+            self.assertEqual(after.seq, seen[1].seq)
+            box.stop()
+
+    def test_tools(self) -> None:
+        with self.client.sandbox() as box:
+            pack = self.client.tools("cofferdam")
+            self.assertIn("shell_exec", [tool.name for tool in pack.tools])
+            arguments = {"sandbox": box.id, "command": "echo hi"}
+            self.assertIn("hi", self.client.call_tool("cofferdam", "shell_exec", arguments).text)
+            self.assertTrue(self.client.call_tool("cofferdam", "shell_exec", {}).is_error)
+
+    def test_what_makes_no_sense_is_refused_before_it_is_sent(self) -> None:
+        with self.assertRaisesRegex(TypeError, "memory"):
+            self.client.create(memory=1)  # type: ignore[call-arg]
+        with self.assertRaisesRegex(ValueError, "no-network"):
+            self.client.create(profile="none")  # type: ignore[arg-type]
+
+    def test_errors_say_what_the_server_said(self) -> None:
+        with self.assertRaises(NotFoundError) as raised:
+            self.client.get("nobody")
+        error = raised.exception
+        self.assertEqual((error.kind, error.status, error.retryable), ("not_found", 404, False))
+        self.assertTrue(error.request_id)
+        self.assertIn("nobody", str(error))
+        with self.assertRaises(DeniedError):
+            self.client.create(workspace="/")
+
+
+class Connections(unittest.TestCase):
+    def test_a_unix_socket(self) -> None:
+        served = Served("unix:BASE/socket")
+        self.addCleanup(served.close)
+        with Client(f"unix:{served.base}/socket") as client, client.sandbox() as box:
+            self.assertEqual(box.run("echo hi").text, "hi\n")
+
+    def test_keys(self) -> None:
+        served = Served()
+        self.addCleanup(served.close)
+        key = served.say("key", "create", "ci")
+        with Client(served.url) as nobody, self.assertRaises(DeniedError) as raised:
+            nobody.create()
+        self.assertEqual(raised.exception.status, 401)
+        with Client(served.url, key=key) as client, client.sandbox() as box:
+            self.assertEqual(box.report.owner, "ci")
+            self.assertTrue(any(entry.key for entry in client.audit()))
+
+    def test_a_server_that_never_was_is_said_at_once(self) -> None:
+        with Client("http://127.0.0.1:1") as client:
+            self.assertFalse(client.ready())
+            with self.assertRaises(UnavailableError) as raised:
+                client.create()
+        self.assertTrue(raised.exception.retryable)
+
+    def test_a_proxy_of_the_environment_is_not_asked(self) -> None:
+        served = Served()
+        self.addCleanup(served.close)
+        with mock.patch.dict(os.environ, {"HTTP_PROXY": "http://127.0.0.1:1"}):
+            with Client(served.url) as client:
+                self.assertTrue(client.ready())
+
+    def test_output_goes_on_where_a_killed_server_broke_off(self) -> None:
+        served = Served()
+        self.addCleanup(served.close)
+        with Client(served.url, reconnect_s=60) as client, client.sandbox() as box:
+            line = "for i in $(seq 3); do echo $i; done; cat; echo end"
+            started = box.exec(line, stdin=True)
+            parts = started.output()
+            got = next(parts).data
+            served.kill()
+            served.again()
+            started.send("more\n")
+            started.close_input()
+            got += b"".join(part.data for part in parts)
+            self.assertEqual(got, b"1\n2\n3\nmore\nend\n")
+            self.assertEqual(started.exit_code, 0)
+            events = client.events()
+            first = next(events)
+            served.kill()
+            served.again()
+            self.assertGreater(next(events).seq, first.seq)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,56 @@
+"""What needs no server."""
+
+from __future__ import annotations
+
+import unittest
+
+from cofferdam import CofferdamError, NotFoundError, ServerError, UnavailableError
+from cofferdam._events import Event, EventReader
+from cofferdam._values import Gathering, Output, as_bytes, place, places
+from cofferdam.errors import error_of
+
+
+class Events(unittest.TestCase):
+    def test_events_are_put_together_from_any_pieces(self) -> None:
+        text = (
+            ": here\n\nevent: output\nid: 3.0\ndata: a\ndata:b\u2028c\r\n\r\nid: 9\n\ndata: d\n\n"
+        )
+        expected = [Event("output", "3.0", "a\nb\u2028c"), Event("message", "", "d")]
+        for size in range(1, len(text.encode())):
+            reader, found = EventReader(), list[Event]()
+            for begin in range(0, len(text.encode()), size):
+                found += reader.feed(text.encode()[begin : begin + size])
+            self.assertEqual(found, expected, size)
+
+
+class Errors(unittest.TestCase):
+    def test_a_kind_has_its_class(self) -> None:
+        error = error_of({"kind": "not_found", "message": "no x", "hint": "Look."}, 404, "7")
+        self.assertIsInstance(error, NotFoundError)
+        self.assertEqual((str(error), error.request_id), ("no x (Look.)", "7"))
+        self.assertIs(type(error_of({"kind": "new", "message": "x"}, 400, None)), CofferdamError)
+
+    def test_an_answer_of_somebody_else_is_an_error_too(self) -> None:
+        self.assertIsInstance(error_of(None, 502, None), UnavailableError)
+        self.assertTrue(error_of(["x"], 503, None).retryable)
+        self.assertIsInstance(error_of({"kind": 3}, 500, None), ServerError)
+
+
+class Values(unittest.TestCase):
+    def test_paths(self) -> None:
+        self.assertEqual(place(b"a"), {"path": "a"})
+        self.assertEqual(place(b"\xff", "to"), {"to_base64": "/w=="})
+        self.assertEqual(places(["a", b"\xff"]), {"paths": ["a"], "paths_base64": ["/w=="]})
+
+    def test_bytes(self) -> None:
+        self.assertEqual([as_bytes("é", None), as_bytes(None, "/w==")], [b"\xc3\xa9", b"\xff"])
+
+    def test_only_so_much_is_gathered(self) -> None:
+        gathering = Gathering(3)
+        for data in (b"ab", b"cd", b"ef"):
+            gathering.take(Output("stdout", 0, data))
+        self.assertEqual(bytes(gathering._kept["stdout"]), b"abc")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,351 @@
+/** The client against a real server. */
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { Client, CofferdamError, CommandFailed, type FilePath, type Output } from "@cofferdam/client";
+import { Terminal } from "@cofferdam/client/terminal";
+import { unixFetch } from "@cofferdam/client/unix";
+import { Served } from "./served.js";
+
+let served: Served;
+let client: Client;
+
+before(async () => {
+  served = await Served.start();
+  client = new Client({ url: served.url, reconnectMs: 60_000 });
+});
+
+after(() => served[Symbol.asyncDispose]());
+
+const text = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
+
+function isOf(kind: string, status?: number): (error: unknown) => boolean {
+  return (error) => {
+    assert.ok(error instanceof CofferdamError, String(error));
+    assert.equal(error.kind, kind, error.message);
+    if (status !== undefined) assert.equal(error.status, status);
+    return true;
+  };
+}
+
+async function all(pieces: AsyncIterable<Uint8Array>): Promise<string> {
+  let found = "";
+  for await (const piece of pieces) found += text(piece);
+  return found;
+}
+
+test("a sandbox of a block ends with it, and one that was there stays", async () => {
+  const made = await client.ensure("stays", { labels: { for: "tests" } });
+  let id = "";
+  {
+    await using box = await client.sandbox();
+    assert.equal((await box.run(["echo", "hello"])).check().text, "hello\n");
+    id = box.id;
+    await using same = await client.sandbox({ name: "stays", labels: { for: "tests" } });
+    assert.equal(same.id, made.id);
+  }
+  await assert.rejects(client.get(id), isOf("not_found", 404));
+  const names = [];
+  for await (const box of client.sandboxes({ for: "tests" })) names.push(box.name);
+  assert.deepEqual(names, ["stays"]);
+  await made.delete();
+  await made.delete({ missingOk: true });
+});
+
+test("output comes as it is written, byte for byte", async () => {
+  await using box = await client.sandbox();
+  const line = "printf 'a\\342\\200\\250b\\n'; printf '\\377\\0' >&2; cat; exit 3";
+  const exec = await box.exec(line, { stdin: true });
+  const kept: Record<Output["stream"], number[]> = { stdout: [], stderr: [] };
+  let isFirst = true;
+  for await (const part of exec.output()) {
+    assert.equal(part.offset, kept[part.stream].length);
+    kept[part.stream].push(...part.data);
+    if (isFirst) {
+      await exec.send("more");
+      await exec.closeInput();
+      isFirst = false;
+    }
+  }
+  assert.equal(text(Uint8Array.from(kept.stdout)), "a\u2028b\nmore");
+  assert.deepEqual(kept.stderr, [0xff, 0]);
+  assert.deepEqual([exec.exitCode, exec.hasEnded], [3, true]);
+  const lines = [];
+  for await (const one of exec.lines()) lines.push(one);
+  assert.deepEqual(lines, ["a\u2028b", "more"]);
+  assert.equal(text(await exec.read("stdout", 6, 2)), "mo");
+});
+
+test("a run has all, and counts what it leaves out", async () => {
+  await using box = await client.sandbox();
+  const ran = await box.run("head -c 100000 /dev/zero; echo no >&2; exit 4", { captureBytes: 10 });
+  assert.deepEqual([ran.stdout.length, ran.omitted], [10, { stdout: 99_990, stderr: 0 }]);
+  assert.throws(() => ran.check(), (error) => error instanceof CommandFailed && /code 4: no/.test(error.message));
+  const late = await box.run(["sleep", "100"], { timeout_ms: 50 });
+  assert.deepEqual([late.ending, late.exitCode], ["timed_out", 124]);
+  const once = await client.run("echo $X; cat /nothing", { env: { X: "1" } });
+  assert.deepEqual([once.text, once.exitCode], ["1\n", 1]);
+});
+
+test("a key starts a command once", async () => {
+  await using box = await client.sandbox();
+  const first = await box.exec("echo x >> ran", { key: "once" });
+  await first.wait();
+  assert.equal((await box.exec("echo x >> ran", { key: "once" })).id, first.id);
+  assert.equal(await box.files.readText("ran"), "x\n");
+  await assert.rejects(box.exec("echo y", { key: "once" }), isOf("conflict", 409));
+  assert.deepEqual((await box.execs()).map((exec) => exec.id), [first.id]);
+});
+
+test("signals, terminals, and waits that are given up", async () => {
+  await using box = await client.sandbox();
+  const sleeps = await box.exec(["sleep", "100"]);
+  await assert.rejects(sleeps.wait({ signal: AbortSignal.timeout(50) }), { name: "TimeoutError" });
+  await sleeps.signal();
+  assert.equal((await sleeps.wait()).exit_code, 128 + 15);
+  const line = "read x; until stty size | grep '7 50'; do sleep 0.01; done";
+  const terminal = { rows: 5, columns: 40 };
+  const shows = await box.exec(line, { terminal, stdin: true, timeout_ms: 60_000 });
+  await shows.resize({ rows: 7, columns: 50 });
+  await shows.send("\n");
+  let said = "";
+  for await (const part of shows.output()) said += part.text;
+  assert.match(said, /7 50/);
+});
+
+test("secrets are names alone", async () => {
+  assert.equal((await client.putSecret("TOKEN", "a-value")).name, "TOKEN");
+  await client.putSecret("TOKEN", new TextEncoder().encode("another"));
+  assert.deepEqual((await client.secrets()).map((secret) => secret.name), ["TOKEN"]);
+  await client.removeSecret("TOKEN");
+  await assert.rejects(client.removeSecret("TOKEN"), isOf("not_found", 404));
+});
+
+test("a terminal outlives its connection and its server", async () => {
+  await using box = await client.sandbox();
+  const line = "stty size; until [ -e go ]; do sleep 0.01; done; stty size; echo two; read x; exit $x";
+  const exec = await box.exec(line, { terminal: { rows: 5, columns: 40 }, stdin: true });
+  const terminal = new Terminal(box.id, exec, { url: served.url, reconnectMs: 60_000 });
+  const output = terminal[Symbol.asyncIterator]();
+  let said = "";
+  const until = async (part: string): Promise<void> => {
+    while (!said.includes(part)) {
+      const { value, done } = await output.next();
+      assert.ok(!done, said);
+      said += new TextDecoder().decode(value as Uint8Array);
+    }
+  };
+  await until("5 40");
+  await terminal.resize({ rows: 7, columns: 50 });
+  await box.files.write("go", "");
+  await until("two\r\n");
+  assert.match(said, /7 50/);
+  await served.kill();
+  await served.again();
+  // Nothing is told twice to who comes back.
+  terminal.close();
+  await terminal.send("6\n");
+  for (let next = await output.next(); !next.done; next = await output.next()) {
+    said += new TextDecoder().decode(next.value);
+  }
+  assert.equal(exec.exitCode, 6);
+  assert.equal(said, text(await exec.read("stdout")));
+  assert.equal(terminal.offset, said.length);
+});
+
+test("an archive that is not whole is an error", async () => {
+  await using box = await client.sandbox();
+  for (const name of ["a", "b", "c", "d"]) await box.files.write(`d/${name}`, "x".repeat(1_000_000));
+  const archive = await box.files.export("d", { maxBytes: 2_500_000 });
+  const read = async (): Promise<void> => {
+    for await (const _ of archive as unknown as AsyncIterable<Uint8Array>);
+  };
+  await assert.rejects(read(), (error: CofferdamError) => {
+    assert.equal(error.kind, "unavailable");
+    assert.match(error.message, /broke off/);
+    return error.hint !== undefined;
+  });
+});
+
+test("files", async () => {
+  await using box = await client.sandbox();
+  const { files } = box;
+  const made = await files.write("a/b.txt", "one\ntwo\n");
+  assert.equal(made.created, true);
+  assert.equal(text(await files.read("a/b.txt", { offset: 2, length: 3 })), "e\nt");
+  await assert.rejects(files.write("a/b.txt", "x", { ifMatch: "0".repeat(64) }), isOf("conflict", 412));
+  await assert.rejects(files.write("a/b.txt", "x", { ifAbsent: true }), isOf("conflict", 412));
+  const stream = new Blob(["three\n"]).stream() as ReadableStream<Uint8Array>;
+  await files.write("a/b.txt", stream, { ifMatch: made.sha256 ?? "", mode: "600" });
+  assert.equal((await files.stat("a/b.txt")).mode, "600");
+  await files.append("a/b.txt", "four\n");
+  assert.equal((await files.lines("a/b.txt", { offset: 1 })).content, "2|four");
+  await assert.rejects(files.edit("a/b.txt", [{ old: "nothing", new: "x" }]), (error) => {
+    assert.ok(error instanceof CofferdamError);
+    const result = error.result as { report: { edits: { outcome: string }[] } };
+    assert.equal(result.report.edits[0]?.outcome, "not_found");
+    return true;
+  });
+  assert.equal((await files.edit("a/b.txt", [{ old: "four", new: "five" }])).changed, true);
+  await files.patch("--- a/a/b.txt\n+++ b/a/b.txt\n@@ -1 +1 @@\n-three\n+3\n");
+  assert.equal(await all(await files.download("a/b.txt")), "3\nfive\n");
+  await files.copy("a/b.txt", "a/c.txt");
+  await files.move("a/c.txt", "a/d.txt");
+  await files.mkdir("a/e");
+  await files.chmod("a/d.txt", "640");
+  const names = [];
+  for await (const entry of files.list("a")) names.push(entry.path);
+  assert.equal(names.length, 3);
+  assert.equal((await files.glob("**/*.txt", { kinds: ["file"] })).length, 2);
+  assert.equal((await files.grep("f.ve", { paths: ["a"], case: "sensitive" })).matches, 2);
+  const archive = await all(await files.export("a"));
+  assert.equal((await files.import("copy", new TextEncoder().encode(archive))).files, 2);
+  await files.remove("a", { recursive: true });
+  await assert.rejects(files.stat("a"), isOf("not_found"));
+});
+
+test("names that are no text", async () => {
+  await using box = await client.sandbox();
+  const name: FilePath = Uint8Array.of(0xff, 0x0a);
+  await box.files.write(name, "odd");
+  assert.equal(await box.files.readText(name), "odd");
+  for await (const entry of box.files.list()) assert.equal(entry.path_base64, btoa("\xff\n"));
+});
+
+test("a watch tells what happens", async () => {
+  await using box = await client.sandbox();
+  for await (const event of box.files.watch()) {
+    if (event.event === "ready") await box.files.write("seen", "");
+    if (event.path === "seen") break;
+  }
+});
+
+test("layers and points", async () => {
+  await using box = await client.sandbox({ workspace: served.workspace, copy_on_write: true });
+  (await box.run("echo new > kept; echo x > added")).check();
+  assert.deepEqual((await box.diff()).map((change) => change.path).sort(), ["added", "kept"]);
+  assert.match(text(await box.patch(undefined, { path: "kept" })), /\+new/);
+  assert.equal((await box.hunks({ path: "kept" }))[0]?.hunks.length, 1);
+  const taken = await box.snapshot("tested");
+  const other = await box.fork("other", "tested");
+  assert.equal(await other.files.readText("kept"), "new\n");
+  await other.delete();
+  const file = await box.snapshots.export("tested");
+  assert.equal((await box.snapshots.import(file, "again")).snapshot.label, "again");
+  assert.equal((await box.snapshots.list()).length, 2);
+  (await box.run("rm kept")).check();
+  await box.undo();
+  assert.equal(await box.files.readText("kept"), "new\n");
+  await box.snapshots.restore(taken.snapshot);
+  assert.ok((await box.history()).points.length > 2);
+  await box.snapshots.remove("again");
+  assert.equal((await box.apply(["kept"])).applied.length, 1);
+  assert.equal((await box.discard()).discarded.length, 1);
+  assert.equal(readFileSync(join(served.workspace, "kept"), "utf8"), "new\n");
+});
+
+test("a shell keeps its state", async () => {
+  await using box = await client.sandbox();
+  const shell = await box.shell();
+  await shell.run("cd /tmp; x=1");
+  const { output, exitCode } = await shell.run("pwd; echo $x; false");
+  assert.deepEqual([text(output), exitCode], ["/tmp\n1\n", 1]);
+  const much = await shell.run("head -c 700000 /dev/zero | tr '\\0' a");
+  assert.deepEqual([much.output.length, much.exitCode], [700_000, 0]);
+  assert.deepEqual((await box.shells()).map((one) => one.name), ["main"]);
+  await shell.terminate();
+});
+
+test("events are told again", async () => {
+  await using box = await client.sandbox({ ttl_ms: 600_000 });
+  const told = [];
+  for await (const event of client.events({ sandbox: box.id, follow: false })) told.push(event.kind);
+  assert.ok(told.includes("provisioned"), String(told));
+  await box.pause();
+  assert.equal(box.phase, "paused");
+  await box.resume();
+  await box.extend(1000);
+  const seen = [];
+  for await (const event of client.events({ sandbox: box.id })) {
+    seen.push(event);
+    if (event.kind === "resumed") break;
+  }
+  assert.deepEqual(seen.slice(0, told.length).map((event) => event.kind), told);
+  for await (const event of client.events({ sandbox: box.id, after: seen[0]?.seq ?? 0 })) {
+    assert.equal(event.seq, seen[1]?.seq);
+    break;
+  }
+  await box.stop();
+});
+
+test("tools", async () => {
+  await using box = await client.sandbox();
+  const pack = await client.tools("cofferdam");
+  assert.ok(pack.tools.some((tool) => tool.name === "shell_exec"));
+  const args = { sandbox: box.id, command: "echo hi" };
+  assert.match((await client.callTool("cofferdam", "shell_exec", args)).text, /hi/);
+  assert.equal((await client.callTool("cofferdam", "shell_exec", {})).is_error, true);
+});
+
+test("errors say what the server said", async () => {
+  await assert.rejects(client.get("nobody"), (error) => {
+    assert.ok(error instanceof CofferdamError);
+    assert.deepEqual([error.kind, error.status, error.retryable], ["not_found", 404, false]);
+    assert.match(error.message, /nobody/);
+    assert.ok(error.requestId);
+    return true;
+  });
+  await assert.rejects(client.create({ workspace: "/" }), isOf("denied", 403));
+  const nobody = new Client({ url: "http://127.0.0.1:1" });
+  assert.equal(await nobody.ready(), false);
+  await assert.rejects(nobody.create(), isOf("unavailable"));
+});
+
+test("a Unix socket", async () => {
+  await using other = await Served.start("unix:BASE/socket");
+  const fetch = unixFetch(join(other.base, "socket"));
+  const there = new Client({ url: "http://localhost", fetch });
+  await using box = await there.sandbox();
+  assert.equal((await box.run("cat", { stdin: false })).exitCode, 0);
+  await box.files.write("a", "x".repeat(1 << 20));
+  assert.equal((await box.files.read("a")).length, 1 << 20);
+  for await (const event of there.events()) {
+    assert.ok(event.seq > 0);
+    break;
+  }
+});
+
+test("keys", async () => {
+  await using other = await Served.start();
+  const key = other.say("key", "create", "ci");
+  await assert.rejects(new Client({ url: other.url }).create(), isOf("denied", 401));
+  const known = new Client({ url: other.url, key });
+  await using box = await known.sandbox();
+  assert.equal(box.report.owner, "ci");
+  assert.ok((await known.audit()).some((entry) => entry.key));
+});
+
+test("output goes on where a killed server broke off", async () => {
+  await using other = await Served.start();
+  const there = new Client({ url: other.url, reconnectMs: 60_000 });
+  await using box = await there.sandbox();
+  const exec = await box.exec("for i in 1 2 3; do echo $i; done; cat; echo end", { stdin: true });
+  let got = "";
+  for await (const part of exec.output()) {
+    if (got === "") {
+      await other.kill();
+      await other.again();
+      await exec.send("more\n", { close: true });
+    }
+    got += part.text;
+  }
+  assert.equal(got, "1\n2\n3\nmore\nend\n");
+  assert.equal(exec.exitCode, 0);
+  // A command whose answer was lost is not started twice: its key is sent again.
+  await other.kill();
+  const late = box.run("echo x >> ran; cat ran");
+  await other.again();
+  assert.equal((await late).text, "x\n");
+});
