@@ -1,6 +1,9 @@
 //! `cargo xtask bench`: every row in one run, interleaved, beside a bare spawn of the same program.
 
 mod files;
+mod gate;
+mod gate_visit;
+mod http;
 mod library;
 mod machine;
 mod measure;
@@ -9,6 +12,7 @@ mod programs;
 mod project;
 mod report;
 mod rows;
+mod server;
 mod sessions;
 mod spawner;
 mod targets;
@@ -21,7 +25,10 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 pub(crate) use files::{FILES, serve as serve_files};
+pub(crate) use gate::{GATE, serve as serve_gate};
+pub(crate) use gate_visit::{VISIT, visit};
 pub(crate) use library::{LIBRARY, serve as serve_library};
+pub(crate) use server::{SERVER, serve as serve_server};
 pub(crate) use sessions::{SESSIONS, serve as serve_sessions};
 pub(crate) use spawner::serve;
 pub(crate) use trees::{TREES, serve as serve_trees};
@@ -53,14 +60,15 @@ const USAGE: &str = "usage: cargo xtask bench [--json] [--quick] [--write] [--ch
   --quick      few rounds: shows that it runs, proves nothing
   --write      put the tables into BENCHMARKS.md
   --check      exit 1 when a target is missed
-  --only PART  measure this alone: runs, builds, library, files, trees, sessions or
-               sessions-many
+  --only PART  measure this alone: runs, builds, library, files, trees, server,
+               gate, sessions or sessions-many
   --bin PATH   measure this program instead of building one
   --user NAME  the ordinary user to measure as, where root calls (default cofferdam-tester)
 ";
 
 /// The parts that can be measured alone.
-const PARTS: [&str; 7] = ["runs", "builds", "library", "files", "trees", SESSIONS_PART, MANY_PART];
+const PARTS: [&str; 9] =
+    ["runs", "builds", "library", "files", "trees", "server", "gate", SESSIONS_PART, MANY_PART];
 const SESSIONS_PART: &str = "sessions";
 const MANY_PART: &str = "sessions-many";
 
@@ -150,6 +158,12 @@ fn measure_all(options: &Options) -> Outcome<bool> {
     if wants("trees") {
         failures.extend(trees::measure(&plan, &ground, &mut results).err());
     }
+    if wants("server") {
+        failures.extend(server::measure(&plan, &ground, &mut results).err());
+    }
+    if wants("gate") {
+        failures.extend(gate::measure(&plan, &ground, &mut results, &mut notes).err());
+    }
     for part in [SESSIONS_PART, MANY_PART] {
         if wants(part) {
             failures.extend(sessions::measure(part, &plan, &ground, &mut results).err());
@@ -161,18 +175,20 @@ fn measure_all(options: &Options) -> Outcome<bool> {
     notes.extend(results.noise());
     notes.extend(failures.iter().map(|failure| format!("**Failed:** {failure}")));
     let report = report::Report::new(machine, notes, results, options.quick);
+    tell(options, &report)?;
+    match failures.into_iter().next() {
+        Some(failure) => Err(failure),
+        None => Ok(report.missed()),
+    }
+}
+
+fn tell(options: &Options, report: &report::Report) -> Outcome<()> {
     if options.json {
         println!("{}", report.json()?);
     } else {
         print!("{}", report.markdown());
     }
-    if options.write {
-        report.write()?;
-    }
-    match failures.into_iter().next() {
-        Some(failure) => Err(failure),
-        None => Ok(report.missed()),
-    }
+    if options.write { report.write() } else { Ok(()) }
 }
 
 /// Builds the program in release.

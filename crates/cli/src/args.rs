@@ -5,13 +5,16 @@ mod session;
 
 #[cfg(feature = "mcp")]
 use crate::commands::mcp::McpArgs;
+use crate::commands::secret::SecretArgs;
 use crate::commands::{
-    ORDINARY_EXIT_CODES, apply::ApplyArgs, attach::AttachArgs, complete::CompleteArgs,
-    create::CreateArgs, diff::DiffArgs, discard::DiscardArgs, ensure::EnsureArgs,
-    events::EventsArgs, exec::ExecArgs, extend::ExtendArgs, file::FileArgs, fork::ForkArgs,
-    gc::GcArgs, history::HistoryArgs, image::ImageArgs, logs::LogsArgs, ls::LsArgs,
-    pause::PauseArgs, ps::PsArgs, resume::ResumeArgs, rm::RmArgs, shell::ShellArgs, show::ShowArgs,
-    signal::SignalArgs, snapshot::SnapshotArgs, undo::UndoArgs, wait::WaitArgs,
+    ORDINARY_EXIT_CODES, apply::ApplyArgs, approve::ApproveArgs, attach::AttachArgs,
+    audit::AuditArgs, complete::CompleteArgs, create::CreateArgs, diff::DiffArgs,
+    discard::DiscardArgs, ensure::EnsureArgs, events::EventsArgs, exec::ExecArgs,
+    extend::ExtendArgs, file::FileArgs, fork::ForkArgs, gc::GcArgs, history::HistoryArgs,
+    image::ImageArgs, logs::LogsArgs, ls::LsArgs, network::NetworkArgs, pause::PauseArgs,
+    policy::PolicyArgs, port::PortArgs, ps::PsArgs, resume::ResumeArgs, rm::RmArgs,
+    shell::ShellArgs, show::ShowArgs, signal::SignalArgs, snapshot::SnapshotArgs, undo::UndoArgs,
+    wait::WaitArgs,
 };
 #[cfg(feature = "serve")]
 use crate::commands::{key::KeyArgs, serve::ServeArgs};
@@ -21,8 +24,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 pub(crate) use options::{
-    CommandOptions, ConfigOptions, PolicyOptions, StartOptions, VariableOptions, checked_name,
-    choice, parse_host, parse_pids, split_assignment,
+    CommandOptions, ConfigOptions, PolicyOptions, RuleOptions, StartOptions, VariableOptions,
+    checked_name, choice, parse_ask, parse_host, parse_pids, parse_port, split_assignment,
 };
 #[cfg(feature = "serve")]
 pub(crate) use session::KeepingOptions;
@@ -42,6 +45,22 @@ pub(crate) use session::{
 #[command(disable_help_subcommand = true, subcommand_required = true)]
 #[command(after_long_help = OVERVIEW)]
 pub(crate) struct Cli {
+    /// Asks this server in place of this machine: http://HOST:PORT, https://HOST or unix:///PATH. It
+    /// stands before the verb. $COFFERDAM_SERVER means the same.
+    ///
+    /// A key is taken from $COFFERDAM_KEY or --server-key-file. What is of this machine by its nature, as
+    /// `doctor`, is refused then; no configuration is read, and files are those of the workspace there.
+    ///
+    /// Example: cofferdam --server http://127.0.0.1:7070 ls
+    #[arg(long, value_name = "URL")]
+    pub(crate) server: Option<OsString>,
+
+    /// Takes the key for the server from this file, which nobody else may read or write.
+    ///
+    /// Example: cofferdam --server https://sandboxes.example --server-key-file ~/.cofferdam-key ls
+    #[arg(long, value_name = "FILE", requires = "server")]
+    pub(crate) server_key_file: Option<PathBuf>,
+
     /// What to do.
     #[command(subcommand)]
     pub(crate) verb: Verb,
@@ -81,6 +100,11 @@ pub(crate) enum Verb {
     Undo(UndoArgs),
     Snapshot(SnapshotArgs),
     Fork(ForkArgs),
+    Port(PortArgs),
+    Network(NetworkArgs),
+    Approve(ApproveArgs),
+    Audit(AuditArgs),
+    Policy(PolicyArgs),
     Ls(LsArgs),
     Show(ShowArgs),
     Pause(PauseArgs),
@@ -100,11 +124,15 @@ pub(crate) enum Verb {
     Key(KeyArgs),
     #[cfg(feature = "mcp")]
     Mcp(McpArgs),
+    Secret(SecretArgs),
     Config(ConfigArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
     #[command(skip)]
     Complete(CompleteArgs),
+    #[cfg(feature = "gate")]
+    #[command(skip)]
+    Gate,
 }
 
 /// Runs one command in a fresh sandbox.
@@ -374,12 +402,18 @@ pub(crate) fn parse(words: &[OsString]) -> Result<Verb, clap::Error> {
             let matches = alone::<CompleteArgs>(COMPLETE).try_get_matches_from(rest)?;
             Ok(Verb::Complete(CompleteArgs::from_arg_matches(&matches)?))
         }
+        #[cfg(feature = "gate")]
+        [_, verb] if verb == GATE => Ok(Verb::Gate),
         _ => Ok(Cli::try_parse_from(words)?.verb),
     }
 }
 
 /// The verb that the scripts of the shells call, and that no description shows.
 const COMPLETE: &str = "__complete";
+
+/// The verb by which Cofferdam starts a gate, and that no description shows.
+#[cfg(feature = "gate")]
+const GATE: &str = "gate";
 
 /// A `run` without any option.
 fn bare_run(argv: &[OsString]) -> RunArgs {

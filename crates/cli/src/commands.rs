@@ -1,7 +1,9 @@
 //! The verbs, one file each.
 
 pub(crate) mod apply;
+pub(crate) mod approve;
 pub(crate) mod attach;
+pub(crate) mod audit;
 pub(crate) mod complete;
 pub(crate) mod config;
 pub(crate) mod create;
@@ -19,6 +21,8 @@ mod file_input;
 pub(crate) mod file_patch;
 pub(crate) mod file_window;
 pub(crate) mod fork;
+#[cfg(feature = "gate")]
+mod gate;
 pub(crate) mod gc;
 pub(crate) mod generated;
 pub(crate) mod history;
@@ -33,15 +37,24 @@ mod manifest;
 pub(crate) mod mcp;
 #[cfg(feature = "mcp")]
 pub(crate) mod mcp_install;
+pub(crate) mod network;
 pub(crate) mod pause;
+pub(crate) mod policy;
+pub(crate) mod policy_learn;
+pub(crate) mod port;
 pub(crate) mod probe;
 pub(crate) mod ps;
 pub(crate) mod resume;
 pub(crate) mod rm;
 pub(crate) mod run;
+#[cfg(feature = "remote")]
+mod run_there;
 mod scoped;
+pub(crate) mod secret;
 #[cfg(feature = "serve")]
 pub(crate) mod serve;
+#[cfg(feature = "serve")]
+mod serve_images;
 pub(crate) mod shell;
 pub(crate) mod show;
 pub(crate) mod signal;
@@ -53,6 +66,7 @@ pub(crate) mod wrap;
 
 use crate::args::Verb;
 use cofferdam_core::Result;
+pub(crate) use manifest::provisions;
 
 /// The exit codes of verbs that run nothing.
 pub(crate) const ORDINARY_EXIT_CODES: &str = "\
@@ -62,6 +76,8 @@ Exit code:
 /// Does what the verb says, and returns the exit code.
 pub(crate) fn perform(verb: Verb) -> Result<u8> {
     match verb {
+        #[cfg(feature = "remote")]
+        Verb::Run(args) if crate::door::is_chosen() => run_there::perform(&args),
         Verb::Run(args) if args.scope.is_wanted() => scoped::perform(&args),
         Verb::Run(args) => run::perform(&args),
         Verb::Create(args) => create::perform(&args),
@@ -81,6 +97,11 @@ pub(crate) fn perform(verb: Verb) -> Result<u8> {
         Verb::Undo(args) => undo::perform(&args),
         Verb::Snapshot(args) => snapshot::perform(&args),
         Verb::Fork(args) => fork::perform(&args),
+        Verb::Port(args) => port::perform(&args),
+        Verb::Network(args) => network::perform(&args),
+        Verb::Approve(args) => approve::perform(&args),
+        Verb::Audit(args) => audit::perform(&args),
+        Verb::Policy(args) => policy::perform(&args),
         Verb::Ls(args) => ls::perform(&args),
         Verb::Show(args) => show::perform(&args),
         Verb::Pause(args) => pause::perform(&args),
@@ -100,9 +121,12 @@ pub(crate) fn perform(verb: Verb) -> Result<u8> {
         Verb::Key(args) => key::perform(&args),
         #[cfg(feature = "mcp")]
         Verb::Mcp(args) => mcp::perform(&args),
+        Verb::Secret(args) => secret::perform(&args),
         Verb::Config(args) => config::perform(&args),
         Verb::Completions(args) => generated::completions(&args),
         Verb::Man(args) => generated::manual(&args),
         Verb::Complete(args) => complete::perform(&args),
+        #[cfg(feature = "gate")]
+        Verb::Gate => gate::perform(),
     }
 }

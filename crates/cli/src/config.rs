@@ -11,6 +11,7 @@ mod load;
 mod open;
 mod trust;
 mod variables;
+mod write;
 
 pub(crate) use file::schema;
 
@@ -21,6 +22,7 @@ pub(crate) use open::open_checked;
 use open::{OpenedFile, search_upward};
 pub(crate) use trust::{approve, withdraw};
 pub(crate) use variables::refuse_misspelled_home;
+pub(crate) use write::{OwnFile, Prepared};
 
 use cofferdam_core::Result;
 use std::path::Path;

@@ -10,8 +10,9 @@ use crate::config::{
 use crate::copying;
 use crate::images::{self, Asking};
 use crate::parts::BackendName;
-use crate::places;
 use crate::surroundings::Surroundings;
+use crate::{places, secrets};
+use cofferdam_core::secret::SecretGrant;
 use cofferdam_core::{
     Caller, Error, ErrorKind, LayerChoice, Limit, Limits, ProcessId, Profile, Result,
     SensitiveWrites, Spec, User, Workspace,
@@ -74,7 +75,7 @@ impl Context {
             flags.max_output_bytes = command.max_output.map(flag);
         }
         let Loaded { layer, files: _ } = load(&surroundings, config, flags, Unapproved::Refuse)?;
-        Self::from_layer(layer, surroundings)
+        Self::from_layer(layer, &policy.secret, surroundings)
     }
 
     /// The same for a sandbox that is kept.
@@ -87,7 +88,8 @@ impl Context {
         flags.checkpoints = options.keeping.no_checkpoints.then(|| flag(false));
         let Loaded { layer, files: _ } =
             load(&surroundings, &options.config, flags, Unapproved::Refuse)?;
-        let mut context = Self::from_layer(layer, surroundings)?;
+        let secrets = &options.policy.secret;
+        let mut context = Self::from_layer(layer, secrets, surroundings)?;
         context.keep_what_shapes_a_sandbox();
         Ok(context)
     }
@@ -97,19 +99,27 @@ impl Context {
         self.spec.caller = environment::reduced(&self.spec.caller);
     }
 
-    fn from_layer(layer: Layer, surroundings: Surroundings) -> Result<Self> {
+    fn from_layer(
+        layer: Layer,
+        grants: &[SecretGrant],
+        surroundings: Surroundings,
+    ) -> Result<Self> {
         let state_directory = surroundings.state_directory()?;
         let profile = layer.profile.as_ref().map_or_else(Profile::default, |said| said.value);
         let workspace = workspace(&layer, &surroundings)?;
         let (env, passed) = variables(&layer.env, &surroundings);
         let limits = limits(&layer);
-        let egress = layer.rules()?;
-        let spec = Spec {
+        let (egress, choice) = (layer.rules()?, tier(&layer));
+        let mut spec = Spec {
             profile,
             egress,
+            deny: layer.deny_egress.into_iter().map(|said| said.value).collect(),
+            host_ports: layer.host_ports.into_iter().map(|said| said.value).collect(),
+            ask: layer.ask.as_ref().map_or(Duration::ZERO, |said| said.value),
+            secrets: Vec::new(),
             image: None,
             workspace,
-            layer: tier(&layer),
+            layer: choice,
             read: shown_paths(layer.read)?,
             mounts: Vec::new(),
             write: shown_paths(layer.write)?,
@@ -121,6 +131,9 @@ impl Context {
             on_unavailable: layer.on_unavailable.map(|said| said.value).unwrap_or_default(),
             caller: Caller::default(),
         };
+        spec.grant(grants.to_vec())?;
+        spec.network_policy()?;
+        secrets::must_exist(grants, &state_directory)?;
         if matches!(spec.workspace, Workspace::CopyOnWrite(_)) {
             copying::show();
         }
@@ -153,22 +166,6 @@ impl Context {
         })
     }
 
-    /// Refuses what needs a way out, as long as nothing serves one.
-    pub(crate) fn refuse_way_out(&self) -> Result<()> {
-        let rules = self.spec.profile.egress(&self.spec.egress)?;
-        if rules.is_empty() {
-            return Ok(());
-        }
-        let rules: Vec<String> = rules.iter().map(ToString::to_string).collect();
-        let message = format!(
-            "profile {} asks for a way out ({}), and the gate that serves one is not in this version",
-            self.spec.profile,
-            rules.join(", "),
-        );
-        Err(Error::new(ErrorKind::Unsupported, message)
-            .hint("Use --profile no-network, or repo-write without any --egress rule."))
-    }
-
     /// The command that these options ask for, without its streams.
     pub(crate) fn command(
         &self,
@@ -179,6 +176,7 @@ impl Context {
         let mut command = cofferdam_core::Command::new(id, self.argv(options, start)?);
         command.cwd = options.cwd.as_ref().map(|cwd| self.directory_inside(cwd.clone()).into());
         command.timeout = self.timeout;
+        command.secrets = secrets::given(&options.secrets(), &self.state_directory)?;
         Ok(command)
     }
 
@@ -260,7 +258,10 @@ fn flags(
         read: paths(&policy.read),
         write: paths(&policy.write),
         hide: paths(&policy.hide),
-        egress: policy.egress.iter().cloned().map(flag).collect(),
+        egress: policy.rules.egress.iter().cloned().map(flag).collect(),
+        deny_egress: policy.rules.deny_egress.iter().cloned().map(flag).collect(),
+        host_ports: policy.rules.allow_host_port.iter().copied().map(flag).collect(),
+        ask: policy.ask.map(flag),
         memory_bytes: policy.memory.map(flag),
         pids: policy.pids.map(flag),
         cpu_millis: policy.cpu.map(flag),

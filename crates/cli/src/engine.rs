@@ -1,7 +1,12 @@
 //! The seam to the engine: what the command line asks of it, and what it gets back.
 
-use cofferdam_core::{Command, Ending, Enforced, LayerNote, Omitted, Result, Spec, UsageReport};
+use crate::secrets::Stored;
+use cofferdam_core::secret::SecretSource;
+use cofferdam_core::{
+    Command, Denial, Ending, Enforced, LayerNote, Omitted, Result, Spec, UsageReport,
+};
 use cofferdam_local::assemble;
+use cofferdam_local::gate::{GateProgram, GatedSecrets};
 use cofferdam_local::host::HostFacts;
 use cofferdam_local::oneshot::{self, OutputTo};
 use cofferdam_local::state::StateDirectory;
@@ -60,7 +65,7 @@ pub(crate) struct RunOutcome {
     /// How far the policy held.
     pub(crate) enforced: Enforced,
     /// What was denied, as the host saw it.
-    pub(crate) denials: Vec<String>,
+    pub(crate) denials: Vec<Denial>,
     /// Control files that appeared in the workspace, relative to it.
     pub(crate) new_control_files: Option<Vec<String>>,
     /// What its layer was, where that went with it.
@@ -77,7 +82,16 @@ pub(crate) fn run(request: RunRequest) -> Result<RunOutcome> {
         }
         Output::Capture { limit_bytes } => OutputTo::Memory { limit_bytes },
     };
-    let run = oneshot::Run { spec: &request.spec, command: &request.command, output };
+    let needs_gate = request.spec.network_policy()?.is_some();
+    let gate = needs_gate.then(GateProgram::own).transpose()?;
+    let secrets = granted(&request)?;
+    let run = oneshot::Run {
+        spec: &request.spec,
+        command: &request.command,
+        output,
+        gate: gate.as_ref(),
+        secrets: secrets.as_ref(),
+    };
     let outcome = oneshot::run(run, &state)?;
     Ok(RunOutcome {
         ending: outcome.ending,
@@ -87,10 +101,20 @@ pub(crate) fn run(request: RunRequest) -> Result<RunOutcome> {
         duration: outcome.duration,
         usage: outcome.usage,
         enforced: outcome.enforced,
-        denials: Vec::new(),
+        denials: outcome.denials,
         new_control_files: Some(outcome.new_control_files),
         layer: outcome.layer,
     })
+}
+
+/// What its gate is to put in. The values are overwritten before there is a sandbox.
+fn granted(request: &RunRequest) -> Result<Option<GatedSecrets>> {
+    if request.spec.secrets.is_empty() {
+        return Ok(None);
+    }
+    let source = Stored(request.state_directory.clone());
+    let sandbox = format!("run-{}", std::process::id());
+    GatedSecrets::new(source.granted("", &sandbox, &request.spec)?).map(Some)
 }
 
 /// Builds a throw-away sandbox as [`run`] would, attacks it, and says what held.

@@ -22,6 +22,7 @@ pub(crate) fn of_ending(ending: &Ending) -> u8 {
 ///
 /// `run`, `exec`, `wait` and `probe` keep 125 for every fault of Cofferdam's own, so that the codes
 /// below it are the command's, or the verdict's.
+#[expect(clippy::too_many_lines, reason = "a line a verb, so that a new one is thought of")]
 pub(crate) fn of_error(verb: VerbName, kind: ErrorKind) -> u8 {
     match verb {
         VerbName::Run | VerbName::Exec | VerbName::Wait | VerbName::Probe => NOT_SET_UP,
@@ -40,6 +41,11 @@ pub(crate) fn of_error(verb: VerbName, kind: ErrorKind) -> u8 {
         | VerbName::Undo
         | VerbName::Snapshot
         | VerbName::Fork
+        | VerbName::Port
+        | VerbName::Network
+        | VerbName::Approve
+        | VerbName::Audit
+        | VerbName::Policy
         | VerbName::Ls
         | VerbName::Show
         | VerbName::Pause
@@ -55,10 +61,12 @@ pub(crate) fn of_error(verb: VerbName, kind: ErrorKind) -> u8 {
         | VerbName::Serve
         | VerbName::Key
         | VerbName::Mcp
+        | VerbName::Secret
         | VerbName::Config
         | VerbName::Completions
         | VerbName::Man
         | VerbName::Complete
+        | VerbName::Gate
         | VerbName::None => match kind {
             ErrorKind::Usage => USAGE,
             ErrorKind::Config

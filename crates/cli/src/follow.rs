@@ -3,12 +3,13 @@
 
 mod input;
 mod output;
+mod permissions;
 
 pub(crate) use input::Passed;
 pub(crate) use output::{Memory, Sink, Streams};
 
+use crate::door::Session;
 use cofferdam_core::{ExecStatus, ProcessId, Result, Seen};
-use cofferdam_session::Session;
 
 /// How a command was left.
 #[derive(Debug)]
@@ -28,10 +29,12 @@ pub(crate) async fn follow(
     sink: &mut (impl Sink + Send),
     passed: Passed,
 ) -> Result<Left> {
+    let caller = input::Caller::new(passed)?;
     tokio::select! {
         // What was written is shown before anything else is looked at.
         biased;
         ended = output::pump((session, exec), from, sink) => Ok(Left::Ended(Box::new(ended?))),
-        left = input::pass(session, exec, passed) => left,
+        left = caller.pass(session, exec) => left,
+        never = permissions::tell(session) => match never {},
     }
 }

@@ -70,7 +70,8 @@ pub(crate) fn import(
     ready(&reference, &Asking::default(), surroundings, progress)
 }
 
-fn ready(
+/// Makes an image ready.
+pub(crate) fn ready(
     reference: &Reference,
     asking: &Asking,
     surroundings: &Surroundings,

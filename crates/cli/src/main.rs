@@ -13,6 +13,7 @@ mod config;
 mod context;
 mod copying;
 mod detach_keys;
+mod door;
 mod engine;
 mod exit;
 mod follow;
@@ -28,6 +29,9 @@ mod render;
 mod report;
 mod schema;
 mod screen;
+#[cfg(feature = "serve")]
+mod secrecy;
+mod secrets;
 mod sessions;
 mod signals;
 mod spool;
@@ -47,9 +51,16 @@ fn main() -> std::process::ExitCode {
 /// Does what the command line says, and returns the exit code.
 fn perform() -> u8 {
     let words: Vec<OsString> = std::env::args_os().collect();
+    let (server, words) = match door::split(words.clone()) {
+        Ok(split) => split,
+        Err(error) => return report::print(verb::glance(&words), &error),
+    };
     let glance = verb::glance(&words);
     let outcome = match args::parse(&words) {
-        Ok(verb) => commands::perform(verb),
+        Ok(verb) => door::refuse(glance.verb, server.as_ref()).and_then(|()| {
+            door::choose(server);
+            commands::perform(verb)
+        }),
         Err(complaint) if !complaint.use_stderr() => show(&complaint),
         Err(complaint) => Err(usage::error(&complaint, glance.verb.name())),
     };

@@ -35,6 +35,12 @@ pub(crate) fn tell(receipt: &Receipt) {
         let beside = files.beside.join(", ");
         report::note(&format!("  some of it may be of what ran beside: {beside}"));
     }
+    for (name, stream) in [("output", &host.stdout), ("error", &host.stderr)] {
+        if stream.dropped > 0 {
+            let dropped = stream.dropped;
+            report::note(&format!("  {dropped} bytes of standard {name} were dropped"));
+        }
+    }
     if host.processes_left > 0 {
         report::note(&format!("  {} processes go on", host.processes_left));
     }

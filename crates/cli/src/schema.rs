@@ -10,8 +10,12 @@ use crate::commands::logs::{Log, LogPart};
 use crate::commands::ls::SessionList;
 #[cfg(feature = "mcp")]
 use crate::commands::mcp_install::McpInstalled;
+use crate::commands::policy::Tested;
+use crate::commands::policy_learn::Learned;
+use crate::commands::port::Forwarded;
 use crate::commands::ps::ExecList;
 use crate::commands::rm::Removal;
+use crate::commands::secret::SecretKey;
 use crate::commands::wrap::Wrapped;
 use crate::config;
 use crate::engine::{Diagnosis, Explanation, ProbeReport};
@@ -22,6 +26,9 @@ use cofferdam_session::objects::{
     AppliedChanges, ChangeList, DiscardedChanges, FileContent, FileContents, FileCopied, FileDone,
     FileEdit, FileEntry, FileEventReport, FileImported, FileList, FileMatches, FileNames,
     FilePatch, FileWindow, SnapshotList,
+};
+use cofferdam_session::{
+    ConnectionList, MetricsReport, NetworkReport, PermissionList, PermissionReport,
 };
 use cofferdam_session::{
     EventReport, ExecReport, GcReport, HistoryReport, SessionReport, SnapshotExported,
@@ -72,6 +79,17 @@ pub(crate) enum Object {
     History,
     /// What `undo` and `snapshot restore` print with `--json`.
     Undo,
+    Port,
+    Network,
+    Connections,
+    /// What `show --metrics --json` prints.
+    Metrics,
+    /// What `approve --json` prints.
+    Permission,
+    /// What `approve --list --json` prints.
+    Permissions,
+    PolicyTested,
+    PolicyLearned,
     /// What `snapshot create` and `rm` print with `--json`.
     Snapshot,
     /// What `snapshot ls --json` prints.
@@ -129,6 +147,12 @@ pub(crate) enum Object {
     /// What `key ls --json` prints.
     #[cfg(feature = "serve")]
     Keys,
+    /// What `secret add --json` prints.
+    Secret,
+    /// What `secret ls --json` prints.
+    Secrets,
+    /// What `secret key --json` prints.
+    SecretKey,
     /// What work that takes its time writes to standard error with `--json`, a line each.
     Progress,
     /// What `file watch --json` prints, a line each.
@@ -161,6 +185,14 @@ impl Choice for Object {
         Self::Gc,
         Self::History,
         Self::Undo,
+        Self::Port,
+        Self::Network,
+        Self::Connections,
+        Self::Metrics,
+        Self::Permission,
+        Self::Permissions,
+        Self::PolicyTested,
+        Self::PolicyLearned,
         Self::Snapshot,
         Self::Snapshots,
         Self::SnapshotExported,
@@ -191,12 +223,16 @@ impl Choice for Object {
         Self::KeyCreated,
         #[cfg(feature = "serve")]
         Self::Keys,
+        Self::Secret,
+        Self::Secrets,
+        Self::SecretKey,
         Self::Progress,
         Self::FileEvent,
         #[cfg(feature = "mcp")]
         Self::McpInstalled,
     ];
 
+    #[expect(clippy::too_many_lines, reason = "a line an object")]
     fn named(self) -> &'static str {
         match self {
             Self::Config => "config",
@@ -219,6 +255,14 @@ impl Choice for Object {
             Self::Gc => "gc",
             Self::History => "history",
             Self::Undo => "undo",
+            Self::Port => "port",
+            Self::Network => "network",
+            Self::Connections => "connections",
+            Self::Metrics => "metrics",
+            Self::Permission => "permission",
+            Self::Permissions => "permissions",
+            Self::PolicyTested => "policy-tested",
+            Self::PolicyLearned => "policy-learned",
             Self::Snapshot => "snapshot",
             Self::Snapshots => "snapshots",
             Self::SnapshotExported => "snapshot-exported",
@@ -249,6 +293,9 @@ impl Choice for Object {
             Self::KeyCreated => "key-created",
             #[cfg(feature = "serve")]
             Self::Keys => "keys",
+            Self::Secret => "secret",
+            Self::Secrets => "secrets",
+            Self::SecretKey => "secret-key",
             Self::Progress => "progress",
             Self::FileEvent => "file-event",
             #[cfg(feature = "mcp")]
@@ -259,6 +306,7 @@ impl Choice for Object {
 
 impl Object {
     /// Its schema.
+    #[expect(clippy::too_many_lines, reason = "a line an object")]
     fn schema(self) -> Schema {
         match self {
             Self::Config => config::schema(),
@@ -281,6 +329,14 @@ impl Object {
             Self::Gc => schema_for!(GcReport),
             Self::History => schema_for!(HistoryReport),
             Self::Undo => schema_for!(UndoReport),
+            Self::Port => schema_for!(Forwarded),
+            Self::Network => schema_for!(NetworkReport),
+            Self::Connections => schema_for!(ConnectionList),
+            Self::Metrics => schema_for!(MetricsReport),
+            Self::Permission => schema_for!(PermissionReport),
+            Self::Permissions => schema_for!(PermissionList),
+            Self::PolicyTested => schema_for!(Tested),
+            Self::PolicyLearned => schema_for!(Learned),
             Self::Snapshot => schema_for!(SnapshotReport),
             Self::Snapshots => schema_for!(SnapshotList),
             Self::SnapshotExported => schema_for!(SnapshotExported),
@@ -311,6 +367,9 @@ impl Object {
             Self::KeyCreated => schema_for!(KeyCreated),
             #[cfg(feature = "serve")]
             Self::Keys => schema_for!(KeyList),
+            Self::Secret => schema_for!(cofferdam_secrets::SecretReport),
+            Self::Secrets => schema_for!(cofferdam_session::SecretList),
+            Self::SecretKey => schema_for!(SecretKey),
             Self::Progress => schema_for!(ProgressEvent),
             Self::FileEvent => schema_for!(FileEventReport),
             #[cfg(feature = "mcp")]

@@ -1,29 +1,51 @@
 //! The seam to sessions: what the command line asks of them, on a runtime that only their verbs
 //! have.
 
+use crate::door::{Session, Sessions};
+use crate::secrets::Stored;
 use crate::surroundings::Surroundings;
+use cofferdam::GateProgram;
 use cofferdam_core::{EndingKind, Enforced, Error, ErrorKind, ProcessId, Result};
-use cofferdam_session::{Session, SessionId, Sessions};
+use cofferdam_session::{SessionId, Sessions as Own};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Does something with the sessions of this user. Whatever a crash left behind is repaired first.
+/// Does something with the sessions of this user, or with those behind the server that was chosen.
+/// Whatever a crash left behind is repaired first.
 pub(crate) fn with<T>(work: impl AsyncFnOnce(&Sessions) -> Result<T>) -> Result<T> {
-    let state = Surroundings::of_this_process()?.state_directory()?;
-    on_runtime(async {
-        let sessions = Sessions::open(&state, backends(&state)).await?;
-        work(&sessions).await
-    })
+    #[cfg(feature = "remote")]
+    if let Some(there) = crate::door::connect()? {
+        return asking(async { work(&there).await });
+    }
+    here(async |sessions| work(&Sessions::Here(sessions.clone())).await)
 }
 
 /// The same for what has to work on a full disk: looks at them, stops or removes something.
 pub(crate) fn on_reserve<T>(work: impl AsyncFnOnce(&Sessions) -> Result<T>) -> Result<T> {
+    #[cfg(feature = "remote")]
+    if let Some(there) = crate::door::connect()? {
+        return asking(async { work(&there).await });
+    }
+    here_on_reserve(async |sessions| work(&Sessions::Here(sessions.clone())).await)
+}
+
+/// Does something with the sessions of this machine. Whatever a crash left behind is repaired first.
+pub(crate) fn here<T>(work: impl AsyncFnOnce(&Own) -> Result<T>) -> Result<T> {
     let state = Surroundings::of_this_process()?.state_directory()?;
     on_runtime(async {
-        let sessions = Sessions::open_on_reserve(&state, backends(&state)).await?;
+        let sessions = Own::open(&state, backends(&state)).await?;
+        work(&sessions).await
+    })
+}
+
+/// The same for what has to work on a full disk.
+pub(crate) fn here_on_reserve<T>(work: impl AsyncFnOnce(&Own) -> Result<T>) -> Result<T> {
+    let state = Surroundings::of_this_process()?.state_directory()?;
+    on_runtime(async {
+        let sessions = Own::open_on_reserve(&state, backends(&state)).await?;
         work(&sessions).await
     })
 }
@@ -39,7 +61,7 @@ pub(crate) fn names() -> Result<Vec<String>> {
 /// The ids of the commands of a session. Makes and repairs nothing.
 pub(crate) fn exec_names(session: &str) -> Result<Vec<String>> {
     as_they_are(async |sessions| {
-        let session = find(sessions, session).await?;
+        let session = sessions.session(sessions.find(session).await?);
         Ok(session.execs().await?.into_iter().map(|exec| exec.id).collect())
     })
 }
@@ -60,6 +82,13 @@ pub(crate) async fn find_whole(sessions: &Sessions, text: &str) -> Result<Sessio
     let found = name.as_deref().unwrap_or(id.as_str());
     Err(Error::new(ErrorKind::NotFound, format!("there is no session {text:?}"))
         .hint(format!("Write the whole name if you mean {found}.")))
+}
+
+/// An error about a session that is not there.
+#[cfg(feature = "remote")]
+pub(crate) fn missing(text: &str) -> Error {
+    Error::new(ErrorKind::NotFound, format!("there is no session {text:?}"))
+        .hint("List the sessions with `cofferdam ls`.")
 }
 
 /// How much of the id of a command somebody has to write.
@@ -115,6 +144,18 @@ pub(crate) async fn workspace_inside(session: &Session) -> Result<PathBuf> {
     Ok(report.workspace_inside.map_or_else(|| PathBuf::from("/workspace"), PathBuf::from))
 }
 
+/// The directory that a command is to start in, if one is named: inside, from the workspace on.
+pub(crate) async fn directory_inside(
+    session: &Session,
+    cwd: Option<&Path>,
+) -> Result<Option<OsString>> {
+    Ok(match cwd {
+        Some(cwd) if cwd.is_absolute() => Some(cwd.into()),
+        Some(cwd) => Some(workspace_inside(session).await?.join(cwd).into()),
+        None => None,
+    })
+}
+
 /// How far the policy of a session holds; nowhere, where its sandbox is gone.
 pub(crate) async fn enforced(session: &Session) -> Result<Enforced> {
     let report = session.sessions().status(session.id()).await?;
@@ -137,39 +178,57 @@ pub(crate) fn add_terminal(env: &mut BTreeMap<OsString, OsString>, surroundings:
 
 /// The same as [`with`], on a runtime with several threads.
 #[cfg(feature = "serve")]
-pub(crate) fn serving<T>(work: impl AsyncFnOnce(&Sessions) -> Result<T>) -> Result<T> {
+pub(crate) fn serving<T>(work: impl AsyncFnOnce(&Own) -> Result<T>) -> Result<T> {
     let state = Surroundings::of_this_process()?.state_directory()?;
     on(tokio::runtime::Builder::new_multi_thread(), async {
-        let sessions = Sessions::open(&state, backends(&state)).await?;
+        let sessions = Own::open(&state, backends(&state)).await?;
         work(&sessions).await
     })
 }
 
 /// Does something with the sessions of this user as they are: makes and repairs nothing.
-pub(crate) fn as_they_are<T: Default>(work: impl AsyncFnOnce(&Sessions) -> Result<T>) -> Result<T> {
+pub(crate) fn as_they_are<T: Default>(work: impl AsyncFnOnce(&Own) -> Result<T>) -> Result<T> {
     let state = Surroundings::of_this_process()?.state_directory()?;
     if !state.is_dir() {
         return Ok(T::default());
     }
     on_runtime(async {
-        let sessions = Sessions::open_as_is(&state, backends(&state)).await?;
+        let sessions = Own::open_as_is(&state, backends(&state)).await?;
         work(&sessions).await
     })
 }
 
 fn backends(state: &Path) -> Vec<Arc<dyn cofferdam_core::DurableBackend>> {
-    vec![Arc::new(cofferdam::kept_backend(state.to_owned()))]
+    let secrets = Arc::new(Stored(state.to_owned()));
+    let backend = cofferdam::kept_backend(state.to_owned()).with_secrets(secrets);
+    // Where this program cannot be found, a way out is refused by whoever needs the gate.
+    let backend = match GateProgram::own() {
+        Ok(gate) => backend.with_gate(gate),
+        Err(_) => backend,
+    };
+    vec![Arc::new(backend)]
 }
 
 fn on_runtime<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     on(tokio::runtime::Builder::new_current_thread(), work)
 }
 
-fn on<T>(mut builder: tokio::runtime::Builder, work: impl Future<Output = Result<T>>) -> Result<T> {
-    let runtime = builder
-        .enable_all()
-        .build()
-        .map_err(|cause| Error::new(ErrorKind::Io, "start a runtime").source(cause))?;
+/// Asks a server. Connections to it are kept beside the work, and nobody waits for their end.
+#[cfg(feature = "remote")]
+fn asking<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+    let runtime = started(tokio::runtime::Builder::new_current_thread())?;
+    let done = runtime.block_on(work);
+    runtime.shutdown_background();
+    done
+}
+
+fn started(mut builder: tokio::runtime::Builder) -> Result<tokio::runtime::Runtime> {
+    let started = builder.enable_all().build();
+    started.map_err(|cause| Error::new(ErrorKind::Io, "start a runtime").source(cause))
+}
+
+fn on<T>(builder: tokio::runtime::Builder, work: impl Future<Output = Result<T>>) -> Result<T> {
+    let runtime = started(builder)?;
     let done = runtime.block_on(async {
         let done = work.await;
         settle().await;

@@ -59,7 +59,11 @@ pub(crate) fn error(complaint: &clap::Error, verb: Option<&str>) -> Error {
 fn bare(argument: &str) -> String {
     match argument.starts_with('-') {
         true => argument.split(' ').next().unwrap_or_default().to_owned(),
-        false => argument.trim_matches(['<', '>', '[', ']', '.']).to_owned(),
+        false => {
+            let one = argument.trim_end_matches('.');
+            let within = |open, close| one.strip_prefix(open)?.strip_suffix(close);
+            within('<', '>').or_else(|| within('[', ']')).unwrap_or(one).to_owned()
+        }
     }
 }
 
@@ -102,10 +106,27 @@ fn rejected_value(complaint: &clap::Error, argument: &str) -> Error {
         }
         None => {
             let value = text(complaint, ContextKind::InvalidValue).unwrap_or_default();
-            usage(format!("{argument}: {value:?} cannot be read"))
-                .hint("Write a whole number, 0 or more.")
+            let bounds = cause.and_then(|cause| bounds(&cause.to_string()));
+            let hint = match bounds {
+                Some((least, Some(most))) => {
+                    format!("Write a whole number from {least} to {most}.")
+                }
+                Some((least, None)) => format!("Write a whole number, {least} or more."),
+                None => "Write a whole number, 0 or more.".to_owned(),
+            };
+            usage(format!("{argument}: {value:?} cannot be read")).hint(hint)
         }
     }
+}
+
+/// The least number that is allowed, and the most if anybody would come near it, of words of the parser as
+/// in `0 is not in 1..=64`.
+fn bounds(complaint: &str) -> Option<(u64, Option<u64>)> {
+    let (_, range) = complaint.split_once(" is not in ")?;
+    let (least, most) = range.split_once("..")?;
+    let least = least.parse().unwrap_or(0);
+    let most = most.trim_start_matches('=').parse().ok();
+    Some((least, most.filter(|most| *most < u64::from(u32::MAX))))
 }
 
 fn usage(message: String) -> Error {
@@ -133,5 +154,19 @@ fn text(complaint: &clap::Error, kind: ContextKind) -> Option<String> {
         // The parser lists the nearest last.
         ContextValue::Strings(texts) => texts.last().cloned(),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bounds;
+
+    #[test]
+    fn bounds_are_read_from_what_the_parser_says() {
+        assert_eq!(bounds("0 is not in 1..=64"), Some((1, Some(64))));
+        assert_eq!(bounds("0 is not in 1..=18446744073709551615"), Some((1, None)));
+        assert_eq!(bounds("0 is not in 1.."), Some((1, None)));
+        assert_eq!(bounds("70 is not in 0..=64"), Some((0, Some(64))));
+        assert_eq!(bounds("invalid digit found in string"), None);
     }
 }

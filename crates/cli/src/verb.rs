@@ -41,6 +41,16 @@ pub(crate) enum VerbName {
     Snapshot,
     /// `fork`
     Fork,
+    /// `port`
+    Port,
+    /// `network`
+    Network,
+    /// `approve`
+    Approve,
+    /// `audit`
+    Audit,
+    /// `policy`
+    Policy,
     /// `ls`
     Ls,
     /// `show`
@@ -73,6 +83,8 @@ pub(crate) enum VerbName {
     Key,
     /// `mcp`
     Mcp,
+    /// `secret`
+    Secret,
     /// `config`
     Config,
     /// `completions`
@@ -81,13 +93,15 @@ pub(crate) enum VerbName {
     Man,
     /// `__complete`
     Complete,
+    /// `gate`
+    Gate,
     /// None that is known.
     None,
 }
 
 impl VerbName {
     /// All verbs.
-    pub(crate) const ALL: [Self; 39] = [
+    pub(crate) const ALL: [Self; 46] = [
         Self::Run,
         Self::Create,
         Self::Ensure,
@@ -106,6 +120,11 @@ impl VerbName {
         Self::Undo,
         Self::Snapshot,
         Self::Fork,
+        Self::Port,
+        Self::Network,
+        Self::Approve,
+        Self::Audit,
+        Self::Policy,
         Self::Ls,
         Self::Show,
         Self::Pause,
@@ -122,10 +141,12 @@ impl VerbName {
         Self::Serve,
         Self::Key,
         Self::Mcp,
+        Self::Secret,
         Self::Config,
         Self::Completions,
         Self::Man,
         Self::Complete,
+        Self::Gate,
         Self::None,
     ];
 
@@ -150,6 +171,11 @@ impl VerbName {
             Self::Undo => Some("undo"),
             Self::Snapshot => Some("snapshot"),
             Self::Fork => Some("fork"),
+            Self::Port => Some("port"),
+            Self::Network => Some("network"),
+            Self::Approve => Some("approve"),
+            Self::Audit => Some("audit"),
+            Self::Policy => Some("policy"),
             Self::Ls => Some("ls"),
             Self::Show => Some("show"),
             Self::Pause => Some("pause"),
@@ -166,10 +192,12 @@ impl VerbName {
             Self::Serve => Some("serve"),
             Self::Key => Some("key"),
             Self::Mcp => Some("mcp"),
+            Self::Secret => Some("secret"),
             Self::Config => Some("config"),
             Self::Completions => Some("completions"),
             Self::Man => Some("man"),
             Self::Complete => Some("__complete"),
+            Self::Gate => Some("gate"),
             Self::None => None,
         }
     }
@@ -194,6 +222,11 @@ impl VerbName {
             Self::Undo => "undo",
             Self::Snapshot => "work on the snapshots",
             Self::Fork => "fork the session",
+            Self::Port => "forward the ports",
+            Self::Network => "work on the rules of the way out",
+            Self::Approve => "answer what waits",
+            Self::Audit => "list the connections",
+            Self::Policy => "work on rules",
             Self::Ls => "list the sessions",
             Self::Show => "show the session",
             Self::Pause => "pause the session",
@@ -210,10 +243,12 @@ impl VerbName {
             Self::Serve => "serve",
             Self::Key => "work on the keys",
             Self::Mcp => "serve the tools",
+            Self::Secret => "work on the secrets",
             Self::Config => "read the configuration",
             Self::Completions => "print completions",
             Self::Man => "print the manual",
             Self::Complete => "complete the line",
+            Self::Gate => "be a gate",
             Self::None => "start",
         }
     }

@@ -134,8 +134,9 @@ impl Builder {
         self
     }
 
-    /// Allows a destination: `HOST:PORT`, `*.HOST:PORT`, or `*` for any public address. A rule that
-    /// makes no sense is an error here, one that the profile does not allow at the making.
+    /// Allows a destination: `HOST`, `HOST:PORT` or `HOST:FIRST-LAST`, where the host may be `*.NAME`,
+    /// `ADDRESS/PREFIX`, or `*` for any public address. A rule that makes no sense is an error here, one
+    /// that the profile does not allow at the making.
     pub fn egress(mut self, rule: &str) -> Result<Self> {
         self.spec.egress.push(rule.parse()?);
         Ok(self)

@@ -194,6 +194,7 @@ impl<'a> Exec<'a> {
             env: std::mem::take(&mut self.env),
             stdin,
             terminal: self.terminal,
+            secrets: Vec::new(),
             timeout: self.timeout,
         }
     }

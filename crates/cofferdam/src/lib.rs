@@ -51,17 +51,19 @@ pub use cofferdam_core::fake;
 pub use cofferdam_core::files;
 pub use cofferdam_core::{
     Admission, Axis, Backend, Basis, Caller, Capabilities, Cause, Chunk, Collector, Command,
-    Deadlines, Degree, DestroyReason, Destroyed, Duplex, DurableBackend, EgressGate, EgressRule,
-    Ending, EndingKind, Enforced, Enforcement, Error, ErrorKind, ExecEnded, ExecInput, ExecOrder,
-    ExecStatus, Files, Found, Given, Guest, Happened, HostPattern, Image, ImageLayer, ImageRun,
-    JournalEntry, Killer, LayerChoice, LayerNote, LayerTier, Limit, Limits, LimitsCount, Lost,
-    NoGate, Omitted, OnUnavailable, Output, Part, Pause, PausedBy, Process, ProcessEvent,
+    ConnectionDecision, ConnectionHow, ConnectionReport, Connections, Deadlines, Degree, Denial,
+    DestroyReason, Destroyed, Duplex, DurableBackend, EgressGate, EgressRule, Ending, EndingKind,
+    Enforced, Enforcement, Error, ErrorKind, ExecEnded, ExecInput, ExecOrder, ExecStatus, Files,
+    Found, Given, Guest, Happened, HostPattern, Image, ImageLayer, ImageRun, JournalEntry, Killer,
+    LayerChoice, LayerNote, LayerTier, Limit, Limits, LimitsCount, Lost, NetworkPolicy, NoGate,
+    Omitted, OnUnavailable, Output, Part, Pause, PausedBy, PortStream, Process, ProcessEvent,
     ProcessId, ProcessInput, Profile, Result, SandboxId, SandboxOrder, SandboxRecord,
     SandboxStatus, Seen, SensitiveWrites, Spec, Spooled, Standard, Stdin, Terminal, User,
     Workspace, admit, collect, parse_bytes, parse_cpu, parse_duration,
 };
 pub use cofferdam_local::assemble::Farewell;
 pub use cofferdam_local::backend::{LocalBackend, Preparation};
+pub use cofferdam_local::gate::GateProgram;
 pub use cofferdam_local::keeper::KeptBackend;
 pub use cofferdam_search as search;
 pub use exec::Exec;

@@ -2,8 +2,8 @@
 
 use crate::{Builder, Exec};
 use cofferdam_core::{
-    Backend, Destroyed, EgressGate, Enforced, Error, ErrorKind, Files, Guest, Result, SandboxId,
-    SandboxRecord, SandboxStatus,
+    Backend, Destroyed, EgressGate, Enforced, Error, ErrorKind, Files, Guest, NetworkPolicy,
+    PortStream, Result, SandboxId, SandboxRecord, SandboxStatus,
 };
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -72,6 +72,22 @@ impl Sandbox {
     /// its commands. Connections are opened when they are needed.
     pub async fn files(&self) -> Result<Files> {
         self.guest()?.files().await
+    }
+
+    /// Connects to a port of its own loopback. It is unavailable where nobody listens there.
+    pub async fn connect(&self, port: u16) -> Result<PortStream> {
+        self.guest()?.connect(port).await
+    }
+
+    /// What it may reach now. `None` where it has no way out.
+    pub async fn network(&self) -> Result<Option<NetworkPolicy>> {
+        self.backend.network(&self.record).await
+    }
+
+    /// Lets it reach what this policy says, from the next connection on. Its version is the one after
+    /// that in force. Where it was made without a way out it gets none.
+    pub async fn set_network(&self, policy: &NetworkPolicy) -> Result<()> {
+        self.backend.set_network(&self.record, policy).await
     }
 
     /// What has become of it.

@@ -90,7 +90,10 @@ fn as_user(skips: &Path) -> ExitCode {
         return ExitCode::FAILURE;
     }
     let mut names = vec!["local-as-user.txt".to_owned()];
-    names.extend(TIERS.map(|tier| format!("{}.txt", layered("local-as-user", tier))));
+    for tier in TIERS {
+        let name = layered("local-as-user", tier);
+        names.extend([format!("{name}.txt"), format!("{name}-points.txt")]);
+    }
     let differs = |name: &String| match std::fs::read_to_string(place.0.join(name)) {
         // Only a part was asked for.
         Err(_) => false,
@@ -163,8 +166,13 @@ fn conform_layers(name: &str, tier: LayerChoice, (place, skips): (&Path, &Path))
     std::fs::create_dir(&place).unwrap();
     let backend = Arc::new(kept_backend(place.join("state")));
     let ground = LocalGround { place, tier, count: AtomicU32::new(0) };
-    let subject = LayerSubject::new(name, backend, Arc::new(ground)).skips_in(skips);
-    cofferdam_conformance::main_of_layers(subject)
+    let mut subject = LayerSubject::new(name, backend, Arc::new(ground)).skips_in(skips);
+    let code = cofferdam_conformance::main_of_layers(subject.clone());
+    if code != ExitCode::SUCCESS {
+        return code;
+    }
+    subject.name = format!("{name}-points");
+    cofferdam_conformance::main_of_points(subject)
 }
 
 /// Workspaces whose layers are made in one way.

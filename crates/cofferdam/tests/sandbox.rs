@@ -270,7 +270,7 @@ async fn what_makes_no_sense_is_refused_before_anything_is_made() {
     assert_eq!(kind(missing.create().await), ErrorKind::NotFound);
     let rule = place.builder().egress("example.com:443").unwrap();
     assert_eq!(kind(rule.create().await), ErrorKind::Usage);
-    assert_eq!(place.builder().egress("example.com").unwrap_err().kind, ErrorKind::Usage);
+    assert_eq!(place.builder().egress("*.com").unwrap_err().kind, ErrorKind::Usage);
     let way_out = place.builder().profile(Profile::FullDev);
     assert_eq!(kind(way_out.create().await), ErrorKind::Unsupported);
     let own_records = place.builder().workspace(&place.0);
@@ -366,3 +366,40 @@ async fn a_wrapped_command_is_an_argv_of_the_command_line() {
     sandbox.shutdown().await.unwrap();
     assert_eq!(sandbox.wrap(&argv, &context).unwrap_err().kind, ErrorKind::Conflict);
 }
+
+#[tokio::test]
+async fn so_many_connections_to_ports_and_no_more() {
+    let place = Place::new("ports");
+    let sandbox = place.builder().create().await.unwrap();
+    let argv = ["perl", "-MIO::Socket::INET", "-e", LISTENER];
+    let mut listener = sandbox.exec(argv).spawn().await.unwrap();
+    // It writes once it listens.
+    assert!(matches!(listener.events.recv().await, Some(ProcessEvent::Output { .. })));
+    let mut open = Vec::new();
+    for _ in 0..MAX_PORT_CONNECTIONS {
+        open.push(sandbox.connect(28_212).await.unwrap());
+    }
+    let refused = sandbox.connect(28_212).await.unwrap_err();
+    assert_eq!(refused.kind, ErrorKind::Unavailable);
+    assert!(refused.message.contains("64 connections"), "{refused}");
+    drop(open);
+    // Workers end when they see that nobody is there.
+    let mut is_given_back = false;
+    for _ in 0..500 {
+        is_given_back |= sandbox.connect(28_212).await.is_ok();
+        if is_given_back {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert!(is_given_back, "no connection was given back");
+    sandbox.destroy().await.unwrap();
+}
+
+/// The most connections to ports of a sandbox, as SPECIFICATION says.
+const MAX_PORT_CONNECTIONS: usize = 64;
+
+/// Takes connections and says nothing.
+const LISTENER: &str = "$| = 1; alarm 90; \
+    my $l = IO::Socket::INET->new(LocalAddr => '127.0.0.1:28212', Listen => 128) or die; \
+    print 'ready'; my @all; while (my $c = $l->accept) { push @all, $c }";

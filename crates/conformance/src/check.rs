@@ -1,8 +1,10 @@
 //! The list of checks.
 
 use crate::layers::LAYERS;
+use crate::network::NETWORK;
+use crate::points::POINTS;
 use crate::stage::Stage;
-use crate::{escape, exec, files, life, limits, policy, streams};
+use crate::{escape, exec, files, life, limits, policy, ports, streams};
 use cofferdam_core::{Error, Lost};
 use std::pin::Pin;
 
@@ -215,6 +217,21 @@ pub const ALL: &[Check] = &[
         files::symlink_out_refused,
         "A link that leads out is not followed, and one that stays inside is."
     ),
+    check!(
+        "ports.bytes_survive",
+        ports::bytes_survive,
+        "Every byte passes unchanged between a caller and a server inside, in both directions."
+    ),
+    check!(
+        "ports.nobody_listens_is_said",
+        ports::nobody_listens_is_said,
+        "Where nobody listens inside, no connection is made, and that is said."
+    ),
+    check!(
+        "ports.are_of_the_sandbox",
+        ports::are_of_the_sandbox,
+        "A port is the sandbox's own: a server of the host is not reached by its number."
+    ),
     check!("life.destroy_twice", life::destroy_twice, "Ending a sandbox that is gone succeeds."),
     check!(
         "life.gone_is_gone",
@@ -288,14 +305,19 @@ pub const ALL: &[Check] = &[
     ),
 ];
 
-/// `docs/conformance.md`, made from [`ALL`] and [`LAYERS`].
+/// `docs/conformance.md`, made from [`ALL`], [`LAYERS`] and [`POINTS`].
 pub fn document() -> String {
     let mut text = "# Conformance\n\n\
         Every backend passes these checks of `crates/conformance`, the fake one first. A check that \
         a backend\ncannot be put to is skipped with a reason, and the list of its skips is a file \
         beside its tests. Each\ncheck is known to fail: a test switches on a fault of the fake \
-        backend for every one.\nThose called `layers` are for backends that keep sandboxes; they are passed by \
-        an overlay and by a copy.\n\nThis page is written by `BLESS=1 cargo test -p \
+        backend for every one.
+Those called `layers`, `points` and `network` are for backends that keep \
+         sandboxes; the first two are
+passed by an overlay and by a copy.
+
+This page is written by \
+         `BLESS=1 cargo test -p \
         cofferdam-conformance`.\n\n| Check | Promise |\n|---|---|\n"
         .to_owned();
     let mut row = |name: &str, promise: &str| {
@@ -305,5 +327,7 @@ pub fn document() -> String {
     };
     ALL.iter().for_each(|check| row(check.name, check.promise));
     LAYERS.iter().for_each(|check| row(check.name, check.promise));
+    POINTS.iter().for_each(|check| row(check.name, check.promise));
+    NETWORK.iter().for_each(|check| row(check.name, check.promise));
     text
 }

@@ -55,6 +55,9 @@ pub enum Action {
     UseMemory(u64),
     /// Has this many processes at a time, and exits 0 only if it got them.
     HaveProcesses(u32),
+    /// Listens on this port of its loopback, writes `ready`, and sends back what it gets on each
+    /// connection, one after the other, for more than a minute.
+    EchoAt(u16),
     /// Writes the value of a variable, or nothing, and a new line.
     PrintVariable(String),
 }
@@ -132,6 +135,9 @@ impl Fixture for FakeFixture {
             Action::SeesProcess(pid) => vec![format!("sees={pid}")],
             Action::UseMemory(bytes) => vec![format!("memory={bytes}")],
             Action::HaveProcesses(count) => vec![format!("processes={count}")],
+            Action::EchoAt(port) => {
+                vec![format!("listen={port}"), "out=ready".to_owned(), "sleep=90000".to_owned()]
+            }
             Action::PrintVariable(name) => vec![format!("env={name}")],
         };
         words.into_iter().map(OsString::from).collect()

@@ -38,6 +38,19 @@ pub trait LayerGround: Send + Sync {
 
     /// A sandbox whose workspace is copy-on-write over this directory.
     fn spec(&self, workspace: &Path) -> Spec;
+
+    /// Brings an exported snapshot to another session, as it is.
+    fn carry(&self, exported: Vec<u8>) -> Vec<u8> {
+        exported
+    }
+
+    /// Brings it there with one bit of it turned.
+    fn damage(&self, mut exported: Vec<u8>, at: usize) -> Vec<u8> {
+        if let Some(byte) = exported.get_mut(at) {
+            *byte ^= 1;
+        }
+        exported
+    }
 }
 
 /// Directories of the host for one check, removed by whoever made them.
@@ -110,6 +123,7 @@ impl LayerStage {
         let id = SandboxId::new(format!("layers-{}-{number}", std::process::id()))?;
         let order = SandboxOrder {
             spec: self.subject.ground.spec(&self.place.workspace),
+            owner: String::new(),
             deadlines: Deadlines::default(),
             home: None,
             kept: Some(self.place.kept.clone()),

@@ -22,7 +22,11 @@
 //!
 //! What becomes of the changes of a copy-on-write sandbox is a suite of its own, [`LAYERS`], for
 //! backends that keep them: [`main_of_layers`] runs it over a [`LayerSubject`]. `tests/layers` names a
-//! fault of a backend that copies for every one of them.
+//! fault of a backend that copies for every one of them. So is what sessions over such a backend promise of
+//! their history, [`POINTS`]: [`main_of_points`] runs it over the same subject.
+//!
+//! So is what such a sandbox may reach, changed while it lives: [`NETWORK`], a check at a time by
+//! [`perform_network`] over a [`NetworkSubject`].
 
 mod check;
 mod escape;
@@ -33,7 +37,10 @@ mod layer_stage;
 mod layers;
 mod life;
 mod limits;
+mod network;
+mod points;
 mod policy;
+mod ports;
 mod shell;
 mod stage;
 mod streams;
@@ -44,7 +51,11 @@ pub use check::{ALL, Check, Stop, Verdict, document};
 pub use fixture::{Action, FakeFixture, Fixture, HostFile, Need};
 pub use layer_stage::{LayerGround, LayerPlace, LayerStage, LayerSubject};
 pub use layers::{LAYERS, LayerCheck, perform_layers};
+pub use network::{
+    NETWORK, NetworkCheck, NetworkGround, NetworkStage, NetworkSubject, perform_network,
+};
+pub use points::{POINTS, PointCheck, perform_points};
 pub use shell::ShellFixture;
 pub use stage::Stage;
 pub use subject::Subject;
-pub use suite::{main, main_of_layers, perform, trials};
+pub use suite::{main, main_of_layers, main_of_points, perform, trials};

@@ -40,6 +40,7 @@ fn arguments(action: &Action) -> Vec<&str> {
         | Action::SeesProcess(_)
         | Action::UseMemory(_)
         | Action::HaveProcesses(_)
+        | Action::EchoAt(_)
         | Action::PrintVariable(_) => Vec::new(),
     }
 }
@@ -69,6 +70,7 @@ fn line(action: &Action) -> String {
         Action::HaveProcesses(count) => {
             format!("i=0; while [ $i -lt {count} ]; do sleep 90 & i=$((i+1)); done")
         }
+        Action::EchoAt(port) => echo(*port),
         Action::PrintVariable(name) => format!("printf '%s\\n' \"${name}\""),
     }
 }
@@ -81,6 +83,18 @@ fn leave(name: &str) -> String {
         "f={first}; (trap '' HUP; setsid sh -c \"sleep 90; : ${{f}}{rest}\" &); \
          until [ \"$({})\" -gt 0 ]; do sleep 0.01; done; printf left",
         count(name)
+    )
+}
+
+/// Perl is a part of every Debian-like system that a shell has no sockets of its own for.
+fn echo(port: u16) -> String {
+    format!(
+        "exec perl -MIO::Socket::INET -e '$| = 1; alarm 90; \
+         my $l = IO::Socket::INET->new(LocalAddr => \"127.0.0.1:{port}\", Listen => 8) or die; \
+         print \"ready\"; while (my $c = $l->accept) {{ \
+         while (sysread($c, my $b, 65536)) {{ \
+         my $o = 0; while ($o < length $b) {{ $o += syswrite($c, $b, length($b) - $o, $o) // last }} \
+         }} close $c }}'"
     )
 }
 

@@ -3,6 +3,7 @@
 use crate::check::{ALL, Check, Stop, Verdict};
 use crate::layer_stage::LayerSubject;
 use crate::layers::{LAYERS, perform_layers};
+use crate::points::{POINTS, perform_points};
 use crate::stage::Stage;
 use crate::subject::Subject;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
@@ -81,6 +82,17 @@ pub fn main_of_layers(subject: LayerSubject) -> ExitCode {
     let trials = LAYERS.iter().map(|check| {
         let subject = subject.clone();
         trial(check.name, &skips, move || async move { perform_layers(check, &subject).await })
+    });
+    let trials = trials.collect();
+    conclude((&subject.name, subject.skips.as_deref()), trials, &skips)
+}
+
+/// The same of the checks of points.
+pub fn main_of_points(subject: LayerSubject) -> ExitCode {
+    let skips = Skips::default();
+    let trials = POINTS.iter().map(|check| {
+        let subject = subject.clone();
+        trial(check.name, &skips, move || async move { perform_points(check, &subject).await })
     });
     let trials = trials.collect();
     conclude((&subject.name, subject.skips.as_deref()), trials, &skips)

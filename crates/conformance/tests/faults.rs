@@ -61,6 +61,9 @@ const FOUND: &[(Fault, &str)] = &[
     (Fault::FilesWatchOutlives, "files.watch_ends_with_its_sandbox"),
     (Fault::PathsLeave, "paths.dotdot_refused"),
     (Fault::LinksLeadOut, "paths.symlink_out_refused"),
+    (Fault::PortsDropBytes, "ports.bytes_survive"),
+    (Fault::PortsOpenAnyway, "ports.nobody_listens_is_said"),
+    (Fault::PortsOfHost, "ports.are_of_the_sandbox"),
 ];
 
 async fn verdict(check: &Check, backend: FakeBackend) -> Verdict {

@@ -1,6 +1,8 @@
 //! Where sandboxes come from.
 
-use crate::{EgressGate, Enforced, Guest, LayerNote, Result, SandboxId, Spec};
+use crate::{
+    EgressGate, Enforced, Guest, LayerNote, NetworkPolicy, Result, SandboxId, Spec, no_way_out,
+};
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -30,6 +32,18 @@ pub trait Backend: Send + Sync + 'static {
 
     /// Everything that this backend made and that still exists.
     async fn list(&self) -> Result<Vec<SandboxRecord>>;
+
+    /// What a sandbox may reach now. `None` where it has no way out.
+    async fn network(&self, _sandbox: &SandboxRecord) -> Result<Option<NetworkPolicy>> {
+        Ok(None)
+    }
+
+    /// Lets a sandbox reach what this policy says, from the next connection on; those that wait are
+    /// decided again. Where it was made without a way out it is a conflict, and so is a policy whose
+    /// version is not the one after that in force.
+    async fn set_network(&self, sandbox: &SandboxRecord, _policy: &NetworkPolicy) -> Result<()> {
+        Err(no_way_out(&sandbox.id))
+    }
 
     /// The hatch to the inside. Requests for the way out are put to `gate`.
     async fn open(

@@ -1,6 +1,7 @@
 //! A command to run inside.
 
-use crate::ProcessId;
+use crate::secret::GivenSecret;
+use crate::{Error, ErrorKind, ProcessId, Result};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::time::Duration;
@@ -22,6 +23,8 @@ pub struct Command {
     pub stdin: Stdin,
     /// A pseudo-terminal of this size for all three streams, instead of three pipes.
     pub terminal: Option<Terminal>,
+    /// What it is given that nobody else may see. Kept out of all that it writes.
+    pub secrets: Vec<GivenSecret>,
     /// It is killed with all its descendants after this long.
     pub timeout: Option<Duration>,
 }
@@ -46,7 +49,17 @@ impl Command {
             env: BTreeMap::new(),
             stdin: Stdin::Null,
             terminal: None,
+            secrets: Vec::new(),
             timeout: None,
+        }
+    }
+
+    /// Fails where it is given secrets: for ways to run it that would not mask what it writes.
+    pub fn refuse_secrets(&self) -> Result<()> {
+        match self.secrets.is_empty() {
+            true => Ok(()),
+            false => Err(Error::new(ErrorKind::Unsupported, "this backend gives no secrets")
+                .hint("Use a session of the local backend, or `cofferdam run`.")),
         }
     }
 }

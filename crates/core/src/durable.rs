@@ -1,11 +1,13 @@
 //! Sandboxes that outlive the process that asked for them.
 
 use crate::{
-    ApplyOrder, ApplyReport, Change, DiscardOrder, Ending, Error, ErrorKind, GuestPath, LayerLook,
-    Side, UsageReport, WorkspaceEntry, WorkspaceOrder,
+    ApplyOrder, ApplyReport, Change, ConnectionReport, Denial, DiscardOrder, Ending, Error,
+    ErrorKind, GuestPath, LayerLook, NetworkPolicy, Permission, ProbeReport, SandboxMetrics,
+    SecretAlarm, Settlement, Side, UsageReport, Verdict, WaitingConnection, WorkspaceEntry,
+    WorkspaceOrder,
 };
 use crate::{
-    Capabilities, Command, ErrorBody, Files, ProcessId, Result, SandboxId, SandboxRecord,
+    Capabilities, Command, ErrorBody, Files, PortLink, ProcessId, Result, SandboxId, SandboxRecord,
     SandboxStatus, Spec, Standard, Terminal,
 };
 use async_trait::async_trait;
@@ -46,6 +48,11 @@ pub trait DurableBackend: Send + Sync + 'static {
 
     /// Lets everything go on. Resuming what runs succeeds.
     async fn resume(&self, sandbox: &SandboxRecord) -> Result<()>;
+
+    /// The same by somebody who asks for it by name, and so after an alarm about a secret, too.
+    async fn resume_on_purpose(&self, sandbox: &SandboxRecord) -> Result<()> {
+        self.resume(sandbox).await
+    }
 
     /// Sets its deadlines anew.
     async fn set_deadlines(&self, sandbox: &SandboxRecord, deadlines: &Deadlines) -> Result<()>;
@@ -129,9 +136,67 @@ pub trait DurableBackend: Send + Sync + 'static {
     async fn input(&self, sandbox: &SandboxRecord, id: &ProcessId, input: &ExecInput)
     -> Result<()>;
 
+    /// What a sandbox may reach now. `None` where it has no way out.
+    async fn network(&self, _sandbox: &SandboxRecord) -> Result<Option<NetworkPolicy>> {
+        Ok(None)
+    }
+
+    /// Lets a sandbox reach what this policy says, from the next connection on; those that wait are
+    /// decided again. Where it was made without a way out it is a conflict, and so is a policy whose
+    /// version is not the one after that in force.
+    async fn set_network(&self, sandbox: &SandboxRecord, _policy: &NetworkPolicy) -> Result<()> {
+        Err(no_way_out(&sandbox.id))
+    }
+
+    /// What waits in a sandbox to be allowed, and what did so lately, in the order in which it began.
+    /// Where there is no way out it is nothing.
+    async fn permissions(&self, _sandbox: &SandboxRecord) -> Result<Vec<Permission>> {
+        Ok(Vec::new())
+    }
+
+    /// Answers what waits by this number. What came of it, [`DurableBackend::permissions`] tells. One that
+    /// waits no more is a conflict, one that never did is not found.
+    async fn answer_permission(
+        &self,
+        _sandbox: &SandboxRecord,
+        _number: u64,
+        _verdict: Verdict,
+    ) -> Result<()> {
+        let what = format!("backend {} lets nothing wait to be allowed", self.name());
+        Err(Error::new(ErrorKind::Unsupported, what)
+            .hint("Allow it with `cofferdam network allow`."))
+    }
+
+    /// What its gate wrote down from the byte `from` on, 0 for the beginning, as much as one look
+    /// takes. Works after the sandbox is gone, until it is forgotten; where there is no way out it is
+    /// nothing.
+    async fn connections(&self, _id: &SandboxId, from: u64) -> Result<Connections> {
+        Ok(Connections { next: from, ..Connections::default() })
+    }
+
+    /// What a living sandbox uses, paused or not.
+    async fn metrics(&self, _sandbox: &SandboxRecord) -> Result<SandboxMetrics> {
+        let what = format!("backend {} does not tell what sandboxes use", self.name());
+        Err(Error::new(ErrorKind::Unsupported, what))
+    }
+
+    /// Attacks a sandbox from inside that is made for it as this `spec` says, and is gone afterwards: what
+    /// would stop one of that specification. Takes a few seconds.
+    async fn prove(&self, _spec: &Spec) -> Result<ProbeReport> {
+        let what = format!("backend {} gives no proof", self.name());
+        Err(Error::new(ErrorKind::Unsupported, what))
+    }
+
     /// The files of its workspace. Nothing is asked of the sandbox yet; it is in use from the first
     /// request, or [`FileService::open`](crate::files::FileService::open), until they are dropped.
     async fn files(&self, sandbox: &SandboxRecord) -> Result<Files>;
+
+    /// Asks for a connection to a port of its own loopback. The sandbox is in use until it is dropped.
+    /// Fails where there is no sandbox to ask; what came of it, the link tells.
+    async fn connect(&self, _sandbox: &SandboxRecord, _port: u16) -> Result<PortLink> {
+        let what = format!("backend {} connects to no ports", self.name());
+        Err(Error::new(ErrorKind::Unsupported, what))
+    }
 
     /// What the sandboxes of a layer changed at these paths and below them, or everywhere where there
     /// is none, in the order of paths. Works when the sandbox is gone, and while it runs with no
@@ -183,6 +248,13 @@ pub trait DurableBackend: Send + Sync + 'static {
     }
 }
 
+/// The error for a sandbox that was made without a way out.
+pub fn no_way_out(id: &SandboxId) -> Error {
+    let what = format!("sandbox {id} was made without a way out, and gets none");
+    Error::new(ErrorKind::Conflict, what)
+        .hint("Make it with --egress, or with --ask for one that reaches nothing at first.")
+}
+
 fn no_layer(layer: &KeptLayer) -> Error {
     Error::new(ErrorKind::Conflict, format!("sandbox {} is not copy-on-write", layer.sandbox))
         .hint("What it did is in the workspace already. Make a session with --cow to look first.")
@@ -193,6 +265,8 @@ fn no_layer(layer: &KeptLayer) -> Error {
 pub struct SandboxOrder {
     /// What it may do.
     pub spec: Spec,
+    /// Whose it is, as the store of secrets has it: empty for the local user.
+    pub owner: String,
     /// When it is paused or ended without anybody asking.
     pub deadlines: Deadlines,
     /// A directory of the host that is its home directory, made and removed by the caller. Without
@@ -284,6 +358,9 @@ pub enum Happened {
         /// How.
         how: PausedBy,
     },
+    /// Somebody used a secret toward a host that it is not for. It was paused at once, and goes on only
+    /// when somebody who knows of it says so.
+    SecretAlarm(SecretAlarm),
     /// It goes on.
     Resumed,
     /// It has new deadlines.
@@ -295,6 +372,15 @@ pub enum Happened {
     /// Control files that were not in the workspace when it began were there when it ended: their
     /// paths below the workspace, as many as are written down.
     ControlFiles(Vec<String>),
+    /// A connection waits to be allowed, the first of those that wait for the same.
+    PermissionRequested(Box<WaitingConnection>),
+    /// One that was written down so waits no more.
+    PermissionSettled {
+        /// Its number.
+        number: u64,
+        /// What came of it.
+        settled: Settlement,
+    },
 }
 
 /// What stops the processes of a paused sandbox.
@@ -323,6 +409,15 @@ pub struct ExecOrder {
     pub spool_bytes: u64,
     /// It is killed when a stream exceeds this many bytes.
     pub max_output_bytes: Option<u64>,
+}
+
+/// What the gate of a sandbox wrote down.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Connections {
+    /// One entry a connection or question, in the order in which they were decided.
+    pub reports: Vec<ConnectionReport>,
+    /// Where they end, to go on from there.
+    pub next: u64,
 }
 
 /// How a command stands.
@@ -371,6 +466,9 @@ pub struct ExecEnded {
     pub at_ms: u64,
     /// What it used.
     pub usage: UsageReport,
+    /// What the sandbox was denied while it ran.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub denials: Vec<Denial>,
 }
 
 /// How much of a stream there is.

@@ -54,6 +54,8 @@ pub enum Cause {
     },
     /// Its session's lease was over.
     Lease,
+    /// The placeholder of a secret was on its way to a host that the secret is not for.
+    SecretAlarm,
 }
 
 /// The stable names of endings.
@@ -82,6 +84,8 @@ pub enum EndingKind {
     Disk,
     /// The session's lease was over.
     Lease,
+    /// The placeholder of a secret was on its way to a host that the secret is not for.
+    SecretAlarm,
     /// The sandbox died and nobody saw how it ended.
     Lost,
 }
@@ -100,6 +104,7 @@ impl Ending {
             Self::SetupFailed { .. } => EndingKind::SetupFailed,
             Self::Killed(Cause::Disk { .. }) => EndingKind::Disk,
             Self::Killed(Cause::Lease) => EndingKind::Lease,
+            Self::Killed(Cause::SecretAlarm) => EndingKind::SecretAlarm,
             Self::Canceled => EndingKind::Canceled,
             Self::Lost => EndingKind::Lost,
         }
@@ -107,13 +112,14 @@ impl Ending {
 
     /// The exit code that stands for it: the command's own, 124 for time, 125 for set-up, 126 and
     /// 127 as a shell, 128 and the signal otherwise (137 for memory, output,
-    /// lease and lost, 130 for canceled).
+    /// lease, an alarm about a secret and lost, 130 for canceled).
     pub fn exit_code(&self) -> i32 {
         match self {
             Self::Exited(code) => *code,
             Self::Signaled(signal) => 128 + signal,
             Self::Killed(Cause::Time) => 124,
-            Self::Killed(Cause::Memory | Cause::Output | Cause::Lease) | Self::Lost => 137,
+            Self::Killed(Cause::Memory | Cause::Output | Cause::Lease | Cause::SecretAlarm)
+            | Self::Lost => 137,
             Self::Killed(Cause::Pids { code } | Cause::Disk { code })
             | Self::NotStarted { code, .. } => *code,
             Self::SetupFailed { .. } => 125,

@@ -1,6 +1,6 @@
 //! The hatch to what runs inside.
 
-use crate::{Command, Ending, Files, Output, ProcessId, Result, Terminal};
+use crate::{Command, Ending, Files, Output, PortStream, ProcessId, Result, Terminal};
 use async_trait::async_trait;
 use cofferdam_wire::message::{Proof, Prove};
 use std::os::fd::OwnedFd;
@@ -35,6 +35,13 @@ pub trait Guest: Send + Sync {
     /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) where the way inside carries no
     /// descriptors, or what is inside serves no files.
     async fn files(&self) -> Result<Files>;
+
+    /// Connects to a port of its own loopback.
+    ///
+    /// [`ErrorKind::Unavailable`](crate::ErrorKind::Unavailable) where nobody listens there;
+    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) where the way inside carries no
+    /// descriptors, or what is inside connects to no ports.
+    async fn connect(&self, port: u16) -> Result<PortStream>;
 
     /// The commands that run now.
     async fn processes(&self) -> Result<Vec<ProcessId>>;

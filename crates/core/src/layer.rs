@@ -235,6 +235,23 @@ impl ChangeKind {
 }
 
 impl Standing {
+    /// All of them.
+    pub const ALL: [Self; 13] = [
+        Self::Lands,
+        Self::Conflict(Conflict::Changed),
+        Self::Conflict(Conflict::Gone),
+        Self::Conflict(Conflict::DirectoryGone),
+        Self::Conflict(Conflict::DirectoryMoved),
+        Self::Conflict(Conflict::NotEmpty),
+        Self::Conflict(Conflict::Mounted),
+        Self::Held(Held::Protected),
+        Self::Held(Held::Special),
+        Self::Held(Held::TooLarge),
+        Self::Held(Held::Directory),
+        Self::Held(Held::Another),
+        Self::Held(Held::History),
+    ];
+
     /// Its stable name.
     pub fn name(self) -> &'static str {
         match self {

@@ -8,6 +8,7 @@ mod backend;
 mod cause;
 mod collect;
 mod command;
+mod denial;
 mod durable;
 mod effect;
 mod ending;
@@ -23,23 +24,32 @@ mod image;
 mod layer;
 mod limits;
 pub mod line;
+mod metrics;
+pub mod network;
 mod path;
-mod policy;
+mod permission;
+pub mod policy;
+mod port;
 mod progress;
+pub mod proof;
 mod quantity;
 mod receipt;
 mod report;
+pub mod secret;
 mod spec;
 mod stored_spec;
 
 pub use backend::{Backend, Capabilities, Destroyed, Pause, SandboxRecord, SandboxStatus};
 pub use cause::{LimitHits, LimitWatch, NoWatch};
+pub use cofferdam_wire::port::MAX_PORT_CONNECTIONS;
 pub use cofferdam_wire::{ByteString, hexadecimal};
 pub use collect::{Collector, KillOnDrop, Lost, Output, collect, run_by_spawning};
 pub use command::{Command, Stdin, Terminal};
+pub use denial::{Denial, MAX_DENIALS, denials};
 pub use durable::{
-    Chunk, Deadlines, DestroyReason, DurableBackend, ExecEnded, ExecInput, ExecOrder, ExecStatus,
-    Found, Happened, JournalEntry, KeptLayer, Part, PausedBy, SandboxOrder, Seen, Spooled,
+    Chunk, Connections, Deadlines, DestroyReason, DurableBackend, ExecEnded, ExecInput, ExecOrder,
+    ExecStatus, Found, Happened, JournalEntry, KeptLayer, Part, PausedBy, SandboxOrder, Seen,
+    Spooled, no_way_out,
 };
 pub use effect::{Below, Effect, LayerLook, LayerMark};
 pub use ending::{Cause, Ending, EndingKind};
@@ -58,9 +68,17 @@ pub use layer::{
     is_at_or_below, is_within, leads_out,
 };
 pub use limits::{Limit, Limits};
+pub use metrics::SandboxMetrics;
+pub use network::{
+    ConnectionDecision, ConnectionHow, ConnectionReport, FromGate, GateOrder, GateSocket,
+    NetworkPolicy, SecretAlarm, ToGate,
+};
 pub use path::GuestPath;
+pub use permission::{Opening, Permission, Settlement, Verdict, WaitingConnection};
 pub use policy::{EgressRule, HostPattern, Profile};
+pub use port::{PortLink, PortStream};
 pub use progress::{Progress, Step, Unit};
+pub use proof::ProbeReport;
 pub use quantity::{parse_bytes, parse_cpu, parse_duration};
 pub use receipt::{FileSeen, FilesSeen, Receipt, SaidByGuest, SeenByHost};
 pub use report::{

@@ -1,6 +1,15 @@
 //! Profiles, and the rules of the way out.
 
+mod address;
+mod decide;
+mod host;
+mod rule;
+
 use crate::{Error, ErrorKind, Result};
+pub use address::{AddressClass, AddressRange, address_class};
+pub use decide::{Decision, decide, decide_name, decide_resolved, is_listed};
+pub use host::{Asked, Host, HostName, MAX_HOST_BYTES, MAX_LABEL_BYTES};
+pub use rule::{EgressRule, HostPattern, PortRange, intersect_rules};
 use std::fmt;
 use std::str::FromStr;
 
@@ -60,6 +69,14 @@ impl Profile {
         self == Self::CiOnly
     }
 
+    /// Whether there can be a way out.
+    pub fn has_way_out(self) -> bool {
+        match self {
+            Self::ReadOnly | Self::NoNetwork => false,
+            Self::RepoWrite | Self::FullDev | Self::CiOnly => true,
+        }
+    }
+
     /// The rules in force: those listed, and what the profile opens by itself.
     ///
     /// Fails where the profile has no way out and a rule asks for one.
@@ -98,173 +115,9 @@ impl FromStr for Profile {
     }
 }
 
-/// One allowed destination: a host, or a family of hosts, and a port.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EgressRule {
-    /// Which hosts.
-    pub host: HostPattern,
-    /// Which port; `None` is all.
-    pub port: Option<u16>,
-}
-
-/// Which hosts a rule is for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum HostPattern {
-    /// Every public address.
-    Anywhere,
-    /// This name, in lower case, or this address as written.
-    Exactly(String),
-    /// This name and every name below it (`*.example.com`).
-    Below(String),
-}
-
-impl EgressRule {
-    /// The rule `*`: every public address, every port.
-    pub fn anywhere() -> Self {
-        Self { host: HostPattern::Anywhere, port: None }
-    }
-}
-
-impl fmt::Display for EgressRule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.host {
-            HostPattern::Anywhere => f.write_str("*")?,
-            HostPattern::Exactly(host) if host.contains(':') => write!(f, "[{host}]")?,
-            HostPattern::Exactly(host) => f.write_str(host)?,
-            HostPattern::Below(host) => write!(f, "*.{host}")?,
-        }
-        match self.port {
-            Some(port) => write!(f, ":{port}"),
-            None => Ok(()),
-        }
-    }
-}
-
-impl FromStr for EgressRule {
-    type Err = Error;
-
-    /// Reads `HOST:PORT`, `*.HOST:PORT` or `*`. Strict: letters, digits, hyphens and dots only, one
-    /// trailing dot removed, no user, no path, no percent, no wildcard within a label, none for a
-    /// whole top-level domain.
-    fn from_str(text: &str) -> Result<Self> {
-        let bad = |why: &str| {
-            Error::new(ErrorKind::Usage, format!("{text:?} is not an egress rule: {why}"))
-                .hint("Write HOST:PORT, *.HOST:PORT, or * for any public address.")
-        };
-        if text == "*" {
-            return Ok(Self::anywhere());
-        }
-        let (host, port) = text.rsplit_once(':').ok_or_else(|| bad("the port is missing"))?;
-        if port.is_empty() || port.len() > 5 || !port.bytes().all(|b| b.is_ascii_digit()) {
-            return Err(bad("the port is not a number"));
-        }
-        let port = port.parse::<u16>().ok().filter(|p| *p > 0);
-        let port = Some(port.ok_or_else(|| bad("the port is not within 1 to 65535"))?);
-        let host = parse_host(host).map_err(bad)?;
-        Ok(Self { host, port })
-    }
-}
-
-/// The longest host name.
-const MAX_HOST_BYTES: usize = 253;
-
-fn parse_host(text: &str) -> Result<HostPattern, &'static str> {
-    if text == "*" {
-        return Ok(HostPattern::Anywhere);
-    }
-    if let Some(inner) = text.strip_prefix('[').and_then(|t| t.strip_suffix(']')) {
-        let address: std::net::Ipv6Addr =
-            inner.parse().map_err(|_| "what stands in brackets is not an IPv6 address")?;
-        return Ok(HostPattern::Exactly(address.to_string()));
-    }
-    if let Ok(address) = text.parse::<std::net::Ipv4Addr>() {
-        return Ok(HostPattern::Exactly(address.to_string()));
-    }
-    let (name, wild) = match text.strip_prefix("*.") {
-        Some(name) => (name, true),
-        None => (text, false),
-    };
-    let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
-    if name.len() > MAX_HOST_BYTES {
-        return Err("the host is longer than 253 characters");
-    }
-    if !name.split('.').all(is_label) {
-        return Err(
-            "the host has an empty label, or a character other than letters, digits and hyphens",
-        );
-    }
-    // A name that ends in a number would be read as an address by some resolvers.
-    if name.rsplit('.').next().is_some_and(|last| last.bytes().all(|b| b.is_ascii_digit())) {
-        return Err("the host ends in a number and is not an address");
-    }
-    match (wild, name.contains('.')) {
-        (true, false) => Err("a wildcard for a whole top-level domain is not allowed"),
-        (true, true) => Ok(HostPattern::Below(name)),
-        (false, _) => Ok(HostPattern::Exactly(name)),
-    }
-}
-
-fn is_label(label: &str) -> bool {
-    !label.is_empty()
-        && label.len() <= 63
-        && !label.starts_with('-')
-        && !label.ends_with('-')
-        && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn check(text: &str, shown: &str) {
-        assert_eq!(text.parse::<EgressRule>().unwrap().to_string(), shown, "{text:?}");
-    }
-
-    #[test]
-    fn rules_are_read_and_shown() {
-        check("*", "*");
-        check("Example.COM:443", "example.com:443");
-        check("example.com.:443", "example.com:443");
-        check("*.example.com:443", "*.example.com:443");
-        check("10.1.2.3:5432", "10.1.2.3:5432");
-        check("[::1]:80", "[::1]:80");
-        check("localhost:3000", "localhost:3000");
-    }
-
-    #[test]
-    fn malformed_rules_are_refused() {
-        for bad in [
-            "",
-            ":",
-            "a",
-            "a:",
-            ":1",
-            "a:0",
-            "a:65536",
-            "a:+1",
-            "a:1 ",
-            "*.com:443",
-            "a*.b:1",
-            "*.*.b:1",
-            "a..b:1",
-            "-a.b:1",
-            "a_b.c:1",
-            "u@a.b:1",
-            "http://a:1",
-            "a/b:1",
-            "a%2e:1",
-            "a\0.b:1",
-            "é.com:1",
-            "1.2.3:1",
-            "0x7f.1:1",
-            "[::1:80",
-            "::1:80",
-            "[::g]:1",
-            "**:1",
-        ] {
-            assert!(bad.parse::<EgressRule>().is_err(), "{bad:?}");
-        }
-    }
 
     #[test]
     fn a_profile_without_a_way_out_refuses_rules() {

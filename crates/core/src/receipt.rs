@@ -1,6 +1,6 @@
 //! What one command did: what the host saw, apart from what was said inside.
 
-use crate::{EndingKind, StreamReport, UsageReport};
+use crate::{Denial, EndingKind, StreamReport, UsageReport};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -28,8 +28,8 @@ pub struct SeenByHost {
     pub stderr: StreamReport,
     /// How many processes of it went on when the receipt was made.
     pub processes_left: u32,
-    /// What was denied. Empty until there is a way out.
-    pub denials: Vec<String>,
+    /// What was denied.
+    pub denials: Vec<Denial>,
     /// What it did to the workspace.
     pub files: FilesSeen,
 }

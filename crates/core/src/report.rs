@@ -1,7 +1,7 @@
 //! The objects that every door shows, as JSON.
 
 use crate::ending::{Cause, Ending, EndingKind};
-use crate::{Enforced, Error, LayerTier, Receipt};
+use crate::{Denial, Enforced, Error, LayerTier, Receipt};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -32,8 +32,8 @@ pub struct RunReport {
     pub usage: UsageReport,
     /// How far the policy held.
     pub enforced: Enforced,
-    /// What was denied, as the host saw it. Empty until there is a way out.
-    pub denials: Vec<String>,
+    /// What was denied, as the host saw it.
+    pub denials: Vec<Denial>,
     /// Control files that appeared in the workspace, relative to it. They are looked for when the
     /// sandbox ends: absent for a command of a session, whose event of this name tells them then, and
     /// where the sandbox was kept or lost.
@@ -124,9 +124,9 @@ impl From<&Ending> for EndingReport {
                 (Some(*code), None, None)
             }
             Ending::Signaled(signal) => (None, Some(*signal), None),
-            Ending::Killed(Cause::Time | Cause::Memory | Cause::Output | Cause::Lease) => {
-                (None, Some(SIGKILL), None)
-            }
+            Ending::Killed(
+                Cause::Time | Cause::Memory | Cause::Output | Cause::Lease | Cause::SecretAlarm,
+            ) => (None, Some(SIGKILL), None),
             Ending::NotStarted { code: _, detail } => (None, None, Some(detail.clone())),
             Ending::SetupFailed { stage, detail } => {
                 (None, None, Some(format!("{stage}: {detail}")))

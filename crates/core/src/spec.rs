@@ -1,9 +1,17 @@
 //! What somebody wants.
 
-use crate::{EgressRule, GuestPath, Image, Limits, OnUnavailable, Profile};
+use crate::secret::SecretGrant;
+use crate::{
+    EgressRule, Error, ErrorKind, GuestPath, Image, Limits, NetworkPolicy, OnUnavailable, Profile,
+    Result,
+};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The port that a grant of a secret opens.
+const HTTPS_PORT: u16 = 443;
 
 /// A sandbox as somebody wants it. Holds wishes only; what the host can do is not in here.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,6 +20,14 @@ pub struct Spec {
     pub profile: Profile,
     /// Destinations that it may reach, in addition to none.
     pub egress: Vec<EgressRule>,
+    /// Destinations that it may not reach, even though they are allowed.
+    pub deny: Vec<EgressRule>,
+    /// Ports of the host's own loopback that it may reach.
+    pub host_ports: Vec<u16>,
+    /// How long a connection that is not allowed waits to become so.
+    pub ask: Duration,
+    /// Secrets that the gate puts in toward their hosts, and that never enter.
+    pub secrets: Vec<SecretGrant>,
     /// The root file system that it has instead of the host's.
     pub image: Option<Image>,
     /// The directory that it works in.
@@ -157,6 +173,10 @@ impl Spec {
         Self {
             profile: Profile::default(),
             egress: Vec::new(),
+            deny: Vec::new(),
+            host_ports: Vec::new(),
+            ask: Duration::ZERO,
+            secrets: Vec::new(),
             image: None,
             workspace,
             layer: LayerChoice::default(),
@@ -171,5 +191,106 @@ impl Spec {
             on_unavailable: OnUnavailable::default(),
             caller,
         }
+    }
+
+    /// Grants it secrets: each opens port 443 of its host, and takes a variable of its name.
+    ///
+    /// Fails where there is no way out, or a variable of that name is set.
+    pub fn grant(&mut self, grants: Vec<SecretGrant>) -> Result<()> {
+        SecretGrant::check(&grants)?;
+        for grant in &grants {
+            let name = &grant.name;
+            if self.env.contains_key(std::ffi::OsStr::new(name.as_str())) {
+                let what = format!("variable {name} is set, and stands for secret {name} inside");
+                return Err(Error::new(ErrorKind::Usage, what)
+                    .hint(format!("Leave --env {name} or --secret {grant} out.")));
+            }
+            if !self.profile.has_way_out() {
+                let what = format!(
+                    "profile {} has no way out, so secret {name} cannot be put in toward {}",
+                    self.profile, grant.host
+                );
+                return Err(Error::new(ErrorKind::Usage, what)
+                    .hint("Leave --secret out, or use --profile repo-write."));
+            }
+            let rule: EgressRule = format!("{}:{HTTPS_PORT}", grant.host).parse()?;
+            // Where nothing is listed this profile reaches all that is public, and a list would close it.
+            let is_open = self.profile == Profile::FullDev && self.egress.is_empty();
+            if !is_open && !self.egress.contains(&rule) {
+                self.egress.push(rule);
+            }
+        }
+        self.secrets = grants;
+        Ok(())
+    }
+
+    /// What may be reached at first. `None` where there is no way out, and never will be.
+    ///
+    /// A sandbox has a way out where something can be reached, or asked for.
+    pub fn network_policy(&self) -> Result<Option<NetworkPolicy>> {
+        let allow = self.profile.egress(&self.egress)?;
+        let opens = !self.host_ports.is_empty() || !self.ask.is_zero();
+        if opens && !self.profile.has_way_out() {
+            let what = match self.host_ports.first() {
+                Some(port) => format!("the host's port {port} cannot be reached"),
+                None => "nothing can be asked for".to_owned(),
+            };
+            let what = format!("profile {} has no way out, so {what}", self.profile);
+            return Err(Error::new(ErrorKind::Usage, what)
+                .hint("Leave --allow-host-port and --ask out, or use --profile repo-write."));
+        }
+        if allow.is_empty() && !opens {
+            return Ok(None);
+        }
+        let policy = NetworkPolicy {
+            version: 1,
+            allow,
+            deny: self.deny.clone(),
+            host_ports: self.host_ports.clone(),
+            ask_ms: u64::try_from(self.ask.as_millis()).unwrap_or(u64::MAX),
+        };
+        policy.check()?;
+        Ok(Some(policy))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(profile: Profile) -> Spec {
+        Spec { profile, ..Spec::new(Workspace::Private, Caller::default()) }
+    }
+
+    #[test]
+    fn a_way_out_is_there_where_something_opens_it() {
+        let closed = |spec: &Spec| spec.network_policy().unwrap().is_none();
+        assert!(closed(&spec(Profile::NoNetwork)) && closed(&spec(Profile::RepoWrite)));
+        let denies = vec!["a.test:1".parse().unwrap()];
+        assert!(closed(&Spec { deny: denies, ..spec(Profile::RepoWrite) }));
+        let everywhere = spec(Profile::FullDev).network_policy().unwrap().unwrap();
+        assert_eq!(everywhere.allow, [EgressRule::anywhere()]);
+        let asks = Spec { ask: Duration::from_secs(1), ..spec(Profile::CiOnly) };
+        let policy = asks.network_policy().unwrap().unwrap();
+        assert_eq!((policy.ask_ms, policy.allow.len()), (1000, 0));
+        let port = Spec { host_ports: vec![5432], ..spec(Profile::RepoWrite) };
+        assert_eq!(port.network_policy().unwrap().unwrap().host_ports, [5432]);
+        for profile in [Profile::NoNetwork, Profile::ReadOnly] {
+            let port = Spec { profile, ..port.clone() };
+            assert_eq!(port.network_policy().unwrap_err().kind, ErrorKind::Usage);
+            assert!(Spec { profile, ..asks.clone() }.network_policy().is_err());
+        }
+        let mut granted = spec(Profile::RepoWrite);
+        granted.grant(vec!["T@a.example".parse().unwrap()]).unwrap();
+        let policy = granted.network_policy().unwrap().unwrap();
+        assert_eq!(policy.allow, ["a.example:443".parse().unwrap()]);
+        let mut open = spec(Profile::FullDev);
+        open.grant(granted.secrets.clone()).unwrap();
+        assert_eq!(open.network_policy().unwrap().unwrap().allow, [EgressRule::anywhere()]);
+        assert!(spec(Profile::NoNetwork).grant(granted.secrets.clone()).is_err());
+        open.env.insert("T".into(), "x".into());
+        assert!(open.grant(granted.secrets).is_err(), "a variable of its name is set");
+        let long = Spec { ask: Duration::from_secs(1 << 20), ..spec(Profile::FullDev) };
+        assert!(long.network_policy().is_err());
     }
 }

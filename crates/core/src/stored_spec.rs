@@ -1,5 +1,6 @@
 //! A spec as it is written down.
 
+use crate::secret::SecretGrant;
 use crate::{
     ByteString, Caller, DirectoryIdentity, EgressRule, Error, ErrorKind, GuestPath, HostMount,
     Image, LayerChoice, Limit, Limits, OnUnavailable, Profile, Result, SensitiveWrites, Spec, User,
@@ -10,6 +11,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The format that this program writes, and the only one that it reads.
 const FORMAT: u32 = 1;
@@ -23,6 +25,18 @@ pub struct StoredSpec {
     format: u32,
     profile: String,
     egress: Vec<String>,
+    /// Came later: what was stored before denies nothing besides.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    deny: Vec<String>,
+    /// Came later: what was stored before reaches none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    host_ports: Vec<u16>,
+    /// Came later: what was stored before asks for nothing.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    ask_ms: u64,
+    /// Came later: what was stored before is granted none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    secrets: Vec<SecretGrant>,
     /// Came later: what was stored before lies on the host's root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     image: Option<Image>,
@@ -87,6 +101,10 @@ impl StoredSpec {
         let Spec {
             profile,
             egress,
+            deny,
+            host_ports,
+            ask,
+            secrets,
             image,
             workspace,
             layer,
@@ -105,6 +123,10 @@ impl StoredSpec {
             format: FORMAT,
             profile: profile.name().to_owned(),
             egress: egress.iter().map(ToString::to_string).collect(),
+            deny: deny.iter().map(ToString::to_string).collect(),
+            host_ports: host_ports.clone(),
+            ask_ms: u64::try_from(ask.as_millis()).unwrap_or(u64::MAX),
+            secrets: secrets.clone(),
             image: image.clone(),
             workspace: workspace.directory().map(bytes),
             copy_on_write: match workspace {
@@ -143,10 +165,16 @@ impl StoredSpec {
             return Err(Error::new(ErrorKind::Unsupported, what)
                 .hint("Use the version of Cofferdam that wrote it."));
         }
-        let egress: Result<Vec<EgressRule>> = self.egress.iter().map(|rule| rule.parse()).collect();
+        let rules = |rules: &[String]| -> Result<Vec<EgressRule>> {
+            rules.iter().map(|rule| rule.parse()).collect()
+        };
         Ok(Spec {
             profile: self.profile.parse::<Profile>()?,
-            egress: egress?,
+            egress: rules(&self.egress)?,
+            deny: rules(&self.deny)?,
+            host_ports: self.host_ports.clone(),
+            ask: Duration::from_millis(self.ask_ms),
+            secrets: self.secrets.clone(),
             image: self.image.clone(),
             workspace: match &self.workspace {
                 Some(path) if self.copy_on_write => Workspace::CopyOnWrite(path_of(path)),
@@ -194,6 +222,10 @@ impl StoredSpec {
         };
         compare("profile", self.profile == other.profile);
         compare("egress", self.egress == other.egress);
+        compare("deny", self.deny == other.deny);
+        compare("host_ports", self.host_ports == other.host_ports);
+        compare("ask", self.ask_ms == other.ask_ms);
+        compare("secrets", self.secrets == other.secrets);
         let id = |stored: &Self| stored.image.as_ref().map(|image| image.id.clone());
         compare("image", id(self) == id(other));
         compare("workspace", self.workspace == other.workspace);
@@ -220,6 +252,11 @@ impl StoredSpec {
         changed.dedup();
         fields.extend(changed);
         fields
+    }
+
+    /// The secrets that it is granted, as they are written.
+    pub fn secrets(&self) -> Vec<String> {
+        self.secrets.iter().map(ToString::to_string).collect()
     }
 
     /// The workspace's path, for people.
@@ -259,6 +296,11 @@ impl StoredMount {
         let path = GuestPath::new(self.path.as_bytes())?;
         Ok(HostMount { source: path_of(&self.source), path, identity: self.identity })
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(value: &u64) -> bool {
+    *value == 0
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
@@ -321,6 +363,10 @@ mod tests {
         );
         spec.profile = Profile::RepoWrite;
         spec.egress = vec!["*.example.com:443".parse().unwrap()];
+        spec.deny = vec!["ads.example.com:443".parse().unwrap()];
+        spec.host_ports = vec![5432];
+        spec.ask = Duration::from_millis(1500);
+        spec.secrets = vec!["T@api.example.com:header=x-key".parse().unwrap()];
         spec.env.insert("TOKEN".into(), OsString::from_vec(b"\xfe".to_vec()));
         spec.limits.pids = Limit::Asked(7);
         spec.user = User::Root;

@@ -2,8 +2,12 @@
 
 #[path = "hostile/egress.rs"]
 mod egress;
+#[path = "hostile/grant.rs"]
+mod grant;
 #[path = "hostile/quantities.rs"]
 mod quantities;
+#[path = "hostile/to_gate.rs"]
+mod to_gate;
 
 use cofferdam_core::{EgressRule, parse_bytes, parse_cpu, parse_duration};
 use proptest::prelude::*;
@@ -29,6 +33,26 @@ proptest! {
         let mut text = "example.com:443".to_owned();
         text.insert_str(place, &other);
         prop_assert!(text.parse::<EgressRule>().is_err(), "{:?}", text);
+    }
+
+    #[test]
+    fn any_text_is_a_grant_or_refused(
+        text in any::<String>(),
+        near in "[a-zA-Z_-]{1,9}@[a-zA-Z0-9.*-]{1,20}(:(header|query|scheme)=[a-zA-Z-]{0,9}){0,2}",
+    ) {
+        grant::grant(&text);
+        grant::grant(&near);
+    }
+
+    #[test]
+    fn any_line_is_a_message_to_a_gate_or_refused(
+        bytes in any::<Vec<u8>>(), allow in "[a-z.:*0-9]{0,12}", number in any::<u64>(),
+    ) {
+        to_gate::line(&bytes);
+        let policy = format!(
+            r#"{{"policy":{{"version":{number},"allow":["{allow}"],"deny":[],"host_ports":[1],"ask_ms":0}}}}"#
+        );
+        to_gate::line(policy.as_bytes());
     }
 
     #[test]

@@ -7,9 +7,12 @@
 pub mod apply;
 mod descriptors;
 mod files;
+pub mod give_up;
 pub mod line;
 mod live;
 mod monitor;
+mod network;
+mod port;
 mod process;
 mod proof;
 pub mod prove;
@@ -22,5 +25,6 @@ mod terminal;
 mod told;
 
 pub use live::{Birth, Blank, Errand, live, live_as_told};
+pub use network::Redirection;
 pub use sys::landlock_abi;
 pub use told::tell;

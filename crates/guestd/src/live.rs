@@ -1,12 +1,15 @@
 //! The whole life of process 1.
 
 use crate::apply::identity::Network;
-use crate::apply::{Footing, Handover, Heard, Opening, apply, apply_as_told, confine, identity};
+use crate::apply::{
+    Done, Footing, Handover, Heard, Opening, apply, apply_as_told, confine, identity,
+};
 use crate::descriptors::close_all_but;
 use crate::line::Line;
 use crate::serve::Serve;
 use crate::{sys, told};
-use cofferdam_wire::message::{Confirmed, GENERATION, Greeting, Hello, SetupFailure};
+use cofferdam_wire::frame::Kind;
+use cofferdam_wire::message::{GENERATION, Greeting, Hello, SetupFailure};
 use cofferdam_wire::plan::{Namespace, Op, Plan};
 use rustix::fd::OwnedFd;
 use rustix::process::Signal;
@@ -119,9 +122,12 @@ fn set_up_and_serve(errand: Errand<'_>, blank: Blank) -> ! {
         .and_then(|network| carry_out(errand, network).map_err(Some));
     // The host sees the end of the line too; this end is for the time before it is served.
     drop(parent);
-    let line = Line::new(line);
+    let mut line = Line::new(line);
     match set_up {
-        Ok(confirmed) => {
+        Ok(Done { confirmed, listeners }) => {
+            if !listeners.is_empty() {
+                line.frame(0, Kind::Data, b"", listeners);
+            }
             rustix::process::umask(COMMANDS_MASK);
             let hello = Hello {
                 generation: GENERATION,
@@ -139,7 +145,7 @@ fn set_up_and_serve(errand: Errand<'_>, blank: Blank) -> ! {
 }
 
 /// Lets go of the plan too: who serves for long has no use for it.
-fn carry_out(errand: Errand<'_>, network: Option<Network>) -> Result<Confirmed, SetupFailure> {
+fn carry_out(errand: Errand<'_>, network: Option<Network>) -> Result<Done, SetupFailure> {
     match errand {
         Errand::Whole(plan, handover) => apply(&plan, Footing::Host, handover, network),
         Errand::Begun(opening, socket) => apply_as_told(opening, Heard::new(socket), network),

@@ -46,7 +46,8 @@ pub(crate) fn start(prepared: Prepared, charge: Charge<'_>) -> Result<Monitor> {
     match sys::fork()? {
         0 => {
             // A copy of process 1 holds its pipes; held here, they would never end for their readers.
-            close_all_but(charge.stdio.iter().chain(&charge.scope).copied().chain([fd(&writer)]));
+            let ours = charge.stdio.iter().chain(&charge.scope).copied().chain([fd(&writer)]);
+            close_all_but(ours.chain(prepared.given()));
             let code = match lead(prepared, charge, &writer) {
                 Ok(()) => 0,
                 Err(_) => 1,

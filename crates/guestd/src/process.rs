@@ -3,7 +3,7 @@
 mod sys;
 
 use cofferdam_wire::message::{NotStarted, NotStartedReason, Spawn};
-use rustix::fd::BorrowedFd;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use std::ffi::CString;
 use sys::{ChildPlan, Stage};
@@ -28,6 +28,8 @@ pub(crate) struct Prepared {
     argv: Vec<CString>,
     env: Vec<CString>,
     cwd: CString,
+    /// Descriptors that it has beside the three streams, and their numbers.
+    given: Vec<(OwnedFd, u32)>,
 }
 
 impl Prepared {
@@ -58,7 +60,23 @@ impl Prepared {
             .rev()
             .find(|(name, _)| name.as_bytes() == b"PATH")
             .map_or(DEFAULT_PATH, |(_, value)| value.as_bytes());
-        Ok(Self { programs: candidates(program.as_bytes(), path), argv, env, cwd })
+        Ok(Self {
+            programs: candidates(program.as_bytes(), path),
+            argv,
+            env,
+            cwd,
+            given: Vec::new(),
+        })
+    }
+
+    /// The same with more descriptors, under these numbers.
+    pub(crate) fn with(self, given: Vec<(OwnedFd, u32)>) -> Self {
+        Self { given, ..self }
+    }
+
+    /// The descriptors that it has beside the three streams.
+    pub(crate) fn given(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.given.iter().map(|(fd, _)| fd.as_fd())
     }
 
     /// Starts the program, and does not wait until it runs.
@@ -68,7 +86,15 @@ impl Prepared {
         terminal: Option<BorrowedFd<'_>>,
         tie: Tie<'_>,
     ) -> Result<Starting, NotStarted> {
+        let given = self.given.iter();
+        let mut given: Vec<_> = given
+            .filter_map(|(fd, number)| {
+                Some((i32::try_from(*number).ok()?, sys::number(fd.as_fd())))
+            })
+            .collect();
+        given.sort_unstable();
         let plan = ChildPlan {
+            given,
             programs: self.programs,
             argv: self.argv,
             envp: self.env,
@@ -170,6 +196,7 @@ mod tests {
         let fd = sys::number(null.as_fd());
         let argv: Vec<CString> = argv.iter().map(|word| CString::new(*word).unwrap()).collect();
         let plan = ChildPlan {
+            given: Vec::new(),
             programs: vec![argv[0].clone()],
             argv,
             envp: Vec::new(),

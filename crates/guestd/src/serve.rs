@@ -1,6 +1,7 @@
 //! The one loop of process 1: the line, the children, the pipes, the clock.
 
 mod finish;
+mod handed;
 mod running;
 mod spare;
 mod start;
@@ -8,10 +9,12 @@ mod start;
 use crate::line::{Line, LineLost, understand};
 use crate::reap::Children;
 use crate::relay::{Outcome, Relay};
-use crate::{files, proof, sys, terminal};
+use crate::{files, port, proof, sys, terminal};
 use cofferdam_wire::files::MAX_CONNECTIONS;
 use cofferdam_wire::frame::{Header, Kind};
-use cofferdam_wire::message::{Files, Greeting, HostOpens, Prove, ToProcess};
+use cofferdam_wire::message::{Files, Greeting, HostOpens, Port, Prove, ToProcess};
+use cofferdam_wire::port::{MAX_PORT_CONNECTIONS, PortAnswer};
+use handed::HandedFiles;
 use running::Running;
 use rustix::event::{Timespec, epoll};
 use rustix::fd::OwnedFd;
@@ -49,11 +52,14 @@ pub(crate) struct Serve {
     own: BTreeSet<i32>,
     /// Those of them that serve files.
     file_workers: BTreeSet<i32>,
+    /// Those of them that carry connections to ports.
+    port_workers: BTreeSet<i32>,
     /// Orphans that were sent SIGKILL and have not gone yet.
     dying: BTreeSet<i32>,
     /// The kernel said so in this turn.
     has_no_children: bool,
     spare: Spare,
+    handed_files: HandedFiles,
     /// Whether memory may be free that was not given back.
     holds_memory: bool,
 }
@@ -92,9 +98,11 @@ impl Serve {
             relays: BTreeMap::new(),
             own: BTreeSet::new(),
             file_workers: BTreeSet::new(),
+            port_workers: BTreeSet::new(),
             dying: BTreeSet::new(),
             has_no_children: false,
             spare: Spare::default(),
+            handed_files: HandedFiles::default(),
             holds_memory: true,
         })
     }
@@ -195,6 +203,7 @@ impl Serve {
                 Some(HostOpens::Prove(request)) => self.prove(channel, &request),
                 Some(HostOpens::Ping) => self.line.frame(channel, Kind::Data, b"", Vec::new()),
                 Some(HostOpens::Files(request)) => self.files(&request),
+                Some(HostOpens::Port(request)) => self.port(request),
                 // Sent before the host knew that its command had ended.
                 None if understand::<ToProcess>(body).is_some() => {}
                 None => return Err(LineLost),
@@ -235,6 +244,28 @@ impl Serve {
             }
             Err(errno) => files::refuse(&socket, &files::Refusal::NoProcess(errno)),
         }
+    }
+
+    /// Starts a worker that carries the connection that came with the request.
+    fn port(&mut self, request: Port) {
+        let Some(socket) = self.line.take_descriptor() else { return };
+        let refusal = if self.port_workers.len() >= MAX_PORT_CONNECTIONS {
+            PortAnswer::TooMany
+        } else {
+            match port::start(request, &socket) {
+                Ok(pid) => {
+                    self.own.insert(pid);
+                    self.port_workers.insert(pid);
+                    return;
+                }
+                Err(errno) => PortAnswer::Failed {
+                    call: "make a process that carries the connection".to_owned(),
+                    errno: errno.raw_os_error(),
+                },
+            }
+        };
+        // The host may have given up.
+        let _ = port::answer(&socket, &refusal);
     }
 
     fn prove(&mut self, channel: u32, request: &Prove) {

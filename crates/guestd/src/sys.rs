@@ -1,6 +1,7 @@
 //! The kernel, where rustix does not reach.
 #![expect(unsafe_code, reason = "the one file of this crate that meets the kernel directly")]
 
+use crate::network::Trial;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
 use rustix::io::{Errno, Result};
 use rustix::mount::UnmountFlags;
@@ -166,6 +167,42 @@ fn new_network(loopback: bool) -> Result<c_int> {
     Ok(socket.into_raw_fd())
 }
 
+/// How much stack a trial has.
+const TRIAL_STACK_BYTES: usize = 256 * 1024;
+
+/// Tries what a way out needs in a network namespace that is gone afterwards.
+pub(crate) fn try_in_new_network() -> Result<Trial> {
+    let mut stack = Vec::<u128>::with_capacity(TRIAL_STACK_BYTES / 16);
+    let top = stack.spare_capacity_mut().as_mut_ptr_range().end.cast::<c_void>();
+    let mut answer: Option<Trial> = None;
+    // SAFETY: the stack is big enough and aligned. This thread stands still until the child is gone,
+    // so that the child may use what is this thread's: it is as if it went on here. Descriptors and
+    // namespaces are the child's own.
+    let pid = unsafe {
+        libc::clone(
+            work_in_trial,
+            top,
+            libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_NEWUSER | libc::CLONE_NEWNET,
+            (&raw mut answer).cast::<c_void>(),
+        )
+    };
+    check(pid.into())?;
+    // SAFETY: no status is wanted.
+    while unsafe { libc::waitpid(pid, std::ptr::null_mut(), libc::__WALL) } < 0 {
+        if last_errno() != Errno::INTR {
+            break;
+        }
+    }
+    answer.ok_or(Errno::CHILD)
+}
+
+extern "C" fn work_in_trial(answer: *mut c_void) -> c_int {
+    let trial = Trial::run();
+    // SAFETY: the parent passed the address of this very type, and stands still.
+    unsafe { *answer.cast::<Option<Trial>>() = Some(trial) };
+    exit_now(0)
+}
+
 /// The network namespace that a socket is in.
 pub(crate) fn network_of(socket: BorrowedFd<'_>) -> Result<OwnedFd> {
     const SIOCGSKNS: libc::c_ulong = 0x894C;
@@ -243,7 +280,7 @@ pub(crate) fn setrlimit(resource: c_int, limit: u64) -> Result<()> {
     check(answer).map(drop)
 }
 
-/// Loads a system call filter for this thread and all its descendants.
+/// Loads a system call filter for all threads of this process, and their descendants.
 pub(crate) fn load_seccomp(program: &mut [libc::sock_filter]) -> Result<()> {
     let len = u16::try_from(program.len()).map_err(|_| Errno::INVAL)?;
     let program = libc::sock_fprog { len, filter: program.as_mut_ptr() };
@@ -252,11 +289,12 @@ pub(crate) fn load_seccomp(program: &mut [libc::sock_filter]) -> Result<()> {
         libc::syscall(
             libc::SYS_seccomp,
             libc::SECCOMP_SET_MODE_FILTER,
-            0,
+            libc::SECCOMP_FILTER_FLAG_TSYNC,
             std::ptr::from_ref(&program),
         )
     };
-    check(answer).map(drop)
+    // More than 0 is a thread that has another filter, and then none has this one.
+    if check(answer)? == 0 { Ok(()) } else { Err(Errno::BUSY) }
 }
 
 /// `struct landlock_ruleset_attr` up to ABI 6.

@@ -219,8 +219,10 @@ impl Template {
             |(places, network)| {
                 let (plan, handover) = self.hear_plan(&mut line)?;
                 settle(&plan, || self.is_there())?;
-                let confirmed = apply(&plan, Footing::Prepared, handover, network).map_err(Some)?;
-                Ok((places, confirmed))
+                // Plans with a way out are carried out from nothing: here the network may belong to
+                // the user namespace above.
+                let done = apply(&plan, Footing::Prepared, handover, network).map_err(Some)?;
+                Ok((places, done.confirmed))
             },
         );
         match set_up {

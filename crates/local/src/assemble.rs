@@ -11,18 +11,22 @@ use crate::host::{HostFacts, Obstacle, UserNamespaces};
 use crate::image;
 use crate::launch::{Born, Groups, launch, launch_early};
 use crate::pin_watch::PinWatch;
-use crate::plan::{CgroupUse, IdChoice, PlanInputs, Planned, Tier, opening, pin_steps, plan};
+use crate::plan::{
+    CgroupUse, IdChoice, PlanInputs, Planned, Tier, opening, pin_steps, plan, way_out,
+};
 use crate::scratch::Scratch;
 use crate::seccomp::{self, Surface};
 use crate::session_uid::{SessionUid, UidRange};
 use crate::state::StateDirectory;
-use crate::view::{View, look, look_at_home};
+use crate::view::{Place, View, look, look_at_home};
+use cofferdam_core::secret::Trusted;
 use cofferdam_core::{
     Admission, Axis, Basis, Degree, Enforced, Error, ErrorKind, LayerNote, OnUnavailable, Result,
     SandboxId, Spec, User, admit,
 };
 use cofferdam_guestd::apply::LostPin;
 use cofferdam_wire::ByteString;
+use cofferdam_wire::message::HANDED_DIRECTORY;
 use cofferdam_wire::plan::Access;
 use rustix::fd::OwnedFd;
 use std::cell::RefCell;
@@ -57,6 +61,10 @@ pub(crate) enum Stay<'a> {
     Passing {
         /// Why the kernel was found to make no overlay for it.
         no_overlay: Option<&'a str>,
+        /// Whether it has a place for files with secrets.
+        has_secrets: bool,
+        /// What programs trust where secrets are put in for them.
+        trusted: Option<&'a Trusted>,
     },
     /// It is kept: it can be frozen, and this directory of the host is its home.
     Kept {
@@ -64,12 +72,23 @@ pub(crate) enum Stay<'a> {
         home: Option<&'a Path>,
         /// The directory of the host for what else stays.
         kept: Option<&'a Path>,
+        /// What programs trust where secrets are put in for them.
+        trusted: Option<&'a Trusted>,
     },
 }
 
 impl Stay<'_> {
     /// As nearly everything passes.
-    pub(crate) const PASSING: Self = Self::Passing { no_overlay: None };
+    pub(crate) const PASSING: Self =
+        Self::Passing { no_overlay: None, has_secrets: false, trusted: None };
+}
+
+impl<'a> Stay<'a> {
+    fn trusted(self) -> Option<&'a Trusted> {
+        match self {
+            Self::Passing { trusted, .. } | Self::Kept { trusted, .. } => trusted,
+        }
+    }
 }
 
 /// What was taken for a sandbox and what became of it, once the sandbox is gone.
@@ -222,6 +241,15 @@ struct Draft {
     enforced: Enforced,
 }
 
+/// Gives it a place for files with secrets, unless it is shown something of the host there.
+fn add_secrets(view: &mut View) {
+    if !view.holds("/run") {
+        let path = HANDED_DIRECTORY.to_owned();
+        let why = "in memory: files with the secrets of commands while these run".to_owned();
+        view.places.push(Place::Private { path, why });
+    }
+}
+
 impl Drafting<'_> {
     /// Takes a user id where one is needed, and nothing else.
     fn someone(&self) -> Result<Someone> {
@@ -236,13 +264,13 @@ impl Drafting<'_> {
     fn grounds(&self, someone: Someone) -> Result<Grounds> {
         let Self { spec, stay, state, .. } = *self;
         let groups = match stay {
-            Stay::Passing { no_overlay: _ } => {
+            Stay::Passing { no_overlay: _, has_secrets: _, trusted: _ } => {
                 // What a dead process of ours left behind goes first: it may stand in our way.
                 let _ = state.sweep();
                 CgroupFacts::read_for_limits()?
             }
             // Whoever asked for it sweeps, and not for each sandbox.
-            Stay::Kept { home: _, kept: _ } => CgroupFacts::read()?,
+            Stay::Kept { home: _, kept: _, trusted: _ } => CgroupFacts::read()?,
         };
         let assessment = assess(&groups, &spec.limits, spec.on_unavailable)?;
         let uses = in_use(&groups, &assessment);
@@ -254,26 +282,34 @@ impl Drafting<'_> {
         let Self { spec, stay, state, id, facts, copy: _ } = *self;
         let layers = image::hold(spec)?;
         let mut view = look(spec, facts)?;
+        view.trusted = stay.trusted().cloned();
         let layer = match stay {
-            Stay::Kept { home, kept } => {
+            Stay::Kept { home, kept, trusted: _ } => {
                 view.home = home.map(|home| look_at_home(home, facts, state.path())).transpose()?;
                 let layer = self.look_at_layer(&mut view, kept)?;
                 image::keep(&mut view, kept, facts)?;
+                add_secrets(&mut view);
                 layer
             }
-            Stay::Passing { no_overlay: _ } => self.look_at_layer(&mut view, None)?,
+            Stay::Passing { no_overlay: _, has_secrets, trusted: _ } => {
+                if has_secrets {
+                    add_secrets(&mut view);
+                }
+                self.look_at_layer(&mut view, None)?
+            }
         };
         let scratch = Scratch::path(state, id, facts)?;
         let filter = filter(spec)?;
+        let way_out = way_out(spec)?;
         let inputs = PlanInputs {
             ids: &grounds.someone.ids,
             pins: &[],
             seccomp: &filter,
             cgroups: grounds.uses,
             scratch: scratch.as_deref(),
+            way_out: way_out.as_ref(),
         };
         let planned = plan(spec, facts, &view, &inputs)?;
-        planned.refuse_way_out()?;
         let enforced = planned.enforced.clone();
         admit(spec.profile, planned.limits_count, spec.on_unavailable, &enforced)?;
         Ok(Draft { grounds, layers, layer, view, scratch, filter, planned, enforced })
@@ -309,6 +345,7 @@ impl Drafting<'_> {
                 seccomp: &filter,
                 cgroups: uses,
                 scratch: scratch.as_deref(),
+                way_out: planned.way_out.as_ref(),
             };
             if planned.tier == Tier::Namespaces {
                 planned.pin(pin_steps(spec, facts, &view, &inputs));
@@ -361,12 +398,14 @@ fn foresee_in(spec: &Spec, facts: &HostFacts, view: View) -> Result<(Planned, En
     let assessment = assess(&groups, &spec.limits, spec.on_unavailable)?;
     let ids = if facts.is_root() { some_session_ids(spec) } else { IdChoice::own(facts) };
     let filter = filter(spec)?;
+    let way_out = way_out(spec)?;
     let inputs = PlanInputs {
         ids: &ids,
         pins: before.as_ref().map_or(&[], |before| &before.pins),
         seccomp: &filter,
         cgroups: in_use(&groups, &assessment),
         scratch: None,
+        way_out: way_out.as_ref(),
     };
     let planned = plan(spec, facts, &view, &inputs)?;
     let mut enforced = planned.enforced.clone();

@@ -1,5 +1,6 @@
 //! The variables that commands get: an allowlist, what toolchains need, and what the caller asked.
 
+use crate::plan::WayOut;
 use crate::view::{self, View, WorkspaceView};
 use cofferdam_core::{Caller, Error, ErrorKind, Result, Spec};
 use std::collections::BTreeMap;
@@ -139,6 +140,7 @@ pub fn environment(
     spec: &Spec,
     view: &View,
     identity: &Identity<'_>,
+    way_out: Option<&WayOut>,
 ) -> Result<BTreeMap<OsString, OsString>> {
     let mut env = BTreeMap::new();
     if spec.profile.passes_variables() {
@@ -156,7 +158,10 @@ pub fn environment(
     set("LOGNAME", identity.user);
     set("SHELL", if view.shows("/bin/bash") { "/bin/bash" } else { "/bin/sh" });
     set("TMPDIR", identity.temporary);
-    if spec.profile.egress(&spec.egress)?.is_empty() {
+    for (name, value) in way_out.map(WayOut::variables).unwrap_or_default() {
+        set(name, &value);
+    }
+    if way_out.is_none() {
         // Without a way out the tools should say so at once instead of trying names.
         for (needs, name, value) in
             [("CARGO_HOME", "CARGO_NET_OFFLINE", "true"), ("GOMODCACHE", "GOPROXY", "off")]
@@ -173,6 +178,9 @@ pub fn environment(
             |(name, value): &&(String, String)| check(OsStr::new(name), OsStr::new(value)).is_ok();
         let own = image.run.env.iter().filter(usable);
         env.extend(own.map(|(name, value)| (OsString::from(name), OsString::from(value))));
+    }
+    if let Some(trusted) = &view.trusted {
+        env.extend(trusted.variables.iter().map(|(n, v)| (OsString::from(n), OsString::from(v))));
     }
     for (name, value) in &spec.env {
         check(name, value)?;

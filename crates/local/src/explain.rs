@@ -4,7 +4,7 @@
 use crate::plan::{Planned, Tier};
 use cofferdam_core::{Enforced, Spec};
 use cofferdam_wire::plan::{
-    Access, Bind, Landlock, Namespace, Need, Op, Overlay, Owner, Resource, Step, Upper,
+    Access, Bind, Landlock, Listen, Namespace, Need, Op, Overlay, Owner, Resource, Step, Upper,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,10 @@ pub struct Explanation {
     pub variables: Vec<String>,
     /// The directories in which programs are looked for.
     pub path: Vec<String>,
-    /// The rules of the way out, in words of the command line. Empty: there is none.
+    /// Whether there is a way out.
+    #[serde(default)]
+    pub way_out: bool,
+    /// The rules of the way out, in words of the command line.
     pub egress: Vec<String>,
     /// How far each axis would hold here.
     pub enforced: Enforced,
@@ -72,7 +75,13 @@ pub fn explain(spec: &Spec, planned: &Planned) -> Explanation {
         path: path
             .map(|path| path.to_string_lossy().split(':').map(str::to_owned).collect())
             .unwrap_or_default(),
-        egress: planned.egress.iter().map(ToString::to_string).collect(),
+        way_out: planned.way_out.is_some(),
+        egress: planned
+            .way_out
+            .iter()
+            .flat_map(|way_out| &way_out.policy.allow)
+            .map(ToString::to_string)
+            .collect(),
         enforced: planned.enforced.clone(),
         notes: planned.notes.clone(),
     }
@@ -96,9 +105,10 @@ impl Explanation {
         section(&mut lines, "New namespaces:", self.namespaces.iter().map(Reasoned::sentence));
         section(&mut lines, "Before the first command:", self.steps.iter().map(Reasoned::sentence));
         lines.push(String::new());
-        lines.push(match self.egress.is_empty() {
-            true => "There is no way out of the sandbox's network.".to_owned(),
-            false => format!("The way out leads to {} only.", self.egress.join(", ")),
+        lines.push(match (self.way_out, self.egress.is_empty()) {
+            (false, _) => "There is no way out of the sandbox's network.".to_owned(),
+            (true, true) => "The way out leads to no host until one is allowed.".to_owned(),
+            (true, false) => format!("The way out leads to {} only.", self.egress.join(", ")),
         });
         lines.push(format!("Variables: {}.", self.variables.join(" ")));
         lines.push(format!("Programs are looked for in {}.", self.path.join(" ")));
@@ -177,6 +187,9 @@ pub fn action(op: &Op) -> String {
         Op::File { path, content, .. } => {
             format!("Makes the file {path} ({} bytes)", content.len())
         }
+        Op::Bytes { path, content, .. } => {
+            format!("Makes the file {path} ({} bytes)", content.as_bytes().len())
+        }
         Op::Symlink { path, target } => format!("Links {path} to {target}"),
         Op::Tmpfs { path, size_bytes, inodes, .. } => format!(
             "Mounts an empty file system at {path} of at most {size_bytes} bytes and {inodes} files"
@@ -214,8 +227,21 @@ pub fn action(op: &Op) -> String {
         Op::Seccomp { program } => {
             format!("Loads a system call filter of {} instructions", program.len())
         }
-        Op::EgressGate { rules } => format!("Leaves a way out to {}", rules.join(", ")),
+        Op::LocalRoutes { v6: true } => "Leads every address back inside".to_owned(),
+        Op::LocalRoutes { v6: false } => "Leads every address of IPv4 back inside".to_owned(),
+        Op::Redirect { transparent, names } => {
+            format!("Leads TCP to port {transparent} and questions for names to port {names}")
+        }
+        Op::EgressGate { rules, listen } => gate(rules, listen),
     }
+}
+
+fn gate(rules: &[String], listen: &[Listen]) -> String {
+    let mut ports: Vec<u16> = listen.iter().map(|listen| listen.port).collect();
+    ports.dedup();
+    let ports: Vec<String> = ports.iter().map(ToString::to_string).collect();
+    let places = if rules.is_empty() { "nothing yet".to_owned() } else { rules.join(", ") };
+    format!("Hands the sockets of ports {} to the gate, a way out to {places}", ports.join(", "))
 }
 
 fn bound(bind: &Bind) -> String {

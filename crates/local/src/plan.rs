@@ -11,17 +11,18 @@ mod image;
 mod limits;
 mod root;
 mod split;
+mod way_out;
 mod without_namespaces;
 
 pub use split::{Split, split};
+pub use way_out::{WayOut, way_out};
 
 use crate::control_files::PinnedName;
 use crate::environment::{Identity, environment};
 use crate::host::{HostFacts, UserNamespaces};
 use crate::view::{HOME, View, WORKSPACE, WorkspaceView};
-use cofferdam_core::{
-    EgressRule, Enforced, Error, ErrorKind, LimitsCount, Profile, Result, Spec, User,
-};
+use cofferdam_core::secret::SecretGrant;
+use cofferdam_core::{Enforced, Error, ErrorKind, LimitsCount, Profile, Result, Spec, User};
 use cofferdam_guestd::apply::Opening;
 use cofferdam_wire::plan::{IdRange, Namespace, Need, Op, Plan, Step};
 use std::collections::BTreeMap;
@@ -49,6 +50,8 @@ pub struct PlanInputs<'a> {
     /// A directory of the sandbox's own on the host, for home and temporary files where there can be
     /// no private root. Without it commands have nowhere but the workspace to write.
     pub scratch: Option<&'a str>,
+    /// Its way out, if it has one.
+    pub way_out: Option<&'a WayOut>,
 }
 
 /// Who commands are on the host.
@@ -114,8 +117,8 @@ pub struct Planned {
     /// Where commands start unless told otherwise: the workspace at its host path, so that build
     /// caches made outside stay good; by its stable name in a hermetic sandbox.
     pub cwd: String,
-    /// The rules of the way out that are in force.
-    pub egress: Vec<EgressRule>,
+    /// The way out, if there is one.
+    pub way_out: Option<WayOut>,
     /// Remarks that lower nothing; sentences for people.
     pub notes: Vec<String>,
 }
@@ -134,20 +137,6 @@ impl Planned {
         self.plan.steps.splice(self.late.pins.clone(), steps);
         self.late.pins.end = end;
     }
-
-    /// Fails where the sandbox needs a way out: the gate that would serve it does not exist yet.
-    ///
-    /// `explain` shows such a plan; whoever runs it asks here first.
-    pub fn refuse_way_out(&self) -> Result<()> {
-        match self.egress.first() {
-            None => Ok(()),
-            Some(rule) => Err(Error::new(
-                ErrorKind::Unsupported,
-                format!("a way out to {rule} cannot be served yet: there is no egress gate"),
-            )
-            .hint("Use --profile no-network, or leave --egress out, until the gate is there.")),
-        }
-    }
 }
 
 /// Makes the plan.
@@ -163,8 +152,7 @@ pub fn plan(
         return Err(Error::new(ErrorKind::Denied, "commands would be root of the host")
             .hint("Give the session a user id of its own."));
     }
-    let egress = spec.profile.egress(&spec.egress)?;
-    let context = Context { spec, facts, view, inputs, egress: &egress };
+    let context = Context { spec, facts, view, inputs };
     let tier = match facts.user_namespaces {
         UserNamespaces::Allowed => Tier::Namespaces,
         UserNamespaces::Forbidden(_) => Tier::Landlock,
@@ -203,7 +191,7 @@ pub(crate) fn pin_steps(
     view: &View,
     inputs: &PlanInputs<'_>,
 ) -> Vec<Step> {
-    root::pins(&Context { spec, facts, view, inputs, egress: &[] })
+    root::pins(&Context { spec, facts, view, inputs })
 }
 
 fn id_inside(user: User) -> u32 {
@@ -252,7 +240,6 @@ struct Context<'a> {
     facts: &'a HostFacts,
     view: &'a View,
     inputs: &'a PlanInputs<'a>,
-    egress: &'a [EgressRule],
 }
 
 impl Context<'_> {
@@ -284,10 +271,10 @@ impl Context<'_> {
             tier: Tier::Namespaces,
             enforced: enforced::with_namespaces(self),
             limits_count: limits::count(self, Tier::Namespaces),
-            env: environment(self.spec, self.view, &identity)?,
+            env: environment(self.spec, self.view, &identity, self.inputs.way_out)?,
             workspace: workspace.to_owned(),
             cwd: cwd.to_owned(),
-            egress: self.egress.to_vec(),
+            way_out: self.inputs.way_out.cloned(),
             notes: Vec::new(),
         })
     }
@@ -322,6 +309,14 @@ impl Context<'_> {
         if self.facts.landlock_abi == 0 {
             notes.push("this kernel has no Landlock: one layer less".to_owned());
         }
+        notes.extend(self.inputs.way_out.map(WayOut::notes).unwrap_or_default());
+        notes.extend(self.spec.secrets.iter().map(|grant| {
+            let SecretGrant { name, host, place } = grant;
+            format!(
+                "${name} is a placeholder; the gate puts secret {name} in toward {host}, in {place}, \
+                 over TLS that ends there"
+            )
+        }));
         for hidden in &self.spec.hide {
             let is_absent = hidden.to_str().is_some_and(|path| {
                 self.view.hidden.iter().any(|known| known.path == path)

@@ -3,6 +3,7 @@
 use crate::assemble::{Assembly, Stay, assemble, assemble_and_clone, assemble_and_launch};
 use crate::launch::{Born, io_error, launch};
 use crate::oneshot::{await_hello, unique};
+use crate::plan::WayOut;
 use crate::probe_targets::leftovers::Noted;
 use crate::probe_targets::{PROBE_LEAD, ProbeTargets, Surroundings};
 use crate::state::StateDirectory;
@@ -168,7 +169,8 @@ fn attack<H>(
 ) -> Result<Proof> {
     let Target { pid, line, held: _held } = target;
     let mut line = Line::new(line);
-    await_hello(&mut line)?.map_err(|failure| {
+    // Held as a gate would hold them, or their ports would be anybody's. Nobody answers.
+    let (_, _sockets) = await_hello(&mut line)?.map_err(|failure| {
         Error::new(ErrorKind::SetupFailed, format!("{} ({})", failure.call, failure.step))
             .source(std::io::Error::from_raw_os_error(failure.errno))
     })?;
@@ -316,10 +318,13 @@ fn make_targets(spec: &Spec, ground: &Ground) -> Result<ProbeTargets> {
 /// Adds what is known of the sandbox.
 fn complete(made: &Targets, spec: &Spec, assembly: &Assembly) -> Targets {
     let counts = assembly.planned.limits_count == LimitsCount::Yes || assembly.holds_limits();
+    let way_out = assembly.planned.way_out.as_ref();
     Targets {
         workspace: assembly.planned.workspace.clone(),
         workspace_writable: spec.profile.writes_workspace(),
         image: spec.image.is_some(),
+        redirected: way_out.is_some_and(WayOut::redirects),
+        gate_ports: way_out.map(WayOut::ports).unwrap_or_default(),
         protected: assembly.protected_names(),
         pids: counts.then(|| u64::from(spec.limits.pids.value())),
         memory_bytes: counts.then(|| spec.limits.memory_bytes.value()),

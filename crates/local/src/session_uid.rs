@@ -30,6 +30,10 @@ impl UidRange {
     /// Blocks for sandboxes with a root of their own: 256 of them, after [`UidRange::SINGLE`].
     pub const BLOCKS: Self = Self { first: 2_100_100_000, count: 256 * SessionUid::BLOCK };
 
+    /// For gates, which are in no sandbox: between the two. One has the id that the number of its process
+    /// leads to, so that no two that matter are the same user.
+    pub(crate) const GATES: Self = Self { first: 2_100_066_000, count: 32_768 };
+
     /// A range of one's own choice: above the ids of people and system services, below the sign bit,
     /// which breaks programs that keep ids in an `int`.
     pub fn new(first: u32, count: u32) -> Result<Self> {
@@ -42,6 +46,11 @@ impl UidRange {
             format!("{count} ids from {first} on cannot be session users"),
         )
         .hint("Use ids from 65536 to 2147483646."))
+    }
+
+    /// The id of the range that this number leads to.
+    pub(crate) fn at(self, number: u32) -> u32 {
+        self.first + number.checked_rem(self.count).unwrap_or(0)
     }
 
     /// The first id of the range.

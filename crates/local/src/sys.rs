@@ -280,6 +280,41 @@ pub(crate) fn give_memory_back() {
     };
 }
 
+/// Has a gate that is started find its control socket, have nothing else of ours, and die with the
+/// thread that starts it.
+pub(crate) fn prepare_gate(command: &mut std::process::Command, control: &OwnedFd) {
+    use std::os::unix::process::CommandExt;
+    const CLOSE_RANGE_CLOEXEC: c_int = 4;
+    let control = control.as_raw_fd();
+    let place = cofferdam_core::network::CONTROL_DESCRIPTOR;
+    let parent = std::process::id();
+    let prepare = move || {
+        let done = |answer: std::ffi::c_long| match answer {
+            0.. => Ok(()),
+            _ => Err(std::io::Error::last_os_error()),
+        };
+        // ORDER: the wish first, then the look whether the parent is there still.
+        // SAFETY: no memory is passed.
+        done(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) }.into())?;
+        // SAFETY: no memory is passed.
+        if u32::try_from(unsafe { libc::getppid() }) != Ok(parent) {
+            return Err(std::io::ErrorKind::BrokenPipe.into());
+        }
+        // Not in the caller's terminal, whose signals are for commands.
+        // SAFETY: no memory is passed.
+        done(unsafe { libc::setsid() }.into())?;
+        // ORDER: before the copy, which stays open.
+        // SAFETY: descriptors of this process are given up, which is about to be another program.
+        let others =
+            unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, CLOSE_RANGE_CLOEXEC) };
+        done(others)?;
+        // SAFETY: the caller keeps `control` open, which is not `place`.
+        done(unsafe { libc::dup2(control, place) }.into())
+    };
+    // SAFETY: only system calls are made between fork and exec.
+    unsafe { command.pre_exec(prepare) };
+}
+
 fn last_error() -> Errno {
     let error = std::io::Error::last_os_error().raw_os_error().unwrap_or(0);
     Errno::from_raw_os_error(error)

@@ -17,6 +17,7 @@ mod worktree;
 mod written;
 
 use crate::host::HostFacts;
+use cofferdam_core::secret::Trusted;
 use cofferdam_core::{Error, ErrorKind, Result, Spec};
 use cofferdam_wire::plan::{Access, Owner};
 use std::collections::BTreeMap;
@@ -69,6 +70,8 @@ pub struct View {
     pub variables: BTreeMap<String, String>,
     /// The caller's name and address for commits, if it has one.
     pub git_identity: Option<String>,
+    /// What programs trust where secrets are put in for them, and what they have in their place.
+    pub trusted: Option<Trusted>,
     /// What was left out, and why; sentences for people.
     pub notes: Vec<String>,
 }
@@ -273,6 +276,7 @@ pub fn look(spec: &Spec, facts: &HostFacts) -> Result<View> {
         path: tools.path,
         variables: tools.variables,
         git_identity: tools.git_identity,
+        trusted: None,
         notes: ground.notes,
     };
     view.notes.extend(tools.notes);

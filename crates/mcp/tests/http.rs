@@ -3,8 +3,8 @@
 
 use cofferdam_core::fake::FakeDurable;
 use cofferdam_core::{Caller, ErrorKind, Spec, Workspace};
-use cofferdam_mcp::MAX_MESSAGE_BYTES;
 use cofferdam_mcp::http::{Owner, Service, Settings, service};
+use cofferdam_mcp::{MAX_MESSAGE_BYTES, MAX_RESOURCE_BYTES};
 use cofferdam_session::{SessionOrder, Sessions};
 use cofferdam_tools::{PackName, Scope, Toolbox};
 use http::{Request, StatusCode};
@@ -212,4 +212,25 @@ async fn a_message_over_the_limit_is_refused() {
     let params = json!({ "name": "file_write", "arguments": arguments });
     let (status, _) = Asked::default().of(&service, "tools/call", params).await;
     assert_eq!(status, StatusCode::PAYLOAD_TOO_LARGE);
+}
+
+#[tokio::test]
+async fn a_file_over_the_limit_is_no_resource() {
+    let stage = Stage::new().await;
+    let service = stage.service(Settings::default()).await;
+    call(&service, Asked::default(), "sandbox_ensure", json!({ "sandbox": "a" })).await;
+    let sessions = &stage.sessions["one"];
+    let files = sessions.session(sessions.find("a").await.unwrap()).files();
+    let most = usize::try_from(MAX_RESOURCE_BYTES).unwrap();
+    for (name, bytes) in [("most", most), ("more", most + 1)] {
+        files.write(name, &vec![b'x'; bytes]).await.unwrap();
+    }
+    let read = async |name: &str| {
+        let uri = json!({ "uri": format!("cofferdam://sandboxes/a/files/{name}") });
+        Asked::default().of(&service, "resources/read", uri).await.1
+    };
+    let whole = read("most").await;
+    assert_eq!(whole["result"]["contents"][0]["text"].as_str().unwrap().len(), most);
+    let refused = read("more").await;
+    assert_eq!(refused["error"]["data"]["kind"], "too_large", "{}", refused["error"]);
 }

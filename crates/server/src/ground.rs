@@ -1,13 +1,17 @@
 //! What the operator gives requests to stand on: they may narrow it and never widen it.
 
+use crate::Images;
 use cofferdam_core::{Error, ErrorKind, Result, Spec, Workspace};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// What sandboxes of requests are made from.
 #[derive(Debug, Clone)]
 pub struct Ground {
     template: Spec,
     workspaces: Vec<PathBuf>,
+    images: Vec<String>,
+    source: Option<Arc<dyn Images>>,
 }
 
 impl Ground {
@@ -26,12 +30,31 @@ impl Ground {
                     .hint("Name workspaces of which none lies in another."));
             }
         }
-        Ok(Self { template: Spec { workspace: Workspace::Private, ..template }, workspaces })
+        let template = Spec { workspace: Workspace::Private, ..template };
+        Ok(Self { template, workspaces, images: Vec::new(), source: None })
     }
 
     /// The same with other directories.
     pub fn with_workspaces(&self, workspaces: Vec<PathBuf>) -> Result<Self> {
-        Self::new(self.template.clone(), workspaces)
+        let Self { images, source, .. } = self.clone();
+        Ok(Self { images, source, ..Self::new(self.template.clone(), workspaces)? })
+    }
+
+    /// The same with these images, one of which a request may name, from there.
+    #[must_use]
+    pub fn with_images(self, images: Vec<String>, source: Arc<dyn Images>) -> Self {
+        Self { images, source: Some(source), ..self }
+    }
+
+    /// Where the image that a request names comes from, if it is one of those that it may.
+    pub(crate) fn image(&self, named: &str) -> Result<Arc<dyn Images>> {
+        match &self.source {
+            Some(source) if self.images.iter().any(|image| image == named) => Ok(source.clone()),
+            Some(_) | None => {
+                Err(Error::new(ErrorKind::Denied, format!("{named:?} is no image of this server"))
+                    .hint("Name an image that the operator allows with --allow-image."))
+            }
+        }
     }
 
     /// What a request begins with: a workspace of its own, and all else as the operator said.

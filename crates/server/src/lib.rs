@@ -7,13 +7,17 @@
 
 mod ground;
 mod http;
+mod images;
 mod listen;
 mod peer;
 mod serve;
 mod server;
+mod traces;
 
 pub use ground::Ground;
 pub use http::{document, router};
+pub use images::{HeldImage, Images, Pull};
 pub use listen::{Bound, Listen};
 pub use serve::{GRACE, HEAD_TIME, MAX_CONNECTIONS, MAX_HEAD_BYTES};
 pub use server::{Options, Server};
+pub use traces::Traces;

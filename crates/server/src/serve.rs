@@ -73,6 +73,7 @@ impl Server {
         if !bound.at.is_private() && !self.0.options.keys_only {
             return Err(public(&bound));
         }
+        self.listens_at(&bound.at);
         let routes = router(self.clone());
         let room = Arc::new(Semaphore::new(self.0.options.max_connections));
         let (ending, is_ending) = watch::channel(Stage::Serving);

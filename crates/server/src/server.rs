@@ -1,11 +1,11 @@
 //! What all requests share.
 
-use crate::Ground;
-use crate::http::{Counts, Rates};
+use crate::http::{Counts, Ports, Rates};
+use crate::{Ground, Listen, Traces};
 use cofferdam_core::Result;
 use cofferdam_session::Sessions;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use tokio::sync::watch;
 
 /// What an operator decides.
@@ -19,6 +19,10 @@ pub struct Options {
     pub hosts: Vec<String>,
     /// Origins whose pages may ask.
     pub origins: Vec<String>,
+    /// The name below which ports of sandboxes have addresses, with a port where it needs one: all
+    /// names below it lead to this server, by https. Without it they lie below `localhost`, where the
+    /// server listens on a loopback address.
+    pub port_domain: Option<String>,
     /// The most connections at once.
     pub max_connections: usize,
     /// Takes a line for the operator.
@@ -34,11 +38,15 @@ pub struct Server(pub(crate) Arc<Inner>);
 pub(crate) struct Inner {
     pub(crate) sessions: Sessions,
     pub(crate) options: Options,
+    pub(crate) traces: Traces,
     /// Whether the server is to end: streams that would never end by themselves end then.
     pub(crate) ending: watch::Sender<bool>,
     pub(crate) rates: Rates,
     pub(crate) requests: Counts,
     pub(crate) streams: Counts,
+    pub(crate) ports: Ports,
+    /// The port of the loopback address that it listens on.
+    pub(crate) here: OnceLock<u16>,
     #[cfg(feature = "mcp")]
     pub(crate) mcp: crate::http::Mounted,
     begun_ms: u64,
@@ -48,14 +56,22 @@ pub(crate) struct Inner {
 impl Server {
     /// A server of these sessions.
     pub fn new(sessions: Sessions, options: Options) -> Self {
+        Self::traced(sessions, options, Traces::default())
+    }
+
+    /// The same, and what it does is told there.
+    pub fn traced(sessions: Sessions, options: Options, traces: Traces) -> Self {
         let begun = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         Self(Arc::new(Inner {
             sessions,
             options,
+            traces,
             ending: watch::Sender::new(false),
             rates: Rates::default(),
             requests: Counts::default(),
             streams: Counts::default(),
+            ports: Ports::default(),
+            here: OnceLock::new(),
             #[cfg(feature = "mcp")]
             mcp: crate::http::Mounted::default(),
             begun_ms: begun.ok().and_then(|t| u64::try_from(t.as_millis()).ok()).unwrap_or(0),
@@ -67,6 +83,23 @@ impl Server {
     /// revoked since.
     pub(crate) async fn requires_keys(&self) -> Result<bool> {
         Ok(self.0.options.keys_only || self.0.sessions.has_keys().await?)
+    }
+
+    /// The name below which ports of sandboxes have addresses, if there is one.
+    pub(crate) fn domain(&self) -> Option<String> {
+        let here = || self.0.here.get().map(|port| format!("localhost:{port}"));
+        self.0.options.port_domain.clone().or_else(here)
+    }
+
+    /// Tells it where it listens, for a program that takes connections in by itself. Only a loopback
+    /// address counts, and only the first.
+    pub fn listens_at(&self, at: &Listen) {
+        if let Listen::Tcp(address) = at
+            && address.ip().is_loopback()
+        {
+            // Another one that it listens at is as good.
+            let _ = self.0.here.set(address.port());
+        }
     }
 
     /// A number for the next request, which no other request of this state directory has.

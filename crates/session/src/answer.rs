@@ -25,3 +25,16 @@ pub(crate) async fn within<T>(
         }
     }
 }
+
+/// What a sandbox tells, asked as any call; `None` where there is no sandbox to ask.
+pub(crate) async fn if_there<T>(
+    what: &str,
+    call: impl Future<Output = Result<T>>,
+) -> Result<Option<T>> {
+    match within(CALL_LIMIT, what, call).await {
+        Err(error) if matches!(error.kind, ErrorKind::NotFound | ErrorKind::Unavailable) => {
+            Ok(None)
+        }
+        answer => answer.map(Some),
+    }
+}

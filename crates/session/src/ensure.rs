@@ -1,7 +1,7 @@
 //! One session per name, running and prepared, whoever asks and however often.
 
 use crate::desk::Desk;
-use crate::order::{SessionOrder, millis};
+use crate::order::{SessionOrder, Unsaid, millis};
 use crate::store::{NewEvent, Row};
 use crate::{Event, Phase, Session, SessionId, Sessions, now_ms};
 use cofferdam_core::StoredSpec;
@@ -41,8 +41,8 @@ impl Sessions {
     ///
     /// Asked at once by any number of callers and processes it makes one. An order that differs from
     /// the session's is a conflict that names what differs; only labels, deadlines, the init list
-    /// and checkpoints may differ, and are then those of the order. Another backend than the session's is a conflict
-    /// that names both. An init list runs once in each sandbox; one that failed goes on at the
+    /// and checkpoints may differ, and are then those of the order, as far as it says them. Another backend
+    /// than the session's is a conflict that names both. An init list runs once in each sandbox; one that failed goes on at the
     /// command that failed.
     pub async fn ensure(&self, order: &SessionOrder) -> Result<Ensured> {
         order.check()?;
@@ -148,35 +148,38 @@ fn refuse_other_mounts(row: &Row, order: &SessionOrder) -> Result<()> {
         .hint("Put that one back, use another name, or remove the session first."))
 }
 
-/// Takes over what may differ.
+/// Takes over what may differ and is said.
 async fn update(desk: &mut Desk, order: &SessionOrder) -> Result<()> {
+    let says = |what| !order.unsaid.contains(&what);
     let row = &mut desk.row;
-    let mut fields = Vec::new();
-    if row.labels != order.labels {
+    let mut changed = Vec::new();
+    if says(Unsaid::Labels) && row.labels != order.labels {
         row.labels.clone_from(&order.labels);
-        fields.push("labels");
+        changed.push(Unsaid::Labels);
     }
     let (idle, ttl) = (order.idle_pause.map(millis), order.ttl.map(millis));
     let times = &mut row.facts.times;
-    if times.idle_pause_ms != idle {
+    if says(Unsaid::IdlePause) && times.idle_pause_ms != idle {
         times.idle_pause_ms = idle;
-        fields.push("idle_pause");
+        changed.push(Unsaid::IdlePause);
     }
-    if times.ttl_ms != ttl {
+    if says(Unsaid::Ttl) && times.ttl_ms != ttl {
         times.ttl_ms = ttl;
         times.lease_until_ms = ttl.map(|ttl| now_ms().saturating_add(ttl));
-        fields.push("ttl");
+        changed.push(Unsaid::Ttl);
     }
-    row.facts.deadlines_owed |= fields.contains(&"idle_pause") || fields.contains(&"ttl");
-    if row.facts.no_checkpoints == order.checkpoints {
+    row.facts.deadlines_owed |=
+        changed.iter().any(|what| matches!(what, Unsaid::IdlePause | Unsaid::Ttl));
+    if says(Unsaid::Checkpoints) && row.facts.no_checkpoints == order.checkpoints {
         row.facts.no_checkpoints = !order.checkpoints;
-        fields.push("checkpoints");
+        changed.push(Unsaid::Checkpoints);
     }
-    if row.facts.init.replace(order.init.clone()) {
-        fields.push("init");
+    if says(Unsaid::Init) && row.facts.init.replace(order.init.clone()) {
+        changed.push(Unsaid::Init);
     }
-    if fields.is_empty() {
+    if changed.is_empty() {
         return Ok(());
     }
+    let fields: Vec<&str> = changed.into_iter().map(Unsaid::name).collect();
     desk.amend(Some(NewEvent::now("updated", json!({ "fields": fields })))).await
 }

@@ -6,6 +6,7 @@
 //! | `not_provisioned` | `incarnation`, `error` |
 //! | `destroyed` | `id`, `incarnation`, `reason`, `label` of a run; the last word about an incarnation |
 //! | `paused` | `incarnation`, `idle`, `how` |
+//! | `secret_alarm` | `incarnation`, `secret`, `host`, `port`; it is frozen until somebody resumes it |
 //! | `resumed` | `incarnation` |
 //! | `exec_started` | `incarnation`, `exec`, `argv`, `detached` |
 //! | `exec_ended` | `incarnation`, `exec`, `ending`, `exit_code`, `left` |
@@ -17,6 +18,9 @@
 //! | `files_provided` | `incarnation`, `entries` of the manifest, `steps` that they took |
 //! | `extended` | `lease_until_ms` |
 //! | `updated` | `fields` |
+//! | `network_changed` | `allow`, `deny`, `host_ports`, `ask_ms`, all of them as they are now |
+//! | `permission_requested` | `id`, `host`, `address`, `port`, `how`, `reason`, `allow` what would allow it, `until_ms` |
+//! | `permission_settled` | `id`, `settled` |
 //! | `preserved` | `incarnation`, `lease_until_ms` |
 //! | `undone` | `from` and `to`, points; `added`, `changed`, `removed`, how many paths |
 //! | `snapshot_made` | `snapshot`, `label`, `files`, `bytes` |
@@ -31,9 +35,10 @@
 //! | `applied` | `incarnation`, `paths` as many as fit, `applied` and `kept`, how many |
 //! | `discarded` | `incarnation`, `paths` as many as fit, `discarded`, how many |
 
-use crate::SessionId;
+use crate::{PermissionId, SessionId};
 use cofferdam_core::{
     ApplyReport, Change, DestroyReason, Ending, ErrorBody, ExecStatus, PausedBy, SandboxRecord,
+    SecretAlarm, Settlement, WaitingConnection,
 };
 use serde_json::{Value, json};
 
@@ -73,6 +78,12 @@ pub(crate) fn destroyed(
 
 pub(crate) fn paused(incarnation: u32, idle: bool, how: PausedBy) -> Word {
     ("paused", json!({ "incarnation": incarnation, "idle": idle, "how": how }))
+}
+
+pub(crate) fn secret_alarm(incarnation: u32, alarm: &SecretAlarm) -> Word {
+    let SecretAlarm { secret, host, port } = alarm;
+    let data = json!({ "incarnation": incarnation, "secret": secret, "host": host, "port": port });
+    ("secret_alarm", data)
 }
 
 pub(crate) fn resumed(incarnation: u32) -> Word {
@@ -120,6 +131,34 @@ pub(crate) fn recovered(incarnation: u32) -> Word {
 
 pub(crate) fn leftover(incarnation: u32, what: &str) -> Word {
     ("leftover", json!({ "incarnation": incarnation, "what": what }))
+}
+
+pub(crate) fn permission_requested(
+    session: &SessionId,
+    incarnation: u32,
+    waiting: &WaitingConnection,
+) -> Word {
+    let data = json!({
+        "id": PermissionId::of_connection(session, incarnation, waiting.number),
+        "host": waiting.host,
+        "address": waiting.address,
+        "port": waiting.port,
+        "how": waiting.how,
+        "reason": waiting.reason,
+        "allow": waiting.remedy,
+        "until_ms": waiting.until_ms,
+    });
+    ("permission_requested", data)
+}
+
+pub(crate) fn permission_settled(
+    session: &SessionId,
+    incarnation: u32,
+    number: u64,
+    settled: Settlement,
+) -> Word {
+    let id = PermissionId::of_connection(session, incarnation, number);
+    ("permission_settled", json!({ "id": id, "settled": settled }))
 }
 
 pub(crate) fn new_control_files(incarnation: u32, paths: &[String]) -> Word {

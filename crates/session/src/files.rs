@@ -63,7 +63,8 @@ impl SessionFiles {
     }
 }
 
-fn is_of_the_sandbox(kind: ErrorKind) -> bool {
+/// Whether an error says that a sandbox fell asleep or was lost.
+pub(crate) fn is_of_the_sandbox(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::Conflict | ErrorKind::NotFound | ErrorKind::Unavailable)
 }
 

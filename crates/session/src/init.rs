@@ -234,6 +234,15 @@ mod tests {
     }
 
     #[test]
+    fn a_list_has_so_many_commands_at_most() {
+        let list = |count| vec![InitCommand::shell("a"); count];
+        assert!(Init::new(list(MAX_COMMANDS)).is_ok());
+        let error = Init::new(list(MAX_COMMANDS + 1)).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Usage);
+        assert!(error.hint.unwrap().contains("100"));
+    }
+
+    #[test]
     fn each_attempt_has_a_name_of_its_own() {
         let mut init = Init::new(vec![InitCommand::shell("a"), InitCommand::shell("b")]).unwrap();
         let (first, id) = init.next().unwrap().unwrap();

@@ -35,12 +35,28 @@ pub enum KeyScope {
     FilesRead,
     /// To write files.
     FilesWrite,
+    /// To let sandboxes reach more: by answers to what waits, and by rules.
+    Approve,
+    /// To add, change and remove secrets.
+    Secrets,
 }
 
 impl KeyScope {
     /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::Look, Self::Manage, Self::Run, Self::FilesRead, Self::FilesWrite];
+    pub const ALL: [Self; 7] = [
+        Self::Look,
+        Self::Manage,
+        Self::Run,
+        Self::FilesRead,
+        Self::FilesWrite,
+        Self::Secrets,
+        Self::Approve,
+    ];
+
+    /// Those that a key has unless somebody says otherwise: all that an agent needs, and not what it asks
+    /// others for.
+    pub const USUAL: [Self; 6] =
+        [Self::Look, Self::Manage, Self::Run, Self::FilesRead, Self::FilesWrite, Self::Secrets];
 
     /// Its stable name.
     pub fn name(self) -> &'static str {
@@ -50,6 +66,8 @@ impl KeyScope {
             Self::Run => "run",
             Self::FilesRead => "files-read",
             Self::FilesWrite => "files-write",
+            Self::Approve => "approve",
+            Self::Secrets => "secrets",
         }
     }
 }

@@ -28,13 +28,19 @@ mod keys;
 mod layer;
 mod lifecycle;
 mod lock;
+mod making;
 pub mod manifest;
+mod metrics;
+mod network;
 pub mod objects;
 mod occurrences;
 mod order;
 mod owned;
 pub mod patch;
+mod permission_id;
+mod permissions;
 mod places;
+mod ports;
 mod prepare;
 mod provision;
 mod ready;
@@ -44,6 +50,7 @@ mod report;
 mod run;
 mod scope;
 mod searched;
+mod secrets;
 mod session;
 mod sessions;
 mod shell;
@@ -77,8 +84,15 @@ pub(crate) use id::random_text;
 pub use init::{InitCommand, InitFailure, InitState};
 pub use keys::{KeyReport, KeyRights, KeyScope};
 pub use lifecycle::{Action, Event, Phase, Step, next};
-pub use order::{IDLE_PAUSE, SessionOrder};
+pub use metrics::{ConnectionCounts, MAX_PROOFS, MetricsReport};
+pub use network::{ConnectionList, NetworkChange, NetworkReport};
+pub use order::{IDLE_PAUSE, SessionOrder, Unsaid};
 pub use owned::OWNED_LEASE;
+pub use permission_id::{PermissionId, PermissionTarget};
+pub use permissions::{
+    MAX_REASON_BYTES, MAX_REQUESTS, PermissionAnswer, PermissionKind, PermissionList,
+    PermissionReport, PermissionState, REQUEST_LASTS, Requested,
+};
 pub use provision::ManifestState;
 pub use reaper::{GcAction, GcFailure, GcKind, GcReport};
 pub use receipt::{BeforeCommand, MAX_HASHED_BYTES, MAX_HASHED_FILE_BYTES, MAX_RECEIPT_PATHS};
@@ -87,6 +101,7 @@ pub use report::{
 };
 pub use run::{Kept, OnFailure, RUN_LIMIT, Ran, RunError, RunFailure, RunOrder};
 pub use searched::{MAX_TOLD_BYTES, MAX_TOLD_MATCHES, MAX_TOLD_NAMES};
+pub use secrets::{SecretList, SecretReport};
 pub use session::{ExecOutput, SPOOL_BYTES, Session};
 pub use sessions::{MAX_EVENTS, Sessions};
 pub use shell::{

@@ -9,7 +9,7 @@ use crate::store::{Facts, Row, Scope, Times};
 use crate::{Phase, SessionId, now_ms};
 use cofferdam_core::StoredSpec;
 use cofferdam_core::{Error, ErrorKind, Result, SandboxId, Spec, Workspace};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +19,34 @@ pub const IDLE_PAUSE: Duration = Duration::from_secs(180);
 const MAX_LABELS: usize = 64;
 /// The longest key or value of a label, in bytes.
 const MAX_LABEL_BYTES: usize = 256;
+
+/// What an order may leave unsaid of a session that is there already, which then keeps its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Unsaid {
+    /// Its labels.
+    Labels,
+    /// The commands that prepare it.
+    Init,
+    /// After how long without use it is paused.
+    IdlePause,
+    /// After how long it is removed.
+    Ttl,
+    /// Whether commands are points of its history.
+    Checkpoints,
+}
+
+impl Unsaid {
+    /// Its name, as events have it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Labels => "labels",
+            Self::Init => "init",
+            Self::IdlePause => "idle_pause",
+            Self::Ttl => "ttl",
+            Self::Checkpoints => "checkpoints",
+        }
+    }
+}
 
 /// A session as somebody wants it.
 #[derive(Debug, Clone)]
@@ -43,6 +71,8 @@ pub struct SessionOrder {
     pub ttl: Option<Duration>,
     /// Whether every command of a copy-on-write session is a point of its history.
     pub checkpoints: bool,
+    /// What of this is not said: it is for a session that is made, and one that `ensure` finds keeps its own.
+    pub unsaid: BTreeSet<Unsaid>,
     /// Whether it ends with the process that makes it: whoever starts Cofferdam after that process is
     /// gone removes it. One that is there already stays whose it is. Without a `ttl` it has a lease of
     /// [`OWNED_LEASE`].
@@ -63,6 +93,7 @@ impl SessionOrder {
             idle_pause: Some(IDLE_PAUSE),
             ttl: None,
             checkpoints: true,
+            unsaid: BTreeSet::new(),
             owned: false,
         }
     }

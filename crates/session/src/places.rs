@@ -28,6 +28,11 @@ impl Places {
         Ok(places)
     }
 
+    /// The state directory itself.
+    pub(crate) fn state(&self) -> &Path {
+        &self.state
+    }
+
     pub(crate) fn database(&self) -> PathBuf {
         self.state.join("sessions.db")
     }

@@ -229,7 +229,7 @@ fn due(inner: &Inner, row: &Row, (now, how): (u64, Thoroughness)) -> Result<Opti
         Some(GcKind::Settled)
     } else if row.cleanup_failed.is_some() {
         Some(GcKind::Cleaned)
-    } else if row.facts.deadlines_owed {
+    } else if row.facts.deadlines_owed || row.facts.network_owed {
         Some(GcKind::Told)
     } else {
         (standing && how == Thoroughness::Full).then_some(GcKind::Settled)
@@ -264,7 +264,10 @@ async fn repair(inner: &Arc<Inner>, row: &Row, kind: GcKind) -> Result<Option<Gc
         }
         GcKind::Settled => desk.settle().await?,
         GcKind::Cleaned => desk.clean().await?,
-        GcKind::Told => desk.pay_deadlines().await?,
+        GcKind::Told => {
+            desk.pay_deadlines().await?;
+            desk.pay_network().await?;
+        }
         GcKind::OrphanEnded | GcKind::StaleEnded | GcKind::Swept => {}
     }
     Ok((before != (desk.row.phase, desk.row.revision)).then_some(kind))
@@ -312,6 +315,28 @@ async fn orphans(
         let Some(found) = found.iter().find(|found| found.id == id) else { continue };
         let result = end(backend, found, kind).await;
         report.take(id.as_str(), result);
+    }
+    Ok(())
+}
+
+/// Ends the sandboxes of a session that is not there any more.
+pub(crate) async fn end_strays(
+    sessions: &Sessions,
+    session: &SessionId,
+    reason: DestroyReason,
+) -> Result<()> {
+    for backend in &sessions.0.backends {
+        for id in within(CALL_LIMIT, "list its sandboxes", backend.ids()).await? {
+            if SessionId::of(&id).is_none_or(|(of, _)| of != *session) {
+                continue;
+            }
+            let found = within(CALL_LIMIT, "find a sandbox", backend.find(&id)).await?;
+            if let Some(record) = found.and_then(|found| found.record) {
+                let end = backend.destroy(&record, reason);
+                within(CALL_LIMIT, "end a sandbox", end).await?;
+            }
+            within(CALL_LIMIT, "forget a sandbox", backend.forget(&id)).await?;
+        }
     }
     Ok(())
 }

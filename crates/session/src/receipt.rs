@@ -71,7 +71,7 @@ impl Session {
                 stdout: own.stdout,
                 stderr: own.stderr,
                 processes_left: own.left,
-                denials: Vec::new(),
+                denials: own.denials.clone(),
                 files,
             },
             said_by_guest: SaidByGuest {
@@ -120,6 +120,11 @@ impl Session {
     }
 }
 
+/// How much one file may have where so much is left of what is read for one receipt.
+fn most_of_one(left: u64) -> u64 {
+    MAX_HASHED_FILE_BYTES.min(left)
+}
+
 /// The SHA-256 of what a file holds now, if that can be told.
 async fn hash(
     backend: &Arc<dyn DurableBackend>,
@@ -127,7 +132,7 @@ async fn hash(
     effect: &Effect,
     left: &mut u64,
 ) -> Result<Option<String>> {
-    let most = MAX_HASHED_FILE_BYTES.min(*left);
+    let most = most_of_one(*left);
     let is_wanted =
         effect.now.as_ref().is_some_and(|now| now.kind == EntryKind::File && now.size <= most);
     if !is_wanted {
@@ -172,6 +177,7 @@ fn is_by_host(ending: EndingKind) -> bool {
         | EndingKind::Output
         | EndingKind::Disk
         | EndingKind::Lease
+        | EndingKind::SecretAlarm
         | EndingKind::SetupFailed
         | EndingKind::Canceled
         | EndingKind::Lost => true,
@@ -189,5 +195,22 @@ fn seen(effect: &Effect, sha256: Option<String>) -> FileSeen {
         mode: now.map(|now| format!("{:o}", now.mode)),
         size: now.map(|now| now.size),
         sha256,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_read_for_a_receipt_is_bounded_as_a_whole() {
+        let (mut left, mut read) = (MAX_HASHED_BYTES, 0);
+        while most_of_one(left) > 0 {
+            let one = most_of_one(left);
+            assert!(one <= MAX_HASHED_FILE_BYTES);
+            left -= one;
+            read += one;
+        }
+        assert_eq!(read, MAX_HASHED_BYTES);
     }
 }

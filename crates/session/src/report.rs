@@ -7,8 +7,8 @@ use crate::{Event, Phase, SessionId, next};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use cofferdam_core::{
-    Cause, Ending, EndingKind, Enforced, ExecStatus, LayerTier, SandboxStatus, Standard,
-    StreamReport, UsageReport,
+    Cause, Denial, Ending, EndingKind, Enforced, ExecStatus, LayerTier, SandboxStatus, SecretAlarm,
+    Standard, StreamReport, UsageReport,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -62,6 +62,12 @@ pub struct SessionReport {
     /// What tells that image from all others.
     #[serde(default)]
     pub image_id: Option<String>,
+    /// The secrets that it is granted, as they are written: by name, host and place.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<String>,
+    /// Why it is paused until somebody resumes it: a secret that was used toward another host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alarm: Option<SecretAlarm>,
     /// Where the workspace is inside, while there is a sandbox.
     pub workspace_inside: Option<String>,
     /// What it is found by.
@@ -115,6 +121,9 @@ pub struct ExecReport {
     pub left: u32,
     /// What it used.
     pub usage: UsageReport,
+    /// What the sandbox was denied while it ran.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub denials: Vec<Denial>,
     /// Its standard output.
     pub stdout: StreamReport,
     /// Its standard error.
@@ -201,6 +210,8 @@ impl SessionReport {
             layer_left_out: layer.map(|layer| layer.left_out.clone()).unwrap_or_default(),
             image: row.spec.image().map(|image| image.name.clone()),
             image_id: row.spec.image().map(|image| image.id.clone()),
+            secrets: row.spec.secrets(),
+            alarm: None,
             workspace_inside: record.map(|record| record.workspace.clone()),
             labels: row.labels.clone(),
             init: row.facts.init.state(),
@@ -248,6 +259,7 @@ impl ExecReport {
             exit_code: ending.map(Ending::exit_code),
             left: status.left.unwrap_or(0),
             usage: ended.map(|ended| ended.usage).unwrap_or_default(),
+            denials: ended.map(|ended| ended.denials.clone()).unwrap_or_default(),
             stdout: stream(status.stdout),
             stderr: stream(status.stderr),
         }
@@ -258,7 +270,9 @@ impl ExecReport {
 fn signal(ending: &Ending) -> Option<i32> {
     match ending {
         Ending::Signaled(signal) => Some(*signal),
-        Ending::Killed(Cause::Time | Cause::Memory | Cause::Output | Cause::Lease) => Some(9),
+        Ending::Killed(
+            Cause::Time | Cause::Memory | Cause::Output | Cause::Lease | Cause::SecretAlarm,
+        ) => Some(9),
         Ending::Exited(_)
         | Ending::Killed(Cause::Pids { .. } | Cause::Disk { .. })
         | Ending::NotStarted { .. }

@@ -1,11 +1,11 @@
 //! One piece of work in a sandbox of its own, ended on every way out.
 
-use crate::answer::{CALL_LIMIT, within};
+use crate::answer::{CALL_LIMIT, CREATE_LIMIT, within};
 use crate::desk::LOCK_PATIENCE;
 use crate::init::InitFailure;
 use crate::lock::Lock;
 use crate::order::{SessionOrder, millis};
-use crate::reaper::owner_key;
+use crate::reaper::{self, owner_key};
 use crate::store::{NewEvent, Row, Scope};
 use crate::{Event, InitCommand, Session, SessionId, Sessions, bundle, now_ms};
 use cofferdam_core::{DestroyReason, Enforced, Error, ErrorKind, Result, Spec};
@@ -209,7 +209,16 @@ impl Sessions {
         held: &OnceLock<Enforced>,
     ) -> Result<(), Interrupted<E>> {
         let made = async {
-            let desk = self.0.begin_with(row.clone()).await?;
+            // ORDER: noted before, so that nobody who gives up now ends it before its row is written, which
+            // is not given up.
+            let (inner, row, written) = (self.0.clone(), row.clone(), self.0.making.begin(&row.id));
+            let begun = tokio::spawn(async move {
+                let begun = inner.begin_with(row).await;
+                drop(written);
+                begun
+            });
+            let broke_off = |e| Error::new(ErrorKind::Io, "the begin of a run broke off").source(e);
+            let desk = begun.await.map_err(broke_off)??;
             let mut desk = desk.ok_or_else(|| {
                 Error::new(ErrorKind::Conflict, "a fresh session is there already")
             })?;
@@ -307,9 +316,12 @@ impl Drop for RunGuard {
         // Without a runtime the lock falls, and the next start of Cofferdam ends the run.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let (sessions, id) = (self.sessions.clone(), self.row.id.clone());
-            runtime.spawn(
-                async move { end(sessions, id, DestroyReason::Canceled, None, owner).await },
-            );
+            runtime.spawn(async move {
+                // What is still being made goes on, and can be ended once it stands.
+                let made = sessions.0.making.over(&id);
+                tokio::time::timeout(CREATE_LIMIT, made).await.ok();
+                end(sessions, id, DestroyReason::Canceled, None, owner).await
+            });
         }
     }
 }
@@ -327,10 +339,23 @@ async fn end(
         None => sessions.0.delete(&id, reason).await.map(|_| None),
     };
     owner.retire();
+    if !sessions.0.making.is_over(&id) {
+        // Its caller did not wait for it, and is not kept waiting for its end.
+        tokio::spawn(chase(sessions.clone(), id.clone(), reason));
+    }
     let new_control_files = sessions.new_control_files(&id).await.unwrap_or_default();
     match result {
         Ok(kept) => Settled { cleanup: None, kept, new_control_files },
         Err(error) => Settled { cleanup: Some(error), kept: None, new_control_files },
+    }
+}
+
+/// Ends a sandbox that was still being made when its run was over.
+async fn chase(sessions: Sessions, id: SessionId, reason: DestroyReason) {
+    sessions.0.making.over(&id).await;
+    // What fails here is recorded or listed, and tried again by every start.
+    if sessions.0.delete(&id, reason).await.is_ok_and(|was_there| !was_there) {
+        reaper::end_strays(&sessions, &id, reason).await.ok();
     }
 }
 

@@ -62,6 +62,12 @@ enum Wanted {
     WhatIsLeft,
 }
 
+impl AsRef<SessionId> for Session {
+    fn as_ref(&self) -> &SessionId {
+        &self.id
+    }
+}
+
 impl Session {
     pub(crate) fn new(sessions: Sessions, id: SessionId) -> Self {
         Self { sessions, id }
@@ -193,10 +199,29 @@ impl Session {
         }
     }
 
-    /// How a command stands. Wakes nothing.
+    /// How a command stands. Wakes nothing, and costs the same however many there are.
     pub async fn status(&self, id: &ProcessId) -> Result<ExecReport> {
-        let execs = self.execs().await?;
-        execs.into_iter().rfind(|exec| exec.id == id.as_str()).ok_or_else(|| unknown(id))
+        let inner = &self.sessions.0;
+        let row = inner.row(&self.id).await?;
+        if let Some(record) = &row.record {
+            let backend = inner.backend(&row.backend)?;
+            // Nobody waits for it, so it is no use of the sandbox.
+            let asked = backend.watch(record, id, Seen::default(), Duration::ZERO);
+            match within(CALL_LIMIT, "say how a command is", asked).await {
+                Ok(status) => return Ok(ExecReport::new(row.incarnation, &status)),
+                Err(e) if e.kind == ErrorKind::NotFound => {}
+                Err(e) => return Err(e),
+            }
+            let is_there = backend.status(record);
+            if within(CALL_LIMIT, "say how a sandbox is", is_there).await? == SandboxStatus::Gone {
+                self.settle().await?;
+            }
+        }
+        // An earlier one, or one whose sandbox has forgotten it.
+        inner.fold(&row, row.incarnation, None).await?;
+        let known = inner.store.exec(&self.id, id).await?;
+        let report = |known: KnownExec| ExecReport::new(known.incarnation, &known.status);
+        known.map(report).ok_or_else(|| unknown(id))
     }
 
     /// The commands of this session, those of earlier sandboxes included, oldest first. Wakes

@@ -4,6 +4,7 @@ use crate::answer::{CALL_LIMIT, within};
 use crate::desk::{Desk, LOCK_PATIENCE};
 use crate::history::Awaited;
 use crate::lock::Locks;
+use crate::making::Making;
 use crate::order::{SessionOrder, millis};
 use crate::owned::Owned;
 use crate::places::Places;
@@ -21,6 +22,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::watch;
 
 /// The most events of one answer.
 pub const MAX_EVENTS: u32 = 1000;
@@ -40,6 +42,7 @@ pub(crate) struct Inner {
     pub(crate) backends: Vec<Arc<dyn DurableBackend>>,
     pub(crate) awaited: Arc<Awaited>,
     pub(crate) owned: Arc<Owned>,
+    pub(crate) making: Making,
 }
 
 impl std::fmt::Debug for Sessions {
@@ -94,7 +97,15 @@ impl Sessions {
         let store = Store::open(places.database(), room).await?;
         let locks = Locks::new(places.locks());
         let (awaited, owned) = (Arc::new(Awaited::default()), Arc::new(Owned::default()));
-        Ok(Self(Arc::new(Inner { places, store, locks, backends, awaited, owned })))
+        Ok(Self(Arc::new(Inner {
+            places,
+            store,
+            locks,
+            backends,
+            awaited,
+            owned,
+            making: Making::default(),
+        })))
     }
 
     /// The sessions of one owner, empty for the local user: those of others do not exist in here, and
@@ -150,13 +161,9 @@ impl Sessions {
     /// A beginning that fits several is a conflict that lists them.
     pub async fn find(&self, text: &str) -> Result<SessionId> {
         // Whole ones are looked up, so that what they cost does not grow with the sessions there are.
-        if let Ok(id) = SessionId::new(text)
-            && let Some(row) = self.0.store.get(&id).await?
-        {
-            return Ok(row.id);
-        }
-        if let Some(row) = self.0.store.named(text).await? {
-            return Ok(row.id);
+        match self.find_whole(text).await {
+            Err(error) if error.kind == ErrorKind::NotFound => {}
+            found => return found,
         }
         let rows = self.0.store.all().await?;
         let fits = |row: &&Row| {
@@ -175,6 +182,17 @@ impl Sessions {
         }
     }
 
+    /// The session of this id or name, written out in full.
+    pub async fn find_whole(&self, text: &str) -> Result<SessionId> {
+        if let Ok(id) = SessionId::new(text)
+            && let Some(row) = self.0.store.get(&id).await?
+        {
+            return Ok(row.id);
+        }
+        let named = self.0.store.named(text).await?;
+        named.map(|row| row.id).ok_or_else(|| missing(text))
+    }
+
     /// The door to a session. Whether it is there is seen at first use.
     pub fn session(&self, id: SessionId) -> Session {
         Session::new(self.clone(), id)
@@ -185,7 +203,11 @@ impl Sessions {
         let seen = self.0.seen().await;
         let rows = self.0.store.all().await?;
         let wanted = |row: &Row| labels.iter().all(|(k, v)| row.labels.get(k) == Some(v));
-        Ok(rows.iter().filter(|row| wanted(row)).map(|row| self.0.report(row, &seen)).collect())
+        let mut reports = Vec::new();
+        for row in rows.iter().filter(|row| wanted(row)) {
+            reports.push(self.0.report_with_alarm(row, &seen).await?);
+        }
+        Ok(reports)
     }
 
     /// How a session stands now. Repairs nothing and waits for nobody.
@@ -199,7 +221,7 @@ impl Sessions {
             }
         }
         self.0.fold(&row, row.incarnation, None).await?;
-        Ok(self.0.report(&row, &seen))
+        self.0.report_with_alarm(&row, &seen).await
     }
 
     /// Stops everything in a session where it stands. Pausing what is paused succeeds.
@@ -220,9 +242,20 @@ impl Sessions {
         }
     }
 
-    /// Lets everything go on. One that was lost is recovered, as by `ensure`.
+    /// Lets everything go on, also after an alarm about a secret, which nothing else does. One that was
+    /// lost is recovered, as by `ensure`. For people: who works for a model asks by [`Sessions::wake`].
     pub async fn resume(&self, id: &SessionId) -> Result<()> {
+        self.go_on(id, true).await
+    }
+
+    /// The same, but after an alarm about a secret it is a conflict: who caused that does not end it.
+    pub async fn wake(&self, id: &SessionId) -> Result<()> {
+        self.go_on(id, false).await
+    }
+
+    async fn go_on(&self, id: &SessionId, on_purpose: bool) -> Result<()> {
         let mut desk = self.0.desk(id).await?;
+        desk.on_purpose = on_purpose;
         desk.drive(Event::Ensure).await?;
         desk.prepare().await
     }
@@ -273,9 +306,24 @@ impl Sessions {
         for row in rows.iter().filter(|row| row.record.is_some()) {
             self.0.fold(row, row.incarnation, None).await?;
         }
+        self.written_events(session, after).await
+    }
+
+    /// The same of what is written down already: keepers are not asked. That is what to look at when
+    /// [`Sessions::written`] tells, and costs little.
+    pub async fn written_events(
+        &self,
+        session: Option<&SessionId>,
+        after: u64,
+    ) -> Result<Vec<EventReport>> {
         let filter = EventFilter { session: session.cloned(), after, limit: MAX_EVENTS };
         let found = self.0.store.events(filter).await?;
         Ok(found.into_iter().map(EventReport::from).collect())
+    }
+
+    /// Told whenever this process wrote something down, events among it. What others write is not told.
+    pub fn written(&self) -> watch::Receiver<u64> {
+        self.0.store.written()
     }
 
     /// Compares all that exists with all that is recorded, repairs, and says what it did. A dry run
@@ -470,6 +518,21 @@ impl Inner {
             }
         }
         seen
+    }
+
+    /// The same, with why it is frozen, if it is.
+    async fn report_with_alarm(
+        &self,
+        row: &Row,
+        seen: &BTreeMap<SandboxId, SandboxStatus>,
+    ) -> Result<SessionReport> {
+        let mut report = self.report(row, seen);
+        if report.phase == Phase::Paused && !report.secrets.is_empty() {
+            self.fold(row, row.incarnation, None).await?;
+            let alarm = self.store.alarm(&row.id).await?;
+            report.alarm = alarm.and_then(|alarm| serde_json::from_value(alarm).ok());
+        }
+        Ok(report)
     }
 
     fn report(&self, row: &Row, seen: &BTreeMap<SandboxId, SandboxStatus>) -> SessionReport {

@@ -194,6 +194,7 @@ impl Finished {
             EndingKind::Canceled => "the call was given up and the command was killed",
             EndingKind::Lost => "the sandbox was lost while it ran; run it again",
             EndingKind::Lease => "the sandbox's lease was over",
+            EndingKind::SecretAlarm => "a secret's placeholder was on its way to another host",
             EndingKind::Output => "it wrote more output than it may",
             EndingKind::NotStarted | EndingKind::SetupFailed => {
                 "it could not be started: look at the program's name and the working directory"

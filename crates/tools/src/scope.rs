@@ -72,9 +72,11 @@ impl Sandboxes {
             None => {
                 self.refuse_no_name()?;
                 let own = self.own.lock().await.clone();
-                match own {
-                    Some(id) => self.still_there(id).await,
-                    None => Ok(None),
+                match (own, &self.order.name) {
+                    (Some(id), _) => self.still_there(id).await,
+                    // One that stays is there from an earlier connection.
+                    (None, Some(name)) => self.named(name).await,
+                    (None, None) => Ok(None),
                 }
             }
         }
@@ -160,7 +162,7 @@ impl Sandboxes {
 
     async fn wake(&self, session: Session) -> Result<Ensured> {
         let before = self.sessions.status(session.id()).await?;
-        self.sessions.resume(session.id()).await?;
+        self.sessions.wake(session.id()).await?;
         let after = self.sessions.status(session.id()).await?;
         let how = if after.incarnation != before.incarnation {
             EnsuredHow::Recovered
@@ -197,11 +199,7 @@ impl Sandboxes {
         if self.scope == Scope::Implicit {
             self.refuse_other_policy(name, &id).await?;
         }
-        let mut known = self.known();
-        if known.len() >= MAX_KNOWN {
-            known.clear();
-        }
-        known.insert(name.to_owned(), id.clone());
+        remember(&mut self.known(), name, &id);
         Ok(Some(self.sessions.session(id)))
     }
 
@@ -241,4 +239,29 @@ impl Sandboxes {
 fn missing(name: &str) -> Error {
     Error::new(ErrorKind::NotFound, format!("there is no sandbox {name:?}"))
         .hint("Make it with sandbox_ensure, or use another name.")
+}
+
+/// Remembers whom a name means. Where there are too many names all are looked up anew.
+fn remember(known: &mut BTreeMap<String, SessionId>, name: &str, id: &SessionId) {
+    if known.len() >= MAX_KNOWN {
+        known.clear();
+    }
+    known.insert(name.to_owned(), id.clone());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_so_many_names_are_remembered() {
+        let id = SessionId::new("0123456789abcdef0123").unwrap();
+        let mut known = BTreeMap::new();
+        for number in 0..MAX_KNOWN {
+            remember(&mut known, &number.to_string(), &id);
+        }
+        assert_eq!(known.len(), MAX_KNOWN);
+        remember(&mut known, "one more", &id);
+        assert_eq!(known.keys().collect::<Vec<_>>(), ["one more"]);
+    }
 }

@@ -4,11 +4,12 @@ use crate::context::{CallContext, Watched};
 use crate::param::{self, Fault, Param, nearest};
 use crate::scope::{Sandboxes, Scope};
 use crate::tool::Row;
-use crate::{Outcome, PackName, Tool, adk, everruns, fluers, native, openmanus, preamble};
+use crate::{Expose, Outcome, PackName, Tool, adk, everruns, fluers, native, openmanus, preamble};
 use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_session::{Session, SessionOrder, Sessions};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use std::sync::Arc;
 
 /// A pack of tools, bound to sandboxes.
 ///
@@ -18,6 +19,7 @@ pub struct Toolbox {
     pack: PackName,
     tools: Vec<Tool>,
     sandboxes: Sandboxes,
+    ports: Option<Arc<dyn Expose>>,
 }
 
 /// A call on its way.
@@ -25,6 +27,8 @@ pub(crate) struct Call<'c> {
     pub(crate) sandboxes: &'c Sandboxes,
     /// The sandbox that it names.
     pub(crate) sandbox: Option<String>,
+    /// Who shows ports to the user, if somebody does.
+    pub(crate) ports: Option<&'c dyn Expose>,
     /// The rest of its arguments, checked and complete.
     arguments: Value,
     pub(crate) context: &'c Watched,
@@ -38,9 +42,15 @@ impl Toolbox {
     /// kept to its own. With [`Scope::Implicit`] the order's name is that of the own sandbox, which is then shared with
     /// whoever names it so, and stays; without a name it is this toolbox's alone.
     pub fn new(pack: PackName, sessions: Sessions, scope: Scope, order: SessionOrder) -> Self {
-        let sandbox = sandbox_parameter(pack, scope);
-        let tools = rows(pack).iter().map(|row| row.tool(sandbox)).collect();
-        Self { pack, tools, sandboxes: Sandboxes::new(sessions, scope, order) }
+        let sandboxes = Sandboxes::new(sessions, scope, order);
+        Self { pack, tools: tools(pack, scope, false), sandboxes, ports: None }
+    }
+
+    /// Shows ports to the user by way of these: there is a tool more for it, where the pack has one.
+    #[must_use]
+    pub fn exposing(self, ports: Arc<dyn Expose>) -> Self {
+        let tools = tools(self.pack, self.sandboxes.scope, true);
+        Self { tools, ports: Some(ports), ..self }
     }
 
     /// The pack.
@@ -73,7 +83,8 @@ impl Toolbox {
 
     /// Calls a tool. Never fails otherwise than by an outcome that says so.
     pub async fn call(&self, name: &str, arguments: Value, context: CallContext) -> Outcome {
-        let Some(row) = rows(self.pack).iter().find(|row| row.name == name) else {
+        let mut known = rows(self.pack, self.ports.is_some());
+        let Some(row) = known.find(|row| row.name == name) else {
             return self.failed(name, &self.unknown_tool(name));
         };
         match self.prepare(row, arguments) {
@@ -81,7 +92,8 @@ impl Toolbox {
                 let outcome = context
                     .watch(async |context| {
                         let sandboxes = &self.sandboxes;
-                        let call = Call { sandboxes, sandbox, arguments, context };
+                        let ports = self.ports.as_deref();
+                        let call = Call { sandboxes, sandbox, ports, arguments, context };
                         self.carry_out(row.name, call).await
                     })
                     .await;
@@ -176,8 +188,18 @@ impl Call<'_> {
     }
 }
 
-/// The rows of a pack.
-fn rows(pack: PackName) -> &'static [Row] {
+/// The tools of a pack, as a model is told of them.
+fn tools(pack: PackName, scope: Scope, shows_ports: bool) -> Vec<Tool> {
+    let sandbox = sandbox_parameter(pack, scope);
+    rows(pack, shows_ports).map(|row| row.tool(sandbox)).collect()
+}
+
+/// The rows of a pack, as far as there is what they need.
+fn rows(pack: PackName, shows_ports: bool) -> impl Iterator<Item = &'static Row> {
+    all_rows(pack).iter().filter(move |row| shows_ports || !native::needs_ports(row))
+}
+
+fn all_rows(pack: PackName) -> &'static [Row] {
     match pack {
         PackName::Cofferdam => native::ROWS,
         PackName::Everruns => everruns::ROWS,

@@ -406,6 +406,10 @@ pub enum EntryKind {
 }
 
 impl EntryKind {
+    /// All kinds.
+    pub const ALL: [Self; 6] =
+        [Self::File, Self::Directory, Self::Link, Self::Fifo, Self::Socket, Self::Device];
+
     /// Its stable name.
     pub fn name(self) -> &'static str {
         match self {

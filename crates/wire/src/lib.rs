@@ -6,7 +6,7 @@
 //! A conversation on a fresh sandbox reads, in short:
 //!
 //! ```text
-//! guest → host   channel 0  Message  {"Hello":{"generation":2,"version":"0.1.0"}}
+//! guest → host   channel 0  Message  {"Hello":{"generation":3,"version":"0.1.0"}}
 //! host  → guest  channel 1  Message  {"Spawn":{"id":"a1","argv":["true"],…,"stdout":{"Line":3}}}
 //! guest → host   channel 1  Message  {"Started":{"pid":2}}
 //! guest → host   channel 3  Data     bytes of standard output, as far as credit reaches
@@ -23,6 +23,7 @@ pub mod files;
 pub mod frame;
 pub mod message;
 pub mod plan;
+pub mod port;
 pub mod template;
 
 pub use bytes::{ByteString, hexadecimal};

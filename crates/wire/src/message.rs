@@ -1,17 +1,21 @@
-//! The messages of generations 1 and 2. New fields are optional; a new message raises the generation.
+//! The messages of generations 1 to 3. New fields are optional; a new message raises the generation.
 //!
 //! Generation 2 added [`Descendants::Stay`], and with it [`Ended::left_below`] and
 //! [`FromProcess::Emptied`]; and [`HostOpens::Files`]. A keeper, which needs them, refuses a guest of
-//! generation 1; any other host speaks to such a guest as before.
+//! generation 1; any other host speaks to such a guest as before. Generation 3 added
+//! [`HostOpens::Port`].
 
 use crate::bytes::ByteString;
 use serde::{Deserialize, Serialize};
 
 /// The generation that this code speaks. The lower of two sides rules.
-pub const GENERATION: u32 = 2;
+pub const GENERATION: u32 = 3;
 
 /// The first generation that knows [`HostOpens::Files`].
 pub const FILES_SINCE: u32 = 2;
+
+/// The first generation that knows [`HostOpens::Port`].
+pub const PORTS_SINCE: u32 = 3;
 
 /// The guest's first message, on channel 0.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,6 +72,16 @@ pub enum HostOpens {
     /// Serve files over the socket that comes with the message. Answered over that socket alone, as
     /// [`files`](crate::files) says.
     Files(Box<Files>),
+    /// Connect to a port of the sandbox's own loopback, and carry bytes between it and the socket that
+    /// comes with the message. Answered over that socket alone, as [`port`](crate::port) says.
+    Port(Port),
+}
+
+/// Which port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Port {
+    /// Its number.
+    pub port: u16,
 }
 
 /// Whose files are served.
@@ -99,6 +113,26 @@ pub struct Spawn {
     /// When the host hears of it.
     #[serde(default)]
     pub news: News,
+    /// What becomes of the descriptors that come behind those of the streams, in order; at most
+    /// [`MAX_HANDED`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub handed: Vec<Handed>,
+}
+
+/// The most descriptors that come with a command beside its streams.
+pub const MAX_HANDED: usize = 12;
+
+/// Where files with what a command is handed are. A mount of its own, in memory.
+pub const HANDED_DIRECTORY: &str = "/run/secrets";
+
+/// What a command has of a descriptor that came with it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Handed {
+    /// The descriptor, under this number.
+    Descriptor(u32),
+    /// A file of this name in [`HANDED_DIRECTORY`] with what is in it, until nothing is left of the
+    /// command.
+    File(String),
 }
 
 /// When the host hears what a command does.
@@ -321,6 +355,12 @@ pub struct Targets {
     pub host_pid_started: u64,
     /// A TCP port on the host's loopback that listens.
     pub host_port: u16,
+    /// Whether connections are led to a gate: then addresses have a route, which leads back inside.
+    #[serde(default, skip_serializing_if = "is_not")]
+    pub redirected: bool,
+    /// Ports of the gate inside, if there is one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gate_ports: Vec<u16>,
     /// A path name socket on the host that listens.
     pub host_socket: String,
     /// An abstract socket on the host that listens, without its leading NUL.

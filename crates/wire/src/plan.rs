@@ -3,6 +3,7 @@
 //! A plan holds no decision any more: whoever carries it out does each step in order and stops at
 //! the first that fails, unless the step says that it may be skipped.
 
+use crate::ByteString;
 use serde::{Deserialize, Serialize};
 
 /// Everything that is done before a sandbox takes its first command.
@@ -104,6 +105,15 @@ pub enum Op {
         path: String,
         /// What is in it.
         content: String,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// Make a file with these bytes.
+    Bytes {
+        /// Where.
+        path: String,
+        /// What is in it.
+        content: ByteString,
         /// Its permission bits.
         mode: u32,
     },
@@ -220,11 +230,58 @@ pub enum Op {
         /// The program.
         program: Vec<(u16, u8, u8, u32)>,
     },
-    /// The place of the egress gate. Opens nothing by itself.
-    EgressGate {
-        /// The rules that the host's gate decides by, for explanation.
-        rules: Vec<String>,
+    /// Lead every address to the sandbox itself, through the loopback interface.
+    LocalRoutes {
+        /// Those of IPv6 too.
+        v6: bool,
     },
+    /// Lead TCP that goes to no loopback address to one port of it, and questions for names to
+    /// another. All else that goes to no loopback address fails at once.
+    Redirect {
+        /// Where TCP is led.
+        transparent: u16,
+        /// Where questions for names are led.
+        names: u16,
+    },
+    /// Make the sockets that the host's gate accepts on, and hand them to the host, in this order,
+    /// beside a frame that comes before the greeting. Nobody inside keeps them.
+    EgressGate {
+        /// The rules that the gate decides by at first, for explanation.
+        rules: Vec<String>,
+        /// The sockets.
+        listen: Vec<Listen>,
+    },
+}
+
+/// A socket that is bound to a port of every address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listen {
+    /// What it takes.
+    pub transport: Transport,
+    /// From whom.
+    pub families: Families,
+    /// Its port.
+    pub port: u16,
+}
+
+/// What a socket takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Transport {
+    /// Connections.
+    Tcp,
+    /// Datagrams.
+    Udp,
+}
+
+/// Which addresses a socket has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Families {
+    /// Those of IPv4.
+    V4,
+    /// Those of IPv6.
+    V6,
+    /// All.
+    Both,
 }
 
 /// A host path that is shown inside.

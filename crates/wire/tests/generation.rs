@@ -13,9 +13,10 @@ use cofferdam_wire::files::{
 };
 use cofferdam_wire::message::{
     Attempt, Check, Confirmed, Descendants, EgressAnswer, Ended, Files, FromProcess, GENERATION,
-    Greeting, GuestOpens, Hello, HostOpens, How, News, NotStarted, NotStartedReason, Proof, Prove,
-    SetupFailure, Spawn, Stdio, Stream, Targets, TerminalSize, ToProcess,
+    Greeting, GuestOpens, Hello, HostOpens, How, News, NotStarted, NotStartedReason, Port, Proof,
+    Prove, SetupFailure, Spawn, Stdio, Stream, Targets, TerminalSize, ToProcess,
 };
+use cofferdam_wire::port::PortAnswer;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt::Debug;
@@ -26,6 +27,7 @@ const SECOND_OF_FILES: &str = include_str!("../schema/files-generation-2.jsonl")
 /// What came with generation 3 of the requests for files.
 const THIRD_OF_FILES: &str = include_str!("../schema/files-generation-3.jsonl");
 const SECOND: &str = include_str!("../schema/generation-2.jsonl");
+const THIRD: &str = include_str!("../schema/generation-3.jsonl");
 const CARRIES: &str = include_str!("../schema/files-2-carry.jsonl");
 
 const SIZE: TerminalSize = TerminalSize { rows: 24, columns: 80 };
@@ -53,7 +55,7 @@ fn first() -> String {
 fn second() -> String {
     let mut lines = String::new();
     let confirmed = Confirmed::default();
-    let hello = Hello { generation: GENERATION, version: "0.1.0".to_owned(), confirmed };
+    let hello = Hello { generation: 2, version: "0.1.0".to_owned(), confirmed };
     each(&mut lines, "Greeting", [Greeting::Hello(hello)]);
     let streams =
         Stdio::Streams { stdin: Stream::Null, stdout: Stream::Null, stderr: Stream::Null };
@@ -61,6 +63,19 @@ fn second() -> String {
     let left = FromProcess::Ended(Ended { left_below: Some(7), ..ended(How::Exited(0)) });
     each(&mut lines, "FromProcess", [left, FromProcess::Emptied]);
     files(&mut lines);
+    lines
+}
+
+/// The same for what generation 3 added.
+fn third() -> String {
+    let mut lines = String::new();
+    let confirmed = Confirmed::default();
+    let hello = Hello { generation: GENERATION, version: "0.1.0".to_owned(), confirmed };
+    each(&mut lines, "Greeting", [Greeting::Hello(hello)]);
+    each(&mut lines, "HostOpens", [HostOpens::Port(Port { port: 3000 })]);
+    let failed = PortAnswer::Failed { call: "connect to 127.0.0.1:3000".to_owned(), errno: 110 };
+    let answers = [PortAnswer::Connected, PortAnswer::NobodyListens, PortAnswer::TooMany, failed];
+    each(&mut lines, "PortAnswer", answers);
     lines
 }
 
@@ -267,6 +282,7 @@ fn spawn(stdio: Stdio, descendants: Descendants, news: News) -> HostOpens {
         timeout_ms: Some(1500),
         descendants,
         news,
+        handed: Vec::new(),
     }))
 }
 
@@ -324,6 +340,7 @@ fn messages_are_written_as_they_were_frozen() {
     for (name, frozen, now) in [
         ("generation-1", FROZEN, first()),
         ("generation-2", SECOND, second()),
+        ("generation-3", THIRD, third()),
         ("files-2-carry", CARRIES, carries()),
         ("files-generation-2", SECOND_OF_FILES, second_of_files()),
         ("files-generation-3", THIRD_OF_FILES, third_of_files()),
@@ -342,7 +359,7 @@ fn messages_are_written_as_they_were_frozen() {
 /// What a newer side adds is passed over, so that an older one understands it.
 #[test]
 fn what_is_not_known_yet_is_passed_over() {
-    let all = [FROZEN, SECOND, CARRIES, SECOND_OF_FILES, THIRD_OF_FILES];
+    let all = [FROZEN, SECOND, THIRD, CARRIES, SECOND_OF_FILES, THIRD_OF_FILES];
     for line in all.into_iter().flat_map(str::lines) {
         let (name, text) = line.split_once(' ').unwrap();
         let place = if name == "Proof" { "[{\"" } else { ":{\"" };
@@ -356,6 +373,7 @@ fn what_is_not_known_yet_is_passed_over() {
                 "GuestOpens" => reads::<GuestOpens>(text),
                 "EgressAnswer" => reads::<EgressAnswer>(text),
                 "Proof" => reads::<Proof>(text),
+                "PortAnswer" => reads::<PortAnswer>(text),
                 "files::Greeting" => reads::<files::Greeting>(text),
                 "files::Request" => reads::<Request>(text),
                 "files::Answer" => reads::<Answer>(text),

@@ -79,7 +79,8 @@ def files_read_root_home():
 
 # attack files.list_homes bare=unsafe
 def files_list_homes():
-    allowed = {"sandbox"} | {p for p in WS.split("/") if p}
+    # Toolchains of the caller are shown where they lie, so that the name of that home is no secret.
+    allowed = {"sandbox"} | {p for p in f"{WS}/{W['home_secret']}".split("/") if p}
     found = [n for n in os.listdir("/home") if n not in allowed]
     need(found, "only its own home")
     return found

@@ -54,31 +54,50 @@ def network_host_abstract_datagram():
     s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     s.sendto(b"attack", "\0" + W["abstract"] + "-datagram")
 
-# attack network.public_udp_route bare=refused
+# attack network.public_udp_route bare=refused closed
 def network_public_udp_route():
     return connect(socket.AF_INET, socket.SOCK_DGRAM, 0, ("192.0.2.1", 53))
 
-# attack network.public_udp6_route bare=refused
+# attack network.public_udp6_route bare=refused closed
 def network_public_udp6_route():
     return connect(socket.AF_INET6, socket.SOCK_DGRAM, 0, ("2001:db8::1", 53))
 
-# attack network.metadata_route bare=refused
+# attack network.metadata_route bare=refused closed
 def network_metadata_route():
     return connect(socket.AF_INET, socket.SOCK_DGRAM, 0, ("169.254.169.254", 80))
 
-# attack network.public_tcp bare=unsafe
+# attack network.public_tcp bare=unsafe closed
 def network_public_tcp():
     try:
         return connect(socket.AF_INET, socket.SOCK_STREAM, 0, ("192.0.2.1", 443))
     except socket.timeout:
         return "a packet left"
 
-# attack network.name_service bare=unsafe
+# attack network.name_service bare=unsafe closed
 def network_name_service():
     try:
         return socket.getaddrinfo("example.invalid.test", 80)
     except socket.gaierror as e:
         raise Stopped(str(e))
+
+# attack network.metadata_answers bare=unsafe
+def network_metadata_answers():
+    # With a way out it is the gate that takes the connection, and refuses it by name.
+    s = socket.create_connection(("169.254.169.254", 80), 5)
+    s.sendall(b"GET / HTTP/1.0\r\nHost: 169.254.169.254\r\n\r\n")
+    head = s.recv(64)
+    return need(head if b" 403 " not in head else b"", "refused by the gate")
+
+# attack network.private_answers bare=unsafe
+def network_private_answers():
+    s = socket.create_connection(("10.255.255.1", 443), 5)
+    s.sendall(b"hello")
+    return need(s.recv(64), "hung up on")
+
+# attack network.public_datagram bare=unsafe
+def network_public_datagram():
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    return s.sendto(b"attack", ("192.0.2.1", 443))
 
 # attack network.interfaces bare=refused
 def network_interfaces():

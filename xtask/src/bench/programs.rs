@@ -128,6 +128,11 @@ impl Ground {
         self.directory.join("cofferdam").to_string_lossy().into_owned()
     }
 
+    /// A place of this name that everybody can reach.
+    pub(super) fn place(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
+    }
+
     /// This program, where everybody can reach it.
     pub(super) fn spawner(&self) -> PathBuf {
         self.directory.join("spawner")

@@ -48,7 +48,7 @@ impl Limit {
 }
 
 /// All that is promised.
-pub(super) const TARGETS: [Target; 20] = [
+pub(super) const TARGETS: [Target; 26] = [
     Target {
         what: "`cofferdam run`, times bare",
         limit: Limit::AtMost(3.0),
@@ -154,6 +154,36 @@ pub(super) const TARGETS: [Target; 20] = [
         what: "a checkpoint over 50,000 files, ms added to a command",
         limit: Limit::AtMost(6.0),
         measure: |results, who| added_ms(results, who, trees::CHECKPOINT[2]),
+    },
+    Target {
+        what: "an undo over 1,000 files, ms, its sandbox ended",
+        limit: Limit::AtMost(1.0),
+        measure: |results, who| Some(results.number(trees::UNDO[0], who)? / 1000.0),
+    },
+    Target {
+        what: "an undo over 10,000 files, ms, its sandbox ended",
+        limit: Limit::AtMost(2.5),
+        measure: |results, who| Some(results.number(trees::UNDO[1], who)? / 1000.0),
+    },
+    Target {
+        what: "an undo over 50,000 files, ms, its sandbox ended",
+        limit: Limit::AtMost(6.0),
+        measure: |results, who| Some(results.number(trees::UNDO[2], who)? / 1000.0),
+    },
+    Target {
+        what: "a fork over 1,000 files, ms more than a new session",
+        limit: Limit::AtMost(1.0),
+        measure: |results, who| added_ms(results, who, trees::FORK[0]),
+    },
+    Target {
+        what: "a fork over 10,000 files, ms more than a new session",
+        limit: Limit::AtMost(2.5),
+        measure: |results, who| added_ms(results, who, trees::FORK[1]),
+    },
+    Target {
+        what: "a fork over 50,000 files, ms more than a new session",
+        limit: Limit::AtMost(6.0),
+        measure: |results, who| added_ms(results, who, trees::FORK[2]),
     },
     Target {
         what: "the guest program, MiB",

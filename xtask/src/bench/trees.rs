@@ -22,6 +22,14 @@ pub(super) const CHECKPOINT: [(&str, &str); 3] = [
     ("tree-checkpoint-10000", "tree-plain-10000"),
     ("tree-checkpoint-50000", "tree-plain-50000"),
 ];
+/// Rows of an undo over the same trees.
+pub(super) const UNDO: [&str; 3] = ["tree-undo-1000", "tree-undo-10000", "tree-undo-50000"];
+/// Rows of a fork, and of a session that is made of nothing.
+pub(super) const FORK: [(&str, &str); 3] = [
+    ("tree-fork-1000", "tree-create-1000"),
+    ("tree-fork-10000", "tree-create-10000"),
+    ("tree-fork-50000", "tree-create-50000"),
+];
 /// How many files the trees have, in a full and in a quick run.
 const SIZES: [usize; 4] = [1000, 10_000, 50_000, 200_000];
 const QUICK_SIZES: [usize; 2] = [1000, 10_000];
@@ -99,6 +107,10 @@ async fn one(sessions: &Sessions, tree: &Path, files: usize, rounds: usize) -> O
         change(&plain).await?;
         times.push("plain", "a command that writes three files, no checkpoint", begin.elapsed());
         measure_round(sessions, &kept, &mut times).await?;
+        let begin = Instant::now();
+        let fresh = sessions.create(&order(tree, true)).await.map_err(ours)?;
+        times.push("create", "make a session over it, until ready", begin.elapsed());
+        sessions.delete(fresh.id()).await.map_err(ours)?;
     }
     std::fs::remove_dir_all(tree).map_err(in_words)?;
     Ok(times.rows())

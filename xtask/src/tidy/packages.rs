@@ -11,7 +11,7 @@ struct Room {
 }
 
 /// The only arrows there are. A new room is a new row here, and a decision note.
-const ROOMS: [Room; 16] = [
+const ROOMS: [Room; 20] = [
     Room { name: "cofferdam-wire", may_use: &[] },
     Room { name: "cofferdam-guestd", may_use: &["cofferdam-wire"] },
     Room { name: "cofferdam-core", may_use: &["cofferdam-wire"] },
@@ -23,7 +23,7 @@ const ROOMS: [Room; 16] = [
     Room { name: "cofferdam-registry", may_use: &["cofferdam-core", "cofferdam-image"] },
     Room {
         name: "cofferdam-session",
-        may_use: &["cofferdam-archive", "cofferdam-core", "cofferdam-search"],
+        may_use: &["cofferdam-archive", "cofferdam-core", "cofferdam-search", "cofferdam-secrets"],
     },
     Room {
         name: "cofferdam-server",
@@ -32,11 +32,15 @@ const ROOMS: [Room; 16] = [
             "cofferdam-core",
             "cofferdam-mcp",
             "cofferdam-search",
+            "cofferdam-secrets",
             "cofferdam-session",
             "cofferdam-tools",
         ],
     },
+    Room { name: "cofferdam-client", may_use: &["cofferdam-core", "cofferdam-session"] },
     Room { name: "cofferdam-search", may_use: &["cofferdam-core"] },
+    Room { name: "cofferdam-secrets", may_use: &["cofferdam-core"] },
+    Room { name: "cofferdam-terminate", may_use: &["cofferdam-core"] },
     Room {
         name: "cofferdam-mcp",
         may_use: &["cofferdam-core", "cofferdam-session", "cofferdam-tools"],
@@ -46,6 +50,7 @@ const ROOMS: [Room; 16] = [
         may_use: &["cofferdam-core", "cofferdam-search", "cofferdam-session"],
     },
     Room { name: "cofferdam-archive", may_use: &["cofferdam-core"] },
+    Room { name: "cofferdam-gate", may_use: &["cofferdam-core", "cofferdam-terminate"] },
     Room {
         name: "cofferdam",
         may_use: &[
@@ -61,22 +66,26 @@ const ROOMS: [Room; 16] = [
         may_use: &[
             "cofferdam",
             "cofferdam-archive",
+            "cofferdam-client",
             "cofferdam-core",
+            "cofferdam-gate",
             "cofferdam-guestd",
             "cofferdam-image",
             "cofferdam-local",
             "cofferdam-mcp",
             "cofferdam-registry",
             "cofferdam-search",
+            "cofferdam-secrets",
             "cofferdam-server",
             "cofferdam-session",
+            "cofferdam-terminate",
             "cofferdam-tools",
             "cofferdam-wire",
         ],
     },
     Room {
         name: "cofferdam-conformance",
-        may_use: &["cofferdam-archive", "cofferdam-core", "cofferdam-search"],
+        may_use: &["cofferdam-archive", "cofferdam-core", "cofferdam-search", "cofferdam-session"],
     },
     Room { name: "cofferdam-xtask", may_use: &["cofferdam", "cofferdam-session"] },
 ];

@@ -5,6 +5,7 @@ use crate::images::PullPolicy;
 use crate::parts::BackendName;
 use clap::Args;
 use clap::builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser};
+use cofferdam_core::secret::{SecretGrant, SecretWish};
 use cofferdam_core::{
     EgressRule, Error, ErrorKind, LayerChoice, OnUnavailable, Profile, Result, User, parse_bytes,
     parse_cpu, parse_duration,
@@ -113,15 +114,31 @@ pub(crate) struct PolicyOptions {
     #[arg(long, value_name = "PATH")]
     pub(crate) hide: Vec<PathBuf>,
 
-    /// Allows a destination, as HOST:PORT. Repeatable.
+    #[command(flatten)]
+    pub(crate) rules: RuleOptions,
+
+    /// Lets a connection that is not allowed wait so long to be allowed. Default: 0, not at all.
     ///
-    /// HOST is a name, an address, *.NAME (the name and all below it), or *; `*` alone is any public
-    /// address. Rules are checked and explained; the gate that serves them is not in this version, so
-    /// a run that needs a way out is refused.
+    /// A number with its unit: ms, s, m or h. A sandbox with it has a way out though no destination is
+    /// listed.
     ///
-    /// Example: --egress crates.io:443
-    #[arg(long, value_name = "RULE")]
-    pub(crate) egress: Vec<EgressRule>,
+    /// Example: --ask 30s
+    #[arg(long, value_name = "TIME", value_parser = parse_ask)]
+    pub(crate) ask: Option<Duration>,
+
+    /// Puts a secret in toward one host, and nowhere else. Inside is a placeholder. Repeatable.
+    ///
+    /// NAME@HOST[:header=NAME][,scheme=Bearer|basic], or NAME@HOST:query=NAME; the header authorization where
+    /// nothing is said. The secret is one of `cofferdam secret ls`. Inside, the variable NAME is a placeholder,
+    /// which the gate replaces in requests of HTTPS to that host; its value never enters. A grant allows port
+    /// 443 of the host, unless --deny-egress denies it; other ports take a rule of their own. TLS to that host
+    /// ends at the gate, by an authority of the sandbox's own that programs inside trust; to other hosts it
+    /// is not touched. A placeholder that is seen on its way to another host freezes the session, and ends a
+    /// `run`: within TLS to another host it cannot be seen.
+    ///
+    /// Example: --secret GITHUB_TOKEN@api.github.com
+    #[arg(long, value_name = "NAME@HOST[:PLACE]")]
+    pub(crate) secret: Vec<SecretGrant>,
 
     /// Lets control files in the workspace be written.
     ///
@@ -184,6 +201,37 @@ pub(crate) struct PolicyOptions {
     /// Example: --disk 1G
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, help_heading = "Limits")]
     pub(crate) disk: Option<u64>,
+}
+
+/// Rules of the way out.
+#[derive(Debug, Clone, Default, PartialEq, Args)]
+pub(crate) struct RuleOptions {
+    /// Allows a destination, as HOST[:PORT]. Repeatable.
+    ///
+    /// HOST is a name, an address, a range of them as in 10.0.0.0/8, *.NAME (the name and all below it), or
+    /// *; PORT may be a range as in 8000-8010, and all ports where it is left out. `*` alone is any public
+    /// address. Private addresses are reached only where they are listed as addresses. Programs need no
+    /// setting for it: names that are allowed resolve inside, and connections are decided on the host.
+    ///
+    /// Example: --egress crates.io:443
+    #[arg(long, value_name = "RULE")]
+    pub(crate) egress: Vec<EgressRule>,
+
+    /// Denies a destination, whatever allows it. Repeatable.
+    ///
+    /// Written as --egress is.
+    ///
+    /// Example: --deny-egress '*.ads.example.com:443'
+    #[arg(long, value_name = "RULE")]
+    pub(crate) deny_egress: Vec<EgressRule>,
+
+    /// Allows one port of this host's own loopback. Repeatable.
+    ///
+    /// Inside it is reached as host.cofferdam.internal:N; no other port of this host is.
+    ///
+    /// Example: --allow-host-port 5432
+    #[arg(long, value_name = "N", value_parser = parse_port)]
+    pub(crate) allow_host_port: Vec<u16>,
 }
 
 /// Options that say which variables there are inside.
@@ -255,6 +303,22 @@ pub(crate) struct CommandOptions {
     #[arg(short = 'T', long = "no-terminal")]
     pub(crate) no_terminal: bool,
 
+    /// Gives the command a secret as a file that it alone can read. Repeatable.
+    ///
+    /// The file is /run/secrets/NAME unless another name is written. It is in memory, and gone when nothing
+    /// is left of the command. What any command of the sandbox writes from then on is masked: the value,
+    /// also in base64 and percent-encoded, becomes ***.
+    ///
+    /// Example: --secret-file DEPLOY_KEY=id_ed25519
+    #[arg(long, value_name = "NAME[=FILE]", value_parser = SecretWish::file)]
+    pub(crate) secret_file: Vec<SecretWish>,
+
+    /// Gives the command a secret as an open descriptor, and masks output as --secret-file does. Repeatable.
+    ///
+    /// Example: --secret-fd TOKEN=3
+    #[arg(long, value_name = "NAME=N", value_parser = SecretWish::descriptor)]
+    pub(crate) secret_fd: Vec<SecretWish>,
+
     /// Runs a line of shell with /bin/sh -c, in place of ARGV.
     ///
     /// Example: --shell 'ls | wc -l'
@@ -264,6 +328,13 @@ pub(crate) struct CommandOptions {
     /// The program and its arguments, after `--`.
     #[arg(last = true, value_name = "ARGV")]
     pub(crate) argv: Vec<OsString>,
+}
+
+impl CommandOptions {
+    /// The secrets that the command is to be given.
+    pub(crate) fn secrets(&self) -> Vec<SecretWish> {
+        self.secret_file.iter().chain(&self.secret_fd).cloned().collect()
+    }
 }
 
 /// A host with or without a port, and nothing around it.
@@ -315,6 +386,22 @@ pub(crate) struct ConfigOptions {
     /// Example: --no-config
     #[arg(long)]
     pub(crate) no_config: bool,
+}
+
+/// A port above 0.
+pub(crate) fn parse_port(text: &str) -> Result<u16> {
+    text.parse().ok().filter(|port| *port > 0).ok_or_else(|| {
+        Error::new(ErrorKind::Usage, format!("{text:?} is not a port"))
+            .hint("Write a whole number from 1 to 65535, as in 5432.")
+    })
+}
+
+/// A duration, or 0 with or without a unit.
+pub(crate) fn parse_ask(text: &str) -> Result<Duration> {
+    match text {
+        "0" | "0ms" | "0s" | "0m" | "0h" | "0d" => Ok(Duration::ZERO),
+        _ => parse_duration(text),
+    }
 }
 
 /// A number of processes above 0.

@@ -207,6 +207,17 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_a_time_to_wait_for_leave() {
+        for text in ["0", "0s", "0ms", "0m"] {
+            assert_eq!(crate::args::parse_ask(text).unwrap(), Duration::ZERO, "{text}");
+        }
+        assert_eq!(crate::args::parse_ask("2s").unwrap(), Duration::from_secs(2));
+        for bad in ["", "0x", "00s", "-0s", "1", "s"] {
+            assert!(crate::args::parse_ask(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
     fn never_is_a_way_to_pause() {
         assert_eq!(parse_idle_pause("none").unwrap(), IdlePause::Never);
         let three_minutes = IdlePause::After(Duration::from_secs(180));

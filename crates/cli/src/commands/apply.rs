@@ -72,12 +72,13 @@ pub(super) fn perform(args: &ApplyArgs) -> Result<u8> {
     }
     sessions::with(async |sessions| {
         let session = sessions::find(sessions, &args.session).await?;
-        let paths = session.scope(&args.paths).await?;
-        session.check_named(&paths).await?;
-        let mut order = ApplyOrder { paths, dry_run: args.dry_run, ..ApplyOrder::default() };
+        let mut chosen = None;
         if args.hunks {
-            match hunks::chosen(&session, &order.paths).await? {
-                Some(chosen) => order = ApplyOrder { dry_run: args.dry_run, ..chosen },
+            let here = session.here("--hunks", "parts are chosen on its machine")?;
+            let paths = here.scope(&args.paths).await?;
+            here.check_named(&paths).await?;
+            match hunks::chosen(here, &paths).await? {
+                Some(order) => chosen = Some((here, order)),
                 None => {
                     report::note("nothing was chosen");
                     return Ok(exit::DONE);
@@ -85,8 +86,14 @@ pub(super) fn perform(args: &ApplyArgs) -> Result<u8> {
             }
         }
         let meter = Meter::start("apply", args.json);
-        order.progress = meter.progress();
-        let done = session.apply(&order).await?;
+        let (dry_run, progress) = (args.dry_run, meter.progress());
+        let done = match chosen {
+            Some((here, order)) => here.apply(&ApplyOrder { dry_run, progress, ..order }).await?,
+            None => {
+                let order = ApplyOrder { dry_run, progress, ..ApplyOrder::default() };
+                session.apply(&args.paths, order).await?
+            }
+        };
         drop(meter);
         if args.json {
             render::print_json(&AppliedChanges {

@@ -3,11 +3,11 @@
 use super::exec::{outcome, print_outcome};
 use crate::args::DetachKeys;
 use crate::detach_keys::KeyWatch;
+use crate::door::Session;
 use crate::follow::{Left, Memory, Passed, Streams, follow};
 use crate::{exit, report, screen, sessions};
 use clap::Args;
 use cofferdam_core::{ExecStatus, ProcessId, Result, Seen};
-use cofferdam_session::Session;
 use std::time::Duration;
 
 /// Shows a command's output from its beginning and goes on with it, as `exec` would.

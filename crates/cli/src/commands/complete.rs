@@ -2,7 +2,7 @@
 
 use crate::args::whole;
 use crate::signals::Signal;
-use crate::{exit, render, sessions};
+use crate::{exit, render, secrets, sessions};
 use clap::{Arg, Args};
 use cofferdam_core::Result;
 use std::ffi::OsString;
@@ -22,6 +22,8 @@ enum Wanted {
     Session,
     /// A command of this session.
     Exec(String),
+    /// A secret.
+    Secret,
     /// A signal.
     Signal,
 }
@@ -31,10 +33,13 @@ enum Wanted {
 pub(super) fn perform(args: &CompleteArgs) -> Result<u8> {
     let words: Vec<String> =
         args.words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let names = match wanted(&words) {
+    // The names of a server are not asked for while somebody types.
+    let is_here = !crate::door::is_chosen();
+    let names = match wanted(&words).filter(|wanted| is_here || *wanted == Wanted::Signal) {
         None => Vec::new(),
         Some(Wanted::Session) => sessions::names().unwrap_or_default(),
         Some(Wanted::Exec(session)) => sessions::exec_names(&session).unwrap_or_default(),
+        Some(Wanted::Secret) => secrets::names().unwrap_or_default(),
         Some(Wanted::Signal) => Signal::names().map(str::to_owned).collect(),
     };
     let begun = words.last().map_or("", String::as_str);
@@ -83,6 +88,7 @@ fn wants(place: &Arg, session: Option<&String>) -> Option<Wanted> {
         // What `ensure` names may be there already.
         SESSION | "NAME" => Some(Wanted::Session),
         "EXEC" => session.cloned().map(Wanted::Exec),
+        "SECRET" => Some(Wanted::Secret),
         "SIGNAL" => Some(Wanted::Signal),
         _ => None,
     }
@@ -132,6 +138,7 @@ mod tests {
         check("extend a ", None);
         check("wrap --session ", Some(Wanted::Session));
         check("create --name ", None);
+        check("secret rm ", Some(Wanted::Secret));
         check("file read ", Some(Wanted::Session));
         check("file write --mode 644 ", Some(Wanted::Session));
         check("file read a ", None);

@@ -111,6 +111,11 @@ fn row(value: &CheckedValue) -> Vec<String> {
     [&value.key, &value.value, &value.origin].map(|cell| render::plain(cell).into_owned()).to_vec()
 }
 
+/// A wait that may be none.
+fn asking(time: std::time::Duration) -> String {
+    if time.is_zero() { "0".to_owned() } else { render::duration(time) }
+}
+
 const DEFAULT: &str = "default";
 
 /// Every value in force, in the order of the keys; a list has a row for each element.
@@ -130,6 +135,9 @@ fn values_of(layer: &Layer, key: Key) -> Vec<CheckedValue> {
         Key::Write => many(key, &layer.write, |path| path.display().to_string()),
         Key::Hide => many(key, &layer.hide, |path| path.display().to_string()),
         Key::Egress => many(key, &layer.egress, ToString::to_string),
+        Key::DenyEgress => many(key, &layer.deny_egress, ToString::to_string),
+        Key::AllowHostPort => many(key, &layer.host_ports, ToString::to_string),
+        Key::Ask => one(single(&layer.ask, |v| asking(*v), "0")),
         Key::Env => many(key, &set_variables(layer), Clone::clone),
         Key::EnvFrom => many(key, &passed_variables(layer), Clone::clone),
         Key::Timeout => one(single(&layer.timeout, |v| render::duration(*v), "no limit")),

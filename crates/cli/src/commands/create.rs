@@ -1,16 +1,16 @@
 //! `cofferdam create`.
 
-use super::manifest;
 use crate::args::{IdlePause, SessionOptions};
 use crate::choice::Choice;
-use crate::context::Context;
+use crate::context::{Context, Keeping};
 use crate::copying;
+use crate::door::Order;
 use crate::meter::Meter;
 use crate::{exit, render, report, sessions};
 use clap::Args;
-use cofferdam_core::{Error, ErrorKind, Result, Workspace};
-use cofferdam_session::{InitCommand, Session, SessionOrder, Sessions};
-use std::collections::BTreeMap;
+use cofferdam_core::{Error, ErrorKind, Result};
+use cofferdam_session::{InitCommand, SessionOrder, SessionReport, Unsaid};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 /// Makes a session: a sandbox that stays until it is removed, with a home directory on disk.
@@ -54,20 +54,18 @@ pub(crate) struct CreateArgs {
 
 /// Makes the session and prints its id.
 pub(super) fn perform(args: &CreateArgs) -> Result<u8> {
-    let mut order = order(args.name.clone(), &args.session)?;
-    order.manifest = manifest::provisions(args.manifest.as_deref())?;
+    let order = Order::new(args.name.clone(), &args.session, args.manifest.as_deref())?;
     sessions::with(async |sessions| {
         let meter = meter(&order, args.json);
-        let session = sessions.create(&order).await?;
+        let made = sessions.create(&order).await?;
         drop(meter);
-        print(args.json, sessions, &session).await
+        print(args.json, &made)
     })
 }
 
 /// Tells how far a session is that has something to bring, to copy or to run before it is there.
-pub(super) fn meter(order: &SessionOrder, is_json: bool) -> Option<Meter> {
-    let is_copied = matches!(order.spec.workspace, Workspace::CopyOnWrite(_));
-    if order.manifest.is_none() && order.init.is_empty() && !is_copied {
+pub(super) fn meter(order: &Order, is_json: bool) -> Option<Meter> {
+    if !order.takes_long() {
         return None;
     }
     let meter = Meter::start("create", is_json);
@@ -76,13 +74,12 @@ pub(super) fn meter(order: &SessionOrder, is_json: bool) -> Option<Meter> {
 }
 
 /// Prints the id of a session that was wanted, or the session.
-pub(super) async fn print(is_json: bool, sessions: &Sessions, session: &Session) -> Result<u8> {
-    let status = sessions.status(session.id()).await?;
+pub(super) fn print(is_json: bool, status: &SessionReport) -> Result<u8> {
     if is_json {
-        render::print_json(&status)?;
+        render::print_json(status)?;
         return Ok(exit::DONE);
     }
-    render::print_text(&format!("{}\n", session.id()))?;
+    render::print_text(&format!("{}\n", status.id))?;
     if let Some(why) = &status.tier_why {
         report::note(&format!("the workspace was copied, because {why}"));
     }
@@ -93,12 +90,12 @@ pub(super) async fn print(is_json: bool, sessions: &Sessions, session: &Session)
 }
 
 /// The session that these options ask for.
-pub(super) fn order(name: Option<String>, options: &SessionOptions) -> Result<SessionOrder> {
+pub(crate) fn order(name: Option<String>, options: &SessionOptions) -> Result<SessionOrder> {
     let context = Context::of_session(options)?;
-    context.refuse_way_out()?;
     let keeping = context.keeping;
     let mut order = SessionOrder::new(context.spec);
     order.name = name;
+    order.unsaid = unsaid(&keeping, options);
     order.backend = Some(context.backend.named().to_owned());
     order.labels = labels(&options.keeping.label)?;
     order.init = keeping.init.iter().map(InitCommand::shell).collect();
@@ -112,8 +109,20 @@ pub(super) fn order(name: Option<String>, options: &SessionOptions) -> Result<Se
     Ok(order)
 }
 
+/// What a session that is there already keeps, because nobody says it.
+fn unsaid(keeping: &Keeping, options: &SessionOptions) -> BTreeSet<Unsaid> {
+    let is_said = [
+        (Unsaid::Labels, !options.keeping.label.is_empty()),
+        (Unsaid::Init, !keeping.init.is_empty()),
+        (Unsaid::IdlePause, keeping.idle_pause.is_some()),
+        (Unsaid::Ttl, keeping.ttl.is_some()),
+        (Unsaid::Checkpoints, keeping.checkpoints.is_some()),
+    ];
+    is_said.into_iter().filter(|(_, is_said)| !is_said).map(|(what, _)| what).collect()
+}
+
 /// Labels by their keys. A key with two values is a slip.
-pub(super) fn labels(pairs: &[(String, String)]) -> Result<BTreeMap<String, String>> {
+pub(crate) fn labels(pairs: &[(String, String)]) -> Result<BTreeMap<String, String>> {
     let mut labels = BTreeMap::new();
     for (key, value) in pairs {
         if let Some(other) = labels.insert(key.clone(), value.clone())

@@ -1,14 +1,15 @@
 //! `cofferdam diff`.
 
 use super::layer::row;
+use crate::door::{Counted, Session};
 use crate::spool::Spool;
 use crate::surroundings::Surroundings;
 use crate::{exit, render, sessions};
 use clap::Args;
-use cofferdam_core::{Change, GuestPath, Result};
-use cofferdam_session::diff::{FileDiff, quoted};
-use cofferdam_session::objects::{ChangeList, LayerChange};
-use cofferdam_session::{PointRange, PointSpan, Session};
+use cofferdam_core::Result;
+use cofferdam_session::PointRange;
+use cofferdam_session::diff::quoted;
+use cofferdam_session::objects::ChangeList;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 
@@ -79,29 +80,25 @@ pub(super) fn perform(args: &DiffArgs) -> Result<u8> {
     let (range, paths) = asked(args);
     sessions::with(async |sessions| {
         let session = sessions::find(sessions, &args.session).await?;
-        let asked = Asked { scope: session.scope(&paths).await?, session, range };
+        let range = range.as_ref();
         if args.name_only {
-            for change in asked.changes().await? {
+            for change in session.changes(range, &paths).await? {
                 render::print_text(&format!("{}\n", quoted(change.path.as_bytes())))?;
             }
         } else if args.json {
-            asked.print_json().await?;
+            print_json(&session, range, &paths).await?;
         } else if args.stat {
-            let mut rows = Vec::new();
-            let each = |diff| {
-                rows.push(stat(&diff));
-                Ok(())
-            };
-            asked.diff(each).await?;
+            let (_, all) = session.counted(range, &paths).await?;
+            let rows: Vec<Vec<String>> = all.iter().map(stat).collect();
             render::print_lines_if_any(&render::table(&rows))?;
         } else {
             let for_people = std::io::stdout().is_terminal();
             let mut spool = Spool::new(&state)?;
-            let each = |diff: FileDiff| match for_people {
-                true => spool.add(render::visible(&diff.text()).as_bytes()),
-                false => spool.add(&diff.text()),
+            let each = |text: &[u8]| match for_people {
+                true => spool.add(render::visible(text).as_bytes()),
+                false => spool.add(text),
             };
-            asked.diff(each).await?;
+            session.diff_text(range, &paths, each).await?;
             spool.print()?;
         }
         Ok(exit::DONE)
@@ -120,50 +117,23 @@ fn asked(args: &DiffArgs) -> (Option<PointRange>, Vec<OsString>) {
     (range, [paths, args.paths.as_slice()].concat())
 }
 
-/// What is compared.
-struct Asked {
-    session: Session,
-    range: Option<PointRange>,
-    scope: Vec<GuestPath>,
+async fn print_json(
+    session: &Session,
+    range: Option<&PointRange>,
+    paths: &[OsString],
+) -> Result<()> {
+    let (span, all) = session.counted(range, paths).await?;
+    let changes = all.into_iter().map(|counted| counted.told).collect();
+    let (from, to) = (span.map(|span| span.from), span.map(|span| span.to));
+    render::print_json(&ChangeList { session: session.id().to_string(), from, to, changes })
 }
 
-impl Asked {
-    async fn changes(&self) -> Result<Vec<Change>> {
-        match &self.range {
-            Some(range) => {
-                let (_, changes) = self.session.changes_between(range, &self.scope).await?;
-                Ok(changes)
-            }
-            None => self.session.changes(&self.scope).await,
-        }
-    }
-
-    /// Line by line. Says which points were compared, if any.
-    async fn diff(&self, each: impl FnMut(FileDiff) -> Result<()>) -> Result<Option<PointSpan>> {
-        match &self.range {
-            Some(range) => self.session.diff_between(range, &self.scope, each).await.map(Some),
-            None => self.session.diff(&self.scope, each).await.map(|()| None),
-        }
-    }
-
-    async fn print_json(&self) -> Result<()> {
-        let mut changes = Vec::new();
-        let each = |diff| {
-            changes.push(LayerChange::counted(&diff));
-            Ok(())
-        };
-        let span = self.diff(each).await?;
-        let session = self.session.id().to_string();
-        let (from, to) = (span.map(|span| span.from), span.map(|span| span.to));
-        render::print_json(&ChangeList { session, from, to, changes })
-    }
-}
-
-fn stat(diff: &FileDiff) -> Vec<String> {
-    let mut row = row(&diff.change);
-    let counts = match diff.counts() {
+fn stat(counted: &Counted) -> Vec<String> {
+    let mut row = row(&counted.change);
+    let told = &counted.told;
+    let counts = match told.lines_added.zip(told.lines_removed) {
         Some((added, removed)) => format!("+{added} -{removed}"),
-        None => diff.remarks().first().cloned().unwrap_or_default(),
+        None => told.remarks.first().cloned().unwrap_or_default(),
     };
     row.insert(1, counts);
     row

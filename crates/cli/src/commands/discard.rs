@@ -4,7 +4,7 @@ use super::layer::print_changes;
 use crate::meter::Meter;
 use crate::{exit, render, report, sessions};
 use clap::Args;
-use cofferdam_core::{DiscardOrder, Result};
+use cofferdam_core::Result;
 use cofferdam_session::objects::{DiscardedChanges, LayerChange};
 use std::ffi::OsString;
 
@@ -51,11 +51,8 @@ Examples:
 pub(super) fn perform(args: &DiscardArgs) -> Result<u8> {
     sessions::with(async |sessions| {
         let session = sessions::find(sessions, &args.session).await?;
-        let paths = session.scope(&args.paths).await?;
-        session.check_named(&paths).await?;
-        let order = DiscardOrder { paths, dry_run: args.dry_run };
         let meter = Meter::start("discard", args.json);
-        let discarded = session.discard(&order).await?;
+        let discarded = session.discard(&args.paths, args.dry_run).await?;
         drop(meter);
         if args.json {
             render::print_json(&DiscardedChanges {

@@ -1,7 +1,8 @@
 //! `cofferdam ensure`.
 
-use super::{create, manifest};
+use super::create;
 use crate::args::SessionOptions;
+use crate::door::Order;
 use crate::sessions;
 use clap::Args;
 use cofferdam_core::Result;
@@ -13,7 +14,7 @@ use std::path::PathBuf;
 /// lost, and runs what is left of its --init lines. Prints its id. However often and from however
 /// many places it is called, there is one session. Other options than it was made with are an error
 /// that names them, but for --init, --idle-pause, --ttl, --no-checkpoints and --label, which may
-/// change.
+/// change, and stay as they are where they are not given.
 ///
 /// Example: cofferdam ensure agent-1 --init 'npm ci'
 #[derive(Debug, Args)]
@@ -45,12 +46,12 @@ pub(crate) struct EnsureArgs {
 
 /// Ensures the session and prints its id.
 pub(super) fn perform(args: &EnsureArgs) -> Result<u8> {
-    let mut order = create::order(Some(args.name.clone()), &args.session)?;
-    order.manifest = manifest::provisions(args.manifest.as_deref())?;
+    let name = Some(args.name.clone());
+    let order = Order::new(name, &args.session, args.manifest.as_deref())?;
     sessions::with(async |sessions| {
         let meter = create::meter(&order, args.json);
-        let ensured = sessions.ensure(&order).await?;
+        let ensured = sessions.ensure(&args.name, &order).await?;
         drop(meter);
-        create::print(args.json, sessions, &ensured.session).await
+        create::print(args.json, &ensured)
     })
 }

@@ -1,11 +1,12 @@
 //! `cofferdam events`.
 
+use crate::door::Sessions;
 use crate::moment::timestamp;
 use crate::{exit, render, sessions};
 use clap::Args;
 use cofferdam_core::Result;
 pub(crate) use cofferdam_session::EventList;
-use cofferdam_session::{EventReport, SessionId, Sessions};
+use cofferdam_session::{EventReport, SessionId};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::time::Duration;
 

@@ -1,18 +1,19 @@
 //! `cofferdam exec`.
 
-use super::run::{CAPTURED_BYTES, connect_streams, report_of};
+use super::run::{CAPTURED_BYTES, connect_streams, report_of, tell_denials};
 use crate::args::{CommandOptions, parse_exec_id};
 use crate::context::{argv, command_variables};
+use crate::door::Session;
 use crate::engine::RunOutcome;
 use crate::follow::{Left, Memory, Passed, Streams, follow};
 use crate::surroundings::Surroundings;
-use crate::{exit, receipt, render, report, sessions};
+use crate::{exit, receipt, render, report, secrets, sessions};
 use clap::Args;
 use cofferdam_core::{
     Cause, Ending, Error, ErrorKind, ExecOrder, ExecStatus, ProcessId, Receipt, Result, RunReport,
     Seen, Stdin,
 };
-use cofferdam_session::{BeforeCommand, Session};
+use cofferdam_session::BeforeCommand;
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -45,6 +46,10 @@ pub(crate) struct ExecArgs {
     /// Example: cofferdam exec agent-1 -d -- npm run dev
     #[arg(short = 'd', long)]
     pub(crate) detach: bool,
+
+    /// Is refused: secrets are granted to a sandbox, and not to one of its commands.
+    #[arg(long, value_name = "NAME@HOST", hide = true)]
+    pub(crate) secret: Vec<OsString>,
 
     /// Names this run. The same id again runs nothing, and shows the same run from its beginning.
     ///
@@ -94,6 +99,12 @@ Examples:
 
 /// Runs the command, and returns the exit code that stands for its ending.
 pub(super) fn perform(args: &ExecArgs) -> Result<u8> {
+    if !args.secret.is_empty() {
+        let what = "--secret is for a sandbox, and this one is made";
+        return Err(Error::new(ErrorKind::Usage, what).hint(
+            "Give --secret to `create`, `ensure` or `run`; --secret-file gives one to a command.",
+        ));
+    }
     let surroundings = Surroundings::of_this_process()?;
     let argv = argv(&args.command, "exec SESSION")?;
     sessions::with(async |sessions| {
@@ -144,15 +155,12 @@ async fn order(
     }
     command.env = command_variables(&options.variables, surroundings);
     command.timeout = options.timeout;
+    command.secrets = secrets::given(&options.secrets(), &surroundings.state_directory()?)?;
     connect_streams(command, options, args.json || (args.detach && !options.terminal));
     if command.terminal.is_some() {
         sessions::add_terminal(&mut command.env, surroundings);
     }
-    command.cwd = match &options.cwd {
-        Some(cwd) if cwd.is_absolute() => Some(cwd.clone().into()),
-        Some(cwd) => Some(sessions::workspace_inside(session).await?.join(cwd).into()),
-        None => None,
-    };
+    command.cwd = sessions::directory_inside(session, options.cwd.as_deref()).await?;
     order.detached = args.detach;
     order.keep_awake = args.keep_awake;
     if !args.json || args.detach {
@@ -175,7 +183,7 @@ async fn left(args: &ExecArgs, session: &Session, started: &ExecStatus) -> Resul
     let Some(ending @ (Ending::NotStarted { .. } | Ending::SetupFailed { .. })) = ending else {
         return Ok(exit::DONE);
     };
-    if let Some(cause) = told(ending, args) {
+    if let Some(cause) = told(ending, &args.command) {
         report::note(&cause);
     }
     Ok(exit::of_ending(ending))
@@ -200,11 +208,23 @@ async fn stream(
         Left::Running | Left::Abandoned => return Err(abandoned(exec)),
     };
     let Some(ended) = &status.ended else { return Err(abandoned(exec)) };
-    if let Some(cause) = told(&ended.ending, args) {
-        report::note(&cause);
+    match told(&ended.ending, &args.command) {
+        Some(cause) => report::note(&cause),
+        None => tell_left_out(args, &status),
     }
+    tell_denials(&ended.denials);
     tell_unkept(session, exec);
     Ok(exit::of_ending(&ended.ending))
+}
+
+/// Says what --max-output left out of a command that ended by itself before it was killed for that.
+fn tell_left_out(args: &ExecArgs, status: &ExecStatus) {
+    for (name, stream) in [("output", &status.stdout), ("error", &status.stderr)] {
+        let beyond = args.command.max_output.map_or(0, |most| stream.written.saturating_sub(most));
+        if beyond > 0 {
+            report::note(&format!("{beyond} bytes of standard {name} were left out: --max-output"));
+        }
+    }
 }
 
 async fn capture(
@@ -252,7 +272,7 @@ pub(super) async fn outcome(
         duration,
         usage: ended.usage,
         enforced: sessions::enforced(session).await?,
-        denials: Vec::new(),
+        denials: ended.denials.clone(),
         // Nobody looks for them before the session ends.
         new_control_files: None,
         layer: None,
@@ -278,12 +298,11 @@ fn abandoned(exec: &ProcessId) -> Error {
 }
 
 /// What the exit code alone does not say.
-fn told(ending: &Ending, args: &ExecArgs) -> Option<String> {
+pub(super) fn told(ending: &Ending, options: &CommandOptions) -> Option<String> {
     let with = |text: &str, limit: Option<String>| match limit {
         Some(limit) => format!("{text} (limit {limit})"),
         None => text.to_owned(),
     };
-    let options = &args.command;
     match ending {
         Ending::Exited(_) | Ending::Signaled(_) => None,
         Ending::Killed(Cause::Time) => {
@@ -296,6 +315,9 @@ fn told(ending: &Ending, args: &ExecArgs) -> Option<String> {
         Ending::Killed(Cause::Pids { .. }) => Some("failed: out of processes".to_owned()),
         Ending::Killed(Cause::Disk { .. }) => Some("failed: out of private space".to_owned()),
         Ending::Killed(Cause::Lease) => Some("killed: the session's lease is over".to_owned()),
+        Ending::Killed(Cause::SecretAlarm) => {
+            Some("killed: a secret's placeholder was on its way to another host".to_owned())
+        }
         Ending::NotStarted { detail, .. } => Some(format!("failed to start: {detail}")),
         Ending::SetupFailed { stage, detail } => {
             Some(format!("failed to set up the sandbox: {stage}: {detail}"))

@@ -6,7 +6,7 @@ use crate::context::{Context, argv};
 use crate::{engine, exit, render};
 use cofferdam_core::Result;
 
-/// Prints what a sandbox would be made of. Rules of a way out are shown though a run refuses them.
+/// Prints what a sandbox would be made of.
 pub(super) fn perform(args: &ExplainArgs) -> Result<u8> {
     let mut context = Context::new(&args.policy, Some(&args.command), &args.config)?;
     if args.command.shell.is_some() && !args.command.argv.is_empty() {
@@ -15,10 +15,7 @@ pub(super) fn perform(args: &ExplainArgs) -> Result<u8> {
     if let Some(wanted) = manifest::provisions(args.manifest.as_deref())? {
         context.spec.mounts.extend_from_slice(wanted.mounts());
     }
-    let mut explanation = engine::explain(&context.spec)?;
-    if let Err(refusal) = context.refuse_way_out() {
-        explanation.notes.push(format!("a run is refused: {}", refusal.message));
-    }
+    let explanation = engine::explain(&context.spec)?;
     match args.json {
         true => render::print_json(&explanation)?,
         false => render::print_lines(&explanation.text())?,

@@ -16,12 +16,12 @@ mod watch_report;
 mod write;
 
 use super::{file_edit, file_patch, file_window};
+use crate::door::Session;
 use crate::{exit, render, sessions};
 use change::{ChmodArgs, CpArgs, MkdirArgs, MvArgs, RmArgs};
 use clap::{Args, Subcommand};
 use cofferdam_core::files::Remove;
 use cofferdam_core::{Error, ErrorKind, Files, Result};
-use cofferdam_session::Session;
 use cofferdam_session::objects::FileDone;
 use export::ExportArgs;
 use glob::GlobArgs;

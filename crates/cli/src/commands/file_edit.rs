@@ -3,12 +3,13 @@
 use super::file::{AnswerOptions, Target};
 use super::file_input::read_input;
 use super::file_patch::EXIT_CODES;
+use crate::door::Session;
 use crate::{exit, render};
 use clap::Args;
 use cofferdam_core::{Error, ErrorKind, Result};
+use cofferdam_session::Doing;
 use cofferdam_session::edit::{Edit, EditOutcome, EditReport, EditedText, Places};
 use cofferdam_session::objects::FileEdit;
-use cofferdam_session::{Doing, Session};
 use serde::Deserialize;
 use std::fmt::Write as _;
 use std::path::PathBuf;

@@ -2,6 +2,7 @@
 
 use super::file::AnswerOptions;
 use super::file_input::read_input;
+use crate::door::Session;
 use crate::{exit, render};
 use clap::Args;
 use cofferdam_core::Result;
@@ -10,7 +11,7 @@ use cofferdam_session::patch::{
     Difference, HunkOutcome, PatchAction, PatchNote, PatchOutcome, PatchReport, PatchedFile,
     PatchedHunk,
 };
-use cofferdam_session::{Doing, MAX_PATCH_TEXT, PatchOptions, Session, Way};
+use cofferdam_session::{Doing, MAX_PATCH_TEXT, PatchOptions, Way};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 

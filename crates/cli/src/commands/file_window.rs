@@ -1,10 +1,10 @@
 //! `cofferdam file read` by lines.
 
 use super::file::ReadArgs;
+use crate::door::Session;
 use crate::render;
 use clap::Args;
 use cofferdam_core::{Error, ErrorKind, Result};
-use cofferdam_session::Session;
 use cofferdam_session::objects::FileWindow;
 use cofferdam_session::window::{DEFAULT_WINDOW_LINES, WindowOrder};
 

@@ -2,11 +2,12 @@
 
 use super::ls::SessionList;
 use super::show;
+use crate::door::Sessions;
 use crate::meter::Meter;
 use crate::{exit, render, report, sessions};
 use clap::Args;
 use cofferdam_core::{Error, ErrorKind, Result};
-use cofferdam_session::{SessionId, Sessions};
+use cofferdam_session::SessionId;
 
 /// How many sessions one call makes at most.
 const MOST: i64 = 64;

@@ -54,7 +54,8 @@ pub(crate) struct KeyCreateArgs {
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
 
-    /// For what it is good: look, manage, run, files-read or files-write. Repeatable. Default: all.
+    /// For what it is good: look, manage, run, files-read, files-write or approve. Repeatable. Default: all
+    /// but approve, so that an agent does not answer what it asks for.
     ///
     /// Example: --scope look --scope run
     #[arg(long, value_name = "SCOPE", value_parser = choice::<KeyScope>())]
@@ -168,14 +169,14 @@ fn create(args: &KeyCreateArgs) -> Result<u8> {
     let template = Spec::new(Workspace::Private, Caller::default());
     let workspaces = allowed(&args.allow_workspace, &template)?;
     let mut scopes = match args.scope.is_empty() {
-        true => KeyScope::ALL.to_vec(),
+        true => KeyScope::USUAL.to_vec(),
         false => args.scope.clone(),
     };
     scopes.sort_unstable();
     scopes.dedup();
     let quota = Quota { max_sandboxes: args.max_sandboxes, max_memory_bytes: args.max_memory };
     let rights = KeyRights { scopes, quota, max_rate: args.rate, workspaces };
-    let made = sessions::with(async |sessions| sessions.create_key(&args.name, rights).await);
+    let made = sessions::here(async |sessions| sessions.create_key(&args.name, rights).await);
     let (key, secret) = made?;
     match args.json {
         true => render::print_json(&KeyCreated { key, secret })?,
@@ -185,7 +186,7 @@ fn create(args: &KeyCreateArgs) -> Result<u8> {
 }
 
 fn list(args: &KeyLsArgs) -> Result<u8> {
-    let keys = sessions::on_reserve(async |sessions| sessions.keys().await)?;
+    let keys = sessions::here_on_reserve(async |sessions| sessions.keys().await)?;
     match args.json {
         true => render::print_json(&KeyList { keys })?,
         false => render::print_text(&table(&keys))?,
@@ -194,7 +195,7 @@ fn list(args: &KeyLsArgs) -> Result<u8> {
 }
 
 fn revoke(args: &KeyRevokeArgs) -> Result<u8> {
-    let key = sessions::on_reserve(async |sessions| sessions.revoke_key(&args.key).await)?;
+    let key = sessions::here_on_reserve(async |sessions| sessions.revoke_key(&args.key).await)?;
     if args.json {
         render::print_json(&key)?;
     }

@@ -2,12 +2,13 @@
 
 use super::run::CAPTURED_BYTES;
 use crate::args::choice;
+use crate::door::Session;
 use crate::follow::{Left, Memory, Passed, Sink, Streams, follow};
 use crate::{exit, render, sessions};
 use clap::Args;
 use cofferdam_core::{EndingKind, Part, ProcessId, Result, Seen, Standard};
+use cofferdam_session::ExecReport;
 pub(crate) use cofferdam_session::LogPart;
-use cofferdam_session::{ExecReport, Session};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -57,6 +57,9 @@ fn table(sessions: &[SessionReport], now_ms: u64) -> String {
 fn row(session: &SessionReport, now_ms: u64) -> Vec<String> {
     let labels: Vec<String> = session.labels.iter().map(|(k, v)| format!("{k}={v}")).collect();
     let mut state = session.phase.name().to_owned();
+    if session.alarm.is_some() {
+        state.push_str(", frozen by an alarm");
+    }
     if session.cleanup_failed.is_some() {
         state.push_str(", cleanup failed");
     }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Reads and checks a manifest, and looks at what it names on the host, relative to where it lies.
-pub(super) fn provisions(file: Option<&Path>) -> Result<Option<Arc<Provisions>>> {
+pub(crate) fn provisions(file: Option<&Path>) -> Result<Option<Arc<Provisions>>> {
     let Some(file) = file else { return Ok(None) };
     let text = read_input(file, MAX_MANIFEST_BYTES)?;
     let manifest: Manifest = match file.extension().and_then(|ending| ending.to_str()) {

@@ -1,6 +1,7 @@
 //! `cofferdam mcp`.
 
 use super::mcp_install::{self, InstallArgs};
+use super::port::Shown;
 use super::{create, manifest};
 use crate::args::{SessionOptions, choice};
 use crate::choice::Choice;
@@ -104,12 +105,13 @@ fn serve(args: &ServeArgs) -> Result<u8> {
     // Whatever becomes of this process, what belongs to its connection goes with it.
     order.owned = args.name.is_none() && !args.keep;
     let pack = args.pack.unwrap_or_default();
-    sessions::with(async |sessions| connection(sessions, pack, order).await)
+    sessions::here(async |sessions| connection(sessions, pack, order).await)
 }
 
 async fn connection(sessions: &Sessions, pack: PackName, order: SessionOrder) -> Result<u8> {
     let is_owned = order.owned;
-    let toolbox = Arc::new(Toolbox::new(pack, sessions.clone(), Scope::Implicit, order));
+    let toolbox = Toolbox::new(pack, sessions.clone(), Scope::Implicit, order);
+    let toolbox = Arc::new(toolbox.exposing(Arc::new(Shown::default())));
     let mut signals = Listening::to(&ENDING)?;
     let stop = async {
         signals.next().await;

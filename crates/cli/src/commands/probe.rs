@@ -4,19 +4,30 @@ use crate::args::ProbeArgs;
 use crate::context::Context;
 use crate::engine::{self, CheckReport, ProbeReport, Verdict};
 use crate::{exit, render};
-use cofferdam_core::{Enforcement, LimitsCount, Result};
+use cofferdam_core::{Axis, Degree, Enforcement, LimitsCount, Result};
 
 /// Attacks a throw-away sandbox, and returns 0 only if all that counts held.
 pub(super) fn perform(args: &ProbeArgs) -> Result<u8> {
     let context = Context::new(&args.policy, None, &args.config)?;
-    context.refuse_way_out()?;
     let report = engine::probe(&context.spec, &context.state_directory)?;
-    match args.json {
-        true => render::print_json(&report)?,
-        false => {
-            let counts = LimitsCount::by_wish(context.spec.profile, &context.spec.limits);
-            render::print_text(&text(&report, counts))?;
-        }
+    let counts = LimitsCount::by_wish(context.spec.profile, &context.spec.limits);
+    tell(&report, counts, args.json)
+}
+
+/// Shows what attacks on a session's kind of sandbox came to.
+pub(super) fn show(report: &ProbeReport, is_json: bool) -> Result<u8> {
+    let falls_short = report.enforced.degree(Axis::Limits) != Degree::Full;
+    let counts = match falls_short && report.overall == Enforcement::FullyEnforced {
+        true => LimitsCount::No,
+        false => LimitsCount::Yes,
+    };
+    tell(report, counts, is_json)
+}
+
+fn tell(report: &ProbeReport, counts: LimitsCount, is_json: bool) -> Result<u8> {
+    match is_json {
+        true => render::print_json(report)?,
+        false => render::print_text(&text(report, counts))?,
     }
     Ok(match report.overall {
         Enforcement::FullyEnforced => exit::DONE,
@@ -68,7 +79,7 @@ fn verdict(verdict: Verdict) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cofferdam_core::{Axis, Basis, Degree, Enforced};
+    use cofferdam_core::{Basis, Enforced};
     use cofferdam_local::verdict::StoppedBy;
 
     fn check(name: &str, verdict: Verdict, errno: Option<&str>) -> CheckReport {

@@ -1,9 +1,9 @@
 //! `cofferdam rm`.
 
+use crate::door::Sessions;
 use crate::{exit, render, report, sessions};
 use clap::Args;
 use cofferdam_core::{Error, ErrorBody, ErrorReport, Result};
-use cofferdam_session::Sessions;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

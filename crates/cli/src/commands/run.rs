@@ -1,12 +1,13 @@
 //! `cofferdam run`.
 
+use super::scoped;
 use crate::args::{CommandOptions, RunArgs};
 use crate::context::Context;
 use crate::engine::{self, Output, RunOutcome, RunRequest};
 use crate::{exit, render, report, screen};
 use cofferdam_core::{
-    Cause, Command, Ending, EndingReport, Enforcement, LayerNote, Limits, LimitsCount, Profile,
-    Result, RunReport, Stdin,
+    Cause, Command, Denial, Ending, EndingReport, Enforced, Enforcement, LayerNote, Limits,
+    LimitsCount, Profile, Result, RunReport, Stdin,
 };
 use cofferdam_session::text_or_base64;
 use std::time::Duration;
@@ -17,8 +18,11 @@ pub(super) const CAPTURED_BYTES: u64 = 16 << 20;
 /// Runs the command, and returns the exit code that stands for its ending.
 pub(super) fn perform(args: &RunArgs) -> Result<u8> {
     let context = Context::new(&args.policy, Some(&args.command), &args.config)?;
+    if context.spec.network_policy()?.is_some_and(|policy| policy.ask_ms > 0) {
+        // Somebody has to find what waits in it to answer it: that takes a session.
+        return scoped::perform(args);
+    }
     let mut command = context.command(&args.command, &args.start)?;
-    context.refuse_way_out()?;
     connect_streams(&mut command, &args.command, args.json);
     let about = About::new(&context, args.json);
     let output = about.output;
@@ -76,10 +80,25 @@ pub(super) fn tell(about: &About, outcome: &RunOutcome) {
     if let Some(layer) = &outcome.layer {
         tell_layer(layer);
     }
+    tell_denials(&outcome.denials);
     let appeared = outcome.new_control_files.as_deref().unwrap_or_default();
     if !appeared.is_empty() {
         let names = appeared.join(", ");
         report::note(&format!("new control files in the workspace, look at them: {names}"));
+    }
+}
+
+/// How many destinations that were denied are told, a line each.
+const TOLD_DENIALS: usize = 10;
+
+/// Says what was denied, each destination once, with what would allow it.
+pub(super) fn tell_denials(denials: &[Denial]) {
+    for denial in denials.iter().take(TOLD_DENIALS) {
+        report::note(&render::plain(&denial.to_string()));
+    }
+    if denials.len() > TOLD_DENIALS {
+        let more = denials.len() - TOLD_DENIALS;
+        report::note(&format!("{more} more destinations were denied; --json lists them"));
     }
 }
 
@@ -97,10 +116,15 @@ fn tell_layer(layer: &LayerNote) {
 }
 
 fn shortfall(about: &About, outcome: &RunOutcome) -> Option<String> {
-    match outcome.enforced.overall(LimitsCount::by_wish(about.profile, &about.limits)) {
+    unheld(&outcome.enforced, LimitsCount::by_wish(about.profile, &about.limits))
+}
+
+/// Where the policy did not hold as a whole, if that is so.
+pub(super) fn unheld(enforced: &Enforced, count: LimitsCount) -> Option<String> {
+    match enforced.overall(count) {
         Enforcement::FullyEnforced => None,
         Enforcement::Partial | Enforcement::Unavailable => {
-            Some(format!("not fully enforced: {}", outcome.enforced.reasons.join("; ")))
+            Some(format!("not fully enforced: {}", enforced.reasons.join("; ")))
         }
     }
 }
@@ -136,6 +160,10 @@ fn cause(about: &About, ending: &Ending) -> Option<String> {
             render::bytes(limits.disk_bytes.value())
         )),
         Ending::Killed(Cause::Lease) => Some("killed: the session's lease is over".to_owned()),
+        // Said with its host, among what was denied.
+        Ending::Killed(Cause::SecretAlarm) => {
+            Some("killed: a secret's placeholder was on its way to another host".to_owned())
+        }
         Ending::Canceled => Some("canceled".to_owned()),
         Ending::Lost => Some("lost: its sandbox died".to_owned()),
     }

@@ -1,19 +1,20 @@
-//! `cofferdam run` with pre-flight lines or a wish for what becomes of a failure: a session of its
-//! own for one command.
+//! `cofferdam run` with pre-flight lines, a wish for what becomes of a failure, or connections that wait
+//! to be allowed: a session of its own for one command.
 
 use super::run::{About, connect_streams, report_of, tell};
 use crate::args::RunArgs;
 use crate::context::Context;
+use crate::door::Session;
 use crate::engine::{Output, RunOutcome};
 use crate::follow::{Left, Memory, Passed, Sink, Streams, follow};
 use crate::listen::{ENDING, Listening};
 use crate::{exit, render, report, sessions};
 use cofferdam_core::{
-    Cause, Command, Ending, Enforced, Error, ErrorKind, ExecEnded, ExecOrder, Omitted, Result,
-    Seen, Stdin, UsageReport,
+    Cause, Command, Denial, Ending, Enforced, Error, ErrorKind, ExecEnded, ExecOrder, Omitted,
+    Result, Seen, Stdin, UsageReport,
 };
 use cofferdam_session::{
-    InitCommand, InitFailure, Kept, Ran, RunError, RunFailure, RunOrder, Session, Sessions,
+    InitCommand, InitFailure, Kept, Ran, RunError, RunFailure, RunOrder, Sessions,
 };
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -25,7 +26,6 @@ const NO_LIMIT: Duration = Duration::from_secs(100 * 365 * 86_400);
 pub(super) fn perform(args: &RunArgs) -> Result<u8> {
     let mut context = Context::new(&args.policy, Some(&args.command), &args.config)?;
     context.keep_what_shapes_a_sandbox();
-    context.refuse_way_out()?;
     let mut command = context.command(&args.command, &args.start)?;
     connect_streams(&mut command, &args.command, args.json);
     let about = About::new(&context, args.json);
@@ -37,7 +37,7 @@ pub(super) fn perform(args: &RunArgs) -> Result<u8> {
     order.preflight = args.scope.preflight.iter().map(InitCommand::shell).collect();
     order.on_failure = args.scope.on_failure.unwrap_or_default();
     let begin = Instant::now();
-    let (came, captured) = sessions::with(async |sessions| match about.output {
+    let (came, captured) = sessions::here(async |sessions| match about.output {
         Output::Stream { limit_bytes } => {
             let mut sink = Streams {
                 only: None,
@@ -69,6 +69,7 @@ struct Work<'a> {
 struct Came {
     ending: Ending,
     usage: UsageReport,
+    denials: Vec<Denial>,
     enforced: Enforced,
     kept: Option<Kept>,
     cleanup: Option<Error>,
@@ -97,7 +98,7 @@ async fn run(
     let mut signals = Listening::to(&ENDING)?;
     let ran = sessions.run(order, |session| {
         is_at_work.store(true, Ordering::Relaxed);
-        do_work(session, work, sink)
+        do_work(Session::Here(session), work, sink)
     });
     let interrupted = async {
         loop {
@@ -186,7 +187,8 @@ fn not_begun(failed: &InitFailure) -> Ending {
 impl Came {
     fn done(done: Done) -> Self {
         let Done { ended, enforced } = done;
-        Self { usage: ended.usage, ..Self::of(ended.ending, Some(enforced)) }
+        let ExecEnded { ending, usage, denials, .. } = ended;
+        Self { usage, denials, ..Self::of(ending, Some(enforced)) }
     }
 
     fn of(ending: Ending, enforced: Option<Enforced>) -> Self {
@@ -194,6 +196,7 @@ impl Came {
         Self {
             ending,
             usage: UsageReport::default(),
+            denials: Vec::new(),
             enforced,
             kept: None,
             cleanup: None,
@@ -203,7 +206,7 @@ impl Came {
 }
 
 fn say(about: &About, came: Came, captured: Memory, duration: Duration) -> Result<u8> {
-    let Came { ending, usage, enforced, kept, cleanup, new_control_files } = came;
+    let Came { ending, usage, denials, enforced, kept, cleanup, new_control_files } = came;
     let omitted: Omitted = captured.omitted;
     let outcome = RunOutcome {
         ending,
@@ -213,7 +216,7 @@ fn say(about: &About, came: Came, captured: Memory, duration: Duration) -> Resul
         duration,
         usage,
         enforced,
-        denials: Vec::new(),
+        denials,
         new_control_files,
         layer: None,
     };

@@ -1,15 +1,19 @@
 //! `cofferdam serve`.
 
-use crate::args::{ConfigOptions, KeepingOptions, PolicyOptions, SessionOptions, VariableOptions};
+use super::serve_images::Opened;
+use crate::args::{
+    ConfigOptions, KeepingOptions, PolicyOptions, SessionOptions, VariableOptions, parse_host,
+};
 use crate::context::Context;
 use crate::listen::{ENDING, Listening};
 use crate::places;
 use crate::surroundings::Surroundings;
-use crate::{exit, report, sessions};
+use crate::{exit, report, secrecy, sessions};
 use clap::Args;
 use cofferdam_core::{Error, ErrorKind, Result, Spec, Workspace};
-use cofferdam_server::{Ground, Listen, MAX_CONNECTIONS, Options, Server};
+use cofferdam_server::{Ground, Listen, MAX_CONNECTIONS, Options, Server, Traces};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Serves sessions over HTTP.
 ///
@@ -42,6 +46,15 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) allow_workspace: Vec<PathBuf>,
 
+    /// Lets a request lie on this image, which it names in the same words. Repeatable.
+    ///
+    /// A name in a registry, which is asked with your credentials as --pull says, or the sha256:ID of an
+    /// imported image. No path: what lies there could become another thing. All keys may use it.
+    ///
+    /// Example: --allow-image debian:12
+    #[arg(long, value_name = "IMAGE")]
+    pub(crate) allow_image: Vec<String>,
+
     /// Answers requests for this host's name, besides numbers and localhost. Repeatable.
     ///
     /// A page in a browser could have another name lead here; such a request is refused.
@@ -56,6 +69,14 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "ORIGIN")]
     pub(crate) allow_origin: Vec<String>,
 
+    /// Gives ports of sandboxes addresses below this name, by https. Default: below localhost.
+    ///
+    /// All names below it have to lead to this server, through something that speaks TLS.
+    ///
+    /// Example: --port-domain boxes.example
+    #[arg(long, value_name = "HOST[:PORT]", value_parser = parse_host)]
+    pub(crate) port_domain: Option<String>,
+
     #[command(flatten)]
     pub(crate) policy: PolicyOptions,
     #[command(flatten)]
@@ -66,10 +87,12 @@ pub(crate) struct ServeArgs {
 
 /// Serves until a signal ends it.
 pub(super) fn perform(args: &ServeArgs) -> Result<u8> {
+    secrecy::close()?;
     let context = Context::of_session(&template(args)?)?;
-    context.refuse_way_out()?;
     let workspaces = allowed(&args.allow_workspace, &context.spec)?;
+    let images = Opened::new(&args.allow_image, context.asking)?;
     let ground = Ground::new(context.spec, workspaces)?;
+    let ground = ground.with_images(args.allow_image.clone(), Arc::new(images));
     sessions::serving(async |sessions| {
         let mut signals = Listening::to(&ENDING)?;
         let keys_only = !args.listen.is_private();
@@ -81,17 +104,21 @@ pub(super) fn perform(args: &ServeArgs) -> Result<u8> {
             keys_only,
             hosts: args.allow_host.clone(),
             origins: args.allow_origin.clone(),
+            port_domain: args.port_domain.clone(),
             max_connections: MAX_CONNECTIONS,
             log: report::note,
         };
         let bound = args.listen.bind().await?;
-        let server = Server::new(sessions.clone(), options);
+        let traces = Traces::by_environment(report::note)?;
+        let server = Server::traced(sessions.clone(), options, traces.clone());
         report::note(&format!("listening on {}", bound.at()));
-        server
+        let served = server
             .serve(bound, async {
                 signals.next().await;
             })
-            .await
+            .await;
+        traces.end().await;
+        served
     })?;
     Ok(exit::DONE)
 }

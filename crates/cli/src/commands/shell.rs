@@ -2,6 +2,7 @@
 
 use super::attach::{shown, watch};
 use crate::args::DetachKeys;
+use crate::door::Session;
 use crate::follow::Passed;
 use crate::surroundings::Surroundings;
 use crate::{exit, render, screen, sessions};
@@ -9,7 +10,7 @@ use clap::Args;
 use cofferdam_core::{
     Error, ErrorKind, ExecInput, Part, ProcessId, Result, Seen, Standard, Stdin, Terminal,
 };
-use cofferdam_session::{ExecReport, Session};
+use cofferdam_session::ExecReport;
 
 /// Opens a shell in a session, or goes on with the one that is open there.
 ///
@@ -158,6 +159,7 @@ mod tests {
             signal: None,
             exit_code: None,
             usage: UsageReport::default(),
+            denials: Vec::new(),
             stdout: StreamReport { written: 7, dropped: 0 },
             stderr: StreamReport::default(),
         }

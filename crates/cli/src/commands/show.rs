@@ -1,14 +1,16 @@
 //! `cofferdam show`.
 
-use super::ps;
+use super::{probe, ps};
+use crate::door::Sessions;
 use crate::moment::timestamp;
 use crate::{exit, render, sessions};
 use clap::Args;
 use cofferdam_core::{LimitsCount, Result};
-use cofferdam_session::{InitState, LayerTier, SessionId, SessionReport, Sessions};
+use cofferdam_session::{InitState, LayerTier, MetricsReport, SessionId, SessionReport};
 use std::time::Duration;
 
-/// Says how a session stands: its state, policy, preparation, deadlines and commands.
+/// Says how a session stands: its state, policy, preparation, deadlines and commands; or what it uses, or
+/// what would stop an attack from inside it.
 ///
 /// Example: cofferdam show agent-1
 #[derive(Debug, Args)]
@@ -18,7 +20,24 @@ pub(crate) struct ShowArgs {
     #[arg(value_name = "SESSION")]
     pub(crate) session: String,
 
-    /// Prints the session as one JSON object on standard output.
+    /// Says what the session uses now: processor time, memory, processes, connections.
+    ///
+    /// As the host sees it; nothing inside is asked, and nothing is woken.
+    ///
+    /// Example: --metrics
+    #[arg(long)]
+    pub(crate) metrics: bool,
+
+    /// Attacks a sandbox made as this session's are, from inside, and says what held.
+    ///
+    /// The session's own sandbox is left alone. Takes some seconds. Exits with 1 where not all held that
+    /// counts. `probe` does the same for options.
+    ///
+    /// Example: --proof
+    #[arg(long, conflicts_with = "metrics")]
+    pub(crate) proof: bool,
+
+    /// Prints what is shown as one JSON object on standard output.
     ///
     /// Example: --json
     #[arg(long)]
@@ -29,6 +48,17 @@ pub(crate) struct ShowArgs {
 pub(super) fn perform(args: &ShowArgs) -> Result<u8> {
     sessions::on_reserve(async |sessions| {
         let session = sessions::find(sessions, &args.session).await?;
+        if args.metrics {
+            let metrics = session.metrics().await?;
+            match args.json {
+                true => render::print_json(&metrics)?,
+                false => render::print_text(&usage(&metrics))?,
+            }
+            return Ok(exit::DONE);
+        }
+        if args.proof {
+            return probe::show(&session.prove().await?, args.json);
+        }
         let report = sessions.status(session.id()).await?;
         match args.json {
             true => render::print_json(&report)?,
@@ -47,6 +77,34 @@ pub(super) async fn print_if(is_json: bool, sessions: &Sessions, id: &SessionId)
         true => render::print_json(&sessions.status(id).await?),
         false => Ok(()),
     }
+}
+
+fn usage(metrics: &MetricsReport) -> String {
+    let size = |bytes: Option<u64>| bytes.map_or_else(|| "-".to_owned(), mebibytes);
+    let connections = &metrics.connections;
+    let rows = [
+        ("processes", metrics.processes.to_string()),
+        ("cpu", metrics.cpu_ms.map_or_else(|| "-".to_owned(), |ms| format!("{ms:.0} ms"))),
+        ("memory", size(metrics.memory_bytes)),
+        ("peak memory", size(metrics.peak_memory_bytes)),
+        (
+            "connections",
+            format!(
+                "{} allowed, {} denied, {} failed",
+                connections.allowed, connections.denied, connections.failed
+            ),
+        ),
+        ("sent", size(Some(connections.bytes_up))),
+        ("received", size(Some(connections.bytes_down))),
+    ];
+    let rows: Vec<Vec<String>> =
+        rows.into_iter().map(|(key, value)| vec![key.to_owned(), value]).collect();
+    render::table(&rows)
+}
+
+fn mebibytes(bytes: u64) -> String {
+    let tenths = bytes.saturating_mul(10).div_ceil(1 << 20);
+    format!("{}.{} MiB", tenths / 10, tenths % 10)
 }
 
 fn text(session: &SessionReport) -> String {
@@ -73,6 +131,13 @@ fn text(session: &SessionReport) -> String {
         .into_iter()
         .map(|(key, value)| vec![key.to_owned(), render::plain(&value).into_owned()])
         .collect();
+    if let Some(alarm) = &session.alarm {
+        let why = format!("{alarm}; `cofferdam resume` lets it go on");
+        rows.push(vec!["frozen".to_owned(), render::plain(&why).into_owned()]);
+    }
+    for grant in &session.secrets {
+        rows.push(vec!["secret".to_owned(), render::plain(grant).into_owned()]);
+    }
     if let Some(what) = &session.cleanup_failed {
         rows.push(vec!["not removed".to_owned(), render::plain(what).into_owned()]);
     }

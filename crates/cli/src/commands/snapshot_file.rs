@@ -1,14 +1,14 @@
 //! `cofferdam snapshot export` and `cofferdam snapshot import`.
 
 use crate::beside::{Beside, local, there_already};
+use crate::door::Export;
 use crate::meter::{Counting, Meter};
 use crate::surroundings::Surroundings;
 use crate::{exit, render, report, sessions};
 use clap::Args;
 use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_session::{
-    MAX_EXPORTED_BYTES, MAX_EXPORTED_LIST_BYTES, SnapshotExport, SnapshotExported,
-    SnapshotImported, unnamed_file,
+    MAX_EXPORTED_BYTES, MAX_EXPORTED_LIST_BYTES, SnapshotExported, SnapshotImported, unnamed_file,
 };
 use flate2::Compression;
 use flate2::read::MultiGzDecoder;
@@ -123,19 +123,19 @@ pub(super) fn export(args: &ExportArgs) -> Result<u8> {
     let exported = sessions::with(async |sessions| {
         let id = sessions.find(&args.session).await?;
         let export = sessions.export_snapshot(&id, &args.snapshot).await?;
-        let exported = export.report();
         let meter = Meter::start("export", args.json);
-        if to_stream {
+        let exported = if to_stream {
             // Of our own, so that nobody else holds what is not written yet.
             let stdout = io::stdout().as_fd().try_clone_to_owned();
             let stdout = File::from(stdout.map_err(|cause| local("write", path, cause))?);
-            write(export, meter.counting(stdout, None), args.gzip).await?;
+            write(export, meter.counting(stdout, None), args.gzip).await?
         } else {
             let beside = Beside::new(path, 0o600)?;
             let file = beside.file.try_clone().map_err(|cause| local("write", path, cause))?;
-            write(export, meter.counting(file, None), args.gzip).await?;
+            let exported = write(export, meter.counting(file, None), args.gzip).await?;
             beside.take_place(path, args.replace)?;
-        }
+            exported
+        };
         Ok(exported)
     })?;
     tell_export(&exported);
@@ -145,14 +145,17 @@ pub(super) fn export(args: &ExportArgs) -> Result<u8> {
     Ok(exit::DONE)
 }
 
-async fn write(export: SnapshotExport, file: Counting<File>, gzip: bool) -> Result<()> {
+async fn write(export: Export, file: Counting<File>, gzip: bool) -> Result<SnapshotExported> {
     let unwritten = |cause| Error::new(ErrorKind::Io, "write the exported snapshot").source(cause);
     if gzip {
         let encoder = GzEncoder::new(BufWriter::new(file), Compression::default());
-        let encoder = export.write(encoder).await?;
-        encoder.finish().and_then(|mut file| file.flush()).map_err(unwritten)
+        let (encoder, exported) = export.write(encoder).await?;
+        encoder.finish().and_then(|mut file| file.flush()).map_err(unwritten)?;
+        Ok(exported)
     } else {
-        export.write(BufWriter::new(file)).await?.flush().map_err(unwritten)
+        let (mut file, exported) = export.write(BufWriter::new(file)).await?;
+        file.flush().map_err(unwritten)?;
+        Ok(exported)
     }
 }
 

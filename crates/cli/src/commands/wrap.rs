@@ -46,7 +46,6 @@ pub(super) fn perform(args: &WrapArgs) -> Result<u8> {
         Some(session) => entering(session, args)?,
         None => {
             let context = Context::new(&args.policy, Some(&args.command), &args.config)?;
-            context.refuse_way_out()?;
             let policy = policy_words(&context);
             wrapped(&context, args, [&["run".into(), "--no-config".into()], &*policy].concat())?
         }
@@ -64,7 +63,7 @@ fn entering(session: &str, args: &WrapArgs) -> Result<Wrapped> {
         return Err(Error::new(ErrorKind::Usage, message)
             .hint("Leave the options of policy, limits of the sandbox and configuration out."));
     }
-    let id = sessions::with(async |sessions| sessions.find(session).await)?;
+    let id = sessions::here(async |sessions| sessions.find(session).await)?;
     // The policy is the session's; of this one nothing is used.
     let policy = PolicyOptions { no_workspace: true, ..PolicyOptions::default() };
     let config = ConfigOptions { config: None, no_config: true };
@@ -104,6 +103,10 @@ fn policy_words(context: &Context) -> Vec<OsString> {
     words.each("write", &spec.write);
     words.each("hide", &spec.hide);
     words.each("egress", spec.egress.iter().map(ToString::to_string));
+    words.each("deny-egress", spec.deny.iter().map(ToString::to_string));
+    words.each("secret", spec.secrets.iter().map(ToString::to_string));
+    words.each("allow-host-port", spec.host_ports.iter().map(ToString::to_string));
+    words.each("ask", (!spec.ask.is_zero()).then(|| render::duration(spec.ask)));
     words.0.extend(limit_words(spec));
     words.0.push(option("user", spec.user.named()));
     words.0.push(option("on-unavailable", spec.on_unavailable.named()));

@@ -56,6 +56,12 @@ pub(crate) enum Key {
     Hide,
     /// `egress`
     Egress,
+    /// `deny_egress`
+    DenyEgress,
+    /// `allow_host_port`
+    AllowHostPort,
+    /// `ask`
+    Ask,
     /// `env`
     Env,
     /// `env_from`
@@ -113,7 +119,7 @@ pub(crate) enum Shape {
 
 impl Key {
     /// All keys, in the order of the documents.
-    pub(crate) const ALL: [Self; 26] = [
+    pub(crate) const ALL: [Self; 29] = [
         Self::Profile,
         Self::Image,
         Self::Pull,
@@ -123,6 +129,9 @@ impl Key {
         Self::Write,
         Self::Hide,
         Self::Egress,
+        Self::DenyEgress,
+        Self::AllowHostPort,
+        Self::Ask,
         Self::Env,
         Self::EnvFrom,
         Self::Timeout,
@@ -154,6 +163,9 @@ impl Key {
             | Self::Write
             | Self::Hide
             | Self::Egress
+            | Self::DenyEgress
+            | Self::AllowHostPort
+            | Self::Ask
             | Self::Env
             | Self::EnvFrom
             | Self::Timeout
@@ -183,6 +195,9 @@ impl Key {
             Self::Write => "write",
             Self::Hide => "hide",
             Self::Egress => "egress",
+            Self::DenyEgress => "deny_egress",
+            Self::AllowHostPort => "allow_host_port",
+            Self::Ask => "ask",
             Self::Env => "env",
             Self::EnvFrom => "env_from",
             Self::Timeout => "timeout",
@@ -216,6 +231,9 @@ impl Key {
             Self::Write => Some("COFFERDAM_WRITE"),
             Self::Hide => Some("COFFERDAM_HIDE"),
             Self::Egress => Some("COFFERDAM_EGRESS"),
+            Self::DenyEgress => Some("COFFERDAM_DENY_EGRESS"),
+            Self::AllowHostPort => Some("COFFERDAM_ALLOW_HOST_PORT"),
+            Self::Ask => Some("COFFERDAM_ASK"),
             Self::Env | Self::Init => None,
             Self::EnvFrom => Some("COFFERDAM_ENV_FROM"),
             Self::Timeout => Some("COFFERDAM_TIMEOUT"),
@@ -243,14 +261,19 @@ impl Key {
             Self::User => one_of::<User>(),
             Self::OnUnavailable => one_of::<OnUnavailable>(),
             Self::Backend => one_of::<BackendName>(),
-            Self::Image | Self::Workspace | Self::Timeout | Self::IdlePause | Self::Ttl => {
-                Shape::Text
-            }
+            Self::Image
+            | Self::Workspace
+            | Self::Ask
+            | Self::Timeout
+            | Self::IdlePause
+            | Self::Ttl => Shape::Text,
             Self::Memory | Self::Pids | Self::Cpu | Self::Disk | Self::MaxOutput => Shape::Amount,
             Self::Read
             | Self::Write
             | Self::Hide
             | Self::Egress
+            | Self::DenyEgress
+            | Self::AllowHostPort
             | Self::EnvFrom
             | Self::Init
             | Self::InsecureRegistry => Shape::List,
@@ -278,6 +301,15 @@ impl Key {
             Self::Write => "Paths that can be written at their own place.",
             Self::Hide => "Paths that are hidden, whatever shows them.",
             Self::Egress => "Destinations that can be reached, as HOST:PORT.",
+            Self::DenyEgress => {
+                "Destinations that cannot be reached, even though they are allowed."
+            }
+            Self::AllowHostPort => {
+                "Ports of the host's own loopback that can be reached, as host.cofferdam.internal:N."
+            }
+            Self::Ask => {
+                "How long a connection that is not allowed waits to be, as in 30s. Default: 0, not at all."
+            }
             Self::Env => "Variables for the command.",
             Self::EnvFrom => "Variables of the caller's environment that are passed on.",
             Self::Timeout => {

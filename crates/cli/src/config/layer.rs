@@ -2,7 +2,8 @@
 
 use super::Key;
 use crate::args::{
-    IdlePause, checked_name, parse_host, parse_idle_pause, parse_pids, split_assignment,
+    IdlePause, checked_name, parse_ask, parse_host, parse_idle_pause, parse_pids, parse_port,
+    split_assignment,
 };
 use crate::choice::Choice;
 use crate::images::PullPolicy;
@@ -107,6 +108,9 @@ pub(crate) struct Layer {
     pub(crate) write: Vec<Sourced<PathBuf>>,
     pub(crate) hide: Vec<Sourced<PathBuf>>,
     pub(crate) egress: Vec<Sourced<EgressRule>>,
+    pub(crate) deny_egress: Vec<Sourced<EgressRule>>,
+    pub(crate) host_ports: Vec<Sourced<u16>>,
+    pub(crate) ask: Option<Sourced<Duration>>,
     pub(crate) env: Vec<Sourced<VariableWish>>,
     pub(crate) timeout: Option<Sourced<Duration>>,
     pub(crate) memory_bytes: Option<Sourced<u64>>,
@@ -153,6 +157,9 @@ impl Layer {
             Key::Write => self.write.push(said(path(text, base)?, origin)),
             Key::Hide => self.hide.push(said(path(text, base)?, origin)),
             Key::Egress => self.egress.push(said(utf8(text)?.parse()?, origin)),
+            Key::DenyEgress => self.deny_egress.push(said(utf8(text)?.parse()?, origin)),
+            Key::AllowHostPort => self.host_ports.push(said(parse_port(utf8(text)?)?, origin)),
+            Key::Ask => self.ask = Some(said(parse_ask(utf8(text)?)?, origin)),
             Key::Env => {
                 let (name, value) = split_assignment(text)?;
                 self.env.push(said(VariableWish::Set(name, value), origin));
@@ -207,13 +214,17 @@ impl Layer {
     pub(crate) fn under(mut self, mut later: Self) -> Self {
         // A stricter profile that is named later closes what earlier layers opened; else nobody
         // could run `--profile no-network` over a file that lists destinations.
-        if later.profile.as_ref().is_some_and(|named| !has_way_out(named.value)) {
+        if later.profile.as_ref().is_some_and(|named| !named.value.has_way_out()) {
             self.egress.clear();
+            self.host_ports.clear();
+            self.ask = None;
         }
         self.read.append(&mut later.read);
         self.write.append(&mut later.write);
         self.hide.append(&mut later.hide);
         self.egress.append(&mut later.egress);
+        self.deny_egress.append(&mut later.deny_egress);
+        self.host_ports.append(&mut later.host_ports);
         self.env.append(&mut later.env);
         self.init.append(&mut later.init);
         self.insecure_registry.append(&mut later.insecure_registry);
@@ -221,6 +232,7 @@ impl Layer {
             profile: later.profile.or(self.profile),
             image: later.image.or(self.image),
             pull: later.pull.or(self.pull),
+            ask: later.ask.or(self.ask),
             workspace: later.workspace.or(self.workspace),
             timeout: later.timeout.or(self.timeout),
             memory_bytes: later.memory_bytes.or(self.memory_bytes),
@@ -244,13 +256,6 @@ impl Layer {
 /// A value that this source said.
 pub(crate) fn said<T>(value: T, origin: &Origin) -> Sourced<T> {
     Sourced { value, origin: origin.clone() }
-}
-
-fn has_way_out(profile: Profile) -> bool {
-    match profile {
-        Profile::ReadOnly | Profile::NoNetwork => false,
-        Profile::RepoWrite | Profile::FullDev | Profile::CiOnly => true,
-    }
 }
 
 fn utf8(text: &OsStr) -> Result<&str> {
@@ -298,6 +303,27 @@ mod tests {
     }
 
     #[test]
+    fn what_an_earlier_layer_denies_no_later_one_opens() {
+        let own = layer(&[
+            (Key::Profile, "repo-write"),
+            (Key::Egress, "*.example.com:443"),
+            (Key::DenyEgress, "ads.example.com"),
+        ]);
+        let both = own.under(layer(&[(Key::Egress, "ads.example.com:443"), (Key::Egress, "*")]));
+        let rules =
+            |said: Vec<Sourced<EgressRule>>| said.into_iter().map(|one| one.value).collect();
+        let policy = cofferdam_core::NetworkPolicy {
+            allow: rules(both.egress),
+            deny: rules(both.deny_egress),
+            ..Default::default()
+        };
+        let allows =
+            |place: &str| cofferdam_core::policy::decide(&policy, &place.parse().unwrap()).allowed;
+        assert!(!allows("ads.example.com:443"));
+        assert!(allows("example.com:443") && allows("a.test:443"), "control: lists add up");
+    }
+
+    #[test]
     fn a_layer_is_chosen_by_a_switch_or_by_what_makes_it() {
         let check = |text: &str, expected: Beside| {
             let said = layer(&[(Key::CopyOnWrite, text)]).copy_on_write.unwrap().value;
@@ -314,9 +340,14 @@ mod tests {
 
     #[test]
     fn a_stricter_profile_closes_what_was_opened_before() {
-        let file = layer(&[(Key::Profile, "repo-write"), (Key::Egress, "crates.io:443")]);
+        let file = layer(&[
+            (Key::Profile, "repo-write"),
+            (Key::Egress, "crates.io:443"),
+            (Key::AllowHostPort, "5432"),
+            (Key::Ask, "30s"),
+        ]);
         let strict = file.clone().under(layer(&[(Key::Profile, "no-network")]));
-        assert!(strict.egress.is_empty());
+        assert!(strict.egress.is_empty() && strict.host_ports.is_empty() && strict.ask.is_none());
         let same = file.under(layer(&[(Key::Profile, "ci-only")]));
         assert_eq!(same.egress.len(), 1);
     }

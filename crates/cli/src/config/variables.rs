@@ -12,13 +12,15 @@ use std::path::Path;
 
 const PREFIX: &str = "COFFERDAM_";
 
-/// Variables that are not settings: the state directory, and what the suites expect of a host.
-const OTHERS: [&str; 5] = [
+/// Variables that are not settings: the state directory, a server and its key, and what the suites expect of a host.
+const OTHERS: [&str; 7] = [
     "COFFERDAM_BIN",
     "COFFERDAM_ESCAPE_ONLY",
     "COFFERDAM_EXPECT",
     "COFFERDAM_HOME",
+    "COFFERDAM_KEY",
     "COFFERDAM_LOG",
+    "COFFERDAM_SERVER",
 ];
 
 /// The one of them that every verb needs, without the prefix.

@@ -2,13 +2,13 @@
 
 use super::Left;
 use crate::detach_keys::KeyWatch;
+use crate::door::Session;
 use crate::listen::{ENDING, Listening, one};
 use crate::screen;
 use cofferdam_core::{ErrorKind, ExecInput, ProcessId, Result};
 use cofferdam_local::raw_mode::RawMode;
-use cofferdam_session::Session;
 use std::future::pending;
-use tokio::signal::unix::SignalKind;
+use tokio::signal::unix::{Signal, SignalKind};
 
 /// How much goes to a command at once. A pipe takes so much whole or not at all, so that a piece that
 /// was not taken in time can be given again.
@@ -47,38 +47,70 @@ impl Passed {
     }
 }
 
-/// Passes on what there is until the command is left. The terminal is as it was when this returns or
+/// The caller, listened to, with its terminal passing every key on. The terminal is as it was when this
 /// is dropped.
-pub(super) async fn pass(session: &Session, exec: &ProcessId, passed: Passed) -> Result<Left> {
-    let Passed { reads, has_terminal, keys, signals } = passed;
-    let raw = has_terminal.then(|| {
-        let mut raw = RawMode::off();
-        raw.enter();
-        raw
-    });
-    let typed = async {
-        match reads || has_terminal {
-            true => type_in(session, exec, keys).await,
-            false => pending().await,
+///
+/// It is there before anything of the command is shown: whoever sees that may type at once, and a key
+/// that arrives before would be the caller's own.
+#[derive(Debug)]
+pub(super) struct Caller {
+    types: bool,
+    keys: Option<KeyWatch>,
+    terminal: Option<CallersTerminal>,
+    signals: Signals,
+}
+
+/// What is done about signals.
+#[derive(Debug)]
+enum Signals {
+    PassedOn(Listening),
+    Leave(Listening),
+    Left,
+}
+
+impl Caller {
+    /// Listens to it, as far as it is to be passed on.
+    pub(super) fn new(passed: Passed) -> Result<Self> {
+        let Passed { reads, has_terminal, keys, signals } = passed;
+        let terminal = has_terminal.then(CallersTerminal::take).transpose()?;
+        let signals = match (signals, has_terminal) {
+            (true, _) => Signals::PassedOn(Listening::to(&PASSED_ON)?),
+            (false, true) => Signals::Leave(Listening::to(&ENDING)?),
+            (false, false) => Signals::Left,
+        };
+        Ok(Self { types: reads || has_terminal, keys, terminal, signals })
+    }
+
+    /// Passes on what there is until the command is left.
+    pub(super) async fn pass(self, session: &Session, exec: &ProcessId) -> Result<Left> {
+        let Self { types, keys, terminal, signals } = self;
+        let typed = async {
+            match types {
+                true => type_in(session, exec, keys).await,
+                false => pending().await,
+            }
+        };
+        let shown = async {
+            match terminal {
+                Some(terminal) => terminal.show(session, exec).await,
+                None => pending().await,
+            }
+        };
+        let sent = async {
+            match signals {
+                Signals::PassedOn(signals) => send(session, exec, signals).await,
+                Signals::Leave(mut signals) => {
+                    signals.next().await;
+                    Ok(Left::Running)
+                }
+                Signals::Left => pending().await,
+            }
+        };
+        tokio::select! {
+            left = typed => left,
+            left = shown => left,
+            left = sent => left,
         }
-    };
-    let shown = async {
-        match raw {
-            Some(raw) => show(session, exec, raw).await,
-            None => pending().await,
-        }
-    };
-    let sent = async {
-        match (signals, has_terminal) {
-            (true, _) => send(session, exec).await,
-            (false, true) => leave_at_a_signal().await,
-            (false, false) => pending().await,
-        }
-    };
-    tokio::select! {
-        left = typed => left,
-        left = shown => left,
-        left = sent => left,
     }
 }
 
@@ -120,42 +152,58 @@ async fn give(session: &Session, exec: &ProcessId, piece: &[u8]) -> bool {
     }
 }
 
-/// Stops this program as by the key that does, because its command was stopped: [`show`] hears it,
-/// and the caller's shell gets its prompt back.
+/// Stops this program as by the key that does, because its command was stopped: the
+/// [`CallersTerminal`] hears it, and the caller's shell gets its prompt back.
 pub(super) fn stop_too() {
     let own = rustix::process::getpid();
     let _ = rustix::process::kill_process(own, rustix::process::Signal::TSTP);
 }
 
-/// Keeps the command's terminal as large as the caller's, through stops of this program.
-async fn show(session: &Session, exec: &ProcessId, mut raw: RawMode) -> Result<Left> {
-    let mut resized = one(SignalKind::window_change())?;
-    let mut stopped = one(SignalKind::from_raw(SIGTSTP))?;
-    let mut went_on = one(SignalKind::from_raw(SIGCONT))?;
-    loop {
-        // It may have ended meanwhile.
-        let _ = session.input(exec, &ExecInput::Resize(screen::size())).await;
-        tokio::select! {
-            _ = resized.recv() => {}
-            _ = stopped.recv() => {
-                raw.leave();
-                let own = rustix::process::getpid();
-                let _ = rustix::process::kill_process(own, rustix::process::Signal::STOP);
-                raw.enter();
-                // Most likely the command stopped first. It may have ended meanwhile.
-                let _ = session.signal(exec, SIGCONT).await;
-            }
-            _ = went_on.recv() => {
-                // The shell that called it back has set its own modes.
-                raw.enter_anew();
+/// The caller's terminal, while every key of it is passed on.
+#[derive(Debug)]
+struct CallersTerminal {
+    raw: RawMode,
+    resized: Signal,
+    stopped: Signal,
+    went_on: Signal,
+}
+
+impl CallersTerminal {
+    fn take() -> Result<Self> {
+        let resized = one(SignalKind::window_change())?;
+        let stopped = one(SignalKind::from_raw(SIGTSTP))?;
+        let went_on = one(SignalKind::from_raw(SIGCONT))?;
+        let mut raw = RawMode::off();
+        raw.enter();
+        Ok(Self { raw, resized, stopped, went_on })
+    }
+
+    /// Keeps the command's terminal as large as this one, through stops of this program.
+    async fn show(mut self, session: &Session, exec: &ProcessId) -> Result<Left> {
+        loop {
+            // It may have ended meanwhile.
+            let _ = session.input(exec, &ExecInput::Resize(screen::size())).await;
+            tokio::select! {
+                _ = self.resized.recv() => {}
+                _ = self.stopped.recv() => {
+                    self.raw.leave();
+                    let own = rustix::process::getpid();
+                    let _ = rustix::process::kill_process(own, rustix::process::Signal::STOP);
+                    self.raw.enter();
+                    // Most likely the command stopped first. It may have ended meanwhile.
+                    let _ = session.signal(exec, SIGCONT).await;
+                }
+                _ = self.went_on.recv() => {
+                    // The shell that called it back has set its own modes.
+                    self.raw.enter_anew();
+                }
             }
         }
     }
 }
 
 /// Passes signals on. Returns only where one comes while another is still on its way.
-async fn send(session: &Session, exec: &ProcessId) -> Result<Left> {
-    let mut signals = Listening::to(&PASSED_ON)?;
+async fn send(session: &Session, exec: &ProcessId, mut signals: Listening) -> Result<Left> {
     loop {
         let number = signals.next().await;
         tokio::select! {
@@ -164,9 +212,4 @@ async fn send(session: &Session, exec: &ProcessId) -> Result<Left> {
             _ = signals.next() => return Ok(Left::Abandoned),
         }
     }
-}
-
-async fn leave_at_a_signal() -> Result<Left> {
-    Listening::to(&ENDING)?.next().await;
-    Ok(Left::Running)
 }

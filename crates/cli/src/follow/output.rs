@@ -1,12 +1,12 @@
 //! What a command writes, carried to the caller.
 
 use super::input::stop_too;
+use crate::door::Session;
 use crate::report;
 use cofferdam_core::{
     Ending, Error, ErrorKind, ExecInput, ExecStatus, Omitted, Part, ProcessId, Result, Seen,
     Standard,
 };
-use cofferdam_session::Session;
 use std::io::Write;
 use std::time::Duration;
 

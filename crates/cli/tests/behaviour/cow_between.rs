@@ -198,7 +198,7 @@ fn a_point_that_is_not_there_not_kept_or_damaged_is_an_error() {
         fs::write(&header, bad.to_string()).unwrap();
         refused("1..3", "point 3 was not kept: the disk was full");
         fs::write(&header, good).unwrap();
-        fs::write(history.join("trees/3"), "x").unwrap();
+        fs::write(history.join("points/3"), "x").unwrap();
         refused("1..3", "the list of point 3 is damaged");
         assert_eq!(lines(place, &["1..4", "--name-only"]), ["f"], "the others are whole");
         place.says(&["create", "--name", "plain"], 0);

@@ -205,6 +205,27 @@ fn snapshots_forks_and_receipts_are_those_of_any_layer() {
 }
 
 #[test]
+fn what_a_command_removes_is_told_by_the_history_of_both_tiers() {
+    everyone(|place| {
+        for tier in TIERS {
+            fs::write(place.workspace.join("gone"), "real\n").unwrap();
+            place.give(&place.workspace.join("gone"));
+            place.says(&["create", "--name", "s", tier], 0);
+            place.says(&["exec", "s", "--shell", "rm gone; echo n >new"], 0);
+            let history = place.says(&["history", "s", "--json"], 0).object();
+            let effects = &history["points"][1]["effects"];
+            assert_eq!((&effects["added"], &effects["removed"]), (&1.into(), &1.into()), "{tier}");
+            let stat = place.says(&["diff", "s", "0..1", "--name-only"], 0).text();
+            assert_eq!(stat, "gone\nnew\n", "{tier}");
+            let undone = place.says(&["undo", "s"], 0).text();
+            assert_eq!(undone, "+ gone\n- new\n", "{tier}");
+            assert_eq!(place.says(&["exec", "s", "--", "cat", "gone"], 0).text(), "real\n");
+            place.says(&["rm", "s"], 0);
+        }
+    });
+}
+
+#[test]
 fn a_copy_of_a_killed_run_is_removed_by_the_next_start() {
     everyone(|place| {
         place.write("f", "real\n");

@@ -305,10 +305,11 @@ fn what_is_killed_at_its_work_loses_nothing_and_leaves_nothing() {
         for delay in before {
             let line =
                 format!("echo {delay} >killed; for i in $(seq 200); do echo {delay} >k$i; done");
-            let to = here.to_string();
+            let (to, fork) = (here.to_string(), format!("fork-{delay}"));
             for words in [
                 &["exec", "s", "--shell", &line][..],
                 &["undo", "s", "--to", "0"],
+                &["fork", "s", &fork],
                 &["undo", "s", "--to", &to],
             ] {
                 let mut command = place.cofferdam(words);
@@ -323,6 +324,15 @@ fn what_is_killed_at_its_work_loses_nothing_and_leaves_nothing() {
         place.says(&["undo", "s", "--to", &start.to_string()], 0);
         assert_eq!(exec(place, "cat f; ls"), "real\nd\nf\ngone\n");
         place.says(&["gc"], 0);
+        // A fork is one or none, and the next command finishes what was begun.
+        let sessions = place.says(&["ls", "--json"], 0).object();
+        for session in sessions["sessions"].as_array().unwrap() {
+            let name = session["name"].as_str().unwrap();
+            if name != "s" {
+                place.says(&["exec", name, "--", "true"], 0);
+                place.says(&["rm", name], 0);
+            }
+        }
         let kept = fs::read_dir(place.state.join("kept")).unwrap().next().unwrap().unwrap().path();
         assert!(!kept.join("history/working").exists() && !kept.join("cow/.fresh").exists());
         assert!(!kept.join("cow/.widened").exists());

@@ -190,8 +190,9 @@ fn what_fails_before_the_sandbox_exists_is_an_error_and_125() {
             &["--no-such-option", "--", "true"][..],
             &["--timeout", "5", "--", "true"],
             &["-w", "no-such-directory", "--", "true"],
-            &["--profile", "full-dev", "--", "true"],
-            &["--egress", "example.org:443", "--profile", "repo-write", "--", "true"],
+            &["--egress", "example.org:443", "--", "true"],
+            &["--allow-host-port", "5432", "--profile", "read-only", "--", "true"],
+            &["--profile", "repo-write", "--ask", "2d", "--", "true"],
             &["--read", "/no/such/path", "--", "true"],
             &[],
         ] {

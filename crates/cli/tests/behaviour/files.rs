@@ -52,6 +52,11 @@ fn files_are_changed_only_as_far_as_that_was_said() {
         let hash = read["sha256"].as_str().unwrap();
         write(place, &["t/a", "--if-match", hash], b"three", 0);
         write(place, &["t/a", "--if-match", hash], b"four", 1);
+        for bad in ["", "zz", &hash[1..], &format!("{hash}0")] {
+            write(place, &["t/a", "--if-match", bad], b"five", 2);
+        }
+        let deep = place.says(&["file", "list", "s", "--depth", "129"], 2).stderr;
+        assert!(deep.contains("from 1 to 128"), "{deep}");
         assert_eq!(place.says(&["file", "read", "s", "t/a"], 0).text(), "three");
         place.says(&["file", "cp", "s", "t/a", "t/b"], 0);
         place.says(&["file", "mv", "s", "t/a", "t/b"], 1);

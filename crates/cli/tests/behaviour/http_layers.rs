@@ -137,10 +137,10 @@ fn snapshots_are_kept_carried_and_gone_back_to() {
 }
 
 /// A WebSocket that speaks as little as is needed.
-struct Line(BufReader<TcpStream>);
+pub(crate) struct Line(BufReader<TcpStream>);
 
 impl Line {
-    fn open(server: &Served, path: &str) -> Self {
+    pub(crate) fn open(server: &Served, path: &str) -> Self {
         let mut stream = server.connect();
         let head = format!(
             "GET {path} HTTP/1.1\r\nhost: {}\r\nconnection: upgrade\r\nupgrade: websocket\r\n\
@@ -154,7 +154,7 @@ impl Line {
     }
 
     /// Sends a message, masked with zeros.
-    fn send(&mut self, opcode: u8, body: &[u8]) {
+    pub(crate) fn send(&mut self, opcode: u8, body: &[u8]) {
         let mut frame = vec![0x80 | opcode];
         match u8::try_from(body.len()) {
             Ok(short @ ..126) => frame.push(0x80 | short),
@@ -172,19 +172,25 @@ impl Line {
         self.send(1, message.to_string().as_bytes());
     }
 
+    /// The next message: what it is, and what it holds.
+    pub(crate) fn message(&mut self) -> (u8, Vec<u8>) {
+        let mut head = [0; 2];
+        self.0.read_exact(&mut head).unwrap();
+        let length = match head[1] {
+            126 => self.number(2),
+            127 => self.number(8),
+            short => u64::from(short),
+        };
+        let mut body = vec![0; usize::try_from(length).unwrap()];
+        self.0.read_exact(&mut body).unwrap();
+        (head[0] & 0xf, body)
+    }
+
     /// The next message: an object, or the place and the bytes of some output.
     fn next(&mut self) -> Result<Value, (u64, Vec<u8>)> {
         loop {
-            let mut head = [0; 2];
-            self.0.read_exact(&mut head).unwrap();
-            let length = match head[1] {
-                126 => self.number(2),
-                127 => self.number(8),
-                short => u64::from(short),
-            };
-            let mut body = vec![0; usize::try_from(length).unwrap()];
-            self.0.read_exact(&mut body).unwrap();
-            match head[0] & 0xf {
+            let (opcode, body) = self.message();
+            match opcode {
                 1 => return Ok(serde_json::from_slice(&body).unwrap()),
                 2 => {
                     let offset = u64::from_be_bytes(body[1..9].try_into().unwrap());

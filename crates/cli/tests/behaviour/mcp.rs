@@ -5,6 +5,8 @@ use crate::place::{PYTHON, Place, SOON, ended, everyone, outcome, skipped, start
 use crate::sessions_durable::keepers;
 use serde_json::{Value, json};
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::Command;
 
@@ -499,5 +501,33 @@ fn the_official_python_client_drives_a_whole_session() {
             fs::write(place.workspace.join("kept.txt"), "old\n").unwrap();
             fs::remove_file(place.workspace.join("made.txt")).unwrap();
         }
+    });
+}
+
+#[test]
+fn a_model_shows_a_server_to_its_user() {
+    everyone(|place| {
+        let mut client = Client::start(place, &[], Generation::Stateless);
+        let early = client.done("port_expose", json!({ "port": 3100 }));
+        assert_eq!(early["listens"], false, "{early}");
+        let serve = format!("{PYTHON} -m http.server --bind 127.0.0.1 3100");
+        client.done("shell_start", json!({ "command": serve }));
+        let shown = until(SOON, || {
+            let shown = client.done("port_expose", json!({ "port": 3100 }));
+            (shown["listens"] == true).then_some(shown)
+        });
+        let shown = shown.expect("the server listens");
+        assert_eq!(shown["address"], early["address"], "asked again, it is the same");
+        let address = shown["address"].as_str().unwrap().to_owned();
+        let address = address.trim_start_matches("http://").trim_end_matches('/');
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.write_all(b"GET / HTTP/1.0\r\n\r\n").unwrap();
+        let mut said = String::new();
+        stream.read_to_string(&mut said).unwrap();
+        assert!(said.starts_with("HTTP/1.0 200"), "{said}");
+        client.failed("port_expose", json!({ "port": 0 }));
+        client.close();
+        assert!(TcpStream::connect(address).is_err(), "the address ends with the connection");
+        nothing_is_left(place);
     });
 }

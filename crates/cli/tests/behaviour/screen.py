@@ -81,6 +81,14 @@ class Screen:
         if not os.WIFEXITED(status) or os.WEXITSTATUS(status) != code:
             fail(f"wait status {status}, not exit code {code}; saw {self.seen!r}")
 
+    def passes_keys_on(self):
+        """Waits until a key is no signal to whoever is in front."""
+        give_up = time.monotonic() + PATIENCE
+        while termios.tcgetattr(self.slave)[3] & termios.ISIG:
+            if time.monotonic() > give_up:
+                fail("the terminal does not pass keys on")
+            self.take(0.01)
+
     def modes_are_restored(self):
         after = termios.tcgetattr(self.slave)
         if after != self.before:
@@ -107,7 +115,7 @@ def stopped_and_called_back(command):
     screen.expect("prompt> ")
     screen.type("fg\n")
     screen.expect("cofferdam.*\r\n")
-    time.sleep(0.3)
+    screen.passes_keys_on()
     screen.type(b"\x03")
     screen.expect("prompt> ")
     screen.type("echo code=$?\n")

@@ -35,8 +35,15 @@ impl Told {
 impl Serving {
     /// Starts a server on a free port and waits until it listens.
     pub(crate) fn start(place: &Place, words: &[&str]) -> Self {
+        Self::start_with(place, words, &[])
+    }
+
+    /// The same with these variables in its environment.
+    pub(crate) fn start_with(place: &Place, words: &[&str], variables: &[(&str, &str)]) -> Self {
         let words = [&["serve", "--listen", "127.0.0.1:0", "--no-workspace"], words].concat();
-        let mut child = started(place.cofferdam(&words).stderr(Stdio::piped()));
+        let mut command = place.cofferdam(&words);
+        command.envs(variables.iter().copied());
+        let mut child = started(command.stderr(Stdio::piped()));
         let mut lines = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
         lines.read_line(&mut line).unwrap();
@@ -48,7 +55,7 @@ impl Serving {
     }
 
     /// Sends a request and leaves the connection to whoever reads it.
-    fn send(&self, key: &str, line: &str, body: &str, more: &str) -> TcpStream {
+    pub(crate) fn send(&self, key: &str, line: &str, body: &str, more: &str) -> TcpStream {
         let (method, path) = line.split_once(' ').unwrap();
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(SOON)).unwrap();
@@ -71,8 +78,18 @@ impl Serving {
         told(self.send(key, line, body, ""))
     }
 
+    /// Where it listens.
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// The id of its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Lets it end as an operator does.
-    fn end(mut self, place: &Place, signal: &str) {
+    pub(crate) fn end(mut self, place: &Place, signal: &str) {
         let id = self.child.id().to_string();
         outcome(place.host("/bin/kill").args([signal, &id]), SOON);
         let status = until(SOON, || self.child.try_wait().unwrap()).unwrap();
@@ -88,7 +105,7 @@ impl Drop for Serving {
 }
 
 /// Reads an answer whose connection ends with it.
-fn told(mut stream: impl Read) -> Told {
+pub(crate) fn told(mut stream: impl Read) -> Told {
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes).unwrap();
     let text = String::from_utf8_lossy(&bytes).into_owned();
@@ -97,11 +114,11 @@ fn told(mut stream: impl Read) -> Told {
     Told { status, body: body.to_owned() }
 }
 
-fn key(place: &Place, name: &str) -> String {
+pub(crate) fn key(place: &Place, name: &str) -> String {
     place.says(&["key", "create", name], 0).text().trim().to_owned()
 }
 
-fn exec(serving: &Serving, key: &str, sandbox: &str, line: &str) -> String {
+pub(crate) fn exec(serving: &Serving, key: &str, sandbox: &str, line: &str) -> String {
     let body = json!({ "shell": line }).to_string();
     let told = serving.ask(key, &format!("POST /v1/sandboxes/{sandbox}/execs"), &body);
     assert_eq!(told.status, 201, "{}", told.body);

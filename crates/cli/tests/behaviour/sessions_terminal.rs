@@ -2,7 +2,8 @@
 
 use crate::terminal::play_one;
 
-const SCENES: &str = concat!(include_str!("screen.py"), include_str!("sessions_terminal.py"));
+pub(crate) const SCENES: &str =
+    concat!(include_str!("screen.py"), include_str!("sessions_terminal.py"));
 
 fn play(scene: &str) {
     play_one(SCENES, scene);

@@ -1,6 +1,6 @@
 //! A command at a terminal. The scenes are played by `terminal.py`, which sits in front of it.
 
-use crate::place::{PYTHON, everyone, outcome, skipped};
+use crate::place::{PYTHON, Place, everyone, outcome, skipped};
 use std::path::Path;
 use std::time::Duration;
 
@@ -16,12 +16,16 @@ pub(crate) fn play_one(scenes: &str, scene: &str) {
         skipped("python3", "it sits at the terminals of these tests");
         return;
     }
-    everyone(|place| {
-        let mut command = place.host(PYTHON);
-        command.args(["-c", scenes, scene, place.program()]).env("TERM", "xterm");
-        let said = outcome(&mut command, Duration::from_secs(120));
-        assert!(said.status.success(), "as {}: {}{}", place.uid(), said.text(), said.stderr);
-    });
+    everyone(|place| sit_at(place, scenes, scene, &[]));
+}
+
+/// Plays a scene as this person, with these variables.
+pub(crate) fn sit_at(place: &Place, scenes: &str, scene: &str, variables: &[(&str, &str)]) {
+    let mut command = place.host(PYTHON);
+    command.args(["-c", scenes, scene, place.program()]).env("TERM", "xterm");
+    command.envs(variables.iter().copied());
+    let said = outcome(&mut command, Duration::from_secs(120));
+    assert!(said.status.success(), "as {}: {}{}", place.uid(), said.text(), said.stderr);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
 /// One line for each way to be wrong.
-const LINES: [&str; 78] = [
+const LINES: [&str; 82] = [
     "",
     "rum",
     "--json rum",
@@ -49,10 +49,12 @@ const LINES: [&str; 78] = [
     "run -w . --no-workspace -- true",
     "run --config x --no-config -- true",
     "run --memory 1G --memory 2G -- true",
-    "run --egress example.com -- true",
+    "run --egress *.com:443 -- true",
     "run --egress example.com:443 -- true",
-    "run --profile repo-write --egress *.example.com:443 -- true",
-    "run --profile full-dev -- true",
+    "run --allow-host-port 0 --profile repo-write -- true",
+    "run --allow-host-port 5432 -- true",
+    "run --ask 5 --profile repo-write -- true",
+    "run --ask 5s -- true",
     "wrap",
     "wrap -t -- true",
     "wrap --session x --memory 1G -- true",
@@ -64,7 +66,7 @@ const LINES: [&str; 78] = [
     "create --idle-pause never",
     "create --label agent",
     "create --label a=b --label a=c",
-    "create --profile full-dev",
+    "create --ask 5s",
     "create --json --ttl 0s",
     "ensure",
     "exec",
@@ -84,6 +86,8 @@ const LINES: [&str; 78] = [
     "shell nosuch",
     "rm",
     "extend nosuch 30",
+    "port s 0",
+    "network set s --ask 0x",
 ];
 
 #[test]
@@ -106,9 +110,9 @@ fn errors_about_places_are_as_reviewed() {
         "run --read nowhere -- true",
         "run --write ../nowhere -- true",
         "run --config nowhere -- true",
-        "probe --profile full-dev",
-        "probe --json --profile full-dev",
-        "wrap --profile full-dev -- true",
+        "probe --allow-host-port 5432",
+        "probe --json --ask 5s",
+        "wrap --ask 5s -- true",
         "config trust nowhere",
     ];
     let text: String = lines.iter().map(|line| place.run(line).transcript(line)).collect();
@@ -127,7 +131,7 @@ fn every_fault_of_our_own_in_run_and_exec_exits_125() {
 #[test]
 fn with_json_an_error_is_one_object_on_standard_output() {
     let place = Place::new("json-errors");
-    for line in ["run --json", "run --json --nonsense", "run --json --profile full-dev -- x"] {
+    for line in ["run --json", "run --json --nonsense", "run --json --ask 5s -- x"] {
         let said = place.run(line);
         let object: serde_json::Value = serde_json::from_str(&said.stdout).unwrap();
         let error = object["error"].as_object().unwrap();

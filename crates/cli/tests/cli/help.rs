@@ -3,7 +3,7 @@
 use crate::harness::{Place, compare};
 
 /// What there is to ask for help about.
-const VERBS: [&str; 38] = [
+const VERBS: [&str; 44] = [
     "",
     "run",
     "create",
@@ -23,6 +23,11 @@ const VERBS: [&str; 38] = [
     "undo",
     "snapshot",
     "fork",
+    "port",
+    "network",
+    "approve",
+    "audit",
+    "policy",
     "ls",
     "show",
     "pause",
@@ -39,6 +44,7 @@ const VERBS: [&str; 38] = [
     "serve",
     "key",
     "mcp",
+    "secret",
     "config",
     "completions",
     "man",
@@ -72,6 +78,15 @@ const SNAPSHOT_VERBS: [&str; 6] = ["create", "ls", "restore", "rm", "export", "i
 /// What is done with images.
 const IMAGE_VERBS: [&str; 5] = ["ls", "import", "inspect", "rm", "gc"];
 
+/// What is done with secrets.
+const SECRET_VERBS: [&str; 3] = ["add", "ls", "rm"];
+
+/// What is done with what a session may reach.
+const NETWORK_VERBS: [&str; 4] = ["show", "set", "allow", "deny"];
+
+/// What is done with rules.
+const POLICY_VERBS: [&str; 3] = ["learn", "explain", "test"];
+
 /// What is done with keys.
 const KEY_VERBS: [&str; 3] = ["create", "ls", "revoke"];
 
@@ -89,25 +104,21 @@ fn help_texts_are_as_reviewed() {
         assert_eq!(said.code, 0, "{verb}: {}", said.stderr);
         compare(&format!("tests/snapshots/help-config-{verb}.txt"), &said.stdout);
     }
-    for verb in FILE_VERBS {
-        let said = place.run(&format!("file {verb} --help"));
-        assert_eq!(said.code, 0, "{verb}: {}", said.stderr);
-        compare(&format!("tests/snapshots/help-file-{verb}.txt"), &said.stdout);
-    }
-    for verb in SNAPSHOT_VERBS {
-        let said = place.run(&format!("snapshot {verb} --help"));
-        assert_eq!(said.code, 0, "{verb}: {}", said.stderr);
-        compare(&format!("tests/snapshots/help-snapshot-{verb}.txt"), &said.stdout);
-    }
-    for verb in IMAGE_VERBS {
-        let said = place.run(&format!("image {verb} --help"));
-        assert_eq!(said.code, 0, "{verb}: {}", said.stderr);
-        compare(&format!("tests/snapshots/help-image-{verb}.txt"), &said.stdout);
-    }
-    for verb in KEY_VERBS {
-        let said = place.run(&format!("key {verb} --help"));
-        assert_eq!(said.code, 0, "{verb}: {}", said.stderr);
-        compare(&format!("tests/snapshots/help-key-{verb}.txt"), &said.stdout);
+    let nested: [(&str, &[&str]); 7] = [
+        ("file", &FILE_VERBS),
+        ("snapshot", &SNAPSHOT_VERBS),
+        ("image", &IMAGE_VERBS),
+        ("secret", &SECRET_VERBS),
+        ("key", &KEY_VERBS),
+        ("network", &NETWORK_VERBS),
+        ("policy", &POLICY_VERBS),
+    ];
+    for (outer, verbs) in nested {
+        for verb in verbs {
+            let said = place.run(&format!("{outer} {verb} --help"));
+            assert_eq!(said.code, 0, "{outer} {verb}: {}", said.stderr);
+            compare(&format!("tests/snapshots/help-{outer}-{verb}.txt"), &said.stdout);
+        }
     }
     let install = place.run("mcp install --help");
     assert_eq!(install.code, 0, "{}", install.stderr);
@@ -118,14 +129,30 @@ fn help_texts_are_as_reviewed() {
 #[test]
 fn every_option_of_run_and_of_sessions_has_an_example() {
     let place = Place::new("help-example");
-    let nouns = ["", "config", "file", "image", "key", "snapshot", "completions", "man"];
+    let nouns = [
+        "",
+        "config",
+        "file",
+        "image",
+        "key",
+        "network",
+        "policy",
+        "secret",
+        "snapshot",
+        "completions",
+        "man",
+    ];
     let verbs = VERBS.iter().filter(|verb| !nouns.contains(verb)).map(|verb| (*verb).to_owned());
     let of_files = FILE_VERBS.iter().map(|verb| format!("file {verb}"));
     let of_images = IMAGE_VERBS.iter().map(|verb| format!("image {verb}"));
     let of_snapshots = SNAPSHOT_VERBS.iter().map(|verb| format!("snapshot {verb}"));
     let of_keys = KEY_VERBS.iter().map(|verb| format!("key {verb}"));
+    let of_secrets = SECRET_VERBS.iter().map(|verb| format!("secret {verb}"));
+    let of_network = NETWORK_VERBS.iter().map(|verb| format!("network {verb}"));
+    let of_policy = POLICY_VERBS.iter().map(|verb| format!("policy {verb}"));
     let of_mcp = ["mcp install".to_owned()];
-    let others = of_snapshots.chain(of_keys).chain(of_mcp);
+    let others = of_snapshots.chain(of_keys).chain(of_secrets).chain(of_network).chain(of_policy);
+    let others = others.chain(of_mcp);
     for verb in verbs.chain(of_files).chain(of_images).chain(others) {
         let help = place.run(&format!("{verb} --help")).stdout;
         let options = help.lines().filter(|line| line.trim_start().starts_with('-')).count();

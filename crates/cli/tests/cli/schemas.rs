@@ -2,7 +2,7 @@
 
 use crate::harness::{Place, compare};
 
-const OBJECTS: [&str; 50] = [
+const OBJECTS: [&str; 61] = [
     "config",
     "check",
     "result",
@@ -15,6 +15,9 @@ const OBJECTS: [&str; 50] = [
     "key",
     "key-created",
     "keys",
+    "secret",
+    "secrets",
+    "secret-key",
     "session",
     "sessions",
     "exec",
@@ -27,6 +30,14 @@ const OBJECTS: [&str; 50] = [
     "gc",
     "history",
     "undo",
+    "port",
+    "network",
+    "connections",
+    "metrics",
+    "permission",
+    "permissions",
+    "policy-tested",
+    "policy-learned",
     "snapshot",
     "snapshots",
     "snapshot-exported",

@@ -44,6 +44,8 @@ pub(crate) struct Attack {
     pub(crate) purpose: Purpose,
     /// Further options of `cofferdam run`.
     pub(crate) options: Vec<String>,
+    /// Whether it is none where there is a way out.
+    pub(crate) needs_closed: bool,
     /// The whole program that is sent.
     pub(crate) program: String,
 }
@@ -89,7 +91,8 @@ fn head(line: &str, program: &str) -> Option<Attack> {
     };
     let options = value("opts=").map(|text| text.split(',').map(str::to_owned).collect());
     let options = options.unwrap_or_default();
-    Some(Attack { name, purpose, options, program: program.to_owned() })
+    let needs_closed = rest.contains(&"closed");
+    Some(Attack { name, purpose, options, needs_closed, program: program.to_owned() })
 }
 
 #[test]

@@ -210,7 +210,6 @@ impl Prepared {
 /// Decides from host facts whether this would start.
 fn would_hold(spec: &Spec) -> Result<()> {
     let (planned, enforced) = foresee(spec)?;
-    planned.refuse_way_out()?;
     admit(spec.profile, planned.limits_count, spec.on_unavailable, &enforced).map(|_| ())
 }
 

@@ -59,7 +59,7 @@ pub struct ExecSandboxContext {
     pub cwd: Option<PathBuf>,
     /// The profile that the session asked for.
     pub profile: SandboxProfile,
-    /// Destinations that it may reach: `HOST:PORT`, `*.HOST:PORT` or `*`.
+    /// Destinations that it may reach: `HOST[:PORT]`, `*.HOST[:PORT]` or `*`.
     pub egress: Vec<String>,
 }
 

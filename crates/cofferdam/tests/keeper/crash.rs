@@ -21,6 +21,7 @@ async fn client() {
     println!("\nbegins");
     let order = cofferdam::SandboxOrder {
         spec: stage.spec(),
+        owner: String::new(),
         deadlines: cofferdam::Deadlines::default(),
         home: None,
         kept: None,
@@ -219,6 +220,7 @@ async fn the_first_sandbox_of_a_client_pays_what_the_dead_owe() {
     let client = cofferdam::kept_backend(stage.state());
     let order = cofferdam::SandboxOrder {
         spec: stage.spec(),
+        owner: String::new(),
         deadlines: cofferdam::Deadlines::default(),
         home: None,
         kept: None,
@@ -244,6 +246,7 @@ async fn a_keeper_that_is_killed_while_it_makes_its_sandbox_leaves_nothing() {
     for step in 0..16_u32 {
         let order = cofferdam::SandboxOrder {
             spec: cofferdam::Spec { read: read.clone(), ..stage.spec() },
+            owner: String::new(),
             deadlines: cofferdam::Deadlines::default(),
             home: None,
             kept: None,

@@ -191,7 +191,13 @@ async fn what_is_left_counts_against_the_limit_of_processes() {
     let stage = Stage::new("kept-left-pids");
     let mut spec = stage.spec();
     spec.limits.pids = Limit::Asked(20);
-    let order = SandboxOrder { spec, deadlines: Deadlines::default(), home: None, kept: None };
+    let order = SandboxOrder {
+        spec,
+        owner: String::new(),
+        deadlines: Deadlines::default(),
+        home: None,
+        kept: None,
+    };
     let name = crate::stage::sandbox_id("kept-left-pids");
     let record = match stage.backend.create(&name, &order).await {
         Ok(record) => record,

@@ -64,6 +64,7 @@ async fn an_id_that_is_in_use_is_a_conflict_and_a_failure_leaves_nothing() {
     let record = stage.make("kept-conflict").await;
     let order = SandboxOrder {
         spec: stage.spec(),
+        owner: String::new(),
         deadlines: Deadlines::default(),
         home: None,
         kept: None,
@@ -147,6 +148,7 @@ async fn its_home_directory_outlives_it_and_its_files_stay_their_owners() {
     {
         let order = SandboxOrder {
             spec: stage.spec(),
+            owner: String::new(),
             deadlines: Deadlines::default(),
             home: Some(home.clone()),
             kept: None,

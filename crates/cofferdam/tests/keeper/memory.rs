@@ -31,7 +31,13 @@ async fn the_first_process_holds_nothing_of_the_order() {
     let mut spec = stage.spec();
     spec.env.insert("KEPT_OWN".into(), own.clone().into());
     spec.caller.env.insert("KEPT_CALLERS".into(), callers.clone().into());
-    let order = SandboxOrder { spec, deadlines: Deadlines::default(), home: None, kept: None };
+    let order = SandboxOrder {
+        spec,
+        owner: String::new(),
+        deadlines: Deadlines::default(),
+        home: None,
+        kept: None,
+    };
     let record = stage.backend.create(&sandbox_id("kept-memory"), &order).await.unwrap();
     let (keeper, first, _) = stage.processes();
     match (holds(keeper, &own), holds(first, &own), holds(first, &callers)) {

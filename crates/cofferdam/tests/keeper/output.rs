@@ -106,8 +106,13 @@ async fn causes_of_an_end_are_told_apart() {
     let stage = Stage::new("kept-causes");
     let mut spec = stage.spec();
     spec.limits.disk_bytes = Limit::Asked(16 << 20);
-    let order =
-        SandboxOrder { spec, deadlines: cofferdam::Deadlines::default(), home: None, kept: None };
+    let order = SandboxOrder {
+        spec,
+        owner: String::new(),
+        deadlines: cofferdam::Deadlines::default(),
+        home: None,
+        kept: None,
+    };
     let record =
         stage.backend.create(&crate::stage::sandbox_id("kept-causes"), &order).await.unwrap();
     let mut timed = exec("time", "setsid sleep 300 & sleep 300");
@@ -141,8 +146,13 @@ async fn memory_and_processes_are_named_as_causes_where_they_are_counted() {
     let mut spec = spec.spec().unwrap();
     spec.limits.memory_bytes = Limit::Asked(64 << 20);
     spec.limits.pids = Limit::Asked(20);
-    let order =
-        SandboxOrder { spec, deadlines: cofferdam::Deadlines::default(), home: None, kept: None };
+    let order = SandboxOrder {
+        spec,
+        owner: String::new(),
+        deadlines: cofferdam::Deadlines::default(),
+        home: None,
+        kept: None,
+    };
     let name = crate::stage::sandbox_id("kept-limits");
     let record = match stage.backend.create(&name, &order).await {
         Ok(record) => record,

@@ -64,7 +64,13 @@ impl Stage {
     }
 
     pub(crate) async fn make_with(&self, name: &str, deadlines: Deadlines) -> SandboxRecord {
-        let order = SandboxOrder { spec: self.spec(), deadlines, home: None, kept: None };
+        let order = SandboxOrder {
+            spec: self.spec(),
+            owner: String::new(),
+            deadlines,
+            home: None,
+            kept: None,
+        };
         self.backend.create(&sandbox_id(name), &order).await.unwrap()
     }
 

@@ -45,10 +45,16 @@ pub(crate) enum Fault {
     DiscardsAlive,
     /// All is dropped where a part was asked for.
     DiscardsAll,
+    /// A sandbox takes no layer that is there, and begins with the workspace.
+    BeginsAnew,
+    /// What the sandbox before had at its end comes back.
+    OldComesBack,
+    /// All sandboxes over one workspace have one layer.
+    LayersShared,
 }
 
 impl Fault {
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 15] = [
         Self::WritesThrough,
         Self::ScopeIgnored,
         Self::RemovalsForgotten,
@@ -61,8 +67,17 @@ impl Fault {
         Self::DiesWithSandbox,
         Self::DiscardsAlive,
         Self::DiscardsAll,
+        Self::BeginsAnew,
+        Self::OldComesBack,
+        Self::LayersShared,
     ];
 }
+
+/// What the sandbox has, where the layers of sessions are, and the workspace as it was.
+const MINE: &str = "cow/upper";
+const BASE: &str = "cow/base";
+/// What the sandbox before had.
+const OLD: &str = "cow/old";
 
 /// What stands under a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,7 +115,15 @@ impl Plain {
     /// The workspace, what the sandbox has, and what both were when they were last the same.
     fn trees(&self, layer: &KeptLayer) -> [PathBuf; 3] {
         let workspace = self.workspaces.lock().unwrap()[&layer.kept].clone();
-        [workspace, layer.kept.join("mine"), layer.kept.join("base")]
+        [workspace, layer.kept.join(MINE), layer.kept.join(BASE)]
+    }
+
+    /// The folder whose layer a sandbox takes, over this workspace.
+    fn kept_for(&self, kept: PathBuf, workspace: PathBuf) -> PathBuf {
+        let mut all = self.workspaces.lock().unwrap();
+        let same = all.iter().find(|(_, of)| **of == workspace).map(|(kept, _)| kept.clone());
+        all.insert(kept.clone(), workspace);
+        same.filter(|_| self.has(Fault::LayersShared)).unwrap_or(kept)
     }
 
     fn all_changes(&self, layer: &KeptLayer, named: &[GuestPath]) -> Vec<Change> {
@@ -143,7 +166,7 @@ impl Plain {
         let kept = self.kept.lock().unwrap()[&sandbox.id].clone();
         let directory = match self.has(Fault::WritesThrough) {
             true => self.workspaces.lock().unwrap()[&kept].clone(),
-            false => kept.join("mine"),
+            false => kept.join(MINE),
         };
         let argv = &order.command.argv;
         let status = std::process::Command::new(&argv[0])
@@ -207,6 +230,11 @@ fn put(path: &GuestPath, from: &Path, to: &Path) {
     }
 }
 
+fn now_ms() -> u64 {
+    let since = std::time::UNIX_EPOCH.elapsed().unwrap();
+    since.as_millis().try_into().unwrap()
+}
+
 fn copy(from: &Path, to: &Path) {
     fs::create_dir(to).unwrap();
     tree(from).keys().for_each(|path| put(path, from, to));
@@ -225,11 +253,21 @@ impl DurableBackend for Plain {
     async fn create(&self, id: &SandboxId, order: &SandboxOrder) -> Result<SandboxRecord> {
         let kept = order.kept.clone().unwrap();
         let workspace = order.spec.workspace.directory().unwrap().to_owned();
-        if !kept.join("mine").exists() {
-            copy(&workspace, &kept.join("mine"));
-            copy(&workspace, &kept.join("base"));
+        fs::create_dir_all(kept.join("cow")).unwrap();
+        fs::write(kept.join("cow/base.json"), "{}").unwrap();
+        if self.has(Fault::BeginsAnew) {
+            fs::remove_dir_all(kept.join(MINE)).ok();
         }
-        self.workspaces.lock().unwrap().insert(kept.clone(), workspace);
+        if kept.join(OLD).exists() {
+            fs::remove_dir_all(kept.join(MINE)).unwrap();
+            fs::rename(kept.join(OLD), kept.join(MINE)).unwrap();
+        }
+        for name in [MINE, BASE] {
+            if !kept.join(name).exists() {
+                copy(&workspace, &kept.join(name));
+            }
+        }
+        let kept = self.kept_for(kept, workspace);
         self.kept.lock().unwrap().insert(id.clone(), kept);
         self.fake.create(id, order).await
     }
@@ -253,10 +291,15 @@ impl DurableBackend for Plain {
     async fn destroy(&self, sandbox: &SandboxRecord, reason: DestroyReason) -> Result<()> {
         if self.has(Fault::DiesWithSandbox) {
             let kept = self.kept.lock().unwrap()[&sandbox.id].clone();
-            for name in ["mine", "base"] {
+            for name in [MINE, BASE] {
                 fs::remove_dir_all(kept.join(name)).unwrap();
                 fs::create_dir(kept.join(name)).unwrap();
             }
+        }
+        if self.has(Fault::OldComesBack) {
+            let kept = self.kept.lock().unwrap()[&sandbox.id].clone();
+            fs::remove_dir_all(kept.join(OLD)).ok();
+            copy(&kept.join(MINE), &kept.join(OLD));
         }
         self.fake.destroy(sandbox, reason).await
     }
@@ -278,6 +321,7 @@ impl DurableBackend for Plain {
     }
 
     async fn start(&self, sandbox: &SandboxRecord, order: &ExecOrder) -> Result<ExecStatus> {
+        let started_ms = now_ms();
         let ending = self.run(sandbox, order);
         let status = ExecStatus {
             id: order.command.id.clone(),
@@ -285,8 +329,13 @@ impl DurableBackend for Plain {
             detached: order.detached,
             terminal: false,
             stops: 0,
-            started_ms: 1,
-            ended: Some(ExecEnded { ending, at_ms: 2, usage: UsageReport::default() }),
+            started_ms,
+            ended: Some(ExecEnded {
+                ending,
+                at_ms: now_ms(),
+                usage: UsageReport::default(),
+                denials: Vec::new(),
+            }),
             left: None,
             stdout: Spooled::default(),
             stderr: Spooled::default(),

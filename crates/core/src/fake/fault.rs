@@ -99,11 +99,17 @@ pub enum Fault {
     PathsLeave,
     /// A link that leads out of the workspace is followed.
     LinksLeadOut,
+    /// Bytes that are not text are lost on the way to a port and back.
+    PortsDropBytes,
+    /// A connection to a port is made though nobody listens there.
+    PortsOpenAnyway,
+    /// Ports are those of the host.
+    PortsOfHost,
 }
 
 impl Fault {
     /// All faults.
-    pub const ALL: [Self; 48] = [
+    pub const ALL: [Self; 51] = [
         Self::CreateFails,
         Self::CreateHangs,
         Self::LosesReply,
@@ -152,5 +158,8 @@ impl Fault {
         Self::FilesWatchOutlives,
         Self::PathsLeave,
         Self::LinksLeadOut,
+        Self::PortsDropBytes,
+        Self::PortsOpenAnyway,
+        Self::PortsOfHost,
     ];
 }

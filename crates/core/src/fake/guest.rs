@@ -6,14 +6,17 @@ use super::inside::Inside;
 use super::play::{Player, Received};
 use crate::files::{Body, FileService, FileWatch, Files, Reply, Request, Watch};
 use crate::{
-    Cause, Command, Ending, Error, ErrorKind, Given, Guest, Killer, Output, Process, ProcessEvent,
-    ProcessId, ProcessInput, Result, Stdin, Terminal, run_by_spawning,
+    Cause, Command, Ending, Error, ErrorKind, Given, Guest, Killer, Output, PortStream, Process,
+    ProcessEvent, ProcessId, ProcessInput, Result, Stdin, Terminal, run_by_spawning,
 };
 use async_trait::async_trait;
 use cofferdam_wire::message::{Proof, Prove};
 use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+use tokio::net::TcpStream;
 use tokio::sync::{mpsc, watch};
 
 /// The hatch to one sandbox of the fake backend.
@@ -24,6 +27,9 @@ pub(super) struct FakeGuest {
 
 /// A child that was left behind holds the output open this long.
 const CHILD_LIVES: Duration = Duration::from_secs(3600);
+
+/// How many bytes a connection to a port holds.
+const ECHO_BYTES: usize = 64 << 10;
 
 impl FakeGuest {
     pub(super) fn new(inside: Arc<Inside>) -> Self {
@@ -67,6 +73,7 @@ impl FileService for InsideFiles {
 impl Guest for FakeGuest {
     async fn spawn(&self, command: &Command) -> Result<Process> {
         self.still_there()?;
+        command.refuse_secrets()?;
         let fresh = self.inside.state().running.insert(command.id.clone());
         if !fresh && !self.inside.has(Fault::RunsTwice) {
             return Err(Error::new(
@@ -100,6 +107,26 @@ impl Guest for FakeGuest {
         Ok(Files::new(Arc::new(InsideFiles { inside, files })))
     }
 
+    async fn connect(&self, port: u16) -> Result<PortStream> {
+        self.still_there()?;
+        if self.inside.has(Fault::PortsOfHost)
+            && let Ok(stream) = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await
+        {
+            return Ok(PortStream::over(stream));
+        }
+        let listens = {
+            let state = self.inside.state();
+            state.ports.get(&port).is_some_and(|of| state.running.contains(of))
+        };
+        if !listens && !self.inside.has(Fault::PortsOpenAnyway) {
+            let what = format!("nobody listens on port {port} of the sandbox");
+            return Err(Error::new(ErrorKind::Unavailable, what));
+        }
+        let (ours, theirs) = duplex(ECHO_BYTES);
+        tokio::spawn(echo(theirs, self.inside.has(Fault::PortsDropBytes)));
+        Ok(PortStream::over(ours))
+    }
+
     async fn processes(&self) -> Result<Vec<ProcessId>> {
         self.still_there()?;
         Ok(self.inside.state().running.iter().cloned().collect())
@@ -107,6 +134,18 @@ impl Guest for FakeGuest {
 
     async fn prove(&self, _prove: &Prove) -> Result<Proof> {
         Err(Error::new(ErrorKind::Unsupported, "nothing isolates a fake sandbox"))
+    }
+}
+
+/// A program that sends back what it gets.
+async fn echo(mut stream: DuplexStream, drops: bool) {
+    let mut buffer = vec![0; ECHO_BYTES];
+    while let Ok(count @ 1..) = stream.read(&mut buffer).await {
+        let mut bytes = buffer.get(..count).unwrap_or_default().to_vec();
+        bytes.retain(|byte| !drops || byte.is_ascii());
+        if stream.write_all(&bytes).await.is_err() {
+            return;
+        }
     }
 }
 

@@ -28,6 +28,8 @@ pub(super) struct State {
     pub(super) running: BTreeSet<ProcessId>,
     /// The children that were left behind, by name and command.
     pub(super) children: Vec<(String, ProcessId)>,
+    /// The ports at which somebody listens, and who.
+    pub(super) ports: BTreeMap<u16, ProcessId>,
 }
 
 impl Inside {
@@ -51,6 +53,11 @@ impl Inside {
             gone: watch::Sender::new(false),
             state: Mutex::default(),
         })
+    }
+
+    /// How many children of this name were left behind.
+    pub(super) fn children_called(&self, name: &str) -> usize {
+        self.state().children.iter().filter(|child| child.0 == name).count()
     }
 
     pub(super) fn has(&self, fault: Fault) -> bool {

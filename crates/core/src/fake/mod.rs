@@ -61,5 +61,5 @@ mod inside;
 mod play;
 
 pub use backend::FakeBackend;
-pub use durable::{Call, FakeDurable, Mishap};
+pub use durable::{Call, FakeDurable, Mishap, NetworkFault};
 pub use fault::Fault;

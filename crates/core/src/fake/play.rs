@@ -68,6 +68,11 @@ impl Player {
         Ending::Exited(0)
     }
 
+    fn listen(&self, port: u64) {
+        let port = u16::try_from(port).unwrap_or(0);
+        self.inside.state().ports.insert(port, self.command.id.clone());
+    }
+
     async fn step(&mut self, step: &str) -> Next {
         let (word, value) = step.split_once('=').unwrap_or((step, ""));
         match word {
@@ -84,15 +89,12 @@ impl Player {
                 }
             }
             "sleep" => tokio::time::sleep(Duration::from_millis(number(value))).await,
+            "listen" => self.listen(number(value)),
             "child" => {
                 let child = (value.to_owned(), self.command.id.clone());
                 self.inside.state().children.push(child);
             }
-            "children" => {
-                let children =
-                    self.inside.state().children.iter().filter(|child| child.0 == value).count();
-                self.say(children).await;
-            }
+            "children" => self.say(self.inside.children_called(value)).await,
             "env" => {
                 let name = OsStr::new(value);
                 let found = self.command.env.get(name).or_else(|| self.inside.env.get(name));

@@ -21,7 +21,8 @@ pub use cofferdam_wire::files::{
     List, MAX_CARRIED_BYTES, MAX_CARRY_DEPTH, MAX_CONNECTIONS, MAX_COPY_ENTRIES, MAX_DEPTH,
     MAX_ENTRIES, MAX_HELD_DIRECTORIES, MAX_LINKS, MAX_PATH_BYTES, MAX_PENDING_EVENTS,
     MAX_READ_FILES, MAX_STEPS, MAX_WATCHED_DIRECTORIES, MAX_WATCHED_PATH_BYTES, MAX_WATCHED_PATHS,
-    Move, Only, Read, ReadMany, Remove, Request, Skipped, Step, Watch, Why, Write, Written,
+    Move, OneRead, Only, Read, ReadMany, Remove, Request, Skipped, Step, Watch, Why, Write,
+    Written,
 };
 pub use failure::{is_of_the_file, refusal};
 pub use link::{FileDoor, FileLink, LinkedFiles};

@@ -9,7 +9,7 @@ use crate::line::table::parse_long;
 use crate::line::whole::Whole;
 use crate::{
     Command, EgressGate, Error, ErrorKind, Files, Given, Guest, Killer, LimitWatch, NoWatch,
-    Output, Process, ProcessId, Result, Stdin, run_by_spawning,
+    Output, PortStream, Process, ProcessId, Result, Stdin, run_by_spawning,
 };
 use async_trait::async_trait;
 use cofferdam_wire::message::{Hello, HostOpens, News, Proof, Prove};
@@ -160,6 +160,10 @@ impl Guest for WireGuest {
     async fn files(&self) -> Result<Files> {
         let root = &self.surroundings.workspace;
         FileLine::new(&self.line, &self.hello, root.as_os_str()).map(FileLine::files)
+    }
+
+    async fn connect(&self, port: u16) -> Result<PortStream> {
+        super::port::connect(&self.line, &self.hello, port).await
     }
 
     async fn processes(&self) -> Result<Vec<ProcessId>> {

@@ -27,6 +27,7 @@ mod channel;
 mod egress;
 mod files;
 mod guest;
+mod port;
 mod process;
 mod reader;
 mod slot;

@@ -91,6 +91,7 @@ pub(super) async fn ask(
     standards: Standards,
     news: News,
 ) -> Result<Asked> {
+    command.refuse_secrets()?;
     let (channels, stdio, descriptors) = open_channels(line, command, standards)?;
     let spawn = Spawn { news, ..request(command, surroundings, stdio) };
     let spawn = HostOpens::Spawn(Box::new(spawn));
@@ -270,6 +271,7 @@ fn request(command: &Command, surroundings: &Surroundings, stdio: Stdio) -> Spaw
         timeout_ms,
         descendants: Descendants::Die,
         news: News::AtOnce,
+        handed: Vec::new(),
     }
 }
 

@@ -7,13 +7,15 @@ pub(crate) fn egress_rule(text: &str) {
     let Ok(rule) = text.parse::<EgressRule>() else { return };
     let shown = rule.to_string();
     assert_eq!(shown.parse::<EgressRule>().ok().as_ref(), Some(&rule), "{text:?} as {shown:?}");
-    assert_ne!(rule.port, Some(0), "{text:?} names port 0");
+    assert!(!rule.covers_port(0), "{text:?} names port 0");
     match &rule.host {
         HostPattern::Anywhere => assert!(shown.starts_with('*'), "{text:?}"),
-        HostPattern::Below(name) => assert!(is_plain(name) && name.contains('.'), "{text:?}"),
-        HostPattern::Exactly(name) => {
-            let is_address = name.parse::<std::net::IpAddr>().is_ok();
-            assert!(is_address || is_plain(name), "{text:?}");
+        HostPattern::Below(name) => {
+            assert!(is_plain(name.as_str()) && name.as_str().contains('.'), "{text:?}");
+        }
+        HostPattern::Exactly(name) => assert!(is_plain(name.as_str()), "{text:?}"),
+        HostPattern::Addresses(range) => {
+            assert!(!shown.starts_with('*') && shown.starts_with(&range.to_string()), "{text:?}");
         }
     }
 }

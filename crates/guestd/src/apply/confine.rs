@@ -6,6 +6,7 @@ use cofferdam_wire::plan::Landlock;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
+use std::path::{Path, PathBuf};
 
 // Rights of the file system, as in linux/landlock.h.
 const EXECUTE: u64 = 1 << 0;
@@ -38,20 +39,7 @@ pub(super) fn landlock(rules: &Landlock) -> Result<u32, CallFailed> {
         return Ok(0);
     }
     let known = known_rights(abi);
-    let attributes = RulesetAttributes {
-        handled_access_fs: known,
-        // Bind and connect of TCP, from ABI 4 on.
-        handled_access_net: if rules.no_tcp && abi >= 4 { 0b11 } else { 0 },
-        // Abstract sockets and signals, from ABI 6 on.
-        scoped: if rules.scoped && abi >= 6 { 0b11 } else { 0 },
-    };
-    let size = match abi {
-        1..=3 => 8,
-        4 | 5 => 16,
-        _ => 24,
-    };
-    let ruleset = sys::landlock_ruleset(&attributes, size)
-        .during(|| format!("landlock_create_ruleset(abi {abi})"))?;
+    let ruleset = ruleset(abi, rules.no_tcp, rules.scoped)?;
     let grants = [
         (&rules.read, READ),
         (&rules.write, known & !IOCTL_DEV),
@@ -62,8 +50,52 @@ pub(super) fn landlock(rules: &Landlock) -> Result<u32, CallFailed> {
             allow(ruleset.as_fd(), path, rights & known)?;
         }
     }
-    sys::landlock_restrict(ruleset.as_fd()).during(|| "landlock_restrict_self".to_owned())?;
+    restrict(&ruleset)?;
     Ok(abi)
+}
+
+/// Leaves this thread, and those that it starts, these files and directories to read, and no other. They
+/// write and run nothing, and reach no process and no abstract socket but their own. A path that is not
+/// there, or that this user cannot reach, is no error. Answers the ABI, as above.
+pub(crate) fn landlock_reading(paths: &[PathBuf]) -> Result<u32, CallFailed> {
+    let abi = sys::landlock_abi();
+    if abi == 0 {
+        return Ok(0);
+    }
+    let ruleset = ruleset(abi, false, true)?;
+    for path in paths {
+        match rustix::fs::openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
+            Ok(place) => grant(ruleset.as_fd(), &place, path, READ_FILE | READ_DIR)?,
+            Err(Errno::NOENT | Errno::ACCESS | Errno::NOTDIR | Errno::LOOP) => {}
+            Err(errno) => {
+                return Err(CallFailed::new(format!("open({path:?}) for landlock"), errno));
+            }
+        }
+    }
+    restrict(&ruleset)?;
+    Ok(abi)
+}
+
+/// Rules under which nothing of the file system is allowed yet.
+fn ruleset(abi: u32, no_tcp: bool, scoped: bool) -> Result<OwnedFd, CallFailed> {
+    let attributes = RulesetAttributes {
+        handled_access_fs: known_rights(abi),
+        // Bind and connect of TCP, from ABI 4 on.
+        handled_access_net: if no_tcp && abi >= 4 { 0b11 } else { 0 },
+        // Abstract sockets and signals, from ABI 6 on.
+        scoped: if scoped && abi >= 6 { 0b11 } else { 0 },
+    };
+    let size = match abi {
+        1..=3 => 8,
+        4 | 5 => 16,
+        _ => 24,
+    };
+    sys::landlock_ruleset(&attributes, size)
+        .during(|| format!("landlock_create_ruleset(abi {abi})"))
+}
+
+fn restrict(ruleset: &OwnedFd) -> Result<(), CallFailed> {
+    sys::landlock_restrict(ruleset.as_fd()).during(|| "landlock_restrict_self".to_owned())
 }
 
 /// Rules that do nothing but keep signals within their domain, where the kernel knows such.
@@ -86,7 +118,11 @@ fn allow(ruleset: impl AsFd, path: &str, rights: u64) -> Result<(), CallFailed> 
     else {
         return Ok(());
     };
-    let stat = rustix::fs::fstat(&place).during(|| format!("fstat({path:?})"))?;
+    grant(ruleset, &place, Path::new(path), rights)
+}
+
+fn grant(ruleset: impl AsFd, place: &OwnedFd, path: &Path, rights: u64) -> Result<(), CallFailed> {
+    let stat = rustix::fs::fstat(place).during(|| format!("fstat({path:?})"))?;
     let directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
     let rights = if directory { rights } else { rights & OF_A_FILE };
     sys::landlock_allow(ruleset.as_fd(), place.as_fd(), rights)
@@ -94,7 +130,7 @@ fn allow(ruleset: impl AsFd, path: &str, rights: u64) -> Result<(), CallFailed> 
 }
 
 /// Loads the filter. Nothing that the filter forbids can be done by process 1 after this.
-pub(super) fn seccomp(program: &[(u16, u8, u8, u32)]) -> Result<(), CallFailed> {
+pub(crate) fn seccomp(program: &[(u16, u8, u8, u32)]) -> Result<(), CallFailed> {
     let mut program: Vec<libc::sock_filter> =
         program.iter().map(|&(code, jt, jf, k)| libc::sock_filter { code, jt, jf, k }).collect();
     let instructions = program.len();

@@ -84,10 +84,15 @@ fn own_cgroup_view() -> Result<(), CallFailed> {
 
 /// Where the namespace was made beside, the interface is up already.
 pub(crate) fn loopback_up() -> Result<(), CallFailed> {
+    loopback().during(|| "ioctl(SIOCSIFFLAGS, \"lo\")".to_owned())
+}
+
+/// The same with the kernel's answer alone.
+pub(crate) fn loopback() -> rustix::io::Result<()> {
     use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
-    let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)
-        .during(|| "socket(AF_INET)".to_owned())?;
-    sys::loopback_up(socket.as_fd()).during(|| "ioctl(SIOCSIFFLAGS, \"lo\")".to_owned())
+    let (family, flags) = (AddressFamily::INET, SocketFlags::CLOEXEC);
+    let socket = socket_with(family, SocketType::DGRAM, flags, None)?;
+    sys::loopback_up(socket.as_fd())
 }
 
 /// Becomes the session's user. May be repeated.
@@ -113,7 +118,7 @@ const LOCKED_SECUREBITS_OF_ROOT: usize = 0b1110_1010;
 /// The last capability that any kernel knows has a smaller number.
 const LAST_CAPABILITY: u8 = 63;
 
-pub(super) fn keep_capabilities(keep: &[u8]) -> Result<(), CallFailed> {
+pub(crate) fn keep_capabilities(keep: &[u8]) -> Result<(), CallFailed> {
     let kept = keep.iter().fold(0_u64, |set, number| set | 1 << (number & 63));
     for number in 0..=LAST_CAPABILITY {
         if kept & (1 << number) != 0 {

@@ -7,7 +7,7 @@ pub(crate) mod mounts;
 mod overlay;
 mod rest;
 
-use crate::sys;
+use crate::{network, sys};
 use cofferdam_wire::message::{Confirmed, SetupFailure};
 use cofferdam_wire::plan::{Access, Bind, Layer, Namespace, Need, Op, Plan, Resource, Step};
 use rustix::fd::{BorrowedFd, OwnedFd};
@@ -101,6 +101,16 @@ impl CallFailed {
         Self { call: call.into(), errno }
     }
 
+    /// What was called.
+    pub(crate) fn call(&self) -> &str {
+        &self.call
+    }
+
+    /// What the kernel said.
+    pub(crate) fn errno(&self) -> Errno {
+        self.errno
+    }
+
     /// The failure as the host hears it.
     pub(crate) fn in_step(self, step: &str) -> SetupFailure {
         SetupFailure { step: step.to_owned(), call: self.call, errno: self.errno.raw_os_error() }
@@ -161,7 +171,7 @@ pub fn pin_again(pins: &[LostPin]) -> Result<(), SetupFailure> {
 pub(crate) fn prepare(steps: &[Step]) -> Result<(), SetupFailure> {
     let plan = Plan::default();
     let mut tree = mounts::Tree::default();
-    let mut confirmed = Confirmed::default();
+    let mut all = Done::default();
     let mut opened = BTreeMap::new();
     for (position, step) in steps.iter().enumerate() {
         if step.op == Op::Pivot {
@@ -171,7 +181,7 @@ pub(crate) fn prepare(steps: &[Step]) -> Result<(), SetupFailure> {
             in_passing(|| tree.proc(path))
         } else {
             let given = opened.remove(&position).unwrap_or_default();
-            one(&plan, step, &mut tree, (given, &[]), &mut confirmed)
+            one(&plan, step, &mut tree, (given, &[]), &mut all)
         };
         match (done, step.need) {
             (Ok(()), _) | (Err(_), Need::BestEffort) => {}
@@ -214,6 +224,15 @@ pub(crate) enum Footing {
     Prepared,
 }
 
+/// What was done.
+#[derive(Debug, Default)]
+pub(crate) struct Done {
+    /// What of it the host cannot know from the plan.
+    pub(crate) confirmed: Confirmed,
+    /// The sockets of the gate, for the host.
+    pub(crate) listeners: Vec<OwnedFd>,
+}
+
 /// Does every step in order.
 ///
 /// `network` is entered before the first step that needs it.
@@ -222,7 +241,7 @@ pub(crate) fn apply(
     footing: Footing,
     handover: Handover,
     network: Option<Network>,
-) -> Result<Confirmed, SetupFailure> {
+) -> Result<Done, SetupFailure> {
     let mut work = Work::new(footing, network)?;
     identity::settle_in_groups(plan).map_err(|failed| failed.in_step("cgroups"))?;
     work.steps(plan, 0..plan.steps.len(), handover)?;
@@ -234,7 +253,7 @@ pub(crate) fn apply_as_told(
     opening: &Opening,
     mut heard: Heard,
     network: Option<Network>,
-) -> Result<Confirmed, SetupFailure> {
+) -> Result<Done, SetupFailure> {
     let mut work = Work::new(Footing::Host, network)?;
     work.steps(&opening.plan, 0..opening.known, Handover::default())?;
     let told = heard.told().map_err(|failed| failed.in_step("plan"))?;
@@ -250,7 +269,7 @@ pub(crate) fn apply_as_told(
 struct Work {
     tree: mounts::Tree,
     network: Option<Network>,
-    confirmed: Confirmed,
+    done: Done,
 }
 
 impl Work {
@@ -259,7 +278,7 @@ impl Work {
             Footing::Host => mounts::Tree::default(),
             Footing::Prepared => mounts::Tree::standing().map_err(|f| f.in_step("tree"))?,
         };
-        Ok(Self { tree, network, confirmed: Confirmed::default() })
+        Ok(Self { tree, network, done: Done::default() })
     }
 
     fn steps(
@@ -302,24 +321,25 @@ impl Work {
         if let Some(network) = self.network.take_if(|_| follows_the_network(&step.op)) {
             network.join().map_err(|failed| failed.in_step("namespaces"))?;
         }
-        let done = one(plan, step, &mut self.tree, given, &mut self.confirmed);
+        let done = one(plan, step, &mut self.tree, given, &mut self.done);
         match (done, step.need) {
             (Ok(()), _) => {}
             (Err(failed), Need::BestEffort) => {
-                self.confirmed.skipped.push(format!("{}: {}", failed.call, failed.errno));
+                let skipped = &mut self.done.confirmed.skipped;
+                skipped.push(format!("{}: {}", failed.call, failed.errno));
             }
             (Err(failed), Need::Required) => return Err(failed.in_step(stage(&step.op))),
         }
         Ok(())
     }
 
-    fn finish(mut self) -> Result<Confirmed, SetupFailure> {
+    fn finish(mut self) -> Result<Done, SetupFailure> {
         if let Some(network) = self.network {
             network.join().map_err(|failed| failed.in_step("namespaces"))?;
         }
         // ORDER: before anybody else runs in this tree.
         self.tree.finish().map_err(|failed| failed.in_step("pivot"))?;
-        Ok(self.confirmed)
+        Ok(self.done)
     }
 }
 
@@ -363,6 +383,9 @@ fn follows_the_network(op: &Op) -> bool {
     matches!(
         op,
         Op::LoopbackUp
+            | Op::LocalRoutes { .. }
+            | Op::Redirect { .. }
+            | Op::EgressGate { .. }
             | Op::Identity { .. }
             | Op::Capabilities { .. }
             | Op::Landlock(_)
@@ -375,7 +398,7 @@ fn one(
     step: &Step,
     tree: &mut mounts::Tree,
     (mounts, cgroups): (Vec<OwnedFd>, &[OwnedFd]),
-    confirmed: &mut Confirmed,
+    done: &mut Done,
 ) -> Result<(), CallFailed> {
     match &step.op {
         Op::PrivateMounts => tree.private(),
@@ -388,7 +411,8 @@ fn one(
         }
         Op::NewRoot { size_bytes, inodes } => tree.new_root(*size_bytes, *inodes),
         Op::Directory { path, mode } => tree.directory(path, *mode),
-        Op::File { path, content, mode } => tree.file(path, content, *mode),
+        Op::File { path, content, mode } => tree.file(path, content.as_bytes(), *mode),
+        Op::Bytes { path, content, mode } => tree.file(path, content.as_bytes(), *mode),
         Op::Symlink { path, target } => tree.symlink(path, target),
         Op::Tmpfs { path, size_bytes, inodes, mode } => {
             tree.tmpfs(path, *size_bytes, *inodes, *mode)
@@ -416,10 +440,17 @@ fn one(
         Op::NotDumpable => sys::prctl(libc::PR_SET_DUMPABLE, 0)
             .map(drop)
             .during(|| "prctl(PR_SET_DUMPABLE)".to_owned()),
-        Op::Landlock(rules) => confine::landlock(rules).map(|abi| confirmed.landlock_abi = abi),
-        Op::Seccomp { program } => confine::seccomp(program).map(|()| confirmed.seccomp = true),
-        // The gate is the host's. Until something inside asks for it there is nothing to open.
-        Op::EgressGate { rules: _ } => Ok(()),
+        Op::Landlock(rules) => {
+            confine::landlock(rules).map(|abi| done.confirmed.landlock_abi = abi)
+        }
+        Op::Seccomp { program } => {
+            confine::seccomp(program).map(|()| done.confirmed.seccomp = true)
+        }
+        Op::LocalRoutes { v6 } => network::lead_here(*v6),
+        Op::Redirect { transparent, names } => network::redirect(*transparent, *names),
+        Op::EgressGate { rules: _, listen } => {
+            network::listen(listen).map(|made| done.listeners = made)
+        }
     }
 }
 
@@ -447,7 +478,7 @@ pub fn stage(op: &Op) -> &'static str {
         Op::HostName(_) => "host_name",
         Op::NewRoot { .. } => "new_root",
         Op::Directory { .. } => "directory",
-        Op::File { .. } => "file",
+        Op::File { .. } | Op::Bytes { .. } => "file",
         Op::Symlink { .. } => "symlink",
         Op::Tmpfs { .. } => "tmpfs",
         Op::Bind(_) => "bind",
@@ -471,6 +502,8 @@ pub fn stage(op: &Op) -> &'static str {
         Op::NotDumpable => "not_dumpable",
         Op::Landlock(_) => "landlock",
         Op::Seccomp { .. } => "seccomp",
+        Op::LocalRoutes { .. } => "local_routes",
+        Op::Redirect { .. } => "redirect",
         Op::EgressGate { .. } => "egress_gate",
     }
 }

@@ -137,7 +137,7 @@ impl Tree {
         }
     }
 
-    pub(super) fn file(&self, path: &str, content: &str, mode: u32) -> Result<(), CallFailed> {
+    pub(super) fn file(&self, path: &str, content: &[u8], mode: u32) -> Result<(), CallFailed> {
         let root = self.root()?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let create = |dir: BorrowedFd<'_>, name: &str| {
@@ -151,8 +151,7 @@ impl Tree {
         if content.is_empty() {
             return Ok(());
         }
-        let written =
-            rustix::io::write(&file, content.as_bytes()).during(|| format!("write({path:?})"))?;
+        let written = rustix::io::write(&file, content).during(|| format!("write({path:?})"))?;
         if written == content.len() {
             Ok(())
         } else {

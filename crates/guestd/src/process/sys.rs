@@ -1,6 +1,7 @@
 //! The birth of a process that borrows our memory until it runs its program.
 #![expect(unsafe_code, reason = "between clone and exec there is only the kernel")]
 
+use cofferdam_wire::message::MAX_HANDED;
 use rustix::fd::{AsRawFd, BorrowedFd};
 use rustix::io::{Errno, Result};
 use rustix::thread::futex;
@@ -19,6 +20,9 @@ pub(crate) struct ChildPlan {
     pub(crate) cwd: CString,
     /// Where our descriptors are; the child has copies of its own from its first moment.
     pub(crate) stdio: [c_int; 3],
+    /// Numbers of more descriptors, in order, and where ours are. Not more than
+    /// [`MAX_HANDED`](cofferdam_wire::message::MAX_HANDED), and below [`ASIDE`].
+    pub(crate) given: Vec<(c_int, c_int)>,
     /// A terminal to make the foreground terminal of the new group.
     pub(crate) terminal: Option<c_int>,
     /// Whether orphans gather under the new process.
@@ -232,8 +236,7 @@ fn child_steps(shared: &Shared) -> std::result::Result<(), (Stage, Errno)> {
         call(libc::SYS_landlock_restrict_self, [number_of(scope), 0, 0, 0, 0]).map_err(group)?;
     }
     place_stdio(plan.stdio).map_err(|errno| (Stage::Stdio, errno))?;
-    call(libc::SYS_close_range, [3, u32::MAX as usize, 0, 0, 0])
-        .map_err(|errno| (Stage::Stdio, errno))?;
+    place_given(&plan.given).map_err(|errno| (Stage::Stdio, errno))?;
     call(libc::SYS_chdir, [plan.cwd.as_ptr() as usize, 0, 0, 0, 0])
         .map_err(|errno| (Stage::Cwd, errno))?;
     let none = 0_u64;
@@ -257,6 +260,25 @@ fn place_stdio(mut stdio: [c_int; 3]) -> Result<()> {
         call(libc::SYS_dup3, [number_of(fd), target, 0, 0, 0])?;
     }
     Ok(())
+}
+
+/// Places the other descriptors, and closes all that nobody asked for.
+fn place_given(given: &[(c_int, c_int)]) -> Result<()> {
+    let mut aside = [0; MAX_HANDED];
+    for (place, (_, fd)) in aside.iter_mut().zip(given) {
+        // Aside first, as the number of one may be where another one is.
+        *place = call(libc::SYS_fcntl, [number_of(*fd), libc::F_DUPFD as usize, ASIDE, 0, 0])?;
+    }
+    let mut first = 3;
+    for (fd, (target, _)) in aside.into_iter().zip(given) {
+        let target = number_of(*target);
+        if target > first {
+            call(libc::SYS_close_range, [first, target - 1, 0, 0, 0])?;
+        }
+        call(libc::SYS_dup3, [fd, target, 0, 0, 0])?;
+        first = target + 1;
+    }
+    call(libc::SYS_close_range, [first, u32::MAX as usize, 0, 0, 0]).map(drop)
 }
 
 /// Tries each program; comes back only if none could be run.

@@ -20,13 +20,20 @@ pub(super) const ROWS: &[Row] = &[
     REACH.check("network.host_any_address", host_any_address, own_loopback),
     REACH.check("network.host_path_socket", host_path_socket, own_path_socket),
     REACH.check("network.host_abstract_socket", host_abstract_socket, own_abstract_socket),
-    REACH.check("network.public_udp", |_| route("192.0.2.1:53", "0.0.0.0:0"), own_udp),
-    REACH.check("network.public_udp6", |_| route("[2001:db8::1]:53", "[::]:0"), own_udp),
-    REACH.check("network.metadata_udp", |_| route("169.254.169.254:80", "0.0.0.0:0"), own_udp),
+    REACH.check("network.public_udp", |_| route("192.0.2.1:53", "0.0.0.0:0"), own_udp).when(is_cut),
+    REACH
+        .check("network.public_udp6", |_| route("[2001:db8::1]:53", "[::]:0"), own_udp)
+        .when(is_cut),
+    REACH
+        .check("network.metadata_udp", |_| route("169.254.169.254:80", "0.0.0.0:0"), own_udp)
+        .when(is_cut),
+    REACH.check("network.other_udp", other_udp, own_udp).when(is_redirected).confined(),
+    REACH.check("network.gate_ports", take_gate_ports, other_port).when(has_gate),
     REACH.check("network.broadcast", broadcast, own_udp).confined(),
-    REACH.check("network.public_tcp", public_tcp, own_loopback).confined(),
+    REACH.check("network.public_tcp", public_tcp, own_loopback).when(is_cut).confined(),
     REACH.check("network.interfaces", interfaces, has_loopback),
     REACH.check("network.change_interface", change_interface, read_interface),
+    REACH.check("network.change_routes", change_routes, read_routes).confined(),
     SOCKET.check("network.raw_socket", |_| socket("raw", AF_INET, RAW, 1), tcp_socket),
     SOCKET.check("network.raw_socket6", |_| socket("raw", AF_INET6, RAW, 58), tcp_socket),
     SOCKET.check("network.ping_socket", |_| socket("ping", AF_INET, DATAGRAM, 1), tcp_socket),
@@ -124,6 +131,113 @@ fn host_abstract_socket(scene: &Scene<'_>) -> Outcome {
 fn route(to: &str, from: &str) -> Outcome {
     let found = UdpSocket::bind(from).and_then(|socket| socket.connect(to));
     Outcome::of(&format!("find a route to {to}"), &found)
+}
+
+fn is_redirected(scene: &Scene<'_>) -> bool {
+    scene.request.targets.redirected
+}
+
+fn is_cut(scene: &Scene<'_>) -> bool {
+    !is_redirected(scene)
+}
+
+fn has_gate(scene: &Scene<'_>) -> bool {
+    !scene.request.targets.gate_ports.is_empty()
+}
+
+/// Where every address has a route, a datagram that is for no resolver has to fail when it is sent.
+fn other_udp(_: &Scene<'_>) -> Outcome {
+    let targets = [
+        ("0.0.0.0:0", "192.0.2.1:443"),
+        ("0.0.0.0:0", "169.254.169.254:80"),
+        ("[::]:0", "[2001:db8::1]:443"),
+    ];
+    any(targets.map(|(own, to)| {
+        let sent = UdpSocket::bind(own).and_then(|socket| socket.send_to(b"x", to));
+        match sent.map_err(|error| errno(&error)) {
+            Err(libc::EPERM) => {
+                Outcome::met_at(Layer::Namespace, libc::EPERM, format!("send to {to}"))
+            }
+            Err(number) => Outcome::met(number, format!("send to {to}")),
+            Ok(_) => Outcome::did(format!("send to {to}")),
+        }
+    }))
+}
+
+/// Who listens in the gate's place could answer for any name.
+fn take_gate_ports(scene: &Scene<'_>) -> Outcome {
+    let ports = scene.request.targets.gate_ports.iter();
+    let places = ports.flat_map(|port| {
+        [Ipv4Addr::LOCALHOST, Ipv4Addr::UNSPECIFIED, Ipv4Addr::new(127, 0, 0, 9)]
+            .map(|address| SocketAddr::from((address, *port)))
+    });
+    any(places.map(|place| match TcpListener::bind(place) {
+        Ok(_) => Outcome::did(format!("listen on {place}")),
+        Err(error) => {
+            Outcome::met_at(Layer::Namespace, errno(&error), format!("listen on {place}"))
+        }
+    }))
+}
+
+fn other_port(_: &Scene<'_>) -> Outcome {
+    Outcome::of("listen on a port of its own", &TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)))
+}
+
+// Of linux/rtnetlink.h.
+const ADD_ROUTE: u16 = 24;
+const LIST_ROUTES: u16 = 26;
+
+/// One message about routes, and the kernel's answer to it: the kind of its first message, and what
+/// an error says.
+fn about_routes(kind: u16, flags: u16) -> Result<(u16, i32), i32> {
+    const REQUEST: u16 = 1;
+    const ERROR: u16 = 2;
+    let number = sys::raw(libc::SYS_socket, [AF_NETLINK, RAW, 0, 0, 0, 0])?;
+    // A local route to 198.51.100.0/32 through the first interface.
+    let mut message = [0_u8; 44];
+    let parts: [&[u8]; 7] = [
+        &44_u32.to_ne_bytes(),
+        &kind.to_ne_bytes(),
+        &(flags | REQUEST).to_ne_bytes(),
+        &[0, 0, 0, 0, 0, 0, 0, 0, 2, 32, 0, 0, 254, 3, 254, 2, 0, 0, 0, 0],
+        &[8, 0, 1, 0, 198, 51, 100, 0],
+        &[8, 0, 4, 0],
+        &1_u32.to_ne_bytes(),
+    ];
+    for (place, byte) in message.iter_mut().zip(parts.into_iter().flatten()) {
+        *place = *byte;
+    }
+    let text = message.as_ptr() as usize;
+    sys::raw(libc::SYS_sendto, [number, text, message.len(), 0, 0, 0])?;
+    let mut answer = [0_u8; 4096];
+    let place = answer.as_mut_ptr() as usize;
+    sys::raw(libc::SYS_recvfrom, [number, place, answer.len(), 0, 0, 0])?;
+    let [_, _, _, _, low, high, rest @ ..] = answer;
+    let kind = u16::from_ne_bytes([low, high]);
+    let error = rest.get(10..14).and_then(|bytes| bytes.first_chunk::<4>());
+    let error = error.map_or(0, |bytes| -i32::from_ne_bytes(*bytes));
+    Ok((kind, if kind == ERROR { error } else { 0 }))
+}
+
+fn change_routes(_: &Scene<'_>) -> Outcome {
+    const ACKNOWLEDGE_AND_CREATE: u16 = 0x404;
+    match about_routes(ADD_ROUTE, ACKNOWLEDGE_AND_CREATE) {
+        Ok((_, libc::EPERM)) => Outcome::met_at(Layer::Capability, libc::EPERM, "add a route"),
+        Ok((_, 0)) => Outcome::did("add a route"),
+        Ok((_, number)) | Err(number) => Outcome::met(number, "add a route"),
+    }
+}
+
+fn read_routes(_: &Scene<'_>) -> Outcome {
+    const DUMP: u16 = 0x300;
+    let found = about_routes(LIST_ROUTES, DUMP);
+    Outcome::of_call(
+        "list the routes",
+        found.and_then(|(_, error)| match error {
+            0 => Ok(0),
+            number => Err(number),
+        }),
+    )
 }
 
 fn broadcast(_: &Scene<'_>) -> Outcome {

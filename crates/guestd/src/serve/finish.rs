@@ -83,6 +83,7 @@ impl Serve {
             }
             self.own.remove(&child.pid);
             self.file_workers.remove(&child.pid);
+            self.port_workers.remove(&child.pid);
             self.dying.remove(&child.pid);
             let of = |running: &Running| match &running.monitor {
                 Some(monitor) => monitor.pid == child.pid,
@@ -161,6 +162,7 @@ impl Serve {
             .collect();
         for channel in done {
             self.drop_relays_of(channel);
+            self.handed_files.let_go(channel);
             let Some(running) = self.running.remove(&channel) else { continue };
             let descendants = running.descendants;
             if let Some(message) = running.last_word() {

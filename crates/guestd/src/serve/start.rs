@@ -20,6 +20,7 @@ impl Serve {
     pub(super) fn spawn(&mut self, channel: u32, spawn: &Spawn) {
         // ORDER: before anything is refused, or the next command would get them.
         let given = self.take_given(&spawn.stdio);
+        let handed = self.take_handed(spawn);
         let started = match &spawn.stdio {
             _ if self.running.values().any(|running| running.id == spawn.id) => {
                 Err(refused("this id is in use"))
@@ -32,12 +33,18 @@ impl Serve {
                 Err(refused("what stays cannot write to a stream that the line carries"))
             }
             Stdio::Streams { stdin, stdout, stderr } => {
-                self.spawn_on_streams(channel, spawn, [*stdin, *stdout, *stderr], given)
+                self.place_handed(channel, spawn, handed).and_then(|handed| {
+                    let streams = [*stdin, *stdout, *stderr];
+                    self.spawn_on_streams(channel, spawn, streams, (given, handed))
+                })
             }
-            Stdio::Terminal(size) => self.spawn_on_terminal(channel, spawn, *size),
+            Stdio::Terminal(size) => self
+                .place_handed(channel, spawn, handed)
+                .and_then(|handed| self.spawn_on_terminal(channel, spawn, *size, handed)),
         };
         if let Err(why) = started {
             self.drop_relays_of(channel);
+            self.handed_files.let_go(channel);
             self.line.message(channel, &FromProcess::NotStarted(why), Vec::new());
             self.end_with(spawn.descendants);
         }
@@ -56,7 +63,7 @@ impl Serve {
         channel: u32,
         spawn: &Spawn,
         streams: [Stream; 3],
-        mut given: Vec<Option<OwnedFd>>,
+        (mut given, handed): (Vec<Option<OwnedFd>>, Vec<(OwnedFd, u32)>),
     ) -> Result<(), NotStarted> {
         let mut ends = Vec::with_capacity(3);
         let mut outputs = BTreeSet::new();
@@ -70,7 +77,7 @@ impl Serve {
             }
             ends.push(end);
         }
-        let prepared = Prepared::new(spawn)?;
+        let prepared = Prepared::new(spawn)?.with(handed);
         let null = self.null.as_fd();
         let fd = |position: usize| -> BorrowedFd<'_> {
             ends.get(position).and_then(Option::as_ref).map_or(null, AsFd::as_fd)
@@ -152,8 +159,9 @@ impl Serve {
         channel: u32,
         spawn: &Spawn,
         size: TerminalSize,
+        handed: Vec<(OwnedFd, u32)>,
     ) -> Result<(), NotStarted> {
-        let prepared = Prepared::new(spawn)?;
+        let prepared = Prepared::new(spawn)?.with(handed);
         let exhausted = |errno| exhausted("no terminal could be opened", errno);
         let pair = terminal::open(size).map_err(exhausted)?;
         let ours = rustix::io::fcntl_dupfd_cloexec(&pair.master, 3).map_err(exhausted)?;
@@ -186,7 +194,7 @@ impl Serve {
     }
 }
 
-fn refused(detail: &str) -> NotStarted {
+pub(super) fn refused(detail: &str) -> NotStarted {
     NotStarted {
         reason: NotStartedReason::BadRequest,
         errno: Errno::INVAL.raw_os_error(),

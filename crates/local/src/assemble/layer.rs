@@ -16,8 +16,10 @@ impl Drafting<'_> {
     /// ORDER: before anything else is taken, because it may take long.
     pub(super) fn copy(&self) -> Result<()> {
         let Self { spec, stay, state, id, facts, copy } = self;
-        let (Workspace::CopyOnWrite(workspace), Stay::Passing { no_overlay }) =
-            (&spec.workspace, stay)
+        let (
+            Workspace::CopyOnWrite(workspace),
+            Stay::Passing { no_overlay, has_secrets: _, trusted: _ },
+        ) = (&spec.workspace, stay)
         else {
             return Ok(());
         };

@@ -3,6 +3,7 @@
 use super::carrier;
 use crate::assemble::{Assembly, Farewell};
 use crate::cgroup::{Cgroups, Counters};
+use crate::gate::{Gatehouse, InThread};
 use crate::launch::{Standing, io_error};
 use crate::launcher::Launcher;
 use crate::pin_watch::PinWatch;
@@ -38,6 +39,7 @@ pub(super) struct Living {
     pins: Mutex<Option<PinWatch>>,
     watching: OnceLock<AbortHandle>,
     origin: Origin,
+    gate: Mutex<Option<InThread>>,
 }
 
 /// Where a sandbox came from. Its end would be the end of the sandbox.
@@ -99,6 +101,8 @@ pub(super) struct Cloned {
     pub(super) process: First,
     pub(super) greeted: Greeted,
     pub(super) pins: Option<PinWatch>,
+    /// The sockets of its way out.
+    pub(super) came: Vec<OwnedFd>,
 }
 
 /// What [`Living::open`] needs.
@@ -116,8 +120,13 @@ impl std::fmt::Debug for WayIn {
 }
 
 impl Living {
-    pub(super) fn new(record: SandboxRecord, assembly: Assembly, cloned: Cloned) -> Result<Self> {
-        let Cloned { origin, process, greeted, pins } = cloned;
+    pub(super) fn new(
+        record: SandboxRecord,
+        assembly: Assembly,
+        cloned: Cloned,
+        gate: Option<InThread>,
+    ) -> Result<Self> {
+        let Cloned { origin, process, greeted, pins, came: _ } = cloned;
         let counters = assembly.cgroups().map(Cgroups::counters).unwrap_or_default();
         let surroundings = Surroundings {
             workspace: assembly.planned.cwd.clone().into(),
@@ -143,6 +152,7 @@ impl Living {
             pins: Mutex::new(pins),
             watching: OnceLock::new(),
             origin,
+            gate: Mutex::new(gate),
         })
     }
 
@@ -171,11 +181,21 @@ impl Living {
         // ORDER: the lock before the kill, so that who comes second returns when all is over.
         let mut owed = self.owed.lock().unwrap_or_else(PoisonError::into_inner);
         self.process.end()?;
+        drop(self.gate.lock().unwrap_or_else(PoisonError::into_inner).take());
         let owed = owed.take();
         if owed.is_some() {
             self.origin.let_go();
         }
         Ok(owed.map(Assembly::dissolve).unwrap_or_default())
+    }
+
+    /// Does something with the holder of its way out, and waits for that. `None` where it has none.
+    pub(super) fn with_gate<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Gatehouse) -> T + Send + 'static,
+    ) -> Result<Option<T>> {
+        let gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
+        gate.as_ref().map(|gate| gate.with(work)).transpose()
     }
 
     pub(super) async fn open(

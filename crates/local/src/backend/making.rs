@@ -5,6 +5,7 @@ use super::living::{Cloned, First, Greeted, Living, Origin};
 use super::{Inner, LocalBackend, Preparation};
 use crate::assemble::{Assembly, Stay, assemble_and_clone};
 use crate::cow;
+use crate::gate;
 use crate::launch::{Standing, io_error, not_set_up};
 use crate::launcher::{Launched, Launcher};
 use crate::pin_watch::PinWatch;
@@ -32,6 +33,10 @@ static MADE: AtomicU64 = AtomicU64::new(0);
 impl Inner {
     /// Makes a sandbox and confirms that it is what was planned. A failure leaves nothing.
     pub(super) fn make(&self, id: &SandboxId, spec: &Spec) -> Result<Living> {
+        if self.gate.is_none() && spec.network_policy()?.is_some() {
+            return Err(gate::no_program());
+        }
+        gate::refuse_secrets(spec)?;
         let state = self.state()?;
         keep_records_out(spec, state.path())?;
         let clone = |assembly: &Assembly| match self.copy(assembly) {
@@ -39,11 +44,12 @@ impl Inner {
             None => self.build(assembly),
         };
         let made = assemble_and_clone((spec, Stay::PASSING), &state, id, clone);
-        let (mut assembly, cloned) = match made {
+        let (mut assembly, mut cloned) = match made {
             Err(error) => match cow::copies_instead(spec, &error) {
                 None => return Err(error),
                 Some(why) => {
-                    let stay = Stay::Passing { no_overlay: Some(&why) };
+                    let (no_overlay, has_secrets) = (Some(why.as_str()), false);
+                    let stay = Stay::Passing { no_overlay, has_secrets, trusted: None };
                     assemble_and_clone((spec, stay), &state, id, clone)?
                 }
             },
@@ -60,7 +66,23 @@ impl Inner {
             enforced: assembly.enforced.clone(),
             layer: assembly.layer.clone(),
         };
-        Living::new(record, assembly, cloned)
+        let gate = self.gatehouse(id, &assembly, std::mem::take(&mut cloned.came))?;
+        Living::new(record, assembly, cloned, gate)
+    }
+
+    /// Who holds the sockets of the way out, if there is one.
+    fn gatehouse(
+        &self,
+        id: &SandboxId,
+        assembly: &Assembly,
+        came: Vec<OwnedFd>,
+    ) -> Result<Option<gate::InThread>> {
+        let Some(way_out) = &assembly.planned.way_out else { return Ok(None) };
+        let sockets = gate::Sockets::new(&way_out.sockets(), came)?;
+        let program = self.gate.clone().ok_or_else(gate::no_program)?;
+        let (policy, log) = (way_out.policy.clone(), gate::in_memory()?);
+        let house = gate::Gatehouse::new(id, program, policy, sockets, log);
+        gate::InThread::start(house).map(Some)
     }
 
     /// Copies a template. `None` where there is none or it did not work out: then the sandbox is
@@ -71,7 +93,8 @@ impl Inner {
         let (greeting, places) = first_word(&line).ok()?;
         let [user, mount] = places.try_into().ok()?;
         let origin = Origin::Template(template, Mutex::new(Some(Standing { user, mount })));
-        Some(Cloned { origin, process, greeted: Greeted { line, greeting }, pins })
+        let came = Vec::new();
+        Some(Cloned { origin, process, greeted: Greeted { line, greeting }, pins, came })
     }
 
     /// Copies a template without waiting for the greeting.
@@ -100,9 +123,9 @@ impl Inner {
         let (launcher, Launched { pid, pidfd, line }) = self.launch(assembly)?;
         let process = First { pid, pidfd };
         let pins = watch(assembly);
-        let (greeting, _) = first_word(&line)?;
+        let (greeting, came) = first_word(&line)?;
         let origin = Origin::Launcher(launcher);
-        Ok(Cloned { origin, process, greeted: Greeted { line, greeting }, pins })
+        Ok(Cloned { origin, process, greeted: Greeted { line, greeting }, pins, came })
     }
 
     /// Has the launcher clone it; a launcher that died meanwhile is replaced once.

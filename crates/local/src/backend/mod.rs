@@ -16,14 +16,15 @@ mod table;
 mod terminal;
 
 use crate::assemble::Farewell;
+use crate::gate::GateProgram;
 use crate::launcher::Launcher;
 use crate::state::StateDirectory;
 use crate::template::Templates;
 use async_trait::async_trait;
 pub(crate) use carrier::receive;
 use cofferdam_core::{
-    Backend, Capabilities, Destroyed, EgressGate, Enforced, Error, ErrorKind, Guest, Pause, Result,
-    SandboxId, SandboxRecord, SandboxStatus, Spec,
+    Backend, Capabilities, Destroyed, EgressGate, Enforced, Error, ErrorKind, Guest, NetworkPolicy,
+    Pause, ProbeReport, Result, SandboxId, SandboxRecord, SandboxStatus, Spec, no_way_out,
 };
 pub(crate) use living::First;
 use living::Living;
@@ -53,6 +54,7 @@ struct Inner {
     templates: Templates,
     launcher: Mutex<Option<Arc<Launcher>>>,
     table: Table,
+    gate: Option<GateProgram>,
 }
 
 /// What is kept ready for sandboxes that come. What they are does not depend on it.
@@ -87,8 +89,19 @@ impl LocalBackend {
             templates: Templates::default(),
             launcher: Mutex::default(),
             table: Table::default(),
+            gate: None,
         };
         Self { inner: Arc::new(inner) }
+    }
+
+    /// The same, with the program of the gate for sandboxes with a way out: the command. Without one
+    /// they are refused. To be said before the first sandbox is made.
+    #[must_use]
+    pub fn with_gate(mut self, program: GateProgram) -> Self {
+        if let Some(inner) = Arc::get_mut(&mut self.inner) {
+            inner.gate = Some(program);
+        }
+        self
     }
 
     /// Ends a sandbox as [`Backend::destroy`] does, and says what became of what it used. Nothing is
@@ -99,8 +112,21 @@ impl LocalBackend {
         blocking(move || inner.end(&sandbox)).await
     }
 
+    /// Attacks a sandbox such as `spec` describes from inside, in a workspace of its own, and says what
+    /// came of each attack. Takes a few seconds.
+    pub async fn prove(&self, spec: &Spec) -> Result<ProbeReport> {
+        let inner = Arc::clone(&self.inner);
+        let spec = spec.clone();
+        blocking(move || inner.probe(&spec)).await
+    }
+
     fn find(&self, sandbox: &SandboxRecord) -> Option<Arc<Living>> {
         self.inner.table.find(&sandbox.id).filter(|living| living.is(sandbox))
+    }
+
+    fn living(&self, sandbox: &SandboxRecord) -> Result<Arc<Living>> {
+        let gone = || Error::new(ErrorKind::NotFound, format!("sandbox {} is gone", sandbox.id));
+        self.find(sandbox).ok_or_else(gone)
     }
 }
 
@@ -115,9 +141,7 @@ impl Backend for LocalBackend {
     }
 
     async fn probe(&self, spec: &Spec) -> Result<Enforced> {
-        let inner = Arc::clone(&self.inner);
-        let spec = spec.clone();
-        blocking(move || inner.probe(&spec)).await
+        Ok(self.prove(spec).await?.enforced)
     }
 
     /// Giving up the call ends the sandbox as soon as it is made.
@@ -154,16 +178,24 @@ impl Backend for LocalBackend {
         Ok(self.inner.table.records())
     }
 
+    async fn network(&self, sandbox: &SandboxRecord) -> Result<Option<NetworkPolicy>> {
+        let living = self.living(sandbox)?;
+        blocking(move || living.with_gate(|house| house.policy().clone())).await
+    }
+
+    async fn set_network(&self, sandbox: &SandboxRecord, policy: &NetworkPolicy) -> Result<()> {
+        let (living, policy) = (self.living(sandbox)?, policy.clone());
+        let set = blocking(move || living.with_gate(move |house| house.set_policy(&policy)));
+        set.await?.unwrap_or_else(|| Err(no_way_out(&sandbox.id)))
+    }
+
     /// The gate that was given last is the one that is asked.
     async fn open(
         &self,
         sandbox: &SandboxRecord,
         gate: Arc<dyn EgressGate>,
     ) -> Result<Arc<dyn Guest>> {
-        let living = self.find(sandbox).ok_or_else(|| {
-            Error::new(ErrorKind::NotFound, format!("sandbox {} is gone", sandbox.id))
-        })?;
-        living.open(gate).await
+        self.living(sandbox)?.open(gate).await
     }
 }
 

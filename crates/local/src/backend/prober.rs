@@ -4,7 +4,7 @@ use super::Inner;
 use super::living::First;
 use crate::probe::{Target, probe_by};
 use crate::template::Template;
-use cofferdam_core::{Enforced, Result, Spec};
+use cofferdam_core::{ProbeReport, Result, Spec};
 use std::sync::Arc;
 
 /// What ends the sandbox when it is dropped.
@@ -16,8 +16,8 @@ struct Held {
 
 impl Inner {
     /// Attacks a throw-away sandbox. Takes a few seconds.
-    pub(super) fn probe(&self, spec: &Spec) -> Result<Enforced> {
-        let report = probe_by(spec, &self.state()?, |assembly| {
+    pub(super) fn probe(&self, spec: &Spec) -> Result<ProbeReport> {
+        probe_by(spec, &self.state()?, |assembly| {
             let (template, process, line) = match self.launch_copy(assembly) {
                 Some((template, process, line)) => (Some(template), process, line),
                 None => {
@@ -27,7 +27,6 @@ impl Inner {
             };
             let pid = process.pid;
             Ok(Target { pid, line, held: Held { _process: process, _template: template } })
-        })?;
-        Ok(report.enforced)
+        })
     }
 }

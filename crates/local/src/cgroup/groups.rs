@@ -59,6 +59,8 @@ pub struct Causes {
 pub struct Usage {
     /// Processor time in microseconds.
     pub cpu_us: Option<u64>,
+    /// The memory that is in use.
+    pub memory_bytes: Option<u64>,
     /// The most memory that was in use at once.
     pub peak_memory_bytes: Option<u64>,
 }
@@ -141,6 +143,9 @@ impl Cgroups {
         let v1 = |of: fn(&Controllers) -> bool| self.v1_with(of);
         Usage {
             cpu_us: unified.and_then(v2::cpu_us).or_else(|| v1(|c| c.cpu).and_then(v1::cpu_us)),
+            memory_bytes: unified
+                .and_then(v2::memory)
+                .or_else(|| v1(|c| c.memory).and_then(v1::memory)),
             peak_memory_bytes: unified
                 .and_then(v2::peak_memory)
                 .or_else(|| v1(|c| c.memory).and_then(v1::peak_memory)),

@@ -44,6 +44,10 @@ pub(super) fn oom_counter(group: &Group) -> Option<Counter> {
     Counter::open(group, "memory.oom_control", "oom_kill")
 }
 
+pub(super) fn memory(group: &Group) -> Option<u64> {
+    group.number("memory.usage_in_bytes")
+}
+
 pub(super) fn peak_memory(group: &Group) -> Option<u64> {
     group.number("memory.max_usage_in_bytes")
 }

@@ -36,6 +36,10 @@ pub(super) fn oom_counter(group: &Group) -> Option<Counter> {
     Counter::open(group, "memory.events", "oom_kill")
 }
 
+pub(super) fn memory(group: &Group) -> Option<u64> {
+    group.number("memory.current")
+}
+
 pub(super) fn peak_memory(group: &Group) -> Option<u64> {
     group.number("memory.peak")
 }

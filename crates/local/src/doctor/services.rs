@@ -1,6 +1,7 @@
 //! Facts about devices and services that other backends, or later parts, use.
 
 use super::{Fact, State};
+use cofferdam_guestd::Redirection;
 use rustix::fs::Access;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -45,23 +46,23 @@ fn device(name: &str, path: &str, with: &str, without: &str) -> Result<Fact, Fac
     }
 }
 
+/// Tried in a network namespace of its own: no program `nft` is needed.
 pub(super) fn nftables() -> Fact {
     const NAME: &str = "nftables";
-    let program = ["/usr/sbin/nft", "/sbin/nft", "/usr/local/sbin/nft"]
-        .into_iter()
-        .find(|path| Path::new(path).exists());
-    match program {
-        Some(path) => {
-            let consequence = "a transparent way out can redirect connections";
-            Fact::new(NAME, State::Ok, path, consequence)
+    let Redirection { works, v6 } = Redirection::try_out();
+    match works {
+        Ok(()) => {
+            let found = if v6 { "the kernel redirects" } else { "the kernel redirects IPv4" };
+            let consequence = "with --egress programs get out through the gate without any setting";
+            Fact::new(NAME, State::Ok, found, consequence)
         }
-        None => Fact::new(
+        Err(why) => Fact::new(
             NAME,
             State::Missing,
-            "nft is not installed",
-            "a transparent way out would need another path than nft; nothing else needs it",
+            why,
+            "with --egress only programs that honour HTTP_PROXY or ALL_PROXY get out",
         )
-        .remedy("sudo apt install nftables"),
+        .remedy("sudo modprobe -a nf_tables nft_redir nft_ct"),
     }
 }
 

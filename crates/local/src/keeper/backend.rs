@@ -3,22 +3,27 @@
 use super::client::{AT_ONCE, Call, ENDS_WITHIN, STARTS_WITHIN, Trouble, odd};
 use super::files::KeptDoor;
 use super::idle::Idle;
+use super::marks::Marks;
 use super::order::Order;
-use super::past::{Past, entries, settle};
+use super::past::{Past, settle};
 use super::place::{Place, ledger_entry};
 use super::serve::MAX_PATIENCE;
 use super::talk::{Reply, Request, Start};
 use super::{layers, program, spool};
-use crate::backend::{LocalBackend, blocking, keep_records_out};
+use crate::backend::{LocalBackend, Preparation, blocking, keep_records_out};
 use crate::cow;
+use crate::gate::{self, GateProgram, GatedSecrets};
+use crate::handing;
 use crate::state::StateDirectory;
 use async_trait::async_trait;
 use cofferdam_core::files::LinkedFiles;
+use cofferdam_core::secret::SecretSource;
 use cofferdam_core::{
-    ApplyOrder, ApplyReport, Capabilities, Change, Chunk, Deadlines, DestroyReason, DiscardOrder,
-    DurableBackend, Error, ErrorKind, ExecInput, ExecOrder, ExecStatus, Files, Found, GuestPath,
-    JournalEntry, KeptLayer, LayerLook, Part, Pause, ProcessId, Result, SandboxId, SandboxOrder,
-    SandboxRecord, SandboxStatus, Seen, Side, WorkspaceEntry, WorkspaceOrder,
+    ApplyOrder, ApplyReport, Capabilities, Change, Chunk, Connections, Deadlines, DestroyReason,
+    DiscardOrder, DurableBackend, Error, ErrorKind, ExecInput, ExecOrder, ExecStatus, Files, Found,
+    GuestPath, JournalEntry, KeptLayer, LayerLook, NetworkPolicy, Part, Pause, Permission,
+    PortLink, ProbeReport, ProcessId, Result, SandboxId, SandboxMetrics, SandboxOrder,
+    SandboxRecord, SandboxStatus, Seen, Side, Spec, Verdict, WorkspaceEntry, WorkspaceOrder,
 };
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -47,6 +52,9 @@ pub struct KeptBackend {
     state_home: Arc<PathBuf>,
     swept: Arc<Mutex<Option<Instant>>>,
     idle: Arc<Idle>,
+    marks: Arc<Marks>,
+    gate: Option<GateProgram>,
+    secrets: Option<Arc<dyn SecretSource>>,
 }
 
 impl KeptBackend {
@@ -58,6 +66,39 @@ impl KeptBackend {
             state_home: Arc::new(state_home),
             swept: Arc::default(),
             idle: Arc::default(),
+            marks: Arc::default(),
+            gate: None,
+            secrets: None,
+        }
+    }
+
+    /// The same, with the program of the gate for sandboxes with a way out. Without one they are
+    /// refused.
+    #[must_use]
+    pub fn with_gate(mut self, program: GateProgram) -> Self {
+        self.gate = Some(program);
+        self
+    }
+
+    /// The same, with where the values of secrets come from that gates put in. Without that, sandboxes that
+    /// are granted some are refused.
+    #[must_use]
+    pub fn with_secrets(mut self, secrets: Arc<dyn SecretSource>) -> Self {
+        self.secrets = Some(secrets);
+        self
+    }
+
+    /// What a sandbox needs for the secrets that it is granted.
+    fn granted(&self, id: &SandboxId, wanted: &SandboxOrder) -> Result<Option<GatedSecrets>> {
+        if wanted.spec.secrets.is_empty() {
+            return Ok(None);
+        }
+        match &self.secrets {
+            None => gate::refuse_secrets(&wanted.spec).map(|()| None),
+            Some(source) => {
+                let granted = source.granted(&wanted.owner, id.as_str(), &wanted.spec)?;
+                GatedSecrets::new(granted).map(Some)
+            }
         }
     }
 
@@ -93,7 +134,7 @@ impl KeptBackend {
         within: Duration,
     ) -> Result<Call<'a>, Trouble> {
         let place = || self.place(&sandbox.id);
-        Call::new(place, (sandbox, &self.idle), request, within).await
+        Call::new(place, (sandbox, &self.idle), (request, &[]), within).await
     }
 
     async fn ask(&self, sandbox: &SandboxRecord, request: Request) -> Result<()> {
@@ -128,7 +169,11 @@ impl KeptBackend {
                     call.over();
                     return Ok(all);
                 }
-                reply @ (Reply::Status { .. } | Reply::Failed(_)) => {
+                reply @ (Reply::Status { .. }
+                | Reply::Network(_)
+                | Reply::Metrics(_)
+                | Reply::Permissions(_)
+                | Reply::Failed(_)) => {
                     return Err(Trouble::from(odd(&sandbox.id, &reply)));
                 }
             }
@@ -141,9 +186,12 @@ impl KeptBackend {
             match reply {
                 Reply::Status { paused: true } => Ok(SandboxStatus::Paused),
                 Reply::Status { paused: false } => Ok(SandboxStatus::Running),
-                Reply::Done | Reply::Exec(_) | Reply::Failed(_) => {
-                    Err(Trouble::from(odd(&sandbox.id, &reply)))
-                }
+                Reply::Done
+                | Reply::Exec(_)
+                | Reply::Network(_)
+                | Reply::Metrics(_)
+                | Reply::Permissions(_)
+                | Reply::Failed(_) => Err(Trouble::from(odd(&sandbox.id, &reply))),
             }
         };
         match asked.await {
@@ -172,19 +220,31 @@ impl DurableBackend for KeptBackend {
 
     /// Giving up the call does not give up the sandbox: it can be found.
     async fn create(&self, id: &SandboxId, order: &SandboxOrder) -> Result<SandboxRecord> {
-        let order = Order::new(id, order, &self.state_home);
+        let needs_gate = order.spec.network_policy()?.is_some();
+        let gate = self.gate.clone().filter(|_| needs_gate);
+        if needs_gate && gate.is_none() {
+            return Err(gate::no_program());
+        }
+        let (id, wanted) = (id.clone(), order.clone());
+        let mut order = Order::new(&id, order, &self.state_home);
+        order.brings_gate = gate.is_some();
         let backend = self.clone();
         self.on_disk(move |state| {
+            let secrets = backend.granted(&id, &wanted)?;
+            let words =
+                |secrets: &GatedSecrets| (secrets.grants().to_vec(), secrets.trusted().clone());
+            order.secrets = secrets.as_ref().map(words);
+            let given = (gate.as_ref(), secrets.as_ref());
             let meanwhile = || backend.sweep(state);
             // ORDER: here and not by the keeper, which says nothing until its sandbox stands.
             let spec = order.spec()?;
             keep_records_out(&spec, state.path())?;
             let is_new = cow::layer::ensure(&spec, order.kept().as_deref())?;
-            let started = match program::start(backend.program, state, &order, meanwhile) {
+            let started = match program::start(backend.program, state, &order, given, meanwhile) {
                 Err(error) => match (cow::copies_instead(&spec, &error), order.kept()) {
                     (Some(why), Some(kept)) if is_new => {
                         cow::layer::copy_instead(&spec, &kept, why)?;
-                        program::start(backend.program, state, &order, || ())?
+                        program::start(backend.program, state, &order, given, || ())?
                     }
                     _ => return Err(error),
                 },
@@ -217,6 +277,10 @@ impl DurableBackend for KeptBackend {
 
     async fn resume(&self, sandbox: &SandboxRecord) -> Result<()> {
         self.ask(sandbox, Request::Resume).await
+    }
+
+    async fn resume_on_purpose(&self, sandbox: &SandboxRecord) -> Result<()> {
+        self.ask(sandbox, Request::ResumeOnPurpose).await
     }
 
     async fn set_deadlines(&self, sandbox: &SandboxRecord, deadlines: &Deadlines) -> Result<()> {
@@ -302,13 +366,73 @@ impl DurableBackend for KeptBackend {
     }
 
     async fn journal(&self, id: &SandboxId, after: u64) -> Result<Vec<JournalEntry>> {
-        let id = id.clone();
-        self.on_disk(move |state| entries(&Place::get(state, &id)?, after)).await
+        let (id, marks) = (id.clone(), Arc::clone(&self.marks));
+        self.on_disk(move |state| marks.entries(&Place::get(state, &id)?, &id, after)).await
     }
 
     async fn start(&self, sandbox: &SandboxRecord, order: &ExecOrder) -> Result<ExecStatus> {
-        let request = Request::Start(Box::new(Start::of(order)));
-        Ok(self.call(sandbox, request, STARTS_WITHIN).await?.exec().await?)
+        let values = order.command.secrets.iter().map(|secret| &secret.value);
+        let given = handing::as_files(values, None)?;
+        let request = (Request::Start(Box::new(Start::of(order))), given.as_slice());
+        let place = || self.place(&sandbox.id);
+        let call = Call::new(place, (sandbox, &self.idle), request, STARTS_WITHIN).await?;
+        Ok(call.exec().await?)
+    }
+
+    async fn network(&self, sandbox: &SandboxRecord) -> Result<Option<NetworkPolicy>> {
+        let mut call = self.call(sandbox, Request::Network, AT_ONCE).await?;
+        let reply = call.reply().await?;
+        let Reply::Network(policy) = reply else { return Err(odd(&sandbox.id, &reply)) };
+        call.over();
+        Ok(policy)
+    }
+
+    async fn set_network(&self, sandbox: &SandboxRecord, policy: &NetworkPolicy) -> Result<()> {
+        self.ask(sandbox, Request::SetNetwork(policy.clone())).await
+    }
+
+    async fn metrics(&self, sandbox: &SandboxRecord) -> Result<SandboxMetrics> {
+        let mut call = self.call(sandbox, Request::Metrics, AT_ONCE).await?;
+        let reply = call.reply().await?;
+        let Reply::Metrics(used) = reply else { return Err(odd(&sandbox.id, &reply)) };
+        call.over();
+        Ok(used)
+    }
+
+    async fn prove(&self, spec: &Spec) -> Result<ProbeReport> {
+        let home = self.state_home.as_ref().clone();
+        let prover = LocalBackend::prepared(self.program, home, Preparation::Nothing);
+        let prover = match &self.gate {
+            Some(gate) => prover.with_gate(gate.clone()),
+            None => prover,
+        };
+        prover.prove(spec).await
+    }
+
+    async fn permissions(&self, sandbox: &SandboxRecord) -> Result<Vec<Permission>> {
+        let mut call = self.call(sandbox, Request::Permissions, AT_ONCE).await?;
+        let reply = call.reply().await?;
+        let Reply::Permissions(all) = reply else { return Err(odd(&sandbox.id, &reply)) };
+        call.over();
+        Ok(all)
+    }
+
+    async fn answer_permission(
+        &self,
+        sandbox: &SandboxRecord,
+        number: u64,
+        verdict: Verdict,
+    ) -> Result<()> {
+        self.ask(sandbox, Request::AnswerPermission { number, verdict }).await
+    }
+
+    async fn connections(&self, id: &SandboxId, from: u64) -> Result<Connections> {
+        let id = id.clone();
+        self.on_disk(move |state| match Place::get(state, &id)?.read_egress_log() {
+            Some(log) => gate::read(&log, from),
+            None => Ok(Connections { next: from, ..Connections::default() }),
+        })
+        .await
     }
 
     async fn execs(&self, sandbox: &SandboxRecord) -> Result<Vec<ExecStatus>> {
@@ -397,6 +521,12 @@ impl DurableBackend for KeptBackend {
 
     async fn files(&self, sandbox: &SandboxRecord) -> Result<Files> {
         Ok(Files::new(Arc::new(LinkedFiles::new(KeptDoor::new(self, sandbox)))))
+    }
+
+    async fn connect(&self, sandbox: &SandboxRecord, port: u16) -> Result<PortLink> {
+        let call = self.call(sandbox, Request::Port { port }, AT_ONCE).await?;
+        let (socket, lease) = call.connection().await?;
+        PortLink::new(socket.into(), Some(lease), port)
     }
 
     async fn changes(&self, layer: &KeptLayer, scope: &[GuestPath]) -> Result<Vec<Change>> {

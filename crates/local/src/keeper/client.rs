@@ -6,10 +6,13 @@ use super::place::Place;
 use super::talk::{Asked, Reply, Request, VERSION, encode};
 use cofferdam_core::{Error, ErrorKind, ExecStatus, Result, SandboxId, SandboxRecord};
 use cofferdam_wire::frame::{HEADER_BYTES, Header, Kind};
-use rustix::fd::OwnedFd;
-use std::io;
+use cofferdam_wire::message::MAX_HANDED;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
+use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::UnixStream;
 use tokio::time::{sleep, timeout};
 
@@ -36,7 +39,7 @@ impl<'a> Call<'a> {
     pub(super) async fn new(
         place: impl FnOnce() -> Result<Place>,
         (sandbox, idle): (&'a SandboxRecord, &'a Idle),
-        request: Request,
+        (request, given): (Request, &[OwnedFd]),
         within: Duration,
     ) -> Result<Self, Trouble> {
         let (id, external_id) = (&sandbox.id, sandbox.external_id.as_str());
@@ -58,7 +61,7 @@ impl<'a> Call<'a> {
             Error::new(ErrorKind::Usage, "the request is too long")
                 .hint("Pass what is long by a file or by standard input.")
         })?;
-        match timeout(AT_ONCE, call.socket.write_all(&frame)).await {
+        match timeout(AT_ONCE, write_with(&mut call.socket, &frame, given)).await {
             // A keeper that takes no more clients says so and hangs up before it hears anything.
             Ok(Ok(()) | Err(_)) => Ok(call),
             Err(_) => Err(late(id).into()),
@@ -163,6 +166,32 @@ async fn connect(path: &str) -> io::Result<UnixStream> {
             other => return other,
         }
     }
+}
+
+/// Writes all of it, the descriptors with its first bytes.
+async fn write_with(socket: &mut UnixStream, frame: &[u8], given: &[OwnedFd]) -> io::Result<()> {
+    let mut sent = 0;
+    while sent == 0 && !given.is_empty() {
+        socket.writable().await?;
+        match socket.try_io(Interest::WRITABLE, || send_with(socket, frame, given)) {
+            Ok(count) => sent = count,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+    }
+    socket.write_all(frame.get(sent..).unwrap_or_default()).await
+}
+
+fn send_with(socket: &UnixStream, frame: &[u8], given: &[OwnedFd]) -> io::Result<usize> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_HANDED))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    let given: Vec<BorrowedFd<'_>> = given.iter().map(AsFd::as_fd).collect();
+    if !ancillary.push(SendAncillaryMessage::ScmRights(&given)) {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    let sent = rustix::net::sendmsg(socket, &[IoSlice::new(frame)], &mut ancillary, flags);
+    sent.map_err(io::Error::from)
 }
 
 async fn read(socket: &mut UnixStream) -> io::Result<Reply> {

@@ -5,15 +5,19 @@ use super::keep::Keeper;
 use super::private;
 use super::talk::Start;
 use super::tree::count_below;
+use crate::gate::Gatehouse;
+use crate::handing;
+use crate::plan::Tier;
+use cofferdam_core::secret::{Mask, SecretValue};
 use cofferdam_core::{
     Cause, DestroyReason, Ending, Error, ErrorKind, Happened, LimitHits, ProcessId, Result,
-    UsageReport,
+    SandboxId, SecretAlarm, UsageReport,
 };
 use cofferdam_guestd::line::understand;
 use cofferdam_wire::ByteString;
 use cofferdam_wire::frame::{Kind, MAX_FRAME_BYTES};
 use cofferdam_wire::message::{Descendants, FromProcess, HostOpens, News, Spawn, ToProcess};
-use rustix::fd::BorrowedFd;
+use rustix::fd::{BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 /// How long the guest has to report the end of a command that it was told to kill. One that does not
@@ -32,7 +36,7 @@ impl Live {
 
 impl Keeper<'_> {
     /// Starts a command, unless it was started before.
-    pub(super) fn start(&mut self, order: &Start) -> Result<()> {
+    pub(super) fn start(&mut self, order: &Start, came: &[OwnedFd]) -> Result<()> {
         self.touch();
         if self.execs.knows(&order.id, &order.argv)? {
             return Ok(());
@@ -41,7 +45,13 @@ impl Keeper<'_> {
         self.execs.check_room()?;
         let user = self.assembly.outside_ids;
         let channel = self.execs.take_channel();
-        let (mut exec, streams) = Exec::prepare(order, self.place, channel, user)?;
+        // ORDER: what would show a value is masked before anybody has it.
+        let secrets = self.take_secrets(order, came)?;
+        let (mut exec, mut streams) = Exec::prepare(order, self.place, channel, user)?;
+        if let (Some(mask), Some(live)) = (&self.mask, &mut exec.live) {
+            live.cover(mask);
+        }
+        streams.theirs.extend(secrets);
         let spawn = HostOpens::Spawn(Box::new(self.spawn(order, streams.stdio)));
         let length = serde_json::to_vec(&spawn).map_or(usize::MAX, |message| message.len());
         if length > MAX_FRAME_BYTES {
@@ -52,9 +62,10 @@ impl Keeper<'_> {
             )
             .hint("Pass what is long by a file or by standard input."));
         }
-        let hits = self.hits();
+        let (hits, log_from) = (self.hits(), self.gate.as_ref().map_or(0, Gatehouse::logged));
         if let Some(live) = &mut exec.live {
             live.hits = hits;
+            live.log_from = log_from;
         }
         // ORDER: written down before it runs.
         let status = exec.status(|_| true);
@@ -93,14 +104,51 @@ impl Keeper<'_> {
             timeout_ms: None,
             descendants: if order.detached { Descendants::Stay } else { Descendants::Die },
             news: News::AtOnce,
+            handed: order.handed.clone(),
         }
+    }
+
+    /// Takes the values that came, masks them from now on in all that any command here writes, and gives
+    /// them as the guest is to have them.
+    fn take_secrets(&mut self, order: &Start, came: &[OwnedFd]) -> Result<Vec<OwnedFd>> {
+        if order.handed.is_empty() {
+            return Ok(Vec::new());
+        }
+        if self.assembly.planned.tier == Tier::Landlock {
+            handing::refuse_files(&order.handed)?;
+        }
+        if came.len() != order.handed.len() {
+            return Err(Error::new(ErrorKind::Protocol, "the secrets did not arrive"));
+        }
+        let values = came.iter().map(handing::value_of).collect::<Result<Vec<_>>>()?;
+        let files = handing::as_files(&values, Some(self.assembly.outside_ids))?;
+        self.mask_from_now(values)?;
+        Ok(files)
+    }
+
+    /// Masks these values, too, in all that any command here writes from now on.
+    pub(super) fn mask_from_now(&mut self, values: Vec<SecretValue>) -> Result<()> {
+        if values.is_empty() {
+            return Ok(());
+        }
+        let mut all = self.secrets.clone();
+        all.extend(values);
+        all.sort_unstable_by(|a, b| a.expose().cmp(b.expose()));
+        all.dedup();
+        let mask = Mask::new(&all)?;
+        for live in self.execs.iter_mut().filter_map(|exec| exec.live.as_mut()) {
+            live.cover(&mask);
+        }
+        (self.secrets, self.mask) = (all, Some(mask));
+        Ok(())
     }
 
     /// Fails while it is paused.
     pub(super) fn refuse_while_paused(&self) -> Result<()> {
-        match self.paused {
-            None => Ok(()),
-            Some(_) => {
+        match (self.paused, &self.alarm) {
+            (None, _) => Ok(()),
+            (Some(_), Some(alarm)) => Err(frozen(&self.record.id, alarm)),
+            (Some(_), None) => {
                 let what = format!("sandbox {} is paused", self.record.id);
                 Err(Error::new(ErrorKind::Conflict, what).hint("Resume it first."))
             }
@@ -189,7 +237,11 @@ impl Keeper<'_> {
     ) {
         let first = self.born.pid;
         let Some(exec) = self.execs.on(channel) else { return };
-        let mut status = exec.end(ending, usage, left_below);
+        let log_from = exec.live.as_ref().map_or(0, |live| live.log_from);
+        // What cannot be read of the log is told by nobody; the command has ended all the same.
+        let denials = self.gate.as_ref().map(|gate| gate.denied_since(log_from));
+        let denials = denials.and_then(Result::ok).unwrap_or_default();
+        let mut status = exec.end(ending, usage, denials, left_below);
         status.left = left_below.map(|below| count_below(first, below));
         let entry = self.journal.add(Happened::ExecEnded(Box::new(status)));
         if let Some(exec) = self.execs.on(channel) {
@@ -291,6 +343,12 @@ impl Keeper<'_> {
         let live = waiting.filter_map(|id| self.execs.find(id)?.live.as_ref());
         live.filter_map(|live| live.input().map(AsFd::as_fd)).collect()
     }
+}
+
+/// The error where only somebody who knows of an alarm lets it go on.
+pub(super) fn frozen(id: &SandboxId, alarm: &SecretAlarm) -> Error {
+    Error::new(ErrorKind::Conflict, format!("sandbox {id} is frozen: {alarm}"))
+        .hint("Look what it did; `cofferdam resume` lets it go on, and `cofferdam rm` ends it.")
 }
 
 fn has_ended(id: &ProcessId) -> Error {

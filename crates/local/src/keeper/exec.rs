@@ -5,9 +5,10 @@ use super::place::Place;
 use super::spool::{Ledger, Moved, Spool, Way};
 use super::talk::Start;
 use crate::oneshot::{large_pipe, not_started};
+use cofferdam_core::secret::Mask;
 use cofferdam_core::{
-    Cause, Ending, Error, ErrorKind, ExecEnded, ExecStatus, LimitHits, ProcessId, Result, Seen,
-    Spooled, Standard, UsageReport,
+    Cause, Denial, Ending, Error, ErrorKind, ExecEnded, ExecStatus, LimitHits, ProcessId, Result,
+    Seen, Spooled, Standard, UsageReport,
 };
 use cofferdam_wire::ByteString;
 use cofferdam_wire::message::{Ended, FromProcess, How, Stdio, Stream};
@@ -59,7 +60,11 @@ pub(super) struct Live {
     /// Where the output of a terminal goes, until its master comes.
     file: Option<(OwnedFd, Ledger)>,
     spool_bytes: u64,
+    /// What is covered in what it writes.
+    mask: Option<Mask>,
     pub(super) hits: LimitHits,
+    /// Where the gate's log ended when it was started.
+    pub(super) log_from: u64,
     /// What is left of its time, and since when that is so; the clock stands while paused.
     left: Option<Duration>,
     since: Option<Instant>,
@@ -105,7 +110,9 @@ impl Exec {
             stderr: None,
             file: None,
             spool_bytes: order.spool_bytes,
+            mask: None,
             hits: LimitHits::default(),
+            log_from: 0,
             left: order.timeout_ms.map(Duration::from_millis),
             since: Some(Instant::now()),
             max_output: order.max_output_bytes.unwrap_or(u64::MAX),
@@ -195,28 +202,32 @@ impl Exec {
         &mut self,
         ending: Ending,
         usage: UsageReport,
+        denials: Vec<Denial>,
         left_below: Option<i32>,
     ) -> ExecStatus {
-        self.take_output();
+        self.take_output(left_below.is_none());
         match (&mut self.live, left_below) {
             (Some(live), Some(_)) => live.begin_afterlife(left_below),
             (Some(_) | None, _) => self.live = None,
         }
-        self.status.ended = Some(ExecEnded { ending, at_ms: now_ms(), usage });
+        self.status.ended = Some(ExecEnded { ending, at_ms: now_ms(), usage, denials });
         self.status.clone()
     }
 
     /// Takes the last that was written by what it left; gives what the journal is to say.
     pub(super) fn empty(&mut self) -> ExecStatus {
-        self.take_output();
+        self.take_output(true);
         self.live = None;
         self.status.clone()
     }
 
-    fn take_output(&mut self) {
+    fn take_output(&mut self, is_last: bool) {
         let Some(live) = &mut self.live else { return };
         for spool in live.stdout.iter_mut().chain(&mut live.stderr) {
             let _ = (0..LAST_TURNS).any(|_| spool.work() == Moved::Done);
+        }
+        if is_last {
+            live.finish();
         }
         (self.status.stdout, self.status.stderr) = live.spooled();
     }
@@ -266,8 +277,27 @@ impl Live {
     /// Takes the master of its terminal.
     pub(super) fn take_master(&mut self, master: OwnedFd) -> rustix::io::Result<()> {
         let (file, ledger) = self.file.take().ok_or(Errno::INVAL)?;
-        self.stdout = Some(Spool::new(master, file, Way::Copy, self.spool_bytes, ledger)?);
+        let mut spool = Spool::new(master, file, Way::Copy, self.spool_bytes, ledger)?;
+        if let Some(mask) = &self.mask {
+            spool.cover(mask);
+        }
+        self.stdout = Some(spool);
         Ok(())
+    }
+
+    /// Covers this in what it writes from now on.
+    pub(super) fn cover(&mut self, mask: &Mask) {
+        for spool in self.stdout.iter_mut().chain(&mut self.stderr) {
+            spool.cover(mask);
+        }
+        self.mask = Some(mask.clone());
+    }
+
+    /// Writes what was held back: nothing more is taken.
+    fn finish(&mut self) {
+        for spool in self.stdout.iter_mut().chain(&mut self.stderr) {
+            spool.finish();
+        }
     }
 
     /// Where its input goes; `None` where it takes none, or none any more.

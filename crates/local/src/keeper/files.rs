@@ -1,4 +1,4 @@
-//! Connections to the files of a kept sandbox.
+//! Connections to the files of a kept sandbox, and to its ports.
 //!
 //! The keeper makes a pair of sockets, hands one end down its line to process 1, and the other to its
 //! client. From then on it carries nothing: it only knows, by the client's own connection, that the
@@ -16,6 +16,7 @@ use cofferdam_core::files::{FileDoor, FileLink};
 use cofferdam_core::line::file_request;
 use cofferdam_core::{Error, ErrorKind, Result, SandboxRecord};
 use cofferdam_wire::frame::{HEADER_BYTES, Header, Kind};
+use cofferdam_wire::message::{HostOpens, Port};
 use rustix::fd::OwnedFd;
 use std::io;
 use tokio::io::{AsyncReadExt, Interest};
@@ -24,12 +25,21 @@ use tokio::net::UnixStream;
 impl Keeper<'_> {
     /// Gives a client a connection to a file worker, which the client keeps in use by its own.
     pub(super) fn open_files(&mut self, number: u64) -> Result<()> {
+        let request = file_request(self.assembly.planned.cwd.as_ref());
+        self.open(number, &request)
+    }
+
+    /// Gives a client a connection to a port inside, which the client keeps in use by its own.
+    pub(super) fn open_port(&mut self, number: u64, port: u16) -> Result<()> {
+        self.open(number, &HostOpens::Port(Port { port }))
+    }
+
+    fn open(&mut self, number: u64, request: &HostOpens) -> Result<()> {
         self.refuse_while_paused()?;
         let (ours, theirs) = pair()?;
         let channel = self.execs.take_channel();
-        let request = file_request(self.assembly.planned.cwd.as_ref());
         self.touch();
-        self.line.message(channel, &request, vec![theirs]);
+        self.line.message(channel, request, vec![theirs]);
         let handed =
             self.conns.get_mut(&number).map(|conn| conn.wire.hand_over(&Reply::Done, &ours));
         match handed {
@@ -63,21 +73,21 @@ impl KeptDoor {
 impl FileDoor for KeptDoor {
     async fn connect(&self) -> Result<FileLink> {
         let call = self.backend.call(&self.sandbox, Request::Files, AT_ONCE).await?;
-        let (socket, lease) = call.files().await?;
+        let (socket, lease) = call.connection().await?;
         FileLink::new(socket.into(), Some(lease)).await
     }
 
     async fn hold(&self, link: FileLink) -> Result<FileLink> {
         drop(link);
         let call = self.backend.call(&self.sandbox, Request::WatchFiles, AT_ONCE).await?;
-        let (socket, lease) = call.files().await?;
+        let (socket, lease) = call.connection().await?;
         FileLink::new(socket.into(), Some(lease)).await
     }
 }
 
 impl Call<'_> {
-    /// The reply, where it is a connection to files. The call itself goes on until it is dropped.
-    async fn files(mut self) -> Result<(OwnedFd, UnixStream), Trouble> {
+    /// The reply, where it is a connection. The call itself goes on until it is dropped.
+    pub(super) async fn connection(mut self) -> Result<(OwnedFd, UnixStream), Trouble> {
         let reply = read_with_descriptor(&mut self.socket);
         match answered(self.id, self.within, reply).await? {
             (Reply::Done, Some(socket)) => Ok((socket, self.socket)),

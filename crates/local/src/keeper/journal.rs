@@ -121,9 +121,33 @@ impl Journal {
     }
 }
 
+/// Where an entry ends in a file, so that who wants those after it need not read those before.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Mark {
+    /// The number of the entry.
+    pub(super) seq: u64,
+    /// Where it ends; no entry is ever written anew.
+    pub(super) end: u64,
+}
+
 /// Gives every whole entry after this one to `take`, in order, and says where the last of them ends.
 pub(super) fn each(file: impl AsFd, after: u64, mut take: impl FnMut(JournalEntry)) -> Result<u64> {
-    let (mut text, mut end, mut offset) = (Vec::new(), 0, 0);
+    let mut last = Mark::default();
+    each_behind(file, &mut last, |entry| {
+        if entry.seq > after {
+            take(entry);
+        }
+    })?;
+    Ok(last.end)
+}
+
+/// Gives every whole entry behind the mark to `take`, in order, and moves the mark to the last of them.
+pub(super) fn each_behind(
+    file: impl AsFd,
+    mark: &mut Mark,
+    mut take: impl FnMut(JournalEntry),
+) -> Result<()> {
+    let (mut text, mut offset) = (Vec::new(), mark.end);
     let mut piece = vec![0; PIECE_BYTES];
     loop {
         let count = retry(|| rustix::io::pread(file.as_fd(), &mut piece, offset))
@@ -134,22 +158,21 @@ pub(super) fn each(file: impl AsFd, after: u64, mut take: impl FnMut(JournalEntr
         while let Some(length) = text.get(done..).and_then(|t| t.iter().position(|b| *b == b'\n')) {
             let line = text.get(done..done + length).unwrap_or_default();
             // Anything else than an entry is where writing was cut short.
-            let Ok(entry) = serde_json::from_slice::<JournalEntry>(line) else { return Ok(end) };
+            let Ok(entry) = serde_json::from_slice::<JournalEntry>(line) else { return Ok(()) };
             done += length + 1;
-            end += u64::try_from(length + 1).unwrap_or(0);
-            if entry.seq > after {
-                take(entry);
-            }
+            let end = mark.end + u64::try_from(length + 1).unwrap_or(0);
+            *mark = Mark { seq: entry.seq, end };
+            take(entry);
         }
         text.drain(..done);
         if count == 0 || text.len() > MAX_ENTRY_BYTES {
-            return Ok(end);
+            return Ok(());
         }
     }
 }
 
 /// The time, in milliseconds since 1970.
-pub(super) fn now_ms() -> u64 {
+pub(crate) fn now_ms() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.map_or(0, |now| u64::try_from(now.as_millis()).unwrap_or(u64::MAX))
 }

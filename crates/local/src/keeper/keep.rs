@@ -1,6 +1,7 @@
 //! The one loop of a keeper: its sandbox's line, its clients, what commands write, the clock.
 
 use super::clock::Clock;
+use super::commands::frozen;
 use super::execs::Execs;
 use super::journal::{Journal, now_ms};
 use super::place::Place;
@@ -8,11 +9,14 @@ use super::serve::Conn;
 use super::stop::{Stop, give_back_memory};
 use crate::assemble::Assembly;
 use crate::cgroup::{Cgroups, Counters};
+use crate::gate::Gatehouse;
 use crate::launch::{Born, io_error};
 use crate::sys;
 use crate::watchman::Watchman;
+use cofferdam_core::secret::{Mask, SecretValue};
 use cofferdam_core::{
     Deadlines, DestroyReason, Error, ErrorKind, Happened, PausedBy, Result, SandboxRecord,
+    SecretAlarm,
 };
 use cofferdam_guestd::line::Line;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -38,6 +42,8 @@ pub(super) struct Keeper<'a> {
     pub(super) journal: Journal,
     pub(super) line: Line,
     pub(super) pins: Option<Watchman<'a>>,
+    /// Who holds the way out, if there is one.
+    pub(super) gate: Option<Gatehouse>,
     pub(super) execs: Execs,
     pub(super) conns: BTreeMap<u64, Conn>,
     pub(super) next_conn: u64,
@@ -60,6 +66,11 @@ pub(super) struct Keeper<'a> {
     pub(super) holds_memory: bool,
     /// The private space, once it was looked at.
     pub(super) private: Option<OwnedFd>,
+    /// The secrets that its commands were ever given, and what covers them.
+    pub(super) secrets: Vec<SecretValue>,
+    pub(super) mask: Option<Mask>,
+    /// Why it is paused, where only somebody who knows of that lets it go on.
+    pub(super) alarm: Option<SecretAlarm>,
     /// Why the sandbox is to end.
     pub(super) over: Option<DestroyReason>,
 }
@@ -75,6 +86,7 @@ enum About {
     Pins,
     Reclaiming,
     Holder,
+    Gate,
     Conn(u64),
     Output(u32),
     Input,
@@ -86,7 +98,7 @@ impl<'a> Keeper<'a> {
         (place, journal): (&'a Place, Journal),
         (assembly, born, line): (&'a Assembly, &'a Born, Line),
         record: SandboxRecord,
-        listener: OwnedFd,
+        (listener, gate): (OwnedFd, Option<Gatehouse>),
         deadlines: Deadlines,
     ) -> Result<Self> {
         Ok(Self {
@@ -98,6 +110,7 @@ impl<'a> Keeper<'a> {
             journal,
             line,
             pins: Watchman::start(assembly, born)?,
+            gate,
             execs: Execs::new(),
             conns: BTreeMap::new(),
             next_conn: 0,
@@ -113,6 +126,9 @@ impl<'a> Keeper<'a> {
             idle_since: None,
             holds_memory: true,
             private: None,
+            secrets: Vec::new(),
+            mask: None,
+            alarm: None,
             over: None,
         })
     }
@@ -147,6 +163,7 @@ impl<'a> Keeper<'a> {
                 About::Pins => self.look_after_pins(),
                 About::Reclaiming => self.reap_reclaiming(),
                 About::Holder => self.let_go(),
+                About::Gate => self.turn_gate(),
                 About::Conn(number) => self.hear_conn(number),
                 About::Output(channel) => self.spool(channel),
                 About::Input => {}
@@ -194,6 +211,9 @@ impl<'a> Keeper<'a> {
         if let Some(holder) = &self.holder {
             wait.add(About::Holder, holder.as_fd(), PollFlags::IN);
         }
+        for (fd, flags) in self.gate.iter().flat_map(Gatehouse::waits) {
+            wait.add(About::Gate, fd, flags);
+        }
         for (number, conn) in &self.conns {
             wait.add(About::Conn(*number), conn.wire.socket.as_fd(), conn.interest());
         }
@@ -223,6 +243,37 @@ impl<'a> Keeper<'a> {
             left = left.min(FLUSH_AFTER);
         }
         if self.holds_memory { left.min(QUIET) } else { left }
+    }
+
+    /// Several of its sockets may be ready at once: what it did for one it finds done.
+    fn turn_gate(&mut self) {
+        let Some(gate) = &mut self.gate else { return };
+        gate.turn();
+        for happened in gate.news() {
+            self.journal.add(happened);
+        }
+        let alarm = gate.take_alarm().filter(|_| self.alarm.is_none());
+        if let Some(alarm) = alarm {
+            self.freeze(alarm);
+        }
+    }
+
+    /// Stops everything in it until somebody who knows why lets it go on.
+    fn freeze(&mut self, alarm: SecretAlarm) {
+        self.journal.add(Happened::SecretAlarm(alarm.clone()));
+        self.alarm = Some(alarm);
+        if self.pause(false).is_err() {
+            // What cannot be stopped is ended.
+            self.over.get_or_insert(DestroyReason::Error);
+        }
+    }
+
+    /// Lets everything go on for somebody who may not know of an alarm.
+    pub(super) fn resume_unless_frozen(&mut self) -> Result<()> {
+        match &self.alarm {
+            Some(alarm) => Err(frozen(&self.record.id, alarm)),
+            None => self.resume(),
+        }
     }
 
     /// Its first process is gone, and with it everything inside.
@@ -335,7 +386,7 @@ impl<'a> Keeper<'a> {
     fn let_go(&mut self) {
         self.holder = None;
         // Where it cannot go on now, the next who uses it asks for that.
-        let _ = self.resume();
+        let _ = self.resume_unless_frozen();
     }
 
     /// Lets everything go on. Repeating it changes nothing.
@@ -354,6 +405,7 @@ impl<'a> Keeper<'a> {
             .hint("Make a new sandbox."));
         }
         self.stop.resume()?;
+        self.alarm = None;
         self.paused = None;
         self.holder = None;
         self.set_clocks(false);

@@ -37,6 +37,7 @@ mod idle;
 mod journal;
 mod keep;
 mod layers;
+mod marks;
 mod order;
 mod past;
 mod place;
@@ -50,6 +51,7 @@ mod talk;
 mod tree;
 
 pub use backend::KeptBackend;
+pub(crate) use journal::now_ms;
 pub(crate) use place::{half_made, remove_half_made, sweep_half_made};
 pub use program::ARGUMENT;
 pub use start::serve;

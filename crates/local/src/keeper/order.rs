@@ -1,5 +1,6 @@
 //! What a keeper is started with, and what it answers. Both sides are of one program and version.
 
+use cofferdam_core::secret::{GateGrant, Trusted};
 use cofferdam_core::{
     Deadlines, Error, ErrorBody, ErrorKind, Result, SandboxId, SandboxOrder, SandboxRecord, Spec,
     StoredSpec,
@@ -16,6 +17,10 @@ pub(super) struct Order {
     pub(super) home: Option<ByteString>,
     pub(super) kept: Option<ByteString>,
     pub(super) deadlines: Deadlines,
+    /// The program of the gate comes as standard error.
+    pub(super) brings_gate: bool,
+    /// The secrets that are put in, whose values come as a file over the answer's socket.
+    pub(super) secrets: Option<(Vec<GateGrant>, Trusted)>,
     spec: StoredSpec,
 }
 
@@ -34,6 +39,8 @@ impl Order {
             home: order.home.as_deref().map(bytes),
             kept: order.kept.as_deref().map(bytes),
             deadlines: order.deadlines,
+            brings_gate: false,
+            secrets: None,
             spec: StoredSpec::new(&order.spec),
         }
     }
@@ -101,6 +108,7 @@ mod tests {
         };
         let order = SandboxOrder {
             spec: spec.clone(),
+            owner: String::new(),
             deadlines: Deadlines { idle_pause_ms: Some(1), ..Deadlines::default() },
             home: Some("/home".into()),
             kept: Some(odd().into()),

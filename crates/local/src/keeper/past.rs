@@ -45,10 +45,13 @@ impl Past {
             Happened::Destroyed(_) => self.is_over = true,
             Happened::NotProvisioned(_)
             | Happened::Paused { .. }
+            | Happened::SecretAlarm(_)
             | Happened::Resumed
             | Happened::Deadlines(_)
             | Happened::Leftover(_)
-            | Happened::ControlFiles(_) => {}
+            | Happened::ControlFiles(_)
+            | Happened::PermissionRequested(_)
+            | Happened::PermissionSettled { .. } => {}
         }
     }
 
@@ -56,7 +59,12 @@ impl Past {
     /// had left.
     pub(super) fn execs(&self) -> Vec<ExecStatus> {
         let at_ms = self.last_ms;
-        let lost = ExecEnded { ending: Ending::Lost, at_ms, usage: UsageReport::default() };
+        let lost = ExecEnded {
+            ending: Ending::Lost,
+            at_ms,
+            usage: UsageReport::default(),
+            denials: Vec::new(),
+        };
         let mut execs = self.execs.clone();
         for exec in &mut execs {
             exec.ended.get_or_insert_with(|| lost.clone());
@@ -102,13 +110,4 @@ pub(super) fn settle(place: &Place, state: &StateDirectory) -> Result<()> {
         false => Err(Error::new(ErrorKind::Io, "write the end of the sandbox into its journal")
             .hint("Make room on the disk of the state directory.")),
     }
-}
-
-/// Every entry after this one.
-pub(super) fn entries(place: &Place, after: u64) -> Result<Vec<JournalEntry>> {
-    let mut entries = Vec::new();
-    if let Some(journal) = place.journal()? {
-        each(&journal, after, |entry| entries.push(entry))?;
-    }
-    Ok(entries)
 }

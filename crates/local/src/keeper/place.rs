@@ -6,6 +6,7 @@
 //! with a dot is of a directory that is being made or removed.
 
 use super::spool::{Ledger, counted};
+use crate::gate;
 use crate::oneshot::unique;
 use crate::state::{StateDirectory, io, retry};
 use cofferdam_core::{Error, ErrorKind, ProcessId, Result, SandboxId, Spooled, Standard};
@@ -230,6 +231,18 @@ impl Place {
     pub(super) fn counted(&self, id: &ProcessId, stream: Standard) -> Option<Spooled> {
         let file = self.spool(id, stream, OFlags::RDONLY).ok()?;
         Some(counted(&file, self.read_ledger(id).as_ref(), ledger_entry(stream)))
+    }
+
+    /// The log of the gate, to append to it.
+    pub(super) fn egress_log(&self) -> Result<OwnedFd> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::APPEND;
+        self.open(gate::LOG_NAME, flags)
+            .map_err(|errno| io("make the gate's log in", &self.path, errno))
+    }
+
+    /// The same, to read it; `None` where there is none.
+    pub(super) fn read_egress_log(&self) -> Option<OwnedFd> {
+        self.open(gate::LOG_NAME, OFlags::RDONLY).ok()
     }
 
     /// Removes the spools of a command.

@@ -2,12 +2,20 @@
 
 use super::order::{Answer, Order, error};
 use crate::conversation::sealed;
+use crate::gate::{GateProgram, GatedSecrets};
 use crate::launch::io_error;
 use crate::state::{StateDirectory, retry};
 use cofferdam_core::{Error, ErrorKind, Result, SandboxRecord};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
+    sendmsg,
+};
+use std::io::IoSlice;
+use std::mem::MaybeUninit;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -28,6 +36,7 @@ pub(super) fn start(
     program: &[u8],
     state: &StateDirectory,
     order: &Order,
+    (gate, secrets): (Option<&GateProgram>, Option<&GatedSecrets>),
     meanwhile: impl FnOnce(),
 ) -> Result<Option<SandboxRecord>> {
     let text = serde_json::to_vec(order)
@@ -35,8 +44,13 @@ pub(super) fn start(
     let order = sealed("cofferdam-order", &text).map_err(|e| io_error("pass on the order", e))?;
     rustix::fs::seek(&order, rustix::fs::SeekFrom::Start(0))
         .map_err(|e| io_error("pass on the order", e))?;
-    let (answer, theirs) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
-        .map_err(|e| io_error("make a pipe", e))?;
+    let (family, kind) = (AddressFamily::UNIX, SocketType::STREAM);
+    let (answer, theirs) = rustix::net::socketpair(family, kind, SocketFlags::CLOEXEC, None)
+        .map_err(|e| io_error("make a socket", e))?;
+    if let Some(secrets) = secrets {
+        // ORDER: it lies there before there is a keeper, who takes it once it has let go of all else.
+        hand_over(&answer, secrets.vault()).map_err(|e| io_error("pass on secrets", e))?;
+    }
     let file = match copy(program, state) {
         Ok(file) => file,
         // A full disk, for one. Memory does too, though each keeper then has a copy of its own.
@@ -44,7 +58,7 @@ pub(super) fn start(
             .map_err(|e| io_error("make the keeper's program", e))?,
     };
     let mut command = Command::new(format!("/proc/self/fd/{}", file.as_raw_fd()));
-    command.arg(ARGUMENT).env_clear().current_dir("/").stderr(Stdio::null());
+    command.arg(ARGUMENT).env_clear().current_dir("/").stderr(streamed(gate)?);
     command.stdin(Stdio::from(order)).stdout(Stdio::from(theirs));
     let mut process = spawn(&mut command)
         .map_err(|e| Error::new(ErrorKind::SetupFailed, "start the keeper").source(e))?;
@@ -63,6 +77,23 @@ pub(super) fn start(
         Ok(Answer::NotMade(body)) => Err(error(body)),
         Err(e) => Err(Error::new(ErrorKind::Protocol, "understand the keeper").source(e)),
     }
+}
+
+/// Sends a descriptor beside one byte.
+fn hand_over(socket: &OwnedFd, given: &OwnedFd) -> rustix::io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut beside = SendAncillaryBuffer::new(&mut space);
+    let given = [given.as_fd()];
+    beside.push(SendAncillaryMessage::ScmRights(&given));
+    retry(|| sendmsg(socket, &[IoSlice::new(b"s")], &mut beside, SendFlags::NOSIGNAL)).map(drop)
+}
+
+/// The program of the gate as a standard stream, by which the keeper gets it.
+fn streamed(gate: Option<&GateProgram>) -> Result<Stdio> {
+    let Some(gate) = gate else { return Ok(Stdio::null()) };
+    let copy = gate.descriptor().try_clone();
+    copy.map(Stdio::from)
+        .map_err(|e| Error::new(ErrorKind::Io, "pass on the gate's program").source(e))
 }
 
 /// Starts a process. While another thread starts one too, that one's process may for a moment hold
@@ -94,7 +125,8 @@ fn read_answer(answer: &OwnedFd) -> Result<Vec<u8>> {
             Err(errno) => return Err(io_error("wait for the keeper", errno)),
         }
         match retry(|| rustix::io::read(answer, &mut piece)) {
-            Ok(0) => return Ok(text),
+            // The second where it died before it took what it was sent.
+            Ok(0) | Err(Errno::CONNRESET) => return Ok(text),
             Ok(count) => text.extend_from_slice(piece.get(..count).unwrap_or_default()),
             Err(errno) => return Err(io_error("read the keeper's answer", errno)),
         }

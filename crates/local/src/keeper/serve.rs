@@ -1,11 +1,17 @@
 //! A keeper's dealings with its clients.
 
+use super::commands::frozen;
 use super::exec::{Exec, Input, Killed};
 use super::keep::Keeper;
 use super::talk::{Asked, HungUp, Reply, Request, VERSION, Wire};
-use super::tree::count_below;
+use super::tree::{count_below, used_by};
+use crate::cgroup::Cgroups;
+use crate::gate::Gatehouse;
 use crate::sys;
-use cofferdam_core::{Error, ErrorKind, ExecStatus, ProcessId, Result, Seen};
+use cofferdam_core::{
+    Error, ErrorKind, ExecStatus, NetworkPolicy, ProcessId, Result, SandboxMetrics, Seen, Terminal,
+    Verdict, no_way_out,
+};
 use cofferdam_wire::ByteString;
 use cofferdam_wire::message::ToProcess;
 use rustix::event::PollFlags;
@@ -13,6 +19,7 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::SocketFlags;
 use rustix::process::{PidfdFlags, pidfd_open};
+use rustix::termios::{Winsize, tcsetwinsize};
 use std::time::{Duration, Instant};
 
 /// How many clients may be connected at once.
@@ -46,6 +53,8 @@ enum Parked {
     Files,
     /// Nothing: it watches files, and hangs up when it does that no more.
     FileWatch,
+    /// Nothing: it has a connection to a port, and hangs up with it.
+    Port,
 }
 
 /// What came of a request at once.
@@ -64,7 +73,11 @@ impl Conn {
     pub(super) fn until(&self) -> Option<Instant> {
         match self.parked.as_ref()? {
             Parked::Watch { until, .. } | Parked::Bytes { until, .. } => Some(*until),
-            Parked::Start { .. } | Parked::Destroy | Parked::Files | Parked::FileWatch => None,
+            Parked::Start { .. }
+            | Parked::Destroy
+            | Parked::Files
+            | Parked::FileWatch
+            | Parked::Port => None,
         }
     }
 
@@ -95,7 +108,8 @@ impl Conn {
             | Parked::Watch { .. }
             | Parked::Destroy
             | Parked::Files
-            | Parked::FileWatch => None,
+            | Parked::FileWatch
+            | Parked::Port => None,
         }
     }
 }
@@ -200,14 +214,17 @@ impl Keeper<'_> {
             }
             Request::Pause => self.pause(false)?,
             Request::Hold => self.hold_for(number)?,
-            Request::Resume => self.resume()?,
+            Request::Resume => self.resume_unless_frozen()?,
+            Request::ResumeOnPurpose => self.resume()?,
             Request::SetDeadlines(deadlines) => self.set_deadlines(deadlines),
             Request::Destroy(reason) => {
                 self.over.get_or_insert(reason);
                 return Ok(Outcome::Later(Parked::Destroy));
             }
             Request::Start(order) => {
-                self.start(&order)?;
+                let conn = self.conns.get_mut(&number);
+                let came = conn.map(|conn| conn.wire.take_descriptors()).unwrap_or_default();
+                self.start(&order, &came)?;
                 return Ok(Outcome::Later(Parked::Start { id: order.id }));
             }
             Request::Files => {
@@ -218,6 +235,15 @@ impl Keeper<'_> {
                 self.open_files(number)?;
                 return Ok(Outcome::Later(Parked::FileWatch));
             }
+            Request::Port { port } => {
+                self.open_port(number, port)?;
+                return Ok(Outcome::Later(Parked::Port));
+            }
+            Request::Network => return Ok(self.network()),
+            Request::SetNetwork(policy) => self.set_network(&policy)?,
+            Request::Metrics => return Ok(Outcome::Now(Reply::Metrics(self.metrics()))),
+            Request::Permissions => return Ok(self.permissions()),
+            Request::AnswerPermission { number, verdict } => self.answer(number, verdict)?,
             Request::Execs { since_ms } => self.list(number, since_ms),
             Request::Watch { id, stdout, stderr, stops, end, patience_ms } => {
                 let patience = Duration::from_millis(patience_ms).min(MAX_PATIENCE);
@@ -232,31 +258,89 @@ impl Keeper<'_> {
                 let until = Instant::now() + READS_WITHIN;
                 return Ok(Outcome::Later(Parked::Bytes { id, bytes, taken: 0, until }));
             }
-            Request::Close { id } => match self.live(&id) {
-                Ok(live) => live.close_input(),
-                Err(error) if error.kind == ErrorKind::Conflict => {}
-                Err(error) => return Err(error),
-            },
+            Request::Close { id } => self.close_input(&id)?,
             Request::Signal { id, signal } => self.signal(&id, signal)?,
-            Request::Resize { id, size } => self.tell(&id, &ToProcess::Resize(size))?,
-            Request::Kill { id } => {
-                let channel = match self.partly_live(&id) {
-                    Ok(live) => live.channel,
-                    Err(error) if error.kind == ErrorKind::Conflict => return done,
-                    Err(error) => return Err(error),
-                };
-                self.refuse_while_paused()?;
-                self.kill(channel, Killed::ByClient);
-            }
+            Request::Resize { id, size } => self.resize(&id, size)?,
+            Request::Kill { id } => self.kill_if_alive(&id)?,
         }
         done
     }
 
-    fn tell(&mut self, id: &ProcessId, what: &ToProcess) -> Result<()> {
-        let channel = self.live(id)?.channel;
+    /// Closes the input of a command. One that has ended reads nothing.
+    fn close_input(&mut self, id: &ProcessId) -> Result<()> {
+        match self.live(id) {
+            Ok(live) => live.close_input(),
+            Err(error) if error.kind == ErrorKind::Conflict => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Kills a command. One that has ended, and left nothing, is as it was to be.
+    fn kill_if_alive(&mut self, id: &ProcessId) -> Result<()> {
+        let channel = match self.partly_live(id) {
+            Ok(live) => live.channel,
+            Err(error) if error.kind == ErrorKind::Conflict => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        self.refuse_while_paused()?;
+        self.kill(channel, Killed::ByClient);
+        Ok(())
+    }
+
+    /// What the sandbox uses: by its groups where these count, else by its processes.
+    fn metrics(&self) -> SandboxMetrics {
+        let mut used = used_by(self.born.pid);
+        let counted = self.assembly.cgroups().map(Cgroups::usage).unwrap_or_default();
+        if let Some(us) = counted.cpu_us {
+            #[expect(clippy::cast_precision_loss, reason = "it is a measure, not a count")]
+            let ms = us as f64 / 1000.0;
+            used.cpu_ms = Some(ms);
+        }
+        used.memory_bytes = counted.memory_bytes.or(used.memory_bytes);
+        used.peak_memory_bytes = counted.peak_memory_bytes;
+        used
+    }
+
+    fn network(&self) -> Outcome {
+        Outcome::Now(Reply::Network(self.gate.as_ref().map(|gate| gate.policy().clone())))
+    }
+
+    fn set_network(&mut self, policy: &NetworkPolicy) -> Result<()> {
+        match &mut self.gate {
+            Some(gate) => gate.set_policy(policy),
+            None => Err(no_way_out(&self.record.id)),
+        }
+    }
+
+    fn permissions(&self) -> Outcome {
+        let all = self.gate.as_ref().map(Gatehouse::permissions);
+        Outcome::Now(Reply::Permissions(all.unwrap_or_default()))
+    }
+
+    fn answer(&mut self, number: u64, verdict: Verdict) -> Result<()> {
+        match &mut self.gate {
+            Some(gate) => gate.answer(number, verdict),
+            None => Err(no_way_out(&self.record.id)),
+        }
+    }
+
+    /// Gives the terminal of a command its size before anybody is told that it has it. As long as its
+    /// master has not come, process 1 is asked to.
+    fn resize(&mut self, id: &ProcessId, size: Terminal) -> Result<()> {
+        self.live(id)?;
         self.refuse_while_paused()?;
         self.touch();
-        self.line.message(channel, what, Vec::new());
+        let live = self.live(id)?;
+        let winsize =
+            Winsize { ws_row: size.rows, ws_col: size.columns, ws_xpixel: 0, ws_ypixel: 0 };
+        let is_terminal = matches!(live.stdin, Input::Terminal);
+        let master = live.input().filter(|_| is_terminal);
+        // HOSTILE: what came as a master may be none, and then takes no size.
+        if master.is_none_or(|master| tcsetwinsize(master, winsize).is_err()) {
+            let channel = live.channel;
+            self.line.message(channel, &ToProcess::Resize(size), Vec::new());
+        }
         Ok(())
     }
 
@@ -340,6 +424,7 @@ impl Keeper<'_> {
             Parked::Destroy => Ok(Outcome::Later(Parked::Destroy)),
             Parked::Files => Ok(Outcome::Later(Parked::Files)),
             Parked::FileWatch => Ok(Outcome::Later(Parked::FileWatch)),
+            Parked::Port => Ok(Outcome::Later(Parked::Port)),
             Parked::Start { id } => {
                 let status = self.find(&id)?;
                 let live = self.execs.find(&id).and_then(|exec| exec.live.as_ref());
@@ -357,6 +442,10 @@ impl Keeper<'_> {
                     .is_some_and(|exec| exec.is_beyond(seen, |entry| self.journal.has(entry)));
                 if news || until <= Instant::now() {
                     return exec_reply(status);
+                }
+                if let Some(alarm) = &self.alarm {
+                    // Nobody waits for what stands still.
+                    return Err(frozen(&self.record.id, alarm));
                 }
                 Ok(Outcome::Later(Parked::Watch { id, seen, until }))
             }

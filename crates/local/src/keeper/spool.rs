@@ -6,6 +6,7 @@
 //! hole for what a command wrote.
 
 use crate::state::retry;
+use cofferdam_core::secret::{Mask, Masker};
 use cofferdam_core::{Chunk, Spooled};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{FallocateFlags, Mode, OFlags};
@@ -19,6 +20,9 @@ pub(super) const MIN_KEPT_BYTES: u64 = 64 * 1024;
 const PIECE_BYTES: usize = 64 * 1024;
 /// How much is moved before others get their turn.
 const TURN_BYTES: u64 = 1 << 20;
+/// How much is masked at a time.
+const MASKED_BYTES: usize = 16 * 1024;
+const MASKED_BYTES_AS_LENGTH: u64 = 16 * 1024;
 /// Holes are made of whole blocks.
 const BLOCK_BYTES: u64 = 4096;
 /// An entry of the ledger: from where on bytes are kept, where keeping ended, how many came in all.
@@ -31,6 +35,8 @@ pub(super) struct Spool {
     source: Option<OwnedFd>,
     file: OwnedFd,
     way: Way,
+    /// Covers what nobody may see, where there is such: then all is copied.
+    masker: Option<Box<Masker>>,
     kept_bytes: u64,
     written: u64,
     /// Where what is kept begins.
@@ -91,7 +97,17 @@ impl Spool {
         rustix::io::ioctl_fionbio(&source, true)?;
         let kept_bytes = kept_bytes.max(MIN_KEPT_BYTES);
         let source = Some(source);
-        Ok(Self { source, file, way, kept_bytes, written: 0, from: 0, cut: None, ledger })
+        Ok(Self {
+            source,
+            file,
+            way,
+            masker: None,
+            kept_bytes,
+            written: 0,
+            from: 0,
+            cut: None,
+            ledger,
+        })
     }
 
     /// What to wait on.
@@ -120,6 +136,9 @@ impl Spool {
 
     /// Moves what has come, a bounded piece of it.
     pub(super) fn work(&mut self) -> Moved {
+        if self.masker.is_some() {
+            return self.work_masked();
+        }
         let until = self.written.saturating_add(TURN_BYTES);
         while self.written < until {
             let Some(source) = &self.source else { return Moved::Done };
@@ -148,6 +167,57 @@ impl Spool {
             }
         }
         Moved::Waits
+    }
+
+    /// Covers this from now on.
+    pub(super) fn cover(&mut self, mask: &Mask) {
+        match &mut self.masker {
+            Some(masker) => masker.set_mask(mask.clone()),
+            None => self.masker = Some(Box::new(Masker::new(mask.clone()))),
+        }
+    }
+
+    /// Writes what was held back to see what follows it.
+    pub(super) fn finish(&mut self) {
+        let Some(masker) = &mut self.masker else { return };
+        let mut covered = Vec::new();
+        masker.finish(&mut covered);
+        self.put(&covered);
+    }
+
+    fn work_masked(&mut self) -> Moved {
+        let mut piece = [0; MASKED_BYTES];
+        for _ in 0..TURN_BYTES / MASKED_BYTES_AS_LENGTH {
+            let Some(source) = &self.source else { return Moved::Done };
+            match rustix::io::read(source, &mut piece) {
+                Err(Errno::AGAIN) => return Moved::Waits,
+                Err(Errno::INTR) => {}
+                Ok(count @ 1..) => {
+                    let Some(masker) = &mut self.masker else { return Moved::Waits };
+                    let mut covered = Vec::new();
+                    masker.push(piece.get(..count).unwrap_or_default(), &mut covered);
+                    self.put(&covered);
+                }
+                // EIO is how a terminal says that nobody has it open any more.
+                Ok(_) | Err(_) => {
+                    self.source = None;
+                    self.finish();
+                    return Moved::Done;
+                }
+            }
+        }
+        Moved::Waits
+    }
+
+    /// Writes what may be seen.
+    fn put(&mut self, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
+        if self.cut.is_none() && append(&self.file, bytes, self.written).is_err() {
+            self.cut = Some(self.written);
+        }
+        self.count(bytes.len());
     }
 
     fn count(&mut self, count: usize) {
@@ -212,18 +282,23 @@ fn splice(source: &OwnedFd, file: &OwnedFd, at: u64) -> Result<usize, Failed> {
 fn copy(source: &OwnedFd, file: &OwnedFd, at: u64) -> Result<usize, Failed> {
     let mut piece = [0; 4096];
     let count = rustix::io::read(source, &mut piece).map_err(Failed::Source)?;
-    let mut rest = piece.get(..count).unwrap_or_default();
-    let mut offset = at;
+    append(file, piece.get(..count).unwrap_or_default(), at).map_err(|()| Failed::File(count))?;
+    Ok(count)
+}
+
+/// Writes all of it, or fails.
+fn append(file: &OwnedFd, bytes: &[u8], at: u64) -> Result<(), ()> {
+    let (mut rest, mut offset) = (bytes, at);
     while !rest.is_empty() {
         match retry(|| rustix::io::pwrite(file, rest, offset)) {
             Ok(written @ 1..) => {
                 offset += u64::try_from(written).unwrap_or(0);
                 rest = rest.get(written..).unwrap_or_default();
             }
-            Ok(_) | Err(_) => return Err(Failed::File(count)),
+            Ok(_) | Err(_) => return Err(()),
         }
     }
-    Ok(count)
+    Ok(())
 }
 
 fn discard(source: &OwnedFd) -> Result<usize, Failed> {

@@ -7,15 +7,17 @@ use super::order::{Answer, Order};
 use super::place::Place;
 use crate::assemble::{Assembly, Stay, assemble_and_clone};
 use crate::backend::LocalBackend;
-use crate::backend::keep_records_out;
+use crate::backend::{keep_records_out, receive};
 use crate::blank::{Blank, let_streams_lead_nowhere};
 use crate::cow;
+use crate::gate::{self, GateProgram, GatedSecrets, Gatehouse};
 use crate::image;
 use crate::launch::{Born, io_error, launch_from, not_set_up};
 use crate::oneshot::await_hello;
-use crate::state::StateDirectory;
+use crate::state::{StateDirectory, retry};
 use crate::sys::{self, Cloned};
 use crate::verify::verify;
+use cofferdam_core::secret::SecretValue;
 use cofferdam_core::{Error, ErrorKind, ErrorReport, Happened, Result, SandboxRecord};
 use cofferdam_guestd::line::Line;
 use cofferdam_wire::message::{GENERATION, Hello};
@@ -53,29 +55,56 @@ pub fn serve() -> ExitCode {
     // ORDER: before the order is read, so that no memory of the sandbox ever held it.
     let Ok(blank) = Blank::start() else { return ExitCode::FAILURE };
     match take_order() {
-        Ok((order, answer)) => {
-            keep(order, answer, blank);
+        Ok(taken) => {
+            keep(taken, blank);
             ExitCode::SUCCESS
         }
         Err(_) => ExitCode::FAILURE,
     }
 }
 
-fn take_order() -> Result<(Order, std::fs::File)> {
+/// What a keeper is started with.
+struct Taken {
+    order: Order,
+    /// Whom to answer.
+    answer: std::fs::File,
+    /// The program of the gate, if there is to be one.
+    gate: Option<GateProgram>,
+    /// What that gate puts in.
+    secrets: Option<GatedSecrets>,
+}
+
+fn take_order() -> Result<Taken> {
     let failed = |errno| io_error("take the order", errno);
     let mut text = Vec::new();
     std::io::stdin()
         .read_to_end(&mut text)
         .map_err(|error| Error::new(ErrorKind::Io, "read the order").source(error))?;
-    let order = serde_json::from_slice(&text)
+    let mut order: Order = serde_json::from_slice(&text)
         .map_err(|error| Error::new(ErrorKind::Protocol, "understand the order").source(error))?;
     let answer = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3).map_err(failed)?;
+    let gate = order.brings_gate.then(|| GateProgram::from_descriptor(rustix::stdio::stderr()));
+    let gate = gate.transpose()?;
+    let secrets = order.secrets.take().map(|(grants, trusted)| {
+        Ok::<_, Error>(GatedSecrets::handed(grants, trusted, take_vault(&answer)?))
+    });
+    let secrets = secrets.transpose()?;
     let_streams_lead_nowhere().map_err(failed)?;
     rustix::process::chdir("/").map_err(failed)?;
-    Ok((order, answer.into()))
+    Ok(Taken { order, answer: answer.into(), gate, secrets })
 }
 
-fn keep(order: Order, mut answer: std::fs::File, blank: Blank) {
+/// The file with the values, which was sent before this process was there.
+fn take_vault(socket: &OwnedFd) -> Result<OwnedFd> {
+    let mut came = Vec::new();
+    let mut byte = [0; 1];
+    retry(|| receive(socket, &mut byte, &mut came))
+        .map_err(|errno| io_error("take the secrets", errno))?;
+    came.pop().ok_or_else(|| Error::new(ErrorKind::Protocol, "the secrets did not arrive"))
+}
+
+fn keep(taken: Taken, blank: Blank) {
+    let Taken { order, mut answer, gate, secrets } = taken;
     let begun = StateDirectory::open(&order.state()).and_then(|state| {
         let (place, journal) = Place::make(&state, &order.id)?;
         Ok((state, place, Journal::open(journal)?))
@@ -84,7 +113,7 @@ fn keep(order: Order, mut answer: std::fs::File, blank: Blank) {
         Ok(begun) => begun,
         Err(error) => return tell(&mut answer, &Answer::NotMade(ErrorReport::from(&error).error)),
     };
-    let made = make(&order, &state, &place, blank);
+    let made = make((&order, gate, secrets.as_ref()), &state, &place, blank);
     let (made, listener) = match made.and_then(|made| Ok((made, listen(&place)?))) {
         Ok(made) => made,
         Err(error) => {
@@ -97,12 +126,13 @@ fn keep(order: Order, mut answer: std::fs::File, blank: Blank) {
             return;
         }
     };
-    let deadlines = order.deadlines;
-    drop(order);
-    let Made { assembly, born, line, record } = made;
+    let deadlines = { order }.deadlines;
+    let Made { assembly, born, line, record, gate, values } = made;
     journal.add(Happened::Provisioned(Box::new(record.clone())));
     let kept = (&assembly, &born, line);
-    let left = match Keeper::new((&place, journal), kept, record.clone(), listener, deadlines) {
+    let keeper = Keeper::new((&place, journal), kept, record.clone(), (listener, gate), deadlines);
+    let keeper = keeper.and_then(|mut keeper| keeper.mask_from_now(values).map(|()| keeper));
+    let left = match keeper {
         Ok(mut keeper) => {
             tell(&mut answer, &Answer::Made(Box::new(record)));
             drop(answer);
@@ -129,6 +159,12 @@ fn keep(order: Order, mut answer: std::fs::File, blank: Blank) {
     }
     journal.add(Happened::Destroyed(reason));
     place.remove_socket();
+    finish(&mut journal);
+    say_farewell(&mut conns);
+}
+
+/// Writes the last entries down, though the disk may be full for a while.
+fn finish(journal: &mut Journal) {
     for _ in 0..LAST_TRIES {
         if journal.is_whole() {
             break;
@@ -136,7 +172,6 @@ fn keep(order: Order, mut answer: std::fs::File, blank: Blank) {
         std::thread::sleep(LAST_PAUSE);
         journal.flush();
     }
-    say_farewell(&mut conns);
 }
 
 /// A sandbox that stands.
@@ -145,11 +180,19 @@ struct Made {
     born: Born,
     line: Line,
     record: SandboxRecord,
+    gate: Option<Gatehouse>,
+    /// What is masked from the beginning.
+    values: Vec<SecretValue>,
 }
 
 /// Makes the sandbox, as any other is made but for whose copy its first process is, and confirms
 /// that it is what was planned.
-fn make(order: &Order, state: &StateDirectory, place: &Place, blank: Blank) -> Result<Made> {
+fn make(
+    (order, program, secrets): (&Order, Option<GateProgram>, Option<&GatedSecrets>),
+    state: &StateDirectory,
+    place: &Place,
+    blank: Blank,
+) -> Result<Made> {
     let blank = RefCell::new(blank);
     let spec = order.spec()?;
     let (home, kept) = (order.home(), order.kept());
@@ -163,14 +206,16 @@ fn make(order: &Order, state: &StateDirectory, place: &Place, blank: Blank) -> R
         place.note_first(born.pid)?;
         Ok(born)
     };
-    let stay = Stay::Kept { home: home.as_deref(), kept: kept.as_deref() };
+    if secrets.is_none() {
+        gate::refuse_secrets(&spec)?;
+    }
+    let trusted = secrets.map(GatedSecrets::trusted);
+    let stay = Stay::Kept { home: home.as_deref(), kept: kept.as_deref(), trusted };
     let (mut assembly, mut born) = assemble_and_clone((&spec, stay), state, &order.id, clone)?;
     let lost = || Error::new(ErrorKind::SetupFailed, "the sandbox's line is lost: it has none");
     let mut line = Line::new(born.take_line().ok_or_else(lost)?);
-    match await_hello(&mut line)? {
-        Ok(hello) => understands_us(&hello)?,
-        Err(failure) => return Err(not_set_up(&failure)),
-    }
+    let (hello, came) = await_hello(&mut line)?.map_err(|failure| not_set_up(&failure))?;
+    understands_us(&hello)?;
     verify(born.pid, &assembly.planned)?;
     assembly.confirm();
     let record = SandboxRecord {
@@ -181,7 +226,25 @@ fn make(order: &Order, state: &StateDirectory, place: &Place, blank: Blank) -> R
         enforced: assembly.enforced.clone(),
         layer: assembly.layer.clone(),
     };
-    Ok(Made { assembly, born, line, record })
+    let gate = gatehouse(order, (program, secrets), place, (&assembly, came))?;
+    // ORDER: the sandbox stands, and has no copy of what is read here.
+    let values = secrets.map_or(Ok(Vec::new()), GatedSecrets::values)?;
+    Ok(Made { assembly, born, line, record, gate, values })
+}
+
+/// Who holds the sockets of the way out, if there is one.
+fn gatehouse(
+    order: &Order,
+    (program, secrets): (Option<GateProgram>, Option<&GatedSecrets>),
+    place: &Place,
+    (assembly, came): (&Assembly, Vec<OwnedFd>),
+) -> Result<Option<Gatehouse>> {
+    let Some(way_out) = &assembly.planned.way_out else { return Ok(None) };
+    let sockets = gate::Sockets::new(&way_out.sockets(), came)?;
+    let program = program.ok_or_else(gate::no_program)?;
+    let (policy, log) = (way_out.policy.clone(), place.egress_log()?);
+    let secrets = secrets.map(GatedSecrets::for_gate).transpose()?;
+    Ok(Some(Gatehouse::new(&order.id, program, policy, sockets, log).with_secrets(secrets)))
 }
 
 /// Fails for a guest that is older than what a keeper asks of it. Both are one program, so that there

@@ -3,12 +3,15 @@
 //! A connection carries one request at a time. Both sides are of one program, so a version of their
 //! own is all the agreement they need; a keeper of another version than its client says so.
 
+use crate::backend::receive;
+use crate::handing::handed;
 use cofferdam_core::{
-    Deadlines, DestroyReason, ErrorBody, ErrorReport, ExecOrder, ExecStatus, ProcessId, Stdin,
-    Terminal,
+    Deadlines, DestroyReason, ErrorBody, ErrorReport, ExecOrder, ExecStatus, NetworkPolicy,
+    Permission, ProcessId, SandboxMetrics, Stdin, Terminal, Verdict,
 };
 use cofferdam_wire::ByteString;
 use cofferdam_wire::frame::{self, Decoder, Kind};
+use cofferdam_wire::message::{Handed, MAX_HANDED};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
@@ -17,7 +20,7 @@ use std::io::IoSlice;
 use std::mem::MaybeUninit;
 
 /// The version of these messages.
-pub(super) const VERSION: u32 = 4;
+pub(super) const VERSION: u32 = 6;
 
 /// How much is read from a client at a time.
 const PIECE_BYTES: usize = 16 * 1024;
@@ -37,6 +40,8 @@ pub(super) enum Request {
     Pause,
     Hold,
     Resume,
+    /// The same by somebody who asked for it by name: after an alarm, too.
+    ResumeOnPurpose,
     SetDeadlines(Deadlines),
     Destroy(DestroyReason),
     Start(Box<Start>),
@@ -76,6 +81,22 @@ pub(super) enum Request {
     Files,
     /// The same, and it stays over a pause.
     WatchFiles,
+    /// A connection to a port inside, which comes with `Done` and stays over a pause. It counts as use
+    /// of the sandbox until the client hangs up.
+    Port {
+        port: u16,
+    },
+    /// What may be reached.
+    Network,
+    SetNetwork(NetworkPolicy),
+    /// What it uses.
+    Metrics,
+    /// What waits to be allowed.
+    Permissions,
+    AnswerPermission {
+        number: u64,
+        verdict: Verdict,
+    },
 }
 
 /// An [`ExecOrder`] as data.
@@ -92,6 +113,8 @@ pub(super) struct Start {
     pub(super) keep_awake: bool,
     pub(super) spool_bytes: u64,
     pub(super) max_output_bytes: Option<u64>,
+    /// Secrets, whose values come as descriptors with the request, in this order.
+    pub(super) handed: Vec<Handed>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -102,6 +125,10 @@ pub(super) enum Reply {
     },
     /// One command. The list of them is many of these, then `Done`.
     Exec(Box<ExecStatus>),
+    /// `None` where there is no way out.
+    Network(Option<NetworkPolicy>),
+    Metrics(SandboxMetrics),
+    Permissions(Vec<Permission>),
     Failed(ErrorBody),
 }
 
@@ -126,6 +153,7 @@ impl Start {
             keep_awake: order.keep_awake,
             spool_bytes: order.spool_bytes,
             max_output_bytes: order.max_output_bytes,
+            handed: handed(&command.secrets),
         }
     }
 }
@@ -141,6 +169,8 @@ impl From<cofferdam_core::Error> for Reply {
 pub(super) struct Wire {
     pub(super) socket: OwnedFd,
     decoder: Decoder,
+    /// Descriptors that came and were not taken yet.
+    came: Vec<OwnedFd>,
     out: Vec<u8>,
     sent: usize,
 }
@@ -151,14 +181,16 @@ pub(super) struct HungUp;
 
 impl Wire {
     pub(super) fn new(socket: OwnedFd) -> Self {
-        Self { socket, decoder: Decoder::default(), out: Vec::new(), sent: 0 }
+        Self { socket, decoder: Decoder::default(), came: Vec::new(), out: Vec::new(), sent: 0 }
     }
 
     /// Takes what has come.
     pub(super) fn fill(&mut self) -> Result<(), HungUp> {
         let mut piece = [0; PIECE_BYTES];
-        match rustix::io::read(&self.socket, &mut piece) {
+        match receive(&self.socket, &mut piece, &mut self.came) {
             Ok(0) => Err(HungUp),
+            // No request has so many, and one request comes at a time.
+            Ok(_) if self.came.len() > MAX_HANDED => Err(HungUp),
             Ok(count) => {
                 self.decoder.push(piece.get(..count).unwrap_or_default());
                 Ok(())
@@ -166,6 +198,11 @@ impl Wire {
             Err(Errno::AGAIN | Errno::INTR) => Ok(()),
             Err(_) => Err(HungUp),
         }
+    }
+
+    /// The descriptors that came with the request.
+    pub(super) fn take_descriptors(&mut self) -> Vec<OwnedFd> {
+        std::mem::take(&mut self.came)
     }
 
     /// The next whole request.

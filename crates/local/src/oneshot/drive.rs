@@ -2,6 +2,7 @@
 
 use super::screen::Screen;
 use super::stream::{Input, Next, Output};
+use crate::gate::Gatehouse;
 use crate::launch::{Born, io_error};
 use crate::sys;
 use crate::watchman::Watchman;
@@ -39,6 +40,8 @@ pub(crate) enum Killed {
     Time,
     /// It wrote too much.
     Output,
+    /// It used a secret toward another host.
+    SecretAlarm,
 }
 
 /// Streams, time and terminal of one command.
@@ -46,6 +49,8 @@ pub(crate) struct Drive<'a> {
     /// Whether the kernel ends everything with the sandbox's first process. Where it does not, that
     /// process is asked to.
     pub(crate) ends_by_kernel: bool,
+    /// Who holds the way out, if there is one.
+    pub(crate) gate: Option<Gatehouse>,
     /// Starts the watch over pinned names, once.
     pub(crate) watch: Option<StartWatch<'a>>,
     /// The watch, once it was started.
@@ -70,6 +75,7 @@ pub(crate) struct Driven {
     pub(crate) unmounting: Option<JoinHandle<()>>,
     pub(crate) stdout: Option<Output>,
     pub(crate) stderr: Option<Output>,
+    pub(crate) gate: Option<Gatehouse>,
 }
 
 struct Loop<'a> {
@@ -100,6 +106,7 @@ enum About {
     Stdin,
     Pins,
     Gone,
+    Gate,
 }
 
 /// Starts the command on a line whose greeting was read, and sees it through.
@@ -137,7 +144,8 @@ pub(crate) fn drive<'a>(
         screen.leave();
     }
     let Loop { drive, last, killed, unmounting, .. } = all;
-    Ok(Driven { last, killed, unmounting, stdout: drive.stdout, stderr: drive.stderr })
+    let Drive { stdout, stderr, gate, .. } = drive;
+    Ok(Driven { last, killed, unmounting, stdout, stderr, gate })
 }
 
 impl Loop<'_> {
@@ -157,6 +165,16 @@ impl Loop<'_> {
             match about {
                 About::Line => self.hear()?,
                 About::Gone => self.gone = true,
+                About::Gate => {
+                    if let Some(gate) = &mut self.drive.gate {
+                        gate.turn();
+                        // Nobody can answer what waits in a run that nobody else knows of.
+                        drop(gate.news());
+                    }
+                    if self.drive.gate.as_ref().is_some_and(Gatehouse::has_alarm) {
+                        self.kill(Killed::SecretAlarm);
+                    }
+                }
                 About::Pins => {
                     // A name that cannot be pinned again could be written: nothing may run on.
                     if let Some(pins) = &mut self.drive.pins {
@@ -214,12 +232,21 @@ impl Loop<'_> {
             about.push(what);
             fds.push(PollFd::from_borrowed_fd(fd, flags));
         }
+        // ORDER: not once the command has ended, because a second thread is at work then.
+        let gate = self.drive.gate.as_ref().filter(|_| self.line_open && self.last.is_none());
+        for (fd, flags) in gate.map(Gatehouse::waits).unwrap_or_default() {
+            about.push(About::Gate);
+            fds.push(PollFd::from_borrowed_fd(fd, flags));
+        }
         match poll(&mut fds, Some(&self.timeout())) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(io_error("wait for the command", errno)),
         }
         let ready = about.iter().zip(&fds).filter(|(_, fd)| !fd.revents().is_empty());
-        Ok(ready.map(|(about, _)| *about).collect())
+        let mut ready: Vec<About> = ready.map(|(about, _)| *about).collect();
+        // Of several sockets of the gate that are ready one is enough to start it.
+        ready.dedup();
+        Ok(ready)
     }
 
     fn timeout(&self) -> Timespec {
@@ -354,6 +381,7 @@ impl Loop<'_> {
             | About::Signals
             | About::Stdin
             | About::Pins
+            | About::Gate
             | About::Gone => (&mut self.drive.stdout, out),
         };
         let Some(output) = output else { return };
@@ -370,6 +398,17 @@ impl Loop<'_> {
     /// Takes what is in the pipes and waits for no more. A command can give its output to another
     /// sandbox over a socket in the workspace; that one's life is not ours.
     fn take_the_rest(&mut self) {
+        for about in [About::Stdout, About::Stderr] {
+            self.output(about);
+        }
+        // What was held back to see what follows it comes out before the end.
+        for (output, next) in
+            [&mut self.drive.stdout, &mut self.drive.stderr].into_iter().zip(self.next)
+        {
+            if let Some(output) = output.as_mut().filter(|_| next == Next::Read) {
+                output.end();
+            }
+        }
         for about in [About::Stdout, About::Stderr] {
             self.output(about);
         }

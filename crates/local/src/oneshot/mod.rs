@@ -9,14 +9,17 @@ mod stream;
 use crate::assemble::{Assembly, Stay, assemble_and_launch};
 use crate::cgroup::Cgroups;
 use crate::cow;
+use crate::gate::{self, GateProgram, GatedSecrets, Gatehouse};
+use crate::handing;
 use crate::launch::{Born, io_error, not_set_up};
 use crate::plan::Tier;
 use crate::state::StateDirectory;
 use crate::verify::verify;
 use crate::watchman::Watchman;
+use cofferdam_core::secret::{Mask, SecretValue};
 use cofferdam_core::{
-    Cause, Command, Ending, Enforced, Error, ErrorKind, LayerNote, Omitted, Result, SandboxId,
-    Spec, Stdin, UsageReport,
+    Cause, Command, Denial, Ending, Enforced, Error, ErrorKind, LayerNote, Omitted, Result,
+    SandboxId, Spec, Stdin, UsageReport,
 };
 use cofferdam_guestd::line::Line;
 use cofferdam_wire::ByteString;
@@ -45,6 +48,10 @@ pub struct Run<'a> {
     pub command: &'a Command,
     /// What becomes of its output.
     pub output: OutputTo,
+    /// The program of the gate, for a sandbox with a way out.
+    pub gate: Option<&'a GateProgram>,
+    /// The secrets that the gate puts in.
+    pub secrets: Option<&'a GatedSecrets>,
 }
 
 /// What becomes of a command's output.
@@ -84,6 +91,8 @@ pub struct Outcome {
     pub layer: Option<LayerNote>,
     /// Why the kernel made no overlay, where that is why the command was not started and a copy will do.
     no_overlay: Option<String>,
+    /// What was denied.
+    pub denials: Vec<Denial>,
     /// Control files that appeared in the workspace, relative to it.
     pub new_control_files: Vec<String>,
     /// What could not be cleaned up, and is owed by the next start.
@@ -95,35 +104,45 @@ pub struct Outcome {
 /// Fails only before the sandbox exists; from then on whatever happens is an ending. The caller
 /// must have one thread only, and no use for its signal handlers while this runs.
 pub fn run(run: Run<'_>, state: &StateDirectory) -> Result<Outcome> {
-    let outcome = run_over(run, Stay::PASSING, state)?;
+    let has_secrets = !run.command.secrets.is_empty();
+    if run.secrets.is_none() {
+        gate::refuse_secrets(run.spec)?;
+    }
+    let trusted = run.secrets.map(GatedSecrets::trusted);
+    let stay = |no_overlay| Stay::Passing { no_overlay, has_secrets, trusted };
+    let outcome = run_over(run, stay(None), state)?;
     match &outcome.no_overlay {
         None => Ok(outcome),
-        Some(why) => run_over(run, Stay::Passing { no_overlay: Some(why) }, state),
+        Some(why) => run_over(run, stay(Some(why)), state),
     }
 }
 
 fn run_over(run: Run<'_>, stay: Stay<'_>, state: &StateDirectory) -> Result<Outcome> {
     let id = SandboxId::new(format!("run-{}", unique()))?;
+    if run.gate.is_none() && run.spec.network_policy()?.is_some() {
+        return Err(gate::no_program());
+    }
     let (mut assembly, mut born) = assemble_and_launch((run.spec, stay), state, &id)?;
     let started = Instant::now();
     let line = born.take_line().ok_or_else(|| lost_line("it has none"))?;
     let mut line = Line::new(line);
     // Made while the sandbox sets itself up.
-    let (spawn, descriptors, drive) =
-        prepare(run, &assembly).map_err(|errno| io_error("make the command's streams", errno))?;
+    let (spawn, descriptors, drive) = prepare(run, &assembly)?;
     let driven = match await_hello(&mut line)? {
-        Ok(_hello) => {
+        Ok((_hello, came)) => {
             verify(born.pid, &assembly.planned)?;
             assembly.confirm();
+            let gate = gatehouse(&id, run, &assembly, came)?;
             let ends_by_kernel = assembly.planned.tier == Tier::Namespaces;
-            let drive = Drive { ends_by_kernel, watch: Some(watch(&assembly, &born)), ..drive };
+            let drive =
+                Drive { ends_by_kernel, gate, watch: Some(watch(&assembly, &born)), ..drive };
             Ok(drive::drive(&born, line, spawn, descriptors, drive)?)
         }
         Err(failure) => Err(failure),
     };
     born.wait()?;
     let duration = started.elapsed();
-    let (ending, usage) = judge(&driven, &assembly);
+    let (mut ending, usage) = judge(&driven, &assembly);
     let no_overlay = driven.as_ref().err().map(not_set_up);
     let no_overlay = no_overlay.and_then(|error| cow::copies_instead(run.spec, &error));
     let layer = assembly.layer.clone();
@@ -132,8 +151,14 @@ fn run_over(run: Run<'_>, stay: Stay<'_>, state: &StateDirectory) -> Result<Outc
     // the kernel ten times as long.
     drop(born);
     let farewell = assembly.dissolve();
-    let (stdout, stderr, unmounting) = driven
-        .map_or((None, None, None), |driven| (driven.stdout, driven.stderr, driven.unmounting));
+    let (stdout, stderr, unmounting, gate) = driven.map_or((None, None, None, None), |driven| {
+        (driven.stdout, driven.stderr, driven.unmounting, driven.gate)
+    });
+    let (denials, alarm) = gate.map_or(Ok((Vec::new(), None)), Gatehouse::close)?;
+    if alarm.is_some() {
+        // However it ended meanwhile.
+        ending = Ending::Killed(Cause::SecretAlarm);
+    }
     // A part of their end was left to do meanwhile.
     let _ = unmounting.map(JoinHandle::join);
     let kept = |output: Option<Output>| output.map(Output::into_memory).unwrap_or_default();
@@ -148,9 +173,25 @@ fn run_over(run: Run<'_>, stay: Stay<'_>, state: &StateDirectory) -> Result<Outc
         enforced,
         layer,
         no_overlay,
+        denials,
         new_control_files: farewell.new_control_files,
         leftovers: farewell.leftovers,
     })
+}
+
+/// Who holds the sockets of the way out, if there is one.
+fn gatehouse(
+    id: &SandboxId,
+    run: Run<'_>,
+    assembly: &Assembly,
+    came: Vec<OwnedFd>,
+) -> Result<Option<Gatehouse>> {
+    let Some(way_out) = &assembly.planned.way_out else { return Ok(None) };
+    let sockets = gate::Sockets::new(&way_out.sockets(), came)?;
+    let program = run.gate.ok_or_else(gate::no_program)?.clone();
+    let secrets = run.secrets.map(GatedSecrets::for_gate).transpose()?;
+    let (policy, log) = (way_out.policy.clone(), gate::in_memory()?);
+    Ok(Some(Gatehouse::new(id, program, policy, sockets, log).with_secrets(secrets)))
 }
 
 /// A number of this process and one of this moment: a process that was killed may have left things
@@ -169,11 +210,15 @@ fn watch<'a>(assembly: &'a Assembly, born: &'a Born) -> StartWatch<'a> {
     Box::new(|| Watchman::start(assembly, born))
 }
 
-fn prepare<'a>(
-    run: Run<'_>,
-    assembly: &Assembly,
-) -> rustix::io::Result<(Spawn, Vec<OwnedFd>, Drive<'a>)> {
-    let (stdio, descriptors, drive) = streams(run, assembly.outside_ids)?;
+fn prepare<'a>(run: Run<'_>, assembly: &Assembly) -> Result<(Spawn, Vec<OwnedFd>, Drive<'a>)> {
+    let (stdio, mut descriptors, drive) = streams(run, assembly.outside_ids)?;
+    let secrets = &run.command.secrets;
+    let handed = handing::handed(secrets);
+    if assembly.planned.tier == Tier::Landlock {
+        handing::refuse_files(&handed)?;
+    }
+    let values = secrets.iter().map(|secret| &secret.value);
+    descriptors.extend(handing::as_files(values, Some(assembly.outside_ids))?);
     let spawn = Spawn {
         id: run.command.id.as_str().to_owned(),
         argv: run.command.argv.iter().map(|arg| ByteString::from(arg.as_os_str())).collect(),
@@ -194,6 +239,7 @@ fn prepare<'a>(
             Tier::Landlock => Descendants::Die,
         },
         news: News::AtOnce,
+        handed,
     };
     Ok((spawn, descriptors, drive))
 }
@@ -212,11 +258,28 @@ fn environment(command: &Command, assembly: &Assembly) -> Vec<(ByteString, ByteS
 
 type Streams<'a> = (Stdio, Vec<OwnedFd>, Drive<'a>);
 
-fn streams<'a>(run: Run<'_>, user: (u32, u32)) -> rustix::io::Result<Streams<'a>> {
+fn streams<'a>(run: Run<'_>, user: (u32, u32)) -> Result<Streams<'a>> {
+    // ORDER: the sandbox stands, and has no copy of what is read here.
+    let put_in = run.secrets.map(GatedSecrets::values).transpose()?.unwrap_or_default();
+    let given = run.command.secrets.iter().map(|secret| &secret.value);
+    let all: Vec<&SecretValue> = given.chain(&put_in).collect();
+    let mask = match all.is_empty() {
+        true => None,
+        false => Some(Mask::new(all)?),
+    };
+    open_streams(run, user, mask).map_err(|errno| io_error("make the command's streams", errno))
+}
+
+fn open_streams<'a>(
+    run: Run<'_>,
+    user: (u32, u32),
+    mask: Option<Mask>,
+) -> rustix::io::Result<Streams<'a>> {
     let command = run.command;
     let reads = command.stdin == Stdin::Piped;
     let mut drive = Drive {
         ends_by_kernel: true,
+        gate: None,
         watch: None,
         pins: None,
         stdout: None,
@@ -230,7 +293,7 @@ fn streams<'a>(run: Run<'_>, user: (u32, u32)) -> rustix::io::Result<Streams<'a>
         },
     };
     if let Some(size) = command.terminal {
-        drive.screen = Some(Screen::new(reads, run.output));
+        drive.screen = Some(Screen::new(reads, run.output, mask));
         return Ok((Stdio::Terminal(size), Vec::new(), drive));
     }
     let mut descriptors = Vec::new();
@@ -245,7 +308,7 @@ fn streams<'a>(run: Run<'_>, user: (u32, u32)) -> rustix::io::Result<Streams<'a>
     let mut outputs = Vec::with_capacity(2);
     for caller in [stdout, stderr] {
         let (ours, theirs) = large_pipe(user)?;
-        outputs.push(Output::new(ours, sink(run.output, caller)?)?);
+        outputs.push(Output::new(ours, sink(run.output, caller)?, mask.as_ref())?);
         descriptors.push(theirs);
     }
     drive.stderr = outputs.pop();
@@ -297,6 +360,8 @@ fn judge(driven: &Result<Driven, SetupFailure>, assembly: &Assembly) -> (Ending,
     let succeeded = own == Ending::Exited(0);
     let ending = if out_of_time {
         Ending::Killed(Cause::Time)
+    } else if driven.killed == Some(Killed::SecretAlarm) {
+        Ending::Killed(Cause::SecretAlarm)
     } else if driven.killed == Some(Killed::Output) {
         Ending::Killed(Cause::Output)
     } else if !succeeded && causes.oom_kills.is_some_and(|kills| kills > 0) {

@@ -3,6 +3,7 @@
 use super::stream::{Input, Output};
 use super::{OutputTo, sink};
 use crate::raw_mode::RawMode;
+use cofferdam_core::secret::Mask;
 use cofferdam_wire::message::TerminalSize;
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::stdio::{stdin, stdout};
@@ -17,13 +18,14 @@ pub(crate) struct Screen {
     raw: RawMode,
     reads: bool,
     output: OutputTo,
+    mask: Option<Mask>,
 }
 
 impl Screen {
     /// Looks at the caller's terminal and changes nothing yet. `reads`: whether the caller's
     /// standard input goes to the command.
-    pub(crate) fn new(reads: bool, output: OutputTo) -> Self {
-        Self { raw: RawMode::off(), reads, output }
+    pub(crate) fn new(reads: bool, output: OutputTo, mask: Option<Mask>) -> Self {
+        Self { raw: RawMode::off(), reads, output, mask }
     }
 
     /// The caller's size.
@@ -57,7 +59,7 @@ impl Screen {
         master: OwnedFd,
         copy: OwnedFd,
     ) -> rustix::io::Result<(Option<Input>, Output)> {
-        let output = Output::new(master, sink(self.output, stdout())?)?;
+        let output = Output::new(master, sink(self.output, stdout())?, self.mask.as_ref())?;
         let input = if self.reads { Some(Input::new(stdin(), copy)?) } else { None };
         Ok((input, output))
     }

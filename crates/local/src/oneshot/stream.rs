@@ -1,5 +1,6 @@
 //! Bytes between the caller's streams and the command's pipes, without ever blocking on either.
 
+use cofferdam_core::secret::{Mask, Masker};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{FileType, Gid, Uid};
 use rustix::io::Errno;
@@ -66,6 +67,10 @@ pub(crate) enum Way {
 pub(crate) struct Output {
     source: Option<OwnedFd>,
     sink: Sink,
+    /// Covers what nobody may see, where there is such.
+    masker: Option<Masker>,
+    /// Nothing more comes, and what is pending is the last.
+    has_ended: bool,
     /// How many bytes came.
     pub(crate) count: u64,
     /// Whether more came than was allowed.
@@ -112,9 +117,15 @@ impl Sink {
 
 impl Output {
     /// Takes the reading end of a command's pipe, or the master of its terminal.
-    pub(crate) fn new(source: OwnedFd, sink: Sink) -> rustix::io::Result<Self> {
+    pub(crate) fn new(
+        source: OwnedFd,
+        sink: Sink,
+        mask: Option<&Mask>,
+    ) -> rustix::io::Result<Self> {
         rustix::io::ioctl_fionbio(&source, true)?;
-        Ok(Self { source: Some(source), sink, count: 0, is_over: false })
+        let masker = mask.cloned().map(Masker::new);
+        let source = Some(source);
+        Ok(Self { source, sink, masker, has_ended: false, count: 0, is_over: false })
     }
 
     /// What was kept and what was dropped.
@@ -141,6 +152,9 @@ impl Output {
 
     /// Moves what can be moved now, but no more than up to `limit` bytes in all.
     pub(crate) fn work(&mut self, limit: u64) -> Next {
+        if self.masker.is_some() {
+            return self.work_masked(limit);
+        }
         let Some(source) = &self.source else { return Next::Done };
         loop {
             let room = limit.saturating_sub(self.count);
@@ -165,6 +179,74 @@ impl Output {
         }
     }
 }
+
+impl Output {
+    /// The same through a masker: no byte gets by.
+    fn work_masked(&mut self, limit: u64) -> Next {
+        loop {
+            if let Sink::Caller { fd, pending, .. } = &mut self.sink
+                && !pending.is_empty()
+            {
+                match write_pending(fd, pending) {
+                    Step::Moved(_) | Step::Retry(_) => continue,
+                    Step::CallerGone => return Next::Done,
+                    Step::Next(next) => return next,
+                }
+            }
+            let Some(source) = self.source.as_ref().filter(|_| !self.has_ended) else {
+                return Next::Done;
+            };
+            let room = usize::try_from(limit.saturating_sub(self.count)).unwrap_or(usize::MAX);
+            let mut piece = [0; MASKED_BYTES];
+            let most = room.clamp(1, MASKED_BYTES);
+            match rustix::io::read(source, piece.get_mut(..most).unwrap_or_default()) {
+                // Beyond what is allowed. What was held back goes with the command.
+                Ok(1..) if room == 0 => {
+                    self.is_over = true;
+                    return Next::Done;
+                }
+                Ok(count @ 1..) => {
+                    self.count += size(count);
+                    self.mask(piece.get(..count));
+                }
+                Err(Errno::AGAIN) => return Next::Read,
+                Err(Errno::INTR) => {}
+                // EIO is how a terminal says that nobody has it open any more.
+                Ok(_) | Err(_) => self.end(),
+            }
+        }
+    }
+
+    /// Nothing more comes: what was held back is no value.
+    pub(crate) fn end(&mut self) {
+        if !std::mem::replace(&mut self.has_ended, true) {
+            self.mask(None);
+        }
+    }
+
+    /// Covers a piece, or the end.
+    fn mask(&mut self, piece: Option<&[u8]>) {
+        let Some(masker) = &mut self.masker else { return };
+        let mut covered = Vec::new();
+        match piece {
+            Some(piece) => masker.push(piece, &mut covered),
+            None => masker.finish(&mut covered),
+        }
+        match &mut self.sink {
+            Sink::Caller { pending, .. } => pending.append(&mut covered),
+            Sink::Memory { bytes, limit, omitted } => {
+                let most = usize::try_from(*limit).unwrap_or(usize::MAX);
+                let kept = covered.len().min(most.saturating_sub(bytes.len()));
+                *omitted += size(covered.len() - kept);
+                covered.truncate(kept);
+                bytes.append(&mut covered);
+            }
+        }
+    }
+}
+
+/// How much is masked at a time.
+const MASKED_BYTES: usize = 16 * 1024;
 
 /// All that is allowed has come. One byte more is one too many.
 fn look_for_more(source: &OwnedFd, is_over: &mut bool) -> Next {
@@ -236,19 +318,7 @@ fn splice(source: &OwnedFd, sink: &OwnedFd, room: u64) -> Step {
 
 fn write(source: &OwnedFd, sink: &OwnedFd, pending: &mut Vec<u8>, room: u64) -> Step {
     if !pending.is_empty() {
-        if !is_writable(sink) {
-            return Step::Next(Next::Write);
-        }
-        let piece = pending.get(..ATOMIC_BYTES.min(pending.len())).unwrap_or_default();
-        return match rustix::io::write(sink, piece) {
-            Ok(count) => {
-                pending.drain(..count);
-                Step::Moved(0)
-            }
-            Err(Errno::AGAIN) => Step::Next(Next::Write),
-            Err(Errno::INTR) => Step::Moved(0),
-            Err(_) => Step::CallerGone,
-        };
+        return write_pending(sink, pending);
     }
     let most = usize::try_from(room).unwrap_or(usize::MAX).min(16 * 1024);
     let mut bytes = vec![0; most];
@@ -260,6 +330,22 @@ fn write(source: &OwnedFd, sink: &OwnedFd, pending: &mut Vec<u8>, room: u64) -> 
             Step::Moved(size(count))
         }
         Err(errno) => from_source(errno),
+    }
+}
+
+fn write_pending(sink: &OwnedFd, pending: &mut Vec<u8>) -> Step {
+    if !is_writable(sink) {
+        return Step::Next(Next::Write);
+    }
+    let piece = pending.get(..ATOMIC_BYTES.min(pending.len())).unwrap_or_default();
+    match rustix::io::write(sink, piece) {
+        Ok(count) => {
+            pending.drain(..count);
+            Step::Moved(0)
+        }
+        Err(Errno::AGAIN) => Step::Next(Next::Write),
+        Err(Errno::INTR) => Step::Moved(0),
+        Err(_) => Step::CallerGone,
     }
 }
 

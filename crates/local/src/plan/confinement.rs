@@ -83,12 +83,6 @@ fn landlock(context: &Context<'_>, steps: &mut Steps) {
 }
 
 pub(super) fn last(context: &Context<'_>, steps: &mut Steps) {
-    if !context.egress.is_empty() {
-        steps.add(
-            Op::EgressGate { rules: context.egress.iter().map(ToString::to_string).collect() },
-            "the only way out, decided on the host",
-        );
-    }
     // ORDER: last, because the filter forbids most of the steps above.
     steps.add(
         Op::Seccomp { program: context.inputs.seccomp.to_vec() },

@@ -1,6 +1,6 @@
 //! How far a plan would hold, derived from facts alone.
 
-use super::{Context, Tier, limits};
+use super::{Context, Tier, WayOut, limits};
 use crate::view::WorkspaceView;
 use cofferdam_core::{Axis, Basis, Degree, Enforced};
 
@@ -9,6 +9,10 @@ use cofferdam_core::{Axis, Basis, Degree, Enforced};
 pub(super) fn with_namespaces(context: &Context<'_>) -> Enforced {
     let mut enforced = Enforced::full(Basis::Planned);
     limits::lower(context, Tier::Namespaces, &mut enforced);
+    if let Some(why) = context.inputs.way_out.and_then(WayOut::reason) {
+        // Nothing leaks by that.
+        enforced.lower(Axis::Network, Degree::Full, &why);
+    }
     enforced
 }
 
@@ -29,6 +33,10 @@ pub(super) fn without_namespaces(context: &Context<'_>) -> Enforced {
     } else {
         let why = "there is no network namespace: TCP is refused, UDP and sockets of the host's \
                    services in the file system are not";
+        enforced.lower(Axis::Network, Degree::Partial, why);
+    }
+    if context.inputs.way_out.is_some() {
+        let why = "there is no way out: a gate needs a network namespace";
         enforced.lower(Axis::Network, Degree::Partial, why);
     }
     if abi < ABI_SCOPE {

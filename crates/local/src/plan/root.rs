@@ -1,7 +1,7 @@
 //! The tree that a sandbox with namespaces sees, from nothing to sealed.
 
 use super::image;
-use super::{Context, HOST_NAME, Home, Late, Steps, USER_ID};
+use super::{Context, HOST_NAME, Home, Late, Steps, USER_ID, WayOut};
 use crate::view::{HOME, ImageView, Place, Shown, View, WORKSPACE, WorkspaceView, is_within};
 use cofferdam_core::{Limits, Spec, User};
 use cofferdam_wire::plan::{Access, Bind, Depth, Layer, Op, Overlay, Owner, Step, Upper};
@@ -96,6 +96,7 @@ pub(super) fn steps(context: &Context<'_>, steps: &mut Steps) -> Late {
     }
     own(context, steps);
     places(context, steps);
+    trusted(context, steps);
     let from = steps.0.len();
     steps.0.extend(pins(context));
     let late = Late { pins: from..steps.0.len() };
@@ -125,6 +126,9 @@ pub(super) fn steps(context: &Context<'_>, steps: &mut Steps) -> Late {
     };
     steps.add(Op::SealRoot, sealed);
     steps.add(Op::LoopbackUp, "servers and clients inside can meet on 127.0.0.1");
+    if let Some(way_out) = context.inputs.way_out {
+        way_out.steps(steps);
+    }
     late
 }
 
@@ -154,10 +158,11 @@ fn on_image(context: &Context<'_>, view: &ImageView, steps: &mut Steps) {
         }
     }
     enter(steps);
+    let (resolver, resolver_why) = resolver(context);
     for (name, content, why) in [
         ("hosts", HOSTS.to_owned(), "names of the loopback address, and no other"),
         ("hostname", format!("{HOST_NAME}\n"), "the host's name stays outside"),
-        ("resolv.conf", String::new(), "no name server is reachable"),
+        ("resolv.conf", resolver, resolver_why),
     ] {
         let path = format!("/etc/{name}");
         steps.add_lenient(Op::File { path, content, mode: 0o644 }, why);
@@ -198,21 +203,27 @@ fn etc(context: &Context<'_>, steps: &mut Steps) {
         let file = Op::File { path, content: identity.clone(), mode: 0o644 };
         steps.add(file, "your name and address for commits, and nothing else of your settings");
     }
-    let resolves = if context.egress.is_empty() { "files" } else { "files dns" };
+    let redirects = context.inputs.way_out.is_some_and(WayOut::redirects);
+    let resolves = if redirects { "files dns" } else { "files" };
+    let (resolver, resolver_why) = resolver(context);
     let made_up = [
         ("passwd", passwd(context), "a list of users without those of the host"),
         ("group", group(context), "a list of groups without those of the host"),
         ("hosts", HOSTS.to_owned(), "names of the loopback address, and no other"),
         ("hostname", format!("{HOST_NAME}\n"), "the host's name stays outside"),
         ("machine-id", format!("{}\n", "0".repeat(32)), "the host's identity stays outside"),
-        ("resolv.conf", String::new(), "no name server is reachable"),
+        ("resolv.conf", resolver, resolver_why),
         (
             "nsswitch.conf",
             format!(
                 "passwd: files\ngroup: files\nshadow: files\nhosts: {resolves}\n\
                      networks: files\nprotocols: files\nservices: files\n"
             ),
-            "names are looked up in these files only",
+            if redirects {
+                "names are looked up in these files, then asked for"
+            } else {
+                "names are looked up in these files only"
+            },
         ),
     ];
     for (name, content, why) in made_up {
@@ -220,6 +231,12 @@ fn etc(context: &Context<'_>, steps: &mut Steps) {
     }
     let mounts = Op::Symlink { path: "/etc/mtab".to_owned(), target: "../proc/mounts".to_owned() };
     steps.add(mounts, "the list of mounts by its old name");
+}
+
+/// What `resolv.conf` says, and why.
+fn resolver(context: &Context<'_>) -> (String, &'static str) {
+    let none = || (String::new(), "no name server is reachable");
+    context.inputs.way_out.map_or_else(none, WayOut::resolver)
 }
 
 const HOSTS: &str = "127.0.0.1 localhost cofferdam\n::1 localhost ip6-localhost ip6-loopback\n";
@@ -339,6 +356,35 @@ fn places(context: &Context<'_>, steps: &mut Steps) {
             (Place::Private { path, why }, _) => {
                 private(Root::of(context.view), (path, 0o755), why, steps);
             }
+        }
+    }
+}
+
+/// Where what is trusted inside lies: in memory, and in no layer.
+const TRUSTED: &str = "/run/cofferdam";
+/// How large that may be, and of how many files.
+const TRUSTED_BYTES: u64 = 16 << 20;
+const TRUSTED_FILES: u64 = 64;
+
+/// The certificate of the session's own authority, for hosts that have a secret.
+fn trusted(context: &Context<'_>, steps: &mut Steps) {
+    let Some(trusted) = &context.view.trusted else { return };
+    let why = "programs trust the session's own authority, by which the gate is the hosts that have a \
+               secret";
+    let path = TRUSTED.to_owned();
+    let (size_bytes, inodes) = (TRUSTED_BYTES, TRUSTED_FILES);
+    steps.add(Op::Tmpfs { path, size_bytes, inodes, mode: 0o755 }, why);
+    for (path, content) in &trusted.files {
+        let (path, content) = (path.clone(), content.clone());
+        steps.add(Op::Bytes { path, content, mode: 0o444 }, why);
+    }
+    let pin = Op::Pin { path: TRUSTED.to_owned(), access: Access::ReadOnly };
+    steps.add(pin, "nobody inside changes whom programs trust");
+    for cover in &trusted.covers {
+        let is_there = context.view.image.is_some() || context.view.holds(&cover.path);
+        if is_there {
+            let op = Op::Rebind { from: cover.from.clone(), path: cover.path.clone() };
+            steps.add(op, "the system's authorities with that one");
         }
     }
 }

@@ -159,12 +159,13 @@ impl Splitting {
                 }
                 self.own(step);
             }
-            Op::File { path, .. } | Op::Symlink { path, .. } | Op::Directory { path, .. } => {
-                match places.is_own(path) {
-                    true => self.own(step),
-                    false => self.tree(step),
-                }
-            }
+            Op::File { path, .. }
+            | Op::Bytes { path, .. }
+            | Op::Symlink { path, .. }
+            | Op::Directory { path, .. } => match places.is_own(path) {
+                true => self.own(step),
+                false => self.tree(step),
+            },
             Op::Proc { path } => {
                 self.tree(step);
                 self.name(path);
@@ -186,7 +187,9 @@ impl Splitting {
             | Op::NoNewPrivileges
             | Op::NotDumpable
             | Op::Seccomp { .. } => self.common(step),
-            Op::EgressGate { .. } => self.own(step),
+            // The network that a copy is in may belong to the user namespace above its own, and then
+            // no right of its reaches there.
+            Op::LocalRoutes { .. } | Op::Redirect { .. } | Op::EgressGate { .. } => return None,
             // Layers are one sandbox's own, and where they stand for a moment is no way.
             Op::Overlay(_) => return None,
             Op::Space { .. } | Op::Private { .. } | Op::Way { .. } => return None,

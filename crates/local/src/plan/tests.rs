@@ -5,6 +5,7 @@ use crate::explain::{action, explain};
 use crate::host::{Obstacle, fake};
 use crate::view::{Hidden, Landing, Link, Place, Shown, TextFile, WorkspaceDirectory};
 use cofferdam_core::{Axis, Caller, Degree, Enforcement, Limit, OnUnavailable, Workspace, admit};
+use cofferdam_guestd::Redirection;
 use cofferdam_wire::plan::{Access, Bind, Landlock, Layer, Overlay, Owner, Resource, Upper};
 use cofferdam_wire::template::Ahead;
 use std::path::PathBuf;
@@ -94,6 +95,7 @@ fn view(spec: &Spec, facts: &HostFacts) -> View {
         path,
         variables,
         git_identity: None,
+        trusted: None,
         notes: vec!["/home/ann of PATH is not shown: it is the home directory".to_owned()],
     }
 }
@@ -111,15 +113,33 @@ pub(in crate::plan) const HELD: CgroupUse =
     CgroupUse { memory: true, pids: true, cpu: true, child_joins: true };
 
 pub(in crate::plan) fn made(spec: &Spec, facts: &HostFacts, cgroups: CgroupUse) -> Result<Planned> {
+    made_on(spec, facts, cgroups, redirection(true))
+}
+
+fn made_on(
+    spec: &Spec,
+    facts: &HostFacts,
+    cgroups: CgroupUse,
+    redirection: Redirection,
+) -> Result<Planned> {
     let (ids, pins) = (ids(), pins());
+    let policy = spec.network_policy()?;
+    let way_out = policy.map(|policy| WayOut { policy, redirection });
     let inputs = PlanInputs {
         ids: &ids,
         pins: &pins,
         seccomp: &[(6, 0, 0, 0x7fff_0000)],
         cgroups,
         scratch: Some("/home/ann/.local/state/cofferdam/scratch/1"),
+        way_out: way_out.as_ref(),
     };
     plan(spec, facts, &view(spec, facts), &inputs)
+}
+
+/// A host that leads connections to the gate, or one that does not.
+fn redirection(works: bool) -> Redirection {
+    let works = if works { Ok(()) } else { Err("no nf_tables".to_owned()) };
+    Redirection { v6: works.is_ok(), works }
 }
 
 fn forbidden(uid: u32) -> HostFacts {
@@ -210,6 +230,7 @@ fn a_layer_that_stays_is_that_of_the_view_and_any_other_is_private() {
         seccomp: &[(6, 0, 0, 0x7fff_0000)],
         cgroups: HELD,
         scratch: None,
+        way_out: None,
     };
     let mut view = view(&spec, &facts);
     let planned = plan(&spec, &facts, &view, &inputs).unwrap();
@@ -231,7 +252,8 @@ fn a_layer_that_stays_is_that_of_the_view_and_any_other_is_private() {
 fn a_plan_with_a_copy_shows_the_copy_alone() {
     let (spec, facts, ids) = (beside(), fake::host(0), ids());
     let seccomp = &[(6, 0, 0, 0x7fff_0000)];
-    let inputs = PlanInputs { ids: &ids, pins: &[], seccomp, cgroups: HELD, scratch: None };
+    let inputs =
+        PlanInputs { ids: &ids, pins: &[], seccomp, cgroups: HELD, scratch: None, way_out: None };
     let mut view = view(&spec, &facts);
     let owner = Owner::Mapped { uid: 1001, gid: 1001 };
     let path = PROJECT.to_owned();
@@ -338,7 +360,14 @@ fn the_way_to_what_is_listed_or_hidden_cannot_be_moved_away() {
     let why = "listed with --hide".to_owned();
     view.hidden.push(Hidden { path: format!("{PROJECT}/s/secrets"), why });
     let (ids, pins) = (ids(), pins());
-    let inputs = PlanInputs { ids: &ids, pins: &pins, seccomp: &[], cgroups: HELD, scratch: None };
+    let inputs = PlanInputs {
+        ids: &ids,
+        pins: &pins,
+        seccomp: &[],
+        cgroups: HELD,
+        scratch: None,
+        way_out: None,
+    };
     let planned = plan(&spec, &facts, &view, &inputs).unwrap();
     let held: Vec<&str> = planned
         .plan
@@ -404,7 +433,14 @@ fn nobody_inside_is_root_of_the_host() {
     }
     let ids = IdChoice { uid: 0, ..ids() };
     let (spec, facts) = (wish(Profile::NoNetwork), fake::host(0));
-    let inputs = PlanInputs { ids: &ids, pins: &[], seccomp: &[], cgroups: HELD, scratch: None };
+    let inputs = PlanInputs {
+        ids: &ids,
+        pins: &[],
+        seccomp: &[],
+        cgroups: HELD,
+        scratch: None,
+        way_out: None,
+    };
     let error = plan(&spec, &facts, &view(&spec, &facts), &inputs).unwrap_err();
     assert_eq!(error.kind, ErrorKind::Denied);
 }
@@ -415,7 +451,14 @@ fn more_ids_follow_the_first() {
     spec.user = User::Root;
     let ids = IdChoice { more_uids: vec![(100_000, 999), (200_000, 10)], ..ids() };
     let facts = fake::host(1001);
-    let inputs = PlanInputs { ids: &ids, pins: &[], seccomp: &[], cgroups: HELD, scratch: None };
+    let inputs = PlanInputs {
+        ids: &ids,
+        pins: &[],
+        seccomp: &[],
+        cgroups: HELD,
+        scratch: None,
+        way_out: None,
+    };
     let planned = plan(&spec, &facts, &view(&spec, &facts), &inputs).unwrap();
     let map: Vec<(u32, u32, u32)> =
         planned.plan.uid_map.iter().map(|r| (r.inside, r.outside, r.count)).collect();
@@ -493,22 +536,87 @@ fn without_landlock_the_namespaces_still_hold_and_it_is_noted() {
     assert!(planned.notes.iter().any(|note| note.contains("Landlock")));
 }
 
+fn wish_for(rule: &str) -> Spec {
+    Spec { egress: vec![rule.parse().unwrap()], ..wish(Profile::RepoWrite) }
+}
+
+fn content<'a>(planned: &'a Planned, wanted: &str) -> &'a str {
+    let file = planned.plan.steps.iter().find_map(|step| {
+        let Op::File { path, content, .. } = &step.op else { return None };
+        (path == wanted).then_some(content.as_str())
+    });
+    file.unwrap()
+}
+
 #[test]
-fn a_way_out_is_planned_and_refused_until_there_is_a_gate() {
-    let mut spec = wish(Profile::RepoWrite);
-    let planned = made(&spec, &fake::host(1001), HELD).unwrap();
-    planned.refuse_way_out().unwrap();
-    spec.egress = vec!["example.com:443".parse().unwrap()];
-    let planned = made(&spec, &fake::host(1001), HELD).unwrap();
-    position(
-        &planned,
-        |op| matches!(op, Op::EgressGate { rules } if *rules == ["example.com:443"]),
+fn a_way_out_is_built_before_rights_are_given_up_and_only_where_one_is_wished_for() {
+    let host = fake::host(1001);
+    let closed = made(&wish(Profile::RepoWrite), &host, HELD).unwrap();
+    let is_of_the_way_out = |op: &Op| {
+        matches!(op, Op::LocalRoutes { .. } | Op::Redirect { .. } | Op::EgressGate { .. })
+    };
+    assert!(!closed.plan.steps.iter().any(|step| is_of_the_way_out(&step.op)));
+    assert_eq!((closed.way_out.as_ref(), content(&closed, "/etc/resolv.conf")), (None, ""));
+    let open = made(&wish_for("example.com:443"), &host, HELD).unwrap();
+    let up = position(&open, |op| *op == Op::LoopbackUp);
+    let routes = position(&open, |op| *op == Op::LocalRoutes { v6: true });
+    let led = position(&open, |op| *op == Op::Redirect { transparent: 61001, names: 61053 });
+    let gate = position(
+        &open,
+        |op| matches!(op, Op::EgressGate { rules, .. } if *rules == ["example.com:443"]),
     );
-    let error = planned.refuse_way_out().unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Unsupported);
-    assert!(error.message.contains("example.com:443"));
-    spec.profile = Profile::NoNetwork;
-    assert_eq!(made(&spec, &fake::host(1001), HELD).unwrap_err().kind, ErrorKind::Usage);
+    let rights = position(&open, |op| matches!(op, Op::Capabilities { .. }));
+    assert!(up < routes && routes < led && led < gate && gate < rights);
+    assert!(split(&open, Ahead::Nothing).is_none(), "its network is its own");
+    assert_eq!(content(&open, "/etc/resolv.conf"), "nameserver 198.18.0.1\n");
+    assert!(content(&open, "/etc/nsswitch.conf").contains("hosts: files dns\n"));
+    assert!(!open.env.contains_key(std::ffi::OsStr::new("HTTPS_PROXY")));
+    assert_eq!(open.enforced.overall(LimitsCount::Yes), Enforcement::FullyEnforced);
+    let asking = Spec {
+        host_ports: vec![5432],
+        ask: std::time::Duration::from_secs(2),
+        ..wish(Profile::RepoWrite)
+    };
+    let text = explain(&asking, &made(&asking, &host, HELD).unwrap()).text();
+    assert!(text.contains("The way out leads to no host until one is allowed."), "{text}");
+    assert!(text.contains("reached as host.cofferdam.internal:5432"), "{text}");
+    assert!(text.contains("waits 2000 ms"), "{text}");
+    let refused = Spec { profile: Profile::NoNetwork, ..wish_for("example.com:443") };
+    assert_eq!(made(&refused, &host, HELD).unwrap_err().kind, ErrorKind::Usage);
+}
+
+#[test]
+fn where_the_kernel_cannot_redirect_the_proxy_remains_and_that_is_said() {
+    let (host, spec) = (fake::host(1001), wish_for("example.com:443"));
+    let planned = made_on(&spec, &host, HELD, redirection(false)).unwrap();
+    let steps = || planned.plan.steps.iter().map(|step| &step.op);
+    assert!(!steps().any(|op| matches!(op, Op::LocalRoutes { .. } | Op::Redirect { .. })));
+    let ports = steps().find_map(|op| {
+        let Op::EgressGate { listen, .. } = op else { return None };
+        Some(listen.iter().map(|listen| listen.port).collect::<Vec<_>>())
+    });
+    assert_eq!(ports.unwrap(), [61002, 61053, 61053]);
+    assert_eq!(content(&planned, "/etc/resolv.conf"), "");
+    for (name, value) in [
+        ("https_proxy", "http://127.0.0.1:61002"),
+        ("ALL_PROXY", "socks5h://127.0.0.1:61002"),
+        ("NO_PROXY", "localhost,127.0.0.1,::1"),
+    ] {
+        let found = planned.env.get(std::ffi::OsStr::new(name)).and_then(|value| value.to_str());
+        assert_eq!(found, Some(value), "{name}");
+    }
+    let reasons = planned.enforced.reasons.join("; ");
+    assert!(reasons.contains("HTTP_PROXY") && reasons.contains("no nf_tables"), "{reasons}");
+    assert_eq!(planned.enforced.overall(LimitsCount::Yes), Enforcement::FullyEnforced);
+}
+
+#[test]
+fn without_namespaces_there_is_no_way_out_and_that_is_said() {
+    let planned = made(&wish_for("example.com:443"), &forbidden(1001), HELD).unwrap();
+    assert_eq!(planned.way_out, None);
+    assert!(planned.enforced.network < Degree::Full);
+    let reasons = planned.enforced.reasons.join("; ");
+    assert!(reasons.contains("there is no way out"), "{reasons}");
 }
 
 #[test]

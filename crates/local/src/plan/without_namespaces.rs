@@ -58,10 +58,10 @@ pub(super) fn plan(context: &Context<'_>) -> Result<Planned> {
         tier: Tier::Landlock,
         enforced: enforced::without_namespaces(context),
         limits_count: limits::count(context, Tier::Landlock),
-        env: environment(context.spec, context.view, &identity)?,
+        env: environment(context.spec, context.view, &identity, None)?,
         workspace: place.clone(),
         cwd: place,
-        egress: context.egress.to_vec(),
+        way_out: None,
         notes: Vec::new(),
     })
 }
@@ -83,6 +83,9 @@ fn refuse_what_needs_a_root(context: &Context<'_>) -> Result<()> {
     };
     if context.spec.user == User::Root {
         return refused("--user root");
+    }
+    if !context.spec.secrets.is_empty() {
+        return refused("--secret");
     }
     if context.view.image.is_some() {
         return refused("an image");

@@ -4,8 +4,9 @@
 //! balanced tree of comparisons with the decisions at its leaves. The kernel has no loops and no
 //! jumps backward, and a conditional jump reaches 255 instructions.
 
+use super::gate;
 use super::native::{AUDIT_ARCH, FOREIGN_FROM};
-use super::rule::{Clause, Decision, Scope, Test, Verdict};
+use super::rule::{Clause, Decision, Rule, Scope, Test, Verdict};
 use super::surface::Surface;
 use super::table::rules;
 
@@ -42,6 +43,16 @@ pub enum CompileError {
 ///
 /// It does nothing by itself: the kernel takes it in the last step of a plan.
 pub fn program(surface: &Surface) -> Result<Vec<Instruction>, CompileError> {
+    compile(rules(surface))
+}
+
+/// The filter of a gate.
+pub fn gate_program() -> Result<Vec<Instruction>, CompileError> {
+    compile(gate::rules())
+}
+
+/// The filter that these rows are.
+fn compile(rules: impl Iterator<Item = Rule>) -> Result<Vec<Instruction>, CompileError> {
     let mut program = vec![
         load(ARCHITECTURE),
         (JUMP_IF_EQUAL, 1, 0, AUDIT_ARCH),
@@ -49,7 +60,7 @@ pub fn program(surface: &Surface) -> Result<Vec<Instruction>, CompileError> {
         load(NUMBER),
     ];
     program.reserve(MOST_CALLS);
-    tree(&spans(surface)?, &mut program)?;
+    tree(&spans(rules)?, &mut program)?;
     if program.len() > LONGEST {
         return Err(CompileError::TooLong { length: program.len() });
     }
@@ -79,11 +90,11 @@ struct Span {
 }
 
 /// Cuts all numbers into as few spans as there can be. The first begins at 0.
-fn spans(surface: &Surface) -> Result<Vec<Span>, CompileError> {
+fn spans(rules: impl Iterator<Item = Rule>) -> Result<Vec<Span>, CompileError> {
     let mut unlisted = Decision::Always(Verdict::KillProcess);
     let mut foreign = unlisted;
     let mut listed = Vec::with_capacity(MOST_CALLS);
-    for rule in rules(surface) {
+    for rule in rules {
         match rule.scope {
             Scope::Unlisted => unlisted = rule.decision,
             Scope::ForeignAbi => foreign = rule.decision,
@@ -272,7 +283,7 @@ mod tests {
     #[test]
     fn no_span_says_the_same_as_its_neighbour() {
         for surface in Surface::ALL {
-            let spans = spans(&surface).unwrap();
+            let spans = spans(rules(&surface)).unwrap();
             println!("{surface:?}: {} spans", spans.len());
             assert_eq!(spans[0].first, 0);
             for pair in spans.windows(2) {

@@ -17,7 +17,7 @@ pub(super) const fn unless(
 }
 
 /// A row with conditions, else refused with this error.
-const fn only(
+pub(super) const fn only(
     calls: &'static [Call],
     clauses: &'static [Clause],
     otherwise: Errno,
@@ -33,7 +33,7 @@ pub(super) const fn deny(tests: &'static [Test], when: &'static str) -> Clause {
 }
 
 /// The argument, as a 32-bit number, is one of these.
-const fn is(argument: u8, values: &'static [u32]) -> Test {
+pub(super) const fn is(argument: u8, values: &'static [u32]) -> Test {
     Test::OneOf { argument, mask: u32::MAX, values }
 }
 
@@ -72,7 +72,7 @@ pub(super) const WHY_DEVICE: &str =
 
 /// All bits that make a namespace, as `clone` takes them. A new time namespace has its bit where
 /// `clone` keeps the exit signal, so only `unshare` can ask for it.
-const NEW_NAMESPACE: u32 = (libc::CLONE_NEWNS
+pub(super) const NEW_NAMESPACE: u32 = (libc::CLONE_NEWNS
     | libc::CLONE_NEWCGROUP
     | libc::CLONE_NEWUTS
     | libc::CLONE_NEWIPC
@@ -82,15 +82,16 @@ const NEW_NAMESPACE: u32 = (libc::CLONE_NEWNS
     .cast_unsigned();
 const NEW_TIME_NAMESPACE: u32 = 0x80;
 
-const INTERNET: Test = is(0, &[libc::AF_INET.cast_unsigned(), libc::AF_INET6.cast_unsigned()]);
+pub(super) const INTERNET: Test =
+    is(0, &[libc::AF_INET.cast_unsigned(), libc::AF_INET6.cast_unsigned()]);
 const NETLINK: Test = is(0, &[libc::AF_NETLINK.cast_unsigned()]);
 /// The kernel keeps flags in the upper bits of the type.
-const STREAM_OR_DATAGRAM: Test = Test::OneOf {
+pub(super) const STREAM_OR_DATAGRAM: Test = Test::OneOf {
     argument: 1,
     mask: 0xf,
     values: &[libc::SOCK_STREAM.cast_unsigned(), libc::SOCK_DGRAM.cast_unsigned()],
 };
-const TCP_OR_UDP: Test =
+pub(super) const TCP_OR_UDP: Test =
     is(2, &[0, libc::IPPROTO_TCP.cast_unsigned(), libc::IPPROTO_UDP.cast_unsigned()]);
 
 /// Ways to make a socket, the allowed ones before the errors for their neighbours.
@@ -149,6 +150,17 @@ const RENAME_WHITEOUT: u32 = 4;
 /// sanitisers and debuggers run themselves again so, and it weakens nobody else.
 const PERSONALITIES: &[u32] = &[u32::MAX, 0, libc::ADDR_NO_RANDOMIZE.cast_unsigned()];
 
+/// The row for the options of a socket.
+pub(super) const KERNEL_TLS: Rule = unless(
+    calls![SYS_setsockopt],
+    &[Clause {
+        tests: &[is(1, &[SOL_TCP]), is(2, &[TCP_ULP])],
+        when: "it puts TLS into the kernel",
+        verdict: Verdict::Refuse(Errno::Enoent),
+    }],
+    "kernel TLS had many faults, and every library works without",
+);
+
 /// The rows for all architectures.
 pub(super) const ROWS: &[Rule] = &[
     unless(calls![SYS_openat], &[deny(&[creates(2), set_id(3)], WHEN_CREATES_SET_ID)], WHY_SET_ID),
@@ -195,15 +207,7 @@ pub(super) const ROWS: &[Rule] = &[
         Errno::Eafnosupport,
         "no other family has pairs, but the kernel loads it before it says so",
     ),
-    unless(
-        calls![SYS_setsockopt],
-        &[Clause {
-            tests: &[is(1, &[SOL_TCP]), is(2, &[TCP_ULP])],
-            when: "it puts TLS into the kernel",
-            verdict: Verdict::Refuse(Errno::Enoent),
-        }],
-        "kernel TLS had many faults, and every library works without",
-    ),
+    KERNEL_TLS,
     unless(
         calls![SYS_prctl],
         &[deny(&[is(0, &[libc::PR_SET_MM.cast_unsigned()])], "it forges the memory map")],

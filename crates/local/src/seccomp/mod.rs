@@ -12,6 +12,7 @@
 mod allowed;
 mod compile;
 mod conditions;
+mod gate;
 #[cfg_attr(target_arch = "x86_64", path = "x86_64.rs")]
 #[cfg_attr(target_arch = "aarch64", path = "aarch64.rs")]
 mod native;
@@ -25,7 +26,8 @@ mod coverage;
 #[cfg(test)]
 mod oracle;
 
-pub use compile::{CompileError, Instruction, program};
+pub use compile::{CompileError, Instruction, gate_program, program};
+pub use gate::rules as gate_rules;
 pub use rule::{Call, Clause, Decision, Errno, Rule, Scope, Test, Verdict};
 pub use surface::{Surface, Tracing};
 pub use table::rules;

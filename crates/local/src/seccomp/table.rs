@@ -57,13 +57,13 @@ pub(super) const fn call(name: &'static str, number: i64) -> Call {
     Call { name, number }
 }
 
-const UNLISTED: Rule = Rule {
+pub(super) const UNLISTED: Rule = Rule {
     scope: Scope::Unlisted,
     decision: Decision::Always(Verdict::Refuse(Errno::Enosys)),
     why: "what nobody has judged is not there, and programs fall back to what they know",
 };
 
-const FOREIGN: Rule = Rule {
+pub(super) const FOREIGN: Rule = Rule {
     scope: Scope::ForeignAbi,
     decision: Decision::Always(Verdict::KillProcess),
     why: "their numbers mean other calls, so no row would hold for them",

@@ -100,3 +100,19 @@ pub(super) const ROWS: &[Rule] = &[
         "gone from the kernel",
     ),
 ];
+
+/// What only a gate's own rows have here: older forms of what it does, by the C library.
+pub(super) const GATE: &[Rule] = &[allow(
+    calls![
+        SYS_open,
+        SYS_stat,
+        SYS_lstat,
+        SYS_access,
+        SYS_readlink,
+        SYS_getdents,
+        SYS_poll,
+        SYS_epoll_wait,
+        SYS_time,
+    ],
+    "older forms of calls that are allowed; Landlock says which files",
+)];

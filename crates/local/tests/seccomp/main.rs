@@ -4,6 +4,8 @@
 #[cfg(test)]
 mod attacks;
 #[cfg(test)]
+mod gate;
+#[cfg(test)]
 mod sys;
 #[cfg(test)]
 mod use_cases;

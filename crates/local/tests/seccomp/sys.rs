@@ -89,3 +89,42 @@ pub(crate) extern "C" fn ia32_getpid() {
             out("r10") _, out("r11") _, options(nostack));
     }
 }
+
+/// Forks a process that has one thread, does this there, and ends with what it answers. Says how it ended.
+pub(crate) fn in_child(act: impl FnOnce() -> i32) -> i32 {
+    wait(start_child(act))
+}
+
+/// The same, and does not wait.
+pub(crate) fn start_child(act: impl FnOnce() -> i32) -> libc::pid_t {
+    // SAFETY: the C library keeps its heap usable in the child, which takes no lock of the parent's
+    // other threads and never returns from here.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(act));
+        // SAFETY: ends the child without running anything of the parent's.
+        unsafe { libc::_exit(done.unwrap_or(PANICKED)) };
+    }
+    assert!(child > 0, "{}", io::Error::last_os_error());
+    child
+}
+
+/// What a child ends with that panicked. No errno is as large.
+pub(crate) const PANICKED: i32 = 255;
+
+/// Waits for a child, and says what it ended with; more than 255 where a signal ended it.
+pub(crate) fn wait(child: libc::pid_t) -> i32 {
+    let mut status = 0;
+    // SAFETY: `status` is a valid place for the answer.
+    let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
+    assert_eq!(waited, child);
+    if libc::WIFEXITED(status) { libc::WEXITSTATUS(status) } else { 256 + libc::WTERMSIG(status) }
+}
+
+/// Becomes another program.
+pub(crate) fn become_program(path: &std::ffi::CStr) -> io::Error {
+    let words = [path.as_ptr(), std::ptr::null()];
+    // SAFETY: the words end with null, as do the words of the environment, of which there are none.
+    unsafe { libc::execve(path.as_ptr(), words.as_ptr(), words[1..].as_ptr()) };
+    io::Error::last_os_error()
+}

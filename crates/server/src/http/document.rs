@@ -58,8 +58,13 @@ fn complete(openapi: utoipa::openapi::OpenApi) -> Value {
 fn complete_operation(operation: &mut Value) {
     // Functions are named by what they do, so only with the tag is that one of a kind.
     let parts = ["/tags/0", "/operationId"].map(|part| operation.pointer(part));
-    let name = parts.map(|part| part.and_then(Value::as_str).unwrap_or_default()).join("_");
+    let [tag, verb] = parts.map(|part| part.and_then(Value::as_str).unwrap_or_default());
+    let name = if tag == verb { verb.to_owned() } else { format!("{tag}_{verb}") };
     put(operation, "operationId", Value::String(name));
+    // Without a key, in the words that generators know for it.
+    if operation.get("security") == Some(&json!([{}])) {
+        put(operation, "security", json!([]));
+    }
     let problem = <objects::ProblemDocument as utoipa::ToSchema>::name();
     let problem = json!({
         "description": "What went wrong.",

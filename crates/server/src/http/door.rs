@@ -2,6 +2,7 @@
 
 use super::auth::Caller;
 use super::error::{Answer, Problem};
+use crate::traces::{Fact, Span};
 use crate::{Ground, Server};
 use axum::extract::FromRequestParts;
 use axum::http::StatusCode;
@@ -32,10 +33,24 @@ pub(crate) struct ReadsFiles;
 /// Writes files of a session.
 #[derive(Debug)]
 pub(crate) struct WritesFiles;
+/// Adds, changes and removes secrets.
+#[derive(Debug)]
+pub(crate) struct SetsSecrets;
+
+/// Lets sandboxes reach more.
+#[derive(Debug)]
+pub(crate) struct Approves;
 
 /// What each of them takes, as the document tells it.
-pub(super) const SCOPES: [KeyScope; 5] =
-    [Looks::SCOPE, Manages::SCOPE, Runs::SCOPE, ReadsFiles::SCOPE, WritesFiles::SCOPE];
+pub(super) const SCOPES: [KeyScope; 7] = [
+    Looks::SCOPE,
+    Manages::SCOPE,
+    Runs::SCOPE,
+    ReadsFiles::SCOPE,
+    WritesFiles::SCOPE,
+    Approves::SCOPE,
+    SetsSecrets::SCOPE,
+];
 
 impl Deed for Looks {
     const SCOPE: KeyScope = KeyScope::Look;
@@ -46,11 +61,17 @@ impl Deed for Manages {
 impl Deed for Runs {
     const SCOPE: KeyScope = KeyScope::Run;
 }
+impl Deed for Approves {
+    const SCOPE: KeyScope = KeyScope::Approve;
+}
 impl Deed for ReadsFiles {
     const SCOPE: KeyScope = KeyScope::FilesRead;
 }
 impl Deed for WritesFiles {
     const SCOPE: KeyScope = KeyScope::FilesWrite;
+}
+impl Deed for SetsSecrets {
+    const SCOPE: KeyScope = KeyScope::Secrets;
 }
 
 /// The sessions of a caller who may do this.
@@ -62,24 +83,22 @@ pub(crate) struct Door<D> {
     pub(crate) caller: Caller,
     /// The caller's sessions: others do not exist in here.
     pub(crate) sessions: Sessions,
+    /// The request, for those who are told of it.
+    pub(crate) span: Span,
     deed: PhantomData<D>,
 }
 
 impl<D: Deed> Door<D> {
     /// The session of this name or id, written out in full.
     pub(crate) async fn session(&self, text: &str) -> Answer<Session> {
-        let found = self.sessions.find(text).await;
-        // A beginning of several names none of them.
-        let is_begun = |error: &Error| error.kind == ErrorKind::Conflict;
-        if found.as_ref().is_err_and(is_begun) {
-            return Err(missing(text).into());
-        }
-        let id = found?;
-        if id.as_str() == text || self.sessions.status(&id).await?.name.as_deref() == Some(text) {
-            return Ok(self.sessions.session(id));
-        }
         // Nobody is at a keyboard here: a beginning is a slip, or will fit two tomorrow.
-        Err(missing(text).into())
+        let found = self.sessions.find_whole(text).await;
+        let named = |error: Error| {
+            if error.kind == ErrorKind::NotFound { missing(text) } else { error }
+        };
+        let id = found.map_err(named)?;
+        self.span.tell(Fact::Sandbox(&id));
+        Ok(self.sessions.session(id))
     }
 
     /// What this caller's sandboxes are made from.
@@ -108,6 +127,7 @@ impl<D: Deed> FromRequestParts<Server> for Door<D> {
         };
         caller.may(D::SCOPE)?;
         let sessions = server.0.sessions.for_owner(caller.owner(), caller.quota());
-        Ok(Self { server: server.clone(), caller, sessions, deed: PhantomData })
+        let span = parts.extensions.get().cloned().unwrap_or_default();
+        Ok(Self { server: server.clone(), caller, sessions, span, deed: PhantomData })
     }
 }

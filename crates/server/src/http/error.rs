@@ -3,8 +3,7 @@
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use cofferdam_core::{Error, ErrorKind};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+pub(crate) use cofferdam_session::objects::ProblemReport;
 use std::sync::Arc;
 
 /// What a request failed with. Anything that fails with an [`Error`] becomes one by `?`.
@@ -17,26 +16,6 @@ pub(crate) struct Problem {
 
 /// What handlers answer.
 pub(crate) type Answer<T> = Result<T, Problem>;
-
-/// An error as a problem document. Format 1.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct ProblemReport {
-    /// What the kind is described by; `about:blank`, for the kind says all of it.
-    #[serde(rename = "type")]
-    pub(crate) about: String,
-    /// The kind in words.
-    pub(crate) title: String,
-    /// The status of the answer.
-    pub(crate) status: u16,
-    /// The kind's stable name.
-    pub(crate) kind: String,
-    /// What happened.
-    pub(crate) message: String,
-    /// What to do.
-    pub(crate) hint: Option<String>,
-    /// Whether the same request may succeed later without any change.
-    pub(crate) retryable: bool,
-}
 
 impl Problem {
     /// A problem with a status that the kind of its error does not tell.

@@ -10,17 +10,22 @@ use axum::Json;
 use axum::http::HeaderMap;
 use axum::response::IntoResponse;
 use axum::response::sse::Event;
-use cofferdam_core::{Error, ErrorKind};
-use cofferdam_session::{AuditReport, EventList, SessionId, Sessions};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use cofferdam_core::{Error, ErrorKind, Result};
+pub(crate) use cofferdam_session::objects::AuditList;
+use cofferdam_session::{EventList, EventReport, SessionId, Sessions};
+use serde::Deserialize;
 use std::time::Duration;
+use tokio::sync::watch;
+use tokio::time::Instant;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-/// How long a stream waits before it looks again. Sandboxes are kept by processes that tell nobody.
+/// How long a stream waits before it asks sandboxes again, which are kept by processes that tell nobody.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
+/// How long what this process writes is gathered before a stream looks at it, so that much of it costs a
+/// stream no more than so many looks.
+const GATHERED: Duration = Duration::from_millis(10);
 
 pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new().routes(routes!(list)).routes(routes!(follow)).routes(routes!(audit))
@@ -48,13 +53,6 @@ struct AuditQuery {
     after: Option<u64>,
 }
 
-/// What callers did. Format 1.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct AuditList {
-    /// The entries, oldest first.
-    pub(crate) entries: Vec<AuditReport>,
-}
-
 /// What happened after the event of a number, at most 1000, in order.
 #[utoipa::path(get, path = "/v1/events", tag = "events", params(EventsQuery), responses(
     (status = 200, description = "The events.", body = objects::Events),
@@ -80,7 +78,14 @@ async fn follow(
         after = number(seen)?;
     }
     let counted = door.caller.stream(&door.server)?;
-    let source = Events { sessions: door.sessions.clone(), session, after, is_over: false };
+    let source = Events {
+        written: door.sessions.written(),
+        sessions: door.sessions.clone(),
+        session,
+        after,
+        asked: None,
+        is_over: false,
+    };
     Ok(sse::stream_of(door.server, counted, source))
 }
 
@@ -119,9 +124,25 @@ fn checked(number: u64) -> Answer<u64> {
 
 struct Events {
     sessions: Sessions,
+    written: watch::Receiver<u64>,
     session: Option<SessionId>,
     after: u64,
+    /// When sandboxes were asked last.
+    asked: Option<Instant>,
     is_over: bool,
+}
+
+impl Events {
+    /// What happened since, by all accounts now and then, and else by what is written down.
+    async fn look(&mut self) -> Result<Vec<EventReport>> {
+        let session = self.session.as_ref();
+        if self.asked.is_some_and(|asked| asked.elapsed() < LOOK_AGAIN) {
+            return self.sessions.written_events(session, self.after).await;
+        }
+        let found = self.sessions.events(session, self.after).await;
+        self.asked = Some(Instant::now());
+        found
+    }
 }
 
 impl Source for Events {
@@ -130,7 +151,9 @@ impl Source for Events {
             return None;
         }
         loop {
-            let found = match self.sessions.events(self.session.as_ref(), self.after).await {
+            // ORDER: before the look, so that what is written meanwhile leads to another one.
+            self.written.mark_unchanged();
+            let found = match self.look().await {
                 Ok(found) => found,
                 Err(error) => {
                     self.is_over = true;
@@ -142,11 +165,15 @@ impl Source for Events {
                 let told = |report| sse::event("event", &seq(report), report);
                 return Some(found.iter().map(told).collect());
             }
-            tokio::time::sleep(LOOK_AGAIN).await;
+            let again = self.asked.unwrap_or_else(Instant::now) + LOOK_AGAIN;
+            tokio::select! {
+                () = tokio::time::sleep_until(again) => self.asked = None,
+                _ = self.written.changed() => tokio::time::sleep(GATHERED).await,
+            }
         }
     }
 }
 
-fn seq(report: &cofferdam_session::EventReport) -> String {
+fn seq(report: &EventReport) -> String {
     report.seq.to_string()
 }

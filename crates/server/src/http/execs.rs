@@ -5,21 +5,21 @@ use super::error::{Answer, Problem};
 use super::extract::{Body, Path, Query, Raw};
 use super::objects;
 use super::sse::{self, Source};
-use super::wish::{too_many, variables};
+use super::wish::{Wish, too_many, variables};
 use crate::Server;
+use crate::traces::{Fact, Span};
 use axum::Json;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::IntoResponse;
 use axum::response::sse::Event;
 use cofferdam_core::{
-    Error, ErrorKind, ExecInput, ExecOrder, Part, ProcessId, Result, Seen, Standard, Stdin,
-    Terminal, hexadecimal,
+    Error, ErrorKind, ExecInput, ExecOrder, ExecStatus, Part, ProcessId, Result, Seen, Standard,
+    Stdin, Terminal, hexadecimal,
 };
+pub(crate) use cofferdam_session::objects::{ExecWish, SignalWish, SizeWish};
 use cofferdam_session::{ExecList, ExecReport, LogPart, Session};
-use schemars::JsonSchema;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
 use std::time::Duration;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
@@ -48,51 +48,6 @@ pub(super) fn routes() -> OpenApiRouter<Server> {
         .routes(routes!(stdin))
         .routes(routes!(signal))
         .routes(routes!(resize))
-}
-
-/// A command as a request wants it: `argv`, or `shell`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct ExecWish {
-    /// The program and its arguments.
-    pub(crate) argv: Vec<String>,
-    /// A line for `/bin/sh -c`.
-    pub(crate) shell: Option<String>,
-    /// Where it starts, absolute inside. Without one it starts in the workspace.
-    pub(crate) cwd: Option<String>,
-    /// Variables over those of the sandbox.
-    pub(crate) env: BTreeMap<String, String>,
-    /// Whether it reads what is sent to it; otherwise nothing.
-    pub(crate) stdin: bool,
-    /// A terminal of this size for all its streams.
-    pub(crate) terminal: Option<SizeWish>,
-    /// It does not count as use of the sandbox, and what it starts outlives it.
-    pub(crate) detached: bool,
-    /// It counts as use though it is detached.
-    pub(crate) keep_awake: bool,
-    /// It is killed after this long, in milliseconds.
-    pub(crate) timeout_ms: Option<u64>,
-    /// It is killed when a stream exceeds this many bytes.
-    pub(crate) max_output_bytes: Option<u64>,
-}
-
-/// The size of a terminal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct SizeWish {
-    /// Lines.
-    pub(crate) rows: u16,
-    /// Characters in a line.
-    pub(crate) columns: u16,
-}
-
-/// A signal for a command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct SignalWish {
-    /// Its number, as in 15 for SIGTERM.
-    #[schemars(range(min = 1, max = 64))]
-    pub(crate) signal: i32,
 }
 
 /// Which part of the output is wanted.
@@ -170,13 +125,24 @@ async fn start(
     let mut order = wish.order()?;
     let session = door.session(&sandbox).await?;
     let mut status = StatusCode::CREATED;
-    if let Some(key) = headers.get("idempotency-key") {
-        order.command.id = id_of(key.as_bytes())?;
-        if session.status(&order.command.id).await.is_ok() {
-            status = StatusCode::OK;
-        }
+    let key = headers.get("idempotency-key");
+    if key.is_some() && wish.id.is_some() {
+        let what = "both an Idempotency-Key and an id are given";
+        return Err(Error::new(ErrorKind::Usage, what).hint("Give one of them.").into());
     }
-    let started = session.start_watched(&order).await?;
+    if let Some(key) = key {
+        order.command.id = id_of(key.as_bytes())?;
+    }
+    let is_named = key.is_some() || wish.id.is_some();
+    if is_named && session.status(&order.command.id).await.is_ok() {
+        status = StatusCode::OK;
+    }
+    let span = door.span.part("exec");
+    let started = session.start_watched(&order).await.inspect_err(|_| span.failed())?;
+    door.span.tell(Fact::Exec(&started.id));
+    if status == StatusCode::CREATED && span.is_on() {
+        tokio::spawn(to_its_end(span, session.clone(), started.id.clone()));
+    }
     Ok((status, Json(session.status(&started.id).await?)))
 }
 
@@ -279,7 +245,7 @@ async fn wait(
 #[utoipa::path(post, path = "/v1/sandboxes/{sandbox}/execs/{exec}/stdin", tag = "execs",
     params(("sandbox" = String, Path, description = "Its name or id."),
         ("exec" = String, Path, description = "The command's id."), StdinQuery),
-    request_body(content = String, content_type = "application/octet-stream"), responses(
+    request_body(content = inline(objects::Bytes), content_type = "application/octet-stream"), responses(
     (status = 204, description = "The command has all of it."),
 ))]
 async fn stdin(
@@ -332,12 +298,29 @@ async fn resize(
     Body(wish): Body<SizeWish>,
 ) -> Answer<StatusCode> {
     let (session, id) = command(&door, &sandbox, &exec).await?;
-    session.input(&id, &ExecInput::Resize(wish.size())).await?;
+    session.input(&id, &ExecInput::Resize(size(wish))).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
+/// Keeps the span of a command until it ends.
+async fn to_its_end(span: Span, session: Session, id: ProcessId) {
+    span.tell(Fact::Sandbox(session.id()));
+    span.tell(Fact::Exec(&id));
+    match session.wait(&id, None).await {
+        Ok(status) => tell_end(&span, &status),
+        Err(_) => span.failed(),
+    }
+}
+
+/// Tells how a command ended.
+pub(super) fn tell_end(span: &Span, status: &ExecStatus) {
+    let Some(ended) = &status.ended else { return };
+    span.tell(Fact::Ending(ended.ending.kind()));
+    span.tell(Fact::ExitCode(ended.ending.exit_code()));
+}
+
 /// A command of a caller's sandbox, which is there.
-async fn command<D: Deed>(
+pub(super) async fn command<D: Deed>(
     door: &Door<D>,
     sandbox: &str,
     exec: &str,
@@ -349,6 +332,7 @@ async fn command<D: Deed>(
     };
     let id = ProcessId::new(exec).map_err(|_| missing())?;
     session.status(&id).await?;
+    door.span.tell(Fact::Exec(&id));
     Ok((session, id))
 }
 
@@ -363,15 +347,15 @@ fn id_of(key: &[u8]) -> Result<ProcessId> {
     ProcessId::new(format!("k{digits}"))
 }
 
-impl SizeWish {
-    fn size(self) -> Terminal {
-        Terminal { rows: self.rows, columns: self.columns }
-    }
+fn size(wish: SizeWish) -> Terminal {
+    Terminal { rows: wish.rows, columns: wish.columns }
 }
 
-impl ExecWish {
+impl Wish for &ExecWish {
+    type Order = ExecOrder;
+
     /// The order, with a fresh id.
-    pub(crate) fn order(&self) -> Result<ExecOrder> {
+    fn order(self) -> Result<ExecOrder> {
         let argv = match (&self.shell, self.argv.is_empty()) {
             (None, false) => self.argv.clone(),
             (Some(line), true) => vec!["/bin/sh".to_owned(), "-c".to_owned(), line.clone()],
@@ -393,12 +377,15 @@ impl ExecWish {
                 .hint("Write the path as it is inside, as in /workspace/src."));
         }
         let mut order = Session::order(argv)?;
+        if let Some(id) = &self.id {
+            order.command.id = ProcessId::new(id.clone())?;
+        }
         order.command.cwd = self.cwd.clone().map(Into::into);
         order.command.env = variables(&self.env)?;
         if self.stdin {
             order.command.stdin = Stdin::Piped;
         }
-        order.command.terminal = self.terminal.map(SizeWish::size);
+        order.command.terminal = self.terminal.map(size);
         order.command.timeout = self.timeout_ms.map(Duration::from_millis);
         order.detached = self.detached;
         order.keep_awake = self.keep_awake;

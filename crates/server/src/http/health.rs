@@ -5,17 +5,9 @@ use super::objects;
 use crate::Server;
 use axum::Json;
 use axum::extract::State;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+pub(crate) use cofferdam_session::objects::HealthReport;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
-
-/// How the server is. Format 1.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct HealthReport {
-    /// `ok`.
-    pub(crate) status: String,
-}
 
 pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new().routes(routes!(alive)).routes(routes!(ready))

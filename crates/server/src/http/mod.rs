@@ -5,12 +5,14 @@
 //! caller must be allowed to do and gives the sessions of that caller alone; parts of the request by
 //! [`extract`]; and answer `Result<_, Problem>`. Objects of answers are named in [`objects`].
 
+mod approvals;
 mod auth;
 mod digest;
 mod document;
 mod door;
 mod error;
 mod events;
+mod examine;
 mod execs;
 mod extract;
 mod files;
@@ -20,25 +22,33 @@ mod layers;
 #[cfg(feature = "mcp")]
 mod mcp;
 mod metrics;
+mod network;
+mod news;
 mod objects;
 mod origin;
 mod pipe;
 mod place;
+mod ports;
 mod range;
 mod refusal;
 mod resources;
 mod run;
 mod sandboxes;
+mod secrets;
 mod shells;
 mod sse;
 mod states;
 mod stream;
 mod tools;
+mod unasked;
 mod wish;
+mod words;
 
 pub(crate) use auth::Rates;
 pub use document::document;
 pub(crate) use guard::Counts;
 #[cfg(feature = "mcp")]
 pub(crate) use mcp::Mounted;
+pub(crate) use metrics::method as known_method;
+pub(crate) use ports::Ports;
 pub use resources::router;

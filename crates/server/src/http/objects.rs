@@ -1,5 +1,6 @@
 //! The objects of the document: those that every door shows, by the schemas that they publish.
 
+use super::words::told_as_enums;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value};
@@ -31,6 +32,8 @@ macro_rules! objects {
         /// All of them, so that the generator meets each.
         fn meet_all(generator: &mut SchemaGenerator) {
             $(generator.subschema_for::<$object>();)*
+            // What streams carry is no body of an answer.
+            generator.subschema_for::<cofferdam_session::objects::FileEventReport>();
         }
     };
 }
@@ -49,6 +52,8 @@ objects! {
     ExecOrder = super::execs::ExecWish,
     /// A command.
     Exec = cofferdam_session::ExecReport,
+    /// A command, for one who follows it.
+    ExecNews = cofferdam_session::objects::ExecNews,
     /// The commands of a sandbox.
     Execs = cofferdam_session::ExecList,
     /// A part of what a command wrote.
@@ -115,8 +120,6 @@ objects! {
     PatchRefused = super::refusal::ProblemWith<cofferdam_session::objects::FilePatch>,
     /// What was unpacked.
     FileImported = cofferdam_session::objects::FileImported,
-    /// Something that happened to a file.
-    FileEvent = cofferdam_session::objects::FileEventReport,
     /// What a sandbox changed.
     Changes = cofferdam_session::objects::ChangeList,
     /// The same with its parts.
@@ -161,6 +164,34 @@ objects! {
     ShellMessage = super::shells::Asked,
     /// What a caller is told over a WebSocket.
     ShellTold = super::shells::Told,
+    /// A port that is to have an address.
+    PortOrder = super::ports::PortWish,
+    /// A port with its address.
+    Port = super::ports::PortReport,
+    /// The ports that have one.
+    Ports = super::ports::PortList,
+    /// What a sandbox uses.
+    SandboxMetrics = cofferdam_session::MetricsReport,
+    /// What attacks from inside a sandbox came to.
+    Proof = cofferdam_core::ProbeReport,
+    /// What a sandbox may reach.
+    Network = cofferdam_session::NetworkReport,
+    /// All rules of a sandbox, as they are to be.
+    NetworkOrder = super::network::NetworkWish,
+    /// Rules.
+    NetworkRules = super::network::RulesWish,
+    /// What became of connections.
+    Connections = cofferdam_session::ConnectionList,
+    /// What waits to be allowed.
+    Approvals = cofferdam_session::PermissionList,
+    /// Something that waits to be allowed, or did so lately.
+    Approval = cofferdam_session::PermissionReport,
+    /// An answer to what waits.
+    ApprovalAnswer = super::approvals::AnswerWish,
+    /// A secret, without its value.
+    Secret = cofferdam_session::SecretReport,
+    /// Secrets.
+    Secrets = cofferdam_session::SecretList,
     /// An error.
     ProblemDocument = super::error::ProblemReport,
     /// How the server is.
@@ -199,5 +230,7 @@ pub(super) fn schemas() -> Map<String, Value> {
 }
 
 fn plain(schema: Value) -> Value {
-    Schema::try_from(schema).map(Value::from).unwrap_or_default()
+    let mut schema = Schema::try_from(schema).map(Value::from).unwrap_or_default();
+    told_as_enums(&mut schema);
+    schema
 }

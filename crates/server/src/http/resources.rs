@@ -3,10 +3,11 @@
 use super::error::Problem;
 use super::extract::MAX_JSON_BYTES;
 use super::{
-    document, events, execs, files, guard, health, layers, metrics, run, sandboxes, shells, states,
-    tools,
+    approvals, document, events, examine, execs, files, guard, health, layers, metrics, network,
+    news, ports, run, sandboxes, secrets, shells, states, tools, unasked,
 };
 use crate::Server;
+use crate::traces::traced;
 use axum::extract::DefaultBodyLimit;
 use axum::http::StatusCode;
 use axum::routing::get;
@@ -20,6 +21,7 @@ pub(super) fn resources() -> OpenApiRouter<Server> {
         .merge(sandboxes::routes())
         .merge(states::routes())
         .merge(execs::routes())
+        .merge(news::routes())
         .merge(run::routes())
         .merge(events::routes())
         .merge(tools::routes())
@@ -27,6 +29,11 @@ pub(super) fn resources() -> OpenApiRouter<Server> {
         .merge(layers::routes())
         .merge(metrics::routes())
         .merge(shells::routes())
+        .merge(ports::routes())
+        .merge(network::routes())
+        .merge(examine::routes())
+        .merge(approvals::routes())
+        .merge(secrets::routes())
 }
 
 /// Everything that a server answers, for a program that takes connections in by itself. As long as there
@@ -43,9 +50,12 @@ pub fn router(server: Server) -> axum::Router {
             nothing(StatusCode::METHOD_NOT_ALLOWED, "this path does not take this method")
         })
         .layer(DefaultBodyLimit::max(MAX_JSON_BYTES))
+        .layer(axum::middleware::from_fn(unasked::refuse))
         .layer(axum::middleware::from_fn(metrics::note))
-        .layer(axum::middleware::from_fn_with_state(server.clone(), guard::guard));
-    metrics::counted(routes).with_state(server)
+        .layer(axum::middleware::from_fn_with_state(server.clone(), guard::guard))
+        .layer(axum::middleware::from_fn_with_state(server.clone(), ports::divert));
+    let routes = traced(metrics::counted(routes), &server.0.traces);
+    routes.with_state(server)
 }
 
 fn nothing(status: StatusCode, what: &str) -> Problem {

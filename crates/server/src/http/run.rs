@@ -2,22 +2,22 @@
 
 use super::door::{Door, Runs};
 use super::error::Answer;
-use super::execs::ExecWish;
+use super::execs::tell_end;
 use super::extract::Body;
 use super::objects;
-use super::wish::{MAX_INIT_LINES, SpecWish, too_many};
+use super::wish::{MAX_INIT_LINES, OnGround, Wish, lie_on, too_many};
 use crate::Server;
+use crate::traces::{Fact, Span};
 use axum::Json;
 use cofferdam_core::{
     Cause, Ending, EndingReport, Enforced, Error, ErrorKind, ExecOrder, Omitted, Result, RunReport,
     UsageReport,
 };
+pub(crate) use cofferdam_session::objects::RunWish;
 use cofferdam_session::{
     ExecOutput, InitCommand, InitFailure, RUN_LIMIT, Ran, RunError, RunFailure, RunOrder, Session,
     text_or_base64,
 };
-use schemars::JsonSchema;
-use serde::Deserialize;
 use std::time::{Duration, Instant};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -37,21 +37,6 @@ pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new().routes(routes!(run))
 }
 
-/// A command in a sandbox of its own, as a request wants it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct RunWish {
-    /// The sandbox.
-    pub(crate) sandbox: SpecWish,
-    /// The command. It is in the foreground and reads nothing; its time is `timeout_ms`, or 300 s.
-    pub(crate) exec: ExecWish,
-    /// Lines of shell that must succeed before.
-    pub(crate) preflight: Vec<String>,
-    /// How much of each stream is in the answer, in bytes; more is left out and counted.
-    #[schemars(range(max = 16_777_216))]
-    pub(crate) capture_bytes: Option<usize>,
-}
-
 /// Runs a command in a fresh sandbox, which is ended on every way out, and says what came of it. It ends
 /// too when its caller hangs up a connection that was not to be closed anyway.
 #[utoipa::path(post, path = "/v1/run", tag = "run", request_body = objects::RunOrder, responses(
@@ -60,8 +45,17 @@ pub(crate) struct RunWish {
 async fn run(door: Door<Runs>, Body(wish): Body<RunWish>) -> Answer<Json<RunReport>> {
     let begin = Instant::now();
     let capture = wish.capture_bytes.unwrap_or(CAPTURED_BYTES);
-    let (exec, order) = orders(&wish, &door, capture)?;
-    let ran = door.sessions.run(&order, async |session| work(&session, &exec, capture).await);
+    let (exec, mut order) = orders(&wish, &door, capture)?;
+    let _held = lie_on(
+        &door.ground()?,
+        (wish.sandbox.image.as_deref(), wish.sandbox.pull),
+        &mut order.spec,
+    )
+    .await?;
+    let making = door.span.part("create");
+    let ran = door.sessions.run(&order, async |session| {
+        work(&session, &exec, capture, Told { request: &door.span, making }).await
+    });
     let (output, enforced, new_control_files) = match ran.await {
         Ok(Ran { value: (output, enforced), new_control_files, .. }) => {
             (Ok(output), enforced, new_control_files)
@@ -102,21 +96,37 @@ fn orders(wish: &RunWish, door: &Door<Runs>, capture: usize) -> Result<(ExecOrde
     }
     exec.command.timeout = Some(limit);
     let label = exec.command.argv.first().map(|word| word.to_string_lossy().into_owned());
-    let spec = wish.sandbox.spec(&door.ground()?)?;
+    let spec = wish.sandbox.on(&door.ground()?)?;
     let mut order = RunOrder::new(label.unwrap_or_default(), spec);
     order.limit = limit + SET_UP;
     order.preflight = wish.preflight.iter().map(InitCommand::shell).collect();
     Ok((exec, order))
 }
 
+/// What those who are told of a run are told by.
+struct Told<'s> {
+    request: &'s Span,
+    /// The making of the sandbox, which is over when the command begins.
+    making: Span,
+}
+
 async fn work(
     session: &Session,
     exec: &ExecOrder,
     capture: usize,
+    Told { request, making }: Told<'_>,
 ) -> Result<(ExecOutput, Enforced)> {
+    request.tell(Fact::Sandbox(session.id()));
+    making.tell(Fact::Sandbox(session.id()));
+    drop(making);
+    let span = request.part("exec");
+    span.tell(Fact::Sandbox(session.id()));
+    span.tell(Fact::Exec(&exec.command.id));
     let report = session.sessions().status(session.id()).await?;
     let enforced = report.enforced.unwrap_or_else(nowhere);
-    Ok((session.exec(exec, capture).await?, enforced))
+    let output = session.exec(exec, capture).await.inspect_err(|_| span.failed())?;
+    tell_end(&span, &output.status);
+    Ok((output, enforced))
 }
 
 /// What is claimed of a sandbox that is gone.
@@ -137,16 +147,19 @@ fn not_begun(failed: &InitFailure) -> Ending {
 }
 
 fn report_of(output: Result<ExecOutput, Ending>, enforced: Enforced) -> RunReport {
-    let (ending, usage, stdout, stderr, omitted) = match output {
+    let (ending, usage, denials, stdout, stderr, omitted) = match output {
         Ok(output) => {
             let omitted = Omitted { stdout: output.omitted_stdout, stderr: output.omitted_stderr };
-            let (ending, usage) = match output.status.ended {
-                Some(ended) => (ended.ending, ended.usage),
-                None => (Ending::Lost, UsageReport::default()),
+            let (ending, usage, denials) = match output.status.ended {
+                Some(ended) => (ended.ending, ended.usage, ended.denials),
+                None => (Ending::Lost, UsageReport::default(), Vec::new()),
             };
-            (ending, usage, output.stdout, output.stderr, omitted)
+            (ending, usage, denials, output.stdout, output.stderr, omitted)
         }
-        Err(ending) => (ending, UsageReport::default(), Vec::new(), Vec::new(), Omitted::default()),
+        Err(ending) => {
+            let usage = UsageReport::default();
+            (ending, usage, Vec::new(), Vec::new(), Vec::new(), Omitted::default())
+        }
     };
     let (stdout, stdout_base64) = text_or_base64(stdout);
     let (stderr, stderr_base64) = text_or_base64(stderr);
@@ -161,7 +174,7 @@ fn report_of(output: Result<ExecOutput, Ending>, enforced: Enforced) -> RunRepor
         duration_ms: 0.0,
         usage,
         enforced,
-        denials: Vec::new(),
+        denials,
         new_control_files: None,
         tier: None,
         tier_why: None,

@@ -4,14 +4,15 @@ use super::door::{Door, Looks, Manages};
 use super::error::Answer;
 use super::extract::{Body, Path, Query};
 use super::objects;
-use super::wish::SandboxWish;
+use super::wish::{OnGround, lie_on};
 use crate::Server;
+use crate::traces::Fact;
 use axum::Json;
 use axum::http::StatusCode;
 use cofferdam_core::{Error, ErrorKind, Result};
-use cofferdam_session::{EnsuredHow, SessionReport};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+pub(crate) use cofferdam_session::objects::{SandboxPage, SandboxWish};
+use cofferdam_session::{EnsuredHow, SessionId, SessionReport};
+use serde::Deserialize;
 use std::collections::BTreeMap;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
@@ -24,16 +25,6 @@ const DEFAULT_PAGE: usize = 50;
 
 pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new().routes(routes!(create, list)).routes(routes!(ensure, show, delete))
-}
-
-/// A page of sandboxes. Format 1.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct SandboxPage {
-    /// The sandboxes, oldest first.
-    pub(crate) sessions: Vec<SessionReport>,
-    /// Where the next page begins; absent on the last one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) next_cursor: Option<String>,
 }
 
 /// Which sandboxes are wanted.
@@ -59,9 +50,24 @@ async fn create(
     door: Door<Manages>,
     Body(wish): Body<SandboxWish>,
 ) -> Answer<(StatusCode, Json<SessionReport>)> {
-    let order = wish.order(&door.ground()?)?;
-    let session = door.sessions.create(&order).await?;
+    let ground = door.ground()?;
+    let mut order = wish.on(&ground)?;
+    let _held = lie_on(&ground, (wish.image.as_deref(), wish.pull), &mut order.spec).await?;
+    let session = made(&door, door.sessions.create(&order), |session| session.id()).await?;
     Ok((StatusCode::CREATED, Json(door.sessions.status(session.id()).await?)))
+}
+
+/// Makes something with a sandbox, and tells how long that took.
+async fn made<T>(
+    door: &Door<Manages>,
+    making: impl Future<Output = Result<T>>,
+    id: impl Fn(&T) -> &SessionId,
+) -> Result<T> {
+    let span = door.span.part("create");
+    let made = making.await.inspect_err(|_| span.failed())?;
+    door.span.tell(Fact::Sandbox(id(&made)));
+    span.tell(Fact::Sandbox(id(&made)));
+    Ok(made)
 }
 
 /// Lists sandboxes, oldest first.
@@ -96,7 +102,11 @@ async fn ensure(
         return Err(Error::new(ErrorKind::Usage, what).hint("Name it in the path alone.").into());
     }
     wish.name = Some(name);
-    let ensured = door.sessions.ensure(&wish.order(&door.ground()?)?).await?;
+    let ground = door.ground()?;
+    let mut order = wish.on(&ground)?;
+    let _held = lie_on(&ground, (wish.image.as_deref(), wish.pull), &mut order.spec).await?;
+    let ensuring = door.sessions.ensure(&order);
+    let ensured = made(&door, ensuring, |ensured| ensured.session.id()).await?;
     let status = match ensured.how {
         EnsuredHow::Created => StatusCode::CREATED,
         EnsuredHow::Running | EnsuredHow::Resumed | EnsuredHow::Recovered => StatusCode::OK,

@@ -6,9 +6,8 @@ use super::extract::{Body, Path};
 use super::objects;
 use crate::Server;
 use axum::Json;
-use cofferdam_session::SessionReport;
-use schemars::JsonSchema;
-use serde::Deserialize;
+pub(crate) use cofferdam_session::objects::ExtendWish;
+use cofferdam_session::{KeyScope, SessionReport};
 use std::time::Duration;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -19,14 +18,6 @@ pub(super) fn routes() -> OpenApiRouter<Server> {
         .routes(routes!(resume))
         .routes(routes!(stop))
         .routes(routes!(extend))
-}
-
-/// How much longer a lease is to be.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ExtendWish {
-    /// So much, in milliseconds.
-    pub(crate) by_ms: u64,
 }
 
 /// Stops everything in a sandbox where it stands. Pausing what is paused succeeds.
@@ -40,14 +31,18 @@ async fn pause(door: Door<Manages>, Path(sandbox): Path<String>) -> Answer<Json<
     Ok(Json(door.sessions.status(session.id()).await?))
 }
 
-/// Lets everything go on. A sandbox that was lost or stopped is recovered.
+/// Lets everything go on. A sandbox that was lost or stopped is recovered. One that is frozen by an alarm
+/// about a secret goes on for a key with the scope `approve` alone; for others it is a conflict.
 #[utoipa::path(post, path = "/v1/sandboxes/{sandbox}/resume", tag = "sandboxes",
     params(("sandbox" = String, Path, description = "Its name or id.")), responses(
     (status = 200, description = "It runs.", body = objects::Sandbox),
 ))]
 async fn resume(door: Door<Manages>, Path(sandbox): Path<String>) -> Answer<Json<SessionReport>> {
     let session = door.session(&sandbox).await?;
-    door.sessions.resume(session.id()).await?;
+    match door.caller.may(KeyScope::Approve) {
+        Ok(()) => door.sessions.resume(session.id()).await?,
+        Err(_) => door.sessions.wake(session.id()).await?,
+    }
     Ok(Json(door.sessions.status(session.id()).await?))
 }
 

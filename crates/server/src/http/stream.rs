@@ -1,6 +1,7 @@
 //! Bodies that are neither read nor written as a whole: what a request holds of them is bounded.
 
 use super::error::Problem;
+use super::guard::Counted;
 use axum::body::{Body, BodyDataStream, Bytes};
 use axum::http::StatusCode;
 use cofferdam_core::{Error, ErrorKind, Result, hexadecimal};
@@ -155,9 +156,9 @@ impl Drop for Work {
     }
 }
 
-/// An answer that is written while it is read. If the work fails the answer breaks off, and is never
+/// An answer that is written while it is read, and counts as a stream as long as it is there. If the work fails the answer breaks off, and is never
 /// taken for whole.
-pub(crate) fn answered<W, F>(first: Vec<u8>, work: W) -> Body
+pub(crate) fn answered<W, F>(counted: Counted, first: Vec<u8>, work: W) -> Body
 where
     W: FnOnce(Outgoing) -> F,
     F: Future<Output = Result<()>> + Send + 'static,
@@ -166,10 +167,10 @@ where
     // ORDER: beside the answer, for nobody polls that while its reader is slow.
     let work = Work(tokio::spawn(work(Outgoing { pipe, until: None })));
     let first = Some(Bytes::from(first)).filter(|first| !first.is_empty());
-    Body::from_stream(futures_util::stream::unfold(Some((first, reader, work)), next))
+    Body::from_stream(futures_util::stream::unfold(Some((first, reader, (work, counted))), next))
 }
 
-type Answering = Option<(Option<Bytes>, DuplexStream, Work)>;
+type Answering = Option<(Option<Bytes>, DuplexStream, (Work, Counted))>;
 
 async fn next(state: Answering) -> Option<(io::Result<Bytes>, Answering)> {
     let (first, mut reader, mut work) = state?;
@@ -178,7 +179,7 @@ async fn next(state: Answering) -> Option<(io::Result<Bytes>, Answering)> {
     }
     let mut piece = Vec::with_capacity(PIECE_BYTES);
     match reader.read_buf(&mut piece).await {
-        Ok(0) => match (&mut work.0).await {
+        Ok(0) => match (&mut work.0.0).await {
             Ok(Ok(())) => None,
             Ok(Err(error)) => Some((Err(io::Error::other(error)), None)),
             Err(error) => Some((Err(io::Error::other(error)), None)),
@@ -193,6 +194,10 @@ mod tests {
     use super::*;
     use futures_util::StreamExt;
     use tokio::io::AsyncWriteExt;
+
+    fn counted() -> Counted {
+        crate::http::Counts::default().take("", 1).unwrap()
+    }
 
     fn body(pieces: Vec<Result<&'static str, &'static str>>) -> Body {
         let pieces = pieces.into_iter().map(|piece| piece.map_err(io::Error::other));
@@ -232,7 +237,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_answer_that_nobody_reads_ends_its_work() {
         let (told, hears) = tokio::sync::oneshot::channel();
-        let body = answered(Vec::new(), async move |mut out| {
+        let body = answered(counted(), Vec::new(), async move |mut out| {
             let written = out.write_all(&vec![0; 4 * WAITING_BYTES]).await;
             told.send(written.unwrap_err().kind()).ok();
             Ok(())
@@ -243,7 +248,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_answer_whose_work_fails_breaks_off() {
-        let body = answered(b"first ".to_vec(), async |mut out| {
+        let body = answered(counted(), b"first ".to_vec(), async |mut out| {
             out.write_all(b"second").await.ok();
             Err(Error::new(ErrorKind::Conflict, "it changed"))
         });

@@ -4,68 +4,20 @@ use super::door::{Deed, Door, Looks, Runs};
 use super::error::Answer;
 use super::extract::{Body, Path};
 use super::objects;
+use super::ports::Exposer;
 use crate::Server;
 use axum::Json;
 use cofferdam_core::{Error, ErrorKind, Result};
+pub(crate) use cofferdam_session::objects::{ToolArguments, ToolList, ToolOutcome, ToolReport};
 use cofferdam_session::{KeyScope, SessionOrder};
 use cofferdam_tools::{CallContext, PackName, Scope, Toolbox};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
+use std::sync::Arc;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new().routes(routes!(list)).routes(routes!(call))
-}
-
-/// A pack of tools. Format 1.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct ToolList {
-    /// Its name.
-    pub(crate) pack: String,
-    /// What a model should know of the place that it works in, for its system prompt.
-    pub(crate) preamble: String,
-    /// The tools, in the order in which they are best shown.
-    pub(crate) tools: Vec<ToolReport>,
-}
-
-/// A tool, as a model is told of it. Format 1.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct ToolReport {
-    /// Its name.
-    pub(crate) name: String,
-    /// A few words for people.
-    pub(crate) title: String,
-    /// What it does, for a model.
-    pub(crate) description: String,
-    /// What it takes, as a JSON Schema.
-    pub(crate) input: Value,
-    /// What it answers where it does not fail, as a JSON Schema.
-    pub(crate) output: Option<Value>,
-    /// It changes nothing.
-    pub(crate) read_only: bool,
-    /// It may remove or overwrite what cannot be brought back.
-    pub(crate) destructive: bool,
-    /// Calling it again with the same arguments changes nothing more.
-    pub(crate) idempotent: bool,
-    /// It may reach what is outside the sandbox.
-    pub(crate) open_world: bool,
-}
-
-/// The arguments of a tool, as its own schema says.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
-pub(crate) struct ToolArguments(Map<String, Value>);
-
-/// What a call of a tool came to; an error is one too. Format 1.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct ToolOutcome {
-    /// Short, for a model.
-    pub(crate) text: String,
-    /// The same for a program, and whole.
-    pub(crate) structured: Value,
-    /// Whether what was asked for was not done.
-    pub(crate) is_error: bool,
 }
 
 /// The tools of a pack: cofferdam, everruns, adk, fluers or openmanus. Every call names its sandbox.
@@ -90,7 +42,8 @@ async fn list(door: Door<Looks>, Path(pack): Path<String>) -> Answer<Json<ToolLi
     Ok(Json(ToolList { pack, preamble: toolbox.preamble().await, tools }))
 }
 
-/// Calls a tool with the arguments in the body. It takes a key with every scope, for tools do everything.
+/// Calls a tool with the arguments in the body. It takes a key with every scope but `approve`, for tools do everything
+/// else.
 /// An error of the tool is an outcome, with `is_error`.
 #[utoipa::path(post, path = "/v1/tools/{pack}/{tool}", tag = "tools",
     params(("pack" = String, Path, description = "The pack."),
@@ -118,13 +71,19 @@ async fn call(
 
 /// Refuses a caller who may not do everything: a tool's name does not say what it takes.
 pub(super) fn refuse_half<D: Deed>(door: &Door<D>) -> Result<()> {
-    KeyScope::ALL.into_iter().try_for_each(|scope| door.caller.may(scope))
+    // No tool changes a secret.
+    let scopes = KeyScope::USUAL.into_iter().filter(|scope| *scope != KeyScope::Secrets);
+    scopes.into_iter().try_for_each(|scope| door.caller.may(scope))
 }
 
 /// A pack over the sandboxes of a caller. What it makes is what the operator says.
 pub(super) fn toolbox<D: Deed>(door: &Door<D>, pack: PackName) -> Result<Toolbox> {
     let order = SessionOrder::new(door.ground()?.spec());
-    Ok(Toolbox::new(pack, door.sessions.clone(), Scope::Named, order))
+    let toolbox = Toolbox::new(pack, door.sessions.clone(), Scope::Named, order);
+    Ok(match Exposer::of(door) {
+        Some(exposer) => toolbox.exposing(Arc::new(exposer)),
+        None => toolbox,
+    })
 }
 
 fn pack_of(name: &str) -> Result<PackName> {

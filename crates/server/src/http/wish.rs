@@ -1,11 +1,14 @@
 //! A sandbox as a request wants it, and what it means on this ground.
 
-use crate::Ground;
-use cofferdam_core::{Error, ErrorKind, Limit, Limits, Profile, Result, Spec, Workspace};
-use cofferdam_session::{InitCommand, SessionOrder};
-use schemars::JsonSchema;
-use serde::Deserialize;
-use std::collections::BTreeMap;
+use crate::{Ground, HeldImage, Pull};
+use cofferdam_core::{
+    EgressRule, Error, ErrorKind, Limit, Limits, Profile, Result, Spec, User, Workspace,
+};
+pub(crate) use cofferdam_session::objects::{
+    LimitsWish, ProfileName, PullName, SandboxWish, SpecWish,
+};
+use cofferdam_session::{InitCommand, SessionOrder, Unsaid};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -14,101 +17,74 @@ pub(crate) const MAX_VARIABLES: usize = 256;
 /// The most init lines of a request.
 pub(crate) const MAX_INIT_LINES: usize = 64;
 
-/// A sandbox as a request wants it. What is not said is as the operator decided.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct SandboxWish {
-    /// Its name, unique among yours: 1 to 64 letters, digits, `-`, `_` or `.`.
-    pub(crate) name: Option<String>,
-    /// What it may do.
-    pub(crate) profile: Option<ProfileName>,
-    /// The directory of the host that it works in, one of those that the operator allows. Without one
-    /// it has an empty directory of its own.
-    pub(crate) workspace: Option<String>,
-    /// Whether what is written to that directory lands in a layer beside it.
-    pub(crate) copy_on_write: bool,
-    /// Variables for every command.
-    pub(crate) env: BTreeMap<String, String>,
-    /// How much it may use.
-    pub(crate) limits: LimitsWish,
-    /// What it is found by.
-    pub(crate) labels: BTreeMap<String, String>,
-    /// Lines of shell that prepare it, each list once.
-    pub(crate) init: Vec<String>,
-    /// It is paused after it was not in use for so long, in milliseconds.
-    pub(crate) idle_pause_ms: Option<u64>,
-    /// It is never paused by itself.
-    pub(crate) stay_awake: bool,
-    /// It is removed after this long, in milliseconds.
-    pub(crate) ttl_ms: Option<u64>,
-    /// Keeps no point of the history after each command of a copy-on-write sandbox.
-    pub(crate) no_checkpoints: bool,
-}
-
-/// What a sandbox may do, as a request wants it. What is not said is as the operator decided.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct SpecWish {
-    /// What it may do.
-    pub(crate) profile: Option<ProfileName>,
-    /// The directory of the host that it works in, one of those that the operator allows. Without one
-    /// it has an empty directory of its own.
-    pub(crate) workspace: Option<String>,
-    /// Whether what is written to that directory lands in a layer beside it.
-    pub(crate) copy_on_write: bool,
-    /// Variables for every command.
-    pub(crate) env: BTreeMap<String, String>,
-    /// How much it may use.
-    pub(crate) limits: LimitsWish,
-}
-
-/// How much a sandbox may use.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct LimitsWish {
-    /// Memory of all processes together, in bytes.
-    pub(crate) memory_bytes: Option<u64>,
-    /// Processes and threads.
-    pub(crate) pids: Option<u32>,
-    /// Thousandths of a processor.
-    pub(crate) cpu_millis: Option<u32>,
-    /// The private writable space, in bytes.
-    pub(crate) disk_bytes: Option<u64>,
-}
-
-/// What a sandbox may do, by the name of a profile.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum ProfileName {
-    /// The workspace is read-only, and there is no way out.
-    ReadOnly,
-    /// The workspace can be written; a way out only to what is listed.
-    RepoWrite,
-    /// The workspace can be written, and there is no way out.
-    NoNetwork,
-    /// The workspace can be written, with a way out to all public addresses.
-    FullDev,
-    /// Hermetic: nothing of the host but its system directories.
-    CiOnly,
-}
-
-impl ProfileName {
-    fn profile(self) -> Profile {
-        match self {
-            Self::ReadOnly => Profile::ReadOnly,
-            Self::RepoWrite => Profile::RepoWrite,
-            Self::NoNetwork => Profile::NoNetwork,
-            Self::FullDev => Profile::FullDev,
-            Self::CiOnly => Profile::CiOnly,
-        }
+fn pull_of(name: PullName) -> Pull {
+    match name {
+        PullName::Missing => Pull::Missing,
+        PullName::Always => Pull::Always,
+        PullName::Never => Pull::Never,
     }
 }
 
-impl SandboxWish {
-    /// What it means on this ground.
-    pub(crate) fn order(&self, ground: &Ground) -> Result<SessionOrder> {
-        if self.init.len() > MAX_INIT_LINES {
-            return Err(too_many("init lines", self.init.len(), MAX_INIT_LINES));
+/// Lets a sandbox lie on the image that a request names, if it names one. What comes back is kept until
+/// there is the sandbox.
+pub(crate) async fn lie_on(
+    ground: &Ground,
+    (named, pull): (Option<&str>, Option<PullName>),
+    spec: &mut Spec,
+) -> Result<Option<HeldImage>> {
+    let Some(named) = named else {
+        return match pull {
+            None => Ok(None),
+            Some(_) => Err(Error::new(ErrorKind::Usage, "pull is said of an image, and none is")
+                .hint("Name an image, or leave pull out.")),
+        };
+    };
+    let (source, named) = (ground.image(named)?, named.to_owned());
+    let opening = move || source.open(&named, pull.map(pull_of));
+    let broke_off = |e| Error::new(ErrorKind::Io, "make an image ready").source(e);
+    let (image, held) = tokio::task::spawn_blocking(opening).await.map_err(broke_off)??;
+    if image.run.is_root() && spec.user == User::default() {
+        spec.user = User::Root;
+    }
+    spec.image = Some(image);
+    Ok(Some(held))
+}
+
+fn profile_of(name: ProfileName) -> Profile {
+    match name {
+        ProfileName::ReadOnly => Profile::ReadOnly,
+        ProfileName::RepoWrite => Profile::RepoWrite,
+        ProfileName::NoNetwork => Profile::NoNetwork,
+        ProfileName::FullDev => Profile::FullDev,
+        ProfileName::CiOnly => Profile::CiOnly,
+    }
+}
+
+/// A wish that says what it comes to by itself.
+pub(crate) trait Wish {
+    /// What it comes to.
+    type Order;
+
+    /// What it comes to, checked.
+    fn order(self) -> Result<Self::Order>;
+}
+
+/// A wish that comes to something on the ground of an operator.
+pub(crate) trait OnGround {
+    /// What it comes to.
+    type Order;
+
+    /// What it comes to on this ground.
+    fn on(&self, ground: &Ground) -> Result<Self::Order>;
+}
+
+impl OnGround for SandboxWish {
+    type Order = SessionOrder;
+
+    fn on(&self, ground: &Ground) -> Result<SessionOrder> {
+        let init = self.init.as_deref().unwrap_or_default();
+        if init.len() > MAX_INIT_LINES {
+            return Err(too_many("init lines", init.len(), MAX_INIT_LINES));
         }
         if self.stay_awake && self.idle_pause_ms.is_some() {
             return Err(Error::new(
@@ -121,13 +97,16 @@ impl SandboxWish {
             profile: self.profile,
             workspace: self.workspace.clone(),
             copy_on_write: self.copy_on_write,
+            image: None,
+            pull: None,
             env: self.env.clone(),
             limits: self.limits,
         };
-        let mut order = SessionOrder::new(spec.spec(ground)?);
+        let mut order = SessionOrder::new(spec.on(ground)?);
         order.name.clone_from(&self.name);
-        order.labels.clone_from(&self.labels);
-        order.init = self.init.iter().map(InitCommand::shell).collect();
+        order.unsaid = unsaid(self);
+        order.labels = self.labels.clone().unwrap_or_default();
+        order.init = init.iter().map(InitCommand::shell).collect();
         if let Some(idle_ms) = self.idle_pause_ms {
             order.idle_pause = Some(Duration::from_millis(idle_ms));
         }
@@ -135,17 +114,30 @@ impl SandboxWish {
             order.idle_pause = None;
         }
         order.ttl = self.ttl_ms.map(Duration::from_millis);
-        order.checkpoints = !self.no_checkpoints;
+        order.checkpoints = !self.no_checkpoints.unwrap_or(false);
         Ok(order)
     }
 }
 
-impl SpecWish {
-    /// What it means on this ground.
-    pub(crate) fn spec(&self, ground: &Ground) -> Result<Spec> {
+/// What a sandbox that is there already keeps, because the request does not say it.
+fn unsaid(wish: &SandboxWish) -> BTreeSet<Unsaid> {
+    let is_said = [
+        (Unsaid::Labels, wish.labels.is_some()),
+        (Unsaid::Init, wish.init.is_some()),
+        (Unsaid::IdlePause, wish.stay_awake || wish.idle_pause_ms.is_some()),
+        (Unsaid::Ttl, wish.ttl_ms.is_some()),
+        (Unsaid::Checkpoints, wish.no_checkpoints.is_some()),
+    ];
+    is_said.into_iter().filter(|(_, is_said)| !is_said).map(|(what, _)| what).collect()
+}
+
+impl OnGround for SpecWish {
+    type Order = Spec;
+
+    fn on(&self, ground: &Ground) -> Result<Spec> {
         let mut spec = ground.spec();
         if let Some(profile) = self.profile {
-            spec.profile = profile.profile();
+            spec.profile = profile_of(profile);
         }
         spec.workspace = match (&self.workspace, self.copy_on_write) {
             (Some(named), true) => Workspace::CopyOnWrite(ground.workspace(named)?),
@@ -157,21 +149,19 @@ impl SpecWish {
             }
         };
         spec.env.extend(variables(&self.env)?);
-        self.limits.narrow(&mut spec.limits)?;
-        refuse_way_out(&spec)?;
+        narrow(&self.limits, &mut spec.limits)?;
+        refuse_more_way_out(&spec, &ground.spec())?;
         Ok(spec)
     }
 }
 
-impl LimitsWish {
-    /// Takes over what is asked for, as far as the operator allows it.
-    fn narrow(&self, limits: &mut Limits) -> Result<()> {
-        take("memory_bytes", self.memory_bytes, &mut limits.memory_bytes)?;
-        take("pids", self.pids, &mut limits.pids)?;
-        take("cpu_millis", self.cpu_millis, &mut limits.cpu_millis)?;
-        take("disk_bytes", self.disk_bytes, &mut limits.disk_bytes)?;
-        limits.check()
-    }
+/// Takes over what is asked for, as far as the operator allows it.
+fn narrow(wish: &LimitsWish, limits: &mut Limits) -> Result<()> {
+    take("memory_bytes", wish.memory_bytes, &mut limits.memory_bytes)?;
+    take("pids", wish.pids, &mut limits.pids)?;
+    take("cpu_millis", wish.cpu_millis, &mut limits.cpu_millis)?;
+    take("disk_bytes", wish.disk_bytes, &mut limits.disk_bytes)?;
+    limits.check()
 }
 
 /// Takes one limit over. One that the operator asked for is the most.
@@ -210,11 +200,21 @@ pub(super) fn too_many(what: &str, are: usize, most: usize) -> Error {
     Error::new(ErrorKind::TooLarge, format!("{are} {what} are more than {most}"))
 }
 
-/// Refuses what needs a way out, as long as nothing serves one.
-fn refuse_way_out(spec: &Spec) -> Result<()> {
-    if spec.profile.egress(&spec.egress)?.is_empty() {
-        return Ok(());
-    }
-    let what = format!("profile {} asks for a way out, which nothing serves here", spec.profile);
-    Err(Error::new(ErrorKind::Unsupported, what).hint("Use the profile no-network."))
+/// Refuses a way out that leads further than that of the operator.
+fn refuse_more_way_out(spec: &Spec, operator: &Spec) -> Result<()> {
+    let Some(wanted) = spec.network_policy()? else { return Ok(()) };
+    let allowed = operator.network_policy()?.map(|policy| policy.allow);
+    let is_allowed = |rule: &EgressRule| allowed.iter().flatten().any(|known| known == rule);
+    let further = wanted.allow.iter().find(|rule| !is_allowed(rule));
+    let what = match (further, &allowed) {
+        (Some(rule), _) => format!(
+            "profile {} asks for a way out to {rule}, and the operator allows none",
+            spec.profile
+        ),
+        (None, None) => {
+            format!("profile {} asks for a way out, and the operator allows none", spec.profile)
+        }
+        (None, Some(_)) => return Ok(()),
+    };
+    Err(Error::new(ErrorKind::Denied, what).hint("Use the profile no-network."))
 }

@@ -161,7 +161,7 @@ async fn what_makes_no_sense_is_refused_by_name() {
         assert!(answer.text.contains(word), "{body}: {}", answer.text);
     }
     let way_out = stage.ask("", "POST /v1/sandboxes", r#"{"profile":"full-dev"}"#).await;
-    assert_eq!((way_out.status.as_u16(), way_out.kind().as_str()), (422, "unsupported"));
+    assert_eq!((way_out.status.as_u16(), way_out.kind().as_str()), (403, "denied"));
     let nowhere = stage.ask("", "GET /v1/nothing", "").await;
     assert_eq!((nowhere.status.as_u16(), nowhere.kind().as_str()), (404, "not_found"));
     let method = stage.ask("", "PATCH /v1/sandboxes", "{}").await;

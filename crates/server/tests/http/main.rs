@@ -1,10 +1,13 @@
 //! The interface over a backend in memory: what it promises, and who may not have what.
 #![cfg(test)]
 
+mod attacked;
 mod bounds;
 mod contract;
 mod document;
+mod limits;
 mod listening;
+mod secrets;
 mod stage;
 mod streams;
 mod tenants;

@@ -16,6 +16,7 @@ use tower::ServiceExt;
 /// A state directory, a backend in memory, and a server over both.
 pub(crate) struct Stage {
     pub(crate) state: PathBuf,
+    pub(crate) backend: Arc<FakeDurable>,
     pub(crate) sessions: Sessions,
     pub(crate) server: Server,
     pub(crate) router: Router,
@@ -56,7 +57,8 @@ impl Stage {
         let memory = PathBuf::from("/dev/shm");
         let place = if memory.is_dir() { memory } else { std::env::temp_dir() };
         let state = place.join(name);
-        let backends: Vec<Arc<dyn DurableBackend>> = vec![Arc::new(FakeDurable::new())];
+        let backend = Arc::new(FakeDurable::new());
+        let backends: Vec<Arc<dyn DurableBackend>> = vec![backend.clone()];
         let sessions = Sessions::open(&state, backends).await.unwrap();
         let template = Spec::new(Workspace::Private, Caller::default());
         let mut options = Options {
@@ -64,12 +66,13 @@ impl Stage {
             keys_only: false,
             hosts: Vec::new(),
             origins: vec!["https://board.example".to_owned()],
+            port_domain: None,
             max_connections: 8,
             log: |_| {},
         };
         change(&mut options);
         let server = Server::new(sessions.clone(), options);
-        Self { state, sessions, router: router(server.clone()), server }
+        Self { state, backend, sessions, router: router(server.clone()), server }
     }
 
     /// A key with these rights.
@@ -101,6 +104,12 @@ impl Stage {
         let made = self.ask(key, &format!("PUT /v1/sandboxes/{name}"), "{}").await;
         assert_eq!(made.status, 201, "{}", made.text);
         made.json()["id"].as_str().unwrap().to_owned()
+    }
+
+    /// Makes a sandbox, or finds the one of this name, running.
+    pub(crate) async fn sandbox_again(&self, key: &str, name: &str) {
+        let made = self.ask(key, &format!("PUT /v1/sandboxes/{name}"), "{}").await;
+        assert!(made.status.is_success(), "{}", made.text);
     }
 
     /// Starts a command and gives its id.

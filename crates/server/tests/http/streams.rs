@@ -1,7 +1,7 @@
 //! What is told as it comes.
 
 use crate::stage::{Stage, request};
-use axum::body::{Body, Bytes};
+use axum::body::{Body, BodyDataStream, Bytes};
 use axum::http::StatusCode;
 use futures_util::StreamExt;
 use std::time::Duration;
@@ -50,6 +50,37 @@ async fn output_is_told_to_the_end_and_taken_up_where_it_was() {
     assert!(!end.contains("event: output"), "{end}");
     let bad = request("", &line).header("last-event-id", "x").body(Body::empty()).unwrap();
     assert_eq!(stage.send(bad).await.kind(), "usage");
+}
+
+/// Pieces of a stream, until one holds this.
+async fn told(body: &mut BodyDataStream, word: &str) {
+    while let Some(piece) = body.next().await {
+        if std::str::from_utf8(&piece.unwrap()).unwrap().contains(word) {
+            return;
+        }
+    }
+    panic!("the stream ended before {word}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_this_server_does_is_told_before_it_looks_again() {
+    let stage = Stage::new().await;
+    stage.sandbox("", "a").await;
+    let line = request("", "GET /v1/events/stream").body(Body::empty()).unwrap();
+    let mut body = stage.router.clone().oneshot(line).await.unwrap().into_body().into_data_stream();
+    told(&mut body, "provisioned").await;
+    for deed in ["pause", "resume"] {
+        // In the middle between two looks, by a clock that stands while something is done.
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        let begun = tokio::time::Instant::now();
+        stage.ask("", &format!("POST /v1/sandboxes/a/{deed}"), "").await;
+        told(&mut body, if deed == "pause" { "paused" } else { "resumed" }).await;
+        assert!(begun.elapsed() < Duration::from_millis(50), "{deed}: {:?}", begun.elapsed());
+    }
+    // What nobody tells, as the end of a sandbox that is killed from elsewhere, is found by looking.
+    let sandbox = stage.backend.alive().remove(0);
+    stage.backend.fall_asleep(&sandbox);
+    told(&mut body, "paused").await;
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ use crate::lock::Lock;
 use crate::sessions::Inner;
 use crate::store::{NewEvent, Row, Written, blocking};
 use crate::{Action, Event, Phase, SessionId, events, home, next};
+use cofferdam_core::NetworkPolicy;
 use cofferdam_core::{
     DestroyReason, DurableBackend, Error, ErrorKind, Found, Result, SandboxOrder, SandboxRecord,
     SandboxStatus,
@@ -34,6 +35,8 @@ pub(crate) struct Desk {
     removed: bool,
     /// It was resumed on the way.
     pub(crate) resumed: bool,
+    /// Whoever wants it running knows of an alarm, should there be one.
+    pub(crate) on_purpose: bool,
     lock: Option<Lock>,
 }
 
@@ -82,6 +85,7 @@ impl Desk {
             said: Vec::new(),
             removed: false,
             resumed: false,
+            on_purpose: false,
             lock: Some(lock),
         })
     }
@@ -117,7 +121,8 @@ impl Desk {
         for _ in 0..ROUNDS {
             self.follow(goal).await?;
             if self.reached(goal) {
-                return self.pay_deadlines().await;
+                self.pay_deadlines().await?;
+                return self.pay_network().await;
             }
             let recovers = goal == Event::Ensure && self.row.phase == Phase::Lost;
             if let Some(error) = self.trouble.take().filter(|_| !recovers) {
@@ -191,6 +196,7 @@ impl Desk {
                 self.row.record = None;
                 self.row.facts.init.enter(self.row.incarnation);
                 self.row.facts.deadlines_owed = false;
+                self.row.facts.network_owed = false;
                 self.dirty = true;
             }
             self.note(before);
@@ -364,6 +370,7 @@ impl Desk {
         .await?;
         let order = SandboxOrder {
             spec: row.spec.spec()?,
+            owner: row.owner.clone(),
             deadlines: row.facts.times.deadlines(),
             home: Some(home),
             kept: layer,
@@ -371,7 +378,16 @@ impl Desk {
         let id = row.id.sandbox(row.incarnation)?;
         // A layer may have to be a copy of the workspace.
         let limit = if row.spec.is_copy_on_write() { COPY_LIMIT } else { CREATE_LIMIT };
-        within(limit, "make a sandbox", self.backend.create(&id, &order)).await
+        // ORDER: noted here, so that whoever ends this session waits for it though nobody else does.
+        let (backend, made) = (Arc::clone(&self.backend), self.inner.making.begin(&row.id));
+        let making = tokio::spawn(async move {
+            let answer = backend.create(&id, &order).await;
+            drop(made);
+            answer
+        });
+        let broke_off =
+            |e| Error::new(ErrorKind::Io, "the making of a sandbox broke off").source(e);
+        within(limit, "make a sandbox", async { making.await.map_err(broke_off)? }).await
     }
 
     async fn pause(&mut self) -> Result<()> {
@@ -382,7 +398,11 @@ impl Desk {
 
     async fn resume(&mut self) -> Result<()> {
         let record = self.record()?.clone();
-        within(CALL_LIMIT, "resume a sandbox", self.backend.resume(&record)).await?;
+        let resume = match self.on_purpose {
+            true => self.backend.resume_on_purpose(&record),
+            false => self.backend.resume(&record),
+        };
+        within(CALL_LIMIT, "resume a sandbox", resume).await?;
         self.resumed = true;
         self.fold(None).await
     }
@@ -412,6 +432,36 @@ impl Desk {
         self.row.facts.deadlines_owed = false;
         self.dirty = true;
         self.save(false).await
+    }
+
+    /// Tells the keeper of rules of the way out that it does not know yet.
+    pub(crate) async fn pay_network(&mut self) -> Result<()> {
+        if !self.row.facts.network_owed || self.removed {
+            return Ok(());
+        }
+        if let Some(record) = self.row.record.clone()
+            && let Err(error) = self.tell_network(&record).await
+        {
+            let status = self.backend.status(&record);
+            let status = within(CALL_LIMIT, "say how a sandbox is", status).await?;
+            // The sandbox that comes after one that is gone is made with them.
+            if status != SandboxStatus::Gone {
+                return Err(error);
+            }
+        }
+        self.row.facts.network_owed = false;
+        self.dirty = true;
+        self.save(false).await
+    }
+
+    async fn tell_network(&self, record: &SandboxRecord) -> Result<()> {
+        let now = self.backend.network(record);
+        let now = within(CALL_LIMIT, "say what a sandbox may reach", now).await?;
+        let Some(wanted) = self.row.spec.spec()?.network_policy()? else { return Ok(()) };
+        let version = now.map_or(0, |now| now.version).saturating_add(1);
+        let policy = NetworkPolicy { version, ..wanted };
+        let set = self.backend.set_network(record, &policy);
+        within(CALL_LIMIT, "take new rules", set).await
     }
 }
 

@@ -36,6 +36,8 @@ pub(super) struct Between<'b> {
     pub(super) blobs: &'b Blobs,
     /// The path of the workspace, as links may name it.
     pub(super) workspace: &'b [u8],
+    /// Whether the layer is a copy, through which nothing of the workspace is seen.
+    pub(super) is_copy: bool,
 }
 
 /// Where the content of a file is.
@@ -75,6 +77,9 @@ impl Between<'_> {
     /// What has to be known of the workspace.
     pub(super) fn wanted(&self) -> Result<WorkspaceOrder> {
         let mut order = WorkspaceOrder::default();
+        if self.is_copy {
+            return Ok(order);
+        }
         for path in self.paths() {
             let name = guest_path(&path)?;
             let hides = |tree: &Tree| tree.get(&path).is_some_and(Entry::hides);
@@ -184,7 +189,8 @@ impl<'c> Comparing<'c> {
             return if entry.is_removal() { View::Nothing } else { View::Own(entry) };
         }
         let hides = |above: GuestPath| tree.get(above.as_bytes()).is_some_and(Entry::hides);
-        match self.workspace.get(path).filter(|_| !path.ancestors().any(hides)) {
+        let is_seen = !self.between.is_copy && !path.ancestors().any(hides);
+        match self.workspace.get(path).filter(|_| is_seen) {
             Some(entry) => View::Workspace(entry),
             None => View::Nothing,
         }
@@ -347,7 +353,7 @@ fn note_moves(items: &mut [Item]) {
 
 /// A content of the history, if it is whole.
 pub(super) fn whole(blobs: &Blobs, content: Content, name: &[u8]) -> Result<OwnedFd> {
-    let file = blobs.open(content.blob)?;
+    let file = blobs.open(content)?;
     let has = fstat(&file).map_err(|e| failed("look at", name, e))?.st_size;
     if u64::try_from(has).ok() == Some(content.size) {
         return Ok(file);

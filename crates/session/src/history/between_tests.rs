@@ -123,8 +123,14 @@ fn compared(
     scope: &[&str],
 ) -> Vec<Item> {
     let scope: Vec<GuestPath> = scope.iter().map(|path| GuestPath::new(path).unwrap()).collect();
-    let between =
-        Between { from, to, scope: &scope, blobs: &shelf.blobs, workspace: b"/workspace" };
+    let between = Between {
+        from,
+        to,
+        scope: &scope,
+        blobs: &shelf.blobs,
+        workspace: b"/workspace",
+        is_copy: false,
+    };
     between.changes(&asked(things, &between.wanted().unwrap())).unwrap()
 }
 
@@ -241,8 +247,14 @@ fn a_damaged_content_is_told_and_none_is_made_up() {
     let other = tree(vec![shelf.entry("x", &file("two\n"))]);
     let cut = std::fs::OpenOptions::new().write(true).open(shelf.path.join("2")).unwrap();
     cut.set_len(1).unwrap();
-    let between =
-        Between { from: &one, to: &other, scope: &[], blobs: &shelf.blobs, workspace: b"/w" };
+    let between = Between {
+        from: &one,
+        to: &other,
+        scope: &[],
+        blobs: &shelf.blobs,
+        workspace: b"/w",
+        is_copy: false,
+    };
     let refused = between.changes(&BTreeMap::new()).unwrap_err();
     assert!(refused.message.contains("the content of \"x\" is damaged"), "{refused:?}");
     std::fs::remove_file(shelf.path.join("2")).unwrap();

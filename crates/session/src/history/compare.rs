@@ -51,23 +51,34 @@ impl Differences {
     }
 }
 
-/// What changed from one tree to another, over this workspace, which may be gone by now.
+/// What is below a layer.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Lower<'l> {
+    /// The workspace, which may be gone by now.
+    pub(crate) workspace: Option<&'l Path>,
+    /// Whether the layer is a copy of it: then nothing of it is seen through the layer, and what the layer
+    /// does not have is not there.
+    pub(crate) is_copy: bool,
+}
+
+/// What changed from one tree to another, over this workspace.
 pub(crate) fn compare(
     (before, after): (&Tree, &Tree),
     blobs: &Blobs,
-    workspace: Option<&Path>,
+    lower: Lower<'_>,
 ) -> Result<Differences> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let workspace = workspace.and_then(|path| openat(CWD, path, flags, Mode::empty()).ok());
+    let workspace = lower.workspace.and_then(|path| openat(CWD, path, flags, Mode::empty()).ok());
     let mut comparing = Comparing {
         blobs,
         workspace,
+        is_copy: lower.is_copy,
         copier: Copier::new(MAX_COMPARED_BYTES),
         hidden: 0,
         more: false,
     };
     let mut paths = differing(before, after);
-    for path in paths.clone() {
+    for path in paths.clone().into_iter().filter(|_| !lower.is_copy) {
         let hides = |tree: &Tree| tree.get(&path).is_some_and(Entry::hides);
         if hides(before) != hides(after) {
             comparing.below(&path, &mut paths);
@@ -123,6 +134,7 @@ fn is_alike((before, a): (&Tree, &Entry), (after, b): (&Tree, &Entry)) -> bool {
 struct Comparing<'c> {
     blobs: &'c Blobs,
     workspace: Option<OwnedFd>,
+    is_copy: bool,
     copier: Copier,
     hidden: usize,
     more: bool,
@@ -138,6 +150,9 @@ impl Comparing<'_> {
                 true => self.lower(path).map(|_| None),
                 false => Some(Some(self.mark(entry, path))),
             };
+        }
+        if self.is_copy {
+            return Some(None);
         }
         let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
         let mut ways = slashes.filter_map(|(at, _)| path.get(..at));
@@ -181,7 +196,7 @@ impl Comparing<'_> {
                 is_alike
                     && size == Some(content.size)
                     && openat(&above, name, flags, Mode::empty()).is_ok_and(|file| {
-                        let Ok(blob) = self.blobs.open(content.blob) else { return false };
+                        let Ok(blob) = self.blobs.open(*content) else { return false };
                         let both = (file.as_fd(), blob.as_fd());
                         self.copier.same(both, content.size, path).unwrap_or(false)
                     })

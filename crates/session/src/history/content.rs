@@ -63,7 +63,10 @@ impl Copier {
         size: u64,
         name: &[u8],
     ) -> Result<bool> {
-        self.other.resize(PIECE_BYTES, 0);
+        if self.other.is_empty() {
+            // Not by `resize`, which writes to all of it where the kernel gives zeros anyway.
+            self.other = vec![0; PIECE_BYTES];
+        }
         let mut at = 0;
         loop {
             let part = extent(one, at, size, name)?;
@@ -85,7 +88,8 @@ impl Copier {
         }
     }
 
-    fn spend(&mut self, bytes: u64) -> Result<()> {
+    /// Counts bytes that are read.
+    pub(super) fn spend(&mut self, bytes: u64) -> Result<()> {
         self.left = self
             .left
             .checked_sub(bytes)
@@ -132,6 +136,17 @@ fn fill(
         done += count;
     }
     Ok(done)
+}
+
+/// All of a file of this size, if it is so long and has no holes.
+pub(super) fn small(file: BorrowedFd<'_>, size: u64) -> Option<Vec<u8>> {
+    if size > 0
+        && (seek(file, SeekFrom::Hole(0)).ok()?, seek(file, SeekFrom::Data(0)).ok()?) != (size, 0)
+    {
+        return None;
+    }
+    let mut bytes = vec![0; usize::try_from(size).ok()?];
+    (fill(&mut bytes, file, (0, size), b"").ok()? == bytes.len()).then_some(bytes)
 }
 
 /// The attributes of a file that are kept, in the order of their names.

@@ -1,6 +1,7 @@
 //! What a history may hold, and what goes first: the oldest points that nobody named. A snapshot stays
 //! until somebody removes it, and so does the point that the session stands at.
 
+use super::pack;
 use super::point::PointKind;
 use super::state::State;
 use super::store::{History, Work};
@@ -70,6 +71,7 @@ pub(super) fn remove(work: &mut Work, numbers: &[u32]) -> Result<()> {
 }
 
 /// Removes trees that no point names and contents that no tree names. Says how many bytes on disk stay.
+/// A file that is named for one content stays whole.
 ///
 /// Where a tree cannot be read nobody knows what it names, so all contents stay.
 pub(super) fn sweep(history: &History, state: &State) -> Result<u64> {
@@ -79,10 +81,7 @@ pub(super) fn sweep(history: &History, state: &State) -> Result<u64> {
     }
     files.sort_by_key(|file| file.number);
     files.dedup();
-    let named: BTreeSet<u64> = files.iter().map(|file| u64::from(file.number)).collect();
-    for tree in history.trees()?.into_iter().filter(|tree| !named.contains(tree)) {
-        history.remove_tree(tree)?;
-    }
+    let mut named: BTreeSet<u64> = files.iter().map(|file| u64::from(file.number)).collect();
     let mut wanted: Option<BTreeSet<u64>> = Some(BTreeSet::new());
     for file in &files {
         match (history.read_tree(file), &mut wanted) {
@@ -90,7 +89,18 @@ pub(super) fn sweep(history: &History, state: &State) -> Result<u64> {
             (Ok(_) | Err(_), _) => wanted = None,
         }
     }
-    let mut bytes: u64 = named.iter().map(|tree| history.size_of_tree(*tree)).sum();
+    let packs = wanted.iter().flatten().filter_map(|blob| pack::place(*blob));
+    named.extend(packs.map(|(pack, _)| u64::from(pack)));
+    let mut bytes: u64 = 0;
+    for tree in history.trees()? {
+        match named.contains(&tree) || wanted.is_none() {
+            true => bytes = bytes.saturating_add(history.size_of_tree(tree)),
+            false => history.remove_tree(tree)?,
+        }
+    }
+    for number in history.numbers()? {
+        bytes = bytes.saturating_add(history.size_of_point(number));
+    }
     for blob in history.all_blobs()? {
         match wanted.as_ref().is_none_or(|wanted| wanted.contains(&blob)) {
             true => bytes = bytes.saturating_add(history.size_of_blob(blob)),

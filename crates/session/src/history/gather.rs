@@ -2,8 +2,9 @@
 //! copied, and of no others.
 
 use super::blobs::Blobs;
-use super::content::{Copier, attributes};
+use super::content::{Copier, attributes, small};
 use super::live::Live;
+use super::pack::MAX_SMALL_BYTES;
 use super::tree::{Attribute, Content, Entry, Moment, Node, Tree, split};
 use super::walk::{Bounds, Found, Mark, Named, Stillness, directory, failed, open, too_large};
 use super::widened::Widened;
@@ -158,11 +159,25 @@ impl<'g> Gather<'g> {
         let file = self.open(found)?;
         let size = u64::try_from(found.stat.st_size).unwrap_or(0);
         let attributes = attributes(file.as_fd(), &found.path)?;
-        if let Some(content) = self.known.likely(found.mark(), &found.path, size)
-            && let Ok(blob) = self.blobs.open(content.blob)
+        let likely = self.known.likely(found.mark(), &found.path, size);
+        let bytes = match size <= MAX_SMALL_BYTES {
+            true => small(file.as_fd(), size),
+            false => None,
+        };
+        if let Some(bytes) = &bytes {
+            self.copier.spend(size)?;
+            if let Some(content) = likely.filter(|content| self.blobs.packs(*content, bytes)) {
+                return Ok((Node::File(content), attributes));
+            }
+        }
+        if let Some(content) = likely.filter(|content| !self.blobs.is_packed(*content))
+            && let Ok(blob) = self.blobs.open(content)
             && self.copier.same((file.as_fd(), blob.as_fd()), size, &found.path)?
         {
             return Ok((Node::File(content), attributes));
+        }
+        if let Some(blob) = bytes.and_then(|bytes| self.blobs.pack(&bytes)) {
+            return Ok((Node::File(Content { blob, size }), attributes));
         }
         let (blob, target) = self.blobs.make()?;
         self.copier.copy((file.as_fd(), target.as_fd()), size, &found.path)?;

@@ -1,7 +1,7 @@
 //! Undo: a session goes to another point of its history.
 
 use super::checkpoint::{layered, to_its_end};
-use super::compare::compare;
+use super::compare::{Lower, compare};
 use super::point::{PointEffects, PointKind, PointReport};
 use super::store::{History, not_kept};
 use super::taking::{Listed, Taking, execs, go_on, history_of, hold, runs, take};
@@ -170,8 +170,9 @@ async fn plan(desk: &mut Desk, order: &UndoOrder) -> Result<Planned> {
         let present = state.tree.as_ref().map(|file| history.read_tree(file)).transpose()?;
         let blobs = history.blobs()?;
         let workspace = workspace.as_deref().map(std::path::Path::new);
+        let lower = Lower { workspace, is_copy: history.is_copy() };
         let effects = match &present {
-            Some(present) => compare((present, &wanted), &blobs, workspace)?.told(),
+            Some(present) => compare((present, &wanted), &blobs, lower)?.told(),
             None => PointEffects { more: true, ..PointEffects::default() },
         };
         let is_same = present.is_some_and(|present| present.is_as(&wanted));

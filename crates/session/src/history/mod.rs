@@ -18,6 +18,7 @@ mod gather;
 mod going;
 mod live;
 mod named;
+mod pack;
 mod point;
 mod restore;
 mod span;
@@ -29,6 +30,8 @@ mod tree;
 mod walk;
 mod widened;
 
+#[cfg(test)]
+mod pack_tests;
 #[cfg(test)]
 mod tests;
 

@@ -1,4 +1,8 @@
 //! A layer made again of a tree and its blobs.
+//!
+//! Nobody waits for the disk, for which other programs' writes would have to be waited for too. But what was
+//! made is handed to it at once: where a file system commits names after the data that they lead to, as
+//! ext4 does, a loss of power leaves the layer that was there before, or this one whole.
 
 use super::blobs::Blobs;
 use super::content::Copier;
@@ -8,12 +12,14 @@ use super::walk::{directory, failed};
 use crate::home;
 use cofferdam_core::{Error, ErrorKind, Result};
 use rustix::fs::{
-    AtFlags, FileType, Gid, Mode, OFlags, Timespec, Timestamps, Uid, XattrFlags, chmodat, chownat,
-    fchmod, fchown, fsetxattr, fstat, futimens, linkat, mkdirat, mknodat, openat, symlinkat,
-    utimensat,
+    Advice, AtFlags, FileType, Gid, Mode, OFlags, Timespec, Timestamps, Uid, XattrFlags, chmodat,
+    chownat, fadvise, fchmod, fchown, fsetxattr, fstat, futimens, linkat, mkdirat, mknodat, openat,
+    symlinkat, utimensat,
 };
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -22,12 +28,17 @@ const LINKS: &str = ".links";
 
 /// Makes the directory of a layer in this folder, where none is yet.
 pub(super) fn make(tree: &Tree, blobs: &Blobs, folder: &Path) -> Result<()> {
-    home::make(folder, LINKS)?;
     let repeated = tree.entries().iter().filter_map(|entry| entry.node.first());
+    let repeated: BTreeSet<u32> = repeated.collect();
+    let has_links = !repeated.is_empty();
+    if has_links {
+        home::make(folder, LINKS)?;
+    }
+    let links = if has_links { folder.join(LINKS) } else { folder.to_owned() };
     let mut making = Making {
         blobs,
-        links: Rc::new(directory(&folder.join(LINKS))?),
-        repeated: repeated.collect(),
+        links: Rc::new(directory(&links)?),
+        repeated,
         copier: Copier::new(u64::MAX),
         open: Vec::new(),
         is_root: rustix::process::geteuid().is_root(),
@@ -38,7 +49,10 @@ pub(super) fn make(tree: &Tree, blobs: &Blobs, folder: &Path) -> Result<()> {
     }
     making.close_until(None)?;
     drop(making);
-    home::remove(folder, LINKS)
+    match has_links {
+        true => home::remove(folder, LINKS),
+        false => Ok(()),
+    }
 }
 
 struct Making<'m> {
@@ -141,20 +155,39 @@ impl<'m> Making<'m> {
         content: Content,
         (above, name): (BorrowedFd<'_>, &[u8]),
     ) -> Result<()> {
-        let source = self.blobs.open(content.blob)?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let make = || {
+            openat(above, name, flags, Mode::RUSR | Mode::WUSR)
+                .map_err(|e| failed("make", &entry.path, e))
+        };
+        if let Some(bytes) = self.blobs.packed(content) {
+            let target = File::from(make()?);
+            target
+                .write_all_at(&bytes, 0)
+                .map_err(|e| Error::new(ErrorKind::Io, "put back a file").source(e))?;
+            let target = target.into();
+            attributes(&target, entry)?;
+            settle(&target, entry, self.is_root)?;
+            return handed_out(&target, entry);
+        }
+        let source = self.blobs.open(content)?;
         let has = fstat(&source).map_err(|e| failed("look at", &entry.path, e))?.st_size;
         if u64::try_from(has).ok() != Some(content.size) {
             let what =
                 format!("the content of {:?} is damaged", String::from_utf8_lossy(&entry.path));
             return Err(Error::new(ErrorKind::Io, what).hint("Go to another point of the history."));
         }
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        let target = openat(above, name, flags, Mode::RUSR | Mode::WUSR)
-            .map_err(|e| failed("make", &entry.path, e))?;
+        let target = make()?;
         self.copier.copy((source.as_fd(), target.as_fd()), content.size, &entry.path)?;
         attributes(&target, entry)?;
-        settle(&target, entry, self.is_root)
+        settle(&target, entry, self.is_root)?;
+        handed_out(&target, entry)
     }
+}
+
+/// Begins to write a file out, and waits for nothing.
+fn handed_out(file: &OwnedFd, entry: &Entry) -> Result<()> {
+    fadvise(file, 0, None, Advice::DontNeed).map_err(|e| failed("write out", &entry.path, e))
 }
 
 fn attributes(file: &OwnedFd, entry: &Entry) -> Result<()> {

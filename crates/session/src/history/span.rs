@@ -117,7 +117,17 @@ impl Session {
             let (from_tree, to_tree) = (tree(&history, from)?, tree(&history, to)?);
             let span = PointSpan { from: from.number(), to: to.number() };
             let blobs = history.blobs()?;
-            Ok(Points { from: from_tree, to: to_tree, blobs, scope, workspace, layer, span })
+            let is_copy = history.is_copy();
+            Ok(Points {
+                from: from_tree,
+                to: to_tree,
+                blobs,
+                scope,
+                workspace,
+                is_copy,
+                layer,
+                span,
+            })
         });
         let points = Arc::new(points.await?);
         let wanted = Arc::clone(&points);
@@ -137,14 +147,15 @@ struct Points {
     blobs: Blobs,
     scope: Vec<GuestPath>,
     workspace: Vec<u8>,
+    is_copy: bool,
     layer: KeptLayer,
     span: PointSpan,
 }
 
 impl Points {
     fn between(&self) -> Between<'_> {
-        let Self { from, to, blobs, scope, workspace, .. } = self;
-        Between { from, to, scope, blobs, workspace }
+        let Self { from, to, blobs, scope, workspace, is_copy, .. } = self;
+        Between { from, to, scope, blobs, workspace, is_copy: *is_copy }
     }
 
     /// The content of a file, if it is one and can be shown.

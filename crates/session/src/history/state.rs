@@ -14,8 +14,10 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// The format that this program writes, and the only one that it reads.
-const FORMAT: u32 = 1;
+/// The format that this program writes. In the one before it no point was one file, which is read as well;
+/// whoever knows only that one refuses this one, and removes nothing that it does not know.
+const FORMAT: u32 = 2;
+const FORMAT_BEFORE: u32 = 1;
 /// The size of the file where all fits into it.
 const PAGE_BYTES: usize = 4096;
 /// The bytes of a sum.
@@ -105,7 +107,9 @@ impl State {
             return Ok(None);
         }
         match serde_json::from_slice::<Self>(line) {
-            Ok(state) if state.format == FORMAT => Ok(Some(state)),
+            Ok(state) if (FORMAT_BEFORE..=FORMAT).contains(&state.format) => {
+                Ok(Some(Self { format: FORMAT, ..state }))
+            }
             Ok(Self { format, .. }) => {
                 let what = format!("the history is of format {format}, not {FORMAT}");
                 Err(Error::new(ErrorKind::Unsupported, what)
@@ -159,7 +163,12 @@ mod tests {
         assert_eq!(State::decode(&after[..100]).unwrap(), None);
         // As it was written before there were sums.
         let line = serde_json::to_vec(&old).unwrap();
-        assert_eq!(State::decode(&line).unwrap(), Some(old));
+        assert_eq!(State::decode(&line).unwrap(), Some(old.clone()));
+        // As it was written before points were files, and as it may be written one day.
+        let before = serde_json::to_vec(&State { format: FORMAT_BEFORE, ..old.clone() }).unwrap();
+        assert_eq!(State::decode(&before).unwrap(), Some(old.clone()));
+        let later = serde_json::to_vec(&State { format: FORMAT + 1, ..old }).unwrap();
+        assert_eq!(State::decode(&later).unwrap_err().kind, ErrorKind::Unsupported);
     }
 
     #[test]

@@ -2,20 +2,24 @@
 //!
 //! | name | what |
 //! |---|---|
-//! | `points/N.json` | the header of point N |
-//! | `trees/N` | what the layer held at point N; later points with the same state name it too |
-//! | `blobs/B` | a content, which nobody changes |
+//! | `points/N` | point N: its header, what the layer held, and small contents (`pack`) |
+//! | `points/N.json` | the header of point N, where it holds what another one did or was changed since |
+//! | `trees/N` | the same file as `points/N` where the point is gone and something still names what is in it |
+//! | `blobs/B` | a content that is not small, which nobody changes |
 //! | `live` | what was seen of the present layer by the last look |
 //! | `state.json` | where the session stands, and the next numbers |
 //! | `working` | somebody is at work on more than the next point, or was when they died |
 //!
-//! ORDER: contents, then the tree that names them, then the header, and `state.json` last: what is of a
-//! number that `state.json` does not know yet was never made. All of it is done under the session's
+//! Points that an older version wrote have `points/N.json`, and `trees/N` with the list alone.
+//!
+//! ORDER: contents, then the point that names them, and `state.json` last: what is of a number that
+//! `state.json` does not know yet was never made. All of it is done under the session's
 //! lock. Nothing waits for the disk but what gets a name of its own: after a loss of power, sizes and
 //! sums tell what is whole.
 
 use super::blobs::Blobs;
 use super::live::Live;
+use super::pack::{Pack, Parts};
 use super::point::{Header, PointReport, TreeFile};
 use super::state::{self, State};
 use super::tree::{MAX_TREE_BYTES, Tree};
@@ -123,9 +127,11 @@ impl History {
     pub(super) fn numbers(&self) -> Result<Vec<u32>> {
         let mut numbers = Vec::new();
         for name in names(&self.folder().join(POINTS))? {
-            numbers.extend(name.strip_suffix(".json").and_then(|name| name.parse::<u32>().ok()));
+            numbers.extend(name.strip_suffix(".json").unwrap_or(&name).parse::<u32>().ok());
         }
         numbers.sort_unstable();
+        // A header that was changed lies beside the one that was.
+        numbers.dedup();
         Ok(numbers)
     }
 
@@ -139,10 +145,26 @@ impl History {
 
     /// The header of a point. One that is not there is not found.
     pub(super) fn header(&self, number: u32) -> Result<Header> {
-        match read(&self.header_path(number), MAX_HEADER_BYTES)? {
-            Some(text) => Header::decode(number, &text),
-            None => Err(missing(number)),
+        if let Some(text) = read(&self.header_path(number), MAX_HEADER_BYTES)? {
+            return Header::decode(number, &text);
         }
+        let path = self.point_path(number);
+        let Some(file) = open(&path)? else { return Err(missing(number)) };
+        let part = Parts::of(&file).map(|parts| parts.header).filter(|part| {
+            // LIMIT: of what a number says.
+            part.end - part.start <= MAX_HEADER_BYTES
+        });
+        // What is not whole is no header.
+        let text = part.and_then(|part| Parts::read(&file, part)).unwrap_or_default();
+        Header::decode(number, &text)
+    }
+
+    fn point_path(&self, number: u32) -> PathBuf {
+        self.folder().join(POINTS).join(number.to_string())
+    }
+
+    fn tree_path(&self, number: u64) -> PathBuf {
+        self.folder().join(TREES).join(number.to_string())
     }
 
     fn header_path(&self, number: u32) -> PathBuf {
@@ -150,12 +172,20 @@ impl History {
     }
 
     pub(super) fn read_tree(&self, file: &TreeFile) -> Result<Tree> {
-        let path = self.folder().join(TREES).join(file.number.to_string());
-        let encoded = read(&path, MAX_TREE_BYTES)?.ok_or_else(|| {
+        let lost = || {
             let what = format!("the list of point {} is not there", file.number);
             Error::new(ErrorKind::Io, what).hint("Go to another point of the history.")
-        })?;
-        file.read(&encoded)
+        };
+        let opened = match open(&self.point_path(file.number))? {
+            Some(point) => point,
+            None => open(&self.tree_path(file.number.into()))?.ok_or_else(lost)?,
+        };
+        let part = Parts::of(&opened).map(|parts| parts.list);
+        match part.filter(|part| part.end - part.start <= MAX_TREE_BYTES) {
+            Some(part) => file.read(&Parts::read(&opened, part).ok_or_else(lost)?),
+            // As it was written before points were one file.
+            None => file.read(&all_of(opened, MAX_TREE_BYTES).map_err(|e| lost().source(e))?),
+        }
     }
 
     /// What the layer held at a point.
@@ -186,6 +216,7 @@ impl History {
         self.make_folders()?;
         let state = self.tidied()?.map(|(state, _)| state).unwrap_or_default();
         let blobs = Blobs::new(self.folder().join(BLOBS), state.next_blob)?;
+        let blobs = blobs.packing(state.next_point);
         Ok(Work { history: self.clone(), state, blobs, fresh: Vec::new(), has_begun: false })
     }
 
@@ -240,6 +271,7 @@ impl History {
             || state.going.is_some()
             || folder.join(BLOBS).join(state.next_blob.to_string()).exists()
             || folder.join(TREES).join(&point).exists()
+            || folder.join(POINTS).join(&point).exists()
             || self.header_path(state.next_point).exists()
             || folder.join(format!("{FRESH}{STATE}")).exists()
     }
@@ -253,9 +285,15 @@ impl History {
             self.remove_one(&self.folder().join(POINTS).join(name))?;
         }
         for number in self.numbers()?.into_iter().filter(|number| *number >= state.next_point) {
-            self.remove_one(&self.header_path(number))?;
+            self.remove_fresh(number)?;
         }
         Ok(())
+    }
+
+    /// Removes a point that never counted.
+    fn remove_fresh(&self, number: u32) -> Result<()> {
+        self.remove_one(&self.point_path(number))?;
+        self.remove_one(&self.header_path(number))
     }
 
     fn remove_one(&self, path: &Path) -> Result<()> {
@@ -266,12 +304,21 @@ impl History {
         }
     }
 
+    /// Makes a point none. What others name of it stays until [`sweep`](super::evict::sweep).
     pub(super) fn remove_header(&self, number: u32) -> Result<()> {
+        let (point, list) = (self.point_path(number), self.tree_path(number.into()));
+        // ORDER: first. Whoever is killed here leaves a point with its header beside its list.
+        match std::fs::rename(&point, &list) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                return Err(io("move", &point, e));
+            }
+            Ok(()) | Err(_) => {}
+        }
         self.remove_one(&self.header_path(number))
     }
 
     pub(super) fn remove_tree(&self, number: u64) -> Result<()> {
-        self.remove_one(&self.folder().join(TREES).join(number.to_string()))
+        self.remove_one(&self.tree_path(number))
     }
 
     pub(super) fn remove_blob(&self, number: u64) -> Result<()> {
@@ -286,9 +333,13 @@ impl History {
         self.listed(BLOBS)
     }
 
-    /// Bytes on disk of a tree or a blob.
+    /// Bytes on disk of a tree, of the file of a point, or of a blob.
     pub(super) fn size_of_tree(&self, number: u64) -> u64 {
-        on_disk(&self.folder().join(TREES).join(number.to_string()))
+        on_disk(&self.tree_path(number))
+    }
+
+    pub(super) fn size_of_point(&self, number: u32) -> u64 {
+        on_disk(&self.point_path(number))
     }
 
     pub(super) fn size_of_blob(&self, number: u64) -> u64 {
@@ -358,26 +409,34 @@ impl Work {
         // What came from a file comes after nothing.
         said.parent = self.state.at.filter(|_| said.imported.is_none());
         self.fresh.push(number);
+        let next = number.saturating_add(1);
+        let pack = self.blobs.take_pack(next);
         let file = match tree {
             NewTree::Same => self.state.tree.clone(),
-            NewTree::Fresh(tree, live) => Some(self.write_tree(number, &tree, live)?),
+            NewTree::Fresh(tree, live) => {
+                if let Some(live) = live {
+                    self.write_live(&live)?;
+                }
+                let pack = pack.unwrap_or_else(|| Pack::new(number));
+                Some(self.write_point(&said, &tree, &pack)?)
+            }
             NewTree::Unknown => None,
         };
-        self.history.write_first_header(&Header::new(said.clone(), file.clone()))?;
-        self.state.next_point = number.saturating_add(1);
+        if file.as_ref().is_none_or(|file| file.number != number) {
+            self.history.write_first_header(&Header::new(said.clone(), file.clone()))?;
+        }
+        self.state.next_point = next;
         Ok((said, file))
     }
 
-    fn write_tree(&mut self, number: u32, tree: &Tree, live: Option<Live>) -> Result<TreeFile> {
-        let (encoded, trees) = (tree.encode()?, self.history.folder().join(TREES));
-        // Nobody reads it before its point counts.
-        let path = trees.join(number.to_string());
-        std::fs::write(&path, &encoded).map_err(|e| io("write", &path, e))?;
-        let file = TreeFile::of(number, &encoded);
-        self.state.bytes = self.state.bytes.saturating_add(file.bytes);
-        if let Some(live) = live {
-            self.write_live(&live)?;
-        }
+    fn write_point(&mut self, said: &PointReport, tree: &Tree, pack: &Pack) -> Result<TreeFile> {
+        let list = tree.encode()?;
+        let file = TreeFile::of(said.point, &list);
+        let header = Header::new(said.clone(), Some(file.clone())).encode()?;
+        let (whole, path) = (pack.whole(&list, &header), self.history.point_path(said.point));
+        // Nobody reads it before it counts.
+        std::fs::write(&path, &whole).map_err(|e| io("write", &path, e))?;
+        self.state.bytes = self.state.bytes.saturating_add(whole.len() as u64);
         Ok(file)
     }
 
@@ -409,8 +468,7 @@ impl Work {
 impl Drop for Work {
     fn drop(&mut self) {
         for number in self.fresh.iter().rev() {
-            let _ = self.history.remove_tree((*number).into());
-            let _ = self.history.remove_header(*number);
+            let _ = self.history.remove_fresh(*number);
         }
         // ORDER: last. A marker that stays costs the next one a look.
         if self.has_begun {
@@ -431,14 +489,24 @@ pub(super) fn not_kept(number: u32, why: Option<&str>) -> Error {
 
 /// Reads a file of our own; `None` where there is none.
 fn read(path: &Path, most: u64) -> Result<Option<Vec<u8>>> {
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(e) => return Err(io("read", path, e)),
-    };
-    let mut bytes = Vec::new();
-    file.take(most).read_to_end(&mut bytes).map_err(|e| io("read", path, e))?;
-    Ok(Some(bytes))
+    let Some(file) = open(path)? else { return Ok(None) };
+    all_of(file, most).map(Some).map_err(|e| io("read", path, e))
+}
+
+fn open(path: &Path) -> Result<Option<File>> {
+    match File::open(path) {
+        Ok(file) => Ok(Some(file)),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(io("read", path, e)),
+    }
+}
+
+fn all_of(file: File, most: u64) -> std::io::Result<Vec<u8>> {
+    // One byte more, so that one call reads it all and another one nothing.
+    let size = file.metadata()?.len().min(most).saturating_add(1);
+    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
+    file.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Writes a file of our own, whole or not at all.

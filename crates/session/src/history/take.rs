@@ -1,6 +1,6 @@
 //! Looks at a layer, and what comes of them.
 
-use super::compare::compare;
+use super::compare::{Lower, compare};
 use super::gather::{Gather, Known, UPPER};
 use super::live::Live;
 use super::point::{PointEffects, PointReport};
@@ -53,6 +53,11 @@ pub(super) struct Order {
 impl History {
     pub(super) fn layer(&self) -> PathBuf {
         self.kept().join(LAYER)
+    }
+
+    /// Whether the layer is a copy of the workspace, which is listed beside it.
+    pub(super) fn is_copy(&self) -> bool {
+        OF_COPIES.first().is_some_and(|listing| self.layer().join(listing).is_file())
     }
 
     pub(super) fn has_layer(&self) -> Result<()> {
@@ -118,9 +123,11 @@ impl Work {
                 Ok(Look::Same(is_much.then(|| live(file.number))))
             }
             (old, _) => {
+                let is_copy = self.history.is_copy();
+                let lower = Lower { workspace: order.workspace.as_deref(), is_copy };
                 let effects = match old {
-                    Some(old) => compare((old, &tree), &self.blobs, order.workspace.as_deref())?,
-                    None => compare((&tree, &tree), &self.blobs, None)?,
+                    Some(old) => compare((old, &tree), &self.blobs, lower)?,
+                    None => compare((&tree, &tree), &self.blobs, Lower::default())?,
                 };
                 let live = live(self.state.next_point);
                 Ok(Look::Other(Box::new(tree), live, effects.told()))
@@ -161,7 +168,6 @@ impl Work {
             let made = self.history.read_tree(&tree)?;
             restore::make(&made, &self.blobs, &fresh)?;
             let live = seen(&made, tree.number, &fresh)?;
-            settled(&fresh)?;
             let new = fresh.join("upper");
             let inode = std::fs::metadata(&new).map_err(|e| io("look at", &new, e))?.ino();
             Ok((live, Going { at: number, tree, inode }))
@@ -191,8 +197,7 @@ impl Work {
     pub(super) fn fork(&mut self, from: &History, tree: &Tree, said: PointReport) -> Result<()> {
         let kept = self.history.kept().to_owned();
         let blobs = from.blobs()?;
-        let tree =
-            tree.with_blobs(|content| self.blobs.share(&blobs, content.blob, content.size))?;
+        let tree = tree.with_blobs(|content| self.blobs.share(&blobs, content))?;
         home::make(&kept, LAYER)?;
         let layer = self.history.layer();
         // ORDER: first, because a layer without it would be taken for one over the tree of now.
@@ -206,7 +211,7 @@ impl Work {
         let mut said = said;
         (said.files, said.bytes) = tree.size();
         self.add(said, NewTree::Fresh(tree, Some(live)))?;
-        settled(&layer)
+        Ok(())
     }
 }
 
@@ -276,10 +281,4 @@ fn copy_file(from: &Path, to: &Path, name: &str) -> Result<()> {
     std::fs::copy(from.join(name), &fresh)
         .and_then(|_| std::fs::rename(&fresh, &whole))
         .map_err(|e| io("write", &whole, e))
-}
-
-/// Waits until all that was written is on disk, so that what gets its name is whole after a crash too.
-fn settled(directory: &Path) -> Result<()> {
-    let file = std::fs::File::open(directory).map_err(|e| io("open", directory, e))?;
-    rustix::fs::syncfs(&file).map_err(|e| io("write out", directory, e.into()))
 }

@@ -3,7 +3,7 @@ use super::live::Live;
 use super::point::{PointEffects, PointKind, PointReport};
 use super::store::History;
 use super::take::{Look, Order};
-use super::tree::Node;
+use super::tree::{Content, Node};
 use super::walk::{Bounds, Stillness, is_moved};
 use super::widened::put_back;
 use crate::home;
@@ -71,6 +71,17 @@ impl Drop for Place {
         let (parent, name) = (self.base.parent().unwrap(), self.base.file_name().unwrap());
         home::remove(parent, name.to_str().unwrap()).unwrap();
     }
+}
+
+/// What is too large to be in the file of a point.
+pub(super) fn large(text: &str) -> Vec<u8> {
+    text.bytes().cycle().take(40_000).collect()
+}
+
+/// The first content that a point names.
+pub(super) fn first_content(history: &History, point: u32) -> Content {
+    let tree = history.tree(point).unwrap();
+    tree.entries().iter().find_map(|entry| entry.node.content()).unwrap()
 }
 
 pub(super) fn mode(path: &Path, mode: u32) {
@@ -191,12 +202,12 @@ fn only_what_changed_is_copied_and_what_nobody_names_is_swept() {
     let upper = place.upper();
     place.point();
     for name in ["a", "b", "c"] {
-        fs::write(upper.join(name), name).unwrap();
+        fs::write(upper.join(name), large(name)).unwrap();
     }
     place.point();
     std::thread::sleep(A_GRAIN);
     place.point();
-    fs::write(upper.join("b"), "other").unwrap();
+    fs::write(upper.join("b"), large("other")).unwrap();
     fs::rename(upper.join("c"), upper.join("d")).unwrap();
     let point = place.point();
     assert_eq!((point.effects.added, point.effects.changed, point.effects.removed), (1, 1, 1));
@@ -210,7 +221,7 @@ fn only_what_changed_is_copied_and_what_nobody_names_is_swept() {
     assert_eq!(place.history.numbers().unwrap(), [3, 4]);
     assert_eq!(place.blobs().len(), 3);
     place.go(3);
-    assert_eq!(fs::read(upper.join("b")).unwrap(), b"other");
+    assert_eq!(fs::read(upper.join("b")).unwrap(), large("other"));
     let mut work = place.history.work().unwrap();
     evict(&mut work, Limits { points: 1, batch: 0, bytes: u64::MAX }).unwrap();
     assert_eq!(work.history.numbers().unwrap(), [3]);
@@ -262,9 +273,9 @@ fn a_change_within_a_tick_of_the_clock_is_seen() {
         live.entries.iter_mut().for_each(|seen| seen.is_certain = is_certain);
         place.history.work().unwrap().write_live(&live).unwrap();
         let point = place.point().point;
-        let blob = place.history.tree(point).unwrap().blobs().next().unwrap();
         let mut kept = [0; 4];
-        let blob = fs::File::from(place.history.blobs().unwrap().open(blob).unwrap());
+        let content = first_content(&place.history, point);
+        let blob = fs::File::from(place.history.blobs().unwrap().open(content).unwrap());
         blob.read_exact_at(&mut kept, 0).unwrap();
         // Who takes it for certain does not see it: that is what must not be done.
         assert_eq!(&kept, if is_certain { b"aaaa" } else { b"bbbb" });
@@ -387,11 +398,12 @@ fn what_a_killed_one_left_is_removed_and_a_move_that_was_made_counts() {
     let place = Place::new("history-killed");
     let upper = place.upper();
     place.point();
-    fs::write(upper.join("f"), "f").unwrap();
+    fs::write(upper.join("f"), large("f")).unwrap();
     place.point();
     let history = place.base.join("kept/history");
     // Killed before a point was one.
-    for left in ["blobs/99", "trees/2", "points/2.json", "points/.fresh-2.json", ".fresh-live"] {
+    let points = ["points/2", "points/2.json", "points/.fresh-2.json"];
+    for left in points.into_iter().chain(["blobs/99", "trees/2", ".fresh-live"]) {
         fs::write(history.join(left), "half").unwrap();
     }
     fs::write(history.join("working"), "").unwrap();
@@ -399,7 +411,7 @@ fn what_a_killed_one_left_is_removed_and_a_move_that_was_made_counts() {
     assert!(place.history.tidy_all().unwrap());
     assert!(!place.history.tidy_all().unwrap());
     assert_eq!(place.history.numbers().unwrap(), [0, 1]);
-    assert_eq!((place.blobs().len(), place.history.trees().unwrap().len()), (1, 2));
+    assert_eq!((place.blobs().len(), place.history.trees().unwrap().len()), (1, 0));
     assert!(!place.base.join("kept/cow/.fresh").exists());
     // Killed when the layer was exchanged already, and killed before.
     for (arrived, at) in [(true, 0), (false, 1)] {
@@ -420,14 +432,16 @@ fn what_a_killed_one_left_is_removed_and_a_move_that_was_made_counts() {
 fn what_a_killed_look_left_is_found_by_its_number_and_removed_before_the_next() {
     let place = Place::new("history-killed-look");
     let history = place.base.join("kept/history");
-    for (number, left) in ["blobs", "trees", "points", ".fresh-state.json"].iter().enumerate() {
+    let kinds = ["blobs", "trees", "points", "headers", ".fresh-state.json"];
+    for (number, left) in kinds.iter().enumerate() {
         fs::write(place.upper().join("f"), number.to_string()).unwrap();
         place.point();
         let state = place.history.state().unwrap().unwrap();
         let path = match *left {
             "blobs" => history.join(format!("blobs/{}", state.next_blob)),
             "trees" => history.join(format!("trees/{}", state.next_point)),
-            "points" => history.join(format!("points/{}.json", state.next_point)),
+            "points" => history.join(format!("points/{}", state.next_point)),
+            "headers" => history.join(format!("points/{}.json", state.next_point)),
             name => history.join(name),
         };
         fs::write(&path, "half").unwrap();
@@ -447,20 +461,23 @@ fn damage_is_told_and_hurts_no_other_point() {
     place.point();
     fs::write(upper.join("f"), "f").unwrap();
     place.point();
-    fs::write(upper.join("f"), "gg").unwrap();
+    fs::write(upper.join("f"), large("gg")).unwrap();
     place.point();
     let history = place.base.join("kept/history");
-    let tree = fs::read(history.join("trees/1")).unwrap();
-    for bad in [&tree[..tree.len() - 1], &[0; 100][..], b""] {
-        fs::write(history.join("trees/1"), bad).unwrap();
+    let point = fs::read(history.join("points/1")).unwrap();
+    let list = point.windows(14).position(|part| part == b"cofferdam-tree").unwrap();
+    let flipped: Vec<u8> =
+        point.iter().enumerate().map(|(at, byte)| byte ^ u8::from(at == list + 20)).collect();
+    for bad in [&point[..point.len() - 1], &[0; 100][..], b"", &flipped] {
+        fs::write(history.join("points/1"), bad).unwrap();
         let told = place.history.tree(1).unwrap_err();
         assert!(told.message.contains("damaged"), "{told:?}");
     }
-    let blob = place.history.tree(2).unwrap().blobs().next().unwrap();
+    let blob = first_content(&place.history, 2).blob;
     fs::write(history.join(format!("blobs/{blob}")), "g").unwrap();
     let told = place.history.work().unwrap().make_ready(2).map(drop).unwrap_err();
     assert!(told.message.contains("damaged"), "{told:?}");
-    assert_eq!(fs::read(upper.join("f")).unwrap(), b"gg", "nothing is half done");
+    assert_eq!(fs::read(upper.join("f")).unwrap(), large("gg"), "nothing is half done");
     // Where it stands is found out from what is there.
     fs::write(history.join("state.json"), "{").unwrap();
     assert_eq!(place.history.state().unwrap().unwrap().at, Some(2));

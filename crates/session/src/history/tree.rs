@@ -212,11 +212,7 @@ impl Tree {
         }
         let sum = Sha256::digest(&out);
         out.extend(sum);
-        if out.len() as u64 > MAX_TREE_BYTES {
-            let what = format!("the list of the layer has more than {MAX_TREE_BYTES} bytes");
-            return Err(Error::new(ErrorKind::TooLarge, what)
-                .hint("Remove what the session does not need, or carry over what it made."));
-        }
+        check_size(out.len() as u64)?;
         Ok(out)
     }
 
@@ -234,6 +230,16 @@ pub(crate) fn in_order(a: &[u8], b: &[u8]) -> std::cmp::Ordering {
     // The empty path is the top, before a name that begins with whatever.
     let parts = |path| <[u8]>::split(path, |byte: &u8| *byte == b'/');
     parts(a).cmp(parts(b))
+}
+
+/// Refuses the file of a tree that nobody would read again.
+pub(super) fn check_size(bytes: u64) -> Result<()> {
+    if bytes <= MAX_TREE_BYTES {
+        return Ok(());
+    }
+    let what = format!("the list of the layer has more than {MAX_TREE_BYTES} bytes");
+    Err(Error::new(ErrorKind::TooLarge, what)
+        .hint("Remove what the session does not need, or carry over what it made."))
 }
 
 fn damaged() -> Error {

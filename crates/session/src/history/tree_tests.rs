@@ -119,3 +119,9 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_tree_that_nobody_would_read_again_is_not_written() {
+    assert!(check_size(MAX_TREE_BYTES).is_ok());
+    assert_eq!(check_size(MAX_TREE_BYTES + 1).unwrap_err().kind, ErrorKind::TooLarge);
+}

@@ -1,6 +1,6 @@
 //! What is told of files.
 
-use crate::{Session, text_or_base64};
+use crate::{SessionId, text_or_base64};
 use cofferdam_archive::Imported;
 use cofferdam_core::ByteString;
 use cofferdam_core::files::{Copied, Entry, HasRead, Page, Written};
@@ -147,13 +147,13 @@ pub struct FileSkipped {
 
 impl FileCopied {
     /// What was copied to this path.
-    pub fn new(session: &Session, path: &OsStr, copied: &Copied) -> Self {
+    pub fn new(session: &impl AsRef<SessionId>, path: &OsStr, copied: &Copied) -> Self {
         let skipped = copied.skipped.iter().map(|skipped| FileSkipped {
             path: skipped.path.to_string(),
             kind: skipped.kind.name().to_owned(),
         });
         Self {
-            session: session.id().to_string(),
+            session: session.as_ref().to_string(),
             path: path.to_string_lossy().into_owned(),
             files: copied.files,
             directories: copied.directories,
@@ -167,9 +167,9 @@ impl FileCopied {
 
 impl FileImported {
     /// What was imported to this path.
-    pub fn new(session: &Session, path: &OsStr, imported: &Imported) -> Self {
+    pub fn new(session: &impl AsRef<SessionId>, path: &OsStr, imported: &Imported) -> Self {
         Self {
-            session: session.id().to_string(),
+            session: session.as_ref().to_string(),
             path: path.to_string_lossy().into_owned(),
             files: imported.files,
             directories: imported.directories,
@@ -183,9 +183,9 @@ impl FileImported {
 
 impl FileDone {
     /// Something that is done with this path.
-    pub fn of(session: &Session, path: &OsStr) -> Self {
+    pub fn of(session: &impl AsRef<SessionId>, path: &OsStr) -> Self {
         Self {
-            session: session.id().to_string(),
+            session: session.as_ref().to_string(),
             path: path.to_string_lossy().into_owned(),
             bytes: None,
             sha256: None,
@@ -194,12 +194,12 @@ impl FileDone {
     }
 
     /// A directory that is there now.
-    pub fn made(session: &Session, path: &OsStr, created: bool) -> Self {
+    pub fn made(session: &impl AsRef<SessionId>, path: &OsStr, created: bool) -> Self {
         Self { created: Some(created), ..Self::of(session, path) }
     }
 
     /// A file that was written.
-    pub fn written(session: &Session, path: &OsStr, written: &Written) -> Self {
+    pub fn written(session: &impl AsRef<SessionId>, path: &OsStr, written: &Written) -> Self {
         Self {
             bytes: Some(written.bytes),
             sha256: Some(written.sha256.clone()),
@@ -212,7 +212,7 @@ impl FileDone {
 impl FileContent {
     /// What was read from this offset on.
     pub fn new(
-        session: &Session,
+        session: &impl AsRef<SessionId>,
         path: &OsStr,
         offset: u64,
         read: &HasRead,
@@ -220,7 +220,7 @@ impl FileContent {
     ) -> Self {
         let (text, base64) = text_or_base64(bytes);
         Self {
-            session: session.id().to_string(),
+            session: session.as_ref().to_string(),
             path: path.to_string_lossy().into_owned(),
             size: read.size,
             sha256: read.sha256.clone(),
@@ -258,11 +258,11 @@ impl FileEntry {
 
 impl FileList {
     /// A page of this directory.
-    pub fn new(session: &Session, path: &OsStr, page: &Page) -> Self {
+    pub fn new(session: &impl AsRef<SessionId>, path: &OsStr, page: &Page) -> Self {
         let next = page.next.as_ref().map(|next| text_or_base64(next.as_bytes().to_vec()));
         let (next, next_base64) = next.unwrap_or_default();
         Self {
-            session: session.id().to_string(),
+            session: session.as_ref().to_string(),
             path: path.to_string_lossy().into_owned(),
             entries: page.entries.iter().map(FileEntry::of_entry).collect(),
             next,

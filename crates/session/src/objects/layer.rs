@@ -2,7 +2,12 @@
 
 use crate::diff::FileDiff;
 use crate::text_or_base64;
-use cofferdam_core::{Change, FileState};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use cofferdam_core::files::EntryKind;
+use cofferdam_core::{
+    Change, ChangeKind, Error, ErrorKind, FileState, GuestPath, Result, Standing,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -76,6 +81,9 @@ pub struct LayerChange {
     /// `mounted`; or held back: `protected`, `special`, `too_large`, `directory`, `another`; `history`
     /// between two points.
     pub standing: String,
+    /// What a unified diff does not say of it, where its lines were counted or could not be.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<String>,
     /// How many lines come, where they were counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lines_added: Option<usize>,
@@ -114,15 +122,43 @@ impl LayerChange {
             set_id: change.set_id,
             version: change.version,
             standing: change.standing.name().to_owned(),
+            remarks: Vec::new(),
             lines_added: None,
             lines_removed: None,
         }
+    }
+
+    /// The change as whoever looks at a layer of this machine has it.
+    pub fn change(&self) -> Result<Change> {
+        let path = match (&self.path, &self.path_base64) {
+            (Some(text), None) => text.clone().into_bytes(),
+            (None, Some(base64)) => BASE64.decode(base64).map_err(|_| unknown("path"))?,
+            (_, _) => return Err(unknown("path")),
+        };
+        let kinds = [ChangeKind::Added, ChangeKind::Modified, ChangeKind::Removed];
+        let kind = kinds.into_iter().find(|kind| kind.name() == self.kind);
+        let standing = Standing::ALL.into_iter().find(|one| one.name() == self.standing);
+        let state = |file: &Option<LayerFile>| file.as_ref().map(LayerFile::state).transpose();
+        let other = |path: &Option<String>| path.as_deref().map(GuestPath::new).transpose();
+        Ok(Change {
+            path: GuestPath::new(path)?,
+            kind: kind.ok_or_else(|| unknown("kind"))?,
+            before: state(&self.before)?,
+            after: state(&self.after)?,
+            moved_from: other(&self.moved_from)?,
+            linked_to: other(&self.linked_to)?,
+            leads_out: self.leads_out,
+            set_id: self.set_id,
+            version: self.version,
+            standing: standing.ok_or_else(|| unknown("standing"))?,
+        })
     }
 
     /// A change with how many lines come and go.
     pub fn counted(diff: &FileDiff) -> Self {
         let counts = diff.counts();
         Self {
+            remarks: diff.remarks(),
             lines_added: counts.map(|(added, _)| added),
             lines_removed: counts.map(|(_, removed)| removed),
             ..Self::new(&diff.change)
@@ -130,13 +166,55 @@ impl LayerChange {
     }
 }
 
+fn unknown(what: &str) -> Error {
+    Error::new(ErrorKind::Protocol, format!("a change comes with an unknown {what}"))
+        .hint("Use the same version of Cofferdam on both sides.")
+}
+
 impl LayerFile {
+    fn state(&self) -> Result<FileState> {
+        let kind = EntryKind::ALL.into_iter().find(|kind| kind.name() == self.kind);
+        Ok(FileState {
+            kind: kind.ok_or_else(|| unknown("kind of file"))?,
+            mode: u32::from_str_radix(&self.mode, 8).map_err(|_| unknown("permission"))?,
+            size: self.size,
+            target: self.target.as_deref().map(Into::into),
+        })
+    }
+
     fn new(state: &FileState) -> Self {
         Self {
             kind: state.kind.name().to_owned(),
             mode: format!("{:03o}", state.mode),
             size: state.size,
             target: state.target.as_ref().map(ToString::to_string),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_comes_back_as_it_went() {
+        let state = |kind| FileState { kind, mode: 0o640, size: 7, target: Some("t".into()) };
+        for standing in Standing::ALL {
+            for kind in EntryKind::ALL {
+                let change = Change {
+                    path: GuestPath::new(b"a/\xff".as_slice()).unwrap(),
+                    kind: ChangeKind::Modified,
+                    before: None,
+                    after: Some(state(kind)),
+                    moved_from: Some(GuestPath::new("b").unwrap()),
+                    linked_to: None,
+                    leads_out: true,
+                    set_id: false,
+                    version: 3,
+                    standing,
+                };
+                assert_eq!(LayerChange::new(&change).change().unwrap(), change);
+            }
         }
     }
 }

@@ -4,17 +4,20 @@
 mod files;
 mod hunks;
 mod layer;
+mod news;
 mod search;
 mod shells;
 mod snapshots;
 mod texts;
 mod watch;
+mod wishes;
 
 pub use files::{
     FileContent, FileCopied, FileDone, FileEntry, FileImported, FileList, FileSkipped,
 };
 pub use hunks::{HunkList, HunkText, LayerHunks};
 pub use layer::{AppliedChanges, ChangeList, DiscardedChanges, LayerChange, LayerFile};
+pub use news::ExecNews;
 pub use search::{
     FileContents, FileLeftOut, FileMatches, FileNames, MatchedFile, MatchedLine, OneContent,
 };
@@ -22,3 +25,11 @@ pub use shells::{ShellList, ShellRan};
 pub use snapshots::SnapshotList;
 pub use texts::{FileEdit, FilePatch, FileWindow};
 pub use watch::FileEventReport;
+pub use wishes::{
+    ApplyWish, AuditList, CaseWish, ChmodWish, ChosenWish, CopyWish, DiscardWish, EditWish,
+    EditsWish, ExecWish, ExtendWish, ForkWish, GlobWish, GrepWish, HealthReport, KindWish,
+    LimitsWish, MkdirWish, MoveWish, ProblemReport, ProblemWith, ProfileName, PullName,
+    ReadManyWish, RunWish, SandboxPage, SandboxWish, ScopeWish, ShellCheckWish, ShellRunWish,
+    SignalWish, SizeWish, SnapshotWish, SocketAsked, SocketTold, SpecWish, TellWish, ToolArguments,
+    ToolList, ToolOutcome, ToolReport, UndoWish,
+};

@@ -143,7 +143,12 @@ impl SnapshotReport {
 /// Refuses more snapshots than a session may have.
 async fn check_room(history: &History) -> Result<()> {
     let history = history.clone();
-    if blocking(move || history.snapshots()).await?.len() < MAX_SNAPSHOTS {
+    room_beside(blocking(move || history.snapshots()).await?.len())
+}
+
+/// The same beside so many.
+fn room_beside(count: usize) -> Result<()> {
+    if count < MAX_SNAPSHOTS {
         return Ok(());
     }
     let what = format!("the session has {MAX_SNAPSHOTS} snapshots already");
@@ -187,6 +192,18 @@ fn like(row: &Row, name: &str) -> Result<SessionOrder> {
         idle_pause: times.idle_pause_ms.map(Duration::from_millis),
         ttl: times.ttl_ms.map(Duration::from_millis),
         checkpoints: !row.facts.no_checkpoints,
+        unsaid: std::collections::BTreeSet::new(),
         owned: false,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_has_so_many_snapshots_at_most() {
+        assert!(room_beside(MAX_SNAPSHOTS - 1).is_ok());
+        assert_eq!(room_beside(MAX_SNAPSHOTS).unwrap_err().kind, ErrorKind::TooLarge);
+    }
 }

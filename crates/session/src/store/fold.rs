@@ -179,12 +179,19 @@ impl Fold {
                 say(events::exec_emptied(self.incarnation, status))
             }
             Happened::Paused { idle, how } => say(events::paused(self.incarnation, *idle, *how)),
+            Happened::SecretAlarm(alarm) => say(events::secret_alarm(self.incarnation, alarm)),
             Happened::Resumed => say(events::resumed(self.incarnation)),
             Happened::Deadlines(_) => Ok(()),
             Happened::Destroyed(reason) => self.destroyed(db, state, (entry.at_ms, *reason)),
             Happened::Leftover(what) => say(events::leftover(self.incarnation, what)),
             Happened::ControlFiles(paths) => {
                 say(events::new_control_files(self.incarnation, paths))
+            }
+            Happened::PermissionRequested(waiting) => {
+                say(events::permission_requested(&self.session, self.incarnation, waiting))
+            }
+            Happened::PermissionSettled { number, settled } => {
+                say(events::permission_settled(&self.session, self.incarnation, *number, *settled))
             }
         }
     }
@@ -219,7 +226,8 @@ impl Fold {
             if status.ended.is_none() {
                 let at_ms = crate::now_ms();
                 let usage = UsageReport::default();
-                status.ended = Some(ExecEnded { ending: Ending::Lost, at_ms, usage });
+                status.ended =
+                    Some(ExecEnded { ending: Ending::Lost, at_ms, usage, denials: Vec::new() });
                 self.keep(db, &status)?;
                 let (kind, data) = events::exec_ended(self.incarnation, &status);
                 NewEvent { at_ms, kind, data }.write(db, &self.session)?;

@@ -22,6 +22,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::watch;
 
 pub(crate) use audit::StoredAudit;
 pub(crate) use events::{EventFilter, NewEvent, StoredEvent};
@@ -62,6 +63,8 @@ struct Inner {
     path: PathBuf,
     connection: Mutex<Connection>,
     read_before: ReadBefore,
+    /// How often this process wrote.
+    written: watch::Sender<u64>,
     /// ORDER: dropped after the connection, which leaves room when it closes.
     reserve: Reserve,
 }
@@ -104,7 +107,8 @@ impl Store {
             let connection = Mutex::new(connection?);
             reserve.make();
             let read_before = ReadBefore::default();
-            let inner = Arc::new(Inner { path, connection, read_before, reserve });
+            let written = watch::Sender::default();
+            let inner = Arc::new(Inner { path, connection, read_before, written, reserve });
             Ok(Self { inner, view: None })
         })
         .await
@@ -151,9 +155,16 @@ impl Store {
                 transaction.commit()?;
                 Ok(done)
             };
-            run().map_err(|e| explain(&inner.path, e))
+            let done = run();
+            inner.written.send_modify(|count| *count += 1);
+            done.map_err(|e| explain(&inner.path, e))
         })
         .await
+    }
+
+    /// Told of each write of this process, whatever it was.
+    pub(crate) fn written(&self) -> watch::Receiver<u64> {
+        self.inner.written.subscribe()
     }
 
     /// Asks for something. Where nobody else of this process is at work on the database it is done at

@@ -2,6 +2,7 @@
 
 use super::{Inserted, NewEvent, Quota, Store, Written, bad, from_json, id_at, to_json};
 use crate::init::Init;
+use crate::permissions::Requests;
 use crate::provision::Provided;
 use crate::{Phase, SessionId};
 use cofferdam_core::{Deadlines, DestroyReason, LayerNote, Result, SandboxRecord, StoredSpec};
@@ -42,6 +43,9 @@ pub(crate) struct Facts {
     pub(crate) times: Times,
     /// The keeper was not told of the times yet.
     pub(crate) deadlines_owed: bool,
+    /// The keeper was not told of the rules of the way out yet.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) network_owed: bool,
     /// Why it is being ended.
     pub(crate) reason: Option<DestroyReason>,
     /// The incarnation before was lost, and the next one is a recovery.
@@ -57,6 +61,9 @@ pub(crate) struct Facts {
     /// What its layer was said to be last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) layer: Option<LayerNote>,
+    /// What was asked for inside before there was a connection.
+    #[serde(default, skip_serializing_if = "Requests::is_empty")]
+    pub(crate) requests: Requests,
 }
 
 /// Whose a session is.
@@ -114,6 +121,7 @@ impl Row {
             || self.owes_a_burial()
             || self.cleanup_failed.is_some()
             || self.facts.deadlines_owed
+            || self.facts.network_owed
             || self.facts.scope.has_owner()
     }
 }

@@ -6,7 +6,7 @@ use cofferdam_core::{
     Cause, Ending, ErrorKind, Part, Profile, SandboxStatus, Seen, Standard, Stdin,
 };
 use cofferdam_core::{DurableBackend, ExecInput};
-use cofferdam_session::{EnsuredHow, InitCommand, InitState, Phase, Sessions};
+use cofferdam_session::{EnsuredHow, InitCommand, InitState, Phase, Sessions, Unsaid};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -485,4 +485,56 @@ async fn a_session_that_ends_with_its_maker_leaves_no_lock_when_it_is_removed() 
     assert_eq!(taken.kind, ErrorKind::Conflict);
     assert!(sessions.delete(&sessions.find("mine").await.unwrap()).await.unwrap());
     stage.assert_empty();
+}
+
+#[tokio::test]
+async fn what_an_order_does_not_say_stays_as_it_is() {
+    let stage = Stage::new();
+    let sessions = stage.open().await;
+    let mut said = order("a");
+    said.labels.insert("team".into(), "x".into());
+    said.init = vec![InitCommand::shell("tick=init")];
+    said.idle_pause = Some(Duration::from_secs(7));
+    said.ttl = Some(Duration::from_secs(3600));
+    let session = sessions.ensure(&said).await.unwrap().session;
+    let before = sessions.status(session.id()).await.unwrap();
+    let all = [Unsaid::Labels, Unsaid::Init, Unsaid::IdlePause, Unsaid::Ttl, Unsaid::Checkpoints];
+    let mut silent = order("a");
+    silent.unsaid = all.into();
+    silent.checkpoints = false;
+    sessions.ensure(&silent).await.unwrap();
+    assert_eq!(sessions.status(session.id()).await.unwrap(), before);
+    let kinds = stage.kinds(&sessions, session.id()).await;
+    assert!(!kinds.iter().any(|kind| kind == "updated"), "{kinds:?}");
+    // What is said counts, even where it says that there is none.
+    for said in all {
+        let mut other = silent.clone();
+        other.unsaid.remove(&said);
+        sessions.ensure(&other).await.unwrap();
+    }
+    let after = sessions.status(session.id()).await.unwrap();
+    assert!(after.labels.is_empty() && after.lease_until_ms.is_none());
+    assert_ne!(after.idle_pause_ms, before.idle_pause_ms);
+    let kinds = stage.kinds(&sessions, session.id()).await;
+    assert_eq!(kinds.iter().filter(|kind| *kind == "updated").count(), all.len());
+}
+
+#[tokio::test]
+async fn how_a_command_stands_costs_the_same_however_many_there_are() {
+    let stage = Stage::new();
+    let sessions = stage.open().await;
+    let session = sessions.create(&order("a")).await.unwrap();
+    let mut last = None;
+    for _ in 0..20 {
+        last = Some(session.exec(&words(&["true"]), 100).await.unwrap().status.id);
+    }
+    let last = last.unwrap();
+    let before = stage.backend.calls().len();
+    let report = session.status(&last).await.unwrap();
+    assert_eq!((report.id.as_str(), report.ending.is_some()), (last.as_str(), true));
+    // One question, about one command.
+    assert_eq!(stage.backend.calls()[before..], [Call::Watch]);
+    let none = cofferdam_core::ProcessId::new("none").unwrap();
+    assert_eq!(session.status(&none).await.unwrap_err().kind, ErrorKind::NotFound);
+    assert!(!stage.backend.calls()[before..].contains(&Call::Execs));
 }

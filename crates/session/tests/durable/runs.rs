@@ -169,6 +169,44 @@ async fn a_future_that_is_dropped_ends_its_sandbox() {
     assert_eq!(events(&sessions).await, ["provisioned", "destroyed canceled"]);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_future_that_is_dropped_while_its_sandbox_is_made_ends_that() {
+    for call in [Mishap::Late(Duration::from_secs(30)), Mishap::HangAfter] {
+        let stage = Stage::new();
+        let sessions = stage.open().await;
+        stage.backend.mishap(Call::Create, 1, call);
+        let inner = sessions.clone();
+        let task = tokio::spawn(async move {
+            inner.run(&order(), |_| async { Ok::<_, ()>(()) }).await.is_ok()
+        });
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        // The control: it is being made.
+        let listed = sessions.list(&BTreeMap::new()).await.unwrap();
+        assert_eq!(listed.iter().map(|one| one.phase).collect::<Vec<_>>(), [Phase::Creating]);
+        task.abort();
+        task.await.unwrap_err();
+        // Longer than anybody waits for one whose end nobody hears of.
+        tokio::time::sleep(Duration::from_secs(130)).await;
+        assert_eq!(stage.backend.alive(), [], "{call:?}");
+        assert_eq!(sessions.list(&BTreeMap::new()).await.unwrap().len(), 0, "{call:?}");
+        assert_eq!(destroys(&stage), 1);
+        stage.assert_empty();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sandbox_that_stands_after_its_run_was_over_is_ended() {
+    let stage = Stage::new();
+    let sessions = stage.open().await;
+    stage.backend.mishap(Call::Create, 1, Mishap::Late(Duration::from_secs(30)));
+    let order = RunOrder { limit: Duration::from_secs(10), ..order() };
+    let ran = sessions.run(&order, |_| async { Ok::<_, ()>(()) }).await.unwrap_err();
+    assert!(matches!(ran.failure, RunFailure::TimedOut(_)), "{:?}", ran.failure);
+    tokio::time::sleep(Duration::from_secs(40)).await;
+    assert_eq!(destroys(&stage), 1);
+    stage.assert_empty();
+}
+
 #[tokio::test]
 async fn a_run_whose_process_died_is_ended_by_the_next_start() {
     let stage = Stage::new();

@@ -3,7 +3,7 @@
 use crate::real::Real;
 use crate::stage::{Stage, order};
 use cofferdam_core::{EndingKind, ErrorKind};
-use cofferdam_session::{Session, Sessions, Shell, ShellOutput};
+use cofferdam_session::{MAX_SHELL_TEXT, Session, Sessions, Shell, ShellOutput};
 use std::os::unix::fs::PermissionsExt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -163,4 +163,18 @@ async fn the_latest_command_is_found_without_its_ticket() {
     let latest = shell.latest(40).await.unwrap().unwrap();
     let end = shell.check(latest, LONG, 1024).await.unwrap();
     assert!(b"0123456789".ends_with(&end.output) && !end.output.is_empty(), "{end:?}");
+}
+
+#[tokio::test]
+async fn a_command_of_a_shell_is_so_long_at_most() {
+    let stage = Stage::new();
+    let session = begin(&stage).await;
+    let shell = session.shell("main").await.unwrap();
+    let text = |length: usize| format!("echo {}", "x".repeat(length - 5));
+    let error = shell.send(text(MAX_SHELL_TEXT + 1).as_bytes(), false).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Usage);
+    assert!(error.hint.is_some_and(|hint| hint.contains("file")));
+    check(&shell, "echo ok", 0, "ok\n").await;
+    let ran = run(&shell, &text(MAX_SHELL_TEXT)).await;
+    assert_eq!(ran.output.len(), MAX_SHELL_TEXT - 5 + 1);
 }

@@ -163,6 +163,7 @@ async fn told(finished: &Finished) -> Result<Outcome> {
         | EndingKind::Canceled
         | EndingKind::Disk
         | EndingKind::Lease
+        | EndingKind::SecretAlarm
         | EndingKind::Lost => ("error", finished.hint()),
     };
     Ok(Outcome::fitting(SHOWN_BYTES, |budget| {

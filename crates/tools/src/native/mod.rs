@@ -5,9 +5,12 @@ mod file;
 mod layer;
 mod list;
 mod output;
+mod permission;
 mod poll;
+mod port;
 mod sandbox;
 mod search;
+mod secret;
 mod shell;
 
 use crate::Outcome;
@@ -37,7 +40,15 @@ pub(crate) const ROWS: &[Row] = &[
     layer::UNDO,
     layer::DIFF,
     layer::APPLY,
+    port::EXPOSE,
+    permission::REQUEST,
+    secret::LIST,
 ];
+
+/// Whether a tool is for those alone who can show ports.
+pub(crate) fn needs_ports(row: &Row) -> bool {
+    row.name == port::NAME
+}
 
 /// Calls one of them.
 pub(crate) async fn call(name: &str, call: Call<'_>) -> Result<Outcome> {
@@ -62,6 +73,9 @@ pub(crate) async fn call(name: &str, call: Call<'_>) -> Result<Outcome> {
         "sandbox_undo" => layer::undo(call).await,
         "sandbox_diff" => layer::diff(call).await,
         "sandbox_apply" => layer::apply(call).await,
+        port::NAME => port::expose(call).await,
+        "permission_request" => permission::request(call).await,
+        "secret_list" => secret::list(call).await,
         other => Err(Error::new(ErrorKind::Unsupported, format!("the tool {other} does nothing"))),
     }
 }

@@ -83,7 +83,7 @@ pub(super) const RESUME: Row = Row {
 
 pub(super) async fn resume(call: Call<'_>) -> Result<Outcome> {
     let session = call.sandboxes.there(call.name()).await?;
-    call.sandboxes.sessions.resume(session.id()).await?;
+    call.sandboxes.sessions.wake(session.id()).await?;
     status_of(&call, session.id(), None).await
 }
 

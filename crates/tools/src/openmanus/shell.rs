@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::fmt::Write as _;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The most bytes of output that are shown.
 const SHOWN_BYTES: usize = 48 << 10;
@@ -23,6 +23,8 @@ const TAIL_BYTES: u64 = 256 << 10;
 const MAX_TIMEOUT_SECS: u64 = 3600;
 /// How long a command that was interrupted may take to end.
 const ENDS_WITHIN: Duration = Duration::from_secs(5);
+/// How often it is interrupted until then.
+const INTERRUPTED_EVERY: Duration = Duration::from_millis(500);
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -170,8 +172,16 @@ async fn waited(
     tokio::select! {
         output = shell.check(ticket, patience, room()) => output,
         () = call.context.canceled() => {
-            shell.interrupt().await?;
-            shell.check(ticket, ENDS_WITHIN, room()).await
+            let deadline = Instant::now() + ENDS_WITHIN;
+            loop {
+                // More than once: a shell that has not come to the command yet takes it for its own.
+                shell.interrupt().await?;
+                let output = shell.check(ticket, INTERRUPTED_EVERY, room()).await?;
+                let is_over = output.exit_code.is_some() || output.died.is_some();
+                if is_over || Instant::now() >= deadline {
+                    return Ok(output);
+                }
+            }
         }
     }
 }

@@ -178,3 +178,93 @@ async fn pages_of_a_file_are_all_of_it() {
     assert_eq!(last, 20000);
     stage.end().await;
 }
+
+/// A value that a schema takes, the least of its kind.
+fn least(schema: &Value) -> Value {
+    if let Some(first) = schema["enum"].get(0) {
+        return first.clone();
+    }
+    match schema["type"].as_str() {
+        Some("integer") => schema["minimum"].clone(),
+        Some("boolean") => json!(false),
+        Some("array") => json!([least(&schema["items"])]),
+        Some("object") => required(schema),
+        _ => json!("x"),
+    }
+}
+
+/// What a call has to say.
+fn required(schema: &Value) -> Value {
+    let names = schema["required"].as_array().into_iter().flatten();
+    let names = names.map(|name| name.as_str().unwrap());
+    names.map(|name| (name.to_owned(), least(&schema["properties"][name]))).collect()
+}
+
+/// A number that its reader, as the pack's own does, takes for the nearest that may be.
+const LENIENT: (&str, &str) = ("sandbox_exec", "timeout_secs");
+
+#[tokio::test]
+async fn every_limit_of_a_schema_holds() {
+    let stage = Stage::new().await;
+    let mut limits = 0;
+    for pack in PackName::ALL {
+        let tools = stage.tools(pack, Scope::Implicit, Kind::Direct);
+        for tool in tools.tools() {
+            for (name, schema) in tool.input["properties"].as_object().unwrap() {
+                let valued = |more: u64| {
+                    let value = match (schema["maximum"].as_u64(), schema["maxItems"].as_u64()) {
+                        (Some(most), _) => json!(most + more),
+                        (None, Some(most)) => {
+                            let items = (0..most + more).map(|_| least(&schema["items"]));
+                            items.collect::<Vec<_>>().into()
+                        }
+                        (None, None) => return None,
+                    };
+                    let mut arguments = required(&tool.input);
+                    arguments[name] = value;
+                    Some(arguments)
+                };
+                if (tool.name, name.as_str()) == LENIENT {
+                    continue;
+                }
+                let (Some(most), Some(more)) = (valued(0), valued(1)) else { continue };
+                let refused = call(&tools, tool.name, more).await;
+                let what = format!("{pack:?} {} {name}: {}", tool.name, refused.text);
+                assert!(refused.is_error && refused.text.contains(name.as_str()), "{what}");
+                // The control: at the limit that is not what it fails of, if it does.
+                let taken = call(&tools, tool.name, most).await;
+                assert_ne!(taken.text, refused.text, "{what}");
+                limits += 1;
+            }
+        }
+    }
+    assert!(limits > 15, "{limits}");
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn searches_of_fluers_tell_so_many_and_how_many_there_are() {
+    const MAX_NAMES: usize = 1000;
+    const MAX_MATCHES: usize = 100;
+    let stage = Stage::new().await;
+    let tools = stage.tools(PackName::Fluers, Scope::Implicit, Kind::Direct);
+    let place = stage.workspace();
+    for number in 0..=MAX_NAMES {
+        std::fs::write(place.join(format!("n{number}")), "").unwrap();
+    }
+    std::fs::write(place.join("lines"), "found\n".repeat(MAX_MATCHES + 1)).unwrap();
+    let names = done(&tools, "glob", json!({ "pattern": "n*" })).await;
+    assert_eq!(names["paths"].as_array().unwrap().len(), MAX_NAMES);
+    assert_eq!((&names["total"], &names["truncated"]), (&json!(MAX_NAMES + 1), &json!(true)));
+    let lines = done(&tools, "grep", json!({ "pattern": "found" })).await;
+    assert_eq!(lines["matches"].as_array().unwrap().len(), MAX_MATCHES);
+    assert_eq!((&lines["total"], &lines["truncated"]), (&json!(MAX_MATCHES + 1), &json!(true)));
+    // The control: at the limit nothing is left out.
+    std::fs::remove_file(place.join("n0")).unwrap();
+    std::fs::write(place.join("lines"), "found\n".repeat(MAX_MATCHES)).unwrap();
+    let names = done(&tools, "glob", json!({ "pattern": "n*" })).await;
+    assert_eq!((&names["total"], &names["truncated"]), (&json!(MAX_NAMES), &json!(false)));
+    let lines = done(&tools, "grep", json!({ "pattern": "found" })).await;
+    assert_eq!((&lines["total"], &lines["truncated"]), (&json!(MAX_MATCHES), &json!(false)));
+    stage.end().await;
+}

@@ -1,9 +1,10 @@
 //! Sessions of this machine in a place of their own, and tools on them.
 
 use crate::shape::misfit;
-use cofferdam::{Sandbox, Spec, kept_backend};
-use cofferdam_session::{SessionOrder, Sessions};
-use cofferdam_tools::{CallContext, MAX_RESULT_BYTES, Outcome, PackName, Scope, Toolbox};
+use async_trait::async_trait;
+use cofferdam::{Result, Sandbox, Spec, kept_backend};
+use cofferdam_session::{Session, SessionOrder, Sessions};
+use cofferdam_tools::{CallContext, Expose, MAX_RESULT_BYTES, Outcome, PackName, Scope, Toolbox};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -28,6 +29,16 @@ pub(crate) enum Kind {
 pub(crate) struct Stage {
     pub(crate) place: PathBuf,
     pub(crate) sessions: Sessions,
+}
+
+/// Shows ports to nobody, by addresses that are none.
+struct Shown;
+
+#[async_trait]
+impl Expose for Shown {
+    async fn expose(&self, _session: &Session, port: u16) -> Result<String> {
+        Ok(format!("shown:{port}"))
+    }
 }
 
 impl Stage {
@@ -59,7 +70,8 @@ impl Stage {
     }
 
     pub(crate) fn tools(&self, pack: PackName, scope: Scope, kind: Kind) -> Toolbox {
-        Toolbox::new(pack, self.sessions.clone(), scope, self.order(kind))
+        let tools = Toolbox::new(pack, self.sessions.clone(), scope, self.order(kind));
+        tools.exposing(Arc::new(Shown))
     }
 
     /// Removes every sandbox and the place.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// What may be in a state directory, whether there are sessions or not.
-const KNOWN: [&str; 14] = [
+const KNOWN: [&str; 15] = [
     "bundles",
     "copies",
     "homes",
@@ -17,6 +17,7 @@ const KNOWN: [&str; 14] = [
     "locks",
     "owed",
     "reserve",
+    "secrets",
     "session-uids",
     "sessions",
     "sessions.db",

@@ -1,12 +1,12 @@
 //! What `cofferdam file` changes without bytes from outside.
 
 use super::{AnswerOptions, Target, mode, path};
+use crate::door::Session;
 use crate::meter::Meter;
 use crate::{render, report};
 use clap::Args;
 use cofferdam_core::files::{CopyTree, MAX_COPY_ENTRIES, Move};
 use cofferdam_core::{Files, Result};
-use cofferdam_session::Session;
 use cofferdam_session::objects::FileCopied;
 use std::ffi::OsString;
 

@@ -2,12 +2,12 @@
 
 use super::AnswerOptions;
 use super::search_report::note;
+use crate::door::Session;
 use crate::render;
 use clap::{Args, ValueEnum};
 use cofferdam_core::files::EntryKind;
 use cofferdam_core::{Files, Result};
 use cofferdam_search::{Found, Glob, Scope, Search};
-use cofferdam_session::Session;
 use std::ffi::OsString;
 use std::ops::ControlFlow;
 

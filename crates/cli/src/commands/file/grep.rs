@@ -3,13 +3,13 @@
 use super::AnswerOptions;
 use super::glob::ScopeOptions;
 use super::search_report::note;
+use crate::door::Session;
 use crate::render;
 use clap::Args;
 use cofferdam_core::{Error, ErrorKind, Files, Result};
 use cofferdam_search::{
     Case, FileHits, Grep, LineKind, MAX_CONTEXT_LINES, MAX_FILE_BYTES, Search, Want,
 };
-use cofferdam_session::Session;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::ops::ControlFlow;

@@ -2,12 +2,12 @@
 
 use super::export::tell;
 use super::{AnswerOptions, path};
+use crate::door::Session;
 use crate::meter::Meter;
 use crate::render;
 use clap::Args;
 use cofferdam_archive::{Checked, Import, Over};
 use cofferdam_core::{Error, ErrorKind, Files, Result};
-use cofferdam_session::Session;
 use cofferdam_session::objects::FileImported;
 use flate2::read::MultiGzDecoder;
 use std::ffi::OsString;
@@ -62,6 +62,10 @@ pub(super) async fn perform(args: &ImportArgs, session: &Session, files: &Files)
         let what = "standard input is a terminal, from which no archive comes";
         return Err(Error::new(ErrorKind::Usage, what).hint("Write < and the name of a file."));
     }
+    #[cfg(feature = "remote")]
+    if let Session::There(there) = session {
+        return unpack_there(args, there).await;
+    }
     let spool = spool().map_err(|cause| {
         Error::new(ErrorKind::Io, "make a temporary file for the archive")
             .hint("Set TMPDIR to a directory that can be written.")
@@ -96,4 +100,24 @@ fn spool() -> io::Result<File> {
         OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
     fs::remove_file(&path)?;
     Ok(file)
+}
+
+/// Has the server unpack it: it is told what is refused before anything is written.
+#[cfg(feature = "remote")]
+async fn unpack_there(args: &ImportArgs, there: &crate::door::There) -> Result<()> {
+    let meter = Meter::start("import", args.answer.json);
+    // What is compressed is sent as it is.
+    let mut source = crate::blocking::Blocking(meter.counting(io::stdin(), None));
+    let imported = there.sandbox().unpack(&args.path, args.replace, &mut source).await?;
+    drop(meter);
+    if args.answer.json {
+        return render::print_json(&imported);
+    }
+    for note in &imported.notes {
+        crate::report::note(note);
+    }
+    if imported.notes_more > 0 {
+        crate::report::note(&format!("and {} more", imported.notes_more));
+    }
+    Ok(())
 }

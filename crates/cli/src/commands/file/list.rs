@@ -2,11 +2,11 @@
 
 use super::report::table;
 use super::{AnswerOptions, Target, path};
+use crate::door::Session;
 use crate::render;
 use clap::Args;
 use cofferdam_core::files::{List, MAX_DEPTH, MAX_ENTRIES};
 use cofferdam_core::{Files, Result};
-use cofferdam_session::Session;
 use cofferdam_session::objects::{FileEntry, FileList};
 use std::ffi::OsString;
 

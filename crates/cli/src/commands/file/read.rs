@@ -3,11 +3,11 @@
 use super::{AnswerOptions, OBJECT_BYTES, Target, path};
 use crate::blocking::Blocking;
 use crate::commands::file_window;
+use crate::door::Session;
 use crate::render;
 use clap::Args;
 use cofferdam_core::files::Read;
 use cofferdam_core::{Error, ErrorKind, Files, Result};
-use cofferdam_session::Session;
 use cofferdam_session::objects::FileContent;
 use std::io;
 

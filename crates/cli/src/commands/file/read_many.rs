@@ -1,11 +1,11 @@
 //! `cofferdam file read-many`.
 
 use super::{AnswerOptions, OBJECT_BYTES, path};
+use crate::door::Session;
 use crate::{exit, render, report};
 use clap::Args;
 use cofferdam_core::files::{ReadMany, WholeFile};
 use cofferdam_core::{Files, Result};
-use cofferdam_session::Session;
 use cofferdam_session::objects::{FileContent, FileContents, OneContent};
 use std::ffi::{OsStr, OsString};
 

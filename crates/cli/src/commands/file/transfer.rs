@@ -3,11 +3,11 @@
 use super::{AnswerOptions, Target, done, path};
 use crate::beside::{Beside, local, there_already};
 use crate::blocking::Blocking;
+use crate::door::Session;
 use crate::meter::Meter;
 use clap::Args;
 use cofferdam_core::files::{Read, Write, Written};
 use cofferdam_core::{Error, ErrorKind, Files, Result, hexadecimal};
-use cofferdam_session::Session;
 use cofferdam_session::objects::FileDone;
 use rustix::fs::OFlags;
 use sha2::{Digest, Sha256};

@@ -1,6 +1,7 @@
 //! `cofferdam file watch`.
 
 use super::AnswerOptions;
+use crate::door::Session;
 use crate::listen::{ENDING, Listening};
 use crate::render;
 use clap::Args;
@@ -9,7 +10,6 @@ use cofferdam_core::files::{
 };
 use cofferdam_core::{Error, ErrorKind, Files, Result, parse_duration};
 use cofferdam_search::EventFilter;
-use cofferdam_session::Session;
 use cofferdam_session::objects::FileEventReport;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;

@@ -4,8 +4,11 @@ use super::{AnswerOptions, Target, mode, path};
 use crate::blocking::Blocking;
 use clap::Args;
 use cofferdam_core::files::{Append, Only, Write, Written};
-use cofferdam_core::{Files, Result};
+use cofferdam_core::{Error, ErrorKind, Files, Result};
 use std::io;
+
+/// How long a SHA-256 is in hexadecimal.
+const HASH_DIGITS: usize = 64;
 
 /// Writes standard input to a file, whole or not at all.
 ///
@@ -35,7 +38,7 @@ pub(crate) struct WriteArgs {
     /// Writes only where the file has this SHA-256, as `file read --json` tells it.
     ///
     /// Example: --if-match ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad
-    #[arg(long, value_name = "HASH")]
+    #[arg(long, value_name = "HASH", value_parser = hash)]
     pub(crate) if_match: Option<String>,
 
     /// Sets the permissions, in octal. Default: those that it had, or 644.
@@ -83,4 +86,13 @@ pub(super) async fn write(args: &WriteArgs, files: &Files) -> Result<Written> {
 pub(super) async fn append(args: &AppendArgs, files: &Files) -> Result<Written> {
     let order = Append { path: path(&args.target.path), mode: args.mode };
     files.append_from(&order, &mut Blocking(io::stdin())).await
+}
+
+/// A SHA-256 in hexadecimal, in small letters.
+fn hash(text: &str) -> Result<String> {
+    if text.len() == HASH_DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Ok(text.to_ascii_lowercase());
+    }
+    Err(Error::new(ErrorKind::Usage, format!("{text:?} is no SHA-256"))
+        .hint("Write its 64 digits, as `file read --json` tells them."))
 }

@@ -21,12 +21,15 @@ pub enum Call {
     Watch,
     Read,
     Input,
+    Network,
+    SetNetwork,
+    Connections,
     Files,
 }
 
 impl Call {
     /// All methods.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 19] = [
         Self::Create,
         Self::Status,
         Self::Pause,
@@ -42,6 +45,9 @@ impl Call {
         Self::Watch,
         Self::Read,
         Self::Input,
+        Self::Network,
+        Self::SetNetwork,
+        Self::Connections,
         Self::Files,
     ];
 }

@@ -10,18 +10,21 @@
 //! | `child=NAME` | leaves a child, which goes on where the command is detached, until a signal |
 //! | `tick=NAME` | counts in the world how often it came here, over all sandboxes |
 //! | `fail-until=NAME:N` | exits 1 unless it came here N times before |
+//! | `connect=HOST:PORT` | exits 1 unless the rules of its way out allow that; nothing is dialed |
 //!
 //! `/bin/sh -c TEXT` plays the words of the text.
 
 mod files;
 mod mishap;
+mod network;
 mod play;
 mod world;
 
 use crate::{
-    Capabilities, Chunk, Deadlines, DestroyReason, DurableBackend, Error, ErrorKind, ExecInput,
-    ExecOrder, ExecStatus, Files, Found, JournalEntry, Part, Pause, ProcessId, Result, SandboxId,
-    SandboxOrder, SandboxRecord, SandboxStatus, Seen,
+    Basis, Capabilities, Chunk, Connections, Deadlines, DestroyReason, DurableBackend, Enforced,
+    Error, ErrorKind, ExecInput, ExecOrder, ExecStatus, Files, Found, JournalEntry, LimitsCount,
+    NetworkPolicy, Part, Pause, ProbeReport, ProcessId, Result, SandboxId, SandboxMetrics,
+    SandboxOrder, SandboxRecord, SandboxStatus, Seen, Spec,
 };
 use async_trait::async_trait;
 use files::DurableFiles;
@@ -31,6 +34,7 @@ use std::time::Duration;
 use world::World;
 
 pub use mishap::{Call, Mishap};
+pub use network::NetworkFault;
 
 /// A durable backend in memory. Clones share one world.
 #[derive(Debug, Clone)]
@@ -59,6 +63,11 @@ impl FakeDurable {
     /// Lets the `nth` call of this kind from now on go wrong; 1 is the next.
     pub fn mishap(&self, call: Call, nth: usize, mishap: Mishap) {
         self.world.state().mishaps.push((call, nth, mishap));
+    }
+
+    /// Makes its way out wrong in this way, for good.
+    pub fn network_fault(&self, fault: NetworkFault) {
+        self.world.state().faults.insert(fault);
     }
 
     /// Forgets the mishaps that did not happen yet.
@@ -251,6 +260,7 @@ impl DurableBackend for FakeDurable {
     }
 
     async fn start(&self, sandbox: &SandboxRecord, order: &ExecOrder) -> Result<ExecStatus> {
+        order.command.refuse_secrets()?;
         let (id, order) = (sandbox.id.clone(), order.clone());
         self.call(Call::Start, Some(&sandbox.id), move |world| play::start(world, &id, order)).await
     }
@@ -300,6 +310,38 @@ impl DurableBackend for FakeDurable {
             world.change(|state| state.input(&of, &exec, input))
         })
         .await
+    }
+
+    async fn network(&self, sandbox: &SandboxRecord) -> Result<Option<NetworkPolicy>> {
+        let id = sandbox.id.clone();
+        self.call(Call::Network, Some(&sandbox.id), move |world| world.state().network(&id)).await
+    }
+
+    async fn set_network(&self, sandbox: &SandboxRecord, policy: &NetworkPolicy) -> Result<()> {
+        let (id, policy) = (sandbox.id.clone(), policy.clone());
+        self.call(Call::SetNetwork, Some(&sandbox.id), move |world| {
+            world.change(|state| state.set_network(&id, policy))
+        })
+        .await
+    }
+
+    async fn metrics(&self, sandbox: &SandboxRecord) -> Result<SandboxMetrics> {
+        let id = sandbox.id.clone();
+        self.call(Call::Status, Some(&sandbox.id), move |world| world.state().metrics(&id)).await
+    }
+
+    /// Nothing is attacked: nothing runs.
+    async fn prove(&self, spec: &Spec) -> Result<ProbeReport> {
+        let enforced = Enforced::full(Basis::Probed);
+        let overall = enforced.overall(LimitsCount::Yes);
+        let profile = spec.profile.name().to_owned();
+        Ok(ProbeReport { profile, overall, enforced, checks: Vec::new() })
+    }
+
+    async fn connections(&self, id: &SandboxId, from: u64) -> Result<Connections> {
+        let of = id.clone();
+        self.call(Call::Connections, Some(id), move |world| world.state().connections(&of, from))
+            .await
     }
 
     async fn files(&self, sandbox: &SandboxRecord) -> Result<Files> {

@@ -126,6 +126,10 @@ async fn play(
                 })?;
                 None
             }
+            "connect" => {
+                let is_made = world.change(|state| state.connect(id, value));
+                (!is_made).then_some(Ending::Exited(1))
+            }
             "hang" => std::future::pending().await,
             "tick" => {
                 tick(world, value);

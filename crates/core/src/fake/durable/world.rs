@@ -1,11 +1,12 @@
 //! The sandboxes of a world, and what is written down about them.
 
+use super::network::{NetworkFault, WayOut};
 use super::{Call, Mishap, Ticks};
 use crate::fake::files::{Access, FakeFiles};
 use crate::{
     Basis, Chunk, Deadlines, DestroyReason, Ending, Enforced, Error, ErrorKind, ExecEnded,
     ExecInput, ExecStatus, Found, Happened, JournalEntry, Part, PausedBy, ProcessId, Result,
-    SandboxId, SandboxOrder, SandboxRecord, SandboxStatus, Standard, UsageReport,
+    SandboxId, SandboxMetrics, SandboxOrder, SandboxRecord, SandboxStatus, Standard, UsageReport,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -24,6 +25,7 @@ pub(super) struct World {
 #[derive(Debug, Default)]
 pub(super) struct State {
     pub(super) sandboxes: BTreeMap<SandboxId, Sandbox>,
+    pub(super) faults: BTreeSet<NetworkFault>,
     pub(super) mishaps: Vec<(Call, usize, Mishap)>,
     pub(super) calls: Vec<Call>,
     pub(super) ticks: Ticks,
@@ -35,6 +37,7 @@ pub(super) struct Sandbox {
     pub(super) status: SandboxStatus,
     pub(super) execs: Vec<Exec>,
     pub(super) files: Arc<FakeFiles>,
+    pub(super) way_out: WayOut,
     record: SandboxRecord,
     journal: Vec<JournalEntry>,
 }
@@ -114,8 +117,10 @@ impl State {
             enforced: Enforced::full(Basis::Applied),
             layer: None,
         };
+        let way_out = WayOut::new(order.spec.network_policy()?);
         let mut sandbox = Sandbox {
             order,
+            way_out,
             status: SandboxStatus::Running,
             execs: Vec::new(),
             files: Arc::new(FakeFiles::new(Access::ReadWrite, BTreeSet::new())),
@@ -135,6 +140,14 @@ impl State {
     pub(super) fn living(&mut self, id: &SandboxId) -> Result<&mut Sandbox> {
         let living = self.sandboxes.get_mut(id).filter(|s| s.status != SandboxStatus::Gone);
         living.ok_or_else(|| gone(id))
+    }
+
+    /// One process for it, and one for each command that has not ended.
+    pub(super) fn metrics(&mut self, id: &SandboxId) -> Result<SandboxMetrics> {
+        let sandbox = self.living(id)?;
+        let running = sandbox.execs.iter().filter(|exec| exec.status.ended.is_none()).count();
+        let processes = u32::try_from(running).unwrap_or(u32::MAX).saturating_add(1);
+        Ok(SandboxMetrics { processes, ..SandboxMetrics::default() })
     }
 
     pub(super) fn pause(&mut self, id: &SandboxId, idle: bool) -> Result<()> {
@@ -303,7 +316,7 @@ impl Sandbox {
             || ending == Ending::Signaled(9);
         let leaves = exec.status.detached && exec.children > 0 && !killed;
         exec.status.left = leaves.then_some(exec.children);
-        exec.status.ended = Some(ExecEnded { ending, at_ms: now_ms(), usage });
+        exec.status.ended = Some(ExecEnded { ending, at_ms: now_ms(), usage, denials: Vec::new() });
         let status = Box::new(exec.status.clone());
         self.write(Happened::ExecEnded(status));
     }

@@ -71,9 +71,10 @@ async fn export(
     let files = door.session(&sandbox).await?.files();
     // What is not there is told before an answer begins.
     files.stat(path.as_os_str()).await?;
+    let counted = door.caller.stream(&door.server)?;
     let max_bytes = query.max_bytes.unwrap_or(MAX_EXPORTED_FILES_BYTES);
     let order = Export { path, max_bytes };
-    let body = answered(Vec::new(), async move |mut out| {
+    let body = answered(counted, Vec::new(), async move |mut out| {
         let exported = cofferdam_archive::export(&files, &order, &mut out).await?;
         match exported.notes.losses {
             0 => Ok(()),

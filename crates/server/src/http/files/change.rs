@@ -10,8 +10,8 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use cofferdam_core::files::{ByteString, CopyTree, MAX_COPY_ENTRIES, Move, Remove};
 use cofferdam_core::{Error, ErrorKind};
+pub(crate) use cofferdam_session::objects::{ChmodWish, CopyWish, MkdirWish, MoveWish};
 use cofferdam_session::objects::{FileCopied, FileDone};
-use schemars::JsonSchema;
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
@@ -24,62 +24,6 @@ pub(super) fn routes() -> OpenApiRouter<Server> {
         .routes(routes!(rename))
         .routes(routes!(copy))
         .routes(routes!(chmod))
-}
-
-/// A directory that is to be there.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct MkdirWish {
-    /// Its path.
-    path: Option<String>,
-    /// Its path in base64, where it is not UTF-8.
-    path_base64: Option<String>,
-}
-
-/// Something that is to have another name.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct MoveWish {
-    /// What there is.
-    from: Option<String>,
-    /// The same in base64, where it is not UTF-8.
-    from_base64: Option<String>,
-    /// Its new path; directories above it are made.
-    to: Option<String>,
-    /// The same in base64, where it is not UTF-8.
-    to_base64: Option<String>,
-    /// Replaces what is there.
-    replace: bool,
-}
-
-/// Something that is to be copied.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct CopyWish {
-    /// What there is.
-    from: Option<String>,
-    /// The same in base64, where it is not UTF-8.
-    from_base64: Option<String>,
-    /// The path of the copy; directories above it are made.
-    to: Option<String>,
-    /// The same in base64, where it is not UTF-8.
-    to_base64: Option<String>,
-    /// Replaces the file that is there.
-    replace: bool,
-    /// Copies a directory with all that is in it, under a name that is free.
-    recursive: bool,
-}
-
-/// Permissions that something is to have.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct ChmodWish {
-    /// The path.
-    path: Option<String>,
-    /// The path in base64, where it is not UTF-8.
-    path_base64: Option<String>,
-    /// The permissions in octal, at most 777.
-    mode: String,
 }
 
 /// What is removed.
@@ -132,7 +76,7 @@ async fn mkdir(
 }
 
 /// Gives a file, directory or link another name. What is there is not replaced unless that is said.
-#[utoipa::path(post, path = "/v1/sandboxes/{sandbox}/files/move", tag = "files",
+#[utoipa::path(post, path = "/v1/sandboxes/{sandbox}/files/move", tag = "files", operation_id = "move",
     params(("sandbox" = String, Path, description = "Its name or id.")),
     request_body = objects::MoveWish, responses(
     (status = 200, description = "It has its new name.", body = objects::FileDone),

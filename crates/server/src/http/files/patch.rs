@@ -12,10 +12,10 @@ use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use cofferdam_core::{Error, ErrorKind};
 use cofferdam_session::edit::{Edit, Places};
+pub(crate) use cofferdam_session::objects::{EditWish, EditsWish};
 use cofferdam_session::objects::{FileEdit, FilePatch};
 use cofferdam_session::patch::PatchOutcome;
 use cofferdam_session::{Doing, MAX_PATCH_TEXT, PatchOptions, Way};
-use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::io::AsyncReadExt;
 use utoipa::IntoParams;
@@ -24,33 +24,6 @@ use utoipa_axum::routes;
 
 pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new().routes(routes!(edit)).routes(routes!(patch))
-}
-
-/// Texts of a file that are to be replaced.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct EditsWish {
-    /// The file.
-    path: Option<String>,
-    /// The file in base64, where its path is not UTF-8.
-    path_base64: Option<String>,
-    /// The edits, one applied after the other.
-    edits: Vec<EditWish>,
-    /// Says what would be done, and changes nothing.
-    dry_run: bool,
-}
-
-/// One replacement.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct EditWish {
-    /// The text that stands there.
-    old: String,
-    /// The text that is to stand there; an empty one removes the old.
-    new: String,
-    /// Replaces every place, and not the only one.
-    #[serde(default)]
-    all: bool,
 }
 
 /// How a patch is applied.

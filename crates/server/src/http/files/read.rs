@@ -4,6 +4,7 @@ use crate::Server;
 use crate::http::door::{Door, ReadsFiles};
 use crate::http::error::{Answer, Problem};
 use crate::http::extract::{Body, Path, Query};
+use crate::http::guard::Counted;
 use crate::http::range::{Wanted, wanted};
 use crate::http::{digest, objects, place, stream};
 use axum::Json;
@@ -12,9 +13,9 @@ use axum::response::{IntoResponse, Response};
 use cofferdam_core::files::{HasRead, Read};
 use cofferdam_core::{Error, ErrorKind, Files, Result, hexadecimal};
 use cofferdam_session::MAX_TOLD_BYTES;
+pub(crate) use cofferdam_session::objects::ReadManyWish;
 use cofferdam_session::objects::{FileContent, FileContents, FileWindow};
 use cofferdam_session::window::{DEFAULT_WINDOW_LINES, WindowOrder};
-use schemars::JsonSchema;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use std::io;
@@ -85,24 +86,17 @@ struct WindowQuery {
     limit: Option<usize>,
 }
 
-/// Files that are read at once.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct ReadManyWish {
-    /// The paths.
-    paths: Vec<String>,
-    /// Further paths in base64, which are not UTF-8.
-    paths_base64: Vec<String>,
-    /// Leaves out a file of more bytes.
-    max_bytes: Option<u64>,
-}
-
 /// Reads a file, byte for byte.
 ///
 /// The SHA-256 of the whole file is the ETag and the Repr-Digest. One range can be asked for. A file that
 /// changes while it is sent breaks the answer off. What is in it is never shown by a browser.
 #[utoipa::path(get, path = "/v1/sandboxes/{sandbox}/files", tag = "files",
-    params(("sandbox" = String, Path, description = "Its name or id."), ReadQuery), responses(
+    params(("sandbox" = String, Path, description = "Its name or id."), ReadQuery,
+        ("range" = Option<String>, Header, description = "A part of it, as in `bytes=0-99`."),
+        ("if-range" = Option<String>, Header, description = "The part only if it has this ETag."),
+        ("if-match" = Option<String>, Header, description = "Only if it has this ETag, or 412."),
+        ("if-none-match" = Option<String>, Header, description = "Only if it has not, or 304.")),
+    responses(
     (status = 200, description = "The file.", content_type = "application/octet-stream", body = inline(objects::Bytes)),
     (status = 206, description = "The part that was asked for.", content_type = "application/octet-stream", body = inline(objects::Bytes)),
     (status = 304, description = "It is as If-None-Match says."),
@@ -115,6 +109,7 @@ async fn read(
 ) -> Answer<Response> {
     let path = place::required("path", query.path.as_deref(), query.path_base64.as_deref())?;
     let files = door.session(&sandbox).await?.files();
+    let count = || door.caller.stream(&door.server);
     let conditions = [header::IF_MATCH, header::IF_NONE_MATCH, header::IF_RANGE];
     let hash = query.hash.unwrap_or(true) || conditions.iter().any(|c| headers.contains_key(c));
     let order = Read { path, length: Some(FIRST_BYTES), hash, ..Read::default() };
@@ -133,12 +128,14 @@ async fn read(
         }
         let is_other = digest::names(&headers, header::IF_RANGE, sha256) == Some(false);
         if is_other {
-            return Ok(send(files, order, first, about, Wanted::Whole));
+            return send(count, (files, order), first, about, Wanted::Whole);
         }
     }
     match wanted(&headers, about.size) {
         Wanted::Outside => Ok(outside(about.size)),
-        part @ (Wanted::Whole | Wanted::Part(..)) => Ok(send(files, order, first, about, part)),
+        part @ (Wanted::Whole | Wanted::Part(..)) => {
+            send(count, (files, order), first, about, part)
+        }
     }
 }
 
@@ -153,8 +150,15 @@ fn outside(size: u64) -> Response {
     response
 }
 
-/// Sends a file or a part of it, of which the beginning was read already.
-fn send(files: Files, order: Read, mut first: Vec<u8>, about: HasRead, wanted: Wanted) -> Response {
+/// Sends a file or a part of it, of which the beginning was read already. What is not sent at once is a
+/// stream of its caller.
+fn send(
+    count: impl FnOnce() -> Answer<Counted>,
+    (files, order): (Files, Read),
+    mut first: Vec<u8>,
+    about: HasRead,
+    wanted: Wanted,
+) -> Answer<Response> {
     let size = about.size;
     let (from, to) = match wanted {
         Wanted::Part(from, to) => (from, to),
@@ -169,7 +173,7 @@ fn send(files: Files, order: Read, mut first: Vec<u8>, about: HasRead, wanted: W
     let body = if is_rest {
         let hashed = (from == 0 && to == size).then(|| Sha256::new_with_prefix(&first));
         let rest = Rest { whole: hashed, ..rest };
-        stream::answered(first, move |out| rest.send(out))
+        stream::answered(count()?, first, move |out| rest.send(out))
     } else {
         first.into()
     };
@@ -180,7 +184,7 @@ fn send(files: Files, order: Read, mut first: Vec<u8>, about: HasRead, wanted: W
             response.headers_mut().insert(header::CONTENT_RANGE, value);
         }
     }
-    response
+    Ok(response)
 }
 
 /// The headers of a file.

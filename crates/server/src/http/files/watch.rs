@@ -5,8 +5,8 @@ use crate::Server;
 use crate::http::door::{Door, ReadsFiles};
 use crate::http::error::Answer;
 use crate::http::extract::{Path, Query};
+use crate::http::place;
 use crate::http::sse::{Source, event, failed, stream_of};
-use crate::http::{objects, place};
 use axum::response::sse::Event;
 use axum::response::{IntoResponse, Response};
 use cofferdam_core::files::{
@@ -52,7 +52,7 @@ struct WatchQuery {
 /// asleep meanwhile. There is no replay; an event `problem` with a problem document is the last.
 #[utoipa::path(get, path = "/v1/sandboxes/{sandbox}/files/watch", tag = "files",
     params(("sandbox" = String, Path, description = "Its name or id."), WatchQuery), responses(
-    (status = 200, description = "Events, until somebody hangs up.", content_type = "text/event-stream", body = objects::FileEvent),
+    (status = 200, description = "Events, until somebody hangs up.", content_type = "text/event-stream", body = String),
 ))]
 async fn watch(
     door: Door<ReadsFiles>,

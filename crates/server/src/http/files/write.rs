@@ -60,7 +60,11 @@ struct AppendQuery {
 /// there, `If-None-Match: *` only where it is not. With a Content-Digest (or Repr-Digest) of sha-256 the
 /// bytes are compared before the file is there. A body that breaks off leaves everything as it was.
 #[utoipa::path(put, path = "/v1/sandboxes/{sandbox}/files", tag = "files",
-    params(("sandbox" = String, Path, description = "Its name or id."), WriteQuery),
+    params(("sandbox" = String, Path, description = "Its name or id."), WriteQuery,
+        ("if-match" = Option<String>, Header, description = "Only if it has this ETag, or 412."),
+        ("if-none-match" = Option<String>, Header, description = "`*`: only if nothing is there."),
+        ("content-digest" = Option<String>, Header, description = "`sha-256=:BASE64:`, which the \
+         body must have.")),
     request_body(content = inline(objects::Bytes), content_type = "application/octet-stream"),
     responses(
     (status = 200, description = "It is replaced.", body = objects::FileDone),

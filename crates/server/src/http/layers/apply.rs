@@ -11,8 +11,7 @@ use axum::response::{IntoResponse, Response};
 use cofferdam_core::{ApplyOrder, DiscardOrder, Error, ErrorKind, GuestPath, Result};
 use cofferdam_session::ChosenHunks;
 use cofferdam_session::objects::{AppliedChanges, DiscardedChanges, LayerChange};
-use schemars::JsonSchema;
-use serde::Deserialize;
+pub(crate) use cofferdam_session::objects::{ApplyWish, ChosenWish, DiscardWish};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -20,55 +19,13 @@ pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new().routes(routes!(apply)).routes(routes!(discard))
 }
 
-/// What is to land.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct ApplyWish {
-    /// Only these paths of the workspace and what is below them; all without them.
-    paths: Vec<String>,
-    /// Further paths in base64, which are not UTF-8.
-    paths_base64: Vec<String>,
-    /// Only these parts of files, in place of paths.
-    hunks: Vec<ChosenWish>,
-    /// Says what would land, and does nothing.
-    dry_run: bool,
-}
-
-/// Parts of a file's change that are to land, as `diff/hunks` told them.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct ChosenWish {
-    /// The file.
-    path: Option<String>,
-    /// The file in base64, where its path is not UTF-8.
-    path_base64: Option<String>,
-    /// The `sha256` that was told of the change.
-    sha256: String,
-    /// The parts, by their numbers from 0.
-    hunks: Vec<usize>,
-}
-
-/// What is to be dropped.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct DiscardWish {
-    /// Only these paths of the workspace and what is below them; all without them.
-    paths: Vec<String>,
-    /// Further paths in base64, which are not UTF-8.
-    paths_base64: Vec<String>,
-    /// Says what would be dropped, and does nothing.
-    dry_run: bool,
-}
-
-impl ChosenWish {
-    fn chosen(&self) -> Result<ChosenHunks> {
-        let path = place::required("path", self.path.as_deref(), self.path_base64.as_deref())?;
-        Ok(ChosenHunks {
-            path: GuestPath::new(path.as_bytes())?,
-            sha256: self.sha256.clone(),
-            hunks: self.hunks.iter().copied().collect(),
-        })
-    }
+fn chosen(wish: &ChosenWish) -> Result<ChosenHunks> {
+    let path = place::required("path", wish.path.as_deref(), wish.path_base64.as_deref())?;
+    Ok(ChosenHunks {
+        path: GuestPath::new(path.as_bytes())?,
+        sha256: wish.sha256.clone(),
+        hunks: wish.hunks.iter().copied().collect(),
+    })
 }
 
 /// Lands what a copy-on-write sandbox changed in the real workspace.
@@ -88,8 +45,7 @@ async fn apply(
     Body(wish): Body<ApplyWish>,
 ) -> Answer<Response> {
     let paths = place::several_os("paths", &wish.paths, &wish.paths_base64)?;
-    let hunks: Vec<ChosenHunks> =
-        wish.hunks.iter().map(ChosenWish::chosen).collect::<Result<_>>()?;
+    let hunks: Vec<ChosenHunks> = wish.hunks.iter().map(chosen).collect::<Result<_>>()?;
     if !paths.is_empty() && !hunks.is_empty() {
         return Err(Error::new(ErrorKind::Usage, "both paths and hunks are given")
             .hint("Give one of them.")

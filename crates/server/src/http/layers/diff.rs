@@ -4,6 +4,7 @@ use crate::Server;
 use crate::http::door::{Door, ReadsFiles};
 use crate::http::error::{Answer, Problem};
 use crate::http::extract::{Path, Query};
+use crate::http::guard::Counted;
 use crate::http::stream::{Outgoing, answered};
 use crate::http::{objects, place};
 use axum::Json;
@@ -82,7 +83,10 @@ async fn diff(
     let paths: Vec<_> = path.iter().map(|path| path.as_os_str().to_owned()).collect();
     let asked = Asked { scope: session.scope(&paths).await?, session, range };
     match (form, query.view.unwrap_or(View::Stat)) {
-        (Form::Text, _) => text(&asked, door.sessions.unnamed_file()?).await,
+        (Form::Text, _) => {
+            let counted = door.caller.stream(&door.server)?;
+            text(&asked, counted, door.sessions.unnamed_file()?).await
+        }
         (Form::Json, View::Names) => Ok(Json(asked.names().await?).into_response()),
         (Form::Json, View::Stat) => Ok(Json(asked.counted().await?).into_response()),
     }
@@ -200,30 +204,40 @@ impl Asked {
     }
 
     async fn hunks(&self) -> Result<HunkList> {
-        let (mut changes, mut bytes) = (Vec::new(), 0);
-        let each = |diff: FileDiff| {
-            let change = LayerHunks::new(&diff);
-            bytes += change.bytes();
-            if bytes > MAX_HUNK_BYTES {
-                let what = format!("the parts have more than {MAX_HUNK_BYTES} bytes");
-                return Err(Error::new(ErrorKind::TooLarge, what).hint("Ask for fewer paths."));
-            }
-            changes.push(change);
-            Ok(())
-        };
-        self.diff(each).await?;
-        Ok(HunkList { session: self.session.id().to_string(), changes })
+        let mut parts = Parts::default();
+        self.diff(|diff| parts.add(&diff)).await?;
+        Ok(HunkList { session: self.session.id().to_string(), changes: parts.changes })
+    }
+}
+
+/// The parts of changes, as many as one object holds.
+#[derive(Default)]
+struct Parts {
+    changes: Vec<LayerHunks>,
+    bytes: usize,
+}
+
+impl Parts {
+    fn add(&mut self, diff: &FileDiff) -> Result<()> {
+        let change = LayerHunks::new(diff);
+        self.bytes += change.bytes();
+        if self.bytes > MAX_HUNK_BYTES {
+            let what = format!("the parts have more than {MAX_HUNK_BYTES} bytes");
+            return Err(Error::new(ErrorKind::TooLarge, what).hint("Ask for fewer paths."));
+        }
+        self.changes.push(change);
+        Ok(())
     }
 }
 
 /// The unified diff. It is kept on disk first: the session stands still for no reader.
-async fn text(asked: &Asked, mut spool: File) -> Answer<Response> {
+async fn text(asked: &Asked, counted: Counted, mut spool: File) -> Answer<Response> {
     let failed = |cause| Error::new(ErrorKind::Io, "keep the diff before it is sent").source(cause);
     let each = |diff: FileDiff| spool.write_all(&diff.text()).map_err(failed);
     asked.diff(each).await?;
     let length = spool.stream_position().map_err(failed)?;
     spool.rewind().map_err(failed)?;
-    let body = answered(Vec::new(), move |out| send(spool, out));
+    let body = answered(counted, Vec::new(), move |out| send(spool, out));
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("text/x-diff")),
         (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
@@ -242,6 +256,43 @@ async fn send(spool: File, mut out: Outgoing) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cofferdam_core::files::EntryKind;
+    use cofferdam_core::{Change, ChangeKind, FileState, Standing};
+    use cofferdam_session::diff::Contents;
+
+    /// A file of one line of so many bytes, its end among them, instead of another line.
+    fn changed(bytes: usize) -> FileDiff {
+        let content = format!("{}\n", "x".repeat(bytes - 1));
+        let after =
+            FileState { kind: EntryKind::File, mode: 0o644, size: bytes as u64, target: None };
+        let change = Change {
+            path: GuestPath::new("a").unwrap(),
+            kind: ChangeKind::Modified,
+            before: Some(after.clone()),
+            after: Some(after),
+            moved_from: None,
+            linked_to: None,
+            leads_out: false,
+            set_id: false,
+            version: 1,
+            standing: Standing::Lands,
+        };
+        FileDiff::new(change, Contents { before: Some(b"y\n"), after: Some(content.as_bytes()) })
+    }
+
+    #[test]
+    fn the_parts_of_one_object_have_a_limit() {
+        let mut parts = Parts::default();
+        // As long as a line may be that is told.
+        let one = changed(500_000);
+        let fit = MAX_HUNK_BYTES / LayerHunks::new(&one).bytes();
+        assert!((2..100).contains(&fit), "{fit}");
+        for _ in 0..fit {
+            parts.add(&one).unwrap();
+        }
+        assert_eq!(parts.add(&one).unwrap_err().kind, ErrorKind::TooLarge);
+        assert_eq!(parts.changes.len(), fit);
+    }
 
     fn asked(accept: &str) -> Option<Form> {
         let headers = [(header::ACCEPT, accept.parse().unwrap())].into_iter().collect();

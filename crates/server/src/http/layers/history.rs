@@ -5,11 +5,12 @@ use crate::http::door::{Door, Looks, Manages};
 use crate::http::error::Answer;
 use crate::http::extract::{Body, Path, Query};
 use crate::http::objects;
+use crate::http::wish::Wish;
 use axum::Json;
 use axum::http::StatusCode;
 use cofferdam_core::{Error, ErrorKind, Result};
+pub(crate) use cofferdam_session::objects::{ForkWish, UndoWish};
 use cofferdam_session::{HistoryReport, SessionReport, Target, UndoOrder, UndoReport};
-use schemars::JsonSchema;
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
@@ -31,33 +32,10 @@ struct HistoryQuery {
     limit: Option<usize>,
 }
 
-/// Where a session goes back to.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct UndoWish {
-    /// Takes back so many commands and changes between them. Default: 1.
-    count: Option<u32>,
-    /// Goes to the state of this point instead, earlier or later.
-    to: Option<u32>,
-    /// Says what would change, and changes nothing in the workspace.
-    dry_run: bool,
-    /// Goes although what the session has now cannot be kept as a point, and is lost.
-    force: bool,
-}
+impl Wish for UndoWish {
+    type Order = UndoOrder;
 
-/// Another session that is to begin as this one is.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ForkWish {
-    /// Its name.
-    name: String,
-    /// The number of a point, or the label of a snapshot, where it begins. Default: as it is now.
-    #[serde(default)]
-    point: Option<String>,
-}
-
-impl UndoWish {
-    fn order(&self) -> Result<UndoOrder> {
+    fn order(self) -> Result<UndoOrder> {
         let usage = |what: &str, hint: &str| Err(Error::new(ErrorKind::Usage, what).hint(hint));
         let target = match (self.count, self.to) {
             (Some(_), Some(_)) => return usage("both count and to are given", "Give one of them."),

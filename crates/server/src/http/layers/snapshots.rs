@@ -9,14 +9,16 @@ use crate::http::{digest, objects, pipe};
 use axum::Json;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use cofferdam_archive::unpacked;
 use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_session::objects::SnapshotList;
+pub(crate) use cofferdam_session::objects::SnapshotWish;
 use cofferdam_session::{
     MAX_EXPORTED_BYTES, MAX_EXPORTED_LIST_BYTES, SnapshotImported, SnapshotReport, UndoReport,
     check_export,
 };
-use schemars::JsonSchema;
 use serde::Deserialize;
 use std::fs::File;
 use std::io::{self, BufReader, Seek};
@@ -29,6 +31,8 @@ use utoipa_axum::routes;
 pub(crate) const MAX_SNAPSHOT_BYTES: u64 = MAX_EXPORTED_BYTES + MAX_EXPORTED_LIST_BYTES + (1 << 30);
 /// The number of the snapshot that an answer holds.
 const SNAPSHOT: HeaderName = HeaderName::from_static("cofferdam-snapshot");
+/// What is in the file and what was left out, as an object in base64.
+const EXPORTED: HeaderName = HeaderName::from_static("cofferdam-exported");
 
 pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new()
@@ -37,14 +41,6 @@ pub(super) fn routes() -> OpenApiRouter<Server> {
         .routes(routes!(restore))
         .routes(routes!(export))
         .routes(routes!(import))
-}
-
-/// A snapshot that is to be taken.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct SnapshotWish {
-    /// What it is called, in place of its number alone.
-    label: Option<String>,
 }
 
 /// What an imported snapshot is called.
@@ -123,9 +119,11 @@ async fn export(
     Path((sandbox, snapshot)): Path<(String, String)>,
 ) -> Answer<Response> {
     let session = door.session(&sandbox).await?;
+    let counted = door.caller.stream(&door.server)?;
     let export = door.sessions.export_snapshot(session.id(), &snapshot).await?;
-    let number = export.report().snapshot;
-    let body = answered(Vec::new(), move |out| {
+    let report = export.report();
+    let number = report.snapshot;
+    let body = answered(counted, Vec::new(), move |out| {
         pipe::write(out, async move |pieces| {
             let mut pieces = export.write(pieces).await?;
             let flushed = tokio::task::spawn_blocking(move || io::Write::flush(&mut pieces)).await;
@@ -137,6 +135,11 @@ async fn export(
     let kind = HeaderValue::from_static("application/octet-stream");
     headers.insert(header::CONTENT_TYPE, kind);
     headers.insert(SNAPSHOT, number.into());
+    // In base64, for a label may be anything.
+    let told = serde_json::to_vec(&report).map(|report| URL_SAFE_NO_PAD.encode(report));
+    if let Some(Ok(told)) = told.ok().map(HeaderValue::try_from) {
+        headers.insert(EXPORTED, told);
+    }
     Ok((headers, body).into_response())
 }
 

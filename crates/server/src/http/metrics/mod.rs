@@ -9,7 +9,6 @@ mod text;
 use super::auth::Caller;
 use super::door::{Door, Looks};
 use super::error::{Answer, Problem};
-use super::objects;
 use crate::Server;
 use axum::Extension;
 use axum::extract::{MatchedPath, Request, State};
@@ -73,7 +72,7 @@ async fn count(State(metrics): State<Metrics>, mut request: Request, next: Next)
 }
 
 /// A method that is known; others are one.
-fn method(method: &Method) -> &'static str {
+pub(crate) fn method(method: &Method) -> &'static str {
     match *method {
         Method::GET => "GET",
         Method::HEAD => "HEAD",
@@ -88,7 +87,7 @@ fn method(method: &Method) -> &'static str {
 
 /// Numbers of the server, in the text format of Prometheus.
 #[utoipa::path(get, path = "/metrics", tag = "server", responses(
-    (status = 200, description = "The numbers.", content_type = "text/plain", body = inline(objects::Bytes)),
+    (status = 200, description = "The numbers.", content_type = "text/plain", body = String),
 ))]
 async fn metrics(door: Door<Looks>, metrics: Option<Extension<Metrics>>) -> Answer<Response> {
     let Some(Extension(metrics)) = metrics else {

@@ -4,8 +4,11 @@ mod attach;
 mod rest;
 mod shell;
 mod socket;
+#[cfg(test)]
+mod socket_tests;
 
 pub(crate) use rest::{ShellCheckWish, ShellRunWish};
+pub(super) use socket::needs_upgrade;
 pub(crate) use socket::{Asked, Told};
 
 use crate::Server;

@@ -8,10 +8,9 @@ use crate::http::objects;
 use axum::Json;
 use axum::http::StatusCode;
 use cofferdam_core::{Error, ErrorKind, Result};
+pub(crate) use cofferdam_session::objects::{ShellCheckWish, ShellRunWish};
 use cofferdam_session::objects::{ShellList, ShellRan};
 use cofferdam_session::{Session, ShellReport, ShellTicket};
-use schemars::JsonSchema;
-use serde::Deserialize;
 use std::time::Duration;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -30,36 +29,6 @@ pub(super) fn routes() -> OpenApiRouter<Server> {
         .routes(routes!(run))
         .routes(routes!(check))
         .routes(routes!(interrupt))
-}
-
-/// A command for a shell.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ShellRunWish {
-    /// The command.
-    text: String,
-    /// Waits so long for its end, in milliseconds, at most 60000. Default: that.
-    #[serde(default)]
-    wait_ms: Option<u64>,
-    /// At most so many bytes of output, at most 4194304. Default: 262144.
-    #[serde(default)]
-    max_bytes: Option<usize>,
-}
-
-/// A command of a shell that is asked for again.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ShellCheckWish {
-    /// Its number.
-    seq: u64,
-    /// Where its output begins.
-    offset: u64,
-    /// Waits so long for its end, in milliseconds, at most 60000. Default: not at all.
-    #[serde(default)]
-    wait_ms: Option<u64>,
-    /// At most so many bytes of output, at most 4194304. Default: 262144.
-    #[serde(default)]
-    max_bytes: Option<usize>,
 }
 
 fn bounded(wait_ms: u64, max_bytes: Option<usize>) -> Result<(Duration, usize)> {

@@ -7,19 +7,18 @@
 //! not kept any more is told as `dropped`. Everything else is JSON in text messages.
 
 use crate::Server;
-use crate::http::error::{Answer, Problem, ProblemReport};
+use crate::http::error::{Answer, Problem};
 use crate::http::guard::Counted;
 use axum::body::Bytes;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
 use axum::response::Response;
-use cofferdam_core::{EndingKind, Error, ErrorKind, Result};
-use cofferdam_session::{ExecReport, ShellReport};
+use cofferdam_core::{Error, ErrorKind, Result};
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use tokio::sync::mpsc;
+
+pub(crate) use cofferdam_session::objects::{SocketAsked as Asked, SocketTold as Told};
 
 /// The longest message of a caller, in bytes: a command of a shell, written in JSON.
 pub(crate) const MAX_MESSAGE_BYTES: usize = 2 << 20;
@@ -34,104 +33,6 @@ const WAITING_ANSWERS: usize = 16;
 const GOES_AWAY: u16 = 1001;
 /// Nothing more comes.
 const ALL_SAID: u16 = 1000;
-
-/// What a caller says. Bytes for standard input may come as binary messages too.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
-pub(crate) enum Asked {
-    /// Runs a command in a shell.
-    Run {
-        /// The command.
-        text: String,
-        /// Whether it reads what comes as input; otherwise nothing.
-        #[serde(default)]
-        takes_input: bool,
-    },
-    /// These are the next bytes of standard input.
-    Input {
-        /// The bytes, where they are UTF-8.
-        text: Option<String>,
-        /// The bytes in base64.
-        base64: Option<String>,
-    },
-    /// Standard input of a command ends.
-    Close {},
-    /// Interrupts the command that runs in a shell, as by Ctrl-C.
-    Interrupt {},
-    /// Sends a signal to a command.
-    Signal {
-        /// Its number, as in 15 for SIGTERM.
-        signal: i32,
-    },
-    /// The terminal of a command has a new size.
-    Resize {
-        /// Lines.
-        rows: u16,
-        /// Characters in a line.
-        columns: u16,
-    },
-}
-
-/// What a caller is told beside output.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[serde(tag = "type", rename_all = "snake_case")]
-pub(crate) enum Told {
-    /// The first message of a command.
-    Attached {
-        /// How it stands.
-        exec: Box<ExecReport>,
-    },
-    /// The first message of a shell.
-    Open {
-        /// The shell.
-        shell: Box<ShellReport>,
-    },
-    /// What was written from `from` on to before `to` is not kept any more.
-    Dropped {
-        /// The stream: 1 or 2.
-        stream: u8,
-        /// The first place that is gone.
-        from: u64,
-        /// The first place that is kept.
-        to: u64,
-    },
-    /// A command of a shell began.
-    Began {
-        /// Its number.
-        seq: u64,
-        /// Where its output begins.
-        offset: u64,
-    },
-    /// A command of a shell ended; all its output came before.
-    Ended {
-        /// Its number.
-        seq: u64,
-        /// Its exit code, where that is known still.
-        exit_code: Option<i32>,
-        /// Where the output of the next one begins.
-        next: u64,
-    },
-    /// So many bytes of input were taken.
-    Taken {
-        /// How many.
-        bytes: usize,
-    },
-    /// The command ended; all its output came before. Nothing follows.
-    Exited {
-        /// How it stands.
-        exec: Box<ExecReport>,
-    },
-    /// The shell ended. Nothing follows.
-    Died {
-        /// How.
-        ending: EndingKind,
-    },
-    /// Something that was asked for could not be done.
-    Problem {
-        /// Why.
-        problem: ProblemReport,
-    },
-}
 
 /// What goes out.
 #[derive(Debug)]
@@ -309,7 +210,7 @@ fn problem(error: Error) -> Message {
 }
 
 /// Refuses a request that asks for no WebSocket.
-pub(super) fn needs_upgrade(
+pub(in crate::http) fn needs_upgrade(
     upgrade: std::result::Result<
         WebSocketUpgrade,
         axum::extract::ws::rejection::WebSocketUpgradeRejection,

@@ -1,6 +1,6 @@
 //! An exported snapshot becomes a point of a history.
 
-use super::super::compare::compare;
+use super::super::compare::{Lower, compare};
 use super::super::evict::MAX_HISTORY_BYTES;
 use super::super::point::{PointImport, PointKind, PointReport};
 use super::super::store::{History, NewTree, Work, io};
@@ -55,7 +55,8 @@ impl History {
         said.imported = Some(PointImport { made_ms: manifest.made_ms, workspace: path });
         let present = work.state.tree.as_ref().and_then(|file| self.read_tree(file).ok());
         if let Some(present) = present {
-            said.effects = compare((&present, &tree), &work.blobs, workspace)?.told();
+            let lower = Lower { workspace, is_copy: self.is_copy() };
+            said.effects = compare((&present, &tree), &work.blobs, lower)?.told();
         }
         let (point, _) = work.put(said, NewTree::Fresh(tree, None))?;
         work.commit()?;

@@ -1,6 +1,6 @@
 use super::super::encode::write_entry;
 use super::super::store::History;
-use super::super::tests::{Place, fill, mode, seen};
+use super::super::tests::{Place, fill, large, mode, seen};
 use super::super::tree::{Content, Entry, LEAD as TREE_LEAD, Node};
 use super::*;
 use cofferdam_core::{Error, ErrorKind, hexadecimal};
@@ -101,7 +101,7 @@ fn set_id_bits_and_lists_of_rights_stay_behind_and_are_counted() {
 #[test]
 fn what_is_removed_while_it_goes_out_is_told() {
     let from = Place::new("export-gone");
-    fs::write(from.upper().join("f"), "f").unwrap();
+    fs::write(from.upper().join("f"), large("f")).unwrap();
     from.point();
     let outgoing = from.history.outgoing(0, lies_on("/w")).unwrap();
     from.history.remove_blob(from.blobs()[0]).unwrap();

@@ -1,0 +1,176 @@
+//! `cofferdam policy`.
+
+use super::policy_learn::{self, LearnArgs};
+use crate::args::RuleOptions;
+use crate::{exit, render};
+use clap::{Args, Subcommand};
+use cofferdam_core::policy::{Asked, Decision, Host, decide};
+use cofferdam_core::{EgressRule, Error, ErrorKind, HostPattern, NetworkPolicy, Result};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Finds, tells and tries rules of the way out.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct PolicyArgs {
+    #[command(subcommand)]
+    pub(crate) verb: PolicyVerb,
+}
+
+const EXAMPLES: &str = "\
+Exit code:
+  0 done; 1 Cofferdam could not do it, or test found it denied; 2 usage
+
+Examples:
+  cofferdam policy learn -- npm ci
+  cofferdam policy explain --egress '*.example.com:443' --deny-egress ads.example.com
+  cofferdam policy test --egress '*.example.com:443' api.example.com:443";
+
+/// What is done with rules.
+#[derive(Debug, Subcommand)]
+pub(crate) enum PolicyVerb {
+    Learn(Box<LearnArgs>),
+    Explain(ExplainArgs),
+    Test(TestArgs),
+}
+
+/// Says in sentences what rules open and what they leave closed.
+///
+/// Example: cofferdam policy explain --egress '*.example.com:443'
+#[derive(Debug, Args)]
+#[command(after_long_help = super::ORDINARY_EXIT_CODES)]
+pub(crate) struct ExplainArgs {
+    #[command(flatten)]
+    pub(crate) rules: RuleOptions,
+}
+
+/// Says whether rules allow a destination, and by which of them.
+///
+/// Nothing is resolved: where a name leads to is decided on when it is connected to. Exits with 0 where
+/// it is allowed, and with 1 where it is denied.
+///
+/// Example: cofferdam policy test --egress '*.example.com:443' api.example.com:443
+#[derive(Debug, Args)]
+#[command(after_long_help = super::ORDINARY_EXIT_CODES)]
+pub(crate) struct TestArgs {
+    #[command(flatten)]
+    pub(crate) rules: RuleOptions,
+
+    /// What would be connected to.
+    #[arg(value_name = "HOST:PORT")]
+    pub(crate) destination: String,
+
+    /// Prints one JSON object on standard output.
+    ///
+    /// Example: --json
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What `policy test --json` prints. Format 1.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Tested {
+    /// The destination.
+    pub(crate) destination: String,
+    /// Whether it is allowed.
+    pub(crate) allowed: bool,
+    /// The rule that decided; null where none did.
+    pub(crate) rule: Option<String>,
+    /// Why it is denied.
+    pub(crate) reason: Option<String>,
+    /// What would allow it.
+    pub(crate) remedy: Option<String>,
+}
+
+/// Does what the verb says.
+pub(super) fn perform(args: &PolicyArgs) -> Result<u8> {
+    match &args.verb {
+        PolicyVerb::Learn(args) => policy_learn::perform(args),
+        PolicyVerb::Explain(args) => explain(args),
+        PolicyVerb::Test(args) => test(args),
+    }
+}
+
+/// What these rules are as a policy.
+fn policy(rules: &RuleOptions) -> Result<NetworkPolicy> {
+    let policy = NetworkPolicy {
+        version: 1,
+        allow: rules.egress.clone(),
+        deny: rules.deny_egress.clone(),
+        host_ports: rules.allow_host_port.clone(),
+        ask_ms: 0,
+    };
+    policy.check().map(|()| policy)
+}
+
+fn test(args: &TestArgs) -> Result<u8> {
+    let asked = destination(&args.destination)?;
+    let Decision { allowed, rule, reason, remedy } = decide(&policy(&args.rules)?, &asked);
+    let tested = Tested { destination: asked.to_string(), allowed, rule, reason, remedy };
+    match args.json {
+        true => render::print_json(&tested)?,
+        false => render::print_lines(&sentence(&tested))?,
+    }
+    Ok(if allowed { exit::DONE } else { exit::FAILED })
+}
+
+fn sentence(tested: &Tested) -> String {
+    let Tested { destination, rule, reason, remedy, .. } = tested;
+    match (tested.allowed, rule, remedy) {
+        (true, Some(rule), _) => format!("{destination} is allowed by {rule}"),
+        (true, None, _) => format!("{destination} is allowed"),
+        (false, rule, remedy) => {
+            let why = reason.clone().unwrap_or_else(|| "no rule allows it".to_owned());
+            let by = rule.as_ref().map(|rule| format!(" by {rule}")).unwrap_or_default();
+            let more = remedy.as_ref().map(|remedy| format!("; {remedy} would allow it"));
+            format!("{destination} is denied{by}: {why}{}", more.unwrap_or_default())
+        }
+    }
+}
+
+/// A host and a port as a program would ask for them.
+fn destination(text: &str) -> Result<Asked> {
+    let bad = || {
+        Error::new(ErrorKind::Usage, format!("{text:?} is no destination"))
+            .hint("Write HOST:PORT, or [ADDRESS]:PORT for an IPv6 address.")
+    };
+    let (host, port) = text.rsplit_once(':').ok_or_else(bad)?;
+    let port = port.parse::<u16>().ok().filter(|port| *port > 0).ok_or_else(bad)?;
+    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    let host = bare.parse::<Host>().map_err(|_| bad())?;
+    Ok(Asked { host, port })
+}
+
+fn explain(args: &ExplainArgs) -> Result<u8> {
+    let policy = policy(&args.rules)?;
+    let mut lines: Vec<String> = policy.allow.iter().map(|rule| told(rule, "reached")).collect();
+    lines.extend(policy.host_ports.iter().map(|port| {
+        format!("host.cofferdam.internal:{port} is this host's own port {port}, and no other")
+    }));
+    lines.extend(policy.deny.iter().map(|rule| told(rule, "not reached, whatever allows it")));
+    if lines.is_empty() {
+        lines.push("nothing is reached".to_owned());
+    } else {
+        lines.push("nothing else is reached: names that no rule allows do not resolve".to_owned());
+        lines.push(
+            "private, loopback, link-local, multicast and metadata addresses are reached only where \
+             they are listed by address, also behind names that are allowed"
+                .to_owned(),
+        );
+    }
+    render::print_lines(&lines.join("\n")).map(|()| exit::DONE)
+}
+
+fn told(rule: &EgressRule, what: &str) -> String {
+    let ports = match &rule.ports {
+        None => "every port".to_owned(),
+        Some(range) => format!("port {range}"),
+    };
+    let host = match &rule.host {
+        HostPattern::Anywhere => "every public address".to_owned(),
+        HostPattern::Exactly(name) => format!("{name}"),
+        HostPattern::Below(name) => format!("{name} and every name below it"),
+        HostPattern::Addresses(range) => format!("the address {range}"),
+    };
+    format!("{rule}: {host} on {ports} is {what}")
+}

@@ -1,0 +1,199 @@
+//! Changes of the user's own file: a rule more, and all else as it is.
+
+use super::open::open_own;
+use super::{Key, Section, file};
+use crate::surroundings::Surroundings;
+use cofferdam_core::{Error, ErrorKind, Opening, Result};
+use std::fs::{File, OpenOptions, Permissions};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};
+
+/// The mode of a file that is made here.
+const MODE: u32 = 0o600;
+
+/// The user's own file, as it is, or as it would begin.
+#[derive(Debug)]
+pub(crate) struct OwnFile {
+    path: PathBuf,
+    /// `None` where there is none yet.
+    text: Option<String>,
+    home: Option<PathBuf>,
+}
+
+/// What a change comes to.
+#[derive(Debug)]
+pub(crate) enum Prepared {
+    /// It says so already.
+    Known(PathBuf),
+    /// It has to be written.
+    Changed(Change),
+}
+
+/// A change that was found to be sound, and is not written yet.
+#[derive(Debug)]
+pub(crate) struct Change {
+    path: PathBuf,
+    text: String,
+    is_new: bool,
+}
+
+impl OwnFile {
+    /// Reads it, if it is there.
+    pub(crate) fn open(surroundings: &Surroundings) -> Result<Self> {
+        let path = surroundings.own_config().ok_or_else(|| {
+            Error::new(ErrorKind::Config, "there is no place for your configuration")
+                .hint("Set HOME or XDG_CONFIG_HOME.")
+        })?;
+        let home = surroundings.home.clone();
+        match open_own(&path)? {
+            Some(opened) => Ok(Self { path: opened.path, text: Some(opened.text), home }),
+            None => Ok(Self { path, text: None, home }),
+        }
+    }
+
+    /// The change that opens this for whoever runs with the file. Writes nothing. Fails where the profile
+    /// that the file names has no way out: with the rule nothing would run any more.
+    pub(crate) fn prepare(&self, opening: &Opening) -> Result<Prepared> {
+        let (key, text) = match opening {
+            Opening::Rule(rule) => (Key::Egress, rule.to_string()),
+            Opening::HostPort(port) => (Key::AllowHostPort, port.to_string()),
+        };
+        let before = self.text.as_deref().unwrap_or_default();
+        let Some(after) = with_element(before, &self.path, key, &text)? else {
+            return Ok(Prepared::Known(self.path.clone()));
+        };
+        self.check(&after)?;
+        let is_new = self.text.is_none();
+        Ok(Prepared::Changed(Change { path: self.path.clone(), text: after, is_new }))
+    }
+
+    fn check(&self, text: &str) -> Result<()> {
+        let layer = file::read(text, &self.path, self.home.as_deref())?;
+        let profile = layer.profile.as_ref().map(|said| said.value).unwrap_or_default();
+        if profile.has_way_out() {
+            return Ok(());
+        }
+        let what = format!(
+            "{} leads to profile {profile}, which has no way out: with a rule in it nothing would run",
+            self.path.display()
+        );
+        Err(Error::new(ErrorKind::Config, what)
+            .hint("Set profile = \"repo-write\" there first, or use --session."))
+    }
+}
+
+impl Change {
+    /// Writes it, whole or not at all, and says where.
+    pub(crate) fn write(&self) -> Result<&Path> {
+        let path = &self.path;
+        let failed = |error: std::io::Error| {
+            Error::new(ErrorKind::Io, format!("write {}", path.display())).source(error)
+        };
+        let directory = path.parent().unwrap_or(Path::new("/"));
+        if self.is_new {
+            let mut builder = std::fs::DirBuilder::new();
+            builder.recursive(true).mode(0o700).create(directory).map_err(failed)?;
+        }
+        let beside = path.with_extension(format!("toml.{}", std::process::id()));
+        let written = self.put(&beside).and_then(|()| std::fs::rename(&beside, path));
+        if written.is_err() {
+            // The error that caused it is the one to tell.
+            let _ = std::fs::remove_file(&beside);
+        }
+        written.map_err(failed)?;
+        Ok(path)
+    }
+
+    fn put(&self, beside: &Path) -> std::io::Result<()> {
+        let mut new = OpenOptions::new().write(true).create_new(true).mode(MODE).open(beside)?;
+        new.write_all(self.text.as_bytes())?;
+        if !self.is_new {
+            let mode = std::fs::symlink_metadata(&self.path)?.permissions().mode() & 0o777;
+            new.set_permissions(Permissions::from_mode(mode))?;
+        }
+        File::sync_all(&new)
+    }
+}
+
+/// The text with this element in the list of this key; `None` where it is there.
+fn with_element(text: &str, path: &Path, key: Key, element: &str) -> Result<Option<String>> {
+    let odd = |what: &str| {
+        Error::new(ErrorKind::Config, format!("{}: {what}", path.display()))
+            .hint("Write the rule there by hand, or use --session.")
+    };
+    let mut document: DocumentMut =
+        text.parse().map_err(|error| odd("it is no TOML").source(error))?;
+    let (section, name) = (Section::Run.name(), key.name());
+    let run = document.entry(section).or_insert_with(|| Item::Table(Table::new()));
+    let run: &mut dyn TableLike =
+        run.as_table_like_mut().ok_or_else(|| odd("[run] is no table"))?;
+    let list = run.entry(name).or_insert_with(|| Item::Value(Value::Array(Array::new())));
+    let list = list.as_array_mut().ok_or_else(|| odd(&format!("{name} is no list")))?;
+    if list.iter().any(|known| known.as_str() == Some(element)) {
+        return Ok(None);
+    }
+    list.push(element);
+    Ok(Some(document.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(text: Option<&str>) -> OwnFile {
+        OwnFile { path: "/c/config.toml".into(), text: text.map(str::to_owned), home: None }
+    }
+
+    fn rule() -> Opening {
+        Opening::of_remedy("--egress a.test:443").unwrap()
+    }
+
+    fn changed(text: &str) -> String {
+        match file(Some(text)).prepare(&rule()).unwrap() {
+            Prepared::Changed(change) => change.text,
+            Prepared::Known(_) => panic!("it is known: {text}"),
+        }
+    }
+
+    #[test]
+    fn a_rule_is_added_and_what_else_stands_there_stays() {
+        let before = "# mine\n[run]   # of runs\nprofile = \"repo-write\"\n# reached\negress = [\n  \
+                      # crates\n  \"crates.io:443\", # yes\n]\n\n[session]\nttl = \"1h\" # long\n";
+        let after = changed(before);
+        for comment in ["# mine", "# of runs", "# reached", "# crates", "# yes", "# long"] {
+            assert!(after.contains(comment), "{comment}: {after}");
+        }
+        let rules = file::read(&after, Path::new("/c/config.toml"), None).unwrap().egress;
+        let rules: Vec<String> = rules.iter().map(|rule| rule.value.to_string()).collect();
+        assert_eq!(rules, ["crates.io:443", "a.test:443"]);
+        assert!(matches!(file(Some(&after)).prepare(&rule()).unwrap(), Prepared::Known(_)));
+    }
+
+    #[test]
+    fn the_first_rule_makes_its_list() {
+        let after = changed("run = { profile = \"ci-only\" } # short\n");
+        assert!(after.starts_with("run = {") && after.ends_with("} # short\n"), "{after}");
+        let layer = file::read(&after, Path::new("/c/config.toml"), None).unwrap();
+        assert_eq!(layer.egress.first().unwrap().value.to_string(), "a.test:443");
+        let port = Opening::of_remedy("--allow-host-port 5432").unwrap();
+        let text = "[run]\nprofile = \"repo-write\"\n";
+        let Prepared::Changed(change) = file(Some(text)).prepare(&port).unwrap() else {
+            panic!("it is known");
+        };
+        assert_eq!(change.text, "[run]\nprofile = \"repo-write\"\nallow_host_port = [\"5432\"]\n");
+    }
+
+    #[test]
+    fn what_would_break_every_run_is_refused_before() {
+        for text in [None, Some("[run]\nprofile = \"no-network\"\n")] {
+            let error = file(text).prepare(&rule()).unwrap_err();
+            assert!(error.message.contains("has no way out"), "{}", error.message);
+        }
+        for text in ["run = 5", "[run]\negress = 5", "[run"] {
+            let error = file(Some(text)).prepare(&rule()).unwrap_err();
+            assert_eq!(error.kind, ErrorKind::Config, "{text}");
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! What begins to wait in a session while somebody looks, told at once.
+
+use crate::commands::approve::destination;
+use crate::door::Session;
+use crate::report;
+use cofferdam_session::{PermissionKind, PermissionReport, PermissionState};
+use std::collections::BTreeSet;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::time::sleep;
+
+/// How often is looked. What waits does so for somebody who has to read it.
+const LOOK_EVERY: Duration = Duration::from_millis(300);
+
+/// Tells what waits, each once, for as long as it is polled.
+pub(super) async fn tell(session: &Session) -> std::convert::Infallible {
+    sleep(LOOK_EVERY).await;
+    // A session that has no way out gets none, and nothing waits there.
+    let has_way_out = session.network().await.is_ok_and(|network| network.way_out);
+    if !has_way_out {
+        std::future::pending::<()>().await;
+    }
+    let mut told = BTreeSet::new();
+    loop {
+        // Who cannot be asked now is asked again.
+        let all = session.permissions().await.map(|all| all.permissions).unwrap_or_default();
+        for one in news(&all, &told) {
+            report::note(&line(one));
+        }
+        told = all.into_iter().map(|one| one.id).collect();
+        sleep(LOOK_EVERY).await;
+    }
+}
+
+/// Those that wait and were not told, of several alike the first alone.
+fn news<'a>(all: &'a [PermissionReport], told: &BTreeSet<String>) -> Vec<&'a PermissionReport> {
+    let waits = |one: &&PermissionReport| {
+        one.state == PermissionState::Waiting && one.kind == PermissionKind::Connection
+    };
+    let alike = |one: &PermissionReport, other: &PermissionReport| {
+        (&one.host, &one.address, one.port, &one.allow)
+            == (&other.host, &other.address, other.port, &other.allow)
+    };
+    let mut news: Vec<&PermissionReport> = Vec::new();
+    for one in all.iter().filter(waits).filter(|one| !told.contains(&one.id)) {
+        let is_known = |other: &PermissionReport| {
+            told.contains(&other.id) && other.state == PermissionState::Waiting && alike(one, other)
+        };
+        if !all.iter().any(is_known) && !news.iter().any(|other| alike(one, other)) {
+            news.push(one);
+        }
+    }
+    news
+}
+
+fn line(one: &PermissionReport) -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let left = Duration::from_millis(one.until_ms).saturating_sub(now).as_secs();
+    let (place, id) = (destination(one), &one.id);
+    format!("waits {left} s to be allowed: {place}; cofferdam approve {id} --session would do it")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(id: &str, port: u16, state: PermissionState) -> PermissionReport {
+        PermissionReport {
+            id: id.to_owned(),
+            session: "s".to_owned(),
+            kind: PermissionKind::Connection,
+            state,
+            host: Some("a.test".to_owned()),
+            address: None,
+            port,
+            how: None,
+            reason: None,
+            allow: format!("--egress a.test:{port}"),
+            requested_ms: 0,
+            until_ms: 0,
+        }
+    }
+
+    #[test]
+    fn each_destination_that_waits_is_told_once() {
+        use PermissionState::{Denied, Waiting};
+        let all = [one("1", 80, Waiting), one("2", 80, Waiting), one("3", 443, Waiting)];
+        let ids = |all: &[PermissionReport], told: &[&str]| -> Vec<String> {
+            let told = told.iter().map(|id| (*id).to_owned()).collect();
+            news(all, &told).into_iter().map(|one| one.id.clone()).collect()
+        };
+        assert_eq!(ids(&all, &[]), ["1", "3"]);
+        assert_eq!(ids(&all, &["1", "3"]), [] as [&str; 0], "the second is like the first");
+        let [first, second, _] = all;
+        let later = [PermissionReport { state: Denied, ..first }, second];
+        assert_eq!(ids(&later, &["1"]), ["2"], "it was answered, and asked again");
+    }
+}

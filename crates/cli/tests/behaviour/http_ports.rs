@@ -1,0 +1,190 @@
+//! Servers inside sandboxes, reached by way of the real server.
+
+use crate::http_client::Served;
+use crate::http_layers::Line;
+use crate::place::{PYTHON, Place, everyone};
+use serde_json::{Value, json};
+use std::io::{Read, Write};
+
+const S: &str = "/v1/sandboxes/s";
+
+/// Answers every request with its own head, and speaks something else where it is asked to.
+const INSIDE: &str = "
+import socket, threading
+listener = socket.socket()
+listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+listener.bind(('127.0.0.1', 3100))
+listener.listen(64)
+def serve(stream):
+    head = b''
+    while b'\\r\\n\\r\\n' not in head:
+        piece = stream.recv(65536)
+        if not piece:
+            return
+        head += piece
+    head, _, rest = head.partition(b'\\r\\n\\r\\n')
+    if b'upgrade: shout' in head.lower():
+        stream.sendall(b'HTTP/1.1 101 Switching Protocols\\r\\nconnection: upgrade\\r\\nupgrade: shout\\r\\n\\r\\n')
+        while True:
+            piece = rest or stream.recv(65536)
+            rest = b''
+            if not piece:
+                return
+            stream.sendall(piece.upper())
+    stream.sendall(b'HTTP/1.1 200 OK\\r\\nx-inside: yes\\r\\ncontent-length: %d\\r\\n\\r\\n' % len(head) + head)
+    stream.close()
+print('ready', flush=True)
+while True:
+    threading.Thread(target=serve, args=(listener.accept()[0],)).start()
+";
+
+fn box_with_server(place: &Place) -> Served {
+    let server = Served::new(place);
+    server.say("POST /v1/sandboxes", &json!({"name": "s"})).is(201);
+    server
+}
+
+fn start_inside(place: &Place) {
+    place.says(&["exec", "--detach", "--id", "web", "s", "--", PYTHON, "-c", INSIDE], 0);
+    let line = "until grep -qi ':0C1C .* 0A ' /proc/net/tcp; do sleep 0.02; done";
+    place.says(&["exec", "s", "--shell", line], 0);
+}
+
+fn open(server: &Served) -> String {
+    let opened = server.say(&format!("POST {S}/ports"), &json!({"port": 3100})).is(201).object();
+    assert_eq!(opened["port"], 3100);
+    opened["url"].as_str().unwrap().to_owned()
+}
+
+/// The host in an address.
+fn host(url: &str) -> &str {
+    url.strip_prefix("http://").and_then(|rest| rest.strip_suffix('/')).unwrap()
+}
+
+/// Asks for an address at the server, and gives all that is answered.
+fn ask(server: &Served, host: &str, rest: &str) -> String {
+    let mut stream = server.connect();
+    let head = format!("GET /a?b=c HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n{rest}\r\n");
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+#[test]
+fn a_port_has_an_address_that_nobody_guesses() {
+    everyone(|place| {
+        let server = box_with_server(place);
+        let url = open(&server);
+        let host = host(&url).to_owned();
+        assert!(host.ends_with(&format!(".localhost:{}", server.at.split(':').nth(1).unwrap())));
+        // Nobody listens inside yet.
+        let early = ask(&server, &host, "");
+        assert!(early.starts_with("HTTP/1.1 502"), "{early}");
+        assert!(early.contains("nobody listens on port 3100 of the sandbox"), "{early}");
+        start_inside(place);
+        // Pages of other origins are for the program inside to judge, as its headers are.
+        let more =
+            "origin: https://elsewhere.example\r\nx-mine: 1\r\nproxy-connection: keep-alive\r\n";
+        let said = ask(&server, &host, more);
+        assert!(said.starts_with("HTTP/1.1 200"), "{said}");
+        let said = said.to_lowercase();
+        for part in ["x-inside: yes", "get /a?b=c http/1.1", "x-mine: 1", &format!("host: {host}")]
+        {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+        assert!(!said.contains("proxy-connection"), "{said}");
+        // Asked for again it is the same, and others of the kind are nothing.
+        let again = server.say(&format!("POST {S}/ports"), &json!({"port": 3100})).is(200);
+        assert_eq!(again.object()["url"], url);
+        let listed = server.get(&format!("GET {S}/ports")).is(200).object();
+        assert_eq!(listed["ports"].as_array().unwrap().len(), 1);
+        let other: String = host.chars().map(|c| if c == 'a' { 'b' } else { c }).rev().collect();
+        let wrong = format!("{}.localhost", &"a".repeat(32));
+        assert!(ask(&server, &wrong, "").starts_with("HTTP/1.1 404"));
+        assert!(ask(&server, &other, "").starts_with("HTTP/1.1 421"));
+        let elsewhere = host.replace("localhost", "evil.test");
+        assert!(ask(&server, &elsewhere, "").starts_with("HTTP/1.1 421"));
+        server.send(&format!("DELETE {S}/ports/3100"), &[], b"").is(204);
+        server.send(&format!("DELETE {S}/ports/3100"), &[], b"").is(404);
+        assert!(ask(&server, &host, "").starts_with("HTTP/1.1 404"));
+    });
+}
+
+#[test]
+fn what_speaks_something_else_passes_and_a_removed_sandbox_is_gone() {
+    everyone(|place| {
+        let server = box_with_server(place);
+        start_inside(place);
+        let url = open(&server);
+        let mut stream = server.connect();
+        let host = host(&url);
+        let head = format!(
+            "GET / HTTP/1.1\r\nhost: {host}\r\nconnection: Upgrade\r\nupgrade: shout\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut answer = Vec::new();
+        while !answer.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            stream.read_exact(&mut byte).unwrap();
+            answer.extend(byte);
+        }
+        assert!(answer.starts_with(b"HTTP/1.1 101"), "{}", String::from_utf8_lossy(&answer));
+        for _ in 0..3 {
+            stream.write_all(b"quietly").unwrap();
+            let mut back = [0; 7];
+            stream.read_exact(&mut back).unwrap();
+            assert_eq!(&back, b"QUIETLY");
+        }
+        place.says(&["rm", "s"], 0);
+        assert!(ask(&server, host, "").starts_with("HTTP/1.1 404"));
+    });
+}
+
+#[test]
+fn a_program_connects_over_a_web_socket() {
+    everyone(|place| {
+        let server = box_with_server(place);
+        let path = format!("{S}/ports/3100/connect");
+        assert_eq!(server.get(&format!("GET {path}")).status, 426);
+        start_inside(place);
+        let mut line = Line::open(&server, &path);
+        line.send(2, b"GET /over HTTP/1.0\r\n");
+        line.send(2, b"\r\n");
+        line.send(2, b"");
+        let mut all = Vec::new();
+        loop {
+            let (opcode, bytes) = line.message();
+            assert_eq!(opcode, 2);
+            if bytes.is_empty() {
+                break;
+            }
+            all.extend(bytes);
+        }
+        let text = String::from_utf8_lossy(&all).into_owned();
+        assert!(text.contains("GET /over HTTP/1.0"), "{text}");
+    });
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    everyone(|place| {
+        let server = box_with_server(place);
+        let ports = format!("POST {S}/ports");
+        let bad: [(Value, u16); 4] = [
+            (json!({"port": 0}), 400),
+            (json!({"port": 70000}), 400),
+            (json!({}), 400),
+            (json!({"port": 1, "more": 2}), 400),
+        ];
+        for (wish, status) in bad {
+            server.say(&ports, &wish).is(status);
+        }
+        server.say("POST /v1/sandboxes/nobody/ports", &json!({"port": 1})).is(404);
+        for port in 1..=64 {
+            server.say(&ports, &json!({"port": port})).is(201);
+        }
+        let full = server.say(&ports, &json!({"port": 65})).is(409);
+        assert!(full.text().contains("64 ports"), "{}", full.text());
+    });
+}

@@ -1,0 +1,168 @@
+//! What a session may reach is changed while it runs, told afterwards, and learned.
+
+use crate::place::{Place, everyone};
+use crate::schema::is_valid;
+use crate::sessions_durable::keepers;
+use crate::way_out::{HOST, ask, server};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use std::fs;
+
+fn heard(place: &Place, port: u16) -> String {
+    place.says(&["exec", "s", "--shell", &ask(HOST, port)], 0).text()
+}
+
+#[test]
+fn rules_are_changed_while_a_session_runs_and_outlive_its_sandbox() {
+    everyone(|place| {
+        let (first, second) = (server(), server());
+        let (one, two) = (first.to_string(), second.to_string());
+        let words = ["create", "--name", "s", "--profile", "repo-write", "--allow-host-port", &one];
+        place.says(&words, 0);
+        assert_eq!([heard(place, first), heard(place, second)], ["reached\n", "no\n"]);
+        let set =
+            ["network", "set", "s", "--allow-host-port", &two, "--egress", "a.test", "--json"];
+        let set = place.says(&set, 0).object();
+        is_valid(place, "network", &set);
+        assert_eq!(set["version"], 2);
+        assert_eq!([heard(place, first), heard(place, second)], ["no\n", "reached\n"]);
+        place.says(&["network", "allow", "s", "b.test:443", "*.c.test:443"], 0);
+        let denied = place.says(&["network", "deny", "s", "a.test"], 0).text();
+        assert!(denied.contains("allow  b.test:443"), "{denied}");
+        assert!(denied.contains("deny   a.test"), "{denied}");
+        assert!(denied.contains("deny   everything else"), "{denied}");
+        // Another sandbox of the session has what was said last.
+        for keeper in keepers(place) {
+            let keeper = Pid::from_raw(keeper.parse().unwrap()).unwrap();
+            kill_process(keeper, Signal::KILL).unwrap();
+        }
+        assert_eq!([heard(place, first), heard(place, second)], ["no\n", "reached\n"]);
+        let shown = place.says(&["network", "show", "s", "--json"], 0).object();
+        assert_eq!(shown["allow"], json!(["b.test:443", "*.c.test:443"]));
+        assert_eq!(shown["deny"], json!(["a.test"]));
+        assert_eq!(shown["host_ports"], json!([second]));
+        let events = place.says(&["events", "s", "--json"], 0).text();
+        assert_eq!(events.matches("network_changed").count(), 3, "{events}");
+    });
+}
+
+#[test]
+fn connections_are_listed_with_what_became_of_them() {
+    everyone(|place| {
+        let port = server();
+        let open = port.to_string();
+        let words =
+            ["create", "--name", "s", "--profile", "repo-write", "--allow-host-port", &open];
+        place.says(&words, 0);
+        assert_eq!(heard(place, port), "reached\n");
+        place.says(&["exec", "s", "--shell", &ask("192.0.2.1", 8443)], 0);
+        let list = place.says(&["audit", "s", "--json"], 0).object();
+        is_valid(place, "connections", &list);
+        let all = list["connections"].as_array().unwrap();
+        let of = |decision: &str| -> Vec<&Value> {
+            all.iter().filter(|one| one["decision"] == decision && one["how"] != "dns").collect()
+        };
+        let (allowed, denied) = (of("allowed"), of("denied"));
+        assert_eq!((allowed.len(), denied.len()), (1, 1), "{list}");
+        assert_eq!((&allowed[0]["host"], &allowed[0]["port"]), (&json!(HOST), &json!(port)));
+        assert_eq!(allowed[0]["bytes_down"], 8);
+        assert_eq!(denied[0]["address"], "192.0.2.1");
+        assert_eq!(denied[0]["remedy"], "--egress 192.0.2.1:8443");
+        let text = place.says(&["audit", "s", "--denied"], 0).text();
+        assert!(text.contains("192.0.2.1:8443") && !text.contains(HOST), "{text}");
+        let since = list["next"].to_string();
+        let later = place.says(&["audit", "s", "--json", "--since", &since], 0).object();
+        assert_eq!(later["connections"], json!([]));
+    });
+}
+
+#[test]
+fn a_session_without_a_way_out_gets_none() {
+    everyone(|place| {
+        place.says(&["create", "--name", "s"], 0);
+        assert_eq!(place.says(&["network", "show", "s"], 0).text(), "no way out\n");
+        let said = place.says(&["network", "allow", "s", "a.test:443"], 1);
+        assert!(said.stderr.contains("without a way out"), "{}", said.stderr);
+        assert_eq!(place.says(&["audit", "s"], 0).text(), "");
+        place.says(&["network", "allow", "s", "*.com:443"], 2);
+        place.says(&["network", "allow", "s"], 2);
+        let words = ["create", "--name", "open", "--profile", "full-dev"];
+        place.says(&words, 0);
+        let said = place.says(&["network", "set", "open"], 1);
+        assert!(said.stderr.contains("Deny *"), "{}", said.stderr);
+    });
+}
+
+#[test]
+fn rules_are_tried_and_told_without_any_sandbox() {
+    everyone(|place| {
+        let rules = ["--egress", "*.example.com:443", "--deny-egress", "ads.example.com"];
+        let test = |destination: &str, code: i32| {
+            let words = [&["policy", "test", "--json"][..], &rules, &[destination]].concat();
+            let tested = place.says(&words, code).object();
+            is_valid(place, "policy-tested", &tested);
+            tested
+        };
+        assert_eq!(test("api.example.com:443", 0)["rule"], "*.example.com:443");
+        assert_eq!(test("example.com:443", 0)["allowed"], true);
+        assert_eq!(test("ads.example.com:443", 1)["rule"], "ads.example.com");
+        assert_eq!(test("API.example.com.:80", 1)["remedy"], "--egress api.example.com:80");
+        assert_eq!(test("169.254.169.254:80", 1)["allowed"], false);
+        for bad in
+            ["example.com", "example.com:0", "a b:1", "exa%6dple.com:443", "x@a.example.com:443"]
+        {
+            place.says(&["policy", "test", "--egress", "*", bad], 2);
+        }
+        let told = place.says(&[&["policy", "explain"], &rules[..]].concat(), 0).text();
+        assert!(told.contains("example.com and every name below it on port 443"), "{told}");
+        assert!(told.contains("whatever allows it"), "{told}");
+        assert_eq!(place.says(&["policy", "explain"], 0).text(), "nothing is reached\n");
+    });
+}
+
+#[test]
+fn rules_are_learned_from_what_a_command_reached_and_proved() {
+    everyone(|place| {
+        let port = server();
+        let open = port.to_string();
+        let script = format!("{}; echo made >made", ask(HOST, port));
+        let words = ["policy", "learn", "--allow-host-port", &open, "--json", "--shell", &script];
+        let learned = place.says(&words, 0).object();
+        is_valid(place, "policy-learned", &learned);
+        assert_eq!(learned["host_ports"], json!([port]));
+        assert_eq!((&learned["egress"], &learned["suffices"]), (&json!([]), &json!(true)));
+        assert!(!place.workspace.join("made").exists(), "nothing of it stays");
+        assert_eq!(place.says(&["ls", "--json"], 0).object()["sessions"], json!([]));
+        // What was refused while it was watched is told, and is no part of the rules.
+        let file = place.workspace.join("learned.toml");
+        let script = ask("10.11.12.13", 80);
+        let words = ["policy", "learn", "--output", file.to_str().unwrap(), "--shell", &script];
+        let said = place.says(&words, 0);
+        assert!(
+            said.stderr.contains("10.11.12.13:80 was asked for and refused"),
+            "{}",
+            said.stderr
+        );
+        assert_eq!(fs::read_to_string(&file).unwrap(), "profile = \"repo-write\"\negress = []\n");
+        place.says(&words, 1);
+    });
+}
+
+#[test]
+fn what_is_learned_from_has_a_directory_and_a_time_as_any_command() {
+    everyone(|place| {
+        let learn = |words: &[&str]| {
+            let all = [&["policy", "learn", "--json"][..], words].concat();
+            place.says(&all, 0).object()
+        };
+        let script = "test \"$(basename \"$PWD\")\" = below";
+        fs::create_dir(place.workspace.join("below")).unwrap();
+        let below = learn(&["--cwd", "below", "--shell", script]);
+        assert_eq!(below["observed_exit_code"], 0);
+        let above = learn(&["--shell", script]);
+        assert_eq!(above["observed_exit_code"], 1, "control: it starts in the workspace");
+        let late = learn(&["--timeout", "200ms", "--shell", "sleep 600"]);
+        assert_ne!(late["observed_exit_code"], 0);
+        assert_eq!(late["observed_exit_code"], late["proved_exit_code"]);
+    });
+}

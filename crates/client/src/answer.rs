@@ -1,0 +1,155 @@
+//! What a server answers: objects, bytes, errors.
+
+use crate::Client;
+use cofferdam_core::{Error, ErrorKind, Result};
+use cofferdam_session::objects::ProblemReport;
+use reqwest::{Response, StatusCode};
+use serde::de::DeserializeOwned;
+
+/// The most bytes of an object: 16 MiB of a file, each of which may take six in JSON, and what is around.
+pub const MAX_OBJECT_BYTES: usize = 128 << 20;
+/// How much of an answer that is no problem document is shown.
+const SHOWN_CHARS: usize = 200;
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The way to the server is broken: nobody knows what it heard.
+    Way(Error),
+    /// The server said no, with this status and these words.
+    Said(Said),
+}
+
+/// What a server said of an error.
+#[derive(Debug)]
+pub(crate) struct Said {
+    pub(crate) status: StatusCode,
+    pub(crate) error: Error,
+    /// The document.
+    pub(crate) body: Vec<u8>,
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Way(error) => error,
+            Failure::Said(said) => said.error,
+        }
+    }
+}
+
+impl Failure {
+    /// A way that is broken.
+    pub(crate) fn way(client: &Client, cause: reqwest::Error) -> Self {
+        let address = client.address();
+        let error = match cause.is_timeout() && !cause.is_connect() {
+            true => Error::new(ErrorKind::TimedOut, format!("hear from the server at {address}")),
+            false => Error::new(ErrorKind::Unavailable, format!("reach the server at {address}"))
+                .hint("Check the address, and that `cofferdam serve` runs there."),
+        };
+        // The address of a request holds names of files.
+        Self::Way(error.source(cause.without_url()))
+    }
+}
+
+/// The answer if it is one, or else what it says of the error.
+pub(crate) async fn checked(client: &Client, response: Response) -> Result<Response, Failure> {
+    let status = response.status();
+    if status.is_success() || status == StatusCode::SWITCHING_PROTOCOLS {
+        return Ok(response);
+    }
+    let body = read(client, response).await?;
+    Err(Failure::Said(Said { status, error: said(client, status, &body), body }))
+}
+
+/// All of an answer that is an object.
+pub(crate) async fn object<T: DeserializeOwned>(
+    client: &Client,
+    response: Response,
+) -> Result<T, Failure> {
+    let body = read(client, response).await?;
+    serde_json::from_slice(&body).map_err(|cause| {
+        let what = format!("the server at {} answers with another object", client.address());
+        Failure::Said(Said {
+            status: StatusCode::OK,
+            error: Error::new(ErrorKind::Protocol, what)
+                .hint("Use the same version of Cofferdam on both sides.")
+                .source(cause),
+            body: Vec::new(),
+        })
+    })
+}
+
+/// All of an answer.
+async fn read(client: &Client, mut response: Response) -> Result<Vec<u8>, Failure> {
+    let mut body = Vec::new();
+    while let Some(piece) = response.chunk().await.map_err(|cause| Failure::way(client, cause))? {
+        // HOSTILE: a server may be anybody.
+        if body.len() + piece.len() > MAX_OBJECT_BYTES {
+            let what = format!("the answer has more than {MAX_OBJECT_BYTES} bytes");
+            return Err(Failure::Said(Said {
+                status: response.status(),
+                error: Error::new(ErrorKind::TooLarge, what).hint("Ask for less at once."),
+                body: Vec::new(),
+            }));
+        }
+        body.extend_from_slice(&piece);
+    }
+    Ok(body)
+}
+
+/// The error that an answer tells.
+fn said(client: &Client, status: StatusCode, body: &[u8]) -> Error {
+    if let Ok(report) = serde_json::from_slice::<ProblemReport>(body) {
+        return told(report);
+    }
+    let text: String = String::from_utf8_lossy(body)
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .take(SHOWN_CHARS)
+        .collect();
+    let what = format!("{} answers {status}, and as no Cofferdam would", client.address());
+    let error = Error::new(ErrorKind::Protocol, what)
+        .hint("Check the address, and the proxy in front of the server if there is one.");
+    match text.trim() {
+        "" => error,
+        text => error.source(text.to_owned()),
+    }
+}
+
+/// The error of a problem document.
+pub(crate) fn told(report: ProblemReport) -> Error {
+    let known = ErrorKind::ALL.into_iter().find(|kind| kind.name() == report.kind);
+    let mut error = Error::new(known.unwrap_or(ErrorKind::Protocol), report.message);
+    error.hint = report.hint;
+    error
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Address;
+
+    #[test]
+    fn a_problem_is_the_same_error_here() {
+        let client = Client::new(Address::parse("http://127.0.0.1:1").unwrap(), None).unwrap();
+        for kind in ErrorKind::ALL {
+            let report = ProblemReport {
+                about: "about:blank".to_owned(),
+                title: String::new(),
+                status: kind.http_status(),
+                kind: kind.name().to_owned(),
+                message: "what".to_owned(),
+                hint: Some("Do.".to_owned()),
+                retryable: kind.is_retryable(),
+            };
+            let body = serde_json::to_vec(&report).unwrap();
+            let error = said(&client, StatusCode::CONFLICT, &body);
+            assert_eq!((error.kind, error.message.as_str()), (kind, "what"));
+            assert_eq!(error.hint.as_deref(), Some("Do."));
+        }
+        let error = said(&client, StatusCode::BAD_GATEWAY, b"<h1>\x1b[2J</h1>");
+        assert_eq!(error.kind, ErrorKind::Protocol);
+        assert!(!error.chain().contains('\u{1b}'));
+    }
+}

@@ -1,0 +1,113 @@
+//! Commands of a sandbox.
+
+use crate::{Sandbox, place};
+use cofferdam_core::{Chunk, ExecStatus, Part, Result, Seen, Standard, Terminal};
+use cofferdam_session::objects::{ExecNews, ExecWish, SignalWish, SizeWish};
+use cofferdam_session::{ExecList, ExecReport, LogPart};
+use reqwest::Method;
+use std::time::Duration;
+
+/// How long one question for news waits.
+const MAX_WAIT: Duration = Duration::from_secs(60);
+/// The most output of one answer, in bytes.
+const MAX_PART_BYTES: u32 = 256 << 10;
+
+impl Sandbox {
+    /// Starts a command.
+    ///
+    /// One with an `id` runs once, however often it is asked for: where the way to a server breaks that
+    /// has answered before, it is asked for again.
+    pub async fn start(&self, wish: &ExecWish) -> Result<ExecReport> {
+        let ask = || self.ask(Method::POST, &["execs"]).object(wish);
+        match &wish.id {
+            Some(_) => self.client.persist(|| ask().try_read()).await,
+            None => ask().read().await,
+        }
+    }
+
+    /// Its commands, those of earlier incarnations included, oldest first.
+    pub async fn execs(&self) -> Result<Vec<ExecReport>> {
+        let ask = || self.ask(Method::GET, &["execs"]).try_read::<ExecList>();
+        Ok(self.client.persist(ask).await?.execs)
+    }
+
+    /// How a command stands.
+    pub async fn exec(&self, exec: &str) -> Result<ExecReport> {
+        let ask = || self.ask(Method::GET, &["execs", exec]).try_read();
+        self.client.persist(ask).await
+    }
+
+    /// Waits until there is more of a command than is known, or the time is over, and says how it stands.
+    pub async fn news(&self, exec: &str, seen: Seen, patience: Duration) -> Result<ExecNews> {
+        let patience = patience.min(MAX_WAIT);
+        let ask = || {
+            self.ask(Method::GET, &["execs", exec, "news"])
+                .query("stdout", known(seen.stdout))
+                .query("stderr", known(seen.stderr))
+                .perhaps("stops", seen.stops)
+                .query("end", seen.end)
+                .query("timeout_ms", patience.as_millis())
+                .within(patience)
+                .try_read()
+        };
+        self.client.persist(ask).await
+    }
+
+    /// Waits until a command has ended, or `patience` is over, and says how it stands.
+    pub async fn wait(&self, exec: &str, patience: Option<Duration>) -> Result<ExecStatus> {
+        // Output is no news here.
+        let seen = Seen { stdout: u64::MAX, stderr: u64::MAX, ..Seen::default() };
+        let mut left = patience;
+        loop {
+            let this_time = left.unwrap_or(MAX_WAIT).min(MAX_WAIT);
+            let status = self.news(exec, seen, this_time).await?.status()?;
+            left = left.map(|left| left.saturating_sub(this_time));
+            if status.ended.is_some() || left.is_some_and(|left| left.is_zero()) {
+                return Ok(status);
+            }
+        }
+    }
+
+    /// A part of what a command wrote; empty where nothing is yet.
+    pub async fn output(&self, exec: &str, part: Part) -> Result<Chunk> {
+        let stream = match part.stream {
+            Standard::Output => "stdout",
+            Standard::Error => "stderr",
+        };
+        let ask = || {
+            self.ask(Method::GET, &["execs", exec, "output"])
+                .query("stream", stream)
+                .query("offset", part.offset)
+                .query("limit", part.len.clamp(1, MAX_PART_BYTES))
+                .try_read()
+        };
+        let told: LogPart = self.client.persist(ask).await?;
+        Ok(Chunk { offset: told.offset, bytes: place::bytes(told.text, told.base64)? })
+    }
+
+    /// Sends input to a command that reads it; with `close` it is the last.
+    pub async fn input(&self, exec: &str, bytes: Vec<u8>, close: bool) -> Result<()> {
+        self.ask(Method::POST, &["execs", exec, "stdin"])
+            .query("close", close)
+            .body("application/octet-stream", bytes)
+            .done()
+            .await
+    }
+
+    /// Sends a signal to a command; if it has ended, to all that it left.
+    pub async fn signal(&self, exec: &str, signal: i32) -> Result<()> {
+        let wish = SignalWish { signal };
+        self.ask(Method::POST, &["execs", exec, "signal"]).object(&wish).done().await
+    }
+
+    /// Gives a command's terminal a new size.
+    pub async fn resize(&self, exec: &str, size: Terminal) -> Result<()> {
+        let wish = SizeWish { rows: size.rows, columns: size.columns };
+        self.ask(Method::POST, &["execs", exec, "resize"]).object(&wish).done().await
+    }
+}
+
+/// A count as far as a parameter may hold it.
+fn known(count: u64) -> u64 {
+    count.min(1 << 62)
+}

@@ -1,0 +1,131 @@
+//! The first bytes from inside: whether they carry a name, and whether it is the one that was asked for.
+
+use crate::hello::{self, Hello};
+use crate::limits::Limits;
+use crate::request::{self, Bad, Request, To, Wanted};
+use cofferdam_core::policy::{Asked, Host};
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+/// What the first bytes are, once they have been found to name nobody else.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum First {
+    /// They are passed on as they are.
+    Pass,
+    /// One request of HTTP, and how many bytes its head has.
+    Request(Request, usize),
+    /// Nothing came.
+    Nothing,
+}
+
+/// How much is read at once.
+const PIECE_BYTES: usize = 4096;
+
+/// How far the space after a method is looked for.
+const MAX_METHOD_BYTES: usize = 32;
+
+/// Reads first bytes into `read` until it is known what they are. The first may take as long as they
+/// want: a server may speak first. Then the rest has to come in time.
+pub(crate) async fn look(
+    from: &mut (impl AsyncRead + Unpin),
+    read: &mut Vec<u8>,
+    asked: &Asked,
+    limits: &Limits,
+) -> Result<First, Bad> {
+    if read.is_empty() && more(from, read).await? == 0 {
+        return Ok(First::Nothing);
+    }
+    let rest = async {
+        // Each piece is a look at all of them.
+        for _ in 0..limits.pieces {
+            if let Some(first) = known(read, asked, limits)? {
+                return Ok(first);
+            }
+            if read.len() >= limits.first_bytes {
+                return Err("its first message is too long to be looked at".into());
+            }
+            if more(from, read).await? == 0 {
+                // What has no line end is no request, not even a beginning of one that is answered.
+                return match hello::read(read) == Hello::None && is_http(read).is_none() {
+                    true => Ok(First::Pass),
+                    false => Err("its first message is cut off".into()),
+                };
+            }
+        }
+        Err("its first message came in too many pieces".into())
+    };
+    match tokio::time::timeout(limits.head_time, rest).await {
+        Ok(first) => first,
+        Err(_) => Err("its first message took too long".into()),
+    }
+}
+
+async fn more(from: &mut (impl AsyncRead + Unpin), read: &mut Vec<u8>) -> Result<usize, Bad> {
+    let mut piece = [0; PIECE_BYTES];
+    let length = from.read(&mut piece).await.map_err(|_| Bad::from("it was given up"))?;
+    read.extend_from_slice(piece.get(..length).unwrap_or_default());
+    Ok(length)
+}
+
+/// What bytes are, or `None` where more are needed to tell.
+fn known(bytes: &[u8], asked: &Asked, limits: &Limits) -> Result<Option<First>, Bad> {
+    match hello::read(bytes) {
+        Hello::Partial => Ok(None),
+        Hello::Malformed(why) => Err(why.into()),
+        Hello::Whole(Some(name)) if asked.host != Host::Name(name.clone()) => Err(Bad {
+            reason: format!("the name in TLS is {name}, not {}", asked.host),
+            is_elsewhere: true,
+        }),
+        Hello::Whole(_) => Ok(Some(First::Pass)),
+        Hello::None => match is_http(bytes) {
+            None => Ok(None),
+            Some(false) => Ok(Some(First::Pass)),
+            Some(true) => known_request(bytes, asked, limits),
+        },
+    }
+}
+
+fn known_request(bytes: &[u8], asked: &Asked, limits: &Limits) -> Result<Option<First>, Bad> {
+    let Some(end) = head_end(bytes)? else { return Ok(None) };
+    let head = bytes.get(..end).unwrap_or_default();
+    match request::read(head, To::Server(asked), limits)? {
+        Wanted::Answer(request) => Ok(Some(First::Request(request, end))),
+        Wanted::Tunnel(_) => Err("a server is no proxy".into()),
+    }
+}
+
+/// Where the head of a request ends, if it has come so far. A line that ends otherwise than with CR and
+/// LF is known to be malformed before the end.
+pub(crate) fn head_end(bytes: &[u8]) -> Result<Option<usize>, Bad> {
+    let mut before = 0;
+    for (place, byte) in bytes.iter().enumerate() {
+        if *byte == b'\n' && before != b'\r' {
+            return Err("a line does not end with CR and LF".into());
+        }
+        let end = place.saturating_add(1);
+        if bytes.get(..end).is_some_and(|head| head.ends_with(b"\r\n\r\n")) {
+            return Ok(Some(end));
+        }
+        before = *byte;
+    }
+    Ok(None)
+}
+
+/// Whether bytes are a request of HTTP, as the most lenient of servers would see it; `None` while that
+/// cannot be told.
+pub(crate) fn is_http(bytes: &[u8]) -> Option<bool> {
+    let is_space = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | 0x0b | 0x0c);
+    let begin = bytes.iter().position(|byte| !is_space(byte))?;
+    let text = bytes.get(begin..).unwrap_or_default();
+    let line_end = text.iter().position(|byte| *byte == b'\n');
+    let line = text.get(..line_end.unwrap_or(text.len())).unwrap_or_default();
+    // No server takes these within a first line.
+    let is_binary = |byte: &u8| matches!(byte, 0..=0x08 | 0x0e..=0x1f | 0x7f);
+    if line.iter().any(is_binary) || !line.first().is_some_and(u8::is_ascii_graphic) {
+        return Some(false);
+    }
+    let method = line.iter().position(is_space);
+    if method.unwrap_or(line.len()) > MAX_METHOD_BYTES {
+        return Some(false);
+    }
+    line_end.map(|_| line.to_ascii_uppercase().windows(5).any(|part| part == b"HTTP/"))
+}

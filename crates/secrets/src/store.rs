@@ -1,0 +1,181 @@
+//! Secrets by name and owner.
+
+use crate::entry::{Head, MAX_FILE_BYTES, decode, encode};
+use crate::keys::{KeyPlace, Keys};
+use crate::place::{Place, foreign};
+use crate::seal::Key;
+use cofferdam_core::secret::{SecretName, SecretValue};
+use cofferdam_core::{Error, ErrorKind, Result, hexadecimal};
+use ring::digest::{SHA256, digest};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// How many secrets an owner may have.
+pub const MAX_SECRETS: usize = 1000;
+/// The longest owner, in bytes.
+const MAX_OWNER_BYTES: usize = 256;
+/// The directory of a store, below the state directory.
+const DIRECTORY: &str = "secrets";
+/// Ends the name of a secret's file.
+const SUFFIX: &str = ".secret";
+
+/// A secret, without its value. Format 1.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SecretReport {
+    /// Its name.
+    pub name: String,
+    /// When it was added first, in milliseconds since 1970.
+    pub created_ms: u64,
+    /// When it got the value that it has, in milliseconds since 1970.
+    pub changed_ms: u64,
+}
+
+/// The secrets below one state directory.
+#[derive(Debug)]
+pub struct SecretStore {
+    place: Place,
+    /// The bus on which a keyring would be.
+    bus: Option<String>,
+    /// How many secrets an owner may have.
+    pub(crate) most: usize,
+}
+
+impl SecretStore {
+    /// Opens the store of a state directory, which must be there. Made where it is missing. Its keyring is
+    /// that of the session in which this process runs.
+    pub fn open(state: &Path) -> Result<Self> {
+        Self::open_within(state, std::env::var("DBUS_SESSION_BUS_ADDRESS").ok())
+    }
+
+    /// The same, with the keyring on the bus with this address, written as in
+    /// `DBUS_SESSION_BUS_ADDRESS`; without one its key is in a file.
+    pub fn open_within(state: &Path, bus: Option<String>) -> Result<Self> {
+        let bus = bus.filter(|address| !address.is_empty());
+        Ok(Self { place: Place::open(&state.join(DIRECTORY))?, bus, most: MAX_SECRETS })
+    }
+
+    /// Where the key is that all values are opened with; none before the first is added.
+    pub fn key_place(&self) -> Result<Option<KeyPlace>> {
+        self.keys().whereabouts()
+    }
+
+    /// Keeps the key somewhere else from now on. Where it is there already, nothing happens.
+    pub fn move_key(&self, to: KeyPlace) -> Result<()> {
+        let lock = self.place.lock()?;
+        self.keys().move_to(&lock, to)
+    }
+
+    fn keys(&self) -> Keys<'_> {
+        Keys { place: &self.place, bus: self.bus.as_deref() }
+    }
+
+    /// Adds a secret, or gives one that is there another value.
+    ///
+    /// `owner` is whose it is, as the store of sessions has it: empty for the local user. Secrets of one
+    /// owner do not exist for another. `now_ms` is the time, in milliseconds since 1970.
+    pub fn put(
+        &self,
+        owner: &str,
+        name: &SecretName,
+        value: &SecretValue,
+        now_ms: u64,
+    ) -> Result<SecretReport> {
+        if owner.len() > MAX_OWNER_BYTES {
+            return Err(Error::new(ErrorKind::Usage, "the owner's name is too long"));
+        }
+        let lock = self.place.lock()?;
+        let key = self.keys().find_or_make(&lock)?;
+        let created_ms = match self.read(&key, owner, name)? {
+            Some((head, _)) => head.created_ms,
+            None if self.heads(&key, owner)?.len() >= self.most => {
+                let what = format!("there are {} secrets already", self.most);
+                return Err(Error::new(ErrorKind::Conflict, what)
+                    .hint("Remove some of them with `cofferdam secret rm`."));
+            }
+            None => now_ms,
+        };
+        let owner = owner.to_owned();
+        let head = Head { owner, name: name.clone(), created_ms, changed_ms: now_ms };
+        let file = encode(&key, &head, value)?;
+        self.place.write(&lock, &file_name(&head.owner, name), &file)?;
+        Ok(report(head))
+    }
+
+    /// The value of a secret.
+    pub fn value(&self, owner: &str, name: &SecretName) -> Result<SecretValue> {
+        let found = match self.keys().find()? {
+            Some(key) => self.read(&key, owner, name)?,
+            None => None,
+        };
+        found.map(|(_, value)| value).ok_or_else(|| no_such(name))
+    }
+
+    /// The secrets of an owner, by name.
+    pub fn list(&self, owner: &str) -> Result<Vec<SecretReport>> {
+        let Some(key) = self.keys().find()? else { return Ok(Vec::new()) };
+        let mut reports: Vec<SecretReport> =
+            self.heads(&key, owner)?.into_iter().map(report).collect();
+        reports.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(reports)
+    }
+
+    /// Removes a secret, damaged or not.
+    pub fn remove(&self, owner: &str, name: &SecretName) -> Result<()> {
+        let lock = self.place.lock()?;
+        match self.place.remove(&lock, &file_name(owner, name))? {
+            true => Ok(()),
+            false => Err(no_such(name)),
+        }
+    }
+
+    fn read(
+        &self,
+        key: &Key,
+        owner: &str,
+        name: &SecretName,
+    ) -> Result<Option<(Head, SecretValue)>> {
+        let file_name = file_name(owner, name);
+        let Some(file) = self.place.read(&file_name, MAX_FILE_BYTES)? else { return Ok(None) };
+        match decode(key, &file) {
+            Some(found) if found.0.owner == owner && found.0.name == *name => Ok(Some(found)),
+            Some(_) => Err(foreign(&self.place.path(&file_name), "it is another secret's file")),
+            None => Err(foreign(&self.place.path(&file_name), "its key does not open it")),
+        }
+    }
+
+    fn heads(&self, key: &Key, owner: &str) -> Result<Vec<Head>> {
+        let mut heads = Vec::new();
+        for file_name in self.place.names()?.iter().filter(|name| name.ends_with(SUFFIX)) {
+            // Removed meanwhile.
+            let Some(file) = self.place.read(file_name, MAX_FILE_BYTES)? else { continue };
+            let damaged = |why| foreign(&self.place.path(file_name), why);
+            let (head, _) =
+                decode(key, &file).ok_or_else(|| damaged("its key does not open it"))?;
+            if *file_name != self::file_name(&head.owner, &head.name) {
+                return Err(damaged("it is another secret's file"));
+            }
+            if head.owner == owner {
+                heads.push(head);
+            }
+        }
+        Ok(heads)
+    }
+}
+
+/// Any two owners and names have files of their own, whatever characters they are made of.
+fn file_name(owner: &str, name: &SecretName) -> String {
+    let text = [owner.as_bytes(), b"\0", name.as_str().as_bytes()].concat();
+    let hash = digest(&SHA256, &text);
+    format!("{}{SUFFIX}", hexadecimal(hash))
+}
+
+fn report(head: Head) -> SecretReport {
+    let Head { owner: _, name, created_ms, changed_ms } = head;
+    SecretReport { name: name.into(), created_ms, changed_ms }
+}
+
+fn no_such(name: &SecretName) -> Error {
+    Error::new(ErrorKind::NotFound, format!("there is no secret {name}"))
+        .hint("List the secrets with `cofferdam secret ls`, or add it with `cofferdam secret add`.")
+}

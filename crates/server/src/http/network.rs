@@ -1,0 +1,160 @@
+//! What a sandbox may reach, and what became of its connections.
+
+use super::door::{Approves, Deed, Door, Looks, Manages};
+use super::error::Answer;
+use super::extract::{Body, Path, Query};
+use super::objects;
+use crate::Server;
+use axum::Json;
+use cofferdam_core::policy::intersect_rules;
+use cofferdam_core::{EgressRule, Error, ErrorKind, Result};
+use cofferdam_session::{ConnectionList, NetworkChange, NetworkReport};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::time::Duration;
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub(super) fn routes() -> OpenApiRouter<Server> {
+    OpenApiRouter::new()
+        .routes(routes!(show, set))
+        .routes(routes!(allow))
+        .routes(routes!(deny))
+        .routes(routes!(connections))
+}
+
+/// All rules of a sandbox, as they are to be.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct NetworkWish {
+    /// What is allowed, as in `crates.io:443`; all of it within what the operator allows.
+    pub(crate) allow: Vec<String>,
+    /// What is not, even though it is allowed. What the operator denies is denied besides.
+    pub(crate) deny: Vec<String>,
+    /// How long a connection that is not allowed waits to become so, in milliseconds. Left out: as it is.
+    pub(crate) ask_ms: Option<u64>,
+}
+
+/// Rules.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RulesWish {
+    /// As in `crates.io:443`.
+    pub(crate) rules: Vec<String>,
+}
+
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields, default)]
+#[into_params(parameter_in = Query)]
+struct ConnectionsQuery {
+    /// Those behind this place, as an earlier answer told it. Left out: all that are kept.
+    #[param(minimum = 0, maximum = 4611686018427387903_i64)]
+    after: Option<u64>,
+}
+
+/// What a sandbox may reach.
+#[utoipa::path(get, path = "/v1/sandboxes/{sandbox}/network", tag = "network",
+    params(("sandbox" = String, Path, description = "Its name or id.")), responses(
+    (status = 200, description = "The rules in force.", body = objects::Network),
+))]
+async fn show(door: Door<Looks>, Path(sandbox): Path<String>) -> Answer<Json<NetworkReport>> {
+    Ok(Json(door.session(&sandbox).await?.network().await?))
+}
+
+/// Makes these rules all there are, from the next connection on. What a caller allows is within what the
+/// operator of the server allows.
+#[utoipa::path(put, path = "/v1/sandboxes/{sandbox}/network", tag = "network",
+    params(("sandbox" = String, Path, description = "Its name or id.")),
+    request_body = objects::NetworkOrder, responses(
+    (status = 200, description = "The rules in force now.", body = objects::Network),
+))]
+async fn set(
+    door: Door<Approves>,
+    Path(sandbox): Path<String>,
+    Body(wish): Body<NetworkWish>,
+) -> Answer<Json<NetworkReport>> {
+    let allow = within_ground(&door, rules(&wish.allow)?)?;
+    let mut deny = rules(&wish.deny)?;
+    let operators = door.ground()?.spec().deny;
+    deny.extend(operators.into_iter().filter(|rule| !wish.deny.contains(&rule.to_string())));
+    let ask = wish.ask_ms.map(Duration::from_millis);
+    let change = NetworkChange::Set { allow, deny, host_ports: None, ask };
+    Ok(Json(door.session(&sandbox).await?.set_network(&change).await?))
+}
+
+/// Allows destinations within what the operator allows. Connections that wait for one of them go on.
+#[utoipa::path(post, path = "/v1/sandboxes/{sandbox}/network/allow", tag = "network",
+    params(("sandbox" = String, Path, description = "Its name or id.")),
+    request_body = objects::NetworkRules, responses(
+    (status = 200, description = "The rules in force now.", body = objects::Network),
+))]
+async fn allow(
+    door: Door<Approves>,
+    Path(sandbox): Path<String>,
+    Body(wish): Body<RulesWish>,
+) -> Answer<Json<NetworkReport>> {
+    let rules = may_open(&door, rules(&wish.rules)?)?;
+    let session = door.session(&sandbox).await?;
+    Ok(Json(session.set_network(&NetworkChange::Allow(rules)).await?))
+}
+
+/// Denies destinations, whatever allows them.
+#[utoipa::path(post, path = "/v1/sandboxes/{sandbox}/network/deny", tag = "network",
+    params(("sandbox" = String, Path, description = "Its name or id.")),
+    request_body = objects::NetworkRules, responses(
+    (status = 200, description = "The rules in force now.", body = objects::Network),
+))]
+async fn deny(
+    door: Door<Manages>,
+    Path(sandbox): Path<String>,
+    Body(wish): Body<RulesWish>,
+) -> Answer<Json<NetworkReport>> {
+    let rules = rules(&wish.rules)?;
+    let session = door.session(&sandbox).await?;
+    Ok(Json(session.set_network(&NetworkChange::Deny(rules)).await?))
+}
+
+/// What became of the connections of a sandbox, as much as one answer takes; `next` goes on from there.
+#[utoipa::path(get, path = "/v1/sandboxes/{sandbox}/audit", tag = "network",
+    params(("sandbox" = String, Path, description = "Its name or id."), ConnectionsQuery), responses(
+    (status = 200, description = "In the order in which they were decided.", body = objects::Connections),
+))]
+async fn connections(
+    door: Door<Looks>,
+    Path(sandbox): Path<String>,
+    Query(query): Query<ConnectionsQuery>,
+) -> Answer<Json<ConnectionList>> {
+    let session = door.session(&sandbox).await?;
+    Ok(Json(session.connections(query.after.unwrap_or(0)).await?))
+}
+
+fn rules(all: &[String]) -> Result<Vec<EgressRule>> {
+    all.iter().map(|rule| rule.parse()).collect()
+}
+
+/// These rules, if the operator lets somebody open each of them: it lies within one of theirs, and they do
+/// not deny it.
+pub(super) fn may_open<D: Deed>(door: &Door<D>, rules: Vec<EgressRule>) -> Result<Vec<EgressRule>> {
+    match door.ground()?.spec().deny.iter().find(|rule| rules.contains(rule)) {
+        Some(rule) => Err(beyond(rule)),
+        None => within_ground(door, rules),
+    }
+}
+
+/// These rules, if each of them lies within one of the operator's.
+fn within_ground<D: Deed>(door: &Door<D>, rules: Vec<EgressRule>) -> Result<Vec<EgressRule>> {
+    let spec = door.ground()?.spec();
+    let operators = spec.profile.egress(&spec.egress)?;
+    let is_within =
+        |rule: &EgressRule| intersect_rules(std::slice::from_ref(rule), &operators).contains(rule);
+    match rules.iter().find(|rule| !is_within(rule)) {
+        Some(rule) => Err(beyond(rule)),
+        None => Ok(rules),
+    }
+}
+
+fn beyond(rule: &EgressRule) -> Error {
+    Error::new(ErrorKind::Denied, format!("the operator of this server does not allow {rule}"))
+        .hint("Ask for what the operator allows, or have the server started with --egress.")
+}

@@ -1,0 +1,57 @@
+//! Secrets of a caller: their names, and changes of them. No answer has a value.
+
+use super::door::{Door, Looks, SetsSecrets};
+use super::error::Answer;
+use super::extract::{Path, Raw};
+use super::objects;
+use crate::Server;
+use axum::Json;
+use axum::http::StatusCode;
+use cofferdam_core::Result;
+use cofferdam_core::secret::{SecretName, SecretValue};
+use cofferdam_session::{SecretList, SecretReport};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+use zeroize::Zeroizing;
+
+pub(super) fn routes() -> OpenApiRouter<Server> {
+    OpenApiRouter::new().routes(routes!(list)).routes(routes!(put, remove))
+}
+
+/// The caller's secrets by name, without their values.
+#[utoipa::path(get, path = "/v1/secrets", tag = "secrets", responses(
+    (status = 200, description = "All of them.", body = objects::Secrets),
+))]
+async fn list(door: Door<Looks>) -> Answer<Json<SecretList>> {
+    Ok(Json(SecretList { secrets: door.sessions.secrets().await? }))
+}
+
+/// Adds a secret, or gives one that is there another value. The body is the value, byte for byte, of at most
+/// 65536 bytes; it is encrypted at rest and never told again.
+#[utoipa::path(put, path = "/v1/secrets/{secret}", tag = "secrets",
+    params(("secret" = String, Path, description = "Its name: 1 to 64 letters, digits, `-`, `_` or `.`.")),
+    request_body(content = inline(objects::Bytes), content_type = "application/octet-stream"), responses(
+    (status = 200, description = "It has this value now.", body = objects::Secret),
+))]
+async fn put(
+    door: Door<SetsSecrets>,
+    Path(secret): Path<String>,
+    Raw(bytes): Raw,
+) -> Answer<Json<SecretReport>> {
+    let value = SecretValue::new(Zeroizing::new(bytes.to_vec()))?;
+    Ok(Json(door.sessions.put_secret(name(secret)?, value).await?))
+}
+
+/// Removes a secret. Commands that have it keep it until they end.
+#[utoipa::path(delete, path = "/v1/secrets/{secret}", tag = "secrets",
+    params(("secret" = String, Path, description = "Its name.")), responses(
+    (status = 204, description = "It is gone."),
+))]
+async fn remove(door: Door<SetsSecrets>, Path(secret): Path<String>) -> Answer<StatusCode> {
+    door.sessions.remove_secret(name(secret)?).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+fn name(text: String) -> Result<SecretName> {
+    SecretName::new(text)
+}

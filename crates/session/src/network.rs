@@ -1,0 +1,243 @@
+//! What a session may reach, and what became of its connections.
+
+use crate::answer::if_there;
+use crate::store::NewEvent;
+use crate::{Session, SessionId};
+use cofferdam_core::{
+    ConnectionReport, Connections, DurableBackend, EgressRule, Error, ErrorKind, NetworkPolicy,
+    Profile, Result, SandboxRecord, Spec, StoredSpec, no_way_out,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use std::time::Duration;
+
+/// What a session may reach. Format 1.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NetworkReport {
+    /// The id of the session.
+    pub session: String,
+    /// Whether it has a way out at all. Where it has none it gets none.
+    pub way_out: bool,
+    /// Which edition of the rules this is; it grows with each change of a sandbox.
+    pub version: u64,
+    /// What is allowed, as it is written.
+    pub allow: Vec<String>,
+    /// What is not, even though it is allowed.
+    pub deny: Vec<String>,
+    /// Ports of the host's own loopback that are reached as `host.cofferdam.internal`.
+    pub host_ports: Vec<u16>,
+    /// How long a connection that is not allowed waits to become so, in milliseconds; 0: not at all.
+    pub ask_ms: u64,
+}
+
+/// The connections of a session. Format 1.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ConnectionList {
+    /// The id of the session.
+    pub session: String,
+    /// In the order in which they were decided, questions for names among them.
+    pub connections: Vec<ConnectionReport>,
+    /// From where on the next look goes on.
+    pub next: u64,
+}
+
+/// A change of what a session may reach.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NetworkChange {
+    /// These rules are all there are.
+    Set {
+        /// What is allowed.
+        allow: Vec<EgressRule>,
+        /// What is not, even though it is allowed.
+        deny: Vec<EgressRule>,
+        /// Ports of the host's loopback; `None`: as they are.
+        host_ports: Option<Vec<u16>>,
+        /// How long a connection waits to be allowed; `None`: as it is.
+        ask: Option<Duration>,
+    },
+    /// These are allowed too, and denied no more.
+    Allow(Vec<EgressRule>),
+    /// These are denied, and allowed no more.
+    Deny(Vec<EgressRule>),
+    /// This port of the host's loopback is open too.
+    AllowHostPort(u16),
+}
+
+impl NetworkChange {
+    /// The policy after it. Decides nothing about who may ask for it.
+    fn of(&self, now: &NetworkPolicy) -> NetworkPolicy {
+        let mut next = NetworkPolicy { version: now.version.saturating_add(1), ..now.clone() };
+        match self {
+            Self::Set { allow, deny, host_ports, ask } => {
+                next.allow.clone_from(allow);
+                next.deny.clone_from(deny);
+                if let Some(ports) = host_ports {
+                    next.host_ports.clone_from(ports);
+                }
+                if let Some(ask) = ask {
+                    next.ask_ms = u64::try_from(ask.as_millis()).unwrap_or(u64::MAX);
+                }
+            }
+            Self::Allow(rules) => shift(rules, &mut next.deny, &mut next.allow),
+            Self::Deny(rules) => shift(rules, &mut next.allow, &mut next.deny),
+            Self::AllowHostPort(port) if next.host_ports.contains(port) => {}
+            Self::AllowHostPort(port) => next.host_ports.push(*port),
+        }
+        next
+    }
+}
+
+/// Moves rules from one list to the other.
+fn shift(rules: &[EgressRule], from: &mut Vec<EgressRule>, to: &mut Vec<EgressRule>) {
+    from.retain(|known| !rules.contains(known));
+    for rule in rules {
+        if !to.contains(rule) {
+            to.push(rule.clone());
+        }
+    }
+}
+
+impl Session {
+    /// What it may reach now; where no sandbox stands, what the next one may.
+    pub async fn network(&self) -> Result<NetworkReport> {
+        Ok(report(self.id(), self.in_force().await?.1))
+    }
+
+    /// The rules that hold now. Where there is no way out it is a conflict.
+    pub(crate) async fn policy(&self) -> Result<NetworkPolicy> {
+        let (incarnation, policy) = self.in_force().await?;
+        let sandbox = self.id().sandbox(incarnation)?;
+        policy.ok_or_else(|| no_way_out(&sandbox))
+    }
+
+    async fn in_force(&self) -> Result<(u32, Option<NetworkPolicy>)> {
+        let inner = &self.sessions.0;
+        let row = inner.row(self.id()).await?;
+        let (backend, spec) = (inner.backend(&row.backend)?, row.spec.spec()?);
+        let policy = in_force(backend.as_ref(), row.record.as_ref(), &spec).await?;
+        Ok((row.incarnation, policy))
+    }
+
+    /// Changes what it may reach, from the next connection on. A sandbox that comes after the present one
+    /// has the same rules. Where it was made without a way out it is a conflict.
+    pub async fn set_network(&self, change: &NetworkChange) -> Result<NetworkReport> {
+        let inner = &self.sessions.0;
+        let mut desk = inner.desk(self.id()).await?;
+        let mut spec = desk.row.spec.spec()?;
+        let now = in_force(desk.backend().as_ref(), desk.row.record.as_ref(), &spec).await?;
+        let sandbox = self.id().sandbox(desk.row.incarnation)?;
+        let now = now.ok_or_else(|| no_way_out(&sandbox))?;
+        let next = change.of(&now);
+        next.check()?;
+        take_over(&mut spec, &next)?;
+        // ORDER: written down first. Should this process end in between, the sandbox is told by the next
+        // one; the other way about, a sandbox that is recovered would have the old rules again.
+        desk.row.spec = StoredSpec::new(&spec);
+        desk.row.facts.network_owed = true;
+        let said = json!({
+            "allow": words(&next.allow), "deny": words(&next.deny),
+            "host_ports": next.host_ports, "ask_ms": next.ask_ms,
+        });
+        desk.amend(Some(NewEvent::now("network_changed", said))).await?;
+        desk.pay_network().await?;
+        Ok(report(self.id(), Some(next)))
+    }
+
+    /// What became of its connections, from the place `from` on: 0 for all that is kept, or what an
+    /// earlier look ended with. Of the present sandbox, or of the last one where it has ended.
+    pub async fn connections(&self, from: u64) -> Result<ConnectionList> {
+        let inner = &self.sessions.0;
+        let row = inner.row(self.id()).await?;
+        let backend = inner.backend(&row.backend)?;
+        let sandbox = self.id().sandbox(row.incarnation)?;
+        let read = backend.connections(&sandbox, from);
+        let found = if_there("read what became of connections", read).await?;
+        let Connections { reports: connections, next } =
+            found.unwrap_or_else(|| Connections { next: from, ..Default::default() });
+        Ok(ConnectionList { session: self.id().to_string(), connections, next })
+    }
+}
+
+/// What is in force in a sandbox; where there is none, what the next one is made with.
+async fn in_force(
+    backend: &dyn DurableBackend,
+    sandbox: Option<&SandboxRecord>,
+    spec: &Spec,
+) -> Result<Option<NetworkPolicy>> {
+    if let Some(sandbox) = sandbox {
+        let live = backend.network(sandbox);
+        if let Some(policy) = if_there("say what a sandbox may reach", live).await? {
+            return Ok(policy);
+        }
+    }
+    spec.network_policy()
+}
+
+/// Makes the rules those of the sandboxes to come.
+fn take_over(spec: &mut Spec, policy: &NetworkPolicy) -> Result<()> {
+    if spec.profile == Profile::FullDev && policy.allow.is_empty() {
+        let what = "profile full-dev without any rule reaches every public address";
+        return Err(Error::new(ErrorKind::Conflict, what).hint("Deny * to close all of it."));
+    }
+    spec.egress.clone_from(&policy.allow);
+    spec.deny.clone_from(&policy.deny);
+    spec.host_ports.clone_from(&policy.host_ports);
+    spec.ask = Duration::from_millis(policy.ask_ms);
+    Ok(())
+}
+
+fn words(rules: &[EgressRule]) -> Vec<String> {
+    rules.iter().map(ToString::to_string).collect()
+}
+
+fn report(id: &SessionId, policy: Option<NetworkPolicy>) -> NetworkReport {
+    let way_out = policy.is_some();
+    let policy = policy.unwrap_or_default();
+    NetworkReport {
+        session: id.to_string(),
+        way_out,
+        version: policy.version,
+        allow: words(&policy.allow),
+        deny: words(&policy.deny),
+        host_ports: policy.host_ports,
+        ask_ms: policy.ask_ms,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules(all: &[&str]) -> Vec<EgressRule> {
+        all.iter().map(|rule| rule.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn a_rule_is_on_one_list_and_once() {
+        let now = NetworkPolicy {
+            version: 4,
+            allow: rules(&["a.example:443", "b.example:443"]),
+            deny: rules(&["c.example:443"]),
+            host_ports: vec![5432],
+            ask_ms: 7,
+        };
+        let next = NetworkChange::Deny(rules(&["a.example:443"])).of(&now);
+        assert_eq!(next.version, 5);
+        assert_eq!(next.allow, rules(&["b.example:443"]));
+        assert_eq!(next.deny, rules(&["c.example:443", "a.example:443"]));
+        assert_eq!((next.host_ports.as_slice(), next.ask_ms), ([5432].as_slice(), 7));
+        let next = NetworkChange::Allow(rules(&["c.example:443", "b.example:443"])).of(&now);
+        assert_eq!(next.allow, rules(&["a.example:443", "b.example:443", "c.example:443"]));
+        assert_eq!(next.deny, []);
+        let set = NetworkChange::Set {
+            allow: rules(&["d.example:1"]),
+            deny: Vec::new(),
+            host_ports: None,
+            ask: Some(Duration::from_secs(1)),
+        };
+        let next = set.of(&now);
+        assert_eq!(next.allow, rules(&["d.example:1"]));
+        assert_eq!((next.host_ports.as_slice(), next.ask_ms), ([5432].as_slice(), 1000));
+    }
+}

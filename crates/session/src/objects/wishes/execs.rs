@@ -1,0 +1,99 @@
+//! Commands as requests want them.
+
+use super::SpecWish;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A command as a request wants it: `argv`, or `shell`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ExecWish {
+    /// The program and its arguments.
+    pub argv: Vec<String>,
+    /// Its id, in place of one that is made: 1 to 64 letters, digits, `-`, `_` or `.`. The same id again
+    /// starts nothing and answers with the first one; with another command it is a conflict.
+    pub id: Option<String>,
+    /// A line for `/bin/sh -c`.
+    pub shell: Option<String>,
+    /// Where it starts, absolute inside. Without one it starts in the workspace.
+    pub cwd: Option<String>,
+    /// Variables over those of the sandbox.
+    pub env: BTreeMap<String, String>,
+    /// Whether it reads what is sent to it; otherwise nothing.
+    pub stdin: bool,
+    /// A terminal of this size for all its streams.
+    pub terminal: Option<SizeWish>,
+    /// It does not count as use of the sandbox, and what it starts outlives it.
+    pub detached: bool,
+    /// It counts as use though it is detached.
+    pub keep_awake: bool,
+    /// It is killed after this long, in milliseconds.
+    pub timeout_ms: Option<u64>,
+    /// It is killed when a stream exceeds this many bytes.
+    pub max_output_bytes: Option<u64>,
+}
+
+/// The size of a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SizeWish {
+    /// Lines.
+    pub rows: u16,
+    /// Characters in a line.
+    pub columns: u16,
+}
+
+/// A signal for a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SignalWish {
+    /// Its number, as in 15 for SIGTERM.
+    #[schemars(range(min = 1, max = 64))]
+    pub signal: i32,
+}
+
+/// A command in a sandbox of its own, as a request wants it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RunWish {
+    /// The sandbox.
+    pub sandbox: SpecWish,
+    /// The command. It is in the foreground and reads nothing; its time is `timeout_ms`, or 300 s.
+    pub exec: ExecWish,
+    /// Lines of shell that must succeed before.
+    pub preflight: Vec<String>,
+    /// How much of each stream is in the answer, in bytes; more is left out and counted.
+    #[schemars(range(max = 16_777_216))]
+    pub capture_bytes: Option<usize>,
+}
+
+/// A command for a shell.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ShellRunWish {
+    /// The command.
+    pub text: String,
+    /// Waits so long for its end, in milliseconds, at most 60000. Default: that.
+    #[serde(default)]
+    pub wait_ms: Option<u64>,
+    /// At most so many bytes of output, at most 4194304. Default: 262144.
+    #[serde(default)]
+    pub max_bytes: Option<usize>,
+}
+
+/// A command of a shell that is asked for again.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ShellCheckWish {
+    /// Its number.
+    pub seq: u64,
+    /// Where its output begins.
+    pub offset: u64,
+    /// Waits so long for its end, in milliseconds, at most 60000. Default: not at all.
+    #[serde(default)]
+    pub wait_ms: Option<u64>,
+    /// At most so many bytes of output, at most 4194304. Default: 262144.
+    #[serde(default)]
+    pub max_bytes: Option<usize>,
+}

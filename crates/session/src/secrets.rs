@@ -1,0 +1,43 @@
+//! The secrets of the owner of sessions: their names, and changes of them. No value ever comes out here.
+
+use crate::store::blocking;
+use crate::{Sessions, now_ms};
+use cofferdam_core::Result;
+use cofferdam_core::secret::{SecretName, SecretValue};
+pub use cofferdam_secrets::SecretReport;
+use cofferdam_secrets::SecretStore;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What `secret ls --json` prints. Format 1.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SecretList {
+    /// The secrets, by name.
+    pub secrets: Vec<SecretReport>,
+}
+
+impl Sessions {
+    /// The secrets of this owner, by name. Those of others do not exist in here.
+    pub async fn secrets(&self) -> Result<Vec<SecretReport>> {
+        self.in_store(SecretStore::list).await
+    }
+
+    /// Adds a secret of this owner, or gives one that is there another value.
+    pub async fn put_secret(&self, name: SecretName, value: SecretValue) -> Result<SecretReport> {
+        self.in_store(move |store, owner| store.put(owner, &name, &value, now_ms())).await
+    }
+
+    /// Removes a secret of this owner.
+    pub async fn remove_secret(&self, name: SecretName) -> Result<()> {
+        self.in_store(move |store, owner| store.remove(owner, &name)).await
+    }
+
+    async fn in_store<T: Send + 'static>(
+        &self,
+        deed: impl FnOnce(&SecretStore, &str) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let state = self.0.places.state().to_owned();
+        let owner = self.0.store.view().map(|view| view.owner.clone()).unwrap_or_default();
+        blocking(move || deed(&SecretStore::open(&state)?, &owner)).await
+    }
+}
