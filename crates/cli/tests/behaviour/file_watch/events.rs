@@ -226,8 +226,10 @@ fn the_workspace_of_an_image_is_watched() {
         let image = root.to_str().unwrap();
         place.says(&["create", "--name", "s", "--image", image], 0);
         let watched = Watched::begin(place, &[]);
-        inside(place, "mkdir -p d/e && echo x >d/e/f && mv d/e/f g");
+        // One after the other: a file that was moved before anybody looked is told where it came to be.
+        inside(place, "mkdir -p d/e && echo x >d/e/f");
         watched.until("created     d/e/f");
+        inside(place, "mv d/e/f g");
         watched.until("renamed     d/e/f -> g");
         watched.interrupt();
     });
