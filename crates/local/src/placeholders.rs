@@ -19,7 +19,8 @@
 //! be opened.
 //!
 //! LIMIT: sandboxes of different users, or of workspaces one inside the other, do not count each
-//! other. The pin that one loses is set again ([`crate::pin_watch`]).
+//! other. The pin that one loses is set again ([`crate::pin_watch`]). Whoever removes a repository on the
+//! host name by name while a sandbox lives finds new placeholders in it; as a whole it can be moved away.
 
 mod ledger;
 mod owner;
@@ -302,12 +303,37 @@ fn open_to_all(parent: BorrowedFd<'_>, name: &str) -> Result<(), Errno> {
 }
 
 fn create_file(parent: BorrowedFd<'_>, name: &str, kind: Kind) -> Result<Kind, Errno> {
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = rustix::fs::openat(parent, name, flags, Mode::from_raw_mode(0o644))?;
-    if !kind.content().is_empty() {
-        retry(|| rustix::io::write(&file, kind.content()))?;
+    if kind.content().is_empty() {
+        return open_new(parent, name).map(|_| kind);
+    }
+    // HOSTILE: not written where it stands. A git that works there meanwhile fails over a file of this
+    // name that is empty.
+    match nameless(parent, kind) {
+        Ok(file) => {
+            let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+            rustix::fs::linkat(CWD, path.as_str(), parent, name, AtFlags::SYMLINK_FOLLOW)?;
+        }
+        // A file system that has no files without names.
+        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT | Errno::INVAL) => {
+            let file = open_new(parent, name)?;
+            retry(|| rustix::io::write(&file, kind.content()))?;
+        }
+        Err(e) => return Err(e),
     }
     Ok(kind)
+}
+
+fn open_new(parent: BorrowedFd<'_>, name: &str) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::openat(parent, name, flags, Mode::from_raw_mode(0o644))
+}
+
+/// A whole file of this kind that has no name yet.
+fn nameless(parent: BorrowedFd<'_>, kind: Kind) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(parent, ".", flags, Mode::from_raw_mode(0o644))?;
+    retry(|| rustix::io::write(&file, kind.content()))?;
+    Ok(file)
 }
 
 /// Whether what stands at a protected name is what some run put there, or means as little. So does

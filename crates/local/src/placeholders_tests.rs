@@ -84,6 +84,30 @@ fn every_absent_name_is_there_meanwhile_and_gone_afterwards() {
 }
 
 #[test]
+fn a_placeholder_with_content_is_never_seen_without_it() {
+    let fixture = Fixture::repository("whole");
+    let path = fixture.path(".git/commondir");
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|threads| {
+        let reader = threads.spawn(|| {
+            let mut seen = 0;
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                let Ok(content) = fs::read(&path) else { continue };
+                assert_eq!(content, b".\n");
+                seen += 1;
+            }
+            seen
+        });
+        for _ in 0..200 {
+            let (share, _) = fixture.start();
+            share.remove().unwrap();
+        }
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert!(reader.join().unwrap() > 0, "the reader saw none");
+    });
+}
+
+#[test]
 fn git_on_the_host_neither_shows_nor_commits_them() {
     let fixture = Fixture::repository("git");
     fs::write(fixture.path("a"), "1").unwrap();

@@ -10,6 +10,9 @@ use cofferdam_core::Result;
 use cofferdam_guestd::apply::LostPin;
 use rustix::fd::BorrowedFd;
 
+/// How often names are pinned that others keep taking away meanwhile. After that the sandbox ends.
+const PIN_ATTEMPTS: usize = 8;
+
 /// The watch over one sandbox's pins.
 #[derive(Debug)]
 pub(crate) struct Watchman<'a> {
@@ -53,14 +56,16 @@ impl<'a> Watchman<'a> {
 pub(crate) fn pin_again(
     assembly: &Assembly,
     changed: &[String],
-    pin: impl FnOnce(&[LostPin]) -> Result<()>,
+    pin: impl Fn(&[LostPin]) -> Result<()>,
 ) -> Result<()> {
     if changed.is_empty() {
         return Ok(());
     }
     // Where there is nothing to freeze with, the gap is as long as the next few calls.
     let frozen = assembly.cgroups().is_some_and(|groups| groups.freeze().is_ok());
-    let pinned = assembly.renew_placeholders().and_then(|()| pin(&assembly.pins_inside(changed)));
+    let once = || assembly.renew_placeholders().and_then(|()| pin(&assembly.pins_inside(changed)));
+    // What vanishes between the two calls, by other programs' work, stands again in the next turn.
+    let pinned = (1..PIN_ATTEMPTS).find_map(|_| once().ok()).map_or_else(once, Ok);
     if frozen && let Some(groups) = assembly.cgroups() {
         groups.thaw()?;
     }

@@ -1,7 +1,8 @@
 //! Several sandboxes, the host and git in one workspace.
 
-use crate::place::{Place, SOON, ended, everyone, outcome, skipped};
+use crate::place::{Place, SOON, Said, ended, everyone, outcome, skipped, started};
 use serde_json::json;
+use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Stdio};
@@ -165,7 +166,7 @@ fn runs_that_overlap_report_no_control_file_that_nobody_made() {
             assert_eq!(report["exit_code"], 0, "{report}");
             assert_eq!(report["new_control_files"], json!([]));
         }
-        let left: Vec<_> = std::fs::read_dir(&place.workspace).unwrap().flatten().collect();
+        let left: Vec<_> = fs::read_dir(&place.workspace).unwrap().flatten().collect();
         assert!(left.is_empty(), "{left:?}");
     });
 }
@@ -276,6 +277,62 @@ fn the_host_can_use_git_while_a_sandbox_lives() {
     });
 }
 
+/// Runs a command that says nothing and writes to this file as long as it can, at most so long; the host does its
+/// work once that runs. Code 0: it cannot write any more.
+fn quietly_writing(place: &Place, file: &str, host: impl FnOnce()) -> Said {
+    let line = format!(
+        "touch ready; until test -e go; do sleep 0.02; done; n=0
+         while (echo '[core]' >>{file}) 2>/dev/null && test $n -lt 400; do n=$((n+1)); sleep 0.05; done
+         ! (echo '[core]' >>{file}) 2>/dev/null && test -e {file}"
+    );
+    let mut command = place.cofferdam(&["run", "--profile", "repo-write", "--shell", &line]);
+    let child = started(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
+    let ready = place.workspace.join("ready");
+    assert!(crate::place::until(SOON, || ready.exists().then_some(())).is_some());
+    host();
+    place.write("go", "");
+    ended(child, 3 * SOON)
+}
+
+#[test]
+fn a_command_that_says_nothing_cannot_write_what_the_host_wrote_anew() {
+    if !has_git() {
+        return;
+    }
+    everyone(|place| {
+        repository(place);
+        let said = quietly_writing(place, ".git/config", || {
+            git(place, &["config", "user.name", "C"]);
+        });
+        assert_eq!(said.code(), Some(0), "{said:?}");
+    });
+}
+
+#[test]
+fn a_repository_that_goes_ends_no_command_and_is_protected_where_it_comes_back() {
+    if !has_git() {
+        return;
+    }
+    everyone(|place| {
+        git(place, &["init", "-q", "sub"]);
+        let said = quietly_writing(place, "sub/.git/config", || {
+            fs::rename(place.workspace.join("sub"), place.base.join("first")).unwrap();
+            git(place, &["init", "-q", "sub"]);
+        });
+        assert_eq!(said.code(), Some(0), "{said:?}");
+        let line = "rm ready; until test -e ready; do sleep 0.02; done; mkdir sub && echo went on";
+        let mut command = place.cofferdam(&["run", "--profile", "repo-write", "--shell", line]);
+        let gone = started(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
+        let ready = place.workspace.join("ready");
+        assert!(crate::place::until(SOON, || (!ready.exists()).then_some(())).is_some());
+        // As a whole: while one file goes after the other, placeholders come for those that are protected.
+        fs::rename(place.workspace.join("sub"), place.base.join("second")).unwrap();
+        place.write("ready", "");
+        let said = ended(gone, SOON);
+        assert_eq!((said.code(), said.text().as_str()), (Some(0), "went on\n"), "{said:?}");
+    });
+}
+
 #[test]
 fn control_files_can_be_written_by_whoever_asks_for_it() {
     everyone(|place| {
@@ -294,7 +351,7 @@ fn a_workspace_is_read_only_where_the_profile_says_so() {
         let line = "cat file; echo x >file; echo x >new; mkdir d; rm file; echo $?";
         let said = place.run(&["--profile", "read-only", "--shell", line]);
         assert_eq!(said.text(), "as it was1\n", "{said:?}");
-        assert_eq!(std::fs::read_dir(&place.workspace).unwrap().count(), 1);
+        assert_eq!(fs::read_dir(&place.workspace).unwrap().count(), 1);
     });
 }
 

@@ -242,8 +242,18 @@ impl Tree {
         Ok(())
     }
 
+    /// Pins a name. Where the directory that it is in is gone, or the directory itself that was only to stay in
+    /// its place, nothing is left that it protected; the host sees what comes there.
     pub(super) fn pin(&mut self, path: &str, access: Access) -> Result<(), CallFailed> {
-        self.pin_from(path, path, access)
+        let is_gone = |failed: &CallFailed| matches!(failed.errno, Errno::NOENT | Errno::NOTDIR);
+        match self.within(path).map(drop) {
+            Err(failed) if is_gone(&failed) => return Ok(()),
+            found => found?,
+        }
+        match (self.pin_from(path, path, access), access) {
+            (Err(failed), Access::ReadWrite) if is_gone(&failed) => Ok(()),
+            (pinned, _) => pinned,
+        }
     }
 
     /// Makes a part of the tree a mount at another place of it, where something has to stand.

@@ -250,9 +250,8 @@ impl Loop<'_> {
     }
 
     fn timeout(&self) -> Timespec {
-        let left = self
-            .deadline
-            .map_or(LONG, |deadline| deadline.saturating_duration_since(Instant::now()));
+        let next = [self.deadline, self.watch_from].into_iter().flatten().min();
+        let left = next.map_or(LONG, |next| next.saturating_duration_since(Instant::now()));
         Timespec {
             tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: i64::from(left.subsec_nanos()),

@@ -132,20 +132,26 @@ class Lab:
             time.sleep(0.005)
         return [one for one in seen if one.get("to") != MARK]
 
-    def bare(self, *words, within=120):
+    def room(self, name):
+        """A workspace like the laboratory's, for one who works in it beside others."""
+        room = os.path.join(self.base, "room-" + name)
+        shutil.copytree(self.workspace, room)
+        return room
+
+    def bare(self, *words, within=120, at=None):
         """A command on the host, outside of any sandbox, with the rights of the person."""
         # Nothing that would change which authority a tool trusts, or where it asks.
         environment = {name: os.environ[name] for name in ("PATH", "HOME", "LC_ALL") if name in os.environ}
         environment["COFFERDAM_HOME"] = os.environ.get("COFFERDAM_HOME", os.path.join(self.base, "state"))
         return subprocess.run([*rights_of_nobody(), *words], capture_output=True, text=True, timeout=within,
-                              stdin=subprocess.DEVNULL, cwd=self.workspace, env=environment)
+                              stdin=subprocess.DEVNULL, cwd=at or self.workspace, env=environment)
 
-    def cofferdam(self, *words, within=120):
-        return self.bare(self.program, *words, within=within)
+    def cofferdam(self, *words, within=120, at=None):
+        return self.bare(self.program, *words, within=within, at=at)
 
-    def inside(self, rules, *words, within=120):
+    def inside(self, rules, *words, within=120, at=None):
         options = [word for rule in rules for word in ("--egress", rule)]
-        return self.cofferdam("run", "--profile", "repo-write", *options, "--", *words, within=within)
+        return self.cofferdam("run", "--profile", "repo-write", *options, "--", *words, within=within, at=at)
 
     def end(self):
         if self.internet:

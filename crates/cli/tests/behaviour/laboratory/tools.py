@@ -223,11 +223,12 @@ def play(lab, name, needs, script, wanted, told="denied: evil.test"):
         print(f"skipped: tool-{name}: {' and '.join(missing)} cannot be used here")
         return
     host = name.split("-")[0] + ".test"
-    # Each runs alone: what one of them denies is not taken for the other's.
-    texts = {}
+    # Each runs alone: what one of them denies is not taken for the other's. And in a workspace of its own: a
+    # repository that one makes is a workspace's to protect for the next.
+    texts, room = {}, lab.room(name)
     for arm, where in (("allowed", host), ("denied", "evil.test")):
         text = script.replace("HOST", where).replace("PLACE", f"{name}-{arm}").replace("WHEEL", pip() or "")
-        texts[where] = lab.inside([host], "sh", "-c", text)
+        texts[where] = lab.inside([host], "sh", "-c", text, at=room)
     good, bad = texts[host], texts["evil.test"]
     wanted = wanted.replace("HOST", host).replace("PLACE", f"{name}-allowed")
     assert (good.returncode, good.stdout) == (0, wanted), (name, good)
