@@ -45,7 +45,8 @@ pub(super) fn look(
     let mut tools = Toolchains::default();
     if spec.profile.shows_toolchains() {
         let caller = &spec.caller;
-        let mut search = Search { caller, facts, secrets, written, tools: &mut tools };
+        let has_way_out = spec.network_policy()?.is_some();
+        let mut search = Search { caller, facts, secrets, written, has_way_out, tools: &mut tools };
         search.path();
         search.caches();
         tools.git_identity = caches::git_identity(&spec.caller);
@@ -86,6 +87,8 @@ struct Search<'a> {
     facts: &'a HostFacts,
     secrets: &'a Secrets,
     written: &'a Written,
+    /// Whether something can be fetched.
+    has_way_out: bool,
     tools: &'a mut Toolchains,
 }
 
@@ -213,18 +216,27 @@ impl Search<'_> {
     }
 
     fn show(&mut self, found: &Found, path: &str, what: &str) {
-        if self.tools.places.iter().any(|place| place.path() == path) {
-            return;
-        }
+        let place = Place::Shown(self.read_only(found, path, what));
+        self.add(place);
+    }
+
+    fn read_only(&self, found: &Found, path: &str, what: &str) -> Shown {
         let owner = if self.facts.is_root() { owner_for_root(found) } else { Owner::Same };
-        self.tools.places.push(Place::Shown(Shown {
+        Shown {
             source: found.path.clone(),
             path: path.to_owned(),
             access: Access::ReadOnly,
             owner,
             identity: None,
             why: what.to_owned(),
-        }));
+        }
+    }
+
+    /// What is there already stays as it is.
+    fn add(&mut self, place: Place) {
+        if !self.tools.places.iter().any(|there| there.path() == place.path()) {
+            self.tools.places.push(place);
+        }
     }
 }
 
