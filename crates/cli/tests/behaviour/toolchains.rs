@@ -175,3 +175,27 @@ fn where_the_kernel_makes_no_layer_a_cache_is_read_as_before() {
         assert_eq!(said.text(), "host\nclosed\ndone\n", "{said:?}");
     });
 }
+
+#[test]
+fn a_toolchain_that_was_unpacked_anywhere_works_and_what_lies_beside_others_stays_hidden() {
+    everyone(|place| {
+        let home = place.base.join("home");
+        let make = "mkdir -p tc/bin tc/lib/rustlib bin lib .ssh && echo said >tc/lib/rustlib/it && \
+            printf '#!/bin/sh\\ncat ${0%%/bin/tool}/lib/rustlib/it\\n' >tc/bin/tool && \
+            printf '#!/bin/sh\\necho mine\\n' >bin/mine && chmod 755 tc/bin/tool bin/mine && \
+            echo secret | tee tc/secret lib/it >.ssh/id";
+        let made = outcome(place.host("sh").args(["-c", make]).current_dir(&home), SOON);
+        assert!(made.status.success(), "{made:?}");
+        let at = home.display();
+        let path = format!("{at}/tc/bin:{at}/bin:/usr/bin:/bin");
+        let script = format!(
+            "tool; mine; cat {at}/tc/secret {at}/lib/it {at}/.ssh/id 2>/dev/null; \
+             (echo x >{at}/tc/lib/rustlib/it) 2>/dev/null || echo closed"
+        );
+        let words = ["run", "--profile", "repo-write", "--shell", &script];
+        let inside = outcome(place.cofferdam(&words).env("HOME", &home).env("PATH", &path), SOON);
+        assert_eq!(inside.text(), "said\nmine\nclosed\n", "as {}: {inside:?}", place.uid());
+        let bare = outcome(place.host("sh").args(["-c", &script]).env("PATH", &path), SOON);
+        assert_eq!(bare.text(), "said\nmine\nsecret\nsecret\nsecret\n", "{bare:?}");
+    });
+}

@@ -1,8 +1,10 @@
 //! Toolchains that the caller's `PATH` leads to.
 //!
 //! A program on `PATH` is often a shim that needs the root of its version manager, so known roots
-//! are shown as a whole. Another directory on `PATH` is shown alone. All read-only.
+//! are shown as a whole. Another directory on `PATH` is shown alone, with what its programs need beside it
+//! where it is known for a toolchain's. All read-only.
 
+mod beside;
 mod caches;
 mod known;
 
@@ -211,7 +213,10 @@ impl Search<'_> {
         let package = found.path.strip_prefix("/opt/").and_then(|rest| rest.split('/').next());
         match package.and_then(|name| self.find(&format!("/opt/{name}"))) {
             Some(package) => self.show(&package, &package.path, "stands on PATH"),
-            None => self.show(found, &found.path, "stands on PATH"),
+            None => {
+                self.show(found, &found.path, "stands on PATH");
+                self.beside(found);
+            }
         }
     }
 
