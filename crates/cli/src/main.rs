@@ -31,6 +31,7 @@ mod schema;
 mod screen;
 #[cfg(feature = "serve")]
 mod secrecy;
+mod secret_key;
 mod secrets;
 mod sessions;
 mod signals;

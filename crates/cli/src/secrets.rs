@@ -3,7 +3,7 @@
 use crate::surroundings::Surroundings;
 use cofferdam_core::secret::{GivenSecret, Granted, SecretGrant, SecretSource, SecretWish};
 use cofferdam_core::{Error, ErrorKind, Result, Spec};
-use cofferdam_secrets::SecretStore;
+use cofferdam_secrets::{KeyPlace, SecretStore};
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
@@ -34,6 +34,15 @@ pub(crate) fn names() -> Result<Vec<String>> {
         return Ok(Vec::new());
     }
     Ok(store(&state)?.list("")?.into_iter().map(|secret| secret.name).collect())
+}
+
+/// Where the key of all secrets is. Makes nothing, and asks no keyring.
+pub(crate) fn key_place() -> Result<Option<KeyPlace>> {
+    let state = Surroundings::of_this_process()?.state_directory()?;
+    match state.join("secrets").is_dir() {
+        true => store(&state)?.key_place(),
+        false => Ok(None),
+    }
 }
 
 /// What a command is to be given.

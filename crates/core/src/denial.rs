@@ -124,6 +124,7 @@ mod tests {
             duration_ms: 0,
             policy_version: 1,
             request: None,
+            execs: None,
         }
     }
 

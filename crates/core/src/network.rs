@@ -253,6 +253,12 @@ pub struct ConnectionReport {
     /// What it waits by, or waited by last: `approve` takes it. Null for one that did not wait.
     #[serde(default)]
     pub request: Option<String>,
+    /// The ids of the commands that ran when it came, or had left processes that did, as the host saw it:
+    /// one of them asked for it, and which is not known where there are several. Empty where its command
+    /// had ended before the gate took it on. Null for what a gate says of itself, and where there is one
+    /// command alone.
+    #[serde(default)]
+    pub execs: Option<Vec<String>>,
 }
 
 impl ConnectionReport {
@@ -274,6 +280,7 @@ impl ConnectionReport {
             duration_ms: 0,
             policy_version,
             request: None,
+            execs: None,
         }
     }
 }

@@ -52,6 +52,7 @@ impl Attempt {
             duration_ms: 0,
             policy_version: gate.policy().version,
             request: None,
+            execs: None,
         };
         let counts = Arc::new(Counts::default());
         Self { gate: gate.clone(), counts, began: Instant::now(), report, opened: Vec::new() }
@@ -65,7 +66,11 @@ impl Attempt {
     /// Notes what was asked for.
     pub(crate) fn asks(&mut self, asked: &Asked) {
         match &asked.host {
-            Host::Name(name) => self.report.host = Some(name.to_string()),
+            Host::Name(name) => {
+                self.report.host = Some(name.to_string());
+                // What stood for it inside is no address of anybody's.
+                self.report.address = None;
+            }
             Host::Address(address) => self.report.address = Some(address.to_string()),
         }
         self.report.port = asked.port;

@@ -76,6 +76,7 @@ pub fn examine(facts: &HostFacts) -> Diagnosis {
             isolation::overlay(facts),
             services::tun(),
             services::nftables(),
+            services::gate(facts),
             services::kvm(),
             services::docker(),
         ],
@@ -125,6 +126,7 @@ mod tests {
                 "overlayfs",
                 "tun",
                 "nftables",
+                "gate",
                 "kvm",
                 "docker"
             ]

@@ -13,7 +13,7 @@ use cofferdam_guestd::line::Line;
 use cofferdam_guestd::{Birth, Errand, live, tell};
 use cofferdam_wire::frame::Kind;
 use cofferdam_wire::message::SetupFailure;
-use cofferdam_wire::plan::{IdRange, Namespace, Op, Plan, Step};
+use cofferdam_wire::plan::{IdRange, Namespace, Need, Op, Plan, Step};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
@@ -348,7 +348,12 @@ fn prepare_mounts(plan: &Plan, from: usize) -> Result<Prepared> {
             for layer in overlay.sources() {
                 let owner = Whose::of_layer(plan, overlay, layer.owner);
                 let owner = owners.namespace(owner, &mut prepared.waiters)?;
-                opened.push(prepare_layer(layer, owner).map_err(|failure| not_prepared(&failure))?);
+                match (prepare_layer(layer, owner), step.need) {
+                    (Ok(layer), _) => opened.push(layer),
+                    // It fails again, and is passed over, where it is done.
+                    (Err(_), Need::BestEffort) => break,
+                    (Err(failure), Need::Required) => return Err(not_prepared(&failure)),
+                }
             }
         }
         if !opened.is_empty() {

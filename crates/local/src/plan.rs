@@ -310,6 +310,7 @@ impl Context<'_> {
             notes.push("this kernel has no Landlock: one layer less".to_owned());
         }
         notes.extend(self.inputs.way_out.map(WayOut::notes).unwrap_or_default());
+        notes.extend(self.inputs.way_out.map(|_| gate_note(self.facts)));
         notes.extend(self.spec.secrets.iter().map(|grant| {
             let SecretGrant { name, host, place } = grant;
             format!(
@@ -334,6 +335,23 @@ impl Context<'_> {
             );
         }
         notes
+    }
+}
+
+/// What the gate is on this host, for it reads what hostile programs and servers write.
+fn gate_note(facts: &HostFacts) -> String {
+    let who =
+        if facts.is_root() { "a user that owns nothing" } else { "you, without capabilities" };
+    match facts.landlock_abi {
+        0 => format!(
+            "the gate is outside of the sandbox and reads hostile bytes; it is {who}, with the system \
+             calls of its trade, but this kernel has no Landlock, so it can open whatever files its \
+             user can: start the kernel with lsm=landlock,… among its parameters"
+        ),
+        _ => format!(
+            "the gate is outside of the sandbox and reads hostile bytes, so it is {who}, opens no file \
+             but those about names, writes its log alone, and runs nothing"
+        ),
     }
 }
 

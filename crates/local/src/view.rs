@@ -120,6 +120,14 @@ pub struct TextFile {
 pub enum Place {
     /// A part of the host.
     Shown(Shown),
+    /// A part of the host that is shown read-only, with a layer of the sandbox's own over it where the
+    /// kernel makes one: what a tool writes there lands in that.
+    Layered {
+        /// The part of the host.
+        shown: Shown,
+        /// Whose files the layer lies on: they have to be those of whoever adds to them.
+        owner: Owner,
+    },
     /// An empty directory of the sandbox's own, for a tool that insists on writing there.
     Private {
         /// Where.
@@ -180,8 +188,16 @@ impl Place {
     /// Where it is inside.
     pub fn path(&self) -> &str {
         match self {
-            Self::Shown(shown) => &shown.path,
+            Self::Shown(shown) | Self::Layered { shown, owner: _ } => &shown.path,
             Self::Private { path, .. } => path,
+        }
+    }
+
+    /// What of the host it shows.
+    pub fn shown(&self) -> Option<&Shown> {
+        match self {
+            Self::Shown(shown) | Self::Layered { shown, owner: _ } => Some(shown),
+            Self::Private { .. } => None,
         }
     }
 }
@@ -206,21 +222,15 @@ impl View {
 
     /// Whether some of the host below or above this path of it is shown at another place.
     pub fn shows_elsewhere(&self, path: &str) -> bool {
-        self.places.iter().any(|place| match place {
-            Place::Shown(shown) => {
-                shown.source != shown.path
-                    && (is_within(path, &shown.source) || is_within(&shown.source, path))
-            }
-            Place::Private { .. } => false,
+        self.places.iter().filter_map(Place::shown).any(|shown| {
+            shown.source != shown.path
+                && (is_within(path, &shown.source) || is_within(&shown.source, path))
         })
     }
 
     /// The same before anything is hidden.
     pub fn holds(&self, path: &str) -> bool {
-        let places = self.places.iter().filter_map(|place| match place {
-            Place::Shown(shown) => Some(shown.path.as_str()),
-            Place::Private { .. } => None,
-        });
+        let places = self.places.iter().filter_map(Place::shown).map(|shown| shown.path.as_str());
         self.system
             .iter()
             .map(|shown| shown.path.as_str())

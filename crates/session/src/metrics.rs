@@ -143,6 +143,7 @@ mod tests {
             duration_ms: 1,
             policy_version: 1,
             request: None,
+            execs: None,
         }
     }
 

@@ -10,7 +10,8 @@ use std::fmt::Write as _;
 
 /// Lists the connections of a session: what was asked for, what became of it, and by which rule.
 ///
-/// Questions for names are among them, where they were refused. What is kept is bounded; the oldest goes
+/// Questions for names are among them, where they were refused. With each stand the commands that ran, or had
+/// left processes that did, when it came: it is of one of these. What is kept is bounded; the oldest goes
 /// first. Of the present sandbox, or of the last one where it has ended.
 ///
 /// Example: cofferdam audit agent-1
@@ -99,6 +100,9 @@ fn line(one: &ConnectionReport) -> String {
     }
     if let Some(rule) = &one.rule {
         let _ = write!(line, "  by {rule}");
+    }
+    if let Some(execs) = one.execs.as_ref().filter(|execs| !execs.is_empty()) {
+        let _ = write!(line, "  asked by {}", execs.join(" or "));
     }
     if let Some(reason) = &one.reason {
         let _ = write!(line, "  {reason}");

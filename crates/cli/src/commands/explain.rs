@@ -3,7 +3,7 @@
 use super::manifest;
 use crate::args::ExplainArgs;
 use crate::context::{Context, argv};
-use crate::{engine, exit, render};
+use crate::{engine, exit, render, secret_key};
 use cofferdam_core::Result;
 
 /// Prints what a sandbox would be made of.
@@ -15,7 +15,10 @@ pub(super) fn perform(args: &ExplainArgs) -> Result<u8> {
     if let Some(wanted) = manifest::provisions(args.manifest.as_deref())? {
         context.spec.mounts.extend_from_slice(wanted.mounts());
     }
-    let explanation = engine::explain(&context.spec)?;
+    let mut explanation = engine::explain(&context.spec)?;
+    if !context.spec.secrets.is_empty() {
+        explanation.notes.push(secret_key::note());
+    }
     match args.json {
         true => render::print_json(&explanation)?,
         false => render::print_lines(&explanation.text())?,

@@ -314,6 +314,7 @@ mod tests {
             duration_ms: 0,
             policy_version: 1,
             request: None,
+            execs: None,
         }
     }
 

@@ -77,6 +77,7 @@ mod sessions_soak;
 mod sessions_terminal;
 mod start;
 mod terminal;
+mod toolchains;
 mod traces;
 mod trust;
 mod way_out;

@@ -68,11 +68,23 @@ fn connections_are_listed_with_what_became_of_them() {
         assert_eq!(allowed[0]["bytes_down"], 8);
         assert_eq!(denied[0]["address"], "192.0.2.1");
         assert_eq!(denied[0]["remedy"], "--egress 192.0.2.1:8443");
+        let execs = place.says(&["ps", "s", "--json"], 0).object()["execs"].clone();
+        let only = |number: usize| json!([execs[number]["id"]]);
+        assert_eq!((&allowed[0]["execs"], &denied[0]["execs"]), (&only(0), &only(1)), "{list}");
         let text = place.says(&["audit", "s", "--denied"], 0).text();
         assert!(text.contains("192.0.2.1:8443") && !text.contains(HOST), "{text}");
         let since = list["next"].to_string();
         let later = place.says(&["audit", "s", "--json", "--since", &since], 0).object();
         assert_eq!(later["connections"], json!([]));
+        // Where two ran it was one of them.
+        let waiting = place.says(&["exec", "--detach", "s", "--", "sleep", "60"], 0).text();
+        place.says(&["exec", "s", "--shell", &ask("192.0.2.1", 8444)], 0);
+        let both = place.says(&["audit", "s", "--json", "--since", &since], 0).object();
+        let both = both["connections"][0]["execs"].as_array().unwrap().clone();
+        assert_eq!((both.len(), &both[0]), (2, &json!(waiting.trim())), "{both:?}");
+        let text = place.says(&["audit", "s", "--denied"], 0).text();
+        let line = text.lines().find(|line| line.contains("8444")).unwrap();
+        assert!(line.contains(&format!("asked by {} or ", waiting.trim())), "{line}");
     });
 }
 

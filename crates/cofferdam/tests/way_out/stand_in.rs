@@ -97,6 +97,7 @@ fn denied(policy_version: u64) -> ConnectionReport {
         duration_ms: 0,
         policy_version,
         request: None,
+        execs: None,
     }
 }
 

@@ -73,6 +73,9 @@ async fn who_speaks_http_is_told_why() {
         "others are not"
     );
     assert_eq!((open.connections(), shut.connections()), (0, 0));
+    let denied = lab.denied().await;
+    assert_eq!(denied.host.as_deref(), Some("ok.test"));
+    assert_eq!(denied.address, None, "what stands for a name inside is nobody's address");
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use rustix::mount::{
     OpenTreeFlags, UnmountFlags,
 };
 
-const RDONLY: u64 = 1;
+pub(super) const RDONLY: u64 = 1;
 const NOSUID: u64 = 2;
 const NODEV: u64 = 4;
 pub(super) const NOEXEC: u64 = 8;

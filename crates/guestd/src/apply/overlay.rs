@@ -4,7 +4,7 @@
 //! stand below a directory of the new root for a moment, under short names, and the file system holds
 //! copies of its own of them afterwards.
 
-use super::mounts::{NOEXEC, Source, Tree, attach, open, relative, set_flags};
+use super::mounts::{NOEXEC, RDONLY, Source, Tree, attach, open, relative, set_flags};
 use super::{CallFailed, During};
 use cofferdam_wire::plan::{Overlay, Upper};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -47,7 +47,21 @@ impl Tree {
         }?;
         let place = format!("{STAGE}{}", self.overlays);
         self.overlays += 1;
-        let stage = self.stage(&place, overlay, &opened)?;
+        let made = self.layered(&place, overlay, &opened);
+        if made.is_err() {
+            self.clear_stage(&place, overlay)?;
+        }
+        made
+    }
+
+    fn layered(
+        &mut self,
+        place: &str,
+        overlay: &Overlay,
+        opened: &[OwnedFd],
+    ) -> Result<(), CallFailed> {
+        let layers = overlay.lower.len();
+        let stage = self.stage(place, overlay, opened)?;
         rustix::process::fchdir(&stage).during(|| format!("fchdir({place:?})"))?;
         let mount = mount(layers).map_err(|failed| CallFailed {
             call: format!("{} for {:?} over {:?}", failed.call, overlay.path, sources(overlay)),
@@ -71,11 +85,11 @@ impl Tree {
             return self.stand_on(mount);
         }
         match &overlay.upper {
-            Upper::Kept(_) => self.remove_stage(&place)?,
+            Upper::Kept(_) => self.remove_stage(place)?,
             // On an image it lies in the space, which nobody sees.
             Upper::Private { .. } if self.image.is_some() => {}
             // What lies in the layer is to be seen through the overlay alone.
-            Upper::Private { .. } => self.mask(&place)?,
+            Upper::Private { .. } => self.mask(place)?,
         }
         self.attach_made(mount.as_fd(), &overlay.path, FileType::Directory)
     }
@@ -95,6 +109,9 @@ impl Tree {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let stage = rustix::fs::openat(above, name, flags, Mode::empty())
             .during(|| format!("open({place:?})"))?;
+        for lower in opened.iter().take(overlay.lower.len()) {
+            set_flags(lower.as_fd(), libc::AT_RECURSIVE, RDONLY)?;
+        }
         for (name, layer) in names(overlay.lower.len()).chain(kept(overlay)).zip(opened) {
             make(stage.as_fd(), &name, 0o700)?;
             attach(layer.as_fd(), &stage, &name)?;
@@ -105,6 +122,30 @@ impl Tree {
             }
         }
         Ok(stage)
+    }
+
+    /// Takes away what stands there of an overlay that could not be made, for the sandbox may do without
+    /// it.
+    fn clear_stage(&mut self, place: &str, overlay: &Overlay) -> Result<(), CallFailed> {
+        let root = self.root()?;
+        rustix::process::fchdir(root).during(|| "fchdir(new root)".to_owned())?;
+        let (above, name) = self.stage_place(place)?;
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let Ok(stage) = rustix::fs::openat(above, name, flags, Mode::empty()) else {
+            return Ok(());
+        };
+        rustix::process::fchdir(&stage).during(|| format!("fchdir({place:?})"))?;
+        for name in names(overlay.lower.len()).chain(kept(overlay)) {
+            match rustix::mount::unmount(&*name, UnmountFlags::DETACH) {
+                // Nothing was mounted there yet, or nothing was made.
+                Ok(()) | Err(Errno::INVAL | Errno::NOENT) => {}
+                Err(errno) => {
+                    return Err(CallFailed::new(format!("umount({place:?}/{name})"), errno));
+                }
+            }
+        }
+        rustix::process::fchdir(self.root()?).during(|| "fchdir(new root)".to_owned())?;
+        self.mask(place)
     }
 
     /// Where layers stand: at the root; on an image in the space, because the kernel takes no layer that

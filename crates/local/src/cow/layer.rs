@@ -164,10 +164,8 @@ pub(crate) fn look(view: &View, kept: Option<&Path>, facts: &HostFacts) -> Resul
         open(CWD, Path::new(&folder.path)).map_err(|errno| io("open the layer in", kept, errno))?;
     let damaged = || Error::new(ErrorKind::Io, format!("the layer in {} is damaged", folder.path));
     let base = Base::read(&opened)?.ok_or_else(damaged)?;
-    let now = view.places.iter().find_map(|place| match place {
-        ViewPlace::Shown(shown) if shown.path == path => shown.identity,
-        ViewPlace::Shown(_) | ViewPlace::Private { .. } => None,
-    });
+    let there = view.places.iter().filter_map(ViewPlace::shown).find(|there| there.path == path);
+    let now = there.and_then(|there| there.identity);
     if base.workspace != path || now != Some((base.device, base.inode)) {
         let was = &base.workspace;
         let what = format!("workspace {path} is not the directory {was} any more that it was");

@@ -9,6 +9,7 @@ pub(crate) mod passing;
 pub(crate) mod tier;
 mod view;
 
+pub(crate) use tier::no_lower;
 pub(crate) use view::{foreseen, note_copy, shown};
 
 use cofferdam_core::{Error, LayerChoice, Spec, Workspace};

@@ -83,17 +83,28 @@ fn kind_of(path: &Path) -> Result<u64> {
     Ok(kind)
 }
 
+/// Why what lies there cannot be under a private layer, if it is known that it cannot.
+pub(crate) fn no_lower(path: &str, is_root: bool) -> Option<String> {
+    let kind = kind_of(Path::new(path)).ok()?;
+    unfit_below(kind, is_root).map(|why| format!("it lies on {why}"))
+}
+
+fn known(kind: u64) -> Option<&'static (u64, &'static str, Unfit)> {
+    KINDS.iter().find(|(number, ..)| *number == kind)
+}
+
+fn unfit_below(lower: u64, is_root: bool) -> Option<String> {
+    let (_, name, unfit) = known(lower)?;
+    if unfit.lower {
+        return Some(format!("{name}, which cannot be a lower layer"));
+    }
+    let cannot = is_root && unfit.mapped;
+    cannot.then(|| format!("{name}, whose files cannot be shown as the sandbox's own"))
+}
+
 fn unfit(lower: u64, upper: Option<u64>, is_root: bool) -> Option<String> {
-    let known = |kind: u64| KINDS.iter().find(|(number, ..)| *number == kind);
-    if let Some((_, name, unfit)) = known(lower) {
-        if unfit.lower {
-            return Some(format!("the workspace lies on {name}, which cannot be a lower layer"));
-        }
-        if is_root && unfit.mapped {
-            return Some(format!(
-                "the workspace lies on {name}, whose files cannot be shown as the sandbox's own"
-            ));
-        }
+    if let Some(why) = unfit_below(lower, is_root) {
+        return Some(format!("the workspace lies on {why}"));
     }
     let (_, name, _) = upper.and_then(known).filter(|(.., unfit)| unfit.upper)?;
     Some(format!("the state directory lies on {name}, which cannot be an upper layer"))

@@ -46,10 +46,8 @@ pub(crate) fn foreseen(
 ) -> Result<()> {
     let Some((path, _)) = view.workspace.beside() else { return Ok(()) };
     let Making::Copy(why) = choose(spec, facts, Path::new(path), state)? else { return Ok(()) };
-    let place = view.places.iter().find_map(|place| match place {
-        Place::Shown(shown) if shown.path == path => Some(shown.clone()),
-        Place::Shown(_) | Place::Private { .. } => None,
-    });
+    let place =
+        view.places.iter().filter_map(Place::shown).find(|shown| shown.path == path).cloned();
     let source = format!("a copy of {path}");
     let why = why.as_deref().unwrap_or(ASKED);
     view.notes.push(format!("the workspace is copied first, because {why}"));

@@ -160,7 +160,8 @@ const TRY_OVERLAY: &str = "mount -t tmpfs none /tmp && cd /tmp && mkdir l u w m 
 
 pub(super) fn overlay(facts: &HostFacts) -> Fact {
     const NAME: &str = "overlayfs";
-    const WITHOUT: &str = "copy-on-write workspaces (--cow) are copied first; all else works";
+    const WITHOUT: &str = "copy-on-write workspaces (--cow) are copied first, and with a way out \
+                           cargo and Go add nothing to their caches; all else works";
     const NEITHER: &str = "copy-on-write workspaces (--cow) are not possible; all else works";
     let known = std::fs::read_to_string("/proc/filesystems").unwrap_or_default();
     if !known.lines().any(|line| line.split_whitespace().last() == Some("overlay")) {

@@ -1,6 +1,8 @@
 //! Facts about devices and services that other backends, or later parts, use.
 
 use super::{Fact, State};
+use crate::host::HostFacts;
+use crate::session_uid::UidRange;
 use cofferdam_guestd::Redirection;
 use rustix::fs::Access;
 use std::os::unix::net::UnixStream;
@@ -66,6 +68,40 @@ pub(super) fn nftables() -> Fact {
     }
 }
 
+/// What a gate, which reads hostile bytes on the host, can be confined by.
+pub(super) fn gate(facts: &HostFacts) -> Fact {
+    const NAME: &str = "gate";
+    const WEAKER: &str = "a way out (--egress) works; its gate is confined by fewer layers";
+    if facts.landlock_abi == 0 {
+        let found = "it can open whatever files its user can: the kernel has no Landlock";
+        return Fact::new(NAME, State::Missing, found, WEAKER)
+            .remedy("Start the kernel with lsm=landlock,… among its parameters.");
+    }
+    let ids = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    if facts.is_root() && !maps(&ids, UidRange::GATES.at(0)) {
+        let found = "it stays user 0, without capabilities: its own user is not in this namespace";
+        return Fact::new(NAME, State::Missing, found, WEAKER)
+            .remedy("Start Cofferdam outside of the container, or as an ordinary user.");
+    }
+    let found = match facts.is_root() {
+        true => "a user that owns nothing, by Landlock and a system call filter",
+        false => "by Landlock and a system call filter, without capabilities",
+    };
+    let consequence = "the gate of a way out opens no file of yours, and runs nothing";
+    Fact::new(NAME, State::Ok, found, consequence)
+}
+
+/// Whether an id is there, by the text of a namespace's map.
+fn maps(text: &str, id: u32) -> bool {
+    text.lines().any(|line| {
+        let numbers = line.split_whitespace().map_while(|number| number.parse::<u64>().ok());
+        let mut numbers = numbers.fuse();
+        let (first, _, count) = (numbers.next(), numbers.next(), numbers.next());
+        let (Some(first), Some(count)) = (first, count) else { return false };
+        (first..first.saturating_add(count)).contains(&u64::from(id))
+    })
+}
+
 pub(super) fn docker() -> Fact {
     const NAME: &str = "docker";
     const WITHOUT: &str = "a Docker backend is not possible; the local backend needs none";
@@ -88,5 +124,32 @@ pub(super) fn docker() -> Fact {
             };
             Fact::new(NAME, State::Missing, found, WITHOUT).remedy(remedy)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::fake;
+
+    #[test]
+    fn an_id_is_there_where_a_line_of_the_map_has_it() {
+        let check =
+            |text: &str, is_there| assert_eq!(maps(text, 2_100_066_000), is_there, "{text}");
+        check("         0          0 4294967295\n", true);
+        check("         0     100000      65536\n", false);
+        check("0 100000 65536\n2100066000 1 1\n", true);
+        check("2100066001 1 1\n", false);
+        check("", false);
+        check("0 x 9999999999\n", false);
+    }
+
+    #[test]
+    fn what_does_not_hold_a_gate_is_said_with_its_remedy() {
+        let with = |landlock_abi| gate(&HostFacts { landlock_abi, ..fake::host(1000) });
+        assert_eq!(with(6).state, State::Ok);
+        let without = with(0);
+        assert_eq!(without.state, State::Missing);
+        assert!(without.found.contains("no Landlock") && without.remedy.is_some(), "{without:?}");
     }
 }

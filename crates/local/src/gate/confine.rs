@@ -20,46 +20,6 @@ use std::path::{Path, PathBuf};
 /// The files that say where names lead.
 const ABOUT_NAMES: [&str; 2] = ["/etc/resolv.conf", "/etc/hosts"];
 
-/// Below these some system keeps the certificates of authorities.
-const AUTHORITY_PLACES: &[&str] = &[
-    "/etc/ssl",
-    "/etc/pki/tls",
-    "/etc/pki/ca-trust/extracted/pem",
-    "/etc/certs",
-    "/etc/openssl",
-    "/usr/lib/ssl",
-    "/usr/share/ssl",
-    "/usr/local/ssl",
-    "/usr/local/share",
-    "/var/ssl",
-    "/opt/etc/ssl",
-];
-
-/// What they are called there: directories, and files, which may be links to somewhere else. What lies
-/// beside them, such as private keys, is not listed.
-const AUTHORITY_NAMES: &[&str] = &[
-    "certs",
-    "cert.pem",
-    "certs.pem",
-    "cacert.pem",
-    "ca-bundle.pem",
-    "ca-certificates.crt",
-    "tls-ca-bundle.pem",
-    "certs/ca-certificates.crt",
-    "certs/ca-bundle.crt",
-    "certs/ca-root-nss.crt",
-];
-
-/// What links in those directories lead to.
-const AUTHORITY_SOURCES: &[&str] = &[
-    "/etc/ca-certificates",
-    "/etc/pki/ca-trust/extracted",
-    "/usr/share/ca-certificates",
-    "/usr/share/pki",
-    "/usr/local/share/ca-certificates",
-    "/var/lib/ca-certificates",
-];
-
 /// Confines this process for good: to be called by one that has one thread, as the last before it reads
 /// anything. Answers what could not be taken away here, as sentences for its log.
 pub fn confine() -> Result<Vec<String>> {
@@ -123,14 +83,10 @@ fn die_with(parent: Option<Pid>) -> Result<()> {
     }
 }
 
-/// What it may read. A file that is a link is found where it leads to; whoever writes `resolv.conf`
+/// What it may read: no certificates, for it is handed those of the authorities that are trusted. A file that is a link is found where it leads to; whoever writes `resolv.conf`
 /// elsewhere puts a new one in the place of the old, so that its directory is what counts.
 fn readable() -> Vec<PathBuf> {
-    let mut paths: Vec<PathBuf> =
-        ABOUT_NAMES.iter().chain(AUTHORITY_SOURCES).map(PathBuf::from).collect();
-    for place in AUTHORITY_PLACES {
-        paths.extend(AUTHORITY_NAMES.iter().map(|name| Path::new(place).join(name)));
-    }
+    let mut paths: Vec<PathBuf> = ABOUT_NAMES.iter().map(PathBuf::from).collect();
     let resolvers = Path::new("/etc/resolv.conf");
     if resolvers.is_symlink()
         && let Ok(real) = resolvers.canonicalize()

@@ -9,7 +9,7 @@ use super::past::{Past, settle};
 use super::place::{Place, ledger_entry};
 use super::serve::MAX_PATIENCE;
 use super::talk::{Reply, Request, Start};
-use super::{layers, program, spool};
+use super::{asked, layers, program, spool};
 use crate::backend::{LocalBackend, Preparation, blocking, keep_records_out};
 use crate::cow;
 use crate::gate::{self, GateProgram, GatedSecrets};
@@ -428,11 +428,7 @@ impl DurableBackend for KeptBackend {
 
     async fn connections(&self, id: &SandboxId, from: u64) -> Result<Connections> {
         let id = id.clone();
-        self.on_disk(move |state| match Place::get(state, &id)?.read_egress_log() {
-            Some(log) => gate::read(&log, from),
-            None => Ok(Connections { next: from, ..Connections::default() }),
-        })
-        .await
+        self.on_disk(move |state| asked::connections(&Place::get(state, &id)?, from)).await
     }
 
     async fn execs(&self, sandbox: &SandboxRecord) -> Result<Vec<ExecStatus>> {

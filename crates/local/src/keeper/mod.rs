@@ -25,6 +25,7 @@
 //! LIMIT: a keeper stays in the control group of whoever started it. A service manager that ends all
 //! processes of a service or a login session ends it too.
 
+mod asked;
 mod backend;
 mod client;
 mod clock;

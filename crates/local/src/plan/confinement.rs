@@ -65,7 +65,9 @@ fn landlock(context: &Context<'_>, steps: &mut Steps) {
     for place in &context.view.places {
         match place {
             Place::Shown(shown) if shown.access == Access::ReadOnly => {}
-            Place::Shown(_) | Place::Private { .. } => write.push(place.path().to_owned()),
+            Place::Shown(_) | Place::Layered { .. } | Place::Private { .. } => {
+                write.push(place.path().to_owned());
+            }
         }
     }
     steps.add(

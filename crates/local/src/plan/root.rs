@@ -353,6 +353,7 @@ fn places(context: &Context<'_>, steps: &mut Steps) {
                 steps.add(overlay(context.view, shown, mode), shown.why.clone());
             }
             (Place::Shown(shown), _) => steps.add(bind(shown), shown.why.clone()),
+            (Place::Layered { shown, owner }, _) => layered(shown, *owner, steps),
             (Place::Private { path, why }, _) => {
                 private(Root::of(context.view), (path, 0o755), why, steps);
             }
@@ -436,6 +437,7 @@ fn held(view: &View) -> BTreeMap<String, (Access, &'static str)> {
         let above = view.places.iter().filter(|place| is_within(path, place.path()));
         match above.max_by_key(|place| place.path().len()) {
             Some(Place::Shown(shown)) => shown.access == Access::ReadWrite && shown.path != path,
+            Some(Place::Layered { shown, owner: _ }) => shown.path != path,
             Some(Place::Private { path: own, .. }) => own != path,
             // An image can be written, and so can the private space.
             None => {
@@ -454,11 +456,6 @@ fn held(view: &View) -> BTreeMap<String, (Access, &'static str)> {
 
 /// The workspace under the layer in which what is written to it lands.
 fn overlay(view: &View, shown: &Shown, mode: u32) -> Op {
-    let layer = |shown: &Shown| Layer {
-        source: shown.source.clone(),
-        owner: shown.owner,
-        identity: shown.identity,
-    };
     Op::Overlay(Overlay {
         lower: vec![layer(shown)],
         upper: match &view.layer {
@@ -467,6 +464,25 @@ fn overlay(view: &View, shown: &Shown, mode: u32) -> Op {
         },
         path: shown.path.clone(),
     })
+}
+
+/// What tools both find things in and add to.
+///
+/// ORDER: first as it is, to be read where the kernel makes no layer of it.
+fn layered(shown: &Shown, owner: Owner, steps: &mut Steps) {
+    steps.add(bind(shown), shown.why.clone());
+    let overlay = Overlay {
+        lower: vec![Layer { owner, ..layer(shown) }],
+        upper: Upper::Private { mode: 0o755 },
+        path: shown.path.clone(),
+    };
+    let why =
+        "what is fetched is the sandbox's own; the host's cache cannot be changed from inside";
+    steps.add_lenient(Op::Overlay(overlay), why);
+}
+
+fn layer(shown: &Shown) -> Layer {
+    Layer { source: shown.source.clone(), owner: shown.owner, identity: shown.identity }
 }
 
 fn bind(shown: &Shown) -> Op {

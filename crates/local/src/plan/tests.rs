@@ -1,3 +1,4 @@
+mod caches;
 mod image;
 
 use super::*;

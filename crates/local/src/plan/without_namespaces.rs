@@ -127,6 +127,8 @@ fn landlock(context: &Context<'_>, steps: &mut Steps) {
                 read.push(shown.source.clone());
             }
             Place::Shown(shown) => write.push(shown.source.clone()),
+            // Landlock makes no layers.
+            Place::Layered { shown, owner: _ } => read.push(shown.source.clone()),
             // Would be writable on the host itself. The tool has to do with the scratch directory.
             Place::Private { .. } => {}
         }

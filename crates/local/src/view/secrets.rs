@@ -217,13 +217,11 @@ impl Secrets {
     /// The secrets that lie below what is shown, and have to be covered.
     pub(super) fn below(&self, places: &[Place]) -> Vec<Hidden> {
         let shown = |secret: &str| {
-            places.iter().any(|place| match place {
-                // What is shown elsewhere is covered there, by its own name here.
-                Place::Shown(shown) => {
-                    is_within(secret, &shown.path) || is_within(secret, &shown.source)
-                }
-                Place::Private { .. } => false,
-            })
+            // What is shown elsewhere is covered there, by its own name here.
+            places
+                .iter()
+                .filter_map(Place::shown)
+                .any(|shown| is_within(secret, &shown.path) || is_within(secret, &shown.source))
         };
         self.known
             .iter()

@@ -1,3 +1,5 @@
+mod toolchains;
+
 use super::*;
 use crate::host::fake;
 use cofferdam_core::{Caller, Profile, Workspace};
@@ -51,10 +53,7 @@ fn user(spec: &Spec) -> Result<View> {
 }
 
 fn shown<'a>(view: &'a View, path: &str) -> Option<&'a Shown> {
-    view.places.iter().find_map(|place| match place {
-        Place::Shown(shown) if shown.path == path => Some(shown),
-        Place::Shown(_) | Place::Private { .. } => None,
-    })
+    view.places.iter().filter_map(Place::shown).find(|shown| shown.path == path)
 }
 
 fn set(spec: &mut Spec, name: &str, value: &str) {

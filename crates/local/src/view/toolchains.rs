@@ -1,8 +1,10 @@
 //! Toolchains that the caller's `PATH` leads to.
 //!
 //! A program on `PATH` is often a shim that needs the root of its version manager, so known roots
-//! are shown as a whole. Another directory on `PATH` is shown alone. All read-only.
+//! are shown as a whole. Another directory on `PATH` is shown alone, with what its programs need beside it
+//! where it is known for a toolchain's. All read-only.
 
+mod beside;
 mod caches;
 mod known;
 
@@ -45,7 +47,8 @@ pub(super) fn look(
     let mut tools = Toolchains::default();
     if spec.profile.shows_toolchains() {
         let caller = &spec.caller;
-        let mut search = Search { caller, facts, secrets, written, tools: &mut tools };
+        let has_way_out = spec.network_policy()?.is_some();
+        let mut search = Search { caller, facts, secrets, written, has_way_out, tools: &mut tools };
         search.path();
         search.caches();
         tools.git_identity = caches::git_identity(&spec.caller);
@@ -86,6 +89,8 @@ struct Search<'a> {
     facts: &'a HostFacts,
     secrets: &'a Secrets,
     written: &'a Written,
+    /// Whether something can be fetched.
+    has_way_out: bool,
     tools: &'a mut Toolchains,
 }
 
@@ -208,23 +213,35 @@ impl Search<'_> {
         let package = found.path.strip_prefix("/opt/").and_then(|rest| rest.split('/').next());
         match package.and_then(|name| self.find(&format!("/opt/{name}"))) {
             Some(package) => self.show(&package, &package.path, "stands on PATH"),
-            None => self.show(found, &found.path, "stands on PATH"),
+            None => {
+                self.show(found, &found.path, "stands on PATH");
+                self.beside(found);
+            }
         }
     }
 
     fn show(&mut self, found: &Found, path: &str, what: &str) {
-        if self.tools.places.iter().any(|place| place.path() == path) {
-            return;
-        }
+        let place = Place::Shown(self.read_only(found, path, what));
+        self.add(place);
+    }
+
+    fn read_only(&self, found: &Found, path: &str, what: &str) -> Shown {
         let owner = if self.facts.is_root() { owner_for_root(found) } else { Owner::Same };
-        self.tools.places.push(Place::Shown(Shown {
+        Shown {
             source: found.path.clone(),
             path: path.to_owned(),
             access: Access::ReadOnly,
             owner,
             identity: None,
             why: what.to_owned(),
-        }));
+        }
+    }
+
+    /// What is there already stays as it is.
+    fn add(&mut self, place: Place) {
+        if !self.tools.places.iter().any(|there| there.path() == place.path()) {
+            self.tools.places.push(place);
+        }
     }
 }
 

@@ -237,6 +237,7 @@ fn a_gate_can_do_its_work() {
     let log = OpenOptions::new().append(true).read(true).open(ground.file()).unwrap();
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = listener.local_addr().unwrap();
+    let authorities = readable_authorities();
     let ended = in_child(|| {
         assert_eq!(confine().unwrap(), [""; 0]);
         for about_names in ["/etc/hosts", "/etc/resolv.conf"] {
@@ -245,7 +246,10 @@ fn a_gate_can_do_its_work() {
                 Err(error) => assert_eq!(error.kind(), io::ErrorKind::NotFound, "{about_names}"),
             }
         }
-        authorities_can_be_read();
+        for authority in &authorities {
+            let error = File::open(authority).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::PermissionDenied, "{}", authority.display());
+        }
         work(&log, address);
         0
     });
@@ -254,19 +258,17 @@ fn a_gate_can_do_its_work() {
     drop(listener);
 }
 
-fn authorities_can_be_read() {
-    let Ok(directory) = fs::read_dir("/etc/ssl/certs") else {
+/// What is trusted comes with its order. The control is that they are there, and are read before.
+fn readable_authorities() -> Vec<PathBuf> {
+    let there = fs::read_dir("/etc/ssl/certs").into_iter().flatten().flatten();
+    let there: Vec<PathBuf> = there
+        .map(|entry| entry.path())
+        .filter(|path| path.is_file() && File::open(path).is_ok())
+        .collect();
+    if there.is_empty() {
         println!("skipped: no authorities are at /etc/ssl/certs");
-        return;
-    };
-    for entry in directory.flatten() {
-        let path = entry.path();
-        // A link may lead to what is gone.
-        if path.is_file() {
-            let name = path.display().to_string();
-            assert!(File::open(path).is_ok(), "{name}");
-        }
     }
+    there
 }
 
 /// What a gate does: its log, sockets, clocks, chance, threads.

@@ -51,14 +51,13 @@ PACKAGES = {
         printf '[source.crates-io]\\nreplace-with = "lab"\\n[source.lab]\\nregistry = "sparse+https://HOST/index/"\\n' \\
             >.cargo/config.toml
         export CARGO_HTTP_CAINFO=$PWD/../ca.pem CARGO_NET_RETRY=0 CARGO_TERM_QUIET=true
-        export CARGO_HOME=$PWD/home
         cargo fetch && cat $CARGO_HOME/registry/src/*/labthing-1.0.0/src/lib.rs
     """, "// REACHED\n"),
     "go": (["go"], """
         mkdir PLACE && cd PLACE && printf 'module a\\ngo 1.19\\nrequire lab.test/thing v1.0.0\\n' >go.mod
         export SSL_CERT_FILE=$PWD/../ca.pem GOPROXY=https://HOST GOSUMDB=off GOFLAGS='-mod=mod -modcacherw'
-        export GOTOOLCHAIN=local GOMODCACHE=$PWD/mod
-        go mod download && cat $GOMODCACHE/lab.test/thing@v1.0.0/thing.go
+        export GOTOOLCHAIN=local
+        go mod download && cat $(go env GOMODCACHE)/lab.test/thing@v1.0.0/thing.go
     """, "package thing // REACHED\n"),
     "apt": (["apt-get", "dpkg-deb"], """
         for way in http https; do

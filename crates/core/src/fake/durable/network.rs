@@ -122,6 +122,7 @@ impl State {
                 duration_ms: 0,
                 policy_version: policy.version,
                 request: None,
+                execs: None,
             });
         }
         decision.allowed

@@ -1,15 +1,16 @@
 //! What toolchains need besides programs: caches to build from, and a name for commits.
 
 use super::Search;
+use crate::cow::no_lower;
 use crate::view::Place;
 use crate::view::lookup::{Found, find, may_hold_a_secret, text_of};
 use cofferdam_core::Caller;
+use cofferdam_wire::plan::Owner;
 use std::path::Path;
 
-/// What of cargo's home is shown. Its credentials and `registry/src` are not: cargo writes the one,
+/// What of cargo's home is shown besides its programs. Its credentials and `registry/src` are not: cargo writes the one,
 /// and unpacks into the other, in the private directory around.
-const OF_CARGO: &[(&str, &str)] = &[
-    ("bin", "programs of cargo"),
+const CACHES_OF_CARGO: &[(&str, &str)] = &[
     ("registry/index", "names and versions of crates, to build without a network"),
     ("registry/cache", "crates, to build without a network"),
     ("git/db", "repositories of crates, to build without a network"),
@@ -28,10 +29,14 @@ impl Search<'_> {
             path: home.path.clone(),
             why: "cargo keeps locks and unpacked crates in its home".to_owned(),
         });
-        for (name, why) in OF_CARGO {
+        let programs = format!("{}/bin", home.path);
+        if let Some(found) = self.find(&programs) {
+            self.show(&found, &programs, "programs of cargo");
+        }
+        for (name, why) in CACHES_OF_CARGO {
             let path = format!("{}/{name}", home.path);
-            if let Some(found) = self.find(&path) {
-                self.show(&found, &path, why);
+            if let Some(found) = self.find(&path).filter(Found::is_directory) {
+                self.cache(&found, &path, why);
             }
         }
         for name in ["config.toml", "config"] {
@@ -48,6 +53,27 @@ impl Search<'_> {
         }
     }
 
+    /// A directory that a tool looks in before it fetches, and adds to when it has fetched. Its layer is
+    /// worth a mount only where something can be fetched.
+    fn cache(&mut self, found: &Found, path: &str, what: &str) {
+        if !self.has_way_out {
+            return self.show(found, path, what);
+        }
+        let is_root = self.facts.is_root();
+        let obstacle = self.facts.obstacle().map(|obstacle| obstacle.found().to_owned());
+        if let Some(why) = obstacle.or_else(|| no_lower(&found.path, is_root)) {
+            self.tools.notes.push(format!(
+                "{path} is shown read-only, without a layer for what is fetched: {why}; name a \
+                 place inside for the tool, as with --env CARGO_HOME=/tmp/cargo or \
+                 --env GOMODCACHE=/tmp/mod"
+            ));
+            return self.show(found, path, what);
+        }
+        let owner = if is_root { found.mapped() } else { Owner::Same };
+        let shown = self.read_only(found, path, what);
+        self.add(Place::Layered { shown, owner });
+    }
+
     /// Caches that no entry of `PATH` leads to.
     pub(super) fn caches(&mut self) {
         let named = self.variable("GOMODCACHE").map(str::to_owned);
@@ -56,7 +82,7 @@ impl Search<'_> {
         let Some(place) = named.or(in_path).or_else(at_home) else { return };
         let Some(found) = self.find(&place).filter(Found::is_directory) else { return };
         if self.forbids(&found.path).is_none() {
-            self.show(&found, &found.path, "Go modules, to build without a network");
+            self.cache(&found, &found.path, "Go modules, to build without a network");
             self.tools.variables.insert("GOMODCACHE".to_owned(), found.path);
         }
     }
