@@ -198,6 +198,9 @@ impl Fold {
             Happened::PermissionRequested(waiting) => {
                 say(events::permission_requested(&self.session, self.incarnation, waiting))
             }
+            Happened::PermissionDropped(why) => {
+                say(events::permission_dropped(self.incarnation, why))
+            }
             Happened::PermissionSettled { number, settled } => {
                 say(events::permission_settled(&self.session, self.incarnation, *number, *settled))
             }
