@@ -42,17 +42,10 @@ pub(crate) fn print_bytes(bytes: &[u8]) -> Result<()> {
     }
 }
 
-/// The text with control characters made visible, so that a name from inside a sandbox can neither
-/// steer a terminal nor fake a line.
+/// The text with characters made visible that steer a terminal, turn the order of others round or are not
+/// seen, so that words from inside a sandbox can neither fake a line nor read otherwise than they are.
 pub(crate) fn plain(text: &str) -> Cow<'_, str> {
-    if !text.contains(char::is_control) {
-        return Cow::Borrowed(text);
-    }
-    let visible = |c: char| match c.is_control() {
-        true => c.escape_default().to_string(),
-        false => c.to_string(),
-    };
-    Cow::Owned(text.chars().map(visible).collect())
+    cofferdam_core::made_visible(text)
 }
 
 /// Content from inside a sandbox for a terminal: lines and tabs stay, other control characters are

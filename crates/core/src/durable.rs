@@ -374,6 +374,8 @@ pub enum Happened {
     ControlFiles(Vec<String>),
     /// A connection waits to be allowed, the first of those that wait for the same.
     PermissionRequested(Box<WaitingConnection>),
+    /// Its gate told something of what waits that cannot be, and it was not believed: why.
+    PermissionDropped(String),
     /// One that was written down so waits no more.
     PermissionSettled {
         /// Its number.

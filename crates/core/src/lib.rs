@@ -19,6 +19,7 @@ pub mod fake;
 pub mod files;
 mod gate;
 mod guest;
+mod hidden;
 mod id;
 mod image;
 mod layer;
@@ -60,6 +61,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use files::Files;
 pub use gate::{Duplex, EgressGate, NoGate};
 pub use guest::{Given, Guest, Killer, Process, ProcessEvent, ProcessInput, Standard};
+pub use hidden::{is_hidden, made_visible};
 pub use id::{ProcessId, SandboxId};
 pub use image::{Image, ImageLayer, ImageRun};
 pub use layer::{
@@ -74,7 +76,9 @@ pub use network::{
     NetworkPolicy, SecretAlarm, ToGate,
 };
 pub use path::GuestPath;
-pub use permission::{Opening, Permission, Settlement, Verdict, WaitingConnection};
+pub use permission::{
+    MAX_WAITING_REASON_BYTES, Opening, Permission, Settlement, Verdict, WaitingConnection,
+};
 pub use policy::{EgressRule, HostPattern, Profile};
 pub use port::{PortLink, PortStream};
 pub use progress::{Progress, Step, Unit};

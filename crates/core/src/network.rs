@@ -182,6 +182,14 @@ pub struct SecretAlarm {
     pub port: u16,
 }
 
+impl SecretAlarm {
+    /// The error where only somebody who knows of it lets go on what it froze: `sandbox a`.
+    pub fn freezes(&self, what: &str) -> Error {
+        Error::new(ErrorKind::Conflict, format!("{what} is frozen: {self}"))
+            .hint("Look what it did; `cofferdam resume` lets it go on, and `cofferdam rm` ends it.")
+    }
+}
+
 impl fmt::Display for SecretAlarm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { secret, host, port } = self;

@@ -87,6 +87,19 @@ impl Place {
 
     /// What is in a file of at most `most` bytes. `None` where there is none.
     pub(crate) fn read(&self, name: &str, most: usize) -> Result<Option<Zeroizing<Vec<u8>>>> {
+        let Some(bytes) = self.read_beginning(name, most + 1)? else { return Ok(None) };
+        if bytes.len() > most {
+            return Err(foreign(&self.path(name), "it is too long"));
+        }
+        Ok(Some(bytes))
+    }
+
+    /// The first `most` bytes of a file, or all if it has fewer. `None` where there is none.
+    pub(crate) fn read_beginning(
+        &self,
+        name: &str,
+        most: usize,
+    ) -> Result<Option<Zeroizing<Vec<u8>>>> {
         let path = self.path(name);
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = match rustix::fs::openat(&self.directory, name, flags, Mode::empty()) {
@@ -101,7 +114,7 @@ impl Place {
         }
         check_owner(&stat, &path, 0o600)?;
         // Where it is put is as large as it gets: what grows would leave copies behind.
-        let mut bytes = Zeroizing::new(vec![0; most + 1]);
+        let mut bytes = Zeroizing::new(vec![0; most]);
         let mut length = 0;
         while let Some(rest) = bytes.get_mut(length..).filter(|rest| !rest.is_empty()) {
             match rustix::io::read(file.as_fd(), rest) {
@@ -110,9 +123,6 @@ impl Place {
                 Err(Errno::INTR) => {}
                 Err(errno) => return Err(failed("read", &path, errno)),
             }
-        }
-        if length > most {
-            return Err(foreign(&path, "it is too long"));
         }
         bytes.truncate(length);
         Ok(Some(bytes))

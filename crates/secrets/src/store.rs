@@ -1,6 +1,6 @@
 //! Secrets by name and owner.
 
-use crate::entry::{Head, MAX_FILE_BYTES, decode, encode};
+use crate::entry::{Head, MAX_FILE_BYTES, MAX_LEAD_BYTES, decode, encode, owner_told};
 use crate::keys::{KeyPlace, Keys};
 use crate::place::{Place, foreign};
 use crate::seal::Key;
@@ -10,6 +10,7 @@ use ring::digest::{SHA256, digest};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
+use zeroize::Zeroizing;
 
 /// How many secrets an owner may have.
 pub const MAX_SECRETS: usize = 1000;
@@ -46,6 +47,11 @@ impl SecretStore {
     /// that of the session in which this process runs.
     pub fn open(state: &Path) -> Result<Self> {
         Self::open_within(state, std::env::var("DBUS_SESSION_BUS_ADDRESS").ok())
+    }
+
+    /// Whether a state directory has a store: opening one makes it.
+    pub fn is_at(state: &Path) -> bool {
+        std::fs::symlink_metadata(state.join(DIRECTORY)).is_ok()
     }
 
     /// The same, with the keyring on the bus with this address, written as in
@@ -129,6 +135,23 @@ impl SecretStore {
         }
     }
 
+    /// Removes all secrets of an owner, and says how many there were. Needs no key.
+    pub fn remove_all(&self, owner: &str) -> Result<usize> {
+        let lock = self.place.lock()?;
+        let mut removed = 0;
+        for name in self.names_of(owner)? {
+            // What does not say whose it is stays.
+            let beginning = self.place.read_beginning(&name, MAX_LEAD_BYTES)?;
+            let is_own = |beginning: &Zeroizing<Vec<u8>>| {
+                owner_told(beginning).is_some_and(|told| told == owner)
+            };
+            if beginning.is_some_and(|beginning| is_own(&beginning)) {
+                removed += usize::from(self.place.remove(&lock, &name)?);
+            }
+        }
+        Ok(removed)
+    }
+
     fn read(
         &self,
         key: &Key,
@@ -144,9 +167,26 @@ impl SecretStore {
         }
     }
 
+    /// The files that say that they are this owner's, and those that do not say whose they are. Of others'
+    /// nothing but that is read, and no value is decrypted.
+    fn names_of(&self, owner: &str) -> Result<Vec<String>> {
+        let mut names = self.place.names()?;
+        names.retain(|name| name.ends_with(SUFFIX));
+        let mut own = Vec::new();
+        for name in names {
+            let Some(beginning) = self.place.read_beginning(&name, MAX_LEAD_BYTES)? else {
+                continue;
+            };
+            if owner_told(&beginning).is_none_or(|told| told == owner) {
+                own.push(name);
+            }
+        }
+        Ok(own)
+    }
+
     fn heads(&self, key: &Key, owner: &str) -> Result<Vec<Head>> {
         let mut heads = Vec::new();
-        for file_name in self.place.names()?.iter().filter(|name| name.ends_with(SUFFIX)) {
+        for file_name in &self.names_of(owner)? {
             // Removed meanwhile.
             let Some(file) = self.place.read(file_name, MAX_FILE_BYTES)? else { continue };
             let damaged = |why| foreign(&self.place.path(file_name), why);

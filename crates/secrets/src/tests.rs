@@ -84,6 +84,39 @@ fn secrets_of_one_owner_do_not_exist_for_another() {
 }
 
 #[test]
+fn nothing_of_another_owners_secret_is_decrypted_for_a_list() {
+    let stage = Stage::new();
+    let store = stage.store();
+    store.put("ci", &name("T"), &value("of-ci"), 1).unwrap();
+    let of_ci = stage.of_secrets().remove(0);
+    store.put("", &name("U"), &value("mine"), 1).unwrap();
+    let mut bytes = fs::read(&of_ci).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    fs::write(&of_ci, bytes).unwrap();
+    // Who decrypts it finds that it is damaged: its owner does, and nobody else.
+    let names: Vec<String> = store.list("").unwrap().into_iter().map(|one| one.name).collect();
+    assert_eq!(names, ["U"]);
+    store.put("", &name("V"), &value("mine-too"), 1).unwrap();
+    assert_eq!(store.list("ci").unwrap_err().kind, ErrorKind::Conflict, "control");
+}
+
+#[test]
+fn all_secrets_of_an_owner_go_at_once_and_no_others() {
+    let stage = Stage::new();
+    let store = stage.store();
+    for (owner, text) in [("ci", "A"), ("ci", "B"), ("", "A"), ("cia", "A")] {
+        store.put(owner, &name(text), &value("hunter22"), 1).unwrap();
+    }
+    assert_eq!(store.remove_all("ci").unwrap(), 2);
+    assert_eq!(store.remove_all("ci").unwrap(), 0);
+    assert_eq!(store.list("ci").unwrap(), []);
+    assert_eq!(store.value("ci", &name("A")).unwrap_err().kind, ErrorKind::NotFound);
+    for owner in ["", "cia"] {
+        assert_eq!(store.value(owner, &name("A")).unwrap(), value("hunter22"), "{owner:?}");
+    }
+}
+
+#[test]
 fn no_file_holds_a_value_and_no_file_is_open_to_others() {
     let stage = Stage::new();
     stage.store().put("", &name("T"), &value("hunter22"), 1).unwrap();

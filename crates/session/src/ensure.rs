@@ -67,6 +67,7 @@ impl Sessions {
                     }
                     refuse_other_spec(&desk.row, order)?;
                     refuse_other_mounts(&desk.row, order)?;
+                    desk.refuse_while_frozen().await?;
                     update(&mut desk, order).await?;
                     let how = wake(&mut desk).await?;
                     desk.provide(order.manifest.as_deref()).await?;

@@ -6,7 +6,7 @@
 //! | `not_provisioned` | `incarnation`, `error` |
 //! | `destroyed` | `id`, `incarnation`, `reason`, `label` of a run; the last word about an incarnation |
 //! | `paused` | `incarnation`, `idle`, `how` |
-//! | `secret_alarm` | `incarnation`, `secret`, `host`, `port`; it is frozen until somebody resumes it |
+//! | `secret_alarm` | `incarnation`, `secret`, `host`, `port`; it is frozen until somebody resumes it, also over a stop or a loss |
 //! | `resumed` | `incarnation` |
 //! | `exec_started` | `incarnation`, `exec`, `argv`, `detached` |
 //! | `exec_ended` | `incarnation`, `exec`, `ending`, `exit_code`, `left` |
@@ -19,8 +19,9 @@
 //! | `extended` | `lease_until_ms` |
 //! | `updated` | `fields` |
 //! | `network_changed` | `allow`, `deny`, `host_ports`, `ask_ms`, all of them as they are now |
-//! | `permission_requested` | `id`, `host`, `address`, `port`, `how`, `reason`, `allow` what would allow it, `until_ms` |
+//! | `permission_requested` | `id`, `host`, `address`, `port`, `how`, `reason`, `allow` what would allow it, `notice` where that is no public address, `until_ms` |
 //! | `permission_settled` | `id`, `settled` |
+//! | `permission_dropped` | `incarnation`, `why`; the gate told something that cannot be |
 //! | `preserved` | `incarnation`, `lease_until_ms` |
 //! | `undone` | `from` and `to`, points; `added`, `changed`, `removed`, how many paths |
 //! | `snapshot_made` | `snapshot`, `label`, `files`, `bytes` |
@@ -146,9 +147,14 @@ pub(crate) fn permission_requested(
         "how": waiting.how,
         "reason": waiting.reason,
         "allow": waiting.remedy,
+        "notice": waiting.notice(),
         "until_ms": waiting.until_ms,
     });
     ("permission_requested", data)
+}
+
+pub(crate) fn permission_dropped(incarnation: u32, why: &str) -> Word {
+    ("permission_dropped", json!({ "incarnation": incarnation, "why": why }))
 }
 
 pub(crate) fn permission_settled(

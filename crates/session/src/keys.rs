@@ -104,7 +104,7 @@ impl Sessions {
     /// Makes a key, and says what it is: that is told once and kept nowhere.
     ///
     /// A name belongs to one key at a time. One whose key was revoked may be used again; the new key
-    /// then has what was made with the old one.
+    /// then has the sandboxes that were made with the old one, as they are, and none of its secrets.
     pub async fn create_key(&self, name: &str, rights: KeyRights) -> Result<(KeyReport, String)> {
         self.refuse_a_part("making a key")?;
         SandboxId::new(name).map_err(|_| {
@@ -132,6 +132,11 @@ impl Sessions {
             )
             .hint("Use another name, or revoke that one first."));
         }
+        // ORDER: before anybody has the key. What an earlier one left that could not be removed goes here.
+        if let Err(error) = self.forget_secrets(&key.name).await {
+            self.0.store.revoke_key(&key.id, now_ms()).await?;
+            return Err(error);
+        }
         Ok((report(key), secret))
     }
 
@@ -146,7 +151,9 @@ impl Sessions {
         self.0.store.has_keys().await
     }
 
-    /// Makes the key of this prefix, or of this name, no good any more. What was made with it stays.
+    /// Makes the key of this prefix, or of this name, no good any more. What was made with it stays, but
+    /// for its secrets, which are removed: whoever has a key of this name later is perhaps somebody else.
+    /// Revoking it again removes what could not be removed before.
     pub async fn revoke_key(&self, text: &str) -> Result<KeyReport> {
         self.refuse_a_part("revoking a key")?;
         let is_meant = |key: &StoredKey| {
@@ -156,7 +163,12 @@ impl Sessions {
             return Err(Error::new(ErrorKind::NotFound, format!("there is no key {text:?}"))
                 .hint("List the keys with `cofferdam key ls`."));
         };
+        // ORDER: first, so that nobody adds one with it afterwards.
         self.0.store.revoke_key(&key.id, now_ms()).await?;
+        let is_used = |other: &StoredKey| other.name == key.name && other.revoked_ms.is_none();
+        if !self.0.store.keys().await?.iter().any(is_used) {
+            self.forget_secrets(&key.name).await?;
+        }
         let key = self.0.store.key(&key.id).await?.unwrap_or(key);
         Ok(report(key))
     }

@@ -3,13 +3,15 @@
 use crate::answer::if_there;
 use crate::store::NewEvent;
 use crate::{Session, SessionId};
+use cofferdam_core::policy::{Asked, Decision, Host, decide};
 use cofferdam_core::{
     ConnectionReport, Connections, DurableBackend, EgressRule, Error, ErrorKind, NetworkPolicy,
-    Profile, Result, SandboxRecord, Spec, StoredSpec, no_way_out,
+    Opening, Profile, Result, SandboxRecord, Spec, StoredSpec, no_way_out,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use std::net::IpAddr;
 use std::time::Duration;
 
 /// What a session may reach. Format 1.
@@ -60,8 +62,14 @@ pub enum NetworkChange {
     Allow(Vec<EgressRule>),
     /// These are denied, and allowed no more.
     Deny(Vec<EgressRule>),
-    /// This port of the host's loopback is open too.
-    AllowHostPort(u16),
+    /// Somebody allows what waits. Unlike [`NetworkChange::Allow`] it takes no rule away that denies: whoever
+    /// made one since the wait began meant this, too.
+    Answer {
+        /// What is opened.
+        opening: Opening,
+        /// What waits.
+        asked: Asked,
+    },
 }
 
 impl NetworkChange {
@@ -81,10 +89,44 @@ impl NetworkChange {
             }
             Self::Allow(rules) => shift(rules, &mut next.deny, &mut next.allow),
             Self::Deny(rules) => shift(rules, &mut next.allow, &mut next.deny),
-            Self::AllowHostPort(port) if next.host_ports.contains(port) => {}
-            Self::AllowHostPort(port) => next.host_ports.push(*port),
+            Self::Answer { opening, .. } => next = opening.over(&next),
         }
         next
+    }
+
+    /// Fails where the rules that it leads to deny on purpose what it is to open.
+    fn check(&self, next: &NetworkPolicy, session: &SessionId) -> Result<()> {
+        let Self::Answer { opening, asked } = self else { return Ok(()) };
+        let decision = match opening.opens_private() {
+            Some(address) => denied_at(next, asked, address),
+            None => decide(next, asked),
+        };
+        if decision.allowed {
+            return Ok(());
+        }
+        let why = decision.reason.unwrap_or_else(|| format!("{asked} is denied"));
+        let hint = match decision.rule {
+            Some(rule) => format!(
+                "Take the rule back with `cofferdam network allow {session} '{rule}'` and answer \
+                 again, or answer with --deny."
+            ),
+            None => format!("Look at the rules with `cofferdam network show {session}`."),
+        };
+        let what = format!("{why}, and an answer does not lift that");
+        Err(Error::new(ErrorKind::Conflict, what).hint(hint))
+    }
+}
+
+/// What is decided of an address that is opened because a name leads to it, or for itself.
+fn denied_at(policy: &NetworkPolicy, asked: &Asked, address: IpAddr) -> Decision {
+    match &asked.host {
+        // ORDER: the name waited for itself before, and may be allowed for that connection alone.
+        Host::Name(_) => {
+            let name = decide(policy, asked);
+            let at = Asked { host: address.into(), port: asked.port };
+            if name.allowed || name.rule.is_none() { decide(policy, &at) } else { name }
+        }
+        Host::Address(_) => decide(policy, asked),
     }
 }
 
@@ -130,6 +172,7 @@ impl Session {
         let now = now.ok_or_else(|| no_way_out(&sandbox))?;
         let next = change.of(&now);
         next.check()?;
+        change.check(&next, self.id())?;
         take_over(&mut spec, &next)?;
         // ORDER: written down first. Should this process end in between, the sandbox is told by the next
         // one; the other way about, a sandbox that is recovered would have the old rules again.
@@ -208,6 +251,43 @@ fn report(id: &SessionId, policy: Option<NetworkPolicy>) -> NetworkReport {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_answer_lifts_no_rule_that_denies() {
+        let deny = |all: &[&str]| NetworkPolicy { deny: rules(all), ..NetworkPolicy::default() };
+        let session = SessionId::fresh().unwrap();
+        let check = |now: NetworkPolicy, asked: &str, remedy: &str, is_open: bool| {
+            let opening = Opening::of_remedy(remedy).unwrap();
+            let change = NetworkChange::Answer { opening, asked: asked.parse().unwrap() };
+            let next = change.of(&now);
+            let found = change.check(&next, &session);
+            assert_eq!(found.is_ok(), is_open, "{asked} {remedy} {now:?}: {found:?}");
+            assert_eq!(next.deny, now.deny, "{asked}");
+            if let Err(error) = found {
+                assert_eq!(error.kind, ErrorKind::Conflict);
+                assert!(error.message.contains("denies"), "{error:?}");
+                let hint = error.hint.unwrap_or_default();
+                let rule = now.deny.first().unwrap();
+                let command = format!("cofferdam network allow {session} '{rule}'");
+                assert!(hint.contains(&command), "{hint}");
+            }
+        };
+        let (name, remedy) = ("a.test:443", "--egress a.test:443");
+        check(deny(&[]), name, remedy, true);
+        check(deny(&["b.test:443", "a.test:80"]), name, remedy, true);
+        for rule in ["a.test:443", "a.test", "*.a.test:443", "*"] {
+            check(deny(&[rule]), name, remedy, false);
+        }
+        let at = "--egress 10.1.2.3:443";
+        check(deny(&["10.9.0.0/16"]), name, at, true);
+        for rule in ["10.1.2.3:443", "10.0.0.0/8", "a.test"] {
+            check(deny(&[rule]), name, at, false);
+        }
+        check(deny(&["10.0.0.0/8"]), "10.1.2.3:443", at, false);
+        let own = "host.cofferdam.internal:80";
+        check(deny(&[]), own, "--allow-host-port 80", true);
+        check(deny(&["host.cofferdam.internal"]), own, "--allow-host-port 80", false);
+    }
 
     fn rules(all: &[&str]) -> Vec<EgressRule> {
         all.iter().map(|rule| rule.parse().unwrap()).collect()

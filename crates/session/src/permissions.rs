@@ -9,11 +9,12 @@ use crate::{NetworkChange, PermissionId, PermissionTarget, Session, now_ms};
 use cofferdam_core::policy::{Asked, Host, decide};
 use cofferdam_core::{
     ConnectionHow, Error, ErrorKind, Opening, Permission, Result, SandboxRecord, Settlement,
-    Verdict,
+    Verdict, made_visible,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use std::net::IpAddr;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -81,8 +82,17 @@ pub struct PermissionReport {
     pub how: Option<ConnectionHow>,
     /// Why it is not allowed; of a request, why it was made, in words from inside.
     pub reason: Option<String>,
-    /// What would allow it, as it is written on the command line: `--egress example.com:443`.
+    /// What would allow it, as it is written on the command line: `--egress example.com:443`. That may be
+    /// more than what is asked for: see `leads_to`.
     pub allow: String,
+    /// The address that would be opened, where that is none of the public network: the name that is asked
+    /// for leads there, or it is asked for itself. Absent otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leads_to: Option<String>,
+    /// The same in words for the person who answers: which address of which sort of network would be
+    /// opened, and by which rule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notice: Option<String>,
     /// Since when, in milliseconds since 1970.
     pub requested_ms: u64,
     /// Until when it can be answered, in milliseconds since 1970.
@@ -114,7 +124,7 @@ pub enum Requested {
     /// It was allowed before anybody asked.
     Open,
     /// Somebody was asked.
-    Asked(PermissionReport),
+    Asked(Box<PermissionReport>),
 }
 
 /// The requests of a session, as they are written down.
@@ -185,6 +195,15 @@ impl Requests {
 }
 
 impl Request {
+    fn asked(&self) -> Result<Asked> {
+        let text = self.host.as_deref().or(self.address.as_deref()).unwrap_or_default();
+        let host = match text.parse::<IpAddr>() {
+            Ok(address) => address.into(),
+            Err(_) => text.parse()?,
+        };
+        Ok(Asked { host, port: self.port })
+    }
+
     fn until_ms(&self) -> u64 {
         self.at_ms.saturating_add(u64::try_from(REQUEST_LASTS.as_millis()).unwrap_or(u64::MAX))
     }
@@ -197,17 +216,25 @@ impl Request {
     }
 
     fn report(&self, session: &Session) -> PermissionReport {
+        let id = PermissionId::of_request(session.id(), self.number);
+        self.shown(session.id().as_str(), id.to_string())
+    }
+
+    fn shown(&self, session: &str, id: String) -> PermissionReport {
         PermissionReport {
-            id: PermissionId::of_request(session.id(), self.number).to_string(),
-            session: session.id().to_string(),
+            id,
+            session: session.to_owned(),
             kind: PermissionKind::Request,
             state: self.state(now_ms()),
             host: self.host.clone(),
             address: self.address.clone(),
             port: self.port,
             how: None,
-            reason: Some(self.reason.clone()),
+            // HOSTILE: words from inside, which a person reads at any door.
+            reason: Some(made_visible(&self.reason).into_owned()),
             allow: self.remedy.clone(),
+            leads_to: leads_to(&self.remedy),
+            notice: notice(&self.remedy, self.host.as_deref()),
             requested_ms: self.at_ms,
             until_ms: self.until_ms(),
         }
@@ -296,7 +323,7 @@ impl Session {
             };
             let left = deadline.saturating_duration_since(Instant::now());
             if request.state(now_ms()) != PermissionState::Waiting || left.is_zero() {
-                return Ok(Requested::Asked(request.report(self)));
+                return Ok(Requested::Asked(Box::new(request.report(self))));
             }
             // What other processes write is not told.
             let _ = timeout(left.min(ANSWER_EVERY), written.changed()).await;
@@ -327,6 +354,8 @@ impl Session {
             how: Some(waiting.how),
             reason: waiting.reason.clone(),
             allow: waiting.remedy.clone(),
+            leads_to: leads_to(&waiting.remedy),
+            notice: waiting.notice(),
             requested_ms: waiting.at_ms,
             until_ms: waiting.until_ms,
         }
@@ -363,7 +392,8 @@ impl Session {
                 if one.settled.is_some() {
                     return Err(over(id, PermissionState::of(one.settled)));
                 }
-                self.open(Opening::of_remedy(&one.waiting.remedy)?).await?;
+                let asked = one.waiting.asked()?;
+                self.open(Opening::of_remedy(&one.waiting.remedy)?, &asked).await?;
             }
         }
         if let Some(report) = self.settled(id, (&row, &record), number, answer).await? {
@@ -428,7 +458,7 @@ impl Session {
             }
             PermissionAnswer::Session => {
                 // ORDER: the rule first. Should this process end in between, the request waits on.
-                self.open(Opening::of_remedy(&request.remedy)?).await?;
+                self.open(Opening::of_remedy(&request.remedy)?, &request.asked()?).await?;
                 Settlement::Allowed
             }
             PermissionAnswer::Deny => Settlement::Denied,
@@ -441,13 +471,10 @@ impl Session {
         Ok(request.report(self))
     }
 
-    /// Opens something for the session, by a change of its rules.
-    async fn open(&self, opening: Opening) -> Result<()> {
-        let change = match opening {
-            Opening::Rule(rule) => NetworkChange::Allow(vec![rule]),
-            Opening::HostPort(port) => NetworkChange::AllowHostPort(port),
-        };
-        self.set_network(&change).await.map(drop)
+    /// Opens something that waits for the session, by a change of its rules: those that hold by then
+    /// decide anew, and what they deny stays denied.
+    async fn open(&self, opening: Opening, asked: &Asked) -> Result<()> {
+        self.set_network(&NetworkChange::Answer { opening, asked: asked.clone() }).await.map(drop)
     }
 
     /// Writes a request down, unless the same one waits already.
@@ -469,7 +496,7 @@ impl Session {
             let said = json!({
                 "id": request.id, "host": request.host, "address": request.address,
                 "port": request.port, "how": request.how, "reason": request.reason,
-                "allow": request.allow, "until_ms": request.until_ms,
+                "allow": request.allow, "notice": request.notice, "until_ms": request.until_ms,
             });
             NewEvent::now("permission_requested", said)
         });
@@ -488,6 +515,15 @@ fn unknown(id: &PermissionId) -> Error {
 fn over(id: &PermissionId, state: PermissionState) -> Error {
     Error::new(ErrorKind::Conflict, format!("{id} {}", state.words()))
         .hint("Allow it for what comes next with `cofferdam network allow`.")
+}
+
+/// The address beyond the public network that a remedy opens.
+fn leads_to(remedy: &str) -> Option<String> {
+    Some(Opening::of_remedy(remedy).ok()?.opens_private()?.to_string())
+}
+
+fn notice(remedy: &str, host: Option<&str>) -> Option<String> {
+    Opening::of_remedy(remedy).ok()?.notice(host)
 }
 
 /// A reason as far as it is kept.
@@ -547,6 +583,20 @@ mod tests {
         let next = all.add(&asked, ("--egress b.test:1".to_owned(), String::new()), 0);
         assert_eq!((next, all.all.len()), (81, ANSWERED + 1));
         assert!(all.find(80).is_some() && all.find(1).is_none());
+    }
+
+    #[test]
+    fn a_reason_from_inside_is_shown_as_it_is() {
+        let mut all = Requests::default();
+        let asked: Asked = "10.1.2.3:80".parse().unwrap();
+        let words = ("--egress 10.1.2.3:80".to_owned(), "safe \u{202e}live\u{200b}".to_owned());
+        let number = all.add(&asked, words, now_ms());
+        let request = all.find(number).unwrap();
+        assert_eq!(request.asked().unwrap(), asked);
+        let shown = request.shown("s", "s.r1".to_owned());
+        assert_eq!(shown.reason.as_deref(), Some("safe \\u{202e}live\\u{200b}"));
+        assert_eq!(shown.leads_to.as_deref(), Some("10.1.2.3"));
+        assert!(shown.notice.unwrap().contains("private network"));
     }
 
     #[test]

@@ -65,7 +65,8 @@ pub struct SessionReport {
     /// The secrets that it is granted, as they are written: by name, host and place.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<String>,
-    /// Why it is paused until somebody resumes it: a secret that was used toward another host.
+    /// Why nothing runs in it until somebody resumes it: a secret that was used toward another host. Stays
+    /// over a stop, and over the loss of its sandbox.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alarm: Option<SecretAlarm>,
     /// Where the workspace is inside, while there is a sandbox.

@@ -2,8 +2,8 @@
 
 use crate::store::blocking;
 use crate::{Sessions, now_ms};
-use cofferdam_core::Result;
 use cofferdam_core::secret::{SecretName, SecretValue};
+use cofferdam_core::{Error, ErrorKind, Result};
 pub use cofferdam_secrets::SecretReport;
 use cofferdam_secrets::SecretStore;
 use schemars::JsonSchema;
@@ -30,6 +30,20 @@ impl Sessions {
     /// Removes a secret of this owner.
     pub async fn remove_secret(&self, name: SecretName) -> Result<()> {
         self.in_store(move |store, owner| store.remove(owner, &name)).await
+    }
+
+    /// Removes all secrets of a key. Where the store was never used none is made.
+    pub(crate) async fn forget_secrets(&self, owner: &str) -> Result<()> {
+        let (state, owner) = (self.0.places.state().to_owned(), owner.to_owned());
+        let forgotten = blocking(move || match SecretStore::is_at(&state) {
+            true => SecretStore::open(&state)?.remove_all(&owner).map(drop),
+            false => Ok(()),
+        });
+        forgotten.await.map_err(|error| {
+            Error::new(ErrorKind::Io, "remove the secrets of the key")
+                .hint("See that the state directory can be written, and revoke the key again.")
+                .source(error)
+        })
     }
 
     async fn in_store<T: Send + 'static>(

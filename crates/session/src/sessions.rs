@@ -257,6 +257,10 @@ impl Sessions {
         let mut desk = self.0.desk(id).await?;
         desk.on_purpose = on_purpose;
         desk.drive(Event::Ensure).await?;
+        if on_purpose {
+            // ORDER: before what prepares it, which may raise another alarm.
+            self.0.store.thaw_before(id, desk.row.incarnation).await?;
+        }
         desk.prepare().await
     }
 
@@ -527,11 +531,11 @@ impl Inner {
         seen: &BTreeMap<SandboxId, SandboxStatus>,
     ) -> Result<SessionReport> {
         let mut report = self.report(row, seen);
-        if report.phase == Phase::Paused && !report.secrets.is_empty() {
+        let may_be = matches!(report.phase, Phase::Paused | Phase::Lost);
+        if may_be && !report.secrets.is_empty() {
             self.fold(row, row.incarnation, None).await?;
-            let alarm = self.store.alarm(&row.id).await?;
-            report.alarm = alarm.and_then(|alarm| serde_json::from_value(alarm).ok());
         }
+        report.alarm = self.store.frozen(&row.id).await?.map(|frozen| frozen.alarm);
         Ok(report)
     }
 

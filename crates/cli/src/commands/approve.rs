@@ -196,16 +196,24 @@ fn line(one: &PermissionReport) -> String {
     };
     let (id, until) = (&one.id, timestamp(one.until_ms));
     let mut line = format!("{id}  {kind}  {}  until {until}", destination(one));
-    if let Some(reason) = &one.reason {
+    // What a private network is opened by stands for itself: it is no more of the same.
+    let notice = one.notice.as_ref().map(|notice| format!("PRIVATE NETWORK: {notice}"));
+    let allow = one.notice.is_none().then(|| format!("allow: {}", one.allow));
+    for part in [notice, allow, one.reason.clone()].into_iter().flatten() {
         line.push_str("  ");
-        line.push_str(reason);
+        line.push_str(&part);
     }
     render::plain(&line).into_owned()
 }
 
 /// What came of an answer.
 fn said(report: &PermissionReport) -> String {
-    let place = destination(report);
+    let place = match &report.leads_to {
+        Some(address) if report.host.is_some() => {
+            format!("{address}, to which {} leads,", destination(report))
+        }
+        Some(_) | None => destination(report),
+    };
     match report.state {
         PermissionState::Approved => format!("{place} was let through once"),
         PermissionState::Allowed => format!("{place} is allowed for the session"),
@@ -230,6 +238,36 @@ mod tests {
 
     fn read(line: &str) -> Result<ApproveArgs, clap::Error> {
         Line::try_parse_from(line.split(' ')).map(|line| line.args)
+    }
+
+    #[test]
+    fn a_wait_for_a_private_address_does_not_look_like_one_for_its_name() {
+        let one = |allow: &str, notice: Option<&str>| PermissionReport {
+            id: "a.1.2".to_owned(),
+            session: "a".to_owned(),
+            kind: PermissionKind::Connection,
+            state: PermissionState::Waiting,
+            host: Some("a.test".to_owned()),
+            address: None,
+            port: 443,
+            how: None,
+            reason: Some("because\u{202e}".to_owned()),
+            allow: allow.to_owned(),
+            leads_to: notice.map(|_| "10.1.2.3".to_owned()),
+            notice: notice.map(str::to_owned),
+            requested_ms: 0,
+            until_ms: 0,
+        };
+        let first = line(&one("--egress a.test:443", None));
+        assert!(first.contains("allow: --egress a.test:443"), "{first}");
+        assert!(first.ends_with("because\\u{202e}") && !first.contains("PRIVATE"), "{first}");
+        let notice = "a.test leads to 10.1.2.3, an address of a private network: \
+                      --egress 10.1.2.3:443 would open that";
+        let mut second = one("--egress 10.1.2.3:443", Some(notice));
+        let told = line(&second);
+        assert!(told.contains(&format!("PRIVATE NETWORK: {notice}")), "{told}");
+        second.state = PermissionState::Approved;
+        assert_eq!(said(&second), "10.1.2.3, to which a.test:443 leads, was let through once");
     }
 
     #[test]

@@ -48,7 +48,7 @@ pub(crate) enum KeyVerb {
 #[command(after_long_help = super::ORDINARY_EXIT_CODES)]
 pub(crate) struct KeyCreateArgs {
     /// Its name, to which belongs what is made with it. A name that was revoked can be used again, and
-    /// has what it had.
+    /// has the sandboxes that it had, but none of its secrets.
     ///
     /// 1 to 64 letters, digits, '-', '_' or '.'.
     #[arg(value_name = "NAME")]
@@ -105,7 +105,8 @@ pub(crate) struct KeyLsArgs {
     pub(crate) json: bool,
 }
 
-/// Makes a key no good any more, from the next request on. What was made with it stays.
+/// Makes a key no good any more, from the next request on. What was made with it stays, but for its
+/// secrets, which are removed.
 ///
 /// Example: cofferdam key revoke ci
 #[derive(Debug, Args)]

@@ -371,9 +371,9 @@ impl Session {
             }
             NetworkChange::Allow(rules) => self.sandbox.allow(&words(rules)).await,
             NetworkChange::Deny(rules) => self.sandbox.deny(&words(rules)).await,
-            NetworkChange::AllowHostPort(_) => Err(here_alone(
-                "--allow-host-port",
-                "ports of its machine are for the operator of the server to open",
+            NetworkChange::Answer { .. } => Err(here_alone(
+                "an answer to what waits",
+                "the server changes the rules itself when it is given one",
             )),
         }
     }

@@ -56,7 +56,13 @@ fn line(one: &PermissionReport) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let left = Duration::from_millis(one.until_ms).saturating_sub(now).as_secs();
     let (place, id) = (destination(one), &one.id);
-    format!("waits {left} s to be allowed: {place}; cofferdam approve {id} --session would do it")
+    let answer = format!("cofferdam approve {id} --session would do it");
+    match &one.notice {
+        Some(notice) => {
+            format!("waits {left} s to be allowed: PRIVATE NETWORK: {notice}; {answer}")
+        }
+        None => format!("waits {left} s to be allowed: {place}; {answer}"),
+    }
 }
 
 #[cfg(test)]
@@ -75,9 +81,21 @@ mod tests {
             how: None,
             reason: None,
             allow: format!("--egress a.test:{port}"),
+            leads_to: None,
+            notice: None,
             requested_ms: 0,
             until_ms: 0,
         }
+    }
+
+    #[test]
+    fn what_waits_for_a_private_address_is_told_as_that() {
+        let first = one("1", 443, PermissionState::Waiting);
+        assert!(line(&first).contains("a.test:443; cofferdam approve 1"), "{}", line(&first));
+        let notice = "a.test leads to 10.1.2.3, an address of a private network";
+        let second = PermissionReport { notice: Some(notice.to_owned()), ..first };
+        let told = line(&second);
+        assert!(told.contains(&format!("PRIVATE NETWORK: {notice}; cofferdam")), "{told}");
     }
 
     #[test]

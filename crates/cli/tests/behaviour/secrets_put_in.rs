@@ -293,6 +293,7 @@ fn a_session_has_its_secrets_over_pause_loss_and_gate_and_is_frozen_by_an_alarm(
         }
         reaches();
         alarm_freezes(place, &other);
+        alarm_stays(place, &file, &other);
         // A secret that is gone is missed by its name.
         place.says(&["secret", "rm", "T"], 0);
         for keeper in crate::sessions_durable::keepers(place) {
@@ -348,6 +349,41 @@ fn memory(pid: &Path) -> Vec<u8> {
         }
     }
     all
+}
+
+/// What an alarm froze stays so when its sandbox is ended, and when its keeper is killed; and it can be removed.
+fn alarm_stays(place: &Place, file: &Path, other: &Outside) {
+    let port = other.port;
+    let ask = format!("curl -sS -x http://127.0.0.1:61002 -H \"X: $T\" http://127.0.0.1:{port}/");
+    let leak = || says(place, file, &["exec", "s", "--shell", &ask], 125);
+    let stop = || place.says(&["stop", "s"], 0);
+    let kill = || {
+        let keepers = crate::sessions_durable::keepers(place);
+        assert!(!keepers.is_empty());
+        for keeper in keepers {
+            let keeper = rustix::process::Pid::from_raw(keeper.parse().unwrap()).unwrap();
+            rustix::process::kill_process(keeper, rustix::process::Signal::KILL).unwrap();
+        }
+        place.say(&["ls"])
+    };
+    for end in [&stop as &dyn Fn() -> Said, &kill] {
+        leak();
+        end();
+        let refused = place.says(&["exec", "s", "--", "true"], 125);
+        assert!(refused.stderr.contains("is frozen: the placeholder of secret T"), "{refused:?}");
+        assert!(refused.stderr.contains("cofferdam resume"), "{refused:?}");
+        assert!(crate::sessions_durable::keepers(place).is_empty(), "nothing was started");
+        let shown = place.says(&["show", "s", "--json"], 0).object();
+        assert_eq!(shown["alarm"]["secret"], "T", "{shown}");
+        let listed = place.says(&["ls"], 0).text();
+        assert!(listed.contains("frozen by an alarm"), "{listed}");
+        says(place, file, &["resume", "s"], 0);
+        let said = says(place, file, &["exec", "s", "--", "echo", "on"], 0);
+        assert_eq!(said.text(), "on\n", "control: a person let it go on");
+        let shown = place.says(&["show", "s", "--json"], 0).object();
+        assert_eq!(shown.get("alarm"), None, "{shown}");
+    }
+    assert_eq!(other.asked(), [""; 0]);
 }
 
 /// A command that uses the placeholder toward another host stands still until somebody says otherwise.

@@ -24,6 +24,22 @@ pub enum AddressClass {
     Embedded,
 }
 
+impl AddressClass {
+    /// What such an address is, in words for somebody who is to open it; `None` of a public one.
+    pub fn words(self) -> Option<&'static str> {
+        match self {
+            Self::Public => None,
+            Self::Loopback => Some("an address of this machine itself"),
+            Self::Private => Some("an address of a private network"),
+            Self::LinkLocal => Some("an address on the wire of this machine (link-local)"),
+            Self::Multicast => Some("an address of several machines (multicast)"),
+            Self::Metadata => Some("the address of a metadata service"),
+            Self::Reserved => Some("a reserved address"),
+            Self::Embedded => Some("an address with another one in it"),
+        }
+    }
+}
+
 impl fmt::Display for AddressClass {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -182,6 +198,11 @@ impl AddressRange {
     /// Whether it is one address alone.
     pub fn is_one(&self) -> bool {
         self.prefix == if self.address.is_ipv4() { 32 } else { 128 }
+    }
+
+    /// The one address that it is, if it is one alone.
+    pub fn as_one(&self) -> Option<IpAddr> {
+        self.is_one().then_some(self.address)
     }
 
     /// Whether this address is among them.

@@ -14,6 +14,7 @@ mod start;
 mod thread;
 
 use crate::launch::io_error;
+use cofferdam_core::policy::Host;
 use cofferdam_core::secret::GateGrant;
 use cofferdam_core::{
     ConnectionReport, Denial, Error, ErrorKind, FromGate, GateOrder, GateSocket, Happened,
@@ -144,7 +145,7 @@ impl Gatehouse {
         for news in news {
             match news {
                 FromGate::Alarm(alarm) => {
-                    self.alarm.get_or_insert(alarm);
+                    self.alarm.get_or_insert(believable(alarm));
                 }
                 FromGate::Waits(what) => self.permissions.begin(what),
                 FromGate::Settled(number, how) => self.permissions.settle(number, how),
@@ -259,6 +260,14 @@ impl Gatehouse {
             while rustix::io::write(&self.log, &line) == Err(Errno::INTR) {}
         }
     }
+}
+
+/// An alarm that can be shown. One that cannot be read is an alarm all the same.
+// HOSTILE: a gate that was taken over writes what it likes.
+fn believable(alarm: SecretAlarm) -> SecretAlarm {
+    let is_host = alarm.host.parse::<Host>().is_ok_and(|host| host.to_string() == alarm.host);
+    let host = if is_host { alarm.host } else { "an unknown host".to_owned() };
+    SecretAlarm { host, ..alarm }
 }
 
 /// The error where a way out is wished for and nobody said which program is the gate.

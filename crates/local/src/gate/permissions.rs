@@ -77,8 +77,16 @@ impl Permissions {
             .hint("Allow it for what comes next with `cofferdam network allow`."))
     }
 
+    /// One waits, by what a gate says. What cannot be is dropped: a person answers by what is told here.
     pub(super) fn begin(&mut self, what: WaitingConnection) {
-        self.last = self.last.max(what.number);
+        if let Err(error) = what.check(self.last) {
+            if self.written < WRITTEN {
+                self.written += 1;
+                self.news.push(Happened::PermissionDropped(error.message));
+            }
+            return;
+        }
+        self.last = what.number;
         if self.waiting.len() >= WAITING {
             return;
         }
@@ -163,6 +171,28 @@ mod tests {
         all.begin(waits(2, 443));
         all.end();
         assert_eq!(error(&all, 2).message, "s.1.2 waits no more");
+    }
+
+    #[test]
+    fn what_a_gate_cannot_truly_say_is_dropped_and_written_down() {
+        let mut all = Permissions::default();
+        all.begin(waits(1, 443));
+        let wide = WaitingConnection { remedy: "--egress *".to_owned(), ..waits(2, 443) };
+        let turned = WaitingConnection { reason: Some("a\u{202e}b".to_owned()), ..waits(2, 443) };
+        let before = all.news().len();
+        for bad in [wide, turned, waits(1, 80), waits(u64::MAX, 443)] {
+            all.begin(bad);
+        }
+        assert_eq!((before, all.all().len(), all.last()), (1, 1, 1));
+        let news = all.news();
+        assert_eq!(news.len(), 4);
+        assert!(news.iter().all(|one| matches!(one, Happened::PermissionDropped(_))), "{news:?}");
+        // The control: what can be is believed.
+        all.begin(waits(2, 80));
+        assert_eq!((all.all().len(), all.last()), (2, 2));
+        // No gate fills the journal so.
+        (0..WRITTEN).for_each(|_| all.begin(waits(1, 443)));
+        assert!(all.news().len() < WRITTEN);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::plan::Tier;
 use cofferdam_core::secret::{Mask, SecretValue};
 use cofferdam_core::{
     Cause, DestroyReason, Ending, Error, ErrorKind, Happened, LimitHits, ProcessId, Result,
-    SandboxId, SecretAlarm, UsageReport,
+    UsageReport,
 };
 use cofferdam_guestd::line::understand;
 use cofferdam_wire::ByteString;
@@ -147,7 +147,7 @@ impl Keeper<'_> {
     pub(super) fn refuse_while_paused(&self) -> Result<()> {
         match (self.paused, &self.alarm) {
             (None, _) => Ok(()),
-            (Some(_), Some(alarm)) => Err(frozen(&self.record.id, alarm)),
+            (Some(_), Some(alarm)) => Err(alarm.freezes(&format!("sandbox {}", self.record.id))),
             (Some(_), None) => {
                 let what = format!("sandbox {} is paused", self.record.id);
                 Err(Error::new(ErrorKind::Conflict, what).hint("Resume it first."))
@@ -343,12 +343,6 @@ impl Keeper<'_> {
         let live = waiting.filter_map(|id| self.execs.find(id)?.live.as_ref());
         live.filter_map(|live| live.input().map(AsFd::as_fd)).collect()
     }
-}
-
-/// The error where only somebody who knows of an alarm lets it go on.
-pub(super) fn frozen(id: &SandboxId, alarm: &SecretAlarm) -> Error {
-    Error::new(ErrorKind::Conflict, format!("sandbox {id} is frozen: {alarm}"))
-        .hint("Look what it did; `cofferdam resume` lets it go on, and `cofferdam rm` ends it.")
 }
 
 fn has_ended(id: &ProcessId) -> Error {

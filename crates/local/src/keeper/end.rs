@@ -37,7 +37,7 @@ impl Keeper<'_> {
         }
         let _ = pidfd_send_signal(&self.born.pidfd, Signal::KILL);
         // ORDER: after the kill, so that nothing runs again.
-        if self.paused.is_some() {
+        if self.paused.is_some() || self.alarm.is_some() {
             let _ = self.stop.resume();
         }
         if let Some(process) = &self.reclaiming {

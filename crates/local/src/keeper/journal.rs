@@ -83,6 +83,12 @@ impl Journal {
         self.has(self.last)
     }
 
+    /// Has the disk keep what stands in the file, over the end of the machine, too.
+    pub(super) fn settle(&self) {
+        // A disk that cannot is found out by the next entry.
+        let _ = rustix::fs::fdatasync(&self.file);
+    }
+
     /// Tries again to write what waits.
     pub(super) fn flush(&mut self) {
         let mut done = 0;

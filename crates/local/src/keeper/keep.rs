@@ -1,7 +1,6 @@
 //! The one loop of a keeper: its sandbox's line, its clients, what commands write, the clock.
 
 use super::clock::Clock;
-use super::commands::frozen;
 use super::execs::Execs;
 use super::journal::{Journal, now_ms};
 use super::place::Place;
@@ -261,9 +260,17 @@ impl<'a> Keeper<'a> {
     /// Stops everything in it until somebody who knows why lets it go on.
     fn freeze(&mut self, alarm: SecretAlarm) {
         self.journal.add(Happened::SecretAlarm(alarm.clone()));
+        self.journal.settle();
         self.alarm = Some(alarm);
-        if self.pause(false).is_err() {
-            // What cannot be stopped is ended.
+        if self.paused.is_none() {
+            match self.stop.freeze() {
+                Ok(how) => self.stand_still(false, how),
+                // What cannot be stopped is ended, and nothing of it goes on until then.
+                Err(_) => {
+                    self.over.get_or_insert(DestroyReason::Error);
+                }
+            }
+        } else if self.pause(false).is_err() {
             self.over.get_or_insert(DestroyReason::Error);
         }
     }
@@ -271,7 +278,7 @@ impl<'a> Keeper<'a> {
     /// Lets everything go on for somebody who may not know of an alarm.
     pub(super) fn resume_unless_frozen(&mut self) -> Result<()> {
         match &self.alarm {
-            Some(alarm) => Err(frozen(&self.record.id, alarm)),
+            Some(alarm) => Err(alarm.freezes(&format!("sandbox {}", self.record.id))),
             None => self.resume(),
         }
     }
@@ -361,13 +368,18 @@ impl<'a> Keeper<'a> {
             Some(_) => return Ok(()),
             None => self.stop.pause()?,
         };
+        self.stand_still(is_idle, how);
+        Ok(())
+    }
+
+    /// Notes that everything in it is stopped.
+    fn stand_still(&mut self, is_idle: bool, how: PausedBy) {
         self.paused = Some(how);
         self.holder = None;
         self.hang_up_files();
         self.set_clocks(true);
         self.journal.add(Happened::Paused { idle: is_idle, how });
         self.wants_memory = true;
-        Ok(())
     }
 
     /// Stops everything in it for a moment: connections wait, and its memory stays where it is. It goes

@@ -51,6 +51,7 @@ impl Past {
             | Happened::Leftover(_)
             | Happened::ControlFiles(_)
             | Happened::PermissionRequested(_)
+            | Happened::PermissionDropped(_)
             | Happened::PermissionSettled { .. } => {}
         }
     }

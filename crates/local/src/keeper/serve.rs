@@ -1,6 +1,5 @@
 //! A keeper's dealings with its clients.
 
-use super::commands::frozen;
 use super::exec::{Exec, Input, Killed};
 use super::keep::Keeper;
 use super::talk::{Asked, HungUp, Reply, Request, VERSION, Wire};
@@ -445,7 +444,7 @@ impl Keeper<'_> {
                 }
                 if let Some(alarm) = &self.alarm {
                     // Nobody waits for what stands still.
-                    return Err(frozen(&self.record.id, alarm));
+                    return Err(alarm.freezes(&format!("sandbox {}", self.record.id)));
                 }
                 Ok(Outcome::Later(Parked::Watch { id, seen, until }))
             }

@@ -50,6 +50,31 @@ fn inner(pid: i32) -> Option<i32> {
     ids.split_whitespace().next_back()?.parse().ok()
 }
 
+/// Whether something of a process can run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Motion {
+    /// Every thread of it is stopped, or has ended.
+    Still,
+    /// What is not sleeps where no signal reaches it, as one does whose `vfork` has not returned.
+    Asleep,
+    /// A thread runs, or may at any moment.
+    Moves,
+}
+
+/// Looks at every thread of a process: the first may have ended and left others running.
+pub(super) fn motion(pid: i32) -> Motion {
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Motion::Still };
+    let of = |thread: std::fs::DirEntry| {
+        let text = std::fs::read_to_string(thread.path().join("stat")).ok()?;
+        Some(match text.rsplit_once(") ")?.1.chars().next()? {
+            'T' | 't' | 'Z' | 'X' => Motion::Still,
+            'D' => Motion::Asleep,
+            _ => Motion::Moves,
+        })
+    };
+    threads.flatten().filter_map(of).max().unwrap_or(Motion::Still)
+}
+
 /// What is known of a process.
 pub(super) struct Stat {
     state: char,
@@ -60,12 +85,7 @@ pub(super) struct Stat {
 }
 
 impl Stat {
-    /// Whether it is stopped, or has ended.
-    pub(super) fn is_still(&self) -> bool {
-        matches!(self.state, 'T' | 't') || self.has_ended()
-    }
-
-    fn has_ended(&self) -> bool {
+    pub(super) fn has_ended(&self) -> bool {
         matches!(self.state, 'Z' | 'X')
     }
 }

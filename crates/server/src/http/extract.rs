@@ -86,7 +86,7 @@ fn too_long() -> Error {
     Error::new(ErrorKind::TooLarge, what).hint("Send less at once.")
 }
 
-fn too_slow() -> Problem {
+pub(super) fn too_slow() -> Problem {
     let what = format!("the body took longer than {} s", JSON_BODY_TIME.as_secs());
     Problem::with_status(StatusCode::REQUEST_TIMEOUT, Error::new(ErrorKind::TimedOut, what))
 }

@@ -34,6 +34,7 @@ mod refusal;
 mod resources;
 mod run;
 mod sandboxes;
+mod secret_body;
 mod secrets;
 mod shells;
 mod sse;

@@ -2,17 +2,17 @@
 
 use super::door::{Door, Looks, SetsSecrets};
 use super::error::Answer;
-use super::extract::{Path, Raw};
+use super::extract::Path;
 use super::objects;
+use super::secret_body::SecretBody;
 use crate::Server;
 use axum::Json;
 use axum::http::StatusCode;
 use cofferdam_core::Result;
-use cofferdam_core::secret::{SecretName, SecretValue};
+use cofferdam_core::secret::SecretName;
 use cofferdam_session::{SecretList, SecretReport};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
-use zeroize::Zeroizing;
 
 pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new().routes(routes!(list)).routes(routes!(put, remove))
@@ -36,9 +36,8 @@ async fn list(door: Door<Looks>) -> Answer<Json<SecretList>> {
 async fn put(
     door: Door<SetsSecrets>,
     Path(secret): Path<String>,
-    Raw(bytes): Raw,
+    SecretBody(value): SecretBody,
 ) -> Answer<Json<SecretReport>> {
-    let value = SecretValue::new(Zeroizing::new(bytes.to_vec()))?;
     Ok(Json(door.sessions.put_secret(name(secret)?, value).await?))
 }
 

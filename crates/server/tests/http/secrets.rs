@@ -1,7 +1,7 @@
 //! Secrets: by name, of their owner alone, and never told.
 
 use crate::stage::{Stage, rights};
-use cofferdam_core::secret::{MAX_SECRET_BYTES, SecretName};
+use cofferdam_core::secret::{MAX_SECRET_BYTES, SecretName, SecretValue};
 use cofferdam_session::KeyScope;
 use serde_json::{Value, json};
 
@@ -73,4 +73,30 @@ async fn a_secret_takes_its_scope_and_has_a_bound() {
         let answer = stage.ask(&sets, &format!("PUT /v1/secrets/{path}"), VALUE).await;
         assert_eq!((answer.status.as_u16(), answer.kind().as_str()), (400, "usage"), "{bad}");
     }
+}
+
+#[tokio::test]
+async fn a_revoked_keys_secrets_are_gone_and_the_next_key_of_its_name_has_none() {
+    let stage = Stage::new().await;
+    let (alice, bob) = (stage.key("alice").await, stage.key("bob").await);
+    for key in [&alice, &bob] {
+        assert_eq!(stage.ask(key, "PUT /v1/secrets/TOKEN", VALUE).await.status, 200);
+    }
+    let sandbox = stage.sandbox(&alice, "s").await;
+    stage.sessions.revoke_key("alice").await.unwrap();
+    let store = cofferdam_secrets::SecretStore::open(&stage.state).unwrap();
+    assert_eq!(store.list("alice").unwrap(), []);
+    // Also where an earlier program, or one that was killed in between, left some.
+    let (name, value) = (SecretName::new("LEFT").unwrap(), VALUE.as_bytes().to_vec());
+    store.put("alice", &name, &SecretValue::new(value).unwrap(), 1).unwrap();
+    let next = stage.key("alice").await;
+    assert!(names(&stage.ask(&next, "GET /v1/secrets", "").await.json()).is_empty());
+    let shown = stage.ask(&next, "GET /v1/sandboxes/s", "").await;
+    assert_eq!(shown.json()["id"], json!(sandbox), "control: what was made stays");
+    assert_eq!(names(&stage.ask(&bob, "GET /v1/secrets", "").await.json()), ["TOKEN"], "control");
+    // A key that is in use keeps its secrets when one of its name is revoked once more.
+    assert_eq!(stage.ask(&next, "PUT /v1/secrets/NEW", VALUE).await.status, 200);
+    let first = &alice[..20];
+    stage.sessions.revoke_key(first).await.unwrap();
+    assert_eq!(names(&stage.ask(&next, "GET /v1/secrets", "").await.json()), ["NEW"]);
 }

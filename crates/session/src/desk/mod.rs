@@ -164,6 +164,19 @@ impl Desk {
         self.follow(event).await
     }
 
+    /// Fails while it is frozen by an alarm, unless whoever asks lets it go on on purpose.
+    ///
+    /// ORDER: asked for anew, because what became of a sandbox may have been taken in since the row was
+    /// read.
+    pub(crate) async fn refuse_while_frozen(&self) -> Result<()> {
+        if self.on_purpose {
+            return Ok(());
+        }
+        let Some(frozen) = self.inner.store.frozen(&self.row.id).await? else { return Ok(()) };
+        let name = self.row.name.as_deref().unwrap_or(self.row.id.as_str());
+        Err(frozen.alarm.freezes(&format!("session {name}")))
+    }
+
     fn reached(&self, goal: Event) -> bool {
         match goal {
             Event::Ensure => self.row.phase == Phase::Running,
@@ -190,6 +203,9 @@ impl Desk {
     async fn follow(&mut self, mut event: Event) -> Result<()> {
         loop {
             let step = next(self.row.phase, event);
+            if matches!(step.action, Action::Create | Action::Resume) {
+                self.refuse_while_frozen().await?;
+            }
             let before = std::mem::replace(&mut self.row.phase, step.phase);
             if step.action == Action::Create {
                 self.row.incarnation += 1;

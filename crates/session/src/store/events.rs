@@ -3,7 +3,7 @@
 use super::{Store, from_json, id_at, to_json};
 use crate::SessionId;
 use cofferdam_core::Result;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 use serde_json::{Map, Value};
 
 /// How many events are kept; the oldest go first.
@@ -72,26 +72,6 @@ impl NewEvent {
 }
 
 impl Store {
-    /// What a session is frozen for: the alarm after which nobody resumed it.
-    pub(crate) async fn alarm(&self, id: &SessionId) -> Result<Option<Value>> {
-        let id = id.clone();
-        self.read(move |db| {
-            let mut query = db.prepare_cached(
-                "SELECT kind, data FROM events WHERE session=?1 \
-                 AND kind IN ('secret_alarm', 'resumed', 'provisioned', 'destroyed') \
-                 ORDER BY seq DESC LIMIT 1",
-            )?;
-            let last = query.query_row([id.as_str()], |row| {
-                Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
-            });
-            match last.optional()? {
-                Some((kind, data)) if kind == "secret_alarm" => from_json(1, &data).map(Some),
-                Some(_) | None => Ok(None),
-            }
-        })
-        .await
-    }
-
     pub(crate) async fn events(&self, filter: EventFilter) -> Result<Vec<StoredEvent>> {
         let owner = self.owner();
         self.read(move |db| {

@@ -1,6 +1,6 @@
 //! Journals, folded into the database.
 
-use super::{NewEvent, Store, from_json, to_json};
+use super::{Frozen, NewEvent, Store, from_json, frozen, to_json};
 use crate::SessionId;
 use crate::events;
 use cofferdam_core::{
@@ -179,8 +179,16 @@ impl Fold {
                 say(events::exec_emptied(self.incarnation, status))
             }
             Happened::Paused { idle, how } => say(events::paused(self.incarnation, *idle, *how)),
-            Happened::SecretAlarm(alarm) => say(events::secret_alarm(self.incarnation, alarm)),
-            Happened::Resumed => say(events::resumed(self.incarnation)),
+            Happened::SecretAlarm(alarm) => {
+                let incarnation = self.incarnation;
+                let known = Frozen { incarnation, alarm: alarm.clone() };
+                frozen::freeze(db, &self.session, &known)?;
+                say(events::secret_alarm(incarnation, alarm))
+            }
+            Happened::Resumed => {
+                frozen::resumed(db, &self.session, self.incarnation)?;
+                say(events::resumed(self.incarnation))
+            }
             Happened::Deadlines(_) => Ok(()),
             Happened::Destroyed(reason) => self.destroyed(db, state, (entry.at_ms, *reason)),
             Happened::Leftover(what) => say(events::leftover(self.incarnation, what)),
@@ -189,6 +197,9 @@ impl Fold {
             }
             Happened::PermissionRequested(waiting) => {
                 say(events::permission_requested(&self.session, self.incarnation, waiting))
+            }
+            Happened::PermissionDropped(why) => {
+                say(events::permission_dropped(self.incarnation, why))
             }
             Happened::PermissionSettled { number, settled } => {
                 say(events::permission_settled(&self.session, self.incarnation, *number, *settled))

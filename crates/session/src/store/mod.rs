@@ -6,6 +6,7 @@
 mod audit;
 mod events;
 mod fold;
+mod frozen;
 mod keys;
 mod read_before;
 mod reserve;
@@ -27,6 +28,7 @@ use tokio::sync::watch;
 pub(crate) use audit::StoredAudit;
 pub(crate) use events::{EventFilter, NewEvent, StoredEvent};
 pub(crate) use fold::{Fold, KnownExec};
+pub(crate) use frozen::Frozen;
 pub(crate) use keys::StoredKey;
 pub(crate) use reserve::Room;
 pub(crate) use rows::{Facts, Row, Scope, Times};

@@ -11,7 +11,7 @@ use std::time::Duration;
 /// Marks a file as one of ours: "CDam".
 const APPLICATION_ID: i32 = 0x4344_616d;
 /// The schema that this program writes.
-const VERSION: i32 = 2;
+const VERSION: i32 = 3;
 /// How long a writer waits for another one.
 const BUSY: Duration = Duration::from_secs(10);
 
@@ -88,6 +88,16 @@ const MIGRATIONS: [&str; VERSION as usize] = [
         entry TEXT NOT NULL
     );
     CREATE INDEX audit_for ON audit (owner, seq);
+",
+    "
+    ALTER TABLE sessions ADD COLUMN alarm TEXT;
+    UPDATE sessions SET alarm = (
+        SELECT json_object('incarnation', json_extract(raised.data, '$.incarnation'),
+            'alarm', json(json_remove(raised.data, '$.incarnation')))
+        FROM events AS raised WHERE raised.session = sessions.id AND raised.kind = 'secret_alarm'
+        AND NOT EXISTS (SELECT 1 FROM events AS later WHERE later.session = raised.session
+            AND later.seq > raised.seq AND later.kind IN ('resumed', 'provisioned'))
+        ORDER BY raised.seq DESC LIMIT 1);
 ",
 ];
 
@@ -245,6 +255,39 @@ mod tests {
             .unwrap();
         connection.pragma_update(None, "application_id", APPLICATION_ID).unwrap();
         connection.pragma_update(None, "user_version", 1).unwrap();
+    }
+
+    #[test]
+    fn a_session_that_an_earlier_database_says_is_frozen_stays_so() {
+        let directory = std::env::temp_dir().join(format!("cofferdam-v2-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        let path = directory.join("sessions.db");
+        of_version_1(&path);
+        let alarm = r#"{"incarnation":2,"secret":"T","host":"a.test","port":80}"#;
+        let say = |kind: &str, data: &str| {
+            let connection = Connection::open(&path).unwrap();
+            let insert = "INSERT INTO events (session, at_ms, kind, data) VALUES ('a',2,?1,?2)";
+            connection.execute(insert, [kind, data]).unwrap();
+        };
+        let alarm_of = || {
+            let connection = open(&path, Access::Shared).unwrap();
+            let alarm = connection.query_row("SELECT alarm FROM sessions", [], |row| row.get(0));
+            alarm.unwrap()
+        };
+        say("secret_alarm", alarm);
+        say("paused", "{}");
+        say("destroyed", "{}");
+        let known: Option<String> = alarm_of();
+        let frozen: crate::store::Frozen = serde_json::from_str(&known.unwrap()).unwrap();
+        assert_eq!((frozen.incarnation, &*frozen.alarm.host), (2, "a.test"));
+        // The control: one that went on is not frozen.
+        std::fs::remove_file(&path).unwrap();
+        of_version_1(&path);
+        say("secret_alarm", alarm);
+        say("resumed", "{}");
+        let known: Option<String> = alarm_of();
+        assert_eq!(known, None);
+        std::fs::remove_dir_all(&directory).unwrap();
     }
 
     #[test]

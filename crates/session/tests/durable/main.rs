@@ -6,6 +6,7 @@ mod crowd;
 mod faults;
 mod filed;
 mod files;
+mod frozen;
 mod manifests;
 mod owners;
 mod real;

@@ -24,14 +24,14 @@ use crate::{
     Basis, Capabilities, Chunk, Connections, Deadlines, DestroyReason, DurableBackend, Enforced,
     Error, ErrorKind, ExecInput, ExecOrder, ExecStatus, Files, Found, JournalEntry, LimitsCount,
     NetworkPolicy, Part, Pause, ProbeReport, ProcessId, Result, SandboxId, SandboxMetrics,
-    SandboxOrder, SandboxRecord, SandboxStatus, Seen, Spec,
+    SandboxOrder, SandboxRecord, SandboxStatus, SecretAlarm, Seen, Spec,
 };
 use async_trait::async_trait;
 use files::DurableFiles;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
-use world::World;
+use world::{Knows, World};
 
 pub use mishap::{Call, Mishap};
 pub use network::NetworkFault;
@@ -108,6 +108,11 @@ impl FakeDurable {
     /// Pauses a sandbox as its keeper does when nobody uses it.
     pub fn fall_asleep(&self, id: &SandboxId) {
         self.world.change(|state| state.pause(id, true)).ok();
+    }
+
+    /// Freezes a sandbox as its keeper does after an alarm about a secret.
+    pub fn raise(&self, id: &SandboxId, alarm: SecretAlarm) {
+        self.world.change(|state| state.raise(id, alarm)).ok();
     }
 
     /// Lets the keepers see this moment, in milliseconds since 1970: deadlines before it fire.
@@ -217,7 +222,15 @@ impl DurableBackend for FakeDurable {
     async fn resume(&self, sandbox: &SandboxRecord) -> Result<()> {
         let id = sandbox.id.clone();
         self.call(Call::Resume, Some(&sandbox.id), move |world| {
-            world.change(|state| state.resume(&id))
+            world.change(|state| state.resume(&id, Knows::Nothing))
+        })
+        .await
+    }
+
+    async fn resume_on_purpose(&self, sandbox: &SandboxRecord) -> Result<()> {
+        let id = sandbox.id.clone();
+        self.call(Call::Resume, Some(&sandbox.id), move |world| {
+            world.change(|state| state.resume(&id, Knows::OfAlarms))
         })
         .await
     }

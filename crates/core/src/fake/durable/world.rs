@@ -6,7 +6,8 @@ use crate::fake::files::{Access, FakeFiles};
 use crate::{
     Basis, Chunk, Deadlines, DestroyReason, Ending, Enforced, Error, ErrorKind, ExecEnded,
     ExecInput, ExecStatus, Found, Happened, JournalEntry, Part, PausedBy, ProcessId, Result,
-    SandboxId, SandboxMetrics, SandboxOrder, SandboxRecord, SandboxStatus, Standard, UsageReport,
+    SandboxId, SandboxMetrics, SandboxOrder, SandboxRecord, SandboxStatus, SecretAlarm, Standard,
+    UsageReport,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -40,6 +41,15 @@ pub(super) struct Sandbox {
     pub(super) way_out: WayOut,
     record: SandboxRecord,
     journal: Vec<JournalEntry>,
+    /// What it is frozen for.
+    alarm: Option<SecretAlarm>,
+}
+
+/// What whoever lets a sandbox go on knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Knows {
+    Nothing,
+    OfAlarms,
 }
 
 #[derive(Debug)]
@@ -126,6 +136,7 @@ impl State {
             files: Arc::new(FakeFiles::new(Access::ReadWrite, BTreeSet::new())),
             record: record.clone(),
             journal: Vec::new(),
+            alarm: None,
         };
         sandbox.write(Happened::Provisioned(Box::new(record.clone())));
         self.sandboxes.insert(id, sandbox);
@@ -159,8 +170,23 @@ impl State {
         Ok(())
     }
 
-    pub(super) fn resume(&mut self, id: &SandboxId) -> Result<()> {
+    pub(super) fn raise(&mut self, id: &SandboxId, alarm: SecretAlarm) -> Result<()> {
         let sandbox = self.living(id)?;
+        sandbox.write(Happened::SecretAlarm(alarm.clone()));
+        sandbox.alarm = Some(alarm);
+        self.pause(id, false)
+    }
+
+    pub(super) fn resume(&mut self, id: &SandboxId, knows: Knows) -> Result<()> {
+        let sandbox = self.living(id)?;
+        match (sandbox.alarm.take(), knows) {
+            (Some(alarm), Knows::Nothing) => {
+                let error = alarm.freezes(&format!("sandbox {id}"));
+                sandbox.alarm = Some(alarm);
+                return Err(error);
+            }
+            (Some(_), Knows::OfAlarms) | (None, Knows::Nothing | Knows::OfAlarms) => {}
+        }
         if sandbox.status == SandboxStatus::Paused {
             sandbox.status = SandboxStatus::Running;
             sandbox.write(Happened::Resumed);
