@@ -105,13 +105,10 @@ impl NetworkChange {
             return Ok(());
         }
         let why = decision.reason.unwrap_or_else(|| format!("{asked} is denied"));
-        let hint = match decision.rule {
-            Some(rule) => format!(
-                "Take the rule back with `cofferdam network allow {session} '{rule}'` and answer \
-                 again, or answer with --deny."
-            ),
-            None => format!("Look at the rules with `cofferdam network show {session}`."),
-        };
+        let hint = format!(
+            "Write the rules anew without it by `cofferdam network set {session}` and answer again, \
+             or answer with --deny."
+        );
         let what = format!("{why}, and an answer does not lift that");
         Err(Error::new(ErrorKind::Conflict, what).hint(hint))
     }
@@ -267,9 +264,7 @@ mod tests {
                 assert_eq!(error.kind, ErrorKind::Conflict);
                 assert!(error.message.contains("denies"), "{error:?}");
                 let hint = error.hint.unwrap_or_default();
-                let rule = now.deny.first().unwrap();
-                let command = format!("cofferdam network allow {session} '{rule}'");
-                assert!(hint.contains(&command), "{hint}");
+                assert!(hint.contains(&format!("cofferdam network set {session}")), "{hint}");
             }
         };
         let (name, remedy) = ("a.test:443", "--egress a.test:443");
