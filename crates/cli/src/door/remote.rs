@@ -8,12 +8,13 @@ use cofferdam_client::{Address, Applied, Client, Sandbox, View};
 use cofferdam_core::secret::{SecretName, SecretValue};
 use cofferdam_core::{
     ApplyReport, Change, Chunk, EgressRule, Error, ErrorKind, ExecInput, ExecOrder, ExecStatus,
-    Files, Part, ProbeReport, ProcessId, Result, Seen,
+    Files, Part, ProbeReport, ProcessId, Receipt, Result, Seen,
 };
 use cofferdam_search::{Glob, Grep};
 use cofferdam_session::edit::{Edit, Places};
 use cofferdam_session::objects::{
-    ChangeList, EditWish, ExecNews, FileMatches, FileNames, ForkWish, LayerChange, UndoWish,
+    ApplyWish, ChangeList, ChosenWish, EditWish, ExecNews, ExecWish, FileMatches, FileNames,
+    ForkWish, LayerChange, UndoWish,
 };
 use cofferdam_session::window::{Window, WindowOrder};
 use cofferdam_session::{
@@ -122,6 +123,10 @@ impl Sessions {
 
     pub(super) async fn resume(&self, id: &SessionId) -> Result<()> {
         self.sandbox(id).resume().await.map(drop)
+    }
+
+    pub(super) async fn stop(&self, id: &SessionId) -> Result<()> {
+        self.sandbox(id).stop().await.map(drop)
     }
 
     pub(super) async fn delete(&self, id: &SessionId) -> Result<bool> {
@@ -239,7 +244,24 @@ impl Session {
     }
 
     pub(super) async fn start(&self, order: &ExecOrder) -> Result<ExecStatus> {
-        let exec = self.sandbox.start(&wish::exec(order)?).await?;
+        self.start_as(order, &wish::exec(order)?).await
+    }
+
+    pub(super) async fn start_for_receipt(&self, order: &ExecOrder) -> Result<ExecStatus> {
+        self.start_as(order, &ExecWish { receipt: true, ..wish::exec(order)? }).await
+    }
+
+    pub(super) async fn start_led(
+        &self,
+        order: &ExecOrder,
+        start: &wish::StartOf,
+    ) -> Result<ExecStatus> {
+        let start = Some(start.wish());
+        self.start_as(order, &ExecWish { start, ..wish::exec(order)? }).await
+    }
+
+    async fn start_as(&self, order: &ExecOrder, wish: &ExecWish) -> Result<ExecStatus> {
+        let exec = self.sandbox.start(wish).await?;
         let is_told = exec.ending.is_none() && !exec.terminal;
         if is_told {
             let left = None;
@@ -261,6 +283,10 @@ impl Session {
             all.insert(exec.clone(), why.clone());
         }
         news.status()
+    }
+
+    pub(super) async fn receipt(&self, exec: &ProcessId) -> Result<Receipt> {
+        self.sandbox.receipt(exec.as_str()).await
     }
 
     pub(super) fn not_kept(&self, exec: &ProcessId) -> Option<String> {
@@ -462,8 +488,19 @@ impl Session {
     }
 
     pub(super) async fn apply(&self, paths: &[OsString], dry_run: bool) -> Result<ApplyReport> {
-        let wish = Sandbox::apply_wish(paths, dry_run);
-        let Applied { changes, .. } = self.sandbox.apply(&wish).await?;
+        self.land(&Sandbox::apply_wish(paths, dry_run)).await
+    }
+
+    pub(super) async fn apply_chosen(
+        &self,
+        hunks: Vec<ChosenWish>,
+        dry_run: bool,
+    ) -> Result<ApplyReport> {
+        self.land(&Sandbox::apply_chosen_wish(hunks, dry_run)).await
+    }
+
+    async fn land(&self, wish: &ApplyWish) -> Result<ApplyReport> {
+        let Applied { changes, .. } = self.sandbox.apply(wish).await?;
         let changed = |all: &[LayerChange]| all.iter().map(LayerChange::change).collect();
         let (applied, kept): (Result<_>, Result<_>) =
             (changed(&changes.applied), changed(&changes.kept));
@@ -480,6 +517,6 @@ impl Session {
 const SIGKILL: i32 = 9;
 
 /// Refuses an option whose meaning is of the machine where something runs.
-pub(crate) fn refuse_if(is_wanted: bool, option: &str, why: &str) -> Result<()> {
+pub(super) fn refuse_if(is_wanted: bool, option: &str, why: &str) -> Result<()> {
     if is_wanted { Err(here_alone(option, why)) } else { Ok(()) }
 }
