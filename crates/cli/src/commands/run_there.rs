@@ -28,6 +28,8 @@ const RENEWED_EVERY: Duration = Duration::from_secs(200);
 const PRESERVED: Duration = Duration::from_secs(24 * 3600);
 /// How long one pre-flight line may take.
 const PREFLIGHT_LIMIT: Duration = Duration::from_secs(600);
+/// The least time that a command has.
+const SHORTEST: Duration = Duration::from_millis(1);
 /// How much of the output of a pre-flight line that failed is told, in bytes: its end.
 const TOLD_BYTES: usize = 4096;
 
@@ -46,7 +48,7 @@ pub(super) fn perform(args: &RunArgs) -> Result<u8> {
         let session = sessions.session(SessionId::new(made.id.clone())?);
         let run = Run { args, made: &made, session: &session, begin, start: start.as_ref() };
         let done = tokio::select! {
-            done = run.in_time(&command, signals) => done,
+            done = run.all(&command, signals) => done,
             never = renew(sessions, session.id()) => never,
         };
         let kept = settle(args, sessions, session.id(), &done).await;
@@ -109,34 +111,37 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// All of it, in the time that it has.
-    async fn in_time(&self, command: &ExecOrder, signals: Listening) -> Result<RunOutcome> {
-        let all = self.all(command, signals);
-        // A command alone is timed where it runs.
-        match self.args.command.timeout.filter(|_| !self.args.scope.preflight.is_empty()) {
-            None => all.await,
-            Some(limit) => {
-                let left = limit.saturating_sub(self.begin.elapsed());
-                let ran = tokio::time::timeout(left, all).await;
-                ran.unwrap_or_else(|_| Ok(self.came(Ending::Killed(Cause::Time))))
-            }
+    /// The pre-flight lines and the command, in the time that there is.
+    async fn all(&self, command: &ExecOrder, mut signals: Listening) -> Result<RunOutcome> {
+        if self.args.scope.preflight.is_empty() {
+            // From now on signals are the command's.
+            drop(signals);
+            return self.work(command).await;
         }
+        let limit = self.args.command.timeout;
+        let left = || limit.map(|limit| limit.saturating_sub(self.begin.elapsed()));
+        let failed = tokio::select! {
+            failed = self.prepare() => failed?,
+            () = over(left()) => Some(Ending::Killed(Cause::Time)),
+            _ = signals.next() => Some(Ending::Canceled),
+        };
+        if let Some(ending) = failed {
+            return Ok(self.came(ending));
+        }
+        drop(signals);
+        let mut command = command.clone();
+        command.command.timeout = left().map(|left| left.max(SHORTEST));
+        self.work(&command).await
     }
 
-    /// The pre-flight lines and the command.
-    async fn all(&self, command: &ExecOrder, mut signals: Listening) -> Result<RunOutcome> {
+    /// Runs the pre-flight lines, and says how one failed if it did.
+    async fn prepare(&self) -> Result<Option<Ending>> {
         for line in &self.args.scope.preflight {
-            let failed = tokio::select! {
-                failed = self.preflight(line) => failed?,
-                _ = signals.next() => return Ok(self.came(Ending::Canceled)),
-            };
-            if let Some(failed) = failed {
-                return Ok(self.came(failed));
+            if let Some(failed) = self.preflight(line).await? {
+                return Ok(Some(failed));
             }
         }
-        // From then on signals are the command's.
-        drop(signals);
-        self.work(command).await
+        Ok(None)
     }
 
     /// Runs a line that has to succeed, and says how it failed if it did.
@@ -278,6 +283,14 @@ impl Run<'_> {
             report::note(&cause);
         }
         tell_denials(&outcome.denials);
+    }
+}
+
+/// The end of the time that is left; never, where there is no limit.
+async fn over(left: Option<Duration>) {
+    match left {
+        Some(left) => tokio::time::sleep(left).await,
+        None => std::future::pending().await,
     }
 }
 

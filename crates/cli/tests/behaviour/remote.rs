@@ -186,7 +186,7 @@ fn without_causes(text: &str) -> String {
 
 /// What happens in one of the ways, and what was printed.
 pub(crate) struct Scene<'a> {
-    way: Way<'a>,
+    pub(crate) way: Way<'a>,
     told: Vec<(String, String, String)>,
 }
 

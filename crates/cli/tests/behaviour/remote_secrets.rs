@@ -37,8 +37,7 @@ fn a_secret_of_a_key_is_put_in_by_the_gate_of_a_server() {
         let his = Way::There(place, &server.url, Some(&bob));
         add(&hers, &value);
         let grant = format!("T@{HOST}");
-        let make =
-            |verb: &[&str]| [verb, &["--profile", "repo-write", "--secret", &grant]].concat();
+        let make = |verb: &[&'static str]| granted(verb, &grant);
         hers.says(&make(&["create", "--name", "s"]), 0);
         hers.says(&make(&["ensure", "s"]), 0);
         let ask = format!(
@@ -76,6 +75,11 @@ fn a_secret_of_a_key_is_put_in_by_the_gate_of_a_server() {
     });
 }
 
+/// A verb with this grant.
+fn granted<'a>(verb: &[&'a str], grant: &'a str) -> Vec<&'a str> {
+    [verb, &["--profile", "repo-write", "--secret", grant]].concat()
+}
+
 fn run_of<'a>(words: &[&'a str]) -> Vec<&'a str> {
     [words, &["--", "true"]].concat()
 }
@@ -99,5 +103,10 @@ fn a_key_grants_secrets_only_by_the_scope() {
             assert!(said.stderr.contains("no scope secrets"), "{words:?}: {said:?}");
         }
         way.says(&["ensure", "s"], 0);
+        // Values themselves are for commands of this machine, and never left out in silence.
+        for verb in [vec!["exec", "s"], vec!["run"]] {
+            let said = way.says(&run_of(&[verb.as_slice(), &["--secret-file", "T"]].concat()), 125);
+            assert!(said.stderr.contains("--secret-fd with a server"), "{verb:?}: {said:?}");
+        }
     });
 }

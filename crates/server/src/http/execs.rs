@@ -152,7 +152,7 @@ async fn start(
     let span = door.span.part("exec");
     let started = session.start_watched(&order).await.inspect_err(|_| span.failed())?;
     if let Some(watching) = watching {
-        tokio::spawn(watching.to_the_end(session.clone()));
+        tokio::spawn(watching.until_its_end(session.clone()));
     }
     door.span.tell(Fact::Exec(&started.id));
     if status == StatusCode::CREATED && span.is_on() {

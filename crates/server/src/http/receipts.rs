@@ -182,7 +182,7 @@ pub(super) struct Watching {
 
 impl Watching {
     /// Waits for the end of the command, and makes the receipt.
-    pub(super) async fn to_the_end(self, session: Session) {
+    pub(super) async fn until_its_end(self, session: Session) {
         // What goes wrong is told by whoever asks for the receipt.
         if session.wait(&self.exec, None).await.is_ok()
             && let Ok(receipt) = session.receipt(&self.before, &self.exec).await

@@ -74,10 +74,6 @@ async fn a_run_that_failed_is_kept_where_that_is_asked_for() {
     let preflight = run("", preflight).await.json();
     assert_eq!(preflight["ending"]["kind"], "setup_failed");
     assert!(preflight["session"].is_string(), "{preflight}");
-    // What is kept is made: that takes the right to make sandboxes.
-    let runs = stage.key_with("runs", rights(&[KeyScope::Run])).await;
-    assert_eq!(run(&runs, wish("stop", "exit=3")).await.status, 403);
-    assert_eq!(run(&runs, wish("destroy", "exit=3")).await.status, 200, "control");
     for bad in [
         json!({ "exec": { "argv": ["x"] }, "on_failure": "never" }),
         json!({ "exec": { "argv": ["x"], "start": {} } }),
@@ -87,6 +83,10 @@ async fn a_run_that_failed_is_kept_where_that_is_asked_for() {
     ] {
         assert_eq!(run("", bad.clone()).await.kind(), "usage", "{bad}");
     }
+    // What is kept is made: that takes the right to make sandboxes.
+    let runs = stage.key_with("runs", rights(&[KeyScope::Run])).await;
+    assert_eq!(run(&runs, wish("stop", "exit=3")).await.status, 403);
+    assert_eq!(run(&runs, wish("destroy", "exit=3")).await.status, 200, "control");
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use super::{Asking, Shown, Wanted};
 use crate::door::{Chosen, There};
 use cofferdam_client::Sandbox;
-use cofferdam_core::{Error, ErrorKind, GuestPath, Result, Standing};
+use cofferdam_core::{Error, ErrorKind, GuestPath, Result};
 use cofferdam_session::objects::{HunkText, LayerHunks, MAX_WHOLE_BYTES};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -28,7 +28,7 @@ pub(super) async fn chosen(session: &There, paths: &[OsString]) -> Result<Option
     Ok((!chosen.is_empty()).then_some(Chosen::There(chosen)))
 }
 
-/// The changes in the order of paths. A path that is named lets land what only lands if it is named.
+/// The changes in the order of paths. A server is asked for one path at a time.
 async fn changes(sandbox: &Sandbox, paths: &[OsString]) -> Result<BTreeMap<GuestPath, LayerHunks>> {
     let mut all = BTreeMap::new();
     let mut asked: Vec<Option<&OsStr>> = paths.iter().map(|path| Some(path.as_os_str())).collect();
@@ -43,11 +43,7 @@ async fn changes(sandbox: &Sandbox, paths: &[OsString]) -> Result<BTreeMap<Guest
                 .hint("See what it changed with `cofferdam diff --stat`."));
         }
         for one in told {
-            let change = one.change.change()?;
-            let is_better = change.standing == Standing::Lands;
-            if is_better || !all.contains_key(&change.path) {
-                all.insert(change.path, one);
-            }
+            all.insert(one.change.change()?.path, one);
         }
     }
     Ok(all)
