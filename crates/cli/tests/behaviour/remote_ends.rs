@@ -8,6 +8,7 @@ use crate::remote::{Server, Way, each_way, socket};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 
 #[test]
 fn a_receipt_comes_from_a_server_as_from_here() {
@@ -131,16 +132,22 @@ fn the_words_of_an_image_lead_a_run_of_a_server() {
     });
 }
 
+/// What is on this machine beside a manifest.
+fn lay_out(place: &Place) -> PathBuf {
+    let seeds = place.base.join("home/seeds");
+    fs::create_dir_all(seeds.join("deep")).unwrap();
+    fs::write(seeds.join("deep/run"), "#!/bin/sh\necho ran\n").unwrap();
+    fs::set_permissions(seeds.join("deep/run"), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::write(seeds.join("bytes"), [0xff, 0]).unwrap();
+    seeds
+}
+
 #[test]
 fn a_manifest_goes_to_a_server_with_the_files_that_it_copies() {
     everyone(|place| {
         let server = Server::start(place, &socket(place));
         let way = Way::There(place, &server.url, None);
-        let seeds = place.base.join("home/seeds");
-        fs::create_dir_all(seeds.join("deep")).unwrap();
-        fs::write(seeds.join("deep/run"), "#!/bin/sh\necho ran\n").unwrap();
-        fs::set_permissions(seeds.join("deep/run"), fs::Permissions::from_mode(0o755)).unwrap();
-        fs::write(seeds.join("bytes"), [0xff, 0]).unwrap();
+        let seeds = lay_out(place);
         let write = |name: &str, entries: Value| {
             let file = place.base.join("home").join(name);
             let text = json!({ "version": 1, "entries": entries }).to_string();
