@@ -66,6 +66,8 @@ pub(crate) mod wrap;
 
 use crate::args::Verb;
 use cofferdam_core::Result;
+#[cfg(feature = "remote")]
+pub(crate) use manifest::inlined;
 pub(crate) use manifest::provisions;
 
 /// The exit codes of verbs that run nothing.

@@ -1,7 +1,7 @@
 //! Commands of a sandbox.
 
 use crate::{Sandbox, place};
-use cofferdam_core::{Chunk, ExecStatus, Part, Result, Seen, Standard, Terminal};
+use cofferdam_core::{Chunk, ExecStatus, Part, Receipt, Result, Seen, Standard, Terminal};
 use cofferdam_session::objects::{ExecNews, ExecWish, SignalWish, SizeWish};
 use cofferdam_session::{ExecList, ExecReport, LogPart};
 use reqwest::Method;
@@ -34,6 +34,13 @@ impl Sandbox {
     /// How a command stands.
     pub async fn exec(&self, exec: &str) -> Result<ExecReport> {
         let ask = || self.ask(Method::GET, &["execs", exec]).try_read();
+        self.client.persist(ask).await
+    }
+
+    /// What a command did that has ended. What it did to files is told of one that was started for a
+    /// `receipt`.
+    pub async fn receipt(&self, exec: &str) -> Result<Receipt> {
+        let ask = || self.ask(Method::GET, &["execs", exec, "receipt"]).try_read();
         self.client.persist(ask).await
     }
 

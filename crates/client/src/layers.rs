@@ -5,8 +5,8 @@ use crate::upload::save;
 use crate::{Sandbox, place};
 use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_session::objects::{
-    AppliedChanges, ApplyWish, ChangeList, DiscardWish, DiscardedChanges, ForkWish, HunkList,
-    ProblemWith, UndoWish,
+    AppliedChanges, ApplyWish, ChangeList, ChosenWish, DiscardWish, DiscardedChanges, ForkWish,
+    HunkList, ProblemWith, UndoWish,
 };
 use cofferdam_session::{HistoryReport, SessionReport, UndoReport};
 use reqwest::{Method, StatusCode, header};
@@ -76,6 +76,15 @@ impl Sandbox {
         }
     }
 
+    /// The same, with the text of what has no parts and lands as a whole: what somebody is asked about.
+    pub async fn hunks_with_texts(&self, path: Option<&OsStr>) -> Result<HunkList> {
+        let ask = self.ask(Method::GET, &["diff", "hunks"]).query("texts", true);
+        match path {
+            Some(path) => ask.path(path.as_bytes()).read().await,
+            None => ask.read().await,
+        }
+    }
+
     /// Lands what it changed in the real workspace, as far as it can.
     pub async fn apply(&self, wish: &ApplyWish) -> Result<Applied> {
         let asked = self.ask(Method::POST, &["apply"]).object(wish).try_read().await;
@@ -123,6 +132,23 @@ impl Sandbox {
     pub fn apply_wish(paths: &[std::ffi::OsString], dry_run: bool) -> ApplyWish {
         let (texts, base64) = self::paths(paths.iter().map(std::ffi::OsString::as_os_str));
         ApplyWish { paths: texts, paths_base64: base64, hunks: Vec::new(), dry_run }
+    }
+
+    /// Changes to land that were looked at part by part.
+    pub fn apply_chosen_wish(hunks: Vec<ChosenWish>, dry_run: bool) -> ApplyWish {
+        ApplyWish { hunks, dry_run, ..ApplyWish::default() }
+    }
+
+    /// Parts of a change to land, or all of it where none are named.
+    pub fn chosen_wish(path: &OsStr, sha256: &str, parts: Option<Vec<usize>>) -> ChosenWish {
+        let place::Named { text, base64 } = place::named(path.as_bytes());
+        ChosenWish {
+            path: text,
+            path_base64: base64,
+            sha256: sha256.to_owned(),
+            whole: parts.is_none(),
+            hunks: parts.unwrap_or_default(),
+        }
     }
 
     /// Changes to drop at these paths.

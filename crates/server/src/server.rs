@@ -1,6 +1,6 @@
 //! What all requests share.
 
-use crate::http::{Counts, Ports, Rates};
+use crate::http::{Counts, Ports, Rates, Receipts};
 use crate::{Ground, Listen, Traces};
 use cofferdam_core::Result;
 use cofferdam_session::Sessions;
@@ -45,6 +45,7 @@ pub(crate) struct Inner {
     pub(crate) requests: Counts,
     pub(crate) streams: Counts,
     pub(crate) ports: Ports,
+    pub(crate) receipts: Receipts,
     /// The port of the loopback address that it listens on.
     pub(crate) here: OnceLock<u16>,
     #[cfg(feature = "mcp")]
@@ -71,6 +72,7 @@ impl Server {
             requests: Counts::default(),
             streams: Counts::default(),
             ports: Ports::default(),
+            receipts: Receipts::default(),
             here: OnceLock::new(),
             #[cfg(feature = "mcp")]
             mcp: crate::http::Mounted::default(),

@@ -13,14 +13,28 @@ pub struct ChosenHunks {
     pub path: GuestPath,
     /// What [`FileDiff::sha256`] was of the change that was looked at.
     pub sha256: String,
-    /// The parts, by their numbers from 0.
-    pub hunks: BTreeSet<usize>,
+    /// What of it is to land.
+    pub parts: ChosenParts,
+}
+
+/// What of a change is to land.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ChosenParts {
+    /// These parts, by their numbers from 0.
+    These(BTreeSet<usize>),
+    /// All of it, whether it has parts or not.
+    Whole,
 }
 
 impl FileDiff {
-    /// The SHA-256 of its text, in hexadecimal: another one means that somebody changed something.
+    /// What tells it from any other state of the same path, in hexadecimal: the SHA-256 of its text, and of
+    /// what a text does not tell where it has no parts.
     pub fn sha256(&self) -> String {
-        sha256(&self.text())
+        let mut told = self.text();
+        if !self.has_hunks() {
+            told.extend(self.change.version.to_le_bytes());
+        }
+        sha256(&told)
     }
 }
 
@@ -49,9 +63,11 @@ impl Session {
             let diff = diffs.iter().find(|diff| diff.change.path == one.path);
             let diff = diff.ok_or_else(|| changed(&one.path))?;
             check(one, diff)?;
-            let before = self.workspace_file(&one.path).await?;
-            let content = diff.with_hunks(&before, |at| one.hunks.contains(&at));
-            order.contents.insert(one.path.clone(), content);
+            if let ChosenParts::These(hunks) = &one.parts {
+                let before = self.workspace_file(&one.path).await?;
+                let content = diff.with_hunks(&before, |at| hunks.contains(&at));
+                order.contents.insert(one.path.clone(), content);
+            }
             order.versions.insert(one.path.clone(), diff.change.version);
             order.paths.push(one.path.clone());
         }
@@ -67,13 +83,14 @@ fn check(one: &ChosenHunks, diff: &FileDiff) -> Result<()> {
         let what = format!("{:?} cannot land: {}", one.path, diff.change.standing.reason());
         return Err(Error::new(ErrorKind::Conflict, what));
     }
+    let ChosenParts::These(hunks) = &one.parts else { return Ok(()) };
     let parts = diff.hunks().len();
     if parts == 0 {
         let what = format!("the change of {:?} has no parts", one.path);
-        return Err(Error::new(ErrorKind::Usage, what).hint("Apply it as a whole, by its path."));
+        return Err(Error::new(ErrorKind::Usage, what).hint("Choose it as a whole."));
     }
-    match one.hunks.iter().find(|number| **number >= parts) {
-        None if one.hunks.is_empty() => {
+    match hunks.iter().find(|number| **number >= parts) {
+        None if hunks.is_empty() => {
             let what = format!("no part of {:?} is chosen", one.path);
             Err(Error::new(ErrorKind::Usage, what).hint("Leave the file out."))
         }

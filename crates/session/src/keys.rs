@@ -37,7 +37,7 @@ pub enum KeyScope {
     FilesWrite,
     /// To let sandboxes reach more: by answers to what waits, and by rules.
     Approve,
-    /// To add, change and remove secrets.
+    /// To add, change, remove and grant secrets.
     Secrets,
 }
 

@@ -66,7 +66,7 @@ pub use apply::{
     Doing, Edited, MAX_PATCH_TEXT, PatchOptions, Patched, Way, apply_patch, edit_file, read_window,
 };
 pub use audit::{AuditEntry, AuditReport};
-pub use chosen::ChosenHunks;
+pub use chosen::{ChosenHunks, ChosenParts};
 pub use cofferdam_core::LayerTier;
 pub use cofferdam_core::StreamReport;
 pub use ensure::{Ensured, EnsuredHow};

@@ -30,6 +30,18 @@ pub struct BeforeCommand {
     layer: std::result::Result<LayerLook, String>,
 }
 
+impl BeforeCommand {
+    /// Nobody looked, for this reason: the receipt says it in place of the files.
+    pub fn not_seen(why: impl Into<String>) -> Self {
+        Self { layer: Err(why.into()) }
+    }
+
+    /// How many paths it holds until the receipt is made.
+    pub fn paths(&self) -> usize {
+        self.layer.as_ref().map_or(0, |look| look.entries.len())
+    }
+}
+
 impl Session {
     /// How it stands now, for the receipt of a command that is started next.
     ///

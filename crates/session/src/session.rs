@@ -6,8 +6,8 @@ use crate::ready::Ready;
 use crate::store::KnownExec;
 use crate::{ExecReport, SessionId, Sessions, random_text};
 use cofferdam_core::{
-    Chunk, Command, Error, ErrorKind, ExecInput, ExecOrder, ExecStatus, Part, ProcessId, Result,
-    SandboxStatus, Seen, Standard, Stdin,
+    Chunk, Command, Error, ErrorKind, ExecInput, ExecOrder, ExecStatus, Image, Part, ProcessId,
+    Result, SandboxStatus, Seen, Standard, Stdin,
 };
 use std::ffi::OsString;
 use std::time::Duration;
@@ -81,6 +81,11 @@ impl Session {
     /// The sessions that it is one of.
     pub fn sessions(&self) -> &Sessions {
         &self.sessions
+    }
+
+    /// The image that it lies on, if it does.
+    pub async fn image(&self) -> Result<Option<Image>> {
+        Ok(self.sessions.0.row(&self.id).await?.spec.image().cloned())
     }
 
     /// An order with a fresh id and the defaults: in the foreground, empty standard input.

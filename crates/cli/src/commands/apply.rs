@@ -74,25 +74,18 @@ pub(super) fn perform(args: &ApplyArgs) -> Result<u8> {
         let session = sessions::find(sessions, &args.session).await?;
         let mut chosen = None;
         if args.hunks {
-            let here = session.here("--hunks", "parts are chosen on its machine")?;
-            let paths = here.scope(&args.paths).await?;
-            here.check_named(&paths).await?;
-            match hunks::chosen(here, &paths).await? {
-                Some(order) => chosen = Some((here, order)),
-                None => {
-                    report::note("nothing was chosen");
-                    return Ok(exit::DONE);
-                }
+            chosen = hunks::chosen(&session, &args.paths).await?;
+            if chosen.is_none() {
+                report::note("nothing was chosen");
+                return Ok(exit::DONE);
             }
         }
         let meter = Meter::start("apply", args.json);
         let (dry_run, progress) = (args.dry_run, meter.progress());
+        let order = ApplyOrder { dry_run, progress, ..ApplyOrder::default() };
         let done = match chosen {
-            Some((here, order)) => here.apply(&ApplyOrder { dry_run, progress, ..order }).await?,
-            None => {
-                let order = ApplyOrder { dry_run, progress, ..ApplyOrder::default() };
-                session.apply(&args.paths, order).await?
-            }
+            Some(chosen) => session.apply_chosen(chosen, order).await?,
+            None => session.apply(&args.paths, order).await?,
         };
         drop(meter);
         if args.json {

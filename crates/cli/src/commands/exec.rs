@@ -3,7 +3,7 @@
 use super::run::{CAPTURED_BYTES, connect_streams, report_of, tell_denials};
 use crate::args::{CommandOptions, parse_exec_id};
 use crate::context::{argv, command_variables};
-use crate::door::Session;
+use crate::door::{Before, Session};
 use crate::engine::RunOutcome;
 use crate::follow::{Left, Memory, Passed, Streams, follow};
 use crate::surroundings::Surroundings;
@@ -13,7 +13,6 @@ use cofferdam_core::{
     Cause, Ending, Error, ErrorKind, ExecOrder, ExecStatus, ProcessId, Receipt, Result, RunReport,
     Seen, Stdin,
 };
-use cofferdam_session::BeforeCommand;
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -115,7 +114,10 @@ pub(super) fn perform(args: &ExecArgs) -> Result<u8> {
             false => None,
         };
         let is_new = args.id.is_none() || !is_known(&session, &order.command.id).await?;
-        let started = session.start(&order).await?;
+        let started = match &before {
+            Some(_) => session.start_for_receipt(&order).await?,
+            None => session.start(&order).await?,
+        };
         if args.detach {
             return left(args, &session, &started).await;
         }
@@ -231,7 +233,7 @@ async fn capture(
     args: &ExecArgs,
     session: &Session,
     exec: &ProcessId,
-    (passed, before): (Passed, Option<BeforeCommand>),
+    (passed, before): (Passed, Option<Before>),
 ) -> Result<u8> {
     let mut sink = Memory::of(args.command.max_output.unwrap_or(CAPTURED_BYTES));
     let status = match follow((session, exec), Seen::default(), &mut sink, passed).await? {

@@ -2,13 +2,27 @@
 
 use super::file_input::read_input;
 use cofferdam_core::{Error, ErrorKind, Result};
-use cofferdam_session::manifest::{MAX_MANIFEST_BYTES, Manifest, Provisions};
+use cofferdam_session::manifest::{Checked, MAX_MANIFEST_BYTES, Manifest, Provisions};
 use std::path::Path;
 use std::sync::Arc;
 
 /// Reads and checks a manifest, and looks at what it names on the host, relative to where it lies.
 pub(crate) fn provisions(file: Option<&Path>) -> Result<Option<Arc<Provisions>>> {
     let Some(file) = file else { return Ok(None) };
+    Ok(Some(Arc::new(checked(file)?.load(base(file))?)))
+}
+
+/// The same as a manifest that says all by itself, for a server: what it copies of this machine is in it.
+#[cfg(feature = "remote")]
+pub(crate) fn inlined(file: Option<&Path>) -> Result<Option<Manifest>> {
+    file.map(|file| checked(file)?.inlined(base(file))).transpose()
+}
+
+fn base(file: &Path) -> &Path {
+    file.parent().unwrap_or(Path::new("."))
+}
+
+fn checked(file: &Path) -> Result<Checked> {
     let text = read_input(file, MAX_MANIFEST_BYTES)?;
     let manifest: Manifest = match file.extension().and_then(|ending| ending.to_str()) {
         Some("json") => serde_json::from_slice(&text).map_err(|e| wrong(file, &e.to_string()))?,
@@ -22,8 +36,7 @@ pub(crate) fn provisions(file: Option<&Path>) -> Result<Option<Arc<Provisions>>>
                 .hint("Give it a name that ends in .toml or .json."));
         }
     };
-    let base = file.parent().unwrap_or(Path::new("."));
-    Ok(Some(Arc::new(manifest.check()?.load(base)?)))
+    manifest.check()
 }
 
 fn wrong(file: &Path, why: &str) -> Error {

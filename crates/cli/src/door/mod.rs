@@ -23,10 +23,10 @@ mod wish;
 
 pub(crate) use chosen::{choose, is_chosen, refuse, split};
 #[cfg(feature = "remote")]
-pub(crate) use remote::{Session as There, connect, refuse_if};
-pub(crate) use session::{Counted, Session};
+pub(crate) use remote::{Session as There, connect};
+pub(crate) use session::{Before, Chosen, Counted, Session};
 #[cfg(feature = "remote")]
-pub(crate) use wish::spec;
+pub(crate) use wish::{StartOf, spec};
 
 use crate::args::SessionOptions;
 use crate::commands::create;
@@ -84,7 +84,9 @@ impl Order {
                 order.manifest.is_some() || !order.init.is_empty() || is_copied
             }
             #[cfg(feature = "remote")]
-            Self::There(wish) => wish.init.is_some() || wish.copy_on_write,
+            Self::There(wish) => {
+                wish.init.is_some() || wish.manifest.is_some() || wish.copy_on_write
+            }
         }
     }
 }
@@ -177,6 +179,15 @@ impl Sessions {
     /// Stops everything in a session where it stands.
     pub(crate) async fn pause(&self, id: &SessionId) -> Result<()> {
         wherever!(self, all => all.pause(id).await)
+    }
+
+    /// Ends all processes of a session behind a server, and keeps what it has.
+    #[cfg(feature = "remote")]
+    pub(crate) async fn stop(&self, id: &SessionId) -> Result<()> {
+        match self {
+            Self::Here(_) => Err(elsewhere()),
+            Self::There(all) => all.stop(id).await,
+        }
     }
 
     /// Lets everything go on.

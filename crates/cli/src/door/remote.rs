@@ -2,33 +2,33 @@
 
 use super::chosen::{self, Server};
 use super::session::here_alone;
-use super::{Counted, wish};
+use super::wish;
 use crate::sessions::missing;
-use cofferdam_client::{Address, Applied, Client, Sandbox, View};
+use cofferdam_client::{Address, Client, Sandbox};
 use cofferdam_core::secret::{SecretName, SecretValue};
 use cofferdam_core::{
-    ApplyReport, Change, Chunk, EgressRule, Error, ErrorKind, ExecInput, ExecOrder, ExecStatus,
-    Files, Part, ProbeReport, ProcessId, Result, Seen,
+    Chunk, EgressRule, Error, ErrorKind, ExecInput, ExecOrder, ExecStatus, Files, Part,
+    ProbeReport, ProcessId, Receipt, Result, Seen,
 };
 use cofferdam_search::{Glob, Grep};
 use cofferdam_session::edit::{Edit, Places};
 use cofferdam_session::objects::{
-    ChangeList, EditWish, ExecNews, FileMatches, FileNames, ForkWish, LayerChange, UndoWish,
+    EditWish, ExecNews, ExecWish, FileMatches, FileNames, ForkWish, UndoWish,
 };
 use cofferdam_session::window::{Window, WindowOrder};
 use cofferdam_session::{
     ConnectionList, Doing, Edited, EventReport, ExecReport, HistoryReport, MetricsReport,
     NetworkChange, NetworkReport, PatchOptions, Patched, PermissionAnswer, PermissionId,
-    PermissionList, PermissionReport, PointRange, PointSpan, SecretReport, SessionId,
-    SessionReport, SnapshotExported, SnapshotImported, SnapshotReport, Target, UndoOrder,
-    UndoReport, Way,
+    PermissionList, PermissionReport, SecretReport, SessionId, SessionReport, SnapshotExported,
+    SnapshotImported, SnapshotReport, Target, UndoOrder, UndoReport, Way,
 };
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::io::{Read, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+mod layers;
 mod lines;
 mod search;
 
@@ -122,6 +122,10 @@ impl Sessions {
 
     pub(super) async fn resume(&self, id: &SessionId) -> Result<()> {
         self.sandbox(id).resume().await.map(drop)
+    }
+
+    pub(super) async fn stop(&self, id: &SessionId) -> Result<()> {
+        self.sandbox(id).stop().await.map(drop)
     }
 
     pub(super) async fn delete(&self, id: &SessionId) -> Result<bool> {
@@ -239,7 +243,24 @@ impl Session {
     }
 
     pub(super) async fn start(&self, order: &ExecOrder) -> Result<ExecStatus> {
-        let exec = self.sandbox.start(&wish::exec(order)?).await?;
+        self.start_as(order, &wish::exec(order)?).await
+    }
+
+    pub(super) async fn start_for_receipt(&self, order: &ExecOrder) -> Result<ExecStatus> {
+        self.start_as(order, &ExecWish { receipt: true, ..wish::exec(order)? }).await
+    }
+
+    pub(super) async fn start_led(
+        &self,
+        order: &ExecOrder,
+        start: &wish::StartOf,
+    ) -> Result<ExecStatus> {
+        let start = Some(start.wish());
+        self.start_as(order, &ExecWish { start, ..wish::exec(order)? }).await
+    }
+
+    async fn start_as(&self, order: &ExecOrder, wish: &ExecWish) -> Result<ExecStatus> {
+        let exec = self.sandbox.start(wish).await?;
         let is_told = exec.ending.is_none() && !exec.terminal;
         if is_told {
             let left = None;
@@ -261,6 +282,10 @@ impl Session {
             all.insert(exec.clone(), why.clone());
         }
         news.status()
+    }
+
+    pub(super) async fn receipt(&self, exec: &ProcessId) -> Result<Receipt> {
+        self.sandbox.receipt(exec.as_str()).await
     }
 
     pub(super) fn not_kept(&self, exec: &ProcessId) -> Option<String> {
@@ -402,84 +427,12 @@ impl Session {
         let wish = UndoWish { count, to, dry_run: order.dry_run, force: order.may_lose };
         self.sandbox.undo(&wish).await
     }
-
-    pub(super) async fn changes(
-        &self,
-        range: Option<&PointRange>,
-        paths: &[OsString],
-    ) -> Result<Vec<Change>> {
-        let told = self.list(range, paths, View::Names).await?;
-        told.changes.iter().map(LayerChange::change).collect()
-    }
-
-    pub(super) async fn counted(
-        &self,
-        range: Option<&PointRange>,
-        paths: &[OsString],
-    ) -> Result<(Option<PointSpan>, Vec<Counted>)> {
-        let told = self.list(range, paths, View::Stat).await?;
-        let span = told.from.zip(told.to).map(|(from, to)| PointSpan { from, to });
-        let counted = |told: LayerChange| Ok(Counted { change: told.change()?, told });
-        Ok((span, told.changes.into_iter().map(counted).collect::<Result<_>>()?))
-    }
-
-    /// The changes at these paths, in the order of paths. A server is asked for one path at a time.
-    async fn list(
-        &self,
-        range: Option<&PointRange>,
-        paths: &[OsString],
-        view: View,
-    ) -> Result<ChangeList> {
-        let range = range.map(wish::range);
-        let outermost = wish::outermost(paths);
-        let [first, rest @ ..] = outermost.as_slice() else {
-            return self.sandbox.changes(range.as_deref(), None, view).await;
-        };
-        let mut all = self.sandbox.changes(range.as_deref(), Some(first), view).await?;
-        for path in rest {
-            let more = self.sandbox.changes(range.as_deref(), Some(path), view).await?;
-            all.changes.extend(more.changes);
-        }
-        Ok(all)
-    }
-
-    pub(super) async fn diff_text(
-        &self,
-        range: Option<&PointRange>,
-        paths: &[OsString],
-        each: &mut (dyn FnMut(&[u8]) -> Result<()> + Send),
-    ) -> Result<()> {
-        let range = range.map(wish::range);
-        let mut lines = lines::Lines::new(each);
-        let outermost = wish::outermost(paths);
-        if outermost.is_empty() {
-            self.sandbox.diff_text(range.as_deref(), None, &mut lines).await?;
-        }
-        for path in outermost {
-            self.sandbox.diff_text(range.as_deref(), Some(path), &mut lines).await?;
-        }
-        lines.end()
-    }
-
-    pub(super) async fn apply(&self, paths: &[OsString], dry_run: bool) -> Result<ApplyReport> {
-        let wish = Sandbox::apply_wish(paths, dry_run);
-        let Applied { changes, .. } = self.sandbox.apply(&wish).await?;
-        let changed = |all: &[LayerChange]| all.iter().map(LayerChange::change).collect();
-        let (applied, kept): (Result<_>, Result<_>) =
-            (changed(&changes.applied), changed(&changes.kept));
-        Ok(ApplyReport { applied: applied?, kept: kept? })
-    }
-
-    pub(super) async fn discard(&self, paths: &[OsString], dry_run: bool) -> Result<Vec<Change>> {
-        let done = self.sandbox.discard(&Sandbox::discard_wish(paths, dry_run)).await?;
-        done.discarded.iter().map(LayerChange::change).collect()
-    }
 }
 
 /// What kills a command.
 const SIGKILL: i32 = 9;
 
 /// Refuses an option whose meaning is of the machine where something runs.
-pub(crate) fn refuse_if(is_wanted: bool, option: &str, why: &str) -> Result<()> {
+pub(super) fn refuse_if(is_wanted: bool, option: &str, why: &str) -> Result<()> {
     if is_wanted { Err(here_alone(option, why)) } else { Ok(()) }
 }

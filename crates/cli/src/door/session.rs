@@ -38,6 +38,26 @@ impl AsRef<SessionId> for Session {
     }
 }
 
+/// How a session stood before a command, for the command's receipt.
+#[derive(Debug)]
+pub(crate) enum Before {
+    /// On this machine.
+    Here(BeforeCommand),
+    /// Its server looks when it starts the command, and keeps in mind what it saw.
+    #[cfg(feature = "remote")]
+    There,
+}
+
+/// Changes that somebody has looked at and chosen to land.
+#[derive(Debug)]
+pub(crate) enum Chosen {
+    /// On this machine.
+    Here(Box<ApplyOrder>),
+    /// Behind a server.
+    #[cfg(feature = "remote")]
+    There(Vec<cofferdam_session::objects::ChosenWish>),
+}
+
 /// A change, and what is told of it with its lines counted.
 #[derive(Debug, Clone)]
 pub(crate) struct Counted {
@@ -136,27 +156,46 @@ impl Session {
     }
 
     /// How it stands, for the receipt of a command that is started next.
-    pub(crate) async fn before_command(&self) -> Result<BeforeCommand> {
-        self.here("--receipt", "a receipt is made where the command ran")?.before_command().await
+    pub(crate) async fn before_command(&self) -> Result<Before> {
+        match self {
+            Self::Here(session) => session.before_command().await.map(Before::Here),
+            #[cfg(feature = "remote")]
+            Self::There(_) => Ok(Before::There),
+        }
+    }
+
+    /// Starts a command whose receipt is wanted.
+    pub(crate) async fn start_for_receipt(&self, order: &ExecOrder) -> Result<ExecStatus> {
+        match self {
+            Self::Here(session) => session.start(order).await,
+            #[cfg(feature = "remote")]
+            Self::There(session) => session.start_for_receipt(order).await,
+        }
+    }
+
+    /// Starts a command that the words of its sandbox's image lead, as a server knows them.
+    #[cfg(feature = "remote")]
+    pub(crate) async fn start_led(
+        &self,
+        order: &ExecOrder,
+        start: &super::StartOf,
+    ) -> Result<ExecStatus> {
+        match self {
+            Self::Here(_) => Err(super::elsewhere()),
+            Self::There(session) => session.start_led(order, start).await,
+        }
     }
 
     /// The receipt of a command that has ended.
-    pub(crate) async fn receipt(
-        &self,
-        before: &BeforeCommand,
-        exec: &ProcessId,
-    ) -> Result<Receipt> {
-        let here = self.here("--receipt", "a receipt is made where the command ran")?;
-        here.receipt(before, exec).await
-    }
-
-    /// The session of this machine, for what nobody does over HTTP.
-    #[cfg_attr(not(feature = "remote"), expect(unused_variables, reason = "all are here"))]
-    pub(crate) fn here(&self, what: &str, why: &str) -> Result<&cofferdam_session::Session> {
-        match self {
-            Self::Here(session) => Ok(session),
+    pub(crate) async fn receipt(&self, before: &Before, exec: &ProcessId) -> Result<Receipt> {
+        match (self, before) {
+            (Self::Here(session), Before::Here(before)) => session.receipt(before, exec).await,
             #[cfg(feature = "remote")]
-            Self::There(_) => Err(here_alone(what, why)),
+            (Self::There(session), Before::There) => session.receipt(exec).await,
+            #[cfg(feature = "remote")]
+            (Self::Here(_), Before::There) | (Self::There(_), Before::Here(_)) => {
+                Err(super::elsewhere())
+            }
         }
     }
 
@@ -312,6 +351,28 @@ impl Session {
             }
             #[cfg(feature = "remote")]
             Self::There(session) => session.apply(paths, order.dry_run).await,
+        }
+    }
+
+    /// Lands what somebody chose. Of the order only how that is done counts.
+    pub(crate) async fn apply_chosen(
+        &self,
+        chosen: Chosen,
+        how: ApplyOrder,
+    ) -> Result<ApplyReport> {
+        let ApplyOrder { dry_run, progress, .. } = how;
+        match (self, chosen) {
+            (Self::Here(session), Chosen::Here(order)) => {
+                session.apply(&ApplyOrder { dry_run, progress, ..*order }).await
+            }
+            #[cfg(feature = "remote")]
+            (Self::There(session), Chosen::There(hunks)) => {
+                session.apply_chosen(hunks, dry_run).await
+            }
+            #[cfg(feature = "remote")]
+            (Self::Here(_), Chosen::There(_)) | (Self::There(_), Chosen::Here(_)) => {
+                Err(super::elsewhere())
+            }
         }
     }
 

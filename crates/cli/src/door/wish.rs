@@ -9,7 +9,7 @@ use crate::surroundings::Surroundings;
 use cofferdam_core::{Error, ErrorKind, ExecOrder, LayerChoice, Profile, Result, Stdin};
 use cofferdam_session::PointRange;
 use cofferdam_session::objects::{
-    ExecWish, LimitsWish, ProfileName, PullName, SandboxWish, SizeWish, SpecWish,
+    ExecWish, LimitsWish, ProfileName, PullName, SandboxWish, SizeWish, SpecWish, StartWish,
 };
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -25,7 +25,6 @@ pub(super) fn sandbox(
     options: &SessionOptions,
     manifest: Option<&Path>,
 ) -> Result<SandboxWish> {
-    refuse_if(manifest.is_some(), "--manifest", "what it names is of this machine")?;
     let spec = spec(&options.policy, &options.variables, &options.config)?;
     let keeping = &options.keeping;
     let init = keeping.init.iter().map(|line| text("a line of --init", line));
@@ -33,6 +32,7 @@ pub(super) fn sandbox(
     Ok(SandboxWish {
         name,
         labels: Some(labels(&keeping.label)?).filter(|labels| !labels.is_empty()),
+        manifest: crate::commands::inlined(manifest)?,
         init: Some(init.collect::<Result<Vec<_>>>()?).filter(|lines| !lines.is_empty()),
         idle_pause_ms: match idle {
             Some(IdlePause::After(time)) => Some(ms(time)),
@@ -63,6 +63,7 @@ pub(crate) fn spec(
         image: policy.image.clone(),
         pull: policy.pull.map(pull),
         env: env(&command_variables(variables, &surroundings))?,
+        secrets: policy.secret.iter().map(ToString::to_string).collect(),
         limits: LimitsWish {
             memory_bytes: policy.memory,
             pids: policy.pids,
@@ -83,7 +84,6 @@ fn refuse_policy(policy: &PolicyOptions) -> Result<()> {
     refuse_if(!policy.rules.deny_egress.is_empty(), "--deny-egress", operator)?;
     refuse_if(!policy.rules.allow_host_port.is_empty(), "--allow-host-port", operator)?;
     refuse_if(policy.ask.is_some(), "--ask", operator)?;
-    refuse_if(!policy.secret.is_empty(), "--secret", "the store of secrets is of this machine")?;
     refuse_if(policy.allow_sensitive_writes, "--allow-sensitive-writes", operator)?;
     refuse_if(policy.user.is_some(), "--user", operator)?;
     refuse_if(policy.on_unavailable.is_some(), "--on-unavailable", operator)?;
@@ -110,6 +110,22 @@ fn profile(profile: Profile) -> ProfileName {
     }
 }
 
+/// How the words of an image lead a command.
+#[derive(Debug)]
+pub(crate) struct StartOf(StartWish);
+
+impl StartOf {
+    /// With this in place of its entry point, if there is one.
+    pub(crate) fn new(entrypoint: Option<&OsStr>) -> Result<Self> {
+        let entrypoint = entrypoint.map(|program| text("--entrypoint", program)).transpose()?;
+        Ok(Self(StartWish { entrypoint }))
+    }
+
+    pub(super) fn wish(&self) -> StartWish {
+        self.0.clone()
+    }
+}
+
 /// A command as a server takes it.
 pub(super) fn exec(order: &ExecOrder) -> Result<ExecWish> {
     let command = &order.command;
@@ -119,6 +135,7 @@ pub(super) fn exec(order: &ExecOrder) -> Result<ExecWish> {
         argv: argv.collect::<Result<_>>()?,
         id: Some(command.id.to_string()),
         shell: None,
+        start: None,
         cwd,
         env: env(&command.env)?,
         stdin: command.stdin == Stdin::Piped,
@@ -127,6 +144,7 @@ pub(super) fn exec(order: &ExecOrder) -> Result<ExecWish> {
         keep_awake: order.keep_awake,
         timeout_ms: command.timeout.map(ms),
         max_output_bytes: order.max_output_bytes,
+        receipt: false,
     })
 }
 

@@ -106,6 +106,38 @@ fn chosen_parts_land_and_only_as_they_were_looked_at() {
 }
 
 #[test]
+fn a_change_without_parts_is_chosen_as_a_whole_and_only_as_it_was_looked_at() {
+    everyone(|place| {
+        let server = draft(place);
+        place.says(&["exec", "s", "--shell", "printf 'a\\0b' >bytes; echo text >new"], 0);
+        let told = |query: &str| server.get(&format!("GET {S}/diff/hunks{query}")).is(200).object();
+        let change = |name: &str, query: &str| {
+            let told = told(query);
+            let all = told["changes"].as_array().unwrap();
+            all.iter().find(|one| one["change"]["path"] == name).unwrap().clone()
+        };
+        assert_eq!(change("new", "").get("whole"), None, "not asked for");
+        let text = change("new", "?texts=true")["whole"]["text"].as_str().unwrap().to_owned();
+        assert!(text.contains("\n+text\n"), "{text}");
+        let apply = |more: Value| {
+            let mut chosen = json!({"path": "bytes", "sha256": change("bytes", "")["sha256"]});
+            chosen.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            server.say(&format!("POST {S}/apply"), &json!({ "hunks": [chosen] }))
+        };
+        let seen = change("bytes", "")["sha256"].clone();
+        // Other bytes of the same length have the same text, and are another change.
+        place.says(&["exec", "s", "--shell", "printf 'x\\0y' >bytes"], 0);
+        apply(json!({ "sha256": seen, "whole": true })).is(409);
+        apply(json!({ "hunks": [0], "whole": true })).is(400);
+        apply(json!({ "hunks": [0] })).is(400);
+        assert!(!place.workspace.join("bytes").exists());
+        apply(json!({ "whole": true })).is(200);
+        assert_eq!(fs::read(place.workspace.join("bytes")).unwrap(), b"x\0y");
+        assert!(!place.workspace.join("new").exists(), "nobody chose it");
+    });
+}
+
+#[test]
 fn snapshots_are_kept_carried_and_gone_back_to() {
     everyone(|place| {
         place.write("a", "one\n");

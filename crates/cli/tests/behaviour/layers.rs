@@ -142,7 +142,7 @@ fn every_object_about_layers_is_what_its_schema_says() {
 }
 
 /// Answers at a terminal, one after the other, as they are asked.
-const ASKED: &str = "
+pub(crate) const ASKED: &str = "
 import os, pty, sys
 answers = sys.argv[1]
 pid, tty = pty.fork()

@@ -56,6 +56,8 @@ mod projects;
 mod pulls;
 mod receipts;
 mod remote;
+mod remote_ends;
+mod remote_secrets;
 mod remote_tls;
 mod remote_verbs;
 mod repositories;

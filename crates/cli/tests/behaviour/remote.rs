@@ -17,9 +17,21 @@ pub(crate) struct Server {
 impl Server {
     /// Starts one and waits until it listens.
     pub(crate) fn start(place: &Place, listen: &str) -> Self {
+        Self::start_with(place, listen, &[], &[])
+    }
+
+    /// The same with these options and variables.
+    pub(crate) fn start_with(
+        place: &Place,
+        listen: &str,
+        more: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Self {
         let workspace = place.workspace.to_str().unwrap();
-        let words = ["serve", "--listen", listen, "--allow-workspace", workspace];
-        let mut child = started(place.cofferdam(&words).stderr(Stdio::piped()));
+        let words = [&["serve", "--listen", listen, "--allow-workspace", workspace], more].concat();
+        let mut command = place.cofferdam(&words);
+        command.envs(variables.iter().copied()).stderr(Stdio::piped());
+        let mut child = started(&mut command);
         let mut lines = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
         lines.read_line(&mut line).unwrap();
@@ -132,7 +144,7 @@ fn mask(value: &mut Value) {
 }
 
 /// Carries a scene out here, through a socket, and over TCP with a key. Each must print the same.
-fn each_way(place: &Place, scene: impl Fn(&mut Scene<'_>)) {
+pub(crate) fn each_way(place: &Place, scene: impl Fn(&mut Scene<'_>)) {
     let carry_out = |way: Way<'_>| {
         let mut scene_ = Scene { way, told: Vec::new() };
         scene(&mut scene_);
@@ -173,22 +185,26 @@ fn without_causes(text: &str) -> String {
 }
 
 /// What happens in one of the ways, and what was printed.
-struct Scene<'a> {
-    way: Way<'a>,
+pub(crate) struct Scene<'a> {
+    pub(crate) way: Way<'a>,
     told: Vec<(String, String, String)>,
 }
 
 impl Scene<'_> {
     /// Says something that prints the same whichever way.
     #[track_caller]
-    fn same(&mut self, words: &[&str], code: i32) -> Said {
+    pub(crate) fn same(&mut self, words: &[&str], code: i32) -> Said {
         let said = self.way.says(words, code);
         let stderr = without_causes(&masked(&said.stderr));
         self.told.push((words.join(" "), masked(&said.text()), stderr));
         said
     }
 
-    fn workspace(&self) -> String {
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        self.way.place().write(name, text);
+    }
+
+    pub(crate) fn workspace(&self) -> String {
         self.way.place().workspace.to_str().unwrap().to_owned()
     }
 }
@@ -517,7 +533,7 @@ fn what_is_of_this_machine_never_ignores_a_server() {
         };
         refused(&["create", "--read", "/etc"], "--read with a server");
         refused(&["create", "--egress", "a.test:443"], "--egress with a server");
-        refused(&["run", "--preflight", "true", "--", "true"], "--preflight");
+        refused(&["create", "--user", "root"], "--user with a server");
         // The control: without one they are as ever.
         place.says(&["config", "check"], 0);
     });

@@ -23,7 +23,7 @@ pub(crate) struct Outside {
 
 impl Outside {
     /// One that speaks TLS by this authority, or none.
-    fn new(authority: Option<&Authority>) -> Self {
+    pub(crate) fn new(authority: Option<&Authority>) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
         let config = authority.map(|authority| authority.serve_as(HOST).unwrap());
@@ -76,7 +76,7 @@ fn answer(mut client: impl Read + Write, heard: &Mutex<Vec<String>>) {
 }
 
 /// An authority that the caller trusts, and where its certificate is.
-fn trusted(place: &Place) -> (Authority, PathBuf) {
+pub(crate) fn trusted(place: &Place) -> (Authority, PathBuf) {
     let authority = Authority::new("outside").unwrap();
     let path = place.write("outside.pem", &authority.pem());
     (authority, path)
@@ -121,7 +121,7 @@ fn programs(url: &str) -> Vec<(&'static str, String)> {
 }
 
 /// Whether the program is there for commands of this place.
-fn is_there(place: &Place, name: &str) -> bool {
+pub(crate) fn is_there(place: &Place, name: &str) -> bool {
     let probe = match name {
         "python" => format!("{PYTHON} -c pass"),
         "requests" => format!("{PYTHON} -c 'import requests'"),
@@ -172,7 +172,7 @@ fn a_secret_is_put_in_for_programs_that_know_nothing_of_it_and_is_nowhere_inside
 }
 
 /// A value that can stand in a request.
-fn plain_value(place: &Place) -> String {
+pub(crate) fn plain_value(place: &Place) -> String {
     value(place).replace(['&', '=', '?', ' '], "-")
 }
 

@@ -64,7 +64,8 @@ impl Asked {
             | Happened::Leftover(_)
             | Happened::ControlFiles(_)
             | Happened::PermissionRequested(_)
-            | Happened::PermissionSettled { .. } => {}
+            | Happened::PermissionSettled { .. }
+            | Happened::PermissionDropped(_) => {}
         }
     }
 

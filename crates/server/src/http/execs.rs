@@ -4,7 +4,9 @@ use super::door::{Deed, Door, Looks, Runs};
 use super::error::{Answer, Problem};
 use super::extract::{Body, Path, Query, Raw};
 use super::objects;
+use super::receipts::{may_watch, watch};
 use super::sse::{self, Source};
+use super::start::lead;
 use super::wish::{Wish, too_many, variables};
 use crate::Server;
 use crate::traces::{Fact, Span};
@@ -124,8 +126,14 @@ async fn start(
 ) -> Answer<(StatusCode, Json<ExecReport>)> {
     let mut order = wish.order()?;
     let session = door.session(&sandbox).await?;
+    if wish.start.is_some() {
+        lead(&wish, &mut order, session.image().await?.as_ref())?;
+    }
     let mut status = StatusCode::CREATED;
     let key = headers.get("idempotency-key");
+    if wish.receipt {
+        may_watch(&door, &order)?;
+    }
     if key.is_some() && wish.id.is_some() {
         let what = "both an Idempotency-Key and an id are given";
         return Err(Error::new(ErrorKind::Usage, what).hint("Give one of them.").into());
@@ -137,8 +145,15 @@ async fn start(
     if is_named && session.status(&order.command.id).await.is_ok() {
         status = StatusCode::OK;
     }
+    let watching = match wish.receipt && status == StatusCode::CREATED {
+        true => watch(&door, &session, &order).await?,
+        false => None,
+    };
     let span = door.span.part("exec");
     let started = session.start_watched(&order).await.inspect_err(|_| span.failed())?;
+    if let Some(watching) = watching {
+        tokio::spawn(watching.until_its_end(session.clone()));
+    }
     door.span.tell(Fact::Exec(&started.id));
     if status == StatusCode::CREATED && span.is_on() {
         tokio::spawn(to_its_end(span, session.clone(), started.id.clone()));
@@ -358,6 +373,12 @@ impl Wish for &ExecWish {
     fn order(self) -> Result<ExecOrder> {
         let argv = match (&self.shell, self.argv.is_empty()) {
             (None, false) => self.argv.clone(),
+            // Those of the image are to come.
+            (None, true) if self.start.is_some() => Vec::new(),
+            (Some(_), _) if self.start.is_some() => {
+                let what = "shell starts a shell, so no image's words can lead it";
+                return Err(Error::new(ErrorKind::Usage, what).hint("Leave start out."));
+            }
             (Some(line), true) => vec!["/bin/sh".to_owned(), "-c".to_owned(), line.clone()],
             (Some(_), false) | (None, true) => {
                 return Err(Error::new(ErrorKind::Usage, "a command is argv or shell")

@@ -54,6 +54,8 @@ objects! {
     Exec = cofferdam_session::ExecReport,
     /// A command, for one who follows it.
     ExecNews = cofferdam_session::objects::ExecNews,
+    /// What a command did.
+    Receipt = cofferdam_core::Receipt,
     /// The commands of a sandbox.
     Execs = cofferdam_session::ExecList,
     /// A part of what a command wrote.

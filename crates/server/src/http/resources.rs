@@ -4,7 +4,7 @@ use super::error::Problem;
 use super::extract::MAX_JSON_BYTES;
 use super::{
     approvals, document, events, examine, execs, files, guard, health, layers, metrics, network,
-    news, ports, run, sandboxes, secrets, shells, states, tools, unasked,
+    news, ports, receipts, run, sandboxes, secrets, shells, states, tools, unasked,
 };
 use crate::Server;
 use crate::traces::traced;
@@ -22,6 +22,7 @@ pub(super) fn resources() -> OpenApiRouter<Server> {
         .merge(states::routes())
         .merge(execs::routes())
         .merge(news::routes())
+        .merge(receipts::routes())
         .merge(run::routes())
         .merge(events::routes())
         .merge(tools::routes())

@@ -1,10 +1,12 @@
 //! One command in a sandbox of its own.
 
-use super::door::{Door, Runs};
+use super::door::{Deed, Door, Manages, Runs};
 use super::error::Answer;
 use super::execs::tell_end;
 use super::extract::Body;
 use super::objects;
+use super::secrets::may_grant;
+use super::start::lead;
 use super::wish::{MAX_INIT_LINES, OnGround, Wish, lie_on, too_many};
 use crate::Server;
 use crate::traces::{Fact, Span};
@@ -13,10 +15,10 @@ use cofferdam_core::{
     Cause, Ending, EndingReport, Enforced, Error, ErrorKind, ExecOrder, Omitted, Result, RunReport,
     UsageReport,
 };
-pub(crate) use cofferdam_session::objects::RunWish;
+pub(crate) use cofferdam_session::objects::{FailureName, RunWish};
 use cofferdam_session::{
-    ExecOutput, InitCommand, InitFailure, RUN_LIMIT, Ran, RunError, RunFailure, RunOrder, Session,
-    text_or_base64,
+    ExecOutput, InitCommand, InitFailure, Kept, OnFailure, RUN_LIMIT, Ran, RunError, RunFailure,
+    RunOrder, Session, text_or_base64,
 };
 use std::time::{Duration, Instant};
 use utoipa_axum::router::OpenApiRouter;
@@ -44,35 +46,69 @@ pub(super) fn routes() -> OpenApiRouter<Server> {
 ))]
 async fn run(door: Door<Runs>, Body(wish): Body<RunWish>) -> Answer<Json<RunReport>> {
     let begin = Instant::now();
+    may_grant(&door, &wish.sandbox.secrets).await?;
+    if wish.on_failure != FailureName::Destroy {
+        // What is kept is a sandbox that somebody has made.
+        door.caller.may(Manages::SCOPE)?;
+    }
     let capture = wish.capture_bytes.unwrap_or(CAPTURED_BYTES);
-    let (exec, mut order) = orders(&wish, &door, capture)?;
+    let (mut exec, mut order) = orders(&wish, &door, capture)?;
     let _held = lie_on(
         &door.ground()?,
         (wish.sandbox.image.as_deref(), wish.sandbox.pull),
         &mut order.spec,
     )
     .await?;
+    lead(&wish.exec, &mut exec, order.spec.image.as_ref())?;
     let making = door.span.part("create");
     let ran = door.sessions.run(&order, async |session| {
         work(&session, &exec, capture, Told { request: &door.span, making }).await
     });
-    let (output, enforced, new_control_files) = match ran.await {
-        Ok(Ran { value: (output, enforced), new_control_files, .. }) => {
-            (Ok(output), enforced, new_control_files)
-        }
-        Err(RunError { failure, enforced, new_control_files, .. }) => {
+    let (done, kept, new_control_files) = match ran.await {
+        Ok(Ran { value, new_control_files, .. }) => (value, None, new_control_files),
+        Err(RunError { failure, enforced, new_control_files, kept, .. }) => {
             let ending = match failure {
-                RunFailure::Provision(error) | RunFailure::Work(error) => return Err(error.into()),
+                RunFailure::Work(Failure::Ended(done)) => {
+                    return Ok(Json(told(*done, begin, kept, new_control_files)));
+                }
+                RunFailure::Provision(error) | RunFailure::Work(Failure::Own(error)) => {
+                    return Err(error.into());
+                }
                 RunFailure::Preflight(failed) => not_begun(&failed),
                 RunFailure::TimedOut(_) => Ending::Killed(Cause::Time),
             };
-            (Err(ending), enforced.unwrap_or_else(nowhere), new_control_files)
+            let enforced = enforced.unwrap_or_else(nowhere);
+            (Done { output: Err(ending), enforced }, kept, new_control_files)
         }
     };
-    let mut report = report_of(output, enforced);
-    report.duration_ms = begin.elapsed().as_secs_f64() * 1000.0;
-    report.new_control_files = new_control_files;
-    Ok(Json(report))
+    Ok(Json(told(done, begin, kept, new_control_files)))
+}
+
+/// The answer.
+fn told(
+    done: Done,
+    begin: Instant,
+    kept: Option<Kept>,
+    new_control_files: Option<Vec<String>>,
+) -> RunReport {
+    RunReport {
+        duration_ms: begin.elapsed().as_secs_f64() * 1000.0,
+        session: kept.map(|kept| kept.session.to_string()),
+        new_control_files,
+        ..report_of(done.output, done.enforced)
+    }
+}
+
+/// What a command came to.
+struct Done {
+    output: Result<ExecOutput, Ending>,
+    enforced: Enforced,
+}
+
+/// Why the work did not succeed.
+enum Failure {
+    Ended(Box<Done>),
+    Own(Error),
 }
 
 fn orders(wish: &RunWish, door: &Door<Runs>, capture: usize) -> Result<(ExecOrder, RunOrder)> {
@@ -83,6 +119,10 @@ fn orders(wish: &RunWish, door: &Door<Runs>, capture: usize) -> Result<(ExecOrde
     }
     if wish.preflight.len() > MAX_INIT_LINES {
         return Err(too_many("pre-flight lines", wish.preflight.len(), MAX_INIT_LINES));
+    }
+    if wish.exec.receipt {
+        let what = "a receipt is for a command of a sandbox that stays";
+        return Err(Error::new(ErrorKind::Usage, what).hint("Make a sandbox first."));
     }
     if wish.exec.detached || wish.exec.keep_awake || wish.exec.stdin {
         let what = "a command in a sandbox of its own is in the foreground and reads nothing";
@@ -100,6 +140,11 @@ fn orders(wish: &RunWish, door: &Door<Runs>, capture: usize) -> Result<(ExecOrde
     let mut order = RunOrder::new(label.unwrap_or_default(), spec);
     order.limit = limit + SET_UP;
     order.preflight = wish.preflight.iter().map(InitCommand::shell).collect();
+    order.on_failure = match wish.on_failure {
+        FailureName::Destroy => OnFailure::Destroy,
+        FailureName::Stop => OnFailure::Stop,
+        FailureName::Preserve => OnFailure::Preserve,
+    };
     Ok((exec, order))
 }
 
@@ -115,18 +160,31 @@ async fn work(
     exec: &ExecOrder,
     capture: usize,
     Told { request, making }: Told<'_>,
-) -> Result<(ExecOutput, Enforced)> {
+) -> Result<Done, Failure> {
     request.tell(Fact::Sandbox(session.id()));
     making.tell(Fact::Sandbox(session.id()));
     drop(making);
     let span = request.part("exec");
     span.tell(Fact::Sandbox(session.id()));
     span.tell(Fact::Exec(&exec.command.id));
-    let report = session.sessions().status(session.id()).await?;
+    let report = session.sessions().status(session.id()).await.map_err(Failure::Own)?;
     let enforced = report.enforced.unwrap_or_else(nowhere);
-    let output = session.exec(exec, capture).await.inspect_err(|_| span.failed())?;
+    let output = match session.exec(exec, capture).await {
+        Ok(output) => output,
+        Err(error) => {
+            span.failed();
+            let report = session.sessions().status(session.id()).await;
+            if report.is_ok_and(|report| report.alarm.is_some()) {
+                let output = Err(Ending::Killed(Cause::SecretAlarm));
+                return Err(Failure::Ended(Box::new(Done { output, enforced })));
+            }
+            return Err(Failure::Own(error));
+        }
+    };
     tell_end(&span, &output.status);
-    Ok((output, enforced))
+    let is_well = output.status.ended.as_ref().is_some_and(|e| e.ending == Ending::Exited(0));
+    let done = Done { output: Ok(output), enforced };
+    if is_well { Ok(done) } else { Err(Failure::Ended(Box::new(done))) }
 }
 
 /// What is claimed of a sandbox that is gone.

@@ -4,6 +4,7 @@ use super::door::{Door, Looks, Manages};
 use super::error::Answer;
 use super::extract::{Body, Path, Query};
 use super::objects;
+use super::secrets::may_grant;
 use super::wish::{OnGround, lie_on};
 use crate::Server;
 use crate::traces::Fact;
@@ -50,6 +51,7 @@ async fn create(
     door: Door<Manages>,
     Body(wish): Body<SandboxWish>,
 ) -> Answer<(StatusCode, Json<SessionReport>)> {
+    may_grant(&door, &wish.secrets).await?;
     let ground = door.ground()?;
     let mut order = wish.on(&ground)?;
     let _held = lie_on(&ground, (wish.image.as_deref(), wish.pull), &mut order.spec).await?;
@@ -102,6 +104,7 @@ async fn ensure(
         return Err(Error::new(ErrorKind::Usage, what).hint("Name it in the path alone.").into());
     }
     wish.name = Some(name);
+    may_grant(&door, &wish.secrets).await?;
     let ground = door.ground()?;
     let mut order = wish.on(&ground)?;
     let _held = lie_on(&ground, (wish.image.as_deref(), wish.pull), &mut order.spec).await?;

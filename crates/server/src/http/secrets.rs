@@ -1,6 +1,6 @@
 //! Secrets of a caller: their names, and changes of them. No answer has a value.
 
-use super::door::{Door, Looks, SetsSecrets};
+use super::door::{Deed, Door, Looks, SetsSecrets};
 use super::error::Answer;
 use super::extract::Path;
 use super::objects;
@@ -8,8 +8,8 @@ use super::secret_body::SecretBody;
 use crate::Server;
 use axum::Json;
 use axum::http::StatusCode;
-use cofferdam_core::Result;
-use cofferdam_core::secret::SecretName;
+use cofferdam_core::secret::{SecretGrant, SecretName};
+use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_session::{SecretList, SecretReport};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -49,6 +49,23 @@ async fn put(
 async fn remove(door: Door<SetsSecrets>, Path(secret): Path<String>) -> Answer<StatusCode> {
     door.sessions.remove_secret(name(secret)?).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// Fails unless the caller may grant secrets, and has those that a sandbox is to be granted.
+pub(super) async fn may_grant<D>(door: &Door<D>, wishes: &[String]) -> Result<()> {
+    if wishes.is_empty() {
+        return Ok(());
+    }
+    door.caller.may(SetsSecrets::SCOPE)?;
+    let grants = wishes.iter().map(|grant| grant.parse()).collect::<Result<Vec<SecretGrant>>>()?;
+    let known = door.sessions.secrets().await?;
+    for name in SecretGrant::names(&grants) {
+        if !known.iter().any(|secret| secret.name == name.as_str()) {
+            return Err(Error::new(ErrorKind::NotFound, format!("there is no secret {name}"))
+                .hint(format!("Add it with `cofferdam secret add {name}`, by the same key.")));
+        }
+    }
+    Ok(())
 }
 
 fn name(text: String) -> Result<SecretName> {

@@ -1,15 +1,20 @@
 //! A sandbox as a request wants it, and what it means on this ground.
 
 use crate::{Ground, HeldImage, Pull};
+use cofferdam_core::policy::intersect_rules;
+use cofferdam_core::secret::SecretGrant;
 use cofferdam_core::{
     EgressRule, Error, ErrorKind, Limit, Limits, Profile, Result, Spec, User, Workspace,
 };
+use cofferdam_session::manifest::{Manifest, Provisions};
 pub(crate) use cofferdam_session::objects::{
     LimitsWish, ProfileName, PullName, SandboxWish, SpecWish,
 };
 use cofferdam_session::{InitCommand, SessionOrder, Unsaid};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The most variables of a request.
@@ -100,6 +105,7 @@ impl OnGround for SandboxWish {
             image: None,
             pull: None,
             env: self.env.clone(),
+            secrets: self.secrets.clone(),
             limits: self.limits,
         };
         let mut order = SessionOrder::new(spec.on(ground)?);
@@ -115,8 +121,16 @@ impl OnGround for SandboxWish {
         }
         order.ttl = self.ttl_ms.map(Duration::from_millis);
         order.checkpoints = !self.no_checkpoints.unwrap_or(false);
+        order.manifest = self.manifest.as_ref().map(provisions).transpose()?;
         Ok(order)
     }
+}
+
+/// What a manifest brings that names nothing of a host.
+fn provisions(manifest: &Manifest) -> Result<Arc<Provisions>> {
+    let checked = manifest.check()?.of_itself()?;
+    // Nothing that it names is looked for there.
+    Ok(Arc::new(checked.load(Path::new("/"))?))
 }
 
 /// What a sandbox that is there already keeps, because the request does not say it.
@@ -149,6 +163,11 @@ impl OnGround for SpecWish {
             }
         };
         spec.env.extend(variables(&self.env)?);
+        if !self.secrets.is_empty() {
+            let wished = self.secrets.iter().map(|grant| grant.parse());
+            let operators = std::mem::take(&mut spec.secrets).into_iter().map(Ok);
+            spec.grant(operators.chain(wished).collect::<Result<Vec<SecretGrant>>>()?)?;
+        }
         narrow(&self.limits, &mut spec.limits)?;
         refuse_more_way_out(&spec, &ground.spec())?;
         Ok(spec)
@@ -204,7 +223,10 @@ pub(super) fn too_many(what: &str, are: usize, most: usize) -> Error {
 fn refuse_more_way_out(spec: &Spec, operator: &Spec) -> Result<()> {
     let Some(wanted) = spec.network_policy()? else { return Ok(()) };
     let allowed = operator.network_policy()?.map(|policy| policy.allow);
-    let is_allowed = |rule: &EgressRule| allowed.iter().flatten().any(|known| known == rule);
+    let is_allowed = |rule: &EgressRule| {
+        let within = intersect_rules(std::slice::from_ref(rule), allowed.as_deref().unwrap_or(&[]));
+        within.contains(rule)
+    };
     let further = wanted.allow.iter().find(|rule| !is_allowed(rule));
     let what = match (further, &allowed) {
         (Some(rule), _) => format!(

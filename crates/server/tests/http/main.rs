@@ -12,3 +12,4 @@ mod stage;
 mod streams;
 mod tenants;
 mod tools;
+mod wishes;

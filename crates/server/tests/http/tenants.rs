@@ -75,6 +75,7 @@ async fn every_operation_takes_the_scope_that_it_names() {
         check("POST /v1/sandboxes/s/pause", KeyScope::Manage).await;
         check("POST /v1/sandboxes/s/execs", KeyScope::Run).await;
         check("POST /v1/run", KeyScope::Run).await;
+        check("GET /v1/sandboxes/s/execs/x/receipt", KeyScope::FilesRead).await;
         check("GET /v1/sandboxes/s/approvals", KeyScope::Look).await;
         check("POST /v1/sandboxes/s/approvals/s.1.1", KeyScope::Approve).await;
         check("POST /v1/sandboxes/s/network/allow", KeyScope::Approve).await;

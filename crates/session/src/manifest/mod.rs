@@ -10,6 +10,7 @@ mod fetch;
 mod git;
 mod guard;
 mod host;
+mod inlined;
 mod load;
 mod mounted;
 mod provide;
@@ -18,6 +19,7 @@ mod sys;
 
 pub use archived::MAX_STRIPPED;
 pub use git::{CLONE_LIMIT, MAX_CLONED, MAX_TOKEN_BYTES};
+pub use inlined::MAX_INLINED_BYTES;
 pub use load::Provisions;
 pub use mounted::MAX_MOUNTS;
 pub use repository::MAX_ADDRESS_BYTES;

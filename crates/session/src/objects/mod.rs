@@ -15,7 +15,7 @@ mod wishes;
 pub use files::{
     FileContent, FileCopied, FileDone, FileEntry, FileImported, FileList, FileSkipped,
 };
-pub use hunks::{HunkList, HunkText, LayerHunks};
+pub use hunks::{HunkList, HunkText, LayerHunks, MAX_WHOLE_BYTES};
 pub use layer::{AppliedChanges, ChangeList, DiscardedChanges, LayerChange, LayerFile};
 pub use news::ExecNews;
 pub use search::{
@@ -27,9 +27,9 @@ pub use texts::{FileEdit, FilePatch, FileWindow};
 pub use watch::FileEventReport;
 pub use wishes::{
     ApplyWish, AuditList, CaseWish, ChmodWish, ChosenWish, CopyWish, DiscardWish, EditWish,
-    EditsWish, ExecWish, ExtendWish, ForkWish, GlobWish, GrepWish, HealthReport, KindWish,
-    LimitsWish, MkdirWish, MoveWish, ProblemReport, ProblemWith, ProfileName, PullName,
+    EditsWish, ExecWish, ExtendWish, FailureName, ForkWish, GlobWish, GrepWish, HealthReport,
+    KindWish, LimitsWish, MkdirWish, MoveWish, ProblemReport, ProblemWith, ProfileName, PullName,
     ReadManyWish, RunWish, SandboxPage, SandboxWish, ScopeWish, ShellCheckWish, ShellRunWish,
-    SignalWish, SizeWish, SnapshotWish, SocketAsked, SocketTold, SpecWish, TellWish, ToolArguments,
-    ToolList, ToolOutcome, ToolReport, UndoWish,
+    SignalWish, SizeWish, SnapshotWish, SocketAsked, SocketTold, SpecWish, StartWish, TellWish,
+    ToolArguments, ToolList, ToolOutcome, ToolReport, UndoWish,
 };

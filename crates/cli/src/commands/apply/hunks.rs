@@ -1,9 +1,13 @@
 //! Asking for each part of a change.
 
+#[cfg(feature = "remote")]
+mod there;
+
+use crate::door::{Chosen, Session};
 use crate::render;
-use cofferdam_core::{ApplyOrder, Error, ErrorKind, GuestPath, Result, Standing};
-use cofferdam_session::Session;
-use cofferdam_session::diff::{FileDiff, quoted};
+use cofferdam_core::{ApplyOrder, ChangeKind, Error, ErrorKind, GuestPath, Result, Standing};
+use cofferdam_session::diff::{DiffHunk, FileDiff, quoted};
+use std::ffi::OsString;
 use std::io::{BufRead, Write};
 
 /// What may be answered.
@@ -26,9 +30,44 @@ enum Answer {
     Quit,
 }
 
-/// Asks for each change, part by part where it has parts; `None` where nothing was chosen. The order
-/// has the versions that were shown, so that nothing else lands.
-pub(super) async fn chosen(session: &Session, scope: &[GuestPath]) -> Result<Option<ApplyOrder>> {
+/// A change as somebody is asked about it, wherever its session is.
+struct Shown {
+    path: GuestPath,
+    kind: ChangeKind,
+    standing: Standing,
+    /// The text of each part; none where it lands as a whole.
+    parts: Vec<Vec<u8>>,
+    /// The text of all of it, where it has no parts.
+    text: Vec<u8>,
+}
+
+/// What is wanted of a change.
+enum Wanted {
+    Nothing,
+    Whole,
+    /// One answer for each part.
+    Parts(Vec<bool>),
+}
+
+/// Asks for each change, part by part where it has parts; `None` where nothing was chosen. What is chosen
+/// are the versions that were shown, so that nothing else lands.
+pub(super) async fn chosen(session: &Session, paths: &[OsString]) -> Result<Option<Chosen>> {
+    match session {
+        Session::Here(here) => {
+            let scope = here.scope(paths).await?;
+            here.check_named(&scope).await?;
+            let order = chosen_here(here, &scope).await?;
+            Ok(order.map(|order| Chosen::Here(Box::new(order))))
+        }
+        #[cfg(feature = "remote")]
+        Session::There(there) => there::chosen(there, paths).await,
+    }
+}
+
+async fn chosen_here(
+    session: &cofferdam_session::Session,
+    scope: &[GuestPath],
+) -> Result<Option<ApplyOrder>> {
     let mut diffs = Vec::new();
     session
         .diff(scope, |diff| {
@@ -37,24 +76,17 @@ pub(super) async fn chosen(session: &Session, scope: &[GuestPath]) -> Result<Opt
         })
         .await?;
     let mut order = ApplyOrder::default();
-    let mut quit = false;
+    let mut asking = Asking::default();
     for diff in diffs {
-        if quit {
-            break;
-        }
         let path = diff.change.path.clone();
-        if diff.change.standing != Standing::Lands {
-            say(&format!("{}: {}\n", quoted(path.as_bytes()), diff.change.standing.reason()))?;
-            continue;
-        }
-        let wanted = ask_all(&diff, &mut quit)?;
-        if !wanted.contains(&true) {
-            continue;
-        }
-        if diff.has_hunks() && wanted.contains(&false) {
-            let before = session.workspace_file(&path).await?;
-            let content = diff.with_hunks(&before, |at| wanted.get(at) == Some(&true));
-            order.contents.insert(path.clone(), content);
+        match asking.about(&shown(&diff))? {
+            Wanted::Nothing => continue,
+            Wanted::Whole => {}
+            Wanted::Parts(wanted) => {
+                let before = session.workspace_file(&path).await?;
+                let content = diff.with_hunks(&before, |at| wanted.get(at) == Some(&true));
+                order.contents.insert(path.clone(), content);
+            }
         }
         order.versions.insert(path.clone(), diff.change.version);
         order.paths.push(path);
@@ -62,22 +94,55 @@ pub(super) async fn chosen(session: &Session, scope: &[GuestPath]) -> Result<Opt
     Ok((!order.paths.is_empty()).then_some(order))
 }
 
-/// Which parts of a change are wanted: one answer for each hunk, or one for all of it.
-fn ask_all(diff: &FileDiff, quit: &mut bool) -> Result<Vec<bool>> {
-    let hunks = diff.hunks();
-    let name = quoted(diff.change.path.as_bytes());
-    if hunks.is_empty() {
-        let text = diff.text();
-        say(&format!("{} {name}\n", diff.change.kind.name()))?;
-        say(&render::visible(&text))?;
+fn shown(diff: &FileDiff) -> Shown {
+    Shown {
+        path: diff.change.path.clone(),
+        kind: diff.change.kind,
+        standing: diff.change.standing,
+        parts: diff.hunks().iter().map(DiffHunk::text).collect(),
+        text: if diff.has_hunks() { Vec::new() } else { diff.text() },
+    }
+}
+
+/// Questions about changes, until nobody wants to hear more.
+#[derive(Default)]
+struct Asking {
+    is_over: bool,
+}
+
+impl Asking {
+    fn about(&mut self, shown: &Shown) -> Result<Wanted> {
+        if self.is_over {
+            return Ok(Wanted::Nothing);
+        }
+        if shown.standing != Standing::Lands {
+            let name = quoted(shown.path.as_bytes());
+            say(&format!("{name}: {}\n", shown.standing.reason()))?;
+            return Ok(Wanted::Nothing);
+        }
+        let wanted = ask_all(shown, &mut self.is_over)?;
+        Ok(match (wanted.contains(&true), wanted.contains(&false)) {
+            (false, _) => Wanted::Nothing,
+            (true, false) => Wanted::Whole,
+            (true, true) => Wanted::Parts(wanted),
+        })
+    }
+}
+
+/// Which parts of a change are wanted: one answer for each part, or one for all of it.
+fn ask_all(shown: &Shown, quit: &mut bool) -> Result<Vec<bool>> {
+    let name = quoted(shown.path.as_bytes());
+    if shown.parts.is_empty() {
+        say(&format!("{} {name}\n", shown.kind.name()))?;
+        say(&render::visible(&shown.text))?;
         let answer = ask(&format!("Apply this change of {name} [y,n,q,?]? "))?;
         *quit = answer == Answer::Quit;
         return Ok(vec![matches!(answer, Answer::Yes | Answer::All)]);
     }
     let mut wanted = Vec::new();
-    for (at, hunk) in hunks.iter().enumerate() {
-        say(&render::visible(&hunk.text()))?;
-        let of = hunks.len();
+    for (at, part) in shown.parts.iter().enumerate() {
+        say(&render::visible(part))?;
+        let of = shown.parts.len();
         let answer = ask(&format!("Apply part {} of {of} of {name} [y,n,a,d,q,?]? ", at + 1))?;
         wanted.push(matches!(answer, Answer::Yes | Answer::All));
         match answer {

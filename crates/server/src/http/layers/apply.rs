@@ -9,9 +9,9 @@ use crate::http::{objects, place};
 use axum::Json;
 use axum::response::{IntoResponse, Response};
 use cofferdam_core::{ApplyOrder, DiscardOrder, Error, ErrorKind, GuestPath, Result};
-use cofferdam_session::ChosenHunks;
 use cofferdam_session::objects::{AppliedChanges, DiscardedChanges, LayerChange};
 pub(crate) use cofferdam_session::objects::{ApplyWish, ChosenWish, DiscardWish};
+use cofferdam_session::{ChosenHunks, ChosenParts};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -21,11 +21,15 @@ pub(super) fn routes() -> OpenApiRouter<Server> {
 
 fn chosen(wish: &ChosenWish) -> Result<ChosenHunks> {
     let path = place::required("path", wish.path.as_deref(), wish.path_base64.as_deref())?;
-    Ok(ChosenHunks {
-        path: GuestPath::new(path.as_bytes())?,
-        sha256: wish.sha256.clone(),
-        hunks: wish.hunks.iter().copied().collect(),
-    })
+    let parts = match (wish.whole, wish.hunks.is_empty()) {
+        (false, _) => ChosenParts::These(wish.hunks.iter().copied().collect()),
+        (true, true) => ChosenParts::Whole,
+        (true, false) => {
+            let what = format!("both parts and all of {path:?} are chosen");
+            return Err(Error::new(ErrorKind::Usage, what).hint("Leave out whole or hunks."));
+        }
+    };
+    Ok(ChosenHunks { path: GuestPath::new(path.as_bytes())?, sha256: wish.sha256.clone(), parts })
 }
 
 /// Lands what a copy-on-write sandbox changed in the real workspace.

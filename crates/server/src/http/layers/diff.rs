@@ -101,6 +101,8 @@ struct HunksQuery {
     path: Option<String>,
     /// The same in base64, where it is not UTF-8.
     path_base64: Option<String>,
+    /// Whether changes without parts have their text, too.
+    texts: bool,
 }
 
 /// What a copy-on-write sandbox changed, part by part: `apply` lands those that are chosen. At most 16 MiB
@@ -118,7 +120,7 @@ async fn hunks(
     let session = door.session(&sandbox).await?;
     let paths: Vec<_> = path.iter().map(|path| path.as_os_str().to_owned()).collect();
     let asked = Asked { scope: session.scope(&paths).await?, session, range: None };
-    Ok(Json(asked.hunks().await?))
+    Ok(Json(asked.hunks(Parts { texts: query.texts, ..Parts::default() }).await?))
 }
 
 fn range(text: &str) -> Result<PointRange> {
@@ -203,8 +205,7 @@ impl Asked {
         Ok(self.list(span, changes))
     }
 
-    async fn hunks(&self) -> Result<HunkList> {
-        let mut parts = Parts::default();
+    async fn hunks(&self, mut parts: Parts) -> Result<HunkList> {
         self.diff(|diff| parts.add(&diff)).await?;
         Ok(HunkList { session: self.session.id().to_string(), changes: parts.changes })
     }
@@ -215,11 +216,16 @@ impl Asked {
 struct Parts {
     changes: Vec<LayerHunks>,
     bytes: usize,
+    /// Whether what has no parts is told, too.
+    texts: bool,
 }
 
 impl Parts {
     fn add(&mut self, diff: &FileDiff) -> Result<()> {
-        let change = LayerHunks::new(diff);
+        let change = match self.texts {
+            true => LayerHunks::with_text(diff),
+            false => LayerHunks::new(diff),
+        };
         self.bytes += change.bytes();
         if self.bytes > MAX_HUNK_BYTES {
             let what = format!("the parts have more than {MAX_HUNK_BYTES} bytes");

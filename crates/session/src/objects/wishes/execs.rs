@@ -16,6 +16,9 @@ pub struct ExecWish {
     pub id: Option<String>,
     /// A line for `/bin/sh -c`.
     pub shell: Option<String>,
+    /// Puts the words of the sandbox's image around `argv`, which may then be empty. Without it `argv` is
+    /// the command as it is.
+    pub start: Option<StartWish>,
     /// Where it starts, absolute inside. Without one it starts in the workspace.
     pub cwd: Option<String>,
     /// Variables over those of the sandbox.
@@ -32,6 +35,18 @@ pub struct ExecWish {
     pub timeout_ms: Option<u64>,
     /// It is killed when a stream exceeds this many bytes.
     pub max_output_bytes: Option<u64>,
+    /// Looks at the workspace before it starts, so that its receipt tells what it did to files. For a command
+    /// in the foreground, by a key with the scope `files-read`.
+    pub receipt: bool,
+}
+
+/// How the words of an image lead a command.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct StartWish {
+    /// A program that leads in place of the image's entry point; empty for none. The image's own command
+    /// then stands for nothing.
+    pub entrypoint: Option<String>,
 }
 
 /// The size of a terminal.
@@ -63,9 +78,25 @@ pub struct RunWish {
     pub exec: ExecWish,
     /// Lines of shell that must succeed before.
     pub preflight: Vec<String>,
+    /// What becomes of the sandbox of a run that failed. What is kept has its id in `session` of the answer,
+    /// and is removed after a day.
+    pub on_failure: FailureName,
     /// How much of each stream is in the answer, in bytes; more is left out and counted.
     #[schemars(range(max = 16_777_216))]
     pub capture_bytes: Option<usize>,
+}
+
+/// What becomes of the sandbox of a run that failed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum FailureName {
+    /// Nothing is kept.
+    #[default]
+    Destroy,
+    /// It is ended; its home directory and what commands wrote are kept.
+    Stop,
+    /// It is paused and kept as it is.
+    Preserve,
 }
 
 /// A command for a shell.

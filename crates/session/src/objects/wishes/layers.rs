@@ -29,6 +29,8 @@ pub struct ChosenWish {
     pub sha256: String,
     /// The parts, by their numbers from 0.
     pub hunks: Vec<usize>,
+    /// All of the change in place of parts, also where it has none.
+    pub whole: bool,
 }
 
 /// What is to be dropped.

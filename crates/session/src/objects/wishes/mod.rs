@@ -8,7 +8,9 @@ mod sandboxes;
 mod server;
 mod socket;
 
-pub use execs::{ExecWish, RunWish, ShellCheckWish, ShellRunWish, SignalWish, SizeWish};
+pub use execs::{
+    ExecWish, FailureName, RunWish, ShellCheckWish, ShellRunWish, SignalWish, SizeWish, StartWish,
+};
 pub use files::{
     CaseWish, ChmodWish, CopyWish, EditWish, EditsWish, GlobWish, GrepWish, KindWish, MkdirWish,
     MoveWish, ReadManyWish, ScopeWish, TellWish,

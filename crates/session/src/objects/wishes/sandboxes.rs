@@ -1,6 +1,7 @@
 //! Sandboxes as requests want them, and pages of them.
 
 use crate::SessionReport;
+use crate::manifest::Manifest;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -26,12 +27,18 @@ pub struct SandboxWish {
     pub pull: Option<PullName>,
     /// Variables for every command.
     pub env: BTreeMap<String, String>,
+    /// Secrets of the caller that are put in toward one host each, as in `TOKEN@api.example`: by a key with
+    /// the scope `secrets`, toward hosts that the operator allows. Inside is a placeholder.
+    pub secrets: Vec<String>,
     /// How much it may use.
     pub limits: LimitsWish,
     /// What it is found by.
     pub labels: Option<BTreeMap<String, String>>,
     /// Lines of shell that prepare it, each list once.
     pub init: Option<Vec<String>>,
+    /// What its workspace is to hold before the lines of `init`: files with their bytes, directories and links.
+    /// What names something of a host, as `from`, `url` and mounts do, is refused. It needs a `workspace`.
+    pub manifest: Option<Manifest>,
     /// It is paused after it was not in use for so long, in milliseconds.
     pub idle_pause_ms: Option<u64>,
     /// It is never paused by itself.
@@ -60,6 +67,9 @@ pub struct SpecWish {
     pub pull: Option<PullName>,
     /// Variables for every command.
     pub env: BTreeMap<String, String>,
+    /// Secrets of the caller that are put in toward one host each, as in `TOKEN@api.example`: by a key with
+    /// the scope `secrets`, toward hosts that the operator allows. Inside is a placeholder.
+    pub secrets: Vec<String>,
     /// How much it may use.
     pub limits: LimitsWish,
 }
@@ -67,8 +77,19 @@ pub struct SpecWish {
 impl From<SpecWish> for SandboxWish {
     /// A sandbox that may do this, and of which nothing else is said.
     fn from(spec: SpecWish) -> Self {
-        let SpecWish { profile, workspace, copy_on_write, image, pull, env, limits } = spec;
-        Self { profile, workspace, copy_on_write, image, pull, env, limits, ..Self::default() }
+        let SpecWish { profile, workspace, copy_on_write, image, pull, env, secrets, limits } =
+            spec;
+        Self {
+            profile,
+            workspace,
+            copy_on_write,
+            image,
+            pull,
+            env,
+            secrets,
+            limits,
+            ..Self::default()
+        }
     }
 }
 

@@ -1,0 +1,112 @@
+//! Secrets that the gates of a server's sandboxes put in toward their hosts, for the key that has them.
+
+use crate::place::{Place, SOON, everyone, outcome};
+use crate::remote::{Server, Way, key};
+use crate::secrets_put_in::{Outside, is_there, plain_value, trusted};
+use crate::way_out::HOST;
+
+/// Adds a secret at a server, without a word on any command line.
+fn add(way: &Way<'_>, value: &str) {
+    let mut add = way.command(&["secret", "add", "T", "--from-env", "CANARY"]);
+    let said = outcome(add.env("CANARY", value), SOON);
+    assert_eq!(said.code(), Some(0), "{said:?}");
+}
+
+/// A server whose sandboxes may reach these hosts.
+fn serve(place: &Place, file: &str, outside: &Outside, other: &Outside) -> Server {
+    let (port, other) = (outside.port.to_string(), format!("127.0.0.1:{}", other.port));
+    let host = format!("{HOST}:443");
+    let ways =
+        ["--profile", "repo-write", "--egress", &host, "--egress", &other, "--allow-host-port"];
+    let more = [ways.as_slice(), &[&port]].concat();
+    Server::start_with(place, "127.0.0.1:0", &more, &[("SSL_CERT_FILE", file)])
+}
+
+#[test]
+fn a_secret_of_a_key_is_put_in_by_the_gate_of_a_server() {
+    everyone(|place| {
+        if !is_there(place, "curl") {
+            return;
+        }
+        let value = plain_value(place);
+        let (authority, file) = trusted(place);
+        let (outside, other) = (Outside::new(Some(&authority)), Outside::new(None));
+        let (alice, bob) = (key(place, "alice"), key(place, "bob"));
+        let server = serve(place, file.to_str().unwrap(), &outside, &other);
+        let hers = Way::There(place, &server.url, Some(&alice));
+        let his = Way::There(place, &server.url, Some(&bob));
+        add(&hers, &value);
+        let grant = format!("T@{HOST}");
+        let make = |verb: &[&'static str]| granted(verb, &grant);
+        hers.says(&make(&["create", "--name", "s"]), 0);
+        hers.says(&make(&["ensure", "s"]), 0);
+        let ask = format!(
+            "curl -sS -H \"Authorization: Bearer $T\" https://{HOST}:{}/; echo $T",
+            outside.port
+        );
+        let run = make(&["run"]);
+        for words in [
+            [&["exec", "s", "--shell"], [ask.as_str()].as_slice()].concat(),
+            [run.as_slice(), &["--shell", &ask]].concat(),
+        ] {
+            let said = hers.says(&words, 0);
+            assert!(said.text().contains("Bearer ***"), "{words:?}: {said:?}");
+            assert!(said.text().contains("cofferdam-placeholder-"), "{said:?}");
+            assert!(!said.text().contains(&value), "{said:?}");
+            assert!(outside.asked().concat().contains(&value), "{words:?}");
+        }
+        // A run whose placeholder is on its way to another host is over.
+        let leak = format!(
+            "curl -sS -x http://127.0.0.1:61002 -H \"X: $T\" http://127.0.0.1:{}/; sleep 30",
+            other.port
+        );
+        let words = [run.as_slice(), &["--json", "--shell", &leak]].concat();
+        let report = hers.says(&words, 137).object();
+        assert_eq!(report["ending"]["kind"], "secret_alarm", "{report}");
+        assert_eq!(other.asked(), [""; 0]);
+        // What is hers is not there for another, nor for a host that the operator does not allow.
+        let said = his.says(&make(&["create"]), 1);
+        assert!(said.stderr.contains("there is no secret T"), "{said:?}");
+        his.says(&run_of(&make(&["run"])), 125);
+        let beyond = ["create", "--profile", "repo-write", "--secret", "T@other.test"];
+        assert!(hers.says(&beyond, 1).stderr.contains("other.test:443"));
+        let listed = hers.says(&["ls", "--json"], 0).object();
+        assert_eq!(listed["sessions"].as_array().unwrap().len(), 1);
+    });
+}
+
+/// A verb with this grant.
+fn granted<'a>(verb: &[&'a str], grant: &'a str) -> Vec<&'a str> {
+    [verb, &["--profile", "repo-write", "--secret", grant]].concat()
+}
+
+fn run_of<'a>(words: &[&'a str]) -> Vec<&'a str> {
+    [words, &["--", "true"]].concat()
+}
+
+#[test]
+fn a_key_grants_secrets_only_by_the_scope() {
+    everyone(|place| {
+        let scopes = ["--scope", "look", "--scope", "run", "--scope", "manage"];
+        let made = [&["key", "create", "runs"], scopes.as_slice()].concat();
+        let key = place.says(&made, 0).text().trim().to_owned();
+        let more = ["--profile", "repo-write", "--egress", "a.test:443"];
+        let server = Server::start_with(place, "127.0.0.1:0", &more, &[]);
+        let way = Way::There(place, &server.url, Some(&key));
+        for verb in [vec!["create"], vec!["ensure", "s"], vec!["run"]] {
+            let words = [verb.as_slice(), &["--secret", "T@a.test"]].concat();
+            let (words, code) = match verb[0] {
+                "run" => (run_of(&words), 125),
+                _ => (words, 1),
+            };
+            let said = way.says(&words, code);
+            assert!(said.stderr.contains("no scope secrets"), "{words:?}: {said:?}");
+        }
+        way.says(&["ensure", "s"], 0);
+        // Values themselves are for commands of this machine, and never left out in silence.
+        for verb in [vec!["exec", "s"], vec!["run"]] {
+            let said = way.says(&run_of(&[verb.as_slice(), &["--secret-file", "T"]].concat()), 125);
+            assert!(said.stderr.contains("--secret-fd with a server"), "{verb:?}: {said:?}");
+        }
+    });
+}
