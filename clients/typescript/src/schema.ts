@@ -399,6 +399,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/sandboxes/{sandbox}/execs/{exec}/receipt": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What a command did that has ended: what the host saw, apart from what was said inside. What it did to files
+         *     is in it where it was started with `receipt`, as long as this server lives and for the last 64 of a caller;
+         *     else `files.not_seen` says why not.
+         */
+        get: operations["execs_receipt"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/sandboxes/{sandbox}/execs/{exec}/resize": {
         parameters: {
             query?: never;
@@ -1610,6 +1631,11 @@ export interface components {
              * @default
              */
             sha256?: string;
+            /**
+             * @description All of the change in place of parts, also where it has none.
+             * @default false
+             */
+            whole?: boolean;
         };
         /** @description Connections of a sandbox, as far as they are kept. Questions for names that were refused count. */
         ConnectionCounts: {
@@ -1698,6 +1724,14 @@ export interface components {
              * @description How long it lasted.
              */
             duration_ms: number;
+            /**
+             * @description The ids of the commands that ran when it came, or had left processes that did, as the host saw it:
+             *     one of them asked for it, and which is not known where there are several. Empty where its command
+             *     had ended before the gate took it on. Null for what a gate says of itself, and where there is one
+             *     command alone.
+             * @default null
+             */
+            execs?: string[] | null;
             /** @description The name that was asked for, as it was asked; null where an address was. */
             host?: string | null;
             /** @description How it came. */
@@ -2132,10 +2166,22 @@ export interface components {
              */
             max_output_bytes?: number | null;
             /**
+             * @description Looks at the workspace before it starts, so that its receipt tells what it did to files. For a command
+             *     in the foreground, by a key with the scope `files-read`.
+             * @default false
+             */
+            receipt?: boolean;
+            /**
              * @description A line for `/bin/sh -c`.
              * @default null
              */
             shell?: string | null;
+            /**
+             * @description Puts the words of the sandbox's image around `argv`, which may then be empty. Without it `argv` is
+             *     the command as it is.
+             * @default null
+             */
+            start?: components["schemas"]["StartWish"] | null;
             /**
              * @description Whether it reads what is sent to it; otherwise nothing.
              * @default false
@@ -2214,6 +2260,15 @@ export interface components {
              */
             by_ms: number;
         };
+        /**
+         * @description What becomes of the sandbox of a run that failed.
+         *
+         *     - `destroy`: Nothing is kept.
+         *     - `stop`: It is ended; its home directory and what commands wrote are kept.
+         *     - `preserve`: It is paused and kept as it is.
+         * @enum {string}
+         */
+        FailureName: "destroy" | "stop" | "preserve";
         /** @description What `file read --json` prints. Format 1. */
         FileContent: {
             /** @description What was read in base64, where it is not UTF-8. */
@@ -2821,8 +2876,10 @@ export interface components {
             change: components["schemas"]["LayerChange"];
             /** @description Its parts, numbered from 0; none where it lands as a whole or not at all. */
             hunks: components["schemas"]["HunkText"][];
-            /** @description The SHA-256 of the change's text, by which its parts are chosen. */
+            /** @description What tells this state of the change, in hexadecimal, by which it or its parts are chosen. */
             sha256: string;
+            /** @description The text of a change without parts, where that is asked for and has at most 1 MiB. */
+            whole?: components["schemas"]["HunkText"] | null;
         };
         /**
          * @description What makes the layer of a copy-on-write workspace.
@@ -2891,6 +2948,106 @@ export interface components {
             stream: string;
             /** @description What was written, where it is UTF-8. */
             text?: string | null;
+        };
+        /** @description What a workspace is to hold. Format 1. */
+        Manifest: {
+            /**
+             * @description What it is to hold, in any order.
+             * @default []
+             */
+            entries?: components["schemas"]["ManifestEntry"][];
+            /**
+             * Format: uint32
+             * @description The format: 1.
+             */
+            version: number;
+        };
+        /**
+         * @description Something that a workspace is to hold. Paths are relative to the workspace; directories above them
+         *     are made.
+         */
+        ManifestEntry: {
+            /** @description What it holds, in base64. */
+            base64?: string | null;
+            /** @description A regular file of the host that holds it, and no link; relative to the manifest. */
+            from?: string | null;
+            /** @description Its permissions, in octal, at most 777. Without it 644, or 755 where `from` can be executed. */
+            mode?: string | null;
+            /** @description Where. */
+            path: string;
+            /** @description What it holds, as text. */
+            text?: string | null;
+            /** @constant */
+            type: "file";
+        } | {
+            /** @description Where. */
+            path: string;
+            /** @constant */
+            type: "directory";
+        } | {
+            /** @description Where. */
+            path: string;
+            /** @description Where it leads, as it says. */
+            target: string;
+            /** @constant */
+            type: "link";
+        } | {
+            /** @description The directory of the host; relative to the manifest. */
+            from: string;
+            /** @description Where. */
+            path: string;
+            /** @constant */
+            type: "copy";
+        } | {
+            /** @description The archive, a regular file of the host and no link; relative to the manifest. */
+            from: string;
+            /** @description The directory that it is unpacked in. */
+            path: string;
+            /** @description Its SHA-256, 64 hexadecimal digits. Another archive is an error, and nothing is unpacked. */
+            sha256?: string | null;
+            /**
+             * Format: uint32
+             * @description How many leading names of each path in it are left out. What has no more is left out whole.
+             */
+            strip_components?: number;
+            /** @constant */
+            type: "archive";
+        } | {
+            /** @description The directory of the host; relative to the manifest. Another one in its place is an error. */
+            from: string;
+            /** @description Where. */
+            path: string;
+            /** @constant */
+            type: "mount";
+        } | {
+            /**
+             * @description The variable of the caller that holds a token for the server. The token is in nothing that
+             *     is brought or kept.
+             */
+            credential_env?: string | null;
+            /** @description The name of the user that goes with the token; without it `x-access-token`. */
+            credential_user?: string | null;
+            /**
+             * Format: uint32
+             * @description How many commits of a branch or tag are fetched. Without it all are.
+             */
+            depth?: number | null;
+            /** @description Lets `http://` be used for an address of this machine. */
+            insecure_loopback?: boolean;
+            /** @description Where. */
+            path: string;
+            /**
+             * @description The branch or tag that is checked out, or the id of a commit in full. Without it what the
+             *     repository points to.
+             */
+            ref?: string | null;
+            /** @constant */
+            type: "git";
+            /**
+             * @description `https://`, `ssh://`, or a directory of the host that is a repository; relative to the
+             *     manifest. Without a password: a token has a variable.
+             */
+            url: string;
         };
         /**
          * @description How far a workspace holds what its manifest wants.
@@ -3249,7 +3406,10 @@ export interface components {
         PermissionReport: {
             /** @description The address that is asked for; null where a name is. */
             address?: string | null;
-            /** @description What would allow it, as it is written on the command line: `--egress example.com:443`. */
+            /**
+             * @description What would allow it, as it is written on the command line: `--egress example.com:443`. That may be
+             *     more than what is asked for: see `leads_to`.
+             */
             allow: string;
             /** @description The name that is asked for; null where an address is. */
             host?: string | null;
@@ -3259,6 +3419,16 @@ export interface components {
             id: string;
             /** @description What it is. */
             kind: components["schemas"]["PermissionKind"];
+            /**
+             * @description The address that would be opened, where that is none of the public network: the name that is asked
+             *     for leads there, or it is asked for itself. Absent otherwise.
+             */
+            leads_to?: string | null;
+            /**
+             * @description The same in words for the person who answers: which address of which sort of network would be
+             *     opened, and by which rule.
+             */
+            notice?: string | null;
             /**
              * Format: uint16
              * @description The port.
@@ -3685,13 +3855,21 @@ export interface components {
              *       "id": null,
              *       "keep_awake": false,
              *       "max_output_bytes": null,
+             *       "receipt": false,
              *       "shell": null,
+             *       "start": null,
              *       "stdin": false,
              *       "terminal": null,
              *       "timeout_ms": null
              *     }
              */
             exec?: components["schemas"]["ExecWish"];
+            /**
+             * @description What becomes of the sandbox of a run that failed. What is kept has its id in `session` of the answer,
+             *     and is removed after a day.
+             * @default destroy
+             */
+            on_failure?: components["schemas"]["FailureName"];
             /**
              * @description Lines of shell that must succeed before.
              * @default []
@@ -3711,6 +3889,7 @@ export interface components {
              *       },
              *       "profile": null,
              *       "pull": null,
+             *       "secrets": [],
              *       "workspace": null
              *     }
              */
@@ -3792,6 +3971,12 @@ export interface components {
              */
             limits?: components["schemas"]["LimitsWish"];
             /**
+             * @description What its workspace is to hold before the lines of `init`: files with their bytes, directories and links.
+             *     What names something of a host, as `from`, `url` and mounts do, is refused. It needs a `workspace`.
+             * @default null
+             */
+            manifest?: components["schemas"]["Manifest"] | null;
+            /**
              * @description Its name, unique among yours: 1 to 64 letters, digits, `-`, `_` or `.`.
              * @default null
              */
@@ -3811,6 +3996,12 @@ export interface components {
              * @default null
              */
             pull?: components["schemas"]["PullName"] | null;
+            /**
+             * @description Secrets of the caller that are put in toward one host each, as in `TOKEN@api.example`: by a key with
+             *     the scope `secrets`, toward hosts that the operator allows. Inside is a placeholder.
+             * @default []
+             */
+            secrets?: string[];
             /**
              * @description It is never paused by itself.
              * @default false
@@ -3914,7 +4105,10 @@ export interface components {
         };
         /** @description A session. Format 1. */
         SessionReport: {
-            /** @description Why it is paused until somebody resumes it: a secret that was used toward another host. */
+            /**
+             * @description Why nothing runs in it until somebody resumes it: a secret that was used toward another host. Stays
+             *     over a stop, and over the loss of its sandbox.
+             */
             alarm?: components["schemas"]["SecretAlarm"] | null;
             /** @description The backend that keeps it. */
             backend: string;
@@ -4200,11 +4394,26 @@ export interface components {
              */
             pull?: components["schemas"]["PullName"] | null;
             /**
+             * @description Secrets of the caller that are put in toward one host each, as in `TOKEN@api.example`: by a key with
+             *     the scope `secrets`, toward hosts that the operator allows. Inside is a placeholder.
+             * @default []
+             */
+            secrets?: string[];
+            /**
              * @description The directory of the host that it works in, one of those that the operator allows. Without one
              *     it has an empty directory of its own.
              * @default null
              */
             workspace?: string | null;
+        };
+        /** @description How the words of an image lead a command. */
+        StartWish: {
+            /**
+             * @description A program that leads in place of the image's entry point; empty for none. The image's own command
+             *     then stands for nothing.
+             * @default null
+             */
+            entrypoint?: string | null;
         };
         /** @description What stopped an attack. */
         StoppedBy: {
@@ -5110,6 +5319,8 @@ export interface operations {
                 path?: string;
                 /** @description The same in base64, where it is not UTF-8. */
                 path_base64?: string;
+                /** @description Whether changes without parts have their text, too. */
+                texts?: boolean;
             };
             header?: never;
             path: {
@@ -5412,6 +5623,49 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["LogPart"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemReport"];
+                };
+            };
+        };
+    };
+    execs_receipt: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Its name or id. */
+                sandbox: string;
+                /** @description The command's id. */
+                exec: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What it did. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Receipt"];
+                };
+            };
+            /** @description It has not ended. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemReport"];
                 };
             };
             /** @description What went wrong. */

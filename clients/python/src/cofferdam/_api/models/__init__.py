@@ -51,6 +51,7 @@ from .execs_output_stream import ExecsOutputStream
 from .export_manifest import ExportManifest
 from .exported_workspace import ExportedWorkspace
 from .extend_wish import ExtendWish
+from .failure_name import FailureName
 from .file_content import FileContent
 from .file_contents import FileContents
 from .file_copied import FileCopied
@@ -87,6 +88,14 @@ from .layers_diff_view import LayersDiffView
 from .limits_wish import LimitsWish
 from .lines_shown import LinesShown
 from .log_part import LogPart
+from .manifest import Manifest
+from .manifest_entry_type_0 import ManifestEntryType0
+from .manifest_entry_type_1 import ManifestEntryType1
+from .manifest_entry_type_2 import ManifestEntryType2
+from .manifest_entry_type_3 import ManifestEntryType3
+from .manifest_entry_type_4 import ManifestEntryType4
+from .manifest_entry_type_5 import ManifestEntryType5
+from .manifest_entry_type_6 import ManifestEntryType6
 from .manifest_state import ManifestState
 from .matched_file import MatchedFile
 from .matched_line import MatchedLine
@@ -160,6 +169,7 @@ from .snapshot_report import SnapshotReport
 from .snapshot_wish import SnapshotWish
 from .spec_wish import SpecWish
 from .spec_wish_env import SpecWishEnv
+from .start_wish import StartWish
 from .stopped_by import StoppedBy
 from .stream_report import StreamReport
 from .tell_wish import TellWish
@@ -236,6 +246,7 @@ __all__ = (
     "ExportedWorkspace",
     "ExportManifest",
     "ExtendWish",
+    "FailureName",
     "FileContent",
     "FileContents",
     "FileCopied",
@@ -272,6 +283,14 @@ __all__ = (
     "LimitsWish",
     "LinesShown",
     "LogPart",
+    "Manifest",
+    "ManifestEntryType0",
+    "ManifestEntryType1",
+    "ManifestEntryType2",
+    "ManifestEntryType3",
+    "ManifestEntryType4",
+    "ManifestEntryType5",
+    "ManifestEntryType6",
     "ManifestState",
     "MatchedFile",
     "MatchedLine",
@@ -345,6 +364,7 @@ __all__ = (
     "SnapshotWish",
     "SpecWish",
     "SpecWishEnv",
+    "StartWish",
     "StoppedBy",
     "StreamReport",
     "TellWish",

@@ -19,12 +19,14 @@ class ChosenWish:
         path (None | str | Unset): The file.
         path_base64 (None | str | Unset): The file in base64, where its path is not UTF-8.
         sha256 (str | Unset): The `sha256` that was told of the change. Default: ''.
+        whole (bool | Unset): All of the change in place of parts, also where it has none. Default: False.
     """
 
     hunks: list[int] | Unset = UNSET
     path: None | str | Unset = UNSET
     path_base64: None | str | Unset = UNSET
     sha256: str | Unset = ""
+    whole: bool | Unset = False
 
     def to_dict(self) -> dict[str, Any]:
         hunks: list[int] | Unset = UNSET
@@ -45,6 +47,8 @@ class ChosenWish:
 
         sha256 = self.sha256
 
+        whole = self.whole
+
         field_dict: dict[str, Any] = {}
 
         field_dict.update({})
@@ -56,6 +60,8 @@ class ChosenWish:
             field_dict["path_base64"] = path_base64
         if sha256 is not UNSET:
             field_dict["sha256"] = sha256
+        if whole is not UNSET:
+            field_dict["whole"] = whole
 
         return field_dict
 
@@ -84,11 +90,14 @@ class ChosenWish:
 
         sha256 = d.pop("sha256", UNSET)
 
+        whole = d.pop("whole", UNSET)
+
         chosen_wish = cls(
             hunks=hunks,
             path=path,
             path_base64=path_base64,
             sha256=sha256,
+            whole=whole,
         )
 
         return chosen_wish

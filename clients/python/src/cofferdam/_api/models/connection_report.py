@@ -40,6 +40,11 @@ class ConnectionReport:
         port (int): The port that was asked for. 0 for a question for a name.
         address (None | str | Unset): The address that was asked for, or that the name led to; null where it came to
             none.
+        execs (list[str] | None | Unset): The ids of the commands that ran when it came, or had left processes that did,
+            as the host saw it:
+            one of them asked for it, and which is not known where there are several. Empty where its command
+            had ended before the gate took it on. Null for what a gate says of itself, and where there is one
+            command alone.
         host (None | str | Unset): The name that was asked for, as it was asked; null where an address was.
         reason (None | str | Unset): Why it was refused or failed.
         remedy (None | str | Unset): What would allow it, as it is written on the command line: `--egress
@@ -59,6 +64,7 @@ class ConnectionReport:
     policy_version: int
     port: int
     address: None | str | Unset = UNSET
+    execs: list[str] | None | Unset = UNSET
     host: None | str | Unset = UNSET
     reason: None | str | Unset = UNSET
     remedy: None | str | Unset = UNSET
@@ -90,6 +96,15 @@ class ConnectionReport:
             address = UNSET
         else:
             address = self.address
+
+        execs: list[str] | None | Unset
+        if isinstance(self.execs, Unset):
+            execs = UNSET
+        elif isinstance(self.execs, list):
+            execs = self.execs
+
+        else:
+            execs = self.execs
 
         host: None | str | Unset
         if isinstance(self.host, Unset):
@@ -138,6 +153,8 @@ class ConnectionReport:
         )
         if address is not UNSET:
             field_dict["address"] = address
+        if execs is not UNSET:
+            field_dict["execs"] = execs
         if host is not UNSET:
             field_dict["host"] = host
         if reason is not UNSET:
@@ -180,6 +197,23 @@ class ConnectionReport:
             return cast(None | str | Unset, data)
 
         address = _parse_address(d.pop("address", UNSET))
+
+        def _parse_execs(data: object) -> list[str] | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, list):
+                    raise TypeError()
+                execs_type_0 = cast(list[str], data)
+
+                return execs_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(list[str] | None | Unset, data)
+
+        execs = _parse_execs(d.pop("execs", UNSET))
 
         def _parse_host(data: object) -> None | str | Unset:
             if data is None:
@@ -237,6 +271,7 @@ class ConnectionReport:
             policy_version=policy_version,
             port=port,
             address=address,
+            execs=execs,
             host=host,
             reason=reason,
             remedy=remedy,

@@ -10,6 +10,7 @@ from ..types import UNSET, Unset
 if TYPE_CHECKING:
     from ..models.exec_wish_env import ExecWishEnv
     from ..models.size_wish import SizeWish
+    from ..models.start_wish import StartWish
 
 
 T = TypeVar("T", bound="ExecWish")
@@ -30,7 +31,13 @@ class ExecWish:
             starts nothing and answers with the first one; with another command it is a conflict.
         keep_awake (bool | Unset): It counts as use though it is detached. Default: False.
         max_output_bytes (int | None | Unset): It is killed when a stream exceeds this many bytes.
+        receipt (bool | Unset): Looks at the workspace before it starts, so that its receipt tells what it did to files.
+            For a command
+            in the foreground, by a key with the scope `files-read`. Default: False.
         shell (None | str | Unset): A line for `/bin/sh -c`.
+        start (None | StartWish | Unset): Puts the words of the sandbox's image around `argv`, which may then be empty.
+            Without it `argv` is
+            the command as it is.
         stdin (bool | Unset): Whether it reads what is sent to it; otherwise nothing. Default: False.
         terminal (None | SizeWish | Unset): A terminal of this size for all its streams.
         timeout_ms (int | None | Unset): It is killed after this long, in milliseconds.
@@ -43,13 +50,16 @@ class ExecWish:
     id: None | str | Unset = UNSET
     keep_awake: bool | Unset = False
     max_output_bytes: int | None | Unset = UNSET
+    receipt: bool | Unset = False
     shell: None | str | Unset = UNSET
+    start: None | StartWish | Unset = UNSET
     stdin: bool | Unset = False
     terminal: None | SizeWish | Unset = UNSET
     timeout_ms: int | None | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
         from ..models.size_wish import SizeWish  # noqa: PLC0415
+        from ..models.start_wish import StartWish  # noqa: PLC0415
 
         argv: list[str] | Unset = UNSET
         if not isinstance(self.argv, Unset):
@@ -81,11 +91,21 @@ class ExecWish:
         else:
             max_output_bytes = self.max_output_bytes
 
+        receipt = self.receipt
+
         shell: None | str | Unset
         if isinstance(self.shell, Unset):
             shell = UNSET
         else:
             shell = self.shell
+
+        start: dict[str, Any] | None | Unset
+        if isinstance(self.start, Unset):
+            start = UNSET
+        elif isinstance(self.start, StartWish):
+            start = self.start.to_dict()
+        else:
+            start = self.start
 
         stdin = self.stdin
 
@@ -120,8 +140,12 @@ class ExecWish:
             field_dict["keep_awake"] = keep_awake
         if max_output_bytes is not UNSET:
             field_dict["max_output_bytes"] = max_output_bytes
+        if receipt is not UNSET:
+            field_dict["receipt"] = receipt
         if shell is not UNSET:
             field_dict["shell"] = shell
+        if start is not UNSET:
+            field_dict["start"] = start
         if stdin is not UNSET:
             field_dict["stdin"] = stdin
         if terminal is not UNSET:
@@ -135,6 +159,7 @@ class ExecWish:
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
         from ..models.exec_wish_env import ExecWishEnv  # noqa: PLC0415
         from ..models.size_wish import SizeWish  # noqa: PLC0415
+        from ..models.start_wish import StartWish  # noqa: PLC0415
 
         d = dict(src_dict)
         argv = cast(list[str], d.pop("argv", UNSET))
@@ -177,6 +202,8 @@ class ExecWish:
 
         max_output_bytes = _parse_max_output_bytes(d.pop("max_output_bytes", UNSET))
 
+        receipt = d.pop("receipt", UNSET)
+
         def _parse_shell(data: object) -> None | str | Unset:
             if data is None:
                 return data
@@ -185,6 +212,23 @@ class ExecWish:
             return cast(None | str | Unset, data)
 
         shell = _parse_shell(d.pop("shell", UNSET))
+
+        def _parse_start(data: object) -> None | StartWish | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                start_type_0 = StartWish.from_dict(data)
+
+                return start_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(None | StartWish | Unset, data)
+
+        start = _parse_start(d.pop("start", UNSET))
 
         stdin = d.pop("stdin", UNSET)
 
@@ -222,7 +266,9 @@ class ExecWish:
             id=id,
             keep_awake=keep_awake,
             max_output_bytes=max_output_bytes,
+            receipt=receipt,
             shell=shell,
+            start=start,
             stdin=stdin,
             terminal=terminal,
             timeout_ms=timeout_ms,

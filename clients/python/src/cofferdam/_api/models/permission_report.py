@@ -19,7 +19,8 @@ class PermissionReport:
     """Something that waits to be allowed, or did so lately. Format 1.
 
     Attributes:
-        allow (str): What would allow it, as it is written on the command line: `--egress example.com:443`.
+        allow (str): What would allow it, as it is written on the command line: `--egress example.com:443`. That may be
+            more than what is asked for: see `leads_to`.
         id (str): What `approve` takes.
         kind (PermissionKind): What waits.
 
@@ -40,6 +41,12 @@ class PermissionReport:
         address (None | str | Unset): The address that is asked for; null where a name is.
         host (None | str | Unset): The name that is asked for; null where an address is.
         how (ConnectionHow | None | Unset): How the connection came; null where there is none yet.
+        leads_to (None | str | Unset): The address that would be opened, where that is none of the public network: the
+            name that is asked
+            for leads there, or it is asked for itself. Absent otherwise.
+        notice (None | str | Unset): The same in words for the person who answers: which address of which sort of
+            network would be
+            opened, and by which rule.
         reason (None | str | Unset): Why it is not allowed; of a request, why it was made, in words from inside.
     """
 
@@ -54,6 +61,8 @@ class PermissionReport:
     address: None | str | Unset = UNSET
     host: None | str | Unset = UNSET
     how: ConnectionHow | None | Unset = UNSET
+    leads_to: None | str | Unset = UNSET
+    notice: None | str | Unset = UNSET
     reason: None | str | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
@@ -94,6 +103,18 @@ class PermissionReport:
         else:
             how = self.how
 
+        leads_to: None | str | Unset
+        if isinstance(self.leads_to, Unset):
+            leads_to = UNSET
+        else:
+            leads_to = self.leads_to
+
+        notice: None | str | Unset
+        if isinstance(self.notice, Unset):
+            notice = UNSET
+        else:
+            notice = self.notice
+
         reason: None | str | Unset
         if isinstance(self.reason, Unset):
             reason = UNSET
@@ -120,6 +141,10 @@ class PermissionReport:
             field_dict["host"] = host
         if how is not UNSET:
             field_dict["how"] = how
+        if leads_to is not UNSET:
+            field_dict["leads_to"] = leads_to
+        if notice is not UNSET:
+            field_dict["notice"] = notice
         if reason is not UNSET:
             field_dict["reason"] = reason
 
@@ -179,6 +204,24 @@ class PermissionReport:
 
         how = _parse_how(d.pop("how", UNSET))
 
+        def _parse_leads_to(data: object) -> None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(None | str | Unset, data)
+
+        leads_to = _parse_leads_to(d.pop("leads_to", UNSET))
+
+        def _parse_notice(data: object) -> None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(None | str | Unset, data)
+
+        notice = _parse_notice(d.pop("notice", UNSET))
+
         def _parse_reason(data: object) -> None | str | Unset:
             if data is None:
                 return data
@@ -200,6 +243,8 @@ class PermissionReport:
             address=address,
             host=host,
             how=how,
+            leads_to=leads_to,
+            notice=notice,
             reason=reason,
         )
 

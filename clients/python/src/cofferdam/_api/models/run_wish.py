@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from attrs import define as _attrs_define
 
+from ..models.failure_name import FailureName
 from ..types import UNSET, Unset
 
 if TYPE_CHECKING:
@@ -23,6 +24,11 @@ class RunWish:
         capture_bytes (int | None | Unset): How much of each stream is in the answer, in bytes; more is left out and
             counted.
         exec_ (ExecWish | Unset): A command as a request wants it: `argv`, or `shell`.
+        on_failure (FailureName | Unset): What becomes of the sandbox of a run that failed.
+
+            - `destroy`: Nothing is kept.
+            - `stop`: It is ended; its home directory and what commands wrote are kept.
+            - `preserve`: It is paused and kept as it is.
         preflight (list[str] | Unset): Lines of shell that must succeed before.
         sandbox (SpecWish | Unset): What a sandbox may do, as a request wants it. What is not said is as the operator
             decided.
@@ -30,6 +36,7 @@ class RunWish:
 
     capture_bytes: int | None | Unset = UNSET
     exec_: ExecWish | Unset = UNSET
+    on_failure: FailureName | Unset = UNSET
     preflight: list[str] | Unset = UNSET
     sandbox: SpecWish | Unset = UNSET
 
@@ -43,6 +50,10 @@ class RunWish:
         exec_: dict[str, Any] | Unset = UNSET
         if not isinstance(self.exec_, Unset):
             exec_ = self.exec_.to_dict()
+
+        on_failure: str | Unset = UNSET
+        if not isinstance(self.on_failure, Unset):
+            on_failure = self.on_failure.value
 
         preflight: list[str] | Unset = UNSET
         if not isinstance(self.preflight, Unset):
@@ -59,6 +70,8 @@ class RunWish:
             field_dict["capture_bytes"] = capture_bytes
         if exec_ is not UNSET:
             field_dict["exec"] = exec_
+        if on_failure is not UNSET:
+            field_dict["on_failure"] = on_failure
         if preflight is not UNSET:
             field_dict["preflight"] = preflight
         if sandbox is not UNSET:
@@ -89,6 +102,13 @@ class RunWish:
         else:
             exec_ = ExecWish.from_dict(_exec_)
 
+        _on_failure = d.pop("on_failure", UNSET)
+        on_failure: FailureName | Unset
+        if isinstance(_on_failure, Unset):
+            on_failure = UNSET
+        else:
+            on_failure = FailureName(_on_failure)
+
         preflight = cast(list[str], d.pop("preflight", UNSET))
 
         _sandbox = d.pop("sandbox", UNSET)
@@ -101,6 +121,7 @@ class RunWish:
         run_wish = cls(
             capture_bytes=capture_bytes,
             exec_=exec_,
+            on_failure=on_failure,
             preflight=preflight,
             sandbox=sandbox,
         )

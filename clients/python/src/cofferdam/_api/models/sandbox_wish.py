@@ -11,6 +11,7 @@ from ..types import UNSET, Unset
 
 if TYPE_CHECKING:
     from ..models.limits_wish import LimitsWish
+    from ..models.manifest import Manifest
     from ..models.sandbox_wish_env import SandboxWishEnv
     from ..models.sandbox_wish_labels_type_0 import SandboxWishLabelsType0
 
@@ -34,12 +35,18 @@ class SandboxWish:
             init (list[str] | None | Unset): Lines of shell that prepare it, each list once.
             labels (None | SandboxWishLabelsType0 | Unset): What it is found by.
             limits (LimitsWish | Unset): How much a sandbox may use.
+            manifest (Manifest | None | Unset): What its workspace is to hold before the lines of `init`: files with their
+                bytes, directories and links.
+                What names something of a host, as `from`, `url` and mounts do, is refused. It needs a `workspace`.
             name (None | str | Unset): Its name, unique among yours: 1 to 64 letters, digits, `-`, `_` or `.`.
             no_checkpoints (bool | None | Unset): Keeps no point of the history after each command of a copy-on-write
                 sandbox.
             profile (None | ProfileName | Unset): What it may do.
             pull (None | PullName | Unset): When a registry is asked for that image. As the operator decided where it is not
                 said.
+            secrets (list[str] | Unset): Secrets of the caller that are put in toward one host each, as in
+                `TOKEN@api.example`: by a key with
+                the scope `secrets`, toward hosts that the operator allows. Inside is a placeholder.
             stay_awake (bool | Unset): It is never paused by itself. Default: False.
             ttl_ms (int | None | Unset): It is removed after this long, in milliseconds.
             workspace (None | str | Unset): The directory of the host that it works in, one of those that the operator
@@ -54,15 +61,18 @@ class SandboxWish:
     init: list[str] | None | Unset = UNSET
     labels: None | SandboxWishLabelsType0 | Unset = UNSET
     limits: LimitsWish | Unset = UNSET
+    manifest: Manifest | None | Unset = UNSET
     name: None | str | Unset = UNSET
     no_checkpoints: bool | None | Unset = UNSET
     profile: None | ProfileName | Unset = UNSET
     pull: None | PullName | Unset = UNSET
+    secrets: list[str] | Unset = UNSET
     stay_awake: bool | Unset = False
     ttl_ms: int | None | Unset = UNSET
     workspace: None | str | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
+        from ..models.manifest import Manifest  # noqa: PLC0415
         from ..models.sandbox_wish_labels_type_0 import SandboxWishLabelsType0  # noqa: PLC0415
 
         copy_on_write = self.copy_on_write
@@ -104,6 +114,14 @@ class SandboxWish:
         if not isinstance(self.limits, Unset):
             limits = self.limits.to_dict()
 
+        manifest: dict[str, Any] | None | Unset
+        if isinstance(self.manifest, Unset):
+            manifest = UNSET
+        elif isinstance(self.manifest, Manifest):
+            manifest = self.manifest.to_dict()
+        else:
+            manifest = self.manifest
+
         name: None | str | Unset
         if isinstance(self.name, Unset):
             name = UNSET
@@ -131,6 +149,10 @@ class SandboxWish:
             pull = self.pull.value
         else:
             pull = self.pull
+
+        secrets: list[str] | Unset = UNSET
+        if not isinstance(self.secrets, Unset):
+            secrets = self.secrets
 
         stay_awake = self.stay_awake
 
@@ -163,6 +185,8 @@ class SandboxWish:
             field_dict["labels"] = labels
         if limits is not UNSET:
             field_dict["limits"] = limits
+        if manifest is not UNSET:
+            field_dict["manifest"] = manifest
         if name is not UNSET:
             field_dict["name"] = name
         if no_checkpoints is not UNSET:
@@ -171,6 +195,8 @@ class SandboxWish:
             field_dict["profile"] = profile
         if pull is not UNSET:
             field_dict["pull"] = pull
+        if secrets is not UNSET:
+            field_dict["secrets"] = secrets
         if stay_awake is not UNSET:
             field_dict["stay_awake"] = stay_awake
         if ttl_ms is not UNSET:
@@ -183,6 +209,7 @@ class SandboxWish:
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
         from ..models.limits_wish import LimitsWish  # noqa: PLC0415
+        from ..models.manifest import Manifest  # noqa: PLC0415
         from ..models.sandbox_wish_env import SandboxWishEnv  # noqa: PLC0415
         from ..models.sandbox_wish_labels_type_0 import SandboxWishLabelsType0  # noqa: PLC0415
 
@@ -255,6 +282,23 @@ class SandboxWish:
         else:
             limits = LimitsWish.from_dict(_limits)
 
+        def _parse_manifest(data: object) -> Manifest | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                manifest_type_0 = Manifest.from_dict(data)
+
+                return manifest_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(Manifest | None | Unset, data)
+
+        manifest = _parse_manifest(d.pop("manifest", UNSET))
+
         def _parse_name(data: object) -> None | str | Unset:
             if data is None:
                 return data
@@ -307,6 +351,8 @@ class SandboxWish:
 
         pull = _parse_pull(d.pop("pull", UNSET))
 
+        secrets = cast(list[str], d.pop("secrets", UNSET))
+
         stay_awake = d.pop("stay_awake", UNSET)
 
         def _parse_ttl_ms(data: object) -> int | None | Unset:
@@ -335,10 +381,12 @@ class SandboxWish:
             init=init,
             labels=labels,
             limits=limits,
+            manifest=manifest,
             name=name,
             no_checkpoints=no_checkpoints,
             profile=profile,
             pull=pull,
+            secrets=secrets,
             stay_awake=stay_awake,
             ttl_ms=ttl_ms,
             workspace=workspace,

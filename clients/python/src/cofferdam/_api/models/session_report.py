@@ -51,8 +51,9 @@ class SessionReport:
             - `deleting`: All of it is being removed. Nothing leads back.
         profile (str): What it may do, by the name of a profile.
         updated_ms (int): When it was written last, in milliseconds since 1970.
-        alarm (None | SecretAlarm | Unset): Why it is paused until somebody resumes it: a secret that was used toward
-            another host.
+        alarm (None | SecretAlarm | Unset): Why nothing runs in it until somebody resumes it: a secret that was used
+            toward another host. Stays
+            over a stop, and over the loss of its sandbox.
         cleanup_failed (None | str | Unset): What could not be removed and is tried again at every start.
         copy_on_write (bool | Unset): Whether what is written to the workspace lands in a layer beside that directory.
             Default: False.

@@ -32,6 +32,9 @@ class SpecWish:
         profile (None | ProfileName | Unset): What it may do.
         pull (None | PullName | Unset): When a registry is asked for that image. As the operator decided where it is not
             said.
+        secrets (list[str] | Unset): Secrets of the caller that are put in toward one host each, as in
+            `TOKEN@api.example`: by a key with
+            the scope `secrets`, toward hosts that the operator allows. Inside is a placeholder.
         workspace (None | str | Unset): The directory of the host that it works in, one of those that the operator
             allows. Without one
             it has an empty directory of its own.
@@ -43,6 +46,7 @@ class SpecWish:
     limits: LimitsWish | Unset = UNSET
     profile: None | ProfileName | Unset = UNSET
     pull: None | PullName | Unset = UNSET
+    secrets: list[str] | Unset = UNSET
     workspace: None | str | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
@@ -78,6 +82,10 @@ class SpecWish:
         else:
             pull = self.pull
 
+        secrets: list[str] | Unset = UNSET
+        if not isinstance(self.secrets, Unset):
+            secrets = self.secrets
+
         workspace: None | str | Unset
         if isinstance(self.workspace, Unset):
             workspace = UNSET
@@ -99,6 +107,8 @@ class SpecWish:
             field_dict["profile"] = profile
         if pull is not UNSET:
             field_dict["pull"] = pull
+        if secrets is not UNSET:
+            field_dict["secrets"] = secrets
         if workspace is not UNSET:
             field_dict["workspace"] = workspace
 
@@ -169,6 +179,8 @@ class SpecWish:
 
         pull = _parse_pull(d.pop("pull", UNSET))
 
+        secrets = cast(list[str], d.pop("secrets", UNSET))
+
         def _parse_workspace(data: object) -> None | str | Unset:
             if data is None:
                 return data
@@ -185,6 +197,7 @@ class SpecWish:
             limits=limits,
             profile=profile,
             pull=pull,
+            secrets=secrets,
             workspace=workspace,
         )
 

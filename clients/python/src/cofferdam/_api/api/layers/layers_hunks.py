@@ -15,6 +15,7 @@ def _get_kwargs(
     *,
     path: str | Unset = UNSET,
     path_base64: str | Unset = UNSET,
+    texts: bool | Unset = UNSET,
 ) -> dict[str, Any]:
 
     params: dict[str, Any] = {}
@@ -22,6 +23,8 @@ def _get_kwargs(
     params["path"] = path
 
     params["path_base64"] = path_base64
+
+    params["texts"] = texts
 
     params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
 
@@ -66,6 +69,7 @@ def sync_detailed(
     client: AuthenticatedClient | Client,
     path: str | Unset = UNSET,
     path_base64: str | Unset = UNSET,
+    texts: bool | Unset = UNSET,
 ) -> Response[HunkList | ProblemReport]:
     """What a copy-on-write sandbox changed, part by part: `apply` lands those that are chosen. At most 16
     MiB
@@ -75,6 +79,7 @@ def sync_detailed(
         sandbox (str):
         path (str | Unset):
         path_base64 (str | Unset):
+        texts (bool | Unset):
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -88,6 +93,7 @@ def sync_detailed(
         sandbox=sandbox,
         path=path,
         path_base64=path_base64,
+        texts=texts,
     )
 
     response = client.get_httpx_client().request(
@@ -103,6 +109,7 @@ def sync(
     client: AuthenticatedClient | Client,
     path: str | Unset = UNSET,
     path_base64: str | Unset = UNSET,
+    texts: bool | Unset = UNSET,
 ) -> HunkList | ProblemReport | None:
     """What a copy-on-write sandbox changed, part by part: `apply` lands those that are chosen. At most 16
     MiB
@@ -112,6 +119,7 @@ def sync(
         sandbox (str):
         path (str | Unset):
         path_base64 (str | Unset):
+        texts (bool | Unset):
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -126,6 +134,7 @@ def sync(
         client=client,
         path=path,
         path_base64=path_base64,
+        texts=texts,
     ).parsed
 
 
@@ -135,6 +144,7 @@ async def asyncio_detailed(
     client: AuthenticatedClient | Client,
     path: str | Unset = UNSET,
     path_base64: str | Unset = UNSET,
+    texts: bool | Unset = UNSET,
 ) -> Response[HunkList | ProblemReport]:
     """What a copy-on-write sandbox changed, part by part: `apply` lands those that are chosen. At most 16
     MiB
@@ -144,6 +154,7 @@ async def asyncio_detailed(
         sandbox (str):
         path (str | Unset):
         path_base64 (str | Unset):
+        texts (bool | Unset):
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -157,6 +168,7 @@ async def asyncio_detailed(
         sandbox=sandbox,
         path=path,
         path_base64=path_base64,
+        texts=texts,
     )
 
     response = await client.get_async_httpx_client().request(**kwargs)
@@ -170,6 +182,7 @@ async def asyncio(
     client: AuthenticatedClient | Client,
     path: str | Unset = UNSET,
     path_base64: str | Unset = UNSET,
+    texts: bool | Unset = UNSET,
 ) -> HunkList | ProblemReport | None:
     """What a copy-on-write sandbox changed, part by part: `apply` lands those that are chosen. At most 16
     MiB
@@ -179,6 +192,7 @@ async def asyncio(
         sandbox (str):
         path (str | Unset):
         path_base64 (str | Unset):
+        texts (bool | Unset):
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -194,5 +208,6 @@ async def asyncio(
             client=client,
             path=path,
             path_base64=path_base64,
+            texts=texts,
         )
     ).parsed
