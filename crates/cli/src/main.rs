@@ -13,6 +13,10 @@ mod config;
 mod context;
 mod copying;
 mod detach_keys;
+#[cfg_attr(
+    not(feature = "remote"),
+    expect(dead_code, unused_imports, unused_variables, reason = "half of it is about servers")
+)]
 mod door;
 mod engine;
 mod exit;

@@ -88,6 +88,10 @@ pub(crate) fn must_exist(grants: &[SecretGrant], state: &Path) -> Result<()> {
 
 /// The store of a state directory, for the secrets that gates put in.
 #[derive(Debug)]
+#[cfg_attr(
+    not(feature = "gate"),
+    expect(dead_code, reason = "nothing puts them in without a gate")
+)]
 pub(crate) struct Stored(pub(crate) PathBuf);
 
 impl SecretSource for Stored {
