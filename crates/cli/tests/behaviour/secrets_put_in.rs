@@ -399,7 +399,11 @@ fn alarm_freezes(place: &Place, other: &Outside) {
     // Nothing wakes it by the way.
     let said = place.says(&["exec", "s", "--", "true"], 125);
     assert!(said.stderr.contains("resume"), "{said:?}");
+    let said = place.say(&["fork", "s", "copy"]);
+    assert!(said.code() != Some(0) && said.stderr.contains("is frozen"), "{said:?}");
     place.says(&["resume", "s"], 0);
+    place.says(&["fork", "s", "copy"], 0);
+    place.says(&["rm", "copy"], 0);
     let went_on = || {
         let said = place.say(&["logs", "s", "leaks"]);
         said.text().contains("went on").then_some(())

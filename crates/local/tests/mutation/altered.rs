@@ -165,6 +165,7 @@ fn understood(found: &Value) -> Outcome {
 
 /// The inner run.
 pub(crate) fn attack(name: &str) {
+    crate::sys::have_a_keyring();
     let place = PathBuf::from(std::env::var_os(PLACE).unwrap());
     let state = StateDirectory::open(&place.join("state")).unwrap();
     let caller = Caller {

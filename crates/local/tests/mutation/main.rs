@@ -7,6 +7,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod altered;
+mod sys;
 mod table;
 
 use altered::{Ground, Outcome, Person};

@@ -86,9 +86,11 @@ impl Sessions {
 
     /// Makes another session of the same spec, whose workspace begins as this one's is now, or was at a
     /// point: one of a number, or a snapshot that is called so. Processes, the home directory and what was
-    /// written to an image are not copied; the new one is prepared as any other.
+    /// written to an image are not copied; the new one is prepared as any other. A session that an alarm
+    /// froze has none: the new one would go on with its secrets.
     pub async fn fork(&self, id: &SessionId, point: Option<&str>, name: &str) -> Result<Session> {
         let mut desk = self.layered(id).await?;
+        desk.refuse_while_frozen().await?;
         let history = self.history(id);
         let number = match point {
             Some(point) => {
