@@ -3681,8 +3681,11 @@ export interface components {
             kind: string;
             /** @description What happened. */
             message: string;
-            /** @description What was found out, and what was done. */
-            result: components["schemas"]["AppliedChanges"];
+            /**
+             * @description What was found out, and what was done. Absent where the request was refused before anything was
+             *     looked at.
+             */
+            result?: components["schemas"]["AppliedChanges"] | null;
             /** @description Whether the same request may succeed later without any change. */
             retryable: boolean;
             /**
@@ -3703,8 +3706,11 @@ export interface components {
             kind: string;
             /** @description What happened. */
             message: string;
-            /** @description What was found out, and what was done. */
-            result: components["schemas"]["FileEdit"];
+            /**
+             * @description What was found out, and what was done. Absent where the request was refused before anything was
+             *     looked at.
+             */
+            result?: components["schemas"]["FileEdit"] | null;
             /** @description Whether the same request may succeed later without any change. */
             retryable: boolean;
             /**
@@ -3725,8 +3731,11 @@ export interface components {
             kind: string;
             /** @description What happened. */
             message: string;
-            /** @description What was found out, and what was done. */
-            result: components["schemas"]["FilePatch"];
+            /**
+             * @description What was found out, and what was done. Absent where the request was refused before anything was
+             *     looked at.
+             */
+            result?: components["schemas"]["FilePatch"] | null;
             /** @description Whether the same request may succeed later without any change. */
             retryable: boolean;
             /**

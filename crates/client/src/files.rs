@@ -106,10 +106,8 @@ fn refused_or<T: DeserializeOwned>(asked: Result<T, Failure>) -> Result<T> {
         Ok(done) => Ok(done),
         Err(Failure::Said(said)) if said.status == StatusCode::CONFLICT => {
             // Any other conflict has no such result.
-            match serde_json::from_slice::<ProblemWith<T>>(&said.body) {
-                Ok(problem) => Ok(problem.result),
-                Err(_) => Err(said.error),
-            }
+            let problem = serde_json::from_slice::<ProblemWith<T>>(&said.body);
+            problem.ok().and_then(|problem| problem.result).ok_or(said.error)
         }
         Err(failure) => Err(failure.into()),
     }

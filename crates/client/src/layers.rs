@@ -92,10 +92,9 @@ impl Sandbox {
             Ok(changes) => Ok(Applied { changes, is_all: true }),
             Err(Failure::Said(said)) if said.status == StatusCode::CONFLICT => {
                 // Any other conflict has no such result.
-                match serde_json::from_slice::<ProblemWith<AppliedChanges>>(&said.body) {
-                    Ok(problem) => Ok(Applied { changes: problem.result, is_all: false }),
-                    Err(_) => Err(said.error),
-                }
+                let problem = serde_json::from_slice::<ProblemWith<AppliedChanges>>(&said.body);
+                let found = problem.ok().and_then(|problem| problem.result);
+                found.map(|changes| Applied { changes, is_all: false }).ok_or(said.error)
             }
             Err(failure) => Err(failure.into()),
         }

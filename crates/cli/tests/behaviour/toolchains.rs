@@ -158,7 +158,7 @@ os.execvp("setpriv", ["setpriv", "--ambient-caps=-all", "--inh-caps=-all", "--",
 fn where_the_kernel_makes_no_layer_a_cache_is_read_as_before() {
     everyone(|place| {
         if place.is_root() || !Path::new(PYTHON).exists() {
-            return skipped("user", "root has no such file system, or there is no Python");
+            return skipped("stack", "root has no such file system, or there is no Python");
         }
         caches(place);
         let port = server().to_string();
@@ -170,7 +170,7 @@ fn where_the_kernel_makes_no_layer_a_cache_is_read_as_before() {
         command.args(["--profile", "repo-write", "--allow-host-port", &port, "--shell", script]);
         let said = outcome(&mut with_caches(place, command), SOON);
         if said.stderr.contains("no stack: ") {
-            return skipped("user", said.stderr.trim());
+            return skipped("stack", said.stderr.trim());
         }
         assert_eq!(said.text(), "host\nclosed\ndone\n", "{said:?}");
     });

@@ -44,8 +44,10 @@ pub struct ProblemWith<T> {
     pub hint: Option<String>,
     /// Whether the same request may succeed later without any change.
     pub retryable: bool,
-    /// What was found out, and what was done.
-    pub result: T,
+    /// What was found out, and what was done. Absent where the request was refused before anything was
+    /// looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result: Option<T>,
 }
 
 /// What callers did. Format 1.

@@ -22,30 +22,32 @@ class ProblemWithAppliedChanges:
     Attributes:
         kind (str): The kind's stable name.
         message (str): What happened.
-        result (AppliedChanges): What `apply --json` prints. Format 1.
         retryable (bool): Whether the same request may succeed later without any change.
         status (int): The status of the answer.
         title (str): The kind in words.
         type_ (str): What the kind is described by; `about:blank`, for the kind says all of it.
         hint (None | str | Unset): What to do.
+        result (AppliedChanges | None | Unset): What was found out, and what was done. Absent where the request was
+            refused before anything was
+            looked at.
     """
 
     kind: str
     message: str
-    result: AppliedChanges
     retryable: bool
     status: int
     title: str
     type_: str
     hint: None | str | Unset = UNSET
+    result: AppliedChanges | None | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
+        from ..models.applied_changes import AppliedChanges  # noqa: PLC0415
+
         kind = self.kind
 
         message = self.message
-
-        result = self.result.to_dict()
 
         retryable = self.retryable
 
@@ -61,13 +63,20 @@ class ProblemWithAppliedChanges:
         else:
             hint = self.hint
 
+        result: dict[str, Any] | None | Unset
+        if isinstance(self.result, Unset):
+            result = UNSET
+        elif isinstance(self.result, AppliedChanges):
+            result = self.result.to_dict()
+        else:
+            result = self.result
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
             {
                 "kind": kind,
                 "message": message,
-                "result": result,
                 "retryable": retryable,
                 "status": status,
                 "title": title,
@@ -76,6 +85,8 @@ class ProblemWithAppliedChanges:
         )
         if hint is not UNSET:
             field_dict["hint"] = hint
+        if result is not UNSET:
+            field_dict["result"] = result
 
         return field_dict
 
@@ -87,8 +98,6 @@ class ProblemWithAppliedChanges:
         kind = d.pop("kind")
 
         message = d.pop("message")
-
-        result = AppliedChanges.from_dict(d.pop("result"))
 
         retryable = d.pop("retryable")
 
@@ -107,15 +116,32 @@ class ProblemWithAppliedChanges:
 
         hint = _parse_hint(d.pop("hint", UNSET))
 
+        def _parse_result(data: object) -> AppliedChanges | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                result_type_0 = AppliedChanges.from_dict(data)
+
+                return result_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(AppliedChanges | None | Unset, data)
+
+        result = _parse_result(d.pop("result", UNSET))
+
         problem_with_applied_changes = cls(
             kind=kind,
             message=message,
-            result=result,
             retryable=retryable,
             status=status,
             title=title,
             type_=type_,
             hint=hint,
+            result=result,
         )
 
         problem_with_applied_changes.additional_properties = d
