@@ -1,7 +1,7 @@
 //! What is told where not everything can be.
 
 use super::{Watched, inside, set_often};
-use crate::place::{SOON, everyone, started, until};
+use crate::place::{PYTHON, SOON, everyone, skipped, started, until};
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::sync::mpsc::channel;
@@ -127,6 +127,23 @@ fn directories_that_change_places_are_looked_at_again() {
         inside(place, ">a/y/f; >b/x/g");
         let lines = watched.until("modified    b/x/g");
         assert!(lines.contains(&"created     a/y/f".to_owned()), "{lines:?}");
+        watched.interrupt();
+    });
+}
+
+#[test]
+fn a_directory_that_was_swapped_often_is_told_of_still_under_the_name_that_it_has() {
+    everyone(|place| {
+        if !std::path::Path::new(PYTHON).exists() {
+            return skipped("python", "there is no python3 to swap names with");
+        }
+        place.says(&["create", "--name", "s"], 0);
+        place.write("swap.py", super::attacks::SWAPPER);
+        let watched = Watched::begin(place, &[]);
+        place.says(&["exec", "s", "--", PYTHON, "swap.py"], 0);
+        watched.until("modified    done");
+        inside(place, "for d in busy/real busy/link; do [ -L $d ] || >$d/inner/own; done");
+        watched.until_one("a file", |line| line.ends_with("inner/own"));
         watched.interrupt();
     });
 }
