@@ -10,7 +10,6 @@ use ring::digest::{SHA256, digest};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
-use zeroize::Zeroizing;
 
 /// How many secrets an owner may have.
 pub const MAX_SECRETS: usize = 1000;
@@ -139,15 +138,9 @@ impl SecretStore {
     pub fn remove_all(&self, owner: &str) -> Result<usize> {
         let lock = self.place.lock()?;
         let mut removed = 0;
-        for name in self.names_of(owner)? {
-            // What does not say whose it is stays.
-            let beginning = self.place.read_beginning(&name, MAX_LEAD_BYTES)?;
-            let is_own = |beginning: &Zeroizing<Vec<u8>>| {
-                owner_told(beginning).is_some_and(|told| told == owner)
-            };
-            if beginning.is_some_and(|beginning| is_own(&beginning)) {
-                removed += usize::from(self.place.remove(&lock, &name)?);
-            }
+        // What does not say whose it is stays.
+        for (name, _) in self.told()?.iter().filter(|(_, told)| told.as_deref() == Some(owner)) {
+            removed += usize::from(self.place.remove(&lock, name)?);
         }
         Ok(removed)
     }
@@ -167,26 +160,23 @@ impl SecretStore {
         }
     }
 
-    /// The files that say that they are this owner's, and those that do not say whose they are. Of others'
-    /// nothing but that is read, and no value is decrypted.
-    fn names_of(&self, owner: &str) -> Result<Vec<String>> {
-        let mut names = self.place.names()?;
-        names.retain(|name| name.ends_with(SUFFIX));
-        let mut own = Vec::new();
-        for name in names {
-            let Some(beginning) = self.place.read_beginning(&name, MAX_LEAD_BYTES)? else {
-                continue;
-            };
-            if owner_told(&beginning).is_none_or(|told| told == owner) {
-                own.push(name);
+    /// The files of secrets, with whose each says that it is, if it does. Nothing else is read of them, and no
+    /// value is decrypted.
+    fn told(&self) -> Result<Vec<(String, Option<String>)>> {
+        let mut all = Vec::new();
+        for name in self.place.names()?.into_iter().filter(|name| name.ends_with(SUFFIX)) {
+            if let Some(beginning) = self.place.read_beginning(&name, MAX_LEAD_BYTES)? {
+                all.push((name, owner_told(&beginning)));
             }
         }
-        Ok(own)
+        Ok(all)
     }
 
     fn heads(&self, key: &Key, owner: &str) -> Result<Vec<Head>> {
         let mut heads = Vec::new();
-        for file_name in &self.names_of(owner)? {
+        // One that does not say whose it is may be this owner's, and is damaged.
+        let may_be = |told: &Option<String>| told.as_deref().is_none_or(|told| told == owner);
+        for (file_name, _) in self.told()?.iter().filter(|(_, told)| may_be(told)) {
             // Removed meanwhile.
             let Some(file) = self.place.read(file_name, MAX_FILE_BYTES)? else { continue };
             let damaged = |why| foreign(&self.place.path(file_name), why);

@@ -146,12 +146,20 @@ pub(super) fn may_open<D: Deed>(door: &Door<D>, rules: Vec<EgressRule>) -> Resul
 fn within_ground<D: Deed>(door: &Door<D>, rules: Vec<EgressRule>) -> Result<Vec<EgressRule>> {
     let spec = door.ground()?.spec();
     let operators = spec.profile.egress(&spec.egress)?;
-    let is_within =
-        |rule: &EgressRule| intersect_rules(std::slice::from_ref(rule), &operators).contains(rule);
-    match rules.iter().find(|rule| !is_within(rule)) {
+    match first_beyond(&rules, &operators) {
         Some(rule) => Err(beyond(rule)),
         None => Ok(rules),
     }
+}
+
+/// The first of these rules that lies within none of the operator's.
+pub(super) fn first_beyond<'a>(
+    rules: &'a [EgressRule],
+    operators: &[EgressRule],
+) -> Option<&'a EgressRule> {
+    rules
+        .iter()
+        .find(|rule| !intersect_rules(std::slice::from_ref(*rule), operators).contains(rule))
 }
 
 fn beyond(rule: &EgressRule) -> Error {

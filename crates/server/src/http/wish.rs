@@ -1,11 +1,9 @@
 //! A sandbox as a request wants it, and what it means on this ground.
 
+use super::network::first_beyond;
 use crate::{Ground, HeldImage, Pull};
-use cofferdam_core::policy::intersect_rules;
 use cofferdam_core::secret::SecretGrant;
-use cofferdam_core::{
-    EgressRule, Error, ErrorKind, Limit, Limits, Profile, Result, Spec, User, Workspace,
-};
+use cofferdam_core::{Error, ErrorKind, Limit, Limits, Profile, Result, Spec, User, Workspace};
 use cofferdam_session::manifest::{Manifest, Provisions};
 pub(crate) use cofferdam_session::objects::{
     LimitsWish, ProfileName, PullName, SandboxWish, SpecWish,
@@ -223,11 +221,7 @@ pub(super) fn too_many(what: &str, are: usize, most: usize) -> Error {
 fn refuse_more_way_out(spec: &Spec, operator: &Spec) -> Result<()> {
     let Some(wanted) = spec.network_policy()? else { return Ok(()) };
     let allowed = operator.network_policy()?.map(|policy| policy.allow);
-    let is_allowed = |rule: &EgressRule| {
-        let within = intersect_rules(std::slice::from_ref(rule), allowed.as_deref().unwrap_or(&[]));
-        within.contains(rule)
-    };
-    let further = wanted.allow.iter().find(|rule| !is_allowed(rule));
+    let further = first_beyond(&wanted.allow, allowed.as_deref().unwrap_or(&[]));
     let what = match (further, &allowed) {
         (Some(rule), _) => format!(
             "profile {} asks for a way out to {rule}, and the operator allows none",
