@@ -15,7 +15,7 @@ use cofferdam_conformance::{
 };
 use cofferdam_local::assemble::foresee;
 use std::ffi::OsString;
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
@@ -175,6 +175,11 @@ fn conform_layers(name: &str, tier: LayerChoice, (place, skips): (&Path, &Path))
     cofferdam_conformance::main_of_points(subject)
 }
 
+fn make_private(path: PathBuf) -> Result<PathBuf, String> {
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&path);
+    made.map(|()| path).map_err(|error| error.to_string())
+}
+
 /// Workspaces whose layers are made in one way.
 struct LocalGround {
     place: PathBuf,
@@ -194,6 +199,10 @@ impl LayerGround for LocalGround {
             Ok(_) => Ok(place),
             Err(error) => Err(format!("this host makes no such layer: {}", error.chain())),
         }
+    }
+
+    fn sessions(&self) -> Result<PathBuf, String> {
+        make_private(self.place.join("sessions"))
     }
 
     fn spec(&self, workspace: &Path) -> Spec {

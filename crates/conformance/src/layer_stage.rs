@@ -36,6 +36,10 @@ pub trait LayerGround: Send + Sync {
     /// Fresh directories, or why there are none.
     fn place(&self) -> Result<LayerPlace, String>;
 
+    /// The directory of sessions over the backend, the same for all checks: whoever keeps sessions ends
+    /// what the backend has and they do not know.
+    fn sessions(&self) -> Result<PathBuf, String>;
+
     /// A sandbox whose workspace is copy-on-write over this directory.
     fn spec(&self, workspace: &Path) -> Spec;
 

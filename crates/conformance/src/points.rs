@@ -3,8 +3,7 @@
 use crate::check::{Running, Stop, Verdict, fail, same};
 use crate::layer_stage::{LayerPlace, LayerSubject};
 use cofferdam_core::{Ending, Error, ErrorKind};
-use cofferdam_session::{Session, SessionOrder, Sessions, Target, UndoOrder};
-use std::os::unix::fs::PermissionsExt;
+use cofferdam_session::{Session, SessionOrder, SessionReport, Sessions, Target, UndoOrder};
 use std::path::PathBuf;
 use tokio::time::timeout;
 
@@ -79,10 +78,9 @@ pub struct PointStage {
 
 impl PointStage {
     async fn new(subject: LayerSubject) -> Result<Self, Stop> {
-        let LayerPlace { workspace, kept } = subject.ground.place().map_err(Stop::Skipped)?;
-        std::fs::set_permissions(&kept, std::fs::Permissions::from_mode(0o700))
-            .map_err(in_words)?;
-        let sessions = Sessions::open(&kept, vec![subject.backend.clone()]).await?;
+        let LayerPlace { workspace, .. } = subject.ground.place().map_err(Stop::Skipped)?;
+        let place = subject.ground.sessions().map_err(Stop::Failed)?;
+        let sessions = Sessions::open(&place, vec![subject.backend.clone()]).await?;
         Ok(Self { subject, workspace, sessions })
     }
 
@@ -112,7 +110,10 @@ impl PointStage {
 
     async fn clear(self) -> Verdict {
         let clearing = async {
-            for session in self.sessions.list(&Default::default()).await? {
+            let workspace = self.workspace.to_str();
+            let is_ours = |of: &SessionReport| of.workspace.as_deref() == workspace;
+            let all = self.sessions.list(&Default::default()).await?;
+            for session in all.into_iter().filter(is_ours) {
                 let id = cofferdam_session::SessionId::new(session.id)?;
                 self.sessions.delete(&id).await?;
             }

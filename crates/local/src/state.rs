@@ -351,6 +351,14 @@ impl Record {
     }
 }
 
+impl Drop for Record {
+    fn drop(&mut self) {
+        // A child that another thread is just starting holds a copy of the descriptor until it runs its
+        // program. Closing ours would leave the lock with it.
+        let _ = rustix::fs::flock(&self.file, FlockOperation::Unlock);
+    }
+}
+
 fn pay(record: Record, report: &mut SweepReport) -> Result<()> {
     let content = record.content()?;
     if record.name.starts_with(SANDBOX) {
@@ -471,6 +479,18 @@ mod tests {
         StateDirectory::open(&home).unwrap();
         assert_eq!(std::fs::metadata(&home).unwrap().mode() & 0o777, 0o700);
         StateDirectory::open(&home).unwrap();
+    }
+
+    #[test]
+    fn a_record_that_was_let_go_is_free_whatever_a_child_copied() {
+        let directory = TestDirectory::new("state-copied");
+        let state = StateDirectory::open(directory.path()).unwrap();
+        let record = state.record_landing("layer").unwrap();
+        assert_eq!(state.record_landing("layer").unwrap_err().kind, ErrorKind::Conflict);
+        let copy = rustix::io::dup(&record.file).unwrap();
+        drop(record);
+        assert!(state.record_landing("layer").is_ok());
+        drop(copy);
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub(crate) struct Locks {
 #[derive(Debug)]
 pub(crate) struct Lock {
     path: PathBuf,
-    _file: OwnedFd,
+    file: OwnedFd,
 }
 
 impl Locks {
@@ -66,7 +66,7 @@ impl Locks {
             let mine = fstat(&file).map_err(failed)?;
             match stat(&path) {
                 Ok(named) if (named.st_dev, named.st_ino) == (mine.st_dev, mine.st_ino) => {
-                    return Ok(Some(Lock { path, _file: file }));
+                    return Ok(Some(Lock { path, file }));
                 }
                 Ok(_) | Err(Errno::NOENT) => {}
                 Err(e) => return Err(failed(e)),
@@ -102,9 +102,31 @@ impl Lock {
     }
 }
 
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // A child that another thread is just starting holds a copy of the descriptor until it runs its
+        // program. Closing ours would leave the lock with it.
+        let _ = flock(&self.file, FlockOperation::Unlock);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_child_copied_holds_nothing() {
+        let directory =
+            std::env::temp_dir().join(format!("cofferdam-copied-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        let locks = Locks::new(directory.clone());
+        let held = locks.try_take("a").unwrap().unwrap();
+        let copy = rustix::io::dup(&held.file).unwrap();
+        drop(held);
+        assert!(locks.try_take("a").unwrap().is_some());
+        drop(copy);
+        std::fs::remove_dir_all(&directory).unwrap();
+    }
 
     #[tokio::test]
     async fn a_lock_is_held_by_one_and_let_go_by_drop() {

@@ -55,6 +55,9 @@ impl Sessions {
     /// Opens the sessions of a state directory, and repairs what a crash left behind: what was being
     /// made is adopted or given up, what was being ended is ended, what is over is removed.
     ///
+    /// A backend belongs to the sessions of one state directory, in any number of processes: what it has
+    /// of a session that is not known here is ended.
+    ///
     /// The first backend is that of orders which name none. A database that is damaged or of a newer
     /// version is an error. What cannot be repaired now is not: it stays recorded.
     pub async fn open(state: &Path, backends: Vec<Arc<dyn DurableBackend>>) -> Result<Self> {

@@ -14,6 +14,7 @@ use cofferdam_conformance::{
 use cofferdam_core::{Caller, Spec, Workspace};
 use plain::{Fault, Plain};
 use std::collections::BTreeSet;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -82,6 +83,12 @@ impl LayerGround for Place {
             std::fs::create_dir(&path).map(|()| path).map_err(|error| error.to_string())
         };
         Ok(LayerPlace { workspace: make("workspace")?, kept: make("kept")? })
+    }
+
+    fn sessions(&self) -> Result<PathBuf, String> {
+        let path = self.path.join("sessions");
+        let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&path);
+        made.map(|()| path).map_err(|error| error.to_string())
     }
 
     fn spec(&self, workspace: &Path) -> Spec {
