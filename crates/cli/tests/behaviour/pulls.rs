@@ -149,7 +149,7 @@ fn an_image_is_pulled_by_the_first_run_or_not_at_all() {
 fn a_pull_that_is_interrupted_goes_on_and_leaves_nothing_else() {
     everyone(|place| {
         let Some(reference) = image(place) else { return };
-        let server = Served::new(place, &reference, &["slow"]);
+        let server = Served::new(place, &reference, &["stalls"]);
         let name = server.name("x:v1");
         let mut pull = place.cofferdam(&["image", "pull", &name]);
         let pull = started(pull.stdout(Stdio::piped()).stderr(Stdio::piped()));

@@ -1,8 +1,9 @@
 """A registry on this machine that serves one OCI layout.
 
 Arguments: the layout, and any of `basic=NAME:PASSWORD`, `tls=CERTIFICATE,KEY`, `slow` (layers come in
-pieces with pauses), `log=FILE` (a line for each request, with what it says of who asks). It prints its
-port and serves until it is killed.
+pieces with pauses), `stalls` (a layer stops in the middle, and its rest comes to who asks for that),
+`log=FILE` (a line for each request, with what it says of who asks). It prints its port and serves until
+it is killed.
 """
 
 import base64
@@ -31,6 +32,11 @@ class Registry(http.server.BaseHTTPRequestHandler):
             self.send_header(name.replace("_", "-"), value)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
+        if "stalls" in options and "/blobs/" in self.path and len(body) >= 300_000 and status == 200:
+            self.wfile.write(body[:150_000])
+            time.sleep(300)
+            self.close_connection = True
+            return
         if "slow" not in options or "/blobs/" not in self.path or len(body) < 100_000:
             self.wfile.write(body)
             return
