@@ -131,6 +131,38 @@ fn directories_that_change_places_are_looked_at_again() {
     });
 }
 
+/// What a watcher hears of `b` when its name leads there no more.
+const MOVED_AT_ONCE: &str = "\
+import os, time
+for n in range(40):
+    os.mkdir('a%d' % n)
+time.sleep(1)
+for n in range(40):
+    os.mkdir('a%d/b' % n)
+    os.rename('a%d' % n, 'c%d' % n)
+time.sleep(1)
+for n in range(40):
+    open('c%d/b/own' % n, 'w').close()
+open('done', 'w')
+";
+
+#[test]
+fn a_directory_whose_parent_was_renamed_before_anybody_looked_is_watched() {
+    everyone(|place| {
+        if !std::path::Path::new(PYTHON).exists() {
+            return skipped("python", "there is no python3 to be quick with names");
+        }
+        place.says(&["create", "--name", "s"], 0);
+        place.write("move.py", MOVED_AT_ONCE);
+        let watched = Watched::begin(place, &[]);
+        place.says(&["exec", "s", "--", PYTHON, "move.py"], 0);
+        let lines = watched.until("modified    done");
+        let told = lines.iter().filter(|line| line.ends_with("/b/own") && line.starts_with("mod"));
+        assert_eq!(told.count(), 40, "{lines:?}");
+        watched.interrupt();
+    });
+}
+
 #[test]
 fn a_directory_that_was_swapped_often_is_told_of_still_under_the_name_that_it_has() {
     everyone(|place| {

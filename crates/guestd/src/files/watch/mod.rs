@@ -27,6 +27,7 @@ use rustix::fs::inotify::ReadFlags;
 use rustix::fs::{AtFlags, FileType};
 use rustix::io::Errno;
 use scope::{Asked, Scope};
+use std::collections::BTreeSet;
 use tree::{Number, Tree};
 
 /// Tells what happens until the host hangs up.
@@ -46,6 +47,9 @@ struct Watcher<'a> {
     root: &'a Root,
     notices: Notices,
     tree: Tree,
+    /// Directories that came, by the one that they are in, and were not there by the name that they have
+    /// here: the name of a directory above has changed meanwhile, or they are gone, as is told next.
+    missed: BTreeSet<(Number, Vec<u8>)>,
     /// The number of the root.
     top: Number,
     scope: Scope,
@@ -86,6 +90,7 @@ impl<'a> Watcher<'a> {
             root,
             notices,
             tree: Tree::default(),
+            missed: BTreeSet::new(),
             top: 0,
             scope,
             out: Outbox::new(talk, size(order.max_pending, MAX_PENDING_EVENTS)),
@@ -143,6 +148,7 @@ impl<'a> Watcher<'a> {
         self.notices.discard();
         let before: Vec<Number> = self.tree.numbers().collect();
         self.tree = Tree::default();
+        self.missed.clear();
         self.is_full = false;
         self.scope.forget();
         self.out.recover();
@@ -174,6 +180,9 @@ impl<'a> Watcher<'a> {
             }
             return Ok(());
         };
+        if what.intersects(ReadFlags::MOVED_FROM | ReadFlags::DELETE) {
+            self.missed.remove(&(name.above, name.name.clone()));
+        }
         if what.contains(ReadFlags::MOVED_FROM) {
             let mate = self.notices.mate(&notice).and_then(|mate| self.name(&mate));
             return match mate {
@@ -267,8 +276,11 @@ impl<'a> Watcher<'a> {
                 if !self.tree.rename(child, to.above, &to.name) {
                     // Two have changed places, or one that was empty was replaced.
                     self.out.lose();
-                } else if !self.scope.is_whole() {
-                    self.visit(to.above, &to.path)?;
+                } else {
+                    if !self.scope.is_whole() {
+                        self.visit(to.above, &to.path)?;
+                    }
+                    self.visit_missed(child)?;
                 }
             }
             Some(child) => self.take_out(child),
@@ -282,6 +294,7 @@ impl<'a> Watcher<'a> {
     fn take_out(&mut self, number: Number) {
         for number in self.tree.take(number) {
             self.notices.remove(number);
+            self.missed.retain(|(above, _)| *above != number);
         }
         self.is_full = false;
     }

@@ -43,10 +43,35 @@ impl Watcher<'_> {
         });
         match opened {
             Ok(directory) => self.enter(&directory, Some(above), path, News::Tell),
-            // It was there a moment ago; what became of it is told next.
-            Err(Failure { why: Why::NotFound | Why::WrongType, .. }) => Ok(()),
+            // It was there a moment ago; what became of it, or of what it is in, is told next.
+            Err(Failure { why: Why::NotFound | Why::WrongType, .. }) => {
+                self.miss(above, path);
+                Ok(())
+            }
             Err(failure) => self.leave_out(path, failure),
         }
+    }
+
+    fn miss(&mut self, above: Number, path: &[u8]) {
+        if self.missed.len() < self.max_directories {
+            self.missed.insert((above, last_name(path).to_vec()));
+        } else {
+            self.out.lose();
+        }
+    }
+
+    /// Visits what was missed in a directory that has another name now, or below it.
+    pub(super) fn visit_missed(&mut self, renamed: Number) -> Result<(), Trouble> {
+        let is_due = |above: Number| self.tree.is_within(above, renamed);
+        let due: Vec<_> = self.missed.iter().filter(|(above, _)| is_due(*above)).cloned().collect();
+        for one in due {
+            self.missed.remove(&one);
+            let (above, name) = one;
+            if let Some(directory) = self.tree.path(above) {
+                self.visit(above, &join(&directory, &name))?;
+            }
+        }
+        Ok(())
     }
 
     fn enter(
@@ -67,8 +92,7 @@ impl Watcher<'_> {
             Ok(number) => number,
             Err(errno) => return self.leave_out(path, failed(errno, "it cannot be watched")),
         };
-        let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
-        let news = match self.tree.put(above, name, number) {
+        let news = match self.tree.put(above, last_name(path), number) {
             Put::New => news,
             Put::Known if self.scope.is_whole() => return Ok(()),
             Put::Known => News::Keep,
@@ -204,6 +228,10 @@ impl Watcher<'_> {
         self.out.add(FileEvent::Unwatched { path, failure });
         Ok(())
     }
+}
+
+fn last_name(path: &[u8]) -> &[u8] {
+    path.rsplit(|byte| *byte == b'/').next().unwrap_or_default()
 }
 
 fn kind(directory: &OwnedFd, entry: &DirEntry) -> FileType {

@@ -111,7 +111,8 @@ impl Tree {
         taken
     }
 
-    fn is_within(&self, mut number: Number, other: Number) -> bool {
+    /// Whether a directory is this other one, or below it.
+    pub(super) fn is_within(&self, mut number: Number, other: Number) -> bool {
         // No deeper than anything is watched.
         for _ in 0..=2 * MAX_DEPTH {
             if number == other {
