@@ -95,6 +95,17 @@ fn says(place: &Place, file: &Path, words: &[&str], code: i32) -> Said {
     said
 }
 
+/// Asks as a program of Java does.
+const FETCH: &str = "\
+public class Fetch {
+    public static void main(String[] words) throws Exception {
+        var asked = java.net.URI.create(words[0]).toURL().openConnection();
+        asked.setRequestProperty(\"Authorization\", \"Bearer \" + System.getenv(\"T\"));
+        System.out.print(new String(asked.getInputStream().readAllBytes()));
+    }
+}
+";
+
 /// What programs of the place ask, each with the placeholder as a token.
 fn programs(url: &str) -> Vec<(&'static str, String)> {
     let python = format!(
@@ -111,8 +122,12 @@ fn programs(url: &str) -> Vec<(&'static str, String)> {
     );
     let git =
         format!("git -c http.extraHeader=\"Authorization: Bearer $T\" ls-remote {url}/x.git; true");
+    let curl = |more: &str| format!("curl -sS {more} -H \"Authorization: Bearer $T\" {url}");
     vec![
-        ("curl", format!("curl -sS -H \"Authorization: Bearer $T\" {url}")),
+        ("curl", curl("")),
+        ("curl", curl("-x http://127.0.0.1:61002")),
+        ("curl", curl("-x socks5h://127.0.0.1:61002")),
+        ("java", format!("java Fetch.java {url}")),
         ("python", format!("{PYTHON} -c \"{python}\"")),
         ("requests", format!("{PYTHON} -c \"{requests}\"")),
         ("node", format!("node -e \"{node}\"")),
@@ -144,6 +159,7 @@ fn a_secret_is_put_in_for_programs_that_know_nothing_of_it_and_is_nowhere_inside
         let (port, grant) = (outside.port.to_string(), format!("T@{HOST}:scheme=Bearer"));
         let run = ["run", "--profile", "repo-write", "--allow-host-port", &port];
         let url = format!("https://{HOST}:{port}");
+        place.write("Fetch.java", FETCH);
         for (name, line) in programs(&url) {
             if !is_there(place, name) {
                 continue;
