@@ -93,7 +93,12 @@ async fn clients_beyond_the_limit_are_told_and_take_nothing_for_gone() {
         let (backend, record) = (stage.backend.clone(), record.clone());
         tokio::spawn(async move {
             let long = Duration::from_secs(100);
-            while backend.watch(&record, &id("w"), Seen::default(), long).await.is_err() {
+            loop {
+                match backend.watch(&record, &id("w"), Seen::default(), long).await {
+                    // There is no news of it.
+                    Ok(status) => return status,
+                    Err(error) => assert_eq!(error.kind, ErrorKind::TimedOut, "{error:?}"),
+                }
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         })
@@ -103,7 +108,8 @@ async fn clients_beyond_the_limit_are_told_and_take_nothing_for_gone() {
     let another = || kept_backend(stage.state());
     let end = std::time::Instant::now() + PATIENCE;
     let error = loop {
-        assert!(std::time::Instant::now() < end, "it is never full");
+        let over = || watchers.iter().filter(|watcher| watcher.is_finished()).count();
+        assert!(std::time::Instant::now() < end, "it is never full, and {} went", over());
         match another().status(&record).await {
             Ok(status) => assert_eq!(status, SandboxStatus::Running),
             Err(error) => break error,
@@ -115,7 +121,10 @@ async fn clients_beyond_the_limit_are_told_and_take_nothing_for_gone() {
     assert_eq!(error.kind, ErrorKind::TimedOut, "what lives is not said to be gone: {error:?}");
     for watcher in watchers {
         watcher.abort();
-        let _ = watcher.await;
+        match watcher.await {
+            Err(error) if error.is_cancelled() => {}
+            ended => panic!("it was said to be over: {ended:?}"),
+        }
     }
     assert_eq!(stage.run(&record, &exec("a", "true")).await, Ending::Exited(0));
     stage.end(&record).await;

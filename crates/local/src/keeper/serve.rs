@@ -113,6 +113,13 @@ impl Conn {
     }
 }
 
+/// What a client hears that may not stay.
+fn too_many() -> Reply {
+    let what = format!("{MAX_CLIENTS} clients are connected, and more may not be");
+    // Of a kind that nobody takes for the end of the sandbox.
+    Error::new(ErrorKind::TimedOut, what).hint("Try again.").into()
+}
+
 impl Keeper<'_> {
     /// Takes a client, if it is one of ours.
     pub(super) fn accept(&mut self) {
@@ -124,10 +131,7 @@ impl Keeper<'_> {
         }
         let mut wire = Wire::new(socket);
         if self.conns.len() >= MAX_CLIENTS && !self.drop_a_stranger() {
-            let what = format!("{MAX_CLIENTS} clients are connected, and more may not be");
-            // Of a kind that nobody takes for the end of the sandbox.
-            let error = Error::new(ErrorKind::TimedOut, what).hint("Try again.");
-            let _ = wire.reply(&error.into());
+            let _ = wire.reply(&too_many());
             return;
         }
         self.next_conn += 1;
@@ -138,8 +142,11 @@ impl Keeper<'_> {
     /// mount namespace that may be a command that wants to keep everybody else out.
     fn drop_a_stranger(&mut self) -> bool {
         let stranger = self.conns.iter().find(|(_, conn)| !conn.is_known);
-        let number = stranger.map(|(number, _)| *number);
-        number.is_some_and(|number| self.conns.remove(&number).is_some())
+        let Some(number) = stranger.map(|(number, _)| *number) else { return false };
+        let Some(mut stranger) = self.conns.remove(&number) else { return false };
+        // It may be one of ours whose question is on its way.
+        let _ = stranger.wire.reply(&too_many());
+        true
     }
 
     /// Takes what a client says, and answers what can be answered now.
