@@ -45,30 +45,18 @@ pub(crate) fn key_place() -> Result<Option<KeyPlace>> {
     }
 }
 
-/// What a command is to be given.
+/// What a command is to be given. A server gives its commands those of its own store.
 pub(crate) fn given(wishes: &[SecretWish], state: &Path) -> Result<Vec<GivenSecret>> {
     SecretWish::check(wishes)?;
-    if wishes.is_empty() {
+    if wishes.is_empty() || crate::door::is_chosen() {
         return Ok(Vec::new());
     }
-    refuse_there(wishes)?;
     let store = store(state)?;
     let given = |wish: &SecretWish| {
         let value = store.value("", &wish.name)?;
         Ok(GivenSecret { value, place: wish.place.clone() })
     };
     wishes.iter().map(given).collect()
-}
-
-/// Fails where a server would have to give a command values: those of its store stay there.
-pub(crate) fn refuse_there(wishes: &[SecretWish]) -> Result<()> {
-    if wishes.is_empty() || !crate::door::is_chosen() {
-        return Ok(());
-    }
-    let what = "--secret-file and --secret-fd with a server: commands of this machine alone are given values";
-    Err(Error::new(ErrorKind::Unsupported, what).hint(
-        "Give the sandbox --secret NAME@HOST when it is made, or run it on the machine of the server.",
-    ))
 }
 
 /// Fails where one of these is not in the store.

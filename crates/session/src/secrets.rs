@@ -1,8 +1,9 @@
-//! The secrets of the owner of sessions: their names, and changes of them. No value ever comes out here.
+//! The secrets of the owner of sessions: their names, and changes of them. A value comes out for a command
+//! that is given it, and for nobody else.
 
 use crate::store::blocking;
 use crate::{Sessions, now_ms};
-use cofferdam_core::secret::{SecretName, SecretValue};
+use cofferdam_core::secret::{GivenSecret, SecretName, SecretValue, SecretWish};
 use cofferdam_core::{Error, ErrorKind, Result};
 pub use cofferdam_secrets::SecretReport;
 use cofferdam_secrets::SecretStore;
@@ -25,6 +26,22 @@ impl Sessions {
     /// Adds a secret of this owner, or gives one that is there another value.
     pub async fn put_secret(&self, name: SecretName, value: SecretValue) -> Result<SecretReport> {
         self.in_store(move |store, owner| store.put(owner, &name, &value, now_ms())).await
+    }
+
+    /// What a command of this owner is to be given.
+    pub async fn given_secrets(&self, wishes: Vec<SecretWish>) -> Result<Vec<GivenSecret>> {
+        SecretWish::check(&wishes)?;
+        if wishes.is_empty() {
+            return Ok(Vec::new());
+        }
+        let given = move |store: &SecretStore, owner: &str| {
+            let given = |wish: SecretWish| {
+                let value = store.value(owner, &wish.name)?;
+                Ok(GivenSecret { value, place: wish.place })
+            };
+            wishes.into_iter().map(given).collect()
+        };
+        self.in_store(given).await
     }
 
     /// Removes a secret of this owner.

@@ -3,7 +3,7 @@
 use super::run::{CAPTURED_BYTES, connect_streams, report_of, tell_denials};
 use crate::args::{CommandOptions, parse_exec_id};
 use crate::context::{argv, command_variables};
-use crate::door::{Before, Session};
+use crate::door::{Before, Beside, Session};
 use crate::engine::RunOutcome;
 use crate::follow::{Left, Memory, Passed, Streams, follow};
 use crate::surroundings::Surroundings;
@@ -114,10 +114,9 @@ pub(super) fn perform(args: &ExecArgs) -> Result<u8> {
             false => None,
         };
         let is_new = args.id.is_none() || !is_known(&session, &order.command.id).await?;
-        let started = match &before {
-            Some(_) => session.start_for_receipt(&order).await?,
-            None => session.start(&order).await?,
-        };
+        let secrets = args.command.secrets();
+        let beside = Beside::new(&secrets).for_receipt(args.receipt);
+        let started = session.start_with(&order, &beside).await?;
         if args.detach {
             return left(args, &session, &started).await;
         }

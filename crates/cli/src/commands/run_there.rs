@@ -4,13 +4,13 @@ use super::exec::{outcome, told};
 use super::run::{CAPTURED_BYTES, connect_streams, report_of, tell_denials, unheld};
 use crate::args::RunArgs;
 use crate::context::{argv, command_variables};
-use crate::door::{Order, Session, Sessions, StartOf, spec};
+use crate::door::{Beside, Order, Session, Sessions, StartOf, spec};
 use crate::engine::RunOutcome;
 use crate::follow::{Left, Memory, Passed, Sink, Streams, follow};
 use crate::listen::{ENDING, Listening};
-use crate::secrets::refuse_there;
 use crate::surroundings::Surroundings;
 use crate::{exit, render, report, sessions};
+use cofferdam_core::secret::SecretWish;
 use cofferdam_core::{
     Cause, Ending, Enforced, Error, ErrorKind, ExecOrder, ExecStatus, Limits, LimitsCount, Omitted,
     ProcessId, Profile, Result, Seen, Stdin, UsageReport,
@@ -72,7 +72,7 @@ fn sandbox(args: &RunArgs) -> Result<SandboxWish> {
 fn command(args: &RunArgs) -> Result<(ExecOrder, Option<StartOf>)> {
     let options = &args.command;
     let surroundings = Surroundings::of_this_process()?;
-    refuse_there(&options.secrets())?;
+    SecretWish::check(&options.secrets())?;
     let start = start(args)?;
     let words = match &start {
         Some(_) => options.argv.clone(),
@@ -176,10 +176,9 @@ impl Run<'_> {
         let inside = self.made.workspace_inside.as_deref().unwrap_or("/workspace");
         order.command.cwd =
             args.command.cwd.as_ref().map(|cwd| PathBuf::from(inside).join(cwd).into_os_string());
-        let started = match self.start {
-            Some(start) => self.session.start_led(&order, start).await?,
-            None => self.session.start(&order).await?,
-        };
+        let secrets = args.command.secrets();
+        let beside = Beside::new(&secrets).led(self.start);
+        let started = self.session.start_with(&order, &beside).await?;
         let passed = Passed {
             reads: order.command.stdin == Stdin::Piped,
             has_terminal: order.command.terminal.is_some(),

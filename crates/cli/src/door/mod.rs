@@ -24,7 +24,7 @@ mod wish;
 pub(crate) use chosen::{choose, is_chosen, refuse, split};
 #[cfg(feature = "remote")]
 pub(crate) use remote::{Session as There, connect};
-pub(crate) use session::{Before, Chosen, Counted, Session};
+pub(crate) use session::{Before, Beside, Chosen, Counted, Session};
 #[cfg(feature = "remote")]
 pub(crate) use wish::{StartOf, spec};
 

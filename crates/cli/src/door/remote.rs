@@ -1,7 +1,7 @@
 //! Sessions behind a server: what verbs ask of them, by requests.
 
 use super::chosen::{self, Server};
-use super::session::here_alone;
+use super::session::{Beside, here_alone};
 use super::wish;
 use crate::sessions::missing;
 use cofferdam_client::{Address, Client, Sandbox};
@@ -12,9 +12,7 @@ use cofferdam_core::{
 };
 use cofferdam_search::{Glob, Grep};
 use cofferdam_session::edit::{Edit, Places};
-use cofferdam_session::objects::{
-    EditWish, ExecNews, ExecWish, FileMatches, FileNames, ForkWish, UndoWish,
-};
+use cofferdam_session::objects::{EditWish, ExecNews, FileMatches, FileNames, ForkWish, UndoWish};
 use cofferdam_session::window::{Window, WindowOrder};
 use cofferdam_session::{
     ConnectionList, Doing, Edited, EventReport, ExecReport, HistoryReport, MetricsReport,
@@ -243,24 +241,15 @@ impl Session {
     }
 
     pub(super) async fn start(&self, order: &ExecOrder) -> Result<ExecStatus> {
-        self.start_as(order, &wish::exec(order)?).await
+        self.start_with(order, &Beside::default()).await
     }
 
-    pub(super) async fn start_for_receipt(&self, order: &ExecOrder) -> Result<ExecStatus> {
-        self.start_as(order, &ExecWish { receipt: true, ..wish::exec(order)? }).await
-    }
-
-    pub(super) async fn start_led(
+    pub(super) async fn start_with(
         &self,
         order: &ExecOrder,
-        start: &wish::StartOf,
+        beside: &Beside<'_>,
     ) -> Result<ExecStatus> {
-        let start = Some(start.wish());
-        self.start_as(order, &ExecWish { start, ..wish::exec(order)? }).await
-    }
-
-    async fn start_as(&self, order: &ExecOrder, wish: &ExecWish) -> Result<ExecStatus> {
-        let exec = self.sandbox.start(wish).await?;
+        let exec = self.sandbox.start(&wish::exec(order, beside)?).await?;
         let is_told = exec.ending.is_none() && !exec.terminal;
         if is_told {
             let left = None;

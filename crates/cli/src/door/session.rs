@@ -3,6 +3,7 @@
 use super::Sessions;
 #[cfg(feature = "remote")]
 use super::remote;
+use cofferdam_core::secret::SecretWish;
 use cofferdam_core::{
     ApplyOrder, ApplyReport, Change, Chunk, DiscardOrder, Error, ErrorKind, ExecInput, ExecOrder,
     ExecStatus, Files, Part, ProbeReport, ProcessId, Receipt, Result, Seen,
@@ -46,6 +47,34 @@ pub(crate) enum Before {
     /// Its server looks when it starts the command, and keeps in mind what it saw.
     #[cfg(feature = "remote")]
     There,
+}
+
+/// What a server has to know of a command beside its order.
+#[derive(Debug, Default)]
+#[cfg_attr(not(feature = "remote"), expect(dead_code, reason = "there is no server to know it"))]
+pub(crate) struct Beside<'a> {
+    /// The secrets that it is given: those of the server's store.
+    pub(super) secrets: &'a [SecretWish],
+    /// Whether its receipt is wanted.
+    pub(super) receipt: bool,
+    /// How the words of its sandbox's image lead it.
+    #[cfg(feature = "remote")]
+    pub(super) start: Option<&'a super::StartOf>,
+}
+
+impl<'a> Beside<'a> {
+    pub(crate) fn new(secrets: &'a [SecretWish]) -> Self {
+        Self { secrets, ..Self::default() }
+    }
+
+    pub(crate) fn for_receipt(self, receipt: bool) -> Self {
+        Self { receipt, ..self }
+    }
+
+    #[cfg(feature = "remote")]
+    pub(crate) fn led(self, start: Option<&'a super::StartOf>) -> Self {
+        Self { start, ..self }
+    }
 }
 
 /// Changes that somebody has looked at and chosen to land.
@@ -164,25 +193,18 @@ impl Session {
         }
     }
 
-    /// Starts a command whose receipt is wanted.
-    pub(crate) async fn start_for_receipt(&self, order: &ExecOrder) -> Result<ExecStatus> {
-        match self {
-            Self::Here(session) => session.start(order).await,
-            #[cfg(feature = "remote")]
-            Self::There(session) => session.start_for_receipt(order).await,
-        }
-    }
-
-    /// Starts a command that the words of its sandbox's image lead, as a server knows them.
-    #[cfg(feature = "remote")]
-    pub(crate) async fn start_led(
+    /// Starts a command of which a server has to know more than its order.
+    pub(crate) async fn start_with(
         &self,
         order: &ExecOrder,
-        start: &super::StartOf,
+        beside: &Beside<'_>,
     ) -> Result<ExecStatus> {
         match self {
-            Self::Here(_) => Err(super::elsewhere()),
-            Self::There(session) => session.start_led(order, start).await,
+            #[cfg(feature = "remote")]
+            Self::Here(_) if beside.start.is_some() => Err(super::elsewhere()),
+            Self::Here(session) => session.start(order).await,
+            #[cfg(feature = "remote")]
+            Self::There(session) => session.start_with(order, beside).await,
         }
     }
 

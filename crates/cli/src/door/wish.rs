@@ -1,11 +1,13 @@
 //! What options mean to a server, which decides what is not said.
 
+use super::Beside;
 use super::remote::refuse_if;
 use crate::args::{ConfigOptions, IdlePause, PolicyOptions, SessionOptions, VariableOptions};
 use crate::commands::create::labels;
 use crate::context::command_variables;
 use crate::images::PullPolicy;
 use crate::surroundings::Surroundings;
+use cofferdam_core::secret::{SecretPlace, SecretWish};
 use cofferdam_core::{Error, ErrorKind, ExecOrder, LayerChoice, Profile, Result, Stdin};
 use cofferdam_session::PointRange;
 use cofferdam_session::objects::{
@@ -121,13 +123,20 @@ impl StartOf {
         Ok(Self(StartWish { entrypoint }))
     }
 
-    pub(super) fn wish(&self) -> StartWish {
+    fn wish(&self) -> StartWish {
         self.0.clone()
     }
 }
 
 /// A command as a server takes it.
-pub(super) fn exec(order: &ExecOrder) -> Result<ExecWish> {
+pub(super) fn exec(order: &ExecOrder, beside: &Beside<'_>) -> Result<ExecWish> {
+    let (mut secret_files, mut secret_descriptors) = (Vec::new(), Vec::new());
+    for SecretWish { name, place } in beside.secrets {
+        match place {
+            SecretPlace::File(file) => secret_files.push(format!("{name}={file}")),
+            SecretPlace::Descriptor(number) => secret_descriptors.push(format!("{name}={number}")),
+        }
+    }
     let command = &order.command;
     let argv = command.argv.iter().map(|word| text("a word of the command", word));
     let cwd = command.cwd.as_ref().map(|cwd| text("--cwd", cwd)).transpose()?;
@@ -135,7 +144,7 @@ pub(super) fn exec(order: &ExecOrder) -> Result<ExecWish> {
         argv: argv.collect::<Result<_>>()?,
         id: Some(command.id.to_string()),
         shell: None,
-        start: None,
+        start: beside.start.map(StartOf::wish),
         cwd,
         env: env(&command.env)?,
         stdin: command.stdin == Stdin::Piped,
@@ -144,7 +153,9 @@ pub(super) fn exec(order: &ExecOrder) -> Result<ExecWish> {
         keep_awake: order.keep_awake,
         timeout_ms: command.timeout.map(ms),
         max_output_bytes: order.max_output_bytes,
-        receipt: false,
+        secret_files,
+        secret_descriptors,
+        receipt: beside.receipt,
     })
 }
 

@@ -103,10 +103,47 @@ fn a_key_grants_secrets_only_by_the_scope() {
             assert!(said.stderr.contains("no scope secrets"), "{words:?}: {said:?}");
         }
         way.says(&["ensure", "s"], 0);
-        // Values themselves are for commands of this machine, and never left out in silence.
         for verb in [vec!["exec", "s"], vec!["run"]] {
-            let said = way.says(&run_of(&[verb.as_slice(), &["--secret-file", "T"]].concat()), 125);
-            assert!(said.stderr.contains("--secret-fd with a server"), "{verb:?}: {said:?}");
+            for given in [["--secret-file", "T"], ["--secret-fd", "T=3"]] {
+                let said = way.says(&run_of(&[verb.as_slice(), &given].concat()), 125);
+                assert!(said.stderr.contains("no scope secrets"), "{verb:?}: {said:?}");
+            }
         }
+    });
+}
+
+#[test]
+fn a_command_is_given_the_values_of_its_key_as_files_and_descriptors() {
+    everyone(|place| {
+        let value = plain_value(place);
+        let (alice, bob) = (key(place, "alice"), key(place, "bob"));
+        let server = Server::start_with(place, "127.0.0.1:0", &[], &[]);
+        let hers = Way::There(place, &server.url, Some(&alice));
+        let his = Way::There(place, &server.url, Some(&bob));
+        add(&hers, &value);
+        hers.says(&["ensure", "s"], 0);
+        let look = "sha256sum </run/secrets/key; sha256sum <&3; cat /run/secrets/key; env; \
+                    cat /proc/$$/cmdline";
+        let sum = outcome(
+            place.host("sh").args(["-c", "printf %s \"$V\" | sha256sum"]).env("V", &value),
+            SOON,
+        );
+        for verb in [vec!["exec", "s"], vec!["run"]] {
+            let given = ["--secret-file", "T=key", "--secret-fd", "T=3", "--shell", look];
+            let said = hers.says(&[verb.as_slice(), &given].concat(), 0);
+            assert_eq!(said.text().matches(&sum.text()).count(), 2, "{verb:?}: {said:?}");
+            assert!(said.text().contains("***") && !said.text().contains(&value), "{said:?}");
+            let said = his.says(&run_of(&[verb.as_slice(), &["--secret-file", "T"]].concat()), 125);
+            assert!(!said.stderr.is_empty(), "{said:?}");
+        }
+        // What has no secret of its own finds none, and another key has none of this name.
+        let said = hers.says(&["exec", "s", "--shell", "ls /run/secrets"], 0);
+        assert_eq!(said.text(), "");
+        his.says(&["ensure", "his"], 0);
+        let said = his.says(&["exec", "his", "--secret-file", "T", "--", "true"], 125);
+        assert!(said.stderr.contains("there is no secret T"), "{said:?}");
+        // A place that two want, or that there is not, is refused before anything is asked.
+        let twice = ["exec", "s", "--secret-file", "T", "--secret-file", "T", "--", "true"];
+        assert!(hers.says(&twice, 125).stderr.contains("two secrets"));
     });
 }

@@ -5,6 +5,7 @@ use super::error::{Answer, Problem};
 use super::extract::{Body, Path, Query, Raw};
 use super::objects;
 use super::receipts::{may_watch, watch};
+use super::secrets::given;
 use super::sse::{self, Source};
 use super::start::lead;
 use super::wish::{Wish, too_many, variables};
@@ -126,6 +127,7 @@ async fn start(
 ) -> Answer<(StatusCode, Json<ExecReport>)> {
     let mut order = wish.order()?;
     let session = door.session(&sandbox).await?;
+    order.command.secrets = given(&door, &wish).await?;
     if wish.start.is_some() {
         lead(&wish, &mut order, session.image().await?.as_ref())?;
     }

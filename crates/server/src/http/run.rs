@@ -5,7 +5,7 @@ use super::error::Answer;
 use super::execs::tell_end;
 use super::extract::Body;
 use super::objects;
-use super::secrets::may_grant;
+use super::secrets::{given, may_grant};
 use super::start::lead;
 use super::wish::{MAX_INIT_LINES, OnGround, Wish, lie_on, too_many};
 use crate::Server;
@@ -53,6 +53,7 @@ async fn run(door: Door<Runs>, Body(wish): Body<RunWish>) -> Answer<Json<RunRepo
     }
     let capture = wish.capture_bytes.unwrap_or(CAPTURED_BYTES);
     let (mut exec, mut order) = orders(&wish, &door, capture)?;
+    exec.command.secrets = given(&door, &wish.exec).await?;
     let _held = lie_on(
         &door.ground()?,
         (wish.sandbox.image.as_deref(), wish.sandbox.pull),

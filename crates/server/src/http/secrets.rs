@@ -8,8 +8,9 @@ use super::secret_body::SecretBody;
 use crate::Server;
 use axum::Json;
 use axum::http::StatusCode;
-use cofferdam_core::secret::{SecretGrant, SecretName};
+use cofferdam_core::secret::{GivenSecret, SecretGrant, SecretName, SecretWish};
 use cofferdam_core::{Error, ErrorKind, Result};
+use cofferdam_session::objects::ExecWish;
 use cofferdam_session::{SecretList, SecretReport};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -66,6 +67,17 @@ pub(super) async fn may_grant<D>(door: &Door<D>, wishes: &[String]) -> Result<()
         }
     }
     Ok(())
+}
+
+/// What a command is given of the caller's secrets. Fails unless the caller may have it given.
+pub(super) async fn given<D>(door: &Door<D>, wish: &ExecWish) -> Result<Vec<GivenSecret>> {
+    let files = wish.secret_files.iter().map(|text| SecretWish::file(text));
+    let descriptors = wish.secret_descriptors.iter().map(|text| SecretWish::descriptor(text));
+    let wishes = files.chain(descriptors).collect::<Result<Vec<_>>>()?;
+    if !wishes.is_empty() {
+        door.caller.may(SetsSecrets::SCOPE)?;
+    }
+    door.sessions.given_secrets(wishes).await
 }
 
 fn name(text: String) -> Result<SecretName> {

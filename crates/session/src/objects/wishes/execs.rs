@@ -35,6 +35,12 @@ pub struct ExecWish {
     pub timeout_ms: Option<u64>,
     /// It is killed when a stream exceeds this many bytes.
     pub max_output_bytes: Option<u64>,
+    /// Secrets of the caller that it is given as files: `NAME`, or `NAME=FILE` for another name. Each is
+    /// `/run/secrets/FILE`, which this command alone can read, until it ends. Their values are masked in what
+    /// commands of the sandbox write from then on. By a key with the scope `secrets`.
+    pub secret_files: Vec<String>,
+    /// Secrets that it is given as open descriptors: `NAME=N`. Masked as those that are files.
+    pub secret_descriptors: Vec<String>,
     /// Looks at the workspace before it starts, so that its receipt tells what it did to files. For a command
     /// in the foreground, by a key with the scope `files-read`.
     pub receipt: bool,
