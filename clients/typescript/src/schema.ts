@@ -2172,6 +2172,18 @@ export interface components {
              */
             receipt?: boolean;
             /**
+             * @description Secrets that it is given as open descriptors: `NAME=N`. Masked as those that are files.
+             * @default []
+             */
+            secret_descriptors?: string[];
+            /**
+             * @description Secrets of the caller that it is given as files: `NAME`, or `NAME=FILE` for another name. Each is
+             *     `/run/secrets/FILE`, which this command alone can read, until it ends. Their values are masked in what
+             *     commands of the sandbox write from then on. By a key with the scope `secrets`.
+             * @default []
+             */
+            secret_files?: string[];
+            /**
              * @description A line for `/bin/sh -c`.
              * @default null
              */
@@ -3865,6 +3877,8 @@ export interface components {
              *       "keep_awake": false,
              *       "max_output_bytes": null,
              *       "receipt": false,
+             *       "secret_descriptors": [],
+             *       "secret_files": [],
              *       "shell": null,
              *       "start": null,
              *       "stdin": false,

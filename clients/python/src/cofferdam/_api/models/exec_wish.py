@@ -34,6 +34,12 @@ class ExecWish:
         receipt (bool | Unset): Looks at the workspace before it starts, so that its receipt tells what it did to files.
             For a command
             in the foreground, by a key with the scope `files-read`. Default: False.
+        secret_descriptors (list[str] | Unset): Secrets that it is given as open descriptors: `NAME=N`. Masked as those
+            that are files.
+        secret_files (list[str] | Unset): Secrets of the caller that it is given as files: `NAME`, or `NAME=FILE` for
+            another name. Each is
+            `/run/secrets/FILE`, which this command alone can read, until it ends. Their values are masked in what
+            commands of the sandbox write from then on. By a key with the scope `secrets`.
         shell (None | str | Unset): A line for `/bin/sh -c`.
         start (None | StartWish | Unset): Puts the words of the sandbox's image around `argv`, which may then be empty.
             Without it `argv` is
@@ -51,6 +57,8 @@ class ExecWish:
     keep_awake: bool | Unset = False
     max_output_bytes: int | None | Unset = UNSET
     receipt: bool | Unset = False
+    secret_descriptors: list[str] | Unset = UNSET
+    secret_files: list[str] | Unset = UNSET
     shell: None | str | Unset = UNSET
     start: None | StartWish | Unset = UNSET
     stdin: bool | Unset = False
@@ -92,6 +100,14 @@ class ExecWish:
             max_output_bytes = self.max_output_bytes
 
         receipt = self.receipt
+
+        secret_descriptors: list[str] | Unset = UNSET
+        if not isinstance(self.secret_descriptors, Unset):
+            secret_descriptors = self.secret_descriptors
+
+        secret_files: list[str] | Unset = UNSET
+        if not isinstance(self.secret_files, Unset):
+            secret_files = self.secret_files
 
         shell: None | str | Unset
         if isinstance(self.shell, Unset):
@@ -142,6 +158,10 @@ class ExecWish:
             field_dict["max_output_bytes"] = max_output_bytes
         if receipt is not UNSET:
             field_dict["receipt"] = receipt
+        if secret_descriptors is not UNSET:
+            field_dict["secret_descriptors"] = secret_descriptors
+        if secret_files is not UNSET:
+            field_dict["secret_files"] = secret_files
         if shell is not UNSET:
             field_dict["shell"] = shell
         if start is not UNSET:
@@ -203,6 +223,10 @@ class ExecWish:
         max_output_bytes = _parse_max_output_bytes(d.pop("max_output_bytes", UNSET))
 
         receipt = d.pop("receipt", UNSET)
+
+        secret_descriptors = cast(list[str], d.pop("secret_descriptors", UNSET))
+
+        secret_files = cast(list[str], d.pop("secret_files", UNSET))
 
         def _parse_shell(data: object) -> None | str | Unset:
             if data is None:
@@ -267,6 +291,8 @@ class ExecWish:
             keep_awake=keep_awake,
             max_output_bytes=max_output_bytes,
             receipt=receipt,
+            secret_descriptors=secret_descriptors,
+            secret_files=secret_files,
             shell=shell,
             start=start,
             stdin=stdin,
