@@ -51,12 +51,7 @@ pub(crate) fn given(wishes: &[SecretWish], state: &Path) -> Result<Vec<GivenSecr
     if wishes.is_empty() || crate::door::is_chosen() {
         return Ok(Vec::new());
     }
-    let store = store(state)?;
-    let given = |wish: &SecretWish| {
-        let value = store.value("", &wish.name)?;
-        Ok(GivenSecret { value, place: wish.place.clone() })
-    };
-    wishes.iter().map(given).collect()
+    store(state)?.given("", wishes)
 }
 
 /// Fails where one of these is not in the store.

@@ -4,7 +4,7 @@ use crate::entry::{Head, MAX_FILE_BYTES, MAX_LEAD_BYTES, decode, encode, owner_t
 use crate::keys::{KeyPlace, Keys};
 use crate::place::{Place, foreign};
 use crate::seal::Key;
-use cofferdam_core::secret::{SecretName, SecretValue};
+use cofferdam_core::secret::{GivenSecret, SecretName, SecretValue, SecretWish};
 use cofferdam_core::{Error, ErrorKind, Result, hexadecimal};
 use ring::digest::{SHA256, digest};
 use schemars::JsonSchema;
@@ -114,6 +114,15 @@ impl SecretStore {
             None => None,
         };
         found.map(|(_, value)| value).ok_or_else(|| no_such(name))
+    }
+
+    /// What a command of this owner is to be given.
+    pub fn given(&self, owner: &str, wishes: &[SecretWish]) -> Result<Vec<GivenSecret>> {
+        let given = |wish: &SecretWish| {
+            let value = self.value(owner, &wish.name)?;
+            Ok(GivenSecret { value, place: wish.place.clone() })
+        };
+        wishes.iter().map(given).collect()
     }
 
     /// The secrets of an owner, by name.

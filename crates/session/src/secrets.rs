@@ -34,14 +34,7 @@ impl Sessions {
         if wishes.is_empty() {
             return Ok(Vec::new());
         }
-        let given = move |store: &SecretStore, owner: &str| {
-            let given = |wish: SecretWish| {
-                let value = store.value(owner, &wish.name)?;
-                Ok(GivenSecret { value, place: wish.place })
-            };
-            wishes.into_iter().map(given).collect()
-        };
-        self.in_store(given).await
+        self.in_store(move |store, owner| store.given(owner, &wishes)).await
     }
 
     /// Removes a secret of this owner.

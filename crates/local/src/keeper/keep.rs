@@ -152,12 +152,11 @@ impl<'a> Keeper<'a> {
         }
         let ready = self.wait()?;
         let quiet = ready.is_empty();
-        let is_asked_for = ready.iter().any(|about| matches!(about, About::Listener));
         for about in ready {
             match about {
                 About::Line => self.hear(),
                 About::Gone => self.gone(),
-                About::Listener => {}
+                About::Listener => self.accept(),
                 About::Calendar => self.set_calendar(),
                 About::Idle => self.ring(),
                 About::Pins => self.look_after_pins(),
@@ -168,10 +167,6 @@ impl<'a> Keeper<'a> {
                 About::Output(channel) => self.spool(channel),
                 About::Input => {}
             }
-        }
-        // ORDER: after those who hung up, who need their places no more.
-        if is_asked_for {
-            self.accept();
         }
         if !self.journal.is_whole() {
             self.journal.flush();

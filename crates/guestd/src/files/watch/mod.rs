@@ -294,8 +294,8 @@ impl<'a> Watcher<'a> {
     fn take_out(&mut self, number: Number) {
         for number in self.tree.take(number) {
             self.notices.remove(number);
-            self.missed.retain(|(above, _)| *above != number);
         }
+        self.missed.retain(|(above, _)| self.tree.knows(*above));
         self.is_full = false;
     }
 
