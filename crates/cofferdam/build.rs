@@ -4,6 +4,7 @@
 //! none of the outer build's flags, which would win over its own and make the program dynamic.
 
 use std::error::Error;
+use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -26,10 +27,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("cargo::rerun-if-changed={}", root.join(watched).display());
     }
     let program = build(&root)?;
-    if has_interpreter(&std::fs::read(&program)?) {
+    let bytes = std::fs::read(&program)?;
+    if has_interpreter(&bytes) {
         return Err(format!("{} is not static", program.display()).into());
     }
     println!("cargo::rustc-env=COFFERDAM_BOX={}", program.display());
+    println!("cargo::rustc-env=COFFERDAM_BOX_MARK={:016x}", mark(&bytes));
     Ok(())
 }
 
@@ -51,6 +54,13 @@ fn build(root: &Path) -> Result<PathBuf, Box<dyn Error>> {
         return Err(format!("the box program could not be built: {status}").into());
     }
     Ok(directory.join(target).join("box/cofferdam-box"))
+}
+
+/// What another program is not known by.
+fn mark(bytes: &[u8]) -> u64 {
+    let mut hasher = std::hash::DefaultHasher::new();
+    bytes.hash(&mut hasher);
+    hasher.finish()
 }
 
 fn variable(name: &str) -> Result<String, Box<dyn Error>> {

@@ -9,6 +9,18 @@ use rustix::fs::{CWD, Mode, OFlags};
 use std::ffi::{c_char, c_int};
 use std::os::fd::IntoRawFd;
 
+// The standard library starts processes without a copy of this one's memory where it finds these. It
+// looks in a way that, in a static program, finds only what something else refers to.
+unsafe extern "C" {
+    fn gnu_get_libc_version();
+    fn posix_spawn_file_actions_addchdir_np();
+}
+
+/// Something else.
+#[used]
+static REFERRED: [unsafe extern "C" fn(); 2] =
+    [gnu_get_libc_version, posix_spawn_file_actions_addchdir_np];
+
 /// Called by the C library.
 // SAFETY: nothing else in this program has the name, and this is how `main` is called.
 #[unsafe(no_mangle)]

@@ -3,7 +3,7 @@
 use crate::state_home;
 use cofferdam_core::Result;
 use cofferdam_local::backend::{LocalBackend, Preparation};
-use cofferdam_local::keeper::KeptBackend;
+use cofferdam_local::keeper::{CarriedProgram, KeptBackend};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The static program from which sandboxes are cloned.
@@ -38,5 +38,6 @@ pub fn prepared_backend(state_home: std::path::PathBuf, preparation: Preparation
 /// A backend whose sandboxes outlive this process, with its records in `state_home`. Any number of
 /// processes may use one such directory at once.
 pub fn kept_backend(state_home: std::path::PathBuf) -> KeptBackend {
-    KeptBackend::new(PROGRAM, state_home)
+    let program = CarriedProgram { bytes: PROGRAM, mark: env!("COFFERDAM_BOX_MARK") };
+    KeptBackend::new(program, state_home)
 }

@@ -203,6 +203,7 @@ async fn a_piped_command_writes_to_its_callers_pipe() {
     assert_eq!(piped.wait().await.unwrap(), Ending::Signaled(13));
     let piped = sandbox.exec(["cat"]).stdin("x").piped().await;
     assert_eq!(piped.unwrap_err().kind, ErrorKind::Usage);
+    sandbox.destroy().await.unwrap();
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ use super::marks::Marks;
 use super::order::Order;
 use super::past::{Past, settle};
 use super::place::{Place, ledger_entry};
+use super::program::CarriedProgram;
 use super::serve::MAX_PATIENCE;
 use super::talk::{Reply, Request, Start};
 use super::{asked, layers, program, spool};
@@ -48,7 +49,7 @@ const SWEEP_EVERY: Duration = Duration::from_secs(1);
 /// once. Needs a runtime with I/O and time enabled.
 #[derive(Debug, Clone)]
 pub struct KeptBackend {
-    program: &'static [u8],
+    program: CarriedProgram,
     state_home: Arc<PathBuf>,
     swept: Arc<Mutex<Option<Instant>>>,
     idle: Arc<Idle>,
@@ -58,9 +59,9 @@ pub struct KeptBackend {
 }
 
 impl KeptBackend {
-    /// A backend that starts keepers from the bytes of the static program, and keeps its records in
+    /// A backend that starts keepers from the static program, and keeps its records in
     /// `state_home`. Does nothing yet.
-    pub fn new(program: &'static [u8], state_home: PathBuf) -> Self {
+    pub fn new(program: CarriedProgram, state_home: PathBuf) -> Self {
         Self {
             program,
             state_home: Arc::new(state_home),
@@ -401,7 +402,7 @@ impl DurableBackend for KeptBackend {
 
     async fn prove(&self, spec: &Spec) -> Result<ProbeReport> {
         let home = self.state_home.as_ref().clone();
-        let prover = LocalBackend::prepared(self.program, home, Preparation::Nothing);
+        let prover = LocalBackend::prepared(self.program.bytes, home, Preparation::Nothing);
         let prover = match &self.gate {
             Some(gate) => prover.with_gate(gate.clone()),
             None => prover,

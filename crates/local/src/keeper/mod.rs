@@ -54,5 +54,5 @@ mod tree;
 pub use backend::KeptBackend;
 pub(crate) use journal::now_ms;
 pub(crate) use place::{half_made, remove_half_made, sweep_half_made};
-pub use program::ARGUMENT;
+pub use program::{ARGUMENT, CarriedProgram};
 pub use start::serve;

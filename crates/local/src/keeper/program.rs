@@ -30,10 +30,26 @@ const COPY: &str = "program-";
 const BUSY_TRIES: u32 = 500;
 const BUSY_PAUSE: Duration = Duration::from_millis(2);
 
+/// The static program as a library carries it.
+#[derive(Clone, Copy)]
+pub struct CarriedProgram {
+    /// What it is, to the last byte.
+    pub bytes: &'static [u8],
+    /// What no other program is known by, in letters and digits: made from the bytes when the library
+    /// is built, because to look at all of them takes longer than to start a keeper.
+    pub mark: &'static str,
+}
+
+impl std::fmt::Debug for CarriedProgram {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CarriedProgram").field("mark", &self.mark).finish_non_exhaustive()
+    }
+}
+
 /// Starts a keeper, does something `meanwhile`, and waits for its answer. `None`: it died before it
 /// gave one.
 pub(super) fn start(
-    program: &[u8],
+    program: CarriedProgram,
     state: &StateDirectory,
     order: &Order,
     (gate, secrets): (Option<&GateProgram>, Option<&GatedSecrets>),
@@ -54,7 +70,7 @@ pub(super) fn start(
     let file = match copy(program, state) {
         Ok(file) => file,
         // A full disk, for one. Memory does too, though each keeper then has a copy of its own.
-        Err(_) => sealed("cofferdam-box", program)
+        Err(_) => sealed("cofferdam-box", program.bytes)
             .map_err(|e| io_error("make the keeper's program", e))?,
     };
     let mut command = Command::new(format!("/proc/self/fd/{}", file.as_raw_fd()));
@@ -134,15 +150,16 @@ fn read_answer(answer: &OwnedFd) -> Result<Vec<u8>> {
 }
 
 /// The program as a file of the state directory, which all keepers share in memory.
-fn copy(program: &[u8], state: &StateDirectory) -> rustix::io::Result<OwnedFd> {
-    let name = format!("{COPY}{}", program.len());
+fn copy(program: CarriedProgram, state: &StateDirectory) -> rustix::io::Result<OwnedFd> {
+    let name = format!("{COPY}{}", program.mark);
     if let Some(file) = good_copy(&name, program, state) {
         return Ok(file);
     }
     let fresh = format!(".{COPY}{}", crate::oneshot::unique());
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = rustix::fs::openat(state.directory(), &fresh, flags, Mode::RUSR | Mode::XUSR)?;
-    let written = write_all(&file, program);
+    // ORDER: it is on the disk before it has its name, by which it is believed from then on.
+    let written = write_all(&file, program.bytes).and_then(|()| rustix::fs::fsync(&file));
     drop(file);
     let placed = written
         .and_then(|()| rustix::fs::renameat(state.directory(), &fresh, state.directory(), &name));
@@ -172,34 +189,58 @@ fn write_all(file: &OwnedFd, mut rest: &[u8]) -> rustix::io::Result<()> {
     Ok(())
 }
 
-/// The copy of this name, if it is the program to the last byte and can be executed.
-fn good_copy(name: &str, program: &[u8], state: &StateDirectory) -> Option<OwnedFd> {
+/// The copy of this name, if it is ours, whole and can be executed.
+///
+/// Nobody but us and root could have put something else there: it lies in a directory of our own that no
+/// sandbox sees.
+fn good_copy(name: &str, program: CarriedProgram, state: &StateDirectory) -> Option<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = rustix::fs::openat(state.directory(), name, flags, Mode::empty()).ok()?;
     let stat = rustix::fs::fstat(&file).ok()?;
     let own = rustix::process::geteuid().as_raw();
     let mount = rustix::fs::fstatvfs(&file).ok()?;
-    if stat.st_uid != own
-        || stat.st_mode & 0o777 != 0o500
-        || mount.f_flag.contains(rustix::fs::StatVfsMountFlags::NOEXEC)
-    {
-        return None;
-    }
-    let mut piece = vec![0; 128 * 1024];
-    let mut rest = program;
-    loop {
-        let count = retry(|| rustix::io::read(&file, &mut piece)).ok()?;
-        if count == 0 {
-            return rest.is_empty().then_some(file);
-        }
-        rest = rest.strip_prefix(piece.get(..count)?)?;
-    }
+    let is_good = stat.st_uid == own
+        && stat.st_mode & 0o7777 == 0o500
+        && u64::try_from(stat.st_size).ok() == u64::try_from(program.bytes.len()).ok()
+        && !mount.f_flag.contains(rustix::fs::StatVfsMountFlags::NOEXEC);
+    is_good.then_some(file)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::test_directory::TestDirectory;
+    use std::os::unix::fs::PermissionsExt;
+    use std::path::Path;
+
+    #[test]
+    fn a_copy_is_made_once_and_anew_where_it_is_not_whole() {
+        let directory = TestDirectory::new("program-copy");
+        let state = StateDirectory::open(directory.path()).unwrap();
+        let program = CarriedProgram { bytes: b"one", mark: "1" };
+        let path = state.path().join("program-1");
+        let inode = |file: &OwnedFd| rustix::fs::fstat(file).unwrap().st_ino;
+        let first = copy(program, &state).unwrap();
+        assert_eq!(inode(&copy(program, &state).unwrap()), inode(&first));
+        for spoil in [
+            (|path| std::fs::set_permissions(path, PermissionsExt::from_mode(0o700)).unwrap())
+                as fn(&Path),
+            |path| {
+                std::fs::remove_file(path).unwrap();
+                std::fs::write(path, "on").unwrap();
+                std::fs::set_permissions(path, PermissionsExt::from_mode(0o500)).unwrap();
+            },
+        ] {
+            spoil(&path);
+            let another = copy(program, &state).unwrap();
+            assert_eq!(std::fs::read(&path).unwrap(), program.bytes);
+            assert_eq!(rustix::fs::fstat(&another).unwrap().st_mode & 0o7777, 0o500);
+        }
+        // One of the same length is another all the same, and takes its place.
+        copy(CarriedProgram { bytes: b"two", mark: "2" }, &state).unwrap();
+        assert_eq!(std::fs::read(state.path().join("program-2")).unwrap(), b"two");
+        assert!(!path.exists());
+    }
 
     #[test]
     fn a_program_that_is_just_being_written_is_waited_for() {
