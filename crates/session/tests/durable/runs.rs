@@ -332,6 +332,36 @@ async fn a_failed_run_is_kept_where_that_is_wanted() {
 }
 
 #[tokio::test]
+async fn a_bundle_holds_the_output_of_the_latest_commands() {
+    let stage = Stage::new();
+    let sessions = stage.open().await;
+    let mut order = order();
+    order.on_failure = OnFailure::Stop;
+    let work = |session: Session| async move {
+        for number in 0..66 {
+            session.exec(&words(&[&format!("out=number-{number}.")]), 100).await?;
+        }
+        Err::<(), _>(Error::new(ErrorKind::Io, "mine"))
+    };
+    let kept = sessions.run(&order, work).await.unwrap_err().kept.unwrap();
+    let read = |path| std::fs::read_to_string(path).unwrap();
+    let files = std::fs::read_dir(&kept.bundle).unwrap().map(|entry| entry.unwrap().path());
+    let outputs: Vec<String> =
+        files.filter(|path| path.extension().is_some_and(|it| it == "stdout")).map(read).collect();
+    assert_eq!(outputs.len(), 64);
+    for (number, is_there) in [(0, false), (1, false), (2, true), (65, true)] {
+        let text = format!("number-{number}.");
+        assert_eq!(outputs.iter().any(|output| output.contains(&text)), is_there, "{text}");
+    }
+    // All of them are in the list.
+    let listed: Vec<serde_json::Value> =
+        serde_json::from_str(&read(kept.bundle.join("execs.json"))).unwrap();
+    assert_eq!(listed.len(), 66);
+    assert!(sessions.delete(&kept.session).await.unwrap());
+    stage.assert_empty();
+}
+
+#[tokio::test]
 async fn runs_at_once_share_nothing() {
     let stage = Stage::new();
     let sessions = stage.open().await;

@@ -86,6 +86,28 @@ async fn nothing_makes_a_result_larger_than_its_limit() {
     stage.end().await;
 }
 
+#[tokio::test]
+async fn a_directory_of_more_than_can_be_counted_is_said_to_have_more() {
+    let stage = Stage::new().await;
+    let tools = stage.tools(PackName::Adk, Scope::Implicit, Kind::Direct);
+    std::fs::create_dir(stage.workspace().join("many")).unwrap();
+    // Of as many nothing is left out of the count.
+    let mut made = 0;
+    for (files, least) in [(50_000, ""), (50_001, "at least ")] {
+        for number in made..files {
+            std::fs::File::create(stage.workspace().join(format!("many/{number}"))).unwrap();
+        }
+        made = files;
+        let listed = done(&tools, "list_dir", json!({ "path": "many" })).await;
+        assert_eq!(listed["total"], 50_000, "{}", listed["hint"]);
+        let shown = listed["entries"].as_array().unwrap().len();
+        let said = format!("{shown} of {least}50000 entries;");
+        let hint = listed["hint"].as_str().unwrap();
+        assert!(hint.starts_with(&said), "{hint}");
+    }
+    stage.end().await;
+}
+
 async fn poll(tools: &Toolbox, exec: &Value, offset: &Value) -> Value {
     let asked = json!({ "exec": exec, "offset": offset, "encoding": "base64", "wait_ms": 20000 });
     done(tools, "shell_poll", asked).await
