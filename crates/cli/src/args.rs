@@ -519,7 +519,7 @@ mod tests {
         let mut all = whole();
         all.build();
         for same in all.get_subcommands() {
-            let mut alone = described(same.get_name()).expect(same.get_name());
+            let mut alone = described(same.get_name()).unwrap();
             alone.build();
             assert_same(&alone, same);
         }

@@ -28,6 +28,8 @@ use std::sync::Arc;
 #[derive(Debug, Args)]
 #[command(override_usage = "cofferdam serve [OPTIONS]")]
 #[command(after_long_help = super::ORDINARY_EXIT_CODES)]
+// Said by requests alone, and refused here.
+#[command(mut_arg("workspace", |arg| arg.hide(true)), mut_arg("cow", |arg| arg.hide(true)))]
 pub(crate) struct ServeArgs {
     /// Listens there: ADDRESS:PORT, or unix:PATH for a socket that only you can use.
     ///
