@@ -13,8 +13,8 @@ use crate::commands::{
     extend::ExtendArgs, file::FileArgs, fork::ForkArgs, gc::GcArgs, history::HistoryArgs,
     image::ImageArgs, logs::LogsArgs, ls::LsArgs, network::NetworkArgs, pause::PauseArgs,
     policy::PolicyArgs, port::PortArgs, ps::PsArgs, resume::ResumeArgs, rm::RmArgs,
-    shell::ShellArgs, show::ShowArgs, signal::SignalArgs, snapshot::SnapshotArgs, undo::UndoArgs,
-    wait::WaitArgs,
+    shell::ShellArgs, show::ShowArgs, signal::SignalArgs, snapshot::SnapshotArgs, stop::StopArgs,
+    undo::UndoArgs, wait::WaitArgs,
 };
 #[cfg(feature = "serve")]
 use crate::commands::{key::KeyArgs, serve::ServeArgs};
@@ -109,6 +109,7 @@ pub(crate) enum Verb {
     Show(ShowArgs),
     Pause(PauseArgs),
     Resume(ResumeArgs),
+    Stop(StopArgs),
     Rm(RmArgs),
     Extend(ExtendArgs),
     Events(EventsArgs),
@@ -450,6 +451,7 @@ verbs! {
     show Show ShowArgs;
     pause Pause PauseArgs;
     resume Resume ResumeArgs;
+    stop Stop StopArgs;
     rm Rm RmArgs;
     extend Extend ExtendArgs;
     events Events EventsArgs;

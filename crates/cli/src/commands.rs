@@ -60,6 +60,7 @@ pub(crate) mod show;
 pub(crate) mod signal;
 pub(crate) mod snapshot;
 mod snapshot_file;
+pub(crate) mod stop;
 pub(crate) mod undo;
 pub(crate) mod wait;
 pub(crate) mod wrap;
@@ -108,6 +109,7 @@ pub(crate) fn perform(verb: Verb) -> Result<u8> {
         Verb::Show(args) => show::perform(&args),
         Verb::Pause(args) => pause::perform(&args),
         Verb::Resume(args) => resume::perform(&args),
+        Verb::Stop(args) => stop::perform(&args),
         Verb::Rm(args) => rm::perform(&args),
         Verb::Extend(args) => extend::perform(&args),
         Verb::Events(args) => events::perform(&args),

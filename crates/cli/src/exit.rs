@@ -50,6 +50,7 @@ pub(crate) fn of_error(verb: VerbName, kind: ErrorKind) -> u8 {
         | VerbName::Show
         | VerbName::Pause
         | VerbName::Resume
+        | VerbName::Stop
         | VerbName::Rm
         | VerbName::Extend
         | VerbName::Events

@@ -55,7 +55,7 @@ pub(crate) enum Object {
     Doctor,
     /// What `wrap` prints.
     Wrap,
-    /// What `create`, `ensure`, `show`, `fork`, `pause`, `resume` and `extend` print with `--json`.
+    /// What `create`, `ensure`, `show`, `fork`, `pause`, `resume`, `stop` and `extend` print with `--json`.
     Session,
     /// What `ls --json` prints.
     Sessions,

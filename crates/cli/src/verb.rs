@@ -59,6 +59,8 @@ pub(crate) enum VerbName {
     Pause,
     /// `resume`
     Resume,
+    /// `stop`
+    Stop,
     /// `rm`
     Rm,
     /// `extend`
@@ -101,7 +103,7 @@ pub(crate) enum VerbName {
 
 impl VerbName {
     /// All verbs.
-    pub(crate) const ALL: [Self; 46] = [
+    pub(crate) const ALL: [Self; 47] = [
         Self::Run,
         Self::Create,
         Self::Ensure,
@@ -129,6 +131,7 @@ impl VerbName {
         Self::Show,
         Self::Pause,
         Self::Resume,
+        Self::Stop,
         Self::Rm,
         Self::Extend,
         Self::Events,
@@ -180,6 +183,7 @@ impl VerbName {
             Self::Show => Some("show"),
             Self::Pause => Some("pause"),
             Self::Resume => Some("resume"),
+            Self::Stop => Some("stop"),
             Self::Rm => Some("rm"),
             Self::Extend => Some("extend"),
             Self::Events => Some("events"),
@@ -231,6 +235,7 @@ impl VerbName {
             Self::Show => "show the session",
             Self::Pause => "pause the session",
             Self::Resume => "resume the session",
+            Self::Stop => "stop the session",
             Self::Rm => "remove the session",
             Self::Extend => "extend the session",
             Self::Events => "list the events",

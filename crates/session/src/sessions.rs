@@ -269,6 +269,7 @@ impl Sessions {
 
     /// Ends the sandbox of a session and keeps the session: home directory, output, events.
     pub async fn stop(&self, id: &SessionId) -> Result<()> {
+        self.0.store.make_room();
         self.0.desk(id).await?.drive(Event::Stop).await
     }
 

@@ -142,6 +142,7 @@ pub(crate) fn refusal(verb: VerbName) -> Option<Refusal> {
         | VerbName::Show
         | VerbName::Pause
         | VerbName::Resume
+        | VerbName::Stop
         | VerbName::Rm
         | VerbName::Extend
         | VerbName::Events

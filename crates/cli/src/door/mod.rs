@@ -181,13 +181,9 @@ impl Sessions {
         wherever!(self, all => all.pause(id).await)
     }
 
-    /// Ends all processes of a session behind a server, and keeps what it has.
-    #[cfg(feature = "remote")]
+    /// Ends all processes of a session, and keeps what it has.
     pub(crate) async fn stop(&self, id: &SessionId) -> Result<()> {
-        match self {
-            Self::Here(_) => Err(elsewhere()),
-            Self::There(all) => all.stop(id).await,
-        }
+        wherever!(self, all => all.stop(id).await)
     }
 
     /// Lets everything go on.

@@ -240,6 +240,7 @@ fn a_session_and_its_commands_are_the_same_with_a_server() {
             scene.same(&["attach", "s", "one"], 0);
             scene.same(&["ps", "s", "--json"], 0);
             scene.same(&["pause", "s", "--json"], 0);
+            scene.same(&["stop", "s", "--json"], 0);
             scene.same(&["resume", "s", "--json"], 0);
             scene.same(&["extend", "s", "5m"], 1);
             scene.same(&["ensure", "s", "-w", &workspace, "--profile", "no-network"], 0);

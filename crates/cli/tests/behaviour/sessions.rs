@@ -127,6 +127,27 @@ fn a_paused_session_stands_still_and_goes_on_with_the_next_command() {
 }
 
 #[test]
+fn a_stopped_session_has_all_but_what_ran() {
+    everyone(|place| {
+        place.says(&["create", "--name", "s", "--cow"], 0);
+        place.says(&["exec", "s", "--shell", "echo kept | tee ~/home work; echo gone > /tmp/t"], 0);
+        place.says(&["exec", "s", "-d", "--id", "server", "--", "sleep", "1000"], 0);
+        for _ in 0..2 {
+            let stopped = place.says(&["stop", "s", "--json"], 0).object();
+            assert_eq!(stopped["phase"], "stopped");
+        }
+        // It was canceled.
+        place.says(&["wait", "s", "server"], 130);
+        let look = "cat ~/home work; ls /tmp/t";
+        let said = place.says(&["exec", "s", "--shell", look], 2);
+        assert_eq!(said.text(), "kept\nkept\n");
+        assert_eq!(phase(place, "s"), "running");
+        let none = place.says(&["stop", "nobody"], 1);
+        assert!(none.stderr.contains("no session \"nobody\""), "{none:?}");
+    });
+}
+
+#[test]
 fn an_idle_session_is_paused_and_a_leased_one_ends_though_nobody_runs() {
     everyone(|place| {
         place.says(&["create", "--name", "idle", "--idle-pause", "100ms"], 0);
@@ -197,6 +218,7 @@ fn every_object_is_what_its_schema_says() {
         valid("session", &["show", "s", "--json"]);
         valid("session", &["resume", "s", "--json"]);
         valid("session", &["extend", "s", "1h", "--json"]);
+        valid("session", &["stop", "s", "--json"]);
         valid("sessions", &["ls", "--json"]);
         let events = valid("events", &["events", "--json"]);
         for event in events["events"].as_array().unwrap() {

@@ -3,7 +3,7 @@
 use crate::harness::{Place, compare};
 
 /// What there is to ask for help about.
-const VERBS: [&str; 44] = [
+const VERBS: [&str; 45] = [
     "",
     "run",
     "create",
@@ -32,6 +32,7 @@ const VERBS: [&str; 44] = [
     "show",
     "pause",
     "resume",
+    "stop",
     "rm",
     "extend",
     "events",
