@@ -5,7 +5,7 @@ use crate::attempt::Attempt;
 use crate::gate::Gate;
 use cofferdam_core::ConnectionHow;
 use cofferdam_core::network::HOST_NAME;
-use cofferdam_core::policy::{HostName, decide_name};
+use cofferdam_core::policy::{Asked, Host, HostName, decide_name};
 use simple_dns::rdata::{A, AAAA, RData};
 use simple_dns::{
     CLASS, OPCODE, Packet, PacketFlag, QCLASS, QTYPE, Question, RCODE, ResourceRecord, TYPE,
@@ -15,6 +15,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UdpSocket};
+
+/// Where questions for names go.
+const DNS_PORT: u16 = 53;
 
 /// How long an answer may be kept, in seconds. Short: a name may lose its address to another.
 const TTL_S: u32 = 5;
@@ -112,6 +115,12 @@ impl Dns {
             self.deny(&asked, policy.version, |attempt| attempt.refused("it is no name of a host"));
             return None;
         };
+        let named = Asked { host: Host::Name(name.clone()), port: DNS_PORT };
+        if let Some(sighting) = self.gate.look_at_name(&named) {
+            self.gate.raise(&sighting, &named);
+            self.deny(name.as_str(), policy.version, |attempt| attempt.saw(&sighting, &named));
+            return None;
+        }
         let decision = decide_name(&policy, &name);
         // Where a connection may wait to be allowed, its name has to lead it here. That of the host has
         // a remedy for each port and none by itself.

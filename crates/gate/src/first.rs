@@ -20,9 +20,6 @@ pub(crate) enum First {
 /// How much is read at once.
 const PIECE_BYTES: usize = 4096;
 
-/// How far the space after a method is looked for.
-const MAX_METHOD_BYTES: usize = 32;
-
 /// Reads first bytes into `read` until it is known what they are. The first may take as long as they
 /// want: a server may speak first. Then the rest has to come in time.
 pub(crate) async fn look(
@@ -118,14 +115,34 @@ pub(crate) fn is_http(bytes: &[u8]) -> Option<bool> {
     let text = bytes.get(begin..).unwrap_or_default();
     let line_end = text.iter().position(|byte| *byte == b'\n');
     let line = text.get(..line_end.unwrap_or(text.len())).unwrap_or_default();
-    // No server takes these within a first line.
+    if !line.first().is_some_and(u8::is_ascii_graphic) {
+        return Some(false);
+    }
+    // No server takes these in a method, and all hang up that see one.
     let is_binary = |byte: &u8| matches!(byte, 0..=0x08 | 0x0e..=0x1f | 0x7f);
-    if line.iter().any(is_binary) || !line.first().is_some_and(u8::is_ascii_graphic) {
+    let method = line.iter().position(is_space).unwrap_or(line.len());
+    let (method, rest) = line.split_at(method);
+    if method.iter().any(is_binary) || is_git(method, rest) {
         return Some(false);
     }
-    let method = line.iter().position(is_space);
-    if method.unwrap_or(line.len()) > MAX_METHOD_BYTES {
-        return Some(false);
-    }
-    line_end.map(|_| line.to_ascii_uppercase().windows(5).any(|part| part == b"HTTP/"))
+    // A long method is one, and some servers take anything at all in what is asked for.
+    line_end
+        .map(|_| line.to_ascii_uppercase().windows(5).any(|part| part == b"HTTP/") || is_old(rest))
+}
+
+/// Whether this follows a method in a request without a version, as of the first HTTP: there are
+/// servers that read on, and find a name.
+fn is_old(rest: &[u8]) -> bool {
+    let target = rest.trim_ascii_start();
+    let begins =
+        |with: &[u8]| target.get(..with.len()).is_some_and(|it| it.eq_ignore_ascii_case(with));
+    target.starts_with(b"/") || begins(b"http://") || begins(b"https://")
+}
+
+/// Whether this is how git begins to speak to a server of its own: the length of the line in four
+/// digits, and after the path a byte that no server of HTTP takes which knows such a method.
+fn is_git(method: &[u8], rest: &[u8]) -> bool {
+    let Some((length, service)) = method.split_at_checked(4) else { return false };
+    let services: [&[u8]; 3] = [b"git-upload-pack", b"git-receive-pack", b"git-upload-archive"];
+    length.iter().all(u8::is_ascii_hexdigit) && services.contains(&service) && rest.contains(&0)
 }

@@ -42,7 +42,15 @@ pub(crate) async fn serve(gate: Arc<Gate>, mut client: TcpStream, mut read: Vec<
             attempt.comes(ConnectionHow::Connect);
             tunnel(attempt, client, asked, &rest).await;
         }
-        Ok((Wanted::Answer(request), rest)) => plain(attempt, client, request, &rest).await,
+        Ok((Wanted::Answer(request), rest)) => {
+            // Nothing is put into what is not encrypted, so that it is for nobody, allowed or not.
+            if let Some(sighting) = gate.look_at(&read, &request.asked) {
+                attempt.asks(&request.asked);
+                attempt.alarmed(&sighting, &request.asked).await;
+                return answer::reset(client);
+            }
+            plain(attempt, client, request, &rest).await;
+        }
     }
 }
 

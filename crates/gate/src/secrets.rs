@@ -78,9 +78,13 @@ impl Gate {
 
     /// What is in the very name that is asked for.
     pub(crate) fn look_at_name(&self, asked: &Asked) -> Option<Sighting> {
+        self.look_at(asked.host.to_string().as_bytes(), asked)
+    }
+
+    /// What is in bytes that go no further.
+    pub(crate) fn look_at(&self, bytes: &[u8], asked: &Asked) -> Option<Sighting> {
         let mut watch = self.watch(asked)?;
-        let name = asked.host.to_string();
-        watch.look(name.as_bytes()).or_else(|| watch.finish())
+        watch.look(bytes).or_else(|| watch.finish())
     }
 
     /// Tells the holder, before whoever caused it hears anything.

@@ -33,6 +33,8 @@ enum End {
         bad: Bad,
         /// Whether they may be of HTTP, so that words are understood.
         may_speak_http: bool,
+        /// What they are.
+        read: Vec<u8>,
     },
 }
 
@@ -67,7 +69,11 @@ pub(crate) async fn through(
             attempt.ended(cut.reason());
             reset_both(client, upstream);
         }
-        End::Refused { bad, may_speak_http } => {
+        End::Refused { bad, may_speak_http, read } => {
+            if let Some(sighting) = attempt.gate.look_at(&read, asked) {
+                attempt.alarmed(&sighting, asked).await;
+                return reset_both(client, upstream);
+            }
             attempt.refused(&bad.reason);
             answer::reset(upstream);
             let has_heard = counts.down.load(Ordering::Relaxed) > 0;
@@ -137,7 +143,10 @@ async fn checked<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
         },
     };
     match first {
-        Err(bad) => End::Refused { bad, may_speak_http: first::is_http(&read) != Some(false) },
+        Err(bad) => {
+            let may_speak_http = first::is_http(&read) != Some(false);
+            End::Refused { bad, may_speak_http, read }
+        }
         Ok(First::Request(request, head_bytes)) => {
             let rest = read.get(head_bytes..).unwrap_or_default();
             let up = pass(carrier, &request, rest, &mut inside_read, &mut outside_write);

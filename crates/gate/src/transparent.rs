@@ -6,10 +6,10 @@ use crate::answer::{self, Status};
 use crate::attempt::Attempt;
 use crate::first::is_http;
 use crate::gate::Gate;
-use crate::limits::Limits;
 use crate::through::through;
 use cofferdam_core::ConnectionHow;
 use cofferdam_core::policy::Asked;
+use cofferdam_terminate::HOLDS_BACK;
 use std::sync::Arc;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
@@ -41,13 +41,14 @@ pub(crate) async fn serve(gate: Arc<Gate>, client: TcpStream) {
         Ok(upstream) => through(attempt, client, upstream, &asked).await,
         Err(refusal) => {
             drop(attempt);
-            refuse(client, &asked, &refusal, &gate.limits).await;
+            refuse(client, &asked, &refusal, &gate).await;
         }
     }
 }
 
 /// Says why to who speaks HTTP, and breaks off others.
-async fn refuse(mut client: TcpStream, asked: &Asked, refusal: &Refusal, limits: &Limits) {
+async fn refuse(mut client: TcpStream, asked: &Asked, refusal: &Refusal, gate: &Gate) {
+    let limits = &gate.limits;
     let mut read = Vec::new();
     let speaks = async {
         while read.len() < limits.first_bytes {
@@ -62,7 +63,13 @@ async fn refuse(mut client: TcpStream, asked: &Asked, refusal: &Refusal, limits:
         }
         false
     };
-    match tokio::time::timeout(limits.farewell_time, speaks).await {
+    let speaks = tokio::time::timeout(limits.farewell_time, speaks).await;
+    if let Some(sighting) = gate.look_at(&read, asked) {
+        gate.raise(&sighting, asked);
+        tokio::time::sleep(HOLDS_BACK).await;
+        return answer::reset(client);
+    }
+    match speaks {
         Ok(true) => {
             let words = answer::http(Status::of(refusal), &answer::explained(asked, refusal));
             answer::farewell(client, &words, limits).await;

@@ -183,6 +183,14 @@ impl Sessions {
     }
 }
 
+impl Sessions {
+    /// Whether the key with this prefix opens still.
+    pub async fn key_is_good(&self, prefix: &str) -> Result<bool> {
+        let Some(id) = prefix.strip_prefix(MARK) else { return Ok(false) };
+        Ok(self.0.store.key(id).await?.is_some_and(|key| key.revoked_ms.is_none()))
+    }
+}
+
 fn report(key: StoredKey) -> KeyReport {
     let StoredKey { id, name, hash: _, rights, created_ms, revoked_ms } = key;
     KeyReport { prefix: shown(&id), name, rights, created_ms, revoked_ms }

@@ -44,4 +44,4 @@ pub use pack::PackName;
 pub use ports::Expose;
 pub use scope::Scope;
 pub use tool::{Hints, Tool};
-pub use toolbox::Toolbox;
+pub use toolbox::{Notice, Toolbox};

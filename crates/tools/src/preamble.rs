@@ -37,7 +37,7 @@ fn text(order: &SessionOrder, report: Option<&SessionReport>) -> String {
     facts.push(limits(spec, enforced));
     facts.push(time(order));
     facts.push(
-        "There is no display, no browser, and no port of the sandbox can be reached from outside."
+        "There is no display and no browser. A port of the sandbox is reached from outside only where it is exposed."
             .to_owned(),
     );
     facts.extend(held(spec, enforced));

@@ -20,6 +20,14 @@ pub struct Toolbox {
     tools: Vec<Tool>,
     sandboxes: Sandboxes,
     ports: Option<Arc<dyn Expose>>,
+    notice: Option<Arc<dyn Notice>>,
+}
+
+/// Who is told what was called.
+#[async_trait::async_trait]
+pub trait Notice: Send + Sync {
+    /// A tool that may change something was called for this sandbox; without a name for the own one.
+    async fn called(&self, tool: &str, sandbox: Option<&str>, is_error: bool);
 }
 
 /// A call on its way.
@@ -43,7 +51,7 @@ impl Toolbox {
     /// whoever names it so, and stays; without a name it is this toolbox's alone.
     pub fn new(pack: PackName, sessions: Sessions, scope: Scope, order: SessionOrder) -> Self {
         let sandboxes = Sandboxes::new(sessions, scope, order);
-        Self { pack, tools: tools(pack, scope, false), sandboxes, ports: None }
+        Self { pack, tools: tools(pack, scope, false), sandboxes, ports: None, notice: None }
     }
 
     /// Shows ports to the user by way of these: there is a tool more for it, where the pack has one.
@@ -51,6 +59,12 @@ impl Toolbox {
     pub fn exposing(self, ports: Arc<dyn Expose>) -> Self {
         let tools = tools(self.pack, self.sandboxes.scope, true);
         Self { tools, ports: Some(ports), ..self }
+    }
+
+    /// Tells what was called, once it was done.
+    #[must_use]
+    pub fn noticed(self, notice: Arc<dyn Notice>) -> Self {
+        Self { notice: Some(notice), ..self }
     }
 
     /// The pack.
@@ -89,6 +103,7 @@ impl Toolbox {
         };
         match self.prepare(row, arguments) {
             Ok((sandbox, arguments)) => {
+                let named = sandbox.clone();
                 let outcome = context
                     .watch(async |context| {
                         let sandboxes = &self.sandboxes;
@@ -97,6 +112,9 @@ impl Toolbox {
                         self.carry_out(row.name, call).await
                     })
                     .await;
+                if let Some(notice) = self.notice.as_ref().filter(|_| !row.hints.read_only) {
+                    notice.called(row.name, named.as_deref(), outcome.is_error).await;
+                }
                 outcome.within_limit()
             }
             Err(fault) => self.refused(row.name, fault),

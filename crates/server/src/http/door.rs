@@ -2,6 +2,7 @@
 
 use super::auth::Caller;
 use super::error::{Answer, Problem};
+use super::guard::{Minutes, Number};
 use crate::traces::{Fact, Span};
 use crate::{Ground, Server};
 use axum::extract::FromRequestParts;
@@ -83,6 +84,8 @@ pub(crate) struct Door<D> {
     pub(crate) caller: Caller,
     /// The caller's sessions: others do not exist in here.
     pub(crate) sessions: Sessions,
+    /// The number of the request.
+    number: Number,
     /// The request, for those who are told of it.
     pub(crate) span: Span,
     deed: PhantomData<D>,
@@ -99,6 +102,12 @@ impl<D: Deed> Door<D> {
         let id = found.map_err(named)?;
         self.span.tell(Fact::Sandbox(&id));
         Ok(self.sessions.session(id))
+    }
+
+    /// Whoever writes down what is done at a place beside the request itself.
+    pub(crate) fn minutes(&self, place: String) -> Minutes {
+        let (server, caller) = (self.server.clone(), self.caller.clone());
+        Minutes { server, caller, number: self.number.clone(), place }
     }
 
     /// What this caller's sandboxes are made from.
@@ -128,6 +137,7 @@ impl<D: Deed> FromRequestParts<Server> for Door<D> {
         caller.may(D::SCOPE)?;
         let sessions = server.0.sessions.for_owner(caller.owner(), caller.quota());
         let span = parts.extensions.get().cloned().unwrap_or_default();
-        Ok(Self { server: server.clone(), caller, sessions, span, deed: PhantomData })
+        let number = parts.extensions.get().cloned().unwrap_or_default();
+        Ok(Self { server: server.clone(), caller, sessions, number, span, deed: PhantomData })
     }
 }

@@ -86,7 +86,7 @@ async fn follow(
         asked: None,
         is_over: false,
     };
-    Ok(sse::stream_of(door.server, counted, source))
+    Ok(sse::stream_of(counted, source))
 }
 
 /// What callers did that changed something: who, what, when, and what came of it.

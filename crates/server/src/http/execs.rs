@@ -235,7 +235,7 @@ async fn follow(
         seen = told_so_far(last)?;
     }
     let counted = door.caller.stream(&door.server)?;
-    Ok(sse::stream_of(door.server, counted, Followed { session, id, seen, is_over: false }))
+    Ok(sse::stream_of(counted, Followed { session, id, seen, is_over: false }))
 }
 
 /// Waits until a command has ended, or the time is over, and says how it stands.

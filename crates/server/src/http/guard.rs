@@ -14,12 +14,16 @@ use cofferdam_core::{Error, ErrorKind};
 use cofferdam_session::AuditEntry;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The most requests of one owner that are being answered at once; a stream counts until it begins.
 pub(crate) const MAX_REQUESTS: u32 = 64;
 /// The most streams of one owner at once.
 pub(crate) const MAX_STREAMS: u32 = 512;
+/// How often a stream looks whether its key was revoked.
+const LOOKS_AGAIN: Duration = Duration::from_secs(1);
+/// How long a message of a caller waits who says more than its key may.
+const WAITS: Duration = Duration::from_millis(20);
 /// The longest path that is written down, in bytes.
 const AUDITED_BYTES: usize = 512;
 
@@ -35,6 +39,42 @@ pub(crate) struct Counts(Arc<Mutex<HashMap<String, u32>>>);
 pub(crate) struct Counted {
     counts: Counts,
     owner: String,
+    /// Whose stream it is, where it is one.
+    stream: Option<(Server, Caller)>,
+}
+
+/// Why a stream ends that would go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Over {
+    /// The server ends.
+    Server,
+    /// The key was revoked by which it was opened.
+    Key,
+}
+
+impl Counted {
+    /// Waits until there is a reason to end the stream.
+    pub(crate) async fn is_over(&self) -> Over {
+        match &self.stream {
+            None => std::future::pending().await,
+            Some((server, caller)) => tokio::select! {
+                () = server.is_to_end() => Over::Server,
+                () = is_revoked(server, caller) => Over::Key,
+            },
+        }
+    }
+}
+
+/// Waits until the key of a caller is revoked.
+async fn is_revoked(server: &Server, caller: &Caller) {
+    let Some(key) = &caller.key else { return std::future::pending().await };
+    loop {
+        tokio::time::sleep(LOOKS_AGAIN).await;
+        // Where the database cannot be read nothing was revoked that anybody knows of.
+        if matches!(server.0.sessions.key_is_good(&key.prefix).await, Ok(false)) {
+            return;
+        }
+    }
 }
 
 impl Counts {
@@ -48,7 +88,7 @@ impl Counts {
             return Err(Problem::with_status(StatusCode::TOO_MANY_REQUESTS, error).retry_after(1));
         }
         *count += 1;
-        Ok(Counted { counts: self.clone(), owner: owner.to_owned() })
+        Ok(Counted { counts: self.clone(), owner: owner.to_owned(), stream: None })
     }
 }
 
@@ -107,6 +147,7 @@ async fn pass(
     server.0.rates.take(&caller, Instant::now())?;
     let counted = server.0.requests.take(caller.owner(), MAX_REQUESTS)?;
     request.extensions_mut().insert(caller.clone());
+    request.extensions_mut().insert(Number(number.to_owned()));
     if matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS) {
         let response = next.run(request).await;
         drop(counted);
@@ -192,6 +233,40 @@ impl Drop for Owed {
     }
 }
 
+/// The number of a request.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Number(pub(crate) String);
+
+/// Writes down what is done beside requests, as the messages of one that stays, or a model's calls.
+#[derive(Debug, Clone)]
+pub(crate) struct Minutes {
+    pub(crate) server: Server,
+    pub(crate) caller: Caller,
+    pub(crate) number: Number,
+    /// Where it is done.
+    pub(crate) place: String,
+}
+
+impl Minutes {
+    /// Waits until the key may ask again.
+    pub(crate) async fn turn(&self) {
+        while self.server.0.rates.take(&self.caller, Instant::now()).is_err() {
+            tokio::time::sleep(WAITS).await;
+        }
+    }
+
+    /// Writes down what was done, and what came of it.
+    pub(crate) async fn note(&self, what: &str, status: u16) {
+        let entry = AuditEntry {
+            key: self.caller.key.as_ref().map(|key| key.prefix.clone()),
+            action: shortened(format!("{} {what}", self.place)),
+            status,
+            request: self.number.0.clone(),
+        };
+        write(self.server.clone(), self.caller.owner().to_owned(), entry).await;
+    }
+}
+
 async fn write(server: Server, owner: String, entry: AuditEntry) {
     let what = entry.action.clone();
     if let Err(error) = server.0.sessions.audit(&owner, entry).await {
@@ -202,7 +277,10 @@ async fn write(server: Server, owner: String, entry: AuditEntry) {
 
 /// Method and path of a request. What follows a `?` may be private.
 fn line(request: &Request) -> String {
-    let mut line = format!("{} {}", request.method(), request.uri().path());
+    shortened(format!("{} {}", request.method(), request.uri().path()))
+}
+
+fn shortened(mut line: String) -> String {
     let most = (0..=AUDITED_BYTES).rev().find(|at| line.is_char_boundary(*at)).unwrap_or(0);
     line.truncate(most.min(line.len()));
     line
@@ -211,7 +289,9 @@ fn line(request: &Request) -> String {
 impl Caller {
     /// One more stream of this caller.
     pub(crate) fn stream(&self, server: &Server) -> Result<Counted, Problem> {
-        server.0.streams.take(self.owner(), MAX_STREAMS)
+        let mut counted = server.0.streams.take(self.owner(), MAX_STREAMS)?;
+        counted.stream = Some((server.clone(), self.clone()));
+        Ok(counted)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Sandboxes: the sessions of a caller.
 
-use super::door::{Door, Looks, Manages};
+use super::door::{Deed, Door, Looks, Manages, Runs};
 use super::error::Answer;
 use super::extract::{Body, Path, Query};
 use super::objects;
@@ -51,12 +51,24 @@ async fn create(
     door: Door<Manages>,
     Body(wish): Body<SandboxWish>,
 ) -> Answer<(StatusCode, Json<SessionReport>)> {
+    may_prepare(&door, &wish)?;
     may_grant(&door, &wish.secrets).await?;
     let ground = door.ground()?;
     let mut order = wish.on(&ground)?;
     let _held = lie_on(&ground, (wish.image.as_deref(), wish.pull), &mut order.spec).await?;
     let session = made(&door, door.sessions.create(&order), |session| session.id()).await?;
+    // The request does not name it.
+    let what = format!("made {}", session.id());
+    door.minutes("POST /v1/sandboxes".to_owned()).note(&what, StatusCode::CREATED.as_u16()).await;
     Ok((StatusCode::CREATED, Json(door.sessions.status(session.id()).await?)))
+}
+
+/// Refuses commands of one who may run none.
+fn may_prepare<D: Deed>(door: &Door<D>, wish: &SandboxWish) -> Result<()> {
+    if wish.init.as_ref().is_some_and(|lines| !lines.is_empty()) {
+        door.caller.may(Runs::SCOPE)?;
+    }
+    Ok(())
 }
 
 /// Makes something with a sandbox, and tells how long that took.
@@ -104,6 +116,7 @@ async fn ensure(
         return Err(Error::new(ErrorKind::Usage, what).hint("Name it in the path alone.").into());
     }
     wish.name = Some(name);
+    may_prepare(&door, &wish)?;
     may_grant(&door, &wish.secrets).await?;
     let ground = door.ground()?;
     let mut order = wish.on(&ground)?;

@@ -1,7 +1,6 @@
 //! Streams of server-sent events.
 
 use super::guard::Counted;
-use crate::Server;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::stream::{self, Stream};
 use serde::Serialize;
@@ -19,23 +18,22 @@ pub(crate) trait Source: Send + 'static {
     fn next(&mut self) -> impl Future<Output = Option<Vec<Event>>> + Send;
 }
 
-/// A stream that ends with its source, or with the server.
+/// A stream that ends with its source, its key or the server.
 pub(crate) fn stream_of(
-    server: Server,
     counted: Counted,
     source: impl Source,
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
-    let state = (server, counted, source, VecDeque::new());
-    let events = stream::unfold(state, async |(server, counted, mut source, mut ready)| {
+    let state = (counted, source, VecDeque::new());
+    let events = stream::unfold(state, async |(counted, mut source, mut ready)| {
         if ready.is_empty() {
             let more = tokio::select! {
                 more = source.next() => more?,
-                () = server.is_to_end() => return None,
+                _ = counted.is_over() => return None,
             };
             ready.extend(more);
         }
         let event = ready.pop_front()?;
-        Some((Ok(event), (server, counted, source, ready)))
+        Some((Ok(event), (counted, source, ready)))
     });
     Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE))
 }

@@ -3,6 +3,7 @@
 use super::door::{Deed, Door, Looks, Runs};
 use super::error::Answer;
 use super::extract::{Body, Path};
+use super::guard::Minutes;
 use super::objects;
 use super::ports::Exposer;
 use crate::Server;
@@ -10,7 +11,7 @@ use axum::Json;
 use cofferdam_core::{Error, ErrorKind, Result};
 pub(crate) use cofferdam_session::objects::{ToolArguments, ToolList, ToolOutcome, ToolReport};
 use cofferdam_session::{KeyScope, SessionOrder};
-use cofferdam_tools::{CallContext, PackName, Scope, Toolbox};
+use cofferdam_tools::{CallContext, Notice, PackName, Scope, Toolbox};
 use serde_json::Value;
 use std::sync::Arc;
 use utoipa_axum::router::OpenApiRouter;
@@ -79,11 +80,20 @@ pub(super) fn refuse_half<D: Deed>(door: &Door<D>) -> Result<()> {
 /// A pack over the sandboxes of a caller. What it makes is what the operator says.
 pub(super) fn toolbox<D: Deed>(door: &Door<D>, pack: PackName) -> Result<Toolbox> {
     let order = SessionOrder::new(door.ground()?.spec());
-    let toolbox = Toolbox::new(pack, door.sessions.clone(), Scope::Named, order);
+    let toolbox = Toolbox::new(pack, door.sessions.clone(), Scope::Named, order)
+        .noticed(Arc::new(door.minutes(format!("tool {pack}"))));
     Ok(match Exposer::of(door) {
         Some(exposer) => toolbox.exposing(Arc::new(exposer)),
         None => toolbox,
     })
+}
+
+#[async_trait::async_trait]
+impl Notice for Minutes {
+    async fn called(&self, tool: &str, sandbox: Option<&str>, is_error: bool) {
+        let what = format!("{tool} {}", sandbox.unwrap_or_default());
+        self.note(what.trim_end(), if is_error { 422 } else { 200 }).await;
+    }
 }
 
 fn pack_of(name: &str) -> Result<PackName> {

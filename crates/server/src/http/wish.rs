@@ -181,7 +181,7 @@ fn narrow(wish: &LimitsWish, limits: &mut Limits) -> Result<()> {
     limits.check()
 }
 
-/// Takes one limit over. One that the operator asked for is the most.
+/// Takes one limit over. That of the operator is the most, be it the usual one.
 fn take<T: Copy + PartialOrd + Default + std::fmt::Display>(
     name: &str,
     wanted: Option<T>,
@@ -191,9 +191,10 @@ fn take<T: Copy + PartialOrd + Default + std::fmt::Display>(
     let most = limit.value();
     // 0 is no limit where that is possible at all.
     let is_more = most != T::default() && (wanted > most || wanted == T::default());
-    if limit.is_asked() && is_more {
+    if is_more {
         let what = format!("{name} {wanted} is more than the {most} that the operator allows");
-        return Err(Error::new(ErrorKind::Denied, what).hint("Ask for less."));
+        return Err(Error::new(ErrorKind::Denied, what)
+            .hint("Ask for less; an operator allows more by options of `cofferdam serve`."));
     }
     *limit = Limit::Asked(wanted);
     Ok(())

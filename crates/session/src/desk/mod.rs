@@ -473,7 +473,13 @@ impl Desk {
     async fn tell_network(&self, record: &SandboxRecord) -> Result<()> {
         let now = self.backend.network(record);
         let now = within(CALL_LIMIT, "say what a sandbox may reach", now).await?;
-        let Some(wanted) = self.row.spec.spec()?.network_policy()? else { return Ok(()) };
+        let spec = self.row.spec.spec()?;
+        let wanted = match spec.network_policy()? {
+            Some(wanted) => wanted,
+            // It has a way out and is to reach nothing by it.
+            None if now.is_some() => NetworkPolicy { deny: spec.deny, ..NetworkPolicy::default() },
+            None => return Ok(()),
+        };
         let version = now.map_or(0, |now| now.version).saturating_add(1);
         let policy = NetworkPolicy { version, ..wanted };
         let set = self.backend.set_network(record, &policy);

@@ -78,7 +78,7 @@ async fn watch(
     let watch = session.files().watch(&order).await?;
     let counted = door.caller.stream(&door.server)?;
     let told = Told { session: session.id().to_string(), watch: Some(watch), filter };
-    Ok(stream_of(door.server.clone(), counted, told).into_response())
+    Ok(stream_of(counted, told).into_response())
 }
 
 /// What is told, and of whom.

@@ -48,14 +48,13 @@ async fn connect(
     let counted = door.caller.stream(&door.server)?;
     // ORDER: before the answer, so that a refusal is one.
     let stream = session.connect(port).await?;
-    let server = door.server.clone();
     Ok(upgrade
         .max_message_size(MAX_TUNNEL_MESSAGE_BYTES)
         .max_frame_size(MAX_TUNNEL_MESSAGE_BYTES)
-        .on_upgrade(async move |socket| carry(socket, stream, &server, counted).await))
+        .on_upgrade(async move |socket| carry(socket, stream, counted).await))
 }
 
-async fn carry(socket: WebSocket, stream: PortStream, server: &Server, counted: Counted) {
+async fn carry(socket: WebSocket, stream: PortStream, counted: Counted) {
     let (mut out, mut heard) = socket.split();
     let (mut read, mut write) = tokio::io::split(stream);
     let to_caller = async {
@@ -86,13 +85,13 @@ async fn carry(socket: WebSocket, stream: PortStream, server: &Server, counted: 
     };
     tokio::pin!(to_caller, from_caller);
     tokio::select! {
-        () = server.is_to_end() => {}
+        _ = counted.is_over() => {}
         () = &mut from_caller => {}
         whole = &mut to_caller => {
             // What the caller still says goes in until it hangs up.
             if whole {
                 tokio::select! {
-                    () = server.is_to_end() => {}
+                    _ = counted.is_over() => {}
                     () = &mut from_caller => {}
                 }
             }

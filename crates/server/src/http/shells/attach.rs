@@ -61,11 +61,12 @@ async fn attach(
     let report = session.status(&exec).await?;
     let upgrade = needs_upgrade(upgrade)?;
     let counted = door.caller.stream(&door.server)?;
+    let minutes = door.minutes(format!("WS /v1/sandboxes/{sandbox}/execs/{exec}"));
     let terminal = report.terminal;
     let first = Told::Attached { exec: Box::new(report) };
     let hand = Attached { session: session.clone(), exec: exec.clone() };
     let tape = ExecTape { session, exec, terminal, at: [query.from, query.from_stderr] };
-    Ok(talk(upgrade, door.server.clone(), counted, (first, tape, hand)))
+    Ok(talk(upgrade, (counted, minutes), (first, tape, hand)))
 }
 
 /// What a command writes.

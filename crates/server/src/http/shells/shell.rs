@@ -57,9 +57,10 @@ async fn attach(
     let report = super::rest::report(&session, &name).await?;
     let upgrade = needs_upgrade(upgrade)?;
     let counted = door.caller.stream(&door.server)?;
+    let minutes = door.minutes(format!("WS /v1/sandboxes/{sandbox}/shells/{name}"));
     let first = Told::Open { shell: Box::new(report) };
     let tape = shell.tape(query.from);
-    Ok(talk(upgrade, door.server.clone(), counted, (first, tape, shell)))
+    Ok(talk(upgrade, (counted, minutes), (first, tape, shell)))
 }
 
 impl Tape for ShellTape {

@@ -6,9 +6,8 @@
 //! what is kept on disk, so that nobody waits for a slow reader and nothing is held for him here; what is
 //! not kept any more is told as `dropped`. Everything else is JSON in text messages.
 
-use crate::Server;
 use crate::http::error::{Answer, Problem};
-use crate::http::guard::Counted;
+use crate::http::guard::{Counted, Minutes, Over};
 use axum::body::Bytes;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
 use axum::response::Response;
@@ -31,6 +30,8 @@ const MISSED_SIGNS: u32 = 3;
 const WAITING_ANSWERS: usize = 16;
 /// The server goes away.
 const GOES_AWAY: u16 = 1001;
+/// The caller may not go on.
+const NOT_ALLOWED: u16 = 1008;
 /// Nothing more comes.
 const ALL_SAID: u16 = 1000;
 
@@ -65,23 +66,46 @@ pub(super) enum Heard {
     Asked(Asked),
 }
 
+impl Heard {
+    /// What the audit calls it. Bytes for a standard input and sizes of terminals are not in there one by
+    /// one: a person types them.
+    fn name(&self) -> Option<&'static str> {
+        match self {
+            Self::Asked(Asked::Run { .. }) => Some("run"),
+            Self::Asked(Asked::Interrupt {}) => Some("interrupt"),
+            Self::Asked(Asked::Signal { .. }) => Some("signal"),
+            Self::Asked(Asked::Close {}) => Some("close"),
+            Self::Asked(Asked::Input { .. } | Asked::Resize { .. }) | Self::Input(_) => None,
+        }
+    }
+}
+
+/// What a request would have been answered.
+fn status(done: &Result<Option<Told>>) -> u16 {
+    match done {
+        Ok(_) => 200,
+        Err(error) => error.kind.http_status(),
+    }
+}
+
 /// Answers with a WebSocket on which a tape is told and a hand does what the caller says.
 pub(super) fn talk(
     upgrade: WebSocketUpgrade,
-    server: Server,
-    counted: Counted,
+    (counted, minutes): (Counted, Minutes),
     talk: (Told, impl Tape, impl Hand),
 ) -> Response {
     let upgrade = upgrade.max_message_size(MAX_MESSAGE_BYTES).max_frame_size(MAX_MESSAGE_BYTES);
     upgrade.on_upgrade(async move |socket| {
-        let _counted = counted;
         let (first, tape, hand) = talk;
         let (mut sink, mut stream) = socket.split();
         let (answers, waiting) = mpsc::channel(WAITING_ANSWERS);
         let closing = tokio::select! {
             closing = tell(&mut sink, first, tape, waiting) => closing,
-            () = hear(&mut stream, &hand, &answers) => None,
-            () = server.is_to_end() => Some((GOES_AWAY, "the server ends")),
+            () = hear(&mut stream, (&hand, &minutes), &answers) => None,
+            over = counted.is_over() => Some(match over {
+                Over::Server => (GOES_AWAY, "the server ends"),
+                Over::Key => (NOT_ALLOWED, "the key was revoked"),
+            }),
         };
         if let Some((code, reason)) = closing {
             let frame = CloseFrame { code, reason: reason.into() };
@@ -140,7 +164,7 @@ async fn send(sink: &mut SplitSink<WebSocket, Message>, message: Message) -> Opt
 /// Does what the caller says until he hangs up or gives no sign of life.
 async fn hear(
     stream: &mut SplitStream<WebSocket>,
-    hand: &impl Hand,
+    (hand, minutes): (&impl Hand, &Minutes),
     answers: &mpsc::Sender<Message>,
 ) {
     loop {
@@ -154,8 +178,17 @@ async fn hear(
             Message::Ping(_) | Message::Pong(_) => continue,
             Message::Close(_) => return,
         };
+        // Who says more than the key may is heard later.
+        minutes.turn().await;
         let done = match heard {
-            Ok(heard) => hand.take(heard).await,
+            Ok(heard) => {
+                let what = heard.name();
+                let done = hand.take(heard).await;
+                if let Some(what) = what {
+                    minutes.note(what, status(&done)).await;
+                }
+                done
+            }
             Err(error) => Err(error),
         };
         let answer = match done {

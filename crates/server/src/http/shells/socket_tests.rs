@@ -2,6 +2,7 @@
 
 use super::socket::{Asked, Hand, Heard, MAX_MESSAGE_BYTES, MAX_UNREAD, Out, Tape, Told, talk};
 use crate::http::Counts;
+use crate::http::guard::{Minutes, Number};
 use crate::{Ground, Options, Server};
 use axum::body::Body;
 use axum::extract::ws::WebSocketUpgrade;
@@ -91,7 +92,9 @@ async fn socket(is_loud: bool) -> (State, DuplexStream, oneshot::Receiver<()>) {
     let answer = move |upgrade: WebSocketUpgrade| async move {
         let counted = Counts::default().take("", 1).unwrap();
         let tape = tape.lock().unwrap().take().unwrap();
-        talk(upgrade, server, counted, (Told::Taken { bytes: 0 }, tape, Counting))
+        let (caller, number) = (crate::http::auth::Caller { key: None }, Number::default());
+        let minutes = Minutes { server, caller, number, place: String::new() };
+        talk(upgrade, (counted, minutes), (Told::Taken { bytes: 0 }, tape, Counting))
     };
     let routes: Router = Router::new().route("/", get(answer));
     let (mut near, far) = duplex(PIPE_BYTES);
