@@ -146,3 +146,38 @@ fn is_git(method: &[u8], rest: &[u8]) -> bool {
     let services: [&[u8]; 3] = [b"git-upload-pack", b"git-receive-pack", b"git-upload-archive"];
     length.iter().all(u8::is_ascii_hexdigit) && services.contains(&service) && rest.contains(&0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_a_server_may_answer_is_a_request() {
+        let long = format!("{} / HTTP/1.1\r\n", "A".repeat(40));
+        for line in [
+            b"GET / HTTP/1.1\r\n".as_slice(),
+            long.as_bytes(),
+            b"GET /echo\x01 HTTP/1.1\r\n",
+            b"GET /echo\x7f http/1.1\n",
+            b"GET /\0 HTTP/1.1\r\n",
+            b"0032git-upload-pack / HTTP/1.1\r\n",
+            b"GET /a\r\n",
+            b"get http://b.test\n",
+            b"\r\n\r\nGET / HTTP/1.0\r\n",
+        ] {
+            assert_eq!(is_http(line), Some(true), "{}", String::from_utf8_lossy(line));
+            let begun = line.split_last().unwrap().1;
+            assert_eq!(is_http(begun), None, "{}", String::from_utf8_lossy(line));
+        }
+        for line in [
+            b"SSH-2.0-OpenSSH_9.2\r\n".as_slice(),
+            b"EHLO a.test\r\n",
+            b"*1\r\n$4\r\nPING\r\n",
+            b"\0\0\0\x08\x04\xd2\x16\x2f",
+            b"AMQP\0\0\x09\x01",
+            b"0032git-upload-pack /project\0host=a.test\0",
+        ] {
+            assert_eq!(is_http(line), Some(false), "{}", String::from_utf8_lossy(line));
+        }
+    }
+}

@@ -106,6 +106,28 @@ fn a_session_without_a_way_out_gets_none() {
 }
 
 #[test]
+fn rules_that_leave_nothing_close_what_lives() {
+    everyone(|place| {
+        let rule = "good.example.com:80";
+        for close in [&[][..], &["--deny-egress", "good.example.com"], &["--ask", "0s"]] {
+            place.says(&["create", "--name", "s", "--profile", "repo-write", "--egress", rule], 0);
+            let resolves = ["exec", "s", "--", "getent", "hosts", "good.example.com"];
+            place.says(&resolves, 0);
+            let set = [&["network", "set", "s", "--json"][..], close].concat();
+            let said = place.says(&set, 0).object();
+            assert_eq!((&said["allow"], &said["version"]), (&json!([]), &json!(2)), "{close:?}");
+            assert_eq!(place.says(&["network", "show", "s", "--json"], 0).object(), said);
+            place.says(&resolves, 2);
+            // What comes next is open again, and nothing else.
+            place.says(&["network", "allow", "s", "other.example.com:80"], 0);
+            place.says(&resolves, 2);
+            place.says(&["exec", "s", "--", "getent", "hosts", "other.example.com"], 0);
+            place.says(&["rm", "s"], 0);
+        }
+    });
+}
+
+#[test]
 fn rules_are_tried_and_told_without_any_sandbox() {
     everyone(|place| {
         let rules = ["--egress", "*.example.com:443", "--deny-egress", "ads.example.com"];

@@ -1,10 +1,11 @@
 //! Limits of requests, each with a request at it and one beyond.
 
-use crate::stage::{Stage, request};
+use crate::stage::{Stage, request, rights};
 use axum::body::Body;
 use axum::http::{Request, Response};
 use cofferdam_core::{Caller, Error, ErrorKind, Image, ImageRun, Result, Spec, Workspace};
 use cofferdam_server::{Ground, HeldImage, Images, Pull};
+use cofferdam_session::KeyScope;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,6 +18,71 @@ const MAX_STREAMS: usize = 512;
 
 async fn begin(stage: &Stage, request: Request<Body>) -> Response<Body> {
     stage.router.clone().oneshot(request).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_stream_ends_when_its_key_is_revoked() {
+    let stage = Stage::new().await;
+    let (alice, bob) = (stage.key("alice").await, stage.key("bob").await);
+    let open = async |key: &str| {
+        let line = request(key, "GET /v1/events/stream").body(Body::empty()).unwrap();
+        begin(&stage, line).await.into_body()
+    };
+    let (hers, his) = (open(&alice).await, open(&bob).await);
+    stage.sessions.revoke_key("alice").await.unwrap();
+    let soon = std::time::Duration::from_secs(20);
+    tokio::time::timeout(soon, axum::body::to_bytes(hers, usize::MAX)).await.unwrap().unwrap();
+    let moment = std::time::Duration::from_millis(1500);
+    let goes_on = tokio::time::timeout(moment, axum::body::to_bytes(his, usize::MAX)).await;
+    assert!(goes_on.is_err(), "the control");
+}
+
+#[tokio::test]
+async fn a_request_gets_no_more_than_a_server_gives_by_itself() {
+    let stage = Stage::new().await;
+    let alice = stage.key("alice").await;
+    for (limit, more) in [("memory_bytes", 1_u64 << 50), ("disk_bytes", 1 << 50), ("pids", 1 << 21)]
+    {
+        let body = json!({ "limits": { limit: more } }).to_string();
+        let refused = stage.ask(&alice, "POST /v1/sandboxes", &body).await;
+        assert_eq!(refused.status, 403, "{}", refused.text);
+        assert!(refused.text.contains(limit), "{}", refused.text);
+    }
+    let less = json!({ "limits": { "memory_bytes": 64 << 20, "pids": 20 } }).to_string();
+    assert_eq!(stage.ask(&alice, "POST /v1/sandboxes", &less).await.status, 201);
+}
+
+#[tokio::test]
+async fn lines_that_prepare_a_sandbox_take_the_scope_to_run() {
+    let stage = Stage::new().await;
+    let scopes = [KeyScope::Manage, KeyScope::Look];
+    let key = stage.key_with("manager", rights(&scopes)).await;
+    for line in ["POST /v1/sandboxes", "PUT /v1/sandboxes/s"] {
+        let refused = stage.ask(&key, line, r#"{"init":["id"]}"#).await;
+        assert_eq!(refused.status, 403, "{}", refused.text);
+        assert!(refused.text.contains("no scope run"), "{}", refused.text);
+    }
+    let made = stage.ask(&key, "POST /v1/sandboxes", r#"{"init":[]}"#).await;
+    assert_eq!(made.status, 201, "{}", made.text);
+    // What was made is in the audit, though the request did not name it.
+    let audit = stage.ask(&key, "GET /v1/audit", "").await.text;
+    let id = made.json()["id"].as_str().unwrap().to_owned();
+    assert!(audit.contains(&format!("POST /v1/sandboxes made {id}")), "{audit}");
+}
+
+#[tokio::test]
+async fn a_tool_that_changes_something_is_in_the_audit_with_its_sandbox() {
+    let stage = Stage::new().await;
+    let key = stage.key("alice").await;
+    stage.sandbox(&key, "s").await;
+    for tool in ["sandbox_pause", "sandbox_status"] {
+        let line = format!("POST /v1/tools/cofferdam/{tool}");
+        let called = stage.ask(&key, &line, r#"{"sandbox":"s"}"#).await;
+        assert_eq!(called.status, 200, "{}", called.text);
+    }
+    let audit = stage.ask(&key, "GET /v1/audit", "").await.text;
+    assert!(audit.contains("tool cofferdam sandbox_pause s"), "{audit}");
+    assert!(!audit.contains("tool cofferdam sandbox_status"), "{audit}");
 }
 
 #[tokio::test]
