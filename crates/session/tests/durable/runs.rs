@@ -340,6 +340,8 @@ async fn a_bundle_holds_the_output_of_the_latest_commands() {
     let work = |session: Session| async move {
         for number in 0..66 {
             session.exec(&words(&[&format!("out=number-{number}.")]), 100).await?;
+            // Which one is later is known by the millisecond.
+            tokio::time::sleep(std::time::Duration::from_millis(3)).await;
         }
         Err::<(), _>(Error::new(ErrorKind::Io, "mine"))
     };
