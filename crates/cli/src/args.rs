@@ -384,7 +384,7 @@ pub(crate) struct ManArgs {
 /// Reads the words of a command line, the program's name first.
 ///
 /// Only the verb that is asked for is described to the parser, and a `run` without options needs no
-/// parser at all: cold, the whole description costs a bare spawn, that of `run` a quarter of one.
+/// parser at all: the description of all verbs is a good part of what a short one costs.
 pub(crate) fn parse(words: &[OsString]) -> Result<Verb, clap::Error> {
     match words {
         [_, verb, hyphens, argv @ ..] if verb == "run" && hyphens == "--" => {

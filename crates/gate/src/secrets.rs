@@ -81,7 +81,7 @@ impl Gate {
         self.look_at(asked.host.to_string().as_bytes(), asked)
     }
 
-    /// What is in bytes that go no further.
+    /// What is in bytes that are there as a whole.
     pub(crate) fn look_at(&self, bytes: &[u8], asked: &Asked) -> Option<Sighting> {
         let mut watch = self.watch(asked)?;
         watch.look(bytes).or_else(|| watch.finish())

@@ -181,9 +181,7 @@ impl Sessions {
         let is_it = bool::from(hash(secret).as_slice().ct_eq(&key.hash));
         Ok((is_it && key.revoked_ms.is_none()).then(|| report(key)))
     }
-}
 
-impl Sessions {
     /// Whether the key with this prefix opens still.
     pub async fn key_is_good(&self, prefix: &str) -> Result<bool> {
         let Some(id) = prefix.strip_prefix(MARK) else { return Ok(false) };

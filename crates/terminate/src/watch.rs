@@ -44,7 +44,8 @@ impl Watch {
 
     fn look_decoded(&mut self, piece: &[u8]) -> Option<usize> {
         if self.decoded.is_none() && !piece.contains(&b'%') {
-            self.tail.extend_from_slice(piece);
+            let last = piece.len().saturating_sub(TAIL_BYTES);
+            self.tail.extend_from_slice(piece.get(last..).unwrap_or_default());
             let old = self.tail.len().saturating_sub(TAIL_BYTES);
             self.tail.drain(..old);
             return None;

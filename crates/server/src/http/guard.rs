@@ -156,12 +156,7 @@ async fn pass(
     let owed = Owed {
         server: server.clone(),
         owner: caller.owner().to_owned(),
-        entry: Some(AuditEntry {
-            key: caller.key.as_ref().map(|key| key.prefix.clone()),
-            action: line.to_owned(),
-            status: 0,
-            request: number.to_owned(),
-        }),
+        entry: Some(entry(&caller, number, line.to_owned(), 0)),
     };
     let ends_with_its_caller = ends_with_its_caller(request.uri().path());
     // What was begun is done, though nobody may wait for it: nothing is half done.
@@ -257,14 +252,16 @@ impl Minutes {
 
     /// Writes down what was done, and what came of it.
     pub(crate) async fn note(&self, what: &str, status: u16) {
-        let entry = AuditEntry {
-            key: self.caller.key.as_ref().map(|key| key.prefix.clone()),
-            action: shortened(format!("{} {what}", self.place)),
-            status,
-            request: self.number.0.clone(),
-        };
+        let action = shortened(format!("{} {what}", self.place));
+        let entry = entry(&self.caller, &self.number.0, action, status);
         write(self.server.clone(), self.caller.owner().to_owned(), entry).await;
     }
+}
+
+/// What a caller did.
+fn entry(caller: &Caller, number: &str, action: String, status: u16) -> AuditEntry {
+    let key = caller.key.as_ref().map(|key| key.prefix.clone());
+    AuditEntry { key, action, status, request: number.to_owned() }
 }
 
 async fn write(server: Server, owner: String, entry: AuditEntry) {
