@@ -10,6 +10,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
+use std::time::Duration;
 
 /// The word under which this program is started as the server and who counts.
 pub(crate) const GATE: &str = "bench-gate";
@@ -20,6 +21,8 @@ const SRT: &str = "@anthropic-ai/sandbox-runtime@0.0.78";
 const SRT_NEEDS: [&str; 4] = ["npm", "bwrap", "socat", "rg"];
 /// Where a sandbox finds its own proxy.
 const PROXY: &str = "127.0.0.1:61002";
+/// How long a server waits for the other side.
+const PATIENCE: Duration = Duration::from_secs(30);
 /// A piece of the large answer.
 const PIECE_BYTES: usize = 256 << 10;
 
@@ -256,8 +259,11 @@ impl Stand {
 }
 
 /// Answers one request: with little, or with 1 GiB. Who goes away before the end is left.
+///
+/// The other side closes: there are proxies that lose the end of an answer whose sender closes behind it.
 fn answer(stream: TcpStream) {
     let _ = stream.set_nodelay(true);
+    let _ = stream.set_read_timeout(Some(PATIENCE));
     let mut stream = BufReader::new(stream);
     let mut is_large = false;
     let mut line = String::new();
@@ -266,21 +272,20 @@ fn answer(stream: TcpStream) {
         line.clear();
     }
     let length = if is_large { LARGE_BYTES } else { 64 };
-    let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
+    let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n");
     let mut said = head.into_bytes();
-    let stream = stream.get_mut();
     if !is_large {
         said.resize(said.len() + 64, b'x');
-        let _ = stream.write_all(&said);
-        return;
     }
-    let piece = vec![b'x'; PIECE_BYTES];
-    let mut written = stream.write_all(&said);
-    for _ in 0..LARGE_BYTES / PIECE_BYTES as u64 {
-        if written.is_err() {
-            return;
+    let mut written = stream.get_mut().write_all(&said);
+    if is_large {
+        let piece = vec![b'x'; PIECE_BYTES];
+        for _ in 0..LARGE_BYTES / PIECE_BYTES as u64 {
+            written = written.and_then(|()| stream.get_mut().write_all(&piece));
         }
-        written = stream.write_all(&piece);
+    }
+    if written.is_ok() {
+        let _ = std::io::copy(&mut stream, &mut std::io::sink());
     }
 }
 

@@ -22,6 +22,8 @@ pub(super) const AT_ONCE: usize = 16;
 
 /// Visits that are not measured: the first starts a gate.
 const WARM_UP: usize = 5;
+/// How long a proxy may take until it listens.
+const BEGINNING: Duration = Duration::from_secs(10);
 /// How long anything may take.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// How much is read at once.
@@ -56,6 +58,7 @@ fn measure(words: &[String]) -> Outcome<Visits> {
     let [host, proxy, rounds] = words else { return Err("three words are needed".to_owned()) };
     let rounds: usize = rounds.parse().map_err(|_| format!("{rounds} is no number"))?;
     let way = Way::new(host, proxy)?;
+    way.awaited()?;
     for _ in 0..WARM_UP {
         way.small()?;
     }
@@ -88,8 +91,22 @@ impl Way {
         Ok(Self { host: host.to_owned(), at, greeting })
     }
 
-    /// Connects and asks; returns when the first byte of the answer is there, with it and more.
-    fn ask(&self, path: &str, piece: &mut [u8]) -> Outcome<(TcpStream, usize)> {
+    /// Waits until somebody listens: another sandbox starts commands before its proxy is there.
+    fn awaited(&self) -> Outcome<()> {
+        let until = Instant::now() + BEGINNING;
+        loop {
+            match TcpStream::connect(self.at) {
+                Ok(_) => return Ok(()),
+                Err(error) if Instant::now() > until => return Err(in_words(error)),
+                Err(_) => std::thread::sleep(Duration::from_millis(20)),
+            }
+        }
+    }
+
+    /// Connects and asks; returns when the first bytes of the answer are there, with how much of its body is not.
+    ///
+    /// Nobody waits for the end of a connection: a proxy may keep one that is done.
+    fn ask(&self, path: &str, piece: &mut [u8]) -> Outcome<(TcpStream, u64)> {
         let mut stream = TcpStream::connect(self.at).map_err(in_words)?;
         stream.set_nodelay(true).map_err(in_words)?;
         stream.set_read_timeout(Some(PATIENCE)).map_err(in_words)?;
@@ -97,43 +114,31 @@ impl Way {
             stream.write_all(greeting.as_bytes()).map_err(in_words)?;
             answered(&mut stream)?;
         }
-        let request =
-            format!("GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.host);
+        let request = format!("GET {path} HTTP/1.1\r\nHost: {}\r\n\r\n", self.host);
         stream.write_all(request.as_bytes()).map_err(in_words)?;
-        match stream.read(piece).map_err(in_words)? {
-            read if piece.get(..read).is_some_and(|said| said.starts_with(b"HTTP/1.1 200")) => {
-                Ok((stream, read))
-            }
-            read => {
-                let said = String::from_utf8_lossy(piece.get(..read).unwrap_or_default());
-                Err(format!("{path} is answered {said:?}"))
-            }
-        }
+        let read = stream.read(piece).map_err(in_words)?;
+        let said = piece.get(..read).unwrap_or_default();
+        let missing = missing(said)
+            .ok_or_else(|| format!("{path} is answered {:?}", String::from_utf8_lossy(said)))?;
+        Ok((stream, missing))
     }
 
     /// How long it took to the first byte. The rest is read before the end.
     fn small(&self) -> Outcome<u64> {
         let mut piece = [0; 4096];
         let begin = Instant::now();
-        let (mut stream, _) = self.ask(SMALL, &mut piece)?;
+        let (mut stream, missing) = self.ask(SMALL, &mut piece)?;
         let took = nanoseconds(begin);
-        while stream.read(&mut piece).map_err(in_words)? > 0 {}
+        read_out(&mut stream, &mut piece, missing)?;
         Ok(took)
     }
 
     fn large(&self) -> Outcome<u64> {
         let mut piece = vec![0; PIECE_BYTES];
         let begin = Instant::now();
-        let (mut stream, first) = self.ask(LARGE, &mut piece)?;
-        let mut sum = first as u64;
-        while let count @ 1.. = stream.read(&mut piece).map_err(in_words)? {
-            sum += count as u64;
-        }
-        match sum {
-            // With its head.
-            LARGE_BYTES.. => Ok(nanoseconds(begin)),
-            other => Err(format!("{other} bytes came of {LARGE_BYTES}")),
-        }
+        let (mut stream, missing) = self.ask(LARGE, &mut piece)?;
+        read_out(&mut stream, &mut piece, missing)?;
+        Ok(nanoseconds(begin))
     }
 
     fn rate(&self, rounds: usize) -> Outcome<f64> {
@@ -171,6 +176,28 @@ fn answered(stream: &mut TcpStream) -> Outcome<()> {
     }
 }
 
+/// How much of a body is not there yet, by the head that is: `None` if it is no head of a success.
+fn missing(said: &[u8]) -> Option<u64> {
+    let end = said.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
+    let head = std::str::from_utf8(said.get(..end)?).ok()?;
+    let length = head.strip_prefix("HTTP/1.1 200")?.split("\r\n").find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse::<u64>().ok())?
+    })?;
+    length.checked_sub((said.len() - end) as u64)
+}
+
+/// Reads the rest of a body.
+fn read_out(stream: &mut TcpStream, piece: &mut [u8], mut missing: u64) -> Outcome<()> {
+    while missing > 0 {
+        match stream.read(piece).map_err(in_words)? as u64 {
+            0 => return Err(format!("the answer ends {missing} bytes too early")),
+            read => missing = missing.saturating_sub(read),
+        }
+    }
+    Ok(())
+}
+
 /// What stands in an address with percent signs.
 fn decoded(text: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -196,6 +223,15 @@ fn in_words(error: impl std::fmt::Display) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_missing_of_a_body_is_told_by_its_head() {
+        let said = |head: &str, body: &str| missing(format!("{head}\r\n\r\n{body}").as_bytes());
+        assert_eq!(said("HTTP/1.1 200 OK\r\ncontent-Length: 5", "ab"), Some(3));
+        assert_eq!(said("HTTP/1.1 200 OK\r\nContent-Length: 5", "abcdef"), None);
+        assert_eq!(said("HTTP/1.1 200 OK", "ab"), None);
+        assert_eq!(said("HTTP/1.1 502 No\r\nContent-Length: 5", ""), None);
+    }
 
     #[test]
     fn percent_signs_are_read() {
