@@ -17,7 +17,8 @@ SOON_S = 60.0
 class Served:
     """A server with a workspace. It ends with its sandboxes."""
 
-    def __init__(self, listen: str = "127.0.0.1:0") -> None:
+    def __init__(self, listen: str = "127.0.0.1:0", *options: str) -> None:
+        self.options = options
         self.base = Path(tempfile.mkdtemp(prefix="cofferdam-python-", dir="/tmp"))
         self.workspace = self.base / "workspace"
         self.workspace.mkdir()
@@ -33,7 +34,8 @@ class Served:
     def start(self, listen: str) -> None:
         """Starts the server, and waits until it listens."""
         log = self.base / "log"
-        words = [PROGRAM, "serve", "--listen", listen, "--allow-workspace", str(self.workspace)]
+        allowed = ["--allow-workspace", str(self.workspace), *self.options]
+        words = [PROGRAM, "serve", "--listen", listen, *allowed]
         with log.open("wb") as out:
             self.process = subprocess.Popen(
                 words, env=self.env, cwd=self.workspace, stdin=subprocess.DEVNULL, stderr=out

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 
 from served import Served
 
-from cofferdam import AsyncClient, NotFoundError
+from cofferdam import AsyncClient, ConflictError, NotFoundError
 
 
 class Asyncio(unittest.IsolatedAsyncioTestCase):
@@ -79,6 +79,61 @@ class Asyncio(unittest.IsolatedAsyncioTestCase):
             late = asyncio.create_task(box.run("echo x >> ran; cat ran"))
             await asyncio.to_thread(self.served.again)
             self.assertEqual((await late).text, "x\n")
+
+    async def test_a_command_is_killed_where_its_run_is_given_up(self) -> None:
+        async with self.client.sandbox() as box:
+            # While it starts, and while it runs; another one goes on.
+            stays = await box.exec(["sleep", "100"])
+            for begins in (False, True):
+                runs = asyncio.create_task(box.run(["sleep", "101"]))
+                while begins and len(await box.execs()) < 3:
+                    await asyncio.sleep(0.01)
+                await asyncio.sleep(0)
+                runs.cancel()
+                with self.assertRaises(asyncio.CancelledError):
+                    await runs
+            given_up = [one for one in await box.execs() if one.id != stays.id]
+            self.assertIn(len(given_up), (1, 2))
+            for one in given_up:
+                self.assertEqual((await one.wait(timeout_s=30)).exit_code, 137)
+            with self.assertRaises(TimeoutError):
+                await asyncio.wait_for(box.run("sleep 102; echo late"), 0.5)
+            late = (await box.execs())[-1]
+            self.assertEqual((await late.wait(timeout_s=30)).exit_code, 137)
+            self.assertFalse((await stays.refresh()).exit_code)
+            # One that fails by itself is told, and nothing is killed.
+            self.assertEqual((await box.run("exit 3")).exit_code, 3)
+
+    async def test_what_a_shell_does_is_interrupted_where_it_is_given_up(self) -> None:
+        async with self.client.sandbox() as box:
+            shell = await box.shell()
+            await shell.run("x=1")
+            sleeps = asyncio.create_task(shell.run("touch begun; sleep 103"))
+            while "begun" not in [one.path async for one in box.files.list()]:
+                await asyncio.sleep(0.01)
+            sleeps.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await sleeps
+            async with asyncio.timeout(30):
+                while True:
+                    try:
+                        output, _ = await shell.run("echo $x")
+                        break
+                    except ConflictError:
+                        # It is being interrupted still.
+                        await asyncio.sleep(0.01)
+            self.assertEqual(output, b"1\n")
+
+    async def test_a_run_of_its_own_ends_where_it_is_given_up(self) -> None:
+        runs = asyncio.create_task(self.client.run(["sleep", "104"]))
+        while not [box async for box in self.client.sandboxes()]:
+            await asyncio.sleep(0.01)
+        runs.cancel()
+        with self.assertRaises(asyncio.CancelledError):
+            await runs
+        async with asyncio.timeout(30):
+            while [box async for box in self.client.sandboxes()]:
+                await asyncio.sleep(0.01)
 
     async def test_events_and_waiting_stop_when_their_task_does(self) -> None:
         async with self.client.sandbox() as box:

@@ -2,11 +2,32 @@
 
 from __future__ import annotations
 
+import inspect
 import unittest
+from typing import get_type_hints
 
-from cofferdam import CofferdamError, NotFoundError, ServerError, UnavailableError
+from cofferdam import CofferdamError, NotFoundError, ServerError, UnavailableError, models
+from cofferdam._api.api.files import files_watch
 from cofferdam._events import Event, EventReader
-from cofferdam._values import Gathering, Output, as_bytes, place, places
+from cofferdam._values import (
+    ExecOptions,
+    Gathering,
+    GlobOptions,
+    GrepOptions,
+    Limits,
+    Output,
+    RunOptions,
+    SandboxOptions,
+    Scope,
+    SpecOptions,
+    StartOptions,
+    TerminalSize,
+    WatchOptions,
+    as_bytes,
+    place,
+    places,
+    run_of,
+)
 from cofferdam.errors import error_of
 
 
@@ -34,6 +55,40 @@ class Errors(unittest.TestCase):
         self.assertIsInstance(error_of(None, 502, None), UnavailableError)
         self.assertTrue(error_of(["x"], 503, None).retryable)
         self.assertIsInstance(error_of({"kind": 3}, 500, None), ServerError)
+
+
+class Options(unittest.TestCase):
+    def test_every_field_of_a_request_is_an_option(self) -> None:
+        for options, wish, otherwise in (
+            (SpecOptions, models.SpecWish, set[str]()),
+            (SandboxOptions, models.SandboxWish, {"name"}),
+            (ExecOptions, models.ExecWish, {"argv", "shell"}),
+            (StartOptions, models.StartWish, set[str]()),
+            (TerminalSize, models.SizeWish, set[str]()),
+            (Limits, models.LimitsWish, set[str]()),
+            (Scope, models.ScopeWish, set[str]()),
+            (GlobOptions, models.GlobWish, {"patterns", "path", "path_base64"}),
+            (GrepOptions, models.GrepWish, {"patterns", "paths", "paths_base64"}),
+        ):
+            fields = set(inspect.signature(wish).parameters)
+            self.assertEqual(set(get_type_hints(options)), fields - otherwise, wish)
+        run = set(inspect.signature(models.RunWish).parameters) - {"sandbox", "exec_"}
+        # A run is in the foreground and reads nothing; its sandbox has the variables.
+        never = {"detached", "keep_awake", "receipt", "stdin"}
+        every = set(get_type_hints(ExecOptions)) - never | set(get_type_hints(SpecOptions)) | run
+        self.assertEqual(set(get_type_hints(RunOptions)), every)
+        watch = set(inspect.signature(files_watch._get_kwargs).parameters)
+        known = {"sandbox", "path", "path_base64"}
+        self.assertEqual(set(get_type_hints(WatchOptions)), watch - known)
+
+    def test_each_option_of_a_run_is_where_it_belongs(self) -> None:
+        wish = run_of("true", {"cwd": "/", "image": "a", "on_failure": "stop", "id": "x"})
+        command = {"shell": "true", "cwd": "/", "id": "x"}
+        self.assertEqual(wish, {"exec": command, "sandbox": {"image": "a"}, "on_failure": "stop"})
+        with self.assertRaisesRegex(ValueError, "on_failure"):
+            run_of("true", {"on_failure": "never"})
+        with self.assertRaisesRegex(TypeError, "stdin"):
+            run_of("true", {"stdin": True})
 
 
 class Values(unittest.TestCase):

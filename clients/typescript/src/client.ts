@@ -4,7 +4,16 @@ import type { Client as Api } from "openapi-fetch";
 import type { Until } from "./execs.js";
 import { Sandbox } from "./sandbox.js";
 import type { paths } from "./schema.js";
-import { type Command, Ran, type RunOptions, type SandboxOptions, type Schemas, commandOf } from "./values.js";
+import {
+  type Command,
+  type Once,
+  Ran,
+  type RunOptions,
+  type SandboxOptions,
+  type Schemas,
+  onceOf,
+  runOf,
+} from "./values.js";
 import { type ClientOptions, Wire, done, segment } from "./wire.js";
 
 /**
@@ -23,9 +32,14 @@ export class Client {
     return this.#wire.api;
   }
 
-  /** Makes a sandbox, which stays until it is deleted. A name that is taken is a `conflict`. */
-  async create(wish: Schemas["SandboxWish"] = {}): Promise<Sandbox> {
-    return new Sandbox(this.#wire, done(await this.api.POST("/v1/sandboxes", { body: wish })));
+  /**
+   * Makes a sandbox, which stays until it is deleted. A name that is taken is a `conflict`. The same `key`
+   * again makes nothing and gives the one that was made, as long as the server lives.
+   */
+  async create(options: Schemas["SandboxWish"] & Once = {}): Promise<Sandbox> {
+    const { key, ...wish } = options;
+    const made = await this.api.POST("/v1/sandboxes", { params: onceOf(key), body: wish });
+    return new Sandbox(this.#wire, done(made));
   }
 
   /** The sandbox of a name, ready; made if there is none. */
@@ -70,12 +84,14 @@ export class Client {
     return new Sandbox(this.#wire, done(ensured), isMade && !keep ? "block" : "own");
   }
 
-  /** Runs a command in a sandbox of its own, which is gone at the end. */
-  async run(command: Command, options: RunOptions & Until = {}): Promise<Ran> {
-    const { preflight, capture_bytes, cwd, timeout_ms, signal, ...sandbox } = options;
-    const exec = { ...commandOf(command), ...given({ cwd, timeout_ms }) };
-    const body = { sandbox, exec, ...given({ preflight, capture_bytes }) };
-    return Ran.of(done(await this.api.POST("/v1/run", { body, ...(signal ? { signal } : {}) })));
+  /**
+   * Runs a command in a sandbox of its own, which is gone at the end, and when `signal` aborts. The same
+   * `key` again runs nothing and gives what came of it, as long as the server lives.
+   */
+  async run(command: Command, options: RunOptions & Once & Until = {}): Promise<Ran> {
+    const { key, signal, ...wish } = options;
+    const asked = { params: onceOf(key), body: runOf(command, wish), ...(signal ? { signal } : {}) };
+    return Ran.of(done(await this.api.POST("/v1/run", asked)));
   }
 
   /**
@@ -146,10 +162,4 @@ export class Client {
       () => false,
     );
   }
-}
-
-/** The fields that have a value. */
-function given<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  const kept = Object.entries(fields).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(kept) as { [K in keyof T]?: Exclude<T[K], undefined> };
 }

@@ -54,6 +54,12 @@ export class Exec {
     return (this.report = done(await found));
   }
 
+  /** What it did, once it has ended; what it did to files where it was started with `receipt`. */
+  async receipt(): Promise<Schemas["Receipt"]> {
+    const found = this.#wire.api.GET("/v1/sandboxes/{sandbox}/execs/{exec}/receipt", { params: this.#path });
+    return done(await found);
+  }
+
   /** Waits for its end. */
   async wait(until: Until = {}): Promise<Schemas["ExecReport"]> {
     const query = { timeout_ms: LONGEST_WAIT_MS };
@@ -121,8 +127,8 @@ export class Exec {
     return this.send("", { close: true });
   }
 
-  /** Sends it a signal, 15 for SIGTERM; if it has ended, to all that it left. */
-  async signal(signal = 15): Promise<void> {
+  /** Sends it a signal, by its name or its number; if it has ended, to all that it left. */
+  async signal(signal: string | number = "TERM"): Promise<void> {
     await this.#wire.api.POST("/v1/sandboxes/{sandbox}/execs/{exec}/signal", {
       params: this.#path,
       body: { signal },
@@ -131,7 +137,7 @@ export class Exec {
 
   /** Kills it. */
   kill(): Promise<void> {
-    return this.signal(9);
+    return this.signal("KILL");
   }
 
   /** Gives its terminal a new size. */

@@ -18,6 +18,15 @@ export interface WriteOptions {
   ifAbsent?: boolean;
 }
 
+/** What of files is told. */
+export interface WatchOptions {
+  depth?: number;
+  glob?: string;
+  max_directories?: number;
+  max_pending?: number;
+  signal?: AbortSignal;
+}
+
 const BYTES = { "content-type": "application/octet-stream" };
 
 /** Files, safe against what the sandbox put there. Paths are relative to the workspace. */
@@ -76,8 +85,12 @@ export class Files {
   }
 
   /** Adds to the end of a file, which is made where it is missing. */
-  async append(path: FilePath, data: string | Uint8Array): Promise<Schemas["FileDone"]> {
-    const raw = { query: place(path), headers: BYTES, body: data as BodyInit };
+  async append(
+    path: FilePath,
+    data: string | Uint8Array,
+    options: { mode?: string } = {},
+  ): Promise<Schemas["FileDone"]> {
+    const raw = { query: { ...place(path), ...options }, headers: BYTES, body: data as BodyInit };
     return (await (await this.#raw("POST", "/append", raw)).json()) as Schemas["FileDone"];
   }
 
@@ -212,7 +225,7 @@ export class Files {
    */
   async *watch(
     path: FilePath = ".",
-    options: { depth?: number; glob?: string; signal?: AbortSignal } = {},
+    options: WatchOptions = {},
   ): AsyncGenerator<Schemas["FileEventReport"], void, undefined> {
     const { signal, ...asked } = options;
     const url = `/v1/sandboxes/${segment(this.#sandbox)}/files/watch`;

@@ -3,7 +3,8 @@
 export { Client } from "./client.js";
 export { CofferdamError, CommandFailed, type ErrorKind } from "./errors.js";
 export { Exec, type Until } from "./execs.js";
-export { type FileData, Files, type WriteOptions } from "./files.js";
+export { type FileData, Files, type WatchOptions, type WriteOptions } from "./files.js";
+export { Network, Ports } from "./network.js";
 export { Sandbox } from "./sandbox.js";
 export type { components, operations, paths } from "./schema.js";
 export { Shell } from "./shells.js";
@@ -12,6 +13,7 @@ export {
   type Command,
   type ExecOptions,
   type FilePath,
+  type Once,
   type Output,
   Ran,
   type RunOptions,

@@ -3,6 +3,7 @@
 import { CofferdamError } from "./errors.js";
 import { Exec, type Until } from "./execs.js";
 import { Files } from "./files.js";
+import { Network, Ports } from "./network.js";
 import { Shell } from "./shells.js";
 import { Snapshots } from "./snapshots.js";
 import {
@@ -10,9 +11,11 @@ import {
   type ExecOptions,
   type FilePath,
   Gathering,
+  type Once,
   type Ran,
   type Schemas,
   commandOf,
+  onceOf,
   place,
   places,
 } from "./values.js";
@@ -28,6 +31,8 @@ export type Lifetime = "block" | "own";
 export class Sandbox implements AsyncDisposable {
   readonly files: Files;
   readonly snapshots: Snapshots;
+  readonly network: Network;
+  readonly ports: Ports;
   readonly #wire: Wire;
   readonly #lifetime: Lifetime;
 
@@ -41,6 +46,8 @@ export class Sandbox implements AsyncDisposable {
     this.#lifetime = lifetime;
     this.files = new Files(wire, report.id);
     this.snapshots = new Snapshots(wire, report.id);
+    this.network = new Network(wire, report.id);
+    this.ports = new Ports(wire, report.id);
   }
 
   /** Its id, which no other ever has. */
@@ -71,6 +78,16 @@ export class Sandbox implements AsyncDisposable {
   async refresh(): Promise<Schemas["SessionReport"]> {
     const found = await this.#wire.api.GET("/v1/sandboxes/{sandbox}", { params: this.#params });
     return (this.report = done(found));
+  }
+
+  /** What it uses now, as the host sees it. Wakes nothing. */
+  async metrics(): Promise<Schemas["MetricsReport"]> {
+    return done(await this.#wire.api.GET("/v1/sandboxes/{sandbox}/metrics", { params: this.#params }));
+  }
+
+  /** Attacks a sandbox that is made as this one is, beside controls. Takes some seconds. */
+  async proof(): Promise<Schemas["ProbeReport"]> {
+    return done(await this.#wire.api.GET("/v1/sandboxes/{sandbox}/proof", { params: this.#params }));
   }
 
   /** Puts it to sleep: memory is kept, and nothing in it takes processor time. */
@@ -106,23 +123,35 @@ export class Sandbox implements AsyncDisposable {
 
   /**
    * Starts a command: words, or a line of shell. The same `key` again, of at most 255 bytes, starts
-   * nothing and gives the command that it started.
+   * nothing and gives the command that it started; so does the same `id`.
    */
-  async exec(command: Command, options: ExecOptions & { key?: string } = {}): Promise<Exec> {
+  async exec(command: Command, options: ExecOptions & Once = {}): Promise<Exec> {
     const { key, ...wish } = options;
+    // An id is a key by itself.
+    const once = key ?? (wish.id == null ? crypto.randomUUID() : undefined);
     const started = await this.#wire.api.POST("/v1/sandboxes/{sandbox}/execs", {
-      params: { ...this.#params, header: { "idempotency-key": key ?? crypto.randomUUID() } },
+      params: { ...this.#params, ...onceOf(once) },
       body: { ...wish, ...commandOf(command) },
     });
     return new Exec(this.#wire, this.id, done(started));
   }
 
-  /** Runs a command to its end, with what it writes: so much of each stream, the rest is counted. */
+  /**
+   * Runs a command to its end, with what it writes: so much of each stream, the rest is counted. Where
+   * `signal` aborts, the command is killed.
+   */
   async run(command: Command, options: ExecOptions & { captureBytes?: number } & Until = {}): Promise<Ran> {
     const { captureBytes, signal, ...wish } = options;
+    signal?.throwIfAborted();
     const exec = await this.exec(command, wish);
     const gathering = new Gathering(captureBytes ?? CAPTURED_BYTES);
-    for await (const part of exec.output(signal ? { signal } : {})) gathering.take(part);
+    try {
+      for await (const part of exec.output(signal ? { signal } : {})) gathering.take(part);
+    } catch (error) {
+      // One that has ended meanwhile is as good.
+      if (signal?.aborted) await exec.kill().catch(() => {});
+      throw error;
+    }
     return gathering.ran(exec.report);
   }
 
@@ -173,8 +202,9 @@ export class Sandbox implements AsyncDisposable {
   }
 
   /** What it changed part by part, each with the hash that `apply` takes. */
-  async hunks(options: { path?: FilePath } = {}): Promise<Schemas["LayerHunks"][]> {
-    const query = options.path === undefined ? {} : place(options.path);
+  async hunks(options: { path?: FilePath; texts?: boolean } = {}): Promise<Schemas["LayerHunks"][]> {
+    const { path, ...texts } = options;
+    const query = { ...texts, ...(path === undefined ? {} : place(path)) };
     const params = { ...this.#params, query };
     return done(await this.#wire.api.GET("/v1/sandboxes/{sandbox}/diff/hunks", { params })).changes;
   }
@@ -212,15 +242,19 @@ export class Sandbox implements AsyncDisposable {
     return done(await this.#wire.api.POST("/v1/sandboxes/{sandbox}/undo", asked));
   }
 
-  /** Another sandbox that begins as this one is, or as it was at a point. */
-  async fork(name: string, point?: number | string): Promise<Sandbox> {
+  /**
+   * Another sandbox that begins as this one is, or as it was at a point. The same `key` again makes
+   * nothing and gives the one that was made, as long as the server lives.
+   */
+  async fork(name: string, point?: number | string, options: Once = {}): Promise<Sandbox> {
     const body = point === undefined ? { name } : { name, point: String(point) };
-    const made = await this.#wire.api.POST("/v1/sandboxes/{sandbox}/fork", { params: this.#params, body });
+    const params = { ...this.#params, ...onceOf(options.key) };
+    const made = await this.#wire.api.POST("/v1/sandboxes/{sandbox}/fork", { params, body });
     return new Sandbox(this.#wire, done(made));
   }
 
   /** Makes a point that stays until it is removed. */
-  snapshot(label?: string): Promise<Schemas["SnapshotReport"]> {
-    return this.snapshots.create(label);
+  snapshot(label?: string, options: Once = {}): Promise<Schemas["SnapshotReport"]> {
+    return this.snapshots.create(label, options);
   }
 }

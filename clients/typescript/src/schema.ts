@@ -1487,11 +1487,8 @@ export interface components {
             /** @constant */
             type: "interrupt";
         } | {
-            /**
-             * Format: int32
-             * @description Its number, as in 15 for SIGTERM.
-             */
-            signal: number;
+            /** @description Its name, as in TERM or SIGTERM, or its number, as in 15. */
+            signal: number | string;
             /** @constant */
             type: "signal";
         } | {
@@ -2206,7 +2203,8 @@ export interface components {
             terminal?: components["schemas"]["SizeWish"] | null;
             /**
              * Format: uint64
-             * @description It is killed after this long, in milliseconds.
+             * @description It is killed after this long, in milliseconds. Without it there is no limit but that of a run; 0 is none
+             *     that a command could keep, and refused.
              * @default null
              */
             timeout_ms?: number | null;
@@ -2969,6 +2967,11 @@ export interface components {
              */
             entries?: components["schemas"]["ManifestEntry"][];
             /**
+             * @description What tells it from any other, 64 hexadecimal digits, where somebody made it of another one. Without
+             *     it what it says.
+             */
+            known_as?: string | null;
+            /**
              * Format: uint32
              * @description The format: 1.
              */
@@ -2992,6 +2995,8 @@ export interface components {
             /** @constant */
             type: "file";
         } | {
+            /** @description Its permissions, in octal, at most 777. Without it the usual ones. */
+            mode?: string | null;
             /** @description Where. */
             path: string;
             /** @constant */
@@ -3642,7 +3647,8 @@ export interface components {
             port: number;
             /**
              * @description Where it is reached by HTTP, web sockets included. Whoever knows it needs no key, so it is a
-             *     secret; nobody can guess it. It ends with the server, with the sandbox, and when it is closed.
+             *     secret; nobody can guess it. It ends with the server, with the sandbox, with the key by which it was
+             *     opened, and when it is closed.
              */
             url: string;
         };
@@ -4303,11 +4309,8 @@ export interface components {
         };
         /** @description A signal for a command. */
         SignalWish: {
-            /**
-             * Format: int32
-             * @description Its number, as in 15 for SIGTERM.
-             */
-            signal: number;
+            /** @description Its name, as in TERM or SIGTERM, or its number, as in 15. */
+            signal: number | string;
         };
         /** @description The size of a terminal. */
         SizeWish: {
@@ -4937,7 +4940,10 @@ export interface operations {
     run: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A text of the caller's, new for each request, of at most 255 bytes. The same request with the same key again does nothing, and has the answer that the first one had; with another body it is a conflict. */
+                "idempotency-key"?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -5006,7 +5012,10 @@ export interface operations {
     sandboxes_create: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A text of the caller's, new for each request, of at most 255 bytes. The same request with the same key again does nothing, and has the answer that the first one had; with another body it is a conflict. */
+                "idempotency-key"?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -5895,7 +5904,10 @@ export interface operations {
     sandboxes_extend: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A text of the caller's, new for each request, of at most 255 bytes. The same request with the same key again does nothing, and has the answer that the first one had; with another body it is a conflict. */
+                "idempotency-key"?: string | null;
+            };
             path: {
                 /** @description Its name or id. */
                 sandbox: string;
@@ -6803,7 +6815,10 @@ export interface operations {
     layers_fork: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A text of the caller's, new for each request, of at most 255 bytes. The same request with the same key again does nothing, and has the answer that the first one had; with another body it is a conflict. */
+                "idempotency-key"?: string | null;
+            };
             path: {
                 /** @description Its name or id. */
                 sandbox: string;
@@ -7541,7 +7556,10 @@ export interface operations {
     shells_run: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A text of the caller's, new for each request, of at most 255 bytes. The same request with the same key again does nothing, and has the answer that the first one had; with another body it is a conflict. */
+                "idempotency-key"?: string | null;
+            };
             path: {
                 /** @description Its name or id. */
                 sandbox: string;
@@ -7611,7 +7629,10 @@ export interface operations {
     snapshots_create: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A text of the caller's, new for each request, of at most 255 bytes. The same request with the same key again does nothing, and has the answer that the first one had; with another body it is a conflict. */
+                "idempotency-key"?: string | null;
+            };
             path: {
                 /** @description Its name or id. */
                 sandbox: string;
@@ -7820,7 +7841,10 @@ export interface operations {
     layers_undo: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A text of the caller's, new for each request, of at most 255 bytes. The same request with the same key again does nothing, and has the answer that the first one had; with another body it is a conflict. */
+                "idempotency-key"?: string | null;
+            };
             path: {
                 /** @description Its name or id. */
                 sandbox: string;
@@ -7983,7 +8007,10 @@ export interface operations {
     tools_call: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A text of the caller's, new for each request, of at most 255 bytes. The same request with the same key again does nothing, and has the answer that the first one had; with another body it is a conflict. */
+                "idempotency-key"?: string | null;
+            };
             path: {
                 /** @description The pack. */
                 pack: string;

@@ -1,5 +1,6 @@
 /** Shells, which keep their state from command to command. */
 
+import type { Until } from "./execs.js";
 import { type Schemas, asBytes, joined } from "./values.js";
 import { type Wire, done } from "./wire.js";
 
@@ -27,12 +28,26 @@ export class Shell {
     return { path: { sandbox: this.#sandbox, shell: this.name } };
   }
 
-  /** Runs a command in it to its end. The exit code is missing where the shell died with it. */
-  async run(text: string): Promise<{ output: Uint8Array; exitCode: number | undefined }> {
+  /**
+   * Runs a command in it to its end. The exit code is missing where the shell died with it. Where `signal`
+   * aborts, the command is interrupted, and the shell goes on.
+   */
+  async run(text: string, until: Until = {}): Promise<{ output: Uint8Array; exitCode: number | undefined }> {
+    until.signal?.throwIfAborted();
+    try {
+      return await this.#run(text, until.signal ? { signal: until.signal } : {});
+    } catch (error) {
+      if (until.signal?.aborted) await this.interrupt().catch(() => {});
+      throw error;
+    }
+  }
+
+  async #run(text: string, until: Until): Promise<{ output: Uint8Array; exitCode: number | undefined }> {
     const params = this.#params;
     const asked = this.#wire.api.POST("/v1/sandboxes/{sandbox}/shells/{shell}/run", {
       params,
       body: { text },
+      ...until,
     });
     let ran = done(await asked);
     const parts = [asBytes(ran.text, ran.base64)];
@@ -41,6 +56,7 @@ export class Shell {
       const checked = this.#wire.api.POST("/v1/sandboxes/{sandbox}/shells/{shell}/check", {
         params,
         body: { seq: ran.seq, offset, wait_ms: LONGEST_WAIT_MS },
+        ...until,
       });
       ran = done(await checked);
       const part = asBytes(ran.text, ran.base64);

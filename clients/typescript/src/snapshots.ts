@@ -1,6 +1,6 @@
 /** The snapshots of a sandbox. */
 
-import type { Schemas } from "./values.js";
+import { type Once, type Schemas, onceOf } from "./values.js";
 import { type Wire, done, segment } from "./wire.js";
 
 /** Points of a copy-on-write sandbox that stay, by number or label. */
@@ -23,10 +23,10 @@ export class Snapshots {
     return done(await this.#wire.api.GET("/v1/sandboxes/{sandbox}/snapshots", { params })).snapshots;
   }
 
-  /** Takes one. */
-  async create(label?: string): Promise<Schemas["SnapshotReport"]> {
+  /** Takes one. The same `key` again takes none and gives that, as long as the server lives. */
+  async create(label?: string, options: Once = {}): Promise<Schemas["SnapshotReport"]> {
     const made = this.#wire.api.POST("/v1/sandboxes/{sandbox}/snapshots", {
-      params: { path: { sandbox: this.#sandbox } },
+      params: { path: { sandbox: this.#sandbox }, ...onceOf(options.key) },
       body: label === undefined ? {} : { label },
     });
     return done(await made);

@@ -87,8 +87,8 @@ export class Terminal {
     return this.#ask({ type: "resize", ...size });
   }
 
-  /** Sends the command a signal. */
-  signal(signal: number): Promise<void> {
+  /** Sends the command a signal, by its name or its number. */
+  signal(signal: string | number): Promise<void> {
     return this.#ask({ type: "signal", signal });
   }
 

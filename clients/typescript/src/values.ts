@@ -18,8 +18,8 @@ export type ExecOptions = Omit<Schemas["ExecWish"], "argv" | "shell">;
 export type SandboxOptions = Omit<Schemas["SandboxWish"], "name">;
 /** How a command in a sandbox of its own runs. */
 export type RunOptions = Schemas["SpecWish"] &
-  Pick<Schemas["RunWish"], "preflight" | "capture_bytes"> &
-  Pick<Schemas["ExecWish"], "cwd" | "timeout_ms">;
+  Pick<Schemas["RunWish"], "preflight" | "capture_bytes" | "on_failure"> &
+  Omit<Schemas["ExecWish"], "argv" | "shell" | "env" | "detached" | "keep_awake" | "receipt" | "stdin">;
 
 /** A part of what a command wrote. */
 export interface Output {
@@ -29,6 +29,34 @@ export interface Output {
   data: Uint8Array;
   /** The part as text; a character that is cut at its end, or no text, is replaced. */
   text: string;
+}
+
+/** What makes the same request again do nothing: a text of at most 255 bytes. */
+export interface Once {
+  key?: string | undefined;
+}
+
+/** That as a header of a request. */
+export function onceOf(key: string | undefined): { header?: { "idempotency-key": string } } {
+  return key === undefined ? {} : { header: { "idempotency-key": key } };
+}
+
+/** The fields of a command in a sandbox of its own. */
+export function runOf(command: Command, options: RunOptions): Schemas["RunWish"] {
+  const { preflight, capture_bytes, on_failure, ...others } = options;
+  const { profile, workspace, copy_on_write, image, pull, env, limits, secrets, ...exec } = others;
+  const sandbox = { profile, workspace, copy_on_write, image, pull, env, limits, secrets };
+  return {
+    sandbox: given(sandbox),
+    exec: { ...exec, ...commandOf(command) },
+    ...given({ preflight, capture_bytes, on_failure }),
+  };
+}
+
+/** The fields that have a value. */
+function given<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  const kept = Object.entries(fields).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(kept) as { [K in keyof T]?: Exclude<T[K], undefined> };
 }
 
 /** The fields of a command. */

@@ -163,7 +163,9 @@ function isAbort(error: unknown): boolean {
 /** Whether a request does no more when it is sent again. */
 function mayRepeat(request: Request): boolean {
   const isEnsured = request.method === "PUT" && new URL(request.url).pathname.split("/").length === 4;
-  return ["GET", "HEAD"].includes(request.method) || isEnsured || request.headers.has("idempotency-key");
+  // Other keys are forgotten with the server that may have gone.
+  const isKeyed = request.headers.has("idempotency-key") && new URL(request.url).pathname.endsWith("/execs");
+  return ["GET", "HEAD"].includes(request.method) || isEnsured || isKeyed;
 }
 
 async function problemOf(response: Response): Promise<CofferdamError> {

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { Client, CofferdamError, CommandFailed, type FilePath, type Output } from "@cofferdam/client";
+import { Client, CofferdamError, CommandFailed, type FilePath, type Output, type Schemas } from "@cofferdam/client";
 import { Terminal } from "@cofferdam/client/terminal";
 import { unixFetch } from "@cofferdam/client/unix";
 import { Served } from "./served.js";
@@ -97,6 +97,54 @@ test("a key starts a command once", async () => {
   assert.equal(await box.files.readText("ran"), "x\n");
   await assert.rejects(box.exec("echo y", { key: "once" }), isOf("conflict", 409));
   assert.deepEqual((await box.execs()).map((exec) => exec.id), [first.id]);
+});
+
+test("what is made with a key is made once", async () => {
+  const labels = { for: "keys" };
+  const made = await client.create({ key: "made", labels });
+  assert.equal((await client.create({ key: "made", labels })).id, made.id);
+  await assert.rejects(client.create({ key: "made" }), isOf("conflict", 409));
+  await made.delete();
+  const fresh = "cat /proc/sys/kernel/random/uuid";
+  const ran = await client.run(fresh, { key: "ran" });
+  assert.equal((await client.run(fresh, { key: "ran" })).text, ran.check().text);
+  assert.notEqual((await client.run(fresh)).text, ran.text);
+});
+
+test("a command has its id, its secrets and a receipt", async () => {
+  await client.putSecret("GIVEN", "a-value");
+  const manifest = { version: 1, entries: [{ type: "file" as const, path: "given", text: "x" }] };
+  await using box = await client.sandbox({ workspace: served.workspace, copy_on_write: true, manifest });
+  assert.equal(await box.files.readText("given"), "x");
+  const options = { id: "named", secret_files: ["GIVEN"], receipt: true };
+  const line = "wc -c < /run/secrets/GIVEN; echo y > made";
+  assert.equal((await box.run(line, options)).check().text, "7\n");
+  assert.equal((await box.exec(line, options)).id, "named");
+  const receipt = await (await box.getExec("named")).receipt();
+  assert.deepEqual(receipt.seen_by_host.files.added.map((one) => one.path), ["made"]);
+  await client.removeSecret("GIVEN");
+  const kept = await client.run("exit 3", { on_failure: "stop", max_output_bytes: 100, id: "once" });
+  const { session } = kept.report as Schemas["RunReport"];
+  assert.ok(session);
+  await (await client.get(session)).delete();
+});
+
+test("a command is killed where its run is given up", async () => {
+  await using box = await client.sandbox();
+  const stays = await box.exec(["sleep", "100"]);
+  const signal = AbortSignal.timeout(500);
+  await assert.rejects(box.run(["sleep", "101"], { signal }), { name: "TimeoutError" });
+  await assert.rejects(box.run(["sleep", "102"], { signal }), { name: "TimeoutError" });
+  const [, killed, ...others] = await box.execs();
+  assert.equal((await killed?.wait({ signal: AbortSignal.timeout(30_000) }))?.exit_code, 137);
+  assert.deepEqual(others, []);
+  assert.equal((await stays.refresh()).ended_ms, null);
+  const shell = await box.shell();
+  await assert.rejects(shell.run("sleep 103", { signal: AbortSignal.timeout(500) }), { name: "TimeoutError" });
+  for (;;) {
+    const again = await shell.run("echo free").catch((error: unknown) => isOf("conflict")(error));
+    if (again !== true) break;
+  }
 });
 
 test("signals, terminals, and waits that are given up", async () => {

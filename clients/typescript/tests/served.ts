@@ -16,7 +16,7 @@ export class Served implements AsyncDisposable {
   readonly #env: NodeJS.ProcessEnv;
   #process: ChildProcess | undefined;
 
-  private constructor() {
+  private constructor(readonly options: readonly string[]) {
     mkdirSync(this.workspace);
     // Long before the first layer, so that it is no edit since.
     writeFileSync(join(this.workspace, "kept"), "old\n");
@@ -24,8 +24,8 @@ export class Served implements AsyncDisposable {
     this.#env = { ...Object.fromEntries(kept), COFFERDAM_HOME: join(this.base, "state") };
   }
 
-  static async start(listen = "127.0.0.1:0"): Promise<Served> {
-    const served = new Served();
+  static async start(listen = "127.0.0.1:0", ...options: string[]): Promise<Served> {
+    const served = new Served(options);
     await served.#start(listen.replace("BASE", served.base));
     return served;
   }
@@ -33,7 +33,7 @@ export class Served implements AsyncDisposable {
   async #start(listen: string): Promise<void> {
     const log = join(this.base, "log");
     const out = openSync(log, "w");
-    const words = ["serve", "--listen", listen, "--allow-workspace", this.workspace];
+    const words = ["serve", "--listen", listen, "--allow-workspace", this.workspace, ...this.options];
     const stdio: ["ignore", "ignore", number] = ["ignore", "ignore", out];
     this.#process = spawn(PROGRAM, words, { env: this.#env, cwd: this.workspace, stdio });
     closeSync(out);

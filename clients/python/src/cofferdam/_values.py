@@ -18,6 +18,8 @@ Path = str | bytes
 #: A command: words, or a line for ``/bin/sh -c``.
 Command = Sequence[str] | str
 Profile = Literal["read-only", "repo-write", "no-network", "full-dev", "ci-only"]
+Pull = Literal["missing", "always", "never"]
+OnFailure = Literal["destroy", "stop", "preserve"]
 
 
 class Limits(TypedDict, total=False):
@@ -35,14 +37,22 @@ class SpecOptions(TypedDict, total=False):
     profile: Profile
     workspace: str
     copy_on_write: bool
+    #: What it lies on, in the words in which the operator allows it.
+    image: str
+    #: When a registry is asked for that.
+    pull: Pull
     env: Mapping[str, str]
     limits: Limits
+    #: Secrets of the caller that what it sends may hold: ``NAME@HOST``.
+    secrets: Sequence[str]
 
 
 class SandboxOptions(SpecOptions, total=False):
     """The same of one that stays."""
 
     labels: Mapping[str, str]
+    #: What its workspace is to hold before `init`: ``{"version": 1, "entries": […]}``.
+    manifest: Mapping[str, Any]
     init: Sequence[str]
     idle_pause_ms: int
     stay_awake: bool
@@ -57,9 +67,17 @@ class TerminalSize(TypedDict):
     columns: int
 
 
+class StartOptions(TypedDict, total=False):
+    """How the words of an image lead a command."""
+
+    entrypoint: str
+
+
 class ExecOptions(TypedDict, total=False):
     """How a command runs."""
 
+    #: Its id, in place of one that is made. The same again starts nothing.
+    id: str
     cwd: str
     env: Mapping[str, str]
     stdin: bool
@@ -68,15 +86,35 @@ class ExecOptions(TypedDict, total=False):
     keep_awake: bool
     timeout_ms: int
     max_output_bytes: int
+    #: Puts the words of the sandbox's image around the command.
+    start: StartOptions
+    #: Secrets that it is given: ``NAME`` or ``NAME=FILE`` below ``/run/secrets``, and ``NAME=N``.
+    secret_files: Sequence[str]
+    secret_descriptors: Sequence[str]
+    #: Looks at the workspace before it starts, for `receipt` of what it did.
+    receipt: bool
 
 
 class RunOptions(SpecOptions, total=False):
     """How a command in a sandbox of its own runs."""
 
+    id: str
     cwd: str
+    terminal: TerminalSize
     timeout_ms: int
+    max_output_bytes: int
+    start: StartOptions
+    secret_files: Sequence[str]
+    secret_descriptors: Sequence[str]
     preflight: Sequence[str]
     capture_bytes: int
+    #: What becomes of the sandbox where the command fails. What is kept has its id in the report.
+    on_failure: OnFailure
+
+
+#: What of that is said of the sandbox, and what of the run; the rest is said of the command.
+SPEC_WORDS = frozenset(get_type_hints(SpecOptions))
+RUN_WORDS = frozenset({"preflight", "capture_bytes", "on_failure"})
 
 
 class Scope(TypedDict, total=False):
@@ -113,6 +151,15 @@ class GrepOptions(TypedDict, total=False):
     word: bool
 
 
+class WatchOptions(TypedDict, total=False):
+    """What of files is told."""
+
+    depth: int
+    glob: str
+    max_directories: int
+    max_pending: int
+
+
 class Edit(TypedDict):
     """A text of a file, and what is to stand in its place."""
 
@@ -131,6 +178,21 @@ def checked(options: type, given: Mapping[str, Any], **more: Any) -> dict[str, A
             raise ValueError(f"{name} is {value!r}, and not one of {', '.join(words)}")
     fields = {**given, **more}
     return {name: value for name, value in fields.items() if value is not None}
+
+
+def run_of(command: Command, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a command in a sandbox of its own."""
+    wish = checked(RunOptions, options)
+    exec_wish = command_of(command)
+    fields: dict[str, Any] = {"exec": exec_wish, "sandbox": {}}
+    for word, value in wish.items():
+        if word in RUN_WORDS:
+            fields[word] = value
+        elif word in SPEC_WORDS:
+            fields["sandbox"][word] = value
+        else:
+            exec_wish[word] = value
+    return fields
 
 
 def command_of(command: Command) -> dict[str, Any]:

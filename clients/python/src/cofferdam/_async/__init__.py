@@ -3,6 +3,7 @@
 from .client import AsyncClient
 from .execs import AsyncExec
 from .files import AsyncFiles
+from .network import AsyncNetwork, AsyncPorts
 from .sandbox import AsyncSandbox
 from .shells import AsyncShell
 from .snapshots import AsyncSnapshots
@@ -12,6 +13,8 @@ __all__ = [
     "AsyncClient",
     "AsyncExec",
     "AsyncFiles",
+    "AsyncNetwork",
+    "AsyncPorts",
     "AsyncSandbox",
     "AsyncShell",
     "AsyncSnapshots",

@@ -28,8 +28,8 @@ from .._values import (
     RunOptions,
     SandboxOptions,
     checked,
-    command_of,
     given,
+    run_of,
 )
 from ..errors import CofferdamError
 from .sandbox import AsyncSandbox
@@ -77,11 +77,18 @@ class AsyncClient:
         await self.close()
 
     async def create(
-        self, name: str | None = None, **options: Unpack[SandboxOptions]
+        self,
+        name: str | None = None,
+        *,
+        key: str | None = None,
+        **options: Unpack[SandboxOptions],
     ) -> AsyncSandbox:
-        """Makes a sandbox, which stays until it is deleted. A name that is taken is a `ConflictError`."""
+        """Makes a sandbox, which stays until it is deleted. A name that is taken is a `ConflictError`.
+        The same `key` again makes nothing and gives the one that was made, as long as the server lives."""
         wish = models.SandboxWish.from_dict(checked(SandboxOptions, options, name=name))
-        made = await sandboxes_create.asyncio_detailed(client=self.api, body=wish)
+        made = await sandboxes_create.asyncio_detailed(
+            client=self.api, body=wish, idempotency_key=given(key)
+        )
         return AsyncSandbox(self._wire, self._wire.done(made))
 
     async def ensure(self, name: str, **options: Unpack[SandboxOptions]) -> AsyncSandbox:
@@ -119,18 +126,15 @@ class AsyncClient:
         checked(SandboxOptions, options)
         return AsyncUsing(self, name, keep, options)
 
-    async def run(self, command: Command, **options: Unpack[RunOptions]) -> Ran:
-        """Runs a command in a sandbox of its own, which is gone at the end."""
-        wish: dict[str, Any] = checked(RunOptions, options)
-        exec_wish = command_of(command)
-        exec_wish.update({word: wish.pop(word) for word in ("cwd", "timeout_ms") if word in wish})
-        order: dict[str, Any] = {"exec": exec_wish}
-        order.update(
-            {word: wish.pop(word) for word in ("preflight", "capture_bytes") if word in wish}
+    async def run(
+        self, command: Command, *, key: str | None = None, **options: Unpack[RunOptions]
+    ) -> Ran:
+        """Runs a command in a sandbox of its own, which is gone at the end, and when this is given up.
+        The same `key` again runs nothing and gives what came of it, as long as the server lives."""
+        body = models.RunWish.from_dict(run_of(command, options))
+        ran = await run_once.asyncio_detailed(
+            client=self.api, body=body, idempotency_key=given(key)
         )
-        order["sandbox"] = wish
-        body = models.RunWish.from_dict(order)
-        ran = await run_once.asyncio_detailed(client=self.api, body=body)
         return Ran.of(self._wire.done(ran))
 
     async def events(

@@ -11,6 +11,7 @@ from typing import Literal
 from .. import models
 from .._api.api.execs import (
     execs_output,
+    execs_receipt,
     execs_resize,
     execs_show,
     execs_signal,
@@ -73,6 +74,13 @@ class AsyncExec:
             if give_up is not None and time.monotonic() >= give_up:
                 raise TimeoutError(f"the command {self.id} has not ended within {timeout_s} s")
 
+    async def receipt(self) -> models.Receipt:
+        """What it did, once it has ended; what it did to files where it was started with `receipt`."""
+        found = await execs_receipt.asyncio_detailed(self._sandbox, self.id, client=self._wire.api)
+        receipt = self._wire.done(found)
+        assert isinstance(receipt, models.Receipt)
+        return receipt
+
     async def output(self, stdout: int = 0, stderr: int = 0) -> AsyncIterator[Output]:
         """What it writes as it comes, from these places on, to its end. A server that goes away in the
         middle is waited for, and nothing is missed or told twice. Then `report` has the end."""
@@ -123,9 +131,9 @@ class AsyncExec:
         """Ends its input."""
         await self.send(b"", close=True)
 
-    async def signal(self, signal: int = signals.SIGTERM) -> None:
-        """Sends it a signal; if it has ended, to all that it left."""
-        body = models.SignalWish(signal=int(signal))
+    async def signal(self, signal: int | str = signals.SIGTERM) -> None:
+        """Sends it a signal, by its number or its name; if it has ended, to all that it left."""
+        body = models.SignalWish(signal=signal if isinstance(signal, str) else int(signal))
         await execs_signal.asyncio_detailed(
             self._sandbox, self.id, client=self._wire.api, body=body
         )

@@ -33,6 +33,7 @@ from .._values import (
     GlobOptions,
     GrepOptions,
     Path,
+    WatchOptions,
     checked,
     given,
     place,
@@ -234,15 +235,11 @@ class AsyncFiles:
         return models.FileImported.from_dict(answer.json())
 
     async def watch(
-        self, path: Path = ".", *, depth: int | None = None, glob: str | None = None
+        self, path: Path = ".", **options: Unpack[WatchOptions]
     ) -> AsyncIterator[models.FileEventReport]:
         """What happens to files, from ``ready`` on. A watch that breaks off is an error, for nobody
         knows what happened meanwhile."""
-        asked: dict[str, Any] = dict(place(path))
-        if depth is not None:
-            asked["depth"] = depth
-        if glob is not None:
-            asked["glob"] = glob
+        asked = {**checked(WatchOptions, options), **place(path)}
         url = f"/v1/sandboxes/{self._sandbox}/files/watch"
         async for event in self._wire.events(url, asked):
             yield models.FileEventReport.from_dict(event.object())

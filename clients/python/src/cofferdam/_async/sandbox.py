@@ -23,10 +23,13 @@ from .._api.api.sandboxes import (
     sandboxes_extend,
     sandboxes_pause,
     sandboxes_resume,
+    sandboxes_sandbox_metrics,
+    sandboxes_sandbox_proof,
     sandboxes_show,
     sandboxes_stop,
 )
 from .._api.api.shells import shells_list, shells_open
+from .._giving_up import AsyncKilledIfGivenUp
 from .._values import (
     Command,
     ExecOptions,
@@ -42,6 +45,7 @@ from .._values import (
 from ..errors import NotFoundError
 from .execs import AsyncExec
 from .files import AsyncFiles
+from .network import AsyncNetwork, AsyncPorts
 from .shells import AsyncShell
 from .snapshots import AsyncSnapshots
 from .terminals import AsyncTerminal
@@ -64,6 +68,8 @@ class AsyncSandbox:
         self.is_made_now = is_made_now
         self.files = AsyncFiles(wire, report.id)
         self.snapshots = AsyncSnapshots(wire, report.id)
+        self.network = AsyncNetwork(wire, report.id)
+        self.ports = AsyncPorts(wire, report.id)
 
     @property
     def id(self) -> str:
@@ -88,6 +94,16 @@ class AsyncSandbox:
         found = await sandboxes_show.asyncio_detailed(self.id, client=self._wire.api)
         self.report = self._wire.done(found)
         return self.report
+
+    async def metrics(self) -> models.MetricsReport:
+        """What it uses now, as the host sees it. Wakes nothing."""
+        found = await sandboxes_sandbox_metrics.asyncio_detailed(self.id, client=self._wire.api)
+        return self._wire.done(found)
+
+    async def proof(self) -> models.ProbeReport:
+        """Attacks a sandbox that is made as this one is, beside controls. Takes some seconds."""
+        found = await sandboxes_sandbox_proof.asyncio_detailed(self.id, client=self._wire.api)
+        return self._wire.done(found)
 
     async def pause(self) -> None:
         """Puts it to sleep: memory is kept, and nothing in it takes processor time."""
@@ -122,10 +138,12 @@ class AsyncSandbox:
         self, command: Command, *, key: str | None = None, **options: Unpack[ExecOptions]
     ) -> AsyncExec:
         """Starts a command: words, or a line of shell. The same `key` again, of at most 255 bytes,
-        starts nothing and gives the command that it started."""
+        starts nothing and gives the command that it started; so does the same `id`."""
         wish = models.ExecWish.from_dict({**checked(ExecOptions, options), **command_of(command)})
+        # An id is a key by itself.
+        once = key or (None if options.get("id") else uuid4().hex)
         started = await execs_start.asyncio_detailed(
-            self.id, client=self._wire.api, body=wish, idempotency_key=key or uuid4().hex
+            self.id, client=self._wire.api, body=wish, idempotency_key=given(once)
         )
         return AsyncExec(self._wire, self.id, self._wire.done(started))
 
@@ -156,11 +174,14 @@ class AsyncSandbox:
         capture_bytes: int = CAPTURED_BYTES,
         **options: Unpack[ExecOptions],
     ) -> Ran:
-        """Runs a command to its end, with what it writes: so much of each stream, the rest is counted."""
-        started = await self.exec(command, **options)
+        """Runs a command to its end, with what it writes: so much of each stream, the rest is counted.
+        Where this is given up, as by Ctrl-C or the cancelling of its task, the command is killed."""
         gathering = Gathering(capture_bytes)
-        async for part in started.output():
-            gathering.take(part)
+        key = None if options.get("id") else uuid4().hex
+        starting = AsyncKilledIfGivenUp(lambda: self.exec(command, key=key, **options))
+        async with starting as started:
+            async for part in started.output():
+                gathering.take(part)
         return gathering.ran(started.report)
 
     async def execs(self) -> list[AsyncExec]:
@@ -222,9 +243,14 @@ class AsyncSandbox:
         answer = await self._wire.send(request, headers={"accept": "text/x-diff"})
         return answer.content
 
-    async def hunks(self, *, path: Path | None = None) -> list[models.LayerHunks]:
-        """What it changed part by part, each with the hash that `apply` takes."""
-        found = await layers_hunks.asyncio_detailed(self.id, client=self._wire.api, **_place(path))
+    async def hunks(
+        self, *, path: Path | None = None, texts: bool = False
+    ) -> list[models.LayerHunks]:
+        """What it changed part by part, each with the hash that `apply` takes; with `texts` the text of
+        what has no parts, too."""
+        found = await layers_hunks.asyncio_detailed(
+            self.id, client=self._wire.api, texts=texts, **_place(path)
+        )
         return self._wire.done(found).changes
 
     async def apply(
@@ -272,15 +298,22 @@ class AsyncSandbox:
         done = await layers_undo.asyncio_detailed(self.id, client=self._wire.api, body=body)
         return self._wire.done(done)
 
-    async def fork(self, name: str, point: int | str | None = None) -> AsyncSandbox:
-        """Another sandbox that begins as this one is, or as it was at a point."""
+    async def fork(
+        self, name: str, point: int | str | None = None, *, key: str | None = None
+    ) -> AsyncSandbox:
+        """Another sandbox that begins as this one is, or as it was at a point. The same `key` again
+        makes nothing and gives the one that was made, as long as the server lives."""
         body = models.ForkWish(name=name, point=given(None if point is None else str(point)))
-        made = await layers_fork.asyncio_detailed(self.id, client=self._wire.api, body=body)
+        made = await layers_fork.asyncio_detailed(
+            self.id, client=self._wire.api, body=body, idempotency_key=given(key)
+        )
         return AsyncSandbox(self._wire, self._wire.done(made))
 
-    async def snapshot(self, label: str | None = None) -> models.SnapshotReport:
+    async def snapshot(
+        self, label: str | None = None, *, key: str | None = None
+    ) -> models.SnapshotReport:
         """Makes a point that stays until it is removed."""
-        return await self.snapshots.create(label)
+        return await self.snapshots.create(label, key=key)
 
 
 def _place(path: Path | None) -> Any:

@@ -9,6 +9,7 @@ from .._api.api.shells import (
     shells_run,
     shells_terminate,
 )
+from .._giving_up import AsyncToldIfGivenUp
 from .._values import as_bytes
 from .wire import AsyncWire
 
@@ -29,7 +30,11 @@ class AsyncShell:
 
     async def run(self, text: str) -> tuple[bytes, int | None]:
         """Runs a command in it to its end: what it wrote, and its exit code; `None` where the shell
-        died with it."""
+        died with it. Where this is given up the command is interrupted, and the shell goes on."""
+        async with AsyncToldIfGivenUp(self.interrupt):
+            return await self._run(text)
+
+    async def _run(self, text: str) -> tuple[bytes, int | None]:
         body = models.ShellRunWish(text=text)
         done = await shells_run.asyncio_detailed(
             self._sandbox, self.name, client=self._wire.api, body=body

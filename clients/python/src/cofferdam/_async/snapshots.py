@@ -27,11 +27,13 @@ class AsyncSnapshots:
         found = await snapshots_list.asyncio_detailed(self._sandbox, client=self._wire.api)
         return self._wire.done(found).snapshots
 
-    async def create(self, label: str | None = None) -> models.SnapshotReport:
-        """Takes one."""
+    async def create(
+        self, label: str | None = None, *, key: str | None = None
+    ) -> models.SnapshotReport:
+        """Takes one. The same `key` again takes none and gives that, as long as the server lives."""
         body = models.SnapshotWish(label=given(label))
         made = await snapshots_create.asyncio_detailed(
-            self._sandbox, client=self._wire.api, body=body
+            self._sandbox, client=self._wire.api, body=body, idempotency_key=given(key)
         )
         return self._wire.done(made)
 

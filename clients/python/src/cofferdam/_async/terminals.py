@@ -103,9 +103,10 @@ class AsyncTerminal:
         """Gives it a new size."""
         await self._ask({"type": "resize", "rows": rows, "columns": columns})
 
-    async def signal(self, signal: int) -> None:
-        """Sends the command a signal."""
-        await self._ask({"type": "signal", "signal": int(signal)})
+    async def signal(self, signal: int | str) -> None:
+        """Sends the command a signal, by its number or its name."""
+        named = signal if isinstance(signal, str) else int(signal)
+        await self._ask({"type": "signal", "signal": named})
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         empty = 0

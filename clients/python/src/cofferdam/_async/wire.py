@@ -81,7 +81,9 @@ def may_repeat(request: httpx.Request, error: httpx.TransportError) -> bool:
     if isinstance(error, httpx.TimeoutException):
         return False
     is_ensured = request.method == "PUT" and request.url.path.count("/") == 3
-    return request.method in ("GET", "HEAD") or is_ensured or "idempotency-key" in request.headers
+    # Other keys are forgotten with the server that may have gone.
+    is_keyed = "idempotency-key" in request.headers and request.url.path.endswith("/execs")
+    return request.method in ("GET", "HEAD") or is_ensured or is_keyed
 
 
 class AsyncWire:

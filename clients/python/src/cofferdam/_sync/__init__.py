@@ -4,6 +4,7 @@
 from .client import Client
 from .execs import Exec
 from .files import Files
+from .network import Network, Ports
 from .sandbox import Sandbox
 from .shells import Shell
 from .snapshots import Snapshots
@@ -13,6 +14,8 @@ __all__ = [
     "Client",
     "Exec",
     "Files",
+    "Network",
+    "Ports",
     "Sandbox",
     "Shell",
     "Snapshots",

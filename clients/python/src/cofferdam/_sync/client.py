@@ -29,8 +29,8 @@ from .._values import (
     RunOptions,
     SandboxOptions,
     checked,
-    command_of,
     given,
+    run_of,
 )
 from ..errors import CofferdamError
 from .sandbox import Sandbox
@@ -77,10 +77,19 @@ class Client:
     ) -> None:
         self.close()
 
-    def create(self, name: str | None = None, **options: Unpack[SandboxOptions]) -> Sandbox:
-        """Makes a sandbox, which stays until it is deleted. A name that is taken is a `ConflictError`."""
+    def create(
+        self,
+        name: str | None = None,
+        *,
+        key: str | None = None,
+        **options: Unpack[SandboxOptions],
+    ) -> Sandbox:
+        """Makes a sandbox, which stays until it is deleted. A name that is taken is a `ConflictError`.
+        The same `key` again makes nothing and gives the one that was made, as long as the server lives."""
         wish = models.SandboxWish.from_dict(checked(SandboxOptions, options, name=name))
-        made = sandboxes_create.sync_detailed(client=self.api, body=wish)
+        made = sandboxes_create.sync_detailed(
+            client=self.api, body=wish, idempotency_key=given(key)
+        )
         return Sandbox(self._wire, self._wire.done(made))
 
     def ensure(self, name: str, **options: Unpack[SandboxOptions]) -> Sandbox:
@@ -114,18 +123,13 @@ class Client:
         checked(SandboxOptions, options)
         return Using(self, name, keep, options)
 
-    def run(self, command: Command, **options: Unpack[RunOptions]) -> Ran:
-        """Runs a command in a sandbox of its own, which is gone at the end."""
-        wish: dict[str, Any] = checked(RunOptions, options)
-        exec_wish = command_of(command)
-        exec_wish.update({word: wish.pop(word) for word in ("cwd", "timeout_ms") if word in wish})
-        order: dict[str, Any] = {"exec": exec_wish}
-        order.update(
-            {word: wish.pop(word) for word in ("preflight", "capture_bytes") if word in wish}
-        )
-        order["sandbox"] = wish
-        body = models.RunWish.from_dict(order)
-        ran = run_once.sync_detailed(client=self.api, body=body)
+    def run(
+        self, command: Command, *, key: str | None = None, **options: Unpack[RunOptions]
+    ) -> Ran:
+        """Runs a command in a sandbox of its own, which is gone at the end, and when this is given up.
+        The same `key` again runs nothing and gives what came of it, as long as the server lives."""
+        body = models.RunWish.from_dict(run_of(command, options))
+        ran = run_once.sync_detailed(client=self.api, body=body, idempotency_key=given(key))
         return Ran.of(self._wire.done(ran))
 
     def events(

@@ -12,6 +12,7 @@ from typing import Literal
 from .. import models
 from .._api.api.execs import (
     execs_output,
+    execs_receipt,
     execs_resize,
     execs_show,
     execs_signal,
@@ -74,6 +75,13 @@ class Exec:
             if give_up is not None and time.monotonic() >= give_up:
                 raise TimeoutError(f"the command {self.id} has not ended within {timeout_s} s")
 
+    def receipt(self) -> models.Receipt:
+        """What it did, once it has ended; what it did to files where it was started with `receipt`."""
+        found = execs_receipt.sync_detailed(self._sandbox, self.id, client=self._wire.api)
+        receipt = self._wire.done(found)
+        assert isinstance(receipt, models.Receipt)
+        return receipt
+
     def output(self, stdout: int = 0, stderr: int = 0) -> Iterator[Output]:
         """What it writes as it comes, from these places on, to its end. A server that goes away in the
         middle is waited for, and nothing is missed or told twice. Then `report` has the end."""
@@ -124,9 +132,9 @@ class Exec:
         """Ends its input."""
         self.send(b"", close=True)
 
-    def signal(self, signal: int = signals.SIGTERM) -> None:
-        """Sends it a signal; if it has ended, to all that it left."""
-        body = models.SignalWish(signal=int(signal))
+    def signal(self, signal: int | str = signals.SIGTERM) -> None:
+        """Sends it a signal, by its number or its name; if it has ended, to all that it left."""
+        body = models.SignalWish(signal=signal if isinstance(signal, str) else int(signal))
         execs_signal.sync_detailed(self._sandbox, self.id, client=self._wire.api, body=body)
 
     def kill(self) -> None:

@@ -24,10 +24,13 @@ from .._api.api.sandboxes import (
     sandboxes_extend,
     sandboxes_pause,
     sandboxes_resume,
+    sandboxes_sandbox_metrics,
+    sandboxes_sandbox_proof,
     sandboxes_show,
     sandboxes_stop,
 )
 from .._api.api.shells import shells_list, shells_open
+from .._giving_up import KilledIfGivenUp
 from .._values import (
     Command,
     ExecOptions,
@@ -43,6 +46,7 @@ from .._values import (
 from ..errors import NotFoundError
 from .execs import Exec
 from .files import Files
+from .network import Network, Ports
 from .shells import Shell
 from .snapshots import Snapshots
 from .terminals import Terminal
@@ -65,6 +69,8 @@ class Sandbox:
         self.is_made_now = is_made_now
         self.files = Files(wire, report.id)
         self.snapshots = Snapshots(wire, report.id)
+        self.network = Network(wire, report.id)
+        self.ports = Ports(wire, report.id)
 
     @property
     def id(self) -> str:
@@ -89,6 +95,16 @@ class Sandbox:
         found = sandboxes_show.sync_detailed(self.id, client=self._wire.api)
         self.report = self._wire.done(found)
         return self.report
+
+    def metrics(self) -> models.MetricsReport:
+        """What it uses now, as the host sees it. Wakes nothing."""
+        found = sandboxes_sandbox_metrics.sync_detailed(self.id, client=self._wire.api)
+        return self._wire.done(found)
+
+    def proof(self) -> models.ProbeReport:
+        """Attacks a sandbox that is made as this one is, beside controls. Takes some seconds."""
+        found = sandboxes_sandbox_proof.sync_detailed(self.id, client=self._wire.api)
+        return self._wire.done(found)
 
     def pause(self) -> None:
         """Puts it to sleep: memory is kept, and nothing in it takes processor time."""
@@ -123,10 +139,12 @@ class Sandbox:
         self, command: Command, *, key: str | None = None, **options: Unpack[ExecOptions]
     ) -> Exec:
         """Starts a command: words, or a line of shell. The same `key` again, of at most 255 bytes,
-        starts nothing and gives the command that it started."""
+        starts nothing and gives the command that it started; so does the same `id`."""
         wish = models.ExecWish.from_dict({**checked(ExecOptions, options), **command_of(command)})
+        # An id is a key by itself.
+        once = key or (None if options.get("id") else uuid4().hex)
         started = execs_start.sync_detailed(
-            self.id, client=self._wire.api, body=wish, idempotency_key=key or uuid4().hex
+            self.id, client=self._wire.api, body=wish, idempotency_key=given(once)
         )
         return Exec(self._wire, self.id, self._wire.done(started))
 
@@ -157,11 +175,14 @@ class Sandbox:
         capture_bytes: int = CAPTURED_BYTES,
         **options: Unpack[ExecOptions],
     ) -> Ran:
-        """Runs a command to its end, with what it writes: so much of each stream, the rest is counted."""
-        started = self.exec(command, **options)
+        """Runs a command to its end, with what it writes: so much of each stream, the rest is counted.
+        Where this is given up, as by Ctrl-C or the cancelling of its task, the command is killed."""
         gathering = Gathering(capture_bytes)
-        for part in started.output():
-            gathering.take(part)
+        key = None if options.get("id") else uuid4().hex
+        starting = KilledIfGivenUp(lambda: self.exec(command, key=key, **options))
+        with starting as started:
+            for part in started.output():
+                gathering.take(part)
         return gathering.ran(started.report)
 
     def execs(self) -> list[Exec]:
@@ -219,9 +240,12 @@ class Sandbox:
         answer = self._wire.send(request, headers={"accept": "text/x-diff"})
         return answer.content
 
-    def hunks(self, *, path: Path | None = None) -> list[models.LayerHunks]:
-        """What it changed part by part, each with the hash that `apply` takes."""
-        found = layers_hunks.sync_detailed(self.id, client=self._wire.api, **_place(path))
+    def hunks(self, *, path: Path | None = None, texts: bool = False) -> list[models.LayerHunks]:
+        """What it changed part by part, each with the hash that `apply` takes; with `texts` the text of
+        what has no parts, too."""
+        found = layers_hunks.sync_detailed(
+            self.id, client=self._wire.api, texts=texts, **_place(path)
+        )
         return self._wire.done(found).changes
 
     def apply(
@@ -267,15 +291,20 @@ class Sandbox:
         done = layers_undo.sync_detailed(self.id, client=self._wire.api, body=body)
         return self._wire.done(done)
 
-    def fork(self, name: str, point: int | str | None = None) -> Sandbox:
-        """Another sandbox that begins as this one is, or as it was at a point."""
+    def fork(self, name: str, point: int | str | None = None, *, key: str | None = None) -> Sandbox:
+        """Another sandbox that begins as this one is, or as it was at a point. The same `key` again
+        makes nothing and gives the one that was made, as long as the server lives."""
         body = models.ForkWish(name=name, point=given(None if point is None else str(point)))
-        made = layers_fork.sync_detailed(self.id, client=self._wire.api, body=body)
+        made = layers_fork.sync_detailed(
+            self.id, client=self._wire.api, body=body, idempotency_key=given(key)
+        )
         return Sandbox(self._wire, self._wire.done(made))
 
-    def snapshot(self, label: str | None = None) -> models.SnapshotReport:
+    def snapshot(
+        self, label: str | None = None, *, key: str | None = None
+    ) -> models.SnapshotReport:
         """Makes a point that stays until it is removed."""
-        return self.snapshots.create(label)
+        return self.snapshots.create(label, key=key)
 
 
 def _place(path: Path | None) -> Any:

@@ -10,6 +10,7 @@ from .._api.api.shells import (
     shells_run,
     shells_terminate,
 )
+from .._giving_up import ToldIfGivenUp
 from .._values import as_bytes
 from .wire import Wire
 
@@ -30,7 +31,11 @@ class Shell:
 
     def run(self, text: str) -> tuple[bytes, int | None]:
         """Runs a command in it to its end: what it wrote, and its exit code; `None` where the shell
-        died with it."""
+        died with it. Where this is given up the command is interrupted, and the shell goes on."""
+        with ToldIfGivenUp(self.interrupt):
+            return self._run(text)
+
+    def _run(self, text: str) -> tuple[bytes, int | None]:
         body = models.ShellRunWish(text=text)
         done = shells_run.sync_detailed(self._sandbox, self.name, client=self._wire.api, body=body)
         ran = self._wire.done(done)

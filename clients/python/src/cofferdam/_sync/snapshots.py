@@ -28,10 +28,12 @@ class Snapshots:
         found = snapshots_list.sync_detailed(self._sandbox, client=self._wire.api)
         return self._wire.done(found).snapshots
 
-    def create(self, label: str | None = None) -> models.SnapshotReport:
-        """Takes one."""
+    def create(self, label: str | None = None, *, key: str | None = None) -> models.SnapshotReport:
+        """Takes one. The same `key` again takes none and gives that, as long as the server lives."""
         body = models.SnapshotWish(label=given(label))
-        made = snapshots_create.sync_detailed(self._sandbox, client=self._wire.api, body=body)
+        made = snapshots_create.sync_detailed(
+            self._sandbox, client=self._wire.api, body=body, idempotency_key=given(key)
+        )
         return self._wire.done(made)
 
     def restore(self, snapshot: int | str) -> models.UndoReport:

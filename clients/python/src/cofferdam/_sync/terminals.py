@@ -104,9 +104,10 @@ class Terminal:
         """Gives it a new size."""
         self._ask({"type": "resize", "rows": rows, "columns": columns})
 
-    def signal(self, signal: int) -> None:
-        """Sends the command a signal."""
-        self._ask({"type": "signal", "signal": int(signal)})
+    def signal(self, signal: int | str) -> None:
+        """Sends the command a signal, by its number or its name."""
+        named = signal if isinstance(signal, str) else int(signal)
+        self._ask({"type": "signal", "signal": named})
 
     def __iter__(self) -> Iterator[bytes]:
         empty = 0

@@ -18,14 +18,15 @@ class AskedType4:
     """Sends a signal to a command.
 
     Attributes:
-        signal (int): Its number, as in 15 for SIGTERM.
+        signal (int | str): Its name, as in TERM or SIGTERM, or its number, as in 15.
         type_ (Literal['signal']):
     """
 
-    signal: int
+    signal: int | str
     type_: Literal["signal"]
 
     def to_dict(self) -> dict[str, Any]:
+        signal: int | str
         signal = self.signal
 
         type_ = self.type_
@@ -44,7 +45,11 @@ class AskedType4:
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
         d = dict(src_dict)
-        signal = d.pop("signal")
+
+        def _parse_signal(data: object) -> int | str:
+            return cast(int | str, data)
+
+        signal = _parse_signal(d.pop("signal"))
 
         type_ = cast(Literal["signal"], d.pop("type"))
         if type_ != "signal":

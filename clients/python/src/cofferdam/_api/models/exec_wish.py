@@ -46,7 +46,9 @@ class ExecWish:
             the command as it is.
         stdin (bool | Unset): Whether it reads what is sent to it; otherwise nothing. Default: False.
         terminal (None | SizeWish | Unset): A terminal of this size for all its streams.
-        timeout_ms (int | None | Unset): It is killed after this long, in milliseconds.
+        timeout_ms (int | None | Unset): It is killed after this long, in milliseconds. Without it there is no limit but
+            that of a run; 0 is none
+            that a command could keep, and refused.
     """
 
     argv: list[str] | Unset = UNSET

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from attrs import define as _attrs_define
 
@@ -28,6 +28,9 @@ class Manifest:
         version (int): The format: 1.
         entries (list[ManifestEntryType0 | ManifestEntryType1 | ManifestEntryType2 | ManifestEntryType3 |
             ManifestEntryType4 | ManifestEntryType5 | ManifestEntryType6] | Unset): What it is to hold, in any order.
+        known_as (None | str | Unset): What tells it from any other, 64 hexadecimal digits, where somebody made it of
+            another one. Without
+            it what it says.
     """
 
     version: int
@@ -43,6 +46,7 @@ class Manifest:
         ]
         | Unset
     ) = UNSET
+    known_as: None | str | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
         from ..models.manifest_entry_type_0 import ManifestEntryType0  # noqa: PLC0415
@@ -76,6 +80,12 @@ class Manifest:
 
                 entries.append(entries_item)
 
+        known_as: None | str | Unset
+        if isinstance(self.known_as, Unset):
+            known_as = UNSET
+        else:
+            known_as = self.known_as
+
         field_dict: dict[str, Any] = {}
 
         field_dict.update(
@@ -85,6 +95,8 @@ class Manifest:
         )
         if entries is not UNSET:
             field_dict["entries"] = entries
+        if known_as is not UNSET:
+            field_dict["known_as"] = known_as
 
         return field_dict
 
@@ -201,9 +213,19 @@ class Manifest:
 
                 entries.append(entries_item)
 
+        def _parse_known_as(data: object) -> None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(None | str | Unset, data)
+
+        known_as = _parse_known_as(d.pop("known_as", UNSET))
+
         manifest = cls(
             version=version,
             entries=entries,
+            known_as=known_as,
         )
 
         return manifest

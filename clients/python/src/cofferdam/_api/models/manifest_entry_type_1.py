@@ -10,6 +10,8 @@ from typing import (
 
 from attrs import define as _attrs_define
 
+from ..types import UNSET, Unset
+
 T = TypeVar("T", bound="ManifestEntryType1")
 
 
@@ -20,15 +22,23 @@ class ManifestEntryType1:
     Attributes:
         path (str): Where.
         type_ (Literal['directory']):
+        mode (None | str | Unset): Its permissions, in octal, at most 777. Without it the usual ones.
     """
 
     path: str
     type_: Literal["directory"]
+    mode: None | str | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
         path = self.path
 
         type_ = self.type_
+
+        mode: None | str | Unset
+        if isinstance(self.mode, Unset):
+            mode = UNSET
+        else:
+            mode = self.mode
 
         field_dict: dict[str, Any] = {}
 
@@ -38,6 +48,8 @@ class ManifestEntryType1:
                 "type": type_,
             }
         )
+        if mode is not UNSET:
+            field_dict["mode"] = mode
 
         return field_dict
 
@@ -50,9 +62,19 @@ class ManifestEntryType1:
         if type_ != "directory":
             raise ValueError(f"type must match const 'directory', got '{type_}'")
 
+        def _parse_mode(data: object) -> None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(None | str | Unset, data)
+
+        mode = _parse_mode(d.pop("mode", UNSET))
+
         manifest_entry_type_1 = cls(
             path=path,
             type_=type_,
+            mode=mode,
         )
 
         return manifest_entry_type_1

@@ -16,7 +16,8 @@ class PortReport:
     Attributes:
         port (int): The port inside.
         url (str): Where it is reached by HTTP, web sockets included. Whoever knows it needs no key, so it is a
-            secret; nobody can guess it. It ends with the server, with the sandbox, and when it is closed.
+            secret; nobody can guess it. It ends with the server, with the sandbox, with the key by which it was
+            opened, and when it is closed.
     """
 
     port: int

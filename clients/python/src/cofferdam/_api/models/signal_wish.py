@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from attrs import define as _attrs_define
 
@@ -13,12 +13,13 @@ class SignalWish:
     """A signal for a command.
 
     Attributes:
-        signal (int): Its number, as in 15 for SIGTERM.
+        signal (int | str): Its name, as in TERM or SIGTERM, or its number, as in 15.
     """
 
-    signal: int
+    signal: int | str
 
     def to_dict(self) -> dict[str, Any]:
+        signal: int | str
         signal = self.signal
 
         field_dict: dict[str, Any] = {}
@@ -34,7 +35,11 @@ class SignalWish:
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
         d = dict(src_dict)
-        signal = d.pop("signal")
+
+        def _parse_signal(data: object) -> int | str:
+            return cast(int | str, data)
+
+        signal = _parse_signal(d.pop("signal"))
 
         signal_wish = cls(
             signal=signal,

@@ -8,15 +8,18 @@ from ...client import AuthenticatedClient, Client
 from ...models.fork_wish import ForkWish
 from ...models.problem_report import ProblemReport
 from ...models.session_report import SessionReport
-from ...types import Response
+from ...types import UNSET, Response, Unset
 
 
 def _get_kwargs(
     sandbox: str,
     *,
     body: ForkWish,
+    idempotency_key: None | str | Unset = UNSET,
 ) -> dict[str, Any]:
     headers: dict[str, Any] = {}
+    if not isinstance(idempotency_key, Unset):
+        headers["idempotency-key"] = idempotency_key
 
     _kwargs: dict[str, Any] = {
         "method": "post",
@@ -62,12 +65,14 @@ def sync_detailed(
     *,
     client: AuthenticatedClient | Client,
     body: ForkWish,
+    idempotency_key: None | str | Unset = UNSET,
 ) -> Response[ProblemReport | SessionReport]:
     """Makes another sandbox whose workspace begins as that of a copy-on-write sandbox is now, or was at a
     point. Processes and the home directory are not copied.
 
     Args:
         sandbox (str):
+        idempotency_key (None | str | Unset):
         body (ForkWish): Another session that is to begin as this one is.
 
     Raises:
@@ -81,6 +86,7 @@ def sync_detailed(
     kwargs = _get_kwargs(
         sandbox=sandbox,
         body=body,
+        idempotency_key=idempotency_key,
     )
 
     response = client.get_httpx_client().request(
@@ -95,12 +101,14 @@ def sync(
     *,
     client: AuthenticatedClient | Client,
     body: ForkWish,
+    idempotency_key: None | str | Unset = UNSET,
 ) -> ProblemReport | SessionReport | None:
     """Makes another sandbox whose workspace begins as that of a copy-on-write sandbox is now, or was at a
     point. Processes and the home directory are not copied.
 
     Args:
         sandbox (str):
+        idempotency_key (None | str | Unset):
         body (ForkWish): Another session that is to begin as this one is.
 
     Raises:
@@ -115,6 +123,7 @@ def sync(
         sandbox=sandbox,
         client=client,
         body=body,
+        idempotency_key=idempotency_key,
     ).parsed
 
 
@@ -123,12 +132,14 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient | Client,
     body: ForkWish,
+    idempotency_key: None | str | Unset = UNSET,
 ) -> Response[ProblemReport | SessionReport]:
     """Makes another sandbox whose workspace begins as that of a copy-on-write sandbox is now, or was at a
     point. Processes and the home directory are not copied.
 
     Args:
         sandbox (str):
+        idempotency_key (None | str | Unset):
         body (ForkWish): Another session that is to begin as this one is.
 
     Raises:
@@ -142,6 +153,7 @@ async def asyncio_detailed(
     kwargs = _get_kwargs(
         sandbox=sandbox,
         body=body,
+        idempotency_key=idempotency_key,
     )
 
     response = await client.get_async_httpx_client().request(**kwargs)
@@ -154,12 +166,14 @@ async def asyncio(
     *,
     client: AuthenticatedClient | Client,
     body: ForkWish,
+    idempotency_key: None | str | Unset = UNSET,
 ) -> ProblemReport | SessionReport | None:
     """Makes another sandbox whose workspace begins as that of a copy-on-write sandbox is now, or was at a
     point. Processes and the home directory are not copied.
 
     Args:
         sandbox (str):
+        idempotency_key (None | str | Unset):
         body (ForkWish): Another session that is to begin as this one is.
 
     Raises:
@@ -175,5 +189,6 @@ async def asyncio(
             sandbox=sandbox,
             client=client,
             body=body,
+            idempotency_key=idempotency_key,
         )
     ).parsed

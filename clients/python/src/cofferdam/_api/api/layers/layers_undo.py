@@ -8,15 +8,18 @@ from ...client import AuthenticatedClient, Client
 from ...models.problem_report import ProblemReport
 from ...models.undo_report import UndoReport
 from ...models.undo_wish import UndoWish
-from ...types import Response
+from ...types import UNSET, Response, Unset
 
 
 def _get_kwargs(
     sandbox: str,
     *,
     body: UndoWish,
+    idempotency_key: None | str | Unset = UNSET,
 ) -> dict[str, Any]:
     headers: dict[str, Any] = {}
+    if not isinstance(idempotency_key, Unset):
+        headers["idempotency-key"] = idempotency_key
 
     _kwargs: dict[str, Any] = {
         "method": "post",
@@ -62,6 +65,7 @@ def sync_detailed(
     *,
     client: AuthenticatedClient | Client,
     body: UndoWish,
+    idempotency_key: None | str | Unset = UNSET,
 ) -> Response[ProblemReport | UndoReport]:
     """Takes back what the last commands of a copy-on-write sandbox did to its workspace.
 
@@ -71,6 +75,7 @@ def sync_detailed(
 
     Args:
         sandbox (str):
+        idempotency_key (None | str | Unset):
         body (UndoWish): Where a session goes back to.
 
     Raises:
@@ -84,6 +89,7 @@ def sync_detailed(
     kwargs = _get_kwargs(
         sandbox=sandbox,
         body=body,
+        idempotency_key=idempotency_key,
     )
 
     response = client.get_httpx_client().request(
@@ -98,6 +104,7 @@ def sync(
     *,
     client: AuthenticatedClient | Client,
     body: UndoWish,
+    idempotency_key: None | str | Unset = UNSET,
 ) -> ProblemReport | UndoReport | None:
     """Takes back what the last commands of a copy-on-write sandbox did to its workspace.
 
@@ -107,6 +114,7 @@ def sync(
 
     Args:
         sandbox (str):
+        idempotency_key (None | str | Unset):
         body (UndoWish): Where a session goes back to.
 
     Raises:
@@ -121,6 +129,7 @@ def sync(
         sandbox=sandbox,
         client=client,
         body=body,
+        idempotency_key=idempotency_key,
     ).parsed
 
 
@@ -129,6 +138,7 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient | Client,
     body: UndoWish,
+    idempotency_key: None | str | Unset = UNSET,
 ) -> Response[ProblemReport | UndoReport]:
     """Takes back what the last commands of a copy-on-write sandbox did to its workspace.
 
@@ -138,6 +148,7 @@ async def asyncio_detailed(
 
     Args:
         sandbox (str):
+        idempotency_key (None | str | Unset):
         body (UndoWish): Where a session goes back to.
 
     Raises:
@@ -151,6 +162,7 @@ async def asyncio_detailed(
     kwargs = _get_kwargs(
         sandbox=sandbox,
         body=body,
+        idempotency_key=idempotency_key,
     )
 
     response = await client.get_async_httpx_client().request(**kwargs)
@@ -163,6 +175,7 @@ async def asyncio(
     *,
     client: AuthenticatedClient | Client,
     body: UndoWish,
+    idempotency_key: None | str | Unset = UNSET,
 ) -> ProblemReport | UndoReport | None:
     """Takes back what the last commands of a copy-on-write sandbox did to its workspace.
 
@@ -172,6 +185,7 @@ async def asyncio(
 
     Args:
         sandbox (str):
+        idempotency_key (None | str | Unset):
         body (UndoWish): Where a session goes back to.
 
     Raises:
@@ -187,5 +201,6 @@ async def asyncio(
             sandbox=sandbox,
             client=client,
             body=body,
+            idempotency_key=idempotency_key,
         )
     ).parsed

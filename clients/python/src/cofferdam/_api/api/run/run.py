@@ -7,14 +7,17 @@ from ...client import AuthenticatedClient, Client
 from ...models.problem_report import ProblemReport
 from ...models.run_report import RunReport
 from ...models.run_wish import RunWish
-from ...types import Response
+from ...types import UNSET, Response, Unset
 
 
 def _get_kwargs(
     *,
     body: RunWish,
+    idempotency_key: None | str | Unset = UNSET,
 ) -> dict[str, Any]:
     headers: dict[str, Any] = {}
+    if not isinstance(idempotency_key, Unset):
+        headers["idempotency-key"] = idempotency_key
 
     _kwargs: dict[str, Any] = {
         "method": "post",
@@ -57,12 +60,14 @@ def sync_detailed(
     *,
     client: AuthenticatedClient | Client,
     body: RunWish,
+    idempotency_key: None | str | Unset = UNSET,
 ) -> Response[ProblemReport | RunReport]:
     """Runs a command in a fresh sandbox, which is ended on every way out, and says what came of it. It
     ends
     too when its caller hangs up a connection that was not to be closed anyway.
 
     Args:
+        idempotency_key (None | str | Unset):
         body (RunWish): A command in a sandbox of its own, as a request wants it.
 
     Raises:
@@ -75,6 +80,7 @@ def sync_detailed(
 
     kwargs = _get_kwargs(
         body=body,
+        idempotency_key=idempotency_key,
     )
 
     response = client.get_httpx_client().request(
@@ -88,12 +94,14 @@ def sync(
     *,
     client: AuthenticatedClient | Client,
     body: RunWish,
+    idempotency_key: None | str | Unset = UNSET,
 ) -> ProblemReport | RunReport | None:
     """Runs a command in a fresh sandbox, which is ended on every way out, and says what came of it. It
     ends
     too when its caller hangs up a connection that was not to be closed anyway.
 
     Args:
+        idempotency_key (None | str | Unset):
         body (RunWish): A command in a sandbox of its own, as a request wants it.
 
     Raises:
@@ -107,6 +115,7 @@ def sync(
     return sync_detailed(
         client=client,
         body=body,
+        idempotency_key=idempotency_key,
     ).parsed
 
 
@@ -114,12 +123,14 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient | Client,
     body: RunWish,
+    idempotency_key: None | str | Unset = UNSET,
 ) -> Response[ProblemReport | RunReport]:
     """Runs a command in a fresh sandbox, which is ended on every way out, and says what came of it. It
     ends
     too when its caller hangs up a connection that was not to be closed anyway.
 
     Args:
+        idempotency_key (None | str | Unset):
         body (RunWish): A command in a sandbox of its own, as a request wants it.
 
     Raises:
@@ -132,6 +143,7 @@ async def asyncio_detailed(
 
     kwargs = _get_kwargs(
         body=body,
+        idempotency_key=idempotency_key,
     )
 
     response = await client.get_async_httpx_client().request(**kwargs)
@@ -143,12 +155,14 @@ async def asyncio(
     *,
     client: AuthenticatedClient | Client,
     body: RunWish,
+    idempotency_key: None | str | Unset = UNSET,
 ) -> ProblemReport | RunReport | None:
     """Runs a command in a fresh sandbox, which is ended on every way out, and says what came of it. It
     ends
     too when its caller hangs up a connection that was not to be closed anyway.
 
     Args:
+        idempotency_key (None | str | Unset):
         body (RunWish): A command in a sandbox of its own, as a request wants it.
 
     Raises:
@@ -163,5 +177,6 @@ async def asyncio(
         await asyncio_detailed(
             client=client,
             body=body,
+            idempotency_key=idempotency_key,
         )
     ).parsed

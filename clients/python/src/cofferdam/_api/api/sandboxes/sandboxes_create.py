@@ -7,14 +7,17 @@ from ...client import AuthenticatedClient, Client
 from ...models.problem_report import ProblemReport
 from ...models.sandbox_wish import SandboxWish
 from ...models.session_report import SessionReport
-from ...types import Response
+from ...types import UNSET, Response, Unset
 
 
 def _get_kwargs(
     *,
     body: SandboxWish,
+    idempotency_key: None | str | Unset = UNSET,
 ) -> dict[str, Any]:
     headers: dict[str, Any] = {}
+    if not isinstance(idempotency_key, Unset):
+        headers["idempotency-key"] = idempotency_key
 
     _kwargs: dict[str, Any] = {
         "method": "post",
@@ -57,10 +60,12 @@ def sync_detailed(
     *,
     client: AuthenticatedClient | Client,
     body: SandboxWish,
+    idempotency_key: None | str | Unset = UNSET,
 ) -> Response[ProblemReport | SessionReport]:
     """Makes a sandbox. A name that is taken is a conflict.
 
     Args:
+        idempotency_key (None | str | Unset):
         body (SandboxWish): A sandbox as a request wants it. What is not said is as the operator
             decided; a sandbox that is there
             already keeps what of labels, `init`, times and checkpoints is not said.
@@ -75,6 +80,7 @@ def sync_detailed(
 
     kwargs = _get_kwargs(
         body=body,
+        idempotency_key=idempotency_key,
     )
 
     response = client.get_httpx_client().request(
@@ -88,10 +94,12 @@ def sync(
     *,
     client: AuthenticatedClient | Client,
     body: SandboxWish,
+    idempotency_key: None | str | Unset = UNSET,
 ) -> ProblemReport | SessionReport | None:
     """Makes a sandbox. A name that is taken is a conflict.
 
     Args:
+        idempotency_key (None | str | Unset):
         body (SandboxWish): A sandbox as a request wants it. What is not said is as the operator
             decided; a sandbox that is there
             already keeps what of labels, `init`, times and checkpoints is not said.
@@ -107,6 +115,7 @@ def sync(
     return sync_detailed(
         client=client,
         body=body,
+        idempotency_key=idempotency_key,
     ).parsed
 
 
@@ -114,10 +123,12 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient | Client,
     body: SandboxWish,
+    idempotency_key: None | str | Unset = UNSET,
 ) -> Response[ProblemReport | SessionReport]:
     """Makes a sandbox. A name that is taken is a conflict.
 
     Args:
+        idempotency_key (None | str | Unset):
         body (SandboxWish): A sandbox as a request wants it. What is not said is as the operator
             decided; a sandbox that is there
             already keeps what of labels, `init`, times and checkpoints is not said.
@@ -132,6 +143,7 @@ async def asyncio_detailed(
 
     kwargs = _get_kwargs(
         body=body,
+        idempotency_key=idempotency_key,
     )
 
     response = await client.get_async_httpx_client().request(**kwargs)
@@ -143,10 +155,12 @@ async def asyncio(
     *,
     client: AuthenticatedClient | Client,
     body: SandboxWish,
+    idempotency_key: None | str | Unset = UNSET,
 ) -> ProblemReport | SessionReport | None:
     """Makes a sandbox. A name that is taken is a conflict.
 
     Args:
+        idempotency_key (None | str | Unset):
         body (SandboxWish): A sandbox as a request wants it. What is not said is as the operator
             decided; a sandbox that is there
             already keeps what of labels, `init`, times and checkpoints is not said.
@@ -163,5 +177,6 @@ async def asyncio(
         await asyncio_detailed(
             client=client,
             body=body,
+            idempotency_key=idempotency_key,
         )
     ).parsed

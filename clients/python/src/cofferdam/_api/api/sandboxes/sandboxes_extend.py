@@ -8,15 +8,18 @@ from ...client import AuthenticatedClient, Client
 from ...models.extend_wish import ExtendWish
 from ...models.problem_report import ProblemReport
 from ...models.session_report import SessionReport
-from ...types import Response
+from ...types import UNSET, Response, Unset
 
 
 def _get_kwargs(
     sandbox: str,
     *,
     body: ExtendWish,
+    idempotency_key: None | str | Unset = UNSET,
 ) -> dict[str, Any]:
     headers: dict[str, Any] = {}
+    if not isinstance(idempotency_key, Unset):
+        headers["idempotency-key"] = idempotency_key
 
     _kwargs: dict[str, Any] = {
         "method": "post",
@@ -62,11 +65,13 @@ def sync_detailed(
     *,
     client: AuthenticatedClient | Client,
     body: ExtendWish,
+    idempotency_key: None | str | Unset = UNSET,
 ) -> Response[ProblemReport | SessionReport]:
     """Gives a sandbox a longer lease. One without a lease is a conflict.
 
     Args:
         sandbox (str):
+        idempotency_key (None | str | Unset):
         body (ExtendWish): How much longer a lease is to be.
 
     Raises:
@@ -80,6 +85,7 @@ def sync_detailed(
     kwargs = _get_kwargs(
         sandbox=sandbox,
         body=body,
+        idempotency_key=idempotency_key,
     )
 
     response = client.get_httpx_client().request(
@@ -94,11 +100,13 @@ def sync(
     *,
     client: AuthenticatedClient | Client,
     body: ExtendWish,
+    idempotency_key: None | str | Unset = UNSET,
 ) -> ProblemReport | SessionReport | None:
     """Gives a sandbox a longer lease. One without a lease is a conflict.
 
     Args:
         sandbox (str):
+        idempotency_key (None | str | Unset):
         body (ExtendWish): How much longer a lease is to be.
 
     Raises:
@@ -113,6 +121,7 @@ def sync(
         sandbox=sandbox,
         client=client,
         body=body,
+        idempotency_key=idempotency_key,
     ).parsed
 
 
@@ -121,11 +130,13 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient | Client,
     body: ExtendWish,
+    idempotency_key: None | str | Unset = UNSET,
 ) -> Response[ProblemReport | SessionReport]:
     """Gives a sandbox a longer lease. One without a lease is a conflict.
 
     Args:
         sandbox (str):
+        idempotency_key (None | str | Unset):
         body (ExtendWish): How much longer a lease is to be.
 
     Raises:
@@ -139,6 +150,7 @@ async def asyncio_detailed(
     kwargs = _get_kwargs(
         sandbox=sandbox,
         body=body,
+        idempotency_key=idempotency_key,
     )
 
     response = await client.get_async_httpx_client().request(**kwargs)
@@ -151,11 +163,13 @@ async def asyncio(
     *,
     client: AuthenticatedClient | Client,
     body: ExtendWish,
+    idempotency_key: None | str | Unset = UNSET,
 ) -> ProblemReport | SessionReport | None:
     """Gives a sandbox a longer lease. One without a lease is a conflict.
 
     Args:
         sandbox (str):
+        idempotency_key (None | str | Unset):
         body (ExtendWish): How much longer a lease is to be.
 
     Raises:
@@ -171,5 +185,6 @@ async def asyncio(
             sandbox=sandbox,
             client=client,
             body=body,
+            idempotency_key=idempotency_key,
         )
     ).parsed

@@ -8,7 +8,7 @@ from ...client import AuthenticatedClient, Client
 from ...models.problem_report import ProblemReport
 from ...models.shell_ran import ShellRan
 from ...models.shell_run_wish import ShellRunWish
-from ...types import Response
+from ...types import UNSET, Response, Unset
 
 
 def _get_kwargs(
@@ -16,8 +16,11 @@ def _get_kwargs(
     shell: str,
     *,
     body: ShellRunWish,
+    idempotency_key: None | str | Unset = UNSET,
 ) -> dict[str, Any]:
     headers: dict[str, Any] = {}
+    if not isinstance(idempotency_key, Unset):
+        headers["idempotency-key"] = idempotency_key
 
     _kwargs: dict[str, Any] = {
         "method": "post",
@@ -65,6 +68,7 @@ def sync_detailed(
     *,
     client: AuthenticatedClient | Client,
     body: ShellRunWish,
+    idempotency_key: None | str | Unset = UNSET,
 ) -> Response[ProblemReport | ShellRan]:
     """Runs a command in a shell, which is opened if there is none, and waits for its end. One that takes
     longer
@@ -73,6 +77,7 @@ def sync_detailed(
     Args:
         sandbox (str):
         shell (str):
+        idempotency_key (None | str | Unset):
         body (ShellRunWish): A command for a shell.
 
     Raises:
@@ -87,6 +92,7 @@ def sync_detailed(
         sandbox=sandbox,
         shell=shell,
         body=body,
+        idempotency_key=idempotency_key,
     )
 
     response = client.get_httpx_client().request(
@@ -102,6 +108,7 @@ def sync(
     *,
     client: AuthenticatedClient | Client,
     body: ShellRunWish,
+    idempotency_key: None | str | Unset = UNSET,
 ) -> ProblemReport | ShellRan | None:
     """Runs a command in a shell, which is opened if there is none, and waits for its end. One that takes
     longer
@@ -110,6 +117,7 @@ def sync(
     Args:
         sandbox (str):
         shell (str):
+        idempotency_key (None | str | Unset):
         body (ShellRunWish): A command for a shell.
 
     Raises:
@@ -125,6 +133,7 @@ def sync(
         shell=shell,
         client=client,
         body=body,
+        idempotency_key=idempotency_key,
     ).parsed
 
 
@@ -134,6 +143,7 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient | Client,
     body: ShellRunWish,
+    idempotency_key: None | str | Unset = UNSET,
 ) -> Response[ProblemReport | ShellRan]:
     """Runs a command in a shell, which is opened if there is none, and waits for its end. One that takes
     longer
@@ -142,6 +152,7 @@ async def asyncio_detailed(
     Args:
         sandbox (str):
         shell (str):
+        idempotency_key (None | str | Unset):
         body (ShellRunWish): A command for a shell.
 
     Raises:
@@ -156,6 +167,7 @@ async def asyncio_detailed(
         sandbox=sandbox,
         shell=shell,
         body=body,
+        idempotency_key=idempotency_key,
     )
 
     response = await client.get_async_httpx_client().request(**kwargs)
@@ -169,6 +181,7 @@ async def asyncio(
     *,
     client: AuthenticatedClient | Client,
     body: ShellRunWish,
+    idempotency_key: None | str | Unset = UNSET,
 ) -> ProblemReport | ShellRan | None:
     """Runs a command in a shell, which is opened if there is none, and waits for its end. One that takes
     longer
@@ -177,6 +190,7 @@ async def asyncio(
     Args:
         sandbox (str):
         shell (str):
+        idempotency_key (None | str | Unset):
         body (ShellRunWish): A command for a shell.
 
     Raises:
@@ -193,5 +207,6 @@ async def asyncio(
             shell=shell,
             client=client,
             body=body,
+            idempotency_key=idempotency_key,
         )
     ).parsed

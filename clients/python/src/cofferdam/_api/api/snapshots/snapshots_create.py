@@ -8,15 +8,18 @@ from ...client import AuthenticatedClient, Client
 from ...models.problem_report import ProblemReport
 from ...models.snapshot_report import SnapshotReport
 from ...models.snapshot_wish import SnapshotWish
-from ...types import Response
+from ...types import UNSET, Response, Unset
 
 
 def _get_kwargs(
     sandbox: str,
     *,
     body: SnapshotWish,
+    idempotency_key: None | str | Unset = UNSET,
 ) -> dict[str, Any]:
     headers: dict[str, Any] = {}
+    if not isinstance(idempotency_key, Unset):
+        headers["idempotency-key"] = idempotency_key
 
     _kwargs: dict[str, Any] = {
         "method": "post",
@@ -62,11 +65,13 @@ def sync_detailed(
     *,
     client: AuthenticatedClient | Client,
     body: SnapshotWish,
+    idempotency_key: None | str | Unset = UNSET,
 ) -> Response[ProblemReport | SnapshotReport]:
     """Keeps what a copy-on-write sandbox changed in its workspace as it is now.
 
     Args:
         sandbox (str):
+        idempotency_key (None | str | Unset):
         body (SnapshotWish): A snapshot that is to be taken.
 
     Raises:
@@ -80,6 +85,7 @@ def sync_detailed(
     kwargs = _get_kwargs(
         sandbox=sandbox,
         body=body,
+        idempotency_key=idempotency_key,
     )
 
     response = client.get_httpx_client().request(
@@ -94,11 +100,13 @@ def sync(
     *,
     client: AuthenticatedClient | Client,
     body: SnapshotWish,
+    idempotency_key: None | str | Unset = UNSET,
 ) -> ProblemReport | SnapshotReport | None:
     """Keeps what a copy-on-write sandbox changed in its workspace as it is now.
 
     Args:
         sandbox (str):
+        idempotency_key (None | str | Unset):
         body (SnapshotWish): A snapshot that is to be taken.
 
     Raises:
@@ -113,6 +121,7 @@ def sync(
         sandbox=sandbox,
         client=client,
         body=body,
+        idempotency_key=idempotency_key,
     ).parsed
 
 
@@ -121,11 +130,13 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient | Client,
     body: SnapshotWish,
+    idempotency_key: None | str | Unset = UNSET,
 ) -> Response[ProblemReport | SnapshotReport]:
     """Keeps what a copy-on-write sandbox changed in its workspace as it is now.
 
     Args:
         sandbox (str):
+        idempotency_key (None | str | Unset):
         body (SnapshotWish): A snapshot that is to be taken.
 
     Raises:
@@ -139,6 +150,7 @@ async def asyncio_detailed(
     kwargs = _get_kwargs(
         sandbox=sandbox,
         body=body,
+        idempotency_key=idempotency_key,
     )
 
     response = await client.get_async_httpx_client().request(**kwargs)
@@ -151,11 +163,13 @@ async def asyncio(
     *,
     client: AuthenticatedClient | Client,
     body: SnapshotWish,
+    idempotency_key: None | str | Unset = UNSET,
 ) -> ProblemReport | SnapshotReport | None:
     """Keeps what a copy-on-write sandbox changed in its workspace as it is now.
 
     Args:
         sandbox (str):
+        idempotency_key (None | str | Unset):
         body (SnapshotWish): A snapshot that is to be taken.
 
     Raises:
@@ -171,5 +185,6 @@ async def asyncio(
             sandbox=sandbox,
             client=client,
             body=body,
+            idempotency_key=idempotency_key,
         )
     ).parsed

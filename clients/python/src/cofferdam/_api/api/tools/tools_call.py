@@ -8,7 +8,7 @@ from ...client import AuthenticatedClient, Client
 from ...models.problem_report import ProblemReport
 from ...models.tool_arguments import ToolArguments
 from ...models.tool_outcome import ToolOutcome
-from ...types import Response
+from ...types import UNSET, Response, Unset
 
 
 def _get_kwargs(
@@ -16,8 +16,11 @@ def _get_kwargs(
     tool: str,
     *,
     body: ToolArguments,
+    idempotency_key: None | str | Unset = UNSET,
 ) -> dict[str, Any]:
     headers: dict[str, Any] = {}
+    if not isinstance(idempotency_key, Unset):
+        headers["idempotency-key"] = idempotency_key
 
     _kwargs: dict[str, Any] = {
         "method": "post",
@@ -65,6 +68,7 @@ def sync_detailed(
     *,
     client: AuthenticatedClient | Client,
     body: ToolArguments,
+    idempotency_key: None | str | Unset = UNSET,
 ) -> Response[ProblemReport | ToolOutcome]:
     """Calls a tool with the arguments in the body. It takes a key with every scope but `approve`, for
     tools do everything
@@ -74,6 +78,7 @@ def sync_detailed(
     Args:
         pack (str):
         tool (str):
+        idempotency_key (None | str | Unset):
         body (ToolArguments): The arguments of a tool, as its own schema says.
 
     Raises:
@@ -88,6 +93,7 @@ def sync_detailed(
         pack=pack,
         tool=tool,
         body=body,
+        idempotency_key=idempotency_key,
     )
 
     response = client.get_httpx_client().request(
@@ -103,6 +109,7 @@ def sync(
     *,
     client: AuthenticatedClient | Client,
     body: ToolArguments,
+    idempotency_key: None | str | Unset = UNSET,
 ) -> ProblemReport | ToolOutcome | None:
     """Calls a tool with the arguments in the body. It takes a key with every scope but `approve`, for
     tools do everything
@@ -112,6 +119,7 @@ def sync(
     Args:
         pack (str):
         tool (str):
+        idempotency_key (None | str | Unset):
         body (ToolArguments): The arguments of a tool, as its own schema says.
 
     Raises:
@@ -127,6 +135,7 @@ def sync(
         tool=tool,
         client=client,
         body=body,
+        idempotency_key=idempotency_key,
     ).parsed
 
 
@@ -136,6 +145,7 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient | Client,
     body: ToolArguments,
+    idempotency_key: None | str | Unset = UNSET,
 ) -> Response[ProblemReport | ToolOutcome]:
     """Calls a tool with the arguments in the body. It takes a key with every scope but `approve`, for
     tools do everything
@@ -145,6 +155,7 @@ async def asyncio_detailed(
     Args:
         pack (str):
         tool (str):
+        idempotency_key (None | str | Unset):
         body (ToolArguments): The arguments of a tool, as its own schema says.
 
     Raises:
@@ -159,6 +170,7 @@ async def asyncio_detailed(
         pack=pack,
         tool=tool,
         body=body,
+        idempotency_key=idempotency_key,
     )
 
     response = await client.get_async_httpx_client().request(**kwargs)
@@ -172,6 +184,7 @@ async def asyncio(
     *,
     client: AuthenticatedClient | Client,
     body: ToolArguments,
+    idempotency_key: None | str | Unset = UNSET,
 ) -> ProblemReport | ToolOutcome | None:
     """Calls a tool with the arguments in the body. It takes a key with every scope but `approve`, for
     tools do everything
@@ -181,6 +194,7 @@ async def asyncio(
     Args:
         pack (str):
         tool (str):
+        idempotency_key (None | str | Unset):
         body (ToolArguments): The arguments of a tool, as its own schema says.
 
     Raises:
@@ -197,5 +211,6 @@ async def asyncio(
             tool=tool,
             client=client,
             body=body,
+            idempotency_key=idempotency_key,
         )
     ).parsed
