@@ -14,7 +14,7 @@ use crate::surroundings::Surroundings;
 use crate::{places, secrets};
 use cofferdam_core::secret::SecretGrant;
 use cofferdam_core::{
-    Caller, Error, ErrorKind, LayerChoice, Limit, Limits, ProcessId, Profile, Result,
+    Caller, Error, ErrorKind, Image, LayerChoice, Limit, Limits, ProcessId, Profile, Result,
     SensitiveWrites, Spec, User, Workspace,
 };
 use cofferdam_image::Held;
@@ -115,6 +115,7 @@ impl Context {
             egress,
             deny: layer.deny_egress.into_iter().map(|said| said.value).collect(),
             host_ports: layer.host_ports.into_iter().map(|said| said.value).collect(),
+            keeps_way_out: false,
             ask: layer.ask.as_ref().map_or(Duration::ZERO, |said| said.value),
             secrets: Vec::new(),
             image: None,
@@ -144,9 +145,7 @@ impl Context {
         let image = layer.image.as_ref();
         let image = image.map(|said| images::open(&said.value, &asking, &surroundings, &spec));
         let (image, layers) = image.transpose()?.unzip();
-        let own_root = image.as_ref().is_some_and(|image| image.run.is_root());
-        let user = if own_root { User::Root } else { User::default() };
-        let user = layer.user.map_or(user, |said| said.value);
+        let user = layer.user.map_or_else(|| usual_user(image.as_ref()), |said| said.value);
         let caller = Caller { env: surroundings.variables, home: surroundings.home };
         Ok(Self {
             spec: Spec { caller, image, user, ..spec },
@@ -311,6 +310,14 @@ fn workspace(layer: &Layer, surroundings: &Surroundings) -> Result<Workspace> {
 }
 
 /// What is to make the layer, if there is to be one.
+/// Root where an image wants it, as its files may be for root alone.
+fn usual_user(image: Option<&Image>) -> User {
+    match image.is_some_and(|image| image.run.is_root()) {
+        true => User::Root,
+        false => User::default(),
+    }
+}
+
 fn tier(layer: &Layer) -> LayerChoice {
     match layer.copy_on_write {
         Some(Sourced { value: Beside::Layer(tier), .. }) => tier,

@@ -9,6 +9,8 @@ pub(crate) const DONE: u8 = 0;
 pub(crate) const FAILED: u8 = 1;
 /// The command line of another verb than those of [`NOT_SET_UP`] makes no sense.
 pub(crate) const USAGE: u8 = 2;
+/// `policy learn`: the rules suffice, and the command failed under them as it did before.
+pub(crate) const COMMAND_FAILED: u8 = 3;
 /// Cofferdam itself could not do its part of `run`, `exec`, `wait` or `probe`.
 pub(crate) const NOT_SET_UP: u8 = 125;
 

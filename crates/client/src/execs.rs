@@ -1,7 +1,7 @@
 //! Commands of a sandbox.
 
 use crate::{Sandbox, place};
-use cofferdam_core::{Chunk, ExecStatus, Part, Receipt, Result, Seen, Standard, Terminal};
+use cofferdam_core::{Chunk, ExecStatus, Part, Receipt, Result, Seen, Signal, Standard, Terminal};
 use cofferdam_session::objects::{ExecNews, ExecWish, SignalWish, SizeWish};
 use cofferdam_session::{ExecList, ExecReport, LogPart};
 use reqwest::Method;
@@ -103,7 +103,7 @@ impl Sandbox {
 
     /// Sends a signal to a command; if it has ended, to all that it left.
     pub async fn signal(&self, exec: &str, signal: i32) -> Result<()> {
-        let wish = SignalWish { signal };
+        let wish = SignalWish { signal: Signal::numbered(signal)? };
         self.ask(Method::POST, &["execs", exec, "signal"]).object(&wish).done().await
     }
 

@@ -1,12 +1,16 @@
 //! What was denied, as the host saw it.
 
-use crate::{ConnectionDecision, ConnectionHow, ConnectionReport};
+use crate::hidden::is_hidden;
+use crate::{ConnectionDecision, ConnectionHow, ConnectionReport, Error, ErrorKind, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// How many destinations are named. More are counted with none of them.
+/// How many denials are told. More are counted with none of them.
 pub const MAX_DENIALS: usize = 100;
+
+/// The longest word of one that a gate tells its holder, in bytes.
+pub const MAX_DENIAL_WORD_BYTES: usize = 1024;
 
 /// A destination that was denied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -32,8 +36,8 @@ pub struct Denial {
     pub request: Option<String>,
 }
 
-/// What was denied of these connections: each destination once, in the order in which it came first.
-/// The question for a name that was denied is left out where a connection to it was, too.
+/// What was denied of these connections: each destination once for each reason, in the order in which it
+/// came first. The question for a name that was denied is left out where a connection to it was, too.
 pub fn denials<'a>(reports: impl IntoIterator<Item = &'a ConnectionReport>) -> Vec<Denial> {
     let mut found: Vec<Denial> = Vec::new();
     for report in reports {
@@ -49,6 +53,7 @@ pub fn denials<'a>(reports: impl IntoIterator<Item = &'a ConnectionReport>) -> V
         let is_same = |known: &&mut Denial| {
             known.port == report.port
                 && known.host == report.host
+                && known.reason == report.reason
                 && (report.host.is_some() || known.address == report.address)
         };
         if let Some(known) = found.iter_mut().find(is_same) {
@@ -64,7 +69,8 @@ pub fn denials<'a>(reports: impl IntoIterator<Item = &'a ConnectionReport>) -> V
 }
 
 impl Denial {
-    fn of(report: &ConnectionReport) -> Self {
+    /// What such a report tells, once.
+    pub fn of(report: &ConnectionReport) -> Self {
         Self {
             host: report.host.clone(),
             address: report.address.clone(),
@@ -76,6 +82,20 @@ impl Denial {
             count: 1,
             request: report.request.clone(),
         }
+    }
+
+    /// Whether a holder can believe what a gate tells, and show it: every word is short and can be seen.
+    // HOSTILE: a gate reads what hostile programs write, and one that was taken over tells what it likes.
+    pub fn check(&self) -> Result<()> {
+        let Self { host, address, port: _, how: _, rule, reason, remedy, count: _, request } = self;
+        let words = [host, address, rule, reason, remedy, request];
+        let is_shown =
+            |word: &String| word.len() <= MAX_DENIAL_WORD_BYTES && !word.contains(is_hidden);
+        if words.into_iter().flatten().all(is_shown) {
+            return Ok(());
+        }
+        let what = "the gate told of a denial in words that cannot be shown";
+        Err(Error::new(ErrorKind::Protocol, what))
     }
 }
 
@@ -97,6 +117,10 @@ impl fmt::Display for Denial {
             write!(f, ": {reason}")?;
         }
         match &self.remedy {
+            // A name that is denied has no address, so nobody learns which port was meant.
+            Some(remedy) if self.port == 0 => {
+                write!(f, "; {remedy} would allow it, {remedy}:PORT one port of it")
+            }
             Some(remedy) => write!(f, "; {remedy} would allow it"),
             None => Ok(()),
         }
@@ -118,7 +142,10 @@ mod tests {
             decision,
             rule: None,
             reason: Some("no rule allows it".to_owned()),
-            remedy: Some(format!("--egress {host}:{port}")),
+            remedy: Some(match port {
+                0 => format!("--egress {host}"),
+                port => format!("--egress {host}:{port}"),
+            }),
             bytes_up: 0,
             bytes_down: 0,
             duration_ms: 0,
@@ -144,9 +171,23 @@ mod tests {
             lines,
             [
                 "denied: a.test:443 (2 times): no rule allows it; --egress a.test:443 would allow it",
-                "denied: c.test: no rule allows it; --egress c.test:0 would allow it",
+                "denied: c.test: no rule allows it; --egress c.test would allow it, \
+                 --egress c.test:PORT one port of it",
             ]
         );
+    }
+
+    #[test]
+    fn a_destination_is_told_once_for_each_reason() {
+        let first = report("a.test", 443, ConnectionDecision::Denied);
+        let other = ConnectionReport {
+            reason: Some("the name in TLS is b.test, not a.test".to_owned()),
+            remedy: None,
+            ..first.clone()
+        };
+        let found = denials(&[first.clone(), other.clone(), first, other]);
+        let told: Vec<_> = found.iter().map(|one| (one.remedy.is_some(), one.count)).collect();
+        assert_eq!(told, [(true, 2), (false, 2)], "{found:?}");
     }
 
     #[test]
@@ -165,5 +206,11 @@ mod tests {
         let one = |number: u16| report("a.test", number, ConnectionDecision::Denied);
         let all: Vec<ConnectionReport> = (1..=200).map(one).collect();
         assert_eq!(denials(&all).len(), MAX_DENIALS);
+        let reasons = (1..=200).map(|number| ConnectionReport {
+            reason: Some(format!("reason {number}")),
+            ..one(443)
+        });
+        let all: Vec<ConnectionReport> = reasons.collect();
+        assert_eq!(denials(&all).len(), MAX_DENIALS, "a destination with many reasons");
     }
 }

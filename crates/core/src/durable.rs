@@ -383,6 +383,15 @@ pub enum Happened {
         /// What came of it.
         settled: Settlement,
     },
+    /// A destination was denied, for the first time by the rules as they were then. How often is in the
+    /// audit.
+    ConnectionDenied {
+        /// What, and why.
+        denial: Box<Denial>,
+        /// The commands that ran then, as many as are written down: one of them asked for it, or what
+        /// an earlier one left.
+        execs: Vec<ProcessId>,
+    },
 }
 
 /// What stops the processes of a paused sandbox.

@@ -37,6 +37,7 @@ mod quantity;
 mod receipt;
 mod report;
 pub mod secret;
+mod signal;
 mod spec;
 mod stored_spec;
 
@@ -46,7 +47,7 @@ pub use cofferdam_wire::port::MAX_PORT_CONNECTIONS;
 pub use cofferdam_wire::{ByteString, hexadecimal};
 pub use collect::{Collector, KillOnDrop, Lost, Output, collect, run_by_spawning};
 pub use command::{Command, Stdin, Terminal};
-pub use denial::{Denial, MAX_DENIALS, denials};
+pub use denial::{Denial, MAX_DENIAL_WORD_BYTES, MAX_DENIALS, denials};
 pub use durable::{
     Chunk, Connections, Deadlines, DestroyReason, DurableBackend, ExecEnded, ExecInput, ExecOrder,
     ExecStatus, Found, Happened, JournalEntry, KeptLayer, Part, PausedBy, SandboxOrder, Seen,
@@ -88,6 +89,7 @@ pub use receipt::{FileSeen, FilesSeen, Receipt, SaidByGuest, SeenByHost};
 pub use report::{
     EndingReport, ErrorBody, ErrorReport, Omitted, RunReport, StreamReport, UsageReport,
 };
+pub use signal::Signal;
 pub use spec::{
     Caller, DirectoryIdentity, HostMount, LayerChoice, SensitiveWrites, Spec, User, Workspace,
 };

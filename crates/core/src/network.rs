@@ -3,15 +3,15 @@
 //! A gate is a process on the host that decides for one sandbox. It accepts on sockets that were made
 //! inside the sandbox's network and handed to it. The one who keeps the sandbox holds the other end of
 //! its control socket and writes one [`ToGate`] a line; the gate answers with one [`FromGate`] a line for
-//! what waits and what must not happen, and writes one [`ConnectionReport`] a line to its
+//! what waits, what was denied and what must not happen, and writes one [`ConnectionReport`] a line to its
 //! log.
 
 use crate::secret::{GateGrant, SecretName};
-use crate::{EgressRule, Error, ErrorKind, Result, Settlement, WaitingConnection};
+use crate::{Denial, EgressRule, Error, ErrorKind, Result, Settlement, WaitingConnection};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// Where TCP of any destination is led to, inside.
 pub const TRANSPARENT_PORT: u16 = 61001;
@@ -90,7 +90,24 @@ impl NetworkPolicy {
         if self.ask_ms > MAX_ASK_MS {
             return over(format!("a wait of {} ms is too long", self.ask_ms), MAX_ASK_MS);
         }
-        Ok(())
+        self.allow.iter().try_for_each(EgressRule::check_allowing)
+    }
+}
+
+/// Whether an address stands for a name inside, so that nobody reaches it there by asking for it. Outside it
+/// may be somebody's, and a name may lead to it.
+pub fn stands_for_names(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(address) => {
+            let (start, prefix) = SYNTHETIC_V4;
+            let apart = address.to_bits() ^ start.to_bits();
+            apart.leading_zeros() >= u32::from(prefix)
+        }
+        IpAddr::V6(address) => {
+            let (start, prefix) = SYNTHETIC_V6;
+            let apart = address.to_bits() ^ start.to_bits();
+            apart.leading_zeros() >= u32::from(prefix)
+        }
     }
 }
 
@@ -168,6 +185,8 @@ pub enum FromGate {
     Settled(u64, Settlement),
     /// Something went where it must not go, and got no further.
     Alarm(SecretAlarm),
+    /// A destination was denied, for the first time by these rules.
+    Denied(Box<Denial>),
 }
 
 /// A placeholder of a secret was on its way to a host that the secret is not for.
@@ -335,6 +354,38 @@ mod tests {
         assert!(serde_json::from_str::<NetworkPolicy>(&malformed).is_err());
         let unknown = line.replace("host_ports", "hosts_ports");
         assert!(serde_json::from_str::<NetworkPolicy>(&unknown).is_err());
+    }
+
+    #[test]
+    fn a_rule_for_a_name_of_cofferdams_own_says_what_opens_it() {
+        let allowing =
+            |rule: &str| NetworkPolicy { allow: vec![rule.parse().unwrap()], ..policy() }.check();
+        for (rule, remedy) in [
+            ("host.cofferdam.internal:5432", "--allow-host-port 5432, "),
+            ("Host.Cofferdam.Internal", "--allow-host-port N, "),
+            ("host.cofferdam.internal:1-9", "--allow-host-port N, "),
+            ("*.cofferdam.internal:443", "--allow-host-port 443, "),
+        ] {
+            let error = allowing(rule).unwrap_err();
+            assert_eq!(error.kind, ErrorKind::Usage);
+            assert!(error.hint.unwrap().contains(remedy), "{rule}");
+        }
+        allowing("a.cofferdam.internal.example.com:443").unwrap();
+        allowing("*:443").unwrap();
+        // What such a rule denies is denied.
+        let deny = vec!["host.cofferdam.internal:5432".parse().unwrap()];
+        NetworkPolicy { deny, ..policy() }.check().unwrap();
+    }
+
+    #[test]
+    fn addresses_that_stand_for_names_are_known() {
+        let stands = |text: &str| stands_for_names(text.parse().unwrap());
+        for inside in ["198.18.0.0", "198.19.255.255", "::ffff:198.18.0.1", "fd63:6f66:6665::5"] {
+            assert!(stands(inside), "{inside}");
+        }
+        for outside in ["198.17.255.255", "198.20.0.0", "fd63:6f66:6666::5", "1.1.1.1"] {
+            assert!(!stands(outside), "{outside}");
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod address;
 mod decide;
 mod host;
+mod registry;
 mod rule;
 
 use crate::{Error, ErrorKind, Result};

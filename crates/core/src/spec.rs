@@ -1,5 +1,6 @@
 //! What somebody wants.
 
+use crate::network::HOST_NAME;
 use crate::secret::SecretGrant;
 use crate::{
     EgressRule, Error, ErrorKind, GuestPath, Image, Limits, NetworkPolicy, OnUnavailable, Profile,
@@ -26,6 +27,8 @@ pub struct Spec {
     pub host_ports: Vec<u16>,
     /// How long a connection that is not allowed waits to become so.
     pub ask: Duration,
+    /// There is a way out though nothing is reached by it yet: rules were taken away, and others may come.
+    pub keeps_way_out: bool,
     /// Secrets that the gate puts in toward their hosts, and that never enter.
     pub secrets: Vec<SecretGrant>,
     /// The root file system that it has instead of the host's.
@@ -176,6 +179,7 @@ impl Spec {
             deny: Vec::new(),
             host_ports: Vec::new(),
             ask: Duration::ZERO,
+            keeps_way_out: false,
             secrets: Vec::new(),
             image: None,
             workspace,
@@ -216,7 +220,14 @@ impl Spec {
             let rule: EgressRule = format!("{}:{HTTPS_PORT}", grant.host).parse()?;
             // Where nothing is listed this profile reaches all that is public, and a list would close it.
             let is_open = self.profile == Profile::FullDev && self.egress.is_empty();
-            if !is_open && !self.egress.contains(&rule) {
+            // This host's own loopback is opened port by port, by no rule.
+            let is_here = grant.host == HOST_NAME;
+            if is_here && self.host_ports.is_empty() {
+                let what = format!("secret {name} is for {HOST_NAME}, and no port of it is opened");
+                return Err(Error::new(ErrorKind::Usage, what)
+                    .hint(format!("Open it with --allow-host-port {HTTPS_PORT}.")));
+            }
+            if !is_open && !is_here && !self.egress.contains(&rule) {
                 self.egress.push(rule);
             }
         }
@@ -239,7 +250,7 @@ impl Spec {
             return Err(Error::new(ErrorKind::Usage, what)
                 .hint("Leave --allow-host-port and --ask out, or use --profile repo-write."));
         }
-        if allow.is_empty() && !opens {
+        if allow.is_empty() && !opens && !self.keeps_way_out {
             return Ok(None);
         }
         let policy = NetworkPolicy {
@@ -270,6 +281,8 @@ mod tests {
         assert!(closed(&Spec { deny: denies, ..spec(Profile::RepoWrite) }));
         let everywhere = spec(Profile::FullDev).network_policy().unwrap().unwrap();
         assert_eq!(everywhere.allow, [EgressRule::anywhere()]);
+        let kept = Spec { keeps_way_out: true, ..spec(Profile::RepoWrite) };
+        assert_eq!(kept.network_policy().unwrap().unwrap().allow, []);
         let asks = Spec { ask: Duration::from_secs(1), ..spec(Profile::CiOnly) };
         let policy = asks.network_policy().unwrap().unwrap();
         assert_eq!((policy.ask_ms, policy.allow.len()), (1000, 0));
@@ -282,6 +295,12 @@ mod tests {
         }
         let mut granted = spec(Profile::RepoWrite);
         granted.grant(vec!["T@a.example".parse().unwrap()]).unwrap();
+        let mut here = Spec { host_ports: vec![443], ..spec(Profile::RepoWrite) };
+        here.grant(vec!["T@host.cofferdam.internal".parse().unwrap()]).unwrap();
+        assert_eq!(here.network_policy().unwrap().unwrap().allow, [], "its port opens it");
+        here.host_ports.clear();
+        let error = here.grant(here.secrets.clone()).unwrap_err();
+        assert!(error.hint.unwrap().contains("--allow-host-port 443"));
         let policy = granted.network_policy().unwrap().unwrap();
         assert_eq!(policy.allow, ["a.example:443".parse().unwrap()]);
         let mut open = spec(Profile::FullDev);

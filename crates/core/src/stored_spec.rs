@@ -34,6 +34,9 @@ pub struct StoredSpec {
     /// Came later: what was stored before asks for nothing.
     #[serde(default, skip_serializing_if = "is_zero")]
     ask_ms: u64,
+    /// Came later: what was stored before has a way out where a rule opens it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    keeps_way_out: bool,
     /// Came later: what was stored before is granted none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     secrets: Vec<SecretGrant>,
@@ -104,6 +107,7 @@ impl StoredSpec {
             deny,
             host_ports,
             ask,
+            keeps_way_out,
             secrets,
             image,
             workspace,
@@ -126,6 +130,7 @@ impl StoredSpec {
             deny: deny.iter().map(ToString::to_string).collect(),
             host_ports: host_ports.clone(),
             ask_ms: u64::try_from(ask.as_millis()).unwrap_or(u64::MAX),
+            keeps_way_out: *keeps_way_out,
             secrets: secrets.clone(),
             image: image.clone(),
             workspace: workspace.directory().map(bytes),
@@ -174,6 +179,7 @@ impl StoredSpec {
             deny: rules(&self.deny)?,
             host_ports: self.host_ports.clone(),
             ask: Duration::from_millis(self.ask_ms),
+            keeps_way_out: self.keeps_way_out,
             secrets: self.secrets.clone(),
             image: self.image.clone(),
             workspace: match &self.workspace {
@@ -366,6 +372,7 @@ mod tests {
         spec.deny = vec!["ads.example.com:443".parse().unwrap()];
         spec.host_ports = vec![5432];
         spec.ask = Duration::from_millis(1500);
+        spec.keeps_way_out = true;
         spec.secrets = vec!["T@api.example.com:header=x-key".parse().unwrap()];
         spec.env.insert("TOKEN".into(), OsString::from_vec(b"\xfe".to_vec()));
         spec.limits.pids = Limit::Asked(7);

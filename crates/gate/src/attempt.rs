@@ -181,7 +181,7 @@ impl Attempt {
     pub(crate) fn waits(&mut self, request: String) {
         self.report.request = Some(request);
         let report = ConnectionReport { decision: ConnectionDecision::Asked, ..self.measured() };
-        self.gate.log.write(&report);
+        self.gate.log(&report);
     }
 
     /// How long one may wait to be allowed and what would allow it, if anything.
@@ -204,7 +204,7 @@ impl Attempt {
 
 impl Drop for Attempt {
     fn drop(&mut self) {
-        self.gate.log.write(&self.measured());
+        self.gate.log(&self.measured());
     }
 }
 

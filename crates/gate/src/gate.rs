@@ -1,6 +1,7 @@
 //! What the connections of one gate share.
 
 use crate::attempt::now_ms;
+use crate::denied::Denied;
 use crate::limits::Limits;
 use crate::log::Log;
 use crate::names::Names;
@@ -21,11 +22,12 @@ pub(crate) type Original = Arc<dyn Fn(&TcpStream) -> io::Result<SocketAddr> + Se
 /// One gate.
 pub(crate) struct Gate {
     pub(crate) limits: Limits,
-    pub(crate) log: Log,
+    log: Log,
     pub(crate) resolve: Resolve,
     pub(crate) original: Original,
     /// Those that wait to be allowed.
     pub(crate) waiting: Waiting,
+    denied: Denied,
     /// One permit for each connection.
     pub(crate) connections: Arc<Semaphore>,
     /// Whether connections of IPv6 are led here.
@@ -47,13 +49,16 @@ pub(crate) struct Parts {
     pub(crate) policy: NetworkPolicy,
     pub(crate) secrets: Option<Secrets>,
     pub(crate) waiting: Waiting,
+    pub(crate) denied: Denied,
 }
 
 impl Gate {
     pub(crate) fn new(parts: Parts) -> Self {
-        let Parts { limits, log, resolve, original, has_v6, policy, secrets, waiting } = parts;
+        let Parts { limits, log, resolve, original, has_v6, policy, secrets, waiting, denied } =
+            parts;
         Self {
             waiting,
+            denied,
             connections: Arc::new(Semaphore::new(limits.connections)),
             policy: watch::Sender::new(Arc::new(policy)),
             names: Mutex::new(Names::new(limits.names)),
@@ -80,6 +85,13 @@ impl Gate {
     /// Puts another policy in force.
     pub(crate) fn set_policy(&self, policy: NetworkPolicy) {
         self.policy.send_replace(Arc::new(policy));
+    }
+
+    /// Writes down what became of a connection, and tells the holder where it was denied.
+    pub(crate) fn log(&self, report: &ConnectionReport) {
+        // ORDER: who is told finds it in the log.
+        self.log.write(report);
+        self.denied.look_at(report);
     }
 
     /// Writes down something about the gate itself.

@@ -1,6 +1,7 @@
 //! What must hold for any bytes that come to a gate. Shared by the tests and the fuzz targets; no part of
 //! the program.
 
+use crate::denied::Denied;
 use crate::dns::Dns;
 use crate::first::{head_end, is_http};
 use crate::gate::{Gate, Parts};
@@ -114,8 +115,10 @@ pub fn question(bytes: &[u8]) {
         last_waiting: 0,
         descriptors: Vec::new(),
     };
+    let teller = Teller::new().0;
     let gate = Gate::new(Parts {
-        waiting: Waiting::new(&order, &limits, Teller::new().0),
+        waiting: Waiting::new(&order, &limits, teller.clone()),
+        denied: Denied::new(teller),
         secrets: None,
         limits,
         log,

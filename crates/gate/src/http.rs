@@ -33,6 +33,11 @@ pub(crate) async fn serve(gate: Arc<Gate>, mut client: TcpStream, mut read: Vec<
     };
     match wanted {
         Err((status, bad)) => {
+            let seems = request::seems_for(&read);
+            if let Some(sighting) = gate.look_at(&read, &seems) {
+                attempt.alarmed(&sighting, &seems).await;
+                return answer::reset(client);
+            }
             attempt.refused(&bad.reason);
             drop(attempt);
             let words = answer::http(status, &format!("the request is refused: {}\n", bad.reason));

@@ -11,6 +11,7 @@ mod admit;
 mod answer;
 mod attempt;
 mod carry;
+mod denied;
 mod dial;
 mod dns;
 mod first;

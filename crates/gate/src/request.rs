@@ -6,6 +6,7 @@
 use crate::limits::Limits;
 use cofferdam_core::policy::{Asked, Host};
 use std::fmt::Write;
+use std::net::{IpAddr, Ipv4Addr};
 
 /// A request that is passed on.
 #[derive(Debug, PartialEq, Eq)]
@@ -242,6 +243,26 @@ impl<'a> Headers<'a> {
     }
 }
 
+/// Whom a head seems to name that was refused: for words about it, and for nothing else. Where that
+/// cannot be read it is the address of nobody.
+pub(crate) fn seems_for(head: &[u8]) -> Asked {
+    let text = String::from_utf8_lossy(head);
+    let target = text.split_ascii_whitespace().nth(1).unwrap_or_default();
+    let target = target.split_once("://").map_or(target, |(_, rest)| rest);
+    let named = target.split(['/', '?']).next().unwrap_or_default();
+    let host = text.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.trim().eq_ignore_ascii_case("host").then(|| value.trim())
+    });
+    let seems = |text: &str| authority(text, Some(HTTP_PORT)).ok();
+    seems(named).or_else(|| seems(host?)).unwrap_or_else(nobody)
+}
+
+/// What stands for a host that was not named so that it can be read.
+pub(crate) fn nobody() -> Asked {
+    Asked { host: Host::from(IpAddr::V4(Ipv4Addr::UNSPECIFIED)), port: HTTP_PORT }
+}
+
 /// Reads `HOST:PORT`, or `HOST` where there is a port to add.
 fn authority(text: &str, default: Option<u16>) -> Result<Asked, Bad> {
     let malformed = || Bad::from("the host or its port is malformed");
@@ -357,6 +378,21 @@ mod tests {
             Connection: close\r\n\r\n";
         assert_eq!(String::from_utf8(request.head).unwrap(), wanted);
         assert_eq!(request.body_bytes, 7);
+    }
+
+    #[test]
+    fn a_refused_head_seems_to_be_for_whom_it_names() {
+        let nobody = "0.0.0.0:80";
+        for (head, wanted) in [
+            ("GET http://a.test:8080/b?c HTTP/1.1\r\nHost: b.test\r\n\r\n", "a.test:8080"),
+            ("CONNECT a.test:443 HTTP/1.1\r\n", "a.test:443"),
+            ("POST /b HTTP/1.1\nhost : b.test:81\n\n", "b.test:81"),
+            ("POST /b HTTP/1.1\r\nHost: a@b\r\n", nobody),
+            ("GET", nobody),
+            ("", nobody),
+        ] {
+            assert_eq!(seems_for(head.as_bytes()).to_string(), wanted, "{head}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The life of a gate: from its order to the end of its control socket.
 
 use crate::attempt::now_ms;
+use crate::denied::Denied;
 use crate::dns::Dns;
 use crate::gate::{Gate, Original, Parts};
 use crate::limits::Limits;
@@ -57,8 +58,9 @@ async fn serve_noted(
     let (teller, untold) = Teller::new();
     at_work.spawn(teller::tell(untold, control.other_side()));
     let secrets = Secrets::open(&order, handed.vault.take(), teller.clone())?;
-    let waiting = Waiting::new(&order, &limits, teller);
-    let started = Started { order, handed, secrets, waiting };
+    let waiting = Waiting::new(&order, &limits, teller.clone());
+    let denied = Denied::new(teller);
+    let started = Started { order, handed, secrets, waiting, denied };
     let gate = open(started, limits, original, &mut at_work).map_err(failed)?;
     notes.iter().for_each(|note| gate.note(note));
     while let Some(message) = control.next(false).await? {
@@ -138,10 +140,11 @@ struct Started {
     handed: Handed,
     secrets: Option<Secrets>,
     waiting: Waiting,
+    denied: Denied,
 }
 
 fn open(
-    Started { order, handed, secrets, waiting }: Started,
+    Started { order, handed, secrets, waiting, denied }: Started,
     limits: Limits,
     original: Original,
     at_work: &mut JoinSet<()>,
@@ -155,6 +158,7 @@ fn open(
         policy: order.policy,
         secrets,
         waiting,
+        denied,
     }));
     for listener in [handed.transparent_v4, handed.transparent_v6].into_iter().flatten() {
         at_work.spawn(accept(gate.clone(), listening(listener)?, transparent::serve));

@@ -4,6 +4,7 @@ use crate::admit::{Refusal, admit, meaning};
 use crate::answer;
 use crate::attempt::Attempt;
 use crate::gate::Gate;
+use crate::request::nobody;
 use crate::through::through;
 use cofferdam_core::ConnectionHow;
 use cofferdam_core::policy::{Asked, Host};
@@ -43,6 +44,11 @@ pub(crate) async fn serve(gate: Arc<Gate>, mut client: TcpStream) {
     let asked = match tokio::time::timeout(limits.head_time, greeted(&mut client)).await {
         Ok(Ok(asked)) => asked,
         Ok(Err(refused)) => {
+            let nobody = nobody();
+            if let Some(sighting) = gate.look_at(&refused.named, &nobody) {
+                attempt.alarmed(&sighting, &nobody).await;
+                return answer::reset(client);
+            }
             attempt.refused(refused.reason);
             return say(client, refused.reply, &limits).await;
         }
@@ -80,11 +86,13 @@ pub(crate) async fn serve(gate: Arc<Gate>, mut client: TcpStream) {
 pub(crate) struct Refused {
     reason: &'static str,
     reply: Option<Reply>,
+    /// What was named that is no name of a host.
+    named: Vec<u8>,
 }
 
 impl From<io::Error> for Refused {
     fn from(_: io::Error) -> Self {
-        Self { reason: "the request is cut off", reply: None }
+        Self { reason: "the request is cut off", reply: None, named: Vec::new() }
     }
 }
 
@@ -92,7 +100,8 @@ impl From<io::Error> for Refused {
 pub(crate) async fn greeted(
     client: &mut (impl AsyncRead + AsyncWrite + Unpin),
 ) -> Result<Asked, Refused> {
-    let refused = |reason, reply| Err(Refused { reason, reply });
+    let mut named = Vec::new();
+    let refused = |reason, reply| Err(Refused { reason, reply, named: Vec::new() });
     let mut methods = vec![0; client.read_u8().await?.into()];
     client.read_exact(&mut methods).await?;
     if !methods.contains(&NO_AUTHENTICATION) {
@@ -113,9 +122,9 @@ pub(crate) async fn greeted(
             Some(Host::from(IpAddr::from(address)))
         }
         3 => {
-            let mut name = vec![0; client.read_u8().await?.into()];
-            client.read_exact(&mut name).await?;
-            String::from_utf8(name).ok().and_then(|name| name.parse().ok())
+            named = vec![0; client.read_u8().await?.into()];
+            client.read_exact(&mut named).await?;
+            std::str::from_utf8(&named).ok().and_then(|name| name.parse().ok())
         }
         4 => {
             let mut address = [0; 16];
@@ -130,7 +139,10 @@ pub(crate) async fn greeted(
     }
     match host {
         Some(host) if port > 0 => Ok(Asked { host, port }),
-        Some(_) | None => refused("the host or its port is malformed", Some(Reply::Denied)),
+        Some(_) | None => {
+            let reason = "the host or its port is malformed";
+            Err(Refused { reason, reply: Some(Reply::Denied), named })
+        }
     }
 }
 

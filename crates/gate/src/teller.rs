@@ -52,7 +52,7 @@ impl Teller {
     pub(crate) fn tell(&self, news: FromGate) {
         match news {
             FromGate::Alarm(alarm) => self.raise(alarm),
-            news @ (FromGate::Waits(_) | FromGate::Settled(..)) => {
+            news @ (FromGate::Waits(_) | FromGate::Settled(..) | FromGate::Denied(_)) => {
                 let _ = self.news.try_send(news);
             }
         }

@@ -238,7 +238,8 @@ impl ServerHandler for Server {
     ) -> Result<ListResourcesResult, ErrorData> {
         let begun = self.begin(&context).await?;
         let cursor = request.and_then(|request| request.cursor);
-        resources::list(&begun.toolbox, cursor.as_deref()).await.map_err(|error| refused(&error))
+        let listed = resources::list(&begun.toolbox, cursor.as_deref()).await;
+        listed.map_err(|error| refused(&begun.toolbox.advised(error)))
     }
 
     async fn list_resource_templates(
@@ -257,6 +258,6 @@ impl ServerHandler for Server {
     ) -> Result<ReadResourceResponse, ErrorData> {
         let begun = self.begin(&context).await?;
         let read = resources::read(&begun.toolbox, &request.uri).await;
-        read.map(Into::into).map_err(|error| refused(&error))
+        read.map(Into::into).map_err(|error| refused(&begun.toolbox.advised(error)))
     }
 }

@@ -1,6 +1,6 @@
 //! What all requests share.
 
-use crate::http::{Counts, Ports, Rates, Receipts};
+use crate::http::{Answers, Counts, Ports, Rates, Receipts};
 use crate::{Ground, Listen, Traces};
 use cofferdam_core::Result;
 use cofferdam_session::Sessions;
@@ -46,6 +46,7 @@ pub(crate) struct Inner {
     pub(crate) streams: Counts,
     pub(crate) ports: Ports,
     pub(crate) receipts: Receipts,
+    pub(crate) answers: Answers,
     /// The port of the loopback address that it listens on.
     pub(crate) here: OnceLock<u16>,
     #[cfg(feature = "mcp")]
@@ -73,6 +74,7 @@ impl Server {
             streams: Counts::default(),
             ports: Ports::default(),
             receipts: Receipts::default(),
+            answers: Answers::default(),
             here: OnceLock::new(),
             #[cfg(feature = "mcp")]
             mcp: crate::http::Mounted::default(),

@@ -22,6 +22,7 @@
 //! | `permission_requested` | `id`, `host`, `address`, `port`, `how`, `reason`, `allow` what would allow it, `notice` where that is no public address, `until_ms` |
 //! | `permission_settled` | `id`, `settled` |
 //! | `permission_dropped` | `incarnation`, `why`; the gate told something that cannot be |
+//! | `connection_denied` | `incarnation`, `execs` that ran then, `host`, `address`, `port`, `how`, `rule`, `reason`, `remedy` that would allow it; each destination once for each reason and edition of the rules |
 //! | `preserved` | `incarnation`, `lease_until_ms` |
 //! | `undone` | `from` and `to`, points; `added`, `changed`, `removed`, how many paths |
 //! | `snapshot_made` | `snapshot`, `label`, `files`, `bytes` |
@@ -38,8 +39,8 @@
 
 use crate::{PermissionId, SessionId};
 use cofferdam_core::{
-    ApplyReport, Change, DestroyReason, Ending, ErrorBody, ExecStatus, PausedBy, SandboxRecord,
-    SecretAlarm, Settlement, WaitingConnection,
+    ApplyReport, Change, Denial, DestroyReason, Ending, ErrorBody, ExecStatus, PausedBy, ProcessId,
+    SandboxRecord, SecretAlarm, Settlement, WaitingConnection,
 };
 use serde_json::{Value, json};
 
@@ -155,6 +156,23 @@ pub(crate) fn permission_requested(
 
 pub(crate) fn permission_dropped(incarnation: u32, why: &str) -> Word {
     ("permission_dropped", json!({ "incarnation": incarnation, "why": why }))
+}
+
+pub(crate) fn connection_denied(incarnation: u32, denial: &Denial, execs: &[ProcessId]) -> Word {
+    let Denial { host, address, port, how, rule, reason, remedy, count: _, request } = denial;
+    let data = json!({
+        "incarnation": incarnation,
+        "execs": execs,
+        "host": host,
+        "address": address,
+        "port": port,
+        "how": how,
+        "rule": rule,
+        "reason": reason,
+        "remedy": remedy,
+        "request": request,
+    });
+    ("connection_denied", data)
 }
 
 pub(crate) fn permission_settled(

@@ -33,6 +33,23 @@ pub struct NetworkReport {
     pub ask_ms: u64,
 }
 
+impl NetworkReport {
+    /// What these rules open to a session of this id; without rules it has no way out.
+    pub fn of(session: String, policy: Option<NetworkPolicy>) -> Self {
+        let way_out = policy.is_some();
+        let policy = policy.unwrap_or_default();
+        Self {
+            session,
+            way_out,
+            version: policy.version,
+            allow: words(&policy.allow),
+            deny: words(&policy.deny),
+            host_ports: policy.host_ports,
+            ask_ms: policy.ask_ms,
+        }
+    }
+}
+
 /// The connections of a session. Format 1.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConnectionList {
@@ -140,7 +157,7 @@ fn shift(rules: &[EgressRule], from: &mut Vec<EgressRule>, to: &mut Vec<EgressRu
 impl Session {
     /// What it may reach now; where no sandbox stands, what the next one may.
     pub async fn network(&self) -> Result<NetworkReport> {
-        Ok(report(self.id(), self.in_force().await?.1))
+        Ok(NetworkReport::of(self.id().to_string(), self.in_force().await?.1))
     }
 
     /// The rules that hold now. Where there is no way out it is a conflict.
@@ -181,7 +198,7 @@ impl Session {
         });
         desk.amend(Some(NewEvent::now("network_changed", said))).await?;
         desk.pay_network().await?;
-        Ok(report(self.id(), Some(next)))
+        Ok(NetworkReport::of(self.id().to_string(), Some(next)))
     }
 
     /// What became of its connections, from the place `from` on: 0 for all that is kept, or what an
@@ -224,25 +241,13 @@ fn take_over(spec: &mut Spec, policy: &NetworkPolicy) -> Result<()> {
     spec.deny.clone_from(&policy.deny);
     spec.host_ports.clone_from(&policy.host_ports);
     spec.ask = Duration::from_millis(policy.ask_ms);
+    // What has a way out keeps it when its last rule goes: the next sandbox can be told others.
+    spec.keeps_way_out = true;
     Ok(())
 }
 
 fn words(rules: &[EgressRule]) -> Vec<String> {
     rules.iter().map(ToString::to_string).collect()
-}
-
-fn report(id: &SessionId, policy: Option<NetworkPolicy>) -> NetworkReport {
-    let way_out = policy.is_some();
-    let policy = policy.unwrap_or_default();
-    NetworkReport {
-        session: id.to_string(),
-        way_out,
-        version: policy.version,
-        allow: words(&policy.allow),
-        deny: words(&policy.deny),
-        host_ports: policy.host_ports,
-        ask_ms: policy.ask_ms,
-    }
 }
 
 #[cfg(test)]

@@ -15,14 +15,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+mod outputs;
 mod read;
 
 /// What this calls itself where the name of a provider is told.
 const PROVIDER: &str = "cofferdam";
 /// The most bytes of standard error.
 const STDERR_BYTES: usize = 4096;
-/// The most that is taken of each end of a stream, to be made plain and cut.
-const END_BYTES: u64 = 512 << 10;
 /// What a command may take where nobody said: five minutes.
 const TIMEOUT_MS: u64 = 300_000;
 /// The names of what is shown of output.
@@ -95,6 +94,13 @@ struct HasRun {
     truncated: bool,
     /// How many lines it wrote to standard output.
     total_lines: u64,
+    /// The file with all of its standard output, where not all is here: sandbox_read_file has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    full_output: Option<String>,
+    /// The files with the streams of which not all is here.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    output_files: Vec<String>,
     /// What the exit code means, and how to get what is left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
@@ -107,7 +113,8 @@ const EXEC: Row = Row {
     name: "sandbox_exec",
     title: "Run a command",
     about: "Runs a shell command in the session's sandbox, which is made or woken first where it has to be. \
-            A command that exits with another code than 0 is a result with success false.",
+            A command that exits with another code than 0 is a result with success false. Output that is left \
+            out can be read with sandbox_read_file, from the paths in output_files.",
     params: &[
         Param::required("command", Kind::Word, "The command, for sh."),
         Param::optional("cwd", Kind::Word, "Where it runs. Left out: in the workspace."),
@@ -133,8 +140,8 @@ async fn exec(call: Call<'_>) -> Result<Outcome> {
     let mut wanted = Wanted::line(&command, timeout_ms.unwrap_or(TIMEOUT_MS));
     wanted.cwd = cwd.as_deref();
     let finished = run::run(&session, wanted, call.context).await?;
-    let stdout = finished.ends(Standard::Output, END_BYTES).await?;
-    let stderr = finished.ends(Standard::Error, END_BYTES).await?;
+    let stdout = finished.ends(Standard::Output, outputs::END_BYTES).await?;
+    let stderr = finished.ends(Standard::Error, outputs::END_BYTES).await?;
     let total_lines = finished.lines(Standard::Output).await?;
     let succeeded = finished.exit_code == 0;
     let budget = budget(&output, succeeded).unwrap_or(crate::MAX_RESULT_BYTES);
@@ -147,6 +154,8 @@ async fn exec(call: Call<'_>) -> Result<Outcome> {
             success: succeeded,
             truncated: false,
             total_lines,
+            full_output: None,
+            output_files: Vec::new(),
             hint: None,
             cwd: cwd.clone(),
         };
@@ -192,18 +201,27 @@ impl Plain {
 impl HasRun {
     fn finish(mut self, finished: &Finished, streams: (&Plain, &Plain), mode: &str) -> Self {
         let (stdout, stderr) = streams;
-        let is_whole = stdout.is_whole && stderr.is_whole;
-        self.truncated = !is_whole || self.stdout != stdout.text || self.stderr != stderr.text;
+        let (is_out, is_err) = (self.stdout == stdout.text, self.stderr == stderr.text);
+        self.full_output =
+            (!is_out || !stdout.is_whole).then(|| outputs::path(finished.id(), Standard::Output));
+        self.output_files.extend(self.full_output.clone());
+        if !is_err || !stderr.is_whole {
+            self.output_files.push(outputs::path(finished.id(), Standard::Error));
+        }
+        self.truncated = !self.output_files.is_empty();
         let mut hints: Vec<String> = finished.hint().into_iter().collect();
         if finished.ending == EndingKind::TimedOut {
             hints.push("the output so far is in this result".to_owned());
         }
         if self.truncated {
-            let more = match mode {
-                "full" => "output is left out; write it to a file and read that by lines",
-                _ => "output is left out; use output \"full\", or write it to a file and read that",
-            };
-            hints.push(more.to_owned());
+            let files = self.output_files.join(" and ");
+            hints.push(format!("output is left out; read {files} with sandbox_read_file"));
+        }
+        if !stdout.is_whole || !stderr.is_whole {
+            hints.push(
+                "these have both ends of more than a mebibyte; write it to a file for all of it"
+                    .to_owned(),
+            );
         }
         if !MODES.contains(&mode) {
             hints.push(format!("there is no output mode {mode:?}; concise was used"));

@@ -20,6 +20,7 @@
 //! [`SessionOrder`]: cofferdam_session::SessionOrder
 
 mod adk;
+mod advice;
 mod context;
 mod everruns;
 mod fluers;

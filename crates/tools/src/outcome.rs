@@ -111,18 +111,31 @@ impl Outcome {
         Self::failed(&error.hint("It was done. Ask for less, or look at parts of it."))
     }
 
-    /// The largest of these that fits: made with this budget, or half of it, and so on to none.
+    /// The largest of these that fits, or near to it: made with this budget, or half of it, and so on to
+    /// none; then with more again, as long as that fits.
     ///
     /// Bytes grow when they become JSON, and by how much is only seen when they have.
     pub(crate) fn fitting(most: usize, mut make: impl FnMut(usize) -> Self) -> Self {
-        let mut budget = most;
-        loop {
+        let (mut budget, mut over) = (most, None);
+        let mut best = loop {
             let made = make(budget);
             if made.fits() || budget == 0 {
-                return made;
+                break made;
             }
+            over = Some(budget);
             budget /= 2;
+        };
+        let Some(mut over) = over else { return best };
+        while over - budget > most / 64 + 1 {
+            let between = budget + (over - budget) / 2;
+            let made = make(between);
+            if made.fits() {
+                (best, budget) = (made, between);
+            } else {
+                over = between;
+            }
         }
+        best
     }
 }
 
@@ -137,7 +150,7 @@ mod tests {
                 |budget: usize| Outcome::done(char.repeat(budget), json!(char.repeat(budget)));
             let made = Outcome::fitting(MAX_RESULT_BYTES, make);
             assert!(made.bytes() <= MAX_RESULT_BYTES, "{char:?}");
-            assert!(made.bytes() * 2 > MAX_RESULT_BYTES / 2, "{char:?}: {}", made.bytes());
+            assert!(made.bytes() > MAX_RESULT_BYTES * 9 / 10, "{char:?}: {}", made.bytes());
         }
     }
 

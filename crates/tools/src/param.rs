@@ -105,12 +105,20 @@ impl Param {
         Self { name, about, kind: Kind::Flag, need: Need::Preset(Preset::Flag(preset)) }
     }
 
+    /// What stands for it where it is left out.
+    pub(crate) fn preset(&self) -> Option<Value> {
+        match self.need {
+            Need::Preset(preset) => Some(preset.value()),
+            Need::Required | Need::Optional => None,
+        }
+    }
+
     fn schema(&self) -> Value {
         let mut schema = self.kind.schema();
         if let Some(schema) = schema.as_object_mut() {
             schema.insert("description".to_owned(), json!(self.about));
-            if let Need::Preset(preset) = self.need {
-                schema.insert("default".to_owned(), preset.value());
+            if let Some(preset) = self.preset() {
+                schema.insert("default".to_owned(), preset);
             }
         }
         schema
@@ -235,8 +243,8 @@ pub(crate) fn check(params: &[Param], arguments: &Value) -> Result<(), Fault> {
 pub(crate) fn complete(params: &[Param], arguments: Value) -> Value {
     let Value::Object(mut given) = arguments else { return arguments };
     for param in params {
-        if let Need::Preset(preset) = param.need {
-            given.entry(param.name).or_insert_with(|| preset.value());
+        if let Some(preset) = param.preset() {
+            given.entry(param.name).or_insert(preset);
         }
     }
     Value::Object(given)

@@ -1,6 +1,7 @@
 //! Output of commands made plain and short. Pure.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 /// How many lines on each side of one that tells of an error are kept before others.
 const AROUND: usize = 5;
@@ -57,17 +58,22 @@ pub(crate) fn mark(omitted: u64) -> String {
     format!("[... {omitted} bytes omitted ...]")
 }
 
-/// Its beginning and its end, a fifth and four fifths, within so many bytes.
-pub(crate) fn middle_cut(text: &str, most: usize) -> String {
+/// Which bytes are left out of a text that has to do with so many; none where it fits.
+pub(crate) fn left_out(text: &str, most: usize) -> Option<Range<usize>> {
     if text.len() <= most {
-        return text.to_owned();
+        return None;
     }
     let room = most.saturating_sub(MARK_BYTES);
     let head = text.floor_char_boundary(room / 5);
-    let tail = text.ceil_char_boundary(text.len() - (room - room / 5));
+    Some(head..text.ceil_char_boundary(text.len() - (room - room / 5)))
+}
+
+/// Its beginning and its end, a fifth and four fifths, within so many bytes.
+pub(crate) fn middle_cut(text: &str, most: usize) -> String {
+    let Some(Range { start, end }) = left_out(text, most) else { return text.to_owned() };
     let part = |from: usize, to: usize| text.get(from..to).unwrap_or_default();
-    let omitted = (tail - head) as u64;
-    format!("{}\n{}\n{}", part(0, head), mark(omitted), part(tail, text.len()))
+    let omitted = (end - start) as u64;
+    format!("{}\n{}\n{}", part(0, start), mark(omitted), part(end, text.len()))
 }
 
 /// What tells of errors with the lines around it, and then as much of the end and the beginning as

@@ -1,10 +1,12 @@
 //! What a model should know of the place that it works in: facts, absences among them, and no advice.
 
 use crate::scope::{Sandboxes, Scope};
+use cofferdam_core::network::HOST_NAME;
 use cofferdam_core::{
     Axis, Degree, Enforced, Limit, OnUnavailable, Profile, SensitiveWrites, Spec, User, Workspace,
 };
-use cofferdam_session::{SessionOrder, SessionReport};
+use cofferdam_session::{NetworkReport, SessionOrder, SessionReport};
+use std::fmt::Write as _;
 
 /// How many destinations are named.
 const NAMED_RULES: usize = 5;
@@ -12,24 +14,36 @@ const NAMED_RULES: usize = 5;
 /// See [`Toolbox::preamble`](crate::Toolbox::preamble).
 pub(crate) async fn of(sandboxes: &Sandboxes) -> String {
     let order = sandboxes.order();
-    let mut report = None;
+    let (mut report, mut rules) = (None, None);
     if sandboxes.scope == Scope::Implicit
         && let Ok(Some(session)) = sandboxes.existing(None).await
     {
         report = sandboxes.sessions.status(session.id()).await.ok();
+        // The user may have changed them since.
+        rules = session.network().await.ok();
     }
-    text(order, report.as_ref())
+    let rules = rules.or_else(|| planned_rules(&order.spec));
+    text(order, report.as_ref(), rules.as_ref())
+}
+
+/// What a sandbox of this order may reach; nothing where that makes no sense.
+fn planned_rules(spec: &Spec) -> Option<NetworkReport> {
+    Some(NetworkReport::of(String::new(), spec.network_policy().ok()?))
 }
 
 /// What is known of a sandbox, in sentences.
-fn text(order: &SessionOrder, report: Option<&SessionReport>) -> String {
+fn text(
+    order: &SessionOrder,
+    report: Option<&SessionReport>,
+    rules: Option<&NetworkReport>,
+) -> String {
     let spec = &order.spec;
     let enforced = report.and_then(|report| report.enforced.as_ref());
     let mut facts = vec![format!(
         "Commands and files are in a Linux sandbox of profile {} on the user's machine.",
         spec.profile
     )];
-    facts.push(network(spec, enforced));
+    facts.push(network(rules, enforced));
     facts.extend(workspace(spec, report));
     facts.push(control_files(spec));
     facts.push(view(spec, enforced));
@@ -50,23 +64,59 @@ fn holds(enforced: Option<&Enforced>, axis: Axis) -> bool {
     enforced.is_none_or(|enforced| enforced.degree(axis) == Degree::Full)
 }
 
-fn network(spec: &Spec, enforced: Option<&Enforced>) -> String {
+fn network(rules: Option<&NetworkReport>, enforced: Option<&Enforced>) -> String {
     if !holds(enforced, Axis::Network) {
         return "The network is not fully cut off here; see below.".to_owned();
     }
-    match spec.profile.egress(&spec.egress) {
-        Ok(rules) if !rules.is_empty() => {
-            let named: Vec<String> =
-                rules.iter().take(NAMED_RULES).map(ToString::to_string).collect();
-            let more = rules.len().saturating_sub(NAMED_RULES);
-            let more = if more > 0 { format!(" and {more} others") } else { String::new() };
-            format!("The network reaches {}{more}, and nothing else.", named.join(", "))
-        }
-        _ => {
+    match rules.filter(|rules| rules.way_out) {
+        Some(rules) => way_out(rules),
+        None => {
             "There is no network: no address outside the sandbox can be reached, no package can be \
-              downloaded, and names are not resolved."
+                 downloaded, and names are not resolved."
                 .to_owned()
         }
+    }
+}
+
+/// What the rules of a way out come to.
+fn way_out(rules: &NetworkReport) -> String {
+    let mut text = match rules.allow.as_slice() {
+        [] => "The network reaches no destination so far".to_owned(),
+        allow => format!("The network reaches {}", named(allow)),
+    };
+    if !rules.deny.is_empty() {
+        write!(text, ", but never {}", named(&rules.deny)).ok();
+    }
+    if !rules.host_ports.is_empty() {
+        let ports: Vec<String> = rules.host_ports.iter().map(ToString::to_string).collect();
+        write!(text, ", and the user's own machine as {HOST_NAME}, port {}", ports.join(", ")).ok();
+    }
+    text.push_str(if rules.allow.iter().any(|rule| rule.starts_with('*') && !rule.starts_with("*.")) {
+        ". Addresses of private networks are refused but for those that are named. Only TCP gets out."
+    } else {
+        ", and nothing else; other names are not resolved. Only TCP gets out."
+    });
+    if rules.ask_ms > 0 {
+        let secs = rules.ask_ms.div_ceil(1000);
+        write!(text, " What is not allowed waits up to {secs} s for the user to allow it.").ok();
+    }
+    text
+}
+
+/// The first rules in words, and how many others there are.
+fn named(rules: &[String]) -> String {
+    let word = |rule: &String| match rule.strip_prefix('*') {
+        Some("") => "any public address".to_owned(),
+        Some(rest) => match rest.strip_prefix(':') {
+            Some(port) => format!("any public address at port {port}"),
+            None => rule.clone(),
+        },
+        None => rule.clone(),
+    };
+    let shown: Vec<String> = rules.iter().take(NAMED_RULES).map(word).collect();
+    match rules.len().saturating_sub(NAMED_RULES) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} others", shown.join(", ")),
     }
 }
 
@@ -91,6 +141,7 @@ fn workspace(spec: &Spec, report: Option<&SessionReport>) -> Vec<String> {
         Workspace::Private => "an empty directory of its own, gone with the sandbox",
     };
     let mut facts = vec![format!("The workspace is {place}, {what}.")];
+    facts.extend(start(spec, place));
     if matches!(spec.workspace, Workspace::CopyOnWrite(_)) && !is_read_only {
         facts.push("Commands can be undone: the workspace goes back to any point.".to_owned());
     }
@@ -102,6 +153,22 @@ fn workspace(spec: &Spec, report: Option<&SessionReport>) -> Vec<String> {
     };
     facts.push(format!("{kept} a sandbox that is lost; processes and /tmp do not."));
     facts
+}
+
+/// Where commands start, where that is called otherwise than the workspace.
+fn start(spec: &Spec, place: &str) -> Option<String> {
+    if let Some(image) = &spec.image {
+        let cwd = image.run.cwd.as_deref()?;
+        return Some(format!("Commands start where the image wants it, in {cwd}."));
+    }
+    let (Workspace::Directory(path) | Workspace::CopyOnWrite(path)) = &spec.workspace else {
+        return None;
+    };
+    let path = path.to_string_lossy();
+    let is_shown = spec.profile != Profile::CiOnly && path != place;
+    is_shown.then(|| {
+        format!("Commands start in {path}, which is the same directory by its name on the user's machine.")
+    })
 }
 
 fn control_files(spec: &Spec) -> String {
@@ -240,6 +307,11 @@ mod tests {
         SessionOrder::new(Spec::new(workspace, Caller::default()))
     }
 
+    /// What is told of an order alone.
+    fn planned(order: &SessionOrder) -> String {
+        text(order, None, planned_rules(&order.spec).as_ref())
+    }
+
     fn says(text: &str, words: &[&str]) {
         for word in words {
             assert!(text.contains(word), "{word:?} in {text}");
@@ -248,7 +320,7 @@ mod tests {
 
     #[test]
     fn absences_are_said_as_plainly_as_what_is_there() {
-        let text = text(&order(Workspace::Private), None);
+        let text = planned(&order(Workspace::Private));
         says(&text, &["no-network", "There is no network", "There is no root", "no display"]);
         says(&text, &["8 GiB", "4096 processes", "not made yet", "paused after 180 s", "no lease"]);
         assert!(!text.contains("undone"), "{text}");
@@ -258,24 +330,59 @@ mod tests {
     fn a_sandbox_that_goes_with_its_connection_says_so() {
         let mut order = order(Workspace::Private);
         order.owned = true;
-        let text = text(&order, None);
+        let text = planned(&order);
         says(&text, &["removed when the connection ends"]);
         assert!(!text.contains("no lease"), "{text}");
     }
 
     #[test]
     fn what_kind_of_workspace_it_is_is_said() {
-        let cow = text(&order(Workspace::CopyOnWrite("/x".into())), None);
+        let cow = planned(&order(Workspace::CopyOnWrite("/x".into())));
         says(
             &cow,
             &["until it is applied", "Commands can be undone", "only a person applies them"],
         );
-        let direct = text(&order(Workspace::Directory("/x".into())), None);
+        let direct = planned(&order(Workspace::Directory("/x".into())));
         says(&direct, &["written for good", "cannot be changed"]);
         let mut read_only = order(Workspace::Directory("/x".into()));
         read_only.spec.profile = Profile::ReadOnly;
         read_only.ttl = Some(Duration::from_secs(60));
-        says(&text(&read_only, None), &["not be written", "removed 60 s"]);
+        says(&planned(&read_only), &["not be written", "removed 60 s"]);
+    }
+
+    #[test]
+    fn rules_are_told_as_what_they_reach() {
+        let told = |profile, egress: &[&str], more: fn(&mut Spec)| {
+            let mut order = order(Workspace::Private);
+            order.spec.profile = profile;
+            order.spec.egress = egress.iter().map(|rule| rule.parse().unwrap()).collect();
+            more(&mut order.spec);
+            planned(&order)
+        };
+        let open = told(Profile::FullDev, &[], |_| {});
+        says(&open, &["reaches any public address. Addresses of private networks are refused"]);
+        assert!(!open.contains("nothing else") && !open.contains('*'), "{open}");
+        let one = told(Profile::RepoWrite, &["crates.io:443"], |_| {});
+        says(&one, &["reaches crates.io:443, and nothing else", "Only TCP"]);
+        let web = told(Profile::FullDev, &["*:443"], |spec| {
+            spec.deny = vec!["evil.test".parse().unwrap()];
+        });
+        says(&web, &["any public address at port 443, but never evil.test. Addresses"]);
+        let asks = told(Profile::RepoWrite, &[], |spec| spec.ask = Duration::from_secs(30));
+        says(&asks, &["reaches no destination so far, and nothing else", "waits up to 30 s"]);
+        let host = told(Profile::RepoWrite, &["a.test"], |spec| spec.host_ports = vec![5432]);
+        says(&host, &["a.test, and the user's own machine as host.cofferdam.internal, port 5432"]);
+        says(&told(Profile::RepoWrite, &[], |_| {}), &["There is no network"]);
+    }
+
+    #[test]
+    fn where_commands_start_is_said_where_it_has_another_name() {
+        let start = "Commands start in /x, which is the same directory";
+        says(&planned(&order(Workspace::CopyOnWrite("/x".into()))), &["is /workspace,", start]);
+        let mut ci = order(Workspace::Directory("/x".into()));
+        ci.spec.profile = Profile::CiOnly;
+        assert!(!planned(&ci).contains("Commands start"));
+        assert!(!planned(&order(Workspace::Private)).contains("Commands start"));
     }
 
     #[test]
@@ -306,6 +413,7 @@ mod tests {
             "init": "done", "init_error": null, "idle_pause_ms": null, "lease_until_ms": null,
             "cleanup_failed": null, "enforced": enforced, "created_ms": 1, "updated_ms": 1,
         });
-        text(order, Some(&serde_json::from_value(report).unwrap()))
+        let rules = planned_rules(&order.spec);
+        text(order, Some(&serde_json::from_value(report).unwrap()), rules.as_ref())
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::context::{Progress, Watched};
 use cofferdam_core::{
-    EndingKind, Error, ErrorKind, ExecInput, ExecStatus, Part, ProcessId, Result, Seen, Standard,
-    Stdin,
+    Ending, EndingKind, Error, ErrorKind, ExecInput, ExecStatus, Part, ProcessId, Result, Seen,
+    Standard, Stdin,
 };
 use cofferdam_session::Session;
 use std::time::Duration;
@@ -38,6 +38,8 @@ pub(crate) struct Finished {
     pub(crate) ending: EndingKind,
     pub(crate) exit_code: i32,
     pub(crate) duration_ms: u64,
+    /// Why nothing of it ran, where nothing did.
+    pub(crate) not_started: Option<String>,
 }
 
 /// The beginning and the end of a stream; the beginning is all of it where the end is empty.
@@ -74,12 +76,28 @@ pub(crate) async fn directory(session: &Session, cwd: Option<&str>) -> Result<Op
     Ok(Some(format!("{}/{cwd}", workspace.trim_end_matches('/'))))
 }
 
+/// Refuses a command that cannot be handed over: no word of one holds a NUL.
+pub(crate) fn refuse_nul(name: &str, text: &str) -> Result<()> {
+    match text.find('\0') {
+        None => Ok(()),
+        Some(at) => Err(Error::new(
+            ErrorKind::Usage,
+            format!("{name} has a NUL character at byte {at}, which no command can have"),
+        )
+        .hint("Leave it out; printf '\\0' makes one where it is needed.")),
+    }
+}
+
 /// Runs a command to its end. It is killed when the call is given up.
 pub(crate) async fn run(
     session: &Session,
     wanted: Wanted<'_>,
     context: &Watched,
 ) -> Result<Finished> {
+    for word in &wanted.argv {
+        refuse_nul("the command", word)?;
+    }
+    refuse_nul("the working directory", wanted.cwd.unwrap_or_default())?;
     let mut order = Session::order(wanted.argv)?;
     order.command.cwd = directory(session, wanted.cwd).await?.map(Into::into);
     order.command.timeout = Some(Duration::from_millis(wanted.timeout_ms).min(MAX_TIMEOUT));
@@ -147,7 +165,17 @@ impl Finished {
         };
         let (ending, exit_code) = (ended.ending.kind(), ended.ending.exit_code());
         let duration_ms = ended.at_ms.saturating_sub(status.started_ms);
-        Ok(Self { session, ending, exit_code, duration_ms, status })
+        let not_started = match &ended.ending {
+            Ending::NotStarted { detail, .. } | Ending::SetupFailed { detail, .. } => {
+                Some(detail.clone())
+            }
+            Ending::Exited(_)
+            | Ending::Signaled(_)
+            | Ending::Killed(_)
+            | Ending::Canceled
+            | Ending::Lost => None,
+        };
+        Ok(Self { session, ending, exit_code, duration_ms, not_started, status })
     }
 
     pub(crate) fn id(&self) -> &ProcessId {
@@ -181,6 +209,9 @@ impl Finished {
 
     /// What an exit code means that is not the command's own, and what to do.
     pub(crate) fn hint(&self) -> Option<String> {
+        if let Some(why) = &self.not_started {
+            return Some(format!("it could not be started: {why}"));
+        }
         let hint = match self.ending {
             EndingKind::TimedOut => {
                 "the time limit was reached and the command was killed; \
@@ -197,7 +228,7 @@ impl Finished {
             EndingKind::SecretAlarm => "a secret's placeholder was on its way to another host",
             EndingKind::Output => "it wrote more output than it may",
             EndingKind::NotStarted | EndingKind::SetupFailed => {
-                "it could not be started: look at the program's name and the working directory"
+                "it could not be started; look at the working directory"
             }
             EndingKind::Signaled => "a signal ended it",
             EndingKind::Exited => match self.exit_code {

@@ -9,6 +9,8 @@ pub(crate) struct Part {
     pub(crate) total: usize,
     /// The first that is shown and the last; none where there is none.
     pub(crate) shown: Option<(usize, usize)>,
+    /// How many bytes of the text are shown, ends of lines among them.
+    pub(crate) bytes: usize,
     /// Where in the text the last line is cut, in bytes.
     pub(crate) cut_at: Option<usize>,
 }
@@ -48,7 +50,9 @@ impl Part {
         self.content.push_str(told);
         self.content.push('\n');
         self.shown = Some((first, number));
-        if told.len() < plain.len() {
+        let is_whole = told.len() == plain.len();
+        self.bytes += if is_whole { line.len() } else { told.len() };
+        if !is_whole {
             self.cut_at = Some(at + told.len());
         }
         self.cut_at.is_none()
@@ -58,6 +62,19 @@ impl Part {
     pub(crate) fn next(&self) -> Option<usize> {
         self.shown.map(|(_, last)| last + 1).filter(|next| *next <= self.total)
     }
+}
+
+/// A line for a shell that shows so many bytes of a file of the workspace from this one on, where no
+/// reading by lines gets on.
+pub(crate) fn show_bytes(path: &str, from: u64, most: usize) -> String {
+    let below = path.strip_prefix("/workspace/").unwrap_or(path);
+    let below = if below.starts_with('-') { format!("./{below}") } else { below.to_owned() };
+    format!("tail -c +{} {} | head -c {most}", from.saturating_add(1), quoted(&below))
+}
+
+/// A word that no shell reads otherwise.
+pub(crate) fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// How many of these bytes are at most so many lines in at most so many bytes, with no character split.
@@ -99,6 +116,22 @@ mod tests {
         let part = Part::new(&text, 2, 9, 20);
         assert_eq!(part.content, format!("2|{}", "€".repeat(5)));
         assert_eq!((part.cut_at, part.next()), (Some(6 + 15), Some(3)));
+    }
+
+    #[test]
+    fn a_quoted_word_is_one_word_and_no_option() {
+        assert_eq!(quoted("a'b; $(c)"), r"'a'\''b; $(c)'");
+        assert_eq!(show_bytes("/workspace/-x", 9, 5), "tail -c +10 './-x' | head -c 5");
+    }
+
+    #[test]
+    fn the_bytes_of_a_part_are_those_of_the_text() {
+        let check = |text: &str, first, most, bytes, expected: usize| {
+            assert_eq!(Part::new(text, first, most, bytes).bytes, expected, "{text:?} {first}");
+        };
+        check("a\nb\r\nc", 1, 9, 100, 6);
+        check("a\nb\r\nc", 2, 1, 100, 3);
+        check("aaaaaaaaaa", 1, 9, 6, 3);
     }
 
     #[test]

@@ -4,7 +4,9 @@ use crate::context::{CallContext, Watched};
 use crate::param::{self, Fault, Param, nearest};
 use crate::scope::{Sandboxes, Scope};
 use crate::tool::Row;
-use crate::{Expose, Outcome, PackName, Tool, adk, everruns, fluers, native, openmanus, preamble};
+use crate::{
+    Expose, Outcome, PackName, Tool, adk, advice, everruns, fluers, native, openmanus, preamble,
+};
 use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_session::{Session, SessionOrder, Sessions};
 use serde::de::DeserializeOwned;
@@ -126,6 +128,12 @@ impl Toolbox {
         self.sandboxes.there(name).await
     }
 
+    /// An error with a hint that whoever has these tools can follow: errors of sessions name what a person
+    /// would type. Calls have theirs so already.
+    pub fn advised(&self, error: Error) -> Error {
+        advice::advised(self.pack, error)
+    }
+
     /// Removes the own sandbox, if there is one and the order gave it no name. Says whether it did.
     pub async fn close(&self) -> Result<bool> {
         self.sandboxes.close().await
@@ -152,7 +160,7 @@ impl Toolbox {
             PackName::Fluers => fluers::call(name, call).await,
             PackName::Openmanus => openmanus::call(name, call).await,
         };
-        done.unwrap_or_else(|error| self.failed(name, &error))
+        done.unwrap_or_else(|error| self.failed(name, &self.advised(error)))
     }
 
     /// Arguments that cannot be taken, as the pack says it.
@@ -203,6 +211,24 @@ impl Call<'_> {
 
     pub(crate) fn name(&self) -> Option<&str> {
         self.sandbox.as_deref()
+    }
+
+    /// Refuses parameters that are not of an action: those that are there, and are not what stands for
+    /// one that is left out.
+    pub(crate) fn refuse_others(&self, all: &[Param], action: &str, takes: &[&str]) -> Result<()> {
+        let said = |param: &&Param| {
+            let value = self.arguments.get(param.name);
+            value.is_some() && value != param.preset().as_ref()
+        };
+        let others =
+            all.iter().filter(|param| param.name != "action" && !takes.contains(&param.name));
+        let Some(other) = others.into_iter().find(said) else { return Ok(()) };
+        let what = format!("{} is no parameter of {action}", other.name);
+        let hint = match takes {
+            [] => format!("Call {action} without parameters."),
+            takes => format!("Use {}.", takes.join(", ")),
+        };
+        Err(Error::new(ErrorKind::Usage, what).hint(hint))
     }
 }
 

@@ -303,11 +303,12 @@ pub(crate) struct CommandOptions {
     #[arg(short = 'T', long = "no-terminal")]
     pub(crate) no_terminal: bool,
 
-    /// Gives the command a secret as a file that it alone can read. Repeatable.
+    /// Gives the command a secret as a file. Repeatable.
     ///
     /// The file is /run/secrets/NAME unless another name is written. It is in memory, and gone when nothing
-    /// is left of the command. What any command of the sandbox writes from then on is masked: the value,
-    /// also in base64 and percent-encoded, becomes ***.
+    /// is left of the command; until then other commands of the same sandbox can read it too. What any
+    /// command of the sandbox writes from then on is masked: the value, also in base64, in hexadecimal
+    /// digits and percent-encoded, becomes ***.
     ///
     /// Example: --secret-file DEPLOY_KEY=id_ed25519
     #[arg(long, value_name = "NAME[=FILE]", value_parser = SecretWish::file)]

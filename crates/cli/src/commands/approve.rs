@@ -144,7 +144,9 @@ async fn for_the_user(session: &Session, id: &PermissionId) -> Result<Permission
         }
         Prepared::Changed(change) => {
             let path = change.write().map_err(|error| {
-                error.hint("The session may reach it; write the rule in the file by hand.")
+                error.hint(
+                    "The session may reach it; write the rule in the file by hand, below [run].",
+                )
             })?;
             report::note(&format!("{opening} is written in {}", path.display()));
         }

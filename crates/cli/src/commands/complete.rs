@@ -1,7 +1,6 @@
 //! `cofferdam __complete`: what the completions of the shells ask for.
 
 use crate::args::whole;
-use crate::signals::Signal;
 use crate::{exit, render, secrets, sessions};
 use clap::{Arg, Args};
 use cofferdam_core::Result;
@@ -40,7 +39,9 @@ pub(super) fn perform(args: &CompleteArgs) -> Result<u8> {
         Some(Wanted::Session) => sessions::names().unwrap_or_default(),
         Some(Wanted::Exec(session)) => sessions::exec_names(&session).unwrap_or_default(),
         Some(Wanted::Secret) => secrets::names().unwrap_or_default(),
-        Some(Wanted::Signal) => Signal::names().map(str::to_owned).collect(),
+        Some(Wanted::Signal) => {
+            cofferdam_core::Signal::NAMES.iter().copied().map(str::to_owned).collect()
+        }
     };
     let begun = words.last().map_or("", String::as_str);
     for name in names.iter().filter(|name| name.starts_with(begun)) {

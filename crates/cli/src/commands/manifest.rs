@@ -1,6 +1,8 @@
 //! The manifest that a session is made with.
 
 use super::file_input::read_input;
+#[cfg(feature = "remote")]
+use crate::surroundings::Surroundings;
 use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_session::manifest::{Checked, MAX_MANIFEST_BYTES, Manifest, Provisions};
 use std::path::Path;
@@ -12,10 +14,11 @@ pub(crate) fn provisions(file: Option<&Path>) -> Result<Option<Arc<Provisions>>>
     Ok(Some(Arc::new(checked(file)?.load(base(file))?)))
 }
 
-/// The same as a manifest that says all by itself, for a server: what it copies of this machine is in it.
+/// The same as a manifest that says all by itself, for a server: what it brings of this machine is in it.
 #[cfg(feature = "remote")]
-pub(crate) fn inlined(file: Option<&Path>) -> Result<Option<Manifest>> {
-    file.map(|file| checked(file)?.inlined(base(file))).transpose()
+pub(crate) fn inlined(file: Option<&Path>, here: &Surroundings) -> Result<Option<Manifest>> {
+    let Some(file) = file else { return Ok(None) };
+    checked(file)?.inlined(base(file), &here.state_directory()?).map(Some)
 }
 
 fn base(file: &Path) -> &Path {

@@ -4,8 +4,9 @@ use super::policy_learn::{self, LearnArgs};
 use crate::args::RuleOptions;
 use crate::{exit, render};
 use clap::{Args, Subcommand};
+use cofferdam_core::network::{HOST_NAME, stands_for_names};
 use cofferdam_core::policy::{Asked, Decision, Host, decide};
-use cofferdam_core::{EgressRule, Error, ErrorKind, HostPattern, NetworkPolicy, Result};
+use cofferdam_core::{EgressRule, HostPattern, NetworkPolicy, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -19,12 +20,17 @@ pub(crate) struct PolicyArgs {
 
 const EXAMPLES: &str = "\
 Exit code:
-  0 done; 1 Cofferdam could not do it, or test found it denied; 2 usage
+  0 done; 1 Cofferdam could not do it, test found it denied, or what learn found does not suffice;
+  2 usage; 3 what learn found suffices, and the command that it ran failed
 
 Examples:
   cofferdam policy learn -- npm ci
   cofferdam policy explain --egress '*.example.com:443' --deny-egress ads.example.com
   cofferdam policy test --egress '*.example.com:443' api.example.com:443";
+
+const TEST_EXIT_CODES: &str = "\
+Exit code:
+  0 it is allowed; 1 it is denied, or Cofferdam could not do it; 2 usage";
 
 /// What is done with rules.
 #[derive(Debug, Subcommand)]
@@ -46,17 +52,18 @@ pub(crate) struct ExplainArgs {
 
 /// Says whether rules allow a destination, and by which of them.
 ///
-/// Nothing is resolved: where a name leads to is decided on when it is connected to. Exits with 0 where
-/// it is allowed, and with 1 where it is denied.
+/// Nothing is resolved: where a name leads to is decided on when it is connected to, and there it is
+/// refused all the same if that is no public address and no rule lists it as an address. Exits with 0 where it
+/// is allowed, and with 1 where it is denied.
 ///
 /// Example: cofferdam policy test --egress '*.example.com:443' api.example.com:443
 #[derive(Debug, Args)]
-#[command(after_long_help = super::ORDINARY_EXIT_CODES)]
+#[command(after_long_help = TEST_EXIT_CODES)]
 pub(crate) struct TestArgs {
     #[command(flatten)]
     pub(crate) rules: RuleOptions,
 
-    /// What would be connected to.
+    /// What would be connected to: a name or an address, one of IPv6 in brackets, and a port.
     #[arg(value_name = "HOST:PORT")]
     pub(crate) destination: String,
 
@@ -80,7 +87,15 @@ pub(crate) struct Tested {
     pub(crate) reason: Option<String>,
     /// What would allow it.
     pub(crate) remedy: Option<String>,
+    /// Under what condition a name is allowed, which is decided on when it is connected to. Null where it is
+    /// denied, or the answer is final.
+    pub(crate) condition: Option<String>,
 }
+
+/// What is left to decide of a name that is allowed.
+const CONDITION: &str = "where it leads to an address that is private, loopback, link-local, multicast, \
+                         reserved or a metadata service, it is refused all the same unless a rule lists \
+                         that address: that is decided when it is connected to";
 
 /// Does what the verb says.
 pub(super) fn perform(args: &PolicyArgs) -> Result<u8> {
@@ -104,41 +119,50 @@ fn policy(rules: &RuleOptions) -> Result<NetworkPolicy> {
 }
 
 fn test(args: &TestArgs) -> Result<u8> {
-    let asked = destination(&args.destination)?;
-    let Decision { allowed, rule, reason, remedy } = decide(&policy(&args.rules)?, &asked);
-    let tested = Tested { destination: asked.to_string(), allowed, rule, reason, remedy };
+    let asked: Asked = args.destination.parse()?;
+    let tested = tested(&policy(&args.rules)?, &asked);
     match args.json {
         true => render::print_json(&tested)?,
         false => render::print_lines(&sentence(&tested))?,
     }
-    Ok(if allowed { exit::DONE } else { exit::FAILED })
+    Ok(if tested.allowed { exit::DONE } else { exit::FAILED })
+}
+
+fn tested(policy: &NetworkPolicy, asked: &Asked) -> Tested {
+    let destination = asked.to_string();
+    if let Host::Address(address) = asked.host
+        && stands_for_names(address)
+    {
+        let reason =
+            format!("inside, {address} can but stand for a name, by which it is decided on");
+        let (rule, remedy, condition) = (None, None, None);
+        let reason = Some(reason);
+        return Tested { destination, allowed: false, rule, reason, remedy, condition };
+    }
+    let Decision { allowed, rule, reason, remedy } = decide(policy, asked);
+    let is_open = match &asked.host {
+        Host::Name(name) => allowed && name.as_str() != HOST_NAME,
+        Host::Address(_) => false,
+    };
+    let condition = is_open.then(|| CONDITION.to_owned());
+    Tested { destination, allowed, rule, reason, remedy, condition }
 }
 
 fn sentence(tested: &Tested) -> String {
-    let Tested { destination, rule, reason, remedy, .. } = tested;
-    match (tested.allowed, rule, remedy) {
-        (true, Some(rule), _) => format!("{destination} is allowed by {rule}"),
-        (true, None, _) => format!("{destination} is allowed"),
-        (false, rule, remedy) => {
+    let Tested { destination, rule, reason, remedy, condition, .. } = tested;
+    match tested.allowed {
+        true => {
+            let by = rule.as_ref().map(|rule| format!(" by {rule}")).unwrap_or_default();
+            let more = condition.as_ref().map(|condition| format!("; {condition}"));
+            format!("{destination} is allowed{by}{}", more.unwrap_or_default())
+        }
+        false => {
             let why = reason.clone().unwrap_or_else(|| "no rule allows it".to_owned());
             let by = rule.as_ref().map(|rule| format!(" by {rule}")).unwrap_or_default();
             let more = remedy.as_ref().map(|remedy| format!("; {remedy} would allow it"));
             format!("{destination} is denied{by}: {why}{}", more.unwrap_or_default())
         }
     }
-}
-
-/// A host and a port as a program would ask for them.
-fn destination(text: &str) -> Result<Asked> {
-    let bad = || {
-        Error::new(ErrorKind::Usage, format!("{text:?} is no destination"))
-            .hint("Write HOST:PORT, or [ADDRESS]:PORT for an IPv6 address.")
-    };
-    let (host, port) = text.rsplit_once(':').ok_or_else(bad)?;
-    let port = port.parse::<u16>().ok().filter(|port| *port > 0).ok_or_else(bad)?;
-    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-    let host = bare.parse::<Host>().map_err(|_| bad())?;
-    Ok(Asked { host, port })
 }
 
 fn explain(args: &ExplainArgs) -> Result<u8> {
@@ -170,6 +194,11 @@ fn told(rule: &EgressRule, what: &str) -> String {
         HostPattern::Anywhere => "every public address".to_owned(),
         HostPattern::Exactly(name) => format!("{name}"),
         HostPattern::Below(name) => format!("{name} and every name below it"),
+        HostPattern::Addresses(range) if stands_for_names(range.first()) => {
+            format!(
+                "the address {range} where a name leads to it (inside it stands for a name itself)"
+            )
+        }
         HostPattern::Addresses(range) => format!("the address {range}"),
     };
     format!("{rule}: {host} on {ports} is {what}")

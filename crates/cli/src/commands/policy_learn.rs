@@ -3,9 +3,12 @@
 use super::run::CAPTURED_BYTES;
 use super::{audit, create};
 use crate::args::{CommandOptions, SessionOptions};
+use crate::config::FILE_NAME;
 use crate::context::argv;
 use crate::{exit, render, report, sessions};
 use clap::Args;
+use cofferdam_core::network::HOST_NAME;
+use cofferdam_core::policy::{AddressClass, Asked, Host, address_class};
 use cofferdam_core::{
     ConnectionDecision, ConnectionReport, EgressRule, Error, ErrorKind, Profile, Result, Workspace,
     parse_duration,
@@ -13,10 +16,11 @@ use cofferdam_core::{
 use cofferdam_session::{Session, SessionOrder, Sessions};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::io::Write as _;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -25,8 +29,10 @@ use std::time::Duration;
 /// The command runs twice, each time in a sandbox of its own that is gone afterwards, on a copy-on-write
 /// layer of the workspace that is thrown away. The first time every public address is allowed and private
 /// ones are denied as ever, unless rules are given: then those are what is allowed. The second time only
-/// what the first one reached is allowed, which shows whether that suffices. What is written is for a
-/// configuration; what was refused the first time is told beside it.
+/// what the first one reached is allowed, which shows whether that suffices. What is written is a whole
+/// configuration: `cofferdam run --config FILE` takes it, and so does a workspace as its `cofferdam.toml`, after
+/// `cofferdam config trust cofferdam.toml`. What was refused is told beside it; what was refused both times is no matter of
+/// these rules.
 ///
 /// Example: cofferdam policy learn -- npm ci
 #[derive(Debug, Args)]
@@ -37,6 +43,9 @@ pub(crate) struct LearnArgs {
     #[command(flatten)]
     pub(crate) session: SessionOptions,
     /// Writes the rules to this file, which must not be there, in place of standard output.
+    ///
+    /// For the `cofferdam.toml` of a workspace use this: one that the shell makes before is read as a
+    /// configuration that nobody has approved.
     ///
     /// Example: --output learned.toml
     #[arg(long, value_name = "FILE", help_heading = "Output")]
@@ -77,12 +86,15 @@ pub(crate) struct LearnArgs {
 
 const EXIT_CODES: &str = "\
 Exit code:
-  0 the rules suffice: the command ended both times as the first time; 1 they do not, or Cofferdam could
-  not do it; 2 usage";
+  0 the rules suffice, and the command succeeded under them; 1 they do not suffice (the command
+  ended otherwise than before, or something more was refused), or Cofferdam could not do it;
+  2 usage; 3 the rules suffice, and the command failed both times alike, with the code that is told";
 
 /// What `policy learn --json` prints. Format 1.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Learned {
+    /// The profile under which they were tried.
+    pub(crate) profile: String,
     /// The rules, as they are written.
     pub(crate) egress: Vec<String>,
     /// The ports of this host that were reached.
@@ -95,6 +107,8 @@ pub(crate) struct Learned {
     pub(crate) observed_exit_code: i32,
     /// How it ended under the rules alone.
     pub(crate) proved_exit_code: i32,
+    /// What was refused both times: no rule that is written here is about it.
+    pub(crate) refused_both_times: Vec<String>,
     /// What was refused under the rules alone.
     pub(crate) missing: Vec<String>,
     /// Whether it ended the same way, and nothing more was refused.
@@ -121,7 +135,11 @@ pub(super) fn perform(args: &LearnArgs) -> Result<u8> {
         Ok(compared(&watched, &proved, &first, &second))
     })?;
     tell(args, &learned)?;
-    Ok(if learned.suffices { exit::DONE } else { exit::FAILED })
+    Ok(match (learned.suffices, learned.proved_exit_code) {
+        (false, _) => exit::FAILED,
+        (true, 0) => exit::DONE,
+        (true, _) => exit::COMMAND_FAILED,
+    })
 }
 
 /// A session that is watched, and the words of the command.
@@ -167,13 +185,13 @@ async fn once(
     quiet: bool,
 ) -> Result<Once> {
     let session = sessions.create(order).await?;
-    let done = run(&session, how, quiet).await;
+    let done = run(sessions, &session, how, quiet).await;
     let removed = sessions.delete(session.id()).await;
     let done = done?;
     removed.map(|_| done)
 }
 
-async fn run(session: &Session, how: &How<'_>, quiet: bool) -> Result<Once> {
+async fn run(sessions: &Sessions, session: &Session, how: &How<'_>, quiet: bool) -> Result<Once> {
     let here = crate::door::Session::Here(session.clone());
     let mut order = Session::order(how.argv.clone())?;
     order.command.timeout = how.timeout;
@@ -185,8 +203,10 @@ async fn run(session: &Session, how: &How<'_>, quiet: bool) -> Result<Once> {
         std::io::stderr().write_all(&output.stdout).ok();
         std::io::stderr().write_all(&output.stderr).ok();
     }
-    let list = audit::all(&here, 0).await?;
     let ended = session.status(&output.status.id).await?;
+    // ORDER: a connection is written down when it ends, and some do so with the sandbox.
+    sessions.stop(session.id()).await?;
+    let list = audit::all(&here, 0).await?;
     Ok(Once { exit_code: ended.exit_code.unwrap_or(-1), connections: list.connections })
 }
 
@@ -198,18 +218,19 @@ fn rules(connections: &[ConnectionReport]) -> Result<(Vec<EgressRule>, Vec<u16>)
             && matches!(one.decision, ConnectionDecision::Allowed | ConnectionDecision::Failed)
     };
     for one in connections.iter().filter(reached) {
-        match (&one.host, &one.address) {
-            (Some(host), _) if host == cofferdam_core::network::HOST_NAME => {
+        let address: Option<IpAddr> = one.address.as_deref().and_then(|text| text.parse().ok());
+        match (&one.host, address) {
+            (Some(host), _) if host == HOST_NAME => {
                 ports.insert(one.port);
             }
-            (Some(host), _) => {
+            (Some(host), address) => {
                 rules.insert(format!("{host}:{}", one.port));
-            }
-            (None, Some(address)) if address.contains(':') => {
-                rules.insert(format!("[{address}]:{}", one.port));
+                // Its name alone does not lead there.
+                let is_private = |address: &IpAddr| address_class(*address) != AddressClass::Public;
+                rules.extend(address.filter(is_private).map(|address| place(address, one.port)));
             }
             (None, Some(address)) => {
-                rules.insert(format!("{address}:{}", one.port));
+                rules.insert(place(address, one.port));
             }
             (None, None) => {}
         }
@@ -218,32 +239,68 @@ fn rules(connections: &[ConnectionReport]) -> Result<(Vec<EgressRule>, Vec<u16>)
     Ok((rules, ports.into_iter().collect()))
 }
 
-/// What was refused, each once.
-fn refused(connections: &[ConnectionReport]) -> Vec<String> {
-    let denied = connections.iter().filter(|one| one.decision == ConnectionDecision::Denied);
-    let mut all = BTreeMap::new();
-    for one in denied {
-        let asked = one.host.as_deref().or(one.address.as_deref()).unwrap_or("?");
-        let port = if one.port == 0 { String::new() } else { format!(":{}", one.port) };
-        all.insert(format!("{asked}{port}"), ());
+/// A place as a rule names it.
+fn place(address: IpAddr, port: u16) -> String {
+    Asked { host: address.into(), port }.to_string()
+}
+
+/// What was refused: a host, and a port where one was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Refused {
+    host: String,
+    port: Option<u16>,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.host)?;
+        self.port.map_or(Ok(()), |port| write!(f, ":{port}"))
     }
-    all.into_keys().collect()
+}
+
+impl Refused {
+    /// Whether this was refused before, however far it came then. A name that no rule allows is asked for and
+    /// has no address; where every name was allowed, it led to one that was refused.
+    fn is_among(&self, before: &BTreeSet<Self>) -> bool {
+        before.contains(self)
+            || self.port.is_none() && before.iter().any(|one| one.host == self.host)
+    }
+}
+
+/// What was refused, each once.
+fn refused(connections: &[ConnectionReport]) -> BTreeSet<Refused> {
+    let denied = connections.iter().filter(|one| one.decision == ConnectionDecision::Denied);
+    let of = |one: &ConnectionReport| {
+        let address = || one.address.as_deref().and_then(|text| text.parse::<IpAddr>().ok());
+        let address = || address().map(|address| Host::from(address).to_string());
+        let host = one.host.clone().or_else(address).unwrap_or_else(|| "?".to_owned());
+        Refused { host, port: Some(one.port).filter(|port| *port != 0) }
+    };
+    denied.map(of).collect()
 }
 
 fn compared(watched: &SessionOrder, proved: &SessionOrder, first: &Once, second: &Once) -> Learned {
     let words = |rules: &[EgressRule]| rules.iter().map(ToString::to_string).collect();
     let before = refused(&first.connections);
-    let mut missing = refused(&second.connections);
-    missing.retain(|one| !before.contains(one));
+    let after = refused(&second.connections).into_iter();
+    let (mut both, missing): (Vec<Refused>, Vec<Refused>) =
+        after.partition(|one| one.is_among(&before));
+    if proved.spec.egress.is_empty() && proved.spec.host_ports.is_empty() {
+        // Without any rule there is no way out, and nobody who would write down what it refuses.
+        both = before.iter().cloned().collect();
+    }
     let suffices = first.exit_code == second.exit_code && missing.is_empty();
+    let told = |all: &[Refused]| all.iter().map(ToString::to_string).collect();
     Learned {
+        profile: proved.spec.profile.to_string(),
         egress: words(&proved.spec.egress),
         host_ports: proved.spec.host_ports.clone(),
         granted: words(&watched.spec.egress),
-        refused: before,
+        refused: before.iter().map(ToString::to_string).collect(),
         observed_exit_code: first.exit_code,
         proved_exit_code: second.exit_code,
-        missing,
+        refused_both_times: told(&both),
+        missing: told(&missing),
         suffices,
     }
 }
@@ -256,18 +313,7 @@ fn tell(args: &LearnArgs, learned: &Learned) -> Result<()> {
             Error::new(ErrorKind::Io, format!("write {}", path.display())).source(error)
         })?;
     }
-    for one in &learned.refused {
-        report::note(&format!("{one} was asked for and refused"));
-    }
-    for one in &learned.missing {
-        report::note(&format!("{one} is refused under these rules"));
-    }
-    if !learned.suffices {
-        let (before, now) = (learned.observed_exit_code, learned.proved_exit_code);
-        report::note(&format!(
-            "under these rules the command exits with {now}, before with {before}"
-        ));
-    }
+    told(args, learned).iter().for_each(|line| report::note(line));
     match (args.json, &args.output) {
         (true, _) => render::print_json(learned),
         (false, Some(_)) => Ok(()),
@@ -275,15 +321,44 @@ fn tell(args: &LearnArgs, learned: &Learned) -> Result<()> {
     }
 }
 
-/// The rules as a part of a configuration.
+/// What is said beside the rules.
+fn told(args: &LearnArgs, learned: &Learned) -> Vec<String> {
+    let both = &learned.refused_both_times;
+    let once = learned.refused.iter().filter(|one| !both.contains(one));
+    let mut lines: Vec<String> =
+        once.map(|one| format!("{one} was asked for and refused while it was watched")).collect();
+    lines.extend(both.iter().map(|one| {
+        format!("{one} was asked for and refused both times, which is no matter of these rules")
+    }));
+    lines.extend(learned.missing.iter().map(|one| format!("{one} is refused under these rules")));
+    let (before, now) = (learned.observed_exit_code, learned.proved_exit_code);
+    match learned.suffices {
+        true if now == 0 => {}
+        true => lines.push(format!("the command fails, with {now}, as it did before")),
+        false => lines.push(format!(
+            "these rules do not suffice: under them the command exits with {now}, before with {before}"
+        )),
+    }
+    if let (false, Some(path)) = (args.json, &args.output) {
+        let path = path.display();
+        lines.push(format!(
+            "the rules are in {path}: `cofferdam run --config {path}` takes them, and as the {FILE_NAME} \
+             of a workspace they are approved with `cofferdam config trust {FILE_NAME}`"
+        ));
+    }
+    lines
+}
+
+/// The rules as a configuration, whole.
 fn toml(learned: &Learned) -> String {
     let quoted =
         |all: &[String]| all.iter().map(|one| format!("{one:?}")).collect::<Vec<_>>().join(", ");
-    let mut text = format!("profile = \"repo-write\"\negress = [{}]\n", quoted(&learned.egress));
+    let (profile, egress) = (&learned.profile, quoted(&learned.egress));
+    let mut text = format!("[run]\nprofile = \"{profile}\"\negress = [{egress}]\n");
     if !learned.host_ports.is_empty() {
         let ports: Vec<String> = learned.host_ports.iter().map(ToString::to_string).collect();
         // Writing to a string does not fail.
-        let _ = writeln!(text, "allow_host_port = [{}]", ports.join(", "));
+        let _ = writeln!(text, "allow_host_port = [{}]", quoted(&ports));
     }
     text
 }
@@ -322,18 +397,45 @@ mod tests {
     fn what_was_reached_is_allowed_by_name_where_it_has_one_and_once() {
         use ConnectionDecision::{Allowed, Asked, Denied};
         let seen = [
-            one(Some("a.example"), Some("192.0.2.1"), Allowed),
-            one(Some("a.example"), Some("192.0.2.2"), Allowed),
+            one(Some("a.example"), Some("1.1.1.1"), Allowed),
+            one(Some("a.example"), Some("1.1.1.2"), Allowed),
+            one(Some("private.example"), Some("10.0.0.5"), Allowed),
             one(None, Some("192.0.2.3"), Allowed),
             one(None, Some("2001:db8::1"), Allowed),
             one(Some("host.cofferdam.internal"), Some("127.0.0.1"), Allowed),
             one(Some("b.example"), None, Denied),
+            one(None, Some("2001:db8::2"), Denied),
             one(Some("c.example"), None, Asked),
         ];
         let (rules, ports) = rules(&seen).unwrap();
         let rules: Vec<String> = rules.iter().map(ToString::to_string).collect();
-        assert_eq!(rules, ["192.0.2.3:443", "[2001:db8::1]:443", "a.example:443"]);
+        let named = ["a.example:443", "private.example:443"];
+        let listed = ["10.0.0.5:443", "192.0.2.3:443", "[2001:db8::1]:443"];
+        assert_eq!(rules, [&listed[..], &named].concat());
         assert_eq!(ports, [443]);
-        assert_eq!(refused(&seen), ["b.example:443"]);
+        let refused: Vec<String> = refused(&seen).iter().map(ToString::to_string).collect();
+        assert_eq!(refused, ["[2001:db8::2]:443", "b.example:443"]);
+    }
+
+    #[test]
+    fn what_was_refused_before_as_well_does_not_make_rules_insufficient() {
+        use ConnectionDecision::{Allowed, Denied};
+        let question = |name| ConnectionReport { port: 0, ..one(Some(name), None, Denied) };
+        let led = one(Some("intra.example"), Some("10.0.0.5"), Denied);
+        let first = [
+            led,
+            one(None, Some("10.0.0.6"), Denied),
+            one(Some("a.example"), Some("1.1.1.1"), Allowed),
+        ];
+        let before = refused(&first);
+        let among = |second: &[ConnectionReport]| -> Vec<bool> {
+            refused(second).iter().map(|one| one.is_among(&before)).collect()
+        };
+        // Under the rules the name has no address, so that it comes to no connection any more.
+        let second = [question("intra.example"), one(None, Some("10.0.0.6"), Denied)];
+        assert_eq!(among(&second), [true, true]);
+        // Control: what was not refused before is missing.
+        let other_port = ConnectionReport { port: 80, ..one(None, Some("10.0.0.6"), Denied) };
+        assert_eq!(among(&[question("a.example"), other_port]), [false, false]);
     }
 }

@@ -1,9 +1,8 @@
 //! `cofferdam signal`.
 
-use crate::signals::Signal;
-use crate::{exit, render, sessions};
+use crate::{exit, render, sessions, signals};
 use clap::Args;
-use cofferdam_core::Result;
+use cofferdam_core::{Result, Signal};
 
 /// Sends a signal to a command of a session and to its process group.
 ///
@@ -24,7 +23,7 @@ pub(crate) struct SignalArgs {
     pub(crate) exec: String,
 
     /// The signal: a name with or without SIG, or a number from 1 to 64.
-    #[arg(value_name = "SIGNAL", value_parser = Signal::parse)]
+    #[arg(value_name = "SIGNAL", value_parser = signals::parse)]
     pub(crate) signal: Signal,
 
     /// Prints the command as one JSON object on standard output.

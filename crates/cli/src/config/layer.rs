@@ -29,6 +29,19 @@ pub(crate) enum Origin {
     Flag,
 }
 
+impl Origin {
+    /// An error about what stands there, which says where unless that is plain.
+    fn named_in(&self, error: Error) -> Error {
+        match self {
+            Self::Flag => error,
+            Self::File(..) | Self::Variable(_) => {
+                let message = format!("{self}: {}", error.message);
+                Error { kind: ErrorKind::Config, message, ..error }
+            }
+        }
+    }
+}
+
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -194,19 +207,18 @@ impl Layer {
         Ok(())
     }
 
-    /// The rules of the way out that are listed. Fails where the profile rules them out.
+    /// The rules of the way out that are listed. Fails where the profile rules them out, or one
+    /// can never open anything.
     pub(crate) fn rules(&self) -> Result<Vec<EgressRule>> {
         let profile = self.profile.as_ref().map_or_else(Profile::default, |said| said.value);
         let rules: Vec<EgressRule> = self.egress.iter().map(|said| said.value.clone()).collect();
-        profile.egress(&rules).map_err(|error| {
-            match self.egress.first().map(|rule| &rule.origin) {
-                None | Some(Origin::Flag) => error,
-                Some(origin) => {
-                    let message = format!("{origin}: {}", error.message);
-                    Error { kind: ErrorKind::Config, message, ..error }
-                }
-            }
+        profile.egress(&rules).map_err(|error| match self.egress.first() {
+            None => error,
+            Some(first) => first.origin.named_in(error),
         })?;
+        for said in &self.egress {
+            said.value.check_allowing().map_err(|error| said.origin.named_in(error))?;
+        }
         Ok(rules)
     }
 

@@ -79,8 +79,9 @@ impl OwnFile {
             "{} leads to profile {profile}, which has no way out: with a rule in it nothing would run",
             self.path.display()
         );
-        Err(Error::new(ErrorKind::Config, what)
-            .hint("Set profile = \"repo-write\" there first, or use --session."))
+        Err(Error::new(ErrorKind::Config, what).hint(
+            "Write the lines `[run]` and `profile = \"repo-write\"` there first, or use --session.",
+        ))
     }
 }
 
@@ -121,7 +122,7 @@ impl Change {
 fn with_element(text: &str, path: &Path, key: Key, element: &str) -> Result<Option<String>> {
     let odd = |what: &str| {
         Error::new(ErrorKind::Config, format!("{}: {what}", path.display()))
-            .hint("Write the rule there by hand, or use --session.")
+            .hint("Write the rule there by hand, below [run], or use --session.")
     };
     let mut document: DocumentMut =
         text.parse().map_err(|error| odd("it is no TOML").source(error))?;
@@ -190,6 +191,8 @@ mod tests {
         for text in [None, Some("[run]\nprofile = \"no-network\"\n")] {
             let error = file(text).prepare(&rule()).unwrap_err();
             assert!(error.message.contains("has no way out"), "{}", error.message);
+            let lines: Vec<&str> = error.hint.as_deref().unwrap().split('`').collect();
+            changed(&format!("{}\n{}\n", lines[1], lines[3]));
         }
         for text in ["run = 5", "[run]\negress = 5", "[run"] {
             let error = file(Some(text)).prepare(&rule()).unwrap_err();

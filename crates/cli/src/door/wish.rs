@@ -34,7 +34,7 @@ pub(super) fn sandbox(
     Ok(SandboxWish {
         name,
         labels: Some(labels(&keeping.label)?).filter(|labels| !labels.is_empty()),
-        manifest: crate::commands::inlined(manifest)?,
+        manifest: crate::commands::inlined(manifest, &Surroundings::of_this_process()?)?,
         init: Some(init.collect::<Result<Vec<_>>>()?).filter(|lines| !lines.is_empty()),
         idle_pause_ms: match idle {
             Some(IdlePause::After(time)) => Some(ms(time)),

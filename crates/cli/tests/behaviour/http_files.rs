@@ -44,7 +44,12 @@ fn a_file_is_written_whole_and_its_hash_is_told_and_compared() {
         // What has to be so.
         let on = |name: &str, value: &str| server.send(&put, &[(name, value)], b"next").status;
         assert_eq!(on("if-none-match", "*"), 412);
-        assert_eq!(on("if-match", &format!("\"{}\"", "0".repeat(64))), 412);
+        for other in [&format!("\"{}\"", "0".repeat(64)), "\"v1\"", "W/\"v1\"", "\"a\", \"b\""] {
+            assert_eq!(on("if-match", other), 412, "{other}");
+        }
+        for none in ["v1", "\"v1", ""] {
+            assert_eq!(on("if-match", none), 400, "{none}");
+        }
         assert_eq!(fs::read(&path).unwrap(), b"abc");
         assert_eq!(on("if-match", &format!("\"{ABC}\"")), 200);
         assert_eq!(fs::read(&path).unwrap(), b"next");

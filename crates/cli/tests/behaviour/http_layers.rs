@@ -287,6 +287,14 @@ fn a_shell_is_talked_to_and_told_again_from_any_place() {
         let (output, ended, first) = again.until("ended");
         assert_eq!((output.as_str(), first), ("kept\n/tmp\n", Some(from)));
         assert_eq!(ended["exit_code"], 7);
+        // From the middle of what stands between two outputs it is whole, and from that of one the rest.
+        let mut within = Line::open(&server, &format!("{shell}/attach?from={}", from - 3));
+        let (output, ended, _) = within.until("ended");
+        assert_eq!((output.as_str(), ended["next"].as_u64()), ("", Some(from)));
+        assert_eq!(within.until("ended").0, "kept\n/tmp\n");
+        let mut within = Line::open(&server, &format!("{shell}/attach?from={}", from + 2));
+        let (output, _, first) = within.until("ended");
+        assert_eq!((output.as_str(), first), ("pt\n/tmp\n", Some(from + 2)));
         // Beside it, by requests.
         let ran = server.say(&format!("POST {shell}/run"), &json!({"text": "echo $X"})).is(200);
         assert_eq!(

@@ -1,10 +1,11 @@
 //! Servers inside sandboxes, reached by way of the real server.
 
-use crate::http_client::Served;
+use crate::http_client::{Answered, Served};
 use crate::http_layers::Line;
 use crate::place::{PYTHON, Place, everyone};
 use serde_json::{Value, json};
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
 
 const S: &str = "/v1/sandboxes/s";
 
@@ -31,6 +32,10 @@ def serve(stream):
             if not piece:
                 return
             stream.sendall(piece.upper())
+    if b'GET /endless ' in head:
+        stream.sendall(b'HTTP/1.1 200 OK\\r\\n\\r\\nbeginning')
+        while stream.recv(65536):
+            pass
     stream.sendall(b'HTTP/1.1 200 OK\\r\\nx-inside: yes\\r\\ncontent-length: %d\\r\\n\\r\\n' % len(head) + head)
     stream.close()
 print('ready', flush=True)
@@ -111,30 +116,119 @@ fn a_port_has_an_address_that_nobody_guesses() {
     });
 }
 
+/// A connection to an address that speaks something else from now on.
+fn shouting(server: &Served, host: &str) -> TcpStream {
+    let head = "GET / HTTP/1.1\r\nconnection: Upgrade\r\nupgrade: shout\r\n";
+    let mut stream = server.connect();
+    stream.write_all(format!("{head}host: {host}\r\n\r\n").as_bytes()).unwrap();
+    let answer = until_ends_with(&mut stream, b"\r\n\r\n");
+    assert!(answer.starts_with(b"HTTP/1.1 101"), "{}", String::from_utf8_lossy(&answer));
+    stream
+}
+
+fn until_ends_with(stream: &mut TcpStream, end: &[u8]) -> Vec<u8> {
+    let mut answer = Vec::new();
+    while !answer.ends_with(end) {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).unwrap();
+        answer.extend(byte);
+    }
+    answer
+}
+
+fn shouts(stream: &mut TcpStream) {
+    stream.write_all(b"quietly").unwrap();
+    let mut back = [0; 7];
+    stream.read_exact(&mut back).unwrap();
+    assert_eq!(&back, b"QUIETLY");
+}
+
+/// Somebody with a key, a sandbox, and an address of the server in it.
+struct Exposed {
+    authorization: String,
+    host: String,
+}
+
+impl Exposed {
+    fn new(place: &Place, server: &Served, name: &str) -> Self {
+        let key = place.says(&["key", "create", name], 0).text();
+        let mut all = Self { authorization: format!("Bearer {}", key.trim()), host: String::new() };
+        all.say(server, "POST /v1/sandboxes", &json!({"name": "s"})).is(201);
+        let inside = json!({"argv": [PYTHON, "-c", INSIDE], "detached": true});
+        all.say(server, &format!("POST {S}/execs"), &inside).is(201);
+        let line = "until grep -qi ':0C1C .* 0A ' /proc/net/tcp; do sleep 0.02; done";
+        let begun = all.say(server, &format!("POST {S}/execs"), &json!({"shell": line})).is(201);
+        let wait = format!("GET {S}/execs/{}/wait", begun.object()["id"].as_str().unwrap());
+        let ended = all.say(server, &wait, &json!({})).is(200).object();
+        assert_eq!(ended["exit_code"], 0, "{ended}");
+        all.open(server);
+        all
+    }
+
+    fn say(&self, server: &Served, line: &str, body: &Value) -> Answered {
+        let key = ("authorization", self.authorization.as_str());
+        let headers = [key, ("content-type", "application/json")];
+        server.send(line, &headers, body.to_string().as_bytes())
+    }
+
+    fn open(&mut self, server: &Served) {
+        let opened = self.say(server, &format!("POST {S}/ports"), &json!({"port": 3100})).is(201);
+        self.host = host(opened.object()["url"].as_str().unwrap()).to_owned();
+    }
+
+    /// Connections that do not end by themselves: an upgraded one, and an endless answer.
+    fn standing(&self, server: &Served) -> [TcpStream; 2] {
+        let mut endless = server.connect();
+        let head = format!("GET /endless HTTP/1.1\r\nhost: {}\r\n\r\n", self.host);
+        endless.write_all(head.as_bytes()).unwrap();
+        until_ends_with(&mut endless, b"beginning");
+        [shouting(server, &self.host), endless]
+    }
+}
+
+#[test]
+fn an_address_and_what_goes_over_it_end_with_the_key() {
+    everyone(|place| {
+        let server = Served::new(place);
+        let mut hers = Exposed::new(place, &server, "alice");
+        let his = Exposed::new(place, &server, "bob");
+        let mut of_hers = hers.standing(&server);
+        let mut of_his = his.standing(&server);
+        shouts(&mut of_hers[0]);
+        place.says(&["key", "revoke", "alice"], 0);
+        assert!(ask(&server, &hers.host, "").starts_with("HTTP/1.1 404"));
+        for stream in &mut of_hers {
+            // To its end, or to where it is reset, and not until nobody waits any more.
+            let read = stream.read_to_end(&mut Vec::new());
+            let is_reset = |error: std::io::Error| error.kind() == ErrorKind::ConnectionReset;
+            assert!(read.map_or_else(is_reset, |_| true));
+        }
+        // The control: another's go on.
+        assert!(ask(&server, &his.host, "").starts_with("HTTP/1.1 200"));
+        shouts(&mut of_his[0]);
+        // A key of the same name has the sandbox, and an address of its own.
+        let key = place.says(&["key", "create", "alice"], 0).text();
+        hers.authorization = format!("Bearer {}", key.trim());
+        let before = hers.host.clone();
+        let listed = hers.say(&server, &format!("GET {S}/ports"), &json!({})).is(200).object();
+        assert_eq!(listed["ports"], json!([]));
+        hers.open(&server);
+        assert_ne!(hers.host, before);
+        assert!(ask(&server, &hers.host, "").starts_with("HTTP/1.1 200"));
+        assert!(ask(&server, &before, "").starts_with("HTTP/1.1 404"));
+    });
+}
+
 #[test]
 fn what_speaks_something_else_passes_and_a_removed_sandbox_is_gone() {
     everyone(|place| {
         let server = box_with_server(place);
         start_inside(place);
         let url = open(&server);
-        let mut stream = server.connect();
         let host = host(&url);
-        let head = format!(
-            "GET / HTTP/1.1\r\nhost: {host}\r\nconnection: Upgrade\r\nupgrade: shout\r\n\r\n"
-        );
-        stream.write_all(head.as_bytes()).unwrap();
-        let mut answer = Vec::new();
-        while !answer.ends_with(b"\r\n\r\n") {
-            let mut byte = [0];
-            stream.read_exact(&mut byte).unwrap();
-            answer.extend(byte);
-        }
-        assert!(answer.starts_with(b"HTTP/1.1 101"), "{}", String::from_utf8_lossy(&answer));
+        let mut stream = shouting(&server, host);
         for _ in 0..3 {
-            stream.write_all(b"quietly").unwrap();
-            let mut back = [0; 7];
-            stream.read_exact(&mut back).unwrap();
-            assert_eq!(&back, b"QUIETLY");
+            shouts(&mut stream);
         }
         place.says(&["rm", "s"], 0);
         assert!(ask(&server, host, "").starts_with("HTTP/1.1 404"));

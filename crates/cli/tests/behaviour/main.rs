@@ -46,6 +46,7 @@ mod manifests;
 mod mcp;
 mod mcp_client;
 mod mcp_install;
+mod mcp_network;
 mod network;
 mod output;
 mod patches;

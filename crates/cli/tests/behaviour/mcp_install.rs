@@ -72,7 +72,7 @@ fn what_was_written_starts_a_server() {
 fn everything_else_of_a_file_stays_and_a_link_stays_a_link() {
     everyone(|place| {
         let real = home(place, "dotfiles.json");
-        let before = "{\n    \"z\": 1.0e3, // first\n    \"a\": {}\n}\n";
+        let before = "{\n    \"z\": 1.0e3,   \n    \"a\": {}\n}\n";
         fs::write(&real, before).unwrap();
         fs::set_permissions(&real, fs::Permissions::from_mode(0o640)).unwrap();
         place.give(&real);
@@ -81,7 +81,7 @@ fn everything_else_of_a_file_stays_and_a_link_stays_a_link() {
         install(place, &["claude", "--yes"], 0);
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         let after = fs::read_to_string(&real).unwrap();
-        assert!(after.starts_with("{\n    \"z\": 1.0e3, // first\n    \"a\": {},\n"), "{after}");
+        assert!(after.starts_with("{\n    \"z\": 1.0e3,   \n    \"a\": {},\n"), "{after}");
         assert_eq!(fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o640);
         fs::remove_file(&real).unwrap();
         let (_, error) = install(place, &["claude", "--yes"], 1);
@@ -99,6 +99,7 @@ fn a_file_that_cannot_be_read_is_refused_by_name_and_left_as_it_is() {
         for (client, file, text) in [
             ("claude", ".claude.json", "{\n\"a\": \n"),
             ("claude", ".claude.json", "{\"mcpServers\": []}"),
+            ("claude", ".claude.json", "{\n// mine\n}\n"),
             ("codex", ".codex/config.toml", "a = \n"),
         ] {
             let path = home(place, file);

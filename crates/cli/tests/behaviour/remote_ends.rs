@@ -5,6 +5,7 @@ use crate::images::{busybox, layout, system};
 use crate::layers::ASKED;
 use crate::place::{PYTHON, Place, SOON, everyone, outcome};
 use crate::remote::{Server, Way, each_way, socket};
+use crate::repositories::{self, has_git, host};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -178,22 +179,19 @@ fn a_manifest_goes_to_a_server_with_the_files_that_it_copies() {
         assert!(at("e/d").is_dir());
         let ensure = ["ensure", "s", "-w", workspace, "--profile", "no-network", "--manifest"];
         way.says(&[ensure.as_slice(), &[&all]].concat(), 0);
-        // Other bytes are another manifest.
+        // As here, what was brought once stays, whatever the files hold later; another is a conflict.
         fs::write(seeds.join("bytes"), "other").unwrap();
-        let said = way.says(&[ensure.as_slice(), &[&all]].concat(), 1);
+        way.says(&[ensure.as_slice(), &[&all]].concat(), 0);
+        assert_eq!(fs::read(at("g")).unwrap(), [0xff, 0]);
+        let other = write("other.json", json!([{ "type": "directory", "path": "e/d" }]));
+        let said = way.says(&[ensure.as_slice(), &[&other]].concat(), 1);
         assert!(said.stderr.contains("manifest"), "{said:?}");
-        for (entry, word) in [
-            (json!({ "type": "mount", "path": "m", "from": "seeds" }), "a server does not see"),
-            (json!({ "type": "archive", "path": "m", "from": "a.tgz" }), "file import"),
-            (json!({ "type": "git", "path": "m", "url": "https://a.test/x" }), "git clone"),
-        ] {
-            let file = write("bad.json", json!([entry]));
-            let said = create("t", &file, 1);
-            assert!(said.stderr.contains(word), "{entry}: {said:?}");
-        }
-        fs::write(seeds.join("bytes"), vec![b'x'; (512 << 10) + 1]).unwrap();
+        let mount = json!([{ "type": "mount", "path": "m", "from": "seeds" }]);
+        let said = create("t", &write("bad.json", mount), 1);
+        assert!(said.stderr.contains("a server does not see"), "{said:?}");
+        fs::write(seeds.join("bytes"), vec![b'x'; (2 << 20) + 1]).unwrap();
         let said = create("t", &all, 1);
-        assert!(said.stderr.contains("524288 bytes"), "{said:?}");
+        assert!(said.stderr.contains("2097152 bytes"), "{said:?}");
         let nowhere = ["create", "--name", "t", "--manifest", &write("n.json", json!([]))];
         let nowhere = way.says(&nowhere, 2);
         assert!(nowhere.stderr.contains("workspace"), "{nowhere:?}");
@@ -201,6 +199,63 @@ fn a_manifest_goes_to_a_server_with_the_files_that_it_copies() {
             way.says(&["ls", "--json"], 0).object()["sessions"].as_array().unwrap().len(),
             1
         );
+    });
+}
+
+#[test]
+fn a_manifest_goes_to_a_server_with_what_archives_hold_and_repositories_are() {
+    everyone(|place| {
+        if !has_git() {
+            return;
+        }
+        let server = Server::start(place, &socket(place));
+        let way = Way::There(place, &server.url, None);
+        let origin = repositories::lay_out(place);
+        host(
+            place,
+            "mkdir -p top/closed; printf '#!/bin/sh\necho ran\n' >top/run; chmod 755 top/run; \
+             chmod 700 top/closed; head -c 900000 /dev/urandom >top/bytes; tar czf a.tgz top",
+        );
+        let file = place.base.join("home/m.json");
+        let archive = json!({
+            "type": "archive", "path": "un", "from": "a.tgz", "strip_components": 1,
+        });
+        let git = json!({ "type": "git", "path": "r", "url": origin.to_str().unwrap() });
+        let write = |entries: Value| {
+            fs::write(&file, json!({ "version": 1, "entries": entries }).to_string()).unwrap();
+        };
+        write(json!([archive, git]));
+        let (workspace, file) = (place.workspace.to_str().unwrap(), file.to_str().unwrap());
+        let with = ["-w", workspace, "--profile", "no-network", "--manifest", file];
+        way.says(&[&["create", "--name", "s", "--init", "un/run >said"], &with[..]].concat(), 0);
+        let at = |name: &str| place.workspace.join(name);
+        assert_eq!(fs::read_to_string(at("said")).unwrap(), "ran\n", "it was there before init");
+        assert_eq!(
+            fs::read(at("un/bytes")).unwrap(),
+            fs::read(place.base.join("home/top/bytes")).unwrap()
+        );
+        let mode = |name: &str| fs::metadata(at(name)).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode("un/closed"), mode("un/run")), (0o700, 0o755));
+        let inside = |words: &[&str]| {
+            way.says(&[&["exec", "s", "--", "git", "-C", "r"], words].concat(), 0).text()
+        };
+        assert_eq!(inside(&["status", "--porcelain"]), "");
+        assert_eq!(inside(&["rev-list", "--count", "HEAD"]), "3\n");
+        assert_eq!(inside(&["fsck", "--strict"]), "");
+        // A clone has other bytes each time, and is the same manifest.
+        fs::write(at("r/src/a"), "mine\n").unwrap();
+        way.says(&[&["ensure", "s"], &with[..]].concat(), 0);
+        assert_eq!(fs::read_to_string(at("r/src/a")).unwrap(), "mine\n");
+        // What cannot be fetched makes nothing, and nothing stays of what was fetched before it.
+        write(json!([git, { "type": "archive", "path": "un", "from": "no.tgz" }]));
+        let said = way.says(&[&["create", "--name", "t"], &with[..]].concat(), 1);
+        assert!(said.stderr.contains("no.tgz"), "{said:?}");
+        assert_eq!(
+            way.says(&["ls", "--json"], 0).object()["sessions"].as_array().unwrap().len(),
+            1
+        );
+        assert_eq!(fs::read_dir(place.state.join("staging")).unwrap().count(), 0);
+        way.says(&["rm", "s"], 0);
     });
 }
 

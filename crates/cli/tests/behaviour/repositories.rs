@@ -10,7 +10,7 @@ use std::time::Duration;
 
 const LONG: Duration = Duration::from_secs(60);
 
-fn has_git() -> bool {
+pub(crate) fn has_git() -> bool {
     let has = Path::new("/usr/bin/git").exists() && Path::new(PYTHON).exists();
     if !has {
         skipped("repositories in manifests", "there is no git or no Python here");
@@ -19,7 +19,7 @@ fn has_git() -> bool {
 }
 
 /// A shell script of the person's, on the host. It must succeed.
-fn host(place: &Place, script: &str) -> Said {
+pub(crate) fn host(place: &Place, script: &str) -> Said {
     let script = format!(
         "set -e; export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_AUTHOR_NAME=a \
          GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b; {script}"
@@ -31,7 +31,7 @@ fn host(place: &Place, script: &str) -> Said {
 }
 
 /// A repository `origin` with two commits, a branch and a tag.
-fn lay_out(place: &Place) -> PathBuf {
+pub(crate) fn lay_out(place: &Place) -> PathBuf {
     host(
         place,
         "git init -q -b main origin; cd origin; mkdir -p src; echo one >src/a; \

@@ -205,6 +205,11 @@ impl AddressRange {
         self.is_one().then_some(self.address)
     }
 
+    /// The first of them.
+    pub fn first(&self) -> IpAddr {
+        self.address
+    }
+
     /// Whether this address is among them.
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.address, address.to_canonical()) {

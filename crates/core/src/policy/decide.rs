@@ -41,7 +41,7 @@ pub fn decide(policy: &NetworkPolicy, asked: &Asked) -> Decision {
         return Decision::denied_by(rule, &asked.to_string());
     }
     match &asked.host {
-        Host::Name(name) if is_own(name) => own_name(policy, name, asked.port),
+        Host::Name(name) if is_own_name(name) => own_name(policy, name, asked.port),
         Host::Name(name) => {
             let covers =
                 |rule: &&EgressRule| rule.covers_name(name) && rule.covers_port(asked.port);
@@ -70,7 +70,7 @@ pub fn decide_resolved(policy: &NetworkPolicy, asked: &Asked, address: IpAddr) -
     }
     let class = address_class(address);
     let is_open = match &asked.host {
-        Host::Name(name) if is_own(name) => class == AddressClass::Loopback,
+        Host::Name(name) if is_own_name(name) => class == AddressClass::Loopback,
         Host::Name(_) => {
             class == AddressClass::Public || listing(policy, address, asked.port).is_some()
         }
@@ -88,7 +88,7 @@ pub fn decide_name(policy: &NetworkPolicy, name: &HostName) -> Decision {
     if let Some(rule) = policy.deny.iter().find(on_all) {
         return Decision::denied_by(rule, name.as_str());
     }
-    if is_own(name) {
+    if is_own_name(name) {
         return own_name(policy, name, policy.host_ports.first().copied().unwrap_or_default());
     }
     match policy.allow.iter().find(|rule| rule.covers_name(name)) {
@@ -143,7 +143,7 @@ fn denies_address(rule: &EgressRule, address: IpAddr) -> bool {
 const OWN_DOMAIN: &str = "cofferdam.internal";
 
 /// Whether a name is one of Cofferdam's own, which nobody outside is asked for.
-fn is_own(name: &HostName) -> bool {
+pub(super) fn is_own_name(name: &HostName) -> bool {
     let rest = name.as_str().strip_suffix(OWN_DOMAIN);
     rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }

@@ -1,7 +1,10 @@
 //! Rules of the way out: how they are written, what they cover, what two lists have in common.
 
 use super::address::{AddressClass, AddressRange, address_class};
+use super::decide::is_own_name;
 use super::host::{Host, HostName, read_port, split_port};
+use super::registry::is_registry;
+use crate::network::HOST_NAME;
 use crate::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -105,6 +108,24 @@ impl EgressRule {
         }
     }
 
+    /// Fails where it can never open anything: no rule is asked about a name of Cofferdam's own. As one that
+    /// denies it is as good as others.
+    pub fn check_allowing(&self) -> Result<()> {
+        let (HostPattern::Exactly(name) | HostPattern::Below(name)) = &self.host else {
+            return Ok(());
+        };
+        if !is_own_name(name) {
+            return Ok(());
+        }
+        let port = self.ports.filter(|ports| ports.first == ports.last);
+        let port = port.map_or_else(|| "N".to_owned(), |ports| ports.to_string());
+        let what = format!("the egress rule {self} opens nothing: {name} is Cofferdam's own");
+        Err(Error::new(ErrorKind::Usage, what).hint(format!(
+            "Use --allow-host-port {port}, or allow_host_port in a configuration: it opens a port of \
+             this host's loopback as {HOST_NAME}."
+        )))
+    }
+
     /// What both of two rules cover, where there is something.
     pub fn intersect(&self, other: &Self) -> Option<Self> {
         let ports = match (self.ports, other.ports) {
@@ -191,7 +212,7 @@ impl FromStr for EgressRule {
     /// Reads `HOST[:PORT]`, where the host is a name, `*.NAME`, an address, addresses with a prefix
     /// (`10.0.0.0/8`, `[fd00::/8]`) or `*`, and the port may be a range (`8000-8010`). Strict: letters,
     /// digits, hyphens and dots only, one trailing dot removed, no user, no path, no percent, no
-    /// wildcard within a label, none for a whole top-level domain.
+    /// wildcard within a label, none for a whole top-level domain or another registry (`*.co.uk`).
     fn from_str(text: &str) -> Result<Self> {
         let read = || {
             let (host, ports) = split_port(text)?;
@@ -211,9 +232,12 @@ fn read_pattern(text: &str) -> Result<HostPattern, &'static str> {
     }
     if let Some(name) = text.strip_prefix("*.") {
         let name = HostName::read(name)?;
-        return match name.as_str().contains('.') {
-            true => Ok(HostPattern::Below(name)),
-            false => Err("a wildcard for a whole top-level domain is not allowed"),
+        if !name.as_str().contains('.') {
+            return Err("a wildcard for a whole top-level domain is not allowed");
+        }
+        return match is_registry(&name) {
+            true => Err("a wildcard for all that a registry hands out is not allowed"),
+            false => Ok(HostPattern::Below(name)),
         };
     }
     if let Some((address, prefix)) = text.split_once('/') {
@@ -274,9 +298,12 @@ mod tests {
         check("[FD00::/8]", "[fd00::/8]");
         check("[fd00::/8]:443", "[fd00::/8]:443");
         check("localhost:3000", "localhost:3000");
+        check("*.example.co.uk", "*.example.co.uk");
+        check("*.githubusercontent.com:443", "*.githubusercontent.com:443");
+        check("co.uk:443", "co.uk:443");
     }
 
-    const MALFORMED: [&str; 62] = [
+    const MALFORMED: [&str; 65] = [
         "",
         ":",
         "a:",
@@ -295,6 +322,9 @@ mod tests {
         "a:1-65536",
         "*.com:443",
         "*.com",
+        "*.co.uk",
+        "*.Com.AU.:443",
+        "*.a.kawasaki.jp",
         "*.",
         "*.*",
         "a*.b:1",

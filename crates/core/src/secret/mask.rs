@@ -30,7 +30,8 @@ impl fmt::Debug for Mask {
 
 impl Mask {
     /// Covers these values in the forms that programs give them: as they are, in base64 wherever in
-    /// an encoded text they stand, percent-encoded, as strings of JSON, and line by line.
+    /// an encoded text they stand, in hexadecimal digits, percent-encoded as usual and letter by letter, as
+    /// strings of JSON, and line by line; each of them also where its lines are broken.
     pub fn new<'v>(values: impl IntoIterator<Item = &'v SecretValue>) -> Result<Self> {
         let (mut count, mut bytes) = (0, 0);
         let mut patterns = Vec::new();
@@ -79,35 +80,51 @@ impl Mask {
     }
 
     /// What begins here: the longest text that stands here whole, and whether more bytes could make
-    /// a longer one.
-    fn look(&self, rest: &[u8]) -> Look {
+    /// a longer one. A line may be broken in a text where so many of its bytes came before.
+    fn look(&self, rest: &[u8], before_break: usize) -> Look {
         let mut look = Look { longest: 0, may_grow: false };
         let mut range = self.0.patterns.as_slice();
-        for depth in 0..=MAX_LOOK {
+        // How many bytes are in common, and how many of the rest they take.
+        let (mut depth, mut taken, mut breaks) = (0, 0, 0);
+        while depth <= MAX_LOOK {
             // What is as long as the bytes in common comes first in the order.
             if let Some((first, others)) = range.split_first()
                 && first.len() == depth
             {
-                (look.longest, range) = (depth, others);
+                (look.longest, range) = (taken, others);
             }
-            let Some(next) = rest.get(depth) else {
+            let Some(next) = rest.get(taken) else {
                 look.may_grow = !range.is_empty();
                 return look;
             };
             let at = |pattern: &Pattern| pattern.get(depth).copied().unwrap_or_default();
             let from = range.partition_point(|pattern| at(pattern) < *next);
             let to = range.partition_point(|pattern| at(pattern) <= *next);
-            range = range.get(from..to).unwrap_or_default();
-            if range.is_empty() {
-                return look;
+            match range.get(from..to).unwrap_or_default() {
+                [] if is_break(*next) && depth >= before_break && breaks < MAX_BREAK => {
+                    breaks += 1;
+                }
+                [] => return look,
+                narrower => (range, depth, breaks) = (narrower, depth + 1, 0),
             }
+            taken += 1;
         }
         look
     }
 }
 
+fn is_break(byte: u8) -> bool {
+    matches!(byte, b'\n' | b'\r')
+}
+
 /// LIMIT: texts as they are may be longer than those of values, and are compared this far.
 const MAX_LOOK: usize = 4 * MAX_PATTERN_BYTES;
+/// How much of a text comes before its line may be broken. With less, the end of about any line would wait for
+/// the next one.
+pub(super) const MIN_BEFORE_BREAK: usize = 4;
+/// The bytes of one line break, which a text may have between any two of its bytes: encoders break lines, and
+/// where depends on what they encode beside it.
+const MAX_BREAK: usize = 2;
 
 struct Look {
     longest: usize,
@@ -198,7 +215,9 @@ impl Masker {
                 (self.is_covering, rest) = (false, others);
                 continue;
             }
-            let look = self.mask.look(rest);
+            // What continues a covered text may be broken anywhere.
+            let before_break = if self.is_covering { 1 } else { MIN_BEFORE_BREAK };
+            let look = self.mask.look(rest, before_break);
             if look.may_grow && !is_last {
                 return rest;
             }

@@ -64,6 +64,40 @@ fn only_the_beginning_of_a_value_is_held_back() {
     assert_eq!((out.as_slice(), masker.held()), (&b"$ "[..], 4));
     masker.push(b"ing", &mut out);
     assert_eq!((out.as_slice(), masker.held()), (&b"$ hunting"[..], 0));
+    // The end of a line does not wait for the next one because a value might be broken there.
+    masker.push(b" hun\n", &mut out);
+    assert_eq!((out.as_slice(), masker.held()), (&b"$ hunting hun\n"[..], 0));
+}
+
+#[test]
+fn a_value_is_covered_wherever_its_lines_are_broken() {
+    let mask = of(&["hunter22-and-more"]);
+    for text in ["hunt\ner22-and-more", "hunter22-\r\nand-\nmore", "hunte\nr\n22-a\nn\nd-more"] {
+        assert_eq!(mask.cover(format!("a {text} b").as_bytes()), b"a *** b", "{text:?}");
+    }
+    let apart = b"hunter22\n\n\n-and-more hunter22 -and-more";
+    assert_eq!(mask.cover(apart), apart, "control: two breaks and a space are none of it");
+}
+
+#[test]
+fn an_encoding_with_others_before_it_is_covered_wherever_an_encoder_breaks_it() {
+    let value: String =
+        (0..700_u32).map(|n| char::from(b'!' + u8::try_from(n * n % 83).unwrap())).collect();
+    let mask = of(&[&value]);
+    for before in 0..90 {
+        let text = base64_of(format!("{}{value}", "x".repeat(before)).as_bytes());
+        for width in [64, 76] {
+            let lines: Vec<&str> = text
+                .as_bytes()
+                .chunks(width)
+                .map(|line| std::str::from_utf8(line).unwrap())
+                .collect();
+            let out = String::from_utf8(mask.cover(lines.join("\n").as_bytes())).unwrap();
+            let shown = out.replace("***", "").replace('\n', "");
+            // A few letters before and behind are of others too.
+            assert!(shown.len() <= before * 4 / 3 + 12, "{before} {width}: {out}");
+        }
+    }
 }
 
 #[test]

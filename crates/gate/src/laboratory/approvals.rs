@@ -23,16 +23,26 @@ impl Heard {
         Self(BufReader::new(UnixStream::from_std(control).unwrap()))
     }
 
+    /// What it says of those that wait, and of alarms.
     async fn next(&mut self) -> FromGate {
-        let mut line = String::new();
-        soon(self.0.read_line(&mut line)).await.unwrap();
-        serde_json::from_str(&line).unwrap()
+        loop {
+            let mut line = String::new();
+            soon(self.0.read_line(&mut line)).await.unwrap();
+            match serde_json::from_str(&line).unwrap() {
+                FromGate::Denied(_) => {}
+                said @ (FromGate::Waits(_) | FromGate::Settled(..) | FromGate::Alarm(_)) => {
+                    return said;
+                }
+            }
+        }
     }
 
     async fn waits(&mut self) -> WaitingConnection {
         match self.next().await {
             FromGate::Waits(waiting) => waiting,
-            said @ (FromGate::Settled(..) | FromGate::Alarm(_)) => panic!("{said:?}"),
+            said @ (FromGate::Settled(..) | FromGate::Alarm(_) | FromGate::Denied(_)) => {
+                panic!("{said:?}")
+            }
         }
     }
 }

@@ -180,6 +180,25 @@ async fn a_name_whose_connection_may_wait_leads_to_the_gate() {
 }
 
 #[tokio::test]
+async fn a_name_that_may_wait_is_refused_with_its_port_and_the_line_that_would_allow_it() {
+    let zone = Zone::new(|_, _| at(&["127.0.0.1"])).await;
+    let lab = Lab::new(NetworkPolicy { ask_ms: 1, ..policy(&[]) }, &zone).await;
+    let mut stream = lab.to_name("new.test", 8080).await;
+    stream.write_all(b"GET / HTTP/1.1\r\nHost: new.test:8080\r\n\r\n").await.unwrap();
+    let said = String::from_utf8(super::rest(&mut stream).await).unwrap();
+    assert_eq!(super::status(said.as_bytes()), 403);
+    assert!(said.contains("allow it with: --egress new.test:8080\n"), "{said}");
+    let denied = lab.denied().await;
+    assert_eq!((denied.host.as_deref(), denied.port), (Some("new.test"), 8080));
+    // Control: where nothing waits the name has no address, and is told by itself.
+    let lab = Lab::new(policy(&[]), &zone).await;
+    assert_eq!(lab.told("new.test", TYPE::A).await.0, RCODE::NameError);
+    let denied = lab.denied().await;
+    assert_eq!((denied.port, denied.remedy.as_deref()), (0, Some("--egress new.test")));
+    assert!(zone.was_asked().is_empty(), "{:?}", zone.was_asked());
+}
+
+#[tokio::test]
 async fn the_hosts_loopback_is_reached_by_its_name_on_the_ports_that_are_opened() {
     let zone = Zone::of(&[]).await;
     let (open, shut) = (Server::web("127.0.0.1").await, Server::web("127.0.0.1").await);

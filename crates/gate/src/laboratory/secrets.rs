@@ -114,19 +114,22 @@ impl Scene {
         String::from_utf8(answer).unwrap()
     }
 
-    /// What the gate told its holder.
+    /// The next alarm that the gate told its holder.
     async fn alarm(&self) -> SecretAlarm {
         let control = self.lab.control.as_ref().unwrap().try_clone().unwrap();
         control.set_nonblocking(true).unwrap();
         let mut control = UnixStream::from_std(control).unwrap();
-        let mut line = Vec::new();
-        while line.last() != Some(&b'\n') {
-            line.push(soon(control.read_u8()).await.unwrap());
+        loop {
+            let mut line = Vec::new();
+            while line.last() != Some(&b'\n') {
+                line.push(soon(control.read_u8()).await.unwrap());
+            }
+            match serde_json::from_slice(&line).unwrap() {
+                FromGate::Alarm(alarm) => return alarm,
+                FromGate::Denied(_) => {}
+                said @ (FromGate::Waits(_) | FromGate::Settled(..)) => panic!("{said:?}"),
+            }
         }
-        let FromGate::Alarm(alarm) = serde_json::from_slice(&line).unwrap() else {
-            panic!("{}", String::from_utf8_lossy(&line))
-        };
-        alarm
     }
 
     /// Whether it told something.
@@ -189,6 +192,27 @@ async fn a_placeholder_in_a_name_is_told_before_anybody_is_asked_for_it() {
     assert!(said.contains(" 403 "), "{said}");
     assert_eq!(scene.alarm().await.secret.as_str(), "T");
     assert!(!scene.zone.was_asked().concat().contains("placeholder"));
+}
+
+#[tokio::test]
+async fn a_placeholder_in_what_is_refused_by_the_proxy_is_told() {
+    for (request, seems) in [
+        (
+            "POST http://ok.test/ HTTP/1.1\r\nTransfer-Encoding: chunked\r\nX: HELD\r\n\r\n",
+            "ok.test",
+        ),
+        ("POST http://ok.test/ HTTP/1.1\nX: HELD\n\n", "ok.test"),
+        ("CONNECT HELD@ok.test:443 HTTP/1.1\r\n\r\n", "0.0.0.0"),
+        ("get HELD\r\n\r\n", HELD),
+        ("\x05\x01\x00\x05\x01\x00\x03\x38a@HELD\x01\x44", "0.0.0.0"),
+    ] {
+        let scene = scene().await;
+        let request = request.replace("HELD", HELD);
+        let bytes: Vec<u8> = request.chars().map(|it| u8::try_from(it).unwrap()).collect();
+        scene.lab.ask_proxy(&bytes).await;
+        let alarm = scene.alarm().await;
+        assert_eq!((alarm.secret.as_str(), &*alarm.host), ("T", seems), "{request:?}");
+    }
 }
 
 #[tokio::test]

@@ -38,6 +38,9 @@ pub(crate) use thread::InThread;
 const MAX_STARTS: usize = 5;
 /// The time in which starts are counted.
 const STARTS_WITHIN: Duration = Duration::from_secs(60);
+/// How many denials of one sandbox are told while they happen. All of them are in the log: what is inside can
+/// cause as many as it likes, and the journal is not for it to fill.
+const MAX_DENIALS_TOLD: usize = 1000;
 /// How many bytes of a log are kept.
 pub(crate) const LOG_BYTES: u64 = 16 << 20;
 
@@ -73,6 +76,9 @@ pub(crate) struct Gatehouse {
     /// When the last few were started.
     starts: Vec<Instant>,
     permissions: Permissions,
+    /// What was denied and nobody has taken yet, and how many there ever were.
+    denials: Vec<Denial>,
+    denials_told: usize,
 }
 
 impl Gatehouse {
@@ -95,6 +101,8 @@ impl Gatehouse {
             running: None,
             starts: Vec::new(),
             permissions: Permissions::default(),
+            denials: Vec::new(),
+            denials_told: 0,
         }
     }
 
@@ -147,11 +155,26 @@ impl Gatehouse {
                 FromGate::Alarm(alarm) => {
                     self.alarm.get_or_insert(believable(alarm));
                 }
+                FromGate::Denied(denial) => self.deny(*denial),
                 FromGate::Waits(what) => self.permissions.begin(what),
                 FromGate::Settled(number, how) => self.permissions.settle(number, how),
             }
         }
         ended
+    }
+
+    /// Something was denied, by what the gate says. What cannot be shown is not: the log has it.
+    fn deny(&mut self, denial: Denial) {
+        if self.denials_told < MAX_DENIALS_TOLD && denial.check().is_ok() {
+            self.denials_told += 1;
+            self.denials.push(denial);
+        }
+    }
+
+    /// What was denied since this was asked last, each destination once for each reason and edition of the
+    /// rules, as far as it is told at all.
+    pub(crate) fn take_denials(&mut self) -> Vec<Denial> {
+        std::mem::take(&mut self.denials)
     }
 
     /// What may be reached now.
@@ -219,7 +242,11 @@ impl Gatehouse {
         if self.starts.len() >= MAX_STARTS {
             // Nobody answers any more, and whoever asks hears so at once.
             self.sockets.0.clear();
-            self.note("the gate ended too often: this sandbox has no way out any more");
+            let what = "the gate ended too often: this sandbox has no way out any more";
+            self.note(what);
+            let report = ConnectionReport::of_the_gate(crate::keeper::now_ms(), 0, what);
+            // Once at most, and to be known whatever else was denied.
+            self.denials.push(Denial::of(&report));
             return;
         }
         self.starts.push(Instant::now());

@@ -1,5 +1,5 @@
 use super::*;
-use cofferdam_core::{Spec, Workspace};
+use cofferdam_core::{MAX_DENIAL_WORD_BYTES, Spec, Workspace};
 
 fn house(program: &str) -> Gatehouse {
     let mut spec = Spec::new(Workspace::Private, cofferdam_core::Caller::default());
@@ -54,6 +54,21 @@ fn a_gate_that_ends_is_started_again_a_few_times_and_then_nobody_answers() {
     assert_eq!(reasons.len(), MAX_STARTS + 1);
     assert!(reasons.first().unwrap().contains("exit status: 1"), "{reasons:?}");
     assert!(reasons.last().unwrap().contains("no way out any more"), "{reasons:?}");
+    let told = house.take_denials();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert_eq!(told.first().unwrap().reason.as_ref(), reasons.last());
+}
+
+#[test]
+fn a_gate_tells_of_so_many_denials_and_only_in_words_that_can_be_shown() {
+    let mut house = house("/bin/true");
+    let denial = |reason: &str| Denial::of(&ConnectionReport::of_the_gate(1, 1, reason));
+    for bad in ["\u{1b}[2J", "a\u{202e}b", &"x".repeat(MAX_DENIAL_WORD_BYTES + 1)] {
+        house.deny(denial(bad));
+        assert_eq!(house.take_denials(), [], "{bad:?}");
+    }
+    (0..MAX_DENIALS_TOLD + 1).for_each(|_| house.deny(denial("control: this can be shown")));
+    assert_eq!(house.take_denials().len(), MAX_DENIALS_TOLD);
 }
 
 #[test]

@@ -87,8 +87,8 @@ fn hold(mut house: Gatehouse, stopped: &OwnedFd, errands: &Receiver<Errand>) {
         // then a turn finds nothing to do.
         if is_turn {
             house.turn();
-            // Nobody asks this holder for what waits.
-            drop(house.news());
+            // Nobody asks this holder for what waits, nor for what is denied before its end.
+            drop((house.news(), house.take_denials()));
         }
     }
 }

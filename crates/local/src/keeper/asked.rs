@@ -65,7 +65,8 @@ impl Asked {
             | Happened::ControlFiles(_)
             | Happened::PermissionRequested(_)
             | Happened::PermissionSettled { .. }
-            | Happened::PermissionDropped(_) => {}
+            | Happened::PermissionDropped(_)
+            | Happened::ConnectionDenied { .. } => {}
         }
     }
 

@@ -30,6 +30,8 @@ const LONG: Duration = Duration::from_secs(24 * 3600);
 const FLUSH_AFTER: Duration = Duration::from_millis(500);
 /// After this long without anything to do, memory is given back.
 const QUIET: Duration = Duration::from_millis(50);
+/// How many of the commands that run are written down beside a denial.
+const MAX_EXECS_TOLD: usize = 16;
 
 /// A sandbox and all that is known of it.
 pub(super) struct Keeper<'a> {
@@ -250,6 +252,11 @@ impl<'a> Keeper<'a> {
         gate.turn();
         for happened in gate.news() {
             self.journal.add(happened);
+        }
+        for denial in gate.take_denials() {
+            let running = self.execs.running().take(MAX_EXECS_TOLD);
+            let execs = running.map(|exec| exec.id().clone()).collect();
+            self.journal.add(Happened::ConnectionDenied { denial: Box::new(denial), execs });
         }
         let alarm = gate.take_alarm().filter(|_| self.alarm.is_none());
         if let Some(alarm) = alarm {

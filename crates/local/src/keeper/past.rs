@@ -52,7 +52,8 @@ impl Past {
             | Happened::ControlFiles(_)
             | Happened::PermissionRequested(_)
             | Happened::PermissionDropped(_)
-            | Happened::PermissionSettled { .. } => {}
+            | Happened::PermissionSettled { .. }
+            | Happened::ConnectionDenied { .. } => {}
         }
     }
 

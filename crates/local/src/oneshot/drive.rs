@@ -168,8 +168,9 @@ impl Loop<'_> {
                 About::Gate => {
                     if let Some(gate) = &mut self.drive.gate {
                         gate.turn();
-                        // Nobody can answer what waits in a run that nobody else knows of.
-                        drop(gate.news());
+                        // Nobody can answer what waits in a run that nobody else knows of, and what was
+                        // denied is told at its end.
+                        drop((gate.news(), gate.take_denials()));
                     }
                     if self.drive.gate.as_ref().is_some_and(Gatehouse::has_alarm) {
                         self.kill(Killed::SecretAlarm);

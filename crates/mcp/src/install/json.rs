@@ -10,16 +10,32 @@ use std::path::Path;
 /// How deep values may lie in each other.
 const MAX_DEPTH: usize = 128;
 
+/// What the client takes in its file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Dialect {
+    /// JSON and nothing else.
+    Plain,
+    /// JSON with comments, and with commas behind the last of a list or object.
+    WithComments,
+}
+
 /// The text with these members in the object at `path`, which is made where it is missing.
 pub(super) fn edited(
     file: &Path,
-    text: &str,
+    (text, dialect): (&str, Dialect),
     path: &[&str],
     members: &[(&str, Value)],
 ) -> Result<String> {
     let begin = text.strip_prefix('\u{feff}').map_or(0, |rest| text.len() - rest.len());
     let scan = Scan { file, text };
     let is_blank = scan.skip(begin)? == text.len();
+    // ORDER: first what is wrong in every dialect, with its place.
+    if !is_blank {
+        scan.root(begin)?;
+    }
+    if dialect == Dialect::Plain {
+        scan.refuse_more_than_json(begin)?;
+    }
     let mut text = if is_blank { format!("{text}{{\n}}\n") } else { text.to_owned() };
     let entry = path.last().copied().unwrap_or_default();
     if let Some(object) = at(file, &text, begin, path)?
@@ -212,6 +228,26 @@ impl Scan<'_> {
                 _ => return Ok(at),
             }
         }
+    }
+
+    /// Refuses what only some clients read: this one would not find its servers any more, or does not
+    /// already.
+    fn refuse_more_than_json(self, begin: usize) -> Result<()> {
+        let text = self.text.get(begin..).unwrap_or_default();
+        let read = serde_json::from_str::<serde::de::IgnoredAny>(text);
+        let Err(error) = read else { return Ok(()) };
+        if text.trim().is_empty() {
+            return Ok(());
+        }
+        let line = error.line();
+        let what = format!(
+            "{}, line {line}: a comment, or a comma behind the last of a list, is no JSON",
+            self.file.display()
+        );
+        Err(Error::new(ErrorKind::Config, what).hint(
+            "This client reads plain JSON alone: take it out of the file, or name another with --file; \
+             nothing was changed.",
+        ))
     }
 
     /// The object that the whole text is.

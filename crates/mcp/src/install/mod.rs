@@ -7,6 +7,7 @@ mod json;
 mod toml;
 
 use cofferdam_core::{Error, ErrorKind, Result};
+use json::Dialect;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -101,12 +102,17 @@ impl Client {
         let text = text.unwrap_or_default();
         match self {
             Self::Claude => {
-                json::edited(file, text, &["mcpServers", &entry.name], &entry.json(true))
+                let (text, path) = ((text, Dialect::Plain), ["mcpServers", &entry.name]);
+                json::edited(file, text, &path, &entry.json(true))
             }
             Self::Cursor => {
-                json::edited(file, text, &["mcpServers", &entry.name], &entry.json(false))
+                let (text, path) = ((text, Dialect::WithComments), ["mcpServers", &entry.name]);
+                json::edited(file, text, &path, &entry.json(false))
             }
-            Self::Vscode => json::edited(file, text, &["servers", &entry.name], &entry.json(true)),
+            Self::Vscode => {
+                let (text, path) = ((text, Dialect::WithComments), ["servers", &entry.name]);
+                json::edited(file, text, &path, &entry.json(true))
+            }
             Self::Codex => toml::edited(file, text, entry),
         }
     }

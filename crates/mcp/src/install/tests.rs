@@ -87,14 +87,38 @@ fn objects_of_every_shape_take_one_more_member() {
         "{\"a\": \"}{][,:\\\"\", \"mcpServers\": {\n}}",
         "{\r\n  \"mcpServers\": {\r\n    \"a\": 1 // x\r\n  }\r\n}\r\n",
     ] {
-        let text = edited(Client::Claude, before).unwrap();
-        assert_eq!(edited(Client::Claude, &text).unwrap(), text, "{before:?}");
+        let text = edited(Client::Cursor, before).unwrap();
+        assert_eq!(edited(Client::Cursor, &text).unwrap(), text, "{before:?}");
         assert!(text.contains("\"/usr/bin/cofferdam\""), "{before:?}");
         if !before.contains("//") && !before.contains(",\n}") {
-            let read: Value = serde_json::from_str(&text).unwrap();
+            let read: Value =
+                serde_json::from_str(&edited(Client::Claude, before).unwrap()).unwrap();
             assert_eq!(read["mcpServers"]["cofferdam"]["type"], "stdio", "{before:?}");
         }
     }
+}
+
+#[test]
+fn what_is_no_plain_json_is_refused_for_a_client_that_reads_nothing_else() {
+    for (text, line) in [
+        ("// mine\n", 1),
+        ("{\n  // mine\n  \"a\": 1\n}\n", 2),
+        ("{\n  \"a\": 1 /* odd */\n}\n", 2),
+        ("{\n  \"a\": [1, 2],\n}\n", 3),
+        ("{}\n// last\n", 2),
+    ] {
+        let error = edited(Client::Claude, text).unwrap_err();
+        let said = format!("/c/file, line {line}: a comment, or a comma");
+        assert_eq!(error.kind, ErrorKind::Config, "{text}");
+        assert!(error.message.starts_with(&said), "{text}: {}", error.message);
+        assert!(error.hint.unwrap().contains("nothing was changed"), "{text}");
+        // The control: others read comments, and keep them.
+        let kept = edited(Client::Vscode, text).unwrap();
+        assert_eq!(kept.contains("mine"), text.contains("mine"), "{kept}");
+    }
+    let plain = "\u{feff}{\n  \"a\": \"// no comment, [1,]\"\n}\n";
+    assert!(edited(Client::Claude, plain).unwrap().contains("// no comment, [1,]"));
+    assert!(edited(Client::Claude, " \n").unwrap().contains("cofferdam"));
 }
 
 #[test]

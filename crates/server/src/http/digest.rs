@@ -58,11 +58,13 @@ fn sha256(name: &HeaderName, value: &HeaderValue) -> Result<Option<String>> {
     Ok(Some(hexadecimal(bytes)))
 }
 
-/// What has to be so for a file to be written.
-pub(crate) fn only(headers: &HeaderMap) -> Result<Only> {
+/// What has to be so for a file to be written. `None` where no file can be so: none has an ETag like that.
+pub(crate) fn only(headers: &HeaderMap) -> Result<Option<Only>> {
     let single = |name: HeaderName| {
         let mut all = headers.get_all(&name).iter();
-        let first = all.next().map(|value| value.to_str().unwrap_or_default().trim().to_owned());
+        let text =
+            |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).trim().to_owned();
+        let first = all.next().map(text);
         match all.next() {
             None => Ok(first),
             Some(_) => Err(Error::new(ErrorKind::Usage, format!("{name} is there twice"))),
@@ -72,19 +74,39 @@ pub(crate) fn only(headers: &HeaderMap) -> Result<Only> {
         Err(Error::new(ErrorKind::Usage, format!("{name} is not what it can be")).hint(hint))
     };
     match (single(header::IF_MATCH)?.as_deref(), single(header::IF_NONE_MATCH)?.as_deref()) {
-        (None, None) => Ok(Only::Always),
-        (Some("*"), None) => Ok(Only::IfExists),
-        (None, Some("*")) => Ok(Only::IfMissing),
-        (Some(tag), None) => match hash_of(tag) {
-            Some(hash) => Ok(Only::IfMatch(hash)),
-            None => wrong("If-Match", "Write one ETag as it was told, or *."),
+        (None, None) => Ok(Some(Only::Always)),
+        (Some("*"), None) => Ok(Some(Only::IfExists)),
+        (None, Some("*")) => Ok(Some(Only::IfMissing)),
+        (Some(list), None) => match tags(list).as_deref() {
+            Some([]) | None => wrong("If-Match", "Write one ETag as it was told, or *."),
+            Some(tags) => match tags.iter().filter_map(|tag| hash_of(tag)).collect::<Vec<_>>() {
+                hashes if hashes.len() > 1 => wrong("If-Match", "Name one ETag of a file at most."),
+                hashes => Ok(hashes.into_iter().next().map(Only::IfMatch)),
+            },
         },
         (None, Some(_)) => wrong("If-None-Match", "Write *, for a file that is not there yet."),
         (Some(_), Some(_)) => wrong("If-Match with If-None-Match", "Give one of them."),
     }
 }
 
-/// The hash in an entity tag.
+/// The entity tags of a list (RFC 9110, 8.8.3 and 5.6.1), as they are written; `None` where it is none.
+fn tags(list: &str) -> Option<Vec<&str>> {
+    let (mut found, mut rest) = (Vec::new(), list);
+    loop {
+        rest = rest.trim_start_matches([' ', '\t', ',']);
+        if rest.is_empty() {
+            return Some(found);
+        }
+        let opaque = rest.strip_prefix("W/").unwrap_or(rest).strip_prefix('"')?;
+        let (inner, after) = opaque.split_once('"')?;
+        let is_tag = inner.chars().all(|c| c == '!' || (c > '"' && c != '\u{7f}'));
+        let is_apart = after.trim_start().is_empty() || after.trim_start().starts_with(',');
+        found.push(rest.strip_suffix(after).filter(|_| is_tag && is_apart)?);
+        rest = after;
+    }
+}
+
+/// The hash in an entity tag that is not weak.
 fn hash_of(tag: &str) -> Option<String> {
     let hash = tag.strip_prefix('"')?.strip_suffix('"')?;
     bytes(hash).map(|_| hash.to_ascii_lowercase())
@@ -93,12 +115,18 @@ fn hash_of(tag: &str) -> Option<String> {
 /// Whether a header that lists entity tags names this one.
 pub(crate) fn names(headers: &HeaderMap, name: HeaderName, sha256: &str) -> Option<bool> {
     let mut is_there = false;
+    let is_weak_enough = name == header::IF_NONE_MATCH;
     for value in headers.get_all(name) {
         is_there = true;
         let text = value.to_str().unwrap_or_default();
         let fits = |tag: &str| {
             let tag = tag.trim();
-            tag == "*" || hash_of(tag.strip_prefix("W/").unwrap_or(tag)).as_deref() == Some(sha256)
+            // A weak tag is as good only for one who wants nothing else.
+            let strong = match is_weak_enough {
+                true => tag.strip_prefix("W/").unwrap_or(tag),
+                false => tag,
+            };
+            tag == "*" || hash_of(strong).as_deref() == Some(sha256)
         };
         if text.split(',').any(fits) {
             return Some(true);
@@ -135,7 +163,55 @@ mod tests {
         assert_eq!(names(&told, header::ETAG, HASH), Some(true));
         let tag = format!("\"{HASH}\"");
         let only_this = only(&with(&[(header::IF_MATCH, &tag)])).unwrap();
-        assert_eq!(only_this, Only::IfMatch(HASH.to_owned()));
+        assert_eq!(only_this, Some(Only::IfMatch(HASH.to_owned())));
+        let weak = with(&[
+            (header::IF_MATCH, &format!("W/{tag}")),
+            (header::IF_NONE_MATCH, &format!("W/{tag}")),
+        ]);
+        assert_eq!(names(&weak, header::IF_MATCH, HASH), Some(false));
+        assert_eq!(names(&weak, header::IF_NONE_MATCH, HASH), Some(true));
+    }
+
+    #[test]
+    fn a_tag_that_no_file_has_is_told_from_what_is_none() {
+        let one = |value: &str| {
+            let value = HeaderValue::from_bytes(value.as_bytes()).unwrap();
+            only(&[(header::IF_MATCH, value)].into_iter().collect())
+        };
+        let hash = format!("\"{HASH}\"");
+        for odd in [
+            "\"a\"",
+            "\"\"",
+            "W/\"a\"",
+            "\"a,b\"",
+            "\"a\" , \"b\"",
+            "\"\u{e9}\"",
+            &format!("W/{hash}"),
+        ] {
+            assert_eq!(one(odd).unwrap(), None, "{odd}");
+        }
+        for with_hash in [hash.clone(), format!("\"a\", {hash},"), format!("{hash},W/\"b\"")] {
+            assert_eq!(
+                one(&with_hash).unwrap(),
+                Some(Only::IfMatch(HASH.to_owned())),
+                "{with_hash}"
+            );
+        }
+        for bad in [
+            "",
+            ",",
+            "a",
+            HASH,
+            "\"a",
+            "\"a\"b",
+            "\"a\" \"b\"",
+            "\"a b\"",
+            "w/\"a\"",
+            "*, \"a\"",
+            &format!("{hash},{hash}"),
+        ] {
+            assert!(one(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]
@@ -154,10 +230,9 @@ mod tests {
     #[test]
     fn what_has_to_be_so_is_one_thing() {
         let one = |name, value| only(&with(&[(name, value)]));
-        assert_eq!(one(header::IF_NONE_MATCH, "*").unwrap(), Only::IfMissing);
-        assert_eq!(one(header::IF_MATCH, "*").unwrap(), Only::IfExists);
+        assert_eq!(one(header::IF_NONE_MATCH, "*").unwrap(), Some(Only::IfMissing));
+        assert_eq!(one(header::IF_MATCH, "*").unwrap(), Some(Only::IfExists));
         for bad in ["", "\"a\"", "W/\"a\"", HASH] {
-            assert!(one(header::IF_MATCH, bad).is_err(), "{bad}");
             assert!(one(header::IF_NONE_MATCH, bad).is_err(), "{bad}");
         }
         let both = with(&[(header::IF_MATCH, "*"), (header::IF_NONE_MATCH, "*")]);

@@ -2,6 +2,7 @@
 
 use super::door::SCOPES;
 use super::objects;
+use super::once::TAKE_KEYS;
 use super::resources::resources;
 use axum::Json;
 use axum::response::Html;
@@ -48,7 +49,10 @@ fn complete(openapi: utoipa::openapi::OpenApi) -> Value {
     put(&mut document, "components", components);
     put(&mut document, "security", json!([{ "key": [] }, {}]));
     let paths = document.get_mut("paths").and_then(Value::as_object_mut);
-    for (_, item) in paths.into_iter().flatten() {
+    for (path, item) in paths.into_iter().flatten() {
+        if TAKE_KEYS.contains(&path.as_str()) {
+            take_key(item);
+        }
         let operations = item.as_object_mut().into_iter().flatten();
         operations.for_each(|(_, operation)| complete_operation(operation));
     }
@@ -75,6 +79,20 @@ fn complete_operation(operation: &mut Value) {
     if let Some(responses) = operation.get_mut("responses") {
         put(responses, "default", problem);
     }
+}
+
+/// Tells of the key by which a request is answered once.
+fn take_key(item: &mut Value) {
+    let key = json!({
+        "name": "idempotency-key", "in": "header", "required": false,
+        "description": "A text of the caller's, new for each request, of at most 255 bytes. The same \
+            request with the same key again does nothing, and has the answer that the first one had; \
+            with another body it is a conflict.",
+        "schema": { "type": ["string", "null"] },
+    });
+    let Some(operation) = item.get_mut("post").and_then(Value::as_object_mut) else { return };
+    let parameters = operation.entry("parameters").or_insert_with(|| json!([]));
+    parameters.as_array_mut().into_iter().for_each(|all| all.push(key.clone()));
 }
 
 fn put(object: &mut Value, name: &str, value: Value) {

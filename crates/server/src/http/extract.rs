@@ -12,6 +12,8 @@ use std::time::Duration;
 
 /// The longest JSON body, in bytes.
 pub(crate) const MAX_JSON_BYTES: usize = 1 << 20;
+/// The same of a sandbox or a run, which a manifest may come with.
+pub(crate) const MAX_SANDBOX_JSON_BYTES: usize = 4 << 20;
 /// How long a caller may take to send one.
 pub(crate) const JSON_BODY_TIME: Duration = Duration::from_secs(30);
 
@@ -82,7 +84,9 @@ impl<S: Send + Sync> FromRequest<S> for Raw {
 }
 
 fn too_long() -> Error {
-    let what = format!("the body is longer than {MAX_JSON_BYTES} bytes");
+    let what = format!(
+        "the body is longer than {MAX_JSON_BYTES} bytes, or {MAX_SANDBOX_JSON_BYTES} where a sandbox is made"
+    );
     Error::new(ErrorKind::TooLarge, what).hint("Send less at once.")
 }
 

@@ -63,6 +63,14 @@ impl Counted {
             },
         }
     }
+
+    /// Waits until its key is revoked. What the end of a server lets end by itself needs no more.
+    pub(crate) async fn loses_its_key(&self) {
+        match &self.stream {
+            None => std::future::pending().await,
+            Some((server, caller)) => is_revoked(server, caller).await,
+        }
+    }
 }
 
 /// Waits until the key of a caller is revoked.

@@ -17,6 +17,7 @@ mod execs;
 mod extract;
 mod files;
 mod guard;
+mod head;
 mod health;
 mod layers;
 #[cfg(feature = "mcp")]
@@ -25,6 +26,7 @@ mod metrics;
 mod network;
 mod news;
 mod objects;
+mod once;
 mod origin;
 mod pipe;
 mod place;
@@ -53,6 +55,7 @@ pub(crate) use guard::Counts;
 #[cfg(feature = "mcp")]
 pub(crate) use mcp::Mounted;
 pub(crate) use metrics::method as known_method;
+pub(crate) use once::Answers;
 pub(crate) use ports::Ports;
 pub(crate) use receipts::Receipts;
 pub use resources::router;

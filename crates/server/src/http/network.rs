@@ -74,7 +74,7 @@ async fn set(
     Path(sandbox): Path<String>,
     Body(wish): Body<NetworkWish>,
 ) -> Answer<Json<NetworkReport>> {
-    let allow = within_ground(&door, rules(&wish.allow)?)?;
+    let allow = within_ground(&door, opening(&wish.allow)?)?;
     let mut deny = rules(&wish.deny)?;
     let operators = door.ground()?.spec().deny;
     deny.extend(operators.into_iter().filter(|rule| !wish.deny.contains(&rule.to_string())));
@@ -94,7 +94,7 @@ async fn allow(
     Path(sandbox): Path<String>,
     Body(wish): Body<RulesWish>,
 ) -> Answer<Json<NetworkReport>> {
-    let rules = may_open(&door, rules(&wish.rules)?)?;
+    let rules = may_open(&door, opening(&wish.rules)?)?;
     let session = door.session(&sandbox).await?;
     Ok(Json(session.set_network(&NetworkChange::Allow(rules)).await?))
 }
@@ -131,6 +131,12 @@ async fn connections(
 
 fn rules(all: &[String]) -> Result<Vec<EgressRule>> {
     all.iter().map(|rule| rule.parse()).collect()
+}
+
+/// Rules that are to open something, and can.
+fn opening(all: &[String]) -> Result<Vec<EgressRule>> {
+    let rules = rules(all)?;
+    rules.iter().try_for_each(EgressRule::check_allowing).map(|()| rules)
 }
 
 /// These rules, if the operator lets somebody open each of them: it lies within one of theirs, and they do

@@ -1,10 +1,10 @@
 //! All resources: the one list of them.
 
 use super::error::Problem;
-use super::extract::MAX_JSON_BYTES;
+use super::extract::{MAX_JSON_BYTES, MAX_SANDBOX_JSON_BYTES};
 use super::{
-    approvals, document, events, examine, execs, files, guard, health, layers, metrics, network,
-    news, ports, receipts, run, sandboxes, secrets, shells, states, tools, unasked,
+    approvals, document, events, examine, execs, files, guard, head, health, layers, metrics,
+    network, news, once, ports, receipts, run, sandboxes, secrets, shells, states, tools, unasked,
 };
 use crate::Server;
 use crate::traces::traced;
@@ -16,14 +16,15 @@ use utoipa_axum::router::OpenApiRouter;
 
 /// The routes that the document describes. A line a resource.
 pub(super) fn resources() -> OpenApiRouter<Server> {
+    let with_manifests = || DefaultBodyLimit::max(MAX_SANDBOX_JSON_BYTES);
     OpenApiRouter::new()
         .merge(health::routes())
-        .merge(sandboxes::routes())
+        .merge(sandboxes::routes().layer(with_manifests()))
         .merge(states::routes())
         .merge(execs::routes())
         .merge(news::routes())
         .merge(receipts::routes())
-        .merge(run::routes())
+        .merge(run::routes().layer(with_manifests()))
         .merge(events::routes())
         .merge(tools::routes())
         .merge(files::routes())
@@ -50,11 +51,13 @@ pub fn router(server: Server) -> axum::Router {
         .method_not_allowed_fallback(async || {
             nothing(StatusCode::METHOD_NOT_ALLOWED, "this path does not take this method")
         })
+        .layer(axum::middleware::from_fn_with_state(server.clone(), once::once))
         .layer(DefaultBodyLimit::max(MAX_JSON_BYTES))
         .layer(axum::middleware::from_fn(unasked::refuse))
         .layer(axum::middleware::from_fn(metrics::note))
         .layer(axum::middleware::from_fn_with_state(server.clone(), guard::guard))
-        .layer(axum::middleware::from_fn_with_state(server.clone(), ports::divert));
+        .layer(axum::middleware::from_fn_with_state(server.clone(), ports::divert))
+        .layer(axum::middleware::from_fn(head::bounded));
     let routes = traced(metrics::counted(routes), &server.0.traces);
     routes.with_state(server)
 }

@@ -1,8 +1,9 @@
 //! What bounds a request, and who may send one.
 
-use crate::stage::{Stage, request};
+use crate::stage::{Stage, request, rights};
 use axum::body::{Body, Bytes};
 use axum::http::Request;
+use cofferdam_session::KeyScope;
 use std::convert::Infallible;
 
 fn of(host: Option<&str>, origin: Option<&str>, line: &str) -> Request<Body> {
@@ -63,7 +64,7 @@ async fn a_page_may_ask_only_if_its_origin_may() {
 #[tokio::test]
 async fn a_body_is_json_and_not_too_long() {
     let stage = Stage::new().await;
-    let long = format!(r#"{{"name":"{}"}}"#, "x".repeat(1 << 20));
+    let long = format!(r#"{{"name":"{}"}}"#, "x".repeat(4 << 20));
     let answer = stage.ask("", "POST /v1/sandboxes", &long).await;
     assert_eq!((answer.status.as_u16(), answer.kind().as_str()), (413, "too_large"));
     let plain = Request::builder().method("POST").uri("/v1/sandboxes").header("host", "127.0.0.1");
@@ -89,4 +90,27 @@ async fn a_request_has_a_number_that_the_audit_knows() {
     let audit = stage.ask("", "GET /v1/audit", "").await.json();
     assert_eq!(audit["entries"][0]["request"], number);
     assert_eq!(answer.headers["x-content-type-options"], "nosniff");
+}
+
+#[tokio::test]
+async fn a_rule_that_opens_nothing_or_too_much_is_refused_as_everywhere() {
+    let stage = Stage::new().await;
+    let key = stage.key_with("a", rights(&[KeyScope::Approve, KeyScope::Manage])).await;
+    let own = "host.cofferdam.internal:5432";
+    for (rule, why) in [(own, "--allow-host-port 5432"), ("*.co.uk", "a registry")] {
+        for (line, field) in [
+            ("PUT /v1/sandboxes/s/network", "allow"),
+            ("POST /v1/sandboxes/s/network/allow", "rules"),
+        ] {
+            let answer = stage.ask(&key, line, &format!(r#"{{"{field}":["{rule}"]}}"#)).await;
+            assert_eq!((answer.status.as_u16(), answer.kind().as_str()), (400, "usage"), "{line}");
+            assert!(answer.text.contains(why), "{}", answer.text);
+        }
+    }
+    // Controls: a rule that could open something is the operator's matter, and one that denies is a rule.
+    let allow = "POST /v1/sandboxes/s/network/allow";
+    assert_eq!(stage.ask(&key, allow, r#"{"rules":["a.test:443"]}"#).await.status, 403);
+    let body = format!(r#"{{"rules":["{own}"]}}"#);
+    let denied = stage.ask(&key, "POST /v1/sandboxes/s/network/deny", &body).await;
+    assert_eq!(denied.status, 404, "there is no such sandbox: {}", denied.text);
 }

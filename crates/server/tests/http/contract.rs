@@ -101,10 +101,27 @@ async fn a_command_is_waited_for_and_read_in_parts() {
     let hanging = stage.exec("", "a", &["hang"]).await;
     let line = format!("GET /v1/sandboxes/a/execs/{hanging}/wait?timeout_ms=1");
     assert_eq!(stage.ask("", &line, "").await.json()["ended_ms"], json!(null));
-    for (signal, status) in [(0, 400), (65, 400), (9, 204)] {
+}
+
+#[tokio::test]
+async fn a_signal_is_sent_by_its_number_or_its_name() {
+    let stage = Stage::new().await;
+    stage.sandbox("", "a").await;
+    let sent = async |signal: serde_json::Value| {
+        let hanging = stage.exec("", "a", &["hang"]).await;
         let line = format!("POST /v1/sandboxes/a/execs/{hanging}/signal");
         let answer = stage.ask("", &line, &json!({ "signal": signal }).to_string()).await;
-        assert_eq!(answer.status.as_u16(), status, "{signal}");
+        let line = format!("GET /v1/sandboxes/a/execs/{hanging}");
+        (answer, stage.ask("", &line, "").await.json()["ended_ms"].is_number())
+    };
+    for good in [json!(9), json!("KILL"), json!("SIGKILL"), json!("kill")] {
+        let (answer, ended) = sent(good.clone()).await;
+        assert!(answer.status == 204 && ended, "{good}: {}", answer.text);
+    }
+    for bad in [json!(0), json!(65), json!("TREM"), json!(""), json!("SIG"), json!(-1)] {
+        let (answer, ended) = sent(bad.clone()).await;
+        assert!(answer.status == 400 && !ended, "{bad}: {}", answer.text);
+        assert!(answer.kind() == "usage" && answer.text.contains("KILL"), "{}", answer.text);
     }
 }
 

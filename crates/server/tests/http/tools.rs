@@ -38,6 +38,14 @@ async fn a_tool_works_on_the_sandboxes_of_its_caller_alone() {
         assert_eq!(own["is_error"], false, "{own}");
         let other = call(&bob, "sandbox_status", json!({ "sandbox": name })).await;
         assert!(!other.to_string().contains("running"), "{other}");
+        // As the rules by their own routes: shown to the owner, and not there for others.
+        let own = call(&alice, "network_show", json!({ "sandbox": name })).await;
+        assert_eq!(
+            (&own["is_error"], &own["structured"]["way_out"]),
+            (&json!(false), &json!(false))
+        );
+        let other = call(&bob, "network_show", json!({ "sandbox": name })).await;
+        assert_eq!(other["structured"]["error"]["kind"], "not_found", "{other}");
         call(&bob, "sandbox_delete", json!({ "sandbox": name })).await;
     }
     let wrong = call(&alice, "sandbox_status", json!({ "sandbox": "hers", "nmae": 1 })).await;

@@ -1,53 +1,58 @@
 //! Manifests that say all by themselves, for those who read them elsewhere.
 
-use super::load::Thing;
-use super::{Checked, MANIFEST_VERSION, Manifest, ManifestEntry, Wanted};
+use super::load::{Provisions, Thing};
+use super::{Checked, MANIFEST_VERSION, MAX_MANIFEST_ENTRIES, Manifest, ManifestEntry, Wanted};
+use crate::lock::Locks;
+use crate::places::Places;
+use crate::staging::{self, Changes, Staging};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use cofferdam_core::files::Content;
 use cofferdam_core::{Error, ErrorKind, GuestPath, Result};
 use std::io::Read;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 /// The most bytes of all files of a manifest that says all by itself.
-pub const MAX_INLINED_BYTES: u64 = 512 << 10;
+pub const MAX_INLINED_BYTES: u64 = 2 << 20;
 
 impl Checked {
     /// The same with the bytes of every file in it. Files and directories that it copies from the host are
-    /// read, relative to `base`; what is only of this host, as mounts, archives and repositories, is refused.
-    pub fn inlined(self, base: &Path) -> Result<Manifest> {
-        for (path, wanted) in &self.wanted {
-            let (what, hint) = match wanted {
-                Wanted::Mount { .. } => (
-                    "mounts a directory of this machine, which a server does not see",
-                    "Name a workspace that its operator allows, or copy the directory.",
-                ),
-                Wanted::Archive(_) => (
-                    "unpacks an archive of this machine, which a server does not see",
-                    "Send it with `cofferdam file import` once the sandbox is there.",
-                ),
-                Wanted::Repository(_) => (
-                    "clones a repository, which a server does for nobody",
-                    "Clone it inside, as by --init 'git clone URL'.",
-                ),
-                Wanted::Bytes { .. }
-                | Wanted::HostFile { .. }
-                | Wanted::Directory
-                | Wanted::Link { .. }
-                | Wanted::HostDirectory { .. } => continue,
-            };
-            return Err(refused(path, what).hint(hint));
+    /// read, relative to `base`, archives are unpacked and repositories cloned, below the state directory
+    /// `state`, of which nothing stays. What is only of this host, as mounts, is refused.
+    ///
+    /// It is known as the manifest that it was made of, whatever the bytes are.
+    pub fn inlined(self, base: &Path, state: &Path) -> Result<Manifest> {
+        let is_mount = |(_, wanted): &(_, &Wanted)| matches!(wanted, Wanted::Mount { .. });
+        if let Some((path, _)) = self.wanted.iter().find(is_mount) {
+            return Err(refused(
+                path,
+                "mounts a directory of this machine, which a server does not see",
+            )
+            .hint("Name a workspace that its operator allows, or copy the directory."));
+        }
+        let known_as = Some(self.fingerprint.clone());
+        let wanted = self.load(base)?;
+        // ORDER: what is fetched is read before the directory is removed that it lies in.
+        let (wanted, staging) = wanted.fetched(state)?;
+        if wanted.things.len() > MAX_MANIFEST_ENTRIES {
+            let what = format!(
+                "the manifest brings more than the {MAX_MANIFEST_ENTRIES} names that are sent with it"
+            );
+            return Err(Error::new(ErrorKind::TooLarge, what).hint(AFTERWARDS));
         }
         let mut left = MAX_INLINED_BYTES;
-        let things = self.load(base)?.things;
-        let entries = things.into_iter().map(|(path, thing)| entry(&path, &thing, &mut left));
-        Ok(Manifest { version: MANIFEST_VERSION, entries: entries.collect::<Result<_>>()? })
+        let entries =
+            wanted.things.into_iter().map(|(path, thing)| entry(&path, &thing, &mut left));
+        let entries = entries.collect::<Result<_>>()?;
+        staging.map(Staging::remove).transpose()?;
+        Ok(Manifest { version: MANIFEST_VERSION, known_as, entries })
     }
 
     /// The same, if it names nothing of any host.
     pub fn of_itself(self) -> Result<Self> {
         let is_of_a_host = |wanted: &Wanted| match wanted {
-            Wanted::Bytes { .. } | Wanted::Directory | Wanted::Link { .. } => false,
+            Wanted::Bytes { .. } | Wanted::Directory { .. } | Wanted::Link { .. } => false,
             Wanted::HostFile { .. }
             | Wanted::HostDirectory { .. }
             | Wanted::Archive(_)
@@ -62,6 +67,27 @@ impl Checked {
     }
 }
 
+impl Provisions {
+    /// All that is wanted, with what had to be fetched lying in the directory beside it, if there is one.
+    fn fetched(self, state: &Path) -> Result<(Self, Option<Staging>)> {
+        let repositories: Vec<GuestPath> = self.repositories.keys().cloned().collect();
+        if self.is_at_hand(&repositories) {
+            return Ok((self, None));
+        }
+        let places = Places::open(state)?;
+        let locks = Locks::new(places.locks());
+        // What somebody else could not remove is no reason to fetch nothing.
+        staging::sweep(&places, &locks, Changes::Remove).ok();
+        let staging = Staging::make(&places, &locks)?;
+        let fetched = self.fetch(&repositories, &staging.path(), &AtomicBool::new(false))?;
+        Ok((fetched, Some(staging)))
+    }
+}
+
+/// What is to be done with what is too much.
+const AFTERWARDS: &str =
+    "Send it with `cofferdam file upload` or `file import` once the sandbox is there.";
+
 fn refused(path: &GuestPath, what: &str) -> Error {
     Error::new(ErrorKind::Unsupported, format!("the entry {path:?} of the manifest {what}"))
 }
@@ -69,7 +95,9 @@ fn refused(path: &GuestPath, what: &str) -> Error {
 fn entry(path: &GuestPath, thing: &Thing, left: &mut u64) -> Result<ManifestEntry> {
     let name = text(path.as_bytes(), path)?;
     Ok(match thing {
-        Thing::Directory { .. } => ManifestEntry::Directory { path: name },
+        Thing::Directory { mode } => {
+            ManifestEntry::Directory { path: name, mode: mode.map(|mode| format!("{mode:o}")) }
+        }
         Thing::Link { target } => ManifestEntry::Link { path: name, target: text(target, path)? },
         Thing::File { content, mode } => {
             let bytes = read(path, content.content(), *left)?;
@@ -95,8 +123,7 @@ fn read(path: &GuestPath, content: Content, left: u64) -> Result<Vec<u8>> {
             "the files of the manifest have more than the {MAX_INLINED_BYTES} bytes that are sent \
              with it, {path:?} among them"
         );
-        Error::new(ErrorKind::TooLarge, what)
-            .hint("Send large files with `cofferdam file upload` or `file import` afterwards.")
+        Error::new(ErrorKind::TooLarge, what).hint(AFTERWARDS)
     };
     match content {
         Content::Nothing => Ok(Vec::new()),
@@ -157,7 +184,8 @@ mod tests {
             { "type": "directory", "path": "e" },
         ]));
         assert_eq!(all.clone().of_itself().unwrap_err().kind, ErrorKind::Unsupported);
-        let inlined = all.inlined(&base).unwrap();
+        let known = all.fingerprint.clone();
+        let inlined = all.clone().inlined(&base, &base.join("state")).unwrap();
         let expected = json!([
             { "type": "directory", "path": "c" },
             { "type": "file", "path": "c/bytes", "base64": "/wA=", "mode": "644" },
@@ -168,25 +196,30 @@ mod tests {
             { "type": "file", "path": "f", "text": "one\n", "mode": "600" },
         ]);
         assert_eq!(serde_json::to_value(&inlined.entries).unwrap(), expected);
-        // It says all by itself.
-        inlined.check().unwrap().of_itself().unwrap();
+        // It says all by itself, and is known as the one that it was made of, whatever the bytes are.
+        let again = inlined.check().unwrap().of_itself().unwrap();
+        assert_eq!(again.fingerprint, known);
+        fs::write(base.join("tree/d/text"), "two\n").unwrap();
+        let other = all.inlined(&base, &base.join("state")).unwrap();
+        assert_eq!(other.check().unwrap().fingerprint, known);
         fs::remove_dir_all(&base).unwrap();
     }
 
     #[test]
     fn what_is_only_of_this_host_is_refused_by_name() {
         let base = place("refused");
-        for (entry, hint) in [
-            (json!({ "type": "mount", "path": "m", "from": "tree" }), "copy"),
-            (json!({ "type": "archive", "path": "m", "from": "t.tgz" }), "file import"),
-            (json!({ "type": "git", "path": "m", "url": "https://a.test/x" }), "git clone"),
+        for entry in [
+            json!({ "type": "mount", "path": "m", "from": "tree" }),
+            json!({ "type": "archive", "path": "m", "from": "t.tgz" }),
+            json!({ "type": "git", "path": "m", "url": "https://a.test/x" }),
         ] {
-            let error = checked(json!([entry])).inlined(&base).unwrap_err();
-            assert_eq!(error.kind, ErrorKind::Unsupported, "{entry}");
-            assert!(error.message.contains("\"m\""), "{}", error.message);
-            assert!(error.hint.as_ref().unwrap().contains(hint), "{error:?}");
-            assert!(checked(json!([entry])).of_itself().is_err());
+            assert!(checked(json!([entry])).of_itself().is_err(), "{entry}");
         }
+        let mount = checked(json!([{ "type": "mount", "path": "m", "from": "tree" }]));
+        let error = mount.inlined(&base, &base.join("state")).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Unsupported);
+        assert!(error.message.contains("\"m\""), "{}", error.message);
+        assert!(error.hint.as_ref().unwrap().contains("copy"), "{error:?}");
         fs::remove_dir_all(&base).unwrap();
     }
 
@@ -196,14 +229,20 @@ mod tests {
         let large = fs::File::create(base.join("tree/large")).unwrap();
         let copy = || checked(json!([{ "type": "copy", "path": "c", "from": "tree" }]));
         large.set_len(MAX_INLINED_BYTES).unwrap();
-        let sent = copy().inlined(&base).unwrap();
-        // It fits in a request of a mebibyte.
-        assert!(serde_json::to_vec(&sent).unwrap().len() < 1_000_000);
+        let sent = copy().inlined(&base, &base.join("state")).unwrap();
+        // It fits in a request.
+        assert!(serde_json::to_vec(&sent).unwrap().len() < 3 << 20);
         large.set_len(MAX_INLINED_BYTES + 1).unwrap();
-        assert_eq!(copy().inlined(&base).unwrap_err().kind, ErrorKind::TooLarge);
+        assert_eq!(
+            copy().inlined(&base, &base.join("state")).unwrap_err().kind,
+            ErrorKind::TooLarge
+        );
         large.set_len(MAX_INLINED_BYTES).unwrap();
         fs::write(base.join("tree/more"), "x").unwrap();
-        assert_eq!(copy().inlined(&base).unwrap_err().kind, ErrorKind::TooLarge);
+        assert_eq!(
+            copy().inlined(&base, &base.join("state")).unwrap_err().kind,
+            ErrorKind::TooLarge
+        );
         fs::remove_dir_all(&base).unwrap();
     }
 }

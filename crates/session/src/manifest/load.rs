@@ -107,7 +107,7 @@ impl Checked {
                     let file = file(&path, &from, (named.file(&[], &stat), &stat), mode)?;
                     loading.add(path, file)?;
                 }
-                Wanted::Directory => loading.add(path, Thing::Directory { mode: None })?,
+                Wanted::Directory { mode } => loading.add(path, Thing::Directory { mode })?,
                 Wanted::Link { target } => loading.add(path, Thing::Link { target })?,
                 Wanted::HostDirectory { from } => loading.copy(path, &base.join(from))?,
                 Wanted::Archive(said) => {
@@ -277,7 +277,7 @@ mod tests {
     }
 
     fn load(base: &Path, entries: Vec<ManifestEntry>) -> Result<Provisions> {
-        Manifest { version: 1, entries }.check().unwrap().load(base)
+        Manifest { version: 1, known_as: None, entries }.check().unwrap().load(base)
     }
 
     #[test]

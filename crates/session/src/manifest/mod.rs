@@ -47,6 +47,10 @@ pub const MAX_MANIFEST_ENTRIES: usize = 10_000;
 pub struct Manifest {
     /// The format: 1.
     pub version: u32,
+    /// What tells it from any other, 64 hexadecimal digits, where somebody made it of another one. Without
+    /// it what it says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub known_as: Option<String>,
     /// What it is to hold, in any order.
     #[serde(default)]
     pub entries: Vec<ManifestEntry>,
@@ -78,6 +82,9 @@ pub enum ManifestEntry {
     Directory {
         /// Where.
         path: String,
+        /// Its permissions, in octal, at most 777. Without it the usual ones.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mode: Option<String>,
     },
     /// A symbolic link to something in the workspace.
     Link {
@@ -158,7 +165,7 @@ pub struct Checked {
 enum Wanted {
     Bytes { bytes: Vec<u8>, mode: u32 },
     HostFile { from: PathBuf, mode: Option<u32> },
-    Directory,
+    Directory { mode: Option<u32> },
     Link { target: Vec<u8> },
     HostDirectory { from: PathBuf },
     Archive(archived::Said),
@@ -186,15 +193,31 @@ impl Manifest {
         }
         for path in wanted.keys() {
             let is_closed = |above: &GuestPath| {
-                wanted.get(above).is_some_and(|thing| *thing != Wanted::Directory)
+                wanted.get(above).is_some_and(|thing| !matches!(thing, Wanted::Directory { .. }))
             };
             if let Some(above) = path.ancestors().find(is_closed) {
                 return Err(wrong(path, &format!("lies below {above:?}, which is all there is")));
             }
         }
-        let text = serde_json::to_vec(self).unwrap_or_default();
-        Ok(Checked { fingerprint: crate::apply::sha256(&text), wanted })
+        Ok(Checked { fingerprint: self.fingerprint()?, wanted })
     }
+}
+
+impl Manifest {
+    fn fingerprint(&self) -> Result<String> {
+        let is_hash = |text: &&String| text.len() == 64 && text.bytes().all(is_small_digit);
+        match &self.known_as {
+            None => Ok(crate::apply::sha256(&serde_json::to_vec(self).unwrap_or_default())),
+            Some(text) => Some(text).filter(is_hash).cloned().ok_or_else(|| {
+                let what = "the manifest has a known_as that is not 64 small hexadecimal digits";
+                Error::new(ErrorKind::Usage, what).hint("Leave it out.")
+            }),
+        }
+    }
+}
+
+fn is_small_digit(byte: u8) -> bool {
+    matches!(byte, b'0'..=b'9' | b'a'..=b'f')
 }
 
 impl ManifestEntry {
@@ -202,7 +225,7 @@ impl ManifestEntry {
         match self {
             Self::File { path, text, base64, from, mode } => {
                 let path = GuestPath::new(path)?;
-                let mode = mode.as_deref().map(|mode| octal(&path, mode)).transpose()?;
+                let mode = permissions(&path, mode.as_deref())?;
                 let bytes = |bytes| Wanted::Bytes { bytes, mode: mode.unwrap_or(0o644) };
                 let wanted = match (text, base64, from) {
                     (Some(text), None, None) => bytes(text.as_bytes().to_vec()),
@@ -211,13 +234,15 @@ impl ManifestEntry {
                         bytes(decoded.map_err(|e| wrong(&path, "is no base64").source(e))?)
                     }
                     (None, None, Some(from)) => Wanted::HostFile { from: from.clone(), mode },
-                    (_, _, _) => {
-                        return Err(wrong(&path, "needs one of text, base64 and from"));
-                    }
+                    (_, _, _) => return Err(wrong(&path, "needs one of text, base64 and from")),
                 };
                 Ok((path, wanted))
             }
-            Self::Directory { path } => Ok((GuestPath::new(path)?, Wanted::Directory)),
+            Self::Directory { path, mode } => {
+                let path = GuestPath::new(path)?;
+                let mode = permissions(&path, mode.as_deref())?;
+                Ok((path, Wanted::Directory { mode }))
+            }
             Self::Link { path, target } => {
                 let path = GuestPath::new(path)?;
                 good_link(&path, target.as_bytes())?;
@@ -228,8 +253,7 @@ impl ManifestEntry {
             }
             Self::Archive { path, from, strip_components, sha256 } => {
                 let path = GuestPath::new(path)?;
-                let sha256 = sha256.as_deref();
-                let said = archived::Said::new(&path, from, *strip_components, sha256)?;
+                let said = archived::Said::new(&path, from, *strip_components, sha256.as_deref())?;
                 Ok((path, Wanted::Archive(said)))
             }
             Self::Mount { path, from } => {
@@ -265,9 +289,11 @@ fn is_zero(count: &u32) -> bool {
     *count == 0
 }
 
-fn octal(path: &GuestPath, text: &str) -> Result<u32> {
+fn permissions(path: &GuestPath, text: Option<&str>) -> Result<Option<u32>> {
+    let Some(text) = text else { return Ok(None) };
     let mode = u32::from_str_radix(text, 8).ok().filter(|mode| *mode <= 0o777);
-    mode.ok_or_else(|| wrong(path, &format!("has permissions {text:?}, not up to 777 in octal")))
+    mode.map(Some)
+        .ok_or_else(|| wrong(path, &format!("has permissions {text:?}, not up to 777 in octal")))
 }
 
 fn wrong(path: &GuestPath, what: &str) -> Error {
@@ -366,8 +392,9 @@ mod tests {
     fn a_manifest_has_a_version_known_fields_and_so_many_entries() {
         let manifest = |version, count| Manifest {
             version,
+            known_as: None,
             entries: (0..count)
-                .map(|at| ManifestEntry::Directory { path: format!("{at}") })
+                .map(|at| ManifestEntry::Directory { path: format!("{at}"), mode: None })
                 .collect(),
         };
         assert!(manifest(2, 0).check().is_err());

@@ -37,7 +37,7 @@ impl ShellRan {
     /// How the command of this ticket stands.
     pub fn new(ticket: ShellTicket, output: ShellOutput) -> Self {
         let ShellTicket { seq, offset } = ticket;
-        let ShellOutput { exit_code, died, output, is_cut } = output;
+        let ShellOutput { exit_code, died, died_code: _, output, is_cut } = output;
         let (text, base64) = text_or_base64(output);
         Self { seq, offset, exit_code, died, text, base64, is_cut }
     }

@@ -8,6 +8,8 @@ shift "$#"
 rm -f "$__cofferdam_in"
 mkfifo -m 600 "$__cofferdam_in" || exit 125
 __cofferdam_last=0
+__cofferdam_nl='
+'
 # What stands for busy is set only where there is a function to return from: elsewhere a return would
 # end the shell.
 __cofferdam_busy=
@@ -24,6 +26,11 @@ while IFS=' ' read -r __cofferdam_seq __cofferdam_mode __cofferdam_len __cofferd
   [ "${#__cofferdam_line}" = "$__cofferdam_len" ] || continue
   [ "$__cofferdam_seq" -gt "$__cofferdam_last" ] || continue
   __cofferdam_last=$__cofferdam_seq
+  # Where it begins. A name with a line end in it would be two words.
+  case ${PWD-} in
+    *"$__cofferdam_nl"*) ;;
+    *) printf 'D %s %s\n' "$__cofferdam_seq" "${PWD-}" >&4 ;;
+  esac
   printf 'B %s\n' "$__cofferdam_seq" >&4
   # A signal that comes meanwhile ends the printf: then nothing of the command may run.
   if __cofferdam_text=$(printf '%bx' "$__cofferdam_line"); then

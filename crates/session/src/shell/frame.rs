@@ -49,12 +49,25 @@ pub(super) fn words(channel: &[u8]) -> Vec<Word> {
     text.lines().filter_map(word).collect()
 }
 
+/// Where the command of this number began, if that is in a part of the channel.
+pub(super) fn directory(channel: &[u8], seq: u64) -> Option<String> {
+    let lead = format!("D {seq} ");
+    let mut lines = channel.split_inclusive(|byte| *byte == b'\n');
+    let place = lines.find_map(|line| line.strip_prefix(lead.as_bytes())?.strip_suffix(b"\n"))?;
+    (!place.is_empty()).then(|| String::from_utf8_lossy(place).into_owned())
+}
+
 /// The mark after the output of a command.
 pub(super) fn mark(key: &str, seq: u64) -> Vec<u8> {
     let mut mark = vec![MARK];
     mark.extend(format!("{key} {seq}").into_bytes());
     mark.push(MARK);
     mark
+}
+
+/// How long a mark is at most.
+pub(super) fn longest_mark(key: &str) -> u64 {
+    (key.len() + MAX_SEQ_DIGITS + "\x1e \x1e".len()) as u64
 }
 
 /// The output of one command in what was read from where it began: without the rest of the one
@@ -166,6 +179,14 @@ mod tests {
         let heard = words(b"B 1\nE 1 0\nodd\nB 2 x\nE 2\nB 2\nE 2 13");
         assert_eq!(heard, [Word::Began(1), Word::Ended(1, 0), Word::Began(2)]);
         assert_eq!(words(b""), []);
+    }
+
+    #[test]
+    fn the_directory_of_a_command_is_a_whole_line_of_its_number() {
+        let channel = b"D 1 /a b\nB 1\nE 1 0\nD 12 /c\nB 12\nD 13 \nD 14 /cut";
+        let found = [1, 12, 13, 14, 2].map(|seq| directory(channel, seq));
+        assert_eq!(found, [Some("/a b".to_owned()), Some("/c".to_owned()), None, None, None]);
+        assert_eq!(words(channel), [Word::Began(1), Word::Ended(1, 0), Word::Began(12)]);
     }
 
     #[test]

@@ -21,7 +21,7 @@ use cofferdam_core::{
     EndingKind, Error, ErrorKind, ExecInput, ExecStatus, Part, ProcessId, Result, Seen, Standard,
     Stdin,
 };
-use frame::{Word, cut, frame, words};
+use frame::{Word, cut, directory, frame, words};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -71,6 +71,8 @@ pub struct ShellOutput {
     pub exit_code: Option<i32>,
     /// How the shell ended, if it is dead.
     pub died: Option<EndingKind>,
+    /// The exit code that stands for the shell's ending, if it is dead.
+    pub died_code: Option<i32>,
     /// What it wrote, both streams in one, up to the most that was wanted.
     pub output: Vec<u8>,
     /// Whether more was written than is in here.
@@ -241,8 +243,9 @@ impl Shell {
             if code.is_some() || status.ended.is_some() || left.is_zero() {
                 let is_whole = code.is_some();
                 let (output, is_cut) = self.output(ticket, max_bytes, is_whole).await?;
-                let died = status.ended.map(|ended| ended.ending.kind());
-                return Ok(ShellOutput { exit_code: code, died, output, is_cut });
+                let died = status.ended.as_ref().map(|ended| ended.ending.kind());
+                let died_code = status.ended.map(|ended| ended.ending.exit_code());
+                return Ok(ShellOutput { exit_code: code, died, died_code, output, is_cut });
             }
             seen = Seen { stdout: u64::MAX, stderr: status.stderr.written, ..Seen::default() };
         }
@@ -256,6 +259,12 @@ impl Shell {
         Ok(heard.last().map(|word| match word {
             Word::Began(seq) | Word::Ended(seq, _) => ShellTicket { seq: *seq, offset },
         }))
+    }
+
+    /// The directory that a command began in, as far as the shell can say it.
+    pub async fn directory(&self, ticket: ShellTicket) -> Result<Option<String>> {
+        let status = self.session.wait(&self.exec, Some(Duration::ZERO)).await?;
+        Ok(directory(&self.channel(&status).await?, ticket.seq))
     }
 
     /// Writes to the command that runs, if it takes input.
@@ -291,10 +300,15 @@ impl Shell {
     /// Waits for news, and says what the shell said last.
     async fn hear(&self, seen: Seen, patience: Duration) -> Result<(ExecStatus, Vec<Word>)> {
         let status = self.session.follow(&self.exec, seen, patience).await?;
+        let heard = words(&self.channel(&status).await?);
+        Ok((status, heard))
+    }
+
+    /// The end of what the driver said.
+    async fn channel(&self, status: &ExecStatus) -> Result<Vec<u8>> {
         let offset = status.stderr.written.saturating_sub(CHANNEL_BYTES.into());
         let part = Part { stream: Standard::Error, offset, len: CHANNEL_BYTES };
-        let chunk = self.session.read(&self.exec, part).await?;
-        Ok((status, words(&chunk.bytes)))
+        Ok(self.session.read(&self.exec, part).await?.bytes)
     }
 
     /// The output of a command so far, and whether it was cut. Where the command has ended its mark

@@ -1,6 +1,6 @@
 //! What a shell writes, from any place on, and where its commands end.
 
-use super::frame::{Piece, Word, pieces};
+use super::frame::{Piece, Word, longest_mark, pieces};
 use super::{OUTPUT_WITHIN, Shell};
 use cofferdam_core::{EndingKind, Part, Result, Seen, Standard};
 use std::collections::VecDeque;
@@ -17,6 +17,8 @@ pub struct ShellTape {
     shell: Shell,
     /// Where the next read begins.
     at: u64,
+    /// What lies before is known already.
+    from: u64,
     /// What may be the beginning of a mark.
     held: Vec<u8>,
     /// What was read already.
@@ -58,10 +60,12 @@ pub enum ShellNews {
 }
 
 impl Shell {
-    /// What it writes from this place on: 0 is the beginning, others are those that a tape named.
+    /// What it writes from this place on: 0 is the beginning. In the middle of a mark it is that mark.
     pub fn tape(&self, from: u64) -> ShellTape {
         let shell = self.clone();
-        ShellTape { shell, at: from, held: Vec::new(), read: VecDeque::new(), is_over: false }
+        // What is read from its middle on would be taken for output.
+        let at = from.saturating_sub(longest_mark(shell.key()));
+        ShellTape { shell, at, from, held: Vec::new(), read: VecDeque::new(), is_over: false }
     }
 }
 
@@ -119,7 +123,10 @@ impl ShellTape {
     fn add(&mut self, offset: u64, bytes: &[u8]) {
         if offset > self.at {
             self.release();
-            self.read.push_back(ShellNews::Dropped { offset: self.at, next: offset });
+            if offset > self.from {
+                let gone = self.at.max(self.from);
+                self.read.push_back(ShellNews::Dropped { offset: gone, next: offset });
+            }
             self.at = offset;
         }
         let mut place = self.at - self.held.len() as u64;
@@ -131,12 +138,14 @@ impl ShellTape {
                 Piece::Output(bytes) => {
                     let offset = place;
                     place += bytes.len() as u64;
-                    self.read.push_back(ShellNews::Output { offset, bytes });
+                    self.output(offset, bytes);
                 }
                 Piece::Mark { seq, len } => {
                     place += len as u64;
-                    let ended = ShellNews::Ended { seq, exit_code: None, next: place };
-                    self.read.push_back(ended);
+                    if place > self.from {
+                        let ended = ShellNews::Ended { seq, exit_code: None, next: place };
+                        self.read.push_back(ended);
+                    }
                 }
             }
         }
@@ -146,9 +155,16 @@ impl ShellTape {
     /// Lets go of what turned out to be no mark.
     fn release(&mut self) {
         let bytes = std::mem::take(&mut self.held);
+        let offset = self.at - bytes.len() as u64;
+        self.output(offset, bytes);
+    }
+
+    /// Takes in output, but for what is known already.
+    fn output(&mut self, offset: u64, mut bytes: Vec<u8>) {
+        let known = self.from.saturating_sub(offset).min(bytes.len() as u64);
+        bytes.drain(..usize::try_from(known).unwrap_or(bytes.len()));
         if !bytes.is_empty() {
-            let offset = self.at - bytes.len() as u64;
-            self.read.push_back(ShellNews::Output { offset, bytes });
+            self.read.push_back(ShellNews::Output { offset: offset + known, bytes });
         }
     }
 

@@ -198,6 +198,9 @@ impl Fold {
             Happened::PermissionRequested(waiting) => {
                 say(events::permission_requested(&self.session, self.incarnation, waiting))
             }
+            Happened::ConnectionDenied { denial, execs } => {
+                say(events::connection_denied(self.incarnation, denial, execs))
+            }
             Happened::PermissionDropped(why) => {
                 say(events::permission_dropped(self.incarnation, why))
             }

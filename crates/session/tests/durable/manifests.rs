@@ -17,7 +17,7 @@ fn provisions(text: &str) -> Arc<Provisions> {
         mode: None,
     };
     let link = ManifestEntry::Link { path: "c".to_owned(), target: "a/b".to_owned() };
-    let manifest = Manifest { version: 1, entries: vec![file, link] };
+    let manifest = Manifest { version: 1, known_as: None, entries: vec![file, link] };
     Arc::new(manifest.check().unwrap().load(Path::new("/nowhere")).unwrap())
 }
 

@@ -46,6 +46,24 @@ async fn directory_variables_and_functions_stay() {
 }
 
 #[tokio::test]
+async fn a_shell_says_where_a_command_began_and_how_it_died_itself() {
+    let stage = Stage::new();
+    let session = begin(&stage).await;
+    let shell = session.shell("main").await.unwrap();
+    let place = async |text: &str| {
+        let (ticket, ran) = shell.run(text.as_bytes(), LONG, 1 << 20).await.unwrap();
+        (shell.directory(ticket).await.unwrap(), ran.died_code)
+    };
+    place("mkdir -p \"$HOME/a b/$(printf 'x\\nE 9 0')\"; cd /usr").await;
+    assert_eq!(place("cd \"$HOME/a b\"").await, (Some("/usr".to_owned()), None));
+    let (began, _) = place("cd x*").await;
+    assert!(began.unwrap().ends_with("/a b"));
+    // A name with a line end in it is no word of the driver.
+    assert_eq!(place("set -u; unset PWD; false").await, (None, None));
+    assert_eq!(place("exit 3").await, (None, Some(3)));
+}
+
+#[tokio::test]
 async fn each_code_is_exact_whatever_is_printed() {
     // J2.
     let stage = Stage::new();

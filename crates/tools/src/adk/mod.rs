@@ -7,9 +7,10 @@ mod path;
 use crate::Outcome;
 use crate::outcome::ToolError;
 use crate::param::{Fault, Kind, Param};
-use crate::plain::{clean, middle_cut};
+use crate::plain::{clean, left_out, middle_cut};
 use crate::run::{self, Ends, Wanted};
 use crate::scope::Missing;
+use crate::text::show_bytes;
 use crate::tool::{Hints, Row, output_of};
 use crate::toolbox::Call;
 use cofferdam_core::files::{EntryKind, List, MAX_ENTRIES};
@@ -25,6 +26,8 @@ use serde_json::json;
 const TIMEOUT_MS: u64 = 120_000;
 /// The most bytes of each stream, and of a file.
 const SHOWN_BYTES: usize = 48 << 10;
+/// How much of a file one command of a hint shows.
+const PIECE_BYTES: usize = 24 << 10;
 /// The largest file that is read.
 const MAX_FILE_BYTES: u64 = 64 << 20;
 /// How many entries of a directory are looked at.
@@ -134,6 +137,9 @@ async fn exec(call: Call<'_>) -> Result<Outcome> {
     let mut wanted = Wanted::line(&command, TIMEOUT_MS);
     wanted.cwd = working_dir.as_deref();
     let finished = run::run(&session, wanted, call.context).await?;
+    if let Some(why) = &finished.not_started {
+        return Err(not_started(&session.files(), working_dir.as_deref(), why).await);
+    }
     let stdout = finished.ends(Standard::Output, SHOWN_BYTES as u64).await?;
     let stderr = finished.ends(Standard::Error, SHOWN_BYTES as u64).await?;
     let timed_out = finished.ending == EndingKind::TimedOut;
@@ -146,6 +152,26 @@ async fn exec(call: Call<'_>) -> Result<Outcome> {
         };
         Outcome::json(json!(ran))
     }))
+}
+
+/// Why a command did not begin: most often its directory is none.
+async fn not_started(files: &Files, working_dir: Option<&str>, why: &str) -> Error {
+    const HINT: &str = "Use a directory that is there; list_dir shows which are.";
+    let Some(directory) = working_dir else {
+        return Error::new(ErrorKind::Unavailable, format!("start the command: {why}"));
+    };
+    let what = match files.stat(directory).await {
+        Err(error) => {
+            return Error::new(error.kind, format!("working_dir {directory:?}"))
+                .source(error)
+                .hint(HINT);
+        }
+        Ok(found) if found.kind != EntryKind::Directory => {
+            format!("working_dir {directory:?} is no directory")
+        }
+        Ok(_) => format!("start the command in working_dir {directory:?}: {why}"),
+    };
+    Error::new(ErrorKind::NotAFile, what).hint(HINT)
 }
 
 #[derive(Deserialize)]
@@ -171,7 +197,7 @@ const READ: Row = Row {
     name: "read_file",
     title: "Read a file",
     about: "Reads a file of the workspace. Of a long one the middle is left out and counted; exec_command \
-            with sed shows any part of it.",
+            shows any part of it.",
     params: &[PATH],
     output: output_of::<HasRead>,
     hints: Hints::LOOKS,
@@ -182,17 +208,19 @@ async fn read(call: Call<'_>) -> Result<Outcome> {
     let path = relative(&path)?;
     let session = call.sandboxes.needed(call.name(), Missing::Make).await?;
     let content = session.files().read(&path, MAX_FILE_BYTES).await?;
-    let content = String::from_utf8_lossy(&content);
+    let text = String::from_utf8_lossy(&content);
     Ok(Outcome::fitting(SHOWN_BYTES, |budget| {
-        let shown = middle_cut(&content, budget);
-        let lines = content.split_inclusive('\n').count();
-        let hint = (shown != content).then(|| {
-            let bytes = content.len();
+        let hint = left_out(&text, budget).map(|omitted| {
+            let (lines, bytes) = (text.split_inclusive('\n').count(), content.len());
+            // Of what is not UTF-8 other bytes are shown than there are: it begins anew.
+            let from = if std::str::from_utf8(&content).is_ok() { omitted.start } else { 0 };
+            let show = show_bytes(&path, from as u64, PIECE_BYTES);
             format!(
-                "the file has {lines} lines, {bytes} bytes; read parts with exec_command and sed -n"
+                "the file has {lines} lines, {bytes} bytes; read on from byte {from} by exec_command with \
+                 {show}, and further with larger numbers"
             )
         });
-        Outcome::json(json!(HasRead { content: shown, hint }))
+        Outcome::json(json!(HasRead { content: middle_cut(&text, budget), hint }))
     }))
 }
 

@@ -1,9 +1,10 @@
 //! `sandbox_read_file`: a window of lines, or the bytes of what is no text.
 
+use super::outputs;
 use crate::Outcome;
 use crate::param::{Kind, Param};
 use crate::scope::Missing;
-use crate::text::Part;
+use crate::text::{Part, show_bytes};
 use crate::tool::{Hints, Row, output_of};
 use crate::toolbox::Call;
 use base64::Engine as _;
@@ -15,6 +16,9 @@ use serde_json::json;
 
 /// The most bytes of one answer.
 const MAX_BYTES: usize = 50 << 10;
+/// How many bytes of a line a command may show that goes on where it is cut: what a result has room for
+/// in any case but that of control characters.
+const SHOWN_BYTES: usize = 24 << 10;
 /// How many lines are read where nobody said.
 const LINES: u64 = 2000;
 /// The largest file that is read.
@@ -64,11 +68,11 @@ struct LinesShown {
 struct Truncation {
     /// Whether something is.
     truncated: bool,
-    /// How many bytes of content are here.
+    /// How many bytes of the file are here.
     bytes_returned: usize,
     /// How many bytes the file has.
     bytes_total: usize,
-    /// The offset to go on with. It and the hint come as a pair.
+    /// The offset to go on with: lines, or bytes of what is not text. It and the hint come as a pair.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_offset: Option<usize>,
     /// How to go on.
@@ -83,10 +87,19 @@ pub(super) const ROW: Row = Row {
     name: "sandbox_read_file",
     title: "Read a file",
     about: "Reads a file of the session's sandbox by lines, each led by its number. A file that is not text \
-            is answered in base64.",
+            is answered in base64. Output of a command that sandbox_exec left out is read in the same way.",
     params: &[
-        Param::required("path", Kind::Word, "The file, below the workspace."),
-        Param::whole("offset", (0, u64::MAX), 0, "How many lines are passed over."),
+        Param::required(
+            "path",
+            Kind::Word,
+            "The file, below the workspace; or one of output_files of sandbox_exec.",
+        ),
+        Param::whole(
+            "offset",
+            (0, u64::MAX),
+            0,
+            "How many lines are passed over; bytes of a file that is not text.",
+        ),
         Param::whole("limit", (1, u64::MAX), LINES, "How many lines are read at most."),
     ],
     output: output_of::<FileWindow>,
@@ -96,26 +109,32 @@ pub(super) const ROW: Row = Row {
 pub(super) async fn read(call: Call<'_>) -> Result<Outcome> {
     let asked: Arguments = call.arguments()?;
     let session = call.sandboxes.needed(call.name(), Missing::Make).await?;
-    let content = session.files().read(&asked.path, MAX_FILE_BYTES).await?;
-    match std::str::from_utf8(&content).ok().filter(|text| !text.contains('\0')) {
-        Some(text) => {
-            let total = text.split_inclusive('\n').count();
-            if asked.offset > 0 && asked.offset >= total {
-                let what =
-                    format!("{} has {total} lines, none behind {}", asked.path, asked.offset);
-                return Err(Error::new(ErrorKind::Usage, what).hint("Use a smaller offset."));
-            }
-            Ok(Outcome::fitting(MAX_BYTES, |budget| text_window(text, &asked, budget)))
-        }
-        None => Ok(Outcome::fitting(MAX_BYTES, |budget| bytes_window(&content, &asked, budget))),
+    let content = match outputs::read(&session, &asked.path).await? {
+        Some(output) => output.into_bytes(),
+        None => session.files().read(&asked.path, MAX_FILE_BYTES).await?,
+    };
+    let text = std::str::from_utf8(&content).ok().filter(|text| !text.contains('\0'));
+    let (total, what) = match text {
+        Some(text) => (text.split_inclusive('\n').count(), "lines"),
+        None => (content.len(), "bytes, and is not text"),
+    };
+    // At the end there is nothing, which is no fault: a hint may have led there.
+    if asked.offset > total {
+        let what = format!("{} has {total} {what}, none behind {}", asked.path, asked.offset);
+        return Err(Error::new(ErrorKind::Usage, what).hint("Use a smaller offset."));
     }
+    Ok(Outcome::fitting(MAX_BYTES, |budget| match text {
+        Some(text) => text_window(text, &asked, budget),
+        None => bytes_window(&content, &asked, budget),
+    }))
 }
 
 fn text_window(text: &str, asked: &Arguments, budget: usize) -> Outcome {
     let part = Part::new(text, asked.offset.saturating_add(1), asked.limit, budget);
     let (start, end) = part.shown.unwrap_or((0, 0));
-    let next_offset = part.next().map(|next| next - 1);
-    let is_cut = next_offset.is_some() || part.cut_at.is_some();
+    let follow = part.total - end.max(asked.offset);
+    let is_cut = follow > 0 || part.cut_at.is_some();
+    let next_offset = is_cut.then_some(end);
     let by_lines = part.cut_at.is_none() && end + 1 - start.min(end) >= asked.limit;
     let reason = if by_lines { "line_cap" } else { "size_cap" };
     let window = FileWindow {
@@ -127,12 +146,10 @@ fn text_window(text: &str, asked: &Arguments, budget: usize) -> Outcome {
         size_bytes: text.len(),
         truncation: Truncation {
             truncated: is_cut,
-            bytes_returned: part.content.len(),
+            bytes_returned: part.bytes,
             bytes_total: text.len(),
             next_offset,
-            resume_hint: next_offset.map(|next| {
-                format!("{} lines follow; read on with offset {next}", part.total - next)
-            }),
+            resume_hint: next_offset.map(|next| resume(&asked.path, &part, (next, follow))),
             reason: is_cut.then_some(reason),
         },
         content: part.content,
@@ -140,9 +157,26 @@ fn text_window(text: &str, asked: &Arguments, budget: usize) -> Outcome {
     Outcome::json(json!(window))
 }
 
+/// How to see what follows: the rest of a line that alone is too long, and the lines behind it.
+fn resume(path: &str, part: &Part, (next, follow): (usize, usize)) -> String {
+    let cut = part.cut_at.map(|at| {
+        if path.starts_with(outputs::DIRECTORY) {
+            return format!(
+                "line {next} is cut; run its command again, into a file of the workspace"
+            );
+        }
+        let line = show_bytes(path, at as u64, SHOWN_BYTES);
+        format!("line {next} is cut; sandbox_exec with output \"full\" and {line} goes on in it")
+    });
+    let lines = (follow > 0).then(|| format!("{follow} lines follow; read on with offset {next}"));
+    cut.into_iter().chain(lines).collect::<Vec<_>>().join(". ")
+}
+
 fn bytes_window(content: &[u8], asked: &Arguments, budget: usize) -> Outcome {
-    let shown = content.get(..(budget * 3 / 4).min(content.len())).unwrap_or_default();
-    let is_cut = shown.len() < content.len();
+    let rest = content.get(asked.offset..).unwrap_or_default();
+    let shown = rest.get(..(budget * 3 / 4).min(rest.len())).unwrap_or_default();
+    let (next, follow) = (asked.offset + shown.len(), rest.len() - shown.len());
+    let is_cut = follow > 0;
     let window = FileWindow {
         path: asked.path.clone(),
         content: BASE64.encode(shown),
@@ -155,8 +189,9 @@ fn bytes_window(content: &[u8], asked: &Arguments, budget: usize) -> Outcome {
             truncated: is_cut,
             bytes_returned: shown.len(),
             bytes_total: content.len(),
-            next_offset: None,
-            resume_hint: None,
+            next_offset: is_cut.then_some(next),
+            resume_hint: is_cut
+                .then(|| format!("{follow} bytes follow; read on with offset {next}")),
             reason: is_cut.then_some("size_cap"),
         },
     };

@@ -8,7 +8,7 @@ use crate::param::{Fault, Kind, Param};
 use crate::plain::{clean, mark, middle_cut};
 use crate::run::{self, Wanted};
 use crate::scope::Missing;
-use crate::text::plain_part;
+use crate::text::{plain_part, show_bytes};
 use crate::tool::{Hints, Row, output_of};
 use crate::toolbox::Call;
 use cofferdam_core::files::{EntryKind, Read};
@@ -26,6 +26,8 @@ use std::os::unix::ffi::OsStrExt;
 const MAX_LINES: u64 = 2000;
 /// The most bytes of a file or a stream.
 const MAX_BYTES: u64 = 50 << 10;
+/// How much of a file one command of a hint shows.
+const PIECE_BYTES: usize = 24 << 10;
 /// The largest file that is edited.
 const MAX_EDITED_BYTES: u64 = 256 << 10;
 /// What a command may take where nobody said.
@@ -122,6 +124,7 @@ const READ: Row = Row {
 async fn read(call: Call<'_>) -> Result<Outcome> {
     let ReadArguments { path, max_lines, max_bytes } = call.arguments()?;
     let files = call.sandboxes.needed(call.name(), Missing::Make).await?.files();
+    let name = path.clone();
     let path = confined(&files, &path).await?;
     let length = Some(max_bytes);
     let order = Read { path: path.as_bytes().to_vec().into(), length, ..Read::default() };
@@ -134,10 +137,8 @@ async fn read(call: Call<'_>) -> Result<Outcome> {
             (size_bytes.saturating_sub(part as u64), (part as u64) < size_bytes);
         let shown = bytes.get(..part).unwrap_or_default();
         let hint = truncated.then(|| {
-            let next = shown.iter().filter(|byte| **byte == b'\n').count() + 1;
-            format!(
-                "{left} of {size_bytes} bytes follow; see them with bash and sed -n '{next},$p'"
-            )
+            let show = show_bytes(&name, part as u64, PIECE_BYTES);
+            format!("{left} of {size_bytes} bytes follow; see the next of them by bash with {show}")
         });
         let content = String::from_utf8_lossy(shown).into_owned();
         let text = match &hint {

@@ -5,7 +5,9 @@ use crate::param::{Kind, Param};
 use crate::plain::mark;
 use crate::tool::{Hints, Row, output_of};
 use crate::toolbox::Call;
-use cofferdam_core::{ApplyOrder, ApplyReport, Change, ControlFiles, GuestPath, Result, Standing};
+use cofferdam_core::{
+    ApplyOrder, ApplyReport, Change, ControlFiles, GuestPath, Held, Result, Standing,
+};
 use cofferdam_session::diff::FileDiff;
 use cofferdam_session::{PointRange, Target, UndoOrder, UndoReport};
 use schemars::JsonSchema;
@@ -239,14 +241,17 @@ fn applied(report: &ApplyReport, dry_run: bool, budget: usize) -> Outcome {
     let word = if dry_run { "would land" } else { "landed" };
     let mut text = format!("{landed} changes {word}, {kept} were kept back.");
     for change in report.kept.iter().take(budget / 2) {
-        write!(text, "\nkept: {} ({})", change.path, change.standing.reason()).ok();
+        write!(text, "\nkept: {} ({})", change.path, reason(change.standing)).ok();
     }
     if kept > budget / 2 {
         let left = kept - budget / 2;
         write!(text, "\n[{left} more are kept; name paths to see the others]").ok();
     }
-    if report.kept.iter().any(|change| matches!(change.standing, Standing::Held(_))) {
-        text.push_str("\nA person can apply control files with `cofferdam apply`.");
+    let is_control = |change: &Change| matches!(change.standing, Standing::Held(Held::Protected));
+    if report.kept.iter().any(is_control) {
+        text.push_str(
+            "\nNo tool applies control files. The user can: `cofferdam apply` with their paths.",
+        );
     }
     let applied = Applied {
         dry_run,
@@ -256,6 +261,14 @@ fn applied(report: &ApplyReport, dry_run: bool, budget: usize) -> Outcome {
         kept: some(&report.kept, budget / 2),
     };
     Outcome::done(text, json!(applied))
+}
+
+/// Why a change does not land by a tool: to name a control file is of no use there.
+fn reason(standing: Standing) -> &'static str {
+    match standing {
+        Standing::Held(Held::Protected) => "it is a control file, which the user alone applies",
+        Standing::Held(_) | Standing::Conflict(_) | Standing::Lands => standing.reason(),
+    }
 }
 
 #[derive(Deserialize)]

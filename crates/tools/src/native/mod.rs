@@ -4,6 +4,7 @@ pub(crate) mod change;
 mod file;
 mod layer;
 mod list;
+mod network;
 mod output;
 mod permission;
 mod poll;
@@ -41,6 +42,7 @@ pub(crate) const ROWS: &[Row] = &[
     layer::DIFF,
     layer::APPLY,
     port::EXPOSE,
+    network::SHOW,
     permission::REQUEST,
     secret::LIST,
 ];
@@ -64,6 +66,13 @@ pub(crate) async fn call(name: &str, call: Call<'_>) -> Result<Outcome> {
         "file_patch" => change::patch(call).await,
         "file_list" => list::list(call).await,
         "file_search" => search::search(call).await,
+        other => call_of_sandbox(other, call).await,
+    }
+}
+
+/// Calls one that is about a sandbox as a whole, or what it reaches.
+async fn call_of_sandbox(name: &str, call: Call<'_>) -> Result<Outcome> {
+    match name {
         "sandbox_ensure" => sandbox::ensure(call).await,
         "sandbox_status" => sandbox::status(call).await,
         "sandbox_pause" => sandbox::pause(call).await,
@@ -74,6 +83,7 @@ pub(crate) async fn call(name: &str, call: Call<'_>) -> Result<Outcome> {
         "sandbox_diff" => layer::diff(call).await,
         "sandbox_apply" => layer::apply(call).await,
         port::NAME => port::expose(call).await,
+        "network_show" => network::show(call).await,
         "permission_request" => permission::request(call).await,
         "secret_list" => secret::list(call).await,
         other => Err(Error::new(ErrorKind::Unsupported, format!("the tool {other} does nothing"))),

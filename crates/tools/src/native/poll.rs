@@ -8,7 +8,7 @@ use crate::tool::{Hints, Row, output_of};
 use crate::toolbox::Call;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use cofferdam_core::{EndingKind, ProcessId, Result, Seen, Standard};
+use cofferdam_core::{EndingKind, Error, ErrorKind, ProcessId, Result, Seen, Standard};
 use cofferdam_session::{ExecReport, Session};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -99,6 +99,7 @@ pub(super) async fn poll(call: Call<'_>) -> Result<Outcome> {
     let stream = if asked.stream == "stderr" { Standard::Error } else { Standard::Output };
     let end = written(&status, stream).saturating_sub(asked.max_bytes);
     let offset = asked.offset.unwrap_or(end);
+    refuse_beyond(&asked, written(&status, stream))?;
     if status.ending.is_none() && written(&status, stream) <= offset && asked.wait_ms > 0 {
         tokio::select! {
             news = news(&session, &id, (stream, offset), asked.wait_ms) => news?,
@@ -109,6 +110,20 @@ pub(super) async fn poll(call: Call<'_>) -> Result<Outcome> {
     let (from, bytes) = read(&session, &id, (stream, offset), asked.max_bytes).await?;
     let most = usize::try_from(asked.max_bytes).unwrap_or(usize::MAX);
     Ok(Outcome::fitting(most, |budget| told(&asked, &status, (from, &bytes), (stream, budget))))
+}
+
+/// Refuses an offset behind the end of what was written, where nothing can be said to follow.
+fn refuse_beyond(asked: &Arguments, written: u64) -> Result<()> {
+    match asked.offset.filter(|offset| *offset > written) {
+        None => Ok(()),
+        Some(offset) => {
+            let stream = &asked.stream;
+            let what =
+                format!("offset {offset} is behind the end: {stream} has {written} bytes so far");
+            Err(Error::new(ErrorKind::Usage, what)
+                .hint(format!("Use offset {written} for what is written next, or leave it out.")))
+        }
+    }
 }
 
 fn written(status: &ExecReport, stream: Standard) -> u64 {

@@ -24,13 +24,27 @@ struct Status {
     left_out: usize,
 }
 
+/// The schema of what several tools answer alike: how a sandbox stands is described once, by
+/// `sandbox_status`, and would else be most of what a client reads.
+fn as_status() -> Value {
+    let mut schema = output_of::<Status>();
+    if let Some(sandbox) = schema.pointer_mut("/properties/sandbox") {
+        *sandbox = json!({
+            "type": ["object", "null"],
+            "additionalProperties": true,
+            "description": "How it stands, if it exists, with the fields that sandbox_status answers.",
+        });
+    }
+    schema
+}
+
 pub(super) const ENSURE: Row = Row {
     name: "sandbox_ensure",
     title: "Have a sandbox run",
     about: "Makes the sandbox if it is not there, wakes it if it is paused, and replaces it if it was lost; \
             then processes are gone, and files stay. What it may do is not yours to choose.",
     params: &[],
-    output: output_of::<Status>,
+    output: as_status,
     hints: Hints::SETTLES,
 };
 
@@ -62,7 +76,7 @@ pub(super) const PAUSE: Row = Row {
     title: "Pause a sandbox",
     about: "Stops everything in the sandbox where it stands. The next command or file call wakes it.",
     params: &[],
-    output: output_of::<Status>,
+    output: as_status,
     hints: Hints::SETTLES,
 };
 
@@ -77,7 +91,7 @@ pub(super) const RESUME: Row = Row {
     title: "Resume a sandbox",
     about: "Lets everything in a paused sandbox go on.",
     params: &[],
-    output: output_of::<Status>,
+    output: as_status,
     hints: Hints::SETTLES,
 };
 
@@ -138,7 +152,7 @@ pub(super) const FORK: Row = Row {
             "The number of a point of the history, or the label of a snapshot. Left out: now.",
         ),
     ],
-    output: output_of::<Status>,
+    output: as_status,
     hints: Hints::ADDS,
 };
 

@@ -186,6 +186,8 @@ pub(super) const START: Row = Row {
 
 pub(super) async fn start(call: Call<'_>) -> Result<Outcome> {
     let StartArguments { command, cwd, takes_input, keep_awake } = call.arguments()?;
+    run::refuse_nul("the command", &command)?;
+    run::refuse_nul("the working directory", cwd.as_deref().unwrap_or_default())?;
     let session = call.sandboxes.needed(call.name(), Missing::MakeOwn).await?;
     let mut order = Session::order(["/bin/sh", "-c", &command])?;
     order.command.cwd = run::directory(&session, cwd.as_deref()).await?.map(Into::into);
@@ -266,6 +268,8 @@ struct HasKilled {
     signal: String,
     /// Whether it runs on.
     running: bool,
+    /// How it ended: `canceled` by KILL, unless it had ended before; null while it runs.
+    ending: Option<EndingKind>,
     /// The exit code that stands for its ending; null while it runs.
     exit_code: Option<i32>,
 }
@@ -306,12 +310,16 @@ pub(super) async fn kill(call: Call<'_>) -> Result<Outcome> {
         other => other?,
     }
     let status = session.wait(&id, Some(DIES_WITHIN)).await?;
-    let ended = status.ended.map(|ended| ended.ending.exit_code());
+    let ended = status.ended.map(|ended| (ended.ending.kind(), ended.ending.exit_code()));
+    let (ending, exit_code) = ended.unzip();
     let text = match ended {
-        Some(code) => format!("{exec:?} has ended, exit code {code}"),
+        Some((EndingKind::Canceled, code)) => {
+            format!("{exec:?} was killed; {code} stands for that as its exit code")
+        }
+        Some((_, code)) => format!("{exec:?} has ended, exit code {code}"),
         None => format!("{exec:?} got {signal} and runs on"),
     };
-    let killed = HasKilled { exec, signal, running: ended.is_none(), exit_code: ended };
+    let killed = HasKilled { exec, signal, running: ended.is_none(), ending, exit_code };
     Ok(Outcome::done(text, json!(killed)))
 }
 

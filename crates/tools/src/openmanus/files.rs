@@ -14,6 +14,7 @@ use cofferdam_session::edit::{Edit, Places};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use std::fmt::Write as _;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -40,14 +41,20 @@ struct Answer {
     output: String,
     /// The file, relative to the workspace.
     file_path: String,
+    /// Where port 8080 of the sandbox is reached, of an index.html that was created: start a server there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    preview_url: Option<String>,
 }
+
+/// The port that a page is previewed on.
+const PREVIEW_PORT: u16 = 8080;
 
 pub(super) const ROW: Row = Row {
     name: "sandbox_files",
     title: "Change files",
     about: "Creates, edits, rewrites and deletes files of the workspace. create_file refuses one that is \
             there, full_file_rewrite one that is not, and str_replace a text that does not stand there \
-            exactly once.",
+            exactly once. Of an index.html that is created it is told where port 8080 is reached.",
     params: &[
         Param::required(
             "action",
@@ -68,11 +75,21 @@ pub(super) const ROW: Row = Row {
     hints: Hints::CHANGES,
 };
 
+/// The parameters of an action.
+fn takes(action: &str) -> &'static [&'static str] {
+    match action {
+        "create_file" | "full_file_rewrite" => &["file_path", "file_contents", "permissions"],
+        "str_replace" => &["file_path", "old_str", "new_str"],
+        _ => &["file_path"],
+    }
+}
+
 pub(super) async fn call(call: Call<'_>) -> Result<Outcome> {
     let asked: Arguments = call.arguments()?;
     let action = asked.action.as_str();
+    call.refuse_others(ROW.params, action, takes(action))?;
     let path = plain(&needed(asked.file_path, "file_path", action)?)?;
-    let output = match action {
+    let mut output = match action {
         "create_file" | "full_file_rewrite" => {
             let contents = needed(asked.file_contents, "file_contents", action)?;
             let mode = asked.permissions.as_deref().map(mode).transpose()?;
@@ -93,7 +110,23 @@ pub(super) async fn call(call: Call<'_>) -> Result<Outcome> {
             format!("File '{path}' deleted")
         }
     };
-    Ok(Outcome::json(json!(Answer { success: true, output, file_path: path })))
+    let is_page = action == "create_file" && path.rsplit('/').next() == Some("index.html");
+    let preview_url = if is_page { preview(&call).await? } else { None };
+    if let Some(url) = &preview_url {
+        write!(
+            output,
+            ". Port {PREVIEW_PORT} is reached at {url}: start a server there to show it"
+        )
+        .ok();
+    }
+    Ok(Outcome::json(json!(Answer { success: true, output, file_path: path, preview_url })))
+}
+
+/// Where a page is reached, if ports have addresses here. The page was written whatever comes of it.
+async fn preview(call: &Call<'_>) -> Result<Option<String>> {
+    let Some(ports) = call.ports else { return Ok(None) };
+    let session = call.sandboxes.needed(call.name(), Missing::Make).await?;
+    Ok(ports.expose(&session, PREVIEW_PORT).await.ok())
 }
 
 async fn files(call: &Call<'_>) -> Result<Files> {

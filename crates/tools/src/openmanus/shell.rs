@@ -5,6 +5,7 @@ use crate::Outcome;
 use crate::param::{Kind, Param};
 use crate::plain::{clean, middle_cut};
 use crate::scope::Missing;
+use crate::text::quoted;
 use crate::tool::{Hints, Row, output_of};
 use crate::toolbox::Call;
 use cofferdam_core::{EndingKind, Error, ErrorKind, Result};
@@ -50,13 +51,13 @@ struct Answer {
     /// The session.
     #[serde(skip_serializing_if = "Option::is_none")]
     session_name: Option<String>,
-    /// Where the command was run, where that was said.
+    /// Where the command was run; only of `execute_command`.
     #[serde(skip_serializing_if = "Option::is_none")]
     cwd: Option<String>,
     /// Whether the command has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     completed: Option<bool>,
-    /// Its exit code, if it has.
+    /// Its exit code, if it has; that of the session where it ended with it.
     #[serde(skip_serializing_if = "Option::is_none")]
     exit_code: Option<i32>,
     /// The sessions that are alive.
@@ -104,8 +105,28 @@ pub(super) const ROW: Row = Row {
     hints: Hints::RUNS,
 };
 
+/// How a session stands in which nothing was run.
+const NOTHING: ShellOutput = ShellOutput {
+    exit_code: Some(0),
+    died: None,
+    died_code: None,
+    output: Vec::new(),
+    is_cut: false,
+};
+
+/// The parameters of an action.
+fn takes(action: &str) -> &'static [&'static str] {
+    match action {
+        "execute_command" => &["command", "folder", "session_name", "blocking", "timeout"],
+        "check_command_output" => &["session_name", "kill_session"],
+        "terminate_command" => &["session_name"],
+        _ => &[],
+    }
+}
+
 pub(super) async fn call(call: Call<'_>) -> Result<Outcome> {
     let asked: Arguments = call.arguments()?;
+    call.refuse_others(ROW.params, &asked.action, takes(&asked.action))?;
     if asked.action == "list_commands" {
         return list(&call).await;
     }
@@ -123,7 +144,7 @@ pub(super) async fn call(call: Call<'_>) -> Result<Outcome> {
     }
     let output = match shell.latest(TAIL_BYTES).await? {
         Some(ticket) => shell.check(ticket, Duration::ZERO, room()).await?,
-        None => ShellOutput { exit_code: Some(0), died: None, output: Vec::new(), is_cut: false },
+        None => NOTHING,
     };
     if asked.kill_session {
         shell.terminate().await?;
@@ -133,6 +154,7 @@ pub(super) async fn call(call: Call<'_>) -> Result<Outcome> {
 
 async fn execute(asked: Arguments, call: &Call<'_>) -> Result<Outcome> {
     let command = needed(asked.command, "command", &asked.action)?;
+    crate::run::refuse_nul("the command", &command)?;
     let session = call.sandboxes.needed(call.name(), Missing::Make).await?;
     let name = match asked.session_name {
         Some(name) => name,
@@ -148,18 +170,22 @@ async fn execute(asked: Arguments, call: &Call<'_>) -> Result<Outcome> {
         None => command,
     };
     let ticket = shell.send(text.as_bytes(), false).await?;
+    let cwd = match folder {
+        Some(folder) => Some(folder),
+        None => shell.directory(ticket).await?,
+    };
     if !asked.blocking {
         let answer = Answer {
             output: Some(String::new()),
             session_name: Some(name),
-            cwd: folder,
+            cwd,
             completed: Some(false),
             ..Answer::default()
         };
         return Ok(Outcome::json(json!(answer)));
     }
     let output = waited(&shell, ticket, Duration::from_secs(asked.timeout), call).await?;
-    Ok(told(&name, folder, &output))
+    Ok(told(&name, cwd, &output))
 }
 
 /// Waits for the end of a command, which is interrupted when the call is given up.
@@ -207,11 +233,6 @@ async fn place(session: &Session, folder: &str) -> Result<String> {
     Ok(crate::run::directory(session, Some(below)).await?.unwrap_or_default())
 }
 
-/// A word that no shell reads otherwise.
-fn quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\'', r"'\''"))
-}
-
 async fn list(call: &Call<'_>) -> Result<Outcome> {
     let shells = match call.sandboxes.existing(call.name()).await? {
         Some(session) => session.shells().await?,
@@ -232,11 +253,15 @@ fn told(name: &str, cwd: Option<String>, output: &ShellOutput) -> Outcome {
     if output.is_cut {
         text.push_str("\n[more was written; write it to a file and read that]");
     }
+    let exit_code = output.exit_code.or(output.died_code);
     if let Some(died) = output.died.filter(|_| output.exit_code.is_none()) {
-        let word = json!(died);
-        let word = word.as_str().unwrap_or("ended");
-        let why = if died == EndingKind::Exited { "" } else { word };
-        write!(text, "\n[the session is over {why}; its next command begins another]").ok();
+        let how = if died == EndingKind::Exited {
+            " with this command".to_owned()
+        } else {
+            format!(" ({})", json!(died).as_str().unwrap_or("ended"))
+        };
+        write!(text, "\n[the session is over{how}; the next command of this name begins another]")
+            .ok();
     }
     Outcome::fitting(SHOWN_BYTES, |budget| {
         let answer = Answer {
@@ -244,19 +269,9 @@ fn told(name: &str, cwd: Option<String>, output: &ShellOutput) -> Outcome {
             session_name: Some(name.to_owned()),
             cwd: cwd.clone(),
             completed: Some(output.exit_code.is_some() || output.died.is_some()),
-            exit_code: output.exit_code,
+            exit_code,
             ..Answer::default()
         };
         Outcome::json(json!(answer))
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_quoted_word_is_one_word() {
-        assert_eq!(quoted("a'b; $(c)"), r"'a'\''b; $(c)'");
-    }
 }

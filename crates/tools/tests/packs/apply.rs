@@ -1,6 +1,6 @@
 //! What lands in the workspace by a tool, and what never does.
 
-use crate::stage::{Kind, Stage, done};
+use crate::stage::{Kind, Stage, call, done};
 use cofferdam_core::{ApplyOrder, GuestPath};
 use cofferdam_tools::{PackName, Scope};
 use serde_json::json;
@@ -24,7 +24,11 @@ async fn a_control_file_does_not_land_even_where_a_model_names_it() {
         json!({ "paths": [".envrc", "a.txt"] }),
         json!({}),
     ] {
-        let applied = done(&tools, "sandbox_apply", paths.clone()).await;
+        let outcome = call(&tools, "sandbox_apply", paths.clone()).await;
+        // Naming them is of no use, and nobody is told that it is.
+        assert!(!outcome.is_error && !outcome.text.contains("to be named"), "{}", outcome.text);
+        assert!(outcome.text.contains("which the user alone applies"), "{}", outcome.text);
+        let applied = outcome.structured;
         let kept = applied["kept"].as_array().unwrap();
         assert!(!kept.is_empty() && kept.iter().all(|c| c["standing"] == "protected"), "{paths}");
     }
@@ -36,5 +40,25 @@ async fn a_control_file_does_not_land_even_where_a_model_names_it() {
     let paths = vec![GuestPath::new(".git/hooks/pre-commit").unwrap()];
     session.apply(&ApplyOrder { paths, ..ApplyOrder::default() }).await.unwrap();
     assert_eq!(std::fs::read(&hook).unwrap(), b"evil\n");
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn an_error_from_below_names_a_tool_or_says_that_the_user_has_to_do_it() {
+    let stage = Stage::new().await;
+    let layered = stage.tools(PackName::Cofferdam, Scope::Implicit, Kind::Layered);
+    done(&layered, "shell_exec", json!({ "command": "echo x > a" })).await;
+    let direct = stage.tools(PackName::Cofferdam, Scope::Implicit, Kind::Direct);
+    let ran = done(&direct, "shell_exec", json!({ "command": "true" })).await;
+    for (tools, tool, arguments, hint) in [
+        (&layered, "sandbox_undo", json!({ "point": 99 }), "an earlier sandbox_undo named"),
+        (&direct, "sandbox_undo", json!({}), "For the user, on the command line: "),
+        (&direct, "sandbox_diff", json!({}), "For the user, on the command line: "),
+        (&direct, "shell_write", json!({ "exec": ran["exec"], "text": "x" }), "shell_poll"),
+    ] {
+        let refused = call(tools, tool, arguments).await;
+        let said = refused.structured["error"]["hint"].as_str().unwrap_or_default();
+        assert!(refused.is_error && said.contains(hint), "{tool}: {}", refused.text);
+    }
     stage.end().await;
 }

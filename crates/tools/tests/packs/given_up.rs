@@ -33,6 +33,36 @@ async fn a_command_in_the_background_is_read_written_to_and_ended() {
 }
 
 #[tokio::test]
+async fn a_signal_is_answered_with_the_ending_that_it_brought_about_or_came_too_late_for() {
+    let stage = Stage::new().await;
+    let tools = stage.tools(PackName::Cofferdam, Scope::Implicit, Kind::Direct);
+    for (command, signal, ending, code) in [
+        ("exec sleep 99", "KILL", "canceled", 130),
+        ("exec sleep 99", "TERM", "signaled", 143),
+        ("exec sleep 99", "INT", "signaled", 130),
+        ("trap 'exit 5' TERM; echo set; while :; do sleep 0.1; done", "TERM", "exited", 5),
+        ("echo set; exit 3", "KILL", "exited", 3),
+    ] {
+        let asked = json!({ "command": command });
+        let exec = done(&tools, "shell_start", asked).await["exec"].clone();
+        if command.contains("set") {
+            let asked = json!({ "exec": exec, "offset": 0, "wait_ms": 20000 });
+            done(&tools, "shell_poll", asked).await;
+        }
+        if command.contains("exit 3") {
+            let asked = json!({ "exec": exec, "offset": 4, "wait_ms": 20000 });
+            done(&tools, "shell_poll", asked).await;
+        }
+        let killed = done(&tools, "shell_kill", json!({ "exec": exec, "signal": signal })).await;
+        let expected = json!({
+            "exec": exec, "signal": signal, "running": false, "ending": ending, "exit_code": code,
+        });
+        assert_eq!(killed, expected, "{command}");
+    }
+    stage.end().await;
+}
+
+#[tokio::test]
 async fn a_call_that_is_given_up_kills_its_command_and_answers() {
     let stage = Stage::new().await;
     for (pack, name, stdout) in [

@@ -264,6 +264,79 @@ async fn every_limit_of_a_schema_holds() {
     stage.end().await;
 }
 
+/// A call of each pack that runs a command, with one argument more.
+fn running(pack: PackName, command: &str, name: &str, value: Value) -> (&'static str, Value) {
+    let (tool, mut arguments) = shell(pack, command);
+    arguments[name] = value;
+    (tool, arguments)
+}
+
+#[tokio::test]
+async fn no_time_at_all_is_refused_by_every_tool_with_a_time_limit() {
+    let stage = Stage::new().await;
+    for (pack, name, range) in [
+        (PackName::Cofferdam, "timeout_ms", "from 1 to 3600000"),
+        (PackName::Everruns, "timeout_ms", "a positive integer"),
+        (PackName::Fluers, "timeout_ms", "from 1 to 3600000"),
+        (PackName::Openmanus, "timeout", "from 1 to 3600"),
+    ] {
+        let tools = stage.tools(pack, Scope::Implicit, Kind::Direct);
+        let (tool, arguments) = running(pack, "true", name, json!(0));
+        let refused = call(&tools, tool, arguments).await;
+        assert!(refused.is_error && refused.text.contains(range), "{pack}: {}", refused.text);
+        let (tool, arguments) =
+            running(pack, "true", name, json!(30_000 / if name == "timeout" { 1000 } else { 1 }));
+        done(&tools, tool, arguments).await;
+        tools.close().await.unwrap();
+    }
+    // Of what waits for something else, no time is not to wait.
+    let tools = stage.tools(PackName::Cofferdam, Scope::Implicit, Kind::Direct);
+    let started = done(&tools, "shell_start", json!({ "command": "sleep 99" })).await;
+    done(&tools, "shell_poll", json!({ "exec": started["exec"], "wait_ms": 0 })).await;
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_nul_in_a_command_is_refused_by_its_place_and_starts_nothing() {
+    let stage = Stage::new().await;
+    for pack in PackName::ALL {
+        let tools = stage.tools(pack, Scope::Implicit, Kind::Direct);
+        let (tool, arguments) = shell(pack, "echo x > made\0");
+        let refused = call(&tools, tool, arguments).await;
+        let said = "the command has a NUL character at byte 13";
+        assert!(refused.is_error && refused.text.contains(said), "{pack}: {}", refused.text);
+        assert!(!stage.workspace().join("made").exists(), "{pack}");
+        let (tool, arguments) = shell(pack, "printf 'a\\0b' | wc -c");
+        done(&tools, tool, arguments).await;
+        tools.close().await.unwrap();
+    }
+    let tools = stage.tools(PackName::Cofferdam, Scope::Implicit, Kind::Direct);
+    for tool in ["shell_exec", "shell_start"] {
+        let refused = call(&tools, tool, json!({ "command": "true", "cwd": "a\0" })).await;
+        assert!(refused.text.contains("the working directory has a NUL"), "{}", refused.text);
+        let refused = call(&tools, tool, json!({ "command": "a\0" })).await;
+        assert!(refused.text.contains("the command has a NUL"), "{}", refused.text);
+    }
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn an_offset_behind_the_end_of_output_is_refused_by_what_there_is() {
+    let stage = Stage::new().await;
+    let tools = stage.tools(PackName::Cofferdam, Scope::Implicit, Kind::Direct);
+    let exec = done(&tools, "shell_exec", json!({ "command": "echo four" })).await["exec"].clone();
+    let asked = |offset: u64| json!({ "exec": exec, "offset": offset, "wait_ms": 60_000 });
+    let refused = call(&tools, "shell_poll", asked(6)).await;
+    assert_eq!(refused.structured["error"]["kind"], "usage", "{}", refused.text);
+    assert!(refused.text.contains("stdout has 5 bytes so far"), "{}", refused.text);
+    assert!(refused.text.contains("Use offset 5"), "{}", refused.text);
+    // The control: the end itself is where the next bytes would be.
+    let part = done(&tools, "shell_poll", asked(5)).await;
+    let told = (&part["offset"], &part["next_offset"], &part["bytes"], &part["more"]);
+    assert_eq!(told, (&json!(5), &json!(5), &json!(5), &json!(false)));
+    stage.end().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn searches_of_fluers_tell_so_many_and_how_many_there_are() {
     const MAX_NAMES: usize = 1000;

@@ -3,6 +3,7 @@
 
 mod apply;
 mod given_up;
+mod hints;
 mod limits;
 mod recorded;
 mod schemas;

@@ -47,6 +47,34 @@ async fn the_tools_are_those_of_the_snapshots() {
     stage.end().await;
 }
 
+/// What a client is told of all tools of a pack at most, in bytes of JSON: it reads that before anything.
+const MAX_OWN_BYTES: usize = 72 << 10;
+/// The same of the tools of other systems.
+const MAX_OTHER_BYTES: usize = 9 << 10;
+
+#[tokio::test]
+async fn the_tools_of_a_pack_are_told_in_few_bytes_and_nothing_twice() {
+    let stage = Stage::new().await;
+    for pack in PackName::ALL {
+        let tools = stage.tools(pack, Scope::Named, Kind::Direct);
+        let all: Vec<Value> = tools.tools().iter().map(shown).collect();
+        let bytes = serde_json::to_string(&all).unwrap().len();
+        let most = if pack == PackName::Cofferdam { MAX_OWN_BYTES } else { MAX_OTHER_BYTES };
+        assert!(bytes <= most, "{pack}: {bytes}");
+        // What a report of a sandbox holds is told by one tool.
+        let report = |tool: &&Tool| {
+            let at = "/properties/sandbox/anyOf/0/properties/incarnation";
+            let named = "/properties/sandbox/properties/incarnation";
+            let output = tool.output.as_ref().unwrap();
+            output.pointer(at).or(output.pointer(named)).is_some()
+        };
+        let told: Vec<&str> = tools.tools().iter().filter(report).map(|tool| tool.name).collect();
+        let expected: &[&str] = if pack == PackName::Cofferdam { &["sandbox_status"] } else { &[] };
+        assert_eq!(told, expected, "{pack}");
+    }
+    stage.end().await;
+}
+
 #[tokio::test]
 async fn every_schema_is_strict_and_a_named_scope_asks_for_the_name() {
     let stage = Stage::new().await;
@@ -99,8 +127,9 @@ fn about(pack: PackName) -> &'static str {
         }
         PackName::Everruns => {
             "The one sandbox of a session. Errors are `{\"error\": message, \"kind\", \"hint\", \
-             \"retryable\"}`, with everruns' own words where it has some. The whole output of a command is \
-             not kept beside the result: `hint` says how to see more of it."
+             \"retryable\"}`, with everruns' own words where it has some. Where output is left out, \
+             `output_files` names the files that `sandbox_read_file` has all of it from, a mebibyte of each \
+             stream; `full_output` is that of standard output."
         }
         PackName::Adk => {
             "A workspace session, and `sandbox_exec` for code. Errors are `{\"error\": code, \"message\", \
@@ -151,7 +180,8 @@ mixed: two may have tools of one name that mean different things.
 
 - Arguments are checked before anything is done. An unknown parameter is an error that names it and the known
   one that is most like it.
-- Errors are results that a model can read: what kind, what happened, what to do, whether to try again.
+- Errors are results that a model can read: what kind, what happened, what to do, whether to try again. What to do
+  is a tool of the pack, or said to be the user's to do.
 - A result has at most 64 KiB, its text and its structured content together. What is left out is counted, and
   the result says how to get it. Lists say how much follows.
 - A command that is given up is killed, and what it wrote so far is answered.

@@ -92,7 +92,44 @@ pub(crate) async fn call(tools: &Toolbox, name: &str, arguments: Value) -> Outco
         let misfit = tool.output.as_ref().and_then(|is| misfit(is, &outcome.structured, name));
         assert_eq!(misfit, None);
     }
+    follows(tools, &outcome);
     outcome
+}
+
+/// Looks that a hint leads to nothing that whoever has these tools has not: what is typed is the user's,
+/// and a tool is one of the pack.
+fn follows(tools: &Toolbox, outcome: &Outcome) {
+    let error = &outcome.structured["error"];
+    let hint = error["hint"].as_str().or(outcome.structured["hint"].as_str()).unwrap_or_default();
+    let is_the_users = hint.starts_with("For the user, on the command line: ");
+    let is_typed = hint.contains("`cofferdam ") || hint.contains(" --");
+    assert!(is_the_users || !is_typed, "{hint}");
+    for other in PackName::ALL {
+        let order = tools_of(other);
+        let has = |name: &str| tools.tools().iter().any(|tool| tool.name == name);
+        let strange = order.iter().find(|name| hint.contains(**name) && !has(name));
+        assert_eq!(strange, None, "{hint}");
+    }
+}
+
+/// Names that no other word is, and that one pack alone has.
+fn tools_of(pack: PackName) -> &'static [&'static str] {
+    match pack {
+        PackName::Cofferdam => &[
+            "shell_exec",
+            "shell_start",
+            "shell_poll",
+            "file_read",
+            "sandbox_ensure",
+            "sandbox_undo",
+            "sandbox_diff",
+            "permission_request",
+        ],
+        PackName::Everruns => &["sandbox_read_file", "sandbox_manage"],
+        PackName::Adk => &["exec_command", "list_dir"],
+        PackName::Openmanus => &["sandbox_shell", "sandbox_files"],
+        PackName::Fluers => &[],
+    }
 }
 
 /// The same where it must not fail.

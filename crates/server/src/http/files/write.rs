@@ -82,6 +82,7 @@ async fn write(
     let only = digest::only(&headers)?;
     let mut upload = upload(&headers, body)?;
     let session = door.session(&sandbox).await?;
+    let Some(only) = only else { return Err(unmet()) };
     let files = session.files();
     if query.parents == Some(false) {
         check_parent(&files, &path).await?;
@@ -114,7 +115,7 @@ async fn append(
 ) -> Answer<Response> {
     let path = place::required("path", query.path.as_deref(), query.path_base64.as_deref())?;
     let mode = query.mode.as_deref().map(place::mode).transpose()?;
-    if digest::said(&headers)?.is_some() || digest::only(&headers)? != Only::Always {
+    if digest::said(&headers)?.is_some() || digest::only(&headers)? != Some(Only::Always) {
         let what = "what is added cannot be compared before, and has no conditions";
         return Err(Error::new(ErrorKind::Usage, what).hint("Write the whole file.").into());
     }
@@ -139,6 +140,13 @@ fn upload(headers: &HeaderMap, body: Body) -> Answer<Upload> {
         return Err(Error::new(ErrorKind::TooLarge, what).into());
     }
     Ok(Upload::new(body, MAX_WRITTEN_BYTES, digest::said(headers)?))
+}
+
+/// Refuses to write where an ETag is wanted that no file has.
+fn unmet() -> Problem {
+    let error = Error::new(ErrorKind::Conflict, "no file has an ETag as If-Match says")
+        .hint("Read the file for its ETag, or leave the header out.");
+    Problem::with_status(StatusCode::PRECONDITION_FAILED, error)
 }
 
 /// Whether what had to be so is not.

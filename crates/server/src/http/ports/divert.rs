@@ -3,7 +3,7 @@
 use super::table::{Opened, WORD_LENGTH};
 use crate::Server;
 use crate::http::error::Problem;
-use crate::http::guard::{Counted, MAX_STREAMS};
+use crate::http::guard::Counted;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::uri::{Authority, PathAndQuery, Uri};
@@ -14,7 +14,10 @@ use cofferdam_core::{Error, ErrorKind};
 use hyper::client::conn::http1;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use tokio::io::copy_bidirectional;
+use tokio::task::JoinHandle;
 
 /// What is between two neighbours alone (RFC 9110, 7.6.1).
 const HOP_BY_HOP: [&str; 7] = [
@@ -37,12 +40,27 @@ pub(in crate::http) async fn divert(
     next: Next,
 ) -> Response {
     let Some(word) = word_of(&server, &request) else { return next.run(request).await };
-    let Some(opened) = server.0.ports.of_word(&word) else {
-        let error = Error::new(ErrorKind::NotFound, "no port has this address any more")
-            .hint("Have the port opened again.");
-        return Problem::from(error).into_response();
+    match opened(&server, &word).await {
+        Ok(opened) => pass_on(&server, opened, request).await,
+        Err(error) => Err(error.into()),
+    }
+    .unwrap_or_else(IntoResponse::into_response)
+}
+
+/// What the address with this word is of, as long as the key is good by which it was opened.
+async fn opened(server: &Server, word: &str) -> Result<Opened, Error> {
+    let missing = || {
+        Error::new(ErrorKind::NotFound, "no port has this address any more")
+            .hint("Have the port opened again.")
     };
-    pass_on(&server, opened, request).await.unwrap_or_else(IntoResponse::into_response)
+    let opened = server.0.ports.of_word(word).ok_or_else(missing)?;
+    if let Some(prefix) = opened.key()
+        && !server.0.sessions.key_is_good(prefix).await?
+    {
+        server.0.ports.forget_key(prefix);
+        return Err(missing());
+    }
+    Ok(opened)
 }
 
 /// The word in the name of the host, where the rest of the name is ours.
@@ -60,7 +78,7 @@ async fn pass_on(
     opened: Opened,
     mut request: Request,
 ) -> Result<Response, Problem> {
-    let counted = server.0.streams.take(&opened.owner, MAX_STREAMS)?;
+    let counted = opened.caller.stream(server)?;
     let stream = opened.session.connect(opened.port).await.map_err(|error| {
         if error.kind == ErrorKind::NotFound {
             server.0.ports.forget(opened.session.id());
@@ -72,21 +90,39 @@ async fn pass_on(
         unreached(Error::new(ErrorKind::Unavailable, what).source(error))
     };
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
-    // It ends with its two ends.
-    tokio::spawn(connection.with_upgrades());
+    // It ends with its two ends, or with whoever holds this.
+    let inside = Inside(tokio::spawn(connection.with_upgrades()));
     let asked = wants_upgrade(request.headers()).then(|| hyper::upgrade::on(&mut request));
     prepare(&mut request, asked.is_some());
-    let mut response = sender.send_request(request).await.map_err(broken)?;
+    let mut response = tokio::select! {
+        response = sender.send_request(request) => response.map_err(broken)?,
+        () = counted.loses_its_key() => return Err(revoked().into()),
+    };
     let is_upgraded = response.status() == StatusCode::SWITCHING_PROTOCOLS;
     if let (true, Some(outside)) = (is_upgraded, asked) {
-        let inside = hyper::upgrade::on(&mut response);
-        tokio::spawn(carry(outside, inside, counted));
+        let upgraded = hyper::upgrade::on(&mut response);
+        tokio::spawn(carry(outside, upgraded, (counted, inside)));
         return Ok(response.map(Body::new));
     }
     strip(response.headers_mut());
     // A stream counts until its last byte has gone.
     let (parts, body) = response.into_parts();
-    Ok(Response::from_parts(parts, Body::new(Held { body, _counted: counted })))
+    let over = Box::pin(async move { counted.loses_its_key().await });
+    Ok(Response::from_parts(parts, Body::new(Held { body, over, _inside: inside })))
+}
+
+fn revoked() -> Error {
+    Error::new(ErrorKind::Denied, "the key was revoked by which this port was opened")
+        .hint("Have the port opened again.")
+}
+
+/// The connection to the program inside.
+struct Inside(JoinHandle<hyper::Result<()>>);
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 fn unreached(error: Error) -> Problem {
@@ -135,29 +171,37 @@ fn strip(headers: &mut HeaderMap) {
 }
 
 /// Carries bytes between two connections that speak something else from now on.
-async fn carry(outside: OnUpgrade, inside: OnUpgrade, counted: Counted) {
+async fn carry(outside: OnUpgrade, inside: OnUpgrade, (counted, held): (Counted, Inside)) {
     if let (Ok(outside), Ok(inside)) = tokio::join!(outside, inside) {
-        // How a connection ends is a matter of its two ends.
-        let _ = copy_bidirectional(&mut TokioIo::new(outside), &mut TokioIo::new(inside)).await;
+        let (mut outside, mut inside) = (TokioIo::new(outside), TokioIo::new(inside));
+        tokio::select! {
+            // How a connection ends is a matter of its two ends.
+            _ = copy_bidirectional(&mut outside, &mut inside) => {}
+            () = counted.loses_its_key() => {}
+        }
     }
-    drop(counted);
+    drop((counted, held));
 }
 
-/// A body that counts as a stream.
+/// A body that counts as a stream, and ends with the key of its caller.
 struct Held {
     body: hyper::body::Incoming,
-    _counted: Counted,
+    over: Pin<Box<dyn Future<Output = ()> + Send>>,
+    _inside: Inside,
 }
 
 impl hyper::body::Body for Held {
     type Data = axum::body::Bytes;
-    type Error = hyper::Error;
+    type Error = axum::BoxError;
 
     fn poll_frame(
-        mut self: std::pin::Pin<&mut Self>,
-        context: &mut std::task::Context<'_>,
-    ) -> std::task::Poll<Option<Result<hyper::body::Frame<Self::Data>, Self::Error>>> {
-        std::pin::Pin::new(&mut self.body).poll_frame(context)
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<hyper::body::Frame<Self::Data>, Self::Error>>> {
+        if self.over.as_mut().poll(context).is_ready() {
+            return Poll::Ready(Some(Err(Box::new(revoked()))));
+        }
+        Pin::new(&mut self.body).poll_frame(context).map_err(axum::BoxError::from)
     }
 
     fn is_end_stream(&self) -> bool {

@@ -2,6 +2,7 @@
 
 use super::table::Opened;
 use crate::Server;
+use crate::http::auth::Caller;
 use crate::http::door::{Deed, Door, Runs};
 use crate::http::error::Answer;
 use crate::http::extract::{Body, Path};
@@ -35,7 +36,8 @@ pub(crate) struct PortReport {
     /// The port inside.
     pub(crate) port: u16,
     /// Where it is reached by HTTP, web sockets included. Whoever knows it needs no key, so it is a
-    /// secret; nobody can guess it. It ends with the server, with the sandbox, and when it is closed.
+    /// secret; nobody can guess it. It ends with the server, with the sandbox, with the key by which it was
+    /// opened, and when it is closed.
     pub(crate) url: String,
 }
 
@@ -67,8 +69,9 @@ async fn open(
             .into());
     }
     let domain = domain(&door.server)?;
-    let owner = door.caller.owner().to_owned();
-    let (word, is_new) = door.server.0.ports.open(Opened { owner, session, port })?;
+    forget_revoked(&door.server).await?;
+    let caller = door.caller.clone();
+    let (word, is_new) = door.server.0.ports.open(Opened { caller, session, port })?;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
     Ok((status, Json(PortReport { port, url: url(&domain, &word) })))
 }
@@ -80,6 +83,7 @@ async fn open(
 ))]
 async fn list(door: Door<Runs>, Path(sandbox): Path<String>) -> Answer<Json<PortList>> {
     let session: Session = door.session(&sandbox).await?;
+    forget_revoked(&door.server).await?;
     let known = door.server.0.ports.of_session(session.id());
     if known.is_empty() {
         return Ok(Json(PortList { ports: Vec::new() }));
@@ -107,14 +111,14 @@ async fn close(door: Door<Runs>, Path((sandbox, port)): Path<(String, u16)>) -> 
 /// Gives ports of one caller's sandboxes their addresses, for tools.
 pub(in crate::http) struct Exposer {
     server: Server,
-    owner: String,
+    caller: Caller,
 }
 
 impl Exposer {
     /// None where ports have no addresses here.
     pub(in crate::http) fn of<D: Deed>(door: &Door<D>) -> Option<Self> {
-        let (server, owner) = (door.server.clone(), door.caller.owner().to_owned());
-        server.domain().is_some().then_some(Self { server, owner })
+        let (server, caller) = (door.server.clone(), door.caller.clone());
+        server.domain().is_some().then_some(Self { server, caller })
     }
 }
 
@@ -122,9 +126,20 @@ impl Exposer {
 impl Expose for Exposer {
     async fn expose(&self, session: &Session, port: u16) -> Result<String> {
         let domain = domain(&self.server)?;
-        let opened = Opened { owner: self.owner.clone(), session: session.clone(), port };
+        forget_revoked(&self.server).await?;
+        let opened = Opened { caller: self.caller.clone(), session: session.clone(), port };
         Ok(url(&domain, &self.server.0.ports.open(opened)?.0))
     }
+}
+
+/// Takes the addresses from ports whose keys were revoked.
+async fn forget_revoked(server: &Server) -> Result<()> {
+    for prefix in server.0.ports.keys() {
+        if !server.0.sessions.key_is_good(&prefix).await? {
+            server.0.ports.forget_key(&prefix);
+        }
+    }
+    Ok(())
 }
 
 fn domain(server: &Server) -> Result<String> {

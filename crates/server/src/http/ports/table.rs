@@ -1,8 +1,9 @@
 //! Which address is which port of which sandbox.
 
+use crate::http::auth::Caller;
 use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_session::{Session, SessionId};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
 /// How many ports of one owner have an address at once.
@@ -12,31 +13,40 @@ const TOKEN_BYTES: usize = 20;
 /// The letters and digits of base32 (RFC 4648) as host names are compared.
 const LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 
-/// All addresses, by their words. They live as long as the server.
+/// All addresses, by their words. They live as long as the server and the key by which they were opened.
 #[derive(Debug, Default)]
 pub(crate) struct Ports(Mutex<BTreeMap<String, Opened>>);
 
 /// What an address is of.
 #[derive(Debug, Clone)]
 pub(crate) struct Opened {
-    /// Whose it is.
-    pub(crate) owner: String,
+    /// Who had it opened: it ends with that key.
+    pub(crate) caller: Caller,
     /// The session, as its owner has it.
     pub(crate) session: Session,
     /// The port inside.
     pub(crate) port: u16,
 }
 
+impl Opened {
+    /// The beginning of the key by which it was opened; `None` is the local user.
+    pub(super) fn key(&self) -> Option<&str> {
+        self.caller.key.as_ref().map(|key| key.prefix.as_str())
+    }
+}
+
 impl Ports {
     /// The word of the address of a port: the one that it has, or a new one. Says whether it is new.
     pub(super) fn open(&self, wanted: Opened) -> Result<(String, bool)> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let same =
-            |known: &Opened| known.session.id() == wanted.session.id() && known.port == wanted.port;
+        let is_own = |known: &Opened| known.key() == wanted.key();
+        let same = |known: &Opened| {
+            is_own(known) && known.session.id() == wanted.session.id() && known.port == wanted.port
+        };
         if let Some((word, _)) = all.iter().find(|(_, known)| same(known)) {
             return Ok((word.clone(), false));
         }
-        if all.values().filter(|known| known.owner == wanted.owner).count() >= MAX_PORTS {
+        if all.values().filter(|known| is_own(known)).count() >= MAX_PORTS {
             let what = format!("{MAX_PORTS} ports of this caller have an address already");
             return Err(Error::new(ErrorKind::Conflict, what).hint("Close one of them first."));
         }
@@ -65,6 +75,18 @@ impl Ports {
         let before = all.len();
         all.retain(|_, known| known.session.id() != session || known.port != port);
         all.len() < before
+    }
+
+    /// The keys by which there are addresses.
+    pub(super) fn keys(&self) -> BTreeSet<String> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.values().filter_map(|known| known.key().map(str::to_owned)).collect()
+    }
+
+    /// Takes the addresses from all ports that were opened by a key.
+    pub(super) fn forget_key(&self, prefix: &str) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|_, known| known.key() != Some(prefix));
     }
 
     /// Takes the addresses from all ports of a session that is gone.
@@ -102,7 +124,6 @@ pub(super) const WORD_LENGTH: usize = TOKEN_BYTES * 8 / 5;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeSet;
 
     #[test]
     fn words_are_labels_and_no_two_are_the_same() {

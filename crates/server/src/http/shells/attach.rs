@@ -146,13 +146,7 @@ impl Hand for Attached {
                 (ExecInput::Bytes(bytes), Some(taken))
             }
             Heard::Asked(Asked::Close {}) => (ExecInput::Close, None),
-            Heard::Asked(Asked::Signal { signal: signal @ 1..=64 }) => {
-                (ExecInput::Signal(signal), None)
-            }
-            Heard::Asked(Asked::Signal { signal }) => {
-                return Err(Error::new(ErrorKind::Usage, format!("there is no signal {signal}"))
-                    .hint("Send a number from 1 to 64."));
-            }
+            Heard::Asked(Asked::Signal { signal }) => (ExecInput::Signal(signal.number()), None),
             Heard::Asked(Asked::Resize { rows: rows @ 1.., columns: columns @ 1.. }) => {
                 (ExecInput::Resize(Terminal { rows, columns }), None)
             }

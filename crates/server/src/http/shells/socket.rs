@@ -16,6 +16,7 @@ use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
 use std::time::Duration;
 use tokio::sync::mpsc;
+use tokio_tungstenite::tungstenite::Error as WsError;
 
 pub(crate) use cofferdam_session::objects::{SocketAsked as Asked, SocketTold as Told};
 
@@ -32,6 +33,10 @@ const WAITING_ANSWERS: usize = 16;
 const GOES_AWAY: u16 = 1001;
 /// The caller may not go on.
 const NOT_ALLOWED: u16 = 1008;
+/// A message is too long.
+const TOO_LONG: u16 = 1009;
+/// How long a connection stays after that, so that whoever still sends finds out why.
+const LINGERS: Duration = Duration::from_secs(2);
 /// Nothing more comes.
 const ALL_SAID: u16 = 1000;
 
@@ -101,7 +106,7 @@ pub(super) fn talk(
         let (answers, waiting) = mpsc::channel(WAITING_ANSWERS);
         let closing = tokio::select! {
             closing = tell(&mut sink, first, tape, waiting) => closing,
-            () = hear(&mut stream, (&hand, &minutes), &answers) => None,
+            closing = hear(&mut stream, (&hand, &minutes), &answers) => closing,
             over = counted.is_over() => Some(match over {
                 Over::Server => (GOES_AWAY, "the server ends"),
                 Over::Key => (NOT_ALLOWED, "the key was revoked"),
@@ -111,6 +116,10 @@ pub(super) fn talk(
             let frame = CloseFrame { code, reason: reason.into() };
             let close = sink.send(Message::Close(Some(frame)));
             tokio::time::timeout(MAX_UNREAD, close).await.ok();
+            // ORDER: what is unread resets the connection when it is dropped.
+            if code == TOO_LONG {
+                tokio::time::sleep(LINGERS).await;
+            }
         }
     })
 }
@@ -161,22 +170,26 @@ async fn send(sink: &mut SplitSink<WebSocket, Message>, message: Message) -> Opt
     tokio::time::timeout(MAX_UNREAD, sink.send(message)).await.ok()?.ok()
 }
 
-/// Does what the caller says until he hangs up or gives no sign of life.
+/// Does what the caller says until he hangs up, says too much at once, or gives no sign of life.
 async fn hear(
     stream: &mut SplitStream<WebSocket>,
     (hand, minutes): (&impl Hand, &Minutes),
     answers: &mpsc::Sender<Message>,
-) {
+) -> Closing {
     loop {
-        let Ok(Some(Ok(message))) = tokio::time::timeout(ALIVE * MISSED_SIGNS, stream.next()).await
-        else {
-            return;
-        };
+        let message =
+            match tokio::time::timeout(ALIVE * MISSED_SIGNS, stream.next()).await.ok()?? {
+                Ok(message) => message,
+                Err(error) if is_too_long(&error) => {
+                    return Some((TOO_LONG, "a message has more than 2 MiB"));
+                }
+                Err(_) => return None,
+            };
         let heard = match message {
             Message::Binary(bytes) => Ok(Heard::Input(bytes.to_vec())),
             Message::Text(text) => parsed(&text),
             Message::Ping(_) | Message::Pong(_) => continue,
-            Message::Close(_) => return,
+            Message::Close(_) => return None,
         };
         // Who says more than the key may is heard later.
         minutes.turn().await;
@@ -196,10 +209,14 @@ async fn hear(
             Ok(Some(told)) => message_of(&told),
             Err(error) => problem(error),
         };
-        if answers.send(answer).await.is_err() {
-            return;
-        }
+        answers.send(answer).await.ok()?;
     }
+}
+
+/// Whether a message was not taken because it is too long.
+fn is_too_long(error: &axum::Error) -> bool {
+    let inner = std::error::Error::source(error).and_then(|inner| inner.downcast_ref::<WsError>());
+    matches!(inner, Some(WsError::Capacity(_)))
 }
 
 fn parsed(text: &str) -> Result<Heard> {

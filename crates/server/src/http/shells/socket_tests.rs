@@ -153,6 +153,9 @@ async fn a_message_over_a_web_socket_has_a_limit() {
             is_told = told.windows(taken.len()).any(|part| part == taken.as_bytes());
         }
         assert_eq!(is_told, is_taken, "{bytes}");
+        // 1009, as the last of it.
+        let says_why = told.windows(4).any(|part| part[0] == 0x88 && part[2..] == [0x03, 0xf1]);
+        assert_eq!(says_why, !is_taken, "{bytes}");
         writing.abort();
     }
 }

@@ -1,6 +1,7 @@
 //! Commands as requests want them.
 
 use super::SpecWish;
+use cofferdam_core::Signal;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -31,7 +32,9 @@ pub struct ExecWish {
     pub detached: bool,
     /// It counts as use though it is detached.
     pub keep_awake: bool,
-    /// It is killed after this long, in milliseconds.
+    /// It is killed after this long, in milliseconds. Without it there is no limit but that of a run; 0 is none
+    /// that a command could keep, and refused.
+    #[schemars(range(min = 1))]
     pub timeout_ms: Option<u64>,
     /// It is killed when a stream exceeds this many bytes.
     pub max_output_bytes: Option<u64>,
@@ -69,9 +72,8 @@ pub struct SizeWish {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SignalWish {
-    /// Its number, as in 15 for SIGTERM.
-    #[schemars(range(min = 1, max = 64))]
-    pub signal: i32,
+    /// Its name, as in TERM or SIGTERM, or its number, as in 15.
+    pub signal: Signal,
 }
 
 /// A command in a sandbox of its own, as a request wants it.

@@ -2,7 +2,7 @@
 
 use super::ProblemReport;
 use crate::{ExecReport, ShellReport};
-use cofferdam_core::EndingKind;
+use cofferdam_core::{EndingKind, Signal};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -34,8 +34,8 @@ pub enum SocketAsked {
     Interrupt {},
     /// Sends a signal to a command.
     Signal {
-        /// Its number, as in 15 for SIGTERM.
-        signal: i32,
+        /// Its name, as in TERM or SIGTERM, or its number, as in 15.
+        signal: Signal,
     },
     /// The terminal of a command has a new size.
     Resize {
