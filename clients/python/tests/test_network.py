@@ -11,7 +11,8 @@ from served import Served
 
 from cofferdam import Client, CofferdamError, Sandbox, models
 
-CONNECT = "import socket; socket.create_connection(('b.example.com', 443))"
+# Whoever connects is accepted, and cut off once it is refused.
+CONNECT = "import socket; assert socket.create_connection(('b.example.com', 443)).recv(1)"
 
 
 def _waiting(box: Sandbox) -> models.PermissionReport:
@@ -27,7 +28,15 @@ class Networks(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls) -> None:
-        served = Served("127.0.0.1:0", "--egress", "*.example.com:443", "--ask", "60s")
+        served = Served(
+            "127.0.0.1:0",
+            "--profile",
+            "repo-write",
+            "--egress",
+            "*.example.com:443",
+            "--ask",
+            "60s",
+        )
         cls.addClassCleanup(served.close)
         cls.client = Client(served.url)
         cls.addClassCleanup(cls.client.close)

@@ -8,13 +8,15 @@ import { Client, CofferdamError } from "@cofferdam/client";
 import { Served } from "./served.js";
 
 const SOON_MS = 60_000;
-const CONNECT = "import socket; socket.create_connection(('b.example.com', 443))";
+// Whoever connects is accepted, and cut off once it is refused.
+const CONNECT = "import socket; assert socket.create_connection(('b.example.com', 443)).recv(1)";
 
 let served: Served;
 let client: Client;
 
 before(async () => {
-  served = await Served.start("127.0.0.1:0", "--egress", "*.example.com:443", "--ask", "60s");
+  const rules = ["--profile", "repo-write", "--egress", "*.example.com:443", "--ask", "60s"];
+  served = await Served.start("127.0.0.1:0", ...rules);
   client = new Client({ url: served.url });
 });
 

@@ -100,5 +100,4 @@ class AsyncPorts:
 
     async def close(self, port: int) -> None:
         """Takes the address from a port. Connections that stand go on."""
-        done = await ports_close.asyncio_detailed(self._sandbox, port, client=self._wire.api)
-        self._wire.done(done)
+        await ports_close.asyncio_detailed(self._sandbox, port, client=self._wire.api)

@@ -101,5 +101,4 @@ class Ports:
 
     def close(self, port: int) -> None:
         """Takes the address from a port. Connections that stand go on."""
-        done = ports_close.sync_detailed(self._sandbox, port, client=self._wire.api)
-        self._wire.done(done)
+        ports_close.sync_detailed(self._sandbox, port, client=self._wire.api)
