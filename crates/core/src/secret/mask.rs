@@ -133,7 +133,7 @@ struct Look {
 
 /// Covers values in a stream that comes in pieces, wherever the pieces are cut.
 ///
-/// It holds back only what may be the beginning of a text, which is less than one text.
+/// It holds back only what may be the beginning of a text: less than one text and the breaks of its lines.
 #[derive(Debug)]
 pub struct Masker {
     mask: Mask,
