@@ -51,7 +51,7 @@ PACKAGES = {
         printf '[source.crates-io]\\nreplace-with = "lab"\\n[source.lab]\\nregistry = "sparse+https://HOST/index/"\\n' \\
             >.cargo/config.toml
         export CARGO_HTTP_CAINFO=$PWD/../ca.pem CARGO_NET_RETRY=0 CARGO_TERM_QUIET=true
-        cargo fetch && cat $CARGO_HOME/registry/src/*/labthing-1.0.0/src/lib.rs
+        cargo fetch && cat "${CARGO_HOME:-$HOME/.cargo}"/registry/src/*/labthing-1.0.0/src/lib.rs
     """, "// REACHED\n"),
     "go": (["go"], """
         mkdir PLACE && cd PLACE && printf 'module a\\ngo 1.19\\nrequire lab.test/thing v1.0.0\\n' >go.mod
