@@ -180,7 +180,9 @@ pub(crate) fn add_terminal(env: &mut BTreeMap<OsString, OsString>, surroundings:
 #[cfg(feature = "serve")]
 pub(crate) fn serving<T>(work: impl AsyncFnOnce(&Own) -> Result<T>) -> Result<T> {
     let state = Surroundings::of_this_process()?.state_directory()?;
-    on(tokio::runtime::Builder::new_multi_thread(), async {
+    /// What takes longer is finished or taken back by the next start, as after a crash.
+    const SERVER_PATIENCE: Duration = Duration::from_secs(10);
+    on(tokio::runtime::Builder::new_multi_thread(), SERVER_PATIENCE, async {
         let sessions = Own::open(&state, backends(&state)).await?;
         work(&sessions).await
     })
@@ -210,7 +212,7 @@ fn backends(state: &Path) -> Vec<Arc<dyn cofferdam_core::DurableBackend>> {
 }
 
 fn on_runtime<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
-    on(tokio::runtime::Builder::new_current_thread(), work)
+    on(tokio::runtime::Builder::new_current_thread(), PATIENCE, work)
 }
 
 /// Asks a server. Connections to it are kept beside the work, and nobody waits for their end.
@@ -227,11 +229,15 @@ fn started(mut builder: tokio::runtime::Builder) -> Result<tokio::runtime::Runti
     started.map_err(|cause| Error::new(ErrorKind::Io, "start a runtime").source(cause))
 }
 
-fn on<T>(builder: tokio::runtime::Builder, work: impl Future<Output = Result<T>>) -> Result<T> {
+fn on<T>(
+    builder: tokio::runtime::Builder,
+    patience: Duration,
+    work: impl Future<Output = Result<T>>,
+) -> Result<T> {
     let runtime = started(builder)?;
     let done = runtime.block_on(async {
         let done = work.await;
-        settle().await;
+        settle(patience).await;
         done
     });
     // What waits beside it, such as a query that nobody needs any more, holds nobody up.
@@ -239,12 +245,14 @@ fn on<T>(builder: tokio::runtime::Builder, work: impl Future<Output = Result<T>>
     done
 }
 
+/// How long a verb waits for what was begun beside its work.
+const PATIENCE: Duration = Duration::from_secs(120);
+
 /// Waits until what was begun beside the work is done: the end of a sandbox whose run was given up.
-async fn settle() {
-    const PATIENCE: Duration = Duration::from_secs(120);
+async fn settle(patience: Duration) {
     const LOOK_AGAIN: Duration = Duration::from_millis(5);
     let tasks = tokio::runtime::Handle::current().metrics();
-    let give_up = Instant::now() + PATIENCE;
+    let give_up = Instant::now() + patience;
     while tasks.num_alive_tasks() > 0 && Instant::now() < give_up {
         tokio::time::sleep(LOOK_AGAIN).await;
     }

@@ -32,7 +32,7 @@ const REPAIRED_EVERY: Duration = Duration::from_secs(60);
 
 /// How far the end of a server is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Stage {
+pub(crate) enum Stage {
     Serving,
     /// Nothing new is taken in.
     Ending,
@@ -40,7 +40,7 @@ enum Stage {
     Cut,
 }
 
-async fn reached(stage: &mut watch::Receiver<Stage>, wanted: Stage) {
+pub(crate) async fn reached(stage: &mut watch::Receiver<Stage>, wanted: Stage) {
     drop(stage.wait_for(|stage| *stage >= wanted).await);
 }
 
@@ -116,10 +116,11 @@ impl Server {
         drop(bound);
         repairing.abort();
         ending.send_replace(Stage::Ending);
-        self.0.ending.send_replace(true);
+        self.0.stage.send_replace(Stage::Ending);
         drop(is_ending);
         tokio::time::timeout(GRACE, ending.closed()).await.ok();
         ending.send_replace(Stage::Cut);
+        self.0.stage.send_replace(Stage::Cut);
         ending.closed().await;
         Ok(())
     }

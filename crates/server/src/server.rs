@@ -1,6 +1,7 @@
 //! What all requests share.
 
 use crate::http::{Answers, Counts, Ports, Rates, Receipts};
+use crate::serve::{Stage, reached};
 use crate::{Ground, Listen, Traces};
 use cofferdam_core::Result;
 use cofferdam_session::Sessions;
@@ -39,8 +40,8 @@ pub(crate) struct Inner {
     pub(crate) sessions: Sessions,
     pub(crate) options: Options,
     pub(crate) traces: Traces,
-    /// Whether the server is to end: streams that would never end by themselves end then.
-    pub(crate) ending: watch::Sender<bool>,
+    /// How far its end is: streams that would never end by themselves end then.
+    pub(crate) stage: watch::Sender<Stage>,
     pub(crate) rates: Rates,
     pub(crate) requests: Counts,
     pub(crate) streams: Counts,
@@ -68,7 +69,7 @@ impl Server {
             sessions,
             options,
             traces,
-            ending: watch::Sender::new(false),
+            stage: watch::Sender::new(Stage::Serving),
             rates: Rates::default(),
             requests: Counts::default(),
             streams: Counts::default(),
@@ -114,7 +115,22 @@ impl Server {
 
     /// Waits until the server is to end.
     pub(crate) async fn is_to_end(&self) {
-        let mut ending = self.0.ending.subscribe();
-        drop(ending.wait_for(|is_ending| *is_ending).await);
+        reached(&mut self.0.stage.subscribe(), Stage::Ending).await;
+    }
+
+    /// Waits until whatever is still at work is to be given up.
+    pub(crate) async fn is_cut(&self) {
+        reached(&mut self.0.stage.subscribe(), Stage::Cut).await;
+    }
+
+    /// Does something beside requests until the server is to end.
+    pub(crate) fn beside(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let server = self.clone();
+        tokio::spawn(async move {
+            tokio::select! {
+                () = work => {}
+                () = server.is_to_end() => {}
+            }
+        });
     }
 }

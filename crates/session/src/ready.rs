@@ -3,7 +3,8 @@
 use crate::answer::{CALL_LIMIT, within};
 use crate::{Event, Phase, Session};
 use cofferdam_core::{
-    DurableBackend, Error, ErrorKind, ExecOrder, ExecStatus, Result, SandboxRecord, SandboxStatus,
+    DurableBackend, Error, ErrorKind, ExecOrder, ExecStatus, ProcessId, Result, SandboxRecord,
+    SandboxStatus,
 };
 use std::sync::Arc;
 
@@ -52,16 +53,18 @@ impl Session {
         Ok(status)
     }
 
-    /// The same for one who may not wait for it: its end is a point of the history, where it is to be
-    /// one, as long as this process lives.
-    pub async fn start_watched(&self, order: &ExecOrder) -> Result<ExecStatus> {
-        let status = self.start(order).await?;
-        if self.is_awaited(&status.id) {
-            let (session, id) = (self.clone(), status.id.clone());
-            // What goes wrong here is told by whoever asks for the command.
-            tokio::spawn(async move { session.wait(&id, None).await.map(drop) });
+    /// What makes the end of a command that was started here a point of the history, for one who may not
+    /// wait for it: it is to be driven as long as that lasts. Nothing where it is to be no point.
+    pub fn end_of(
+        &self,
+        id: &ProcessId,
+    ) -> Option<impl Future<Output = ()> + Send + 'static + use<>> {
+        if !self.is_awaited(id) {
+            return None;
         }
-        Ok(status)
+        let (session, id) = (self.clone(), id.clone());
+        // What goes wrong here is told by whoever asks for the command.
+        Some(async move { drop(session.wait(&id, None).await) })
     }
 
     async fn try_start(&self, order: &ExecOrder) -> Result<ExecStatus> {

@@ -292,6 +292,40 @@ fn what_runs_outlives_the_server_and_is_found_by_the_next() {
 }
 
 #[test]
+fn a_server_that_ends_waits_for_no_command() {
+    everyone(|place| {
+        let allowed = place.workspace.to_str().unwrap();
+        let serving = Serving::start(place, &["--allow-workspace", allowed]);
+        // One whose end is to be a point of the history, with a receipt.
+        let body = json!({ "workspace": allowed, "copy_on_write": true }).to_string();
+        assert_eq!(serving.ask("", "PUT /v1/sandboxes/s", &body).status, 201);
+        let gate = "until [ -e go ]; do sleep 0.05; done; echo after";
+        let wish = json!({ "shell": gate, "receipt": true }).to_string();
+        let started = serving.ask("", "POST /v1/sandboxes/s/execs", &wish);
+        assert_eq!(started.status, 201, "{}", started.body);
+        let running = started.json()["id"].as_str().unwrap().to_owned();
+        let in_shell = json!({ "text": "sleep 60" }).to_string();
+        let waiting = serving.send("", "POST /v1/sandboxes/s/shells/a/run", &in_shell, "");
+        let by_tool = json!({ "sandbox": "s", "command": "sleep 60" }).to_string();
+        let tool = serving.send("", "POST /v1/tools/everruns/sandbox_exec", &by_tool, "");
+        let all_run = || {
+            let all = serving.ask("", "GET /v1/sandboxes/s/execs", "").json();
+            (all["execs"].as_array().unwrap().len() == 3).then_some(())
+        };
+        until(SOON, all_run).unwrap();
+        serving.end(place, "-TERM");
+        // Who waits for a shell is told how it stands; who waited for a tool is cut off.
+        assert_eq!(told(waiting).json()["exit_code"], Value::Null);
+        drop(tool);
+        let next = Serving::start(place, &[]);
+        exec(&next, "", "s", "touch go");
+        let wait = format!("GET /v1/sandboxes/s/execs/{running}/wait");
+        assert_eq!(next.ask("", &wait, "").json()["ending"], "exited");
+        next.end(place, "-TERM");
+    });
+}
+
+#[test]
 fn a_run_ends_when_its_caller_hangs_up() {
     everyone(|place| {
         let serving = Serving::start(place, &[]);

@@ -151,13 +151,16 @@ async fn start(
         false => None,
     };
     let span = door.span.part("exec");
-    let started = session.start_watched(&order).await.inspect_err(|_| span.failed())?;
+    let started = session.start(&order).await.inspect_err(|_| span.failed())?;
+    if let Some(end) = session.end_of(&started.id) {
+        door.server.beside(end);
+    }
     if let Some(watching) = watching {
-        tokio::spawn(watching.until_its_end(session.clone()));
+        door.server.beside(watching.until_its_end(session.clone()));
     }
     door.span.tell(Fact::Exec(&started.id));
     if status == StatusCode::CREATED && span.is_on() {
-        tokio::spawn(to_its_end(span, session.clone(), started.id.clone()));
+        door.server.beside(to_its_end(span, session.clone(), started.id.clone()));
     }
     Ok((status, Json(session.status(&started.id).await?)))
 }

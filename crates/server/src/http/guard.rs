@@ -167,15 +167,25 @@ async fn pass(
         entry: Some(entry(&caller, number, line.to_owned(), 0)),
     };
     let ends_with_its_caller = ends_with_its_caller(request.uri().path());
-    // What was begun is done, though nobody may wait for it: nothing is half done.
+    let server = server.clone();
+    // What was begun is done, though nobody may wait for it: nothing is half done. What takes longer than an
+    // ending server has time stands as if that had crashed, which the next one finishes or takes back.
     let work = tokio::spawn(async move {
-        let response = next.run(request).await;
+        let response = tokio::select! {
+            response = next.run(request) => response,
+            () = server.is_cut() => Problem::from(ends()).into_response(),
+        };
         owed.pay(response.status().as_u16()).await;
         drop(counted);
         response
     });
     let work = Work { task: work, ends_with_its_caller };
     work.done().await
+}
+
+fn ends() -> Error {
+    Error::new(ErrorKind::Unavailable, "the server ends")
+        .hint("Ask the next one how it stands before you do it again.")
 }
 
 /// Whether what was begun is given up when its caller hangs up: a sandbox of its own is of no use to anybody

@@ -10,7 +10,7 @@ use axum::http::StatusCode;
 use cofferdam_core::{Error, ErrorKind, Result};
 pub(crate) use cofferdam_session::objects::{ShellCheckWish, ShellRunWish};
 use cofferdam_session::objects::{ShellList, ShellRan};
-use cofferdam_session::{Session, ShellReport, ShellTicket};
+use cofferdam_session::{Session, Shell, ShellOutput, ShellReport, ShellTicket};
 use std::time::Duration;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -123,7 +123,8 @@ async fn run(
     let most = u64::try_from(MAX_SHELL_WAIT.as_millis()).unwrap_or(u64::MAX);
     let (wait, bytes) = bounded(wish.wait_ms.unwrap_or(most), wish.max_bytes)?;
     let shell = door.session(&sandbox).await?.shell(&name).await?;
-    let (ticket, output) = shell.run(wish.text.as_bytes(), wait, bytes).await?;
+    let ticket = shell.send(wish.text.as_bytes(), false).await?;
+    let output = stands(&door, &shell, ticket, (wait, bytes)).await?;
     Ok(Json(ShellRan::new(ticket, output)))
 }
 
@@ -142,8 +143,21 @@ async fn check(
     let (wait, bytes) = bounded(wish.wait_ms.unwrap_or(0), wish.max_bytes)?;
     let shell = door.session(&sandbox).await?.find_shell(&name).await?;
     let ticket = ShellTicket { seq: wish.seq, offset: wish.offset };
-    let output = shell.check(ticket, wait, bytes).await?;
+    let output = stands(&door, &shell, ticket, (wait, bytes)).await?;
     Ok(Json(ShellRan::new(ticket, output)))
+}
+
+/// How a command stands when it has ended, the time is over, or the server ends: the next one may be asked.
+async fn stands(
+    door: &Door<Runs>,
+    shell: &Shell,
+    ticket: ShellTicket,
+    (wait, bytes): (Duration, usize),
+) -> Result<ShellOutput> {
+    tokio::select! {
+        output = shell.check(ticket, wait, bytes) => output,
+        () = door.server.is_to_end() => shell.check(ticket, Duration::ZERO, bytes).await,
+    }
 }
 
 /// Interrupts the command that runs in a shell, as by Ctrl-C. The shell goes on.
