@@ -1863,10 +1863,22 @@ export interface components {
         };
         /** @description What `discard --json` prints. Format 1. */
         DiscardedChanges: {
+            /**
+             * Format: uint64
+             * @description How many commands ran in it.
+             */
+            commands: number;
             /** @description What the session had changed and has not any more, or would not. */
             discarded: components["schemas"]["LayerChange"][];
             /** @description Whether nothing was done. */
             dry_run: boolean;
+            /**
+             * Format: uint64
+             * @description How many processes went on in it that commands had left.
+             */
+            left: number;
+            /** @description Whether all processes of the session were ended for it. */
+            processes_ended: boolean;
             /** @description The id of the session. */
             session: string;
         };

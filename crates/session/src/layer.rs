@@ -3,7 +3,7 @@
 use crate::answer::{CALL_LIMIT, within};
 use crate::desk::Desk;
 use crate::diff::{Contents, FileDiff, MAX_DIFFED_FILE_BYTES};
-use crate::history::{go_on, hold};
+use crate::history::{AtWork, at_work, go_on, hold};
 use crate::session::Session;
 use crate::store::{NewEvent, Row};
 use crate::{Event, events};
@@ -16,6 +16,19 @@ use std::time::Duration;
 
 /// How long a backend may take for all of a layer.
 const LAYER_LIMIT: Duration = Duration::from_secs(3600);
+
+/// What was dropped, or would be, and what ended for it.
+#[derive(Debug, Clone, Default)]
+pub struct Discarded {
+    /// The changes.
+    pub changes: Vec<Change>,
+    /// Whether all processes of the session were ended.
+    pub processes_ended: bool,
+    /// How many commands ran in it.
+    pub commands: u64,
+    /// How many processes went on in it that commands had left.
+    pub left: u64,
+}
 
 /// A session whose layer is looked at: nothing in it moves.
 struct Held {
@@ -82,22 +95,23 @@ impl Session {
         .await
     }
 
-    /// Drops changes of the session, and says which. Its sandbox is ended first, with all that runs in
+    /// Drops changes of the session, and says which, and what ended for that. Its sandbox is ended first, with all that runs in
     /// it, because nobody can change a layer below those who see it; the next command makes another
     /// one. Where there is nothing to drop it is not ended.
-    pub async fn discard(&self, order: &DiscardOrder) -> Result<Vec<Change>> {
+    pub async fn discard(&self, order: &DiscardOrder) -> Result<Discarded> {
         let found = self.changes(&order.paths).await?;
         if order.dry_run || found.is_empty() {
-            return Ok(found);
+            return Ok(Discarded { changes: found, ..Discarded::default() });
         }
         let mut desk = self.sessions.0.desk(&self.id).await?;
         let layer = self.layer(&desk)?;
+        let AtWork { commands, left } = at_work(&desk).await?;
         desk.drive(Event::Stop).await?;
         let discarded = desk.backend().discard(&layer, order);
         let discarded = within(LAYER_LIMIT, "discard changes", discarded).await?;
         let (kind, data) = events::discarded(desk.row.incarnation, &discarded);
         desk.amend(Some(NewEvent::now(kind, data))).await?;
-        Ok(discarded)
+        Ok(Discarded { changes: discarded, processes_ended: true, commands, left })
     }
 
     fn layer(&self, desk: &Desk) -> Result<KeptLayer> {

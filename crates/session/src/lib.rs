@@ -83,6 +83,7 @@ pub use id::SessionId;
 pub(crate) use id::random_text;
 pub use init::{InitCommand, InitFailure, InitState};
 pub use keys::{KeyReport, KeyRights, KeyScope};
+pub use layer::Discarded;
 pub use lifecycle::{Action, Event, Phase, Step, next};
 pub use metrics::{ConnectionCounts, MAX_PROOFS, MetricsReport};
 pub use network::{ConnectionList, NetworkChange, NetworkReport};

@@ -5,14 +5,15 @@ use crate::meter::Meter;
 use crate::{exit, render, report, sessions};
 use clap::Args;
 use cofferdam_core::Result;
-use cofferdam_session::objects::{DiscardedChanges, LayerChange};
+use cofferdam_session::Discarded;
+use cofferdam_session::objects::DiscardedChanges;
 use std::ffi::OsString;
 
 /// Drops what a copy-on-write session changed: its workspace is as the real one again.
 ///
-/// What runs in the session ends first, because nobody can take a layer away below those who see it.
-/// The session stays, with its home directory, and its next command finds a new sandbox. Nothing is
-/// ended where there is nothing to drop.
+/// What runs in the session ends first, because nobody can take a layer away below those who see it; how
+/// much that was is told. The session stays, with its home directory, and its next command finds a new
+/// sandbox. Nothing is ended where there is nothing to drop.
 ///
 /// Example: cofferdam discard agent-1
 #[derive(Debug, Args)]
@@ -55,17 +56,23 @@ pub(super) fn perform(args: &DiscardArgs) -> Result<u8> {
         let discarded = session.discard(&args.paths, args.dry_run).await?;
         drop(meter);
         if args.json {
-            render::print_json(&DiscardedChanges {
-                session: session.id().to_string(),
-                dry_run: args.dry_run,
-                discarded: discarded.iter().map(LayerChange::new).collect(),
-            })?;
+            let session = session.id().to_string();
+            render::print_json(&DiscardedChanges::new(session, args.dry_run, &discarded))?;
             return Ok(exit::DONE);
         }
-        print_changes(&discarded)?;
-        if discarded.is_empty() {
-            report::note("the session changed nothing");
-        }
+        print_changes(&discarded.changes)?;
+        tell(&discarded);
         Ok(exit::DONE)
     })
+}
+
+/// Says what became of the processes.
+fn tell(done: &Discarded) {
+    let Discarded { changes, processes_ended, commands, left } = done;
+    if changes.is_empty() {
+        report::note("the session changed nothing");
+    }
+    if *processes_ended {
+        report::note(&super::undo::ended(*commands, *left));
+    }
 }

@@ -99,11 +99,15 @@ pub(super) fn tell(done: &UndoReport) {
         return;
     }
     let UndoReport { commands, left, .. } = done;
-    report::note(&format!(
-        "at point {to}: all processes of the session were ended (commands that ran: {commands}, \
-         processes that others had left: {left}); \
-         the next command gets a new sandbox"
-    ));
+    report::note(&format!("at point {to}: {}", ended(*commands, *left)));
+}
+
+/// What became of the processes of a session that lost its sandbox for something.
+pub(super) fn ended(commands: u64, left: u64) -> String {
+    format!(
+        "all processes of the session were ended (commands that ran: {commands}, processes that others \
+         had left: {left}); the next command gets a new sandbox"
+    )
 }
 
 fn lines(effects: &PointEffects) -> String {

@@ -14,9 +14,10 @@ use cofferdam_session::edit::Edit;
 use cofferdam_session::objects::{FileMatches, FileNames, LayerChange};
 use cofferdam_session::window::{Window, WindowOrder};
 use cofferdam_session::{
-    BeforeCommand, ConnectionList, Doing, Edited, ExecReport, HistoryReport, MetricsReport,
-    NetworkChange, NetworkReport, PatchOptions, Patched, PermissionAnswer, PermissionId,
-    PermissionList, PermissionReport, PointRange, PointSpan, SessionId, UndoOrder, UndoReport,
+    BeforeCommand, ConnectionList, Discarded, Doing, Edited, ExecReport, HistoryReport,
+    MetricsReport, NetworkChange, NetworkReport, PatchOptions, Patched, PermissionAnswer,
+    PermissionId, PermissionList, PermissionReport, PointRange, PointSpan, SessionId, UndoOrder,
+    UndoReport,
 };
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
@@ -399,7 +400,7 @@ impl Session {
     }
 
     /// Drops what it changed at these paths.
-    pub(crate) async fn discard(&self, paths: &[OsString], dry_run: bool) -> Result<Vec<Change>> {
+    pub(crate) async fn discard(&self, paths: &[OsString], dry_run: bool) -> Result<Discarded> {
         match self {
             Self::Here(session) => {
                 let paths = session.scope(paths).await?;

@@ -82,15 +82,21 @@ fn what_is_discarded_is_gone_and_the_session_stays() {
         let before = tree(&place.workspace);
         place.says(&["discard", "s", "src", "--dry-run"], 0);
         assert_eq!(phase(place, "s"), "running");
-        place.says(&["discard", "s", "src", "a.txt"], 0);
+        place.says(&["exec", "s", "--detach", "--", "sleep", "600"], 0);
+        place.says(&["exec", "s", "--shell", "sleep 600 & true"], 0);
+        let done = place.says(&["discard", "s", "src", "a.txt", "--json"], 0).object();
+        assert_eq!((&done["processes_ended"], &done["commands"]), (&true.into(), &1.into()));
+        assert_eq!(done["left"], 0, "nothing outlives a command in the foreground");
         assert_eq!(phase(place, "s"), "stopped");
         let seen =
             place.says(&["exec", "s", "--shell", "cat a.txt; ls src; test -e gone || echo no"], 0);
         assert_eq!(seen.text(), "one\ntwo\nthree\nkept\nno\n", "the rest is there still");
-        place.says(&["discard", "s"], 0);
+        let told = place.says(&["discard", "s"], 0);
+        assert!(told.stderr.contains("all processes of the session were ended"), "{told:?}");
         assert_eq!(place.says(&["exec", "s", "--", "cat", "gone"], 0).text(), "gone\n");
         assert_eq!(tree(&place.workspace), before, "the workspace is not touched");
-        place.says(&["discard", "s"], 0);
+        let done = place.says(&["discard", "s", "--json"], 0).object();
+        assert_eq!(done["processes_ended"], false);
         assert_eq!(phase(place, "s"), "running", "nothing is ended for nothing");
     });
 }

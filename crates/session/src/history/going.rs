@@ -4,12 +4,12 @@ use super::checkpoint::{layered, to_its_end};
 use super::compare::{Lower, compare};
 use super::point::{PointEffects, PointKind, PointReport};
 use super::store::{History, not_kept};
-use super::taking::{Listed, Taking, execs, go_on, history_of, hold, runs, take};
+use super::taking::{AtWork, Listed, Taking, execs, go_on, history_of, hold, runs, take};
 use super::walk::Stillness;
 use crate::desk::Desk;
 use crate::store::{NewEvent, blocking};
 use crate::{Event, Session};
-use cofferdam_core::{Error, ErrorKind, ExecStatus, Result};
+use cofferdam_core::{Error, ErrorKind, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -176,7 +176,7 @@ async fn plan(desk: &mut Desk, order: &UndoOrder) -> Result<Planned> {
             None => PointEffects { more: true, ..PointEffects::default() },
         };
         let is_same = present.is_some_and(|present| present.is_as(&wanted));
-        let count = |all: &mut dyn Iterator<Item = &ExecStatus>| all.count() as u64;
+        let AtWork { commands, left } = AtWork::of(&execs);
         let report = UndoReport {
             session,
             from: state.at,
@@ -184,8 +184,8 @@ async fn plan(desk: &mut Desk, order: &UndoOrder) -> Result<Planned> {
             dry_run: order.dry_run,
             effects,
             processes_ended: false,
-            commands: count(&mut execs.iter().filter(|exec| exec.ended.is_none())),
-            left: execs.iter().filter_map(|exec| exec.left).map(u64::from).sum(),
+            commands,
+            left,
             lost: lost.clone(),
         };
         Ok(Planned { report, is_moving: !is_same || lost.is_some() })

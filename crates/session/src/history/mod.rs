@@ -48,4 +48,4 @@ pub use take::MAX_POINT_BYTES;
 pub(crate) use checkpoint::{Awaited, layered, to_its_end};
 pub(crate) use forks::{fork, present};
 pub(crate) use store::History;
-pub(crate) use taking::{go_on, hold};
+pub(crate) use taking::{AtWork, at_work, go_on, hold};

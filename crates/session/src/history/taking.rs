@@ -245,6 +245,28 @@ pub(super) async fn execs(desk: &Desk) -> Result<Listed> {
     Ok(Listed { ms, execs })
 }
 
+/// What ends where the processes of a sandbox are ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct AtWork {
+    /// How many commands run.
+    pub(crate) commands: u64,
+    /// How many processes go on that other commands left.
+    pub(crate) left: u64,
+}
+
+impl AtWork {
+    pub(super) fn of(execs: &[ExecStatus]) -> Self {
+        let commands = execs.iter().filter(|exec| exec.ended.is_none()).count() as u64;
+        let left = execs.iter().filter_map(|exec| exec.left).map(u64::from).sum();
+        Self { commands, left }
+    }
+}
+
+/// What is at work in the present sandbox.
+pub(crate) async fn at_work(desk: &Desk) -> Result<AtWork> {
+    Ok(AtWork::of(&execs(desk).await?.execs))
+}
+
 /// The same, with those among them that ended while or after this one ran.
 pub(super) async fn execs_beside(desk: &Desk, own: &ExecStatus) -> Result<Listed> {
     let ms = now_ms();

@@ -1,6 +1,7 @@
 //! What is told of changes of a layer.
 
 use crate::diff::FileDiff;
+use crate::layer::Discarded;
 use crate::text_or_base64;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -48,6 +49,22 @@ pub struct DiscardedChanges {
     pub dry_run: bool,
     /// What the session had changed and has not any more, or would not.
     pub discarded: Vec<LayerChange>,
+    /// Whether all processes of the session were ended for it.
+    pub processes_ended: bool,
+    /// How many commands ran in it.
+    pub commands: u64,
+    /// How many processes went on in it that commands had left.
+    pub left: u64,
+}
+
+impl DiscardedChanges {
+    /// What was dropped, and what ended.
+    pub fn new(session: String, dry_run: bool, done: &Discarded) -> Self {
+        let Discarded { changes, processes_ended, commands, left } = done;
+        let discarded = changes.iter().map(LayerChange::new).collect();
+        let (processes_ended, commands, left) = (*processes_ended, *commands, *left);
+        Self { session, dry_run, discarded, processes_ended, commands, left }
+    }
 }
 
 /// A change of a copy-on-write session. Format 1.

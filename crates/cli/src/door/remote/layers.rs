@@ -4,8 +4,10 @@ use super::super::{Counted, wish};
 use super::{Session, lines};
 use cofferdam_client::{Applied, Sandbox, View};
 use cofferdam_core::{ApplyReport, Change, Result};
-use cofferdam_session::objects::{ApplyWish, ChangeList, ChosenWish, LayerChange};
-use cofferdam_session::{PointRange, PointSpan};
+use cofferdam_session::objects::{
+    ApplyWish, ChangeList, ChosenWish, DiscardedChanges, LayerChange,
+};
+use cofferdam_session::{Discarded, PointRange, PointSpan};
 use std::ffi::OsString;
 
 impl Session {
@@ -95,8 +97,10 @@ impl Session {
         &self,
         paths: &[OsString],
         dry_run: bool,
-    ) -> Result<Vec<Change>> {
+    ) -> Result<Discarded> {
         let done = self.sandbox.discard(&Sandbox::discard_wish(paths, dry_run)).await?;
-        done.discarded.iter().map(LayerChange::change).collect()
+        let changes = done.discarded.iter().map(LayerChange::change).collect::<Result<_>>()?;
+        let DiscardedChanges { processes_ended, commands, left, .. } = done;
+        Ok(Discarded { changes, processes_ended, commands, left })
     }
 }

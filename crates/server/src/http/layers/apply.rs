@@ -99,9 +99,5 @@ async fn discard(
     session.check_named(&paths).await?;
     let order = DiscardOrder { paths, dry_run: wish.dry_run };
     let discarded = session.discard(&order).await?;
-    Ok(Json(DiscardedChanges {
-        session: session.id().to_string(),
-        dry_run: wish.dry_run,
-        discarded: discarded.iter().map(LayerChange::new).collect(),
-    }))
+    Ok(Json(DiscardedChanges::new(session.id().to_string(), wish.dry_run, &discarded)))
 }

@@ -18,17 +18,25 @@ class DiscardedChanges:
     """What `discard --json` prints. Format 1.
 
     Attributes:
+        commands (int): How many commands ran in it.
         discarded (list[LayerChange]): What the session had changed and has not any more, or would not.
         dry_run (bool): Whether nothing was done.
+        left (int): How many processes went on in it that commands had left.
+        processes_ended (bool): Whether all processes of the session were ended for it.
         session (str): The id of the session.
     """
 
+    commands: int
     discarded: list[LayerChange]
     dry_run: bool
+    left: int
+    processes_ended: bool
     session: str
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
+        commands = self.commands
+
         discarded = []
         for discarded_item_data in self.discarded:
             discarded_item = discarded_item_data.to_dict()
@@ -36,14 +44,21 @@ class DiscardedChanges:
 
         dry_run = self.dry_run
 
+        left = self.left
+
+        processes_ended = self.processes_ended
+
         session = self.session
 
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
             {
+                "commands": commands,
                 "discarded": discarded,
                 "dry_run": dry_run,
+                "left": left,
+                "processes_ended": processes_ended,
                 "session": session,
             }
         )
@@ -55,6 +70,8 @@ class DiscardedChanges:
         from ..models.layer_change import LayerChange  # noqa: PLC0415
 
         d = dict(src_dict)
+        commands = d.pop("commands")
+
         discarded = []
         _discarded = d.pop("discarded")
         for discarded_item_data in _discarded:
@@ -64,11 +81,18 @@ class DiscardedChanges:
 
         dry_run = d.pop("dry_run")
 
+        left = d.pop("left")
+
+        processes_ended = d.pop("processes_ended")
+
         session = d.pop("session")
 
         discarded_changes = cls(
+            commands=commands,
             discarded=discarded,
             dry_run=dry_run,
+            left=left,
+            processes_ended=processes_ended,
             session=session,
         )
 
