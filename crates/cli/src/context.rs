@@ -12,7 +12,6 @@ use crate::images::{self, Asking};
 use crate::parts::BackendName;
 use crate::surroundings::Surroundings;
 use crate::{places, secrets};
-use cofferdam_core::secret::SecretGrant;
 use cofferdam_core::{
     Caller, Error, ErrorKind, Image, LayerChoice, Limit, Limits, ProcessId, Profile, Result,
     SensitiveWrites, Spec, User, Workspace,
@@ -75,7 +74,7 @@ impl Context {
             flags.max_output_bytes = command.max_output.map(flag);
         }
         let Loaded { layer, files: _ } = load(&surroundings, config, flags, Unapproved::Refuse)?;
-        Self::from_layer(layer, &policy.secret, surroundings)
+        Self::from_layer(layer, surroundings)
     }
 
     /// The same for a sandbox that is kept.
@@ -88,8 +87,7 @@ impl Context {
         flags.checkpoints = options.keeping.no_checkpoints.then(|| flag(false));
         let Loaded { layer, files: _ } =
             load(&surroundings, &options.config, flags, Unapproved::Refuse)?;
-        let secrets = &options.policy.secret;
-        let mut context = Self::from_layer(layer, secrets, surroundings)?;
+        let mut context = Self::from_layer(layer, surroundings)?;
         context.keep_what_shapes_a_sandbox();
         Ok(context)
     }
@@ -99,17 +97,14 @@ impl Context {
         self.spec.caller = environment::reduced(&self.spec.caller);
     }
 
-    fn from_layer(
-        layer: Layer,
-        grants: &[SecretGrant],
-        surroundings: Surroundings,
-    ) -> Result<Self> {
+    fn from_layer(layer: Layer, surroundings: Surroundings) -> Result<Self> {
         let state_directory = surroundings.state_directory()?;
         let profile = layer.profile.as_ref().map_or_else(Profile::default, |said| said.value);
         let workspace = workspace(&layer, &surroundings)?;
         let (env, passed) = variables(&layer.env, &surroundings);
         let limits = limits(&layer);
         let (egress, choice) = (layer.rules()?, tier(&layer));
+        let (grants, granted_by) = layer.grants();
         let mut spec = Spec {
             profile,
             egress,
@@ -132,9 +127,9 @@ impl Context {
             on_unavailable: layer.on_unavailable.map(|said| said.value).unwrap_or_default(),
             caller: Caller::default(),
         };
-        spec.grant(grants.to_vec())?;
+        spec.grant(grants.clone()).map_err(|error| granted_by.named_in(error))?;
         spec.network_policy()?;
-        secrets::must_exist(grants, &state_directory)?;
+        secrets::must_exist(&grants, &state_directory)?;
         if matches!(spec.workspace, Workspace::CopyOnWrite(_)) {
             copying::show();
         }
@@ -261,6 +256,7 @@ fn flags(
         deny_egress: policy.rules.deny_egress.iter().cloned().map(flag).collect(),
         host_ports: policy.rules.allow_host_port.iter().copied().map(flag).collect(),
         ask: policy.ask.map(flag),
+        secrets: policy.secret.iter().cloned().map(flag).collect(),
         memory_bytes: policy.memory.map(flag),
         pids: policy.pids.map(flag),
         cpu_millis: policy.cpu.map(flag),

@@ -138,6 +138,7 @@ fn values_of(layer: &Layer, key: Key) -> Vec<CheckedValue> {
         Key::DenyEgress => many(key, &layer.deny_egress, ToString::to_string),
         Key::AllowHostPort => many(key, &layer.host_ports, ToString::to_string),
         Key::Ask => one(single(&layer.ask, |v| asking(*v), "0")),
+        Key::Secret => many(key, &layer.secrets, ToString::to_string),
         Key::Env => many(key, &set_variables(layer), Clone::clone),
         Key::EnvFrom => many(key, &passed_variables(layer), Clone::clone),
         Key::Timeout => one(single(&layer.timeout, |v| render::duration(*v), "no limit")),

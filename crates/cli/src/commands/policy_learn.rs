@@ -99,6 +99,8 @@ pub(crate) struct Learned {
     pub(crate) egress: Vec<String>,
     /// The ports of this host that were reached.
     pub(crate) host_ports: Vec<u16>,
+    /// The secrets that were put in, each toward its host.
+    pub(crate) secrets: Vec<String>,
     /// What was granted while it was watched.
     pub(crate) granted: Vec<String>,
     /// What was asked for and refused while it was watched.
@@ -295,6 +297,7 @@ fn compared(watched: &SessionOrder, proved: &SessionOrder, first: &Once, second:
         profile: proved.spec.profile.to_string(),
         egress: words(&proved.spec.egress),
         host_ports: proved.spec.host_ports.clone(),
+        secrets: proved.spec.secrets.iter().map(ToString::to_string).collect(),
         granted: words(&watched.spec.egress),
         refused: before.iter().map(ToString::to_string).collect(),
         observed_exit_code: first.exit_code,
@@ -359,6 +362,9 @@ fn toml(learned: &Learned) -> String {
         let ports: Vec<String> = learned.host_ports.iter().map(ToString::to_string).collect();
         // Writing to a string does not fail.
         let _ = writeln!(text, "allow_host_port = [{}]", quoted(&ports));
+    }
+    if !learned.secrets.is_empty() {
+        let _ = writeln!(text, "secret = [{}]", quoted(&learned.secrets));
     }
     text
 }

@@ -62,6 +62,8 @@ pub(crate) enum Key {
     AllowHostPort,
     /// `ask`
     Ask,
+    /// `secret`
+    Secret,
     /// `env`
     Env,
     /// `env_from`
@@ -119,7 +121,7 @@ pub(crate) enum Shape {
 
 impl Key {
     /// All keys, in the order of the documents.
-    pub(crate) const ALL: [Self; 29] = [
+    pub(crate) const ALL: [Self; 30] = [
         Self::Profile,
         Self::Image,
         Self::Pull,
@@ -132,6 +134,7 @@ impl Key {
         Self::DenyEgress,
         Self::AllowHostPort,
         Self::Ask,
+        Self::Secret,
         Self::Env,
         Self::EnvFrom,
         Self::Timeout,
@@ -166,6 +169,7 @@ impl Key {
             | Self::DenyEgress
             | Self::AllowHostPort
             | Self::Ask
+            | Self::Secret
             | Self::Env
             | Self::EnvFrom
             | Self::Timeout
@@ -198,6 +202,7 @@ impl Key {
             Self::DenyEgress => "deny_egress",
             Self::AllowHostPort => "allow_host_port",
             Self::Ask => "ask",
+            Self::Secret => "secret",
             Self::Env => "env",
             Self::EnvFrom => "env_from",
             Self::Timeout => "timeout",
@@ -218,8 +223,9 @@ impl Key {
         }
     }
 
-    /// The variable that stands for it. `env` has none, because variables are given as they are, and
-    /// `init` has none, because a line of shell may hold whatever would separate two.
+    /// The variable that stands for it. `env` has none, because variables are given as they are, `init` has
+    /// none, because a line of shell may hold whatever would separate two, and `secret` has none, because
+    /// somebody would put the value there.
     pub(crate) fn variable(self) -> Option<&'static str> {
         match self {
             Self::Profile => Some("COFFERDAM_PROFILE"),
@@ -234,7 +240,7 @@ impl Key {
             Self::DenyEgress => Some("COFFERDAM_DENY_EGRESS"),
             Self::AllowHostPort => Some("COFFERDAM_ALLOW_HOST_PORT"),
             Self::Ask => Some("COFFERDAM_ASK"),
-            Self::Env | Self::Init => None,
+            Self::Secret | Self::Env | Self::Init => None,
             Self::EnvFrom => Some("COFFERDAM_ENV_FROM"),
             Self::Timeout => Some("COFFERDAM_TIMEOUT"),
             Self::Memory => Some("COFFERDAM_MEMORY"),
@@ -274,6 +280,7 @@ impl Key {
             | Self::Egress
             | Self::DenyEgress
             | Self::AllowHostPort
+            | Self::Secret
             | Self::EnvFrom
             | Self::Init
             | Self::InsecureRegistry => Shape::List,
@@ -309,6 +316,9 @@ impl Key {
             }
             Self::Ask => {
                 "How long a connection that is not allowed waits to be, as in 30s. Default: 0, not at all."
+            }
+            Self::Secret => {
+                "Secrets that are put in toward one host each, as NAME@HOST. No value stands here."
             }
             Self::Env => "Variables for the command.",
             Self::EnvFrom => "Variables of the caller's environment that are passed on.",

@@ -8,6 +8,7 @@ use crate::args::{
 use crate::choice::Choice;
 use crate::images::PullPolicy;
 use crate::parts::BackendName;
+use cofferdam_core::secret::SecretGrant;
 use cofferdam_core::{
     EgressRule, Error, ErrorKind, LayerChoice, OnUnavailable, Profile, Result, SensitiveWrites,
     User, Workspace, parse_bytes, parse_cpu, parse_duration,
@@ -31,7 +32,7 @@ pub(crate) enum Origin {
 
 impl Origin {
     /// An error about what stands there, which says where unless that is plain.
-    fn named_in(&self, error: Error) -> Error {
+    pub(crate) fn named_in(&self, error: Error) -> Error {
         match self {
             Self::Flag => error,
             Self::File(..) | Self::Variable(_) => {
@@ -124,6 +125,7 @@ pub(crate) struct Layer {
     pub(crate) deny_egress: Vec<Sourced<EgressRule>>,
     pub(crate) host_ports: Vec<Sourced<u16>>,
     pub(crate) ask: Option<Sourced<Duration>>,
+    pub(crate) secrets: Vec<Sourced<SecretGrant>>,
     pub(crate) env: Vec<Sourced<VariableWish>>,
     pub(crate) timeout: Option<Sourced<Duration>>,
     pub(crate) memory_bytes: Option<Sourced<u64>>,
@@ -173,6 +175,7 @@ impl Layer {
             Key::DenyEgress => self.deny_egress.push(said(utf8(text)?.parse()?, origin)),
             Key::AllowHostPort => self.host_ports.push(said(parse_port(utf8(text)?)?, origin)),
             Key::Ask => self.ask = Some(said(parse_ask(utf8(text)?)?, origin)),
+            Key::Secret => self.secrets.push(said(utf8(text)?.parse()?, origin)),
             Key::Env => {
                 let (name, value) = split_assignment(text)?;
                 self.env.push(said(VariableWish::Set(name, value), origin));
@@ -222,6 +225,18 @@ impl Layer {
         Ok(rules)
     }
 
+    /// The secrets that are granted, each once, and who said the first.
+    pub(crate) fn grants(&self) -> (Vec<SecretGrant>, Origin) {
+        let mut grants: Vec<SecretGrant> = Vec::new();
+        for said in &self.secrets {
+            if !grants.contains(&said.value) {
+                grants.push(said.value.clone());
+            }
+        }
+        let first = self.secrets.first().map_or(Origin::Flag, |said| said.origin.clone());
+        (grants, first)
+    }
+
     /// This layer with a later one over it: single values of the later win, lists add up.
     pub(crate) fn under(mut self, mut later: Self) -> Self {
         // A stricter profile that is named later closes what earlier layers opened; else nobody
@@ -229,6 +244,7 @@ impl Layer {
         if later.profile.as_ref().is_some_and(|named| !named.value.has_way_out()) {
             self.egress.clear();
             self.host_ports.clear();
+            self.secrets.clear();
             self.ask = None;
         }
         self.read.append(&mut later.read);
@@ -237,6 +253,7 @@ impl Layer {
         self.egress.append(&mut later.egress);
         self.deny_egress.append(&mut later.deny_egress);
         self.host_ports.append(&mut later.host_ports);
+        self.secrets.append(&mut later.secrets);
         self.env.append(&mut later.env);
         self.init.append(&mut later.init);
         self.insecure_registry.append(&mut later.insecure_registry);
@@ -357,10 +374,12 @@ mod tests {
             (Key::Egress, "crates.io:443"),
             (Key::AllowHostPort, "5432"),
             (Key::Ask, "30s"),
+            (Key::Secret, "TOKEN@api.example.com"),
         ]);
         let strict = file.clone().under(layer(&[(Key::Profile, "no-network")]));
         assert!(strict.egress.is_empty() && strict.host_ports.is_empty() && strict.ask.is_none());
+        assert!(strict.secrets.is_empty());
         let same = file.under(layer(&[(Key::Profile, "ci-only")]));
-        assert_eq!(same.egress.len(), 1);
+        assert_eq!((same.egress.len(), same.secrets.len()), (1, 1));
     }
 }

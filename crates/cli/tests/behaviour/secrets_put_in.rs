@@ -193,6 +193,39 @@ pub(crate) fn plain_value(place: &Place) -> String {
 }
 
 #[test]
+fn a_configuration_grants_a_secret_by_its_name() {
+    everyone(|place| {
+        let value = plain_value(place);
+        add(place, "T", &value);
+        let (authority, file) = trusted(place);
+        let outside = Outside::new(Some(&authority));
+        let (port, grant) = (outside.port, format!("T@{HOST}:scheme=Bearer"));
+        let text = format!(
+            "[run]\nprofile = \"repo-write\"\nallow_host_port = [\"{port}\"]\nsecret = [\"{grant}\"]\n"
+        );
+        place.write("grants.toml", &text);
+        let ask = format!("curl -sS -H \"Authorization: Bearer $T\" https://{HOST}:{port}");
+        let run = ["run", "--config", "grants.toml"];
+        // Said again it is the same grant.
+        for more in [&[] as &[&str], &["--secret", &grant]] {
+            let said = says(place, &file, &[&run, more, &["--shell", &ask]].concat(), 0);
+            assert!(outside.asked().concat().contains(&format!("Bearer {value}")), "{said:?}");
+        }
+        let shown = place.says(&["config", "check", "grants.toml"], 0).text();
+        assert!(shown.contains("T@") && !shown.contains(&value), "{shown}");
+        // A profile without a way out closes this, too, and what is wrong is said by file and line.
+        let strict = [&run[..], &["--profile", "no-network", "--shell", "echo ${T-none}"]].concat();
+        assert_eq!(place.says(&strict, 0).text(), "none\n");
+        let learn = ["policy", "learn", "--config", "grants.toml", "--shell", &ask];
+        let learned = says(place, &file, &learn, 0).text();
+        assert!(learned.contains(&format!("\nsecret = [\"T@{HOST}:")), "{learned}");
+        place.write("wrong.toml", "[run]\nprofile = \"repo-write\"\nsecret = [\"T@*.test\"]\n");
+        let said = place.says(&["run", "--config", "wrong.toml", "--", "true"], 125);
+        assert!(said.stderr.contains("wrong.toml:3: "), "{said:?}");
+    });
+}
+
+#[test]
 fn what_cannot_be_granted_is_refused_before_anything_is_made() {
     everyone(|place| {
         add(place, "T", "a value");
