@@ -228,6 +228,11 @@ fn has_patched(report: &PatchReport, changed: bool, shown: usize) -> Outcome {
     Outcome { text, structured: json!(patched), is_error }
 }
 
+/// A line of a file in quotes, or its end.
+fn line_or_end(line: Option<&str>) -> String {
+    line.map_or_else(|| "the end of the file".to_owned(), |line| format!("{line:?}"))
+}
+
 /// A file of a patch, and of one that does not fit where.
 fn line(file: &PatchedFile) -> String {
     let word = |value: serde_json::Value| value.as_str().unwrap_or_default().to_owned();
@@ -249,8 +254,11 @@ fn line(file: &PatchedFile) -> String {
         if let Some(near) = &hunk.nearest {
             write!(
                 text,
-                "; nearest at line {}, which differs at {}: expected {:?}, found {:?}",
-                near.line, near.differs_at, near.expected, near.found
+                "; nearest at line {}, which differs at {}: expected {}, found {}",
+                near.line,
+                near.differs_at,
+                line_or_end(near.expected.as_deref()),
+                line_or_end(near.found.as_deref())
             )
             .ok();
         }
