@@ -54,6 +54,18 @@ pub struct ConnectionCounts {
 }
 
 impl ConnectionCounts {
+    /// Both together.
+    #[must_use]
+    pub fn with(self, other: Self) -> Self {
+        Self {
+            allowed: self.allowed.saturating_add(other.allowed),
+            denied: self.denied.saturating_add(other.denied),
+            failed: self.failed.saturating_add(other.failed),
+            bytes_up: self.bytes_up.saturating_add(other.bytes_up),
+            bytes_down: self.bytes_down.saturating_add(other.bytes_down),
+        }
+    }
+
     fn add(&mut self, report: &ConnectionReport) {
         let which = match report.decision {
             ConnectionDecision::Allowed => &mut self.allowed,
@@ -91,7 +103,7 @@ impl Session {
             cpu_ms,
             memory_bytes,
             peak_memory_bytes,
-            connections: self.counted().await?,
+            connections: self.connection_counts().await?,
         })
     }
 
@@ -108,7 +120,8 @@ impl Session {
         within(PROVEN_WITHIN, "attack a sandbox from inside", backend.prove(&spec)).await
     }
 
-    async fn counted(&self) -> Result<ConnectionCounts> {
+    /// Its connections through the gate, as far as they are kept. Wakes nothing.
+    pub async fn connection_counts(&self) -> Result<ConnectionCounts> {
         let (mut counts, mut from) = (ConnectionCounts::default(), 0);
         loop {
             let found = self.connections(from).await?;

@@ -181,7 +181,12 @@ fn control_files(spec: &Spec) -> String {
              agents stay in the sandbox: only a person applies them."
                 .to_owned()
         }
-        (Workspace::Directory(_) | Workspace::Private, SensitiveWrites::Protected) => {
+        (Workspace::Private, SensitiveWrites::Protected) => {
+            "Control files such as git hooks and editor settings are files like others: nobody outside the \
+             sandbox uses them."
+                .to_owned()
+        }
+        (Workspace::Directory(_), SensitiveWrites::Protected) => {
             "Control files such as git hooks, git configuration, start files and settings of editors and \
              agents cannot be changed."
                 .to_owned()
@@ -344,6 +349,9 @@ mod tests {
         );
         let direct = planned(&order(Workspace::Directory("/x".into())));
         says(&direct, &["written for good", "cannot be changed"]);
+        let private = planned(&order(Workspace::Private));
+        says(&private, &["files like others: nobody outside"]);
+        assert!(!private.contains("cannot be changed"), "{private}");
         let mut read_only = order(Workspace::Directory("/x".into()));
         read_only.spec.profile = Profile::ReadOnly;
         read_only.ttl = Some(Duration::from_secs(60));

@@ -187,5 +187,6 @@ fn text(report: &NetworkReport) -> String {
         line("ask", &format_args!("and wait {} ms to be allowed", report.ask_ms));
     }
     line("deny", &"everything else");
+    line("rules", &format_args!("of version {}", report.version));
     text
 }

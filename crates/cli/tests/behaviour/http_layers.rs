@@ -382,6 +382,8 @@ fn numbers_are_told_and_no_name_of_anybody() {
         let has = |line: &str| assert!(told.lines().any(|l| l == line), "{line} in {told}");
         has("cofferdam_sandboxes{phase=\"running\"} 1");
         has("cofferdam_execs_running 0");
+        has("cofferdam_connections{decision=\"denied\"} 0");
+        has("cofferdam_connection_bytes{direction=\"up\"} 0");
         has(
             "cofferdam_http_requests_total{method=\"POST\",route=\"/v1/sandboxes\",status=\"201\"} 1",
         );

@@ -47,27 +47,37 @@ fn a_run_ends_though_its_caller_hangs_up_while_its_sandbox_is_made() {
     });
 }
 
+/// What a model's call runs.
+const LINE: &str = "sleep 300 & sleep 300";
+
 #[test]
 fn a_call_by_the_protocol_for_models_ends_with_its_caller() {
+    let body = json!({
+        "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": { "name": "shell_exec", "arguments": { "sandbox": "s", "command": LINE } },
+    });
+    let more = "accept: application/json, text/event-stream\r\n\
+                mcp-protocol-version: 2025-11-25\r\nconnection: keep-alive\r\n";
+    ends_with_its_caller("POST /mcp", &body, more);
+}
+
+#[test]
+fn a_call_of_a_tool_ends_with_its_caller() {
+    let body = json!({ "sandbox": "s", "command": LINE });
+    let more = "connection: keep-alive\r\n";
+    ends_with_its_caller("POST /v1/tools/cofferdam/shell_exec", &body, more);
+}
+
+/// Hangs up while the command of a call runs in sandbox `s`, and looks for what is left of it.
+fn ends_with_its_caller(request: &str, body: &Value, more: &str) {
     everyone(|place| {
         let serving = Serving::start(place, &[]);
         assert_eq!(serving.ask("", "PUT /v1/sandboxes/s", "{}").status, 201);
-        let call = |line: &str| {
-            let body = json!({
-                "jsonrpc": "2.0", "id": 1, "method": "tools/call",
-                "params": {
-                    "name": "shell_exec", "arguments": { "sandbox": "s", "command": line },
-                },
-            });
-            let more = "accept: application/json, text/event-stream\r\n\
-                        mcp-protocol-version: 2025-11-25\r\nconnection: keep-alive\r\n";
-            serving.send("", "POST /mcp", &body.to_string(), more)
-        };
         let commands = || {
             let listed = serving.ask("", "GET /v1/sandboxes/s/execs", "").json();
             listed["execs"].as_array().unwrap().clone()
         };
-        let stream = call("sleep 300 & sleep 300");
+        let stream = serving.send("", request, &body.to_string(), more);
         let is_running = |exec: &Value| exec["ended_ms"].is_null();
         until(SOON, || commands().first().filter(|exec| is_running(exec)).map(drop)).unwrap();
         drop(stream);

@@ -262,7 +262,7 @@ impl<'a> Walk<'a> {
                 Ok(())
             }
             Err(Errno::NOTDIR | Errno::LOOP) => self.follow(name),
-            Err(errno) => Err(failed(errno, on_the_way(errno))),
+            Err(errno) => Err(failed(errno, self.on_the_way(errno))),
         }
     }
 
@@ -276,7 +276,7 @@ impl<'a> Walk<'a> {
             Ok(target) => self.lay_out(target.as_bytes()),
             // It was one a moment ago, or is no directory.
             Err(Errno::INVAL) => Err(refused(Why::WrongType, "a part of the path is no directory")),
-            Err(errno) => Err(failed(errno, on_the_way(errno))),
+            Err(errno) => Err(failed(errno, self.on_the_way(errno))),
         }
     }
 
@@ -302,6 +302,16 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
+    /// Why the way ends here.
+    fn on_the_way(&self, errno: Errno) -> &'static str {
+        match errno {
+            Errno::NOENT if self.left.is_empty() => "it is not there",
+            Errno::NOENT => "a directory above it is missing",
+            _ if self.left.is_empty() => "it cannot be entered",
+            _ => "a directory above it cannot be entered",
+        }
+    }
+
     fn here(&self) -> BorrowedFd<'_> {
         self.through.last().unwrap_or(&self.root.directory).as_fd()
     }
@@ -309,10 +319,3 @@ impl<'a> Walk<'a> {
 
 /// The permissions of a directory that is made, before the mask of a fresh login.
 pub(super) const NEW_DIRECTORY: Mode = Mode::from_raw_mode(0o777);
-
-fn on_the_way(errno: Errno) -> &'static str {
-    match errno {
-        Errno::NOENT => "a directory above it is missing",
-        _ => "a directory above it cannot be entered",
-    }
-}

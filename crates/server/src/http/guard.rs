@@ -195,7 +195,8 @@ fn ends_with_its_caller(path: &str) -> bool {
     if path == super::mcp::PATH {
         return true;
     }
-    path == super::run::PATH
+    // A tool's command is killed when its call is given up, whichever way the call came.
+    path == super::run::PATH || path.starts_with(super::tools::CALLED_BELOW)
 }
 
 /// What is being done for a caller.

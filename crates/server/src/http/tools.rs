@@ -21,6 +21,9 @@ pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new().routes(routes!(list)).routes(routes!(call))
 }
 
+/// Where the tools of a pack are called.
+pub(super) const CALLED_BELOW: &str = "/v1/tools/";
+
 /// The tools of a pack: cofferdam, everruns, adk, fluers or openmanus. Every call names its sandbox.
 #[utoipa::path(get, path = "/v1/tools/{pack}", tag = "tools",
     params(("pack" = String, Path, description = "The pack.")), responses(

@@ -224,6 +224,11 @@ fn refuse_more_way_out(spec: &Spec, operator: &Spec) -> Result<()> {
     let allowed = operator.network_policy()?.map(|policy| policy.allow);
     let further = first_beyond(&wanted.allow, allowed.as_deref().unwrap_or(&[]));
     let what = match (further, &allowed) {
+        (Some(rule), Some(known)) if !known.is_empty() => {
+            let what = format!("a way out to {rule} is none that the operator allows");
+            return Err(Error::new(ErrorKind::Denied, what)
+                .hint("Leave it out, or ask the operator to allow it."));
+        }
         (Some(rule), _) => format!(
             "profile {} asks for a way out to {rule}, and the operator allows none",
             spec.profile

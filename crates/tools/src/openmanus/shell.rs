@@ -22,6 +22,8 @@ const SHOWN_BYTES: usize = 48 << 10;
 const TAIL_BYTES: u64 = 256 << 10;
 /// The longest time that a blocking command is waited for.
 const MAX_TIMEOUT_SECS: u64 = 3600;
+/// How long a shell may take to go to a folder.
+const ENTERED_WITHIN: Duration = Duration::from_secs(10);
 /// How long a command that was interrupted may take to end.
 const ENDS_WITHIN: Duration = Duration::from_secs(5);
 /// How often it is interrupted until then.
@@ -165,15 +167,11 @@ async fn execute(asked: Arguments, call: &Call<'_>) -> Result<Outcome> {
         None => None,
     };
     let shell = session.shell(&name).await?;
-    let text = match &folder {
-        Some(folder) => format!("cd -- {} && eval {}", quoted(folder), quoted(&command)),
-        None => command,
-    };
-    let ticket = shell.send(text.as_bytes(), false).await?;
-    let cwd = match folder {
-        Some(folder) => Some(folder),
-        None => shell.directory(ticket).await?,
-    };
+    if let Some(folder) = &folder {
+        enter(&shell, folder).await?;
+    }
+    let ticket = shell.send(command.as_bytes(), false).await?;
+    let cwd = shell.directory(ticket).await?;
     if !asked.blocking {
         let answer = Answer {
             output: Some(String::new()),
@@ -186,6 +184,18 @@ async fn execute(asked: Arguments, call: &Call<'_>) -> Result<Outcome> {
     }
     let output = waited(&shell, ticket, Duration::from_secs(asked.timeout), call).await?;
     Ok(told(&name, cwd, &output))
+}
+
+/// Takes a shell into a folder, as a command of its own: where it cannot go there, nothing runs.
+async fn enter(shell: &Shell, folder: &str) -> Result<()> {
+    let ticket = shell.send(format!("cd -- {}", quoted(folder)).as_bytes(), false).await?;
+    let output = shell.check(ticket, ENTERED_WITHIN, room()).await?;
+    if output.exit_code == Some(0) {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.output);
+    let what = format!("the folder {folder:?} cannot be entered: {}", said.trim());
+    Err(Error::new(ErrorKind::NotFound, what).hint("Make it first, or name another one."))
 }
 
 /// Waits for the end of a command, which is interrupted when the call is given up.

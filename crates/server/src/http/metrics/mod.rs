@@ -16,7 +16,7 @@ use axum::http::{HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use cofferdam_core::{Error, ErrorKind, Result};
-use cofferdam_session::{Phase, SessionId, SessionReport, Sessions};
+use cofferdam_session::{ConnectionCounts, Phase, Session, SessionId, SessionReport, Sessions};
 use counts::{Counting, Counts, Of};
 use futures_util::StreamExt;
 use std::sync::{Arc, OnceLock};
@@ -101,23 +101,36 @@ async fn metrics(door: Door<Looks>, metrics: Option<Extension<Metrics>>) -> Answ
     let mut text = metrics.0.text(owner.as_deref());
     text::sandboxes(&mut text, &all);
     text::execs(&mut text, running(sessions, &all).await?);
+    text::connections(&mut text, connections(sessions, &all).await?);
     let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
     Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
 }
 
 /// How many commands run in sandboxes that run. One that goes meanwhile has none.
 async fn running(sessions: &Sessions, all: &[SessionReport]) -> Result<u64> {
-    let run = all.iter().filter(|session| session.phase == Phase::Running).take(MAX_ASKED);
-    let ids: Vec<SessionId> =
-        run.map(|session| SessionId::new(session.id.as_str())).collect::<Result<_>>()?;
-    let asked = ids.into_iter().map(|id| {
-        let session = sessions.session(id);
-        async move { session.execs().await.unwrap_or_default() }
+    let run = all.iter().filter(|session| session.phase == Phase::Running);
+    let asked = each(sessions, run, async |session| session.execs().await.unwrap_or_default());
+    let answers = asked.await?.into_iter().flatten();
+    Ok(answers.filter(|exec| exec.ended_ms.is_none()).count() as u64)
+}
+
+/// What became of connections of the sandboxes that are there.
+async fn connections(sessions: &Sessions, all: &[SessionReport]) -> Result<ConnectionCounts> {
+    let counts = each(sessions, all.iter(), async |session| {
+        session.connection_counts().await.unwrap_or_default()
     });
-    let mut answers = futures_util::stream::iter(asked).buffer_unordered(AT_A_TIME);
-    let mut running = 0;
-    while let Some(execs) = answers.next().await {
-        running += execs.iter().filter(|exec| exec.ended_ms.is_none()).count() as u64;
-    }
-    Ok(running)
+    Ok(counts.await?.into_iter().fold(ConnectionCounts::default(), ConnectionCounts::with))
+}
+
+/// Asks each of them, but no more than [`MAX_ASKED`].
+async fn each<'a, T>(
+    sessions: &Sessions,
+    of: impl Iterator<Item = &'a SessionReport>,
+    ask: impl AsyncFn(Session) -> T,
+) -> Result<Vec<T>> {
+    let of = of.take(MAX_ASKED);
+    let ids: Vec<SessionId> =
+        of.map(|session| SessionId::new(session.id.as_str())).collect::<Result<_>>()?;
+    let asked = ids.into_iter().map(|id| ask(sessions.session(id)));
+    Ok(futures_util::stream::iter(asked).buffer_unordered(AT_A_TIME).collect().await)
 }

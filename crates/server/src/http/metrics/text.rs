@@ -1,7 +1,7 @@
 //! The text format of Prometheus.
 
 use super::counts::{Durations, Of, SECONDS};
-use cofferdam_session::SessionReport;
+use cofferdam_session::{ConnectionCounts, SessionReport};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -62,6 +62,21 @@ pub(super) fn execs(text: &mut String, running: u64) {
     let name = "cofferdam_execs_running";
     metric(text, name, "gauge", "Commands that run in sandboxes that run.");
     let _ = writeln!(text, "{name} {running}");
+}
+
+/// What became of connections. A gauge: what a sandbox counted goes with it.
+pub(super) fn connections(text: &mut String, counts: ConnectionCounts) {
+    let name = "cofferdam_connections";
+    metric(text, name, "gauge", "Connections of the sandboxes that are there, by decision.");
+    let ConnectionCounts { allowed, denied, failed, bytes_up, bytes_down } = counts;
+    for (decision, count) in [("allowed", allowed), ("denied", denied), ("failed", failed)] {
+        let _ = writeln!(text, "{name}{{decision=\"{decision}\"}} {count}");
+    }
+    let name = "cofferdam_connection_bytes";
+    metric(text, name, "gauge", "Bytes of those connections, up from inside and down to it.");
+    for (direction, bytes) in [("up", bytes_up), ("down", bytes_down)] {
+        let _ = writeln!(text, "{name}{{direction=\"{direction}\"}} {bytes}");
+    }
 }
 
 /// Routes are those of this program, and need no escapes but these.
