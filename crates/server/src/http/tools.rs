@@ -68,7 +68,17 @@ async fn call(
             .hint("List the tools of the pack.")
             .into());
     }
-    let outcome = toolbox.call(&tool, Value::Object(arguments), CallContext::new()).await;
+    // Dropped with this answer where its caller hangs up. The call is told, and ends in its own way.
+    let (caller, gone) = tokio::sync::oneshot::channel::<()>();
+    let context = CallContext::new().canceled_by(async move {
+        let _ = gone.await;
+    });
+    let calling =
+        tokio::spawn(async move { toolbox.call(&tool, Value::Object(arguments), context).await });
+    let outcome = calling.await;
+    drop(caller);
+    let outcome =
+        outcome.map_err(|e| Error::new(ErrorKind::Io, "a call of a tool broke off").source(e))?;
     let cofferdam_tools::Outcome { text, structured, is_error } = outcome;
     Ok(Json(ToolOutcome { text, structured, is_error }))
 }

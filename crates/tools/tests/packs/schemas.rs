@@ -184,7 +184,7 @@ mixed: two may have tools of one name that mean different things.
   is a tool of the pack, or said to be the user's to do.
 - A result has at most 64 KiB, its text and its structured content together. What is left out is counted, and
   the result says how to get it. Lists say how much follows.
-- A command that is given up is killed, and what it wrote so far is answered.
+- A command that is given up is killed, and what it wrote so far is answered. Over HTTP whoever hangs up gives it up.
 - What a sandbox may do is the order of whoever offers the tools. Nothing that a model says widens it. Control
   files (git hooks, editor and agent settings) never land in the workspace by a tool, even where they are named.
 - Sandboxes with all labels of that order can be named, and no others.
