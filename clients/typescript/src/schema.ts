@@ -2868,8 +2868,8 @@ export interface components {
             set_id: boolean;
             /**
              * @description `lands`; a conflict: `changed`, `gone`, `directory_gone`, `directory_moved`, `not_empty`,
-             *     `mounted`; or held back: `protected`, `special`, `too_large`, `directory`, `another`; `history`
-             *     between two points.
+             *     `mounted`; or held back: `protected`, `special`, `too_large`, `directory`, `another`, `move`;
+             *     `history` between two points.
              */
             standing: string;
             /**

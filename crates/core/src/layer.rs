@@ -106,7 +106,7 @@ pub enum Standing {
 pub enum Conflict {
     /// What stands there was changed later than the sandbox began.
     Changed,
-    /// What the sandbox changed is not there any more.
+    /// What the sandbox changed, or gave another name, is not there any more.
     Gone,
     /// A directory on the way is not there any more, or is none.
     DirectoryGone,
@@ -131,6 +131,8 @@ pub enum Held {
     Directory,
     /// The sandbox has something else there than what was wanted.
     Another,
+    /// The sandbox moved a file, or may have, and the other half of that does not land.
+    Move,
     /// It is a difference between two points of a history, and none of the layer.
     History,
 }
@@ -236,7 +238,7 @@ impl ChangeKind {
 
 impl Standing {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Lands,
         Self::Conflict(Conflict::Changed),
         Self::Conflict(Conflict::Gone),
@@ -249,6 +251,7 @@ impl Standing {
         Self::Held(Held::TooLarge),
         Self::Held(Held::Directory),
         Self::Held(Held::Another),
+        Self::Held(Held::Move),
         Self::Held(Held::History),
     ];
 
@@ -267,6 +270,7 @@ impl Standing {
             Self::Held(Held::TooLarge) => "too_large",
             Self::Held(Held::Directory) => "directory",
             Self::Held(Held::Another) => "another",
+            Self::Held(Held::Move) => "move",
             Self::Held(Held::History) => "history",
         }
     }
@@ -276,7 +280,9 @@ impl Standing {
         match self {
             Self::Lands => "it lands",
             Self::Conflict(Conflict::Changed) => "the workspace changed there since",
-            Self::Conflict(Conflict::Gone) => "it is not in the workspace any more",
+            Self::Conflict(Conflict::Gone) => {
+                "what it was made of is not found in the workspace any more"
+            }
             Self::Conflict(Conflict::DirectoryGone) => "its directory is not there any more",
             Self::Conflict(Conflict::DirectoryMoved) => {
                 "a directory on the way was moved or got other permissions since"
@@ -288,6 +294,9 @@ impl Standing {
             Self::Held(Held::TooLarge) => "it is too large",
             Self::Held(Held::Directory) => "the directory that it is in does not land",
             Self::Held(Held::Another) => "the session changed it since it was looked at",
+            Self::Held(Held::Move) => {
+                "it was or may have been moved, and the other half of that does not land"
+            }
             Self::Held(Held::History) => "it is between two points of the history",
         }
     }

@@ -100,12 +100,17 @@ impl<R: Read> Entries<R> {
         self.source
     }
 
-    /// The next entry. Content that was not read is passed over.
+    /// The next entry. Content that was not read is passed over. The stream may end right behind the
+    /// content of the last entry, or in what fills its block, but nowhere else within an entry.
     pub(crate) fn next_entry(&mut self) -> io::Result<Option<Entry>> {
         let mut extension = Extension::default();
         loop {
-            self.pass(self.left + self.fill)?;
-            (self.left, self.fill) = (0, 0);
+            let (left, fill) = (std::mem::take(&mut self.left), std::mem::take(&mut self.fill));
+            self.pass(left)?;
+            // Some tools write nothing behind the last content, not even what fills its block.
+            if self.pass_some(fill)? < fill {
+                return Ok(None);
+            }
             let Some(block) = self.block()? else { return Ok(None) };
             check_sum(&block)?;
             let size = number(field(&block, 124, 12))?;
@@ -202,9 +207,15 @@ impl<R: Read> Entries<R> {
     }
 
     fn pass(&mut self, bytes: u64) -> io::Result<()> {
+        let passed = self.pass_some(bytes)?;
+        if passed == bytes { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+    }
+
+    /// Passes over as many bytes as there are, up to this many, and says how many those were.
+    fn pass_some(&mut self, bytes: u64) -> io::Result<u64> {
         let passed = io::copy(&mut (&mut self.source).take(bytes), &mut io::sink())?;
         self.position += passed;
-        if passed == bytes { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+        Ok(passed)
     }
 }
 

@@ -315,6 +315,33 @@ pub(crate) fn prepare_gate(command: &mut std::process::Command, control: &OwnedF
     unsafe { command.pre_exec(prepare) };
 }
 
+/// The most bytes of a handle that the kernel makes.
+const HANDLE_BYTES: u32 = 128;
+
+/// `struct file_handle` of name_to_handle_at(2), with room.
+#[repr(C)]
+struct FileHandle {
+    bytes: u32,
+    kind: c_int,
+    handle: [u8; HANDLE_BYTES as usize],
+}
+
+/// The type and bytes of the handle that a file system knows a file by, whatever it is called.
+pub(crate) fn file_handle(file: &OwnedFd) -> Result<(i32, Vec<u8>)> {
+    let handle = [0; HANDLE_BYTES as usize];
+    let mut found = FileHandle { bytes: HANDLE_BYTES, kind: 0, handle };
+    let mut mount: c_int = 0;
+    let (fd, call) = (file.as_raw_fd(), libc::SYS_name_to_handle_at);
+    let (handle, mount) = (&raw mut found, &raw mut mount);
+    // SAFETY: the structures live for the call, and the first one says how much room it has.
+    let done = unsafe { libc::syscall(call, fd, c"".as_ptr(), handle, mount, libc::AT_EMPTY_PATH) };
+    if done != 0 {
+        return Err(last_error());
+    }
+    let bytes = usize::try_from(found.bytes).unwrap_or(0);
+    Ok((found.kind, found.handle.get(..bytes).unwrap_or_default().to_vec()))
+}
+
 fn last_error() -> Errno {
     let error = std::io::Error::last_os_error().raw_os_error().unwrap_or(0);
     Errno::from_raw_os_error(error)

@@ -309,6 +309,26 @@ fn what_follows_the_last_entry_is_bounded() {
 }
 
 #[test]
+fn a_layer_may_end_right_behind_its_last_byte_and_no_earlier() {
+    let whole = written().directory("d", 0o755).file("d/f", &[b'x'; 700]).done();
+    let (header, content) = (512, 2 * 512);
+    let unpacked = |bytes: usize| {
+        let ground = Ground::new("ends");
+        let tally = ground.unpack(&whole[..bytes]).map_err(|error| error.kind)?;
+        assert_eq!(std::fs::read(ground.tree().join("d/f")).ok(), Some(vec![b'x'; 700]), "{bytes}");
+        Ok(tally.entries)
+    };
+    // Behind the content, in what fills its block, and with one of the two empty blocks.
+    for bytes in [content + 700, content + 701, content + 1023, content + 1024, content + 1536] {
+        assert_eq!(unpacked(bytes), Ok(2), "{bytes}");
+    }
+    // In the first header, in the second one, and in the content.
+    for bytes in [header - 1, header + 1, content - 1, content, content + 1, content + 699] {
+        assert_eq!(unpacked(bytes), Err(ErrorKind::Usage), "{bytes}");
+    }
+}
+
+#[test]
 fn what_expands_beyond_the_ratio_is_refused() {
     let ground = Ground::new("ratio");
     let bytes = written().file("zeros", &vec![0; 72 << 20]).done();

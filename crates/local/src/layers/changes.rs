@@ -30,6 +30,10 @@ pub(super) struct Item {
     pub(super) change: Change,
     pub(super) upper: Option<Seen>,
     pub(super) lower: Option<Seen>,
+    /// The change that is the other half of a move: what its file was called.
+    pub(super) made_of: Option<GuestPath>,
+    /// It may be half of a move, and nobody knows what its file was called.
+    pub(super) of_unknown: bool,
 }
 
 /// What was found on the way to a path.
@@ -63,6 +67,8 @@ pub(super) fn changes(pairs: &[Pair], facts: &impl Facts) -> Vec<Item> {
             change: change(pair, kind, standing, &groups, facts),
             upper: pair.upper.as_ref().map(|top| top.seen.clone()),
             lower: pair.lower.clone(),
+            made_of: pair.made_of.clone(),
+            of_unknown: pair.of_unknown,
         });
     }
     items
@@ -157,7 +163,7 @@ fn conflict(pair: &Pair, way: Way, since_ns: u64) -> Option<Conflict> {
             return Some(Conflict::DirectoryGone);
         }
         // A file that the sandbox gave this name was copied as well, from another one.
-        return (way == Way::Touched).then_some(Conflict::Gone);
+        return (way == Way::Touched && pair.made_of.is_none()).then_some(Conflict::Gone);
     };
     if lower.kind == Kind::Mounted {
         return Some(Conflict::Mounted);

@@ -68,6 +68,6 @@ impl Walk<'_> {
         }
         let copied = was.is_some_and(|was| was.kind.is_some());
         let upper = Some(Top { seen, opaque: false, copied });
-        self.push(Pair { path, upper, lower, same, untouched })
+        self.push(Pair { path, upper, lower, same, untouched, made_of: None, of_unknown: false })
     }
 }

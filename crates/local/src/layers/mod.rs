@@ -29,6 +29,8 @@
 //! of later and not that of a change of its entries was moved or got other permissions, and all below
 //! it is in conflict.
 //!
+//! What the sandbox gave another name lands under that name and leaves the old one, or neither.
+//!
 //! LIMIT: where somebody moves a directory to the place of another one, and then makes or removes an
 //! entry in it, that is not seen. Nor is it seen that somebody removed what the sandbox removed too and
 //! then made anew.
@@ -47,6 +49,7 @@ mod layer;
 mod listing;
 mod look;
 mod moves;
+mod renamed;
 mod repositories;
 mod revert;
 mod walk;

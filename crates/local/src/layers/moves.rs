@@ -37,7 +37,8 @@ pub(super) fn note(layer: &Layer, items: &mut [Item]) {
     }
 }
 
-fn is_same(layer: &Layer, from: &GuestPath, to: &GuestPath) -> bool {
+/// Whether what was there is, by its content, what is here now.
+pub(super) fn is_same(layer: &Layer, from: &GuestPath, to: &GuestPath) -> bool {
     let before = look(&layer.workspace, from.as_bytes()).ok().flatten();
     let after = look(&layer.upper, to.as_bytes()).ok().flatten();
     let (Some((before, one)), Some((after, other))) = (before, after) else { return false };

@@ -28,6 +28,10 @@ pub(super) struct Pair {
     pub(super) same: bool,
     /// A directory of a copy that is as it was copied, whatever became of it in the workspace.
     pub(super) untouched: bool,
+    /// What the layer's file was called in the workspace, where the sandbox gave it this name.
+    pub(super) made_of: Option<GuestPath>,
+    /// Or it may have had another name, and nobody knows which.
+    pub(super) of_unknown: bool,
 }
 
 /// What a layer has under a name.
@@ -146,7 +150,15 @@ impl Walk<'_> {
         } else if hides {
             self.waiting.push(Waiting::Lower(path.clone()));
         }
-        self.push(Pair { path, upper: Some(top), lower, same, untouched: false })
+        self.push(Pair {
+            path,
+            upper: Some(top),
+            lower,
+            same,
+            untouched: false,
+            made_of: None,
+            of_unknown: false,
+        })
     }
 
     fn top(
@@ -208,7 +220,15 @@ impl Walk<'_> {
         if lower.kind == Kind::Directory && !self.layer.is_left_out(path.as_bytes()) {
             self.waiting.push(Waiting::Lower(path.clone()));
         }
-        self.push(Pair { path, upper: None, lower: Some(lower), same: false, untouched: false })
+        self.push(Pair {
+            path,
+            upper: None,
+            lower: Some(lower),
+            same: false,
+            untouched: false,
+            made_of: None,
+            of_unknown: false,
+        })
     }
 
     pub(super) fn push(&mut self, pair: Pair) -> Result<()> {

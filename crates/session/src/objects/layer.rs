@@ -95,8 +95,8 @@ pub struct LayerChange {
     /// Changes with what the session has there; 0 between two points.
     pub version: u64,
     /// `lands`; a conflict: `changed`, `gone`, `directory_gone`, `directory_moved`, `not_empty`,
-    /// `mounted`; or held back: `protected`, `special`, `too_large`, `directory`, `another`; `history`
-    /// between two points.
+    /// `mounted`; or held back: `protected`, `special`, `too_large`, `directory`, `another`, `move`;
+    /// `history` between two points.
     pub standing: String,
     /// What a unified diff does not say of it, where its lines were counted or could not be.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

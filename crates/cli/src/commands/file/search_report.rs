@@ -20,7 +20,12 @@ fn sentence(left: &LeftOut) -> String {
             return format!("so many names are there that the search ended before {first:?}");
         }
         Reason::TooManyMatches => {
-            return format!("so much was found that {count} more were not told, first {first:?}");
+            // The search may have ended there, and a file that was not searched may hold nothing.
+            let number = if count == 1 { "name or file was" } else { "names or files were" };
+            return format!(
+                "so much was found that at least {count} more {number} not told or not searched; \
+                 the first is {first:?}"
+            );
         }
         Reason::MatchesOfOneFile => ("file has", "files have", "more matches than are told"),
         Reason::Rules => {
@@ -48,5 +53,11 @@ mod tests {
         );
         let ended = "so many names are there that the search ended before \"a\"";
         check(Reason::TooManyNames, 1, ended);
+        let more = "so much was found that at least 1 more name or file was not told or not \
+                    searched; the first is \"a\"";
+        check(Reason::TooManyMatches, 1, more);
+        let more = "so much was found that at least 3 more names or files were not told or not \
+                    searched; the first is \"a\"";
+        check(Reason::TooManyMatches, 3, more);
     }
 }

@@ -19,7 +19,7 @@ use super::layer::{Layer, workspace};
 use super::look::{Kind, Seen, look};
 use super::repositories::Looking;
 use super::walk::walk;
-use super::{content, moves};
+use super::{content, moves, renamed};
 use crate::oneshot::unique;
 use crate::state::{Record, StateDirectory, io};
 use cofferdam_core::{
@@ -110,10 +110,11 @@ impl Layer {
         named: &[GuestPath],
         looking: Looking,
     ) -> Result<Vec<Item>> {
-        let pairs = walk(self, scope)?;
+        let mut pairs = walk(self, scope)?;
         if pairs.is_empty() {
             return Ok(Vec::new());
         }
+        renamed::note(self, &mut pairs, scope)?;
         let known = Known::new(self, &pairs, named, looking)?;
         Ok(changes(&pairs, &known))
     }

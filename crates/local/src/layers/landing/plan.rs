@@ -23,7 +23,8 @@ enum Fate {
 }
 
 /// Of these changes, those that land. A directory that goes, goes only with all that is in it; what is
-/// in a directory that comes, comes only with it, and a directory comes with what is in it.
+/// in a directory that comes, comes only with it, and a directory comes with what is in it. Of a move
+/// both halves land, or neither.
 pub(super) fn settle(items: Vec<Item>, scope: &[GuestPath]) -> Landing {
     let mut fates: Vec<Fate> = items
         .iter()
@@ -33,8 +34,14 @@ pub(super) fn settle(items: Vec<Item>, scope: &[GuestPath]) -> Landing {
             standing @ (Standing::Conflict(_) | Standing::Held(_)) => Fate::Kept(standing),
         })
         .collect();
-    keep_full_directories(&items, &mut fates);
-    bring_directories(&items, &mut fates);
+    loop {
+        keep_full_directories(&items, &mut fates);
+        bring_directories(&items, &mut fates);
+        // What is kept may keep more. It ends, because what is kept stays so.
+        if !keep_other_halves(&items, &mut fates) {
+            break;
+        }
+    }
     let mut landing = Landing::default();
     for (mut item, fate) in items.into_iter().zip(fates) {
         match fate {
@@ -106,6 +113,49 @@ fn bring_directories(items: &[Item], fates: &mut [Fate]) {
             }
         }
     }
+}
+
+/// Keeps back one half of each move whose other half is, and says whether there was any.
+///
+/// A half that nobody asked for holds nothing back: who names one alone wants it so.
+fn keep_other_halves(items: &[Item], fates: &mut [Fate]) -> bool {
+    let places: BTreeMap<&[u8], usize> =
+        items.iter().enumerate().map(|(at, item)| (item.change.path.as_bytes(), at)).collect();
+    let mut has_kept = false;
+    for (target, item) in items.iter().enumerate() {
+        let source = item.made_of.as_ref().and_then(|path| places.get(path.as_bytes()));
+        let Some(source) = source.copied() else { continue };
+        let half = match (fates.get(target), fates.get(source)) {
+            (Some(Fate::Kept(_)), Some(Fate::Lands)) => source,
+            (Some(Fate::Lands), Some(Fate::Kept(_))) => target,
+            _ => continue,
+        };
+        if let Some(fate) = fates.get_mut(half) {
+            *fate = Fate::Kept(Standing::Held(Held::Move));
+            has_kept = true;
+        }
+    }
+    has_kept | keep_what_was_perhaps_moved(items, fates)
+}
+
+/// Where a file is kept that may have had another name, every removal may be the other half of its move.
+fn keep_what_was_perhaps_moved(items: &[Item], fates: &mut [Fate]) -> bool {
+    let is_kept = |(item, fate): (&Item, &Fate)| item.of_unknown && matches!(fate, Fate::Kept(_));
+    if !items.iter().zip(fates.iter()).any(is_kept) {
+        return false;
+    }
+    let known: BTreeSet<&GuestPath> =
+        items.iter().filter_map(|item| item.made_of.as_ref()).collect();
+    let mut has_kept = false;
+    for (item, fate) in items.iter().zip(fates.iter_mut()) {
+        let change = &item.change;
+        let may_be = change.kind == ChangeKind::Removed && !is_directory(change.before.as_ref());
+        if may_be && *fate == Fate::Lands && !known.contains(&change.path) {
+            *fate = Fate::Kept(Standing::Held(Held::Move));
+            has_kept = true;
+        }
+    }
+    has_kept
 }
 
 fn is_directory(state: Option<&FileState>) -> bool {

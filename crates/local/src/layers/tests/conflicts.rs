@@ -120,6 +120,68 @@ fn what_the_sandbox_renamed_is_no_conflict() {
 }
 
 #[test]
+fn a_move_lands_beside_what_somebody_else_made_meanwhile() {
+    for way in ways() {
+        let stage = Stage::new("conflict-beside", way, WORKSPACE);
+        stage.inside("mv a renamed; mv d/x d/renamed");
+        stage.outside("printf m >mine; printf m >d/mine");
+        let shown = ["r a", "a d/renamed", "r d/x", "a renamed"];
+        assert_eq!(stage.shown(), shown, "{way:?}");
+        // The new name alone may be asked for.
+        let report = stage.apply(&["renamed"]);
+        assert_eq!((report.applied.len(), report.kept.len()), (1, 0), "{way:?}");
+        assert!(stage.apply(&[]).kept.is_empty(), "{way:?}");
+        let mut expected = stage.saw();
+        let real = stage.real();
+        for mine in ["mine", "d/mine"] {
+            expected.insert(mine.to_owned(), real[mine].clone());
+        }
+        assert_eq!(real, expected, "{way:?}");
+    }
+}
+
+#[test]
+fn of_a_move_both_halves_land_or_neither() {
+    for way in ways() {
+        for (inside, meanwhile, expected) in [
+            ("mv a b", "printf mine >b", ["r a (move)", "m b (changed)"]),
+            ("mv a b", "printf mine >a", ["r a (changed)", "m b (move)"]),
+            ("mv a new", "printf mine >new", ["r a (move)", "m new (changed)"]),
+            ("mv full/z full/a", "printf m >>full/z", ["a full/a (move)", "r full/z (changed)"]),
+        ] {
+            // Once the workspace's file is another one, that layer does not know it any more; what
+            // comes lands then, and what would go stays.
+            if way == Way::User
+                && expected.iter().any(|line| line.starts_with("r") && line.ends_with("(changed)"))
+            {
+                continue;
+            }
+            let stage = Stage::new("conflict-halves", way, WORKSPACE);
+            stage.inside(inside);
+            stage.outside(meanwhile);
+            let before = stage.real();
+            let report = stage.apply(&[]);
+            let kept: Vec<String> = report.kept.iter().map(shown).collect();
+            assert_eq!(kept, expected, "{way:?} {inside} {meanwhile}");
+            assert_eq!(stage.real(), before, "{way:?} {inside} {meanwhile}");
+        }
+        // Of what was written to as well, not every layer knows what it was called.
+        let stage = Stage::new("conflict-edited-move", way, WORKSPACE);
+        stage.inside("mv a new; printf more >>new");
+        stage.outside("printf m >mine");
+        let report = stage.apply(&[]);
+        let count = (report.applied.len(), report.kept.len());
+        assert_eq!(count, if way == Way::User { (0, 2) } else { (2, 0) }, "{report:?}");
+        // The control: a removal and what is not made of it have nothing to do with each other.
+        let stage = Stage::new("conflict-apart", way, WORKSPACE);
+        stage.inside("cp a b; rm a");
+        stage.outside("printf mine >b");
+        let report = stage.apply(&[]);
+        assert_eq!(report.applied.iter().map(shown).collect::<Vec<_>>(), ["r a"]);
+    }
+}
+
+#[test]
 fn what_is_mounted_there_is_not_touched() {
     if !rustix::process::geteuid().is_root() {
         return;

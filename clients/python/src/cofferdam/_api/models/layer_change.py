@@ -24,8 +24,8 @@ class LayerChange:
         leads_out (bool): Whether it is a link out of the workspace.
         set_id (bool): Whether it has set-id bits, which do not land.
         standing (str): `lands`; a conflict: `changed`, `gone`, `directory_gone`, `directory_moved`, `not_empty`,
-            `mounted`; or held back: `protected`, `special`, `too_large`, `directory`, `another`; `history`
-            between two points.
+            `mounted`; or held back: `protected`, `special`, `too_large`, `directory`, `another`, `move`;
+            `history` between two points.
         version (int): Changes with what the session has there; 0 between two points.
         after (LayerFile | None | Unset): What the session has, or had at the point `to`.
         before (LayerFile | None | Unset): What the workspace has, or the session had at the point `from`.
