@@ -9,7 +9,7 @@ use cofferdam_wire::files::{
     Answer, Append, Failure, MAX_PIECE_BYTES, Move, Only, Why, Write, Written,
 };
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, SeekFrom, Stat};
 use rustix::io::Errno;
 
 /// The permissions of a new file for which nobody names any.
@@ -98,19 +98,31 @@ pub(super) fn copy(root: &Root, order: &Move, talk: &mut Talk) -> Result<Answer,
         return Err(there_already().into());
     }
     let beside = Beside::new(&place, stat.st_mode & 0o777)?;
-    let mut piece = vec![0; MAX_PIECE_BYTES];
+    let (mut piece, zeros) = (vec![0; MAX_PIECE_BYTES], vec![0; MAX_PIECE_BYTES]);
     let mut tally = Tally::new();
+    let mut hole_end = 0;
     loop {
-        let count = read_at(&source, &mut piece, tally.bytes())?;
-        let part = piece.get(..count).unwrap_or_default();
+        let place = tally.bytes();
+        if place >= hole_end {
+            hole_end = end_of_hole(&source, place)?;
+        }
+        // What a hole holds is known: it counts for the hash, and is not read.
+        let hole = usize::try_from(hole_end.saturating_sub(place)).unwrap_or(usize::MAX);
+        let part = match hole.min(zeros.len()) {
+            0 => {
+                let count = read_at(&source, &mut piece, place)?;
+                piece.get(..count).unwrap_or_default()
+            }
+            hole => zeros.get(..hole).unwrap_or_default(),
+        };
         if part.is_empty() {
             break;
         }
         tally.add(part);
-        if part.iter().all(|byte| *byte == 0) {
+        if hole > 0 || part.iter().all(|byte| *byte == 0) {
             // What is a hole in the source may be a huge one.
             let end = tally.bytes();
-            rustix::fs::seek(&beside.file, rustix::fs::SeekFrom::Start(end))
+            rustix::fs::seek(&beside.file, SeekFrom::Start(end))
                 .and_then(|_| rustix::fs::ftruncate(&beside.file, end))
                 .map_err(|e| failed(e, "it cannot be written"))?;
         } else {
@@ -125,6 +137,20 @@ pub(super) fn copy(root: &Root, order: &Move, talk: &mut Talk) -> Result<Answer,
         false => RenameFlags::NOREPLACE,
     })?;
     Ok(written(tally, before.is_none()))
+}
+
+/// Where the hole ends that begins at a place of a file: that place itself, where there is none.
+fn end_of_hole(file: &OwnedFd, place: u64) -> Result<u64, Failure> {
+    match rustix::fs::seek(file, SeekFrom::Data(place)) {
+        Ok(data) => Ok(data),
+        // There is a hole up to the end, or nothing.
+        Err(Errno::NXIO) => {
+            let stat = rustix::fs::fstat(file).map_err(|e| failed(e, "it cannot be looked at"))?;
+            Ok(u64::try_from(stat.st_size).unwrap_or(0).max(place))
+        }
+        // Not every file system tells of holes.
+        Err(_) => Ok(place),
+    }
 }
 
 fn written(tally: Tally, created: bool) -> Answer {
@@ -268,5 +294,25 @@ impl Drop for Beside<'_> {
             // What is gone already is gone.
             let _ = rustix::fs::unlinkat(self.directory, name.as_slice(), AtFlags::empty());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hole_of_a_file_is_known_without_reading_it() {
+        let name = format!("cofferdam-hole-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let file: OwnedFd = std::fs::File::create_new(&path).unwrap().into();
+        let (data, end) = (64 << 20, 128 << 20);
+        rustix::io::pwrite(&file, b"data", data).unwrap();
+        rustix::fs::ftruncate(&file, end).unwrap();
+        let found = [0, data, data + 4, end].map(|place| end_of_hole(&file, place).unwrap());
+        std::fs::remove_file(&path).unwrap();
+        // A file system tells of whole blocks, and says of the rest of one that it holds something.
+        assert_eq!((found[0], found[1], found[3]), (data, data, end));
+        assert!([data + 4, end].contains(&found[2]), "{found:?}");
     }
 }
