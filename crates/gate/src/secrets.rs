@@ -15,7 +15,7 @@ use cofferdam_core::network::{FromGate, GateOrder, SecretAlarm};
 use cofferdam_core::policy::{Asked, Host};
 use cofferdam_core::secret::Vault;
 use cofferdam_core::{ConnectionHow, Error, ErrorKind, Result};
-use cofferdam_terminate::{Authority, Injector, Sighting, Terminator, Upstream, Watch};
+use cofferdam_terminate::{Authority, Injector, Notice, Sighting, Terminator, Upstream, Watch};
 use std::io::{self, Cursor};
 use std::os::fd::OwnedFd;
 use std::pin::Pin;
@@ -122,12 +122,15 @@ pub(crate) async fn put_in(
         Ok(Counted { stream, counts: Arc::clone(&counts) })
     };
     let seen = Mutex::new(None);
-    let alarm = |sighting: Sighting| {
-        gate.raise(&sighting, asked);
-        *seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(sighting);
+    let told = |notice| match notice {
+        Notice::Alarm(sighting) => {
+            gate.raise(&sighting, asked);
+            *seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(sighting);
+        }
+        Notice::Refused(why) => log_refused(&gate, how, asked, &why),
     };
     let served = tokio::select! {
-        served = secrets.terminator.serve(client, (&host, asked.port), dial, alarm) => served.err(),
+        served = secrets.terminator.serve(client, (&host, asked.port), dial, told) => served.err(),
         cut = cut(&counts, &gate.limits) => {
             attempt.ended(cut.reason());
             None
@@ -139,6 +142,13 @@ pub(crate) async fn put_in(
     } else if let Some(error) = served {
         attempt.failed(&error.chain());
     }
+}
+
+/// A request that was refused has a line of its own: the connection that it came over was allowed.
+fn log_refused(gate: &Arc<Gate>, how: ConnectionHow, asked: &Asked, why: &str) {
+    let mut attempt = Attempt::new(gate, how);
+    attempt.asks(asked);
+    attempt.refused(why);
 }
 
 /// Connects once more, by the rules that are in force now. It has a line of its own in the log.

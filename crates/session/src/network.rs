@@ -3,6 +3,7 @@
 use crate::answer::if_there;
 use crate::store::NewEvent;
 use crate::{Session, SessionId};
+use cofferdam_core::network::HOST_NAME;
 use cofferdam_core::policy::{Asked, Decision, Host, decide};
 use cofferdam_core::{
     ConnectionReport, Connections, DurableBackend, EgressRule, Error, ErrorKind, NetworkPolicy,
@@ -97,8 +98,10 @@ impl NetworkChange {
             Self::Set { allow, deny, host_ports, ask } => {
                 next.allow.clone_from(allow);
                 next.deny.clone_from(deny);
-                if let Some(ports) = host_ports {
-                    next.host_ports.clone_from(ports);
+                match host_ports {
+                    Some(ports) => next.host_ports.clone_from(ports),
+                    // A port that a rule has closed stays closed without that rule.
+                    None => next.host_ports.retain(|port| opens_host_port(now, *port)),
                 }
                 if let Some(ask) = ask {
                     next.ask_ms = u64::try_from(ask.as_millis()).unwrap_or(u64::MAX);
@@ -129,6 +132,12 @@ impl NetworkChange {
         let what = format!("{why}, and an answer does not lift that");
         Err(Error::new(ErrorKind::Conflict, what).hint(hint))
     }
+}
+
+/// Whether this port of the host's loopback can be reached.
+fn opens_host_port(policy: &NetworkPolicy, port: u16) -> bool {
+    let asked = format!("{HOST_NAME}:{port}").parse::<Asked>();
+    asked.is_ok_and(|asked| decide(policy, &asked).allowed)
 }
 
 /// What is decided of an address that is opened because a name leads to it, or for itself.
@@ -291,6 +300,21 @@ mod tests {
 
     fn rules(all: &[&str]) -> Vec<EgressRule> {
         all.iter().map(|rule| rule.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn a_port_that_was_closed_stays_closed_when_rules_are_set() {
+        let now = NetworkPolicy { host_ports: vec![80, 5432], ..NetworkPolicy::default() };
+        let closed = NetworkChange::Deny(rules(&["host.cofferdam.internal:80"])).of(&now);
+        let set = |host_ports| NetworkChange::Set {
+            allow: rules(&["a.example:443"]),
+            deny: Vec::new(),
+            host_ports,
+            ask: None,
+        };
+        assert_eq!(set(None).of(&closed).host_ports, [5432]);
+        assert_eq!(set(Some(vec![80])).of(&closed).host_ports, [80], "it is said");
+        assert_eq!(set(None).of(&now).host_ports, [80, 5432], "the control");
     }
 
     #[test]

@@ -1,41 +1,47 @@
 //! One connection, from the sandbox's TLS to the host's.
 
 use crate::authority::Authority;
+use crate::body::{Seen, Watched};
 use crate::injector::Injector;
 use crate::upstream::Upstream;
-use crate::watch::{Sighting, Watch};
+use crate::watch::Sighting;
 use bytes::Bytes;
 use cofferdam_core::{Error, ErrorKind, Result};
 use http::header::{self, HeaderName};
 use http::{Method, Request, Response, StatusCode, Uri, Version};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
-use hyper::body::{Body, Frame, Incoming, SizeHint};
+use hyper::body::Incoming;
 use hyper::client::conn::http1::SendRequest;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rustls::pki_types::ServerName;
 use std::io;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Mutex;
+use tokio::task::JoinSet;
 use tokio::time::timeout;
+use tokio_rustls::server::TlsStream;
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
 /// How long either side may take to agree on TLS.
 pub const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
 /// How long whoever caused an alarm hears nothing: its holder is to stop it before it knows.
 pub const HOLDS_BACK: Duration = Duration::from_secs(2);
+/// How long a connection on which something was seen, or that ended inside, may take to end outside.
+pub const FAREWELL_WITHIN: Duration = Duration::from_secs(2);
 /// How long the sandbox may take for the head of a request, the wait for a next one included.
 pub const HEAD_WITHIN: Duration = Duration::from_secs(120);
 /// The longest head of a request or an answer, in bytes.
 pub const MAX_HEAD_BYTES: usize = 64 * 1024;
 /// How many headers either may have.
 pub const MAX_HEADERS: usize = 128;
+
+/// How much of what a client said is repeated.
+const MAX_QUOTED_CHARS: usize = 100;
 
 /// What is answered to the sandbox: the host's own body, or words of ours.
 type Answer = Response<UnsyncBoxBody<Bytes, hyper::Error>>;
@@ -46,6 +52,15 @@ pub struct Terminator {
     authority: Arc<Authority>,
     injector: Arc<Injector>,
     upstream: Upstream,
+}
+
+/// What the holder of a terminator is told while a connection lasts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Notice {
+    /// Something was on its way that must not go there, and did not.
+    Alarm(Sighting),
+    /// A request was refused for what it is, in these words. The connection ends with the answer.
+    Refused(String),
 }
 
 /// What went over a connection.
@@ -65,8 +80,9 @@ impl Terminator {
     ///
     /// `host` is the name that the sandbox asked for, in lower case, and `port` its port; a client that
     /// says another name in TLS or in a request is refused. `dial` connects to an address that was checked,
-    /// as often as the host hangs up between requests. `alarm` is told at once of what must not go to this
-    /// host; the request that has it does not go there.
+    /// as often as the host hangs up between requests. `told` is called at once for what must not go to this
+    /// host, whether it is in a head or in a body, and whether or not the host has answered already; the
+    /// request that has it does not go there as a whole, and the connection ends.
     ///
     /// Fails where the client did not agree on TLS; what fails later is an answer to the client.
     pub async fn serve<C, U, D, F>(
@@ -74,13 +90,60 @@ impl Terminator {
         client: C,
         (host, port): (&str, u16),
         dial: D,
-        alarm: impl Fn(Sighting) + Send + Sync,
+        told: impl Fn(Notice) + Send + Sync,
     ) -> Result<Terminated>
     where
         C: AsyncRead + AsyncWrite + Send + Unpin,
         U: AsyncRead + AsyncWrite + Send + Unpin + 'static,
         D: Fn() -> F + Send + Sync,
         F: Future<Output = io::Result<U>> + Send,
+    {
+        let client = self.accept(client, host).await?;
+        let link = Link {
+            terminator: self,
+            host,
+            port,
+            dial,
+            told: &told,
+            seen: Arc::default(),
+            out: Mutex::default(),
+            requests: AtomicU64::new(0),
+        };
+        let service =
+            service_fn(|request| async { Ok::<_, io::Error>(link.answer(request).await) });
+        let served = hyper::server::conn::http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEAD_WITHIN)
+            .max_buf_size(MAX_HEAD_BYTES)
+            .max_headers(MAX_HEADERS)
+            .serve_connection(TokioIo::new(client), service);
+        let mut served = Box::pin(served);
+        let left = tokio::select! {
+            biased;
+            () = link.seen.came() => Some(served),
+            // A client that hangs up in the middle is no error of anybody's.
+            _ = &mut served => {
+                drop(served);
+                link.finish().await;
+                None
+            }
+        };
+        if let Some(sighting) = link.seen.get() {
+            told(Notice::Alarm(sighting));
+            tokio::time::sleep(HOLDS_BACK).await;
+            link.seen.tell();
+        }
+        if let Some(mut served) = left {
+            served.as_mut().graceful_shutdown();
+            let _ = timeout(FAREWELL_WITHIN, served).await;
+        }
+        Ok(Terminated { requests: link.requests.load(Ordering::Relaxed) })
+    }
+
+    /// Agrees on TLS with the client, for this name and no other.
+    async fn accept<C>(&self, client: C, host: &str) -> Result<TlsStream<C>>
+    where
+        C: AsyncRead + AsyncWrite + Send + Unpin,
     {
         let acceptor = TlsAcceptor::from(self.authority.serve_as(host)?);
         let refused = |what: String| {
@@ -98,52 +161,45 @@ impl Terminator {
                 format!("{host} was asked for, and another name in TLS"),
             ));
         }
-        let link = Link {
-            terminator: self,
-            host,
-            port,
-            dial,
-            alarm: &alarm,
-            sender: Mutex::new(None),
-            requests: AtomicU64::new(0),
-        };
-        let service =
-            service_fn(|request| async { Ok::<_, io::Error>(link.answer(request).await) });
-        let served = hyper::server::conn::http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(HEAD_WITHIN)
-            .max_buf_size(MAX_HEAD_BYTES)
-            .max_headers(MAX_HEADERS)
-            .serve_connection(TokioIo::new(client), service)
-            .await;
-        // A client that hangs up in the middle is no error of anybody's.
-        drop(served);
-        Ok(Terminated { requests: link.requests.load(Ordering::Relaxed) })
+        Ok(client)
     }
 }
 
 /// The way from one connection of the sandbox to the host.
-struct Link<'a, D, A> {
+struct Link<'a, D, N> {
     terminator: &'a Terminator,
     host: &'a str,
     port: u16,
     dial: D,
-    alarm: &'a A,
-    sender: Mutex<Option<SendRequest<Watched>>>,
+    told: &'a N,
+    seen: Arc<Seen>,
+    out: Mutex<Out>,
     requests: AtomicU64,
 }
 
-impl<D, F, U, A> Link<'_, D, A>
+/// Connections to the host: the one that is used, and what carries it and those before. All end with it.
+#[derive(Default)]
+struct Out {
+    sender: Option<SendRequest<Watched>>,
+    carried: JoinSet<()>,
+}
+
+impl<D, F, U, N> Link<'_, D, N>
 where
     D: Fn() -> F + Send + Sync,
     F: Future<Output = io::Result<U>> + Send,
     U: AsyncRead + AsyncWrite + Send + Unpin + 'static,
-    A: Fn(Sighting) + Send + Sync,
+    N: Fn(Notice) + Send + Sync,
 {
     async fn answer(&self, request: Request<Incoming>) -> Answer {
         match self.pass(request).await {
             Ok(answer) => answer,
-            Err(Refusal { status, why }) => words(status, &why),
+            Err(refusal) => {
+                if refusal.is_of_ours {
+                    (self.told)(Notice::Refused(refusal.why.clone()));
+                }
+                words(refusal)
+            }
         }
     }
 
@@ -151,79 +207,107 @@ where
         let (mut head, body) = request.into_parts();
         self.check(&head)?;
         let seen = self.terminator.injector.work(self.host, &mut head);
-        let seen = seen.map_err(|e| refusal(StatusCode::BAD_REQUEST, e.message))?;
+        let seen = seen.map_err(|e| refused(StatusCode::BAD_REQUEST, e.message))?;
         if let Some(sighting) = seen {
-            return Err(self.raise(sighting).await);
+            return Err(self.alarmed(sighting).await);
         }
         head.version = Version::HTTP_11;
         head.uri = origin_form(&head.uri)?;
         strip(&mut head.headers);
         // Answered here; the body comes when the client sends it.
         head.headers.remove(header::EXPECT);
-        let (told, mut telling) = tokio::sync::mpsc::channel(1);
         let watch = self.terminator.injector.watch(self.host);
-        let body = Watched { body, watch, told, has_ended: false };
-        let mut sender = self.sender.lock().await;
-        let ready = match sender.as_mut() {
+        let body = Watched::new(body, watch, Arc::clone(&self.seen));
+        let sent = self.send(Request::from_parts(head, body)).await?;
+        if let Some(sighting) = self.seen.get() {
+            return Err(self.alarmed(sighting).await);
+        }
+        let (mut head, body) = sent
+            .map_err(|_| failed(format!("{} hung up before it answered", self.host)))?
+            .into_parts();
+        strip(&mut head.headers);
+        Ok(Response::from_parts(head, body.boxed_unsync()))
+    }
+
+    /// Sends it over the connection that is open, or a new one.
+    async fn send(
+        &self,
+        request: Request<Watched>,
+    ) -> Result<hyper::Result<Response<Incoming>>, Refusal> {
+        let mut out = self.out.lock().await;
+        let is_ready = match out.sender.as_mut() {
             Some(open) => open.ready().await.is_ok(),
             None => false,
         };
-        if !ready {
-            *sender = Some(self.connect().await?);
+        if !is_ready {
+            let sender = self.connect(&mut out.carried).await?;
+            out.sender = Some(sender);
         }
-        let Some(open) = sender.as_mut() else {
-            return Err(refusal(StatusCode::BAD_GATEWAY, "no connection"));
-        };
+        let Some(open) = out.sender.as_mut() else { return Err(failed("no connection")) };
         self.requests.fetch_add(1, Ordering::Relaxed);
-        let sent = open.send_request(Request::from_parts(head, body)).await;
-        if let Ok(sighting) = telling.try_recv() {
-            *sender = None;
-            return Err(self.raise(sighting).await);
+        let sent = open.send_request(request).await;
+        if sent.is_err() {
+            out.sender = None;
         }
-        let (mut head, body) = match sent {
-            Ok(response) => response.into_parts(),
-            Err(_) => {
-                *sender = None;
-                let why = format!("{} hung up before it answered", self.host);
-                return Err(refusal(StatusCode::BAD_GATEWAY, why));
-            }
-        };
-        strip(&mut head.headers);
-        Ok(Response::from_parts(head, body.boxed_unsync()))
+        Ok(sent)
+    }
+
+    /// Returns when nothing of a body is on its way any more.
+    async fn finish(&self) {
+        let mut out = self.out.lock().await;
+        out.sender = None;
+        let all = async { while out.carried.join_next().await.is_some() {} };
+        let _ = timeout(FAREWELL_WITHIN, all).await;
     }
 
     /// One name in TLS and in each request, and nothing that is not a request.
     fn check(&self, head: &http::request::Parts) -> Result<(), Refusal> {
         if length(head) > MAX_HEAD_BYTES {
             let why = format!("the head of the request is longer than {MAX_HEAD_BYTES} bytes");
-            return Err(refusal(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, why));
+            return Err(refused(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, why));
         }
+        let Self { host, port, .. } = self;
         if head.method == Method::CONNECT || head.method == Method::TRACE {
             // The second answers with what it got: the value would come in.
-            let why = format!("{} is not passed on to a host that has a secret", head.method);
-            return Err(refusal(StatusCode::METHOD_NOT_ALLOWED, why));
+            let method = &head.method;
+            let why = format!("{method} is not passed on to {host}:{port}, which has a secret");
+            return Err(refused(StatusCode::METHOD_NOT_ALLOWED, why));
         }
         if head.headers.contains_key(header::UPGRADE) {
-            let why = "a connection to a host that has a secret cannot become another protocol";
-            return Err(refusal(StatusCode::NOT_IMPLEMENTED, why));
+            let why = format!(
+                "a connection to {host}:{port}, which has a secret, cannot become another protocol"
+            );
+            return Err(refused(StatusCode::NOT_IMPLEMENTED, why));
         }
-        let mut hosts = head.headers.get_all(header::HOST).iter();
-        let (first, second) = (hosts.next(), hosts.next());
-        let first = first.and_then(|host| host.to_str().ok());
+        match self.elsewhere(head) {
+            None => Ok(()),
+            Some(said) => {
+                let why = format!(
+                    "{host}:{port} was asked for, and the request is for {said}: each host has \
+                     connections of its own"
+                );
+                Err(refused(StatusCode::MISDIRECTED_REQUEST, why))
+            }
+        }
+    }
+
+    /// Whom a request is for, where that is not who was asked for.
+    fn elsewhere(&self, head: &http::request::Parts) -> Option<String> {
         let is_asked = |authority: &str| {
             let asked = authority.to_ascii_lowercase();
             asked == self.host || asked == format!("{}:{}", self.host, self.port)
         };
-        let in_uri = head.uri.authority().is_none_or(|authority| is_asked(authority.as_str()));
-        if second.is_none() && first.is_some_and(is_asked) && in_uri {
-            return Ok(());
-        }
-        let why = format!("{} was asked for, and the request is for another host", self.host);
-        Err(refusal(StatusCode::MISDIRECTED_REQUEST, why))
+        let hosts: Vec<_> = head.headers.get_all(header::HOST).iter().collect();
+        let host = match *hosts {
+            [] => return Some("no host".to_owned()),
+            [host] => String::from_utf8_lossy(host.as_bytes()),
+            _ => return Some("several hosts".to_owned()),
+        };
+        let in_uri = head.uri.authority().map(http::uri::Authority::as_str);
+        [Some(&*host), in_uri].into_iter().flatten().find(|said| !is_asked(said)).map(quoted)
     }
 
-    async fn connect(&self) -> Result<SendRequest<Watched>, Refusal> {
-        let failed = |why: String| refusal(StatusCode::BAD_GATEWAY, why);
+    async fn connect(&self, carried: &mut JoinSet<()>) -> Result<SendRequest<Watched>, Refusal> {
         let host = self.host;
         let stream = (self.dial)().await.map_err(|e| failed(format!("connect to {host}: {e}")))?;
         let name = ServerName::try_from(host.to_owned())
@@ -239,72 +323,22 @@ where
             .handshake(TokioIo::new(stream))
             .await
             .map_err(|_| failed(format!("begin with {host}")))?;
+        while carried.try_join_next().is_some() {}
         // It ends with the sender.
-        tokio::spawn(connection);
+        carried.spawn(async { drop(connection.await) });
         Ok(sender)
     }
 
-    async fn raise(&self, sighting: Sighting) -> Refusal {
+    /// Returns once the holder was told, for who caused it is to hear nothing before that.
+    async fn alarmed(&self, sighting: Sighting) -> Refusal {
         let what = match &sighting.secret {
             Some(name) => format!("the placeholder of secret {name}"),
             None => "a canary".to_owned(),
         };
         let why = format!("the request has {what}, which is not for {}", self.host);
-        (self.alarm)(sighting);
-        tokio::time::sleep(HOLDS_BACK).await;
-        refusal(StatusCode::FORBIDDEN, why)
-    }
-}
-
-/// The body of a request, looked through on its way.
-struct Watched {
-    body: Incoming,
-    watch: Watch,
-    told: tokio::sync::mpsc::Sender<Sighting>,
-    has_ended: bool,
-}
-
-impl Body for Watched {
-    type Data = Bytes;
-    type Error = io::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
-        let this = &mut *self;
-        let Poll::Ready(frame) = Pin::new(&mut this.body).poll_frame(cx) else {
-            return Poll::Pending;
-        };
-        let seen = match &frame {
-            Some(Ok(frame)) => match (frame.data_ref(), frame.trailers_ref()) {
-                (Some(piece), _) => this.watch.look(piece),
-                (None, Some(trailers)) => {
-                    trailers.values().find_map(|value| this.watch.look(value.as_bytes()))
-                }
-                (None, None) => None,
-            },
-            Some(Err(_)) => None,
-            None if this.has_ended => None,
-            None => {
-                this.has_ended = true;
-                this.watch.finish()
-            }
-        };
-        if let Some(sighting) = seen {
-            let _ = this.told.try_send(sighting);
-            // The request breaks off: what was sent of it is no whole one.
-            return Poll::Ready(Some(Err(io::ErrorKind::PermissionDenied.into())));
-        }
-        Poll::Ready(frame.map(|frame| frame.map_err(io::Error::other)))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        self.seen.put(sighting);
+        self.seen.was_told().await;
+        Refusal { status: StatusCode::FORBIDDEN, why, is_of_ours: false }
     }
 }
 
@@ -312,21 +346,37 @@ impl Body for Watched {
 struct Refusal {
     status: StatusCode,
     why: String,
+    /// Whether it is refused for what it is, and its holder is told that.
+    is_of_ours: bool,
 }
 
-fn refusal(status: StatusCode, why: impl Into<String>) -> Refusal {
-    Refusal { status, why: why.into() }
+fn refused(status: StatusCode, why: impl Into<String>) -> Refusal {
+    Refusal { status, why: why.into(), is_of_ours: true }
+}
+
+/// The host's own fault, or that of the way to it.
+fn failed(why: impl Into<String>) -> Refusal {
+    Refusal { status: StatusCode::BAD_GATEWAY, why: why.into(), is_of_ours: false }
 }
 
 /// Words of ours in place of an answer.
-fn words(status: StatusCode, why: &str) -> Answer {
-    let text = Bytes::from(format!("cofferdam: {why}\n"));
+fn words(refusal: Refusal) -> Answer {
+    let text = Bytes::from(format!("cofferdam: {}\n", refusal.why));
     let body = Full::new(text).map_err(|never| match never {}).boxed_unsync();
     let mut answer = Response::new(body);
-    *answer.status_mut() = status;
+    *answer.status_mut() = refusal.status;
     let kind = header::HeaderValue::from_static("text/plain; charset=utf-8");
     answer.headers_mut().insert(header::CONTENT_TYPE, kind);
+    if refusal.is_of_ours {
+        // What is refused costs a connection, so that there are no more such lines than connections.
+        answer.headers_mut().insert(header::CONNECTION, header::HeaderValue::from_static("close"));
+    }
     answer
+}
+
+/// What a client said, fit for a line of text.
+fn quoted(said: &str) -> String {
+    said.chars().filter(|it| !it.is_control()).take(MAX_QUOTED_CHARS).collect()
 }
 
 /// How long a head is. The reader stops a little later, by how much came at once.
@@ -339,7 +389,7 @@ fn length(head: &http::request::Parts) -> usize {
 
 /// What hosts take: a path and a query.
 fn origin_form(uri: &Uri) -> Result<Uri, Refusal> {
-    let bad = || refusal(StatusCode::BAD_REQUEST, "the request has no path");
+    let bad = || refused(StatusCode::BAD_REQUEST, "the request has no path");
     let path = uri.path_and_query().ok_or_else(bad)?;
     Uri::builder().path_and_query(path.clone()).build().map_err(|_| bad())
 }

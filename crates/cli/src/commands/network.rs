@@ -58,7 +58,7 @@ pub(crate) struct ShowArgs {
 /// Makes these rules all there are.
 ///
 /// What is not given is empty then, except for the ports of this host and the time of waiting: where none
-/// is given these stay as they are.
+/// is given these stay as they are, and a port that a rule denies now is closed without that rule, too.
 ///
 /// Example: cofferdam network set agent-1 --egress github.com:443
 #[derive(Debug, Args)]

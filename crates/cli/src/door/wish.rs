@@ -8,7 +8,9 @@ use crate::context::command_variables;
 use crate::images::PullPolicy;
 use crate::surroundings::Surroundings;
 use cofferdam_core::secret::{SecretPlace, SecretWish};
-use cofferdam_core::{Error, ErrorKind, ExecOrder, LayerChoice, Profile, Result, Stdin};
+use cofferdam_core::{
+    EgressRule, Error, ErrorKind, ExecOrder, LayerChoice, Profile, Result, Stdin,
+};
 use cofferdam_session::PointRange;
 use cofferdam_session::objects::{
     ExecWish, LimitsWish, ProfileName, PullName, SandboxWish, SizeWish, SpecWish, StartWish,
@@ -66,6 +68,8 @@ pub(crate) fn spec(
         pull: policy.pull.map(pull),
         env: env(&command_variables(variables, &surroundings))?,
         secrets: policy.secret.iter().map(ToString::to_string).collect(),
+        egress: Some(written(&policy.rules.egress)).filter(|rules| !rules.is_empty()),
+        deny_egress: written(&policy.rules.deny_egress),
         limits: LimitsWish {
             memory_bytes: policy.memory,
             pids: policy.pids,
@@ -82,8 +86,6 @@ fn refuse_policy(policy: &PolicyOptions) -> Result<()> {
     refuse_if(!policy.read.is_empty(), "--read", host)?;
     refuse_if(!policy.write.is_empty(), "--write", host)?;
     refuse_if(!policy.hide.is_empty(), "--hide", host)?;
-    refuse_if(!policy.rules.egress.is_empty(), "--egress", operator)?;
-    refuse_if(!policy.rules.deny_egress.is_empty(), "--deny-egress", operator)?;
     refuse_if(!policy.rules.allow_host_port.is_empty(), "--allow-host-port", operator)?;
     refuse_if(policy.ask.is_some(), "--ask", operator)?;
     refuse_if(policy.allow_sensitive_writes, "--allow-sensitive-writes", operator)?;
@@ -92,6 +94,11 @@ fn refuse_policy(policy: &PolicyOptions) -> Result<()> {
     refuse_if(policy.backend.is_some(), "--backend", operator)?;
     let tier = policy.cow.filter(|tier| *tier != LayerChoice::default());
     refuse_if(tier.is_some(), "--cow=TIER", operator)
+}
+
+/// Rules as they are written.
+fn written(rules: &[EgressRule]) -> Vec<String> {
+    rules.iter().map(ToString::to_string).collect()
 }
 
 fn pull(policy: PullPolicy) -> PullName {
@@ -223,9 +230,8 @@ mod tests {
         let refused = |policy: PolicyOptions| refuse_policy(&policy).unwrap_err().message;
         let with = PolicyOptions::default;
         assert!(refused(PolicyOptions { read: vec!["/x".into()], ..with() }).contains("--read"));
-        let egress = vec!["a.test:443".parse().unwrap()];
-        let rules = RuleOptions { egress, ..RuleOptions::default() };
-        assert!(refused(PolicyOptions { rules, ..with() }).contains("--egress"));
+        let rules = RuleOptions { allow_host_port: vec![80], ..RuleOptions::default() };
+        assert!(refused(PolicyOptions { rules, ..with() }).contains("--allow-host-port"));
         assert!(refuse_policy(&PolicyOptions { image: Some("x".into()), ..with() }).is_ok());
         assert!(
             refused(PolicyOptions { allow_sensitive_writes: true, ..with() }).contains("--allow")

@@ -533,7 +533,8 @@ fn what_is_of_this_machine_never_ignores_a_server() {
             assert!(said.code() != Some(0) && said.stderr.contains(what), "{words:?}: {said:?}");
         };
         refused(&["create", "--read", "/etc"], "--read with a server");
-        refused(&["create", "--egress", "a.test:443"], "--egress with a server");
+        refused(&["create", "--allow-host-port", "80"], "--allow-host-port with a server");
+        refused(&["create", "--profile", "repo-write", "--egress", "a.test:443"], "allows none");
         refused(&["create", "--user", "root"], "--user with a server");
         // The control: without one they are as ever.
         place.says(&["config", "check"], 0);

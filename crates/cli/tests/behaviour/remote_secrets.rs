@@ -110,6 +110,28 @@ fn a_key_grants_secrets_only_by_the_scope() {
 }
 
 #[test]
+fn a_sandbox_there_begins_with_less_than_its_operator_allows() {
+    everyone(|place| {
+        let key = key(place, "alice");
+        let more = ["--profile", "repo-write", "--egress", "*.a.test:443", "--egress", "b.test"];
+        let server = Server::start_with(place, "127.0.0.1:0", &more, &[]);
+        let way = Way::There(place, &server.url, Some(&key));
+        let less = ["--egress", "x.a.test:443", "--deny-egress", "b.test"];
+        way.says(&[["create", "--name", "less"].as_slice(), &less].concat(), 0);
+        let shown = way.says(&["network", "show", "less", "--json"], 0).json();
+        assert_eq!(shown["allow"], serde_json::json!(["x.a.test:443"]), "{shown}");
+        assert_eq!(shown["deny"], serde_json::json!(["b.test"]), "{shown}");
+        for rule in ["c.test:443", "x.a.test", "*"] {
+            let said = way.says(&["create", "--egress", rule], 1);
+            assert!(said.stderr.contains(&format!("way out to {rule}")), "{said:?}");
+            let run = [["run", "--egress", rule].as_slice(), &["--", "true"]].concat();
+            way.says(&run, 125);
+        }
+        assert_eq!(way.says(&["ls"], 0).text().lines().count(), 2, "a head and one session");
+    });
+}
+
+#[test]
 fn a_command_is_given_the_values_of_its_key_as_files_and_descriptors() {
     everyone(|place| {
         let value = plain_value(place);

@@ -165,7 +165,22 @@ fn own_name(policy: &NetworkPolicy, name: &HostName, port: u16) -> Decision {
 }
 
 fn not_listed(asked: &Asked) -> Decision {
-    Decision::denied(format!("no rule allows {asked}"), Some(format!("--egress {asked}")))
+    let port = asked.port;
+    let aside = match &asked.host {
+        // To whoever asks the proxy this is the host's own, which has a name and an option for it.
+        Host::Name(name) if is_localhost(name) => format!(
+            ": the host's loopback is {HOST_NAME}:{port}, with --allow-host-port {port}, and \
+             a rule for {asked} needs one for its address too"
+        ),
+        Host::Name(_) | Host::Address(_) => String::new(),
+    };
+    Decision::denied(format!("no rule allows {asked}{aside}"), Some(format!("--egress {asked}")))
+}
+
+/// Whether a name is one that means whoever asks (RFC 6761, 6.3).
+fn is_localhost(name: &HostName) -> bool {
+    let rest = name.as_str().strip_suffix("localhost");
+    rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
 
 fn not_public(asked: &Asked, address: IpAddr) -> Decision {

@@ -4,7 +4,7 @@ use super::servers::{Server, Tls, Zone};
 use super::{Lab, answered, policy, rest, soon};
 use cofferdam_core::FromGate;
 use cofferdam_core::secret::{GateGrant, SecretValue, Vault};
-use cofferdam_core::{ConnectionDecision, SecretAlarm};
+use cofferdam_core::{ConnectionDecision, ConnectionReport, SecretAlarm};
 use cofferdam_terminate::Authority;
 use std::io::Write;
 use std::os::fd::OwnedFd;
@@ -90,8 +90,14 @@ async fn api(public: &Authority, asked: Arc<Mutex<Vec<String>>>) -> u16 {
 }
 
 impl Scene {
-    /// A request over TLS that trusts the session's authority, and its answer.
+    /// A request to the host that has the secret, and its answer.
     async fn ask(&self, stream: TcpStream) -> String {
+        let head = format!("GET / HTTP/1.1\r\nHost: api.test:{}", self.host);
+        self.say(stream, &format!("{head}\r\nAuthorization: Bearer {HELD}")).await
+    }
+
+    /// A head over TLS that trusts the session's authority, and what is answered.
+    async fn say(&self, stream: TcpStream, head: &str) -> String {
         let mut roots = rustls::RootCertStore::empty();
         roots.add(self.session.certificate().clone()).unwrap();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -103,11 +109,7 @@ impl Scene {
         let name = rustls::pki_types::ServerName::try_from("api.test").unwrap();
         let connector = tokio_rustls::TlsConnector::from(Arc::new(config));
         let mut stream = soon(connector.connect(name, stream)).await.unwrap();
-        let request = format!(
-            "GET / HTTP/1.1\r\nHost: api.test:{}\r\nAuthorization: Bearer {HELD}\r\n\
-             Connection: close\r\n\r\n",
-            self.host
-        );
+        let request = format!("{head}\r\nConnection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut answer = Vec::new();
         let _ = soon(stream.read_to_end(&mut answer)).await;
@@ -157,6 +159,29 @@ async fn a_secret_is_put_in_through_each_way_in_and_other_tls_is_not_opened() {
     let (other, _) = scene.lab.tunnel(&format!("ok.test:{}", scene.tls.port)).await;
     assert_eq!(scene.tls.hear(other, "ok.test").await.unwrap(), "secret word", "its own");
     assert!(scene.is_quiet());
+}
+
+#[tokio::test]
+async fn what_is_refused_within_tls_that_ends_here_is_a_denial() {
+    let scene = scene().await;
+    let target = format!("api.test:{}", scene.host);
+    for (head, status, why) in [
+        ("GET / HTTP/1.1\r\nHost: ok.test", "421", "the request is for ok.test"),
+        ("TRACE / HTTP/1.1\r\nHost: HOST", "405", "TRACE is not passed on to HOST"),
+        ("GET / HTTP/1.1\r\nHost: HOST\r\nUpgrade: x", "501", "cannot become another protocol"),
+    ] {
+        let (tunnel, _) = scene.lab.tunnel(&target).await;
+        let answer = scene.say(tunnel, &head.replace("HOST", &target)).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer}");
+        let is_it = |report: &ConnectionReport| {
+            let reason = report.reason.as_deref().unwrap_or_default();
+            report.decision == ConnectionDecision::Denied
+                && reason.contains(&why.replace("HOST", &target))
+        };
+        let report = scene.lab.report(is_it).await;
+        assert_eq!((report.host.as_deref(), report.port), (Some("api.test"), scene.host));
+    }
+    assert!(scene.asked.lock().unwrap().is_empty());
 }
 
 #[tokio::test]

@@ -129,12 +129,12 @@ async fn connections(
     Ok(Json(session.connections(query.after.unwrap_or(0)).await?))
 }
 
-fn rules(all: &[String]) -> Result<Vec<EgressRule>> {
+pub(super) fn rules(all: &[String]) -> Result<Vec<EgressRule>> {
     all.iter().map(|rule| rule.parse()).collect()
 }
 
 /// Rules that are to open something, and can.
-fn opening(all: &[String]) -> Result<Vec<EgressRule>> {
+pub(super) fn opening(all: &[String]) -> Result<Vec<EgressRule>> {
     let rules = rules(all)?;
     rules.iter().try_for_each(EgressRule::check_allowing).map(|()| rules)
 }

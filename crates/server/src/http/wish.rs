@@ -1,7 +1,8 @@
 //! A sandbox as a request wants it, and what it means on this ground.
 
-use super::network::first_beyond;
+use super::network::{first_beyond, opening, rules};
 use crate::{Ground, HeldImage, Pull};
+use cofferdam_core::network::MAX_RULES;
 use cofferdam_core::secret::SecretGrant;
 use cofferdam_core::{Error, ErrorKind, Limit, Limits, Profile, Result, Spec, User, Workspace};
 use cofferdam_session::manifest::{Manifest, Provisions};
@@ -104,6 +105,8 @@ impl OnGround for SandboxWish {
             pull: None,
             env: self.env.clone(),
             secrets: self.secrets.clone(),
+            egress: self.egress.clone(),
+            deny_egress: self.deny_egress.clone(),
             limits: self.limits,
         };
         let mut order = SessionOrder::new(spec.on(ground)?);
@@ -161,6 +164,7 @@ impl OnGround for SpecWish {
             }
         };
         spec.env.extend(variables(&self.env)?);
+        route(self, &mut spec)?;
         if !self.secrets.is_empty() {
             let wished = self.secrets.iter().map(|grant| grant.parse());
             let operators = std::mem::take(&mut spec.secrets).into_iter().map(Ok);
@@ -170,6 +174,24 @@ impl OnGround for SpecWish {
         refuse_more_way_out(&spec, &ground.spec())?;
         Ok(spec)
     }
+}
+
+/// Puts rules in place of the operator's; whether each lies within one of those is seen later.
+fn route(wish: &SpecWish, spec: &mut Spec) -> Result<()> {
+    if let Some(wished) = &wish.egress {
+        if wished.is_empty() && spec.profile == Profile::FullDev {
+            let what = "egress is empty, and profile full-dev reaches all that is public";
+            return Err(Error::new(ErrorKind::Usage, what)
+                .hint("Name what is to be reached, or use the profile no-network."));
+        }
+        spec.egress = opening(wished)?;
+    }
+    spec.deny.extend(rules(&wish.deny_egress)?);
+    let count = spec.egress.len().saturating_add(spec.deny.len());
+    if count > MAX_RULES {
+        return Err(too_many("egress rules", count, MAX_RULES));
+    }
+    Ok(())
 }
 
 /// Takes over what is asked for, as far as the operator allows it.

@@ -122,6 +122,50 @@ async fn a_manifest_of_a_request_names_nothing_of_the_host() {
 }
 
 #[tokio::test]
+async fn a_sandbox_may_begin_with_less_than_the_operator_allows_and_with_no_more() {
+    let stage = Stage::with(|options| {
+        let template = Spec {
+            profile: Profile::RepoWrite,
+            egress: vec!["*.example.test:443".parse().unwrap(), "b.test".parse().unwrap()],
+            deny: vec!["c.example.test".parse().unwrap()],
+            ..Spec::new(Workspace::Private, Caller::default())
+        };
+        options.ground = Ground::new(template, Vec::new()).unwrap();
+    })
+    .await;
+    let made = async |name: &str, wish: Value| {
+        let line = format!("PUT /v1/sandboxes/{name}");
+        stage.ask("", &line, &wish.to_string()).await
+    };
+    let rules = async |name: &str| {
+        stage.ask("", &format!("GET /v1/sandboxes/{name}/network"), "").await.json()
+    };
+    let less = json!({ "egress": ["a.example.test:443"], "deny_egress": ["b.test:1"] });
+    assert_eq!(made("less", less).await.status, 201);
+    let told = rules("less").await;
+    assert_eq!(told["allow"], json!(["a.example.test:443"]));
+    assert_eq!(told["deny"], json!(["c.example.test", "b.test:1"]), "the operator's stays");
+    assert_eq!(made("none", json!({ "egress": [] })).await.status, 201);
+    assert_eq!(rules("none").await["way_out"], false);
+    // The controls: what is not said is the operator's.
+    assert_eq!(made("all", json!({})).await.status, 201);
+    assert_eq!(rules("all").await["allow"], json!(["*.example.test:443", "b.test"]));
+    for (wish, kind, word) in [
+        (json!({ "egress": ["a.example.test"] }), "denied", "a.example.test"),
+        (json!({ "egress": ["evil.test:443"] }), "denied", "evil.test:443"),
+        (json!({ "egress": ["*.com"] }), "usage", "*.com"),
+        (json!({ "deny_egress": ["a b"] }), "usage", "a b"),
+        (json!({ "egress": [], "profile": "full-dev" }), "usage", "full-dev"),
+        (json!({ "egress": ["b.test"], "profile": "no-network" }), "usage", "b.test"),
+    ] {
+        let refused = made("refused", wish.clone()).await;
+        assert_eq!(refused.kind(), kind, "{wish}: {}", refused.text);
+        assert!(refused.text.contains(word), "{wish}: {}", refused.text);
+    }
+    assert_eq!(stage.ask("", "GET /v1/sandboxes/refused", "").await.status, 404);
+}
+
+#[tokio::test]
 async fn a_grant_takes_the_scope_the_secret_of_its_owner_and_a_host_of_the_operator() {
     let stage = Stage::with(|options| {
         let template = Spec {

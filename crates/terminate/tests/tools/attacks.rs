@@ -1,6 +1,12 @@
 //! What must not be sent, and to whom.
 
 use crate::stage::{CANARY, HOST, Set, Stage, VALUE, text};
+use base64::Engine;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+/// Longer than anything takes that is not meant to be waited for.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 fn has_status(said: &std::process::Output, status: &str) -> bool {
     text(said).starts_with(&format!("HTTP/1.1 {status}"))
@@ -24,15 +30,15 @@ async fn a_placeholder_for_another_host_is_told_and_not_sent() {
     for (number, words) in attacks.into_iter().enumerate() {
         let said = stage.curl(words).await;
         assert!(has_status(&said, "403"), "{words:?}: {}", text(&said));
-        assert_eq!(stage.alarms.lock().unwrap().len(), number + 1, "{words:?}");
+        assert_eq!(stage.heard.alarms().len(), number + 1, "{words:?}");
     }
     assert_eq!(stage.count(), 0);
-    let alarm = stage.alarms.lock().unwrap()[0].clone();
+    let alarm = stage.heard.alarms()[0].clone();
     assert_eq!((alarm.secret.unwrap().as_str(), &*alarm.host), ("U", HOST));
     // The control: this host's own goes.
     let own = format!("Authorization: Bearer {}", stage.placeholder);
     assert!(has_status(&stage.curl(&["-H", &own, &url]).await, "200"));
-    assert_eq!(stage.alarms.lock().unwrap().len(), 5);
+    assert_eq!(stage.heard.alarms().len(), 5);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -44,11 +50,99 @@ async fn a_placeholder_in_a_body_breaks_the_request_off() {
     let file = stage.file("body", &body);
     let said = stage.curl(&["-T", &file, &stage.url("/")]).await;
     assert!(has_status(&said, "403") || has_status(&said, "100"), "{}", text(&said));
-    assert_eq!((stage.count(), stage.alarms.lock().unwrap().len()), (0, 1));
+    assert_eq!((stage.count(), stage.heard.alarms().len()), (0, 1));
     // The control: such a body without it arrives.
     let plain = stage.file("plain", &[b'x'; 140_000]);
     assert!(stage.curl(&["-T", &plain, &stage.url("/")]).await.status.success());
     assert_eq!(stage.count(), 1);
+}
+
+/// Writes the head and the first half of a body, reads the answer that comes before the second, writes that,
+/// and returns when the connection has ended.
+async fn say_early(stage: &Stage, head: &str, halves: [&[u8]; 2]) {
+    let mut client = stage.connect().await;
+    let port = stage.front.port();
+    let head = format!("POST /early HTTP/1.1\r\nHost: {HOST}:{port}\r\n{head}\r\n\r\n");
+    client.write_all(&[head.as_bytes(), halves[0]].concat()).await.unwrap();
+    let mut answer = Vec::new();
+    while !answer.ends_with(b"early") {
+        let read = tokio::time::timeout(PATIENCE, client.read_buf(&mut answer)).await;
+        assert_ne!(read.expect("an answer before the body is whole").unwrap(), 0);
+    }
+    client.write_all(halves[1]).await.unwrap();
+    let mut rest = Vec::new();
+    let _ = tokio::time::timeout(PATIENCE, client.read_to_end(&mut rest)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_placeholder_in_a_body_that_was_answered_early_is_told_and_ends_the_connection() {
+    let stage = Stage::new("early").await;
+    let chunk = |text: &str| format!("{:x}\r\n{text}\r\n", text.len());
+    let other = stage.other.clone();
+    let long = format!("Content-Length: {}", 5 + other.len());
+    let encoded = base64::engine::general_purpose::STANDARD.encode(&other);
+    let encoded_long = format!("Content-Length: {}", 5 + encoded.len());
+    let chunked = "Transfer-Encoding: chunked";
+    let attacks: [(&str, &str, &str); 4] = [
+        (&long, "begin", &other),
+        (&encoded_long, "begin", &encoded),
+        (chunked, &chunk("begin"), &chunk(&other)),
+        (chunked, &chunk("begin"), &format!("{}0\r\n\r\n", chunk(&encoded))),
+    ];
+    for (number, (head, first, second)) in attacks.into_iter().enumerate() {
+        say_early(&stage, head, [first.as_bytes(), second.as_bytes()]).await;
+        assert_eq!(stage.heard.alarms().len(), number + 1, "{head} {second:?}");
+        assert_eq!(stage.heard.ended(), number + 1, "{head} {second:?}");
+    }
+    let came = String::from_utf8(stage.early.lock().unwrap().clone()).unwrap();
+    assert_eq!((came, stage.heard.refusals().len()), ("begin".repeat(4), 0));
+    // The control: such a body without it arrives, and its connection is kept.
+    let plain = tokio::time::timeout(
+        PATIENCE / 4,
+        say_early(&stage, "Content-Length: 10", [b"begin", b"plain"]),
+    );
+    assert!(plain.await.is_err(), "the connection is kept");
+    let came = String::from_utf8(stage.early.lock().unwrap().clone()).unwrap();
+    assert!(came.ends_with("beginplain") && stage.heard.alarms().len() == 4, "{came}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_placeholder_in_a_trailer_is_told() {
+    let stage = Stage::new("trailer").await;
+    let (port, other) = (stage.front.port(), &stage.other);
+    for (number, trailer) in [format!("X-Any: {other}"), format!("{other}: x")].iter().enumerate() {
+        let mut client = stage.connect().await;
+        let request = format!(
+            "POST / HTTP/1.1\r\nHost: {HOST}:{port}\r\nTrailer: x-any\r\n\
+             Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n{trailer}\r\n\r\n"
+        );
+        client.write_all(request.as_bytes()).await.unwrap();
+        let mut said = Vec::new();
+        let _ = tokio::time::timeout(PATIENCE, client.read_to_end(&mut said)).await.unwrap();
+        assert!(said.starts_with(b"HTTP/1.1 403"), "{}", String::from_utf8_lossy(&said));
+        assert_eq!((stage.heard.alarms().len(), stage.count()), (number + 1, 0), "{trailer}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_with_an_alarm_ends_at_once() {
+    let stage = Stage::new("ends").await;
+    let mut client = stage.connect().await;
+    let (port, other) = (stage.front.port(), &stage.other);
+    let head = format!("GET / HTTP/1.1\r\nHost: {HOST}:{port}\r\nX-Any: {other}\r\n\r\n");
+    client.write_all(head.as_bytes()).await.unwrap();
+    // Its client neither reads nor hangs up, as one that is frozen.
+    tokio::time::timeout(PATIENCE, async {
+        while stage.heard.ended() == 0 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await
+    .expect("it ends by itself");
+    assert_eq!(stage.heard.alarms().len(), 1);
+    let mut said = Vec::new();
+    let _ = client.read_to_end(&mut said).await;
+    assert!(said.starts_with(b"HTTP/1.1 403"), "{}", String::from_utf8_lossy(&said));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -58,7 +152,7 @@ async fn the_value_is_for_its_host_alone() {
     let own = format!("Authorization: Bearer {}", stage.placeholder);
     let said = stage.curl(&["-H", &own, &stage.url("/")]).await;
     assert!(has_status(&said, "403") && !text(&said).contains(VALUE), "{}", text(&said));
-    assert_eq!((stage.count(), stage.alarms.lock().unwrap().len()), (0, 1));
+    assert_eq!((stage.count(), stage.heard.alarms().len()), (0, 1));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -78,6 +172,28 @@ async fn a_request_for_another_host_is_refused() {
     let said = stage.curl(&["-k", "--resolve", &resolve, &url]).await;
     assert!(!said.status.success(), "{}", text(&said));
     assert_eq!(stage.count(), 0);
+    let refusals = stage.heard.refusals();
+    assert_eq!((refusals.len(), stage.heard.alarms().len()), (3, 0), "{refusals:?}");
+    let told = format!("{HOST}:{port} was asked for, and the request is for evil.example:");
+    assert!(refusals[0].starts_with(&told), "{refusals:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_request_is_told_and_costs_its_connection() {
+    let stage = Stage::new("refused").await;
+    let mut client = stage.connect().await;
+    client
+        .write_all(b"GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n".repeat(9).as_slice())
+        .await
+        .unwrap();
+    let mut said = Vec::new();
+    let _ = tokio::time::timeout(PATIENCE, client.read_to_end(&mut said)).await.unwrap();
+    let said = String::from_utf8(said).unwrap();
+    assert_eq!(said.matches("HTTP/1.1 421").count(), 1, "{said}");
+    assert_eq!((stage.heard.refusals().len(), stage.count()), (1, 0));
+    // What is no fault of the request's is no refusal.
+    assert!(has_status(&stage.curl(&[&stage.url("/")]).await, "200"));
+    assert_eq!(stage.heard.refusals().len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -105,7 +221,7 @@ async fn what_would_answer_with_the_value_or_become_something_else_is_refused() 
     assert!(has_status(&stage.curl(&["-X", "TRACE", &url]).await, "405"));
     let upgrade = ["-H", "Connection: Upgrade", "-H", "Upgrade: websocket", &url];
     assert!(has_status(&stage.curl(&upgrade).await, "501"));
-    assert_eq!(stage.count(), 0);
+    assert_eq!((stage.count(), stage.heard.refusals().len()), (0, 2));
     // What concerns one hop stays there, and what it names with it.
     let hop = ["-H", "Connection: x-mine", "-H", "X-Mine: 1", "-H", "Proxy-Authorization: y", &url];
     assert!(has_status(&stage.curl(&hop).await, "200"));

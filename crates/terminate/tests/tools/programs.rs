@@ -22,7 +22,7 @@ async fn curl_sends_a_placeholder_and_the_host_gets_the_value() {
     assert_eq!(stage.header("authorization"), Some(format!("Bearer {VALUE}")));
     let asked = stage.asked.lock().unwrap()[0].0.clone();
     assert_eq!(asked.uri.to_string(), "/a?b=c");
-    assert!(!text(&said).contains(VALUE) && stage.alarms.lock().unwrap().is_empty());
+    assert!(!text(&said).contains(VALUE) && stage.heard.alarms().is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]

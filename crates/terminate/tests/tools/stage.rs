@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use cofferdam_core::secret::SecretValue;
 use cofferdam_terminate::{
-    Authority, Injector, MAX_HEADERS, Sighting, Terminator, Upstream, placeholder,
+    Authority, Injector, MAX_HEADERS, Notice, Sighting, Terminator, Upstream, placeholder,
 };
 use http_body_util::{BodyExt, Full};
 use hyper::service::service_fn;
@@ -15,7 +15,10 @@ use std::process::Output;
 use std::sync::{Arc, Mutex};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::process::Command;
-use tokio_rustls::TlsAcceptor;
+use tokio_rustls::client::TlsStream;
+use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
+use tokio_rustls::{TlsAcceptor, TlsConnector};
 
 /// The host that has a secret.
 pub(crate) const HOST: &str = "api.example.com";
@@ -29,6 +32,32 @@ pub(crate) const LONG: usize = 3_000_000;
 /// What the host outside was asked: head and length of the body.
 pub(crate) type Asked = Arc<Mutex<Vec<(http::request::Parts, Bytes)>>>;
 
+/// What came of bodies that were answered before they were whole.
+pub(crate) type Early = Arc<Mutex<Vec<u8>>>;
+
+/// What the holder of a terminator was told.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Heard {
+    alarms: Arc<Mutex<Vec<Sighting>>>,
+    refusals: Arc<Mutex<Vec<String>>>,
+    /// How many connections have ended.
+    ended: Arc<Mutex<usize>>,
+}
+
+impl Heard {
+    pub(crate) fn alarms(&self) -> Vec<Sighting> {
+        self.alarms.lock().unwrap().clone()
+    }
+
+    pub(crate) fn refusals(&self) -> Vec<String> {
+        self.refusals.lock().unwrap().clone()
+    }
+
+    pub(crate) fn ended(&self) -> usize {
+        *self.ended.lock().unwrap()
+    }
+}
+
 /// All of it. Ends with its runtime.
 pub(crate) struct Stage {
     /// Where programs connect to.
@@ -36,7 +65,10 @@ pub(crate) struct Stage {
     /// Where the host is.
     pub(crate) outside: SocketAddr,
     pub(crate) asked: Asked,
-    pub(crate) alarms: Arc<Mutex<Vec<Sighting>>>,
+    /// What the holder of the terminator was told.
+    pub(crate) heard: Heard,
+    /// What came of bodies that were answered before they were whole.
+    pub(crate) early: Early,
     pub(crate) session: Arc<Authority>,
     pub(crate) public: Arc<Authority>,
     pub(crate) placeholder: String,
@@ -71,7 +103,9 @@ impl Stage {
         let public = Arc::new(Authority::new("public").unwrap());
         let session = Arc::new(Authority::new(name).unwrap());
         let asked = Asked::default();
-        let outside = serve_outside(&public, set.named, Arc::clone(&asked)).await;
+        let early = Early::default();
+        let outside =
+            serve_outside(&public, set.named, Arc::clone(&asked), Arc::clone(&early)).await;
         let (held, other) = (placeholder().unwrap(), placeholder().unwrap());
         let value = |text: &str| SecretValue::new(text.as_bytes().to_vec()).unwrap();
         let mut injector = Injector::default();
@@ -81,13 +115,13 @@ impl Stage {
         let trusted = set.is_trusted.then(|| public.certificate().clone());
         let upstream = Upstream::new(trusted).unwrap();
         let terminator = Terminator::new(Arc::clone(&session), Arc::new(injector), upstream);
-        let alarms = Arc::new(Mutex::new(Vec::new()));
-        let front = serve_front(terminator, set.host, outside, Arc::clone(&alarms)).await;
+        let heard = Heard::default();
+        let front = serve_front(terminator, set.host, outside, heard.clone()).await;
         let directory =
             std::env::temp_dir().join(format!("terminate-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&directory).unwrap();
         let placeholder = held;
-        Self { front, outside, asked, alarms, session, public, placeholder, other, directory }
+        Self { front, outside, asked, heard, early, session, public, placeholder, other, directory }
     }
 
     /// A file of the test's.
@@ -131,6 +165,21 @@ impl Stage {
         self.program(&all).output().await.unwrap()
     }
 
+    /// A connection of a program that trusts the session and writes what it wants.
+    pub(crate) async fn connect(&self) -> TlsStream<TcpStream> {
+        let mut roots = RootCertStore::empty();
+        roots.add(self.session.certificate().clone()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let stream = TcpStream::connect(self.front).await.unwrap();
+        let name = ServerName::try_from(HOST).unwrap();
+        TlsConnector::from(Arc::new(config)).connect(name, stream).await.unwrap()
+    }
+
     /// An address of the host, by way of the terminator.
     pub(crate) fn url(&self, path: &str) -> String {
         format!("https://{HOST}:{}{path}", self.front.port())
@@ -159,17 +208,22 @@ pub(crate) fn text(output: &Output) -> String {
     String::from_utf8_lossy(&both).into_owned()
 }
 
-async fn serve_outside(public: &Authority, named: &str, asked: Asked) -> SocketAddr {
+async fn serve_outside(public: &Authority, named: &str, asked: Asked, early: Early) -> SocketAddr {
     let acceptor = TlsAcceptor::from(public.serve_as(named).unwrap());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
             let (acceptor, asked) = (acceptor.clone(), Arc::clone(&asked));
+            let early = Arc::clone(&early);
             tokio::spawn(async move {
                 let Ok(stream) = acceptor.accept(stream).await else { return };
                 let service = service_fn(|request: Request<hyper::body::Incoming>| async {
                     let (head, body) = request.into_parts();
+                    if head.uri.path() == "/early" {
+                        tokio::spawn(read_on(body, Arc::clone(&early)));
+                        return Ok(Response::new(Full::new(Bytes::from_static(b"early"))));
+                    }
                     let Ok(body) = body.collect().await else {
                         return Err(std::io::Error::other("broken off"));
                     };
@@ -188,21 +242,32 @@ async fn serve_outside(public: &Authority, named: &str, asked: Asked) -> SocketA
     address
 }
 
+/// Reads what comes of a body after it was answered.
+async fn read_on(mut body: hyper::body::Incoming, early: Early) {
+    while let Some(Ok(frame)) = body.frame().await {
+        early.lock().unwrap().extend_from_slice(frame.data_ref().unwrap_or(&Bytes::new()));
+    }
+}
+
 async fn serve_front(
     terminator: Terminator,
     host: &'static str,
     outside: SocketAddr,
-    alarms: Arc<Mutex<Vec<Sighting>>>,
+    heard: Heard,
 ) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
-            let (terminator, alarms) = (terminator.clone(), Arc::clone(&alarms));
+            let (terminator, heard) = (terminator.clone(), heard.clone());
             tokio::spawn(async move {
                 let dial = || TcpStream::connect(outside);
-                let alarm = |sighting| alarms.lock().unwrap().push(sighting);
-                let _ = terminator.serve(stream, (host, address.port()), dial, alarm).await;
+                let told = |notice| match notice {
+                    Notice::Alarm(sighting) => heard.alarms.lock().unwrap().push(sighting),
+                    Notice::Refused(why) => heard.refusals.lock().unwrap().push(why),
+                };
+                let _ = terminator.serve(stream, (host, address.port()), dial, told).await;
+                *heard.ended.lock().unwrap() += 1;
             });
         }
     });

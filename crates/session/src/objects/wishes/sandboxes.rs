@@ -30,6 +30,11 @@ pub struct SandboxWish {
     /// Secrets of the caller that are put in toward one host each, as in `TOKEN@api.example`: by a key with
     /// the scope `secrets`, toward hosts that the operator allows. Inside is a placeholder.
     pub secrets: Vec<String>,
+    /// What it may reach at first, as `HOST[:PORT]`: each within what the operator allows. What the operator
+    /// allows, where it is not said; an empty list is no way out.
+    pub egress: Option<Vec<String>>,
+    /// What it may not reach even though it is allowed, beside what the operator denies.
+    pub deny_egress: Vec<String>,
     /// How much it may use.
     pub limits: LimitsWish,
     /// What it is found by.
@@ -70,6 +75,11 @@ pub struct SpecWish {
     /// Secrets of the caller that are put in toward one host each, as in `TOKEN@api.example`: by a key with
     /// the scope `secrets`, toward hosts that the operator allows. Inside is a placeholder.
     pub secrets: Vec<String>,
+    /// What it may reach at first, as `HOST[:PORT]`: each within what the operator allows. What the operator
+    /// allows, where it is not said; an empty list is no way out.
+    pub egress: Option<Vec<String>>,
+    /// What it may not reach even though it is allowed, beside what the operator denies.
+    pub deny_egress: Vec<String>,
     /// How much it may use.
     pub limits: LimitsWish,
 }
@@ -77,8 +87,18 @@ pub struct SpecWish {
 impl From<SpecWish> for SandboxWish {
     /// A sandbox that may do this, and of which nothing else is said.
     fn from(spec: SpecWish) -> Self {
-        let SpecWish { profile, workspace, copy_on_write, image, pull, env, secrets, limits } =
-            spec;
+        let SpecWish {
+            profile,
+            workspace,
+            copy_on_write,
+            image,
+            pull,
+            env,
+            secrets,
+            egress,
+            deny_egress,
+            limits,
+        } = spec;
         Self {
             profile,
             workspace,
@@ -87,6 +107,8 @@ impl From<SpecWish> for SandboxWish {
             pull,
             env,
             secrets,
+            egress,
+            deny_egress,
             limits,
             ..Self::default()
         }
