@@ -534,7 +534,6 @@ fn what_is_of_this_machine_never_ignores_a_server() {
         };
         refused(&["create", "--read", "/etc"], "--read with a server");
         refused(&["create", "--allow-host-port", "80"], "--allow-host-port with a server");
-        refused(&["create", "--profile", "repo-write", "--egress", "a.test:443"], "allows none");
         refused(&["create", "--user", "root"], "--user with a server");
         // The control: without one they are as ever.
         place.says(&["config", "check"], 0);
