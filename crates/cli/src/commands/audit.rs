@@ -101,6 +101,7 @@ fn line(one: &ConnectionReport) -> String {
     if let Some(rule) = &one.rule {
         let _ = write!(line, "  by {rule}");
     }
+    let _ = write!(line, "  rules of version {}", one.policy_version);
     if let Some(execs) = one.execs.as_ref().filter(|execs| !execs.is_empty()) {
         let _ = write!(line, "  asked by {}", execs.join(" or "));
     }

@@ -77,6 +77,7 @@ fn connections_are_listed_with_what_became_of_them() {
         assert_eq!((&allowed[0]["execs"], &denied[0]["execs"]), (&only(0), &only(1)), "{list}");
         let text = place.says(&["audit", "s", "--denied"], 0).text();
         assert!(text.contains("192.0.2.1:8443") && !text.contains(HOST), "{text}");
+        assert!(text.contains("rules of version 1"), "{text}");
         let since = list["next"].to_string();
         let later = place.says(&["audit", "s", "--json", "--since", &since], 0).object();
         assert_eq!(later["connections"], json!([]));
