@@ -291,7 +291,7 @@ mod tests {
             });
             let pieces: Vec<_> = body.await?.into_data_stream().collect().await;
             assert!(pieces.last().unwrap().is_err(), "{bytes}");
-            Ok::<_, Error>(pieces.iter().flatten().map(|piece| piece.len()).sum::<usize>())
+            Ok::<_, Error>(pieces.iter().flatten().map(Bytes::len).sum::<usize>())
         };
         for bytes in [0, BEGINNING_BYTES - 1] {
             let refused = answer(bytes, ErrorKind::TooLarge).await.unwrap_err();
