@@ -195,7 +195,7 @@ mod tests {
             (truncation.reason, truncation.next_offset),
             (TruncationReason::LineCap, Some(2))
         );
-        assert_eq!(truncation.resume_hint.as_deref(), Some("1 lines follow; ask for offset 2"));
+        assert_eq!(truncation.resume_hint.as_deref(), Some("1 line follows; ask for offset 2"));
         assert_eq!((truncation.bytes_returned, truncation.bytes_total), (4, 6));
         let last = shown("a\nb\nc", 2, 2);
         assert_eq!((last.content.as_str(), last.truncated, last.truncation), ("3|c", true, None));
