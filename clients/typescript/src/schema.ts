@@ -584,7 +584,8 @@ export interface paths {
         /**
          * A tar archive of a directory or a file.
          * @description What cannot be read, or changes meanwhile, is cut, filled up with zeros or left out: an archive that is
-         *     not as the workspace was breaks off behind its end.
+         *     not as the workspace was breaks off behind its end. More bytes than `max_bytes` are refused with 413 where that
+         *     is known within the first 64 KiB of the archive, and else the archive breaks off.
          */
         get: operations["files_export"];
         /**
@@ -1982,6 +1983,8 @@ export interface components {
              * @description Its exit code, where it exited.
              */
             code?: number | null;
+            /** @description Why it never ran, where it did not. */
+            detail?: string | null;
             /** @description Its stable name. */
             kind: components["schemas"]["EndingKind"];
             /**
@@ -2062,7 +2065,7 @@ export interface components {
         };
         /** @description How a command stands, for one who follows it. Format 1. */
         ExecNews: {
-            /** @description Why it never ran, where it did not. */
+            /** @description Why it never ran, where it did not, as the command has it. */
             detail?: string | null;
             /** @description The command. */
             exec: components["schemas"]["ExecReport"];
@@ -2073,7 +2076,7 @@ export interface components {
             left?: number | null;
             /** @description Why its end is no point of the history, told once, where it was to be one. */
             not_kept?: string | null;
-            /** @description The step that failed, where the sandbox was not set up for it. */
+            /** @description The step that failed, where the sandbox was not set up for it, as the command has it. */
             stage?: string | null;
             /**
              * Format: uint32
@@ -2089,6 +2092,8 @@ export interface components {
             denials?: components["schemas"]["Denial"][];
             /** @description Whether it was detached. */
             detached: boolean;
+            /** @description Why it never ran, where it did not. */
+            detail?: string | null;
             /**
              * Format: uint64
              * @description When it ended, in milliseconds since 1970; null while it runs.
@@ -2119,6 +2124,8 @@ export interface components {
              * @description The signal that ended it, where one did.
              */
             signal?: number | null;
+            /** @description The step that failed, where the sandbox was not set up for it. */
+            stage?: string | null;
             /**
              * Format: uint64
              * @description When it was started, in milliseconds since 1970.

@@ -37,12 +37,16 @@ mod manifest;
 pub(crate) mod mcp;
 #[cfg(feature = "mcp")]
 pub(crate) mod mcp_install;
+#[cfg(all(feature = "mcp", feature = "remote"))]
+mod mcp_there;
 pub(crate) mod network;
 pub(crate) mod pause;
 pub(crate) mod policy;
 pub(crate) mod policy_learn;
 pub(crate) mod port;
 pub(crate) mod probe;
+#[cfg(feature = "remote")]
+mod probe_there;
 pub(crate) mod ps;
 pub(crate) mod resume;
 pub(crate) mod rm;
@@ -115,6 +119,8 @@ pub(crate) fn perform(verb: Verb) -> Result<u8> {
         Verb::Events(args) => events::perform(&args),
         Verb::Gc(args) => gc::perform(&args),
         Verb::Image(args) => image::perform(&args),
+        #[cfg(feature = "remote")]
+        Verb::Probe(args) if crate::door::is_chosen() => probe_there::perform(&args),
         Verb::Probe(args) => probe::perform(&args),
         Verb::Explain(args) => explain::perform(&args),
         Verb::Doctor(args) => doctor::perform(&args),

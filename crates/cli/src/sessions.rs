@@ -32,6 +32,19 @@ pub(crate) fn on_reserve<T>(work: impl AsyncFnOnce(&Sessions) -> Result<T>) -> R
     here_on_reserve(async |sessions| work(&Sessions::Here(sessions.clone())).await)
 }
 
+/// Asks the server that was chosen for something that is no session.
+#[cfg(all(feature = "mcp", feature = "remote"))]
+pub(crate) fn there<T>(
+    work: impl AsyncFnOnce(&cofferdam_client::Client) -> Result<T>,
+) -> Result<T> {
+    match crate::door::connect()? {
+        Some(Sessions::There(there)) => asking(async { work(&there.client).await }),
+        Some(Sessions::Here(_)) | None => {
+            Err(Error::new(ErrorKind::Usage, "no server is named").hint("Write --server URL."))
+        }
+    }
+}
+
 /// Does something with the sessions of this machine. Whatever a crash left behind is repaired first.
 pub(crate) fn here<T>(work: impl AsyncFnOnce(&Own) -> Result<T>) -> Result<T> {
     let state = Surroundings::of_this_process()?.state_directory()?;

@@ -81,7 +81,7 @@ pub(crate) async fn object<T: DeserializeOwned>(
 }
 
 /// All of an answer.
-async fn read(client: &Client, mut response: Response) -> Result<Vec<u8>, Failure> {
+pub(crate) async fn read(client: &Client, mut response: Response) -> Result<Vec<u8>, Failure> {
     let mut body = Vec::new();
     while let Some(piece) = response.chunk().await.map_err(|cause| Failure::way(client, cause))? {
         // HOSTILE: a server may be anybody.

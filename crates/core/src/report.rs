@@ -76,6 +76,9 @@ pub struct EndingReport {
     pub signal: Option<i32>,
     /// What could not be done, where it never ran.
     pub stage: Option<String>,
+    /// Why it never ran, where it did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
 }
 
 /// Bytes dropped over the limit of output.
@@ -119,21 +122,25 @@ const SIGKILL: i32 = 9;
 
 impl From<&Ending> for EndingReport {
     fn from(ending: &Ending) -> Self {
-        let (code, signal, stage) = match ending {
+        let said =
+            Self { kind: ending.kind(), code: None, signal: None, stage: None, detail: None };
+        match ending {
             Ending::Exited(code) | Ending::Killed(Cause::Pids { code } | Cause::Disk { code }) => {
-                (Some(*code), None, None)
+                Self { code: Some(*code), ..said }
             }
-            Ending::Signaled(signal) => (None, Some(*signal), None),
+            Ending::Signaled(signal) => Self { signal: Some(*signal), ..said },
             Ending::Killed(
                 Cause::Time | Cause::Memory | Cause::Output | Cause::Lease | Cause::SecretAlarm,
-            ) => (None, Some(SIGKILL), None),
-            Ending::NotStarted { code: _, detail } => (None, None, Some(detail.clone())),
-            Ending::SetupFailed { stage, detail } => {
-                (None, None, Some(format!("{stage}: {detail}")))
+            ) => Self { signal: Some(SIGKILL), ..said },
+            Ending::NotStarted { code: _, detail } => {
+                Self { stage: Some(detail.clone()), detail: Some(detail.clone()), ..said }
             }
-            Ending::Canceled | Ending::Lost => (None, None, None),
-        };
-        Self { kind: ending.kind(), code, signal, stage }
+            Ending::SetupFailed { stage, detail } => {
+                let stage = Some(format!("{stage}: {detail}"));
+                Self { stage, detail: Some(detail.clone()), ..said }
+            }
+            Ending::Canceled | Ending::Lost => said,
+        }
     }
 }
 

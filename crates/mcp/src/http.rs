@@ -5,13 +5,16 @@
 //! extensions of the request, and one without is refused.
 
 use crate::MAX_MESSAGE_BYTES;
-use crate::server::{AtWork, Reach, Reached, Server};
+use crate::server::{AtWork, Reach, Reached, Server, refused};
 use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_tools::{Scope, Toolbox};
+use http::StatusCode;
 use rmcp::RoleServer;
+use rmcp::model::{ClientJsonRpcMessage, ErrorCode, ErrorData};
 use rmcp::service::RequestContext;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
@@ -65,6 +68,49 @@ pub async fn service(
     Ok(Service::new(move || Ok(server.clone()), Arc::default(), config))
 }
 
+/// What is answered to a body that is no message, with its status; none where it is one.
+///
+/// The SDK answers these in plain text, which no client of the protocol reads.
+pub fn no_message(body: &[u8]) -> Option<(StatusCode, Vec<u8>)> {
+    if body.len() > MAX_MESSAGE_BYTES {
+        return Some(too_long());
+    }
+    if serde_json::from_slice::<ClientJsonRpcMessage>(body).is_ok() {
+        return None;
+    }
+    let (code, what, id) = match serde_json::from_slice::<Value>(body) {
+        Err(error) => {
+            (ErrorCode::PARSE_ERROR, format!("the body is no JSON: {error}"), Value::Null)
+        }
+        Ok(Value::Array(_)) => {
+            let what = "the body is a list, and messages come one by one".to_owned();
+            (ErrorCode::INVALID_REQUEST, what, Value::Null)
+        }
+        Ok(other) => {
+            let what = "the body is no message of JSON-RPC 2.0".to_owned();
+            let id = other.get("id").filter(|id| id.is_string() || id.is_number()).cloned();
+            (ErrorCode::INVALID_REQUEST, what, id.unwrap_or_default())
+        }
+    };
+    let error = Error::new(ErrorKind::Usage, what)
+        .hint("Send one object with jsonrpc, method and, for an answer, id.");
+    let error = ErrorData { code, ..refused(&error) };
+    Some((StatusCode::BAD_REQUEST, error_message(&error, &id)))
+}
+
+/// The same for a body that is longer than a message may be.
+pub fn too_long() -> (StatusCode, Vec<u8>) {
+    let what = format!("the message has more than {MAX_MESSAGE_BYTES} bytes");
+    let error = Error::new(ErrorKind::TooLarge, what).hint("Send it in parts.");
+    let error = ErrorData { code: ErrorCode::INVALID_REQUEST, ..refused(&error) };
+    (StatusCode::PAYLOAD_TOO_LARGE, error_message(&error, &Value::Null))
+}
+
+/// An error of the protocol. Its id is null where that of the request is not known, as JSON-RPC says.
+pub(crate) fn error_message(error: &ErrorData, id: &Value) -> Vec<u8> {
+    json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string().into_bytes()
+}
+
 type Toolboxes = dyn Fn(&Owner) -> Result<Arc<Toolbox>> + Send + Sync;
 
 /// The toolboxes of the owners that ask.
@@ -95,5 +141,53 @@ impl Each {
         all.retain(|known, at_work| known == owner || at_work.is_shared());
         let own = all.entry(owner.clone());
         own.or_insert_with(|| AtWork::new(self.stop.clone())).clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_message_is_an_error_of_the_protocol() {
+        let check = |body: &str, code: i32, id: Value| {
+            let (status, answer) = no_message(body.as_bytes()).unwrap();
+            let answer: Value = serde_json::from_slice(&answer).unwrap();
+            assert_eq!(status, StatusCode::BAD_REQUEST, "{body}");
+            assert_eq!((&answer["jsonrpc"], &answer["id"]), (&json!("2.0"), &id), "{body}");
+            assert_eq!(answer["error"]["code"], code, "{body}");
+            assert!(answer["error"]["data"]["hint"].is_string(), "{answer}");
+        };
+        for broken in ["", "{", "{\"jsonrpc\": \"2.0\", \"id\": 1,", "no", "\u{0}", "\"x"] {
+            check(broken, -32700, Value::Null);
+        }
+        check(&"[".repeat(100_000), -32700, Value::Null);
+        for (other, id) in [
+            ("null", Value::Null),
+            ("{}", Value::Null),
+            ("{\"id\": 7}", json!(7)),
+            ("{\"jsonrpc\": \"1.0\", \"id\": \"a\", \"method\": \"ping\"}", json!("a")),
+            ("[{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"ping\"}]", Value::Null),
+        ] {
+            check(other, -32600, id);
+        }
+        for good in [
+            "{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"ping\"}",
+            "{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"nobody/knows\", \"params\": {\"a\": 1}}",
+            "{\"jsonrpc\": \"2.0\", \"method\": \"notifications/initialized\"}",
+        ] {
+            assert_eq!(no_message(good.as_bytes()), None, "{good}");
+        }
+    }
+
+    #[test]
+    fn a_body_that_is_too_long_is_told_the_limit() {
+        let (status, answer) = no_message(&vec![b' '; MAX_MESSAGE_BYTES + 1]).unwrap();
+        let answer: Value = serde_json::from_slice(&answer).unwrap();
+        assert_eq!(
+            (status, &answer["error"]["code"]),
+            (StatusCode::PAYLOAD_TOO_LARGE, &json!(-32600))
+        );
+        assert_eq!(answer["error"]["data"]["kind"], "too_large");
     }
 }

@@ -4,7 +4,7 @@
 //! the protocol's own SDK. [`stdio::serve`] is one connection over standard input and output, with a
 //! sandbox of its own. `http::service`, with the feature `http`, is what a server mounts. Both serve
 //! the protocol of 2026-07-28, which keeps no session, and those before it, which begin with a
-//! handshake. [`install`] edits the configuration of programs that start such servers.
+//! handshake. `bridge` passes the messages of one connection on to such a server. [`install`] edits the configuration of programs that start such servers.
 //!
 //! # What holds
 //!
@@ -15,6 +15,8 @@
 //!   [`MAX_RESOURCES_OF_PAGE`], and [`MAX_CALLS_AT_ONCE`] calls are at work at the same time.
 
 mod bounded;
+#[cfg(feature = "http")]
+pub mod bridge;
 #[cfg(feature = "http")]
 pub mod http;
 pub mod install;

@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 /// How long requests that are at work when the client's stream ends may go on: it may have said all
 /// that it has to say and still listen. Clients that end a server wait for some two seconds, then say
 /// so by a signal.
-const GRACE: Duration = Duration::from_secs(5);
+pub(crate) const GRACE: Duration = Duration::from_secs(5);
 /// How long requests that were given up may take to end: commands are killed, and that is waited for.
 pub(crate) const SETTLING: Duration = Duration::from_secs(30);
 
@@ -97,7 +97,7 @@ where
     }
 }
 
-fn too_long(id: Option<RequestId>) -> ServerJsonRpcMessage {
+pub(crate) fn too_long(id: Option<RequestId>) -> ServerJsonRpcMessage {
     let what = format!("the message has more than {MAX_MESSAGE_BYTES} bytes");
     let error = Error::new(ErrorKind::TooLarge, what).hint("Send it in parts.");
     JsonRpcMessage::error(ErrorData { code: ErrorCode::INVALID_REQUEST, ..refused(&error) }, id)

@@ -117,6 +117,12 @@ pub struct ExecReport {
     pub signal: Option<i32>,
     /// The exit code that stands for its ending.
     pub exit_code: Option<i32>,
+    /// The step that failed, where the sandbox was not set up for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stage: Option<String>,
+    /// Why it never ran, where it did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
     /// How many processes of it go on though it has ended. It was detached; they end with the session,
     /// or by a signal to it.
     pub left: u32,
@@ -245,6 +251,7 @@ impl ExecReport {
     pub(crate) fn new(incarnation: u32, status: &ExecStatus) -> Self {
         let ended = status.ended.as_ref();
         let ending = ended.map(|ended| &ended.ending);
+        let (stage, detail) = ending.map(why_not_run).unwrap_or_default();
         let stream =
             |s: cofferdam_core::Spooled| StreamReport { written: s.written, dropped: s.dropped };
         Self {
@@ -258,12 +265,27 @@ impl ExecReport {
             ending: ending.map(Ending::kind),
             signal: ending.and_then(signal),
             exit_code: ending.map(Ending::exit_code),
+            stage,
+            detail,
             left: status.left.unwrap_or(0),
             usage: ended.map(|ended| ended.usage).unwrap_or_default(),
             denials: ended.map(|ended| ended.denials.clone()).unwrap_or_default(),
             stdout: stream(status.stdout),
             stderr: stream(status.stderr),
         }
+    }
+}
+
+/// The step that failed and why a command never ran, where it did not.
+fn why_not_run(ending: &Ending) -> (Option<String>, Option<String>) {
+    match ending {
+        Ending::NotStarted { code: _, detail } => (None, Some(detail.clone())),
+        Ending::SetupFailed { stage, detail } => (Some(stage.clone()), Some(detail.clone())),
+        Ending::Exited(_)
+        | Ending::Signaled(_)
+        | Ending::Killed(_)
+        | Ending::Canceled
+        | Ending::Lost => (None, None),
     }
 }
 

@@ -95,8 +95,9 @@ pub fn window(content: &[u8], order: WindowOrder) -> Result<Option<Window>> {
     };
     let total = text.split_inclusive('\n').count();
     if order.offset > 0 && order.offset >= total {
+        let lines = if total == 1 { "line" } else { "lines" };
         let what =
-            format!("the text has {total} lines, and none behind an offset of {}", order.offset);
+            format!("the text has {total} {lines}, and none behind an offset of {}", order.offset);
         return Err(Error::new(ErrorKind::Usage, what).hint("Ask for a smaller offset."));
     }
     let wanted = text.split_inclusive('\n').enumerate().skip(order.offset).take(order.limit);
@@ -156,7 +157,10 @@ impl Shown {
             bytes_returned: self.bytes,
             bytes_total: text.len(),
             next_offset: (left > 0).then_some(end),
-            resume_hint: (left > 0).then(|| format!("{left} lines follow; ask for offset {end}")),
+            resume_hint: (left > 0).then(|| {
+                let follow = if left == 1 { "line follows" } else { "lines follow" };
+                format!("{left} {follow}; ask for offset {end}")
+            }),
         });
         Window {
             content: self.content,
@@ -191,7 +195,7 @@ mod tests {
             (truncation.reason, truncation.next_offset),
             (TruncationReason::LineCap, Some(2))
         );
-        assert_eq!(truncation.resume_hint.as_deref(), Some("1 lines follow; ask for offset 2"));
+        assert_eq!(truncation.resume_hint.as_deref(), Some("1 line follows; ask for offset 2"));
         assert_eq!((truncation.bytes_returned, truncation.bytes_total), (4, 6));
         let last = shown("a\nb\nc", 2, 2);
         assert_eq!((last.content.as_str(), last.truncated, last.truncation), ("3|c", true, None));

@@ -157,6 +157,20 @@ async fn told(session: &Session, id: &ProcessId, context: &Watched) -> Result<Ex
     }
 }
 
+/// Why nothing of a command ran, where nothing did.
+pub(crate) fn not_started(ending: &Ending) -> Option<String> {
+    match ending {
+        Ending::NotStarted { detail, .. } | Ending::SetupFailed { detail, .. } => {
+            Some(detail.clone())
+        }
+        Ending::Exited(_)
+        | Ending::Signaled(_)
+        | Ending::Killed(_)
+        | Ending::Canceled
+        | Ending::Lost => None,
+    }
+}
+
 impl Finished {
     fn new(session: Session, status: ExecStatus) -> Result<Self> {
         let Some(ended) = &status.ended else {
@@ -165,16 +179,7 @@ impl Finished {
         };
         let (ending, exit_code) = (ended.ending.kind(), ended.ending.exit_code());
         let duration_ms = ended.at_ms.saturating_sub(status.started_ms);
-        let not_started = match &ended.ending {
-            Ending::NotStarted { detail, .. } | Ending::SetupFailed { detail, .. } => {
-                Some(detail.clone())
-            }
-            Ending::Exited(_)
-            | Ending::Signaled(_)
-            | Ending::Killed(_)
-            | Ending::Canceled
-            | Ending::Lost => None,
-        };
+        let not_started = not_started(&ended.ending);
         Ok(Self { session, ending, exit_code, duration_ms, not_started, status })
     }
 

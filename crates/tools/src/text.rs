@@ -72,6 +72,13 @@ pub(crate) fn show_bytes(path: &str, from: u64, most: usize) -> String {
     format!("tail -c +{} {} | head -c {most}", from.saturating_add(1), quoted(&below))
 }
 
+/// A number with the noun that goes with it: the first for one, the second for all others.
+pub(crate) fn counted(number: impl TryInto<u64>, one: &str, many: &str) -> String {
+    // What is no number of things is many of them.
+    let number = number.try_into().unwrap_or(u64::MAX);
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
 /// A word that no shell reads otherwise.
 pub(crate) fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))

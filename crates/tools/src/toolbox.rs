@@ -243,7 +243,7 @@ fn rows(pack: PackName, shows_ports: bool) -> impl Iterator<Item = &'static Row>
     all_rows(pack).iter().filter(move |row| shows_ports || !native::needs_ports(row))
 }
 
-fn all_rows(pack: PackName) -> &'static [Row] {
+pub(crate) fn all_rows(pack: PackName) -> &'static [Row] {
     match pack {
         PackName::Cofferdam => native::ROWS,
         PackName::Everruns => everruns::ROWS,

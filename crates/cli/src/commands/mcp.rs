@@ -26,6 +26,8 @@ const LABEL: (&str, &str) = ("made-by", "mcp");
 /// may do is said here, and nothing that a model asks for widens it. The configuration counts, its
 /// `[session]` too. Standard output carries the protocol and nothing else.
 ///
+/// With --server before the verb the tools are those of the server, which says what sandboxes may do.
+///
 /// Example: cofferdam mcp --cow
 #[derive(Debug, Args)]
 #[command(override_usage = "cofferdam mcp [OPTIONS]\n       \
@@ -93,6 +95,8 @@ impl Choice for PackName {
 pub(super) fn perform(args: &McpArgs) -> Result<u8> {
     match &args.verb {
         Some(McpVerb::Install(install)) => mcp_install::perform(install),
+        #[cfg(feature = "remote")]
+        None if crate::door::is_chosen() => super::mcp_there::perform(&args.serve),
         None => serve(&args.serve),
     }
 }

@@ -196,7 +196,13 @@ fn entry(args: &InstallArgs) -> Result<Entry> {
     let words = ["cofferdam", "mcp"].into_iter().map(OsString::from);
     let words: Vec<OsString> = words.chain(args.options.iter().cloned()).collect();
     match parse(&words) {
-        Ok(Verb::Mcp(mcp)) if mcp.verb.is_none() => {}
+        Ok(Verb::Mcp(mcp)) if mcp.verb.is_none() =>
+        {
+            #[cfg(feature = "remote")]
+            if crate::door::is_chosen() {
+                super::mcp_there::refuse_options(&mcp.serve)?;
+            }
+        }
         Ok(_) => {
             let what = "what follows -- is no list of options of `cofferdam mcp`";
             return Err(Error::new(ErrorKind::Usage, what).hint("See `cofferdam mcp --help`."));
@@ -211,8 +217,26 @@ fn entry(args: &InstallArgs) -> Result<Entry> {
                 .hint("Use words of UTF-8.")
         })
     };
-    let args_of_it = words.into_iter().skip(1).map(text).collect::<Result<_>>()?;
+    let args_of_it = server()?.into_iter().chain(words.into_iter().skip(1));
+    let args_of_it = args_of_it.map(text).collect::<Result<_>>()?;
     Ok(Entry { name: args.name.clone(), command: text(program.into())?, args: args_of_it })
+}
+
+/// The server whose tools are meant, if one is.
+#[cfg(feature = "remote")]
+fn server() -> Result<Vec<OsString>> {
+    let words = crate::door::words()?;
+    if !words.is_empty() && !words.iter().any(|word| word == "--server-key-file") {
+        crate::report::note(
+            "no key is written: name its file with --server-key-file, or set COFFERDAM_KEY where the program starts",
+        );
+    }
+    Ok(words)
+}
+
+#[cfg(not(feature = "remote"))]
+fn server() -> Result<Vec<OsString>> {
+    Ok(Vec::new())
 }
 
 impl Present {

@@ -263,7 +263,11 @@ mod tests {
     #[test]
     fn every_ending_has_its_fields() {
         let not_started = Ending::NotStarted { code: 127, detail: "find x".into() };
-        assert_eq!(EndingReport::from(&not_started).stage.as_deref(), Some("find x"));
+        let told = EndingReport::from(&not_started);
+        assert_eq!(
+            (told.stage.as_deref(), told.detail.as_deref()),
+            (Some("find x"), Some("find x"))
+        );
         assert_eq!(EndingReport::from(&Ending::Signaled(11)).signal, Some(11));
         assert_eq!(EndingReport::from(&Ending::Killed(Cause::Time)).signal, Some(9));
         assert_eq!(EndingReport::from(&Ending::Canceled).code, None);

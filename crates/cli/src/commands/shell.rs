@@ -158,6 +158,8 @@ mod tests {
             ending: None,
             signal: None,
             exit_code: None,
+            stage: None,
+            detail: None,
             usage: UsageReport::default(),
             denials: Vec::new(),
             stdout: StreamReport { written: 7, dropped: 0 },

@@ -44,6 +44,20 @@ pub(crate) fn choose(server: Option<Server>) {
     }
 }
 
+/// What is said before a verb for the same server to be meant from anywhere. A key that came by a variable is not
+/// among it.
+#[cfg(all(feature = "mcp", feature = "remote"))]
+pub(crate) fn words() -> Result<Vec<OsString>> {
+    let Some(server) = chosen() else { return Ok(Vec::new()) };
+    let mut words = vec!["--server".into(), server.address.clone()];
+    if let Some(file) = &server.key_file {
+        let file = std::path::absolute(file)
+            .map_err(|cause| Error::new(ErrorKind::Io, format!("find {file:?}")).source(cause))?;
+        words.extend(["--server-key-file".into(), file.into_os_string()]);
+    }
+    Ok(words)
+}
+
 /// Takes the options of a server from before the verb. What is wrong with them is left there for the
 /// parser, which says it as of any option.
 pub(crate) fn split(words: Vec<OsString>) -> Result<(Option<Server>, Vec<OsString>)> {
@@ -147,18 +161,18 @@ pub(crate) fn refusal(verb: VerbName) -> Option<Refusal> {
         | VerbName::Extend
         | VerbName::Events
         | VerbName::Complete
+        | VerbName::Probe
+        | VerbName::Mcp
         | VerbName::None => return None,
         VerbName::Gate => "is a part of a sandbox of this machine",
         VerbName::Policy => "tries rules on this machine",
         VerbName::Gc => "compares what this machine has with what is written down on it",
         VerbName::Image => "works on the images of this machine",
-        VerbName::Probe => "attacks a sandbox of this machine",
         VerbName::Explain => "says what a sandbox of this machine would be made of",
         VerbName::Doctor => "looks at the kernel of this machine",
         VerbName::Wrap => "makes a command line for programs of this machine",
         VerbName::Serve => "is the server, on this machine",
         VerbName::Key => "is for the user whose server it is, on its machine",
-        VerbName::Mcp => "serves the sandboxes of this machine",
         VerbName::Config => "is about configuration files of this machine",
         VerbName::Completions | VerbName::Man => "prints what this program says of itself",
     }))

@@ -27,6 +27,8 @@ pub(crate) use remote::{Session as There, connect};
 pub(crate) use session::{Before, Beside, Chosen, Counted, Session};
 #[cfg(feature = "remote")]
 pub(crate) use wish::{StartOf, spec};
+#[cfg(all(feature = "mcp", feature = "remote"))]
+pub(crate) use {chosen::words, remote::refuse_if, wish::sandbox};
 
 use crate::args::SessionOptions;
 use crate::commands::create;

@@ -422,6 +422,6 @@ impl Session {
 const SIGKILL: i32 = 9;
 
 /// Refuses an option whose meaning is of the machine where something runs.
-pub(super) fn refuse_if(is_wanted: bool, option: &str, why: &str) -> Result<()> {
+pub(crate) fn refuse_if(is_wanted: bool, option: &str, why: &str) -> Result<()> {
     if is_wanted { Err(here_alone(option, why)) } else { Ok(()) }
 }

@@ -24,7 +24,7 @@ use std::time::Duration;
 ///
 /// No file of configuration is read: what it says is of this machine, and the operator of a server has
 /// his own. Options that a server does not take are refused.
-pub(super) fn sandbox(
+pub(crate) fn sandbox(
     name: Option<String>,
     options: &SessionOptions,
     manifest: Option<&Path>,

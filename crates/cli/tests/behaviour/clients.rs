@@ -147,6 +147,24 @@ fn the_inspector_drives_a_whole_session_over_standard_input_and_output() {
 }
 
 #[test]
+fn the_inspector_drives_a_whole_session_of_a_server_over_standard_input_and_output() {
+    let Some(inspector) = part("inspector", "inspector") else { return };
+    everyone(|place| {
+        if can_enter(place, &inspector, "inspector") {
+            let served = Served::new(place);
+            let key = place.says(&["key", "create", "inspector"], 0).text();
+            // Its own options are called as ours.
+            let key = format!("COFFERDAM_KEY={}", key.trim());
+            let url = format!("COFFERDAM_SERVER=http://{}", served.at);
+            let server = ["env", &key, &url, place.program(), "mcp"].map(str::to_owned);
+            let program = inspector.join("node_modules/.bin/mcp-inspector");
+            let inspector = Inspector { place, program, server: server.to_vec() };
+            inspector.drives_a_session(&["sandbox=inspected"]);
+        }
+    });
+}
+
+#[test]
 fn the_inspector_drives_a_whole_session_over_http() {
     let Some(inspector) = part("inspector", "inspector") else { return };
     everyone(|place| {

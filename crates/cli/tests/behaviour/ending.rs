@@ -166,6 +166,7 @@ fn never_started(place: &Place, words: &[&str], code: i32, because: &str) {
     );
     let stage = report["ending"]["stage"].as_str().unwrap();
     assert!(stage.contains(because), "{stage}");
+    assert_eq!(report["ending"]["detail"], report["ending"]["stage"]);
 }
 
 #[test]

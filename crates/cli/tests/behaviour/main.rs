@@ -58,6 +58,7 @@ mod pulls;
 mod receipts;
 mod remote;
 mod remote_ends;
+mod remote_mcp;
 mod remote_secrets;
 mod remote_tls;
 mod remote_verbs;

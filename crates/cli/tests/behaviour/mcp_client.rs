@@ -3,7 +3,7 @@
 use crate::place::{Place, SOON, Said, ended, started};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 
 /// Which protocol a client speaks.
@@ -30,7 +30,11 @@ impl Client {
     /// Starts `cofferdam mcp` with these words, and shakes hands where that is how it begins.
     pub(crate) fn start(place: &Place, words: &[&str], generation: Generation) -> Self {
         let words: Vec<&str> = [&["mcp"], words].concat();
-        let mut command = place.cofferdam(&words);
+        Self::of(place.cofferdam(&words), generation)
+    }
+
+    /// The same by a command that says more.
+    pub(crate) fn of(mut command: Command, generation: Generation) -> Self {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = started(&mut command);
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take().unwrap());

@@ -225,6 +225,8 @@ fn a_session_and_its_commands_are_the_same_with_a_server() {
             scene.same(&["exec", "s", "--json", "--id", "one", "--shell", both], 3);
             scene.same(&["exec", "s", "--id", "one", "--", "true"], 125);
             scene.same(&["exec", "s", "--", "no-such-program"], 127);
+            scene.same(&["exec", "s", "--json", "--id", "none", "--", "no-such-program"], 127);
+            scene.same(&["wait", "s", "none", "--json"], 127);
             scene.same(&["exec", "s", "--", "sh", "-c", "kill -9 $$"], 137);
             scene.same(&["exec", "s", "--timeout", "100ms", "--", "sleep", "60"], 124);
             scene.same(&["exec", "s", "--max-output", "1K", "--", "yes"], 137);
@@ -513,7 +515,6 @@ fn what_is_of_this_machine_never_ignores_a_server() {
             vec!["explain"],
             vec!["serve"],
             vec!["key", "ls"],
-            vec!["mcp"],
             vec!["image", "ls"],
             vec!["gc"],
             vec!["config", "check"],
@@ -527,7 +528,6 @@ fn what_is_of_this_machine_never_ignores_a_server() {
             assert_eq!(said.code(), Some(2), "{said:?}");
             assert!(said.stderr.contains("Unset COFFERDAM_SERVER"), "{said:?}");
         }
-        place.says(&["--server", url, "probe"], 125);
         let refused = |words: &[&str], what: &str| {
             let said = place.say(&[&["--server", url], words].concat());
             assert!(said.code() != Some(0) && said.stderr.contains(what), "{words:?}: {said:?}");

@@ -2,14 +2,17 @@
 
 use super::door::{Door, Runs};
 use super::error::Answer;
+use super::extract::Raw;
 use super::tools::{refuse_half, toolbox};
 use crate::Server;
 use axum::body::Body;
-use axum::extract::{Request, State};
+use axum::extract::{DefaultBodyLimit, FromRequest, Request, State};
+use axum::http::{Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
 use cofferdam_core::{Error, ErrorKind, Result};
-use cofferdam_mcp::http::{Owner, Service, Settings, service};
+use cofferdam_mcp::MAX_MESSAGE_BYTES;
+use cofferdam_mcp::http::{Owner, Service, Settings, no_message, service, too_long};
 use cofferdam_tools::{PackName, Toolbox};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -52,10 +55,39 @@ async fn answer(
         all.insert(who.clone(), toolbox);
     }
     request.extensions_mut().insert(Owner(who));
+    let request = match message(request).await {
+        Ok(request) => request,
+        Err(answer) => return Ok(answer),
+    };
     match service.oneshot(request).await {
         Ok(response) => Ok(response.map(Body::new).into_response()),
         Err(never) => match never {},
     }
+}
+
+/// The request with its body read, or what is answered where that is no message.
+async fn message(request: Request) -> Result<Request, Response> {
+    if request.method() != Method::POST {
+        return Ok(request);
+    }
+    let (head, body) = request.into_parts();
+    let mut again = Request::from_parts(head.clone(), body);
+    DefaultBodyLimit::max(MAX_MESSAGE_BYTES).apply(&mut again);
+    let body = match Raw::from_request(again, &()).await {
+        Ok(Raw(body)) => body,
+        Err(problem) if problem.report().kind == ErrorKind::TooLarge.name() => {
+            return Err(told(too_long()));
+        }
+        Err(problem) => return Err(problem.into_response()),
+    };
+    match no_message(&body) {
+        None => Ok(Request::from_parts(head, Body::from(body))),
+        Some(answer) => Err(told(answer)),
+    }
+}
+
+fn told((status, answer): (StatusCode, Vec<u8>)) -> Response {
+    (status, [(header::CONTENT_TYPE, "application/json")], answer).into_response()
 }
 
 impl Mounted {

@@ -21,6 +21,9 @@ pub(crate) const MAX_STALL: Duration = Duration::from_secs(60);
 pub(crate) const WAITING_BYTES: usize = 512 << 10;
 /// How much is passed on at once.
 const PIECE_BYTES: usize = 128 << 10;
+/// How much of an answer is waited for where it may be refused: some files, so that a limit that was meant for
+/// less is known.
+const BEGINNING_BYTES: usize = 64 << 10;
 
 /// A body that comes in, as bytes to be read. Whatever is wrong with it is an error of the reader before
 /// its end, so that nobody takes it for whole.
@@ -170,6 +173,38 @@ where
     Body::from_stream(futures_util::stream::unfold(Some((first, reader, (work, counted))), next))
 }
 
+/// The same, but what it begins with is waited for: where the work is refused within that, the refusal is the
+/// answer, in place of bytes that break off.
+pub(crate) async fn begun<W, F>(
+    counted: Counted,
+    is_refusal: fn(&Error) -> bool,
+    work: W,
+) -> Result<Body>
+where
+    W: FnOnce(Outgoing) -> F,
+    F: Future<Output = Result<()>> + Send + 'static,
+{
+    let (pipe, mut reader) = tokio::io::duplex(WAITING_BYTES);
+    let mut work = Work(tokio::spawn(work(Outgoing { pipe, until: None })));
+    let mut first = Vec::with_capacity(BEGINNING_BYTES);
+    while first.len() < BEGINNING_BYTES {
+        if reader.read_buf(&mut first).await.unwrap_or(0) > 0 {
+            continue;
+        }
+        let ended = (&mut work.0).await.map_err(io::Error::other);
+        let broken = match ended {
+            Ok(Err(error)) if is_refusal(&error) => return Err(error),
+            Ok(Err(error)) => Some(io::Error::other(error)),
+            Ok(Ok(())) => None,
+            Err(error) => Some(error),
+        };
+        let pieces = std::iter::once(Ok(Bytes::from(first))).chain(broken.map(Err));
+        return Ok(Body::from_stream(futures_util::stream::iter(pieces)));
+    }
+    let state = Some((Some(Bytes::from(first)), reader, (work, counted)));
+    Ok(Body::from_stream(futures_util::stream::unfold(state, next)))
+}
+
 type Answering = Option<(Option<Bytes>, DuplexStream, (Work, Counted))>;
 
 async fn next(state: Answering) -> Option<(io::Result<Bytes>, Answering)> {
@@ -244,6 +279,33 @@ mod tests {
         });
         assert_eq!(hears.await.unwrap(), io::ErrorKind::TimedOut);
         drop(body);
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_is_refused_at_its_beginning_is_the_refusal() {
+        let is_refusal = |error: &Error| error.kind == ErrorKind::TooLarge;
+        let answer = async |bytes: usize, kind: ErrorKind| {
+            let body = begun(counted(), is_refusal, async move |mut out: Outgoing| {
+                out.write_all(&vec![b'x'; bytes]).await.ok();
+                Err(Error::new(kind, "it was too much"))
+            });
+            let pieces: Vec<_> = body.await?.into_data_stream().collect().await;
+            assert!(pieces.last().unwrap().is_err(), "{bytes}");
+            Ok::<_, Error>(pieces.iter().flatten().map(Bytes::len).sum::<usize>())
+        };
+        for bytes in [0, BEGINNING_BYTES - 1] {
+            let refused = answer(bytes, ErrorKind::TooLarge).await.unwrap_err();
+            assert_eq!(refused.message, "it was too much");
+            assert_eq!(answer(bytes, ErrorKind::Conflict).await.unwrap(), bytes);
+        }
+        let bytes = 3 * BEGINNING_BYTES;
+        assert_eq!(answer(bytes, ErrorKind::TooLarge).await.unwrap(), bytes);
+        let whole = begun(counted(), is_refusal, async move |mut out: Outgoing| {
+            out.write_all(b"all").await.ok();
+            Ok(())
+        });
+        let pieces: Vec<_> = whole.await.unwrap().into_data_stream().collect().await;
+        assert!(pieces.iter().all(Result::is_ok) && pieces.len() == 1);
     }
 
     #[tokio::test]

@@ -187,3 +187,25 @@ async fn what_makes_no_sense_is_refused_by_name() {
         assert_eq!(stage.ask("", &format!("GET {path}"), "").await.status, 200, "{path}");
     }
 }
+
+#[tokio::test]
+async fn a_command_that_never_ran_says_why_wherever_it_is_told() {
+    let stage = Stage::new().await;
+    stage.sandbox("", "a").await;
+    let start = json!({ "argv": ["nobody-has-this"] }).to_string();
+    let started = stage.ask("", "POST /v1/sandboxes/a/execs", &start).await.json();
+    let at = format!("/v1/sandboxes/a/execs/{}", started["id"].as_str().unwrap());
+    let why = "nobody-has-this: no such program";
+    let waited = stage.ask("", &format!("GET {at}/wait?timeout_ms=5000"), "").await.json();
+    assert_eq!((&waited["ending"], &waited["detail"]), (&json!("not_started"), &json!(why)));
+    assert_eq!(stage.ask("", &format!("GET {at}"), "").await.json()["detail"], why);
+    let all = stage.ask("", "GET /v1/sandboxes/a/execs", "").await.json();
+    assert_eq!(all["execs"][0]["detail"], why, "{all}");
+    let news = stage.ask("", &format!("GET {at}/news"), "").await.json();
+    assert_eq!((&news["detail"], &news["exec"]["detail"]), (&json!(why), &json!(why)));
+    // The control: of one that ran there is nothing to say.
+    let started = stage.ask("", "POST /v1/sandboxes/a/execs", r#"{"argv":["out=x"]}"#).await.json();
+    let at = format!("/v1/sandboxes/a/execs/{}", started["id"].as_str().unwrap());
+    let waited = stage.ask("", &format!("GET {at}/wait?timeout_ms=5000"), "").await.json();
+    assert!(waited["ended_ms"].is_u64() && waited.get("detail").is_none(), "{waited}");
+}

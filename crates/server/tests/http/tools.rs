@@ -82,3 +82,31 @@ async fn the_protocol_is_served_to_each_caller_for_itself() {
         assert_eq!(stage.ask(&half, refused, "{}").await.status, 403, "{refused}");
     }
 }
+
+#[tokio::test]
+async fn what_is_no_message_is_answered_by_the_protocol() {
+    let stage = Stage::new().await;
+    let key = stage.key("alice").await;
+    let send = async |body: Vec<u8>| {
+        let request = request(&key, "POST /mcp")
+            .header("accept", "application/json, text/event-stream")
+            .header("mcp-protocol-version", "2025-11-25");
+        let answer = stage.send(request.body(Body::from(body)).unwrap()).await;
+        assert_eq!(answer.headers["content-type"], "application/json", "{}", answer.text);
+        (answer.status.as_u16(), answer.json())
+    };
+    for (body, status, code, id) in [
+        ("{\"jsonrpc\": \"2.0\", \"id\": 1, \"meth".into(), 400, -32700, Value::Null),
+        (Vec::new(), 400, -32700, Value::Null),
+        (b"\xff".to_vec(), 400, -32700, Value::Null),
+        ("{\"id\": 7, \"method\": \"ping\"}".into(), 400, -32600, json!(7)),
+        (vec![b' '; (4 << 20) + 1], 413, -32600, Value::Null),
+    ] {
+        let (is, answer) = send(body).await;
+        let told = (is, &answer["error"]["code"], &answer["id"]);
+        assert_eq!(told, (status, &json!(code), &id), "{answer}");
+    }
+    // The control: a message is answered as one.
+    let (status, answer) = send("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}".into()).await;
+    assert_eq!((status, &answer["id"]), (200, &json!(1)), "{answer}");
+}

@@ -16,10 +16,10 @@ pub struct ExecNews {
     pub stops: u32,
     /// How many processes of it go on though it has ended; null once it can leave nothing any more.
     pub left: Option<u32>,
-    /// The step that failed, where the sandbox was not set up for it.
+    /// The step that failed, where the sandbox was not set up for it, as the command has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stage: Option<String>,
-    /// Why it never ran, where it did not.
+    /// Why it never ran, where it did not, as the command has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
     /// Why its end is no point of the history, told once, where it was to be one.
@@ -30,20 +30,7 @@ pub struct ExecNews {
 impl ExecNews {
     /// What is known of a command.
     pub fn new(exec: ExecReport, status: &ExecStatus, not_kept: Option<String>) -> Self {
-        let (stage, detail) = match status.ended.as_ref().map(|ended| &ended.ending) {
-            Some(Ending::NotStarted { detail, .. }) => (None, Some(detail.clone())),
-            Some(Ending::SetupFailed { stage, detail }) => {
-                (Some(stage.clone()), Some(detail.clone()))
-            }
-            Some(
-                Ending::Exited(_)
-                | Ending::Signaled(_)
-                | Ending::Killed(_)
-                | Ending::Canceled
-                | Ending::Lost,
-            )
-            | None => (None, None),
-        };
+        let (stage, detail) = (exec.stage.clone(), exec.detail.clone());
         Self { exec, stops: status.stops, left: status.left, stage, detail, not_kept }
     }
 
@@ -147,6 +134,7 @@ mod tests {
                 stderr: Spooled::default(),
             };
             let news = ExecNews::new(ExecReport::new(1, &status), &status, None);
+            assert_eq!((&news.exec.stage, &news.exec.detail), (&news.stage, &news.detail));
             let text = serde_json::to_string(&news).unwrap();
             let read: ExecNews = serde_json::from_str(&text).unwrap();
             assert_eq!(read.status().unwrap(), status);

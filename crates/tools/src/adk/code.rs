@@ -21,6 +21,22 @@ const PRESET_SECS: u64 = 30;
 const STAGE_MS: u64 = 30_000;
 /// The most bytes of each stream.
 const SHOWN_BYTES: usize = 24 << 10;
+/// Runs TypeScript by what there is. Of Node it takes one that leaves types out, which is asked first: an older
+/// one ends with 9 for an option that it does not know, and that says nothing to a model.
+const TYPESCRIPT: &str = "\
+if command -v tsx >/dev/null; then exec tsx \"$0/main.ts\"; fi
+if command -v deno >/dev/null; then exec deno run \"$0/main.ts\"; fi
+if ! command -v node >/dev/null; then
+  echo 'TypeScript cannot be run here: there is neither tsx, nor deno, nor node.' >&2
+  exit 127
+fi
+if ! node --experimental-strip-types -e '' </dev/null >/dev/null 2>&1; then
+  echo \"TypeScript cannot be run here: there is neither tsx nor deno, and node\" \\
+    \"$(node --version </dev/null) does not run it (22.6 is the first that does).\" \\
+    \"Install one of them, or send JavaScript.\" >&2
+  exit 127
+fi
+exec node --experimental-strip-types \"$0/main.ts\"";
 /// Writes its input to a file of this name in a directory of its own, and says which.
 const STAGE: &str =
     "umask 077 && d=$(mktemp -d /tmp/code.XXXXXX) && cat >\"$d/$0\" && printf %s \"$d\"";
@@ -84,12 +100,7 @@ fn recipe(language: &str) -> Option<(&'static str, &'static str)> {
         )),
         "python" => Some(("main.py", "exec python3 \"$0/main.py\"")),
         "javascript" => Some(("main.js", "exec node \"$0/main.js\"")),
-        "typescript" => Some((
-            "main.ts",
-            "if command -v tsx >/dev/null; then exec tsx \"$0/main.ts\"; \
-             elif command -v deno >/dev/null; then exec deno run \"$0/main.ts\"; \
-             else exec node --experimental-strip-types \"$0/main.ts\"; fi",
-        )),
+        "typescript" => Some(("main.ts", TYPESCRIPT)),
         "wasm" => Some(("main.wat", "exec wasmtime \"$0/main.wat\"")),
         _ => None,
     }
@@ -184,4 +195,47 @@ async fn told(finished: &Finished) -> Result<Outcome> {
         let is_error = status != "success";
         Outcome { is_error, ..Outcome::json(json!(ran)) }
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+    use std::path::Path;
+    use std::process::{Command, Output};
+
+    /// Runs TypeScript where there is nothing but these programs.
+    fn run(place: &Path, programs: &[(&str, &str)]) -> Output {
+        std::fs::create_dir_all(place).unwrap();
+        for (name, script) in programs {
+            let file = place.join(name);
+            std::fs::write(&file, format!("#!/bin/sh\n{script}\n")).unwrap();
+            std::fs::set_permissions(&file, Permissions::from_mode(0o755)).unwrap();
+        }
+        let (_, script) = recipe("typescript").unwrap();
+        let mut command = Command::new("/bin/sh");
+        let command = command.args(["-c", script, "/code"]).env("PATH", place);
+        let output = command.output().unwrap();
+        std::fs::remove_dir_all(place).unwrap();
+        output
+    }
+
+    #[test]
+    fn typescript_that_nothing_runs_is_told_as_that() {
+        let place = std::env::temp_dir().join(format!("cofferdam-code-{}", std::process::id()));
+        let check = |programs: &[(&str, &str)], code: i32, told: &str| {
+            let output = run(&place, programs);
+            let said = [output.stdout, output.stderr].concat();
+            let said = String::from_utf8(said).unwrap();
+            assert_eq!((output.status.code(), said.contains(told)), (Some(code), true), "{said}");
+        };
+        let old = "case $1 in --version) echo v20.19.0;; *) exit 9;; esac";
+        let new = "echo \"node $*\"";
+        check(&[], 127, "neither tsx, nor deno, nor node");
+        check(&[("node", old)], 127, "node v20.19.0 does not run it");
+        check(&[("node", new)], 0, "node --experimental-strip-types /code/main.ts\n");
+        check(&[("node", old), ("deno", "echo \"deno $*\"")], 0, "deno run /code/main.ts");
+        check(&[("node", old), ("tsx", "echo \"tsx $*\"")], 0, "tsx /code/main.ts");
+    }
 }

@@ -10,7 +10,7 @@ use crate::param::{Fault, Kind, Param};
 use crate::plain::{clean, left_out, middle_cut};
 use crate::run::{self, Ends, Wanted};
 use crate::scope::Missing;
-use crate::text::show_bytes;
+use crate::text::{counted, show_bytes};
 use crate::tool::{Hints, Row, output_of};
 use crate::toolbox::Call;
 use cofferdam_core::files::{EntryKind, List, MAX_ENTRIES};
@@ -211,12 +211,13 @@ async fn read(call: Call<'_>) -> Result<Outcome> {
     let text = String::from_utf8_lossy(&content);
     Ok(Outcome::fitting(SHOWN_BYTES, |budget| {
         let hint = left_out(&text, budget).map(|omitted| {
-            let (lines, bytes) = (text.split_inclusive('\n').count(), content.len());
+            let lines = counted(text.split_inclusive('\n').count(), "line", "lines");
+            let bytes = content.len();
             // Of what is not UTF-8 other bytes are shown than there are: it begins anew.
             let from = if std::str::from_utf8(&content).is_ok() { omitted.start } else { 0 };
             let show = show_bytes(&path, from as u64, PIECE_BYTES);
             format!(
-                "the file has {lines} lines, {bytes} bytes; read on from byte {from} by exec_command with \
+                "the file has {lines}, {bytes} bytes; read on from byte {from} by exec_command with \
                  {show}, and further with larger numbers"
             )
         });
@@ -370,7 +371,8 @@ fn refusal(report: &PatchReport) -> Error {
         }
     });
     let places: Vec<String> = places.collect();
-    let what = format!("{} files do not fit; {}", refused.len(), places.join("; "));
+    let files = counted(refused.len(), "file does not fit", "files do not fit");
+    let what = format!("{files}; {}", places.join("; "));
     Error::new(ErrorKind::Conflict, what)
         .hint("Nothing was changed. Read the file and make the patch again.")
 }

@@ -4,7 +4,7 @@ use super::outputs;
 use crate::Outcome;
 use crate::param::{Kind, Param};
 use crate::scope::Missing;
-use crate::text::{Part, show_bytes};
+use crate::text::{Part, counted, show_bytes};
 use crate::tool::{Hints, Row, output_of};
 use crate::toolbox::Call;
 use base64::Engine as _;
@@ -115,12 +115,13 @@ pub(super) async fn read(call: Call<'_>) -> Result<Outcome> {
     };
     let text = std::str::from_utf8(&content).ok().filter(|text| !text.contains('\0'));
     let (total, what) = match text {
-        Some(text) => (text.split_inclusive('\n').count(), "lines"),
-        None => (content.len(), "bytes, and is not text"),
+        Some(text) => (text.split_inclusive('\n').count(), ("line", "lines")),
+        None => (content.len(), ("byte, and is not text", "bytes, and is not text")),
     };
     // At the end there is nothing, which is no fault: a hint may have led there.
     if asked.offset > total {
-        let what = format!("{} has {total} {what}, none behind {}", asked.path, asked.offset);
+        let total = counted(total, what.0, what.1);
+        let what = format!("{} has {total}, none behind {}", asked.path, asked.offset);
         return Err(Error::new(ErrorKind::Usage, what).hint("Use a smaller offset."));
     }
     Ok(Outcome::fitting(MAX_BYTES, |budget| match text {
@@ -168,7 +169,10 @@ fn resume(path: &str, part: &Part, (next, follow): (usize, usize)) -> String {
         let line = show_bytes(path, at as u64, SHOWN_BYTES);
         format!("line {next} is cut; sandbox_exec with output \"full\" and {line} goes on in it")
     });
-    let lines = (follow > 0).then(|| format!("{follow} lines follow; read on with offset {next}"));
+    let lines = (follow > 0).then(|| {
+        let lines = counted(follow, "line follows", "lines follow");
+        format!("{lines}; read on with offset {next}")
+    });
     cut.into_iter().chain(lines).collect::<Vec<_>>().join(". ")
 }
 
@@ -190,8 +194,10 @@ fn bytes_window(content: &[u8], asked: &Arguments, budget: usize) -> Outcome {
             bytes_returned: shown.len(),
             bytes_total: content.len(),
             next_offset: is_cut.then_some(next),
-            resume_hint: is_cut
-                .then(|| format!("{follow} bytes follow; read on with offset {next}")),
+            resume_hint: is_cut.then(|| {
+                let bytes = counted(follow, "byte follows", "bytes follow");
+                format!("{bytes}; read on with offset {next}")
+            }),
             reason: is_cut.then_some("size_cap"),
         },
     };

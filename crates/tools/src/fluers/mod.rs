@@ -8,7 +8,7 @@ use crate::param::{Fault, Kind, Param};
 use crate::plain::{clean, mark, middle_cut};
 use crate::run::{self, Wanted};
 use crate::scope::Missing;
-use crate::text::{plain_part, show_bytes};
+use crate::text::{counted, plain_part, show_bytes};
 use crate::tool::{Hints, Row, output_of};
 use crate::toolbox::Call;
 use cofferdam_core::files::{EntryKind, Read};
@@ -138,21 +138,18 @@ async fn read(call: Call<'_>) -> Result<Outcome> {
         let shown = bytes.get(..part).unwrap_or_default();
         let hint = truncated.then(|| {
             let show = show_bytes(&name, part as u64, PIECE_BYTES);
-            format!("{left} of {size_bytes} bytes follow; see the next of them by bash with {show}")
+            let follow = if left == 1 { "follows" } else { "follow" };
+            format!(
+                "{left} of {size_bytes} bytes {follow}; see the next of them by bash with {show}"
+            )
         });
         let content = String::from_utf8_lossy(shown).into_owned();
         let text = match &hint {
             Some(hint) => format!("{content}\n[{hint}]"),
             None => content.clone(),
         };
-        said(text, json!(HasRead { content, truncated, size_bytes, hint }))
+        Outcome::said(text, json!(HasRead { content, truncated, size_bytes, hint }))
     }))
-}
-
-/// A text with its structure; without the text where there is no room for it twice.
-fn said(text: String, structured: serde_json::Value) -> Outcome {
-    let outcome = Outcome::done(text, structured);
-    if outcome.fits() { outcome } else { Outcome::json(outcome.structured) }
 }
 
 #[derive(Deserialize)]
@@ -188,7 +185,7 @@ async fn write(call: Call<'_>) -> Result<Outcome> {
     let files = call.sandboxes.needed(call.name(), Missing::Make).await?.files();
     let guest = confined(&files, &path).await?;
     let written = files.write(OsStr::from_bytes(guest.as_bytes()), content.as_bytes()).await?;
-    let text = format!("wrote {} bytes to {path}", written.bytes);
+    let text = format!("wrote {} to {path}", counted(written.bytes, "byte", "bytes"));
     Ok(Outcome::done(text, json!(HasWritten { path, bytes_written: written.bytes })))
 }
 
@@ -310,7 +307,7 @@ async fn bash(call: Call<'_>) -> Result<Outcome> {
         if let Some(hint) = finished.hint() {
             write!(text, "\n[{hint}]").ok();
         }
-        said(text, json!(HasRun { exit_code, stdout, stderr }))
+        Outcome::said(text, json!(HasRun { exit_code, stdout, stderr }))
     }))
 }
 

@@ -1,6 +1,6 @@
 //! `glob` and `grep`: names and lines.
 
-use super::{confined, said};
+use super::confined;
 use crate::Outcome;
 use crate::found::{Find, Finds, Window};
 use crate::param::{Kind, Param};
@@ -61,7 +61,7 @@ pub(super) async fn glob(call: Call<'_>) -> Result<Outcome> {
         let mut text = paths.join("\n");
         let truncated = paths.len() < found.total || !found.complete;
         text.push_str(&rest(paths.len(), &found, "names; use a narrower pattern"));
-        said(text, json!(Names { paths, total: found.total, truncated }))
+        Outcome::said(text, json!(Names { paths, total: found.total, truncated }))
     }))
 }
 
@@ -136,7 +136,7 @@ pub(super) async fn grep(call: Call<'_>) -> Result<Outcome> {
         let mut text = matches.join("\n");
         let truncated = matches.len() < found.total || !found.complete;
         text.push_str(&rest(matches.len(), &found, "lines; use a narrower pattern or paths"));
-        said(text, json!(Lines { matches, total: found.total, truncated }))
+        Outcome::said(text, json!(Lines { matches, total: found.total, truncated }))
     }))
 }
 

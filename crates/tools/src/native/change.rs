@@ -3,6 +3,7 @@
 use super::file::PATH;
 use crate::param::{Kind, Param};
 use crate::scope::Missing;
+use crate::text::counted;
 use crate::tool::{Hints, Row, output_of};
 use crate::toolbox::Call;
 use crate::{Outcome, ToolError};
@@ -101,7 +102,8 @@ pub(super) async fn edit(call: Call<'_>) -> Result<Outcome> {
         Some(error) => error.text(),
         None => {
             let done = if edited.changed { "replaced" } else { "would be replaced" };
-            format!("{path}: {} places {done}", edited.report.replacements)
+            let places = counted(edited.report.replacements, "place", "places");
+            format!("{path}: {places} {done}")
         }
     };
     let is_error = error.is_some();
@@ -125,24 +127,29 @@ pub(crate) fn refusal(path: &str, number: usize, edit: &EditedText) -> Error {
         let words: Vec<String> = lines.iter().map(ToString::to_string).collect();
         words.join(", ")
     };
+    // Several places may be in one line.
+    let at = |all: &[usize]| match all {
+        [_] => format!("at line {}", lines(all)),
+        _ => format!("at lines {}", lines(all)),
+    };
     let conflict = |what: String| Error::new(ErrorKind::Conflict, what);
     match edit.outcome {
         EditOutcome::Ambiguous => conflict(format!(
-            "edit {number} of {path}: the old text stands in {} places, at lines {}",
-            edit.places,
-            lines(&edit.lines)
+            "edit {number} of {path}: the old text stands in {}, {}",
+            counted(edit.places, "place", "places"),
+            at(&edit.lines)
         ))
         .hint("Write more of the lines around it, or set replace_all."),
         EditOutcome::NotFound | EditOutcome::Applies => {
             let error = conflict(format!("edit {number} of {path}: the old text is not there"));
             if !edit.already.is_empty() {
-                error.hint(format!(
-                    "The new text stands there already, at {}.",
-                    lines(&edit.already)
-                ))
+                error.hint(format!("The new text stands there already, {}.", at(&edit.already)))
             } else if !edit.similar.is_empty() {
-                let lines = lines(&edit.similar);
-                error.hint(format!("Lines {lines} are like it but for white space; read the file."))
+                let lines = match edit.similar.as_slice() {
+                    [line] => format!("Line {line} is"),
+                    several => format!("Lines {} are", lines(several)),
+                };
+                error.hint(format!("{lines} like it but for white space; read the file."))
             } else {
                 error.hint("Read the file, and copy the text as it stands there.")
             }
@@ -204,15 +211,19 @@ fn has_patched(report: &PatchReport, changed: bool, shown: usize) -> Outcome {
     let total = report.files.len();
     let error = (report.outcome == PatchOutcome::Refused).then(|| {
         let refused = report.files.iter().filter(|file| file.outcome == PatchOutcome::Refused);
-        let what = format!("{} of {total} files do not fit; nothing was changed", refused.count());
+        let (refused, files) = (refused.count(), counted(total, "file", "files"));
+        let fit = if refused == 1 { "does not fit" } else { "do not fit" };
+        let what = format!("{refused} of {files} {fit}; nothing was changed");
         let error = Error::new(ErrorKind::Conflict, what);
         ToolError::new(&error.hint("Read the places that are named, and make the patch again."))
     });
     let mut text = match (&error, report.outcome) {
         (Some(error), _) => error.text(),
         (None, PatchOutcome::AlreadyApplied) => "all of it was applied before".to_owned(),
-        (None, _) if changed => format!("{total} files changed"),
-        (None, _) => format!("it fits; {total} files would be changed"),
+        (None, _) if changed => format!("{} changed", counted(total, "file", "files")),
+        (None, _) => {
+            format!("it fits; {} would be changed", counted(total, "file", "files"))
+        }
     };
     let files: Vec<PatchedFile> = report.files.iter().take(shown).cloned().collect();
     for file in report.files.iter().take(shown.max(1)) {
@@ -220,7 +231,8 @@ fn has_patched(report: &PatchReport, changed: bool, shown: usize) -> Outcome {
     }
     let files_left_out = total - files.len();
     if files_left_out > 0 {
-        write!(text, "\n[{files_left_out} more files are left out of this report]").ok();
+        let more = counted(files_left_out, "more file is", "more files are");
+        write!(text, "\n[{more} left out of this report]").ok();
     }
     let is_error = error.is_some();
     let report = PatchReport { files, ..report.clone() };

@@ -3,7 +3,7 @@
 use crate::Outcome;
 use crate::param::{Kind, Param};
 use crate::scope::Missing;
-use crate::text::Part;
+use crate::text::{Part, counted};
 use crate::tool::{Hints, Row, output_of};
 use crate::toolbox::Call;
 use base64::Engine as _;
@@ -109,8 +109,12 @@ pub(super) async fn read(call: Call<'_>) -> Result<Outcome> {
 fn lines(text: &str, asked: &ReadArguments) -> Result<Outcome> {
     let total = text.split_inclusive('\n').count();
     if asked.start_line > total.max(1) {
-        let what =
-            format!("{} has {total} lines, and none from {} on", asked.path, asked.start_line);
+        let what = format!(
+            "{} has {}, and none from {} on",
+            asked.path,
+            counted(total, "line", "lines"),
+            asked.start_line
+        );
         return Err(Error::new(ErrorKind::Usage, what).hint("Use a smaller start_line."));
     }
     Ok(Outcome::fitting(SHOWN_BYTES, |budget| {
@@ -164,12 +168,17 @@ impl ReadPart {
     fn outcome(self) -> Outcome {
         let mut text = match (self.encoding.as_str(), self.size_bytes) {
             (_, 0) => "(the file is empty)".to_owned(),
-            ("base64", size) => format!("(base64 of a part of {size} bytes)\n{}", self.content),
+            ("base64", size) => {
+                let size = counted(size, "byte", "bytes");
+                format!("(base64 of a part of {size})\n{}", self.content)
+            }
             _ => self.content.clone(),
         };
         if let (Some(total), Some(next)) = (self.total_lines, self.next_start_line) {
             let left = total - next + 1;
-            write!(text, "\n[{left} of {total} lines follow; go on with start_line {next}]").ok();
+            let follow = if left == 1 { "follows" } else { "follow" };
+            let lines = counted(total, "line", "lines");
+            write!(text, "\n[{left} of {lines} {follow}; go on with start_line {next}]").ok();
         }
         if let Some(offset) = self.next_offset {
             let what =
@@ -254,7 +263,7 @@ pub(super) async fn write(call: Call<'_>) -> Result<Outcome> {
     let files = call.sandboxes.needed(call.name(), Missing::MakeOwn).await?.files();
     let written = files.write_from(&order, &mut bytes.as_slice()).await?;
     let what = if written.created { "created" } else { "written" };
-    let text = format!("{path} {what}, {} bytes", written.bytes);
+    let text = format!("{path} {what}, {}", counted(written.bytes, "byte", "bytes"));
     let written = HasWritten {
         path,
         bytes_written: written.bytes,

@@ -3,6 +3,7 @@
 use crate::Outcome;
 use crate::param::{Kind, Param};
 use crate::plain::mark;
+use crate::text::counted;
 use crate::tool::{Hints, Row, output_of};
 use crate::toolbox::Call;
 use cofferdam_core::{
@@ -169,7 +170,7 @@ fn diffed(seen: &[Seen], (total, skip): (usize, usize), budget: usize) -> Outcom
     let skipped = skip.min(total);
     let next = skipped + changes.len();
     let next_skip = (next < total).then_some(next);
-    let mut text = format!("{total} paths changed");
+    let mut text = format!("{} changed", counted(total, "path", "paths"));
     if skipped > 0 || next_skip.is_some() {
         write!(text, "; these are {} to {next}", skipped + 1).ok();
     }
@@ -239,13 +240,15 @@ fn applied(report: &ApplyReport, dry_run: bool, budget: usize) -> Outcome {
     };
     let (landed, kept) = (report.applied.len(), report.kept.len());
     let word = if dry_run { "would land" } else { "landed" };
-    let mut text = format!("{landed} changes {word}, {kept} were kept back.");
+    let changes = counted(landed, "change", "changes");
+    let back = counted(kept, "was kept back", "were kept back");
+    let mut text = format!("{changes} {word}, {back}.");
     for change in report.kept.iter().take(budget / 2) {
         write!(text, "\nkept: {} ({})", change.path, reason(change.standing)).ok();
     }
     if kept > budget / 2 {
-        let left = kept - budget / 2;
-        write!(text, "\n[{left} more are kept; name paths to see the others]").ok();
+        let more = counted(kept - budget / 2, "more is", "more are");
+        write!(text, "\n[{more} kept; name paths to see the others]").ok();
     }
     let is_control = |change: &Change| matches!(change.standing, Standing::Held(Held::Protected));
     if report.kept.iter().any(is_control) {

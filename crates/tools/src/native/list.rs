@@ -3,6 +3,7 @@
 use crate::Outcome;
 use crate::param::{Kind, Param};
 use crate::scope::Missing;
+use crate::text::counted;
 use crate::tool::{Hints, Row, output_of};
 use crate::toolbox::Call;
 use base64::Engine as _;
@@ -147,7 +148,7 @@ impl Listing {
             (kind, _) if kind == EntryKind::Directory.name() => format!("{}/", self.path),
             (_, Some(target)) => format!("{} -> {target}", self.path),
             (kind, None) if kind == EntryKind::File.name() => {
-                format!("{} ({} bytes)", self.path, self.size)
+                format!("{} ({})", self.path, counted(self.size, "byte", "bytes"))
             }
             (kind, None) => format!("{} ({kind})", self.path),
         }
@@ -162,8 +163,8 @@ impl Listed {
         }
         if let Some(after) = &self.next_after {
             let least = if self.following_more { "at least " } else { "" };
-            let following = self.following;
-            lines.push(format!("[{least}{following} entries follow; go on with after {after:?}]"));
+            let following = counted(self.following, "entry follows", "entries follow");
+            lines.push(format!("[{least}{following}; go on with after {after:?}]"));
         }
         Outcome::done(lines.join("\n"), json!(self))
     }

@@ -4,6 +4,7 @@ use super::shell::known;
 use crate::Outcome;
 use crate::param::{Kind, Param};
 use crate::run;
+use crate::text::counted;
 use crate::tool::{Hints, Row, output_of};
 use crate::toolbox::Call;
 use base64::Engine as _;
@@ -43,6 +44,9 @@ struct Part {
     ending: Option<EndingKind>,
     /// The exit code that stands for its ending; null while it runs.
     exit_code: Option<i32>,
+    /// Why it never ran; absent where it did, or does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<String>,
     /// `stdout` or `stderr`.
     stream: String,
     /// Where in the stream this part begins, in bytes. More than was asked for where older bytes were
@@ -118,8 +122,8 @@ fn refuse_beyond(asked: &Arguments, written: u64) -> Result<()> {
         None => Ok(()),
         Some(offset) => {
             let stream = &asked.stream;
-            let what =
-                format!("offset {offset} is behind the end: {stream} has {written} bytes so far");
+            let bytes = counted(written, "byte", "bytes");
+            let what = format!("offset {offset} is behind the end: {stream} has {bytes} so far");
             Err(Error::new(ErrorKind::Usage, what)
                 .hint(format!("Use offset {written} for what is written next, or leave it out.")))
         }
@@ -186,6 +190,7 @@ fn told(
         running: status.ending.is_none(),
         ending: status.ending,
         exit_code: status.exit_code,
+        detail: status.detail.clone(),
         stream: asked.stream.clone(),
         offset: from,
         next_offset,
@@ -199,9 +204,10 @@ fn told(
 
 impl Part {
     fn text(&self) -> String {
-        let state = match self.exit_code {
-            Some(code) => format!("ended, exit code {code}"),
-            None => "running".to_owned(),
+        let state = match (self.exit_code, &self.detail) {
+            (Some(code), Some(why)) => format!("never ran, exit code {code} ({why})"),
+            (Some(code), None) => format!("ended, exit code {code}"),
+            (None, _) => "running".to_owned(),
         };
         let rest = if self.more { "; more follows" } else { "" };
         format!(

@@ -4,6 +4,7 @@ use crate::Outcome;
 use crate::found::{Find, Finds, NotSearched, Window};
 use crate::param::{Kind, Param};
 use crate::scope::Missing;
+use crate::text::counted;
 use crate::tool::{Hints, Row, output_of};
 use crate::toolbox::Call;
 use cofferdam_core::{Error, ErrorKind, Result};
@@ -115,7 +116,7 @@ fn answer(finds: &Finds, skip: usize, budget: usize) -> Outcome {
     let next = skipped + shown;
     let next_skip = (next < finds.total).then_some(next);
     let least = if finds.complete { "" } else { "at least " };
-    let mut text = format!("{least}{} matches", finds.total);
+    let mut text = format!("{least}{}", counted(finds.total, "match", "matches"));
     if skipped > 0 || next_skip.is_some() {
         write!(text, "; these are {} to {next}", skipped + 1).ok();
     }

@@ -5,6 +5,7 @@ use crate::Outcome;
 use crate::param::{Kind, Param};
 use crate::run::{self, Ends, Finished, Wanted};
 use crate::scope::Missing;
+use crate::text::counted;
 use crate::tool::{Hints, Row, output_of};
 use crate::toolbox::Call;
 use cofferdam_core::{EndingKind, Error, ErrorKind, ExecInput, ProcessId, Result, Standard, Stdin};
@@ -53,6 +54,9 @@ struct HasRun {
     ending: EndingKind,
     /// The exit code that stands for its ending.
     exit_code: i32,
+    /// Why it never ran; absent where it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<String>,
     /// Whether it exited with 0.
     success: bool,
     /// How long it ran, in milliseconds.
@@ -110,6 +114,7 @@ fn told(finished: &Finished, (stdout, stderr): (&Ends, &Ends), budget: usize) ->
         exec: finished.id().to_string(),
         ending: finished.ending,
         exit_code: finished.exit_code,
+        detail: finished.not_started.clone(),
         success: finished.ending == EndingKind::Exited && finished.exit_code == 0,
         duration_ms: finished.duration_ms,
         stdout,
@@ -163,6 +168,9 @@ struct HasStarted {
     exec: String,
     /// Whether it runs; one that could not be started does not.
     running: bool,
+    /// Why it never ran; absent where it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<String>,
 }
 
 pub(super) const START: Row = Row {
@@ -197,8 +205,13 @@ pub(super) async fn start(call: Call<'_>) -> Result<Outcome> {
         order.command.stdin = Stdin::Piped;
     }
     let status = session.start(&order).await?;
-    let started = HasStarted { exec: status.id.to_string(), running: status.ended.is_none() };
-    let text = format!("started as {:?}; read it with shell_poll", started.exec);
+    let detail = status.ended.as_ref().and_then(|ended| run::not_started(&ended.ending));
+    let (exec, running) = (status.id.to_string(), status.ended.is_none());
+    let text = match &detail {
+        Some(why) => format!("{exec:?} could not be started: {why}"),
+        None => format!("started as {exec:?}; read it with shell_poll"),
+    };
+    let started = HasStarted { exec, running, detail };
     Ok(Outcome::done(text, json!(started)))
 }
 
@@ -248,7 +261,8 @@ pub(super) async fn write(call: Call<'_>) -> Result<Outcome> {
         session.input(&id, &ExecInput::Close).await?;
     }
     let end = if close { ", and its input has ended" } else { "" };
-    let said = format!("{bytes_written} bytes written to {exec:?}{end}");
+    let bytes = counted(bytes_written, "byte", "bytes");
+    let said = format!("{bytes} written to {exec:?}{end}");
     Ok(Outcome::done(said, json!(HasWritten { exec, bytes_written, closed: close })))
 }
 

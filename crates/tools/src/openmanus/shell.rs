@@ -195,7 +195,9 @@ async fn enter(shell: &Shell, folder: &str) -> Result<()> {
     }
     let said = String::from_utf8_lossy(&output.output);
     let what = format!("the folder {folder:?} cannot be entered: {}", said.trim());
-    Err(Error::new(ErrorKind::NotFound, what).hint("Make it first, or name another one."))
+    Err(Error::new(ErrorKind::NotFound, what).hint(
+        "Make it with mkdir by execute_command and without folder first, or name another one.",
+    ))
 }
 
 /// Waits for the end of a command, which is interrupted when the call is given up.

@@ -1,6 +1,7 @@
 //! The packs over real sandboxes of this machine: recorded calls, limits, scopes, what is given up.
 #![cfg(test)]
 
+mod advice;
 mod apply;
 mod given_up;
 mod hints;

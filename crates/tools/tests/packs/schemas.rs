@@ -183,7 +183,8 @@ mixed: two may have tools of one name that mean different things.
 - Errors are results that a model can read: what kind, what happened, what to do, whether to try again. What to do
   is a tool of the pack, or said to be the user's to do.
 - A result has at most 64 KiB, its text and its structured content together. What is left out is counted, and
-  the result says how to get it. Lists say how much follows.
+  the result says how to get it. Lists say how much follows. Where the structured content takes most of the room,
+  the text has both ends of what is long and says that it is not all: at least 4 KiB of them.
 - A command that is given up is killed, and what it wrote so far is answered. Over HTTP whoever hangs up gives it up.
 - What a sandbox may do is the order of whoever offers the tools. Nothing that a model says widens it. Control
   files (git hooks, editor and agent settings) never land in the workspace by a tool, even where they are named.

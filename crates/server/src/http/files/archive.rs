@@ -5,7 +5,7 @@ use crate::Server;
 use crate::http::door::{Door, ReadsFiles, WritesFiles};
 use crate::http::error::Answer;
 use crate::http::extract::{Path, Query};
-use crate::http::stream::{Upload, answered};
+use crate::http::stream::{Outgoing, Upload, begun};
 use crate::http::{digest, objects, pipe, place};
 use axum::Json;
 use axum::body::Body;
@@ -38,6 +38,7 @@ struct ExportQuery {
     /// The same in base64, where it is not UTF-8.
     path_base64: Option<String>,
     /// Refuses more bytes of files. Default: 64 GiB.
+    #[param(minimum = 1)]
     max_bytes: Option<u64>,
 }
 
@@ -57,7 +58,8 @@ struct ImportQuery {
 /// A tar archive of a directory or a file.
 ///
 /// What cannot be read, or changes meanwhile, is cut, filled up with zeros or left out: an archive that is
-/// not as the workspace was breaks off behind its end.
+/// not as the workspace was breaks off behind its end. More bytes than `max_bytes` are refused with 413 where that
+/// is known within the first 64 KiB of the archive, and else the archive breaks off.
 #[utoipa::path(get, path = "/v1/sandboxes/{sandbox}/files/archive", tag = "files",
     params(("sandbox" = String, Path, description = "Its name or id."), ExportQuery), responses(
     (status = 200, description = "The archive.", content_type = "application/x-tar", body = inline(objects::Bytes)),
@@ -68,13 +70,19 @@ async fn export(
     Query(query): Query<ExportQuery>,
 ) -> Answer<Response> {
     let path = place::or_top("path", query.path.as_deref(), query.path_base64.as_deref())?;
+    let max_bytes = query.max_bytes.unwrap_or(MAX_EXPORTED_FILES_BYTES);
+    if max_bytes == 0 {
+        let what = "max_bytes is 0, and an archive without bytes of files is none";
+        let error = Error::new(ErrorKind::Usage, what);
+        return Err(error.hint("Leave it out for 64 GiB, or give at least 1.").into());
+    }
     let files = door.session(&sandbox).await?.files();
     // What is not there is told before an answer begins.
     files.stat(path.as_os_str()).await?;
     let counted = door.caller.stream(&door.server)?;
-    let max_bytes = query.max_bytes.unwrap_or(MAX_EXPORTED_FILES_BYTES);
     let order = Export { path, max_bytes };
-    let body = answered(counted, Vec::new(), async move |mut out| {
+    let is_refusal = |error: &Error| error.kind == ErrorKind::TooLarge;
+    let body = begun(counted, is_refusal, async move |mut out: Outgoing| {
         let exported = cofferdam_archive::export(&files, &order, &mut out).await?;
         match exported.notes.losses {
             0 => Ok(()),
@@ -83,7 +91,8 @@ async fn export(
                 Err(Error::new(ErrorKind::Conflict, what))
             }
         }
-    });
+    })
+    .await?;
     let mut headers = untrusted();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/x-tar"));
     Ok((headers, body).into_response())

@@ -33,12 +33,14 @@ class EndingReport:
             - `secret_alarm`: The placeholder of a secret was on its way to a host that the secret is not for.
             - `lost`: The sandbox died and nobody saw how it ended.
         code (int | None | Unset): Its exit code, where it exited.
+        detail (None | str | Unset): Why it never ran, where it did not.
         signal (int | None | Unset): The signal that ended it, where one did.
         stage (None | str | Unset): What could not be done, where it never ran.
     """
 
     kind: EndingKind
     code: int | None | Unset = UNSET
+    detail: None | str | Unset = UNSET
     signal: int | None | Unset = UNSET
     stage: None | str | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
@@ -51,6 +53,12 @@ class EndingReport:
             code = UNSET
         else:
             code = self.code
+
+        detail: None | str | Unset
+        if isinstance(self.detail, Unset):
+            detail = UNSET
+        else:
+            detail = self.detail
 
         signal: int | None | Unset
         if isinstance(self.signal, Unset):
@@ -73,6 +81,8 @@ class EndingReport:
         )
         if code is not UNSET:
             field_dict["code"] = code
+        if detail is not UNSET:
+            field_dict["detail"] = detail
         if signal is not UNSET:
             field_dict["signal"] = signal
         if stage is not UNSET:
@@ -93,6 +103,15 @@ class EndingReport:
             return cast(int | None | Unset, data)
 
         code = _parse_code(d.pop("code", UNSET))
+
+        def _parse_detail(data: object) -> None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(None | str | Unset, data)
+
+        detail = _parse_detail(d.pop("detail", UNSET))
 
         def _parse_signal(data: object) -> int | None | Unset:
             if data is None:
@@ -115,6 +134,7 @@ class EndingReport:
         ending_report = cls(
             kind=kind,
             code=code,
+            detail=detail,
             signal=signal,
             stage=stage,
         )

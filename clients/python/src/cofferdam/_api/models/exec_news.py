@@ -22,11 +22,12 @@ class ExecNews:
     Attributes:
         exec_ (ExecReport): A command of a session. Format 1.
         stops (int): How often a signal of job control stopped it; counted where it has a terminal.
-        detail (None | str | Unset): Why it never ran, where it did not.
+        detail (None | str | Unset): Why it never ran, where it did not, as the command has it.
         left (int | None | Unset): How many processes of it go on though it has ended; null once it can leave nothing
             any more.
         not_kept (None | str | Unset): Why its end is no point of the history, told once, where it was to be one.
-        stage (None | str | Unset): The step that failed, where the sandbox was not set up for it.
+        stage (None | str | Unset): The step that failed, where the sandbox was not set up for it, as the command has
+            it.
     """
 
     exec_: ExecReport

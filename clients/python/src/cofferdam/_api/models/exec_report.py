@@ -35,10 +35,12 @@ class ExecReport:
         terminal (bool): Whether it has a terminal; all its output is then standard output.
         usage (UsageReport): What a command used; null where it cannot be known.
         denials (list[Denial] | Unset): What the sandbox was denied while it ran.
+        detail (None | str | Unset): Why it never ran, where it did not.
         ended_ms (int | None | Unset): When it ended, in milliseconds since 1970; null while it runs.
         ending (EndingKind | None | Unset): How it ended.
         exit_code (int | None | Unset): The exit code that stands for its ending.
         signal (int | None | Unset): The signal that ended it, where one did.
+        stage (None | str | Unset): The step that failed, where the sandbox was not set up for it.
     """
 
     argv: list[str]
@@ -52,10 +54,12 @@ class ExecReport:
     terminal: bool
     usage: UsageReport
     denials: list[Denial] | Unset = UNSET
+    detail: None | str | Unset = UNSET
     ended_ms: int | None | Unset = UNSET
     ending: EndingKind | None | Unset = UNSET
     exit_code: int | None | Unset = UNSET
     signal: int | None | Unset = UNSET
+    stage: None | str | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -86,6 +90,12 @@ class ExecReport:
                 denials_item = denials_item_data.to_dict()
                 denials.append(denials_item)
 
+        detail: None | str | Unset
+        if isinstance(self.detail, Unset):
+            detail = UNSET
+        else:
+            detail = self.detail
+
         ended_ms: int | None | Unset
         if isinstance(self.ended_ms, Unset):
             ended_ms = UNSET
@@ -112,6 +122,12 @@ class ExecReport:
         else:
             signal = self.signal
 
+        stage: None | str | Unset
+        if isinstance(self.stage, Unset):
+            stage = UNSET
+        else:
+            stage = self.stage
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
@@ -130,6 +146,8 @@ class ExecReport:
         )
         if denials is not UNSET:
             field_dict["denials"] = denials
+        if detail is not UNSET:
+            field_dict["detail"] = detail
         if ended_ms is not UNSET:
             field_dict["ended_ms"] = ended_ms
         if ending is not UNSET:
@@ -138,6 +156,8 @@ class ExecReport:
             field_dict["exit_code"] = exit_code
         if signal is not UNSET:
             field_dict["signal"] = signal
+        if stage is not UNSET:
+            field_dict["stage"] = stage
 
         return field_dict
 
@@ -176,6 +196,15 @@ class ExecReport:
                 denials_item = Denial.from_dict(denials_item_data)
 
                 denials.append(denials_item)
+
+        def _parse_detail(data: object) -> None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(None | str | Unset, data)
+
+        detail = _parse_detail(d.pop("detail", UNSET))
 
         def _parse_ended_ms(data: object) -> int | None | Unset:
             if data is None:
@@ -221,6 +250,15 @@ class ExecReport:
 
         signal = _parse_signal(d.pop("signal", UNSET))
 
+        def _parse_stage(data: object) -> None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(None | str | Unset, data)
+
+        stage = _parse_stage(d.pop("stage", UNSET))
+
         exec_report = cls(
             argv=argv,
             detached=detached,
@@ -233,10 +271,12 @@ class ExecReport:
             terminal=terminal,
             usage=usage,
             denials=denials,
+            detail=detail,
             ended_ms=ended_ms,
             ending=ending,
             exit_code=exit_code,
             signal=signal,
+            stage=stage,
         )
 
         exec_report.additional_properties = d

@@ -75,7 +75,9 @@ def sync_detailed(
 
      What cannot be read, or changes meanwhile, is cut, filled up with zeros or left out: an archive that
     is
-    not as the workspace was breaks off behind its end.
+    not as the workspace was breaks off behind its end. More bytes than `max_bytes` are refused with 413
+    where that
+    is known within the first 64 KiB of the archive, and else the archive breaks off.
 
     Args:
         sandbox (str):
@@ -117,7 +119,9 @@ def sync(
 
      What cannot be read, or changes meanwhile, is cut, filled up with zeros or left out: an archive that
     is
-    not as the workspace was breaks off behind its end.
+    not as the workspace was breaks off behind its end. More bytes than `max_bytes` are refused with 413
+    where that
+    is known within the first 64 KiB of the archive, and else the archive breaks off.
 
     Args:
         sandbox (str):
@@ -154,7 +158,9 @@ async def asyncio_detailed(
 
      What cannot be read, or changes meanwhile, is cut, filled up with zeros or left out: an archive that
     is
-    not as the workspace was breaks off behind its end.
+    not as the workspace was breaks off behind its end. More bytes than `max_bytes` are refused with 413
+    where that
+    is known within the first 64 KiB of the archive, and else the archive breaks off.
 
     Args:
         sandbox (str):
@@ -194,7 +200,9 @@ async def asyncio(
 
      What cannot be read, or changes meanwhile, is cut, filled up with zeros or left out: an archive that
     is
-    not as the workspace was breaks off behind its end.
+    not as the workspace was breaks off behind its end. More bytes than `max_bytes` are refused with 413
+    where that
+    is known within the first 64 KiB of the archive, and else the archive breaks off.
 
     Args:
         sandbox (str):
