@@ -287,7 +287,11 @@ pub(super) fn print_outcome(
     outcome: RunOutcome,
     receipt: Option<Receipt>,
 ) -> Result<()> {
-    let mut report = RunReport { receipt, ..report_of(outcome) };
+    let mut report = report_of(outcome);
+    report.receipt = receipt.map(|mut receipt| {
+        receipt.seen_by_host.omitted = Some(report.omitted);
+        receipt
+    });
     report.session = Some(session.id().to_string());
     report.exec = Some(exec.to_string());
     render::print_json(&report)

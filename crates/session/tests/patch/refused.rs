@@ -49,9 +49,8 @@ fn a_mode_that_git_does_not_write_is_refused_and_never_becomes_another_one() {
         let made = format!("diff --git a/x b/x\nnew file mode {mode}\n");
         refused(&made, unsupported, &what);
         refused(&format!("diff --git a/x b/x\ndeleted file mode {mode}\n"), unsupported, &what);
-        let changed = |old: &str, new: &str| {
-            format!("diff --git a/x b/x\nold mode {old}\nnew mode {new}\n")
-        };
+        let changed =
+            |old: &str, new: &str| format!("diff --git a/x b/x\nold mode {old}\nnew mode {new}\n");
         refused(&changed("100644", mode), unsupported, &what);
         refused(&changed(mode, "100644"), unsupported, &what);
         let index = format!("diff --git a/x b/x\nindex 1..2 {mode}\n--- a/x\n+++ b/x\n{HUNK}");
