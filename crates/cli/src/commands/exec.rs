@@ -10,8 +10,7 @@ use crate::surroundings::Surroundings;
 use crate::{exit, receipt, render, report, secrets, sessions};
 use clap::Args;
 use cofferdam_core::{
-    Cause, Ending, Error, ErrorKind, ExecOrder, ExecStatus, ProcessId, Receipt, Result, RunReport,
-    Seen, Stdin,
+    Cause, Ending, Error, ErrorKind, ExecOrder, ExecStatus, ProcessId, Receipt, Result, Seen, Stdin,
 };
 use std::ffi::OsString;
 use std::time::Duration;

@@ -158,6 +158,7 @@ mod tests {
             ending: None,
             signal: None,
             exit_code: None,
+            killed_descendants: None,
             usage: UsageReport::default(),
             denials: Vec::new(),
             stdout: StreamReport { written: 7, dropped: 0 },
