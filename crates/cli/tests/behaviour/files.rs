@@ -146,6 +146,34 @@ fn a_slash_behind_a_link_means_the_directory_that_it_leads_to() {
 }
 
 #[test]
+fn a_copy_of_a_sparse_file_has_its_bytes_and_its_holes() {
+    use std::os::unix::fs::MetadataExt;
+    everyone(|place| {
+        place.says(&["create", "--name", "s"], 0);
+        let made = "truncate -s 1G sparse; printf begin | dd of=sparse conv=notrunc status=none; \
+                    printf middle | dd of=sparse bs=1M seek=500 conv=notrunc status=none; \
+                    truncate -s 3M holes; chmod 640 sparse";
+        place.says(&["exec", "s", "--shell", made], 0);
+        for (name, size) in [("sparse", 1 << 30), ("holes", 3 << 20)] {
+            let copy = format!("{name}.copy");
+            let said = place.says(&["file", "cp", "s", name, &copy, "--json"], 0).object();
+            let [from, to] =
+                [name, &copy].map(|name| fs::metadata(place.workspace.join(name)).unwrap());
+            assert_eq!((to.len(), said["bytes"].as_u64()), (size, Some(size)), "{said}");
+            // In units of 512 bytes: a hole takes no room in the copy, but for what is beside data.
+            assert!(to.blocks() < 4096, "{}", to.blocks());
+            assert!(from.blocks() < 4096, "the control: the source has holes itself");
+            let sum = format!("cmp {name} {copy} && sha256sum {copy} && stat -c %a {copy}");
+            let seen = place.says(&["exec", "s", "--shell", &sum], 0).text();
+            assert!(seen.starts_with(said["sha256"].as_str().unwrap()), "{seen} {said}");
+            assert!(name == "holes" || seen.ends_with("640\n"), "{seen}");
+        }
+        let middle = ["file", "read", "s", "sparse.copy", "--offset", "524288000", "--length", "6"];
+        assert_eq!(place.says(&middle, 0).text(), "middle");
+    });
+}
+
+#[test]
 fn placeholders_are_not_listed_and_what_commands_make_is() {
     everyone(|place| {
         place.says(&["create", "--name", "s"], 0);
