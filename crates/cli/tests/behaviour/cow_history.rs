@@ -140,6 +140,27 @@ fn undo_takes_back_and_can_be_taken_back() {
 }
 
 #[test]
+fn an_undo_goes_to_a_snapshot_by_its_label() {
+    everyone(|place| {
+        prepared(place);
+        exec(place, "echo one >f");
+        place.says(&["snapshot", "create", "s", "--label", "tests pass"], 0);
+        exec(place, "echo two >f");
+        place.says(&["undo", "s", "--to", "tests pass"], 0);
+        assert_eq!(exec(place, "cat f"), "one\n");
+        let unknown = place.says(&["undo", "s", "--to", "nothing"], 1).stderr;
+        assert!(unknown.contains("there is no point \"nothing\""), "{unknown}");
+        let made = ["snapshot", "create", "s", "--label", "tests pass", "--json"];
+        let second = place.says(&made, 0).object()["snapshot"].to_string();
+        let several = place.says(&["undo", "s", "--to", "tests pass"], 1).stderr;
+        let snapshots = place.says(&["snapshot", "ls", "s", "--json"], 0).object();
+        let first = snapshots["snapshots"][0]["snapshot"].to_string();
+        assert!(several.contains(&format!("snapshots {first} and {second} are all called")));
+        place.says(&["undo", "s", "--to", &first], 0);
+    });
+}
+
+#[test]
 fn an_undo_loses_nothing_that_is_in_no_point_yet() {
     everyone(|place| {
         prepared(place);
