@@ -124,6 +124,8 @@ fn run_of(running: Running) -> ImageRun {
         env: running.env.unwrap_or_default().into_iter().filter_map(pair).collect(),
         cwd: some(running.working_dir),
         user: some(running.user),
+        // The layers are not there yet.
+        ids: None,
     }
 }
 
