@@ -3400,7 +3400,10 @@ export interface components {
         };
         /** @description What came of one hunk. */
         PatchedHunk: {
-            /** @description The lines where it fits alike, at most 16 of them. */
+            /**
+             * @description The lines where it fits alike, at most 16 of them; of one that fits, those of which `line` is the
+             *     nearest to where the patch says.
+             */
             candidates: number[];
             /**
              * Format: uint
