@@ -2115,6 +2115,12 @@ export interface components {
             incarnation: number;
             /**
              * Format: uint32
+             * @description How many of its descendants still ran when it ended, and were killed, as was said inside; absent
+             *     where nobody said it, and while it runs.
+             */
+            killed_descendants?: number | null;
+            /**
+             * Format: uint32
              * @description How many processes of it go on though it has ended. It was detached; they end with the session,
              *     or by a signal to it.
              */
@@ -3401,7 +3407,10 @@ export interface components {
         };
         /** @description What came of one hunk. */
         PatchedHunk: {
-            /** @description The lines where it fits alike, at most 16 of them. */
+            /**
+             * @description The lines where it fits alike, at most 16 of them; of one that fits, those of which `line` is the
+             *     nearest to where the patch says.
+             */
             candidates: number[];
             /**
              * Format: uint
@@ -3953,6 +3962,12 @@ export interface components {
              */
             exit_code: number;
             /**
+             * Format: uint32
+             * @description How many of its descendants still ran when it ended, and were killed; null where nobody said it.
+             * @default null
+             */
+            killed_descendants?: number | null;
+            /**
              * Format: int32
              * @description The signal that ended it, where one did.
              */
@@ -4137,6 +4152,12 @@ export interface components {
             /** @description What it did to the workspace. */
             files: components["schemas"]["FilesSeen"];
             /**
+             * @description How many bytes of its output the answer that the receipt is in leaves out; null in a receipt
+             *     that is asked for by itself.
+             * @default null
+             */
+            omitted?: components["schemas"]["Omitted"] | null;
+            /**
              * Format: uint32
              * @description How many processes of it went on when the receipt was made.
              */
@@ -4148,7 +4169,7 @@ export interface components {
             started_ms: number;
             /** @description Its standard error. */
             stderr: components["schemas"]["StreamReport"];
-            /** @description Its standard output: what was dropped was over the limit. */
+            /** @description Its standard output: what was dropped was over the limit of what is kept. */
             stdout: components["schemas"]["StreamReport"];
         };
         /** @description A session. Format 1. */

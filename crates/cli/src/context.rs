@@ -11,7 +11,7 @@ use crate::copying;
 use crate::images::{self, Asking};
 use crate::parts::BackendName;
 use crate::surroundings::Surroundings;
-use crate::{places, secrets};
+use crate::{places, report, secrets};
 use cofferdam_core::{
     Caller, Error, ErrorKind, Image, LayerChoice, Limit, Limits, ProcessId, Profile, Result,
     SensitiveWrites, Spec, User, Workspace,
@@ -140,6 +140,9 @@ impl Context {
         let image = layer.image.as_ref();
         let image = image.map(|said| images::open(&said.value, &asking, &surroundings, &spec));
         let (image, layers) = image.transpose()?.unzip();
+        if layer.user.is_none() {
+            tell_unknown_user(image.as_ref());
+        }
         let user = layer.user.map_or_else(|| usual_user(image.as_ref()), |said| said.value);
         let caller = Caller { env: surroundings.variables, home: surroundings.home };
         Ok(Self {
@@ -306,6 +309,16 @@ fn workspace(layer: &Layer, surroundings: &Surroundings) -> Result<Workspace> {
 }
 
 /// What is to make the layer, if there is to be one.
+/// Says that commands are not who the image wants them to be.
+fn tell_unknown_user(image: Option<&Image>) {
+    if let Some(wished) = image.and_then(|image| image.run.unknown_user()) {
+        report::note(&format!(
+            "the image wants user {wished}, who is in none of its lists: commands are an ordinary user; \
+             choose with --user sandbox or --user root"
+        ));
+    }
+}
+
 /// Root where an image wants it, as its files may be for root alone.
 fn usual_user(image: Option<&Image>) -> User {
     match image.is_some_and(|image| image.run.is_root()) {

@@ -44,6 +44,9 @@ pub(crate) fn tell(receipt: &Receipt) {
     if host.processes_left > 0 {
         report::note(&format!("  {} processes go on", host.processes_left));
     }
+    if let Some(killed @ 1..) = receipt.said_by_guest.killed_descendants {
+        report::note(&format!("  said inside: {killed} processes that it left were killed"));
+    }
     let usage = &receipt.said_by_guest.usage;
     if let (Some(cpu_ms), Some(peak)) = (usage.cpu_ms, usage.peak_memory_bytes) {
         let peak = render::bytes(peak);

@@ -477,6 +477,10 @@ pub struct ExecEnded {
     pub at_ms: u64,
     /// What it used.
     pub usage: UsageReport,
+    /// How many descendants still ran when it ended, and were killed, as was said inside; `None` where
+    /// nobody said it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub killed_descendants: Option<u32>,
     /// What the sandbox was denied while it ran.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denials: Vec<Denial>,

@@ -44,6 +44,20 @@ pub struct ImageRun {
     pub cwd: Option<String>,
     /// Who commands are: a name or number, and perhaps a group.
     pub user: Option<String>,
+    /// Who that is by number. `None` where it names nobody, its root, or somebody who is in none of its
+    /// lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ids: Option<ImageIds>,
+}
+
+/// A user of an image, by number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ImageIds {
+    /// The user; never 0.
+    pub uid: u32,
+    /// The group.
+    pub gid: u32,
 }
 
 impl ImageRun {
@@ -51,6 +65,12 @@ impl ImageRun {
     pub fn is_root(&self) -> bool {
         let user = self.user.as_deref().unwrap_or_default();
         matches!(user.split(':').next(), Some("root" | "0"))
+    }
+
+    /// The user that it asks for, where nobody can tell who that is.
+    pub fn unknown_user(&self) -> Option<&str> {
+        let wished = self.user.as_deref().filter(|user| !user.is_empty());
+        wished.filter(|_| !self.is_root() && self.ids.is_none())
     }
 
     /// The words of a command: the entry point and what a caller gave, or else what the image has.

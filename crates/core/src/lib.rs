@@ -64,7 +64,7 @@ pub use gate::{Duplex, EgressGate, NoGate};
 pub use guest::{Given, Guest, Killer, Process, ProcessEvent, ProcessInput, Standard};
 pub use hidden::{is_hidden, made_visible};
 pub use id::{ProcessId, SandboxId};
-pub use image::{Image, ImageLayer, ImageRun};
+pub use image::{Image, ImageIds, ImageLayer, ImageRun};
 pub use layer::{
     ApplyOrder, ApplyReport, Change, ChangeKind, Conflict, ControlFiles, DiscardOrder, FileState,
     Held, LayerNote, LayerTier, MAX_LINK_BYTES, Side, Standing, WorkspaceEntry, WorkspaceOrder,

@@ -1,6 +1,6 @@
 //! What one command did: what the host saw, apart from what was said inside.
 
-use crate::{Denial, EndingKind, StreamReport, UsageReport};
+use crate::{Denial, EndingKind, Omitted, StreamReport, UsageReport};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -22,10 +22,14 @@ pub struct SeenByHost {
     pub ended_ms: u64,
     /// Why the host ended it, or which limit it failed by; null where neither is so.
     pub cause: Option<EndingKind>,
-    /// Its standard output: what was dropped was over the limit.
+    /// Its standard output: what was dropped was over the limit of what is kept.
     pub stdout: StreamReport,
     /// Its standard error.
     pub stderr: StreamReport,
+    /// How many bytes of its output the answer that the receipt is in leaves out; null in a receipt
+    /// that is asked for by itself.
+    #[serde(default)]
+    pub omitted: Option<Omitted>,
     /// How many processes of it went on when the receipt was made.
     pub processes_left: u32,
     /// What was denied.
@@ -45,6 +49,9 @@ pub struct SaidByGuest {
     pub signal: Option<i32>,
     /// What it used.
     pub usage: UsageReport,
+    /// How many of its descendants still ran when it ended, and were killed; null where nobody said it.
+    #[serde(default)]
+    pub killed_descendants: Option<u32>,
 }
 
 /// What was done to the workspace between the start of a command and its receipt.

@@ -102,9 +102,19 @@ fn by_parent(parent: i32) -> Vec<i32> {
 }
 
 fn parent_of(pid: i32) -> Option<i32> {
+    field(pid, 1)?.parse().ok()
+}
+
+/// Whether a process has ended, and only waits to be waited for.
+pub(crate) fn has_ended(pid: i32) -> bool {
+    field(pid, 0).is_none_or(|state| matches!(state.as_str(), "Z" | "X"))
+}
+
+/// What /proc says of a process behind its name.
+fn field(pid: i32, at: usize) -> Option<String> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, fields) = stat.rsplit_once(") ")?;
-    fields.split(' ').nth(1)?.parse().ok()
+    fields.split(' ').nth(at).map(str::to_owned)
 }
 
 #[cfg(test)]

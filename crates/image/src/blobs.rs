@@ -28,10 +28,12 @@ impl Blobs {
         opened.map(Self::Directory).map_err(|errno| not_opened(path, errno))
     }
 
-    /// Whether there is one of this name.
+    /// Whether there is one of this name, whether or not it can be read.
     pub(crate) fn has(&self, name: &str) -> bool {
         match self {
-            Self::Directory(_) => self.open(name).is_ok(),
+            Self::Directory(directory) => {
+                !matches!(open_below(directory, name), Err(Errno::NOENT | Errno::NOTDIR))
+            }
             Self::Archive(archive) => archive.has(name),
         }
     }
@@ -43,7 +45,8 @@ impl Blobs {
                 let file = open_below(directory, name).map_err(|errno| lacks(name, errno))?;
                 let metadata = file.metadata().map_err(|error| lacks(name, error))?;
                 if !metadata.is_file() {
-                    return Err(lacks(name, Errno::ISDIR));
+                    let what = format!("read {name} of the image: it is no regular file");
+                    return Err(Error::new(ErrorKind::NotFound, what).hint("Write the image anew."));
                 }
                 Ok((Box::new(file), metadata.len()))
             }
@@ -102,9 +105,17 @@ fn open_below(directory: &OwnedFd, name: &str) -> rustix::io::Result<File> {
 }
 
 fn lacks(name: &str, cause: impl Into<std::io::Error>) -> Error {
-    Error::new(ErrorKind::NotFound, format!("read {name} of the image"))
-        .hint("Write the image anew; a part of it is missing, or cannot be read.")
-        .source(cause.into())
+    let cause = cause.into();
+    let (kind, hint) = match cause.kind() {
+        std::io::ErrorKind::PermissionDenied => {
+            (ErrorKind::Io, "Make that file readable for you, as with chmod or chown.")
+        }
+        _ => (
+            ErrorKind::NotFound,
+            "Write the image anew; a part of it is missing, or cannot be read.",
+        ),
+    };
+    Error::new(kind, format!("read {name} of the image")).hint(hint).source(cause)
 }
 
 pub(crate) fn not_opened(path: &Path, cause: impl Into<std::io::Error>) -> Error {

@@ -34,9 +34,10 @@ pub(crate) struct LayerSource {
 
 /// An image of the layout of the Open Container Initiative.
 pub(crate) fn of_layout(blobs: &Blobs, tag: Option<&str>) -> Result<Described> {
-    let index: Index = document::read(&blobs.document("index.json")?, "the index")?;
+    let index: Index = document::read(&blobs.document("index.json")?, "index.json")?;
     let manifest = find(blobs, index, tag)?;
-    let manifest: Manifest = document::read(&blobs.verified(&manifest)?, "the manifest")?;
+    let what = format!("the manifest {}", manifest.digest);
+    let manifest: Manifest = document::read(&blobs.verified(&manifest)?, &what)?;
     let configuration = blobs.verified(&manifest.config)?;
     let layers = manifest.layers.into_iter().map(|layer| Place {
         name: name_of(&layer.digest),
@@ -48,8 +49,7 @@ pub(crate) fn of_layout(blobs: &Blobs, tag: Option<&str>) -> Result<Described> {
 
 /// An image of an archive as `docker save` writes it. Its layers are named by the configuration alone.
 pub(crate) fn of_saved(blobs: &Blobs, tag: Option<&str>) -> Result<Described> {
-    let saved: Vec<Saved> =
-        document::read(&blobs.document("manifest.json")?, "the list of images")?;
+    let saved: Vec<Saved> = document::read(&blobs.document("manifest.json")?, "manifest.json")?;
     let names = |one: &Saved| one.repo_tags.clone().unwrap_or_default();
     let all: Vec<String> = saved.iter().flat_map(names).collect();
     let wanted =
@@ -124,6 +124,8 @@ fn run_of(running: Running) -> ImageRun {
         env: running.env.unwrap_or_default().into_iter().filter_map(pair).collect(),
         cwd: some(running.working_dir),
         user: some(running.user),
+        // The layers are not there yet.
+        ids: None,
     }
 }
 

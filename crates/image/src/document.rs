@@ -7,6 +7,7 @@ use crate::digest::Digest;
 use cofferdam_core::{Error, ErrorKind, Result};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::error::Category;
 use std::collections::BTreeMap;
 
 /// Where a list of manifests is, or one of its kinds.
@@ -131,8 +132,17 @@ pub(crate) fn is_called(name: &str, tag: &str) -> bool {
 /// Reads one. `what` names it for people.
 pub(crate) fn read<T: DeserializeOwned>(bytes: &[u8], what: &str) -> Result<T> {
     serde_json::from_slice(bytes).map_err(|error| {
-        Error::new(ErrorKind::Usage, format!("read {what} of the image: it is malformed"))
-            .hint("Write the image anew.")
+        let wrong = match bytes.trim_ascii() {
+            b"" => "is empty".to_owned(),
+            _ => match error.classify() {
+                Category::Syntax | Category::Eof | Category::Io => "is no JSON".to_owned(),
+                Category::Data => "is JSON and no such document".to_owned(),
+            },
+        };
+        Error::new(ErrorKind::Usage, format!("read {what} of the image: it {wrong}"))
+            .hint(
+                "Write the image anew, as with `skopeo copy`, and check it with `skopeo inspect`.",
+            )
             .source(error)
     })
 }
@@ -164,9 +174,16 @@ mod tests {
 
     #[test]
     fn a_document_that_is_malformed_is_an_error_that_names_it() {
-        for text in [&b"{}"[..], b"[", br#"{"manifests":[{"digest":"sha256:../..","size":1}]}"#] {
-            let error = read::<Index>(text, "the index").unwrap_err();
-            assert!(error.message.contains("the index"), "{}", error.message);
+        for (text, wrong) in [
+            (&b"{}"[..], "is JSON and no such document"),
+            (b"[", "is no JSON"),
+            (b"<html>", "is no JSON"),
+            (b" \n", "is empty"),
+            (br#"{"manifests":[{"digest":"sha256:../..","size":1}]}"#, "no such document"),
+        ] {
+            let error = read::<Index>(text, "index.json").unwrap_err();
+            let what = &error.message;
+            assert!(what.contains("index.json of the image") && what.contains(wrong), "{what}");
         }
     }
 }

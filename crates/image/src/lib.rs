@@ -19,6 +19,7 @@ mod remote;
 mod store;
 mod tar;
 mod unpack;
+mod user;
 
 pub use digest::Digest;
 pub use limits::{

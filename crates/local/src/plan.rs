@@ -177,9 +177,9 @@ pub(crate) fn opening(spec: &Spec, facts: &HostFacts, ids: &IdChoice) -> Opening
     }
     let known = steps.0.len();
     steps.add(Op::LoopbackUp, "");
-    let id = id_inside(spec.user);
-    steps.add(Op::Identity { uid: id, gid: id }, "");
-    let (uid_map, gid_map) = maps(spec.user, ids);
+    let (uid, gid) = ids_inside(spec);
+    steps.add(Op::Identity { uid, gid }, "");
+    let (uid_map, gid_map) = maps(spec, ids);
     let plan = Plan { namespaces: Namespace::ALL.to_vec(), uid_map, gid_map, steps: steps.0 };
     Opening { plan, known }
 }
@@ -194,20 +194,24 @@ pub(crate) fn pin_steps(
     root::pins(&Context { spec, facts, view, inputs })
 }
 
-fn id_inside(user: User) -> u32 {
-    match user {
-        User::Ordinary => USER_ID,
-        User::Root => 0,
+/// User and group of commands inside. An ordinary user is the one that the image wants, where there is an
+/// image that wants one.
+fn ids_inside(spec: &Spec) -> (u32, u32) {
+    let wished = spec.image.as_ref().and_then(|image| image.run.ids).filter(|ids| ids.uid != 0);
+    match (spec.user, wished) {
+        (User::Root, _) => (0, 0),
+        (User::Ordinary, Some(ids)) => (ids.uid, ids.gid),
+        (User::Ordinary, None) => (USER_ID, USER_ID),
     }
 }
 
 /// Which ids inside stand for which outside. An ordinary user inside needs one of each; root inside
 /// may have more, for the users that packages bring.
-fn maps(user: User, ids: &IdChoice) -> (Vec<IdRange>, Vec<IdRange>) {
-    let inside = id_inside(user);
-    let map = |own: u32, more: &[(u32, u32)]| {
+fn maps(spec: &Spec, ids: &IdChoice) -> (Vec<IdRange>, Vec<IdRange>) {
+    let (uid, gid) = ids_inside(spec);
+    let map = |inside: u32, own: u32, more: &[(u32, u32)]| {
         let mut ranges = vec![IdRange { inside, outside: own, count: 1 }];
-        if user == User::Root {
+        if spec.user == User::Root {
             let mut next = 1;
             for (outside, count) in more {
                 ranges.push(IdRange { inside: next, outside: *outside, count: *count });
@@ -216,7 +220,7 @@ fn maps(user: User, ids: &IdChoice) -> (Vec<IdRange>, Vec<IdRange>) {
         }
         ranges
     };
-    (map(ids.uid, &ids.more_uids), map(ids.gid, &ids.more_gids))
+    (map(uid, ids.uid, &ids.more_uids), map(gid, ids.gid, &ids.more_gids))
 }
 
 /// Whose a home directory is.
@@ -247,7 +251,7 @@ impl Context<'_> {
         let mut steps = Steps::default();
         let late = root::steps(self, &mut steps);
         confinement::steps(self, &mut steps);
-        let (uid_map, gid_map) = maps(self.spec.user, self.inputs.ids);
+        let (uid_map, gid_map) = maps(self.spec, self.inputs.ids);
         let workspace = match &self.view.workspace {
             WorkspaceView::Directory(directory) if !directory.at_workspace => &directory.path,
             WorkspaceView::Directory(_) | WorkspaceView::Private => WORKSPACE,
@@ -260,7 +264,7 @@ impl Context<'_> {
         };
         let cwd = image::cwd(self.spec).unwrap_or(cwd);
         let identity = Identity {
-            user: if self.id_inside() == 0 { "root" } else { "sandbox" },
+            user: if self.spec.user == User::Root { "root" } else { "sandbox" },
             home: HOME,
             temporary: "/tmp",
             owns_workspace: self.owns_workspace(),
@@ -279,8 +283,8 @@ impl Context<'_> {
         })
     }
 
-    fn id_inside(&self) -> u32 {
-        id_inside(self.spec.user)
+    fn ids_inside(&self) -> (u32, u32) {
+        ids_inside(self.spec)
     }
 
     /// As root the workspace is id-mapped to the sandbox's user. Otherwise its owner is the caller,

@@ -82,6 +82,7 @@ impl Session {
                 cause: is_by_host(ending).then_some(ending),
                 stdout: own.stdout,
                 stderr: own.stderr,
+                omitted: None,
                 processes_left: own.left,
                 denials: own.denials.clone(),
                 files,
@@ -91,6 +92,7 @@ impl Session {
                 exit_code: own.exit_code.unwrap_or_default(),
                 signal: own.signal,
                 usage: own.usage,
+                killed_descendants: own.killed_descendants,
             },
         })
     }

@@ -128,6 +128,10 @@ pub struct ExecReport {
     pub left: u32,
     /// What it used.
     pub usage: UsageReport,
+    /// How many of its descendants still ran when it ended, and were killed, as was said inside; absent
+    /// where nobody said it, and while it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub killed_descendants: Option<u32>,
     /// What the sandbox was denied while it ran.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denials: Vec<Denial>,
@@ -269,6 +273,7 @@ impl ExecReport {
             detail,
             left: status.left.unwrap_or(0),
             usage: ended.map(|ended| ended.usage).unwrap_or_default(),
+            killed_descendants: ended.and_then(|ended| ended.killed_descendants),
             denials: ended.map(|ended| ended.denials.clone()).unwrap_or_default(),
             stdout: stream(status.stdout),
             stderr: stream(status.stderr),

@@ -152,7 +152,8 @@ pub(crate) struct PolicyOptions {
     /// Names who the command is inside: sandbox or root. Default: sandbox.
     ///
     /// root is user 0 of the sandbox's own user namespace, with the few capabilities there that a
-    /// package manager needs; it is never root of this host.
+    /// package manager needs; it is never root of this host. On an image the default is the user that it
+    /// wants, and sandbox is that one where it wants another than root.
     ///
     /// Example: --user root
     #[arg(long, value_name = "USER", value_parser = choice::<User>())]

@@ -10,8 +10,7 @@ use crate::surroundings::Surroundings;
 use crate::{exit, receipt, render, report, secrets, sessions};
 use clap::Args;
 use cofferdam_core::{
-    Cause, Ending, Error, ErrorKind, ExecOrder, ExecStatus, ProcessId, Receipt, Result, RunReport,
-    Seen, Stdin,
+    Cause, Ending, Error, ErrorKind, ExecOrder, ExecStatus, ProcessId, Receipt, Result, Seen, Stdin,
 };
 use std::ffi::OsString;
 use std::time::Duration;
@@ -287,7 +286,11 @@ pub(super) fn print_outcome(
     outcome: RunOutcome,
     receipt: Option<Receipt>,
 ) -> Result<()> {
-    let mut report = RunReport { receipt, ..report_of(outcome) };
+    let mut report = report_of(outcome);
+    report.receipt = receipt.map(|mut receipt| {
+        receipt.seen_by_host.omitted = Some(report.omitted);
+        receipt
+    });
     report.session = Some(session.id().to_string());
     report.exec = Some(exec.to_string());
     render::print_json(&report)

@@ -22,6 +22,9 @@ use std::path::PathBuf;
 /// the way, all files are as they were. Nothing is reached through links. Directories on the way are
 /// made; those that are emptied stay. A patch that was applied before changes nothing.
 ///
+/// A hunk whose lines stand somewhere else than it says, and in several places, goes to the nearest of these,
+/// as with `git apply`, which is told; to none if two are equally near, or if it lacks context on one side.
+///
 /// Example: git diff | cofferdam file patch agent-1
 #[derive(Debug, Args)]
 #[command(after_long_help = EXIT_CODES)]
@@ -133,12 +136,20 @@ fn noted(note: PatchNote) -> &'static str {
     }
 }
 
+fn listed(lines: &[usize]) -> String {
+    lines.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
 /// What is to be known of a hunk; nothing of one that stands where it says.
 fn told_hunk(hunk: &PatchedHunk) -> Option<String> {
     let mut words = match hunk.outcome {
         HunkOutcome::Fits => match (hunk.line, hunk.offset) {
             (Some(line), Some(offset)) if offset != 0 => {
-                format!("fits at line {line}, {offset:+} from where it says")
+                let nearest = match hunk.candidates.as_slice() {
+                    [] => String::new(),
+                    all => format!(", the nearest of lines {}", listed(all)),
+                };
+                format!("fits at line {line}, {offset:+} from where it says{nearest}")
             }
             (_, _) if hunk.recounted => "fits; its lines were counted anew".to_owned(),
             (_, _) => return None,
@@ -147,8 +158,7 @@ fn told_hunk(hunk: &PatchedHunk) -> Option<String> {
         HunkOutcome::NotFound => "fits nowhere".to_owned(),
         HunkOutcome::AnchorNotFound => "names a line that is nowhere".to_owned(),
         HunkOutcome::Ambiguous => {
-            let lines: Vec<String> = hunk.candidates.iter().map(ToString::to_string).collect();
-            format!("fits in several places: lines {}", lines.join(", "))
+            format!("fits in several places: lines {}", listed(&hunk.candidates))
         }
         HunkOutcome::OutOfOrder => "fits only before the hunk that it follows".to_owned(),
         HunkOutcome::NoContext => "has no lines around it to go by".to_owned(),

@@ -160,6 +160,7 @@ mod tests {
             exit_code: None,
             stage: None,
             detail: None,
+            killed_descendants: None,
             usage: UsageReport::default(),
             denials: Vec::new(),
             stdout: StreamReport { written: 7, dropped: 0 },

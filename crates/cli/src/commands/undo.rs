@@ -3,8 +3,10 @@
 use crate::meter::Meter;
 use crate::{exit, render, report, sessions};
 use clap::Args;
-use cofferdam_core::Result;
-use cofferdam_session::{PointDeed, PointEffects, PointPath, Target, UndoOrder, UndoReport};
+use cofferdam_core::{Error, ErrorKind, Result};
+use cofferdam_session::{
+    PointDeed, PointEffects, PointPath, SnapshotReport, Target, UndoOrder, UndoReport,
+};
 
 /// How many paths are named one by one; `--json` has more.
 const NAMED_PATHS: usize = 20;
@@ -30,11 +32,11 @@ pub(crate) struct UndoArgs {
     #[arg(value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) count: Option<u32>,
 
-    /// Goes to the state of this point instead, earlier or later.
+    /// Goes to the state of this point instead, earlier or later: its number, or the label of a snapshot.
     ///
     /// Example: --to 4
     #[arg(long, value_name = "POINT", conflicts_with = "count")]
-    pub(crate) to: Option<u32>,
+    pub(crate) to: Option<String>,
 
     /// Says what would change, and changes nothing in the workspace.
     ///
@@ -62,17 +64,21 @@ Exit code:
 Examples:
   cofferdam undo draft
   cofferdam undo draft 3 --dry-run
-  cofferdam undo draft --to 7";
+  cofferdam undo draft --to 7
+  cofferdam undo draft --to 'tests pass'";
 
 /// Undoes.
 pub(super) fn perform(args: &UndoArgs) -> Result<u8> {
-    let target = match args.to {
-        Some(point) => Target::Point(point),
-        None => Target::Back(args.count.unwrap_or(1)),
-    };
-    let order = UndoOrder { target, dry_run: args.dry_run, may_lose: args.force };
     let done = sessions::with(async |sessions| {
         let session = sessions::find(sessions, &args.session).await?;
+        let target = match &args.to {
+            Some(text) => match text.parse() {
+                Ok(number) => Target::Point(number),
+                Err(_) => Target::Point(labelled(&sessions.snapshots(session.id()).await?, text)?),
+            },
+            None => Target::Back(args.count.unwrap_or(1)),
+        };
+        let order = UndoOrder { target, dry_run: args.dry_run, may_lose: args.force };
         let _meter = Meter::start("undo", args.json);
         session.undo(&order).await
     })?;
@@ -82,6 +88,22 @@ pub(super) fn perform(args: &UndoArgs) -> Result<u8> {
     }
     tell(&done);
     Ok(exit::DONE)
+}
+
+/// The number of the one snapshot that is called so; no label is a number.
+fn labelled(snapshots: &[SnapshotReport], label: &str) -> Result<u32> {
+    let called = snapshots.iter().filter(|one| one.label.as_deref() == Some(label));
+    let found: Vec<u32> = called.map(|one| one.snapshot).collect();
+    match found.as_slice() {
+        [one] => Ok(*one),
+        [] => Err(Error::new(ErrorKind::NotFound, format!("there is no point {label:?}"))
+            .hint("Name a number of `cofferdam history`, or a label of `cofferdam snapshot ls`.")),
+        several => {
+            let numbers: Vec<String> = several.iter().map(u32::to_string).collect();
+            let what = format!("snapshots {} are all called {label:?}", numbers.join(" and "));
+            Err(Error::new(ErrorKind::Conflict, what).hint("Name one by its number."))
+        }
+    }
 }
 
 /// Says where the session stands, and what became of its processes.

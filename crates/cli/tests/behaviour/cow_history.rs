@@ -140,6 +140,53 @@ fn undo_takes_back_and_can_be_taken_back() {
 }
 
 #[test]
+fn an_undo_goes_to_a_snapshot_by_its_label() {
+    everyone(|place| {
+        prepared(place);
+        exec(place, "echo one >f");
+        place.says(&["snapshot", "create", "s", "--label", "tests pass"], 0);
+        exec(place, "echo two >f");
+        place.says(&["undo", "s", "--to", "tests pass"], 0);
+        assert_eq!(exec(place, "cat f"), "one\n");
+        let unknown = place.says(&["undo", "s", "--to", "nothing"], 1).stderr;
+        assert!(unknown.contains("there is no point \"nothing\""), "{unknown}");
+        let made = ["snapshot", "create", "s", "--label", "tests pass", "--json"];
+        let second = place.says(&made, 0).object()["snapshot"].to_string();
+        let several = place.says(&["undo", "s", "--to", "tests pass"], 1).stderr;
+        let snapshots = place.says(&["snapshot", "ls", "s", "--json"], 0).object();
+        let first = snapshots["snapshots"][0]["snapshot"].to_string();
+        assert!(several.contains(&format!("snapshots {first} and {second} are all called")));
+        place.says(&["undo", "s", "--to", &first], 0);
+    });
+}
+
+#[test]
+fn the_times_of_the_workspace_itself_go_back_too() {
+    everyone(|place| {
+        let date = |path: &std::path::Path| {
+            let then = std::time::UNIX_EPOCH + std::time::Duration::from_nanos(1_577_836_800_123);
+            std::fs::File::open(path).unwrap().set_modified(then).unwrap();
+        };
+        place.write("d/old", "o");
+        place.write("f", "f");
+        [place.workspace.join("d"), place.workspace.clone()].iter().for_each(|path| date(path));
+        let mut stat = place.host("stat");
+        let stat = stat.args(["-c", "%y", ".", "d"]).current_dir(&place.workspace);
+        let on_host = String::from_utf8(stat.output().unwrap().stdout).unwrap();
+        place.says(&["create", "--cow", "--name", "s"], 0);
+        let times = || exec(place, "stat -c '%y' . d");
+        let before = times();
+        assert_eq!(before, on_host);
+        exec(place, "sleep 0.02; echo x >new; echo y >d/new; rm f");
+        assert_ne!(times(), before, "the control: they change");
+        place.says(&["undo", "s", "--to", "1"], 0);
+        assert_eq!(times(), before);
+        place.says(&["undo", "s", "--to", "0"], 0);
+        assert_eq!(times(), before);
+    });
+}
+
+#[test]
 fn an_undo_loses_nothing_that_is_in_no_point_yet() {
     everyone(|place| {
         prepared(place);

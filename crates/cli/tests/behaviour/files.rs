@@ -94,6 +94,86 @@ fn a_directory_is_copied_and_what_is_skipped_is_named() {
 }
 
 #[test]
+fn a_slash_behind_a_link_means_the_directory_that_it_leads_to() {
+    everyone(|place| {
+        place.says(&["create", "--name", "s"], 0);
+        let made = "mkdir -p d/e; echo x >d/f; echo y >file; ln -s d link; ln -s file plain; \
+                    ln -s none dangling; ln -s /etc out; ln -s d/e deep";
+        place.says(&["exec", "s", "--shell", made], 0);
+        let kind = |path: &str| {
+            place.says(&["file", "stat", "s", path, "--json"], 0).object()["kind"].clone()
+        };
+        // The control: without one it is the link.
+        assert_eq!((kind("link"), kind("d/")), ("link".into(), "directory".into()));
+        for path in ["link/", "link/.", "./link//", "/workspace/link/", "link/./"] {
+            assert_eq!(kind(path), "directory", "{path}");
+        }
+        place.says(&["file", "chmod", "s", "700", "link/"], 0);
+        place.says(&["file", "mkdir", "s", "link/"], 0);
+        place.says(&["file", "mkdir", "s", "fresh/"], 0);
+        place.says(&["file", "mv", "s", "fresh/", "moved/"], 0);
+        let refused = |words: &[&str], kind: &str| {
+            let said = place.says(&[&["file"], words, &["--json"]].concat(), 1).object();
+            assert_eq!(said["error"]["kind"], kind, "{words:?}: {said}");
+        };
+        for path in ["file/", "file/.", "plain/"] {
+            refused(&["stat", "s", path], "not_a_file");
+            refused(&["read", "s", path], "not_a_file");
+            refused(&["rm", "s", path], "not_a_file");
+            refused(&["mv", "s", path, "elsewhere"], "not_a_file");
+        }
+        // A link itself is moved and removed without a slash alone.
+        for words in [&["rm", "s", "link/", "-r"][..], &["mv", "s", "link/.", "elsewhere"]] {
+            refused(words, "not_a_file");
+            let said = place.says(&[&["file"], words].concat(), 1).stderr;
+            assert!(said.contains("leave the slash out"), "{said}");
+        }
+        refused(&["mv", "s", "file", "other/"], "not_a_file");
+        refused(&["cp", "s", "file", "other/"], "not_a_file");
+        write(place, &["other/"], b"no", 1);
+        write(place, &["link/"], b"no", 1);
+        refused(&["stat", "s", "dangling/"], "not_found");
+        refused(&["stat", "s", "out/"], "path_escape");
+        refused(&["chmod", "s", "700", "out/"], "path_escape");
+        refused(&["mkdir", "s", "out/"], "path_escape");
+        let left = "ls -F | grep -v =; cat d/f; stat -c %a d";
+        let left = place.says(&["exec", "s", "--shell", left], 0).text();
+        assert_eq!(left, "d/\ndangling@\ndeep@\nfile\nlink@\nmoved/\nout@\nplain@\nx\n700\n");
+        place.says(&["file", "rm", "s", "link"], 0);
+        place.says(&["file", "rm", "s", "d/", "-r"], 0);
+        assert!(!place.workspace.join("d").exists());
+    });
+}
+
+#[test]
+fn a_copy_of_a_sparse_file_has_its_bytes_and_its_holes() {
+    use std::os::unix::fs::MetadataExt;
+    everyone(|place| {
+        place.says(&["create", "--name", "s"], 0);
+        let made = "truncate -s 1G sparse; printf begin | dd of=sparse conv=notrunc status=none; \
+                    printf middle | dd of=sparse bs=1M seek=500 conv=notrunc status=none; \
+                    truncate -s 3M holes; chmod 640 sparse";
+        place.says(&["exec", "s", "--shell", made], 0);
+        for (name, size) in [("sparse", 1 << 30), ("holes", 3 << 20)] {
+            let copy = format!("{name}.copy");
+            let said = place.says(&["file", "cp", "s", name, &copy, "--json"], 0).object();
+            let [from, to] =
+                [name, &copy].map(|name| fs::metadata(place.workspace.join(name)).unwrap());
+            assert_eq!((to.len(), said["bytes"].as_u64()), (size, Some(size)), "{said}");
+            // In units of 512 bytes: a hole takes no room in the copy, but for what is beside data.
+            assert!(to.blocks() < 4096, "{}", to.blocks());
+            assert!(from.blocks() < 4096, "the control: the source has holes itself");
+            let sum = format!("cmp {name} {copy} && sha256sum {copy} && stat -c %a {copy}");
+            let seen = place.says(&["exec", "s", "--shell", &sum], 0).text();
+            assert!(seen.starts_with(said["sha256"].as_str().unwrap()), "{seen} {said}");
+            assert!(name == "holes" || seen.ends_with("640\n"), "{seen}");
+        }
+        let middle = ["file", "read", "s", "sparse.copy", "--offset", "524288000", "--length", "6"];
+        assert_eq!(place.says(&middle, 0).text(), "middle");
+    });
+}
+
+#[test]
 fn placeholders_are_not_listed_and_what_commands_make_is() {
     everyone(|place| {
         place.says(&["create", "--name", "s"], 0);

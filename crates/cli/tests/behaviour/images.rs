@@ -201,6 +201,58 @@ fn an_image_says_how_it_is_run_and_a_caller_stands_above_it() {
         assert_eq!(place.run(&["--image", &image]).text(), "1000\n");
         let told = place.says(&["explain", "--image", &image], 0).text();
         assert!(told.contains("the image wants user node"), "{told}");
+        // It is said where the command runs, too, unless somebody chose.
+        let said = place.run(&["--image", &image]).stderr;
+        assert!(said.contains("the image wants user node, who is in none of its lists"), "{said}");
+        let chosen = place.run(&["--image", &image, "--user", "sandbox"]);
+        assert_eq!((chosen.text().as_str(), chosen.stderr.as_str()), ("1000\n", ""));
+    });
+}
+
+#[test]
+fn commands_are_the_user_that_the_image_wants() {
+    everyone(|place| {
+        let Some(busybox) = busybox() else { return };
+        let mut layer = system(busybox);
+        layer.retain(|entry| entry["path"] != "etc/passwd");
+        let users = "root:x:0:0::/root:/bin/sh\nnode:x:1007:1008::/srv:/bin/sh\n";
+        layer.extend([
+            json!({"path": "etc/passwd", "content": users}),
+            json!({"path": "etc/group", "content": "staff:x:50:\n"}),
+            json!({"path": "srv/own", "content": "x"}),
+        ]);
+        let line = "echo $(id -u) $(id -g) $(stat -c '%u %g' /srv/own) && echo y >/srv/own && \
+                    echo z >/workspace/made && stat -c %u /workspace/made";
+        for (name, wished, expected) in [
+            ("named", "node", "1007 1008 1007 1008\n1007\n"),
+            ("group", "node:staff", "1007 50 1007 50\n1007\n"),
+            ("number", "4321", "4321 4321 4321 4321\n4321\n"),
+            ("rootgroup", "4321:0", "4321 0 4321 0\n4321\n"),
+            ("nobody", "65534:65534", "65534 65534 65534 65534\n65534\n"),
+        ] {
+            let config = json!({"User": wished, "Cmd": ["/bin/sh", "-c", line]});
+            let image = layout(place, name, &json!({"layers": [layer], "config": config}));
+            let said = place.run(&["--image", &image]);
+            assert_eq!((said.text().as_str(), said.stderr.as_str()), (expected, ""), "{wished}");
+            // Outside it is whose the workspace is.
+            use std::os::unix::fs::MetadataExt;
+            let made = fs::metadata(place.workspace.join("made")).unwrap();
+            assert_eq!(made.uid(), fs::metadata(&place.workspace).unwrap().uid(), "{wished}");
+            fs::remove_file(place.workspace.join("made")).unwrap();
+            let root = place.run(&["--image", &image, "--user", "root", "--", "/bin/id", "-u"]);
+            assert_eq!(root.text(), "0\n");
+        }
+        let kept = layout(
+            place,
+            "kept",
+            &json!({"layers": [layer], "config": {"User": "node", "Cmd": ["/bin/sh"]}}),
+        );
+        place.says(&["create", "--name", "s", "--image", &kept], 0);
+        for _ in 0..2 {
+            let words = ["exec", "s", "--", "/bin/sh", "-c", "id -u; id -un"];
+            assert_eq!(place.says(&words, 0).text(), "1007\nnode\n");
+            place.says(&["pause", "s"], 0);
+        }
     });
 }
 

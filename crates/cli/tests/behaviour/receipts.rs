@@ -100,6 +100,31 @@ fn a_receipt_says_who_ended_a_command_and_what_ran_beside() {
 }
 
 #[test]
+fn a_receipt_counts_what_was_killed_and_what_is_left_out() {
+    everyone(|place| {
+        place.says(&["create", "--name", "s"], 0);
+        let left =
+            receipt(place, "sleep 1000 & setsid sleep 1000 & sleep 1000 >/dev/null 2>&1 &", 0);
+        assert_eq!(left["said_by_guest"]["killed_descendants"], 3, "{left}");
+        assert_eq!(left["seen_by_host"]["processes_left"], 0);
+        // The control: what ended before the command, waited for by nobody, was not killed.
+        let line = "(sh -c 'sleep 0 & exec sleep 0.1') & wait; exec true";
+        let none = receipt(place, line, 0);
+        assert_eq!(none["said_by_guest"]["killed_descendants"], 0, "{none}");
+        assert_eq!(none["seen_by_host"]["omitted"], serde_json::json!({"stdout": 0, "stderr": 0}));
+        let listed = place.says(&["ps", "s", "--json"], 0).object();
+        assert_eq!(listed["execs"][0]["killed_descendants"], 3, "{listed}");
+        let words = ["exec", "s", "--receipt", "--json", "--max-output", "10", "--shell"];
+        let much = place.says(&[&words[..], &["seq 1000"]].concat(), 0).object();
+        assert_eq!(much["receipt"]["seen_by_host"]["omitted"], much["omitted"]);
+        assert_eq!(much["omitted"]["stdout"], 3893 - 10, "{much}");
+        let words = ["exec", "s", "--receipt", "--shell", "sleep 1000 &"];
+        let told = place.says(&words, 0).stderr;
+        assert!(told.contains("1 processes that it left were killed"), "{told}");
+    });
+}
+
+#[test]
 fn where_nobody_looked_at_files_the_receipt_says_so() {
     everyone(|place| {
         place.says(&["create", "--name", "s"], 0);

@@ -334,6 +334,7 @@ impl DurableBackend for Plain {
                 ending,
                 at_ms: now_ms(),
                 usage: UsageReport::default(),
+                killed_descendants: None,
                 denials: Vec::new(),
             }),
             left: None,

@@ -31,10 +31,14 @@ pub(super) fn make_directory(root: &Root, path: &ByteString) -> Result<Answer, F
 
 /// Gives something another name.
 pub(super) fn rename(root: &Root, order: &Move) -> Result<Answer, Failure> {
-    let from = root.named(&order.from, Missing::Refuse)?;
+    let from = root.itself(&order.from)?;
     // ORDER: before directories are made for it.
-    look_at(from.directory(), &from.name).map_err(|e| failed(e, "there is no such thing"))?;
-    let to = root.named(&order.to, Missing::Make)?;
+    let stat =
+        look_at(from.directory(), &from.name).map_err(|e| failed(e, "there is no such thing"))?;
+    let to = match FileType::from_raw_mode(stat.st_mode) {
+        FileType::Directory => root.named(&order.to, Missing::Make)?,
+        _ => root.for_file(&order.to, Missing::Make)?,
+    };
     let flags = if order.replace { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
     let (old, new) = (from.name.as_slice(), to.name.as_slice());
     rustix::fs::renameat_with(from.directory(), old, to.directory(), new, flags).map_err(

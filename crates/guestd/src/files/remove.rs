@@ -2,7 +2,7 @@
 
 use super::failure::failed;
 use super::read::look_at;
-use super::walk::{Missing, Root};
+use super::walk::Root;
 use cofferdam_wire::files::{Answer, Failure, MAX_DEPTH, Remove};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RenameFlags};
@@ -13,7 +13,7 @@ const BATCH: usize = 1024;
 
 /// Removes something. Whoever repeats it hears that it is not there.
 pub(super) fn remove(root: &Root, order: &Remove) -> Result<Answer, Failure> {
-    let place = root.named(&order.path, Missing::Refuse)?;
+    let place = root.itself(&order.path)?;
     let (directory, name) = (place.directory(), place.name.as_slice());
     let stat = look_at(directory, name).map_err(|e| failed(e, "there is no such thing"))?;
     let is_directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;

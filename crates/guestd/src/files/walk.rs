@@ -5,12 +5,12 @@
 //! goes back to a directory that was come through and is still held. So the way cannot leave the root,
 //! whatever is renamed meanwhile; and what links in `/proc` really lead to is out of reach.
 
-use super::failure::{failed, refused};
+use super::failure::{failed, in_words, refused};
 use cofferdam_wire::ByteString;
 use cofferdam_wire::files::{Failure, MAX_DEPTH, MAX_LINKS, Part, PathError, Why, parts};
 use cofferdam_wire::message::Files;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{CWD, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 /// `PROC_SUPER_MAGIC`.
@@ -30,6 +30,27 @@ pub(super) enum Missing {
     Refuse,
     /// They are made.
     Make,
+}
+
+/// What a slash behind the last name asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Slash {
+    /// There is none.
+    None,
+    /// The name is that of a directory, of one that is to be made, or of a link to one.
+    Follow,
+    /// The name is that of a directory, and no link is followed: what is wanted is the name itself.
+    Itself,
+}
+
+impl Slash {
+    /// A dot behind a slash says the same.
+    fn of(path: &[u8]) -> Self {
+        match path.ends_with(b"/") || path.ends_with(b"/.") {
+            true => Self::Follow,
+            false => Self::None,
+        }
+    }
 }
 
 /// What is done with links on the way.
@@ -64,8 +85,8 @@ impl Root {
         missing: Missing,
         policy: Links,
     ) -> Result<Walk<'_>, Failure> {
-        let (through, left) = (Vec::new(), Vec::new());
-        let mut walk = Walk { root: self, through, left, links: 0, policy, missing };
+        let (through, left, slash) = (Vec::new(), Vec::new(), Slash::of(path.as_bytes()));
+        let mut walk = Walk { root: self, through, left, links: 0, policy, missing, slash };
         walk.lay_out(path.as_bytes())?;
         Ok(walk)
     }
@@ -119,11 +140,30 @@ impl Root {
 
     /// A place that has a name in its directory, as every place but the root has.
     pub(super) fn named(&self, path: &ByteString, missing: Missing) -> Result<Named<'_>, Failure> {
-        let mut walk = self.walk(path, missing)?;
-        let name = walk
-            .go_to_last_name()?
-            .ok_or_else(|| refused(Why::BadRequest, "the path names no entry of a directory"))?;
-        Ok(Named { root: self, through: walk.through, name })
+        self.walk(path, missing)?.named()
+    }
+
+    /// A place whose name itself is meant, and not where it leads: what is moved or removed.
+    pub(super) fn itself(&self, path: &ByteString) -> Result<Named<'_>, Failure> {
+        let mut walk = self.walk(path, Missing::Refuse)?;
+        if walk.slash == Slash::Follow {
+            walk.slash = Slash::Itself;
+        }
+        walk.named()
+    }
+
+    /// A place for a file, which has no slash behind its name.
+    pub(super) fn for_file(
+        &self,
+        path: &ByteString,
+        missing: Missing,
+    ) -> Result<Named<'_>, Failure> {
+        match Slash::of(path.as_bytes()) {
+            Slash::None => self.named(path, missing),
+            Slash::Follow | Slash::Itself => {
+                Err(refused(Why::WrongType, "a slash behind a name makes it that of a directory"))
+            }
+        }
     }
 
     /// Refuses what another process file system shows, should the host have one in the workspace.
@@ -150,6 +190,7 @@ pub(super) struct Walk<'a> {
     links: usize,
     policy: Links,
     missing: Missing,
+    slash: Slash,
 }
 
 enum Step {
@@ -200,6 +241,13 @@ impl<'a> Walk<'a> {
         Ok(Place { root: self.root, through: self.through, name })
     }
 
+    fn named(mut self) -> Result<Named<'a>, Failure> {
+        let name = self
+            .go_to_last_name()?
+            .ok_or_else(|| refused(Why::BadRequest, "the path names no entry of a directory"))?;
+        Ok(Named { root: self.root, through: self.through, name })
+    }
+
     /// Walks into the directory that the whole path names.
     pub(super) fn into_directory(mut self) -> Result<Place<'a>, Failure> {
         while let Some(name) = self.go_to_last_name()? {
@@ -211,7 +259,9 @@ impl<'a> Walk<'a> {
     /// Opens what the whole path names, links at its end followed. `None` where that is a directory
     /// that has no name here.
     pub(super) fn open(mut self, flags: OFlags) -> Result<Option<OwnedFd>, Failure> {
-        let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let mut flags =
+            flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        flags.set(OFlags::DIRECTORY, self.slash != Slash::None);
         while let Some(name) = self.go_to_last_name()? {
             match rustix::fs::openat(self.here(), name.as_slice(), flags, Mode::empty()) {
                 Ok(opened) => return Ok(Some(opened)),
@@ -231,11 +281,40 @@ impl<'a> Walk<'a> {
                     let outside = || refused(Why::Escape, "the path leaves the workspace");
                     self.through.pop().ok_or_else(outside)?;
                 }
-                Step::Name(name) if self.left.is_empty() => return Ok(Some(name)),
+                Step::Name(name) if self.left.is_empty() => {
+                    if self.ends_with(&name)? {
+                        return Ok(Some(name));
+                    }
+                }
                 Step::Name(name) => self.enter(&name)?,
             }
         }
         Ok(None)
+    }
+
+    /// Whether the way ends with this name. It goes on where a link has a slash behind it.
+    fn ends_with(&mut self, name: &[u8]) -> Result<bool, Failure> {
+        if self.slash == Slash::None {
+            return Ok(true);
+        }
+        let kind = match rustix::fs::statat(self.here(), name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => FileType::from_raw_mode(stat.st_mode),
+            Err(Errno::NOENT) => return Ok(true),
+            Err(errno) => return Err(failed(errno, self.on_the_way(errno))),
+        };
+        match (kind, self.slash) {
+            (FileType::Directory, _) => Ok(true),
+            (FileType::Symlink, Slash::Follow) => self.follow(name).map(|()| false),
+            (FileType::Symlink, _) => {
+                let what = "it is a link, and a slash stands behind its name: leave the slash out for \
+                            the link, or name the directory that it leads to";
+                Err(refused(Why::WrongType, what))
+            }
+            (kind, _) => {
+                let what = format!("it is {}, and a slash stands behind its name", in_words(kind));
+                Err(refused(Why::WrongType, what))
+            }
+        }
     }
 
     /// Goes into a directory, or the way that a link says.

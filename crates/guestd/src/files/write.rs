@@ -24,7 +24,7 @@ pub(super) fn write(root: &Root, order: &Write, talk: &mut Talk) -> Result<Answe
         Only::Always | Only::IfMissing => Missing::Make,
         Only::IfExists | Only::IfMatch(_) => Missing::Refuse,
     };
-    let place = root.named(&order.path, missing)?;
+    let place = root.for_file(&order.path, missing)?;
     let before = what_is_there(&place)?;
     check(root, order, before.as_ref(), talk)?;
     let mode = order.mode.or(before.map(|stat| stat.st_mode & 0o777)).unwrap_or(NEW_FILE);
@@ -48,7 +48,7 @@ pub(super) fn write(root: &Root, order: &Write, talk: &mut Talk) -> Result<Answe
 
 /// Adds bytes at the end of a file.
 pub(super) fn append(root: &Root, order: &Append, talk: &mut Talk) -> Result<Answer, Trouble> {
-    let place = root.named(&order.path, Missing::Make)?;
+    let place = root.for_file(&order.path, Missing::Make)?;
     let mode = permissions(order.mode.unwrap_or(NEW_FILE))?;
     let flags = OFlags::WRONLY
         | OFlags::APPEND
@@ -92,7 +92,7 @@ pub(super) fn append(root: &Root, order: &Append, talk: &mut Talk) -> Result<Ans
 /// Copies a regular file.
 pub(super) fn copy(root: &Root, order: &Move, talk: &mut Talk) -> Result<Answer, Trouble> {
     let (source, stat) = open_file(root, &order.from)?;
-    let place = root.named(&order.to, Missing::Make)?;
+    let place = root.for_file(&order.to, Missing::Make)?;
     let before = what_is_there(&place)?;
     if before.is_some() && !order.replace {
         return Err(there_already().into());

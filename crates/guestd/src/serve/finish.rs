@@ -173,7 +173,8 @@ impl Serve {
     }
 
     /// Kills every child that is no command and none of ours. As a command gathers its own orphans
-    /// while it lives, what comes to us outlived its command. Answers how many were new.
+    /// while it lives, what comes to us outlived its command. Answers how many were new and still ran:
+    /// what ended before and was waited for by nobody comes to us too.
     fn kill_orphans(&mut self) -> u32 {
         let mut new = 0;
         if self.has_no_children {
@@ -183,8 +184,8 @@ impl Serve {
             let known = self.own.contains(&pid)
                 || self.running.values().any(|running| running.leader == pid);
             if !known && self.dying.insert(pid) {
+                new += u32::from(!reap::has_ended(pid));
                 let _ = sys::kill(pid, libc::SIGKILL);
-                new += 1;
             }
         }
         new

@@ -40,11 +40,13 @@ impl Store {
             Reference::Tar(path) => self.of_file(path, &name, |file| self.tar(file, progress)),
             Reference::OciArchive { path, tag } => self.of_file(path, &name, |file| {
                 let blobs = Blobs::Archive(Archive::read(self.plain(file)?)?);
-                self.layered(&blobs, of_layout(&blobs, tag.as_deref())?, progress)
+                let described = of_layout(&blobs, tag.as_deref());
+                self.layered(&blobs, described.map_err(|e| wrong_in(path, e))?, progress)
             }),
             Reference::DockerArchive { path, tag } => self.of_file(path, &name, |file| {
                 let blobs = Blobs::Archive(Archive::read(self.plain(file)?)?);
-                self.layered(&blobs, of_saved(&blobs, tag.as_deref())?, progress)
+                let described = of_saved(&blobs, tag.as_deref());
+                self.layered(&blobs, described.map_err(|e| wrong_in(path, e))?, progress)
             }),
             Reference::OciLayout { path, tag } => {
                 let blobs = Blobs::directory(path)?;
@@ -54,7 +56,8 @@ impl Store {
                     return Err(Error::new(ErrorKind::NotFound, what)
                         .hint("Name a plain directory as dir:DIR."));
                 }
-                let described = of_layout(&blobs, tag.as_deref())?;
+                let described =
+                    of_layout(&blobs, tag.as_deref()).map_err(|error| wrong_in(path, error))?;
                 let (record, _held) = match self.record(described.id.hex())? {
                     Some(known) if self.is_whole(&known) => (known, Vec::new()),
                     _ => self.layered(&blobs, described, progress)?,
@@ -185,6 +188,11 @@ fn directory(path: &Path, name: String) -> Result<Image> {
     let tree = std::path::absolute(path).map_err(|error| not_opened(path, error))?;
     let layer = ImageLayer { tree, hold: None };
     Ok(Image { id, name, layers: vec![layer], run: ImageRun::default() })
+}
+
+/// Says where the image is in which something is wrong.
+fn wrong_in(path: &Path, error: Error) -> Error {
+    Error { message: format!("{}: {}", path.display(), error.message), ..error }
 }
 
 /// Opens a file, and no pipe or device that would keep us waiting.

@@ -4,6 +4,7 @@ use super::directory::{Lock, lock};
 use super::{LAYERS, RECORDS, Store, failed};
 use crate::digest::Digest;
 use crate::unpack::Tally;
+use crate::user;
 use cofferdam_core::{Error, ErrorKind, Image, ImageLayer, ImageRun, Result};
 use rustix::fd::OwnedFd;
 use rustix::fs::FlockOperation;
@@ -225,7 +226,9 @@ impl Store {
             held.push(lock);
             layers.push(ImageLayer { tree: path.join("tree"), hold: Some(path) });
         }
-        let image = Image { id: record.id.to_string(), name, layers, run: record.run.clone() };
+        let mut run = record.run.clone();
+        user::note(&mut run, &layers);
+        let image = Image { id: record.id.to_string(), name, layers, run };
         Ok((image, held))
     }
 

@@ -376,3 +376,39 @@ fn documents_and_layers_are_bounded() {
     .unwrap();
     assert_eq!(ground.open("oci:huge").unwrap_err().kind, ErrorKind::NotFound);
 }
+
+#[test]
+fn an_index_that_cannot_be_used_is_named_with_what_is_wrong_and_what_to_do() {
+    use std::os::unix::fs::PermissionsExt;
+    let ground = Ground::new("index");
+    let path = ground.0.join("odd");
+    Layout::new(path.clone());
+    let index = path.join("index.json");
+    let wrong = |what: &str, remedy: &str| {
+        let error = ground.open("oci:odd").unwrap_err();
+        let chain = error.chain();
+        let place = path.to_str().unwrap();
+        assert!(chain.contains(place) && chain.contains("index.json"), "{chain}");
+        assert!(chain.contains(what), "{chain}");
+        assert!(error.hint.as_deref().unwrap_or_default().contains(remedy), "{error:?}");
+    };
+    for (text, what) in [
+        ("", "it is empty"),
+        ("no json", "it is no JSON"),
+        ("{\"manifests\":", "it is no JSON"),
+        ("{\"manifests\":7}", "it is JSON and no such document"),
+    ] {
+        std::fs::write(&index, text).unwrap();
+        wrong(what, "Write the image anew");
+    }
+    std::fs::remove_file(&index).unwrap();
+    wrong("it has no index.json", "dir:");
+    std::fs::create_dir(&index).unwrap();
+    wrong("it is no regular file", "Write the image anew");
+    std::fs::remove_dir(&index).unwrap();
+    if !rustix::process::geteuid().is_root() {
+        std::fs::write(&index, "{}").unwrap();
+        std::fs::set_permissions(&index, PermissionsExt::from_mode(0)).unwrap();
+        wrong("Permission denied", "chmod");
+    }
+}

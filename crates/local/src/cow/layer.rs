@@ -10,7 +10,7 @@ use crate::view::{Found, Place as ViewPlace, Shown, View, find_listed, look as l
 use cofferdam_core::{Error, ErrorKind, LayerNote, Result, Spec, Workspace};
 use cofferdam_wire::plan::{Access, Owner};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, Uid};
+use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, Timestamps, Uid};
 use rustix::io::Errno;
 use std::path::Path;
 
@@ -68,7 +68,7 @@ impl Place {
     fn open(kept: &Path) -> Result<Self> {
         let failed = |errno| io("make the layer in", kept, errno);
         let above = open(CWD, kept).map_err(failed)?;
-        let folder = made(above.as_fd(), FOLDER, FOLDER_MODE, None).map_err(failed)?;
+        let folder = made(above.as_fd(), FOLDER, New::of(FOLDER_MODE)).map_err(failed)?;
         // Whoever made it for us, as a fork does.
         rustix::fs::fchmod(&folder, Mode::from(FOLDER_MODE)).map_err(failed)?;
         Ok(Self { above, folder })
@@ -80,8 +80,11 @@ impl Place {
             base(found, now_ns()).write(&self.folder)?;
         }
         let owner = owner(found);
-        made(self.folder.as_fd(), UPPER, found.mode(), Some(owner)).map_err(failed)?;
-        made(self.folder.as_fd(), WORK, 0o700, Some(owner)).map_err(failed)?;
+        // It stands for the workspace itself, of which nothing is changed yet.
+        let upper = New { owner: Some(owner), times: Some(found.times()), ..New::of(found.mode()) };
+        made(self.folder.as_fd(), UPPER, upper).map_err(failed)?;
+        let work = New { owner: Some(owner), ..New::of(0o700) };
+        made(self.folder.as_fd(), WORK, work).map_err(failed)?;
         Ok(())
     }
 
@@ -196,13 +199,21 @@ fn owner(workspace: &Found) -> (u32, u32) {
     if uid.is_root() { workspace.owner() } else { (uid.as_raw(), gid.as_raw()) }
 }
 
-/// A directory that gets its name when it is whole. One that is there is kept as it is.
-fn made(
-    above: BorrowedFd<'_>,
-    name: &str,
+/// What a directory is like that is made.
+struct New {
     mode: u32,
     owner: Option<(u32, u32)>,
-) -> rustix::io::Result<OwnedFd> {
+    times: Option<Timestamps>,
+}
+
+impl New {
+    fn of(mode: u32) -> Self {
+        Self { mode, owner: None, times: None }
+    }
+}
+
+/// A directory that gets its name when it is whole. One that is there is kept as it is.
+fn made(above: BorrowedFd<'_>, name: &str, new: New) -> rustix::io::Result<OwnedFd> {
     match open(above, name) {
         Err(Errno::NOENT) => {}
         other => return other,
@@ -214,10 +225,13 @@ fn made(
     }
     rustix::fs::mkdirat(above, &*fresh, Mode::RWXU)?;
     let directory = open(above, &*fresh)?;
-    if let Some((uid, gid)) = owner {
+    if let Some((uid, gid)) = new.owner {
         rustix::fs::fchown(&directory, Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)))?;
     }
-    rustix::fs::fchmod(&directory, Mode::from(mode))?;
+    rustix::fs::fchmod(&directory, Mode::from(new.mode))?;
+    if let Some(times) = &new.times {
+        rustix::fs::futimens(&directory, times)?;
+    }
     rustix::fs::renameat(above, &*fresh, above, name)?;
     Ok(directory)
 }

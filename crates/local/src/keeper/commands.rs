@@ -1,6 +1,6 @@
 //! A keeper's dealings with its commands: start, output, time, end.
 
-use super::exec::{Exec, Killed, Live, left_below, own_ending, with_kill};
+use super::exec::{Exec, Killed, LastWord, Live, own_ending, with_kill};
 use super::keep::Keeper;
 use super::private;
 use super::talk::Start;
@@ -11,7 +11,6 @@ use crate::plan::Tier;
 use cofferdam_core::secret::{Mask, SecretValue};
 use cofferdam_core::{
     Cause, DestroyReason, Ending, Error, ErrorKind, Happened, LimitHits, ProcessId, Result,
-    UsageReport,
 };
 use cofferdam_guestd::line::understand;
 use cofferdam_wire::ByteString;
@@ -194,16 +193,15 @@ impl Keeper<'_> {
             FromProcess::Emptied => return false,
             FromProcess::NotStarted(_) | FromProcess::Ended(_) if exec.has_ended() => return false,
             FromProcess::NotStarted(_) | FromProcess::Ended(_) => {
-                let left_below = left_below(message);
-                if left_below.is_some() && !exec.leaves_descendants() {
+                let (own, word) = own_ending(message);
+                if word.left_below.is_some() && !exec.leaves_descendants() {
                     return false;
                 }
-                let (own, usage) = own_ending(message);
                 let killed = exec.live.as_ref().and_then(|live| live.killed);
                 let before = exec.live.as_ref().map(|live| live.hits).unwrap_or_default();
                 let ending = with_kill(own, killed.map(|(why, _)| why));
                 let ending = self.explain(before, ending);
-                self.end(channel, ending, usage, left_below);
+                self.end(channel, ending, word);
             }
         }
         true
@@ -228,26 +226,20 @@ impl Keeper<'_> {
     }
 
     /// Writes down that a command ended.
-    pub(super) fn end(
-        &mut self,
-        channel: u32,
-        ending: Ending,
-        usage: UsageReport,
-        left_below: Option<i32>,
-    ) {
+    pub(super) fn end(&mut self, channel: u32, ending: Ending, word: LastWord) {
         let first = self.born.pid;
         let Some(exec) = self.execs.on(channel) else { return };
         let log_from = exec.live.as_ref().map_or(0, |live| live.log_from);
         // What cannot be read of the log is told by nobody; the command has ended all the same.
         let denials = self.gate.as_ref().map(|gate| gate.denied_since(log_from));
         let denials = denials.and_then(Result::ok).unwrap_or_default();
-        let mut status = exec.end(ending, usage, denials, left_below);
-        status.left = left_below.map(|below| count_below(first, below));
+        let mut status = exec.end(ending, word, denials);
+        status.left = word.left_below.map(|below| count_below(first, below));
         let entry = self.journal.add(Happened::ExecEnded(Box::new(status)));
         if let Some(exec) = self.execs.on(channel) {
             exec.set_ended_in(entry);
         }
-        if left_below.is_none() {
+        if word.left_below.is_none() {
             self.execs.close(channel);
         }
     }

@@ -1,10 +1,11 @@
 //! The end of a kept sandbox, in the order in which nothing is lost and nothing left.
 
+use super::exec::LastWord;
 use super::journal::Journal;
 use super::keep::Keeper;
 use super::serve::Conn;
 use crate::plan::Tier;
-use cofferdam_core::{Cause, DestroyReason, Ending, Happened, UsageReport};
+use cofferdam_core::{Cause, DestroyReason, Ending, Happened};
 use cofferdam_wire::message::ToProcess;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -59,7 +60,7 @@ impl Keeper<'_> {
                 Some((why, _)) => super::exec::with_kill(Ending::Signaled(9), Some(why)),
                 None => ending(reason),
             };
-            self.end(channel, ending, UsageReport::default(), None);
+            self.end(channel, ending, LastWord::default());
         }
         self.answer_parked();
         Left { journal: self.journal, conns: self.conns }

@@ -11,7 +11,7 @@ use cofferdam_core::{
     Seen, Spooled, Standard, UsageReport,
 };
 use cofferdam_wire::ByteString;
-use cofferdam_wire::message::{Ended, FromProcess, How, Stdio, Stream};
+use cofferdam_wire::message::{FromProcess, How, Stdio, Stream};
 use rustix::fd::OwnedFd;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -201,16 +201,17 @@ impl Exec {
     pub(super) fn end(
         &mut self,
         ending: Ending,
-        usage: UsageReport,
+        word: LastWord,
         denials: Vec<Denial>,
-        left_below: Option<i32>,
     ) -> ExecStatus {
+        let LastWord { usage, killed_descendants, left_below } = word;
         self.take_output(left_below.is_none());
         match (&mut self.live, left_below) {
             (Some(live), Some(_)) => live.begin_afterlife(left_below),
             (Some(_) | None, _) => self.live = None,
         }
-        self.status.ended = Some(ExecEnded { ending, at_ms: now_ms(), usage, denials });
+        self.status.ended =
+            Some(ExecEnded { ending, at_ms: now_ms(), usage, killed_descendants, denials });
         self.status.clone()
     }
 
@@ -367,8 +368,18 @@ impl Live {
     }
 }
 
+/// What the guest says of a command that has ended, besides how it ended.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct LastWord {
+    pub(super) usage: UsageReport,
+    /// How many descendants went on when it ended, and were killed.
+    pub(super) killed_descendants: Option<u32>,
+    /// The process below which some of it goes on.
+    pub(super) left_below: Option<i32>,
+}
+
 /// How a command ended by itself, from the guest's last word on it.
-pub(super) fn own_ending(last: &FromProcess) -> (Ending, UsageReport) {
+pub(super) fn own_ending(last: &FromProcess) -> (Ending, LastWord) {
     match last {
         FromProcess::NotStarted(why) => {
             // HOSTILE: the text comes from inside, and will be shown to people.
@@ -377,31 +388,22 @@ pub(super) fn own_ending(last: &FromProcess) -> (Ending, UsageReport) {
                 let printed = detail.chars().filter(|c| !c.is_control());
                 *detail = printed.take(MAX_DETAIL_CHARS).collect();
             }
-            (ending, UsageReport::default())
+            (ending, LastWord::default())
         }
-        FromProcess::Ended(Ended { how, cpu_us, peak_rss_bytes, .. }) => {
+        FromProcess::Ended(ended) => {
             #[expect(clippy::cast_precision_loss, reason = "microseconds fit a float exactly")]
-            let cpu_ms = Some(*cpu_us as f64 / 1000.0);
-            let usage = UsageReport { cpu_ms, peak_memory_bytes: Some(*peak_rss_bytes) };
-            match how {
-                How::Exited(code) => (Ending::Exited(*code), usage),
-                How::Signaled(signal) => (Ending::Signaled(*signal), usage),
+            let cpu_ms = Some(ended.cpu_us as f64 / 1000.0);
+            let usage = UsageReport { cpu_ms, peak_memory_bytes: Some(ended.peak_rss_bytes) };
+            let killed_descendants = Some(ended.killed_descendants);
+            let word = LastWord { usage, killed_descendants, left_below: ended.left_below };
+            match ended.how {
+                How::Exited(code) => (Ending::Exited(code), word),
+                How::Signaled(signal) => (Ending::Signaled(signal), word),
             }
         }
         FromProcess::Started { .. } | FromProcess::Stopped { .. } | FromProcess::Emptied => {
-            (Ending::Lost, UsageReport::default())
+            (Ending::Lost, LastWord::default())
         }
-    }
-}
-
-/// Below which process some of a command goes on, by the guest's last word on it.
-pub(super) fn left_below(last: &FromProcess) -> Option<i32> {
-    match last {
-        FromProcess::Ended(ended) => ended.left_below,
-        FromProcess::Started { .. }
-        | FromProcess::Stopped { .. }
-        | FromProcess::NotStarted(_)
-        | FromProcess::Emptied => None,
     }
 }
 

@@ -144,12 +144,13 @@ fn hash(id: &ProcessId) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::exec::LastWord;
     use super::*;
     use crate::keeper::place::Place;
     use crate::keeper::talk::Start;
     use crate::state::StateDirectory;
     use crate::test_directory::TestDirectory;
-    use cofferdam_core::{Command, Ending, ExecOrder, SandboxId, UsageReport};
+    use cofferdam_core::{Command, Ending, ExecOrder, SandboxId};
 
     struct Stage {
         _directory: TestDirectory,
@@ -184,7 +185,7 @@ mod tests {
         fn end(&mut self, id: &str) {
             let exec = self.execs.find_mut(&ProcessId::new(id).unwrap()).unwrap();
             let channel = exec.live.as_ref().unwrap().channel;
-            exec.end(Ending::Exited(0), UsageReport::default(), Vec::new(), None);
+            exec.end(Ending::Exited(0), LastWord::default(), Vec::new());
             self.execs.close(channel);
         }
     }

@@ -65,6 +65,7 @@ impl Past {
             ending: Ending::Lost,
             at_ms,
             usage: UsageReport::default(),
+            killed_descendants: None,
             denials: Vec::new(),
         };
         let mut execs = self.execs.clone();

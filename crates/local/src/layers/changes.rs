@@ -14,8 +14,11 @@ pub(super) trait Facts {
     /// From when on a change of this path in the workspace is news.
     fn since_ns(&self, path: &GuestPath) -> u64;
 
-    /// Whether entries of the workspace itself came or went since.
-    fn is_top_touched(&self) -> bool;
+    /// When the sandbox's changes of this path were discarded last; 0 where they never were.
+    fn dropped_ns(&self, path: &GuestPath) -> u64;
+
+    /// When entries of the workspace itself came or went last, if any did since.
+    fn top_touched_ns(&self) -> Option<u64>;
 
     /// Whether it is a control file that nobody named.
     fn is_protected(&self, path: &GuestPath) -> bool;
@@ -40,10 +43,11 @@ pub(super) struct Item {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     Fine,
-    /// Entries of its directory came or went since the sandbox began.
-    Touched,
+    /// Entries of its directory came or went since the sandbox began, for the last time at this moment.
+    Touched(u64),
     Gone,
-    Moved,
+    /// A directory was moved or got other permissions, for the last time at this moment.
+    Moved(u64),
     Mounted,
 }
 
@@ -51,7 +55,7 @@ enum Way {
 pub(super) fn changes(pairs: &[Pair], facts: &impl Facts) -> Vec<Item> {
     let groups = Groups::of(pairs);
     let mut ways: BTreeMap<&[u8], Way> = BTreeMap::new();
-    let top = if facts.is_top_touched() { Way::Touched } else { Way::Fine };
+    let top = facts.top_touched_ns().map_or(Way::Fine, Way::Touched);
     let mut items = Vec::new();
     for pair in pairs {
         let above = parent(pair.path.as_bytes());
@@ -109,17 +113,22 @@ fn kind(pair: &Pair, relinked: bool) -> Option<ChangeKind> {
 
 /// How things stand below a directory.
 fn way(pair: &Pair, above: Way, facts: &impl Facts) -> Way {
-    if matches!(above, Way::Gone | Way::Moved | Way::Mounted) {
-        return above;
-    }
     let since_ns = facts.since_ns(&pair.path);
-    match (&pair.upper, &pair.lower) {
+    let own = match (&pair.upper, &pair.lower) {
         (Some(top), None) if top.copied => Way::Gone,
         (_, Some(lower)) if lower.kind == Kind::Mounted => Way::Mounted,
         (_, Some(lower)) if pair.untouched && lower.kind != Kind::Directory => Way::Gone,
-        (_, Some(lower)) if is_moved(lower, since_ns) => Way::Moved,
-        (_, Some(lower)) if lower.modified_ns > since_ns => Way::Touched,
+        (_, Some(lower)) if is_moved(lower, since_ns) => Way::Moved(lower.changed_ns),
+        (_, Some(lower)) if lower.modified_ns > since_ns => Way::Touched(lower.modified_ns),
         (_, Some(_) | None) => Way::Fine,
+    };
+    match (above, own) {
+        (Way::Gone | Way::Mounted, _) => above,
+        (Way::Moved(at_ns), Way::Moved(later_ns)) => Way::Moved(at_ns.max(later_ns)),
+        // Nothing that was discarded makes up for that.
+        (Way::Moved(_), Way::Gone | Way::Mounted) => Way::Moved(u64::MAX),
+        (Way::Moved(_), Way::Fine | Way::Touched(_)) => above,
+        (Way::Fine | Way::Touched(_), own) => own,
     }
 }
 
@@ -135,9 +144,11 @@ fn standing(pair: &Pair, way: Way, facts: &impl Facts) -> Standing {
     let after = pair.upper.as_ref().map(|top| top.seen.kind);
     let conflict = match way {
         Way::Gone => Some(Conflict::DirectoryGone),
-        Way::Moved => Some(Conflict::DirectoryMoved),
         Way::Mounted => Some(Conflict::Mounted),
-        Way::Fine | Way::Touched => conflict(pair, way, facts.since_ns(&pair.path)),
+        Way::Moved(at_ns) if at_ns > facts.dropped_ns(&pair.path) => Some(Conflict::DirectoryMoved),
+        // The sandbox went on from what that directory has; what came or went in it is not known.
+        Way::Moved(_) => conflict(pair, Way::Touched(u64::MAX), facts),
+        Way::Fine | Way::Touched(_) => conflict(pair, way, facts),
     };
     if let Some(conflict) = conflict {
         return Standing::Conflict(conflict);
@@ -156,19 +167,21 @@ fn standing(pair: &Pair, way: Way, facts: &impl Facts) -> Standing {
     Standing::Lands
 }
 
-fn conflict(pair: &Pair, way: Way, since_ns: u64) -> Option<Conflict> {
+fn conflict(pair: &Pair, way: Way, facts: &impl Facts) -> Option<Conflict> {
     let Some(lower) = &pair.lower else {
         let Some(Top { seen, copied: true, .. }) = &pair.upper else { return None };
         if seen.kind == Kind::Directory {
             return Some(Conflict::DirectoryGone);
         }
         // A file that the sandbox gave this name was copied as well, from another one.
-        return (way == Way::Touched && pair.made_of.is_none()).then_some(Conflict::Gone);
+        let dropped_ns = facts.dropped_ns(&pair.path);
+        let is_touched = matches!(way, Way::Touched(at_ns) if at_ns > dropped_ns);
+        return (is_touched && pair.made_of.is_none()).then_some(Conflict::Gone);
     };
     if lower.kind == Kind::Mounted {
         return Some(Conflict::Mounted);
     }
-    (lower.changed_ns > since_ns).then_some(Conflict::Changed)
+    (lower.changed_ns > facts.since_ns(&pair.path)).then_some(Conflict::Changed)
 }
 
 fn change(

@@ -154,10 +154,14 @@ impl Facts for Known<'_> {
         self.layer.since_ns(path.as_bytes())
     }
 
-    fn is_top_touched(&self) -> bool {
+    fn dropped_ns(&self, path: &GuestPath) -> u64 {
+        self.layer.dropped.at_ns(path.as_bytes())
+    }
+
+    fn top_touched_ns(&self) -> Option<u64> {
         // What cannot be told counts as changed.
-        Seen::of(&self.layer.workspace)
-            .map_or(true, |seen| seen.modified_ns > self.layer.since_ns(b""))
+        let at_ns = Seen::of(&self.layer.workspace).map_or(u64::MAX, |seen| seen.modified_ns);
+        (at_ns > self.layer.since_ns(b"")).then_some(at_ns)
     }
 
     fn is_protected(&self, path: &GuestPath) -> bool {

@@ -9,6 +9,7 @@ use super::layer::Layer;
 use super::look::{Kind, look, names, open};
 use super::revert::{Place, hidden as hidden_by};
 use super::walk::MAX_LAYER_ENTRIES;
+use crate::cow::base::now_ns;
 use crate::oneshot::unique;
 use cofferdam_core::{Error, GuestPath, Result};
 use rustix::fd::{AsFd, OwnedFd};
@@ -26,6 +27,8 @@ impl Layer {
         for path in paths {
             self.check(path)?;
         }
+        // ORDER: what the workspace gets from here on is news.
+        let at_ns = now_ns();
         let name = format!("{TRASH}{}", unique());
         let at = |errno| self.failed("make a directory in", errno);
         rustix::fs::mkdirat(&self.folder, name.as_str(), Mode::RWXU).map_err(at)?;
@@ -35,16 +38,21 @@ impl Layer {
             Some(listing) => self.revert(listing, paths, &trash),
             None => self.drop_all(&trash, paths),
         };
+        // ORDER: once it is done; what is not noted is told as a conflict again.
+        let noted = match dropped {
+            Ok(paths) => self.dropped.add(&self.folder, paths, at_ns),
+            Err(error) => Err(error),
+        };
         clear::remove(&self.folder, name.as_bytes())
             .map_err(|errno| self.failed("throw away what was discarded from", errno))?;
-        dropped
+        noted
     }
 
-    fn drop_all(&self, trash: &OwnedFd, paths: &[GuestPath]) -> Result<()> {
-        let paths = match paths {
-            [] => self.tops()?,
-            paths => paths.iter().map(|path| path.as_bytes().to_vec()).collect(),
-        };
+    /// Drops, and says of which paths the workspace shows through now.
+    fn drop_all(&self, trash: &OwnedFd, paths: &[GuestPath]) -> Result<Vec<Vec<u8>>> {
+        let named = || paths.iter().map(|path| path.as_bytes().to_vec()).collect();
+        let shown = if paths.is_empty() { vec![Vec::new()] } else { named() };
+        let paths: Vec<Vec<u8>> = if paths.is_empty() { self.tops()? } else { named() };
         for (at, path) in paths.iter().enumerate() {
             let place = super::changes::parent(path);
             let name = path.get(place.map_or(0, |place| place.len() + 1)..).unwrap_or_default();
@@ -63,7 +71,7 @@ impl Layer {
                 }
             }
         }
-        Ok(())
+        Ok(shown)
     }
 
     /// Whether the workspace shows through where the layer has nothing at a path.

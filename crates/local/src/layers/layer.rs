@@ -1,5 +1,6 @@
 //! The directories of one layer.
 
+use super::dropped::Dropped;
 use super::landed::Landed;
 use super::listing::Listing;
 use crate::cow::base::{Base, UPPER, Xattrs};
@@ -21,6 +22,7 @@ pub struct Layer {
     pub(super) upper: OwnedFd,
     pub(super) workspace: OwnedFd,
     pub(super) landed: Landed,
+    pub(super) dropped: Dropped,
     /// What was copied, where the upper directory is a copy of the workspace.
     pub(super) listing: Option<Listing>,
 }
@@ -42,8 +44,9 @@ impl Layer {
             .map_err(|errno| io("open the upper directory of the layer", &path, errno))?;
         let workspace = workspace(&base.workspace, base.device, base.inode)?;
         let landed = Landed::read(&folder)?;
+        let dropped = Dropped::read(&folder, &upper)?;
         let listing = base.copied.as_ref().map(|_| Listing::read(&folder)).transpose()?;
-        Ok(Some(Self { base, path, folder, upper, workspace, landed, listing }))
+        Ok(Some(Self { base, path, folder, upper, workspace, landed, dropped, listing }))
     }
 
     /// What tells this layer from others of this machine.
@@ -59,7 +62,10 @@ impl Layer {
         match self.is_left_out(path) {
             // The sandbox never saw it.
             true => self.landed.since(path, 0),
-            false => self.landed.since(path, self.base.made_ns.max(copied_ns)),
+            false => {
+                let seen_ns = self.base.made_ns.max(copied_ns).max(self.dropped.at_ns(path));
+                self.landed.since(path, seen_ns)
+            }
         }
     }
 

@@ -29,6 +29,9 @@
 //! of later and not that of a change of its entries was moved or got other permissions, and all below
 //! it is in conflict.
 //!
+//! What the workspace had when the sandbox's change of a path was discarded is what it goes on from there,
+//! and is no conflict any more.
+//!
 //! What the sandbox gave another name lands under that name and leaves the old one, or neither.
 //!
 //! LIMIT: where somebody moves a directory to the place of another one, and then makes or removes an
@@ -42,6 +45,7 @@ mod control;
 mod copied;
 mod copying;
 mod discard;
+mod dropped;
 mod effect;
 mod landed;
 mod landing;

@@ -3,8 +3,9 @@
 //!
 //! An overlay of the host's root marks what it copied up with a handle of the original, which the
 //! original is asked for too. One of a user namespace marks only that it did; such a file is known by its
-//! time of modification and its content, and once it is written to, nobody knows what it was. A copy has
-//! the inode that its listing knows, and is no younger than that.
+//! time of modification and its content, and once it is written to, nobody knows what it was. Links,
+//! pipes and the like cannot have that mark at all, and are never written to: they are known by their
+//! time and by what they are. A copy has the inode that its listing knows, and is no younger than that.
 
 use super::layer::Layer;
 use super::look::{Kind, Seen, look, mark};
@@ -39,7 +40,8 @@ pub(super) fn note(layer: &Layer, pairs: &mut [Pair], scope: &[GuestPath]) -> Re
     // Somebody may ask for the new name alone, and a directory that changed would seem a conflict.
     let is_wanting = |pair: &Pair| {
         let is_made = pair.upper.as_ref().is_some_and(|top| {
-            top.copied && top.seen.kind != Kind::Directory && pair.lower.is_none()
+            let may_be = top.copied || takes_no_mark(&top.seen);
+            may_be && top.seen.kind != Kind::Directory && pair.lower.is_none()
         });
         is_made && made_of(layer, pair, &sources).is_none()
     };
@@ -97,13 +99,34 @@ fn made_of(
         source.path != pair.path
             // An inode is used again, by a file that was made later.
             && (layer.listing.is_none() || is_as_old())
-            && (known.0 != BY_TIME || is_same(layer, &source.path, &pair.path))
+            && (known.0 != BY_TIME || is_alike(layer, &source.path, pair))
     };
     sources.get(&known)?.iter().find(is_it).map(|source| source.path.clone())
 }
 
 fn is_file(seen: &Seen) -> bool {
     !matches!(seen.kind, Kind::Directory | Kind::Mounted)
+}
+
+/// Whether a layer of a user namespace cannot mark it: only files and directories take such marks.
+fn takes_no_mark(seen: &Seen) -> bool {
+    match seen.kind {
+        Kind::Link | Kind::Fifo | Kind::Socket | Kind::Device => true,
+        Kind::File | Kind::Directory | Kind::Mounted => false,
+    }
+}
+
+/// Whether what the workspace has under one name is, but for its name, what the layer has under another.
+fn is_alike(layer: &Layer, from: &GuestPath, pair: &Pair) -> bool {
+    let Some(top) = pair.upper.as_ref().filter(|top| takes_no_mark(&top.seen)) else {
+        return is_same(layer, from, &pair.path);
+    };
+    let before = look(&layer.workspace, from.as_bytes()).ok().flatten();
+    before.is_some_and(|(before, _)| {
+        before.kind == top.seen.kind
+            && before.target == top.seen.target
+            && before.device_number == top.seen.device_number
+    })
 }
 
 /// What the file that the workspace has there is known by. What cannot be asked is not known.
@@ -132,7 +155,9 @@ fn shown(layer: &Layer, pair: &Pair) -> Option<Known> {
         return Some(by_inode(top.seen.id.inode));
     }
     let (_, file) = look(&layer.upper, pair.path.as_bytes()).ok().flatten()?;
-    let origin = mark(&file, &layer.mark("origin")).ok().flatten()?;
+    let Some(origin) = mark(&file, &layer.mark("origin")).ok().flatten() else {
+        return takes_no_mark(&top.seen).then(|| by_time(&top.seen));
+    };
     Some(match (origin.get(TYPE_AT), origin.get(HANDLE_AT..)) {
         (Some(kind), Some(handle)) => (i32::from(*kind), handle.to_vec()),
         (Some(_) | None, Some(_) | None) => by_time(&top.seen),

@@ -23,7 +23,8 @@ pub(super) enum Place {
 }
 
 impl Layer {
-    /// Makes the copy what the workspace is, wherever the sandbox made something else of it.
+    /// Makes the copy what the workspace is, wherever the sandbox made something else of it, and says of
+    /// which paths.
     ///
     /// HOSTILE: what the sandbox made is not looked into: it goes as a whole, however deep it is.
     pub(super) fn revert(
@@ -31,15 +32,21 @@ impl Layer {
         listing: Listing,
         paths: &[GuestPath],
         trash: &OwnedFd,
-    ) -> Result<()> {
-        let mut reverting =
-            Reverting { layer: self, trash, listing, waiting: Vec::new(), number: 0 };
+    ) -> Result<Vec<Vec<u8>>> {
+        let mut reverting = Reverting {
+            layer: self,
+            trash,
+            listing,
+            waiting: Vec::new(),
+            number: 0,
+            exchanged: Vec::new(),
+        };
         let reverted = reverting.all(paths);
-        let listing = reverting.listing;
+        let Reverting { listing, exchanged, .. } = reverting;
         // ORDER: also where it failed, for what was done before.
         listing.write(&self.folder)?;
         self.listing = Some(listing);
-        reverted
+        reverted.map(|()| exchanged)
     }
 
     /// Whether a path of the copy can show the workspace again by itself.
@@ -67,6 +74,8 @@ struct Reverting<'r> {
     waiting: Vec<Option<GuestPath>>,
     /// How many places in the trash were taken.
     number: usize,
+    /// Paths that were copied anew. Others still are what they were copied as, whatever the workspace has.
+    exchanged: Vec<Vec<u8>>,
 }
 
 impl Reverting<'_> {
@@ -157,6 +166,7 @@ impl Reverting<'_> {
             (false, false) => Ok(()),
         };
         self.at(path, moved)?;
+        self.exchanged.push(bytes.to_vec());
         self.listing.forget(bytes);
         self.listing.take_over(&copied);
         // A rename is a change of what was moved.

@@ -27,7 +27,7 @@ pub(super) fn steps(context: &Context<'_>, steps: &mut Steps) {
 }
 
 fn identity(context: &Context<'_>, steps: &mut Steps) {
-    let id = context.id_inside();
+    let (uid, gid) = context.ids_inside();
     let (keep, who, what) = match context.spec.user {
         User::Ordinary => {
             (Vec::new(), "commands are an ordinary user", "commands hold no capability at all")
@@ -38,7 +38,7 @@ fn identity(context: &Context<'_>, steps: &mut Steps) {
             "root inside keeps what a package manager needs, in its own user namespace only",
         ),
     };
-    steps.add(Op::Identity { uid: id, gid: id }, who);
+    steps.add(Op::Identity { uid, gid }, who);
     steps.add(Op::Capabilities { keep }, what);
 }
 

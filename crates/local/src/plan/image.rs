@@ -1,5 +1,6 @@
 //! What an image says, and what of it a sandbox does.
 
+use super::USER_ID;
 use crate::view::{ImageUpper, ImageView, Shown};
 use cofferdam_core::{Spec, User};
 use cofferdam_wire::plan::{Layer, Op, Overlay, Upper};
@@ -54,9 +55,14 @@ pub(super) fn notes(spec: &Spec) -> Vec<String> {
              its root"
                 .to_owned(),
         ),
+        User::Ordinary if image.run.ids.is_some() => notes.push(format!(
+            "commands are the image's user {wished}, and all files of the image are that one's own"
+        )),
+        User::Ordinary if image.run.unknown_user().is_some() => notes.push(format!(
+            "the image wants user {wished}, who is in none of its lists: commands are user {USER_ID}"
+        )),
         User::Root | User::Ordinary => notes.push(format!(
-            "the image wants user {wished}, and a sandbox has one: all files of the image are that \
-             one's own"
+            "the image wants user {wished}, and commands are another one, as you asked"
         )),
     }
     if image.run.cwd.is_some() && cwd(spec).is_none() {
@@ -102,7 +108,8 @@ mod tests {
             let spec = Spec { user: own, ..spec(user, "/app") };
             notes(&spec).join(" ")
         };
-        assert!(says(Some("node"), User::Ordinary).contains("wants user node"));
+        assert!(says(Some("node"), User::Ordinary).contains("in none of its lists"));
+        assert!(says(Some("node"), User::Root).contains("as you asked"));
         assert!(says(Some("0"), User::Ordinary).contains("wants user 0"));
         assert!(says(None, User::Ordinary).contains("--user root"));
         assert_eq!(says(Some("root"), User::Root) + &says(None, User::Root), "");

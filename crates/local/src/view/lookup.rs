@@ -2,7 +2,7 @@
 
 use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_wire::plan::Owner;
-use rustix::fs::{FileType, Mode, OFlags, Stat};
+use rustix::fs::{FileType, Mode, OFlags, Stat, Timespec, Timestamps};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -35,6 +35,18 @@ impl Found {
 
     pub(crate) fn owner(&self) -> (u32, u32) {
         (self.stat.st_uid, self.stat.st_gid)
+    }
+
+    /// When it was read and changed last.
+    pub(crate) fn times(&self) -> Timestamps {
+        let time = |seconds, rest: u64| Timespec {
+            tv_sec: seconds,
+            tv_nsec: i64::try_from(rest).unwrap_or(0),
+        };
+        Timestamps {
+            last_access: time(self.stat.st_atime, self.stat.st_atime_nsec),
+            last_modification: time(self.stat.st_mtime, self.stat.st_mtime_nsec),
+        }
     }
 
     /// Its files as the sandbox's user's own, whoever they belong to on disk.

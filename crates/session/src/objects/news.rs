@@ -40,7 +40,9 @@ impl ExecNews {
         let ended = match (exec.ended_ms, exec.ending) {
             (Some(at_ms), Some(kind)) => {
                 let denials = exec.denials.clone();
-                Some(ExecEnded { ending: self.ending(kind)?, at_ms, usage: exec.usage, denials })
+                let (usage, killed_descendants) = (exec.usage, exec.killed_descendants);
+                let ending = self.ending(kind)?;
+                Some(ExecEnded { ending, at_ms, usage, killed_descendants, denials })
             }
             (_, _) => None,
         };
@@ -119,6 +121,7 @@ mod tests {
                 ending,
                 at_ms: 7,
                 usage: UsageReport { cpu_ms: Some(1.5), peak_memory_bytes: None },
+                killed_descendants: Some(2),
                 denials: Vec::new(),
             });
             let status = ExecStatus {

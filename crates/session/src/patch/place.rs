@@ -2,7 +2,7 @@
 //!
 //! A hunk with a line number belongs there, moved by as much as the hunk before it was. If its old
 //! lines do not stand there, it belongs to the nearest place behind the hunk before it where they
-//! do; two that are equally near are ambiguous. Without context on one of its sides, which a diff has
+//! do, as with `git apply` and `patch`, and the others are told; two that are equally near are ambiguous. Without context on one of its sides, which a diff has
 //! at the beginning and the end of a file, it belongs to the only such place or nowhere.
 //!
 //! A hunk without a number belongs to the only place where its old lines stand, or to the first behind
@@ -41,6 +41,8 @@ pub(super) struct Before {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Found {
     At(usize),
+    /// At the nearest of these.
+    Nearest(usize, Vec<usize>),
     Already(usize),
     Ambiguous(Vec<usize>),
     /// Only before what is changed already.
@@ -144,9 +146,10 @@ fn near(
     let found = all(lines, w, &w.old, b.floor, searches)?;
     let sided = [w.hunk.lines.first(), w.hunk.lines.last()];
     let surrounded = sided.into_iter().flatten().all(|line| line.side == Side::Both);
-    let meant = if surrounded { nearest(&found, expected) } else { found };
+    let meant = if surrounded { nearest(&found, expected) } else { found.clone() };
     match meant.as_slice() {
         [] => elsewhere(lines, w, b, expected, searches),
+        [at] if found.len() > 1 => Some(Found::Nearest(*at, found)),
         [at] => Some(Found::At(*at)),
         _ => Some(Found::Ambiguous(meant)),
     }

@@ -139,7 +139,8 @@ pub struct PatchedHunk {
     pub line: Option<usize>,
     /// By how many lines that is further down than the patch says.
     pub offset: Option<i64>,
-    /// The lines where it fits alike, at most 16 of them.
+    /// The lines where it fits alike, at most 16 of them; of one that fits, those of which `line` is the
+    /// nearest to where the patch says.
     pub candidates: Vec<usize>,
     /// Where it comes nearest to fitting.
     pub nearest: Option<NearestPlace>,

@@ -186,18 +186,31 @@ fn said(text: &PatchText, at: usize) -> Result<Said> {
     names::said(name).map_err(|what| wrong(ErrorKind::Usage, at, what))
 }
 
+/// A mode as git writes it. Any other permissions would become those of one of the two files, and
+/// nobody would know.
 fn mode(digits: &[u8], at: usize) -> Result<FileMode> {
-    let bits = std::str::from_utf8(digits).ok().and_then(|text| u32::from_str_radix(text, 8).ok());
-    match bits.map(|bits| (bits & 0o170_000, bits & 0o100)) {
-        Some((0o100_000, 0)) => Ok(FileMode::File(Executable::No)),
-        Some((0o100_000, _)) => Ok(FileMode::File(Executable::Yes)),
-        Some((0o120_000, _)) => Ok(FileMode::Link),
-        Some((0o160_000, _)) => {
-            Err(wrong(ErrorKind::Unsupported, at, "submodules cannot be patched")
-                .hint("Leave the submodule out, with git diff --ignore-submodules."))
-        }
-        _ => Err(wrong(ErrorKind::Usage, at, "this is no mode of a file")),
+    match digits.trim_ascii_end() {
+        b"100644" => Ok(FileMode::File(Executable::No)),
+        b"100755" => Ok(FileMode::File(Executable::Yes)),
+        b"120000" => Ok(FileMode::Link),
+        b"160000" => Err(wrong(ErrorKind::Unsupported, at, "submodules cannot be patched")
+            .hint("Leave the submodule out, with git diff --ignore-submodules.")),
+        other => Err(other_mode(other, at)),
     }
+}
+
+fn other_mode(digits: &[u8], at: usize) -> Error {
+    let bits = std::str::from_utf8(digits).ok().and_then(|text| u32::from_str_radix(text, 8).ok());
+    let is_of_file = bits.is_some_and(|bits| matches!(bits & !0o7777, 0o100_000 | 0o120_000));
+    let said = String::from_utf8_lossy(digits);
+    match is_of_file {
+        true => wrong(ErrorKind::Unsupported, at, &format!("a patch cannot set mode {said}")),
+        false => wrong(ErrorKind::Usage, at, &format!("{said:?} is no mode of a file")),
+    }
+    .hint(
+        "Write 100644, 100755 for a file that can be executed, or 120000 for a link, and set other \
+         permissions behind the patch.",
+    )
 }
 
 impl Draft {

@@ -239,9 +239,13 @@ impl Fold {
             let mut status: ExecStatus = from_json(0, &json)?;
             if status.ended.is_none() {
                 let at_ms = crate::now_ms();
-                let usage = UsageReport::default();
-                status.ended =
-                    Some(ExecEnded { ending: Ending::Lost, at_ms, usage, denials: Vec::new() });
+                status.ended = Some(ExecEnded {
+                    ending: Ending::Lost,
+                    at_ms,
+                    usage: UsageReport::default(),
+                    killed_descendants: None,
+                    denials: Vec::new(),
+                });
                 self.keep(db, &status)?;
                 let (kind, data) = events::exec_ended(self.incarnation, &status);
                 NewEvent { at_ms, kind, data }.write(db, &self.session)?;

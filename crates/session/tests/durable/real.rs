@@ -104,8 +104,13 @@ impl Real {
                 (None, signal) => Ending::Signaled(signal.unwrap_or(9)),
             };
             let usage = UsageReport::default();
-            waits.status.lock().unwrap().ended =
-                Some(ExecEnded { ending, at_ms: 2, usage, denials: Vec::new() });
+            waits.status.lock().unwrap().ended = Some(ExecEnded {
+                ending,
+                at_ms: 2,
+                usage,
+                killed_descendants: None,
+                denials: Vec::new(),
+            });
             waits.changed.send_replace(());
         });
         running

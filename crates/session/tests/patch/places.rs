@@ -43,6 +43,8 @@ fn the_nearest_place_is_taken_and_two_that_are_equally_near_are_ambiguous() {
     let after = "same\na\nend\n.\n.\nsame\nb\nend\n";
     let report = check_forward(patch, &files(&[("x", before)]), &files(&[("x", after)]));
     assert_eq!(place(&report, 0), (Some(6), Some(2)));
+    // Who wants to know whether another one was meant is told of it.
+    assert_eq!(report.files[0].hunks[0].candidates, [1, 6]);
     let report = check_refused(patch, &files(&[("x", &before.replacen('.', ".\n.", 1))]));
     assert_eq!(hunk_outcomes(&report), [HunkOutcome::Ambiguous]);
     assert_eq!(report.files[0].hunks[0].candidates, [1, 7]);

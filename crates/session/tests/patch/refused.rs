@@ -42,6 +42,33 @@ fn what_cannot_be_applied_is_refused_by_name() {
 }
 
 #[test]
+fn a_mode_that_git_does_not_write_is_refused_and_never_becomes_another_one() {
+    let unsupported = ErrorKind::Unsupported;
+    for mode in ["100600", "100664", "100444", "100777", "104755", "120777", "0100644"] {
+        let what = format!("cannot set mode {mode}");
+        let made = format!("diff --git a/x b/x\nnew file mode {mode}\n");
+        refused(&made, unsupported, &what);
+        refused(&format!("diff --git a/x b/x\ndeleted file mode {mode}\n"), unsupported, &what);
+        let changed =
+            |old: &str, new: &str| format!("diff --git a/x b/x\nold mode {old}\nnew mode {new}\n");
+        refused(&changed("100644", mode), unsupported, &what);
+        refused(&changed(mode, "100644"), unsupported, &what);
+        let index = format!("diff --git a/x b/x\nindex 1..2 {mode}\n--- a/x\n+++ b/x\n{HUNK}");
+        refused(&index, unsupported, &what);
+        let hint = Patch::parse(made.as_bytes()).unwrap_err().hint.unwrap();
+        assert!(hint.contains("100644, 100755"), "{hint}");
+    }
+    for mode in ["040000", "100888", "", "rwx", "10064400000"] {
+        let made = format!("diff --git a/x b/x\nnew file mode {mode}\n");
+        refused(&made, ErrorKind::Usage, "no mode of a file");
+    }
+    for mode in ["100644", "100755"] {
+        let made = format!("diff --git a/x b/x\nnew file mode {mode}\n");
+        assert!(Patch::parse(made.as_bytes()).is_ok());
+    }
+}
+
+#[test]
 fn paths_that_leave_the_workspace_or_enter_a_repository_are_refused() {
     let plain = |name: &str| format!("--- a/{name}\n+++ b/{name}\n{HUNK}");
     let rename =

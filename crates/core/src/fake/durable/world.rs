@@ -342,7 +342,10 @@ impl Sandbox {
             || ending == Ending::Signaled(9);
         let leaves = exec.status.detached && exec.children > 0 && !killed;
         exec.status.left = leaves.then_some(exec.children);
-        exec.status.ended = Some(ExecEnded { ending, at_ms: now_ms(), usage, denials: Vec::new() });
+        let killed_descendants = (!exec.status.detached).then_some(exec.children);
+        let denials = Vec::new();
+        exec.status.ended =
+            Some(ExecEnded { ending, at_ms: now_ms(), usage, killed_descendants, denials });
         let status = Box::new(exec.status.clone());
         self.write(Happened::ExecEnded(status));
     }

@@ -182,6 +182,41 @@ fn of_a_move_both_halves_land_or_neither() {
 }
 
 #[test]
+fn of_a_moved_link_or_pipe_both_halves_land_or_neither() {
+    let workspace = "ln -s a l; ln -s a other; mkfifo pipe; printf a >a";
+    for way in ways() {
+        for (inside, meanwhile, expected) in [
+            ("mv l new", "printf mine >new", ["r l (move)", "m new (changed)"]),
+            ("mv l new", "ln -sf b l", ["r l (changed)", "a new (move)"]),
+            ("mv pipe new", "true", ["a new (special)", "r pipe (move)"]),
+        ] {
+            // Another link is another file: an overlay does not know any more what its own was called.
+            if way != Way::Copy && expected[0].ends_with("(changed)") {
+                continue;
+            }
+            let stage = Stage::new("conflict-moved-link", way, workspace);
+            stage.inside(inside);
+            stage.outside(meanwhile);
+            let before = stage.real();
+            let report = stage.apply(&[]);
+            let kept: Vec<String> = report.kept.iter().map(shown).collect();
+            assert_eq!(kept, expected, "{way:?} {inside} {meanwhile}");
+            assert_eq!(stage.real(), before, "{way:?} {inside} {meanwhile}");
+        }
+        let stage = Stage::new("conflict-link-lands", way, workspace);
+        stage.inside("mv l new");
+        // Who asks for the new name alone has it, and a link that was made anew is no move.
+        assert_eq!(stage.apply(&["new"]).applied.len(), 1, "{way:?}");
+        assert_eq!(stage.apply(&[]).applied.len(), 1, "{way:?}");
+        stage.assert_landed();
+        stage.inside("rm other; sleep 0.02; ln -s a made");
+        stage.outside("printf mine >made");
+        let report = stage.apply(&[]);
+        assert_eq!(report.applied.iter().map(shown).collect::<Vec<_>>(), ["r other"], "{way:?}");
+    }
+}
+
+#[test]
 fn what_is_mounted_there_is_not_touched() {
     if !rustix::process::geteuid().is_root() {
         return;

@@ -75,6 +75,63 @@ fn what_is_hidden_by_something_above_is_dropped_with_it_alone() {
 }
 
 #[test]
+fn a_conflict_ends_with_what_is_discarded() {
+    for way in ways() {
+        for (inside, meanwhile, name, conflict) in [
+            ("printf s >a", "printf mine >a", "a", "m a (changed)"),
+            ("rm a", "printf mine >a", "a", "r a (changed)"),
+            ("printf s >new", "printf mine >new", "new", "m new (changed)"),
+            ("printf s >d/e/y", "mv d/e old; cp -r old d/e", "d/e/y", "m d/e/y (changed)"),
+            (
+                "printf s >d/e/y",
+                "cp -r d/e e; sleep 0.02; mv d/e old; mv e d/e",
+                "d/e/y",
+                "m d/e/y (directory_moved)",
+            ),
+            ("printf s >d/x", "rm d/x", "d/x", "a d/x (gone)"),
+        ] {
+            let stage = Stage::new("discard-conflict", way, WORKSPACE);
+            stage.inside(&format!("{inside}; printf s >typed"));
+            stage.outside(meanwhile);
+            let told = || stage.shown().contains(&conflict.to_owned());
+            assert!(told(), "{way:?} {meanwhile} {:?}", stage.shown());
+            stage.wait_for_a_later_time();
+            stage.layer().discard(&[path(name)]).unwrap();
+            assert_eq!(stage.shown(), ["m typed"], "{way:?} {meanwhile}");
+            // What it makes of what it sees now lands.
+            stage.inside(&format!("printf again >{name}"));
+            stage.apply(&[name]);
+            let real = stage.real();
+            assert_eq!(real[name].1, b"again", "{way:?} {meanwhile} {:?}", stage.shown());
+            // The control: what changes from now on is a conflict again.
+            stage.inside(&format!("printf more >{name}"));
+            stage.outside(&format!("printf mine >{name}"));
+            assert!(stage.shown().contains(&format!("m {name} (changed)")), "{way:?} {meanwhile}");
+        }
+    }
+}
+
+#[test]
+fn what_was_discarded_counts_for_the_layer_that_it_was_dropped_from_and_for_that_path_alone() {
+    for way in ways() {
+        let stage = Stage::new("discard-other", way, WORKSPACE);
+        stage.inside("printf s >a; printf s >d/x");
+        stage.outside("printf mine >a; printf mine >d/x");
+        stage.wait_for_a_later_time();
+        stage.layer().discard(&[path("a")]).unwrap();
+        stage.inside("printf again >a");
+        assert_eq!(stage.shown(), ["m a", "m d/x (changed)"], "{way:?}");
+        // An earlier state of the layer was made of an earlier workspace.
+        let upper = stage.cow().join("upper");
+        let kept = upper.with_extension("kept");
+        std::fs::rename(&upper, &kept).unwrap();
+        let copy = std::process::Command::new("cp").args(["-a"]).args([&kept, &upper]).status();
+        assert!(copy.unwrap().success());
+        assert!(stage.shown().contains(&"m a (changed)".to_owned()), "{:?}", stage.shown());
+    }
+}
+
+#[test]
 fn a_tree_without_end_is_refused_and_dropped() {
     for way in ways() {
         let stage = Stage::new("discard-endless", way, WORKSPACE);

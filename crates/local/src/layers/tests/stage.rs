@@ -156,6 +156,17 @@ impl Stage {
         }
     }
 
+    /// Waits until what changes now is later than all before, also by the clock of layers.
+    pub(super) fn wait_for_a_later_time(&self) {
+        let now_ns = self.change_ns();
+        while crate::cow::base::now_ns() <= now_ns {
+            std::thread::yield_now();
+        }
+        while self.change_ns() <= now_ns {
+            std::thread::yield_now();
+        }
+    }
+
     /// Runs lines of shell in the workspace itself.
     pub(super) fn outside(&self, script: &str) {
         let script = format!("set -eu\numask 022\n{script}");

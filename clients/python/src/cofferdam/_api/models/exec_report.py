@@ -39,6 +39,9 @@ class ExecReport:
         ended_ms (int | None | Unset): When it ended, in milliseconds since 1970; null while it runs.
         ending (EndingKind | None | Unset): How it ended.
         exit_code (int | None | Unset): The exit code that stands for its ending.
+        killed_descendants (int | None | Unset): How many of its descendants still ran when it ended, and were killed,
+            as was said inside; absent
+            where nobody said it, and while it runs.
         signal (int | None | Unset): The signal that ended it, where one did.
         stage (None | str | Unset): The step that failed, where the sandbox was not set up for it.
     """
@@ -58,6 +61,7 @@ class ExecReport:
     ended_ms: int | None | Unset = UNSET
     ending: EndingKind | None | Unset = UNSET
     exit_code: int | None | Unset = UNSET
+    killed_descendants: int | None | Unset = UNSET
     signal: int | None | Unset = UNSET
     stage: None | str | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
@@ -116,6 +120,12 @@ class ExecReport:
         else:
             exit_code = self.exit_code
 
+        killed_descendants: int | None | Unset
+        if isinstance(self.killed_descendants, Unset):
+            killed_descendants = UNSET
+        else:
+            killed_descendants = self.killed_descendants
+
         signal: int | None | Unset
         if isinstance(self.signal, Unset):
             signal = UNSET
@@ -154,6 +164,8 @@ class ExecReport:
             field_dict["ending"] = ending
         if exit_code is not UNSET:
             field_dict["exit_code"] = exit_code
+        if killed_descendants is not UNSET:
+            field_dict["killed_descendants"] = killed_descendants
         if signal is not UNSET:
             field_dict["signal"] = signal
         if stage is not UNSET:
@@ -241,6 +253,17 @@ class ExecReport:
 
         exit_code = _parse_exit_code(d.pop("exit_code", UNSET))
 
+        def _parse_killed_descendants(data: object) -> int | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(int | None | Unset, data)
+
+        killed_descendants = _parse_killed_descendants(
+            d.pop("killed_descendants", UNSET)
+        )
+
         def _parse_signal(data: object) -> int | None | Unset:
             if data is None:
                 return data
@@ -275,6 +298,7 @@ class ExecReport:
             ended_ms=ended_ms,
             ending=ending,
             exit_code=exit_code,
+            killed_descendants=killed_descendants,
             signal=signal,
             stage=stage,
         )

@@ -21,7 +21,9 @@ class PatchedHunk:
     """What came of one hunk.
 
     Attributes:
-        candidates (list[int]): The lines where it fits alike, at most 16 of them.
+        candidates (list[int]): The lines where it fits alike, at most 16 of them; of one that fits, those of which
+            `line` is the
+            nearest to where the patch says.
         outcome (HunkOutcome): What came of a hunk.
 
             - `fits`: It fits.

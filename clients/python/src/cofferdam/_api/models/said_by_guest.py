@@ -38,12 +38,15 @@ class SaidByGuest:
             - `lost`: The sandbox died and nobody saw how it ended.
         exit_code (int): The exit code that stands for that.
         usage (UsageReport): What a command used; null where it cannot be known.
+        killed_descendants (int | None | Unset): How many of its descendants still ran when it ended, and were killed;
+            null where nobody said it.
         signal (int | None | Unset): The signal that ended it, where one did.
     """
 
     ending: EndingKind
     exit_code: int
     usage: UsageReport
+    killed_descendants: int | None | Unset = UNSET
     signal: int | None | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
@@ -53,6 +56,12 @@ class SaidByGuest:
         exit_code = self.exit_code
 
         usage = self.usage.to_dict()
+
+        killed_descendants: int | None | Unset
+        if isinstance(self.killed_descendants, Unset):
+            killed_descendants = UNSET
+        else:
+            killed_descendants = self.killed_descendants
 
         signal: int | None | Unset
         if isinstance(self.signal, Unset):
@@ -69,6 +78,8 @@ class SaidByGuest:
                 "usage": usage,
             }
         )
+        if killed_descendants is not UNSET:
+            field_dict["killed_descendants"] = killed_descendants
         if signal is not UNSET:
             field_dict["signal"] = signal
 
@@ -85,6 +96,17 @@ class SaidByGuest:
 
         usage = UsageReport.from_dict(d.pop("usage"))
 
+        def _parse_killed_descendants(data: object) -> int | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(int | None | Unset, data)
+
+        killed_descendants = _parse_killed_descendants(
+            d.pop("killed_descendants", UNSET)
+        )
+
         def _parse_signal(data: object) -> int | None | Unset:
             if data is None:
                 return data
@@ -98,6 +120,7 @@ class SaidByGuest:
             ending=ending,
             exit_code=exit_code,
             usage=usage,
+            killed_descendants=killed_descendants,
             signal=signal,
         )
 

@@ -12,6 +12,7 @@ from ..types import UNSET, Unset
 if TYPE_CHECKING:
     from ..models.denial import Denial
     from ..models.files_seen import FilesSeen
+    from ..models.omitted import Omitted
     from ..models.stream_report import StreamReport
 
 
@@ -31,6 +32,9 @@ class SeenByHost:
         stderr (StreamReport): How much of a stream there is.
         stdout (StreamReport): How much of a stream there is.
         cause (EndingKind | None | Unset): Why the host ended it, or which limit it failed by; null where neither is so.
+        omitted (None | Omitted | Unset): How many bytes of its output the answer that the receipt is in leaves out;
+            null in a receipt
+            that is asked for by itself.
     """
 
     denials: list[Denial]
@@ -41,9 +45,12 @@ class SeenByHost:
     stderr: StreamReport
     stdout: StreamReport
     cause: EndingKind | None | Unset = UNSET
+    omitted: None | Omitted | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
+        from ..models.omitted import Omitted  # noqa: PLC0415
+
         denials = []
         for denials_item_data in self.denials:
             denials_item = denials_item_data.to_dict()
@@ -69,6 +76,14 @@ class SeenByHost:
         else:
             cause = self.cause
 
+        omitted: dict[str, Any] | None | Unset
+        if isinstance(self.omitted, Unset):
+            omitted = UNSET
+        elif isinstance(self.omitted, Omitted):
+            omitted = self.omitted.to_dict()
+        else:
+            omitted = self.omitted
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
@@ -84,6 +99,8 @@ class SeenByHost:
         )
         if cause is not UNSET:
             field_dict["cause"] = cause
+        if omitted is not UNSET:
+            field_dict["omitted"] = omitted
 
         return field_dict
 
@@ -91,6 +108,7 @@ class SeenByHost:
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
         from ..models.denial import Denial  # noqa: PLC0415
         from ..models.files_seen import FilesSeen  # noqa: PLC0415
+        from ..models.omitted import Omitted  # noqa: PLC0415
         from ..models.stream_report import StreamReport  # noqa: PLC0415
 
         d = dict(src_dict)
@@ -130,6 +148,23 @@ class SeenByHost:
 
         cause = _parse_cause(d.pop("cause", UNSET))
 
+        def _parse_omitted(data: object) -> None | Omitted | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                omitted_type_0 = Omitted.from_dict(data)
+
+                return omitted_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(None | Omitted | Unset, data)
+
+        omitted = _parse_omitted(d.pop("omitted", UNSET))
+
         seen_by_host = cls(
             denials=denials,
             ended_ms=ended_ms,
@@ -139,6 +174,7 @@ class SeenByHost:
             stderr=stderr,
             stdout=stdout,
             cause=cause,
+            omitted=omitted,
         )
 
         seen_by_host.additional_properties = d
