@@ -3936,6 +3936,8 @@ export interface components {
              * @description The sandbox.
              * @default {
              *       "copy_on_write": false,
+             *       "deny_egress": [],
+             *       "egress": null,
              *       "env": {},
              *       "image": null,
              *       "limits": {
@@ -3992,6 +3994,17 @@ export interface components {
              * @default false
              */
             copy_on_write?: boolean;
+            /**
+             * @description What it may not reach even though it is allowed, beside what the operator denies.
+             * @default []
+             */
+            deny_egress?: string[];
+            /**
+             * @description What it may reach at first, as `HOST[:PORT]`: each within what the operator allows. What the operator
+             *     allows, where it is not said; an empty list is no way out.
+             * @default null
+             */
+            egress?: string[] | null;
             /**
              * @description Variables for every command.
              * @default {}
@@ -4426,6 +4439,17 @@ export interface components {
              * @default false
              */
             copy_on_write?: boolean;
+            /**
+             * @description What it may not reach even though it is allowed, beside what the operator denies.
+             * @default []
+             */
+            deny_egress?: string[];
+            /**
+             * @description What it may reach at first, as `HOST[:PORT]`: each within what the operator allows. What the operator
+             *     allows, where it is not said; an empty list is no way out.
+             * @default null
+             */
+            egress?: string[] | null;
             /**
              * @description Variables for every command.
              * @default {}

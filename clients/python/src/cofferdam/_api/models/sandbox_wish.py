@@ -27,6 +27,11 @@ class SandboxWish:
         Attributes:
             copy_on_write (bool | Unset): Whether what is written to that directory lands in a layer beside it. Default:
                 False.
+            deny_egress (list[str] | Unset): What it may not reach even though it is allowed, beside what the operator
+                denies.
+            egress (list[str] | None | Unset): What it may reach at first, as `HOST[:PORT]`: each within what the operator
+                allows. What the operator
+                allows, where it is not said; an empty list is no way out.
             env (SandboxWishEnv | Unset): Variables for every command.
             idle_pause_ms (int | None | Unset): It is paused after it was not in use for so long, in milliseconds.
             image (None | str | Unset): The image that it lies on in place of the host's files, one of those that the
@@ -55,6 +60,8 @@ class SandboxWish:
     """
 
     copy_on_write: bool | Unset = False
+    deny_egress: list[str] | Unset = UNSET
+    egress: list[str] | None | Unset = UNSET
     env: SandboxWishEnv | Unset = UNSET
     idle_pause_ms: int | None | Unset = UNSET
     image: None | str | Unset = UNSET
@@ -76,6 +83,19 @@ class SandboxWish:
         from ..models.sandbox_wish_labels_type_0 import SandboxWishLabelsType0  # noqa: PLC0415
 
         copy_on_write = self.copy_on_write
+
+        deny_egress: list[str] | Unset = UNSET
+        if not isinstance(self.deny_egress, Unset):
+            deny_egress = self.deny_egress
+
+        egress: list[str] | None | Unset
+        if isinstance(self.egress, Unset):
+            egress = UNSET
+        elif isinstance(self.egress, list):
+            egress = self.egress
+
+        else:
+            egress = self.egress
 
         env: dict[str, Any] | Unset = UNSET
         if not isinstance(self.env, Unset):
@@ -173,6 +193,10 @@ class SandboxWish:
         field_dict.update({})
         if copy_on_write is not UNSET:
             field_dict["copy_on_write"] = copy_on_write
+        if deny_egress is not UNSET:
+            field_dict["deny_egress"] = deny_egress
+        if egress is not UNSET:
+            field_dict["egress"] = egress
         if env is not UNSET:
             field_dict["env"] = env
         if idle_pause_ms is not UNSET:
@@ -215,6 +239,25 @@ class SandboxWish:
 
         d = dict(src_dict)
         copy_on_write = d.pop("copy_on_write", UNSET)
+
+        deny_egress = cast(list[str], d.pop("deny_egress", UNSET))
+
+        def _parse_egress(data: object) -> list[str] | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, list):
+                    raise TypeError()
+                egress_type_0 = cast(list[str], data)
+
+                return egress_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(list[str] | None | Unset, data)
+
+        egress = _parse_egress(d.pop("egress", UNSET))
 
         _env = d.pop("env", UNSET)
         env: SandboxWishEnv | Unset
@@ -375,6 +418,8 @@ class SandboxWish:
 
         sandbox_wish = cls(
             copy_on_write=copy_on_write,
+            deny_egress=deny_egress,
+            egress=egress,
             env=env,
             idle_pause_ms=idle_pause_ms,
             image=image,

@@ -24,6 +24,11 @@ class SpecWish:
     Attributes:
         copy_on_write (bool | Unset): Whether what is written to that directory lands in a layer beside it. Default:
             False.
+        deny_egress (list[str] | Unset): What it may not reach even though it is allowed, beside what the operator
+            denies.
+        egress (list[str] | None | Unset): What it may reach at first, as `HOST[:PORT]`: each within what the operator
+            allows. What the operator
+            allows, where it is not said; an empty list is no way out.
         env (SpecWishEnv | Unset): Variables for every command.
         image (None | str | Unset): The image that it lies on in place of the host's files, one of those that the
             operator allows, word
@@ -41,6 +46,8 @@ class SpecWish:
     """
 
     copy_on_write: bool | Unset = False
+    deny_egress: list[str] | Unset = UNSET
+    egress: list[str] | None | Unset = UNSET
     env: SpecWishEnv | Unset = UNSET
     image: None | str | Unset = UNSET
     limits: LimitsWish | Unset = UNSET
@@ -51,6 +58,19 @@ class SpecWish:
 
     def to_dict(self) -> dict[str, Any]:
         copy_on_write = self.copy_on_write
+
+        deny_egress: list[str] | Unset = UNSET
+        if not isinstance(self.deny_egress, Unset):
+            deny_egress = self.deny_egress
+
+        egress: list[str] | None | Unset
+        if isinstance(self.egress, Unset):
+            egress = UNSET
+        elif isinstance(self.egress, list):
+            egress = self.egress
+
+        else:
+            egress = self.egress
 
         env: dict[str, Any] | Unset = UNSET
         if not isinstance(self.env, Unset):
@@ -97,6 +117,10 @@ class SpecWish:
         field_dict.update({})
         if copy_on_write is not UNSET:
             field_dict["copy_on_write"] = copy_on_write
+        if deny_egress is not UNSET:
+            field_dict["deny_egress"] = deny_egress
+        if egress is not UNSET:
+            field_dict["egress"] = egress
         if env is not UNSET:
             field_dict["env"] = env
         if image is not UNSET:
@@ -121,6 +145,25 @@ class SpecWish:
 
         d = dict(src_dict)
         copy_on_write = d.pop("copy_on_write", UNSET)
+
+        deny_egress = cast(list[str], d.pop("deny_egress", UNSET))
+
+        def _parse_egress(data: object) -> list[str] | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, list):
+                    raise TypeError()
+                egress_type_0 = cast(list[str], data)
+
+                return egress_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(list[str] | None | Unset, data)
+
+        egress = _parse_egress(d.pop("egress", UNSET))
 
         _env = d.pop("env", UNSET)
         env: SpecWishEnv | Unset
@@ -192,6 +235,8 @@ class SpecWish:
 
         spec_wish = cls(
             copy_on_write=copy_on_write,
+            deny_egress=deny_egress,
+            egress=egress,
             env=env,
             image=image,
             limits=limits,
