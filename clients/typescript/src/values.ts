@@ -44,10 +44,11 @@ export function onceOf(key: string | undefined): { header?: { "idempotency-key":
 /** The fields of a command in a sandbox of its own. */
 export function runOf(command: Command, options: RunOptions): Schemas["RunWish"] {
   const { preflight, capture_bytes, on_failure, ...others } = options;
-  const { profile, workspace, copy_on_write, image, pull, env, limits, secrets, ...exec } = others;
-  const sandbox = { profile, workspace, copy_on_write, image, pull, env, limits, secrets };
+  const { profile, workspace, copy_on_write, image, pull, env, limits, ...rest } = others;
+  const { secrets, egress, deny_egress, ...exec } = rest;
+  const place = { profile, workspace, copy_on_write, image, pull, env, limits };
   return {
-    sandbox: given(sandbox),
+    sandbox: given({ ...place, secrets, egress, deny_egress }),
     exec: { ...exec, ...commandOf(command) },
     ...given({ preflight, capture_bytes, on_failure }),
   };

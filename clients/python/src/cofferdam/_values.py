@@ -45,6 +45,10 @@ class SpecOptions(TypedDict, total=False):
     limits: Limits
     #: Secrets of the caller that what it sends may hold: ``NAME@HOST``.
     secrets: Sequence[str]
+    #: What it may reach at first, within what the operator allows: ``HOST[:PORT]``.
+    egress: Sequence[str]
+    #: What it may not reach, beside what the operator denies.
+    deny_egress: Sequence[str]
 
 
 class SandboxOptions(SpecOptions, total=False):
