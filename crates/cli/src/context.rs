@@ -308,7 +308,6 @@ fn workspace(layer: &Layer, surroundings: &Surroundings) -> Result<Workspace> {
     })
 }
 
-/// What is to make the layer, if there is to be one.
 /// Says that commands are not who the image wants them to be.
 fn tell_unknown_user(image: Option<&Image>) {
     if let Some(wished) = image.and_then(|image| image.run.unknown_user()) {
@@ -327,6 +326,7 @@ fn usual_user(image: Option<&Image>) -> User {
     }
 }
 
+/// What is to make the layer, if there is to be one.
 fn tier(layer: &Layer) -> LayerChoice {
     match layer.copy_on_write {
         Some(Sourced { value: Beside::Layer(tier), .. }) => tier,

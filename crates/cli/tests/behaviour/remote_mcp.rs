@@ -125,7 +125,8 @@ fn options_of_a_sandbox_are_refused_where_the_server_makes_it() {
             (vec!["--name", "s"], "--name with a server: every call names its sandbox"),
             (vec!["--keep"], "--keep with a server"),
             (vec!["--pack", "adk"], "--pack with a server"),
-            (vec!["--egress", "a.test:443"], "--egress with a server"),
+            (vec!["--read", "/etc"], "--read with a server"),
+            (vec!["--egress", "a.test:443"], "an option of sandboxes with a server"),
             (vec!["--profile", "read-only"], "an option of sandboxes with a server"),
             (vec!["--memory", "1G"], "an option of sandboxes with a server"),
         ] {
