@@ -140,9 +140,6 @@ impl Context {
         let image = layer.image.as_ref();
         let image = image.map(|said| images::open(&said.value, &asking, &surroundings, &spec));
         let (image, layers) = image.transpose()?.unzip();
-        if layer.user.is_none() {
-            tell_unknown_user(image.as_ref());
-        }
         let user = layer.user.map_or_else(|| usual_user(image.as_ref()), |said| said.value);
         let caller = Caller { env: surroundings.variables, home: surroundings.home };
         Ok(Self {
@@ -308,19 +305,17 @@ fn workspace(layer: &Layer, surroundings: &Surroundings) -> Result<Workspace> {
     })
 }
 
-/// Says that commands are not who the image wants them to be.
-fn tell_unknown_user(image: Option<&Image>) {
-    if let Some(wished) = image.and_then(|image| image.run.unknown_user()) {
+/// Root where an image wants it, as its files may be for root alone. Where the image names a user whom it does
+/// not know, that is said.
+fn usual_user(image: Option<&Image>) -> User {
+    let Some(wish) = image.map(|image| &image.run) else { return User::default() };
+    if let Some(unknown) = wish.unknown_user() {
         report::note(&format!(
-            "the image wants user {wished}, who is in none of its lists: commands are an ordinary user; \
+            "the image wants user {unknown}, who is in none of its lists: commands are an ordinary user; \
              choose with --user sandbox or --user root"
         ));
     }
-}
-
-/// Root where an image wants it, as its files may be for root alone.
-fn usual_user(image: Option<&Image>) -> User {
-    match image.is_some_and(|image| image.run.is_root()) {
+    match wish.is_root() {
         true => User::Root,
         false => User::default(),
     }

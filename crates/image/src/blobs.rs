@@ -106,14 +106,10 @@ fn open_below(directory: &OwnedFd, name: &str) -> rustix::io::Result<File> {
 
 fn lacks(name: &str, cause: impl Into<std::io::Error>) -> Error {
     let cause = cause.into();
-    let (kind, hint) = match cause.kind() {
-        std::io::ErrorKind::PermissionDenied => {
-            (ErrorKind::Io, "Make that file readable for you, as with chmod or chown.")
-        }
-        _ => (
-            ErrorKind::NotFound,
-            "Write the image anew; a part of it is missing, or cannot be read.",
-        ),
+    let (kind, hint) = if cause.kind() == std::io::ErrorKind::PermissionDenied {
+        (ErrorKind::Io, "Make that file readable for you, as with chmod or chown.")
+    } else {
+        (ErrorKind::NotFound, "Write the image anew; a part of it is missing, or cannot be read.")
     };
     Error::new(kind, format!("read {name} of the image")).hint(hint).source(cause)
 }

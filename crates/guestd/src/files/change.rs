@@ -35,10 +35,7 @@ pub(super) fn rename(root: &Root, order: &Move) -> Result<Answer, Failure> {
     // ORDER: before directories are made for it.
     let stat =
         look_at(from.directory(), &from.name).map_err(|e| failed(e, "there is no such thing"))?;
-    let to = match FileType::from_raw_mode(stat.st_mode) {
-        FileType::Directory => root.named(&order.to, Missing::Make)?,
-        _ => root.for_file(&order.to, Missing::Make)?,
-    };
+    let to = root.for_kind(FileType::from_raw_mode(stat.st_mode), &order.to)?;
     let flags = if order.replace { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
     let (old, new) = (from.name.as_slice(), to.name.as_slice());
     rustix::fs::renameat_with(from.directory(), old, to.directory(), new, flags).map_err(

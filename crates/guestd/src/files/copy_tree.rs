@@ -40,10 +40,7 @@ pub(super) fn copy(root: &Root, order: &CopyTree, talk: &mut Talk) -> Result<Ans
         let what = format!("it is {}, which is not copied", in_words(kind));
         return Err(refused(Why::WrongType, what).into());
     }
-    let to = match kind {
-        FileType::Directory => root.named(&order.to, Missing::Make)?,
-        _ => root.for_file(&order.to, Missing::Make)?,
-    };
+    let to = root.for_kind(kind, &order.to)?;
     if kind == FileType::Directory && to.leads_through(&stat) {
         return Err(refused(Why::BadRequest, "a directory cannot be copied into itself").into());
     }

@@ -166,6 +166,14 @@ impl Root {
         }
     }
 
+    /// A place for something of this kind, whose directories are made.
+    pub(super) fn for_kind(&self, kind: FileType, path: &ByteString) -> Result<Named<'_>, Failure> {
+        if kind == FileType::Directory {
+            return self.named(path, Missing::Make);
+        }
+        self.for_file(path, Missing::Make)
+    }
+
     /// Refuses what another process file system shows, should the host have one in the workspace.
     pub(super) fn admit(&self, opened: &OwnedFd, stat: &Stat) -> Result<(), Failure> {
         if stat.st_dev == self.device {

@@ -408,7 +408,7 @@ fn an_index_that_cannot_be_used_is_named_with_what_is_wrong_and_what_to_do() {
     std::fs::remove_dir(&index).unwrap();
     if !rustix::process::geteuid().is_root() {
         std::fs::write(&index, "{}").unwrap();
-        std::fs::set_permissions(&index, PermissionsExt::from_mode(0)).unwrap();
+        std::fs::set_permissions(&index, PermissionsExt::from_mode(0o000)).unwrap();
         wrong("Permission denied", "chmod");
     }
 }
