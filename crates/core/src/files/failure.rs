@@ -53,13 +53,16 @@ pub(super) fn is_answer(request: &Request, error: &Error) -> bool {
 /// The same for what was to be done, in words.
 pub(super) fn error(what: &str, failure: &Failure) -> Error {
     let detail = printable(&failure.detail);
+    // In the message and not as its cause: it is said of what lies inside, and not of the host, so that
+    // every caller may know it.
+    let errno = match failure.errno {
+        0 => String::new(),
+        errno => format!(": {}", std::io::Error::from_raw_os_error(errno)),
+    };
     let (kind, hint) = meaning(failure.why);
-    let mut error = Error::new(kind, format!("{what}: {detail}"));
+    let mut error = Error::new(kind, format!("{what}: {detail}{errno}"));
     error.hint = hint.map(str::to_owned);
-    match failure.errno {
-        0 => error,
-        errno => error.source(std::io::Error::from_raw_os_error(errno)),
-    }
+    error
 }
 
 /// HOSTILE: the text comes from inside, and will be shown to people.
@@ -74,7 +77,7 @@ fn meaning(why: Why) -> (ErrorKind, Option<&'static str>) {
             ErrorKind::PathEscape,
             Some("Name something in the workspace, and go through no link that leaves it."),
         ),
-        Why::NotFound => (ErrorKind::NotFound, None),
+        Why::NotFound => (ErrorKind::NotFound, Some("List the directory to see what is there.")),
         Why::WrongType => (ErrorKind::NotAFile, None),
         Why::TooLarge => (ErrorKind::TooLarge, Some("Read a part of it, or allow more.")),
         Why::Exists => {
@@ -127,5 +130,18 @@ mod tests {
         assert_eq!(said.kind, ErrorKind::NotFound);
         assert!(!said.message.contains('\u{1b}'), "{}", said.message);
         assert!(said.message.chars().count() < MAX_DETAIL_CHARS + 100);
+    }
+
+    #[test]
+    fn why_a_call_failed_inside_is_in_the_message() {
+        let request = Request::Stat { path: "a".into() };
+        let failure =
+            Failure { why: Why::NotFound, detail: "it is not there".to_owned(), errno: 2 };
+        let said = refusal(&request, &failure);
+        assert_eq!(
+            said.chain(),
+            "look at \"a\": it is not there: No such file or directory (os error 2)"
+        );
+        assert_eq!(said.message, said.chain());
     }
 }

@@ -1,5 +1,6 @@
 //! Errors as problem documents (RFC 9457).
 
+use super::advice::advised;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use cofferdam_core::{Error, ErrorKind};
@@ -36,13 +37,14 @@ impl Problem {
             true => "the server could not do that; its log says why".to_owned(),
             false => self.error.message.clone(),
         };
+        let hint = self.error.hint.as_deref();
         ProblemReport {
             about: "about:blank".to_owned(),
             title: self.error.kind.name().replace('_', " "),
             status: self.status.as_u16(),
             kind: self.error.kind.name().to_owned(),
             message,
-            hint: self.error.hint.clone().filter(|_| !is_about_the_host(self.error.kind)),
+            hint: hint.filter(|_| !is_about_the_host(self.error.kind)).map(advised),
             retryable: self.error.kind.is_retryable(),
         }
     }

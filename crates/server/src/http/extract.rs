@@ -95,8 +95,17 @@ pub(super) fn too_slow() -> Problem {
     Problem::with_status(StatusCode::REQUEST_TIMEOUT, Error::new(ErrorKind::TimedOut, what))
 }
 
+/// How axum 0.8 begins what it says of a value that does not fit, and how that is told here.
+const BEGINNINGS: [(&str, &str); 2] = [
+    ("Failed to deserialize the JSON body into the target type: ", "the body does not fit: "),
+    ("Failed to deserialize query string: ", "the query does not fit: "),
+];
+
 /// One line of what a parser says.
 fn said(text: &str) -> String {
+    let begun =
+        BEGINNINGS.iter().find_map(|(theirs, ours)| Some((ours, text.strip_prefix(theirs)?)));
+    let text = begun.map_or_else(|| text.to_owned(), |(ours, rest)| format!("{ours}{rest}"));
     let mut text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let most = (0..=400).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     text.truncate(most.min(text.len()));

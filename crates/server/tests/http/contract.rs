@@ -209,3 +209,22 @@ async fn a_command_that_never_ran_says_why_wherever_it_is_told() {
     let waited = stage.ask("", &format!("GET {at}/wait?timeout_ms=5000"), "").await.json();
     assert!(waited["ended_ms"].is_u64() && waited.get("detail").is_none(), "{waited}");
 }
+
+#[tokio::test]
+async fn a_refusal_says_what_is_wrong_and_what_to_ask_instead() {
+    let stage = Stage::new().await;
+    stage.sandbox("", "a").await;
+    let cases = [
+        ("POST /v1/sandboxes/a/fork", r#"{"name":"b"}"#, "not copy-on-write", "`copy_on_write`"),
+        ("GET /v1/sandboxes/a/shells/none", "", "no shell", "PUT …/shells/{shell}"),
+        ("GET /v1/sandboxes/a/files?path=none", "", "read \"none\"", "List the directory"),
+        ("PUT /v1/sandboxes/b", r#"{"x":1}"#, "does not fit: x: unknown field", "/openapi.json"),
+        ("GET /v1/sandboxes?x=1", "", "does not fit: x: unknown field", "/openapi.json"),
+    ];
+    for (line, body, message, hint) in cases {
+        let problem = stage.ask("", line, body).await.json();
+        let said = |field: &str| problem[field].as_str().unwrap_or_default().to_owned();
+        assert!(said("message").contains(message), "{line}: {problem}");
+        assert!(said("hint").contains(hint), "{line}: {problem}");
+    }
+}

@@ -1,0 +1,90 @@
+//! Hints as a client can follow them.
+//!
+//! Errors come from below, where nobody knows who asked, and many name what a person would type. A client
+//! has other words for it, and they are put behind these: whoever asks by `cofferdam --server` reads the
+//! same hint. Pure.
+
+/// What a hint tells to type or to do, and how that is asked for here. A sandbox's paths begin with `…`, as
+/// in `docs/http.md`. The first of them that is in a hint counts.
+const ADVICE: &[(&str, &str)] = &[
+    ("`cofferdam history`", "GET …/history"),
+    ("`cofferdam undo", "POST …/undo"),
+    ("`cofferdam snapshot ls`", "GET …/snapshots"),
+    ("`cofferdam snapshot rm`", "DELETE …/snapshots/{snapshot}"),
+    ("`cofferdam snapshot export`", "GET …/snapshots/{snapshot}/export"),
+    ("`cofferdam diff", "GET …/diff"),
+    ("`cofferdam ps`", "GET …/execs"),
+    ("`cofferdam wait`", "GET …/execs/{exec}/wait"),
+    ("`cofferdam network allow`", "POST …/network/allow"),
+    ("`cofferdam approve --list`", "GET …/approvals"),
+    ("`cofferdam ls`", "GET /v1/sandboxes"),
+    ("`cofferdam rm`", "DELETE …"),
+    ("`cofferdam resume`", "POST …/resume"),
+    ("`cofferdam secret add", "PUT /v1/secrets/{secret}"),
+    ("`cofferdam secret ls`", "GET /v1/secrets"),
+    ("`cofferdam secret rm`", "DELETE /v1/secrets/{secret}"),
+    ("Allow it with --session", "`session`"),
+    ("with --cow", "`copy_on_write`"),
+    ("leave --cow out", "`copy_on_write`"),
+    ("with --force", "`force`"),
+    ("Use --secret-fd", "`secret_descriptors`"),
+    ("Ensure the session first", "PUT …"),
+    ("or ensure the session", "PUT …"),
+    ("Resume it first", "POST …/resume"),
+    ("Open it first", "PUT …/shells/{shell}"),
+    ("Open it again", "PUT …/shells/{shell}"),
+    ("Interrupt the shell", "POST …/shells/{shell}/interrupt"),
+    ("Wait for it", "POST …/shells/{shell}/check"),
+    ("Run a command in it first", "POST …/execs"),
+];
+
+/// The hint, with the words of this interface behind those that it has.
+pub(super) fn advised(hint: &str) -> String {
+    let known = ADVICE.iter().find_map(|(sign, here)| Some((hint.find(sign)?, sign, here)));
+    let Some((at, sign, here)) = known else { return hint.to_owned() };
+    let end = at + sign.len();
+    // What is typed ends with its quote, which stands behind further words.
+    let is_open = sign.starts_with('`') && !sign.ends_with('`');
+    let quote = hint.get(end..).filter(|_| is_open).and_then(|rest| rest.find('`'));
+    let end = quote.map_or(end, |more| end + more + 1);
+    let (before, after) = hint.split_at(end);
+    format!("{before} ({here}){after}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::document::document;
+    use super::*;
+
+    #[test]
+    fn a_hint_says_how_it_is_followed_here() {
+        let cases = [
+            ("List the points with `cofferdam history`.", "`cofferdam history` (GET …/history)."),
+            (
+                "See what it changed with `cofferdam diff --stat`.",
+                "`cofferdam diff --stat` (GET …/diff).",
+            ),
+            ("Make sessions with --cow for this.", "with --cow (`copy_on_write`) for this."),
+            ("Open it first.", "Open it first (PUT …/shells/{shell})."),
+            ("Give one of them.", "Give one of them."),
+        ];
+        for (hint, end) in cases {
+            assert!(advised(hint).ends_with(end), "{hint}: {}", advised(hint));
+        }
+    }
+
+    #[test]
+    fn every_route_of_a_hint_is_one_of_the_document() {
+        let all = document()["paths"].as_object().unwrap();
+        for (sign, here) in ADVICE {
+            let Some((method, path)) = here.split_once(' ').filter(|_| !here.contains('`')) else {
+                // The name or value of a field.
+                assert!(document().to_string().contains(here.trim_matches('`')), "{sign}: {here}");
+                continue;
+            };
+            let path = path.replace('…', "/v1/sandboxes/{sandbox}");
+            let method = all.get(&path).and_then(|route| route.get(method.to_lowercase()));
+            assert!(method.is_some(), "{sign}: {here}");
+        }
+    }
+}
