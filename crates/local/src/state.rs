@@ -8,6 +8,7 @@
 //!
 //! LIMIT: a state directory belongs to one machine; locks of another one are not seen everywhere.
 
+mod home;
 mod landing;
 
 use crate::cow::passing;
@@ -19,7 +20,6 @@ use rustix::io::Errno;
 use std::collections::BTreeSet;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -31,8 +31,6 @@ const SANDBOX: &str = "sandbox-";
 const WORKSPACE: &str = "workspace-";
 /// Leads the name of a record of what a probe made on the host.
 const PROBE: &str = "probe-";
-/// Group and others may not write the state directory.
-const FOREIGN_WRITE: u32 = 0o022;
 /// How often a record is made anew because a sweep took it away between its making and its locking.
 const ATTEMPTS: u32 = 16;
 
@@ -86,13 +84,13 @@ impl StateDirectory {
     pub fn open(home: &Path) -> Result<Self> {
         let directory = match open_directory(rustix::fs::CWD, home) {
             Err(Errno::NOENT) => {
-                make_home(home)?;
+                home::make(home)?;
                 open_directory(rustix::fs::CWD, home)
             }
             other => other,
         };
         let fd = directory.map_err(|e| io("open the state directory", home, e))?;
-        check_owner(&fd, home)?;
+        home::check_owner(&fd, home)?;
         let owed = match open_directory(&fd, Path::new(OWED)) {
             Err(Errno::NOENT) => {
                 ignore_existing(rustix::fs::mkdirat(&fd, OWED, Mode::RWXU))
@@ -387,58 +385,6 @@ fn open_directory<Fd: AsFd>(at: Fd, path: &Path) -> Result<OwnedFd, Errno> {
     rustix::fs::openat(at, path, flags, Mode::empty())
 }
 
-/// Makes the directory and its parents. Parents are made with the user's own mask, as the XDG rules
-/// want; root makes nothing in somebody else's home, because the owner could not use it afterwards.
-fn make_home(home: &Path) -> Result<()> {
-    let parent = home.parent().unwrap_or(Path::new("/"));
-    try_make_home(home, parent).map_err(|e| {
-        Error::new(ErrorKind::Io, format!("make the state directory {}", home.display()))
-            .hint("Set COFFERDAM_HOME to a directory of your own.")
-            .source(e)
-    })
-}
-
-fn try_make_home(home: &Path, parent: &Path) -> std::io::Result<()> {
-    let owner = std::fs::metadata(nearest(parent))?.uid();
-    if owner != 0 && owner != rustix::process::geteuid().as_raw() {
-        return Err(Errno::PERM.into());
-    }
-    std::fs::create_dir_all(parent)?;
-    match std::fs::DirBuilder::new().mode(0o700).create(home) {
-        Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
-        other => other,
-    }
-}
-
-/// The nearest ancestor that is there.
-fn nearest(path: &Path) -> &Path {
-    path.ancestors().find(|ancestor| ancestor.is_dir()).unwrap_or(Path::new("/"))
-}
-
-fn check_owner(fd: &OwnedFd, home: &Path) -> Result<()> {
-    let stat = rustix::fs::fstat(fd).map_err(|e| io("look at the state directory", home, e))?;
-    let me = rustix::process::geteuid().as_raw();
-    if stat.st_uid != me {
-        return Err(Error::new(
-            ErrorKind::Denied,
-            format!(
-                "use the state directory {}: it belongs to user {}",
-                home.display(),
-                stat.st_uid
-            ),
-        )
-        .hint("Set COFFERDAM_HOME to a directory of your own."));
-    }
-    if stat.st_mode & FOREIGN_WRITE != 0 {
-        return Err(Error::new(
-            ErrorKind::Denied,
-            format!("use the state directory {}: others may write it", home.display()),
-        )
-        .hint(format!("Run chmod 700 {}, if you trust what is in it.", home.display())));
-    }
-    Ok(())
-}
-
 fn ignore_existing(result: Result<(), Errno>) -> Result<(), Errno> {
     match result {
         Err(Errno::EXIST) => Ok(()),
@@ -466,7 +412,7 @@ pub(crate) fn io(what: &str, path: &Path, errno: Errno) -> Error {
 mod tests {
     use super::*;
     use crate::test_directory::{TestDirectory, sweep};
-    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
     fn id(text: &str) -> SandboxId {
         SandboxId::new(text).unwrap()

@@ -1,7 +1,7 @@
 //! Plans with a cache that tools add to.
 
 use super::*;
-use cofferdam_wire::plan::Need;
+use cofferdam_wire::plan::{Layer, Need, Upper};
 
 const CACHE: &str = "/home/ann/.cargo/registry/cache";
 
