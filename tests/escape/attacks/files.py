@@ -80,7 +80,8 @@ def files_read_root_home():
 # attack files.list_homes bare=unsafe
 def files_list_homes():
     # Toolchains of the caller are shown where they lie, so that the name of that home is no secret.
-    allowed = {"sandbox"} | {p for p in f"{WS}/{W['home_secret']}".split("/") if p}
+    shown = [WS, W["home_secret"], *os.environ.get("PATH", "").split(":")]
+    allowed = {"sandbox"} | {name for place in shown for name in place.split("/") if name}
     found = [n for n in os.listdir("/home") if n not in allowed]
     need(found, "only its own home")
     return found

@@ -15,6 +15,13 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 
+/// What is said of a try that gave none.
+const LATE: &str = "no answer in time";
+/// A busy machine keeps a try waiting, too: it gets another chance, with so many times the patience.
+const MORE_PATIENCE: u32 = 10;
+/// How many get one. What hangs hangs again, and whoever asked waits for all of them.
+const SECOND_CHANCES: u32 = 8;
+
 /// Attacks the sandbox that the calling process is in, and returns what each attack met.
 ///
 /// The caller must be single-threaded, must have a command's privileges and must not be process 1
@@ -41,8 +48,9 @@ pub fn expected(request: &Prove) -> Vec<&'static str> {
 }
 
 fn fight(scene: &Scene<'_>, arm: Arm) -> Proof {
-    let checks = rows().filter(|row| (row.applies)(scene)).map(|row| check(row, scene, arm));
-    Proof { checks: checks.collect() }
+    let mut chances = SECOND_CHANCES;
+    let rows = rows().filter(|row| (row.applies)(scene));
+    Proof { checks: rows.map(|row| check(row, scene, arm, &mut chances)).collect() }
 }
 
 /// All checks. ORDER: those that use much come last, so that they disturb no other.
@@ -64,14 +72,15 @@ fn rows() -> impl Iterator<Item = &'static Row> {
     .flatten()
 }
 
-fn check(row: &Row, scene: &Scene<'_>, arm: Arm) -> Check {
+fn check(row: &Row, scene: &Scene<'_>, arm: Arm, chances: &mut u32) -> Check {
     let deadline = Duration::from_millis(row.deadline_ms);
+    let mut make = |act| patiently(act, scene, deadline, chances);
     let attack = match (row.attack, row.arm, arm) {
         (None, _, _) => Outcome::untried(USABILITY),
         (Some(_), Arm::ConfinedOnly, Arm::Anywhere) => {
             Outcome::untried("it would harm the machine unconfined")
         }
-        (Some(act), _, _) => in_child(act, scene, deadline),
+        (Some(act), _, _) => make(act),
     };
     let layer = match &attack.attempt {
         Attempt::Failed { errno, .. } => {
@@ -85,7 +94,20 @@ fn check(row: &Row, scene: &Scene<'_>, arm: Arm) -> Check {
         axis: row.axis.to_owned(),
         layer: layer.to_owned(),
         attack: attack.attempt,
-        control: in_child(row.control, scene, deadline).attempt,
+        control: make(row.control).attempt,
+    }
+}
+
+/// Makes one try, and another one where it gave no answer in time and there is a chance left.
+fn patiently(act: Act, scene: &Scene<'_>, deadline: Duration, chances: &mut u32) -> Outcome {
+    let outcome = in_child(act, scene, deadline);
+    let is_late = matches!(&outcome.attempt, Attempt::NotTried(why) if why == LATE);
+    match is_late.then(|| chances.checked_sub(1)).flatten() {
+        Some(left) => {
+            *chances = left;
+            in_child(act, scene, deadline * MORE_PATIENCE)
+        }
+        None => outcome,
     }
 }
 
@@ -150,7 +172,7 @@ fn await_answer(mut reader: File, child: Pid, deadline: Duration) -> Outcome {
             let _ = rustix::process::kill_process_group(child, Signal::KILL);
             let _ = rustix::process::kill_process(child, Signal::KILL);
             let _ = rustix::process::waitpid(Some(child), WaitOptions::empty());
-            return parse(&text).unwrap_or_else(|| Outcome::untried("no answer in time"));
+            return parse(&text).unwrap_or_else(|| Outcome::untried(LATE));
         }
         // What the child forked may hold the pipe open, so its end is watched for as well.
         if ended.is_none() {
@@ -231,7 +253,24 @@ mod tests {
         let hang: Act = |_| loop {
             std::thread::sleep(Duration::from_secs(1));
         };
-        assert_eq!(try_it(hang), Attempt::NotTried("no answer in time".to_owned()));
+        assert_eq!(try_it(hang), Attempt::NotTried(LATE.to_owned()));
+    }
+
+    #[test]
+    fn a_try_that_is_late_gets_another_chance_while_there_are_some() {
+        let request = Prove::default();
+        let scene = Scene { request: &request, init: 1 };
+        let slow: Act = |_| {
+            std::thread::sleep(Duration::from_millis(500));
+            Outcome::did("took its time")
+        };
+        let try_it =
+            |chances: &mut u32| patiently(slow, &scene, Duration::from_millis(200), chances).attempt;
+        let mut chances = 1;
+        let seen = [try_it(&mut chances), try_it(&mut chances)];
+        let did = Attempt::Succeeded("took its time".to_owned());
+        assert_eq!(seen, [did, Attempt::NotTried(LATE.to_owned())]);
+        assert_eq!(chances, 0);
     }
 
     #[test]
