@@ -264,8 +264,9 @@ mod tests {
             std::thread::sleep(Duration::from_millis(500));
             Outcome::did("took its time")
         };
-        let try_it =
-            |chances: &mut u32| patiently(slow, &scene, Duration::from_millis(200), chances).attempt;
+        let try_it = |chances: &mut u32| {
+            patiently(slow, &scene, Duration::from_millis(200), chances).attempt
+        };
         let mut chances = 1;
         let seen = [try_it(&mut chances), try_it(&mut chances)];
         let did = Attempt::Succeeded("took its time".to_owned());
