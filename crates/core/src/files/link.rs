@@ -11,11 +11,14 @@ use cofferdam_wire::files::{
 };
 use cofferdam_wire::frame::{self, HEADER_BYTES, Header, Kind};
 use serde::de::DeserializeOwned;
+use std::future::poll_fn;
 use std::io;
 use std::os::unix::net::UnixStream as Socket;
+use std::pin::Pin;
 use std::sync::{Mutex, PoisonError};
+use std::task::Poll;
 use std::time::Duration;
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncBufRead, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 
@@ -218,10 +221,11 @@ impl FileLink {
         }
     }
 
-    /// Whether something has come already.
+    /// Whether something has come already. It is looked at once, for a timer that is over at once still takes
+    /// a millisecond, and this is asked between any two pieces.
     async fn has_news(&mut self) -> bool {
         // An error is found when it is read.
-        timeout(Duration::ZERO, self.stream.fill_buf()).await.is_ok()
+        poll_fn(|cx| Poll::Ready(Pin::new(&mut self.stream).poll_fill_buf(cx).is_ready())).await
     }
 
     /// Takes one frame. Answers the last word on the request, if it is that.
