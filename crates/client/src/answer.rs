@@ -3,6 +3,7 @@
 use crate::Client;
 use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_session::objects::ProblemReport;
+use cofferdam_session::objects::advice::typed;
 use reqwest::{Response, StatusCode};
 use serde::de::DeserializeOwned;
 
@@ -121,7 +122,7 @@ fn said(client: &Client, status: StatusCode, body: &[u8]) -> Error {
 pub(crate) fn told(report: ProblemReport) -> Error {
     let known = ErrorKind::ALL.into_iter().find(|kind| kind.name() == report.kind);
     let mut error = Error::new(known.unwrap_or(ErrorKind::Protocol), report.message);
-    error.hint = report.hint;
+    error.hint = report.hint.as_deref().map(typed);
     error
 }
 

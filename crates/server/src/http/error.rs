@@ -1,10 +1,10 @@
 //! Errors as problem documents (RFC 9457).
 
-use super::advice::advised;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use cofferdam_core::{Error, ErrorKind};
 pub(crate) use cofferdam_session::objects::ProblemReport;
+use cofferdam_session::objects::advice::over_http;
 use std::sync::Arc;
 
 /// What a request failed with. Anything that fails with an [`Error`] becomes one by `?`.
@@ -44,7 +44,7 @@ impl Problem {
             status: self.status.as_u16(),
             kind: self.error.kind.name().to_owned(),
             message,
-            hint: hint.filter(|_| !is_about_the_host(self.error.kind)).map(advised),
+            hint: hint.filter(|_| !is_about_the_host(self.error.kind)).map(over_http),
             retryable: self.error.kind.is_retryable(),
         }
     }

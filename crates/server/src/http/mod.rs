@@ -5,7 +5,6 @@
 //! caller must be allowed to do and gives the sessions of that caller alone; parts of the request by
 //! [`extract`]; and answer `Result<_, Problem>`. Objects of answers are named in [`objects`].
 
-mod advice;
 mod approvals;
 mod auth;
 mod digest;

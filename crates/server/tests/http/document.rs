@@ -72,3 +72,18 @@ fn every_reference_leads_somewhere() {
         schemas.iter().filter(|(_, schema)| **schema == serde_json::json!({})).collect();
     assert!(empty.is_empty(), "{empty:?}");
 }
+
+#[test]
+fn every_route_of_a_hint_is_one_of_the_document() {
+    let all = document()["paths"].as_object().unwrap();
+    for (sign, here) in cofferdam_session::objects::advice::ADVICE {
+        let Some((method, path)) = here.split_once(' ').filter(|_| !here.contains('`')) else {
+            // The name or value of a field.
+            assert!(document().to_string().contains(here.trim_matches('`')), "{sign}: {here}");
+            continue;
+        };
+        let path = path.replace('…', "/v1/sandboxes/{sandbox}");
+        let method = all.get(&path).and_then(|route| route.get(method.to_lowercase()));
+        assert!(method.is_some(), "{sign}: {here}");
+    }
+}

@@ -1,6 +1,7 @@
 //! The objects that every door shows of files and layers, as JSON: the command line with `--json`, HTTP and
 //! MCP. Format 1 each. Their schemas are published.
 
+pub mod advice;
 mod files;
 mod hunks;
 mod layer;

@@ -1,12 +1,12 @@
-//! Hints as a client can follow them.
+//! Hints as a program that asks over HTTP can follow them.
 //!
-//! Errors come from below, where nobody knows who asked, and many name what a person would type. A client
-//! has other words for it, and they are put behind these: whoever asks by `cofferdam --server` reads the
-//! same hint. Pure.
+//! Errors come from below, where nobody knows who asked, and many name what a person would type. Over HTTP
+//! that has other words, which are put behind these. Whoever asks by `cofferdam --server` types, and is told
+//! the hint as it was. Pure.
 
 /// What a hint tells to type or to do, and how that is asked for here. A sandbox's paths begin with `…`, as
 /// in `docs/http.md`. The first of them that is in a hint counts.
-const ADVICE: &[(&str, &str)] = &[
+pub const ADVICE: &[(&str, &str)] = &[
     ("`cofferdam history`", "GET …/history"),
     ("`cofferdam undo", "POST …/undo"),
     ("`cofferdam snapshot ls`", "GET …/snapshots"),
@@ -38,8 +38,8 @@ const ADVICE: &[(&str, &str)] = &[
     ("Run a command in it first", "POST …/execs"),
 ];
 
-/// The hint, with the words of this interface behind those that it has.
-pub(super) fn advised(hint: &str) -> String {
+/// The hint, with the words of HTTP behind those that it has.
+pub fn over_http(hint: &str) -> String {
     let known = ADVICE.iter().find_map(|(sign, here)| Some((hint.find(sign)?, sign, here)));
     let Some((at, sign, here)) = known else { return hint.to_owned() };
     let end = at + sign.len();
@@ -51,13 +51,22 @@ pub(super) fn advised(hint: &str) -> String {
     format!("{before} ({here}){after}")
 }
 
+/// The hint as it was before.
+pub fn typed(hint: &str) -> String {
+    let is_of =
+        |(sign, here): &&(&str, &str)| hint.contains(sign) && hint.contains(&format!(" ({here})"));
+    match ADVICE.iter().find(is_of) {
+        Some((_, here)) => hint.replacen(&format!(" ({here})"), "", 1),
+        None => hint.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::document::document;
     use super::*;
 
     #[test]
-    fn a_hint_says_how_it_is_followed_here() {
+    fn a_hint_says_how_it_is_followed_over_http() {
         let cases = [
             ("List the points with `cofferdam history`.", "`cofferdam history` (GET …/history)."),
             (
@@ -69,22 +78,18 @@ mod tests {
             ("Give one of them.", "Give one of them."),
         ];
         for (hint, end) in cases {
-            assert!(advised(hint).ends_with(end), "{hint}: {}", advised(hint));
+            assert!(over_http(hint).ends_with(end), "{hint}: {}", over_http(hint));
         }
     }
 
     #[test]
-    fn every_route_of_a_hint_is_one_of_the_document() {
-        let all = document()["paths"].as_object().unwrap();
-        for (sign, here) in ADVICE {
-            let Some((method, path)) = here.split_once(' ').filter(|_| !here.contains('`')) else {
-                // The name or value of a field.
-                assert!(document().to_string().contains(here.trim_matches('`')), "{sign}: {here}");
-                continue;
-            };
-            let path = path.replace('…', "/v1/sandboxes/{sandbox}");
-            let method = all.get(&path).and_then(|route| route.get(method.to_lowercase()));
-            assert!(method.is_some(), "{sign}: {here}");
+    fn who_types_is_told_the_hint_as_it_was() {
+        for (sign, _) in ADVICE {
+            let quote = if sign.starts_with('`') && !sign.ends_with('`') { " -x`" } else { "" };
+            let hint = format!("Do this: {sign}{quote} (or that).");
+            assert_ne!(over_http(&hint), hint);
+            assert_eq!(typed(&over_http(&hint)), hint);
+            assert_eq!(typed(&hint), hint);
         }
     }
 }
