@@ -4722,7 +4722,7 @@ export interface components {
             left: number;
             /** @description Why what was there before could not be kept. */
             lost?: string | null;
-            /** @description Whether its sandbox was ended, with all processes. It is not where nothing is to be changed. */
+            /** @description Whether all processes of the session were ended. They are not where nothing is to be changed. */
             processes_ended: boolean;
             /** @description The session. */
             session: string;

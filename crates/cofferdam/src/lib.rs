@@ -53,13 +53,14 @@ pub use cofferdam_core::{
     Admission, Axis, Backend, Basis, Caller, Capabilities, Cause, Chunk, Collector, Command,
     ConnectionDecision, ConnectionHow, ConnectionReport, Connections, Deadlines, Degree, Denial,
     DestroyReason, Destroyed, Duplex, DurableBackend, EgressGate, EgressRule, Ending, EndingKind,
-    Enforced, Enforcement, Error, ErrorKind, ExecEnded, ExecInput, ExecOrder, ExecStatus, Files,
-    Found, Given, Guest, Happened, HostPattern, Image, ImageLayer, ImageRun, JournalEntry, Killer,
-    LayerChoice, LayerNote, LayerTier, Limit, Limits, LimitsCount, Lost, NetworkPolicy, NoGate,
-    Omitted, OnUnavailable, Output, Part, Pause, PausedBy, PortStream, Process, ProcessEvent,
-    ProcessId, ProcessInput, Profile, Result, SandboxId, SandboxOrder, SandboxRecord,
-    SandboxStatus, Seen, SensitiveWrites, Spec, Spooled, Standard, Stdin, Terminal, User,
-    Workspace, admit, collect, parse_bytes, parse_cpu, parse_duration,
+    Enforced, Enforcement, Error, ErrorKind, Exchanged, ExecEnded, ExecInput, ExecOrder,
+    ExecStatus, Files, Found, Given, Guest, Happened, HostPattern, Image, ImageLayer, ImageRun,
+    JournalEntry, Killer, LayerChoice, LayerExchange, LayerNote, LayerTier, Limit, Limits,
+    LimitsCount, Lost, NetworkPolicy, NoGate, Omitted, OnUnavailable, Output, Part, Pause,
+    PausedBy, PortStream, Process, ProcessEvent, ProcessId, ProcessInput, Profile, Result,
+    SandboxId, SandboxOrder, SandboxRecord, SandboxStatus, Seen, SensitiveWrites, Spec, Spooled,
+    Standard, Stdin, Terminal, User, Workspace, admit, collect, parse_bytes, parse_cpu,
+    parse_duration,
 };
 pub use cofferdam_local::assemble::Farewell;
 pub use cofferdam_local::backend::{LocalBackend, Preparation};

@@ -198,6 +198,17 @@ pub trait DurableBackend: Send + Sync + 'static {
         Err(Error::new(ErrorKind::Unsupported, what))
     }
 
+    /// Ends all processes of a sandbox that is held, has `exchange` put another layer in the place of its
+    /// layer, which nobody may use meanwhile, and lets the sandbox go on with that one. Fails where the
+    /// exchange does; the sandbox ends then.
+    async fn exchange_layer(
+        &self,
+        _sandbox: &SandboxRecord,
+        exchange: LayerExchange,
+    ) -> Result<Exchanged> {
+        Ok(Exchanged::Refused(exchange))
+    }
+
     /// What the sandboxes of a layer changed at these paths and below them, or everywhere where there
     /// is none, in the order of paths. Works when the sandbox is gone, and while it runs with no
     /// promise that all is of one moment: who needs that pauses it. Where there is no layer it is a
@@ -275,6 +286,29 @@ pub struct SandboxOrder {
     /// A directory of the host for what else stays, made and removed by the caller: in `cow` there, the
     /// layer of a copy-on-write workspace. Without one that layer is gone with the sandbox.
     pub kept: Option<PathBuf>,
+}
+
+/// Puts another layer in the place of one.
+pub type LayerExchange = Box<dyn FnOnce() -> Result<()> + Send>;
+
+/// What came of a layer that was to be exchanged under a living sandbox.
+pub enum Exchanged {
+    /// It was, and the sandbox lives.
+    Lives,
+    /// It was, and the sandbox ends.
+    Ends,
+    /// Nothing was done: the sandbox has to be ended first.
+    Refused(LayerExchange),
+}
+
+impl std::fmt::Debug for Exchanged {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Lives => "Lives",
+            Self::Ends => "Ends",
+            Self::Refused(_) => "Refused",
+        })
+    }
 }
 
 /// The layer of a copy-on-write workspace, which outlives its sandboxes.

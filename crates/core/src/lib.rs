@@ -49,9 +49,9 @@ pub use collect::{Collector, KillOnDrop, Lost, Output, collect, run_by_spawning}
 pub use command::{Command, Stdin, Terminal};
 pub use denial::{Denial, MAX_DENIAL_WORD_BYTES, MAX_DENIALS, denials};
 pub use durable::{
-    Chunk, Connections, Deadlines, DestroyReason, DurableBackend, ExecEnded, ExecInput, ExecOrder,
-    ExecStatus, Found, Happened, JournalEntry, KeptLayer, Part, PausedBy, SandboxOrder, Seen,
-    Spooled, no_way_out,
+    Chunk, Connections, Deadlines, DestroyReason, DurableBackend, Exchanged, ExecEnded, ExecInput,
+    ExecOrder, ExecStatus, Found, Happened, JournalEntry, KeptLayer, LayerExchange, Part, PausedBy,
+    SandboxOrder, Seen, Spooled, no_way_out,
 };
 pub use effect::{Below, Effect, LayerLook, LayerMark};
 pub use ending::{Cause, Ending, EndingKind};

@@ -124,10 +124,15 @@ fn set_up_and_serve(errand: Errand<'_>, blank: Blank) -> ! {
     drop(parent);
     let mut line = Line::new(line);
     match set_up {
-        Ok(Done { confirmed, listeners }) => {
+        Ok(Done { confirmed, mut listeners, rules }) => {
+            // ORDER: last, so that the host knows which it is.
+            let shared = rules.as_ref().map(OwnedFd::try_clone).transpose();
+            let Ok(shared) = shared else { sys::exit_now(1) };
+            listeners.extend(shared);
             if !listeners.is_empty() {
                 line.frame(0, Kind::Data, b"", listeners);
             }
+            let scope = rules.or(scope);
             rustix::process::umask(COMMANDS_MASK);
             let hello = Hello {
                 generation: GENERATION,

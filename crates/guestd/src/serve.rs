@@ -41,7 +41,8 @@ pub(crate) struct Serve {
     line: Line,
     line_wants_out: bool,
     null: OwnedFd,
-    /// Rules for commands, where no process namespace keeps them from signalling us.
+    /// Rules for commands and workers: where no process namespace keeps them from signalling us, and
+    /// where the workspace may become another one, which no rules of our own could grant.
     scope: Option<OwnedFd>,
     epoll: OwnedFd,
     signals: OwnedFd,
@@ -237,7 +238,7 @@ impl Serve {
         if self.file_workers.len() >= MAX_CONNECTIONS {
             return files::refuse(&socket, &files::Refusal::TooMany);
         }
-        match files::start(request, &socket) {
+        match files::start(request, &socket, self.scope.as_ref()) {
             Ok(pid) => {
                 self.own.insert(pid);
                 self.file_workers.insert(pid);
@@ -252,7 +253,7 @@ impl Serve {
         let refusal = if self.port_workers.len() >= MAX_PORT_CONNECTIONS {
             PortAnswer::TooMany
         } else {
-            match port::start(request, &socket) {
+            match port::start(request, &socket, self.scope.as_ref()) {
                 Ok(pid) => {
                     self.own.insert(pid);
                     self.port_workers.insert(pid);
@@ -269,7 +270,7 @@ impl Serve {
     }
 
     fn prove(&mut self, channel: u32, request: &Prove) {
-        match proof::start(request) {
+        match proof::start(request, self.scope.as_ref()) {
             Ok((pid, answer)) => {
                 self.own.insert(pid);
                 if let Ok(relay) = Relay::proof(answer, channel) {

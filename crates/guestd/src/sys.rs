@@ -365,6 +365,15 @@ pub(crate) fn landlock_restrict(ruleset: BorrowedFd<'_>) -> Result<()> {
     check(answer).map(drop)
 }
 
+/// Puts a process that was just made under these rules, if there are any, or ends it.
+pub(crate) fn restrict_or_end(rules: Option<&OwnedFd>) {
+    if let Some(rules) = rules
+        && landlock_restrict(rules.as_fd()).is_err()
+    {
+        exit_now(1)
+    }
+}
+
 /// Brings the loopback interface up.
 pub(crate) fn loopback_up(socket: BorrowedFd<'_>) -> Result<()> {
     // SAFETY: all-zero bytes are a valid ifreq.

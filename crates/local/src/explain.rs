@@ -223,7 +223,8 @@ pub fn action(op: &Op) -> String {
         },
         Op::NoNewPrivileges => "Forbids new privileges".to_owned(),
         Op::NotDumpable => "Closes the first process to others".to_owned(),
-        Op::Landlock(rules) => landlock(rules),
+        Op::Landlock(rules) => format!("Restricts {}", landlock(rules)),
+        Op::CommandRules(rules) => format!("Restricts every command on top: {}", landlock(rules)),
         Op::Seccomp { program } => {
             format!("Loads a system call filter of {} instructions", program.len())
         }
@@ -284,7 +285,7 @@ fn layered(overlay: &Overlay) -> String {
 
 fn landlock(rules: &Landlock) -> String {
     let mut text = format!(
-        "Restricts files by Landlock (ABI {}) to reading {}, writing {}, devices {}",
+        "files by Landlock (ABI {}) to reading {}, writing {}, devices {}",
         rules.abi,
         rules.read.join(" "),
         if rules.write.is_empty() { "nothing".to_owned() } else { rules.write.join(" ") },

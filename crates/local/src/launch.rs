@@ -1,5 +1,7 @@
 //! Clones the first process of a sandbox and gives it its ids.
 
+pub(crate) mod layer;
+
 use crate::blank::Blank;
 use crate::cow::{self, tier::NOT_SET_UP};
 use crate::plan::Late;

@@ -73,6 +73,7 @@ fn tell(done: &Discarded) {
         report::note("the session changed nothing");
     }
     if *processes_ended {
-        report::note(&super::undo::ended(*commands, *left));
+        let ended = super::undo::ended(*commands, *left);
+        report::note(&format!("{ended}; the next command gets a new sandbox"));
     }
 }

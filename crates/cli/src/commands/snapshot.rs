@@ -86,8 +86,8 @@ pub(crate) struct LsArgs {
 /// Puts the workspace of a session back to a snapshot.
 ///
 /// What it changed since becomes a point of its history first. All processes of the session are ended,
-/// which nothing brings back, and the next command gets a new sandbox. The snapshot stays, and so does
-/// the real workspace, as ever. `cofferdam undo` goes to points that are no snapshots.
+/// which nothing brings back; its sandbox lives on where it would after `cofferdam undo`. The snapshot
+/// stays, and so does the real workspace, as ever. `cofferdam undo` goes to points that are no snapshots.
 ///
 /// Example: cofferdam snapshot restore draft 3
 #[derive(Debug, Args)]

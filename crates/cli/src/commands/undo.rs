@@ -16,9 +16,10 @@ const NAMED_PATHS: usize = 20;
 /// The workspace of the session becomes what it was before its last command, or change between
 /// commands, or before the last COUNT of them; with --to, what it was at a point that `history` lists,
 /// an undone one too, so that an undo can be undone. What is in no point yet becomes one first. All
-/// processes of the session are ended, which no undo brings back, and the next command gets a new
-/// sandbox; where nothing has to be changed they go on. $HOME and what was written to an image stay as
-/// they are, and so does the real workspace, as ever. Prints what changed.
+/// processes of the session are ended, which no undo brings back; where nothing has to be changed they
+/// go on. The sandbox lives on where its layer can be exchanged under it; otherwise the next command gets
+/// a new one, without what was in /tmp. $HOME and what was written to an image stay as they are, and so
+/// does the real workspace, as ever. Prints what changed.
 ///
 /// Example: cofferdam undo draft
 #[derive(Debug, Args)]
@@ -124,11 +125,11 @@ pub(super) fn tell(done: &UndoReport) {
     report::note(&format!("at point {to}: {}", ended(*commands, *left)));
 }
 
-/// What became of the processes of a session that lost its sandbox for something.
+/// What became of the processes of a session for something.
 pub(super) fn ended(commands: u64, left: u64) -> String {
     format!(
         "all processes of the session were ended (commands that ran: {commands}, processes that others \
-         had left: {left}); the next command gets a new sandbox"
+         had left: {left})"
     )
 }
 

@@ -3,6 +3,7 @@
 
 mod alone;
 mod crash;
+mod exchange;
 mod files;
 #[expect(dead_code, reason = "shared with tests that need more of it")]
 #[path = "../ground/mod.rs"]

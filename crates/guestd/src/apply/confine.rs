@@ -34,9 +34,20 @@ fn known_rights(abi: u32) -> u64 {
 
 /// Restricts this process. Answers the ABI in use, or 0 where the kernel has no Landlock.
 pub(super) fn landlock(rules: &Landlock) -> Result<u32, CallFailed> {
-    let abi = sys::landlock_abi().min(rules.abi);
+    let Some(made) = self::rules(rules)? else { return Ok(0) };
+    restrict(&made)?;
+    Ok(abi(rules))
+}
+
+fn abi(rules: &Landlock) -> u32 {
+    sys::landlock_abi().min(rules.abi)
+}
+
+/// Makes rules and restricts nobody. `None` where the kernel has no Landlock.
+pub(super) fn rules(rules: &Landlock) -> Result<Option<OwnedFd>, CallFailed> {
+    let abi = abi(rules);
     if abi == 0 {
-        return Ok(0);
+        return Ok(None);
     }
     let known = known_rights(abi);
     let ruleset = ruleset(abi, rules.no_tcp, rules.scoped)?;
@@ -50,8 +61,15 @@ pub(super) fn landlock(rules: &Landlock) -> Result<u32, CallFailed> {
             allow(ruleset.as_fd(), path, rights & known)?;
         }
     }
-    restrict(&ruleset)?;
-    Ok(abi)
+    Ok(Some(ruleset))
+}
+
+/// Adds to rules that this directory can be changed in every way, as [`Landlock::write`] says.
+pub(super) fn allow_writing(
+    (ruleset, rules): (impl AsFd, &Landlock),
+    path: &str,
+) -> Result<(), CallFailed> {
+    allow(ruleset, path, known_rights(abi(rules)) & !IOCTL_DEV)
 }
 
 /// Leaves this thread, and those that it starts, these files and directories to read, and no other. They
@@ -136,4 +154,50 @@ pub(crate) fn seccomp(program: &[(u16, u8, u8, u32)]) -> Result<(), CallFailed> 
     let instructions = program.len();
     sys::load_seccomp(&mut program)
         .during(|| format!("seccomp(SECCOMP_SET_MODE_FILTER, {instructions} instructions)"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cofferdam_wire::plan::Landlock;
+
+    /// Whether a thread under these rules can make a file in each directory.
+    fn can_make(rules: &OwnedFd, directories: &[&Path]) -> Vec<bool> {
+        std::thread::scope(|scope| {
+            let restricted = scope.spawn(|| {
+                sys::prctl(libc::PR_SET_NO_NEW_PRIVS, 1).unwrap();
+                restrict(rules).unwrap();
+                let make = |directory: &&Path| std::fs::write(directory.join("made"), "x").is_ok();
+                directories.iter().map(make).collect()
+            });
+            restricted.join().unwrap()
+        })
+    }
+
+    #[test]
+    fn rules_are_told_of_another_directory_and_hold_for_whoever_comes_then() {
+        let ground = std::env::temp_dir().join(format!("cofferdam-rules-{}", std::process::id()));
+        let [before, other, outside] = ["before", "other", "outside"].map(|name| ground.join(name));
+        for directory in [&before, &other, &outside] {
+            std::fs::create_dir_all(directory).unwrap();
+        }
+        let path = |path: &Path| path.to_str().unwrap().to_owned();
+        let planned = Landlock {
+            abi: sys::landlock_abi(),
+            read: vec!["/".to_owned()],
+            write: vec![path(&before)],
+            ..Landlock::default()
+        };
+        let all: [&Path; 3] = [&before, &other, &outside];
+        if let Some(made) = rules(&planned).unwrap() {
+            assert_eq!(can_make(&made, &all), [true, false, false]);
+            allow_writing((made.as_fd(), &planned), &path(&other)).unwrap();
+            assert_eq!(can_make(&made, &all), [true, true, false]);
+        } else {
+            println!("skipped: this kernel has no Landlock");
+        }
+        // The control: nothing but the rules was in the way.
+        assert!(std::fs::write(outside.join("made"), "x").is_ok());
+        std::fs::remove_dir_all(&ground).unwrap();
+    }
 }

@@ -5,6 +5,7 @@ pub(crate) mod identity;
 mod image;
 pub(crate) mod mounts;
 mod overlay;
+mod renew;
 mod rest;
 
 use crate::{network, sys};
@@ -19,6 +20,7 @@ use std::ops::Range;
 
 use identity::Network;
 use mounts::Source;
+pub use renew::{open_layers, renew_layer};
 pub use rest::{Awaited, Rest, Told};
 pub(crate) use rest::{Heard, by_position, positions};
 
@@ -231,6 +233,8 @@ pub(crate) struct Done {
     pub(crate) confirmed: Confirmed,
     /// The sockets of the gate, for the host.
     pub(crate) listeners: Vec<OwnedFd>,
+    /// Rules for every command.
+    pub(crate) rules: Option<OwnedFd>,
 }
 
 /// Does every step in order.
@@ -389,6 +393,7 @@ fn follows_the_network(op: &Op) -> bool {
             | Op::Identity { .. }
             | Op::Capabilities { .. }
             | Op::Landlock(_)
+            | Op::CommandRules(_)
             | Op::Seccomp { .. }
     )
 }
@@ -443,6 +448,7 @@ fn one(
         Op::Landlock(rules) => {
             confine::landlock(rules).map(|abi| done.confirmed.landlock_abi = abi)
         }
+        Op::CommandRules(rules) => confine::rules(rules).map(|made| done.rules = made),
         Op::Seccomp { program } => {
             confine::seccomp(program).map(|()| done.confirmed.seccomp = true)
         }
@@ -501,6 +507,7 @@ pub fn stage(op: &Op) -> &'static str {
         Op::NoNewPrivileges => "no_new_privileges",
         Op::NotDumpable => "not_dumpable",
         Op::Landlock(_) => "landlock",
+        Op::CommandRules(_) => "command_rules",
         Op::Seccomp { .. } => "seccomp",
         Op::LocalRoutes { .. } => "local_routes",
         Op::Redirect { .. } => "redirect",

@@ -446,7 +446,7 @@ const RDONLY_NEVER: MountAttrFlags = MountAttrFlags::MOUNT_ATTR_NOSUID
     .union(MountAttrFlags::MOUNT_ATTR_NODEV)
     .union(MountAttrFlags::MOUNT_ATTR_NOEXEC);
 
-fn new_tmpfs(size: u64, inodes: u64, mode: u32) -> Result<OwnedFd, CallFailed> {
+pub(super) fn new_tmpfs(size: u64, inodes: u64, mode: u32) -> Result<OwnedFd, CallFailed> {
     let options = [
         ("size", size.to_string()),
         ("nr_inodes", inodes.to_string()),

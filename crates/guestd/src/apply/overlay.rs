@@ -4,7 +4,7 @@
 //! stand below a directory of the new root for a moment, under short names, and the file system holds
 //! copies of its own of them afterwards.
 
-use super::mounts::{NOEXEC, RDONLY, Source, Tree, attach, open, relative, set_flags};
+use super::mounts::{NOEXEC, RDONLY, Source, Tree, attach, new_tmpfs, open, relative, set_flags};
 use super::{CallFailed, During};
 use cofferdam_wire::plan::{Overlay, Upper};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -16,6 +16,9 @@ use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, UnmountFlags};
 const STAGE: &str = "/.layers-";
 /// The name of the upper layer there.
 const UPPER: &str = "u";
+/// The size of a stage of its own, and how many files it has at most: a root and a place for each layer.
+const STAGE_BYTES: u64 = 64 << 10;
+const STAGE_FILES: u64 = 128;
 
 /// Nothing that a layer says of itself is believed: its files may name no other place for their
 /// content or for what they are called. Written data reaches the disk as on any file system, so that a
@@ -61,12 +64,8 @@ impl Tree {
         opened: &[OwnedFd],
     ) -> Result<(), CallFailed> {
         let layers = overlay.lower.len();
-        let stage = self.stage(place, overlay, opened)?;
-        rustix::process::fchdir(&stage).during(|| format!("fchdir({place:?})"))?;
-        let mount = mount(layers).map_err(|failed| CallFailed {
-            call: format!("{} for {:?} over {:?}", failed.call, overlay.path, sources(overlay)),
-            ..failed
-        })?;
+        let stage = self.stage(place)?;
+        let mount = mount_on(&stage, overlay, opened)?;
         for name in names(layers).chain(kept(overlay)) {
             rustix::mount::unmount(&*name, UnmountFlags::DETACH)
                 .during(|| format!("umount({place:?}/{name})"))?;
@@ -74,13 +73,6 @@ impl Tree {
                 .during(|| format!("rmdir({place:?}/{name})"))?;
         }
         rustix::process::fchdir(self.root()?).during(|| "fchdir(new root)".to_owned())?;
-        if let Some(lower) = opened.first() {
-            // What may not be executed where it lies is not executed here.
-            let lies = rustix::fs::fstatvfs(lower).during(|| "fstatvfs(layer)".to_owned())?;
-            if lies.f_flag.contains(StatVfsMountFlags::NOEXEC) {
-                set_flags(mount.as_fd(), 0, NOEXEC)?;
-            }
-        }
         if overlay.path == "/" {
             return self.stand_on(mount);
         }
@@ -94,34 +86,15 @@ impl Tree {
         self.attach_made(mount.as_fd(), &overlay.path, FileType::Directory)
     }
 
-    /// Puts the layers where the kernel takes them from.
-    fn stage(
-        &mut self,
-        place: &str,
-        overlay: &Overlay,
-        opened: &[OwnedFd],
-    ) -> Result<OwnedFd, CallFailed> {
+    /// Where the layers are put for the kernel to take them.
+    fn stage(&mut self, place: &str) -> Result<OwnedFd, CallFailed> {
         let (above, name) = self.stage_place(place)?;
         match rustix::fs::mkdirat(above, name, Mode::RWXU) {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(errno) => return Err(CallFailed::new(format!("mkdir({place:?})"), errno)),
         }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let stage = rustix::fs::openat(above, name, flags, Mode::empty())
-            .during(|| format!("open({place:?})"))?;
-        for lower in opened.iter().take(overlay.lower.len()) {
-            set_flags(lower.as_fd(), libc::AT_RECURSIVE, RDONLY)?;
-        }
-        for (name, layer) in names(overlay.lower.len()).chain(kept(overlay)).zip(opened) {
-            make(stage.as_fd(), &name, 0o700)?;
-            attach(layer.as_fd(), &stage, &name)?;
-        }
-        if let Upper::Private { mode } = &overlay.upper {
-            for (name, mode) in [("u", 0o700), ("u/upper", *mode), ("u/work", 0o700)] {
-                make(stage.as_fd(), name, mode)?;
-            }
-        }
-        Ok(stage)
+        rustix::fs::openat(above, name, flags, Mode::empty()).during(|| format!("open({place:?})"))
     }
 
     /// Takes away what stands there of an overlay that could not be made, for the sandbox may do without
@@ -163,6 +136,45 @@ impl Tree {
         let (above, name) = self.stage_place(place)?;
         rustix::fs::unlinkat(above, name, AtFlags::REMOVEDIR).during(|| format!("rmdir({place:?})"))
     }
+}
+
+/// A file system for nothing but the places of layers.
+pub(super) fn stage_of_its_own() -> Result<OwnedFd, CallFailed> {
+    new_tmpfs(STAGE_BYTES, STAGE_FILES, 0o700)
+}
+
+/// Makes an overlay of layers that stand on this stage from here on. That is the working directory then.
+pub(super) fn mount_on(
+    stage: &OwnedFd,
+    overlay: &Overlay,
+    opened: &[OwnedFd],
+) -> Result<OwnedFd, CallFailed> {
+    let layers = overlay.lower.len();
+    for lower in opened.iter().take(layers) {
+        set_flags(lower.as_fd(), libc::AT_RECURSIVE, RDONLY)?;
+    }
+    for (name, layer) in names(layers).chain(kept(overlay)).zip(opened) {
+        make(stage.as_fd(), &name, 0o700)?;
+        attach(layer.as_fd(), stage, &name)?;
+    }
+    if let Upper::Private { mode } = &overlay.upper {
+        for (name, mode) in [("u", 0o700), ("u/upper", *mode), ("u/work", 0o700)] {
+            make(stage.as_fd(), name, mode)?;
+        }
+    }
+    rustix::process::fchdir(stage).during(|| "fchdir(stage)".to_owned())?;
+    let mount = mount(layers).map_err(|failed| CallFailed {
+        call: format!("{} for {:?} over {:?}", failed.call, overlay.path, sources(overlay)),
+        ..failed
+    })?;
+    if let Some(lower) = opened.first() {
+        // What may not be executed where it lies is not executed here.
+        let lies = rustix::fs::fstatvfs(lower).during(|| "fstatvfs(layer)".to_owned())?;
+        if lies.f_flag.contains(StatVfsMountFlags::NOEXEC) {
+            set_flags(mount.as_fd(), 0, NOEXEC)?;
+        }
+    }
+    Ok(mount)
 }
 
 fn make(stage: BorrowedFd<'_>, name: &str, mode: u32) -> Result<(), CallFailed> {

@@ -49,6 +49,18 @@ pub(crate) fn ensure(spec: &Spec, kept: Option<&Path>) -> Result<bool> {
     Ok(base.is_none())
 }
 
+/// Makes sure that the layer in this folder has what the kernel works in, which goes with what it notes there
+/// for the layer that was.
+pub(crate) fn ensure_work(folder: &Path) -> Result<()> {
+    let failed = |errno| io("make the layer in", folder, errno);
+    let opened = open(CWD, folder).map_err(failed)?;
+    let damaged =
+        || Error::new(ErrorKind::Io, format!("the layer in {} is damaged", folder.display()));
+    let LayerOwner { uid, gid } = Base::read(&opened)?.ok_or_else(damaged)?.owner;
+    let work = New { owner: Some((uid, gid)), ..New::of(0o700) };
+    made(opened.as_fd(), WORK, work).map(drop).map_err(failed)
+}
+
 /// Makes a copy in the place of an overlay that the kernel refuses and that nobody ever saw.
 pub(crate) fn copy_instead(spec: &Spec, kept: &Path, why: String) -> Result<()> {
     let Workspace::CopyOnWrite(workspace) = &spec.workspace else { return Ok(()) };

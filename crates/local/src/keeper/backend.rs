@@ -21,10 +21,11 @@ use cofferdam_core::files::LinkedFiles;
 use cofferdam_core::secret::SecretSource;
 use cofferdam_core::{
     ApplyOrder, ApplyReport, Capabilities, Change, Chunk, Connections, Deadlines, DestroyReason,
-    DiscardOrder, DurableBackend, Error, ErrorKind, ExecInput, ExecOrder, ExecStatus, Files, Found,
-    GuestPath, JournalEntry, KeptLayer, LayerLook, NetworkPolicy, Part, Pause, Permission,
-    PortLink, ProbeReport, ProcessId, Result, SandboxId, SandboxMetrics, SandboxOrder,
-    SandboxRecord, SandboxStatus, Seen, Side, Spec, Verdict, WorkspaceEntry, WorkspaceOrder,
+    DiscardOrder, DurableBackend, Error, ErrorKind, Exchanged, ExecInput, ExecOrder, ExecStatus,
+    Files, Found, GuestPath, JournalEntry, KeptLayer, LayerExchange, LayerLook, NetworkPolicy,
+    Part, Pause, Permission, PortLink, ProbeReport, ProcessId, Result, SandboxId, SandboxMetrics,
+    SandboxOrder, SandboxRecord, SandboxStatus, Seen, Side, Spec, Verdict, WorkspaceEntry,
+    WorkspaceOrder,
 };
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -524,6 +525,14 @@ impl DurableBackend for KeptBackend {
         let call = self.call(sandbox, Request::Port { port }, AT_ONCE).await?;
         let (socket, lease) = call.connection().await?;
         PortLink::new(socket.into(), Some(lease), port)
+    }
+
+    async fn exchange_layer(
+        &self,
+        sandbox: &SandboxRecord,
+        exchange: LayerExchange,
+    ) -> Result<Exchanged> {
+        self.exchange_under(sandbox, exchange).await
     }
 
     async fn changes(&self, layer: &KeptLayer, scope: &[GuestPath]) -> Result<Vec<Change>> {

@@ -87,6 +87,19 @@ impl<'a> Call<'a> {
         Ok(())
     }
 
+    /// Asks for more, after a reply that was the whole answer.
+    pub(super) async fn ask_again(&mut self, request: Request) -> Result<(), Trouble> {
+        let of = self.external_id.to_owned();
+        let mut frame = Vec::new();
+        encode(&Asked { version: VERSION, of, request }, &mut frame)
+            .ok_or_else(|| Error::new(ErrorKind::Usage, "the request is too long"))?;
+        match timeout(AT_ONCE, self.socket.write_all(&frame)).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(gone(self.id, error)),
+            Err(_) => Err(late(self.id).into()),
+        }
+    }
+
     /// The reply, where it is how a command stands.
     pub(super) async fn exec(mut self) -> Result<ExecStatus, Trouble> {
         let reply = self.reply().await?;

@@ -55,6 +55,11 @@ impl Keeper<'_> {
     pub(super) fn hang_up_files(&mut self) {
         self.conns.retain(|_, conn| !Conn::has_files(conn));
     }
+
+    /// Lets go of all for whom a process in the sandbox works.
+    pub(super) fn hang_up_workers(&mut self) {
+        self.conns.retain(|_, conn| !Conn::has_worker(conn));
+    }
 }
 
 /// The way to the files of one kept sandbox.

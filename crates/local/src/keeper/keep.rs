@@ -72,6 +72,12 @@ pub(super) struct Keeper<'a> {
     pub(super) mask: Option<Mask>,
     /// Why it is paused, where only somebody who knows of that lets it go on.
     pub(super) alarm: Option<SecretAlarm>,
+    /// The rules of its commands, where they can come to be about another layer.
+    pub(super) rules: Option<OwnedFd>,
+    /// The process in which the layer ends that was mounted before.
+    pub(super) renewing: Option<OwnedFd>,
+    /// The client that has had it cleared for another layer.
+    pub(super) cleared: Option<u64>,
     /// Why the sandbox is to end.
     pub(super) over: Option<DestroyReason>,
 }
@@ -86,6 +92,7 @@ enum About {
     Idle,
     Pins,
     Reclaiming,
+    Renewing,
     Holder,
     Gate,
     Conn(u64),
@@ -99,7 +106,7 @@ impl<'a> Keeper<'a> {
         (place, journal): (&'a Place, Journal),
         (assembly, born, line): (&'a Assembly, &'a Born, Line),
         record: SandboxRecord,
-        (listener, gate): (OwnedFd, Option<Gatehouse>),
+        (listener, gate, rules): (OwnedFd, Option<Gatehouse>, Option<OwnedFd>),
         deadlines: Deadlines,
     ) -> Result<Self> {
         Ok(Self {
@@ -130,6 +137,9 @@ impl<'a> Keeper<'a> {
             secrets: Vec::new(),
             mask: None,
             alarm: None,
+            rules,
+            renewing: None,
+            cleared: None,
             over: None,
         })
     }
@@ -163,6 +173,7 @@ impl<'a> Keeper<'a> {
                 About::Idle => self.ring(),
                 About::Pins => self.look_after_pins(),
                 About::Reclaiming => self.reap_reclaiming(),
+                About::Renewing => self.reap_renewing(),
                 About::Holder => self.let_go(),
                 About::Gate => self.turn_gate(),
                 About::Conn(number) => self.hear_conn(number),
@@ -173,6 +184,7 @@ impl<'a> Keeper<'a> {
         if !self.journal.is_whole() {
             self.journal.flush();
         }
+        self.end_what_stays_cleared();
         self.enforce_calendar();
         self.enforce_timeouts();
         self.answer_parked();
@@ -207,6 +219,9 @@ impl<'a> Keeper<'a> {
         }
         if let Some(process) = &self.reclaiming {
             wait.add(About::Reclaiming, process.as_fd(), PollFlags::IN);
+        }
+        if let Some(process) = &self.renewing {
+            wait.add(About::Renewing, process.as_fd(), PollFlags::IN);
         }
         // ORDER: before the clients, who may want to hold it next.
         if let Some(holder) = &self.holder {

@@ -1,12 +1,17 @@
 //! The layers of kept sandboxes, from outside of them.
 
 use super::backend::KeptBackend;
+use super::client::{Trouble, odd};
+use super::talk::{Reply, Request};
+use crate::backend::blocking;
 use crate::cow::base::FOLDER;
 use crate::layers::Layer;
 use crate::state::StateDirectory;
 use cofferdam_core::{
-    Change, DiscardOrder, DurableBackend, Error, ErrorKind, KeptLayer, Result, SandboxStatus,
+    Change, DiscardOrder, DurableBackend, Error, ErrorKind, Exchanged, KeptLayer, LayerExchange,
+    Result, SandboxRecord, SandboxStatus,
 };
+use std::time::Duration;
 
 /// Opens the layer as nobody left it half done.
 pub(super) fn open(kept: &KeptLayer, state: &StateDirectory) -> Result<Layer> {
@@ -19,7 +24,36 @@ pub(super) fn open(kept: &KeptLayer, state: &StateDirectory) -> Result<Layer> {
     Ok(layer)
 }
 
+/// How long the processes of a sandbox may take to end.
+const CLEARED_WITHIN: Duration = Duration::from_secs(20);
+
 impl KeptBackend {
+    /// As [`DurableBackend::exchange_layer`].
+    pub(super) async fn exchange_under(
+        &self,
+        sandbox: &SandboxRecord,
+        exchange: LayerExchange,
+    ) -> Result<Exchanged> {
+        let cleared = async {
+            let mut call = self.call(sandbox, Request::ClearForLayer, CLEARED_WITHIN).await?;
+            match call.reply().await? {
+                Reply::Done => Ok(call),
+                reply => Err(Trouble::from(odd(&sandbox.id, &reply))),
+            }
+        };
+        // What one that is kept by an older version does not know it answers by hanging up.
+        let Ok(mut call) = cleared.await else { return Ok(Exchanged::Refused(exchange)) };
+        blocking(exchange).await?;
+        let renewed = async {
+            call.ask_again(Request::RenewLayer).await?;
+            call.done().await
+        };
+        match renewed.await {
+            Ok(()) => Ok(Exchanged::Lives),
+            Err(_) => Ok(Exchanged::Ends),
+        }
+    }
+
     pub(super) async fn discard_from(
         &self,
         layer: &KeptLayer,

@@ -44,6 +44,7 @@ mod past;
 mod place;
 mod private;
 mod program;
+mod renew;
 mod serve;
 mod spool;
 mod start;

@@ -85,6 +85,11 @@ impl Conn {
         matches!(self.parked, Some(Parked::Files))
     }
 
+    /// Whether a process in the sandbox works for it alone.
+    pub(super) fn has_worker(&self) -> bool {
+        matches!(self.parked, Some(Parked::Files | Parked::FileWatch | Parked::Port))
+    }
+
     /// Whether its wait is a use of the sandbox.
     pub(super) fn is_use(&self) -> bool {
         self.parked.is_some()
@@ -213,6 +218,7 @@ impl Keeper<'_> {
 
     fn perform(&mut self, number: u64, asked: Asked) -> Result<Outcome> {
         self.recognize(number, &asked)?;
+        self.refuse_while_cleared(number, &asked.request)?;
         let done = Ok(Outcome::Now(Reply::Done));
         match asked.request {
             Request::Status => {
@@ -222,6 +228,8 @@ impl Keeper<'_> {
             Request::Hold => self.hold_for(number)?,
             Request::Resume => self.resume_unless_frozen()?,
             Request::ResumeOnPurpose => self.resume()?,
+            Request::ClearForLayer => self.clear_for_layer(number)?,
+            Request::RenewLayer => self.renew_layer(number)?,
             Request::SetDeadlines(deadlines) => self.set_deadlines(deadlines),
             Request::Destroy(reason) => {
                 self.over.get_or_insert(reason);

@@ -5,6 +5,7 @@ use super::journal::Journal;
 use super::keep::Keeper;
 use super::order::{Answer, Order};
 use super::place::Place;
+use super::renew;
 use crate::assemble::{Assembly, Stay, assemble_and_clone};
 use crate::backend::LocalBackend;
 use crate::backend::{keep_records_out, receive};
@@ -127,10 +128,11 @@ fn keep(taken: Taken, blank: Blank) {
         }
     };
     let deadlines = { order }.deadlines;
-    let Made { assembly, born, line, record, gate, values } = made;
+    let Made { assembly, born, line, record, gate, rules, values } = made;
     journal.add(Happened::Provisioned(Box::new(record.clone())));
     let kept = (&assembly, &born, line);
-    let keeper = Keeper::new((&place, journal), kept, record.clone(), (listener, gate), deadlines);
+    let keeper =
+        Keeper::new((&place, journal), kept, record.clone(), (listener, gate, rules), deadlines);
     let keeper = keeper.and_then(|mut keeper| keeper.mask_from_now(values).map(|()| keeper));
     let left = match keeper {
         Ok(mut keeper) => {
@@ -181,6 +183,8 @@ struct Made {
     line: Line,
     record: SandboxRecord,
     gate: Option<Gatehouse>,
+    /// The rules of its commands, where they can come to be about another layer.
+    rules: Option<OwnedFd>,
     /// What is masked from the beginning.
     values: Vec<SecretValue>,
 }
@@ -214,7 +218,7 @@ fn make(
     let (mut assembly, mut born) = assemble_and_clone((&spec, stay), state, &order.id, clone)?;
     let lost = || Error::new(ErrorKind::SetupFailed, "the sandbox's line is lost: it has none");
     let mut line = Line::new(born.take_line().ok_or_else(lost)?);
-    let (hello, came) = await_hello(&mut line)?.map_err(|failure| not_set_up(&failure))?;
+    let (hello, mut came) = await_hello(&mut line)?.map_err(|failure| not_set_up(&failure))?;
     understands_us(&hello)?;
     verify(born.pid, &assembly.planned)?;
     assembly.confirm();
@@ -226,10 +230,12 @@ fn make(
         enforced: assembly.enforced.clone(),
         layer: assembly.layer.clone(),
     };
+    // ORDER: the guest hands them over last.
+    let rules = renew::has_rules(&assembly.planned.plan).then(|| came.pop()).flatten();
     let gate = gatehouse(order, (program, secrets), place, (&assembly, came))?;
     // ORDER: the sandbox stands, and has no copy of what is read here.
     let values = secrets.map_or(Ok(Vec::new()), GatedSecrets::values)?;
-    Ok(Made { assembly, born, line, record, gate, values })
+    Ok(Made { assembly, born, line, record, gate, rules, values })
 }
 
 /// Who holds the sockets of the way out, if there is one.

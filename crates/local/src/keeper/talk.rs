@@ -86,6 +86,11 @@ pub(super) enum Request {
     Port {
         port: u16,
     },
+    /// Ends all processes of the sandbox, which is held, for another layer to come. Whoever asked says
+    /// [`Request::RenewLayer`] next, on the same connection; where it hangs up the sandbox ends.
+    ClearForLayer,
+    /// Mounts the layer that is there now in the place of the one that was.
+    RenewLayer,
     /// What may be reached.
     Network,
     SetNetwork(NetworkPolicy),

@@ -43,6 +43,11 @@ fn with_descendants(mut found: Vec<i32>) -> Vec<i32> {
     found
 }
 
+/// All below a process, as many as are counted.
+pub(super) fn descendants(first: i32) -> Vec<i32> {
+    with_descendants(children(first))
+}
+
 /// What a process is called in its own, innermost namespace.
 fn inner(pid: i32) -> Option<i32> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;

@@ -70,16 +70,27 @@ fn landlock(context: &Context<'_>, steps: &mut Steps) {
             }
         }
     }
+    let rules = |write| Landlock {
+        abi: context.facts.landlock_abi,
+        read: vec!["/".to_owned()],
+        write,
+        devices: vec!["/dev".to_owned()],
+        // Servers on the sandbox's own loopback have to work.
+        no_tcp: false,
+        scoped: true,
+    };
+    let mut own = rules(write);
+    if context.view.layer.is_some() {
+        // A rule is about a directory and not about a path: what takes the place of the workspace would
+        // be closed to whoever is under rules of before.
+        let commands = std::mem::replace(&mut own, rules(vec!["/".to_owned()]));
+        steps.add(
+            Op::CommandRules(commands),
+            "the workspace may become another one, which these rules are then told",
+        );
+    }
     steps.add(
-        Op::Landlock(Landlock {
-            abi: context.facts.landlock_abi,
-            read: vec!["/".to_owned()],
-            write,
-            devices: vec!["/dev".to_owned()],
-            // Servers on the sandbox's own loopback have to work.
-            no_tcp: false,
-            scoped: true,
-        }),
+        Op::Landlock(own),
         "a second layer: should a mount be wrong, files outside of this tree stay closed",
     );
 }

@@ -177,7 +177,11 @@ impl Splitting {
                 }
                 self.own(step);
             }
-            Op::Mask { .. } | Op::Pin { .. } | Op::JoinCgroups | Op::Landlock(_) => self.own(step),
+            Op::Mask { .. }
+            | Op::Pin { .. }
+            | Op::JoinCgroups
+            | Op::Landlock(_)
+            | Op::CommandRules(_) => self.own(step),
             Op::HostName(_)
             | Op::LoopbackUp
             | Op::NoUserNamespaces

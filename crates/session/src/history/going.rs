@@ -9,7 +9,7 @@ use super::walk::Stillness;
 use crate::desk::Desk;
 use crate::store::{NewEvent, blocking};
 use crate::{Event, Session};
-use cofferdam_core::{Error, ErrorKind, Result};
+use cofferdam_core::{Error, ErrorKind, Exchanged, LayerExchange, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -47,7 +47,7 @@ pub struct UndoReport {
     pub dry_run: bool,
     /// What changed, from what was there to what is there now.
     pub effects: PointEffects,
-    /// Whether its sandbox was ended, with all processes. It is not where nothing is to be changed.
+    /// Whether all processes of the session were ended. They are not where nothing is to be changed.
     pub processes_ended: bool,
     /// How many commands ran in it.
     pub commands: u64,
@@ -61,7 +61,8 @@ impl Session {
     /// Makes the workspace of a copy-on-write session what it was at an earlier point, or a later one.
     ///
     /// What is in no point yet becomes one first, so that nothing is lost. All processes of the session
-    /// are ended where anything changes, and the next command gets a new sandbox. The home directory and
+    /// are ended where anything changes. The sandbox lives on where the backend can exchange the layer under
+    /// it; otherwise the next command gets a new one, and what was in its memory is gone. The home directory and
     /// what was written to an image stay as they are.
     pub async fn undo(&self, order: &UndoOrder) -> Result<UndoReport> {
         let (session, order) = (self.clone(), *order);
@@ -111,8 +112,7 @@ impl Session {
                 return Err(error);
             }
         };
-        desk.drive(Event::Stop).await?;
-        blocking(move || work.go(ready)).await?;
+        exchange(desk, held, Box::new(move || work.go(ready))).await?;
         self.say(desk, &report).await?;
         Ok(UndoReport { processes_ended: true, ..report })
     }
@@ -143,6 +143,28 @@ impl Session {
             "removed": effects.removed,
         });
         desk.amend(Some(NewEvent::now("undone", data))).await
+    }
+}
+
+/// Puts the other layer in its place, under a sandbox that lives on where it can, and ends all processes in
+/// any case.
+async fn exchange(desk: &mut Desk, is_held: bool, exchange: LayerExchange) -> Result<()> {
+    let exchanged = match desk.row.record.clone().filter(|_| is_held) {
+        Some(record) => desk.backend().exchange_layer(&record, exchange).await,
+        None => Ok(Exchanged::Refused(exchange)),
+    };
+    match exchanged {
+        Ok(Exchanged::Lives) => Ok(()),
+        Ok(Exchanged::Ends) => desk.drive(Event::Stop).await,
+        Ok(Exchanged::Refused(exchange)) => {
+            desk.drive(Event::Stop).await?;
+            blocking(exchange).await
+        }
+        Err(error) => {
+            // It ends by itself, too; what failed is what there is to say.
+            desk.drive(Event::Stop).await.ok();
+            Err(error)
+        }
     }
 }
 

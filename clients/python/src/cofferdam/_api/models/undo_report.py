@@ -24,7 +24,7 @@ class UndoReport:
         dry_run (bool): Whether nothing was done.
         effects (PointEffects): What changed between two points.
         left (int): How many processes went on in it that commands had left.
-        processes_ended (bool): Whether its sandbox was ended, with all processes. It is not where nothing is to be
+        processes_ended (bool): Whether all processes of the session were ended. They are not where nothing is to be
             changed.
         session (str): The session.
         to (int): The point that it stands at now.
