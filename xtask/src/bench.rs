@@ -72,8 +72,27 @@ const PARTS: [&str; 9] =
 const SESSIONS_PART: &str = "sessions";
 const MANY_PART: &str = "sessions-many";
 
+/// What cargo tells its children of libraries. The loader looks there for every library of every program
+/// that is measured, bare ones too, which nobody's programs pay otherwise.
+const OF_CARGO: &str = "LD_LIBRARY_PATH";
+
+/// Goes on as a process that cargo told nothing, where it told us something.
+fn without_cargo(words: &[String]) -> Option<std::io::Error> {
+    use std::os::unix::process::CommandExt;
+    std::env::var_os(OF_CARGO)?;
+    let own = match std::env::current_exe() {
+        Ok(own) => own,
+        Err(error) => return Some(error),
+    };
+    Some(Command::new(own).arg("bench").args(words).env_remove(OF_CARGO).exec())
+}
+
 /// Measures, and prints what came of it.
 pub(crate) fn run(words: &[String]) -> ExitCode {
+    if let Some(error) = without_cargo(words) {
+        eprintln!("bench: start again without {OF_CARGO}: {error}");
+        return ExitCode::FAILURE;
+    }
     let options = match parse(words) {
         Ok(options) => options,
         Err(problem) => {

@@ -132,14 +132,13 @@ fn set_up_and_serve(errand: Errand<'_>, blank: Blank) -> ! {
             if !listeners.is_empty() {
                 line.frame(0, Kind::Data, b"", listeners);
             }
-            let scope = rules.or(scope);
             rustix::process::umask(COMMANDS_MASK);
             let hello = Hello {
                 generation: GENERATION,
                 version: env!("CARGO_PKG_VERSION").to_owned(),
                 confirmed,
             };
-            Serve::start(line, null, scope, &Greeting::Hello(hello))
+            Serve::start(line, null, (scope, rules), &Greeting::Hello(hello))
         }
         Err(None) => sys::exit_now(1),
         Err(Some(failure)) => {

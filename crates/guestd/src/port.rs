@@ -24,10 +24,9 @@ const TAKEN_WITHIN: Duration = Duration::from_secs(10);
 const BUFFER_BYTES: usize = 64 << 10;
 
 /// Starts a worker on a connection.
-pub(crate) fn start(request: Port, socket: &OwnedFd, rules: Option<&OwnedFd>) -> Result<i32> {
+pub(crate) fn start(request: Port, socket: &OwnedFd) -> Result<i32> {
     match sys::fork()? {
         0 => {
-            sys::restrict_or_end(rules);
             // A copy of process 1 holds the line and every command's pipes.
             close_all_but([socket]);
             // Without a process namespace, nobody else would end it.

@@ -5,6 +5,7 @@ mod handed;
 mod running;
 mod spare;
 mod start;
+mod under;
 
 use crate::line::{Line, LineLost, understand};
 use crate::reap::Children;
@@ -41,8 +42,7 @@ pub(crate) struct Serve {
     line: Line,
     line_wants_out: bool,
     null: OwnedFd,
-    /// Rules for commands and workers: where no process namespace keeps them from signalling us, and
-    /// where the workspace may become another one, which no rules of our own could grant.
+    /// Rules for commands, where no process namespace keeps them from signalling us.
     scope: Option<OwnedFd>,
     epoll: OwnedFd,
     signals: OwnedFd,
@@ -63,6 +63,8 @@ pub(crate) struct Serve {
     handed_files: HandedFiles,
     /// Whether memory may be free that was not given back.
     holds_memory: bool,
+    /// The host has told the rules of commands of another directory.
+    renews: bool,
 }
 
 impl Serve {
@@ -70,15 +72,25 @@ impl Serve {
     pub(crate) fn start(
         line: Line,
         null: OwnedFd,
-        scope: Option<OwnedFd>,
+        (scope, rules): (Option<OwnedFd>, Option<OwnedFd>),
         greeting: &Greeting,
     ) -> ! {
         if let Ok(mut serve) = Self::new(line, null, scope) {
-            serve.line.message(0, greeting, Vec::new());
-            while serve.turn().is_ok() {}
+            match rules {
+                None => {
+                    serve.line.message(0, greeting, Vec::new());
+                    serve.work();
+                }
+                Some(rules) => under::serve(serve, &rules, greeting),
+            }
         }
         // The kernel ends everything else in this namespace with its first process.
         sys::exit_now(0)
+    }
+
+    /// Serves until the line is lost, or the host has told our rules of more.
+    fn work(&mut self) {
+        while !self.renews && self.turn().is_ok() {}
     }
 
     fn new(line: Line, null: OwnedFd, scope: Option<OwnedFd>) -> Result<Self, Errno> {
@@ -105,6 +117,7 @@ impl Serve {
             spare: Spare::default(),
             handed_files: HandedFiles::default(),
             holds_memory: true,
+            renews: false,
         })
     }
 
@@ -184,9 +197,18 @@ impl Serve {
         if flags.intersects(epoll::EventFlags::IN | epoll::EventFlags::HUP | epoll::EventFlags::ERR)
         {
             self.line.fill()?;
-            while let Some((header, body)) = self.line.next_frame()? {
-                self.frame(header, &body)?;
-            }
+            self.hear_on()?;
+        }
+        Ok(())
+    }
+
+    /// Does what has come.
+    fn hear_on(&mut self) -> Result<(), LineLost> {
+        // ORDER: whoever is started after the rules are told of more is under them.
+        while !self.renews
+            && let Some((header, body)) = self.line.next_frame()?
+        {
+            self.frame(header, &body)?;
         }
         Ok(())
     }
@@ -205,6 +227,7 @@ impl Serve {
                 Some(HostOpens::Ping) => self.line.frame(channel, Kind::Data, b"", Vec::new()),
                 Some(HostOpens::Files(request)) => self.files(&request),
                 Some(HostOpens::Port(request)) => self.port(request),
+                Some(HostOpens::RenewRules) => self.renews = true,
                 // Sent before the host knew that its command had ended.
                 None if understand::<ToProcess>(body).is_some() => {}
                 None => return Err(LineLost),
@@ -238,7 +261,7 @@ impl Serve {
         if self.file_workers.len() >= MAX_CONNECTIONS {
             return files::refuse(&socket, &files::Refusal::TooMany);
         }
-        match files::start(request, &socket, self.scope.as_ref()) {
+        match files::start(request, &socket) {
             Ok(pid) => {
                 self.own.insert(pid);
                 self.file_workers.insert(pid);
@@ -253,7 +276,7 @@ impl Serve {
         let refusal = if self.port_workers.len() >= MAX_PORT_CONNECTIONS {
             PortAnswer::TooMany
         } else {
-            match port::start(request, &socket, self.scope.as_ref()) {
+            match port::start(request, &socket) {
                 Ok(pid) => {
                     self.own.insert(pid);
                     self.port_workers.insert(pid);
@@ -270,7 +293,7 @@ impl Serve {
     }
 
     fn prove(&mut self, channel: u32, request: &Prove) {
-        match proof::start(request, self.scope.as_ref()) {
+        match proof::start(request) {
             Ok((pid, answer)) => {
                 self.own.insert(pid);
                 if let Ok(relay) = Relay::proof(answer, channel) {

@@ -7,7 +7,7 @@ use rustix::io::{Errno, Result};
 use rustix::mount::UnmountFlags;
 use rustix::thread::UnshareFlags;
 use std::ffi::{c_char, c_int, c_long, c_void};
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 
 fn check(answer: c_long) -> Result<c_long> {
     if answer < 0 { Err(last_errno()) } else { Ok(answer) }
@@ -365,15 +365,6 @@ pub(crate) fn landlock_restrict(ruleset: BorrowedFd<'_>) -> Result<()> {
     check(answer).map(drop)
 }
 
-/// Puts a process that was just made under these rules, if there are any, or ends it.
-pub(crate) fn restrict_or_end(rules: Option<&OwnedFd>) {
-    if let Some(rules) = rules
-        && landlock_restrict(rules.as_fd()).is_err()
-    {
-        exit_now(1)
-    }
-}
-
 /// Brings the loopback interface up.
 pub(crate) fn loopback_up(socket: BorrowedFd<'_>) -> Result<()> {
     // SAFETY: all-zero bytes are a valid ifreq.
@@ -424,7 +415,8 @@ pub(crate) fn keep_large_memory_apart() {
 }
 
 /// Gives memory that is free inside this process back to the system: of the heap, and of the stack
-/// below its present depth. Only for the first thread of a process.
+/// below its present depth. For the first thread of a process, and for one that called
+/// [`live_on_a_thread`].
 pub(crate) fn give_memory_back() {
     #[cfg(target_env = "gnu")]
     // SAFETY: no memory is passed, and what is in use is not touched.
@@ -440,18 +432,40 @@ const STACK_BYTES: usize = 128 * 1024;
 const STACK_MARGIN_BYTES: usize = 8 * 1024;
 const PAGE_BYTES: usize = 4096;
 
+/// The stack of a thread that calls [`live_on_a_thread`] first of all.
+pub(crate) const THREAD_STACK_BYTES: usize = 512 * 1024;
+/// What of it may lie above its first frame, or be no stack.
+const THREAD_STACK_REST_BYTES: usize = 64 * 1024;
+/// The lowest address of the stack that is given back; 0 for that of a process.
+static STACK_ENDS: AtomicUsize = AtomicUsize::new(0);
+
+/// For the only thread of a process beside the first one, which waits for it.
+#[inline(never)]
+pub(crate) fn live_on_a_thread() {
+    let here = 0_u8;
+    let depth = (&raw const here).expose_provenance();
+    let ends = depth.saturating_sub(THREAD_STACK_BYTES - THREAD_STACK_REST_BYTES);
+    STACK_ENDS.store(ends.next_multiple_of(PAGE_BYTES), Ordering::Relaxed);
+    #[cfg(target_env = "gnu")]
+    // SAFETY: no memory is passed. Two threads of which one waits need no heap each.
+    unsafe {
+        libc::mallopt(libc::M_ARENA_MAX, 1)
+    };
+}
+
 #[inline(never)]
 fn give_stack_back() {
     let here = 0_u8;
     let depth = (&raw const here).expose_provenance();
     let end = depth.saturating_sub(STACK_MARGIN_BYTES) & !(PAGE_BYTES - 1);
-    let start = end.saturating_sub(STACK_BYTES);
+    let start = end.saturating_sub(STACK_BYTES).max(STACK_ENDS.load(Ordering::Relaxed));
+    let length = end.saturating_sub(start);
     let start = std::ptr::with_exposed_provenance_mut::<c_void>(start);
-    // What was never reached is not mapped and nothing else is there: the kernel keeps a gap of a
-    // MiB below a stack. It says so, and gives back the rest.
+    // What was never reached of a process's stack is not mapped and nothing else is there: the kernel
+    // keeps a gap of a MiB below it. It says so, and gives back the rest.
     // SAFETY: the stack grows downward, and nothing is alive below the frame of a function that
-    // calls nothing but this.
-    unsafe { libc::madvise(start, STACK_BYTES, libc::MADV_DONTNEED) };
+    // calls nothing but this. A thread's does not end before `start`.
+    unsafe { libc::madvise(start, length, libc::MADV_DONTNEED) };
 }
 
 /// Blocks every signal for this thread.
@@ -516,7 +530,8 @@ pub(crate) fn kill(pid: i32, signal: i32) -> Result<()> {
 
 /// Makes a copy of this process. The answer is 0 in the copy.
 pub(crate) fn fork() -> Result<i32> {
-    // SAFETY: this process has one thread, so the copy may do whatever it likes.
+    // SAFETY: this process has one thread, or another one that waits and holds nothing, so the copy may
+    // do whatever it likes.
     let answer = unsafe { libc::fork() };
     check(answer.into())?;
     Ok(answer)

@@ -234,7 +234,7 @@ impl Template {
                 line.frame(0, Kind::Data, b"", places);
                 let null = self.outside.null;
                 drop((self.itself, self.outside.proc, self.shared));
-                Serve::start(line, null, None, &Greeting::Hello(hello))
+                Serve::start(line, null, (None, None), &Greeting::Hello(hello))
             }
             Err(None) => sys::exit_now(1),
             Err(Some(failure)) => {

@@ -75,6 +75,9 @@ pub enum HostOpens {
     /// Connect to a port of the sandbox's own loopback, and carry bytes between it and the socket that
     /// comes with the message. Answered over that socket alone, as [`port`](crate::port) says.
     Port(Port),
+    /// Put whatever is started from here on under the rules for commands as they are now. Nothing but
+    /// process 1 is there. Answered by nothing.
+    RenewRules,
 }
 
 /// Which port.

@@ -225,7 +225,7 @@ pub enum Op {
     NotDumpable,
     /// Restrict the file system and more by Landlock.
     Landlock(Landlock),
-    /// Restrict every command, and every worker, by these rules on top. They are handed to the host
+    /// Restrict every command, and whatever else is started, by these rules on top. They are handed to the host
     /// before the greeting, which adds to them when another directory takes the place of one.
     CommandRules(Landlock),
     /// Load a system call filter; the program as the kernel takes it: code, jt, jf, k.

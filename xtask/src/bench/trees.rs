@@ -137,7 +137,7 @@ async fn measure_round(sessions: &Sessions, session: &Session, times: &mut Times
     times.push("undo", "undo a command, all processes ended", begin.elapsed());
     let begin = Instant::now();
     change(session).await?;
-    times.push("after", "the next command, in a new sandbox", begin.elapsed());
+    times.push("after", "the next command", begin.elapsed());
     let begin = Instant::now();
     let fork = sessions.fork(id, None, "fork").await.map_err(ours)?;
     times.push("fork", "fork it, until ready", begin.elapsed());

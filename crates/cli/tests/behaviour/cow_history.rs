@@ -140,6 +140,43 @@ fn undo_takes_back_and_can_be_taken_back() {
 }
 
 #[test]
+fn an_undo_leaves_the_sandbox_where_its_layer_can_be_exchanged() {
+    everyone(|place| {
+        let hidden = place.workspace.join("d/old");
+        for (hides, stays) in [(false, true), (true, false)] {
+            for (name, text) in [("f", "real\n"), ("d/old", "o")] {
+                place.write(name, text);
+            }
+            let mut words = vec!["create", "--cow", "--name", "s"];
+            if hides {
+                words.extend(["--hide", hidden.to_str().unwrap()]);
+            }
+            place.says(&words, 0);
+            exec(place, "echo one >f; mkdir n; touch /tmp/mark");
+            exec(place, "echo two >f; echo x >n/x");
+            place.says(&["exec", "s", "-d", "--id", "server", "--", "sleep", "1000"], 0);
+            let keeper = keepers(place);
+            for to in ["1", "2", "1", "0"] {
+                place.says(&["undo", "s", "--to", to], 0);
+                let look = "cat f /workspace/f; echo more >>f; ls /workspace; test -e /tmp/mark";
+                let marked = place.say(&["exec", "s", "--shell", look]);
+                let expected = match to {
+                    "0" => "real\nreal\nd\nf\n",
+                    "1" => "one\none\nd\nf\nn\n",
+                    _ => "two\ntwo\nd\nf\nn\n",
+                };
+                assert_eq!(marked.text(), expected, "{to}");
+                assert_eq!(marked.code() == Some(0), stays, "{marked:?}");
+                assert_eq!(keepers(place) == keeper, stays);
+            }
+            assert_eq!(fs::read_to_string(place.workspace.join("f")).unwrap(), "real\n");
+            place.says(&["rm", "s"], 0);
+            assert!(until(SOON, || keepers(place).is_empty().then_some(())).is_some());
+        }
+    });
+}
+
+#[test]
 fn an_undo_goes_to_a_snapshot_by_its_label() {
     everyone(|place| {
         prepared(place);

@@ -67,6 +67,20 @@ fn overlays(stage: &Stage) -> usize {
     mounts.lines().filter(|line| line.contains(" overlay ")).count()
 }
 
+/// One command looks at another one, talks to it and ends it: they are under the same rules.
+async fn commands_deal_with_each_other(stage: &Stage, sandbox: &SandboxRecord, when: &str) {
+    let (server, client) = (format!("server-{when}"), format!("client-{when}"));
+    let script = "exec 9>/tmp/held; echo $$ >/tmp/pid; echo ready; exec sleep 300";
+    stage.backend.start(sandbox, &detached(&server, script)).await.unwrap();
+    stage.says(sandbox, &server, "ready").await;
+    let script = "p=$(cat /tmp/pid) && readlink /proc/$p/fd/9 /proc/$p/cwd && kill -TERM $p";
+    let ended = stage.run(sandbox, &exec(&client, script)).await;
+    let said = stage.output(sandbox, &client).await;
+    assert_eq!((ended, said.lines().next()), (Ending::Exited(0), Some("/tmp/held")), "{when}");
+    let ended = stage.wait(sandbox, &server).await.ended.unwrap().ending;
+    assert_eq!(ended, Ending::Signaled(15), "{when}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_layer_is_exchanged_under_a_sandbox_that_lives_on() {
     let stage = Stage::new("kept-exchange");
@@ -79,6 +93,7 @@ async fn a_layer_is_exchanged_under_a_sandbox_that_lives_on() {
     stage.backend.start(&sandbox, &detached("server", script)).await.unwrap();
     stage.says(&sandbox, "server", "ready").await;
 
+    commands_deal_with_each_other(&stage, &sandbox, "before").await;
     for round in 0..TIMES {
         let name = format!("other-{round}");
         stage.backend.hold(&sandbox).await.unwrap();
@@ -95,6 +110,7 @@ async fn a_layer_is_exchanged_under_a_sandbox_that_lives_on() {
         // What is written lands in the layer that is there now, and nowhere else.
         assert!(layer.join("upper/again").exists() && layer.join("upper/there").exists());
     }
+    commands_deal_with_each_other(&stage, &sandbox, "after").await;
     let server = stage.wait(&sandbox, "server").await.ended.unwrap().ending;
     assert_eq!(server, Ending::Canceled);
     until("nothing is left in it", || stage.processes().2.is_empty());

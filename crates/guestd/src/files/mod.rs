@@ -35,10 +35,9 @@ use talk::{Gone, Talk};
 use walk::Root;
 
 /// Starts a worker on a connection.
-pub(crate) fn start(request: &Files, socket: &OwnedFd, rules: Option<&OwnedFd>) -> Result<i32> {
+pub(crate) fn start(request: &Files, socket: &OwnedFd) -> Result<i32> {
     match sys::fork()? {
         0 => {
-            sys::restrict_or_end(rules);
             // A copy of process 1 holds the line and every command's pipes.
             close_all_but([socket]);
             // Without a process namespace, nobody else would end it.

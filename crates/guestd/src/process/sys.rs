@@ -57,6 +57,9 @@ struct Shared {
     failed_errno: AtomicI32,
 }
 
+// SAFETY: what it points to is on the heap and its own. Whoever has it may look at it from any thread.
+unsafe impl Send for Starting {}
+
 const CHILD_STACK_BYTES: usize = 64 * 1024;
 
 /// A child that was started, and what it borrows.

@@ -11,6 +11,7 @@ use super::tree::{children, descendants, stat};
 use crate::cow;
 use crate::launch::layer::{Renewal, reap};
 use cofferdam_core::{DestroyReason, Error, ErrorKind, Result};
+use cofferdam_wire::message::HostOpens;
 use cofferdam_wire::plan::{Access, Landlock, Op, Overlay, Plan, Upper};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -195,6 +196,10 @@ impl Keeper<'_> {
         };
         match renewed.and_then(|()| self.born.renew_layer(renewal)) {
             Ok(process) => {
+                if self.rules.is_some() {
+                    let channel = self.execs.take_channel();
+                    self.line.message(channel, &HostOpens::RenewRules, Vec::new());
+                }
                 self.cleared = None;
                 if let Some(last) = self.renewing.replace(process) {
                     reap(&last);
