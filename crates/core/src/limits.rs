@@ -28,6 +28,17 @@ impl<T: Copy> Limit<T> {
     }
 }
 
+impl Limit<u32> {
+    /// So many more; who asked stays the same.
+    #[must_use]
+    pub fn and(self, more: u32) -> Self {
+        match self {
+            Self::Default(value) => Self::Default(value.saturating_add(more)),
+            Self::Asked(value) => Self::Asked(value.saturating_add(more)),
+        }
+    }
+}
+
 /// The limits of one sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {

@@ -2,7 +2,9 @@
 
 mod layer;
 
-use crate::cgroup::{Assessment, CgroupFacts, Cgroups, are_groups_unified, assess};
+use crate::cgroup::{
+    Assessment, CgroupFacts, Cgroups, GUEST_THREADS_OVER_A_LAYER, are_groups_unified, assess,
+};
 use crate::control_files::{self, ControlFiles};
 use crate::cow;
 use crate::cow::passing::PassingCopy;
@@ -324,7 +326,11 @@ impl Drafting<'_> {
     }
 
     fn groups(&self, grounds: &Grounds) -> Result<Cgroups> {
-        Cgroups::prepare(self.state, self.id, &self.spec.limits, &grounds.groups)
+        let mut limits = self.spec.limits;
+        if matches!(self.stay, Stay::Kept { kept: Some(_), .. }) {
+            limits.pids = limits.pids.and(GUEST_THREADS_OVER_A_LAYER);
+        }
+        Cgroups::prepare(self.state, self.id, &limits, &grounds.groups)
     }
 
     /// Takes what is needed, and refuses what cannot be enforced.

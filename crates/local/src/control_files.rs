@@ -15,10 +15,13 @@
 //! not part of the workspace.
 
 mod around;
+mod follow;
 mod git_config;
+mod links;
 mod names;
 mod repository;
 mod scan;
+mod users;
 
 pub(crate) use around::around;
 pub(crate) use names::{Named, named};
@@ -96,6 +99,35 @@ const GIT_DIRECTORY: [(&str, Nature); 7] = [
     ("info/attributes", Nature::GitFile),
 ];
 
+/// Names in the root of a work tree that most have not: what stands there is protected, what does not
+/// gets no placeholder and is told of where it appears.
+const WORK_TREE_IF_THERE: [&str; 11] = [
+    ".hg/hgrc",
+    ".dir-locals.el",
+    ".nvim.lua",
+    ".nvimrc",
+    ".vimrc",
+    ".zed",
+    ".opencode",
+    ".kiro",
+    ".mise.toml",
+    ".cshrc",
+    ".login",
+];
+
+/// What `git rebase --continue` runs. It is told of where it appears and not pinned, for whoever goes on
+/// with a rebase inside writes it.
+const GIT_DIRECTORY_IF_THERE: [&str; 1] = ["rebase-merge/git-rebase-todo"];
+
+/// Names by which git takes a directory for a repository.
+pub(crate) const SIGNS_OF_GIT: [&str; 4] = ["HEAD", "objects", "refs", "commondir"];
+
+/// Whether git takes a directory that has these of [`SIGNS_OF_GIT`] for a repository. What is named by
+/// `commondir` stands for the two others, with its configuration and hooks.
+pub(crate) fn is_repository(has: impl Fn(&str) -> bool) -> bool {
+    has("HEAD") && (has("commondir") || has("objects") && has("refs"))
+}
+
 /// A name that is made a mount of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PinnedName {
@@ -136,7 +168,8 @@ pub struct ControlFiles {
     pub scan: ScanEnd,
     /// What was there: control files and repositories, relative to the workspace.
     pub present: BTreeSet<String>,
-    /// What something names as a git directory and is none yet, relative to the workspace.
+    /// What names of control files lead to and is not pinned, with the links on the way, relative to the
+    /// workspace. The empty path is all of it: where they lead is not known.
     pub pointed: Vec<String>,
 }
 
@@ -226,11 +259,14 @@ struct Search<'a> {
     root: PathBuf,
     pins: BTreeMap<String, Access>,
     found: ControlFiles,
+    /// Which files of the user's own say where hooks are, and what they say, once it was looked for.
+    users_hooks: Option<Vec<(String, String)>>,
 }
 
 impl<'a> Search<'a> {
     fn new(workspace: BorrowedFd<'a>, root: PathBuf) -> Self {
-        Self { workspace, root, pins: BTreeMap::new(), found: ControlFiles::default() }
+        let (pins, found) = (BTreeMap::new(), ControlFiles::default());
+        Self { workspace, root, pins, found, users_hooks: None }
     }
 
     /// The control files of the workspace itself and of these repositories in it.
@@ -241,6 +277,8 @@ impl<'a> Search<'a> {
     ) -> Result<()> {
         self.work_tree("")?;
         if self.is_git_directory("")? {
+            // What makes it one.
+            self.found.present.insert("HEAD".to_owned());
             self.git_directory("", "")?;
         }
         trees.into_iter().try_for_each(|tree| self.repository(tree))?;
@@ -248,7 +286,19 @@ impl<'a> Search<'a> {
     }
 
     fn work_tree(&mut self, tree: &str) -> Result<()> {
-        WORK_TREE.iter().try_for_each(|(name, nature)| self.name(join(tree, name), *nature))
+        WORK_TREE.iter().try_for_each(|(name, nature)| self.name(join(tree, name), *nature))?;
+        WORK_TREE_IF_THERE.iter().try_for_each(|name| self.if_there(join(tree, name)))
+    }
+
+    /// A name that is protected only where something stands.
+    fn if_there(&mut self, path: String) -> Result<()> {
+        if self.kind(&path)?.is_none() {
+            return Ok(());
+        }
+        if !parent_of(&path).is_empty() {
+            self.way(parent_of(&path));
+        }
+        self.name(path, Nature::File)
     }
 
     fn name(&mut self, path: String, nature: Nature) -> Result<()> {
@@ -292,9 +342,16 @@ impl<'a> Search<'a> {
             Some(named) if Path::new(&named) == inside => self.fix(&named),
             Some(_) | None => {
                 self.unprotected(path.to_owned(), "it is a symbolic link by way of another one");
+                self.point(path);
             }
         }
         Ok(())
+    }
+
+    /// Notes where a link leads that cannot be protected there.
+    fn point(&mut self, link: &str) {
+        let led = self.follow("", link);
+        self.found.pointed.extend(led.links.into_iter().chain(led.end));
     }
 
     /// A link to what is not there: something has to stand there, too.
@@ -309,6 +366,7 @@ impl<'a> Search<'a> {
             }
             Some(_) | None => {
                 self.unprotected(path.to_owned(), "it is a symbolic link to what is not there");
+                self.point(path);
             }
         }
     }

@@ -290,8 +290,123 @@ fn a_configuration_that_is_no_file_is_not_read() {
     let tree = Tree::new("fifo", &[".git", "sub/.git"], &[]);
     let status = std::process::Command::new("mkfifo").arg(tree.path(".git/config")).status();
     assert!(status.unwrap().success());
-    fs::write(tree.path("sub/.git/config"), "#".repeat(300_000)).unwrap();
-    assert_eq!(tree.find().unprotected.len(), 1);
+    let large = "#".repeat(repository::CONFIG_BYTES + 1);
+    fs::write(tree.path("sub/.git/config"), &large).unwrap();
+    let found = tree.find();
+    assert_eq!(found.unprotected.len(), 1);
+    assert_eq!(found.pointed, [""], "where it leads is not known");
+    let fits = format!("[core]\nhooksPath = far\n{}", &large[..repository::CONFIG_BYTES - 30]);
+    fs::write(tree.path("sub/.git/config"), fits).unwrap();
+    let found = tree.find();
+    assert_eq!((found.unprotected.len(), access(&found, "sub/far")), (0, Some(Access::ReadOnly)));
+    fs::write(tree.path("sub/.git/config"), b"[core]\nhooksPath = h\xff\n").unwrap();
+    let found = tree.find();
+    assert_eq!((found.unprotected.len(), &*found.pointed), (1, &["".to_owned()][..]));
+}
+
+#[test]
+fn a_directory_that_shares_with_another_is_a_repository_with_the_control_files_of_both() {
+    let tree = Tree::new("shared", &["x", "y/objects", "y/refs", "mine"], &["x/HEAD"]);
+    fs::write(tree.path("x/commondir"), "../y\n").unwrap();
+    fs::write(tree.path("y/config"), "[core]\nhooksPath = ../mine\n").unwrap();
+    let found = tree.find();
+    assert!(found.present.contains("x"), "{:?}", found.present);
+    let names = ["x/commondir", "x/config.worktree", "y/config", "y/hooks", "mine"];
+    for path in names {
+        assert_eq!(access(&found, path), Some(Access::ReadOnly), "{path}");
+    }
+    // One that names what is not there, or itself.
+    fs::write(tree.path("x/commondir"), "../z").unwrap();
+    assert_eq!(tree.find().pointed, ["z"]);
+    fs::write(tree.path("x/commondir"), "../x/.").unwrap();
+    let found = tree.find();
+    assert_eq!((&*found.pointed, found.reasons().len()), (&[][..], 0));
+    // The control.
+    fs::remove_file(tree.path("x/commondir")).unwrap();
+    assert!(!tree.find().present.contains("x"));
+}
+
+#[test]
+fn a_workspace_that_becomes_a_repository_itself_is_told_of() {
+    for shared in [true, false] {
+        let tree = Tree::new("taken-over", &[".git/objects", ".git/refs"], &[".git/HEAD"]);
+        let before = tree.find();
+        fs::remove_file(tree.path(".git/HEAD")).unwrap();
+        fs::write(tree.path("HEAD"), "ref: refs/heads/main\n").unwrap();
+        let place = if shared { "y/" } else { "" };
+        for name in ["objects", "refs"] {
+            fs::create_dir_all(tree.path(&format!("{place}{name}"))).unwrap();
+        }
+        fs::write(tree.path(&format!("{place}config")), "[core]\nfsmonitor = x\n").unwrap();
+        let mut expected = vec!["HEAD", "config"];
+        if shared {
+            fs::write(tree.path("commondir"), "y").unwrap();
+            fs::write(tree.path("config.worktree"), "[core]\nworktree = .\n").unwrap();
+            expected = vec!["HEAD", "commondir", "config.worktree", "y/config"];
+        }
+        assert_eq!(appeared(&before, tree.open()).unwrap(), expected);
+    }
+}
+
+#[test]
+fn what_is_reached_by_way_of_links_is_known_with_the_links() {
+    let check = |name: &str, expected: &[&str]| {
+        let directories = [".git/hooks", "real/h", "deep/down", "h"];
+        let tree = Tree::new("way", &directories, &[]);
+        symlink("real", tree.path("link")).unwrap();
+        symlink("deep/down", tree.path("down")).unwrap();
+        symlink("link/h", tree.path("twice")).unwrap();
+        let config = format!("[core]\nhooksPath = {name}\n");
+        fs::write(tree.path(".git/config"), config).unwrap();
+        let found = tree.find();
+        assert_eq!(found.pointed, expected, "{name}");
+        assert_eq!(found.unprotected.len(), usize::from(!expected.is_empty()), "{name}");
+    };
+    check("real/h", &[]);
+    check("real/../h", &[]);
+    check("link/h", &["link", "real/h"]);
+    check("twice", &["twice", "link", "real/h"]);
+    check("link/later", &["link", "real/later"]);
+    check("down/../h", &["down", "deep/h"]);
+    check("/etc/hooks", &[]);
+    check("../../../../../../../etc", &[]);
+}
+
+#[test]
+fn a_link_outside_that_leads_in_is_no_hindrance() {
+    let tree = Tree::new("outside", &[".git/hooks", "own"], &[]);
+    let outside = TestDirectory::new("control-outside-link");
+    symlink(tree.0.path(), outside.path().join("in")).unwrap();
+    for name in ["in/own", "in/./later/../own", "in/../in/own"] {
+        let path = outside.path().join(name);
+        let config = format!("[core]\nhooksPath = {}\n", path.display());
+        fs::write(tree.path(".git/config"), config).unwrap();
+        let found = tree.find();
+        let leads_back = name != "in/../in/own";
+        assert_eq!(access(&found, "own").is_some(), leads_back, "{name} {:?}", found.reasons());
+        assert_eq!(found.reasons().len(), 0);
+    }
+}
+
+#[test]
+fn what_most_have_not_is_pinned_where_it_stands_and_told_of_where_it_comes() {
+    let tree = Tree::new("if-there", &[".zed", ".hg", ".git/rebase-merge"], &[".vimrc"]);
+    let before = tree.find();
+    for path in [".zed", ".vimrc"] {
+        assert_eq!(access(&before, path), Some(Access::ReadOnly), "{path}");
+    }
+    for path in [".hg/hgrc", ".mise.toml"] {
+        assert_eq!((access(&before, path), absent(&before, path)), (None, None), "{path}");
+    }
+    for path in [".hg/hgrc", ".mise.toml", ".git/rebase-merge/git-rebase-todo"] {
+        fs::write(tree.path(path), "x").unwrap();
+    }
+    let names = appeared(&before, tree.open()).unwrap();
+    assert_eq!(names, [".git/rebase-merge/git-rebase-todo", ".hg/hgrc", ".mise.toml"]);
+    let found = tree.find();
+    assert_eq!(access(&found, ".hg"), Some(Access::ReadWrite));
+    assert_eq!(access(&found, ".hg/hgrc"), Some(Access::ReadOnly));
+    assert_eq!(access(&found, ".git/rebase-merge/git-rebase-todo"), None, "a rebase goes on");
 }
 
 #[test]
@@ -310,8 +425,15 @@ fn links_in_a_git_directory_are_told() {
     fs::remove_file(tree.path(".git/HEAD")).unwrap();
     symlink("/etc/hostname", tree.path(".git/HEAD")).unwrap();
     symlink("../../.bashrc", tree.path(".git/COMMIT_EDITMSG")).unwrap();
+    fs::create_dir_all(tree.path(".git/logs/refs/heads/ab")).unwrap();
+    symlink("/root/.bashrc", tree.path(".git/logs/refs/heads/ab/x")).unwrap();
+    symlink("/root", tree.path(".git/refs")).unwrap();
+    fs::create_dir_all(tree.path(".git/objects/ab")).unwrap();
+    symlink("/root", tree.path(".git/objects/cd")).unwrap();
+    symlink("/root/x", tree.path(".git/objects/ab/y")).unwrap();
     let names = appeared(&before, tree.open()).unwrap();
-    assert_eq!(names, [".git/COMMIT_EDITMSG", ".git/HEAD"]);
+    let all = ["COMMIT_EDITMSG", "HEAD", "logs/refs/heads/ab/x", "objects/cd", "refs"];
+    assert_eq!(names, all.map(|name| format!(".git/{name}")));
 }
 
 #[test]

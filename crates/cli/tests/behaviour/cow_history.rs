@@ -177,6 +177,28 @@ fn an_undo_leaves_the_sandbox_where_its_layer_can_be_exchanged() {
 }
 
 #[test]
+fn threads_of_our_own_do_not_count_as_processes_of_the_command() {
+    everyone(|place| {
+        place.write("f", "real\n");
+        for cow in [&["--cow"][..], &[]] {
+            place.says(&[&["create", "--name", "s", "--pids", "1"][..], cow].concat(), 0);
+            let says = || {
+                place.says(&["exec", "s", "--", "/bin/true"], 0);
+                let two = place.say(&["exec", "s", "--shell", "/bin/true; exit 7"]);
+                assert!(two.stderr.contains("fork"), "{two:?}");
+            };
+            says();
+            if !cow.is_empty() {
+                place.says(&["exec", "s", "--", "/bin/rm", "f"], 0);
+                place.says(&["undo", "s", "--to", "0"], 0);
+                says();
+            }
+            place.says(&["rm", "s"], 0);
+        }
+    });
+}
+
+#[test]
 fn an_undo_goes_to_a_snapshot_by_its_label() {
     everyone(|place| {
         prepared(place);

@@ -60,9 +60,9 @@ pub fn renew_layer(
 
 /// What is made inside has to belong to an id that the sandbox's user namespace knows.
 fn become_inside(plan: &Plan) -> Result<(), CallFailed> {
-    let identity = plan.steps.iter().find_map(|step| match step.op {
-        Op::Identity { uid, gid } => Some((uid, gid)),
-        _ => None,
+    let identity = plan.steps.iter().find_map(|step| {
+        let Op::Identity { uid, gid } = step.op else { return None };
+        Some((uid, gid))
     });
     let Some((uid, gid)) = identity else { return Ok(()) };
     identity::keep_over_user_change()?;

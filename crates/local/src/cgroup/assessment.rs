@@ -5,6 +5,8 @@ use cofferdam_core::{Degree, Error, ErrorKind, Limits, OnUnavailable, Result};
 
 /// Processes of our own in the sandbox: its process 1. They do not count as the caller's.
 pub(crate) const GUEST_PROCESSES: u32 = 1;
+/// Threads of process 1 besides, where it keeps a layer: the one that serves under the rules of commands.
+pub(crate) const GUEST_THREADS_OVER_A_LAYER: u32 = 1;
 
 /// What became of a limit.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -22,6 +22,6 @@ pub use freezer::Freezer;
 pub use groups::{Causes, Cgroups, Usage};
 pub use layout::{Layout, Place};
 
-pub(crate) use assessment::GUEST_PROCESSES;
+pub(crate) use assessment::{GUEST_PROCESSES, GUEST_THREADS_OVER_A_LAYER};
 pub(crate) use facts::are_groups_unified;
 pub(crate) use groups::remove_leftovers;

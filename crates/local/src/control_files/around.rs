@@ -1,6 +1,6 @@
 //! Which repositories some directories are in.
 
-use super::Repositories;
+use super::{Repositories, is_repository};
 use crate::state::{io, retry};
 use cofferdam_core::Result;
 use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags};
@@ -28,7 +28,7 @@ pub(crate) fn around<'d>(
             found.trees.insert(path.to_owned());
         }
         // The workspace itself is looked at in any case.
-        if !path.is_empty() && ["HEAD", "objects", "refs"].into_iter().all(has) {
+        if !path.is_empty() && is_repository(has) {
             found.bare.insert(path.to_owned());
         }
     }

@@ -3,7 +3,7 @@
 //! This goes by names alone, for files that are to come into a workspace, so it takes more for control
 //! files than are pinned: names of a work tree count in every directory, and every spelling of them.
 
-use super::{GIT_DIRECTORY, WORK_TREE};
+use super::{GIT_DIRECTORY, GIT_DIRECTORY_IF_THERE, WORK_TREE, WORK_TREE_IF_THERE};
 use cofferdam_core::GuestPath;
 
 /// What the names of a path say.
@@ -28,7 +28,10 @@ pub(crate) fn named(path: &GuestPath) -> Named {
     let mut found = Named::Ordinary;
     for (at, name) in names.iter().enumerate() {
         let rest = names.get(at + 1..).unwrap_or_default();
-        if WORK_TREE.iter().any(|(known, _)| is(name, known)) {
+        let rest_of_all = names.get(at..).unwrap_or_default();
+        if WORK_TREE.iter().any(|(known, _)| is(name, known))
+            || WORK_TREE_IF_THERE.iter().any(|known| leads(rest_of_all, known))
+        {
             return Named::Control;
         }
         if is_git(name) {
@@ -47,11 +50,14 @@ pub(crate) fn named(path: &GuestPath) -> Named {
 
 /// Whether these names, in a git directory, are of a control file.
 fn is_of_git(names: &[&[u8]]) -> bool {
-    GIT_DIRECTORY.iter().any(|(known, _)| {
-        let mut parts = known.split('/');
-        names.iter().zip(parts.by_ref()).all(|(name, part)| is(name, part))
-            && parts.next().is_none()
-    })
+    GIT_DIRECTORY.iter().any(|(known, _)| leads(names, known))
+        || GIT_DIRECTORY_IF_THERE.iter().any(|known| leads(names, known))
+}
+
+/// Whether names begin with those of a known path.
+fn leads(names: &[&[u8]], known: &str) -> bool {
+    let mut parts = known.split('/');
+    names.iter().zip(parts.by_ref()).all(|(name, part)| is(name, part)) && parts.next().is_none()
 }
 
 fn is(name: &[u8], known: &str) -> bool {

@@ -8,25 +8,27 @@
 //! LIMIT: a directory that is shown writable by itself is not looked at, even if it is a repository.
 
 use super::git_config::{Target, targets};
+use super::users::at_home;
 use super::{
-    AbsentName, GIT_DIRECTORY, Nature, Search, is_own, join, parent_of, real_path, resolve,
+    AbsentName, GIT_DIRECTORY, GIT_DIRECTORY_IF_THERE, Nature, SIGNS_OF_GIT, Search, is_own,
+    is_repository, join, parent_of,
 };
 use crate::kernel_path::through;
 use crate::state::retry;
 use cofferdam_core::Result;
 use cofferdam_wire::plan::Access;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags};
+use rustix::fs::{FileType, Mode, OFlags, RawDir, ResolveFlags};
 use rustix::io::Errno;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 
 /// No pointer of git is longer.
 const POINTER_BYTES: usize = 8192;
-/// No configuration that people write is longer.
-const CONFIG_BYTES: usize = 256 * 1024;
+/// No configuration that people or tools write is longer.
+pub(super) const CONFIG_BYTES: usize = 4 << 20;
 /// How far inclusions are followed, as git does.
-const INCLUSIONS: usize = 10;
+pub(super) const INCLUSIONS: usize = 10;
 /// How many entries of one directory are looked at. Hooks are some dozen.
 const MAX_ENTRIES: usize = 1000;
 
@@ -61,7 +63,7 @@ impl Search<'_> {
             }
             Some((FileType::RegularFile, _)) => {
                 self.pin(git.clone(), Access::ReadOnly);
-                let text = self.read(&git, POINTER_BYTES).ok();
+                let text = self.read_text(&git, POINTER_BYTES).ok();
                 let line = text.as_deref().and_then(|text| text.strip_prefix("gitdir:"));
                 let named = line.and_then(|line| line.lines().next());
                 self.elsewhere(git, named.map(|named| named.trim().to_owned()), tree)?;
@@ -77,7 +79,7 @@ impl Search<'_> {
     /// from inside, or was shown on purpose.
     fn elsewhere(&mut self, pointer: String, named: Option<String>, tree: &str) -> Result<()> {
         let Some(named) = named else { return Ok(()) };
-        let Some(git) = self.inside(&pointer, tree, &named)? else { return Ok(()) };
+        let Some(git) = self.inside(&pointer, tree, &named) else { return Ok(()) };
         if self.is_fixed(&git) {
             return self.followed(&git, tree);
         }
@@ -90,30 +92,21 @@ impl Search<'_> {
         self.git_directory(&git, tree)
     }
 
-    /// Where a path that git follows from `base` is in the workspace; `None` where it is elsewhere
-    /// or nowhere. One that a link leads into the workspace is unprotected: links can be changed.
-    fn inside(&mut self, who: &str, base: &str, text: &str) -> Result<Option<String>> {
-        let root = self.root.clone();
-        let text = at_home(text);
-        if resolve(&root, base, &format!("{text}/x")).as_deref() == Some("x") {
-            self.unprotected(who.to_owned(), "it names the workspace itself");
-            return Ok(None);
+    /// Where a path that git follows from `base` is in the workspace; `None` where it is elsewhere.
+    /// One that a link of the workspace leads to is unprotected: links can be changed.
+    fn inside(&mut self, who: &str, base: &str, text: &str) -> Option<String> {
+        let led = self.follow(base, text);
+        let end = led.end?;
+        if !end.is_empty() && led.links.is_empty() {
+            return Some(end);
         }
-        let named = resolve(&root, base, &text);
-        match named.map(|named| self.open(&named).map(|_| named)) {
-            Some(Ok(named)) => return Ok(Some(named)),
-            Some(Err(Errno::NOENT)) => return Ok(resolve(&root, base, &text)),
-            Some(Err(_)) | None => {}
-        }
-        let path = if base.is_empty() { text } else { join_path(base, &text) };
-        let flags = OFlags::PATH | OFlags::CLOEXEC;
-        let target = rustix::fs::openat(self.workspace, path.as_str(), flags, Mode::empty());
-        if let Ok(target) = target
-            && real_path(target.as_fd())?.starts_with(&root)
-        {
-            self.unprotected(who.to_owned(), "what it names is reached by way of a link");
-        }
-        Ok(None)
+        let why = match end.is_empty() {
+            true => "it names the workspace itself",
+            false => "what it names is reached by way of a link",
+        };
+        self.unprotected(who.to_owned(), why);
+        self.found.pointed.extend(led.links.into_iter().chain([end]));
+        None
     }
 
     /// Whether a name is read-only already, by itself or with a directory that it is in.
@@ -124,14 +117,16 @@ impl Search<'_> {
             .any(|path| self.pins.get(path) == Some(&Access::ReadOnly))
     }
 
-    /// The protected names of a git directory whose work tree is at `tree`.
+    /// The protected names of a git directory whose work tree is at `tree`, and of the one that it shares
+    /// things with.
     pub(super) fn git_directory(&mut self, git: &str, tree: &str) -> Result<()> {
-        // HOSTILE: links in place of files that git writes lead its writing elsewhere.
-        for (name, kind) in self.entries(git) {
-            if kind == FileType::Symlink {
-                self.found.present.insert(join(git, &name));
-            }
-        }
+        self.links(git);
+        self.names_of_git(git)?;
+        self.followed(git, tree)?;
+        self.common(git, tree)
+    }
+
+    fn names_of_git(&mut self, git: &str) -> Result<()> {
         let info = join(git, "info");
         let under_info = match self.kind(&info)? {
             None => {
@@ -150,7 +145,33 @@ impl Search<'_> {
         for (name, nature) in names {
             self.name(join(git, name), *nature)?;
         }
-        self.followed(git, tree)
+        for name in GIT_DIRECTORY_IF_THERE {
+            let path = join(git, name);
+            if self.kind(&path)?.is_some() {
+                self.found.present.insert(path);
+            }
+        }
+        Ok(())
+    }
+
+    /// Where a git directory has what it shares: its configuration and hooks are those that count. Git
+    /// reads one such file, and none of where that leads.
+    fn common(&mut self, git: &str, tree: &str) -> Result<()> {
+        let pointer = join(git, "commondir");
+        let Ok(text) = self.read_text(&pointer, POINTER_BYTES) else { return Ok(()) };
+        let named = text.trim_end_matches(['\n', '\r']);
+        if self.follow(git, named).end.as_deref() == Some(git) {
+            return Ok(());
+        }
+        let Some(common) = self.inside(&pointer, git, named) else { return Ok(()) };
+        if !self.has_sign_of_git(&common)? {
+            self.found.pointed.push(common);
+            return Ok(());
+        }
+        self.way(&common);
+        self.links(&common);
+        self.names_of_git(&common)?;
+        self.followed(&common, tree)
     }
 
     /// What the hooks and the configuration of a git directory lead to.
@@ -159,7 +180,7 @@ impl Search<'_> {
         for name in ["config", "config.worktree"] {
             self.config(Config { path: &join(git, name), tree, depth: 0 })?;
         }
-        Ok(())
+        self.of_the_user(tree)
     }
 
     /// Hooks that can be changed by another name, or where a link leads.
@@ -187,31 +208,44 @@ impl Search<'_> {
         let text = match self.read(config.path, CONFIG_BYTES) {
             Ok(text) => text,
             Err(Errno::FBIG) => {
-                self.unprotected(config.path.to_owned(), "it is too large to be read");
+                self.unknown(config.path, "it is too large to be read");
                 return Ok(());
             }
             Err(_) => return Ok(()),
         };
         for target in targets(&text) {
+            let (Target::Hooks(path) | Target::Include(path)) = &target;
+            let Ok(path) = std::str::from_utf8(path) else {
+                self.unknown(config.path, "what it names is not UTF-8");
+                continue;
+            };
+            let path = at_home(path);
             match target {
-                Target::Hooks(path) => self.hooks_path(config, &path)?,
-                Target::Include(path) => self.included(config, &path)?,
+                Target::Hooks(_) => self.hooks_path(config.path, config.tree, &path)?,
+                Target::Include(_) => self.included(config, &path)?,
             }
         }
         Ok(())
     }
 
-    fn hooks_path(&mut self, config: Config<'_>, text: &str) -> Result<()> {
-        let Some(path) = self.inside(config.path, config.tree, text)? else { return Ok(()) };
+    /// What it leads to is not known, and may be anywhere.
+    fn unknown(&mut self, path: &str, why: &str) {
+        self.unprotected(path.to_owned(), why);
+        self.found.pointed.push(String::new());
+    }
+
+    /// Where `who` says that hooks are.
+    pub(super) fn hooks_path(&mut self, who: &str, tree: &str, text: &str) -> Result<()> {
+        let Some(path) = self.inside(who, tree, text) else { return Ok(()) };
         if !self.is_fixed(&path) {
-            self.fix_at(config.path, &path, Nature::Directory)?;
+            self.fix_at(who, &path, Nature::Directory)?;
         }
         self.hooks(&path)
     }
 
     fn included(&mut self, config: Config<'_>, text: &str) -> Result<()> {
         let base = parent_of(config.path);
-        let Some(path) = self.inside(config.path, base, text)? else { return Ok(()) };
+        let Some(path) = self.inside(config.path, base, text) else { return Ok(()) };
         if !self.is_fixed(&path) {
             self.fix_at(config.path, &path, Nature::GitFile)?;
         }
@@ -226,6 +260,7 @@ impl Search<'_> {
         match self.kind(path)? {
             None if self.open(parent_of(path)).is_err() => {
                 self.unprotected(who.to_owned(), "what it names is not there, nor its directory");
+                self.found.pointed.push(path.to_owned());
                 return Ok(());
             }
             None => {
@@ -250,27 +285,32 @@ impl Search<'_> {
 
     /// A bare repository, as git would take it for one.
     pub(super) fn is_git_directory(&mut self, path: &str) -> Result<bool> {
-        for name in ["HEAD", "objects", "refs"] {
-            if self.kind(&join(path, name))?.is_none() {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+        let signs = self.signs_of_git(path)?;
+        Ok(is_repository(|sign| signs.contains(&sign)))
     }
 
     /// Something names it as a git directory, so that one sign is enough.
     fn has_sign_of_git(&mut self, path: &str) -> Result<bool> {
-        for name in ["HEAD", "objects", "refs"] {
-            if self.kind(&join(path, name))?.is_some() {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        Ok(!self.signs_of_git(path)?.is_empty())
     }
 
-    /// The text of a regular file, if it is no longer than this. Follows no link, and waits for
+    fn signs_of_git(&mut self, path: &str) -> Result<Vec<&'static str>> {
+        let mut found = Vec::new();
+        for sign in SIGNS_OF_GIT {
+            if self.kind(&join(path, sign))?.is_some() {
+                found.push(sign);
+            }
+        }
+        Ok(found)
+    }
+
+    fn read_text(&self, path: &str, most_bytes: usize) -> Result<String, Errno> {
+        self.read(path, most_bytes).map(|text| String::from_utf8_lossy(&text).into_owned())
+    }
+
+    /// The content of a regular file, if it is no longer than this. Follows no link, and waits for
     /// nothing.
-    fn read(&self, path: &str, most_bytes: usize) -> Result<String, Errno> {
+    fn read(&self, path: &str, most_bytes: usize) -> Result<Vec<u8>, Errno> {
         let found = self.open_as(path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC)?;
         let stat = rustix::fs::fstat(&found)?;
         // HOSTILE: somebody may wait at the other end of a pipe for it to be opened.
@@ -284,7 +324,7 @@ impl Search<'_> {
         loop {
             let count = retry(|| rustix::io::read(&file, &mut chunk))?;
             match chunk.get(..count) {
-                None | Some([]) => return Ok(String::from_utf8_lossy(&content).into_owned()),
+                None | Some([]) => return Ok(content),
                 Some(bytes) => content.extend_from_slice(bytes),
             }
             if content.len() > most_bytes {
@@ -316,14 +356,7 @@ impl Search<'_> {
             if entries.len() >= MAX_ENTRIES {
                 break;
             }
-            let mut kind = entry.file_type();
-            // Some file systems do not say.
-            if kind == FileType::Unknown
-                && let Ok(stat) =
-                    rustix::fs::statat(&directory, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW)
-            {
-                kind = FileType::from_raw_mode(stat.st_mode);
-            }
+            let kind = super::scan::kind(&directory, entry.file_name(), entry.file_type());
             entries.push((name.to_owned(), kind));
         }
         entries
@@ -334,18 +367,4 @@ impl Search<'_> {
         let path = if path.is_empty() { "." } else { path };
         rustix::fs::openat2(self.workspace, path, flags, Mode::empty(), rules)
     }
-}
-
-/// As git reads a path that is meant from the user's home.
-fn at_home(text: &str) -> String {
-    let home = || std::env::var("HOME").ok();
-    match text.strip_prefix("~/") {
-        Some(rest) => home().map_or_else(|| text.to_owned(), |home| format!("{home}/{rest}")),
-        None => text.to_owned(),
-    }
-}
-
-/// An absolute path stays as it is.
-fn join_path(base: &str, text: &str) -> String {
-    Path::new(base).join(text).to_string_lossy().into_owned()
 }

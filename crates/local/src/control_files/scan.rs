@@ -151,6 +151,7 @@ struct Signs {
     head: bool,
     objects: bool,
     refs: bool,
+    commondir: bool,
 }
 
 impl Signs {
@@ -159,11 +160,17 @@ impl Signs {
         self.head |= name.eq_ignore_ascii_case(b"HEAD");
         self.objects |= name.eq_ignore_ascii_case(b"objects");
         self.refs |= name.eq_ignore_ascii_case(b"refs");
+        self.commondir |= name.eq_ignore_ascii_case(b"commondir");
     }
 
     /// As git would take it for one.
     fn bare(self) -> bool {
-        self.head && self.objects && self.refs
+        super::is_repository(|sign| match sign {
+            "HEAD" => self.head,
+            "objects" => self.objects,
+            "refs" => self.refs,
+            _ => self.commondir,
+        })
     }
 }
 
@@ -205,7 +212,7 @@ fn list(directory: &OwnedFd, at: &Waiting, entries: &mut usize) -> Result<Found>
             break;
         }
         found.signs.see(name.to_bytes());
-        if is_entered(name) && is_directory(directory, name, entry.file_type()) {
+        if is_entered(name) && kind(directory, name, entry.file_type()) == FileType::Directory {
             let mut path = at.path.clone();
             if !path.is_empty() {
                 path.push(b'/');
@@ -221,19 +228,13 @@ fn list(directory: &OwnedFd, at: &Waiting, entries: &mut usize) -> Result<Found>
     Ok(found)
 }
 
-/// Some file systems do not say what an entry is.
-fn is_directory(directory: &OwnedFd, name: &CStr, kind: FileType) -> bool {
-    match kind {
-        FileType::Directory => true,
-        FileType::Unknown => rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)
-            .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory),
-        FileType::RegularFile
-        | FileType::Symlink
-        | FileType::Fifo
-        | FileType::Socket
-        | FileType::CharacterDevice
-        | FileType::BlockDevice => false,
+/// What an entry is; some file systems do not say.
+pub(super) fn kind(directory: &OwnedFd, name: &CStr, said: FileType) -> FileType {
+    if said != FileType::Unknown {
+        return said;
     }
+    rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)
+        .map_or(said, |stat| FileType::from_raw_mode(stat.st_mode))
 }
 
 /// What matters in a git directory is pinned; the rest of it is large.

@@ -36,10 +36,9 @@ impl KeptBackend {
     ) -> Result<Exchanged> {
         let cleared = async {
             let mut call = self.call(sandbox, Request::ClearForLayer, CLEARED_WITHIN).await?;
-            match call.reply().await? {
-                Reply::Done => Ok(call),
-                reply => Err(Trouble::from(odd(&sandbox.id, &reply))),
-            }
+            let reply = call.reply().await?;
+            let Reply::Done = reply else { return Err(Trouble::from(odd(&sandbox.id, &reply))) };
+            Ok(call)
         };
         // What one that is kept by an older version does not know it answers by hanging up.
         let Ok(mut call) = cleared.await else { return Ok(Exchanged::Refused(exchange)) };

@@ -29,9 +29,9 @@ pub(super) fn has_rules(plan: &Plan) -> bool {
 }
 
 fn rules(plan: &Plan) -> Option<&Landlock> {
-    plan.steps.iter().find_map(|step| match &step.op {
-        Op::CommandRules(rules) => Some(rules),
-        _ => None,
+    plan.steps.iter().find_map(|step| {
+        let Op::CommandRules(rules) = &step.op else { return None };
+        Some(rules)
     })
 }
 
@@ -48,14 +48,18 @@ fn renewable(plan: &Plan) -> Option<Renewable<'_>> {
     }
     let mut found = Renewable { overlay, pins: Vec::new(), shown_at: Vec::new() };
     for op in ops.iter().skip(place + 1) {
-        match op {
-            Op::Rebind { from, path } if *from == overlay.path => found.shown_at.push(path),
+        if let Op::Rebind { from, path } = op
+            && *from == overlay.path
+        {
+            found.shown_at.push(path);
+        } else if let Op::Pin { path, access } = op
+            && is_below(&overlay.path, path)
+            && overlay.path != *path
+        {
             // What is pinned is a copy with all that is mounted below it.
-            Op::Pin { path, access } if is_below(&overlay.path, path) && overlay.path != *path => {
-                found.pins.push((path, *access));
-            }
-            op if mounts_at(op).is_some_and(|path| found.has(path)) => return None,
-            _ => {}
+            found.pins.push((path, *access));
+        } else if mounts_at(op).is_some_and(|path| found.has(path)) {
+            return None;
         }
     }
     Some(found)

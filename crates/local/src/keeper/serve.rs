@@ -2,7 +2,7 @@
 
 use super::exec::{Exec, Input, Killed};
 use super::keep::Keeper;
-use super::talk::{Asked, HungUp, Reply, Request, VERSION, Wire};
+use super::talk::{Asked, HungUp, Reply, Request, Start, VERSION, Wire};
 use super::tree::{count_below, used_by};
 use crate::cgroup::Cgroups;
 use crate::gate::Gatehouse;
@@ -235,12 +235,7 @@ impl Keeper<'_> {
                 self.over.get_or_insert(reason);
                 return Ok(Outcome::Later(Parked::Destroy));
             }
-            Request::Start(order) => {
-                let conn = self.conns.get_mut(&number);
-                let came = conn.map(|conn| conn.wire.take_descriptors()).unwrap_or_default();
-                self.start(&order, &came)?;
-                return Ok(Outcome::Later(Parked::Start { id: order.id }));
-            }
+            Request::Start(order) => return self.start_for(number, *order),
             Request::Files => {
                 self.open_files(number)?;
                 return Ok(Outcome::Later(Parked::Files));
@@ -278,6 +273,14 @@ impl Keeper<'_> {
             Request::Kill { id } => self.kill_if_alive(&id)?,
         }
         done
+    }
+
+    /// Starts a command with the descriptors that came with the request.
+    fn start_for(&mut self, number: u64, order: Start) -> Result<Outcome> {
+        let conn = self.conns.get_mut(&number);
+        let came = conn.map(|conn| conn.wire.take_descriptors()).unwrap_or_default();
+        self.start(&order, &came)?;
+        Ok(Outcome::Later(Parked::Start { id: order.id }))
     }
 
     /// Closes the input of a command. One that has ended reads nothing.

@@ -5,16 +5,13 @@ use super::layer::Layer;
 use super::look::{Kind, Seen, look};
 use super::repositories::Looking;
 use super::walk::Pair;
-use crate::control_files::{self, ControlFiles, Named, named};
+use crate::control_files::{self, ControlFiles, Named, SIGNS_OF_GIT, is_repository, named};
 use cofferdam_core::{GuestPath, Result, is_at_or_below};
 use cofferdam_wire::plan::Access;
 use rustix::fd::OwnedFd;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-
-/// What git takes a directory for a repository by.
-const SIGNS_OF_GIT: [&str; 3] = ["HEAD", "objects", "refs"];
 
 /// What has to be known of a layer and its workspace to judge changes.
 pub(super) struct Known<'l> {
@@ -66,7 +63,7 @@ impl<'l> Known<'l> {
     }
 
     fn is_control(&self, path: &GuestPath) -> bool {
-        if self.is_pinned(path.as_bytes()) {
+        if self.is_pinned(path.as_bytes()) || self.leads_away(path) {
             return true;
         }
         match named(path) {
@@ -91,14 +88,26 @@ impl<'l> Known<'l> {
         let directory = parent(path.as_bytes()).unwrap_or_default();
         let below = |name: &str| has(&self.layer.workspace, directory, name);
         self.is_bare(directory.to_vec())
-            && !SIGNS_OF_GIT.into_iter().all(below)
+            && !is_repository(below)
             && control_files::in_git_directory().any(below)
+    }
+
+    /// Whether a link takes the place of a directory in which a repository protects something: what is
+    /// protected would be found where it leads.
+    fn leads_away(&self, path: &GuestPath) -> bool {
+        let below = [path.as_bytes(), b"/"].concat();
+        let first = self.pinned.range(below.clone()..).next();
+        first.is_some_and(|first| first.starts_with(&below))
+            && !self.is_directory(path)
+            && self.is_link(path)
     }
 
     /// Whether a repository protects it, or what it is in.
     fn is_pinned(&self, path: &[u8]) -> bool {
         let mut ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+        // The empty path is all of the workspace.
         self.pinned.contains(path)
+            || self.pinned.contains(&b""[..])
             || ends.any(|(at, _)| path.get(..at).is_some_and(|path| self.pinned.contains(path)))
     }
 
@@ -130,7 +139,7 @@ impl<'l> Known<'l> {
                 .into_iter()
                 .any(|side| has(side, &directory, name))
         };
-        let is_bare = SIGNS_OF_GIT.into_iter().all(has);
+        let is_bare = is_repository(has);
         self.bare.borrow_mut().insert(directory, is_bare);
         is_bare
     }

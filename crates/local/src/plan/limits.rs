@@ -1,7 +1,7 @@
 //! Which limit is held by what, and how far.
 
 use super::{Context, Steps, Tier};
-use crate::cgroup::GUEST_PROCESSES;
+use crate::cgroup::{GUEST_PROCESSES, GUEST_THREADS_OVER_A_LAYER};
 use cofferdam_core::{Axis, Degree, Enforced, Limits, LimitsCount};
 use cofferdam_wire::plan::{Op, Resource};
 
@@ -71,9 +71,11 @@ pub(super) fn steps(context: &Context<'_>, tier: Tier, steps: &mut Steps) {
     );
     let wished = &context.spec.limits;
     if !context.inputs.cgroups.pids && pids(context, tier) == Held::Together {
+        let over_a_layer = context.view.layer.as_ref().map_or(0, |_| GUEST_THREADS_OVER_A_LAYER);
+        let own = u64::from(GUEST_PROCESSES) + u64::from(over_a_layer);
         limit(
             Resource::Nproc,
-            (u64::from(wished.pids.value()) + u64::from(GUEST_PROCESSES)).min(ceilings.processes),
+            (u64::from(wished.pids.value()) + own).min(ceilings.processes),
             "no control group limits processes here, so the kernel counts them by user namespace",
         );
     }

@@ -95,6 +95,78 @@ fn a_directory_does_not_become_a_repository_piece_by_piece() {
     }
 }
 
+/// What git takes from another directory is as good as in the repository.
+#[test]
+fn a_repository_that_shares_with_another_directory_does_not_land() {
+    for way in ways() {
+        let stage = Stage::new("shares", way, "git init -q .");
+        stage.inside(
+            "rm .git/HEAD; printf 'ref: refs/heads/x' >HEAD; printf y >commondir
+             printf w >config.worktree; mkdir -p y/objects y/refs; printf c >y/config
+             mkdir -p s/o/objects s/o/refs s/o/hooks; printf r >s/HEAD; printf o >s/commondir
+             printf h >s/o/hooks/post-checkout; printf x >ordinary",
+        );
+        let expected = [
+            "a commondir",
+            "a config.worktree",
+            "a s/commondir",
+            "a s/o/hooks",
+            "a s/o/hooks/post-checkout",
+            "a y/config",
+        ];
+        assert_kept(&stage, way, &expected);
+        assert!(stage.real().contains_key("ordinary"), "the control");
+        // What is missing comes later.
+        let stage = Stage::new("shares-later", way, "git init -q .");
+        stage.inside("printf y >commondir; mkdir -p y/objects y/refs; printf c >y/config");
+        assert_kept(&stage, way, &[]);
+        stage.inside("printf 'ref: refs/heads/x' >HEAD");
+        assert_kept(&stage, way, &["a HEAD"]);
+    }
+}
+
+/// Where hooks are named in a way that cannot be pinned, they stay back all the same, and so does what would
+/// lead there.
+#[test]
+fn hooks_by_way_of_links_stay_back_with_the_links() {
+    for way in ways() {
+        let hooks = |path: &str| {
+            format!(
+                "git init -q .; mkdir -p real/h tools/hooks evil; ln -s real lnk
+                 git config core.hooksPath {path}"
+            )
+        };
+        let stage = Stage::new("links", way, &hooks("lnk/h"));
+        stage.inside("printf x >real/h/pre-commit; printf x >real/other; ln -sfn evil lnk");
+        assert_kept(&stage, way, &["m lnk", "a real/h/pre-commit"]);
+        assert!(stage.real().contains_key("real/other"), "the control");
+        let stage = Stage::new("link-of-hooks", way, &hooks("none"));
+        stage.outside("rm -r .git/hooks; ln -s ../lnk .git/hooks");
+        stage.inside("printf x >real/pre-commit; printf x >evil/pre-commit");
+        assert_kept(&stage, way, &["a real/pre-commit"]);
+        // A directory on the way becomes a link.
+        let stage = Stage::new("way", way, &hooks("tools/hooks"));
+        stage.inside("rm -r tools; mkdir evil/hooks; printf x >evil/hooks/pre-commit");
+        stage.inside("ln -s evil tools; printf x >evil/other");
+        let kept = kept(&stage);
+        assert!(kept.contains(&"m tools".to_owned()), "{way:?} {kept:?}");
+        assert!(stage.real().contains_key("evil/other"), "the control");
+    }
+}
+
+/// What a configuration says is not known, so nothing lands that nobody names.
+#[test]
+fn where_a_configuration_cannot_be_read_everything_stays_back_that_nobody_names() {
+    for way in ways() {
+        let workspace = "git init -q .; printf '[core]\\n hooksPath = h\\377\\n' >>.git/config";
+        let stage = Stage::new("unknown", way, workspace);
+        stage.inside("printf x >one; printf x >two");
+        assert_kept(&stage, way, &["a one", "a two"]);
+        stage.apply(&["one"]);
+        assert!(stage.real().contains_key("one"));
+    }
+}
+
 #[test]
 fn a_repository_whose_parents_were_renamed_keeps_its_hooks() {
     for way in ways() {

@@ -1,0 +1,73 @@
+//! Links in git directories.
+//!
+//! HOSTILE: a link in place of what git writes leads its writing elsewhere, at any depth: a log of a
+//! branch is appended to, with names that whoever made the branch chose.
+
+use super::{Search, join};
+use rustix::fs::{FileType, OFlags, RawDir};
+use std::mem::MaybeUninit;
+
+/// How many directories of a git directory are listed. A listing costs some 6 µs.
+const MAX_DIRECTORIES: usize = 20_000;
+/// What one listing is read into.
+const BUFFER_BYTES: usize = 16 * 1024;
+
+impl Search<'_> {
+    /// Notes the links of a git directory. Directories of objects are not entered: files are put there
+    /// under the sum of their content, and never written to.
+    pub(super) fn links(&mut self, git: &str) {
+        let mut waiting = vec![git.to_owned()];
+        let mut listed = 0;
+        while let Some(directory) = waiting.pop() {
+            listed += 1;
+            if listed > MAX_DIRECTORIES {
+                let why = "it has too many directories to look for links in each";
+                return self.unprotected(git.to_owned(), why);
+            }
+            let is_of_objects = has_objects(&directory, git);
+            for (path, kind) in self.below(&directory) {
+                match kind {
+                    FileType::Symlink => {
+                        self.found.present.insert(path);
+                    }
+                    FileType::Directory if !(is_of_objects && is_by_sum(&path)) => {
+                        waiting.push(path);
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// The links and directories in a directory.
+    fn below(&self, directory: &str) -> Vec<(String, FileType)> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let Ok(opened) = self.open_as(directory, flags) else { return Vec::new() };
+        let mut buffer = [MaybeUninit::uninit(); BUFFER_BYTES];
+        let mut listing = RawDir::new(&opened, &mut buffer);
+        let mut found = Vec::new();
+        while let Some(Ok(entry)) = listing.next() {
+            let name = entry.file_name();
+            if matches!(name.to_bytes(), b"." | b"..") {
+                continue;
+            }
+            let kind = super::scan::kind(&opened, name, entry.file_type());
+            if matches!(kind, FileType::Symlink | FileType::Directory) {
+                found.push((join(directory, &name.to_string_lossy()), kind));
+            }
+        }
+        found
+    }
+}
+
+/// Whether a directory below a git directory is one of objects.
+fn has_objects(directory: &str, git: &str) -> bool {
+    let below = directory.strip_prefix(git).unwrap_or(directory).trim_start_matches('/');
+    matches!(below.split('/').next(), Some("objects" | "lfs"))
+}
+
+/// Whether a directory is named by the first byte of sums.
+fn is_by_sum(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    name.len() == 2 && name.bytes().all(|byte| byte.is_ascii_hexdigit())
+}

@@ -1,0 +1,90 @@
+//! What the user's own configuration of git says of every repository.
+//!
+//! LIMIT: variables of the environment that name other configuration are those of whoever runs git
+//! later, and are not known here.
+
+use super::Search;
+use super::git_config::{Target, targets};
+use super::repository::{CONFIG_BYTES, INCLUSIONS};
+use cofferdam_core::Result;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Where users are listed.
+const USERS: &str = "/etc/passwd";
+/// The configuration of the whole host.
+const OF_THE_HOST: &str = "/etc/gitconfig";
+
+impl Search<'_> {
+    /// Protects the hooks of the work tree at `tree` that the user's own configuration names.
+    pub(super) fn of_the_user(&mut self, tree: &str) -> Result<()> {
+        if self.users_hooks.is_none() {
+            self.users_hooks = Some(hooks());
+        }
+        let hooks = self.users_hooks.clone().unwrap_or_default();
+        hooks.iter().try_for_each(|(who, path)| self.hooks_path(who, tree, path))
+    }
+}
+
+/// Where hooks are, by which file.
+fn hooks() -> Vec<(String, String)> {
+    let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+    let settings = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
+    let settings = settings.filter(|path| path.is_absolute());
+    let settings = settings.or_else(|| home.as_ref().map(|home| home.join(".config")));
+    let files = [
+        Some(PathBuf::from(OF_THE_HOST)),
+        settings.map(|settings| settings.join("git/config")),
+        home.map(|home| home.join(".gitconfig")),
+    ];
+    let mut found = Vec::new();
+    files.into_iter().flatten().for_each(|file| read(&file, 0, &mut found));
+    found
+}
+
+fn read(file: &Path, depth: usize, found: &mut Vec<(String, String)>) {
+    for target in text(file).as_deref().map(targets).unwrap_or_default() {
+        match target {
+            Target::Hooks(path) => {
+                let path = at_home(&String::from_utf8_lossy(&path));
+                found.push((file.to_string_lossy().into_owned(), path));
+            }
+            Target::Include(path) if depth < INCLUSIONS => {
+                let path = at_home(&String::from_utf8_lossy(&path));
+                let directory = file.parent().unwrap_or(Path::new("/"));
+                read(&directory.join(path), depth + 1, found);
+            }
+            Target::Include(_) => {}
+        }
+    }
+}
+
+fn text(file: &Path) -> Option<Vec<u8>> {
+    // It may be a pipe, which would be waited for.
+    if !std::fs::metadata(file).ok()?.is_file() {
+        return None;
+    }
+    let mut text = Vec::new();
+    File::open(file).ok()?.take(CONFIG_BYTES as u64).read_to_end(&mut text).ok()?;
+    Some(text)
+}
+
+/// As git reads a path that is meant from the home of the user, or of another one.
+pub(super) fn at_home(text: &str) -> String {
+    let Some(rest) = text.strip_prefix('~') else { return text.to_owned() };
+    let (user, below) = rest.split_once('/').unwrap_or((rest, ""));
+    let home = match user.is_empty() {
+        true => std::env::var("HOME").ok(),
+        false => home_of(user),
+    };
+    home.map_or_else(|| text.to_owned(), |home| format!("{home}/{below}"))
+}
+
+fn home_of(user: &str) -> Option<String> {
+    let users = std::fs::read_to_string(USERS).ok()?;
+    users.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        (fields.next()? == user).then(|| fields.nth(4).map(str::to_owned))?
+    })
+}
