@@ -48,10 +48,10 @@ pub(crate) fn plain(text: &str) -> Cow<'_, str> {
     cofferdam_core::made_visible(text)
 }
 
-/// Content from inside a sandbox for a terminal: lines and tabs stay, other control characters are
-/// made visible, and bytes that are not text are replaced.
+/// Content from inside a sandbox for a terminal: lines and tabs stay, what else steers a terminal, turns the
+/// order of others round or is not seen is made visible, and bytes that are not text are replaced.
 pub(crate) fn visible(content: &[u8]) -> String {
-    let steers = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    let steers = |c: char| cofferdam_core::is_hidden(c) && !matches!(c, '\n' | '\t');
     let text = String::from_utf8_lossy(content);
     if !text.contains(steers) {
         return text.into_owned();
@@ -171,6 +171,7 @@ mod tests {
         assert_eq!(visible(b"a\tb\n"), "a\tb\n");
         assert_eq!(visible(b"\x1b[2J\r\x9b\n"), "\\u{1b}[2J\\r\u{fffd}\n");
         assert_eq!(visible("\u{9b}x".as_bytes()), "\\u{9b}x");
+        assert_eq!(visible("\u{202e}x\u{200b}é".as_bytes()), "\\u{202e}x\\u{200b}é");
     }
 
     #[test]

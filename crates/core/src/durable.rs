@@ -2,9 +2,9 @@
 
 use crate::{
     ApplyOrder, ApplyReport, Change, ConnectionReport, Denial, DiscardOrder, Ending, Error,
-    ErrorKind, GuestPath, LayerLook, NetworkPolicy, Permission, ProbeReport, SandboxMetrics,
-    SecretAlarm, Settlement, Side, UsageReport, Verdict, WaitingConnection, WorkspaceEntry,
-    WorkspaceOrder,
+    ErrorKind, GuestPath, LayerLook, MappedFiles, NetworkPolicy, Permission, ProbeReport,
+    SandboxMetrics, SecretAlarm, Settlement, Side, UsageReport, Verdict, WaitingConnection,
+    WorkspaceEntry, WorkspaceOrder,
 };
 use crate::{
     Capabilities, Command, ErrorBody, Files, PortLink, ProcessId, Result, SandboxId, SandboxRecord,
@@ -44,6 +44,12 @@ pub trait DurableBackend: Send + Sync + 'static {
     /// can be told from a pause, nothing of it is written down and requests wait instead of failing.
     async fn hold(&self, sandbox: &SandboxRecord) -> Result<()> {
         self.pause(sandbox).await
+    }
+
+    /// The files that processes of a sandbox, which is held, have mapped so that they could change them
+    /// without a new time of change.
+    async fn mapped_files(&self, _sandbox: &SandboxRecord) -> Result<MappedFiles> {
+        Ok(MappedFiles::Any)
     }
 
     /// Lets everything go on. Resuming what runs succeeds.

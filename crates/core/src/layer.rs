@@ -186,8 +186,11 @@ pub struct ApplyOrder {
     pub paths: Vec<GuestPath>,
     /// Files that land with this content and the workspace's own permissions, in place of the layer's.
     pub contents: BTreeMap<GuestPath, Vec<u8>>,
-    /// Changes that land only in this version, as somebody has seen them.
+    /// Changes that land only in this version, as somebody has seen them. A file that is written to through
+    /// a shared mapping may keep its version.
     pub versions: BTreeMap<GuestPath, u64>,
+    /// Files that land only with a content of this SHA-256, as somebody has seen it.
+    pub sums: BTreeMap<GuestPath, [u8; 32]>,
     /// Whether control files land.
     pub control_files: ControlFiles,
     /// Nothing is done.

@@ -25,6 +25,7 @@ mod image;
 mod layer;
 mod limits;
 pub mod line;
+mod mapped;
 mod metrics;
 pub mod network;
 mod path;
@@ -71,6 +72,7 @@ pub use layer::{
     is_at_or_below, is_within, leads_out,
 };
 pub use limits::{Limit, Limits};
+pub use mapped::{MappedFiles, tells_of_stores};
 pub use metrics::SandboxMetrics;
 pub use network::{
     ConnectionDecision, ConnectionHow, ConnectionReport, FromGate, GateOrder, GateSocket,

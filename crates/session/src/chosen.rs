@@ -33,6 +33,7 @@ impl FileDiff {
         let mut told = self.text();
         if !self.has_hunks() {
             told.extend(self.change.version.to_le_bytes());
+            told.extend(self.content.into_iter().flatten());
         }
         sha256(&told)
     }
@@ -68,6 +69,7 @@ impl Session {
                 let content = diff.with_hunks(&before, |at| hunks.contains(&at));
                 order.contents.insert(one.path.clone(), content);
             }
+            order.sums.extend(diff.content.map(|sum| (one.path.clone(), sum)));
             order.versions.insert(one.path.clone(), diff.change.version);
             order.paths.push(one.path.clone());
         }

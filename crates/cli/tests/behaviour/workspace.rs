@@ -372,3 +372,63 @@ fn the_way_to_a_workspace_in_private_space_cannot_be_moved() {
         assert!(kept.text().contains("busy"), "{kept:?}");
     });
 }
+
+/// Each of these leads git on the host to what was written inside, where nothing is pinned.
+#[test]
+fn what_takes_a_repository_over_is_told_of() {
+    if !has_git() {
+        return;
+    }
+    let shared = "rm .git/HEAD; echo 'ref: refs/heads/x' >HEAD; echo y >commondir; \
+        printf '[core]\\nworktree = .\\n' >config.worktree; mkdir -p y/objects y/refs; \
+        printf '[core]\\nfsmonitor = x\\n' >y/config";
+    let bare = "rm .git/HEAD; echo 'ref: refs/heads/x' >HEAD; mkdir objects refs; echo x >config";
+    let link = "mkdir -p .git/logs; rm -f .git/logs/HEAD; ln -s /etc/hostname .git/logs/HEAD";
+    let all: [(&str, &[&str]); 3] = [
+        (shared, &["HEAD", "commondir", "config.worktree", "y/config"]),
+        (bare, &["HEAD", "config"]),
+        (link, &[".git/logs/HEAD"]),
+    ];
+    everyone(|place| {
+        for (attack, told) in all {
+            let made = place.host("git").args(["init", "-q", "."]).status().unwrap();
+            assert!(made.success());
+            let report = place.run(&["--json", "--shell", attack]).object();
+            assert_eq!(report["new_control_files"], json!(told), "{report}");
+            for entry in fs::read_dir(&place.workspace).unwrap() {
+                let path = entry.unwrap().path();
+                match path.is_dir() {
+                    true => fs::remove_dir_all(&path).unwrap(),
+                    false => fs::remove_file(&path).unwrap(),
+                }
+            }
+        }
+    });
+}
+
+/// A path that is meant from the work tree, in the configuration of the user for every repository.
+#[test]
+fn hooks_that_the_users_own_configuration_names_are_protected() {
+    if !has_git() {
+        return;
+    }
+    everyone(|place| {
+        let home = place.base.join("home");
+        fs::write(home.join("more"), "[core]\n\thooksPath = .githooks\n").unwrap();
+        fs::write(home.join(".gitconfig"), "[include]\n\tpath = ~/more\n").unwrap();
+        for name in ["more", ".gitconfig"] {
+            place.give(&home.join(name));
+        }
+        let made = place.host("git").args(["init", "-q", "."]).status().unwrap();
+        assert!(made.success());
+        place.write(".githooks/pre-commit", "x");
+        place.write("other/pre-commit", "x");
+        let attack = "echo evil >other/pre-commit; echo evil >.githooks/pre-commit";
+        let words = ["run", "--shell", attack];
+        let output = place.cofferdam(&words).env("HOME", &home).output().unwrap();
+        assert!(!output.status.success(), "{output:?}");
+        let content = |name: &str| fs::read_to_string(place.workspace.join(name)).unwrap();
+        assert_eq!(content(".githooks/pre-commit"), "x");
+        assert_eq!(content("other/pre-commit"), "evil\n", "the control");
+    });
+}

@@ -22,10 +22,10 @@ use cofferdam_core::secret::SecretSource;
 use cofferdam_core::{
     ApplyOrder, ApplyReport, Capabilities, Change, Chunk, Connections, Deadlines, DestroyReason,
     DiscardOrder, DurableBackend, Error, ErrorKind, Exchanged, ExecInput, ExecOrder, ExecStatus,
-    Files, Found, GuestPath, JournalEntry, KeptLayer, LayerExchange, LayerLook, NetworkPolicy,
-    Part, Pause, Permission, PortLink, ProbeReport, ProcessId, Result, SandboxId, SandboxMetrics,
-    SandboxOrder, SandboxRecord, SandboxStatus, Seen, Side, Spec, Verdict, WorkspaceEntry,
-    WorkspaceOrder,
+    Files, Found, GuestPath, JournalEntry, KeptLayer, LayerExchange, LayerLook, MappedFiles,
+    NetworkPolicy, Part, Pause, Permission, PortLink, ProbeReport, ProcessId, Result, SandboxId,
+    SandboxMetrics, SandboxOrder, SandboxRecord, SandboxStatus, Seen, Side, Spec, Verdict,
+    WorkspaceEntry, WorkspaceOrder,
 };
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -174,6 +174,7 @@ impl KeptBackend {
                 reply @ (Reply::Status { .. }
                 | Reply::Network(_)
                 | Reply::Metrics(_)
+                | Reply::Mapped(_)
                 | Reply::Permissions(_)
                 | Reply::Failed(_)) => {
                     return Err(Trouble::from(odd(&sandbox.id, &reply)));
@@ -192,6 +193,7 @@ impl KeptBackend {
                 | Reply::Exec(_)
                 | Reply::Network(_)
                 | Reply::Metrics(_)
+                | Reply::Mapped(_)
                 | Reply::Permissions(_)
                 | Reply::Failed(_) => Err(Trouble::from(odd(&sandbox.id, &reply))),
             }
@@ -275,6 +277,10 @@ impl DurableBackend for KeptBackend {
 
     async fn hold(&self, sandbox: &SandboxRecord) -> Result<()> {
         self.ask(sandbox, Request::Hold).await
+    }
+
+    async fn mapped_files(&self, sandbox: &SandboxRecord) -> Result<MappedFiles> {
+        Ok(self.mapped_in(sandbox).await)
     }
 
     async fn resume(&self, sandbox: &SandboxRecord) -> Result<()> {

@@ -9,7 +9,7 @@ use crate::layers::Layer;
 use crate::state::StateDirectory;
 use cofferdam_core::{
     Change, DiscardOrder, DurableBackend, Error, ErrorKind, Exchanged, KeptLayer, LayerExchange,
-    Result, SandboxRecord, SandboxStatus,
+    MappedFiles, Result, SandboxRecord, SandboxStatus,
 };
 use std::time::Duration;
 
@@ -27,7 +27,28 @@ pub(super) fn open(kept: &KeptLayer, state: &StateDirectory) -> Result<Layer> {
 /// How long the processes of a sandbox may take to end.
 const CLEARED_WITHIN: Duration = Duration::from_secs(20);
 
+/// How long it may take to ask all processes of a sandbox what they have mapped.
+const MAPPED_WITHIN: Duration = Duration::from_secs(10);
+
 impl KeptBackend {
+    /// As [`DurableBackend::mapped_files`].
+    pub(super) async fn mapped_in(&self, sandbox: &SandboxRecord) -> MappedFiles {
+        let asked = async {
+            let mut call = self.call(sandbox, Request::Mapped, MAPPED_WITHIN).await?;
+            let reply = call.reply().await?;
+            call.over();
+            Ok::<_, Trouble>(reply)
+        };
+        match asked.await {
+            Ok(Reply::Mapped(Some(names))) => {
+                let names = names.into_iter().map(|name| name.as_bytes().to_vec());
+                MappedFiles::Known(names.collect())
+            }
+            // One that is kept by an older version does not know that, and hangs up.
+            Ok(_) | Err(_) => MappedFiles::Any,
+        }
+    }
+
     /// As [`DurableBackend::exchange_layer`].
     pub(super) async fn exchange_under(
         &self,

@@ -38,6 +38,7 @@ mod idle;
 mod journal;
 mod keep;
 mod layers;
+mod mapped;
 mod marks;
 mod order;
 mod past;

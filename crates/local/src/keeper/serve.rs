@@ -2,14 +2,15 @@
 
 use super::exec::{Exec, Input, Killed};
 use super::keep::Keeper;
+use super::mapped::mapped_below;
 use super::talk::{Asked, HungUp, Reply, Request, Start, VERSION, Wire};
 use super::tree::{count_below, used_by};
 use crate::cgroup::Cgroups;
 use crate::gate::Gatehouse;
 use crate::sys;
 use cofferdam_core::{
-    Error, ErrorKind, ExecStatus, NetworkPolicy, ProcessId, Result, SandboxMetrics, Seen, Terminal,
-    Verdict, no_way_out,
+    Error, ErrorKind, ExecStatus, MappedFiles, NetworkPolicy, ProcessId, Result, SandboxMetrics,
+    Seen, Terminal, Verdict, no_way_out,
 };
 use cofferdam_wire::ByteString;
 use cofferdam_wire::message::ToProcess;
@@ -250,6 +251,7 @@ impl Keeper<'_> {
             }
             Request::Network => return Ok(self.network()),
             Request::SetNetwork(policy) => self.set_network(&policy)?,
+            Request::Mapped => return Ok(Outcome::Now(self.mapped())),
             Request::Metrics => return Ok(Outcome::Now(Reply::Metrics(self.metrics()))),
             Request::Permissions => return Ok(self.permissions()),
             Request::AnswerPermission { number, verdict } => self.answer(number, verdict)?,
@@ -306,6 +308,13 @@ impl Keeper<'_> {
     }
 
     /// What the sandbox uses: by its groups where these count, else by its processes.
+    fn mapped(&self) -> Reply {
+        Reply::Mapped(match mapped_below(self.born.pid) {
+            MappedFiles::Known(names) => Some(names.into_iter().map(Into::into).collect()),
+            MappedFiles::Any => None,
+        })
+    }
+
     fn metrics(&self) -> SandboxMetrics {
         let mut used = used_by(self.born.pid);
         let counted = self.assembly.cgroups().map(Cgroups::usage).unwrap_or_default();

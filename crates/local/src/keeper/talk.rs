@@ -94,6 +94,8 @@ pub(super) enum Request {
     /// What may be reached.
     Network,
     SetNetwork(NetworkPolicy),
+    /// What its processes, which are held, have mapped together with others.
+    Mapped,
     /// What it uses.
     Metrics,
     /// What waits to be allowed.
@@ -133,6 +135,8 @@ pub(super) enum Reply {
     /// `None` where there is no way out.
     Network(Option<NetworkPolicy>),
     Metrics(SandboxMetrics),
+    /// `None` where it is not known.
+    Mapped(Option<Vec<ByteString>>),
     Permissions(Vec<Permission>),
     Failed(ErrorBody),
 }

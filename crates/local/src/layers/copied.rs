@@ -47,7 +47,7 @@ impl Walk<'_> {
         let at = |errno| failed("look at", &path, errno);
         let Some((seen, file)) = look(upper, name).map_err(at)? else { return Ok(()) };
         let was = listing.get(path.as_bytes());
-        let untouched = was.is_some_and(|was| was.is_untouched(&seen));
+        let untouched = listing.is_untouched(path.as_bytes(), &seen);
         let is_directory = seen.kind == Kind::Directory;
         if untouched && !is_directory {
             return Ok(());

@@ -11,7 +11,7 @@ use super::copying::Copied;
 use super::landed::fresh_file;
 use super::look::{Kind, Seen};
 use crate::state::retry;
-use cofferdam_core::{Error, ErrorKind, Result};
+use cofferdam_core::{Error, ErrorKind, Result, tells_of_stores};
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags};
 use std::collections::BTreeMap;
@@ -29,6 +29,8 @@ const MOST_BYTES: u64 = 1 << 30;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Listing {
     entries: BTreeMap<Vec<u8>, Listed>,
+    /// Whether a file of the copy may be changed with no mark of it: then each is compared.
+    is_mute: bool,
 }
 
 /// What stood under a path.
@@ -59,9 +61,7 @@ impl Mark {
 }
 
 impl Listed {
-    /// Whether a sandbox left alone what stands in the copy. Of a directory, its permissions: what is
-    /// in it has entries of its own.
-    pub(super) fn is_untouched(&self, seen: &Seen) -> bool {
+    fn is_untouched(&self, seen: &Seen) -> bool {
         match self.kind {
             Some(Kind::Directory) => seen.kind == Kind::Directory && seen.mode == self.mode,
             Some(kind) => seen.kind == kind && Mark::of(seen) == self.copy,
@@ -77,6 +77,13 @@ impl Listing {
 
     pub(super) fn get(&self, path: &[u8]) -> Option<&Listed> {
         self.entries.get(path)
+    }
+
+    /// Whether a sandbox left alone what stands in the copy. Of a directory, its permissions: what is
+    /// in it has entries of its own.
+    pub(super) fn is_untouched(&self, path: &[u8], seen: &Seen) -> bool {
+        let is_told = !self.is_mute || seen.kind != Kind::File;
+        is_told && self.get(path).is_some_and(|was| was.is_untouched(seen))
     }
 
     /// The time of change that a path had in the workspace when it was copied.
@@ -129,8 +136,11 @@ impl Listing {
         let mut text = Vec::new();
         let mut file = std::fs::File::from(file).take(MOST_BYTES);
         file.read_to_end(&mut text).map_err(|error| failed("read", error))?;
-        Self::parse(&text)
-            .ok_or_else(|| Error::new(ErrorKind::Io, format!("the file {LISTING} is damaged")))
+        let mut listing = Self::parse(&text)
+            .ok_or_else(|| Error::new(ErrorKind::Io, format!("the file {LISTING} is damaged")))?;
+        listing.is_mute = !rustix::fs::fstatfs(folder)
+            .is_ok_and(|told| tells_of_stores(told.f_type.cast_unsigned()));
+        Ok(listing)
     }
 
     fn parse(text: &[u8]) -> Option<Self> {
@@ -139,7 +149,7 @@ impl Listing {
             return None;
         }
         let entries = lines.map(parse_line).collect::<Option<_>>()?;
-        Some(Self { entries })
+        Some(Self { entries, is_mute: false })
     }
 
     /// Writes it into the folder of a layer, whole and on disk when this returns.

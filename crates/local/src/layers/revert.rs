@@ -131,7 +131,7 @@ impl Reverting<'_> {
     }
 
     fn is_untouched(&self, path: &GuestPath, seen: &Seen) -> bool {
-        self.listing.get(path.as_bytes()).is_some_and(|was| was.is_untouched(seen))
+        self.listing.is_untouched(path.as_bytes(), seen)
     }
 
     /// What is in both stays; its permissions are those of the workspace.

@@ -19,6 +19,7 @@ pub use names::quoted;
 use cofferdam_core::files::EntryKind;
 use cofferdam_core::{Change, ChangeKind, FileState};
 use hunks::{compare, merged};
+use sha2::{Digest, Sha256};
 
 /// The largest file that is compared line by line, in bytes.
 pub const MAX_DIFFED_FILE_BYTES: u64 = 8 << 20;
@@ -32,6 +33,8 @@ pub struct FileDiff {
     pub change: Change,
     /// How its contents differ.
     pub body: DiffBody,
+    /// The SHA-256 of what the session has, where that is a file whose content was given.
+    pub content: Option<[u8; 32]>,
 }
 
 /// How contents differ.
@@ -67,7 +70,9 @@ impl FileDiff {
     /// Compares two contents. A file whose content is not given is too large.
     pub fn new(change: Change, contents: Contents<'_>) -> Self {
         let body = body(&change, contents);
-        Self { change, body }
+        let after = change.after.as_ref().filter(|after| after.kind == EntryKind::File);
+        let content = after.and(contents.after).map(|after| Sha256::digest(after).into());
+        Self { change, body, content }
     }
 
     /// How many lines come and how many go; `None` where that is not known.

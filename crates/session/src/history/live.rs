@@ -4,6 +4,7 @@
 //! It is of use beside the tree of the same look alone, entry by entry. One that is damaged, or of
 //! another tree, is as good as none: everything is compared then.
 
+use super::mapped::Mapped;
 use super::walk::{Found, Mark};
 use sha2::{Digest, Sha256};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -33,12 +34,15 @@ pub(super) struct LiveEntry {
 }
 
 impl Live {
-    /// What was seen by a look that began at this moment.
-    pub(super) fn new(tree: u32, found: &[Found], began: SystemTime) -> Self {
+    /// What was seen by a look that began at this moment, while this was mapped.
+    pub(super) fn new(tree: u32, found: &[Found], began: SystemTime, mapped: &Mapped) -> Self {
         let certain = began.checked_sub(GRAIN).map_or((0, 0), moment);
+        let mapped = mapped.among(found);
         let entry = |found: &Found| {
             let mark = found.mark();
-            LiveEntry { mark, is_certain: mark.changed < certain }
+            let is_mapped =
+                mapped.as_ref().is_none_or(|all| all.contains(&(mark.device, mark.inode)));
+            LiveEntry { mark, is_certain: mark.changed < certain && !is_mapped }
         };
         Self { tree, entries: found.iter().map(entry).collect() }
     }

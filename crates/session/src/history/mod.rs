@@ -17,6 +17,7 @@ mod forks;
 mod gather;
 mod going;
 mod live;
+mod mapped;
 mod named;
 mod pack;
 mod point;

@@ -3,6 +3,7 @@
 use super::compare::{Lower, compare};
 use super::gather::{Gather, Known, UPPER};
 use super::live::Live;
+use super::mapped::Mapped;
 use super::point::{PointEffects, PointReport};
 use super::restore;
 use super::state::Going;
@@ -11,7 +12,7 @@ use super::tree::Tree;
 use super::walk::{Bounds, Found, Stillness, moved, walk};
 use super::widened::{Widened, put_back};
 use crate::home;
-use cofferdam_core::{Error, ErrorKind, Result};
+use cofferdam_core::{Error, ErrorKind, Result, tells_of_stores};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -48,6 +49,8 @@ pub(super) struct Order {
     pub(super) bounds: Bounds,
     /// Where the workspace is that the layer lies on.
     pub(super) workspace: Option<PathBuf>,
+    /// What processes have mapped meanwhile.
+    pub(super) mapped: Mapped,
 }
 
 impl History {
@@ -104,7 +107,10 @@ impl Work {
         let how = (order.bounds, order.stillness);
         let began = SystemTime::now();
         let found = walk(&layer, UPPER, how, widened)?;
-        let live = self.state.tree.as_ref().and_then(|file| self.history.live(file));
+        // Where no time tells of stores through mappings, everything is compared.
+        let tells = tells_of_stores_in(&layer);
+        let known = self.state.tree.as_ref().filter(|_| tells);
+        let live = known.and_then(|file| self.history.live(file));
         if live.as_ref().is_some_and(|live| live.is(&found)) {
             return Ok(Look::Same(None));
         }
@@ -116,7 +122,7 @@ impl Work {
         if order.stillness == Stillness::Perhaps {
             is_still(&found, &walk(&layer, UPPER, how, widened)?)?;
         }
-        let live = |number| Live::new(number, &found, began);
+        let live = |number| Live::new(number, &found, began, &order.mapped);
         match (known.tree(), &self.state.tree) {
             (Some(old), Some(file)) if old.is_as(&tree) => {
                 let is_much = known.is_much(&found);
@@ -236,7 +242,8 @@ impl Drop for Ready {
 fn seen(tree: &Tree, number: u32, folder: &Path) -> Result<Live> {
     let (files, bytes) = tree.size();
     if files <= MOST_READ_AGAIN.0 && bytes <= MOST_READ_AGAIN.1 {
-        return Ok(Live::new(number, &all(folder)?, SystemTime::now()));
+        let found = all(folder)?;
+        return Ok(Live::new(number, &found, SystemTime::now(), &Mapped::none()));
     }
     Live::wait_a_grain();
     Ok(Live::made(number, &all(folder)?))
@@ -248,6 +255,10 @@ pub(super) fn all(folder: &Path) -> Result<Vec<Found>> {
     let found = Widened::new(folder).and_then(|mut widened| walk(folder, UPPER, how, &mut widened));
     put_back(folder)?;
     found
+}
+
+fn tells_of_stores_in(layer: &Path) -> bool {
+    rustix::fs::statfs(layer).is_ok_and(|told| tells_of_stores(told.f_type.cast_unsigned()))
 }
 
 /// Whether two looks saw the same, and so one moment.

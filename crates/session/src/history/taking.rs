@@ -1,6 +1,7 @@
 //! The taking of one point: the look, and what is made of it.
 
 use super::evict::{LIMITS, evict};
+use super::mapped::Mapped;
 use super::point::{PointKind, PointReport};
 use super::state::State;
 use super::store::{History, NewTree, Work};
@@ -10,8 +11,9 @@ use crate::answer::{CALL_LIMIT, within};
 use crate::desk::Desk;
 use crate::now_ms;
 use crate::store::blocking;
-use cofferdam_core::{ErrorKind, ExecStatus, Result, SandboxStatus};
+use cofferdam_core::{ErrorKind, ExecStatus, MappedFiles, Result, SandboxStatus};
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 /// The most commands whose own points are waited for.
 const MOST_OWED: usize = 1000;
@@ -100,8 +102,13 @@ async fn attempt(
     stillness: Stillness,
 ) -> Result<Option<PointReport>> {
     let (history, looking) = (history_of(desk), taking.clone());
-    let workspace = desk.row.spec.workspace().map(Into::into);
-    let order = Order { stillness, bounds: Bounds::of(taking.most_bytes), workspace };
+    let workspace: Option<PathBuf> = desk.row.spec.workspace().map(Into::into);
+    let mapped = match stillness {
+        Stillness::Still => mapped(desk, workspace.clone()).await,
+        // Nobody lives who could have mapped anything before.
+        Stillness::Perhaps => Mapped::none(),
+    };
+    let order = Order { stillness, bounds: Bounds::of(taking.most_bytes), workspace, mapped };
     let seen = blocking(move || looking.look(&history, &order)).await?;
     let Some((work, look)) = seen else { return Ok(None) };
     // ORDER: after the look. Whoever began before it ended may have changed what was being read.
@@ -113,6 +120,18 @@ async fn attempt(
     }
     let taking = taking.clone();
     blocking(move || taking.keep(work, look)).await
+}
+
+/// What processes that stand still have mapped.
+async fn mapped(desk: &Desk, workspace: Option<PathBuf>) -> Mapped {
+    let Some(record) = &desk.row.record else { return Mapped::none() };
+    let asked = desk.backend().mapped_files(record);
+    match within(CALL_LIMIT, "say what is mapped", asked).await {
+        Ok(files) => Mapped::of(files, workspace),
+        // They have ended, or it is not known.
+        Err(error) if error.kind == ErrorKind::NotFound => Mapped::none(),
+        Err(_) => Mapped::of(MappedFiles::Any, workspace),
+    }
 }
 
 /// What there is to make a point of.

@@ -1,5 +1,6 @@
 use super::evict::{Limits, evict};
 use super::live::Live;
+use super::mapped::Mapped;
 use super::point::{PointEffects, PointKind, PointReport};
 use super::store::History;
 use super::take::{Look, Order};
@@ -42,7 +43,8 @@ impl Place {
     }
 
     fn order(&self, bounds: Bounds, stillness: Stillness) -> Order {
-        Order { stillness, bounds, workspace: Some(self.base.join("workspace")) }
+        let workspace = Some(self.base.join("workspace"));
+        Order { stillness, bounds, workspace, mapped: Mapped::none() }
     }
 
     pub(super) fn point(&self) -> PointReport {
@@ -289,7 +291,7 @@ fn a_time_of_change_is_certain_when_the_clock_has_gone_on() {
     let (seconds, rest) = found[0].mark().changed;
     let changed = UNIX_EPOCH + Duration::new(seconds.try_into().unwrap(), rest);
     for (after_ms, is_certain) in [(0, false), (10, false), (20, false), (21, true), (5000, true)] {
-        let live = Live::new(0, &found, changed + Duration::from_millis(after_ms));
+        let live = Live::new(0, &found, changed + Duration::from_millis(after_ms), &Mapped::none());
         assert_eq!(live.entries[0].is_certain, is_certain, "{after_ms}");
         assert_eq!(live.is(&found), is_certain, "{after_ms}");
     }

@@ -89,6 +89,7 @@ async fn chosen_here(
             }
         }
         order.versions.insert(path.clone(), diff.change.version);
+        order.sums.extend(diff.content.map(|sum| (path.clone(), sum)));
         order.paths.push(path);
     }
     Ok((!order.paths.is_empty()).then_some(order))

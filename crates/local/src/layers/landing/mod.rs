@@ -81,7 +81,9 @@ impl Layer {
         let mut items = self.items(&order.paths, named, Looking::Whole)?;
         for item in &mut items {
             let change = &mut item.change;
-            if order.versions.get(&change.path).is_some_and(|seen| *seen != change.version) {
+            let is_another =
+                order.versions.get(&change.path).is_some_and(|seen| *seen != change.version);
+            if is_another || !self.has_sum(&change.path, order)? {
                 change.standing = Standing::Held(Held::Another);
             }
         }
@@ -94,6 +96,16 @@ impl Layer {
         }
         let applied = items.into_iter().map(|item| item.change).collect();
         Ok(ApplyReport { applied, kept })
+    }
+
+    /// Whether the layer has the content that is wanted at a path. What lands is asked again.
+    fn has_sum(&self, path: &GuestPath, order: &ApplyOrder) -> Result<bool> {
+        let Some(sum) = order.sums.get(path) else { return Ok(true) };
+        let failed = |errno| content::failed("read", path, errno);
+        let Some((seen, file)) = look(&self.upper, path.as_bytes()).map_err(failed)? else {
+            return Ok(false);
+        };
+        Ok(seen.kind == Kind::File && content::hash(&file).map_err(failed)? == *sum)
     }
 
     /// Finishes or undoes what one left half done who died while changes landed. While somebody is at

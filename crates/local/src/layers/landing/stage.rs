@@ -1,7 +1,7 @@
 //! What is to land, made ready in a directory of the workspace that nobody else enters.
 
 use super::super::changes::Item;
-use super::super::content::{copy, failed, write};
+use super::super::content::{copy, failed, hash, write};
 use super::super::layer::Layer;
 use super::super::look::{Id, Kind, Seen, look};
 use super::journal::Op;
@@ -83,8 +83,24 @@ impl<'l> Staging<'l> {
             let what = format!("what was made ready for {path:?} is not there any more");
             return Err(Error::new(ErrorKind::Conflict, what));
         };
+        self.check_sum(path, &name)?;
         self.ops.push(Op::Put { path: bytes(path), new: made.id, was });
         Ok(())
+    }
+
+    /// HOSTILE: whoever has the layer's file mapped may have written to it since, and it tells nobody.
+    fn check_sum(&self, path: &GuestPath, name: &str) -> Result<()> {
+        let sum = self.order.sums.get(path);
+        let Some(sum) = sum.filter(|_| !self.order.contents.contains_key(path)) else {
+            return Ok(());
+        };
+        let at = |errno| failed("make ready", path, errno);
+        let found = look(self.stage, name.as_bytes()).map_err(at)?;
+        let is_it = match &found {
+            Some((_, file)) => hash(file).map_err(at)? == *sum,
+            None => false,
+        };
+        if is_it { Ok(()) } else { Err(changed(path)) }
     }
 
     fn file(&mut self, item: &Item, upper: &Seen, name: &str) -> Result<()> {
@@ -124,10 +140,7 @@ impl<'l> Staging<'l> {
             .map_err(|errno| failed("look at", path, errno))?;
         match found {
             Some((seen, file)) if seen == *upper => copy(path, &file, upper, to),
-            Some(_) | None => {
-                Err(Error::new(ErrorKind::Conflict, format!("{path:?} changed in the session"))
-                    .hint("Pause the session, and try again."))
-            }
+            Some(_) | None => Err(changed(path)),
         }
     }
 
@@ -167,6 +180,11 @@ impl<'l> Staging<'l> {
 pub(super) fn set_mode(directory: impl AsFd, mode: u32) -> Result<(), Errno> {
     let kept = rustix::fs::fstat(&directory)?.st_mode & Mode::SGID.as_raw_mode();
     rustix::fs::chmod(through(directory), Mode::from_raw_mode(mode | kept))
+}
+
+fn changed(path: &GuestPath) -> Error {
+    Error::new(ErrorKind::Conflict, format!("{path:?} changed in the session"))
+        .hint("Pause the session, and try again.")
 }
 
 fn bytes(path: &GuestPath) -> ByteString {
