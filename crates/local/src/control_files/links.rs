@@ -26,14 +26,10 @@ impl Search<'_> {
             }
             let is_of_objects = has_objects(&directory, git);
             for (path, kind) in self.below(&directory) {
-                match kind {
-                    FileType::Symlink => {
-                        self.found.present.insert(path);
-                    }
-                    FileType::Directory if !(is_of_objects && is_by_sum(&path)) => {
-                        waiting.push(path);
-                    }
-                    _ => {}
+                if kind == FileType::Symlink {
+                    self.found.present.insert(path);
+                } else if !(is_of_objects && is_by_sum(&path)) {
+                    waiting.push(path);
                 }
             }
         }
