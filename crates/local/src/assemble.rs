@@ -20,7 +20,7 @@ use crate::scratch::Scratch;
 use crate::seccomp::{self, Surface};
 use crate::session_uid::{SessionUid, UidRange};
 use crate::state::StateDirectory;
-use crate::view::{Place, View, look, look_at_home};
+use crate::view::{Landing, Place, View, WorkspaceView, look, look_at_home};
 use cofferdam_core::secret::Trusted;
 use cofferdam_core::{
     Admission, Axis, Basis, Degree, Enforced, Error, ErrorKind, LayerNote, OnUnavailable, Result,
@@ -344,20 +344,22 @@ impl Drafting<'_> {
             draft;
         let Grounds { someone: Someone { user, ids }, uses, .. } = grounds;
         let workspace = guard(spec, &view, state)?;
-        if let Some(before) = workspace.as_ref().and_then(GuardedWorkspace::control) {
+        let before = workspace.as_ref().and_then(GuardedWorkspace::control);
+        let sockets = sockets(&view, before)?;
+        if before.is_some() || !sockets.is_empty() {
             let inputs = PlanInputs {
                 ids: &ids,
-                pins: &before.pins,
+                pins: before.map_or(&[], |before| &before.pins),
                 seccomp: &filter,
                 cgroups: uses,
                 scratch: scratch.as_deref(),
                 way_out: planned.way_out.as_ref(),
             };
             if planned.tier == Tier::Namespaces {
-                planned.pin(pin_steps(spec, facts, &view, &inputs));
+                planned.pin(pin_steps(spec, facts, &view, (&inputs, &sockets)));
             }
-            lower(&mut enforced, before);
         }
+        lower(&mut enforced, planned.tier, (before, &sockets));
         let admission = admit(spec.profile, planned.limits_count, spec.on_unavailable, &enforced)?;
         // ORDER: after the record of the sandbox, which says that its directory has an owner.
         let scratch = scratch.map(|path| Scratch::make(&path, (ids.uid, ids.gid))).transpose()?;
@@ -413,12 +415,28 @@ fn foresee_in(spec: &Spec, facts: &HostFacts, view: View) -> Result<(Planned, En
         scratch: None,
         way_out: way_out.as_ref(),
     };
-    let planned = plan(spec, facts, &view, &inputs)?;
-    let mut enforced = planned.enforced.clone();
-    if let Some(before) = &before {
-        lower(&mut enforced, before);
+    let mut planned = plan(spec, facts, &view, &inputs)?;
+    let sockets = sockets(&view, before.as_ref())?;
+    if planned.tier == Tier::Namespaces && !sockets.is_empty() {
+        planned.pin(pin_steps(spec, facts, &view, (&inputs, &sockets)));
     }
+    let mut enforced = planned.enforced.clone();
+    lower(&mut enforced, planned.tier, (before.as_ref(), &sockets));
     Ok((planned, enforced))
+}
+
+/// The sockets of the host in a workspace that is shown as it is. Of one under a layer there are none: what
+/// stands in the layer is another file.
+fn sockets(view: &View, before: Option<&ControlFiles>) -> Result<Vec<String>> {
+    if let Some(before) = before {
+        return Ok(before.sockets.clone());
+    }
+    match &view.workspace {
+        WorkspaceView::Directory(directory) if directory.landing == Landing::InPlace => {
+            Ok(control_files::find(&open_directory(&directory.path)?)?.sockets)
+        }
+        WorkspaceView::Directory(_) | WorkspaceView::Private => Ok(Vec::new()),
+    }
 }
 
 /// A system call filter, as the kernel takes it.
@@ -431,10 +449,18 @@ fn filter(spec: &Spec) -> Result<Filter> {
 }
 
 /// Lowers what holds by what cannot be protected of a workspace.
-fn lower(enforced: &mut Enforced, found: &ControlFiles) {
-    for reason in found.reasons() {
+fn lower(
+    enforced: &mut Enforced,
+    tier: Tier,
+    (found, sockets): (Option<&ControlFiles>, &[String]),
+) {
+    for reason in found.into_iter().flat_map(ControlFiles::reasons) {
         let reason = reason.strip_prefix("files: ").unwrap_or(&reason);
         enforced.lower(Axis::Files, Degree::Partial, reason);
+    }
+    if let (Tier::Landlock, Some(socket)) = (tier, sockets.first()) {
+        let why = format!("a program of the host listens at {socket:?} in the workspace");
+        enforced.lower(Axis::Network, Degree::Partial, &why);
     }
 }
 

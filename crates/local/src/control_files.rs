@@ -21,6 +21,7 @@ mod links;
 mod names;
 mod repository;
 mod scan;
+mod sockets;
 mod users;
 
 pub(crate) use around::around;
@@ -171,6 +172,8 @@ pub struct ControlFiles {
     /// What names of control files lead to and is not pinned, with the links on the way, relative to the
     /// workspace. The empty path is all of it: where they lead is not known.
     pub pointed: Vec<String>,
+    /// Sockets at which a program of the host listens, relative to the workspace.
+    pub sockets: Vec<String>,
 }
 
 impl ControlFiles {
@@ -231,6 +234,8 @@ pub fn find<Fd: AsFd>(workspace: Fd) -> Result<ControlFiles> {
     for (path, why) in scan.unreadable {
         search.unprotected(path, why);
     }
+    let own = std::mem::take(&mut search.sockets);
+    search.listening(scan.sockets.into_iter().chain(own).collect());
     Ok(search.finish(scan.end))
 }
 
@@ -259,6 +264,8 @@ struct Search<'a> {
     root: PathBuf,
     pins: BTreeMap<String, Access>,
     found: ControlFiles,
+    /// Sockets in git directories.
+    sockets: Vec<Vec<u8>>,
     /// Which files of the user's own say where hooks are, and what they say, once it was looked for.
     users_hooks: Option<Vec<(String, String)>>,
 }
@@ -266,7 +273,7 @@ struct Search<'a> {
 impl<'a> Search<'a> {
     fn new(workspace: BorrowedFd<'a>, root: PathBuf) -> Self {
         let (pins, found) = (BTreeMap::new(), ControlFiles::default());
-        Self { workspace, root, pins, found, users_hooks: None }
+        Self { workspace, root, pins, found, sockets: Vec::new(), users_hooks: None }
     }
 
     /// The control files of the workspace itself and of these repositories in it.

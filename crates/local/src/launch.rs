@@ -125,8 +125,16 @@ impl Early {
             let Op::Pin { path, access } = &step.op else { return None };
             Some((path.clone(), *access))
         };
-        let pins = plan.steps.get(late.pins.clone()).unwrap_or_default();
-        let rest = Rest { cgroups: join, pins: pins.iter().filter_map(pin).collect() };
+        let cover = |step: &Step| {
+            let Op::Mask { path } = &step.op else { return None };
+            Some(path.clone())
+        };
+        let names = plan.steps.get(late.pins.clone()).unwrap_or_default();
+        let rest = Rest {
+            cgroups: join,
+            pins: names.iter().filter_map(pin).collect(),
+            covers: names.iter().filter_map(cover).collect(),
+        };
         // As above.
         let _ = rest.send(&self.told);
         Ok(self.born)

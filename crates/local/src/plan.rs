@@ -184,14 +184,21 @@ pub(crate) fn opening(spec: &Spec, facts: &HostFacts, ids: &IdChoice) -> Opening
     Opening { plan, known }
 }
 
-/// The steps of [`Late::pins`], once the names are known.
+/// The steps of [`Late::pins`], once the names are known, and the sockets of the host in the workspace.
 pub(crate) fn pin_steps(
     spec: &Spec,
     facts: &HostFacts,
     view: &View,
-    inputs: &PlanInputs<'_>,
+    (inputs, sockets): (&PlanInputs<'_>, &[String]),
 ) -> Vec<Step> {
-    root::pins(&Context { spec, facts, view, inputs })
+    let mut steps = Steps(root::pins(&Context { spec, facts, view, inputs }));
+    if let WorkspaceView::Directory(workspace) = &view.workspace {
+        for socket in sockets {
+            let path = format!("{}/{socket}", workspace.path);
+            steps.add(Op::Mask { path }, "a program of the host listens there");
+        }
+    }
+    steps.0
 }
 
 /// User and group of commands inside. An ordinary user is the one that the image wants, where there is an

@@ -1,9 +1,11 @@
 //! Several sandboxes, the host and git in one workspace.
 
-use crate::place::{Place, SOON, Said, ended, everyone, outcome, skipped, started};
+use crate::place::{PYTHON, Place, SOON, Said, ended, everyone, outcome, skipped, started};
 use serde_json::json;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixDatagram, UnixListener};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Stdio};
 
@@ -430,5 +432,71 @@ fn hooks_that_the_users_own_configuration_names_are_protected() {
         let content = |name: &str| fs::read_to_string(place.workspace.join(name)).unwrap();
         assert_eq!(content(".githooks/pre-commit"), "x");
         assert_eq!(content("other/pre-commit"), "evil\n", "the control");
+    });
+}
+
+/// Says something at a socket, and what came of it.
+const SAYS: &str = "
+import socket, sys
+s = socket.socket(socket.AF_UNIX, getattr(socket, sys.argv[2]))
+s.settimeout(5)
+s.connect(sys.argv[1])
+s.send(b'escape')
+";
+
+/// A socket's node can be connected to from another network namespace, and in a mount that is read-only.
+#[test]
+fn sockets_of_the_host_in_the_workspace_cannot_be_reached() {
+    everyone(|place| {
+        let open = |path: &Path| {
+            fs::set_permissions(path, fs::Permissions::from_mode(0o777)).unwrap();
+            place.give(path);
+        };
+        for directory in ["sub/deep", ".git/objects", ".git/refs", ".vscode"] {
+            place.write(&format!("{directory}/x"), "");
+        }
+        place.write(".git/HEAD", "ref: refs/heads/x\n");
+        let streams = ["stream", "sub/deep/stream", ".git/fsmonitor--daemon.ipc", ".vscode/ipc"];
+        let listeners = streams.map(|name| {
+            let path = place.workspace.join(name);
+            let listener = UnixListener::bind(&path).unwrap();
+            open(&path);
+            listener.set_nonblocking(true).unwrap();
+            listener
+        });
+        let packets = place.workspace.join("packets");
+        let receiver = UnixDatagram::bind(&packets).unwrap();
+        open(&packets);
+        receiver.set_nonblocking(true).unwrap();
+        let all = streams.map(|name| (name, "SOCK_STREAM"));
+        let all = all.into_iter().chain([("packets", "SOCK_DGRAM")]);
+        for (name, kind) in all {
+            let words = ["-c", SAYS, name, kind];
+            let control = place.host(PYTHON).args(words).status().unwrap();
+            assert!(control.success(), "the control: {name}");
+            for profile in ["no-network", "read-only", "repo-write"] {
+                let options = ["--profile", profile, "--", PYTHON];
+                let said = place.run(&[&options[..], &words].concat());
+                assert_ne!(said.code(), Some(0), "{profile} {name} {said:?}");
+                let sensitive = ["--allow-sensitive-writes", "--", PYTHON];
+                let said = place.run(&[&sensitive[..], &words].concat());
+                assert_ne!(said.code(), Some(0), "{name} {said:?}");
+            }
+        }
+        place.says(&["create", "--name", "s"], 0);
+        let words = ["exec", "s", "--", PYTHON, "-c", SAYS, "sub/deep/stream", "SOCK_STREAM"];
+        assert_ne!(place.say(&words).code(), Some(0), "in a session");
+        place.says(&["rm", "s"], 0);
+        let mut heard = [0; 64];
+        assert_eq!(receiver.recv(&mut heard).unwrap(), 6, "the control");
+        assert!(receiver.recv(&mut heard).is_err(), "and nobody else");
+        let explained = place.says(&["explain"], 0).text();
+        assert!(explained.contains("a program of the host listens there"), "{explained}");
+        drop(listeners);
+        // What nobody listens at any more is as any file.
+        let again = "import os, socket; os.unlink('stream'); \
+            socket.socket(socket.AF_UNIX).bind('stream')";
+        let said = place.run(&["--", PYTHON, "-c", again]);
+        assert_eq!(said.code(), Some(0), "{said:?}");
     });
 }

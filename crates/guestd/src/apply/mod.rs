@@ -54,7 +54,7 @@ impl Handover {
         };
         let rest = awaited.heard.rest()?;
         self.cgroups.extend(rest.cgroups);
-        Ok(Some((awaited.pins, rest.pins)))
+        Ok(Some((awaited.pins, rest.pins, rest.covers)))
     }
 }
 
@@ -88,8 +88,8 @@ impl Opening {
     }
 }
 
-/// The steps that names are pinned in place of, and those names.
-type LatePins = (Range<usize>, Vec<(String, Access)>);
+/// The steps that names are pinned in place of, those names, and what is covered.
+type LatePins = (Range<usize>, Vec<(String, Access)>, Vec<String>);
 
 /// Why a step failed: the call with its arguments, and the kernel's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -298,9 +298,12 @@ impl Work {
                 None => late,
                 came => came,
             };
-            if let Some((steps, pins)) = &late {
+            if let Some((steps, pins, covers)) = &late {
                 if steps.start == position {
                     self.tree.pin_all(pins).map_err(|failed| failed.in_step("pin"))?;
+                    let mut covers = covers.iter();
+                    let covered = covers.try_for_each(|path| self.tree.mask(path));
+                    covered.map_err(|failed| failed.in_step("mask"))?;
                 }
                 if steps.contains(&position) {
                     continue;

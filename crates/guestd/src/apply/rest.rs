@@ -49,6 +49,8 @@ pub struct Rest {
     pub cgroups: Vec<OwnedFd>,
     /// Names to pin, parents first.
     pub pins: Vec<(String, Access)>,
+    /// What is covered after that.
+    pub covers: Vec<String>,
 }
 
 /// What is said of the plan. The descriptors of the mounts come in this order; a position stands as
@@ -65,6 +67,7 @@ struct ToldList {
 struct RestList {
     cgroups: usize,
     pins: Vec<(String, Access)>,
+    covers: Vec<String>,
 }
 
 impl Told {
@@ -79,8 +82,9 @@ impl Told {
 impl Rest {
     /// Sends it. Waits for the sandbox where it is more than the socket holds.
     pub fn send(self, socket: impl AsFd) -> rustix::io::Result<()> {
-        let Self { cgroups, pins } = self;
-        send(socket.as_fd(), &RestList { cgroups: cgroups.len(), pins }, cgroups.iter())
+        let Self { cgroups, pins, covers } = self;
+        let list = RestList { cgroups: cgroups.len(), pins, covers };
+        send(socket.as_fd(), &list, cgroups.iter())
     }
 }
 
@@ -166,8 +170,8 @@ impl Heard {
 
     /// Takes what the plan waits for, which comes next. Fails where the host is gone.
     pub(crate) fn rest(&mut self) -> Result<Rest, CallFailed> {
-        let RestList { cgroups, pins } = self.list()?;
-        Ok(Rest { cgroups: self.descriptors(cgroups)?, pins })
+        let RestList { cgroups, pins, covers } = self.list()?;
+        Ok(Rest { cgroups: self.descriptors(cgroups)?, pins, covers })
     }
 
     /// The next list, once it is whole.
@@ -242,7 +246,9 @@ mod tests {
         let (ours, theirs) = pair();
         let pins: Vec<_> =
             (0..20_000).map(|n| (format!("/w/some/name-{n}"), Access::ReadOnly)).collect();
-        let rest = Rest { cgroups: vec![open("/dev/null")], pins: pins.clone() };
+        let covers = vec!["/w/socket".to_owned()];
+        let cgroups = vec![open("/dev/null")];
+        let rest = Rest { cgroups, pins: pins.clone(), covers: covers.clone() };
         let told = Told {
             steps: Vec::new(),
             pins: 8..9,
@@ -254,7 +260,7 @@ mod tests {
         let came = heard.rest().unwrap();
         sender.join().unwrap().unwrap();
         assert_eq!((told.pins, told.mounts.len()), (8..9, 150));
-        assert_eq!(came.pins, pins);
+        assert_eq!((came.pins, came.covers), (pins, covers));
         let number = |fd: &OwnedFd| rustix::fs::fstat(fd).unwrap().st_rdev;
         let zero = number(&open("/dev/zero"));
         assert!(told.mounts.values().flatten().all(|mount| number(mount) == zero));

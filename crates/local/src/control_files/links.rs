@@ -13,7 +13,7 @@ const MAX_DIRECTORIES: usize = 20_000;
 const BUFFER_BYTES: usize = 16 * 1024;
 
 impl Search<'_> {
-    /// Notes the links of a git directory. Directories of objects are not entered: files are put there
+    /// Notes the links of a git directory, and its sockets. Directories of objects are not entered: files are put there
     /// under the sum of their content, and never written to.
     pub(super) fn links(&mut self, git: &str) {
         let mut waiting = vec![git.to_owned()];
@@ -28,6 +28,8 @@ impl Search<'_> {
             for (path, kind) in self.below(&directory) {
                 if kind == FileType::Symlink {
                     self.found.present.insert(path);
+                } else if kind == FileType::Socket {
+                    self.sockets.push(path.into_bytes());
                 } else if !(is_of_objects && is_by_sum(&path)) {
                     waiting.push(path);
                 }
@@ -35,7 +37,7 @@ impl Search<'_> {
         }
     }
 
-    /// The links and directories in a directory.
+    /// The links, sockets and directories in a directory.
     fn below(&self, directory: &str) -> Vec<(String, FileType)> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let Ok(opened) = self.open_as(directory, flags) else { return Vec::new() };
@@ -48,7 +50,7 @@ impl Search<'_> {
                 continue;
             }
             let kind = super::scan::kind(&opened, name, entry.file_type());
-            if matches!(kind, FileType::Symlink | FileType::Directory) {
+            if matches!(kind, FileType::Symlink | FileType::Socket | FileType::Directory) {
                 found.push((join(directory, &name.to_string_lossy()), kind));
             }
         }

@@ -60,6 +60,8 @@ pub(super) struct Scan {
     pub(super) repositories: Vec<String>,
     /// Directories that are bare repositories, relative.
     pub(super) bare: Vec<String>,
+    /// Sockets, relative.
+    pub(super) sockets: Vec<Vec<u8>>,
     /// What cannot be protected, shown as far as can be, and why.
     pub(super) unreadable: Vec<(String, &'static str)>,
     pub(super) end: ScanEnd,
@@ -70,13 +72,26 @@ pub(super) struct Scan {
 struct Waiting {
     path: Vec<u8>,
     depth: usize,
+    /// All in it is read-only: no repository in it matters.
+    is_pinned: bool,
+}
+
+impl Waiting {
+    fn child(&self, name: &CStr) -> Vec<u8> {
+        let mut path = self.path.clone();
+        if !path.is_empty() {
+            path.push(b'/');
+        }
+        path.extend_from_slice(name.to_bytes());
+        path
+    }
 }
 
 /// Finds the repositories at and below the workspace. Follows no link. What vanishes meanwhile, or
 /// may not be read and belongs to somebody else, is passed over: it cannot be written from inside.
 pub(super) fn repositories(workspace: BorrowedFd<'_>) -> Result<Scan> {
     let mut scan = Scan::default();
-    let mut waiting = VecDeque::from([Waiting { path: Vec::new(), depth: 0 }]);
+    let mut waiting = VecDeque::from([Waiting { path: Vec::new(), depth: 0, is_pinned: false }]);
     let (mut directories, mut entries) = (0, 0);
     while let Some(next) = waiting.pop_front() {
         directories += 1;
@@ -104,7 +119,8 @@ pub(super) fn repositories(workspace: BorrowedFd<'_>) -> Result<Scan> {
         } else {
             waiting.extend(found.below);
         }
-        if !scan.add(next.path, found.signs) {
+        scan.sockets.extend(found.sockets);
+        if !next.is_pinned && !scan.add(next.path, found.signs) {
             break;
         }
     }
@@ -142,6 +158,7 @@ impl Scan {
 struct Found {
     signs: Signs,
     below: Vec<Waiting>,
+    sockets: Vec<Vec<u8>>,
 }
 
 /// Names that make a directory a repository.
@@ -212,18 +229,21 @@ fn list(directory: &OwnedFd, at: &Waiting, entries: &mut usize) -> Result<Found>
             break;
         }
         found.signs.see(name.to_bytes());
-        if is_entered(name) && kind(directory, name, entry.file_type()) == FileType::Directory {
-            let mut path = at.path.clone();
-            if !path.is_empty() {
-                path.push(b'/');
-            }
-            path.extend_from_slice(name.to_bytes());
-            found.below.push(Waiting { path, depth: at.depth + 1 });
+        let kind = match is_entered(name) {
+            true => kind(directory, name, entry.file_type()),
+            false => continue,
+        };
+        if kind == FileType::Directory {
+            let (depth, is_pinned) = (at.depth + 1, at.is_pinned);
+            found.below.push(Waiting { path: at.child(name), depth, is_pinned });
+        } else if kind == FileType::Socket {
+            found.sockets.push(at.child(name));
         }
     }
     if at.depth == 0 || found.signs.git {
-        // All below these is read-only.
-        found.below.retain(|below| !is_pinned(&below.path));
+        for below in &mut found.below {
+            below.is_pinned |= is_pinned(&below.path);
+        }
     }
     Ok(found)
 }
