@@ -1,14 +1,14 @@
 //! Everything on the host that one sandbox needs before it is cloned, and owes when it is gone.
 
+mod foreseen;
 mod layer;
 
 use crate::cgroup::{
     Assessment, CgroupFacts, Cgroups, GUEST_THREADS_OVER_A_LAYER, are_groups_unified, assess,
 };
 use crate::control_files::{self, ControlFiles};
-use crate::cow;
 use crate::cow::passing::PassingCopy;
-use crate::guarded::{GuardedWorkspace, guard, protected_path};
+use crate::guarded::{GuardedWorkspace, guard};
 use crate::host::{HostFacts, Obstacle, UserNamespaces};
 use crate::image;
 use crate::launch::{Born, Groups, launch, launch_early};
@@ -34,6 +34,8 @@ use rustix::fd::OwnedFd;
 use std::cell::RefCell;
 use std::ffi::OsString;
 use std::path::Path;
+
+pub use foreseen::{foresee, foresee_kept};
 
 /// A sandbox that can be cloned now. Dropping it gives back all that was taken for it.
 #[derive(Debug)]
@@ -377,52 +379,6 @@ impl Drafting<'_> {
             _user: user,
         })
     }
-}
-
-/// The same decisions without taking anything: what [`assemble`] would do here and now.
-pub fn foresee(spec: &Spec) -> Result<(Planned, Enforced)> {
-    let facts = HostFacts::gather();
-    let mut view = look(spec, &facts)?;
-    cow::foreseen(&mut view, spec, &facts, None)?;
-    foresee_in(spec, &facts, view)
-}
-
-/// The same for a sandbox that is kept, with its home directory and the state directory.
-pub fn foresee_kept(spec: &Spec, home: Option<&Path>, state: &Path) -> Result<(Planned, Enforced)> {
-    let facts = HostFacts::gather();
-    let mut view = look(spec, &facts)?;
-    view.home = home.map(|home| look_at_home(home, &facts, state)).transpose()?;
-    let place = state.ancestors().find(|place| place.is_dir());
-    cow::foreseen(&mut view, spec, &facts, place)?;
-    foresee_in(spec, &facts, view)
-}
-
-fn foresee_in(spec: &Spec, facts: &HostFacts, view: View) -> Result<(Planned, Enforced)> {
-    let before = match protected_path(spec, &view) {
-        Some(path) => Some(control_files::find(&open_directory(path)?)?),
-        None => None,
-    };
-    let groups = CgroupFacts::read_for_limits()?;
-    let assessment = assess(&groups, &spec.limits, spec.on_unavailable)?;
-    let ids = if facts.is_root() { some_session_ids(spec) } else { IdChoice::own(facts) };
-    let filter = filter(spec)?;
-    let way_out = way_out(spec)?;
-    let inputs = PlanInputs {
-        ids: &ids,
-        pins: before.as_ref().map_or(&[], |before| &before.pins),
-        seccomp: &filter,
-        cgroups: in_use(&groups, &assessment),
-        scratch: None,
-        way_out: way_out.as_ref(),
-    };
-    let mut planned = plan(spec, facts, &view, &inputs)?;
-    let sockets = sockets(&view, before.as_ref())?;
-    if planned.tier == Tier::Namespaces && !sockets.is_empty() {
-        planned.pin(pin_steps(spec, facts, &view, (&inputs, &sockets)));
-    }
-    let mut enforced = planned.enforced.clone();
-    lower(&mut enforced, planned.tier, (before.as_ref(), &sockets));
-    Ok((planned, enforced))
 }
 
 /// The sockets of the host in a workspace that is shown as it is. Of one under a layer there are none: what

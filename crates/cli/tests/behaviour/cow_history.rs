@@ -1,13 +1,12 @@
 //! Every command of a copy-on-write session is a point of its history, and the session goes to any of them.
 
 use crate::cow_tree::tree;
-use crate::place::{PYTHON, Place, SOON, ended, everyone, started, until};
+use crate::place::{Place, SOON, ended, everyone, started, until};
 use crate::schema::is_valid;
 use crate::sessions::phase;
 use crate::sessions_durable::keepers;
 use serde_json::Value;
 use std::fs;
-use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -15,7 +14,7 @@ use std::time::Duration;
 const LOOK: &str = "find . -mindepth 1 -printf '%p %y %m %n %s %T@ %l\\n' | sort; \
     find . -type f -exec md5sum {} + | sort";
 
-fn exec(place: &Place, line: &str) -> String {
+pub(crate) fn exec(place: &Place, line: &str) -> String {
     place.says(&["exec", "s", "--shell", line], 0).text()
 }
 
@@ -29,7 +28,7 @@ fn last(place: &Place) -> Value {
     points(place).pop().unwrap()
 }
 
-fn at(place: &Place) -> u64 {
+pub(crate) fn at(place: &Place) -> u64 {
     place.says(&["history", "s", "--json"], 0).object()["at"].as_u64().unwrap()
 }
 
@@ -174,87 +173,6 @@ fn an_undo_leaves_the_sandbox_where_its_layer_can_be_exchanged() {
             place.says(&["rm", "s"], 0);
             assert!(until(SOON, || keepers(place).is_empty().then_some(())).is_some());
         }
-    });
-}
-
-/// Writes through a mapping of `f`, once at once and once when it is told, and says whether the times of the
-/// file told of the second.
-const MAPS: &str = "
-import mmap, os, time
-f = open('f', 'r+b')
-m = mmap.mmap(f.fileno(), 0)
-m[0:4] = b'good'
-print('mapped', flush=True)
-while not os.path.exists('/tmp/go'): time.sleep(0.01)
-before = os.stat('f').st_ctime_ns
-m[0:4] = b'evil'
-print('same', os.stat('f').st_ctime_ns == before, flush=True)
-if os.path.exists('/tmp/stay'): time.sleep(1000)
-";
-
-/// A store into a page that is dirty already leaves every time as it was.
-#[test]
-fn what_is_written_through_a_mapping_is_in_the_next_point() {
-    everyone(|place| {
-        for (tier, stays) in [("--cow", true), ("--cow=copy", true), ("--cow", false)] {
-            place.write("f", "real\n");
-            place.says(&["create", tier, "--name", "s"], 0);
-            if stays {
-                exec(place, "touch /tmp/stay");
-            }
-            place.says(&["exec", "s", "-d", "--id", "m", "--", PYTHON, "-c", MAPS], 0);
-            let logs = |word: &str| place.says(&["logs", "s", "m"], 0).text().contains(word);
-            assert!(until(SOON, || logs("mapped").then_some(())).is_some());
-            // Long enough for a time of change to be certain.
-            std::thread::sleep(Duration::from_millis(50));
-            assert_eq!(exec(place, "cat f"), "good\n");
-            let good = at(place);
-            exec(place, "touch /tmp/go");
-            assert!(until(SOON, || logs("same").then_some(())).is_some());
-            assert!(logs("same True"), "the attack: {:?}", place.says(&["logs", "s", "m"], 0));
-            assert_eq!(exec(place, "cat f"), "evil\n");
-            let (good, evil) = (good.to_string(), at(place).to_string());
-            let range = format!("{good}..{evil}");
-            assert!(place.says(&["diff", "s", &range], 0).text().contains("+evil"), "{tier}");
-            for (to, expected) in [(&good, "good\n"), (&evil, "evil\n")] {
-                place.says(&["undo", "s", "--to", to], 0);
-                assert_eq!(exec(place, "cat f"), expected, "{tier}");
-            }
-            assert_eq!(fs::read_to_string(place.workspace.join("f")).unwrap(), "real\n");
-            place.says(&["rm", "s"], 0);
-        }
-    });
-}
-
-/// There no time tells of stores through mappings at all.
-#[test]
-fn what_is_written_through_a_mapping_is_found_in_a_file_system_in_memory() {
-    everyone(|place| {
-        let memory = Path::new("/dev/shm").join(&place.marker);
-        fs::create_dir(&memory).unwrap();
-        place.give(&memory);
-        let says = |words: &[&str]| {
-            let mut command = place.cofferdam(words);
-            let output = command.env("COFFERDAM_HOME", &memory).output().unwrap();
-            assert!(output.status.success(), "{words:?} {output:?}");
-            String::from_utf8(output.stdout).unwrap()
-        };
-        for tier in ["--cow", "--cow=copy"] {
-            place.write("f", "real\n");
-            place.write("other", "real\n");
-            says(&["create", tier, "--name", "s"]);
-            let store =
-                "import mmap; f = open('f', 'r+b'); m = mmap.mmap(f.fileno(), 0); m[0:4] = b'%s'";
-            for word in ["good", "evil"] {
-                says(&["exec", "s", "--", PYTHON, "-c", &store.replace("%s", word)]);
-            }
-            let diff = says(&["diff", "s"]);
-            assert!(diff.contains("+evil") && !diff.contains("other"), "{tier} {diff:?}");
-            says(&["undo", "s", "1"]);
-            assert_eq!(says(&["exec", "s", "--", "cat", "f"]), "good\n", "{tier}");
-            says(&["rm", "s"]);
-        }
-        fs::remove_dir_all(&memory).unwrap();
     });
 }
 

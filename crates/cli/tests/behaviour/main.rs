@@ -20,6 +20,7 @@ mod cow_between;
 mod cow_carried;
 mod cow_copies;
 mod cow_history;
+mod cow_mapped;
 mod cow_snapshots;
 mod cow_tree;
 mod ending;
