@@ -15,6 +15,7 @@
 //! not part of the workspace.
 
 mod around;
+mod configuration;
 mod follow;
 mod git_config;
 mod links;
@@ -32,7 +33,7 @@ use crate::placeholders;
 use crate::state::io;
 use cofferdam_core::Result;
 use cofferdam_wire::plan::Access;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, FileType, OFlags};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -116,9 +117,18 @@ const WORK_TREE_IF_THERE: [&str; 11] = [
     ".login",
 ];
 
-/// What `git rebase --continue` runs. It is told of where it appears and not pinned, for whoever goes on
-/// with a rebase inside writes it.
-const GIT_DIRECTORY_IF_THERE: [&str; 1] = ["rebase-merge/git-rebase-todo"];
+/// Directories of a git directory that say how a rebase, a merge of mails or a series of picks goes on.
+const GIT_STATE_DIRECTORIES: [&str; 3] = ["rebase-merge", "rebase-apply", "sequencer"];
+
+/// What of them names programs that git runs then. It is told of where it appears or changes and not pinned,
+/// for whoever goes on with it inside writes it.
+const GIT_STATE: [&str; 5] = [
+    "rebase-merge/git-rebase-todo",
+    "rebase-merge/strategy",
+    "rebase-merge/strategy_opts",
+    "sequencer/opts",
+    "sequencer/todo",
+];
 
 /// Names by which git takes a directory for a repository.
 pub(crate) const SIGNS_OF_GIT: [&str; 4] = ["HEAD", "objects", "refs", "commondir"];
@@ -174,6 +184,8 @@ pub struct ControlFiles {
     pub pointed: Vec<String>,
     /// Sockets at which a program of the host listens, relative to the workspace.
     pub sockets: Vec<String>,
+    /// What says how git goes on with what it began, and what tells each from a later state of it.
+    pub state: BTreeMap<String, String>,
 }
 
 impl ControlFiles {
@@ -251,10 +263,20 @@ pub(crate) fn find_in<Fd: AsFd>(
     Ok(search.finish(ScanEnd::Complete))
 }
 
-/// Control files that are there now and were not before. To be asked when the placeholders are gone.
+/// Control files that are there now and were not before, and what cannot be looked at now. To be asked when
+/// the placeholders are gone.
 pub fn appeared<Fd: AsFd>(before: &ControlFiles, workspace: Fd) -> Result<Vec<String>> {
     let now = find(workspace)?;
-    Ok(now.present.difference(&before.present).cloned().collect())
+    let mut told: BTreeSet<String> = now.present.difference(&before.present).cloned().collect();
+    let is_other = |(path, state): &(&String, &String)| before.state.get(*path) != Some(*state);
+    told.extend(now.state.iter().filter(is_other).map(|(path, _)| path.clone()));
+    // HOSTILE: what is closed to a look is not closed to git.
+    let is_news = |name: &&Unprotected| !before.unprotected.contains(name);
+    told.extend(now.unprotected.iter().filter(is_news).map(|name| name.path.clone()));
+    if let Some(reason) = now.scan.reason().filter(|_| before.scan != now.scan) {
+        told.insert(format!("({reason})"));
+    }
+    Ok(told.into_iter().collect())
 }
 
 /// What was found so far.
@@ -264,6 +286,8 @@ struct Search<'a> {
     root: PathBuf,
     pins: BTreeMap<String, Access>,
     found: ControlFiles,
+    /// Git directories that others share and that were looked at.
+    shared: BTreeSet<String>,
     /// Sockets in git directories.
     sockets: Vec<Vec<u8>>,
     /// Which files of the user's own say where hooks are, and what they say, once it was looked for.
@@ -273,7 +297,8 @@ struct Search<'a> {
 impl<'a> Search<'a> {
     fn new(workspace: BorrowedFd<'a>, root: PathBuf) -> Self {
         let (pins, found) = (BTreeMap::new(), ControlFiles::default());
-        Self { workspace, root, pins, found, sockets: Vec::new(), users_hooks: None }
+        let (shared, sockets) = (BTreeSet::new(), Vec::new());
+        Self { workspace, root, pins, found, shared, sockets, users_hooks: None }
     }
 
     /// The control files of the workspace itself and of these repositories in it.
@@ -283,6 +308,7 @@ impl<'a> Search<'a> {
         bare: impl IntoIterator<Item = &'n String>,
     ) -> Result<()> {
         self.work_tree("")?;
+        self.around()?;
         if self.is_git_directory("")? {
             // What makes it one.
             self.found.present.insert("HEAD".to_owned());
@@ -330,52 +356,22 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// A protected name that is a symbolic link is pinned as a link, and so is what it names. What
-    /// lies outside the workspace cannot be written from inside, or was shown on purpose.
+    /// A protected name that is a symbolic link is pinned as a link, with every further one that it leads by,
+    /// and so is what it names. What lies outside the workspace cannot be written from inside, or was shown on
+    /// purpose; a link that leads in a circle leads nowhere for ever once it is pinned.
     fn link(&mut self, path: &str) -> Result<()> {
-        let root = self.root.clone();
-        let text = rustix::fs::readlinkat(self.workspace, path, Vec::new())
-            .map_err(|e| io("read the link", Path::new(path), e))?;
-        let named = text.to_str().ok().and_then(|text| resolve(&root, parent_of(path), text));
-        let flags = OFlags::PATH | OFlags::CLOEXEC;
-        let Ok(target) = rustix::fs::openat(self.workspace, path, flags, Mode::empty()) else {
-            self.dangling(path, named);
-            return Ok(());
-        };
-        let real = real_path(target.as_fd())?;
-        let Ok(inside) = real.strip_prefix(&root) else { return Ok(()) };
-        // Another link on the way could be pointed elsewhere, so that the text has to lead there.
-        match named {
-            Some(named) if Path::new(&named) == inside => self.fix(&named),
-            Some(_) | None => {
-                self.unprotected(path.to_owned(), "it is a symbolic link by way of another one");
-                self.point(path);
-            }
+        let Some(end) = self.inside(path, "", path) else { return Ok(()) };
+        if self.kind(&end)?.is_some() {
+            self.fix(&end);
+        } else if self.open(parent_of(&end)).is_ok() {
+            // Something has to stand there, too.
+            self.found.absent.push(AbsentName { path: end.clone(), nature: Nature::File });
+            self.fix(&end);
+        } else {
+            self.unprotected(path.to_owned(), "it is a symbolic link to what is not there");
+            self.found.pointed.push(end);
         }
         Ok(())
-    }
-
-    /// Notes where a link leads that cannot be protected there.
-    fn point(&mut self, link: &str) {
-        let led = self.follow("", link);
-        self.found.pointed.extend(led.links.into_iter().chain(led.end));
-    }
-
-    /// A link to what is not there: something has to stand there, too.
-    fn dangling(&mut self, path: &str, named: Option<String>) {
-        match named {
-            // It is pinned, so that it leads nowhere for ever.
-            Some(named) if named == path => {}
-            Some(named) if self.open(&named).is_err() && self.open(parent_of(&named)).is_ok() => {
-                let name = AbsentName { path: named.clone(), nature: Nature::File };
-                self.found.absent.push(name);
-                self.fix(&named);
-            }
-            Some(_) | None => {
-                self.unprotected(path.to_owned(), "it is a symbolic link to what is not there");
-                self.point(path);
-            }
-        }
     }
 
     /// Opens a name below the workspace, without any link on the way.
@@ -423,6 +419,10 @@ impl<'a> Search<'a> {
             }
             // No parent of a name may be a link: a name below one is looked for where it leads.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
+            Err(Errno::NAMETOOLONG) => {
+                self.unprotected(path.to_owned(), "its path is too long");
+                Ok(None)
+            }
             // Of somebody else's, nothing can be opened from inside; of one's own, it could be.
             Err(Errno::ACCESS) if is_own(self.workspace, parent_of(path).as_bytes()) => {
                 self.unprotected(path.to_owned(), "it may not be looked at");
@@ -476,27 +476,6 @@ fn real_path(file: BorrowedFd<'_>) -> Result<PathBuf> {
     let target = rustix::fs::readlink(&path, Vec::new())
         .map_err(|e| io("read the link", Path::new(&path), e))?;
     Ok(OsString::from_vec(target.into_bytes()).into())
-}
-
-/// What a link in `parent` names below `root`, by its text alone; `None` where it leaves that, or
-/// names it itself.
-fn resolve(root: &Path, parent: &str, target: &str) -> Option<String> {
-    let (from, target) = match Path::new(target).strip_prefix(root) {
-        Ok(below) => ("", below.to_str()?),
-        Err(_) if target.starts_with('/') => return None,
-        Err(_) => (parent, target),
-    };
-    let mut parts: Vec<&str> = from.split('/').filter(|part| !part.is_empty()).collect();
-    for part in target.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => {
-                parts.pop()?;
-            }
-            name => parts.push(name),
-        }
-    }
-    (!parts.is_empty()).then(|| parts.join("/"))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::test_directory::TestDirectory;
+use rustix::fs::Mode;
 use std::fs;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
@@ -176,12 +177,14 @@ fn a_link_is_pinned_with_what_it_names() {
         assert_eq!(access(&found, path), Some(Access::ReadOnly), "{path}");
     }
     assert_eq!(access(&found, "conf"), Some(Access::ReadWrite));
-    let names: Vec<_> = found.unprotected.iter().map(|name| name.path.as_str()).collect();
-    assert_eq!(names, [".cursor", ".zshrc", ".exrc"]);
+    assert_eq!(found.reasons(), Vec::<String>::new());
     // Nothing can be made where a link leads that led nowhere.
     assert_eq!(access(&found, "nowhere"), Some(Access::ReadOnly));
     assert_eq!(absent(&found, "nowhere"), Some(Nature::File));
-    assert!(found.reasons()[0].starts_with("files: \".cursor\" is not protected"));
+    symlink("no/where", tree.path(".zshenv")).unwrap();
+    let found = tree.find();
+    assert!(found.reasons()[0].starts_with("files: \".zshenv\" is not protected"));
+    assert_eq!(found.pointed, ["no/where"]);
 }
 
 #[test]
@@ -256,8 +259,10 @@ fn a_git_directory_that_a_file_or_link_names_is_protected() {
     symlink("by", tree.path("via")).unwrap();
     fs::write(tree.path("away/.git"), "gitdir: ../via/way\n").unwrap();
     let found = tree.find();
-    assert_eq!(found.unprotected.len(), 1, "{:?}", found.unprotected);
-    assert_eq!(found.unprotected[0].path, "away/.git");
+    assert_eq!(found.reasons(), Vec::<String>::new());
+    for path in ["via", "by/way/hooks"] {
+        assert_eq!(access(&found, path), Some(Access::ReadOnly), "{path}");
+    }
 }
 
 #[test]
@@ -290,12 +295,12 @@ fn a_configuration_that_is_no_file_is_not_read() {
     let tree = Tree::new("fifo", &[".git", "sub/.git"], &[]);
     let status = std::process::Command::new("mkfifo").arg(tree.path(".git/config")).status();
     assert!(status.unwrap().success());
-    let large = "#".repeat(repository::CONFIG_BYTES + 1);
+    let large = "#".repeat(configuration::CONFIG_BYTES + 1);
     fs::write(tree.path("sub/.git/config"), &large).unwrap();
     let found = tree.find();
     assert_eq!(found.unprotected.len(), 1);
     assert_eq!(found.pointed, [""], "where it leads is not known");
-    let fits = format!("[core]\nhooksPath = far\n{}", &large[..repository::CONFIG_BYTES - 30]);
+    let fits = format!("[core]\nhooksPath = far\n{}", &large[..configuration::CONFIG_BYTES - 30]);
     fs::write(tree.path("sub/.git/config"), fits).unwrap();
     let found = tree.find();
     assert_eq!((found.unprotected.len(), access(&found, "sub/far")), (0, Some(Access::ReadOnly)));
@@ -349,7 +354,7 @@ fn a_workspace_that_becomes_a_repository_itself_is_told_of() {
 }
 
 #[test]
-fn what_is_reached_by_way_of_links_is_known_with_the_links() {
+fn what_is_reached_by_way_of_links_is_pinned_with_the_links() {
     let check = |name: &str, expected: &[&str]| {
         let directories = [".git/hooks", "real/h", "deep/down", "h"];
         let tree = Tree::new("way", &directories, &[]);
@@ -359,17 +364,113 @@ fn what_is_reached_by_way_of_links_is_known_with_the_links() {
         let config = format!("[core]\nhooksPath = {name}\n");
         fs::write(tree.path(".git/config"), config).unwrap();
         let found = tree.find();
-        assert_eq!(found.pointed, expected, "{name}");
-        assert_eq!(found.unprotected.len(), usize::from(!expected.is_empty()), "{name}");
+        assert_eq!(found.reasons(), Vec::<String>::new(), "{name}");
+        for path in ["link", "real/h", "real/later", "twice", "down", "deep/h", "h"] {
+            let pinned = access(&found, path) == Some(Access::ReadOnly);
+            assert_eq!(pinned, expected.contains(&path), "{name}: {path}");
+        }
     };
-    check("real/h", &[]);
-    check("real/../h", &[]);
+    check("real/h", &["real/h"]);
+    check("real/../h", &["h"]);
     check("link/h", &["link", "real/h"]);
     check("twice", &["twice", "link", "real/h"]);
     check("link/later", &["link", "real/later"]);
     check("down/../h", &["down", "deep/h"]);
+    check("", &[]);
+    check("%(prefix)/x", &[]);
     check("/etc/hooks", &[]);
     check("../../../../../../../etc", &[]);
+}
+
+/// Where hooks are is said outside of the workspace, or meant from elsewhere.
+#[test]
+fn hooks_are_found_wherever_the_configuration_is_that_names_them() {
+    let names = |path: &str| format!("[core]\n\thooksPath = {path}\n");
+    let outer = Tree::new("outer", &["main/.git/objects", "main/.git/refs"], &["main/.git/HEAD"]);
+    let linked = "main/.git/worktrees/w";
+    fs::create_dir_all(outer.path(linked)).unwrap();
+    fs::create_dir_all(outer.path("main/sub/hooks")).unwrap();
+    fs::write(outer.path("main/.git/config"), names(".githooks")).unwrap();
+    fs::write(outer.path(linked).join("commondir"), "../..\n").unwrap();
+    fs::write(outer.path("team"), names(".team")).unwrap();
+    let read_only = |tree: &Tree, path: &str| {
+        let found = tree.find();
+        assert_eq!(access(&found, path), Some(Access::ReadOnly), "{path} {:?}", found.reasons());
+        assert_eq!(found.reasons(), Vec::<String>::new());
+    };
+    // A linked work tree whose repository is elsewhere.
+    let tree = Tree::new("of-another", &[".githooks"], &[]);
+    let pointer = format!("gitdir: {}\n", outer.path(linked).display());
+    fs::write(tree.path(".git"), pointer).unwrap();
+    read_only(&tree, ".githooks");
+    // One within the workspace.
+    let directories = [".git/objects", ".git/refs", ".git/worktrees/w", "w/.githooks"];
+    let tree = Tree::new("of-itself", &directories, &[".git/HEAD"]);
+    fs::write(tree.path(".git/config"), names(".githooks")).unwrap();
+    fs::write(tree.path(".git/worktrees/w/commondir"), "../..\n").unwrap();
+    fs::write(tree.path("w/.git"), "gitdir: ../.git/worktrees/w\n").unwrap();
+    read_only(&tree, "w/.githooks");
+    // An inclusion that is elsewhere, a link, another work tree.
+    let include = format!("[include]\n\tpath = {}\n", outer.path("team").display());
+    for (config, is_link, expected) in [
+        (include, false, ".team"),
+        (names(".h"), true, ".h"),
+        (format!("{}worktree = ../src\n", names(".h")), false, "src/.h"),
+    ] {
+        let tree = Tree::new("shapes", &[".git", ".team", ".h", "src/.h"], &[".git/HEAD"]);
+        fs::write(tree.path("real"), &config).unwrap();
+        match is_link {
+            true => symlink("../real", tree.path(".git/config")).unwrap(),
+            false => fs::write(tree.path(".git/config"), &config).unwrap(),
+        }
+        read_only(&tree, expected);
+    }
+    // A part of a repository.
+    fs::write(outer.path("main/.git/config"), names("sub/hooks")).unwrap();
+    let part = fs::File::open(outer.path("main/sub")).unwrap();
+    assert_eq!(access(&find(&part).unwrap(), "hooks"), Some(Access::ReadOnly));
+    fs::write(outer.path("main/.git/config"), "").unwrap();
+    assert_eq!(access(&find(&part).unwrap(), "hooks"), None, "the control");
+    fs::create_dir(outer.path("main/.git/hooks")).unwrap();
+    symlink("../../sub/hooks/x", outer.path("main/.git/hooks/pre-push")).unwrap();
+    assert_eq!(access(&find(&part).unwrap(), "hooks/x"), Some(Access::ReadOnly));
+}
+
+/// What git enters and no look does is told of.
+#[test]
+fn what_cannot_be_looked_at_is_told_of_where_it_is_new() {
+    use std::os::unix::fs::PermissionsExt;
+    let tree = Tree::new("closed", &[".git/logs"], &[".git/HEAD"]);
+    let before = tree.find();
+    let odd = tree.0.path().join(std::ffi::OsStr::from_bytes(b"caf\xe9"));
+    fs::create_dir_all(odd.join(".git")).unwrap();
+    assert_eq!(appeared(&before, tree.open()).unwrap(), ["caf\u{fffd}"]);
+    fs::remove_dir_all(odd).unwrap();
+    let deep = vec!["d"; 70].join("/");
+    fs::create_dir_all(tree.path(&deep)).unwrap();
+    let told = appeared(&before, tree.open()).unwrap();
+    assert!(told.len() == 1 && told[0].starts_with("(the workspace is too large"), "{told:?}");
+    fs::remove_dir_all(tree.path("d")).unwrap();
+    // Of so long a path that the names of a repository there cannot be asked for.
+    let mut at = tree.open();
+    for _ in 0..16 {
+        let name = "d".repeat(250);
+        rustix::fs::mkdirat(&at, &*name, Mode::RWXU).unwrap();
+        at = rustix::fs::openat(&at, &*name, OFlags::DIRECTORY, Mode::empty()).unwrap();
+    }
+    rustix::fs::mkdirat(&at, ".git", Mode::RWXU).unwrap();
+    let told = appeared(&before, tree.open()).unwrap();
+    assert!(told.iter().any(|path| path.ends_with("/.git")), "{told:?}");
+    if rustix::process::geteuid().is_root() {
+        return;
+    }
+    for path in ["closed", ".git/logs"] {
+        fs::create_dir_all(tree.path(path)).unwrap();
+        fs::set_permissions(tree.path(path), fs::Permissions::from_mode(0o300)).unwrap();
+        let told = appeared(&before, tree.open()).unwrap();
+        fs::set_permissions(tree.path(path), fs::Permissions::from_mode(0o700)).unwrap();
+        assert!(told.contains(&path.to_owned()), "{told:?}");
+    }
 }
 
 #[test]
@@ -398,12 +499,21 @@ fn what_most_have_not_is_pinned_where_it_stands_and_told_of_where_it_comes() {
     for path in [".hg/hgrc", ".mise.toml"] {
         assert_eq!((access(&before, path), absent(&before, path)), (None, None), "{path}");
     }
-    for path in [".hg/hgrc", ".mise.toml", ".git/rebase-merge/git-rebase-todo"] {
+    let todo = ".git/rebase-merge/git-rebase-todo";
+    for path in [".hg/hgrc", ".mise.toml", todo] {
         fs::write(tree.path(path), "x").unwrap();
     }
     let names = appeared(&before, tree.open()).unwrap();
-    assert_eq!(names, [".git/rebase-merge/git-rebase-todo", ".hg/hgrc", ".mise.toml"]);
+    assert_eq!(names, [todo, ".hg/hgrc", ".mise.toml"]);
     let found = tree.find();
+    assert!(appeared(&found, tree.open()).unwrap().is_empty());
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    fs::write(tree.path(todo), "y").unwrap();
+    assert_eq!(
+        appeared(&found, tree.open()).unwrap(),
+        [todo],
+        "what was there says something else"
+    );
     assert_eq!(access(&found, ".hg"), Some(Access::ReadWrite));
     assert_eq!(access(&found, ".hg/hgrc"), Some(Access::ReadOnly));
     assert_eq!(access(&found, ".git/rebase-merge/git-rebase-todo"), None, "a rebase goes on");
@@ -445,19 +555,4 @@ fn names_without_a_placeholder_are_left_out() {
     assert_eq!(access(&found, ".git/info/attributes"), None);
     assert_eq!(access(&found, ".git/config"), Some(Access::ReadOnly));
     assert_eq!(found.reasons().len(), 1);
-}
-
-#[test]
-fn links_are_resolved_by_their_text() {
-    let check = |parent, target, expected: Option<&str>| {
-        assert_eq!(resolve(Path::new("/w"), parent, target).as_deref(), expected, "{target}");
-    };
-    check("", "a/b", Some("a/b"));
-    check("a/b", "../c", Some("a/c"));
-    check("a", "./b/./c/", Some("a/b/c"));
-    check("a", "/w/c", Some("c"));
-    check("a", "../..", None);
-    check("a", "..", None);
-    check("", "/etc", None);
-    check("", "/wx", None);
 }

@@ -186,6 +186,9 @@ impl GuardedWorkspace {
             (Some(before), Ok(directory)) => control_files::appeared(&before, &directory),
             (_, _) => Ok(Vec::new()),
         };
-        (appeared.unwrap_or_default(), left)
+        // HOSTILE: what was made inside may be what no look succeeds at.
+        let untold =
+            |error: Error| vec![format!("(the workspace cannot be looked at: {})", error.chain())];
+        (appeared.unwrap_or_else(untold), left)
     }
 }

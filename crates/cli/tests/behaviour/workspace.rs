@@ -435,6 +435,43 @@ fn hooks_that_the_users_own_configuration_names_are_protected() {
     });
 }
 
+/// Each link on the way is pinned, as is what it leads to.
+#[test]
+fn hooks_by_way_of_links_are_protected_with_the_links() {
+    if !has_git() {
+        return;
+    }
+    everyone(|place| {
+        for line in ["init -q .", "config core.hooksPath lnk/h"] {
+            let made = place.host("git").args(line.split(' ')).status().unwrap();
+            assert!(made.success());
+        }
+        place.write("real/h/pre-commit", "x");
+        place.write("evil/h/pre-commit", "evil");
+        for (target, name) in [("real", "second"), ("second", "lnk")] {
+            let path = place.workspace.join(name);
+            std::os::unix::fs::symlink(target, &path).unwrap();
+            place.give(&path);
+        }
+        let attacks = [
+            "echo evil >real/h/pre-commit",
+            "echo evil >lnk/h/pre-push",
+            "rm second && ln -s evil second",
+            "ln -sfn evil lnk",
+            "mv real gone",
+            "mv -T evil real",
+        ];
+        for attack in attacks {
+            let said = place.run(&["--shell", attack]);
+            assert_ne!(said.code(), Some(0), "{attack} {said:?}");
+        }
+        let said = place.run(&["--shell", "echo fine >evil/h/pre-commit; cat lnk/h/pre-commit"]);
+        assert_eq!((said.code(), said.text().as_str()), (Some(0), "x"), "the control: {said:?}");
+        let read = |path: &str| fs::read_to_string(place.workspace.join(path)).unwrap();
+        assert_eq!(read("lnk/h/pre-commit"), "x");
+    });
+}
+
 /// Says something at a socket, and what came of it.
 const SAYS: &str = "
 import socket, sys

@@ -19,8 +19,12 @@ pub(super) struct Led {
 }
 
 impl Search<'_> {
-    /// Follows a path that is meant from the directory `base` of the workspace.
+    /// Follows a path that is meant from the directory `base`: one of the workspace, or of the host where it
+    /// begins with a slash.
     pub(super) fn follow(&self, base: &str, text: &str) -> Led {
+        if base.starts_with('/') && !text.starts_with('/') {
+            return self.follow("", &format!("{base}/{text}"));
+        }
         let mut led = Led::default();
         let mut names: VecDeque<String> = parts(base);
         names.extend(parts(text));

@@ -12,6 +12,8 @@ pub(super) enum Target {
     Hooks(Vec<u8>),
     /// More configuration.
     Include(Vec<u8>),
+    /// Where the work tree is.
+    WorkTree(Vec<u8>),
 }
 
 /// Every path that decides what git runs, in the order of the text.
@@ -105,6 +107,7 @@ impl Reader<'_> {
         let has = |wanted: &[u8]| self.section.starts_with(wanted);
         match key.as_slice() {
             b"hookspath" if self.section == b"core" => self.found.push(Target::Hooks(value)),
+            b"worktree" if self.section == b"core" => self.found.push(Target::WorkTree(value)),
             b"path" if self.section == b"include" || has(b"includeif.") => {
                 self.found.push(Target::Include(value));
             }

@@ -3,8 +3,10 @@
 //! HOSTILE: a link in place of what git writes leads its writing elsewhere, at any depth: a log of a
 //! branch is appended to, with names that whoever made the branch chose.
 
-use super::{Search, join};
+use super::{Search, is_own, join};
 use rustix::fs::{FileType, OFlags, RawDir};
+use rustix::io::Errno;
+use std::collections::BTreeSet;
 use std::mem::MaybeUninit;
 
 /// How many directories of a git directory are listed. A listing costs some 6 µs.
@@ -17,9 +19,13 @@ impl Search<'_> {
     /// under the sum of their content, and never written to.
     pub(super) fn links(&mut self, git: &str) {
         let mut waiting = vec![git.to_owned()];
+        let mut seen = BTreeSet::new();
         let mut listed = 0;
         while let Some(directory) = waiting.pop() {
             listed += 1;
+            if !seen.insert(directory.clone()) {
+                continue;
+            }
             if listed > MAX_DIRECTORIES {
                 let why = "it has too many directories to look for links in each";
                 return self.unprotected(git.to_owned(), why);
@@ -27,7 +33,11 @@ impl Search<'_> {
             let is_of_objects = has_objects(&directory, git);
             for (path, kind) in self.below(&directory) {
                 if kind == FileType::Symlink {
+                    // What it leads to is as good as in its place.
+                    let led = self.follow("", &path).end.filter(|end| !end.is_empty());
                     self.found.present.insert(path);
+                    self.found.pointed.extend(led.clone());
+                    waiting.extend(led);
                 } else if kind == FileType::Socket {
                     self.sockets.push(path.into_bytes());
                 } else if !(is_of_objects && is_by_sum(&path)) {
@@ -38,9 +48,16 @@ impl Search<'_> {
     }
 
     /// The links, sockets and directories in a directory.
-    fn below(&self, directory: &str) -> Vec<(String, FileType)> {
+    fn below(&mut self, directory: &str) -> Vec<(String, FileType)> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let Ok(opened) = self.open_as(directory, flags) else { return Vec::new() };
+        let opened = match self.open_as(directory, flags) {
+            Ok(opened) => opened,
+            Err(Errno::ACCESS) if is_own(self.workspace, directory.as_bytes()) => {
+                self.unprotected(directory.to_owned(), "it may not be listed");
+                return Vec::new();
+            }
+            Err(_) => return Vec::new(),
+        };
         let mut buffer = [MaybeUninit::uninit(); BUFFER_BYTES];
         let mut listing = RawDir::new(&opened, &mut buffer);
         let mut found = Vec::new();
@@ -58,10 +75,10 @@ impl Search<'_> {
     }
 }
 
-/// Whether a directory below a git directory is one of objects.
+/// Whether a directory of a git directory, or where a link of it leads, is one of objects.
 fn has_objects(directory: &str, git: &str) -> bool {
-    let below = directory.strip_prefix(git).unwrap_or(directory).trim_start_matches('/');
-    matches!(below.split('/').next(), Some("objects" | "lfs"))
+    let below = directory.strip_prefix(git).unwrap_or(directory);
+    below.split('/').any(|name| matches!(name, "objects" | "lfs"))
 }
 
 /// Whether a directory is named by the first byte of sums.

@@ -3,7 +3,7 @@
 //! This goes by names alone, for files that are to come into a workspace, so it takes more for control
 //! files than are pinned: names of a work tree count in every directory, and every spelling of them.
 
-use super::{GIT_DIRECTORY, GIT_DIRECTORY_IF_THERE, WORK_TREE, WORK_TREE_IF_THERE};
+use super::{GIT_DIRECTORY, GIT_STATE_DIRECTORIES, WORK_TREE, WORK_TREE_IF_THERE};
 use cofferdam_core::GuestPath;
 
 /// What the names of a path say.
@@ -51,7 +51,7 @@ pub(crate) fn named(path: &GuestPath) -> Named {
 /// Whether these names, in a git directory, are of a control file.
 fn is_of_git(names: &[&[u8]]) -> bool {
     GIT_DIRECTORY.iter().any(|(known, _)| leads(names, known))
-        || GIT_DIRECTORY_IF_THERE.iter().any(|known| leads(names, known))
+        || GIT_STATE_DIRECTORIES.iter().any(|known| leads(names, known))
 }
 
 /// Whether names begin with those of a known path.

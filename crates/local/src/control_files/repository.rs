@@ -7,17 +7,15 @@
 //!
 //! LIMIT: a directory that is shown writable by itself is not looked at, even if it is a repository.
 
-use super::git_config::{Target, targets};
-use super::users::at_home;
 use super::{
-    AbsentName, GIT_DIRECTORY, GIT_DIRECTORY_IF_THERE, Nature, SIGNS_OF_GIT, Search, is_own,
-    is_repository, join, parent_of,
+    AbsentName, GIT_DIRECTORY, GIT_STATE, Nature, SIGNS_OF_GIT, Search, is_own, is_repository,
+    join, parent_of,
 };
 use crate::kernel_path::through;
 use crate::state::retry;
 use cofferdam_core::Result;
 use cofferdam_wire::plan::Access;
-use rustix::fs::{FileType, Mode, OFlags, RawDir, ResolveFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags};
 use rustix::io::Errno;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
@@ -25,21 +23,8 @@ use std::path::Path;
 
 /// No pointer of git is longer.
 const POINTER_BYTES: usize = 8192;
-/// No configuration that people or tools write is longer.
-pub(super) const CONFIG_BYTES: usize = 4 << 20;
-/// How far inclusions are followed, as git does.
-pub(super) const INCLUSIONS: usize = 10;
 /// How many entries of one directory are looked at. Hooks are some dozen.
-const MAX_ENTRIES: usize = 1000;
-
-/// A configuration, and where what it names is looked for.
-#[derive(Clone, Copy)]
-struct Config<'a> {
-    path: &'a str,
-    /// Hooks run here.
-    tree: &'a str,
-    depth: usize,
-}
+pub(super) const MAX_ENTRIES: usize = 1000;
 
 impl Search<'_> {
     /// A repository whose work tree is at `tree`: the control files of both, and the way there.
@@ -75,13 +60,17 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// A git directory that another place names. What lies outside the workspace cannot be written
-    /// from inside, or was shown on purpose.
+    /// A git directory that another place names. One outside the workspace cannot be written from inside, or
+    /// was shown on purpose; what it names can.
     fn elsewhere(&mut self, pointer: String, named: Option<String>, tree: &str) -> Result<()> {
         let Some(named) = named else { return Ok(()) };
+        if self.follow(tree, &named).end.is_none() {
+            return self.outside(&self.outer_path(tree, &named), tree);
+        }
         let Some(git) = self.inside(&pointer, tree, &named) else { return Ok(()) };
         if self.is_fixed(&git) {
-            return self.followed(&git, tree);
+            self.followed(&git, tree)?;
+            return self.common(&git, tree);
         }
         // LIMIT: what is no git directory yet is one that is made during the run.
         if !self.has_sign_of_git(&git)? {
@@ -92,25 +81,22 @@ impl Search<'_> {
         self.git_directory(&git, tree)
     }
 
-    /// Where a path that git follows from `base` is in the workspace; `None` where it is elsewhere.
-    /// One that a link of the workspace leads to is unprotected: links can be changed.
-    fn inside(&mut self, who: &str, base: &str, text: &str) -> Option<String> {
+    /// Where a path that git follows from `base` is in the workspace; `None` where it is elsewhere. The links
+    /// of the workspace that it leads by are pinned, or they could be pointed elsewhere.
+    pub(super) fn inside(&mut self, who: &str, base: &str, text: &str) -> Option<String> {
         let led = self.follow(base, text);
         let end = led.end?;
-        if !end.is_empty() && led.links.is_empty() {
-            return Some(end);
+        if end.is_empty() {
+            self.unprotected(who.to_owned(), "it names the workspace itself");
+            self.found.pointed.push(end);
+            return None;
         }
-        let why = match end.is_empty() {
-            true => "it names the workspace itself",
-            false => "what it names is reached by way of a link",
-        };
-        self.unprotected(who.to_owned(), why);
-        self.found.pointed.extend(led.links.into_iter().chain([end]));
-        None
+        led.links.iter().for_each(|link| self.fix(link));
+        Some(end)
     }
 
     /// Whether a name is read-only already, by itself or with a directory that it is in.
-    fn is_fixed(&self, path: &str) -> bool {
+    pub(super) fn is_fixed(&self, path: &str) -> bool {
         Path::new(path)
             .ancestors()
             .filter_map(Path::to_str)
@@ -145,10 +131,11 @@ impl Search<'_> {
         for (name, nature) in names {
             self.name(join(git, name), *nature)?;
         }
-        for name in GIT_DIRECTORY_IF_THERE {
+        for name in GIT_STATE {
             let path = join(git, name);
-            if self.kind(&path)?.is_some() {
-                self.found.present.insert(path);
+            if let Ok(stat) = rustix::fs::statat(self.workspace, &path, AtFlags::SYMLINK_NOFOLLOW) {
+                let stamp = (stat.st_ino, stat.st_ctime, stat.st_ctime_nsec);
+                self.found.state.insert(path, format!("{stamp:?}"));
             }
         }
         Ok(())
@@ -163,28 +150,24 @@ impl Search<'_> {
         if self.follow(git, named).end.as_deref() == Some(git) {
             return Ok(());
         }
+        if self.follow(git, named).end.is_none() {
+            return self.outside(&self.outer_path(git, named), tree);
+        }
         let Some(common) = self.inside(&pointer, git, named) else { return Ok(()) };
         if !self.has_sign_of_git(&common)? {
             self.found.pointed.push(common);
             return Ok(());
         }
-        self.way(&common);
-        self.links(&common);
-        self.names_of_git(&common)?;
+        if self.shared.insert(common.clone()) {
+            self.way(&common);
+            self.links(&common);
+            self.names_of_git(&common)?;
+        }
         self.followed(&common, tree)
     }
 
-    /// What the hooks and the configuration of a git directory lead to.
-    fn followed(&mut self, git: &str, tree: &str) -> Result<()> {
-        self.hooks(&join(git, "hooks"))?;
-        for name in ["config", "config.worktree"] {
-            self.config(Config { path: &join(git, name), tree, depth: 0 })?;
-        }
-        self.of_the_user(tree)
-    }
-
     /// Hooks that can be changed by another name, or where a link leads.
-    fn hooks(&mut self, directory: &str) -> Result<()> {
+    pub(super) fn hooks(&mut self, directory: &str) -> Result<()> {
         let entries = self.entries(directory);
         if entries.len() >= MAX_ENTRIES {
             let why = "it has too many entries to look at each";
@@ -203,60 +186,8 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// What a configuration makes git run or read.
-    fn config(&mut self, config: Config<'_>) -> Result<()> {
-        let text = match self.read(config.path, CONFIG_BYTES) {
-            Ok(text) => text,
-            Err(Errno::FBIG) => {
-                self.unknown(config.path, "it is too large to be read");
-                return Ok(());
-            }
-            Err(_) => return Ok(()),
-        };
-        for target in targets(&text) {
-            let (Target::Hooks(path) | Target::Include(path)) = &target;
-            let Ok(path) = std::str::from_utf8(path) else {
-                self.unknown(config.path, "what it names is not UTF-8");
-                continue;
-            };
-            let path = at_home(path);
-            match target {
-                Target::Hooks(_) => self.hooks_path(config.path, config.tree, &path)?,
-                Target::Include(_) => self.included(config, &path)?,
-            }
-        }
-        Ok(())
-    }
-
-    /// What it leads to is not known, and may be anywhere.
-    fn unknown(&mut self, path: &str, why: &str) {
-        self.unprotected(path.to_owned(), why);
-        self.found.pointed.push(String::new());
-    }
-
-    /// Where `who` says that hooks are.
-    pub(super) fn hooks_path(&mut self, who: &str, tree: &str, text: &str) -> Result<()> {
-        let Some(path) = self.inside(who, tree, text) else { return Ok(()) };
-        if !self.is_fixed(&path) {
-            self.fix_at(who, &path, Nature::Directory)?;
-        }
-        self.hooks(&path)
-    }
-
-    fn included(&mut self, config: Config<'_>, text: &str) -> Result<()> {
-        let base = parent_of(config.path);
-        let Some(path) = self.inside(config.path, base, text) else { return Ok(()) };
-        if !self.is_fixed(&path) {
-            self.fix_at(config.path, &path, Nature::GitFile)?;
-        }
-        if config.depth < INCLUSIONS {
-            self.config(Config { path: &path, depth: config.depth + 1, ..config })?;
-        }
-        Ok(())
-    }
-
     /// Pins what a configuration names, and has something put there where nothing is.
-    fn fix_at(&mut self, who: &str, path: &str, nature: Nature) -> Result<()> {
+    pub(super) fn fix_at(&mut self, who: &str, path: &str, nature: Nature) -> Result<()> {
         match self.kind(path)? {
             None if self.open(parent_of(path)).is_err() => {
                 self.unprotected(who.to_owned(), "what it names is not there, nor its directory");
@@ -304,13 +235,13 @@ impl Search<'_> {
         Ok(found)
     }
 
-    fn read_text(&self, path: &str, most_bytes: usize) -> Result<String, Errno> {
+    pub(super) fn read_text(&self, path: &str, most_bytes: usize) -> Result<String, Errno> {
         self.read(path, most_bytes).map(|text| String::from_utf8_lossy(&text).into_owned())
     }
 
     /// The content of a regular file, if it is no longer than this. Follows no link, and waits for
     /// nothing.
-    fn read(&self, path: &str, most_bytes: usize) -> Result<Vec<u8>, Errno> {
+    pub(super) fn read(&self, path: &str, most_bytes: usize) -> Result<Vec<u8>, Errno> {
         let found = self.open_as(path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC)?;
         let stat = rustix::fs::fstat(&found)?;
         // HOSTILE: somebody may wait at the other end of a pipe for it to be opened.

@@ -9,7 +9,7 @@
 
 use super::Search;
 use crate::kernel_path::through;
-use rustix::fs::{FileType, OFlags};
+use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use std::os::fd::OwnedFd;
@@ -18,14 +18,20 @@ impl Search<'_> {
     /// Notes which of these are sockets that somebody listens at.
     pub(super) fn listening(&mut self, sockets: Vec<Vec<u8>>) {
         for path in sockets {
-            let Ok(path) = String::from_utf8(path) else { continue };
-            let is_one = |node: &OwnedFd| {
-                let stat = rustix::fs::fstat(node);
-                stat.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Socket)
-            };
-            let node = self.open_as(&path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC);
-            if node.is_ok_and(|node| is_one(&node) && is_listened_at(&node)) {
-                self.found.sockets.push(path);
+            let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let rules = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+            let path = path.as_slice();
+            let node = openat2(self.workspace, path, flags, Mode::empty(), rules);
+            if !node.is_ok_and(|node| is_listened_at(&node)) {
+                continue;
+            }
+            match std::str::from_utf8(path) {
+                Ok(path) => self.found.sockets.push(path.to_owned()),
+                Err(_) => {
+                    let path = String::from_utf8_lossy(path).into_owned();
+                    let why = "a program of the host listens there, and its name is not UTF-8";
+                    self.unprotected(path, why);
+                }
             }
         }
     }
@@ -33,12 +39,20 @@ impl Search<'_> {
 
 /// Whether a connection comes about, or would if it were of another kind.
 fn is_listened_at(node: &OwnedFd) -> bool {
+    let Ok(stat) = rustix::fs::fstat(node) else { return false };
+    if FileType::from_raw_mode(stat.st_mode) != FileType::Socket {
+        return false;
+    }
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let Ok(own) = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
     else {
         return true;
     };
     let Ok(address) = SocketAddrUnix::new(through(node)) else { return true };
-    // Of somebody else's that may not be written to, nothing can be reached from inside either.
-    !matches!(rustix::net::connect(&own, &address), Err(Errno::CONNREFUSED | Errno::ACCESS))
+    match rustix::net::connect(&own, &address) {
+        Err(Errno::CONNREFUSED) => false,
+        // Of somebody else's, nothing can be reached from inside either; one's own can be opened up.
+        Err(Errno::ACCESS) => stat.st_uid == rustix::process::geteuid().as_raw(),
+        Ok(()) | Err(_) => true,
+    }
 }

@@ -4,9 +4,10 @@
 //! later, and are not known here.
 
 use super::Search;
+use super::configuration::CONFIG_BYTES;
 use super::git_config::{Target, targets};
-use super::repository::{CONFIG_BYTES, INCLUSIONS};
 use cofferdam_core::Result;
+use rustix::fs::{CWD, FileType, Mode, OFlags};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -15,6 +16,8 @@ use std::path::{Path, PathBuf};
 const USERS: &str = "/etc/passwd";
 /// The configuration of the whole host.
 const OF_THE_HOST: &str = "/etc/gitconfig";
+/// How far inclusions are followed, as git does.
+const INCLUSIONS: usize = 10;
 
 impl Search<'_> {
     /// Protects the hooks of the work tree at `tree` that the user's own configuration names.
@@ -55,18 +58,22 @@ fn read(file: &Path, depth: usize, found: &mut Vec<(String, String)>) {
                 let directory = file.parent().unwrap_or(Path::new("/"));
                 read(&directory.join(path), depth + 1, found);
             }
-            Target::Include(_) => {}
+            Target::Include(_) | Target::WorkTree(_) => {}
         }
     }
 }
 
-fn text(file: &Path) -> Option<Vec<u8>> {
-    // It may be a pipe, which would be waited for.
-    if !std::fs::metadata(file).ok()?.is_file() {
+/// The text of a small regular file of the host; nothing of any other.
+pub(super) fn text(file: &Path) -> Option<Vec<u8>> {
+    // HOSTILE: a pipe would be waited for.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let opened = rustix::fs::openat(CWD, file, flags, Mode::empty()).ok()?;
+    let stat = rustix::fs::fstat(&opened).ok()?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return None;
     }
     let mut text = Vec::new();
-    File::open(file).ok()?.take(CONFIG_BYTES as u64).read_to_end(&mut text).ok()?;
+    File::from(opened).take(CONFIG_BYTES as u64).read_to_end(&mut text).ok()?;
     Some(text)
 }
 

@@ -154,6 +154,27 @@ fn hooks_by_way_of_links_stay_back_with_the_links() {
     }
 }
 
+#[test]
+fn what_says_how_git_goes_on_stays_back_and_so_does_where_its_links_lead() {
+    for way in ways() {
+        let workspace = "git init -q .; mkdir lg other; rm -rf .git/logs; ln -s ../lg .git/logs";
+        let stage = Stage::new("state", way, workspace);
+        stage.inside(
+            "mkdir .git/sequencer .git/rebase-merge; printf x >.git/sequencer/opts
+             printf x >.git/rebase-merge/strategy; ln -s /etc/hostname lg/HEAD; printf x >other/HEAD",
+        );
+        let expected = [
+            "a .git/rebase-merge",
+            "a .git/rebase-merge/strategy",
+            "a .git/sequencer",
+            "a .git/sequencer/opts",
+            "a lg/HEAD",
+        ];
+        assert_kept(&stage, way, &expected);
+        assert!(stage.real().contains_key("other/HEAD"), "the control");
+    }
+}
+
 /// What a configuration says is not known, so nothing lands that nobody names.
 #[test]
 fn where_a_configuration_cannot_be_read_everything_stays_back_that_nobody_names() {

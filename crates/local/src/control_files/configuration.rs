@@ -1,0 +1,229 @@
+//! What configurations of git lead to in the workspace, wherever they are themselves.
+//!
+//! HOSTILE: one in the workspace may have been written from inside, by an earlier command. One outside of it is the user's own.
+
+use super::git_config::{Target, targets};
+use super::repository::MAX_ENTRIES;
+use super::users::{at_home, text};
+use super::{Nature, Search, is_repository, join, parent_of};
+use cofferdam_core::Result;
+use rustix::io::Errno;
+use std::path::{Path, PathBuf};
+
+/// No configuration that people or tools write is longer.
+pub(super) const CONFIG_BYTES: usize = 4 << 20;
+/// How far inclusions are followed, as git does.
+const INCLUSIONS: usize = 10;
+
+/// How git writes a path that is meant from where it is installed.
+const WHERE_GIT_IS: &str = "%(prefix)/";
+
+/// A configuration, and where what it names is looked for. A directory that begins with a slash is one of
+/// the host, any other one of the workspace.
+#[derive(Clone, Copy)]
+struct Config<'a> {
+    /// Its path, for people.
+    who: &'a str,
+    /// The directory that it is in.
+    base: &'a str,
+    /// Work trees in which git runs hooks.
+    trees: &'a [String],
+    depth: usize,
+}
+
+impl Search<'_> {
+    /// What the hooks and the configuration of a git directory lead to.
+    pub(super) fn followed(&mut self, git: &str, tree: &str) -> Result<()> {
+        self.hooks(&join(git, "hooks"))?;
+        let files = ["config", "config.worktree"].map(|name| join(git, name));
+        let mut trees = vec![tree.to_owned()];
+        for file in &files {
+            if let Ok(text) = self.configuration(file) {
+                trees.extend(self.work_trees(git, &text));
+            }
+        }
+        for file in &files {
+            self.config(file, (&trees, 0))?;
+        }
+        trees.iter().try_for_each(|tree| self.of_the_user(tree))
+    }
+
+    /// What a git directory outside of the workspace makes git run in the work tree at `tree`.
+    pub(super) fn outside(&mut self, git: &Path, tree: &str) -> Result<()> {
+        let shared = text(&git.join("commondir"));
+        let shared = shared.map(|text| String::from_utf8_lossy(&text).trim_end().to_owned());
+        let common = shared.map_or_else(|| git.to_owned(), |shared| git.join(shared));
+        self.outer_hooks(&common.join("hooks"))?;
+        let files = [common.join("config"), git.join("config.worktree")];
+        let texts = files.map(|file| (text(&file).unwrap_or_default(), file));
+        let mut trees = vec![tree.to_owned()];
+        for (text, _) in &texts {
+            trees.extend(self.work_trees(&git.to_string_lossy(), text));
+        }
+        for (text, file) in &texts {
+            let who = file.to_string_lossy();
+            let base = file.parent().unwrap_or(file).to_string_lossy();
+            self.targets(text, Config { who: &who, base: &base, trees: &trees, depth: 0 })?;
+        }
+        trees.iter().try_for_each(|tree| self.of_the_user(tree))
+    }
+
+    /// The repository of the host that the workspace is a part of.
+    pub(super) fn around(&mut self) -> Result<()> {
+        let Some((git, tree)) = enclosing(&self.root) else { return Ok(()) };
+        self.outside(&git, &tree.to_string_lossy())
+    }
+
+    /// Hooks outside of the workspace that lead into it.
+    fn outer_hooks(&mut self, hooks: &Path) -> Result<()> {
+        let who = hooks.to_string_lossy().into_owned();
+        if self.follow("", &who).end.is_some() {
+            return self.hooks_path(&who, "", &who);
+        }
+        let Ok(entries) = std::fs::read_dir(hooks) else { return Ok(()) };
+        for entry in entries.flatten().take(MAX_ENTRIES) {
+            let Ok(target) = entry.path().read_link() else { continue };
+            let path = hooks.join(target).to_string_lossy().into_owned();
+            if self.follow("", &path).end.is_none() {
+                continue;
+            }
+            let who = entry.path().to_string_lossy().into_owned();
+            if let Some(inside) = self.inside(&who, "", &path) {
+                self.fix_at(&who, &inside, Nature::File)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Further work trees that a configuration names.
+    fn work_trees(&self, git: &str, text: &[u8]) -> Vec<String> {
+        let mut found = Vec::new();
+        for target in targets(text) {
+            if let Target::WorkTree(path) = target
+                && let Ok(path) = String::from_utf8(path)
+            {
+                let inside = self.follow(git, &path).end;
+                let outer = || self.outer_path(git, &path).to_string_lossy().into_owned();
+                found.push(inside.unwrap_or_else(outer));
+            }
+        }
+        found
+    }
+
+    /// The text of a configuration in the workspace, also where a link leads to it.
+    fn configuration(&self, path: &str) -> Result<Vec<u8>, Errno> {
+        match self.read(path, CONFIG_BYTES) {
+            Err(Errno::LOOP | Errno::INVAL) => {}
+            read => return read,
+        }
+        let led = self.follow("", path);
+        match led.end {
+            Some(end) if led.links.is_empty() || end.is_empty() => Err(Errno::INVAL),
+            Some(end) => self.read(&end, CONFIG_BYTES),
+            None => text(&self.root.join(path)).ok_or(Errno::INVAL),
+        }
+    }
+
+    fn config(&mut self, path: &str, (trees, depth): (&[String], usize)) -> Result<()> {
+        let text = match self.configuration(path) {
+            Ok(text) => text,
+            Err(Errno::FBIG) => {
+                self.unknown(path, "it is too large to be read");
+                return Ok(());
+            }
+            Err(_) => return Ok(()),
+        };
+        // What is included is meant from where the configuration really is.
+        let end = self.follow("", path).end;
+        let real = self.root.join(path).canonicalize().unwrap_or_default();
+        let outer = real.parent().map(|parent| parent.to_string_lossy().into_owned());
+        let base = end.map_or(outer, |end| Some(parent_of(&end).to_owned())).unwrap_or_default();
+        self.targets(&text, Config { who: path, base: &base, trees, depth })
+    }
+
+    fn targets(&mut self, text: &[u8], config: Config<'_>) -> Result<()> {
+        for target in targets(text) {
+            let (Target::Hooks(path) | Target::Include(path) | Target::WorkTree(path)) = &target;
+            let Ok(path) = std::str::from_utf8(path) else {
+                self.unknown(config.who, "what it names is not UTF-8");
+                continue;
+            };
+            let path = at_home(path);
+            match target {
+                Target::Hooks(_) => {
+                    for tree in config.trees {
+                        self.hooks_path(config.who, tree, &path)?;
+                    }
+                }
+                Target::Include(_) => self.included(config, &path)?,
+                Target::WorkTree(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn included(&mut self, config: Config<'_>, path: &str) -> Result<()> {
+        let Config { who, base, trees, depth } = config;
+        if depth >= INCLUSIONS || path.is_empty() || path.starts_with(WHERE_GIT_IS) {
+            return Ok(());
+        }
+        if self.follow(base, path).end.is_none() {
+            let file = self.outer_path(base, path);
+            let Some(text) = text(&file) else { return Ok(()) };
+            let who = file.to_string_lossy();
+            let base = file.parent().unwrap_or(&file).to_string_lossy();
+            let config = Config { who: &who, base: &base, trees, depth: depth + 1 };
+            return self.targets(&text, config);
+        }
+        let Some(path) = self.inside(who, base, path) else { return Ok(()) };
+        if !self.is_fixed(&path) {
+            self.fix_at(who, &path, Nature::GitFile)?;
+        }
+        self.config(&path, (trees, depth + 1))
+    }
+
+    /// What it leads to is not known, and may be anywhere.
+    fn unknown(&mut self, path: &str, why: &str) {
+        self.unprotected(path.to_owned(), why);
+        self.found.pointed.push(String::new());
+    }
+
+    /// Where `who` says that hooks are. For git, an empty path has none.
+    pub(super) fn hooks_path(&mut self, who: &str, tree: &str, text: &str) -> Result<()> {
+        if text.is_empty() || text.starts_with(WHERE_GIT_IS) {
+            return Ok(());
+        }
+        let Some(path) = self.inside(who, tree, text) else { return Ok(()) };
+        if self.kind(&path)?.is_some() {
+            self.found.present.insert(path.clone());
+        } else if who.starts_with('/') && self.open(parent_of(&path)).is_err() {
+            // LIMIT: of all repositories of a user, this one has no such place. It is told of where it comes.
+            self.found.pointed.push(path);
+            return Ok(());
+        }
+        if !self.is_fixed(&path) {
+            self.fix_at(who, &path, Nature::Directory)?;
+        }
+        self.hooks(&path)
+    }
+
+    /// A path that leads out of the workspace, on the host.
+    pub(super) fn outer_path(&self, base: &str, text: &str) -> PathBuf {
+        self.root.join(base).join(text)
+    }
+}
+
+/// The git directory and the work tree of the repository that a directory lies in, as git looks for it.
+fn enclosing(root: &Path) -> Option<(PathBuf, PathBuf)> {
+    root.ancestors().skip(1).find_map(|above| {
+        let dot = above.join(".git");
+        let pointer = text(&dot).unwrap_or_default();
+        let named = String::from_utf8_lossy(&pointer);
+        let named = named.strip_prefix("gitdir:").and_then(|named| named.lines().next());
+        let git = named.map_or(dot, |named| above.join(named.trim()));
+        [git, above.to_owned()]
+            .into_iter()
+            .find(|git| is_repository(|sign| git.join(sign).symlink_metadata().is_ok()))
+            .map(|git| (git, above.to_owned()))
+    })
+}
