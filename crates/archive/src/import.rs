@@ -169,7 +169,8 @@ impl Way<'_> {
 
     async fn replaced(&self, path: &GuestPath, found: &Entry) -> Result<Before> {
         if self.over == Over::Refuse {
-            return Err(taken(path, "something is there already").hint("Say that it is replaced."));
+            return Err(taken(path, "something is there already")
+                .hint("Say that it is replaced: --replace (`replace`)."));
         }
         if let Some(target) = &found.target {
             return Ok(Before::Link { target: target.clone() });

@@ -55,7 +55,7 @@ fn main() -> std::process::ExitCode {
 
 /// Does what the command line says, and returns the exit code.
 fn perform() -> u8 {
-    let words: Vec<OsString> = std::env::args_os().collect();
+    let words = help_asked_as_a_verb(std::env::args_os().collect());
     let (server, words) = match door::split(words.clone()) {
         Ok(split) => split,
         Err(error) => return report::print(verb::glance(&words), &error),
@@ -70,6 +70,15 @@ fn perform() -> u8 {
         Err(complaint) => Err(usage::error(&complaint, glance.verb.name())),
     };
     outcome.unwrap_or_else(|error| report::print(glance, &error))
+}
+
+/// `help VERB` is `VERB --help`, as with other programs.
+fn help_asked_as_a_verb(mut words: Vec<OsString>) -> Vec<OsString> {
+    if words.get(1).is_some_and(|word| word == "help") {
+        words.remove(1);
+        words.push("--help".into());
+    }
+    words
 }
 
 /// Shows help or the version, which the parser reports like errors.

@@ -6,7 +6,7 @@ use super::layer::{print_changes, print_kept};
 use crate::meter::Meter;
 use crate::{exit, render, report, screen, sessions};
 use clap::Args;
-use cofferdam_core::{ApplyOrder, Error, ErrorKind, Result};
+use cofferdam_core::{ApplyOrder, Change, Error, ErrorKind, Held, Result, Standing};
 use cofferdam_session::objects::{AppliedChanges, LayerChange};
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -98,10 +98,27 @@ pub(super) fn perform(args: &ApplyArgs) -> Result<u8> {
         } else {
             print_changes(&done.applied)?;
             print_kept(&done.kept)?;
+            remedies(&args.session, &done.kept).iter().for_each(|remedy| report::note(remedy));
             if done.applied.is_empty() && done.kept.is_empty() {
                 report::note("the session changed nothing");
             }
         }
         Ok(if done.kept.is_empty() { exit::DONE } else { exit::FAILED })
     })
+}
+
+/// What to do about what did not land.
+fn remedies(session: &str, kept: &[Change]) -> Vec<String> {
+    let mut all = Vec::new();
+    if kept.iter().any(|change| matches!(change.standing, Standing::Conflict(_))) {
+        all.push(format!(
+            "of a conflict, `cofferdam diff {session} PATH` shows both sides, `cofferdam file download \
+             {session} PATH FILE` brings out the session's, and `cofferdam discard {session} PATH` lets the \
+             workspace's be"
+        ));
+    }
+    if kept.iter().any(|change| change.standing == Standing::Held(Held::Protected)) {
+        all.push(format!("what is protected lands by name: `cofferdam apply {session} PATH`"));
+    }
+    all
 }

@@ -165,7 +165,8 @@ fn tell_export(exported: &SnapshotExported) {
         report::note(&format!("{set_id_left_out} files or directories lost their set-id bits"));
     }
     if *attributes_left_out > 0 {
-        report::note(&format!("{attributes_left_out} attributes were left out"));
+        let what = "notes of the kernel and lists of access rights that were left out";
+        report::note(&format!("{what}: {attributes_left_out}"));
     }
 }
 

@@ -17,6 +17,15 @@ pub fn refusal(request: &Request, failure: &Failure) -> Error {
         (Request::Watch(_), Why::Exhausted) => Some(
             "Raise fs.inotify.max_user_watches or fs.inotify.max_user_instances on this machine.",
         ),
+        // EROFS
+        (_, Why::Denied) if failure.errno == 30 => Some(
+            "It is protected, or shown to be read only. In a session that is made with --cow, or with \
+             --allow-sensitive-writes, control files can be written.",
+        ),
+        (_, Why::WrongType) if failure.detail.starts_with("it is a socket") => Some(
+            "Where it is a control file that is not there, a socket holds its place. In a session that \
+             is made with --cow, or with --allow-sensitive-writes, it can be written.",
+        ),
         _ => None,
     };
     error.hint = hint.map(str::to_owned).or(error.hint);
