@@ -70,7 +70,7 @@ const OVERVIEW: &str = "\
 Configuration, a later one wins:
   ~/.config/cofferdam/config.toml   yours ($XDG_CONFIG_HOME is honoured)
   cofferdam.toml                    the project's: the nearest from here upward, once approved
-                                    with `cofferdam config trust`
+                                    with `cofferdam config trust FILE`
   COFFERDAM_PROFILE, …              the environment
   --profile, …                      the command line
 Lists (read, write, hide, egress, env) add up; a variable separates paths by colons, the rest by

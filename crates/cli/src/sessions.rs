@@ -123,6 +123,11 @@ pub(crate) async fn find_exec(
     pick(all.iter().map(|exec| exec.id.as_str()).collect(), text, written)
 }
 
+/// Resumes a session that sleeps, where a command of it has not ended: whoever begins to watch it uses it.
+pub(crate) async fn wake_for(session: &Session, exec: &ProcessId) -> Result<()> {
+    session.wait(exec, Some(Duration::from_millis(1))).await.map(drop)
+}
+
 fn pick(ids: Vec<&str>, text: &str, written: Written) -> Result<ProcessId> {
     if ids.contains(&text) {
         return ProcessId::new(text);

@@ -28,6 +28,7 @@ mod users;
 pub(crate) use around::around;
 pub(crate) use names::{Named, named};
 pub use scan::ScanEnd;
+use users::Users;
 
 use crate::placeholders;
 use crate::state::io;
@@ -184,7 +185,8 @@ pub struct ControlFiles {
     pub pointed: Vec<String>,
     /// Sockets at which a program of the host listens, relative to the workspace.
     pub sockets: Vec<String>,
-    /// What says how git goes on with what it began, and what tells each from a later state of it.
+    /// Links of git directories, and what says how git goes on with what it began, with what tells each from
+    /// a later state of it.
     pub state: BTreeMap<String, String>,
 }
 
@@ -288,17 +290,29 @@ struct Search<'a> {
     found: ControlFiles,
     /// Git directories that others share and that were looked at.
     shared: BTreeSet<String>,
+    /// Directories in which links were looked for.
+    listed: BTreeSet<String>,
+    /// Configurations that were read, and for which work trees.
+    read: BTreeSet<(String, Vec<String>)>,
     /// Sockets in git directories.
     sockets: Vec<Vec<u8>>,
-    /// Which files of the user's own say where hooks are, and what they say, once it was looked for.
-    users_hooks: Option<Vec<(String, String)>>,
+    /// What the user's own configuration says, once it was read.
+    users: Option<Users>,
 }
 
 impl<'a> Search<'a> {
     fn new(workspace: BorrowedFd<'a>, root: PathBuf) -> Self {
-        let (pins, found) = (BTreeMap::new(), ControlFiles::default());
-        let (shared, sockets) = (BTreeSet::new(), Vec::new());
-        Self { workspace, root, pins, found, shared, sockets, users_hooks: None }
+        Self {
+            workspace,
+            root,
+            pins: BTreeMap::new(),
+            found: ControlFiles::default(),
+            shared: BTreeSet::new(),
+            listed: BTreeSet::new(),
+            read: BTreeSet::new(),
+            sockets: Vec::new(),
+            users: None,
+        }
     }
 
     /// The control files of the workspace itself and of these repositories in it.

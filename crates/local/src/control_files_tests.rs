@@ -436,6 +436,45 @@ fn hooks_are_found_wherever_the_configuration_is_that_names_them() {
     assert_eq!(access(&find(&part).unwrap(), "hooks/x"), Some(Access::ReadOnly));
 }
 
+/// Read as often as it is named, this would be 5¹⁰ files.
+#[test]
+fn what_includes_itself_over_and_over_is_read_once() {
+    let tree = Tree::new("itself", &[".git", "h"], &[]);
+    let lines: String = (0..5).map(|n| format!("\tpath = more{}\n", n % 3)).collect();
+    for name in ["config", "more0", "more1", "more2"] {
+        fs::write(tree.path(&format!(".git/{name}")), format!("[include]\n{lines}")).unwrap();
+    }
+    let last = fs::read_to_string(tree.path(".git/more2")).unwrap();
+    fs::write(tree.path(".git/more2"), format!("{last}[core]\nhooksPath = h\n")).unwrap();
+    let found = tree.find();
+    assert_eq!(access(&found, "h"), Some(Access::ReadOnly));
+    assert_eq!(found.reasons(), Vec::<String>::new());
+}
+
+/// Hooks are links in a directory that a link leads to.
+#[test]
+fn what_hooks_lead_to_is_protected_by_way_of_any_link() {
+    let tree = Tree::new("linked-hooks", &[".git", "githooks"], &["scripts/lint"]);
+    symlink("../githooks", tree.path(".git/hooks")).unwrap();
+    symlink("../scripts/lint", tree.path("githooks/pre-commit")).unwrap();
+    let found = tree.find();
+    for path in [".git/hooks", "githooks", "scripts/lint"] {
+        assert_eq!(access(&found, path), Some(Access::ReadOnly), "{path}");
+    }
+    assert_eq!(found.reasons(), Vec::<String>::new());
+}
+
+#[test]
+fn a_link_that_is_pointed_elsewhere_is_told_of() {
+    let tree = Tree::new("pointed", &[".git/logs", "a", "b"], &[".git/HEAD"]);
+    symlink("../../a", tree.path(".git/logs/x")).unwrap();
+    let before = tree.find();
+    assert!(appeared(&before, tree.open()).unwrap().is_empty());
+    fs::remove_file(tree.path(".git/logs/x")).unwrap();
+    symlink("../../b", tree.path(".git/logs/x")).unwrap();
+    assert_eq!(appeared(&before, tree.open()).unwrap(), [".git/logs/x"]);
+}
+
 /// What git enters and no look does is told of.
 #[test]
 fn what_cannot_be_looked_at_is_told_of_where_it_is_new() {

@@ -102,7 +102,7 @@ impl Session {
         Err(last.unwrap_or_else(|| self.perhaps(order)))
     }
 
-    async fn status_of(&self, ready: &Ready) -> Result<SandboxStatus> {
+    pub(crate) async fn status_of(&self, ready: &Ready) -> Result<SandboxStatus> {
         let status = ready.backend.status(&ready.record);
         within(CALL_LIMIT, "say how a sandbox is", status).await
     }

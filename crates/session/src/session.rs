@@ -191,8 +191,12 @@ impl Session {
         Ok(status)
     }
 
-    /// Waits until a command has ended, or `patience` is over, and says how it stands.
+    /// Waits until a command has ended, or `patience` is over, and says how it stands. Whoever begins to
+    /// wait uses the session: one that sleeps is resumed. One that is paused meanwhile stays so.
     pub async fn wait(&self, id: &ProcessId, patience: Option<Duration>) -> Result<ExecStatus> {
+        if patience.is_none_or(|patience| !patience.is_zero()) {
+            self.wake_for(id).await?;
+        }
         let deadline = patience.map(|patience| Instant::now() + patience);
         let seen = Seen { stdout: u64::MAX, stderr: u64::MAX, ..Seen::default() };
         loop {
@@ -297,6 +301,16 @@ impl Session {
     /// Sends a signal to the process group of a command; if it has ended, to all that it left.
     pub async fn signal(&self, id: &ProcessId, signal: i32) -> Result<()> {
         self.input(id, &ExecInput::Signal(signal)).await
+    }
+
+    /// Resumes a session that sleeps, where a command of it has not ended: for whoever begins to watch it.
+    pub async fn wake_for(&self, id: &ProcessId) -> Result<()> {
+        let Place::Present(ready) = self.place(id, Wanted::ItsEnd).await? else { return Ok(()) };
+        if self.status_of(&ready).await? == SandboxStatus::Paused {
+            self.settle().await?;
+            self.ready().await?;
+        }
+        Ok(())
     }
 
     /// Where a command is. A session that sleeps is resumed, for the command cannot go on otherwise.

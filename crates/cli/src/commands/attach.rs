@@ -66,6 +66,7 @@ pub(super) fn perform(args: &AttachArgs) -> Result<u8> {
     sessions::with(async |sessions| {
         let session = sessions::find(sessions, &args.session).await?;
         let exec = sessions::find_exec(&session, &args.exec, sessions::Written::Cut).await?;
+        sessions::wake_for(&session, &exec).await?;
         let from = Seen { stdout: args.offset, stderr: args.offset, ..Seen::default() };
         if args.json {
             return capture(&session, &exec, from).await;

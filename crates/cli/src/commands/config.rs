@@ -95,7 +95,9 @@ fn text(checked: &CheckedConfig) -> String {
             Standing::Own => "yours",
             Standing::Named => "named",
             Standing::Approved => "approved",
-            Standing::Unapproved => "NOT APPROVED: a run refuses it; see `cofferdam config trust`",
+            Standing::Unapproved => {
+                "NOT APPROVED: a run refuses it; approve it with `cofferdam config trust FILE`"
+            }
         };
         text.extend([&*render::plain(&file.path), "  ", standing, "\n"]);
     }

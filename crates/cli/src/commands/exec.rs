@@ -127,6 +127,10 @@ pub(super) fn perform(args: &ExecArgs) -> Result<u8> {
             keys: None,
             signals: true,
         };
+        if args.id.is_some() {
+            // It may have been started before, in a session that sleeps by now.
+            sessions::wake_for(&session, &exec).await?;
+        }
         match args.json {
             true => capture(args, &session, &exec, (passed, before)).await,
             false => {

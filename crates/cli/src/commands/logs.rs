@@ -102,6 +102,7 @@ async fn goes_on(
     exec: &ProcessId,
     sink: &mut (impl Sink + Send),
 ) -> Result<()> {
+    sessions::wake_for(session, exec).await?;
     let from = Seen { stdout: args.offset, stderr: args.offset, ..Seen::default() };
     match follow((session, exec), from, sink, Passed::nothing()).await? {
         Left::Ended(_) | Left::Running | Left::Abandoned => Ok(()),

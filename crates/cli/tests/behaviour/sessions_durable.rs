@@ -29,6 +29,26 @@ fn a_detached_command_is_followed_and_waited_for() {
     });
 }
 
+/// It fell asleep by itself, which nobody took in before.
+#[test]
+fn whoever_waits_for_a_command_wakes_a_session_that_sleeps() {
+    everyone(|place| {
+        let work = "sleep 2; echo done";
+        let again = ["exec", "s", "--id", "w", "--shell", work];
+        let all =
+            [&["wait", "s", "w"][..], &["attach", "s", "w"], &["logs", "s", "w", "-f"], &again];
+        for words in all {
+            place.says(&["create", "--name", "s", "--idle-pause", "300ms"], 0);
+            place.says(&["exec", "s", "-d", "--id", "w", "--shell", work], 0);
+            let sleeps = || (phase(place, "s") == "paused").then_some(());
+            assert!(until(SOON, sleeps).is_some());
+            let said = place.says(words, 0);
+            assert!(words[0] == "wait" || said.text() == "done\n", "{said:?}");
+            place.says(&["rm", "s"], 0);
+        }
+    });
+}
+
 #[test]
 fn what_is_beyond_the_limit_of_output_is_not_shown() {
     everyone(|place| {

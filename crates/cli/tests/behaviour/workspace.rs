@@ -432,6 +432,20 @@ fn hooks_that_the_users_own_configuration_names_are_protected() {
         let content = |name: &str| fs::read_to_string(place.workspace.join(name)).unwrap();
         assert_eq!(content(".githooks/pre-commit"), "x");
         assert_eq!(content("other/pre-commit"), "evil\n", "the control");
+        // The workspace holds that configuration itself, and hooks of every repository.
+        fs::remove_dir_all(place.workspace.join(".git")).unwrap();
+        let own = place.write(
+            "dots",
+            &format!("[core]\n\thooksPath = {0}/hooks\n", place.workspace.display()),
+        );
+        place.write("hooks/pre-push", "x");
+        fs::write(home.join(".gitconfig"), format!("[include]\n\tpath = {}\n", own.display()))
+            .unwrap();
+        for attack in ["echo evil >>dots", "mv dots d", "echo evil >hooks/pre-push"] {
+            let output = place.cofferdam(&["run", "--shell", attack]).env("HOME", &home).output();
+            assert!(!output.unwrap().status.success(), "{attack}");
+        }
+        assert_eq!(content("hooks/pre-push"), "x");
     });
 }
 

@@ -126,7 +126,7 @@ fn check(facts: &CgroupFacts, holding: &Holding) -> Result<()> {
         Holding::Held | Holding::NotWanted => Ok(()),
         Holding::Partly(why) | Holding::NotHeld(why) => {
             Err(Error::new(ErrorKind::Unenforceable, format!("hold a limit: {why}"))
-                .hint(facts.remedy()))
+                .hint(format!("{} Or accept less with --on-unavailable degrade.", facts.remedy())))
         }
     }
 }

@@ -13,17 +13,22 @@ use std::path::Path;
 /// What git looks for may be on any of the `sides`. Costs what there are of the directories and above
 /// them, whatever else the workspace holds. Follows no link.
 ///
-/// A directory whose name is no text, or that may not be entered, is passed over, as a scan does.
+/// One that may not be entered is passed over, as a scan does. Those whose path is no text come by themselves.
 pub(crate) fn around<'d>(
     sides: &[&OwnedFd],
     directories: impl IntoIterator<Item = &'d [u8]>,
-) -> Result<Repositories> {
-    let mut found = Repositories::default();
+) -> Result<(Repositories, Vec<Vec<u8>>)> {
+    let (mut found, mut unnamed) = (Repositories::default(), Vec::new());
     for directory in with_all_above(directories) {
-        let Ok(path) = std::str::from_utf8(directory) else { continue };
-        let open = sides.iter().map(|side| open(side.as_fd(), path));
+        let open = sides.iter().map(|side| open(side.as_fd(), directory));
         let open: Vec<Option<OwnedFd>> = open.collect::<Result<_>>()?;
         let has = |name: &str| open.iter().flatten().any(|side| has(side, name));
+        let Ok(path) = std::str::from_utf8(directory) else {
+            if has(".git") || is_repository(has) {
+                unnamed.push(directory.to_vec());
+            }
+            continue;
+        };
         if has(".git") {
             found.trees.insert(path.to_owned());
         }
@@ -32,7 +37,7 @@ pub(crate) fn around<'d>(
             found.bare.insert(path.to_owned());
         }
     }
-    Ok(found)
+    Ok((found, unnamed))
 }
 
 fn has(directory: &OwnedFd, name: &str) -> bool {
@@ -52,14 +57,15 @@ fn with_all_above<'d>(directories: impl IntoIterator<Item = &'d [u8]>) -> BTreeS
     all
 }
 
-fn open(workspace: BorrowedFd<'_>, path: &str) -> Result<Option<OwnedFd>> {
+fn open(workspace: BorrowedFd<'_>, path: &[u8]) -> Result<Option<OwnedFd>> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let rules = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    let name = if path.is_empty() { "." } else { path };
+    let name = if path.is_empty() { b"." } else { path };
     match retry(|| rustix::fs::openat2(workspace, name, flags, Mode::empty(), rules)) {
         Ok(directory) => Ok(Some(directory)),
         Err(errno @ (Errno::MFILE | Errno::NFILE | Errno::NOMEM)) => {
-            Err(io("look at a directory of the workspace", Path::new(path), errno))
+            let path = String::from_utf8_lossy(path).into_owned();
+            Err(io("look at a directory of the workspace", Path::new(&path), errno))
         }
         Err(_) => Ok(None),
     }

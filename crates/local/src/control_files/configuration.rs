@@ -15,6 +15,8 @@ pub(super) const CONFIG_BYTES: usize = 4 << 20;
 /// How far inclusions are followed, as git does.
 const INCLUSIONS: usize = 10;
 
+/// How many configurations are read of one workspace.
+const MAX_CONFIGURATIONS: usize = 4096;
 /// How git writes a path that is meant from where it is installed.
 const WHERE_GIT_IS: &str = "%(prefix)/";
 
@@ -68,14 +70,15 @@ impl Search<'_> {
         trees.iter().try_for_each(|tree| self.of_the_user(tree))
     }
 
-    /// The repository of the host that the workspace is a part of.
+    /// The user's own configuration, and the repository of the host that the workspace is a part of.
     pub(super) fn around(&mut self) -> Result<()> {
+        self.users_own()?;
         let Some((git, tree)) = enclosing(&self.root) else { return Ok(()) };
         self.outside(&git, &tree.to_string_lossy())
     }
 
     /// Hooks outside of the workspace that lead into it.
-    fn outer_hooks(&mut self, hooks: &Path) -> Result<()> {
+    pub(super) fn outer_hooks(&mut self, hooks: &Path) -> Result<()> {
         let who = hooks.to_string_lossy().into_owned();
         if self.follow("", &who).end.is_some() {
             return self.hooks_path(&who, "", &who);
@@ -141,7 +144,15 @@ impl Search<'_> {
         self.targets(&text, Config { who: path, base: &base, trees, depth })
     }
 
+    /// HOSTILE: one that includes itself, or others many times over, is read once for these work trees.
     fn targets(&mut self, text: &[u8], config: Config<'_>) -> Result<()> {
+        if !self.read.insert((config.who.to_owned(), config.trees.to_vec())) {
+            return Ok(());
+        }
+        if self.read.len() > MAX_CONFIGURATIONS {
+            self.unknown(config.who, "there are too many configurations to read each");
+            return Ok(());
+        }
         for target in targets(text) {
             let (Target::Hooks(path) | Target::Include(path) | Target::WorkTree(path)) = &target;
             let Ok(path) = std::str::from_utf8(path) else {

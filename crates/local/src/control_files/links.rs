@@ -6,7 +6,6 @@
 use super::{Search, is_own, join};
 use rustix::fs::{FileType, OFlags, RawDir};
 use rustix::io::Errno;
-use std::collections::BTreeSet;
 use std::mem::MaybeUninit;
 
 /// How many directories of a git directory are listed. A listing costs some 6 µs.
@@ -19,11 +18,11 @@ impl Search<'_> {
     /// under the sum of their content, and never written to.
     pub(super) fn links(&mut self, git: &str) {
         let mut waiting = vec![git.to_owned()];
-        let mut seen = BTreeSet::new();
         let mut listed = 0;
         while let Some(directory) = waiting.pop() {
             listed += 1;
-            if !seen.insert(directory.clone()) {
+            // Another git directory may lead there, too.
+            if !self.listed.insert(directory.clone()) {
                 continue;
             }
             if listed > MAX_DIRECTORIES {
@@ -35,7 +34,10 @@ impl Search<'_> {
                 if kind == FileType::Symlink {
                     // What it leads to is as good as in its place.
                     let led = self.follow("", &path).end.filter(|end| !end.is_empty());
-                    self.found.present.insert(path);
+                    let target = rustix::fs::readlinkat(self.workspace, &path, Vec::new());
+                    let target = format!("{target:?}");
+                    self.found.present.insert(path.clone());
+                    self.found.state.insert(path, target);
                     self.found.pointed.extend(led.clone());
                     waiting.extend(led);
                 } else if kind == FileType::Socket {

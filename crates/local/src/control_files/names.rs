@@ -16,6 +16,8 @@ pub(crate) enum Named {
     GitDirectory,
     /// In a git directory, and only a link is one.
     InGitDirectory,
+    /// Says how git goes on with what it began. Its removal is harmless.
+    GitState,
     /// A control file if this directory is a bare repository; the empty path is the workspace.
     IfBare(Vec<u8>),
     /// None.
@@ -38,6 +40,7 @@ pub(crate) fn named(path: &GuestPath) -> Named {
             found = match rest {
                 [] => Named::GitDirectory,
                 rest if is_of_git(rest) => return Named::Control,
+                rest if is_state_of_git(rest) => return Named::GitState,
                 _ => Named::InGitDirectory,
             };
         } else if found == Named::Ordinary && is_of_git(names.get(at..).unwrap_or_default()) {
@@ -51,7 +54,10 @@ pub(crate) fn named(path: &GuestPath) -> Named {
 /// Whether these names, in a git directory, are of a control file.
 fn is_of_git(names: &[&[u8]]) -> bool {
     GIT_DIRECTORY.iter().any(|(known, _)| leads(names, known))
-        || GIT_STATE_DIRECTORIES.iter().any(|known| leads(names, known))
+}
+
+fn is_state_of_git(names: &[&[u8]]) -> bool {
+    GIT_STATE_DIRECTORIES.iter().any(|known| leads(names, known))
 }
 
 /// Whether names begin with those of a known path.
@@ -100,6 +106,8 @@ mod tests {
         for path in [".git/HEAD", ".git/objects/ab/cd", ".git/info", ".git/info/exclude"] {
             check(path, Named::InGitDirectory);
         }
+        check(".git/rebase-merge", Named::GitState);
+        check("a/.git/sequencer/opts", Named::GitState);
         check(".git", Named::GitDirectory);
         check("a/git~1", Named::GitDirectory);
         check(".gitignore", Named::Ordinary);

@@ -168,6 +168,13 @@ impl Search<'_> {
 
     /// Hooks that can be changed by another name, or where a link leads.
     pub(super) fn hooks(&mut self, directory: &str) -> Result<()> {
+        let led = self.follow("", directory);
+        let Some(directory) = led.end.as_deref().filter(|end| !end.is_empty()) else {
+            return match led.end {
+                None if !led.links.is_empty() => self.outer_hooks(&self.root.join(directory)),
+                _ => Ok(()),
+            };
+        };
         let entries = self.entries(directory);
         if entries.len() >= MAX_ENTRIES {
             let why = "it has too many entries to look at each";

@@ -114,6 +114,9 @@ pub(super) fn repositories(workspace: BorrowedFd<'_>) -> Result<Scan> {
             }
         };
         let found = list(&directory, &next, &mut entries)?;
+        if entries > MAX_ENTRIES {
+            scan.end = ScanEnd::TooLarge;
+        }
         if next.depth >= MAX_DEPTH && !found.below.is_empty() {
             scan.end = ScanEnd::TooLarge;
         } else {

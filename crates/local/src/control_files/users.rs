@@ -3,9 +3,9 @@
 //! LIMIT: variables of the environment that name other configuration are those of whoever runs git
 //! later, and are not known here.
 
-use super::Search;
 use super::configuration::CONFIG_BYTES;
 use super::git_config::{Target, targets};
+use super::{Nature, Search};
 use cofferdam_core::Result;
 use rustix::fs::{CWD, FileType, Mode, OFlags};
 use std::fs::File;
@@ -22,16 +22,74 @@ const INCLUSIONS: usize = 10;
 impl Search<'_> {
     /// Protects the hooks of the work tree at `tree` that the user's own configuration names.
     pub(super) fn of_the_user(&mut self, tree: &str) -> Result<()> {
-        if self.users_hooks.is_none() {
-            self.users_hooks = Some(hooks());
-        }
-        let hooks = self.users_hooks.clone().unwrap_or_default();
+        let hooks = self.users().hooks;
         hooks.iter().try_for_each(|(who, path)| self.hooks_path(who, tree, path))
+    }
+
+    /// Protects what of the user's own configuration is in the workspace itself, and hooks in it that are named
+    /// for every repository, whether it is one or not.
+    pub(super) fn users_own(&mut self) -> Result<()> {
+        let Users { hooks, files } = self.users();
+        for (who, path) in hooks.iter().filter(|(_, path)| path.starts_with('/')) {
+            self.hooks_path(who, "", path)?;
+        }
+        for file in files {
+            if self.follow("", &file).end.is_some()
+                && let Some(path) = self.inside(&file, "", &file)
+                && !self.is_fixed(&path)
+            {
+                self.fix_at(&file, &path, Nature::File)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn users(&mut self) -> Users {
+        self.users.get_or_insert_with(Users::read).clone()
     }
 }
 
-/// Where hooks are, by which file.
-fn hooks() -> Vec<(String, String)> {
+/// What the user's own configuration says.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Users {
+    /// Where hooks are, by which file.
+    hooks: Vec<(String, String)>,
+    /// The files that were read.
+    files: Vec<String>,
+}
+
+impl Users {
+    fn read() -> Self {
+        let mut found = Self::default();
+        files().iter().for_each(|file| found.add(file, 0));
+        found
+    }
+
+    fn add(&mut self, file: &Path, depth: usize) {
+        let Some(text) = text(file) else { return };
+        let who = file.to_string_lossy().into_owned();
+        if self.files.contains(&who) {
+            return;
+        }
+        self.files.push(who.clone());
+        for target in targets(&text) {
+            match target {
+                Target::Hooks(path) => {
+                    self.hooks.push((who.clone(), at_home(&String::from_utf8_lossy(&path))));
+                }
+                Target::Include(path) if depth < INCLUSIONS => {
+                    let path = at_home(&String::from_utf8_lossy(&path));
+                    let directory = file.parent().unwrap_or(Path::new("/"));
+                    self.add(&directory.join(path), depth + 1);
+                }
+                Target::Include(_) | Target::WorkTree(_) => {}
+            }
+        }
+    }
+}
+
+/// The files of the user's own, and of the host.
+fn files() -> Vec<PathBuf> {
     let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
     let settings = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
     let settings = settings.filter(|path| path.is_absolute());
@@ -41,26 +99,7 @@ fn hooks() -> Vec<(String, String)> {
         settings.map(|settings| settings.join("git/config")),
         home.map(|home| home.join(".gitconfig")),
     ];
-    let mut found = Vec::new();
-    files.into_iter().flatten().for_each(|file| read(&file, 0, &mut found));
-    found
-}
-
-fn read(file: &Path, depth: usize, found: &mut Vec<(String, String)>) {
-    for target in text(file).as_deref().map(targets).unwrap_or_default() {
-        match target {
-            Target::Hooks(path) => {
-                let path = at_home(&String::from_utf8_lossy(&path));
-                found.push((file.to_string_lossy().into_owned(), path));
-            }
-            Target::Include(path) if depth < INCLUSIONS => {
-                let path = at_home(&String::from_utf8_lossy(&path));
-                let directory = file.parent().unwrap_or(Path::new("/"));
-                read(&directory.join(path), depth + 1, found);
-            }
-            Target::Include(_) | Target::WorkTree(_) => {}
-        }
-    }
+    files.into_iter().flatten().collect()
 }
 
 /// The text of a small regular file of the host; nothing of any other.

@@ -36,7 +36,8 @@ impl<'l> Known<'l> {
         looking: Looking,
     ) -> Result<Self> {
         let directories = pairs.iter().filter_map(|pair| parent(pair.path.as_bytes()));
-        let around = control_files::around(&[&layer.workspace, &layer.upper], directories)?;
+        let sides = [&layer.workspace, &layer.upper];
+        let (around, unnamed) = control_files::around(&sides, directories)?;
         let all = layer.repositories(looking)?.with(&around);
         let root = Path::new(&layer.base.workspace);
         let pinned = pinned_paths(control_files::find_in(&layer.workspace, root, &all)?);
@@ -53,7 +54,8 @@ impl<'l> Known<'l> {
         };
         let mut known = Self {
             layer,
-            pinned: pinned.chain(changed).collect(),
+            // What is in a repository whose path is no text is not known further.
+            pinned: pinned.chain(changed).chain(unnamed).collect(),
             is_directory: pairs.iter().map(directory).collect(),
             named: Vec::new(),
             bare: RefCell::default(),
@@ -71,6 +73,7 @@ impl<'l> Known<'l> {
             Named::Ordinary => self.makes_repository(path),
             Named::GitDirectory => !self.is_directory(path),
             Named::InGitDirectory => self.is_link(path),
+            Named::GitState => self.is_there(path),
             Named::IfBare(directory) => self.is_bare(directory),
         }
     }
@@ -117,6 +120,12 @@ impl<'l> Known<'l> {
             Some(is_directory) => *is_directory,
             None => self.is_kind(path.as_bytes(), Kind::Directory),
         }
+    }
+
+    /// Whether the sandbox has anything there.
+    fn is_there(&self, path: &GuestPath) -> bool {
+        look(&self.layer.upper, path.as_bytes())
+            .is_ok_and(|found| found.is_some_and(|(seen, _)| seen.kind != Kind::Device))
     }
 
     fn is_link(&self, path: &GuestPath) -> bool {

@@ -105,6 +105,7 @@ pub(super) async fn poll(call: Call<'_>) -> Result<Outcome> {
     let offset = asked.offset.unwrap_or(end);
     refuse_beyond(&asked, written(&status, stream))?;
     if status.ending.is_none() && written(&status, stream) <= offset && asked.wait_ms > 0 {
+        session.wake_for(&id).await?;
         tokio::select! {
             news = news(&session, &id, (stream, offset), asked.wait_ms) => news?,
             () = call.context.canceled() => {}

@@ -5,7 +5,10 @@ mod there;
 
 use crate::door::{Chosen, Session};
 use crate::render;
-use cofferdam_core::{ApplyOrder, ChangeKind, Error, ErrorKind, GuestPath, Result, Standing};
+use cofferdam_core::files::EntryKind;
+use cofferdam_core::{
+    ApplyOrder, Change, ChangeKind, Error, ErrorKind, GuestPath, Result, Standing,
+};
 use cofferdam_session::diff::{DiffHunk, FileDiff, quoted};
 use std::ffi::OsString;
 use std::io::{BufRead, Write};
@@ -39,6 +42,8 @@ struct Shown {
     parts: Vec<Vec<u8>>,
     /// The text of all of it, where it has no parts.
     text: Vec<u8>,
+    /// What becomes of its permissions, where a text does not say all of that.
+    permissions: Option<String>,
 }
 
 /// What is wanted of a change.
@@ -102,6 +107,20 @@ fn shown(diff: &FileDiff) -> Shown {
         standing: diff.change.standing,
         parts: diff.hunks().iter().map(DiffHunk::text).collect(),
         text: if diff.has_hunks() { Vec::new() } else { diff.text() },
+        permissions: permissions(&diff.change),
+    }
+}
+
+/// A change of them; of what is new, those that are not the usual ones. Where only some of the parts land, they
+/// stay as they are.
+fn permissions(change: &Change) -> Option<String> {
+    let after = change.after.as_ref().filter(|after| after.kind != EntryKind::Link)?.mode;
+    match &change.before {
+        Some(before) if before.kind == EntryKind::Link => Some(format!("{after:04o}")),
+        Some(before) if before.mode == after => None,
+        Some(before) => Some(format!("{:04o} -> {after:04o}, with all of it", before.mode)),
+        None if matches!(after, 0o644 | 0o755) => None,
+        None => Some(format!("{after:04o}")),
     }
 }
 
@@ -133,6 +152,9 @@ impl Asking {
 /// Which parts of a change are wanted: one answer for each part, or one for all of it.
 fn ask_all(shown: &Shown, quit: &mut bool) -> Result<Vec<bool>> {
     let name = quoted(shown.path.as_bytes());
+    if let Some(permissions) = &shown.permissions {
+        say(&format!("# {name}: permissions {permissions}\n"))?;
+    }
     if shown.parts.is_empty() {
         say(&format!("{} {name}\n", shown.kind.name()))?;
         say(&render::visible(&shown.text))?;

@@ -172,6 +172,26 @@ fn what_says_how_git_goes_on_stays_back_and_so_does_where_its_links_lead() {
         ];
         assert_kept(&stage, way, &expected);
         assert!(stage.real().contains_key("other/HEAD"), "the control");
+        // One that was gone on with to its end is over there, too.
+        let workspace = "git init -q .; mkdir .git/rebase-merge; printf x >.git/rebase-merge/todo";
+        let stage = Stage::new("state-over", way, workspace);
+        stage.inside("rm -r .git/rebase-merge");
+        assert_kept(&stage, way, &[]);
+        assert!(!stage.real().contains_key(".git/rebase-merge"), "{way:?}");
+    }
+}
+
+/// Where such a repository is its hooks cannot be named.
+#[test]
+fn a_repository_whose_path_is_no_text_does_not_change() {
+    for way in ways() {
+        let workspace = "d=$(printf 'caf\\351'); git init -q $d; mkdir $d/h
+             printf '[core]\\nhooksPath = h\\n' >>$d/.git/config; mkdir other";
+        let stage = Stage::new("no-text", way, workspace);
+        stage.inside("printf x >$(printf 'caf\\351')/h/pre-commit; printf x >other/pre-commit");
+        let kept = kept(&stage);
+        assert!(kept.len() == 1 && kept[0].ends_with("/h/pre-commit"), "{way:?} {kept:?}");
+        assert!(stage.real().contains_key("other/pre-commit"), "the control");
     }
 }
 

@@ -1,6 +1,6 @@
 //! Asking about the changes of a session behind a server.
 
-use super::{Asking, Shown, Wanted};
+use super::{Asking, Shown, Wanted, permissions};
 use crate::door::{Chosen, There};
 use cofferdam_client::Sandbox;
 use cofferdam_core::{Error, ErrorKind, GuestPath, Result};
@@ -65,5 +65,6 @@ fn shown(path: &GuestPath, told: &LayerHunks) -> Result<Shown> {
         standing: change.standing,
         parts: told.hunks.iter().map(HunkText::bytes).collect::<Result<_>>()?,
         text,
+        permissions: permissions(&change),
     })
 }
