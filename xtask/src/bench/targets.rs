@@ -156,17 +156,17 @@ pub(super) const TARGETS: [Target; 26] = [
         measure: |results, who| added_ms(results, who, trees::CHECKPOINT[2]),
     },
     Target {
-        what: "an undo over 1,000 files, ms, its sandbox ended",
+        what: "an undo over 1,000 files, ms, all processes ended",
         limit: Limit::AtMost(1.0),
         measure: |results, who| Some(results.number(trees::UNDO[0], who)? / 1000.0),
     },
     Target {
-        what: "an undo over 10,000 files, ms, its sandbox ended",
+        what: "an undo over 10,000 files, ms, all processes ended",
         limit: Limit::AtMost(2.5),
         measure: |results, who| Some(results.number(trees::UNDO[1], who)? / 1000.0),
     },
     Target {
-        what: "an undo over 50,000 files, ms, its sandbox ended",
+        what: "an undo over 50,000 files, ms, all processes ended",
         limit: Limit::AtMost(6.0),
         measure: |results, who| Some(results.number(trees::UNDO[2], who)? / 1000.0),
     },
