@@ -14,7 +14,7 @@ use std::time::Instant;
 const TIMES: usize = 40;
 
 /// A copy-on-write sandbox with a file in its workspace; `None` where the kernel makes no overlay for us.
-async fn make(stage: &Stage, name: &str, hides: bool) -> Option<(SandboxRecord, PathBuf)> {
+async fn make(stage: &Stage, name: &str, hides: bool) -> Option<(SandboxRecord, Layer)> {
     let kept = stage.ground.place.join("kept");
     std::fs::create_dir(&kept).unwrap();
     std::fs::write(stage.ground.workspace().join("below"), "below\n").unwrap();
@@ -35,7 +35,25 @@ async fn make(stage: &Stage, name: &str, hides: bool) -> Option<(SandboxRecord, 
         stage.end(&record).await;
         return None;
     }
-    Some((record, kept.join("cow")))
+    Some((record, Layer(kept.join("cow"))))
+}
+
+/// A layer that can be removed when it goes: the kernel lets nobody into what it works in.
+struct Layer(PathBuf);
+
+impl std::ops::Deref for Layer {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Layer {
+    fn drop(&mut self) {
+        let inner = self.0.join("work/work");
+        let _ = std::fs::set_permissions(inner, PermissionsExt::from_mode(0o700));
+    }
 }
 
 /// Puts an upper directory with this one file in the place of the present one.
@@ -126,7 +144,7 @@ async fn a_layer_is_exchanged_under_a_sandbox_that_lives_on() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sandbox_whose_layer_may_be_another_one_ends() {
     let stage = Stage::new("kept-exchange-fails");
-    let Some((sandbox, _)) = make(&stage, "kept-exchange-fails", false).await else { return };
+    let Some((sandbox, _layer)) = make(&stage, "kept-exchange-fails", false).await else { return };
     stage.backend.hold(&sandbox).await.unwrap();
     let fails: LayerExchange = Box::new(|| Err(Error::new(ErrorKind::Io, "no such luck")));
     let error = stage.backend.exchange_layer(&sandbox, fails).await.unwrap_err();
