@@ -240,8 +240,19 @@ pub(crate) fn repositories<Fd: AsFd>(workspace: Fd) -> Result<Repositories> {
     Ok(Repositories { trees: trees.collect(), bare: bare.collect() })
 }
 
-/// Finds the control files of a workspace. Changes nothing.
+/// Finds the control files of a workspace, and the sockets in it that somebody listens at. Changes nothing.
 pub fn find<Fd: AsFd>(workspace: Fd) -> Result<ControlFiles> {
+    find_with(workspace, Sockets::Tried)
+}
+
+/// Whether sockets are tried, which whoever listens notices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sockets {
+    Tried,
+    LeftAlone,
+}
+
+fn find_with<Fd: AsFd>(workspace: Fd, sockets: Sockets) -> Result<ControlFiles> {
     let scan = scan::repositories(workspace.as_fd())?;
     let mut search = Search::new(workspace.as_fd(), real_path(workspace.as_fd())?);
     search.all(&scan.repositories, &scan.bare)?;
@@ -249,7 +260,10 @@ pub fn find<Fd: AsFd>(workspace: Fd) -> Result<ControlFiles> {
         search.unprotected(path, why);
     }
     let own = std::mem::take(&mut search.sockets);
-    search.listening(scan.sockets.into_iter().chain(own).collect());
+    match sockets {
+        Sockets::Tried => search.listening(scan.sockets.into_iter().chain(own).collect()),
+        Sockets::LeftAlone => {}
+    }
     Ok(search.finish(scan.end))
 }
 
@@ -268,7 +282,7 @@ pub(crate) fn find_in<Fd: AsFd>(
 /// Control files that are there now and were not before, and what cannot be looked at now. To be asked when
 /// the placeholders are gone.
 pub fn appeared<Fd: AsFd>(before: &ControlFiles, workspace: Fd) -> Result<Vec<String>> {
-    let now = find(workspace)?;
+    let now = find_with(workspace, Sockets::LeftAlone)?;
     let mut told: BTreeSet<String> = now.present.difference(&before.present).cloned().collect();
     let is_other = |(path, state): &(&String, &String)| before.state.get(*path) != Some(*state);
     told.extend(now.state.iter().filter(is_other).map(|(path, _)| path.clone()));
