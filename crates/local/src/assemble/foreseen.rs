@@ -11,7 +11,7 @@ use crate::view::{View, look};
 use cofferdam_core::{Enforced, Result, Spec};
 use std::path::Path;
 
-/// The same decisions without taking anything: what [`assemble`] would do here and now.
+/// The same decisions without taking anything: what [`assemble`](super::assemble()) would do here and now.
 pub fn foresee(spec: &Spec) -> Result<(Planned, Enforced)> {
     let facts = HostFacts::gather();
     let mut view = look(spec, &facts)?;
