@@ -17,6 +17,8 @@ use tokio::time::Instant;
 pub const SPOOL_BYTES: u64 = 64 << 20;
 /// How long one question waits for news.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a command is waited for before its session is asked whether it sleeps.
+const SLEEPS_AFTER: Duration = Duration::from_millis(250);
 /// How long a command may take for its input; a backend gives up before.
 const INPUT_LIMIT: Duration = Duration::from_secs(60);
 /// How much is read at once.
@@ -194,15 +196,20 @@ impl Session {
     /// Waits until a command has ended, or `patience` is over, and says how it stands. Whoever begins to
     /// wait uses the session: one that sleeps is resumed. One that is paused meanwhile stays so.
     pub async fn wait(&self, id: &ProcessId, patience: Option<Duration>) -> Result<ExecStatus> {
-        if patience.is_none_or(|patience| !patience.is_zero()) {
-            self.wake_for(id).await?;
-        }
         let deadline = patience.map(|patience| Instant::now() + patience);
         let seen = Seen { stdout: u64::MAX, stderr: u64::MAX, ..Seen::default() };
+        // One that ends soon is not asked whether it sleeps.
+        let mut at_once = Some(SLEEPS_AFTER).filter(|_| patience != Some(Duration::ZERO));
         loop {
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-            let status = self.follow(id, seen, left.unwrap_or(PATIENCE).min(PATIENCE)).await?;
-            if status.ended.is_some() || left.is_some_and(|left| left.is_zero()) {
+            let most = at_once.unwrap_or(PATIENCE);
+            let status = self.follow(id, seen, left.unwrap_or(most).min(most)).await?;
+            if status.ended.is_some() {
+                return Ok(status);
+            }
+            if at_once.take().is_some() {
+                self.wake_for(id).await?;
+            } else if left.is_some_and(|left| left.is_zero()) {
                 return Ok(status);
             }
         }

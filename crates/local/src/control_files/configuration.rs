@@ -3,7 +3,7 @@
 //! HOSTILE: one in the workspace may have been written from inside, by an earlier command. One outside of it is the user's own.
 
 use super::git_config::{Target, targets};
-use super::repository::MAX_ENTRIES;
+use super::repository::{Leads, MAX_ENTRIES};
 use super::users::{at_home, text};
 use super::{Nature, Search, is_repository, join, parent_of};
 use cofferdam_core::Result;
@@ -13,8 +13,7 @@ use std::path::{Path, PathBuf};
 /// No configuration that people or tools write is longer.
 pub(super) const CONFIG_BYTES: usize = 4 << 20;
 /// How far inclusions are followed, as git does.
-const INCLUSIONS: usize = 10;
-
+pub(super) const INCLUSIONS: usize = 10;
 /// How many configurations are read of one workspace.
 const MAX_CONFIGURATIONS: usize = 4096;
 /// How git writes a path that is meant from where it is installed.
@@ -38,14 +37,13 @@ impl Search<'_> {
     pub(super) fn followed(&mut self, git: &str, tree: &str) -> Result<()> {
         self.hooks(&join(git, "hooks"))?;
         let files = ["config", "config.worktree"].map(|name| join(git, name));
+        let texts = files.map(|file| (self.text_of(&file).unwrap_or_default(), file));
         let mut trees = vec![tree.to_owned()];
-        for file in &files {
-            if let Ok(text) = self.configuration(file) {
-                trees.extend(self.work_trees(git, &text));
-            }
+        for (text, _) in &texts {
+            trees.extend(self.work_trees(git, text));
         }
-        for file in &files {
-            self.config(file, (&trees, 0))?;
+        for (text, file) in &texts {
+            self.config(file, text, (&trees, 0))?;
         }
         trees.iter().try_for_each(|tree| self.of_the_user(tree))
     }
@@ -87,9 +85,6 @@ impl Search<'_> {
         for entry in entries.flatten().take(MAX_ENTRIES) {
             let Ok(target) = entry.path().read_link() else { continue };
             let path = hooks.join(target).to_string_lossy().into_owned();
-            if self.follow("", &path).end.is_none() {
-                continue;
-            }
             let who = entry.path().to_string_lossy().into_owned();
             if let Some(inside) = self.inside(&who, "", &path) {
                 self.fix_at(&who, &inside, Nature::File)?;
@@ -127,21 +122,27 @@ impl Search<'_> {
         }
     }
 
-    fn config(&mut self, path: &str, (trees, depth): (&[String], usize)) -> Result<()> {
-        let text = match self.configuration(path) {
-            Ok(text) => text,
-            Err(Errno::FBIG) => {
-                self.unknown(path, "it is too large to be read");
-                return Ok(());
-            }
-            Err(_) => return Ok(()),
-        };
+    /// The same, and says so where it is too large to be read.
+    fn text_of(&mut self, path: &str) -> Option<Vec<u8>> {
+        let text = self.configuration(path);
+        if matches!(text, Err(Errno::FBIG)) {
+            self.unknown(path, "it is too large to be read");
+        }
+        text.ok()
+    }
+
+    fn config(
+        &mut self,
+        path: &str,
+        text: &[u8],
+        (trees, depth): (&[String], usize),
+    ) -> Result<()> {
         // What is included is meant from where the configuration really is.
         let end = self.follow("", path).end;
         let real = self.root.join(path).canonicalize().unwrap_or_default();
         let outer = real.parent().map(|parent| parent.to_string_lossy().into_owned());
         let base = end.map_or(outer, |end| Some(parent_of(&end).to_owned())).unwrap_or_default();
-        self.targets(&text, Config { who: path, base: &base, trees, depth })
+        self.targets(text, Config { who: path, base: &base, trees, depth })
     }
 
     /// HOSTILE: one that includes itself, or others many times over, is read once for these work trees.
@@ -178,19 +179,24 @@ impl Search<'_> {
         if depth >= INCLUSIONS || path.is_empty() || path.starts_with(WHERE_GIT_IS) {
             return Ok(());
         }
-        if self.follow(base, path).end.is_none() {
-            let file = self.outer_path(base, path);
-            let Some(text) = text(&file) else { return Ok(()) };
-            let who = file.to_string_lossy();
-            let base = file.parent().unwrap_or(&file).to_string_lossy();
-            let config = Config { who: &who, base: &base, trees, depth: depth + 1 };
-            return self.targets(&text, config);
-        }
-        let Some(path) = self.inside(who, base, path) else { return Ok(()) };
+        let path = match self.leads(who, base, path) {
+            Leads::Inside(path) => path,
+            Leads::Outside(file) => {
+                let Some(text) = text(&file) else { return Ok(()) };
+                let who = file.to_string_lossy();
+                let base = file.parent().unwrap_or(&file).to_string_lossy();
+                let config = Config { who: &who, base: &base, trees, depth: depth + 1 };
+                return self.targets(&text, config);
+            }
+            Leads::Top => return Ok(()),
+        };
         if !self.is_fixed(&path) {
             self.fix_at(who, &path, Nature::GitFile)?;
         }
-        self.config(&path, (trees, depth + 1))
+        match self.text_of(&path) {
+            Some(text) => self.config(&path, &text, (trees, depth + 1)),
+            None => Ok(()),
+        }
     }
 
     /// What it leads to is not known, and may be anywhere.

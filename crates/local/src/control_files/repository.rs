@@ -7,6 +7,7 @@
 //!
 //! LIMIT: a directory that is shown writable by itself is not looked at, even if it is a repository.
 
+use super::scan::BUFFER_BYTES;
 use super::{
     AbsentName, GIT_DIRECTORY, GIT_STATE, Nature, SIGNS_OF_GIT, Search, is_own, is_repository,
     join, parent_of,
@@ -19,12 +20,22 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags};
 use rustix::io::Errno;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// No pointer of git is longer.
 const POINTER_BYTES: usize = 8192;
 /// How many entries of one directory are looked at. Hooks are some dozen.
 pub(super) const MAX_ENTRIES: usize = 1000;
+
+/// Where a path leads.
+pub(super) enum Leads {
+    /// To this place in the workspace.
+    Inside(String),
+    /// To this place of the host.
+    Outside(PathBuf),
+    /// To the workspace itself, which cannot be pinned. It was said.
+    Top,
+}
 
 impl Search<'_> {
     /// A repository whose work tree is at `tree`: the control files of both, and the way there.
@@ -64,10 +75,11 @@ impl Search<'_> {
     /// was shown on purpose; what it names can.
     fn elsewhere(&mut self, pointer: String, named: Option<String>, tree: &str) -> Result<()> {
         let Some(named) = named else { return Ok(()) };
-        if self.follow(tree, &named).end.is_none() {
-            return self.outside(&self.outer_path(tree, &named), tree);
-        }
-        let Some(git) = self.inside(&pointer, tree, &named) else { return Ok(()) };
+        let git = match self.leads(&pointer, tree, &named) {
+            Leads::Inside(git) => git,
+            Leads::Outside(git) => return self.outside(&git, tree),
+            Leads::Top => return Ok(()),
+        };
         if self.is_fixed(&git) {
             self.followed(&git, tree)?;
             return self.common(&git, tree);
@@ -81,18 +93,26 @@ impl Search<'_> {
         self.git_directory(&git, tree)
     }
 
-    /// Where a path that git follows from `base` is in the workspace; `None` where it is elsewhere. The links
-    /// of the workspace that it leads by are pinned, or they could be pointed elsewhere.
-    pub(super) fn inside(&mut self, who: &str, base: &str, text: &str) -> Option<String> {
+    /// Where a path leads that git follows from `base`. The links of the workspace that it leads by are
+    /// pinned, or they could be pointed elsewhere.
+    pub(super) fn leads(&mut self, who: &str, base: &str, text: &str) -> Leads {
         let led = self.follow(base, text);
-        let end = led.end?;
+        let Some(end) = led.end else { return Leads::Outside(self.outer_path(base, text)) };
         if end.is_empty() {
             self.unprotected(who.to_owned(), "it names the workspace itself");
             self.found.pointed.push(end);
-            return None;
+            return Leads::Top;
         }
         led.links.iter().for_each(|link| self.fix(link));
-        Some(end)
+        Leads::Inside(end)
+    }
+
+    /// The same where only the workspace matters.
+    pub(super) fn inside(&mut self, who: &str, base: &str, text: &str) -> Option<String> {
+        match self.leads(who, base, text) {
+            Leads::Inside(path) => Some(path),
+            Leads::Outside(_) | Leads::Top => None,
+        }
     }
 
     /// Whether a name is read-only already, by itself or with a directory that it is in.
@@ -150,10 +170,11 @@ impl Search<'_> {
         if self.follow(git, named).end.as_deref() == Some(git) {
             return Ok(());
         }
-        if self.follow(git, named).end.is_none() {
-            return self.outside(&self.outer_path(git, named), tree);
-        }
-        let Some(common) = self.inside(&pointer, git, named) else { return Ok(()) };
+        let common = match self.leads(&pointer, git, named) {
+            Leads::Inside(common) => common,
+            Leads::Outside(common) => return self.outside(&common, tree),
+            Leads::Top => return Ok(()),
+        };
         if !self.has_sign_of_git(&common)? {
             self.found.pointed.push(common);
             return Ok(());
@@ -175,7 +196,7 @@ impl Search<'_> {
                 _ => Ok(()),
             };
         };
-        let entries = self.entries(directory);
+        let entries = self.entries(directory, MAX_ENTRIES, |_| true);
         if entries.len() >= MAX_ENTRIES {
             let why = "it has too many entries to look at each";
             self.unprotected(directory.to_owned(), why);
@@ -271,9 +292,14 @@ impl Search<'_> {
         }
     }
 
-    /// What is in a directory, as far as it is text and not too much. What cannot be listed and
-    /// could be from inside is unprotected.
-    fn entries(&mut self, path: &str) -> Vec<(String, FileType)> {
+    /// What is in a directory and is wanted, at most so many. What cannot be listed and could be from inside is
+    /// unprotected.
+    pub(super) fn entries(
+        &mut self,
+        path: &str,
+        most: usize,
+        is_wanted: impl Fn(FileType) -> bool,
+    ) -> Vec<(String, FileType)> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let directory = match self.open_as(path, flags) {
             Ok(directory) => directory,
@@ -283,19 +309,21 @@ impl Search<'_> {
             }
             Err(_) => return Vec::new(),
         };
-        let mut buffer = [MaybeUninit::uninit(); 4096];
+        let mut buffer = [MaybeUninit::uninit(); BUFFER_BYTES];
         let mut listing = RawDir::new(&directory, &mut buffer);
         let mut entries = Vec::new();
         while let Some(Ok(entry)) = listing.next() {
-            let Ok(name) = entry.file_name().to_str() else { continue };
-            if matches!(name, "." | "..") {
+            let name = entry.file_name();
+            if matches!(name.to_bytes(), b"." | b"..") {
                 continue;
             }
-            if entries.len() >= MAX_ENTRIES {
+            if entries.len() >= most {
                 break;
             }
-            let kind = super::scan::kind(&directory, entry.file_name(), entry.file_type());
-            entries.push((name.to_owned(), kind));
+            let kind = super::scan::kind(&directory, name, entry.file_type());
+            if is_wanted(kind) {
+                entries.push((name.to_string_lossy().into_owned(), kind));
+            }
         }
         entries
     }

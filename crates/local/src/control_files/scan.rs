@@ -21,7 +21,7 @@ const MAX_ENTRIES: usize = 2_000_000;
 /// How many repositories are protected. Each costs some 30 mounts.
 const MAX_REPOSITORIES: usize = 256;
 /// What one listing is read into.
-const BUFFER_BYTES: usize = 16 * 1024;
+pub(super) const BUFFER_BYTES: usize = 16 * 1024;
 
 /// Why a scan ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

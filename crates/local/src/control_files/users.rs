@@ -3,7 +3,7 @@
 //! LIMIT: variables of the environment that name other configuration are those of whoever runs git
 //! later, and are not known here.
 
-use super::configuration::CONFIG_BYTES;
+use super::configuration::{CONFIG_BYTES, INCLUSIONS};
 use super::git_config::{Target, targets};
 use super::{Nature, Search};
 use cofferdam_core::Result;
@@ -16,8 +16,6 @@ use std::path::{Path, PathBuf};
 const USERS: &str = "/etc/passwd";
 /// The configuration of the whole host.
 const OF_THE_HOST: &str = "/etc/gitconfig";
-/// How far inclusions are followed, as git does.
-const INCLUSIONS: usize = 10;
 
 impl Search<'_> {
     /// Protects the hooks of the work tree at `tree` that the user's own configuration names.
@@ -34,8 +32,7 @@ impl Search<'_> {
             self.hooks_path(who, "", path)?;
         }
         for file in files {
-            if self.follow("", &file).end.is_some()
-                && let Some(path) = self.inside(&file, "", &file)
+            if let Some(path) = self.inside(&file, "", &file)
                 && !self.is_fixed(&path)
             {
                 self.fix_at(&file, &path, Nature::File)?;
