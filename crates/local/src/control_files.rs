@@ -18,14 +18,20 @@ mod around;
 mod configuration;
 mod follow;
 mod git_config;
+mod index;
+mod leading;
 mod links;
 mod names;
+mod outer;
 mod repository;
 mod scan;
 mod sockets;
 mod users;
 
 pub(crate) use around::around;
+#[cfg(test)]
+pub(crate) use index::of_one as index_of_one;
+pub(crate) use leading::Read;
 pub(crate) use names::{Named, named};
 pub use scan::ScanEnd;
 use users::Users;
@@ -102,11 +108,22 @@ const GIT_DIRECTORY: [(&str, Nature); 7] = [
     ("info/attributes", Nature::GitFile),
 ];
 
-/// Names in the root of a work tree that most have not: what stands there is protected, what does not
-/// gets no placeholder and is told of where it appears.
-const WORK_TREE_IF_THERE: [&str; 11] = [
+/// The same of names that most have not: what stands there is protected, what does not gets no placeholder
+/// and is told of where it appears. Git takes from these where it pushes to and fetches from.
+const GIT_DIRECTORY_IF_THERE: [&str; 2] = ["remotes", "branches"];
+
+/// Names in the root of a work tree that most have not, as those above.
+const WORK_TREE_IF_THERE: [&str; 19] = [
     ".hg/hgrc",
+    ".hg/hgrc-not-shared",
+    ".jj/repo/config.toml",
     ".dir-locals.el",
+    ".dir-locals-2.el",
+    ".helix",
+    "opencode.json",
+    ".qwen",
+    ".roo",
+    "mise.toml",
     ".nvim.lua",
     ".nvimrc",
     ".vimrc",
@@ -188,6 +205,8 @@ pub struct ControlFiles {
     /// Links of git directories, and what says how git goes on with what it began, with what tells each from
     /// a later state of it.
     pub state: BTreeMap<String, String>,
+    /// The indexes of git directories, each with what tells it from a later one.
+    pub indexes: BTreeMap<String, String>,
 }
 
 impl ControlFiles {
@@ -242,27 +261,32 @@ pub(crate) fn repositories<Fd: AsFd>(workspace: Fd) -> Result<Repositories> {
 
 /// Finds the control files of a workspace, and the sockets in it that somebody listens at. Changes nothing.
 pub fn find<Fd: AsFd>(workspace: Fd) -> Result<ControlFiles> {
-    find_with(workspace, Sockets::Tried)
+    find_with(workspace, None)
 }
 
-/// Whether sockets are tried, which whoever listens notices.
+/// When a workspace is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sockets {
-    Tried,
-    LeftAlone,
+enum Look {
+    /// Before a command. Sockets are tried, which whoever listens notices.
+    Before,
+    /// When it is over. What leads git elsewhere by its content is told of.
+    After,
 }
 
-fn find_with<Fd: AsFd>(workspace: Fd, sockets: Sockets) -> Result<ControlFiles> {
+fn find_with<Fd: AsFd>(workspace: Fd, before: Option<&ControlFiles>) -> Result<ControlFiles> {
     let scan = scan::repositories(workspace.as_fd())?;
     let mut search = Search::new(workspace.as_fd(), real_path(workspace.as_fd())?);
+    (search.before, search.look) =
+        (before, if before.is_some() { Look::After } else { Look::Before });
+    search.outer_state();
     search.all(&scan.repositories, &scan.bare)?;
     for (path, why) in scan.unreadable {
         search.unprotected(path, why);
     }
     let own = std::mem::take(&mut search.sockets);
-    match sockets {
-        Sockets::Tried => search.listening(scan.sockets.into_iter().chain(own).collect()),
-        Sockets::LeftAlone => {}
+    match search.look {
+        Look::Before => search.listening(scan.sockets.into_iter().chain(own).collect()),
+        Look::After => {}
     }
     Ok(search.finish(scan.end))
 }
@@ -282,7 +306,7 @@ pub(crate) fn find_in<Fd: AsFd>(
 /// Control files that are there now and were not before, and what cannot be looked at now. To be asked when
 /// the placeholders are gone.
 pub fn appeared<Fd: AsFd>(before: &ControlFiles, workspace: Fd) -> Result<Vec<String>> {
-    let now = find_with(workspace, Sockets::LeftAlone)?;
+    let now = find_with(workspace, Some(before))?;
     let mut told: BTreeSet<String> = now.present.difference(&before.present).cloned().collect();
     let is_other = |(path, state): &(&String, &String)| before.state.get(*path) != Some(*state);
     told.extend(now.state.iter().filter(is_other).map(|(path, _)| path.clone()));
@@ -312,6 +336,9 @@ struct Search<'a> {
     sockets: Vec<Vec<u8>>,
     /// What the user's own configuration says, once it was read.
     users: Option<Users>,
+    look: Look,
+    /// What was found before the command that is over.
+    before: Option<&'a ControlFiles>,
 }
 
 impl<'a> Search<'a> {
@@ -326,6 +353,8 @@ impl<'a> Search<'a> {
             read: BTreeSet::new(),
             sockets: Vec::new(),
             users: None,
+            look: Look::Before,
+            before: None,
         }
     }
 

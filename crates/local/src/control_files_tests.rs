@@ -8,6 +8,9 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 
+#[path = "control_files/leading_tests.rs"]
+mod leading;
+
 struct Tree(TestDirectory);
 
 impl Tree {

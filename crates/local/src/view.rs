@@ -31,6 +31,15 @@ pub use mounts::Mounted;
 pub(crate) use mounts::missing_on_the_way;
 pub use toolchains::links_that_lead_outside;
 
+/// The shared git directory and its own one, where a workspace is a linked work tree of a repository elsewhere
+/// that knows of it.
+pub(crate) fn linked_worktree(workspace: &str) -> Option<(String, String)> {
+    match worktree::outer_git(workspace) {
+        worktree::OuterGit::Proved { common, own } => Some((common, own)),
+        worktree::OuterGit::None | worktree::OuterGit::Unproved(_) => None,
+    }
+}
+
 /// Where the workspace is shown besides its own host path.
 pub const WORKSPACE: &str = "/workspace";
 

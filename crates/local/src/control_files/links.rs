@@ -3,6 +3,7 @@
 //! HOSTILE: a link in place of what git writes leads its writing elsewhere, at any depth: a log of a
 //! branch is appended to, with names that whoever made the branch chose.
 
+use super::leading::has_leading;
 use super::{Search, join};
 use rustix::fs::FileType;
 
@@ -10,10 +11,14 @@ use rustix::fs::FileType;
 const MAX_DIRECTORIES: usize = 20_000;
 
 impl Search<'_> {
-    /// Notes the links of a git directory, and its sockets. Directories of objects are not entered: files are put there
+    /// Notes the links of a git directory, its sockets, and what leads elsewhere by its content. Directories of objects are not entered: files are put there
     /// under the sum of their content, and never written to.
     pub(super) fn links(&mut self, git: &str) {
-        let mut waiting = vec![git.to_owned()];
+        self.links_in(git, vec![git.to_owned()]);
+    }
+
+    /// The same in these directories of it.
+    pub(super) fn links_in(&mut self, git: &str, mut waiting: Vec<String>) {
         let mut listed = 0;
         while let Some(directory) = waiting.pop() {
             listed += 1;
@@ -26,9 +31,13 @@ impl Search<'_> {
                 return self.unprotected(git.to_owned(), why);
             }
             let is_of_objects = has_objects(&directory, git);
-            for (name, kind) in self.entries(&directory, usize::MAX, matters) {
+            let may_lead = has_leading(git, &directory);
+            let is_wanted = |kind| matters(kind) || may_lead && kind == FileType::RegularFile;
+            for (name, kind) in self.entries(&directory, usize::MAX, is_wanted) {
                 let path = join(&directory, &name);
-                if kind == FileType::Symlink {
+                if kind == FileType::RegularFile {
+                    self.leading(git, &path);
+                } else if kind == FileType::Symlink {
                     // What it leads to is as good as in its place.
                     let led = self.follow("", &path).end.filter(|end| !end.is_empty());
                     let target = rustix::fs::readlinkat(self.workspace, &path, Vec::new());
@@ -39,6 +48,10 @@ impl Search<'_> {
                 } else if kind == FileType::Socket {
                     self.sockets.push(path.into_bytes());
                 } else if !(is_of_objects && is_by_sum(&path)) {
+                    if name == ".git" {
+                        // No repository has one in there; an index could lead to it all the same.
+                        self.found.present.insert(path.clone());
+                    }
                     waiting.push(path);
                 }
             }

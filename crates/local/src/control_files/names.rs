@@ -3,7 +3,10 @@
 //! This goes by names alone, for files that are to come into a workspace, so it takes more for control
 //! files than are pinned: names of a work tree count in every directory, and every spelling of them.
 
-use super::{GIT_DIRECTORY, GIT_STATE_DIRECTORIES, WORK_TREE, WORK_TREE_IF_THERE};
+use super::leading::Read;
+use super::{
+    GIT_DIRECTORY, GIT_DIRECTORY_IF_THERE, GIT_STATE_DIRECTORIES, WORK_TREE, WORK_TREE_IF_THERE,
+};
 use cofferdam_core::GuestPath;
 
 /// What the names of a path say.
@@ -14,8 +17,8 @@ pub(crate) enum Named {
     /// The git directory of a repository itself. One that is a directory is none by itself; anything
     /// else in its place leads git elsewhere.
     GitDirectory,
-    /// In a git directory, and only a link is one.
-    InGitDirectory,
+    /// In a git directory, and only a link is one, or what leads git elsewhere by its content.
+    InGitDirectory(Option<Read>),
     /// Says how git goes on with what it began. Its removal is harmless.
     GitState,
     /// A control file if this directory is a bare repository; the empty path is the workspace.
@@ -41,7 +44,7 @@ pub(crate) fn named(path: &GuestPath) -> Named {
                 [] => Named::GitDirectory,
                 rest if is_of_git(rest) => return Named::Control,
                 rest if is_state_of_git(rest) => return Named::GitState,
-                _ => Named::InGitDirectory,
+                rest => Named::InGitDirectory(Read::of(rest)),
             };
         } else if found == Named::Ordinary && is_of_git(names.get(at..).unwrap_or_default()) {
             let before = names.get(..at).unwrap_or_default();
@@ -54,6 +57,7 @@ pub(crate) fn named(path: &GuestPath) -> Named {
 /// Whether these names, in a git directory, are of a control file.
 fn is_of_git(names: &[&[u8]]) -> bool {
     GIT_DIRECTORY.iter().any(|(known, _)| leads(names, known))
+        || GIT_DIRECTORY_IF_THERE.iter().any(|known| leads(names, known))
 }
 
 fn is_state_of_git(names: &[&[u8]]) -> bool {
@@ -71,7 +75,7 @@ fn is(name: &[u8], known: &str) -> bool {
 }
 
 /// `.git`, also as file systems spell it that ignore case, or dots and spaces at the end.
-fn is_git(name: &[u8]) -> bool {
+pub(super) fn is_git(name: &[u8]) -> bool {
     let end = name.iter().rposition(|byte| !matches!(byte, b'.' | b' ')).map_or(0, |at| at + 1);
     let name = name.get(..end).unwrap_or(name);
     name.eq_ignore_ascii_case(b".git") || name.eq_ignore_ascii_case(b"git~1")
@@ -103,9 +107,12 @@ mod tests {
         for path in [".git/info/attributes", ".git/modules/x/config", ".git./config"] {
             check(path, Named::Control);
         }
-        for path in [".git/HEAD", ".git/objects/ab/cd", ".git/info", ".git/info/exclude"] {
-            check(path, Named::InGitDirectory);
+        for path in [".git/objects/ab/cd", ".git/info", ".git/info/exclude"] {
+            check(path, Named::InGitDirectory(None));
         }
+        check(".git/HEAD", Named::InGitDirectory(Some(Read::Reference)));
+        check("a/.git/index", Named::InGitDirectory(Some(Read::Index)));
+        check(".git/remotes/origin", Named::Control);
         check(".git/rebase-merge", Named::GitState);
         check("a/.git/sequencer/opts", Named::GitState);
         check(".git", Named::GitDirectory);

@@ -9,8 +9,8 @@
 
 use super::scan::BUFFER_BYTES;
 use super::{
-    AbsentName, GIT_DIRECTORY, GIT_STATE, Nature, SIGNS_OF_GIT, Search, is_own, is_repository,
-    join, parent_of,
+    AbsentName, GIT_DIRECTORY, GIT_DIRECTORY_IF_THERE, GIT_STATE, Nature, SIGNS_OF_GIT, Search,
+    is_own, is_repository, join, parent_of,
 };
 use crate::kernel_path::through;
 use crate::state::retry;
@@ -22,8 +22,8 @@ use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-/// No pointer of git is longer.
-const POINTER_BYTES: usize = 8192;
+/// Git reads no longer pointer to a git directory.
+const POINTER_BYTES: usize = 1 << 20;
 /// How many entries of one directory are looked at. Hooks are some dozen.
 pub(super) const MAX_ENTRIES: usize = 1000;
 
@@ -59,7 +59,7 @@ impl Search<'_> {
             }
             Some((FileType::RegularFile, _)) => {
                 self.pin(git.clone(), Access::ReadOnly);
-                let text = self.read_text(&git, POINTER_BYTES).ok();
+                let text = self.pointer(&git);
                 let line = text.as_deref().and_then(|text| text.strip_prefix("gitdir:"));
                 let named = line.and_then(|line| line.lines().next());
                 self.elsewhere(git, named.map(|named| named.trim().to_owned()), tree)?;
@@ -69,6 +69,17 @@ impl Search<'_> {
             None => {}
         }
         Ok(())
+    }
+
+    /// The text of a file that names a git directory. One that is too long for that may name any.
+    fn pointer(&mut self, path: &str) -> Option<String> {
+        match self.read_text(path, POINTER_BYTES) {
+            Err(Errno::FBIG) => {
+                self.unprotected(path.to_owned(), "it is too long to name a git directory");
+                None
+            }
+            read => read.ok(),
+        }
     }
 
     /// A git directory that another place names. One outside the workspace cannot be written from inside, or
@@ -151,6 +162,15 @@ impl Search<'_> {
         for (name, nature) in names {
             self.name(join(git, name), *nature)?;
         }
+        for name in GIT_DIRECTORY_IF_THERE {
+            self.if_there(join(git, name))?;
+        }
+        self.state_of_git(git);
+        Ok(())
+    }
+
+    /// Notes what says how git goes on with what it began.
+    pub(super) fn state_of_git(&mut self, git: &str) {
         for name in GIT_STATE {
             let path = join(git, name);
             if let Ok(stat) = rustix::fs::statat(self.workspace, &path, AtFlags::SYMLINK_NOFOLLOW) {
@@ -158,14 +178,13 @@ impl Search<'_> {
                 self.found.state.insert(path, format!("{stamp:?}"));
             }
         }
-        Ok(())
     }
 
     /// Where a git directory has what it shares: its configuration and hooks are those that count. Git
     /// reads one such file, and none of where that leads.
     fn common(&mut self, git: &str, tree: &str) -> Result<()> {
         let pointer = join(git, "commondir");
-        let Ok(text) = self.read_text(&pointer, POINTER_BYTES) else { return Ok(()) };
+        let Some(text) = self.pointer(&pointer) else { return Ok(()) };
         let named = text.trim_end_matches(['\n', '\r']);
         if self.follow(git, named).end.as_deref() == Some(git) {
             return Ok(());

@@ -5,12 +5,14 @@ use super::layer::Layer;
 use super::look::{Kind, Seen, look};
 use super::repositories::Looking;
 use super::walk::Pair;
-use crate::control_files::{self, ControlFiles, Named, SIGNS_OF_GIT, is_repository, named};
+use crate::control_files::{self, ControlFiles, Named, Read, SIGNS_OF_GIT, is_repository, named};
+use crate::kernel_path::through;
 use cofferdam_core::{GuestPath, Result, is_at_or_below};
 use cofferdam_wire::plan::Access;
 use rustix::fd::OwnedFd;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read as _;
 use std::path::Path;
 
 /// What has to be known of a layer and its workspace to judge changes.
@@ -70,9 +72,11 @@ impl<'l> Known<'l> {
         }
         match named(path) {
             Named::Control => true,
-            Named::Ordinary => self.makes_repository(path),
+            Named::Ordinary => self.makes_repository(path) || self.leads_bare(path),
             Named::GitDirectory => !self.is_directory(path),
-            Named::InGitDirectory => self.is_link(path),
+            Named::InGitDirectory(read) => {
+                self.is_link(path) || read.is_some_and(|read| self.leads_git(path, read))
+            }
             Named::GitState => self.is_there(path),
             Named::IfBare(directory) => self.is_bare(directory),
         }
@@ -93,6 +97,30 @@ impl<'l> Known<'l> {
         self.is_bare(directory.to_vec())
             && !is_repository(below)
             && control_files::in_git_directory().any(below)
+    }
+
+    /// Whether the content of a file leads git out of where it should be.
+    fn leads_git(&self, path: &GuestPath, read: Read) -> bool {
+        let upper = &self.layer.upper;
+        let Ok(Some((seen, file))) = look(upper, path.as_bytes()) else { return false };
+        if seen.kind != Kind::File {
+            return false;
+        }
+        let most = read.most_bytes() as u64;
+        // What cannot be read whole may say anything.
+        let content = beginning(&file, seen.size.min(most)).ok();
+        content
+            .filter(|_| read.is_cut() || seen.size <= most)
+            .is_none_or(|all| read.leads_out(&all))
+    }
+
+    /// The same of a reference of a bare repository.
+    fn leads_bare(&self, path: &GuestPath) -> bool {
+        let names: Vec<&[u8]> = path.names().collect();
+        let places = (0..names.len()).filter(|at| names.get(*at) == Some(&&b"refs"[..]));
+        let mut directories = places.filter_map(|at| Some(names.get(..at)?.join(&b'/')));
+        directories.any(|directory| self.is_bare(directory))
+            && self.leads_git(path, Read::Reference)
     }
 
     /// Whether a link takes the place of a directory in which a repository protects something: what is
@@ -158,6 +186,13 @@ impl<'l> Known<'l> {
 fn pinned_paths(found: ControlFiles) -> impl Iterator<Item = Vec<u8>> {
     let fixed = found.pins.into_iter().filter(|pin| pin.access == Access::ReadOnly);
     fixed.map(|pin| pin.path).chain(found.pointed).map(String::into_bytes)
+}
+
+/// The beginning of a file that was looked at.
+fn beginning(file: &OwnedFd, most: u64) -> std::io::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    std::fs::File::open(through(file))?.take(most).read_to_end(&mut content)?;
+    Ok(content)
 }
 
 /// Whether something stands there.

@@ -146,7 +146,7 @@ fn target(
     })?;
     match named(&mount.path) {
         Named::Ordinary | Named::IfBare(_) => {}
-        Named::Control | Named::GitDirectory | Named::InGitDirectory | Named::GitState => {
+        Named::Control | Named::GitDirectory | Named::InGitDirectory(_) | Named::GitState => {
             let what = format!("{below:?} is protected, so nothing is mounted there");
             return Err(Error::new(ErrorKind::Denied, what).hint("Choose another place."));
         }

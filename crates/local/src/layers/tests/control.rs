@@ -1,6 +1,7 @@
 //! Repositories wherever they are: what git runs or reads lands by name alone.
 
 use super::stage::{Stage, Way, shown, ways};
+use crate::control_files;
 
 /// What of a landing of everything is kept back as protected.
 fn kept(stage: &Stage) -> Vec<String> {
@@ -285,5 +286,47 @@ fn a_pipe_in_the_place_of_a_configuration_is_not_opened() {
         assert!(!writer.is_finished(), "nobody came to the other end");
         assert_eq!(std::fs::read(&pipe).unwrap(), b"x");
         writer.join().unwrap().unwrap();
+    }
+}
+
+#[test]
+fn what_leads_git_elsewhere_by_its_content_lands_only_by_name() {
+    for way in ways() {
+        let stage = Stage::new(
+            "leading",
+            way,
+            "git init -q .; printf a >a; git init -q --bare b.git; printf 0 >.git/refs/heads/old",
+        );
+        let bytes = |name: &str| {
+            let index = control_files::index_of_one(0o100_644, name);
+            index.iter().map(|byte| format!("\\{byte:03o}")).collect::<String>()
+        };
+        let index = |name: &str| format!("printf '{}' >.git/index\n", bytes(name));
+        stage.inside(&index("a"));
+        assert_eq!(stage.apply(&[]).kept, [], "the control: an index of our own lands");
+        stage.inside(&format!(
+            "{}printf 'ref: commondir' >.git/ORIG_HEAD; mkdir -p .git/refs/remotes/origin
+             printf 'ref: commondir' >.git/refs/remotes/origin/main
+             printf 'ref: refs/heads/main' >.git/refs/remotes/origin/HEAD
+             printf 'ref: commondir' >b.git/refs/heads/main
+             printf '1\\t../x\\0' >.git/MERGE_RR; mkdir .git/remotes; printf u >.git/remotes/origin",
+            index("../outside"),
+        ));
+        let kept: Vec<String> = stage.apply(&[]).kept.iter().map(shown).collect();
+        let expected = [
+            "a .git/MERGE_RR",
+            "a .git/ORIG_HEAD",
+            "m .git/index",
+            "a .git/refs/remotes/origin/main",
+            "a .git/remotes",
+            "a .git/remotes/origin",
+            "a b.git/refs/heads/main",
+        ];
+        assert_eq!(kept, expected.map(|line| format!("{line} (protected)")), "{way:?}");
+        assert!(stage.real().contains_key(".git/refs/remotes/origin/HEAD"), "the control");
+        let named = [".git/MERGE_RR", ".git/ORIG_HEAD", ".git/index", ".git/remotes"];
+        stage.apply(&named);
+        stage.apply(&[".git/refs/remotes/origin/main", "b.git/refs/heads/main"]);
+        stage.assert_landed();
     }
 }
