@@ -4,11 +4,12 @@ use super::checkpoint::{layered, to_its_end};
 use super::compare::{Lower, compare};
 use super::point::{PointEffects, PointKind, PointReport};
 use super::store::{History, not_kept};
-use super::taking::{AtWork, Listed, Taking, execs, go_on, history_of, hold, runs, take};
-use super::walk::Stillness;
+use super::taking::{
+    AtWork, Listed, Taking, execs, go_on, history_of, hold, hold_running, runs, take_still,
+};
 use crate::desk::Desk;
 use crate::store::{NewEvent, blocking};
-use crate::{Event, Session};
+use crate::{Event, Phase, Session};
 use cofferdam_core::{Error, ErrorKind, Exchanged, LayerExchange, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -79,7 +80,11 @@ impl Session {
             blocking(move || history.tree(number).map(drop)).await?;
         }
         desk.settle().await?;
-        let held = hold(&desk).await?;
+        let held = match desk.row.phase {
+            // It was asked just now.
+            Phase::Running => hold_running(&desk).await?,
+            _ => hold(&desk).await?,
+        };
         let planned = plan(&mut desk, order).await;
         match planned {
             Ok(Planned { report, is_moving: true }) if !order.dry_run => {
@@ -225,7 +230,7 @@ async fn keep_present(
     // Those that run are ended by this, and what they did until now is theirs.
     let running = listed.execs.iter().filter(|exec| runs(exec));
     taking.said.shared_with = running.map(|exec| exec.id.to_string()).collect();
-    match take(desk, &taking, Stillness::Still).await {
+    match take_still(desk, &taking).await {
         Ok(_) => Ok(None),
         Err(error) if order.may_lose => Ok(Some(error.chain())),
         Err(error) => {

@@ -96,6 +96,11 @@ pub(super) async fn take(
     Ok(taken)
 }
 
+/// The same where everything stands still since before the commands were listed.
+pub(super) async fn take_still(desk: &Desk, taking: &Taking) -> Result<Option<PointReport>> {
+    attempt(desk, taking, Stillness::Still).await
+}
+
 async fn attempt(
     desk: &Desk,
     taking: &Taking,
@@ -314,9 +319,14 @@ pub(crate) async fn hold(desk: &Desk) -> Result<bool> {
     let Some(record) = desk.row.record.clone() else { return Ok(false) };
     let status = desk.backend().status(&record);
     match within(CALL_LIMIT, "say how a sandbox is", status).await? {
-        SandboxStatus::Running => {}
-        SandboxStatus::Paused | SandboxStatus::Gone => return Ok(false),
+        SandboxStatus::Running => hold_running(desk).await,
+        SandboxStatus::Paused | SandboxStatus::Gone => Ok(false),
     }
+}
+
+/// The same where it is known to run, unless it has ended by itself.
+pub(super) async fn hold_running(desk: &Desk) -> Result<bool> {
+    let Some(record) = desk.row.record.clone() else { return Ok(false) };
     match within(CALL_LIMIT, "hold a sandbox", desk.backend().hold(&record)).await {
         Ok(()) => Ok(true),
         // It has just ended.
