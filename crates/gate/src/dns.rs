@@ -12,7 +12,7 @@ use simple_dns::{
 };
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UdpSocket};
 
@@ -26,8 +26,10 @@ const TTL_S: u32 = 5;
 const MAX_QUESTION_BYTES: usize = 1024;
 
 /// Names whose denial is remembered, so that it is written once though it is asked for by several
-/// questions.
+/// questions at a time, for both kinds of addresses.
 const MAX_REMEMBERED: usize = 64;
+/// How long. What is asked for later is another try, and perhaps another command's.
+const ONE_TRY: Duration = Duration::from_millis(100);
 
 /// How long a connection may keep silent between questions.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -35,7 +37,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Answers questions of one sandbox.
 pub(crate) struct Dns {
     gate: Arc<Gate>,
-    denied: Mutex<VecDeque<(String, u64)>>,
+    denied: Mutex<VecDeque<(String, u64, Instant)>>,
 }
 
 impl Dns {
@@ -148,16 +150,17 @@ impl Dns {
         Some(ResourceRecord::new(question.qname.clone(), CLASS::IN, TTL_S, data))
     }
 
-    /// Writes down that a name was denied, once for each edition of the policy while it is remembered.
+    /// Writes down that a name was denied, once for each try and edition of the policy.
     fn deny(&self, name: &str, version: u64, note: impl FnOnce(&mut Attempt)) {
         let mut denied = self.denied.lock().unwrap_or_else(PoisonError::into_inner);
-        if denied.iter().any(|(old, edition)| old == name && *edition == version) {
+        denied.retain(|(.., then)| then.elapsed() < ONE_TRY);
+        if denied.iter().any(|(old, edition, _)| old == name && *edition == version) {
             return;
         }
         if denied.len() >= MAX_REMEMBERED {
             denied.pop_front();
         }
-        denied.push_back((name.to_owned(), version));
+        denied.push_back((name.to_owned(), version, Instant::now()));
         drop(denied);
         let mut attempt = Attempt::new(&self.gate, ConnectionHow::Dns);
         attempt.names(name);

@@ -36,7 +36,7 @@ impl Session {
             Some(path) => {
                 let what = format!("the session changed nothing at {path:?}");
                 Err(Error::new(ErrorKind::NotFound, what)
-                    .hint("See what it changed with `cofferdam diff --stat`."))
+                    .hint("See what it changed with `cofferdam diff SESSION --stat`."))
             }
         }
     }

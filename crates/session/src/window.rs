@@ -96,9 +96,12 @@ pub fn window(content: &[u8], order: WindowOrder) -> Result<Option<Window>> {
     let total = text.split_inclusive('\n').count();
     if order.offset > 0 && order.offset >= total {
         let lines = if total == 1 { "line" } else { "lines" };
-        let what =
-            format!("the text has {total} {lines}, and none behind an offset of {}", order.offset);
-        return Err(Error::new(ErrorKind::Usage, what).hint("Ask for a smaller offset."));
+        let from = order.offset.saturating_add(1);
+        let what = format!(
+            "the text has {total} {lines}, and none from line {from} on (an offset of {})",
+            order.offset
+        );
+        return Err(Error::new(ErrorKind::Usage, what).hint("Ask for earlier lines."));
     }
     let wanted = text.split_inclusive('\n').enumerate().skip(order.offset).take(order.limit);
     let mut shown = Shown::default();

@@ -2,11 +2,12 @@
 
 mod hunks;
 
+use self::hunks::Picked;
 use super::layer::{print_changes, print_kept};
 use crate::meter::Meter;
 use crate::{exit, render, report, screen, sessions};
 use clap::Args;
-use cofferdam_core::{ApplyOrder, Change, Error, ErrorKind, Held, Result, Standing};
+use cofferdam_core::{ApplyOrder, Error, ErrorKind, Held, Result, Standing};
 use cofferdam_session::objects::{AppliedChanges, LayerChange};
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -72,22 +73,24 @@ pub(super) fn perform(args: &ApplyArgs) -> Result<u8> {
     }
     sessions::with(async |sessions| {
         let session = sessions::find(sessions, &args.session).await?;
-        let mut chosen = None;
+        let mut picked = Picked { chosen: None, kept: Vec::new() };
         if args.hunks {
-            chosen = hunks::chosen(&session, &args.paths).await?;
-            if chosen.is_none() {
+            picked = hunks::chosen(&session, &args.paths).await?;
+            if picked.chosen.is_none() {
                 report::note("nothing was chosen");
-                return Ok(exit::DONE);
+                return Ok(ended(&args.session, &picked.kept));
             }
         }
         let meter = Meter::start("apply", args.json);
         let (dry_run, progress) = (args.dry_run, meter.progress());
         let order = ApplyOrder { dry_run, progress, ..ApplyOrder::default() };
-        let done = match chosen {
+        let done = match picked.chosen {
             Some(chosen) => session.apply_chosen(chosen, order).await?,
             None => session.apply(&args.paths, order).await?,
         };
         drop(meter);
+        let kept = done.kept.iter().map(|change| change.standing);
+        let kept: Vec<Standing> = kept.chain(picked.kept).collect();
         if args.json {
             render::print_json(&AppliedChanges {
                 session: session.id().to_string(),
@@ -98,26 +101,31 @@ pub(super) fn perform(args: &ApplyArgs) -> Result<u8> {
         } else {
             print_changes(&done.applied)?;
             print_kept(&done.kept)?;
-            remedies(&args.session, &done.kept).iter().for_each(|remedy| report::note(remedy));
             if done.applied.is_empty() && done.kept.is_empty() {
                 report::note("the session changed nothing");
             }
+            return Ok(ended(&args.session, &kept));
         }
-        Ok(if done.kept.is_empty() { exit::DONE } else { exit::FAILED })
+        Ok(if kept.is_empty() { exit::DONE } else { exit::FAILED })
     })
 }
 
-/// What to do about what did not land.
-fn remedies(session: &str, kept: &[Change]) -> Vec<String> {
+/// Says what to do about what did not land, and how it ended.
+fn ended(session: &str, kept: &[Standing]) -> u8 {
+    remedies(session, kept).iter().for_each(|remedy| report::note(remedy));
+    if kept.is_empty() { exit::DONE } else { exit::FAILED }
+}
+
+fn remedies(session: &str, kept: &[Standing]) -> Vec<String> {
     let mut all = Vec::new();
-    if kept.iter().any(|change| matches!(change.standing, Standing::Conflict(_))) {
+    if kept.iter().any(|standing| matches!(standing, Standing::Conflict(_))) {
         all.push(format!(
             "of a conflict, `cofferdam diff {session} PATH` shows both sides, `cofferdam file download \
              {session} PATH FILE` brings out the session's, and `cofferdam discard {session} PATH` lets the \
              workspace's be"
         ));
     }
-    if kept.iter().any(|change| change.standing == Standing::Held(Held::Protected)) {
+    if kept.contains(&Standing::Held(Held::Protected)) {
         all.push(format!("what is protected lands by name: `cofferdam apply {session} PATH`"));
     }
     all

@@ -4,7 +4,7 @@ use super::layer::row;
 use crate::door::{Counted, Session};
 use crate::spool::Spool;
 use crate::surroundings::Surroundings;
-use crate::{exit, render, sessions};
+use crate::{exit, render, report, sessions};
 use clap::Args;
 use cofferdam_core::Result;
 use cofferdam_session::PointRange;
@@ -81,25 +81,35 @@ pub(super) fn perform(args: &DiffArgs) -> Result<u8> {
     sessions::with(async |sessions| {
         let session = sessions::find(sessions, &args.session).await?;
         let range = range.as_ref();
+        let mut is_empty = true;
         if args.name_only {
             for change in session.changes(range, &paths).await? {
+                is_empty = false;
                 render::print_text(&format!("{}\n", quoted(change.path.as_bytes())))?;
             }
         } else if args.json {
             print_json(&session, range, &paths).await?;
+            is_empty = false;
         } else if args.stat {
             let (_, all) = session.counted(range, &paths).await?;
+            is_empty = all.is_empty();
             let rows: Vec<Vec<String>> = all.iter().map(stat).collect();
             render::print_lines_if_any(&render::table(&rows))?;
         } else {
             let for_people = std::io::stdout().is_terminal();
             let mut spool = Spool::new(&state)?;
-            let each = |text: &[u8]| match for_people {
-                true => spool.add(render::visible(text).as_bytes()),
-                false => spool.add(text),
+            let each = |text: &[u8]| {
+                is_empty = false;
+                match for_people {
+                    true => spool.add(render::visible(text).as_bytes()),
+                    false => spool.add(text),
+                }
             };
             session.diff_text(range, &paths, each).await?;
             spool.print()?;
+        }
+        if is_empty && !paths.is_empty() {
+            report::note("nothing changed at these paths; points are written as in 3..7");
         }
         Ok(exit::DONE)
     })

@@ -200,5 +200,18 @@ fn parts_of_a_file_are_chosen_at_a_terminal() {
         assert_eq!(names(place), "f\nother\n", "what was not chosen is a change still");
         place.says(&["apply", "s"], 0);
         assert_eq!(fs::read_to_string(place.workspace.join("f")).unwrap(), lines(["new", "new"]));
+        // What is protected is asked about where it is named, and stays behind otherwise.
+        place.says(&["exec", "s", "--shell", "echo hostile > .envrc"], 0);
+        let asked = |words: &[&str]| {
+            let mut asked = place.host(crate::place::PYTHON);
+            asked.args(["-c", ASKED, "y", place.program(), "apply", "s", "--hunks"]).args(words);
+            outcome(&mut asked, SOON)
+        };
+        let said = asked(&[]);
+        assert_eq!(said.code(), Some(1), "{said:?}");
+        assert!(!place.workspace.join(".envrc").exists() && said.text().contains("by name"));
+        let said = asked(&[".envrc"]);
+        assert_eq!(said.code(), Some(0), "{said:?}");
+        assert_eq!(fs::read_to_string(place.workspace.join(".envrc")).unwrap(), "hostile\n");
     });
 }

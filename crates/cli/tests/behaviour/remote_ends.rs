@@ -293,10 +293,10 @@ fn parts_of_a_file_behind_a_server_are_chosen_at_this_terminal() {
         let read = |name: &str| fs::read_to_string(place.workspace.join(name)).ok();
         // In the order of paths: .envrc is protected and not asked for; bytes, f in two parts, new, other.
         let (code, said) = choose(place, &server.url, "ynyyn", &["s", "--dry-run"]);
-        assert_eq!(code, Some(0), "{said}");
+        assert_eq!(code, Some(1), "{said}");
         assert_eq!(read("f"), Some(lines(["old", "old"])), "a dry run");
         let (code, said) = choose(place, &server.url, "ynyyn", &["s"]);
-        assert_eq!(code, Some(0), "{said}");
+        assert_eq!(code, Some(1), "{said}");
         assert!(said.contains("\\u{1b}[2J") && !said.contains('\u{1b}'), "{said}");
         assert!(said.contains("+added"), "what lands as a whole is shown: {said}");
         assert_eq!(read("f"), Some(lines(["old", "new"])));
@@ -304,14 +304,16 @@ fn parts_of_a_file_behind_a_server_are_chosen_at_this_terminal() {
         assert_eq!((read("other"), read(".envrc")), (Some("other\n".into()), None));
         let left = way.says(&["diff", "s", "--name-only"], 0).text();
         assert_eq!(left, ".envrc\nf\nother\n", "what was not chosen is a change still");
-        // Nobody is asked for what cannot land, and a path without a change is said.
-        let (code, said) = choose(place, &server.url, "", &["s", ".envrc"]);
+        // What is named is asked for, and a path without a change is said.
+        let (code, said) = choose(place, &server.url, "n", &["s", ".envrc"]);
         assert!(code == Some(0) && said.contains("nothing was chosen"), "{said}");
         let (code, said) = choose(place, &server.url, "", &["s", "nothing/there"]);
         assert!(code == Some(1) && said.contains("changed nothing at"), "{said}");
         let (code, said) = choose(place, &server.url, "q", &["s"]);
-        assert!(code == Some(0) && said.contains("nothing was chosen"), "{said}");
+        assert!(code == Some(1) && said.contains("nothing was chosen"), "{said}");
         let (code, said) = choose(place, &server.url, "yy", &["s"]);
-        assert_eq!((code, read("f")), (Some(0), Some(lines(["new", "new"]))), "{said}");
+        assert_eq!((code, read("f")), (Some(1), Some(lines(["new", "new"]))), "{said}");
+        let (code, said) = choose(place, &server.url, "y", &["s", ".envrc"]);
+        assert_eq!((code, read(".envrc")), (Some(0), Some("x\n".into())), "{said}");
     });
 }

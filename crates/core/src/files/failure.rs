@@ -7,6 +7,10 @@ use cofferdam_wire::files::{Failure, Request, Why};
 /// How much of the worker's own words is passed on.
 const MAX_DETAIL_CHARS: usize = 1000;
 
+/// What helps where a control file stands in the way.
+const CONTROL_FILE: &str = "It is protected. In a session that is made with --cow, or with \
+    --allow-sensitive-writes, control files can be written.";
+
 /// The error that a failure of this request is.
 pub fn refusal(request: &Request, failure: &Failure) -> Error {
     let mut error = error(&in_words(request), failure);
@@ -17,10 +21,13 @@ pub fn refusal(request: &Request, failure: &Failure) -> Error {
         (Request::Watch(_), Why::Exhausted) => Some(
             "Raise fs.inotify.max_user_watches or fs.inotify.max_user_instances on this machine.",
         ),
+        // EBUSY: something is mounted there.
+        (_, Why::Denied | Why::Exists | Why::Io) if failure.errno == 16 => Some(CONTROL_FILE),
         // EROFS
         (_, Why::Denied) if failure.errno == 30 => Some(
             "It is protected, or shown to be read only. In a session that is made with --cow, or with \
-             --allow-sensitive-writes, control files can be written.",
+             --allow-sensitive-writes, control files can be written. With the profile read-only nothing of the \
+             workspace can.",
         ),
         (_, Why::WrongType) if failure.detail.starts_with("it is a socket") => Some(
             "Where it is a control file that is not there, a socket holds its place. In a session that \

@@ -20,6 +20,9 @@ pub(super) trait Facts {
     /// When entries of the workspace itself came or went last, if any did since.
     fn top_touched_ns(&self) -> Option<u64>;
 
+    /// Whether the sandbox's landed there, and no removal of it since.
+    fn has_landed(&self, path: &GuestPath) -> bool;
+
     /// Whether it is a control file that nobody named.
     fn is_protected(&self, path: &GuestPath) -> bool;
 
@@ -169,7 +172,12 @@ fn standing(pair: &Pair, way: Way, facts: &impl Facts) -> Standing {
 
 fn conflict(pair: &Pair, way: Way, facts: &impl Facts) -> Option<Conflict> {
     let Some(lower) = &pair.lower else {
-        let Some(Top { seen, copied: true, .. }) = &pair.upper else { return None };
+        let Top { seen, copied, .. } = pair.upper.as_ref()?;
+        // What landed and is not there any more was removed by somebody else.
+        let is_back = !copied && facts.has_landed(&pair.path);
+        if !copied && !is_back {
+            return None;
+        }
         if seen.kind == Kind::Directory {
             return Some(Conflict::DirectoryGone);
         }

@@ -211,6 +211,10 @@ impl Facts for Known<'_> {
         self.layer.dropped.at_ns(path.as_bytes())
     }
 
+    fn has_landed(&self, path: &GuestPath) -> bool {
+        self.layer.landed.has(path.as_bytes())
+    }
+
     fn top_touched_ns(&self) -> Option<u64> {
         // What cannot be told counts as changed.
         let at_ns = Seen::of(&self.layer.workspace).map_or(u64::MAX, |seen| seen.modified_ns);

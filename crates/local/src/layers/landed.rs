@@ -55,8 +55,16 @@ impl Landed {
         Ok(stored.paths.into_iter().map(|(path, ns)| (path.as_bytes().to_vec(), ns)).collect())
     }
 
-    /// Adds what landed now, and writes all of it, whole or not at all.
-    pub(super) fn add(&mut self, folder: &OwnedFd, more: Self) -> Result<()> {
+    /// Adds what landed now, without what a landing removed, and writes all of it, whole or not at all.
+    pub(super) fn add<'p>(
+        &mut self,
+        folder: &OwnedFd,
+        removed: impl IntoIterator<Item = &'p [u8]>,
+        more: Self,
+    ) -> Result<()> {
+        for path in removed {
+            self.0.remove(path);
+        }
         self.0.extend(more.0);
         let paths = self.0.iter();
         let paths = paths.map(|(path, ns)| (ByteString::from(path.clone()), *ns)).collect();

@@ -70,8 +70,8 @@ mod tests {
         let cases = [
             ("List the points with `cofferdam history`.", "`cofferdam history` (GET …/history)."),
             (
-                "See what it changed with `cofferdam diff --stat`.",
-                "`cofferdam diff --stat` (GET …/diff).",
+                "See what it changed with `cofferdam diff SESSION --stat`.",
+                "`cofferdam diff SESSION --stat` (GET …/diff).",
             ),
             ("Make sessions with --cow for this.", "with --cow (`copy_on_write`) for this."),
             ("Open it first.", "Open it first (PUT …/shells/{shell})."),

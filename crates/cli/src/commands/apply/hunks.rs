@@ -10,6 +10,7 @@ use cofferdam_core::{
     ApplyOrder, Change, ChangeKind, Error, ErrorKind, GuestPath, Result, Standing,
 };
 use cofferdam_session::diff::{DiffHunk, FileDiff, quoted};
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::{BufRead, Write};
 
@@ -54,24 +55,40 @@ enum Wanted {
     Parts(Vec<bool>),
 }
 
-/// Asks for each change, part by part where it has parts; `None` where nothing was chosen. What is chosen
-/// are the versions that were shown, so that nothing else lands.
-pub(super) async fn chosen(session: &Session, paths: &[OsString]) -> Result<Option<Chosen>> {
-    match session {
+/// What somebody chose.
+pub(super) struct Picked {
+    /// `None` where it is nothing.
+    pub(super) chosen: Option<Chosen>,
+    /// What nobody was asked about, because it cannot land.
+    pub(super) kept: Vec<Standing>,
+}
+
+/// Asks for each change, part by part where it has parts. What is chosen are the versions that were shown,
+/// so that nothing else lands.
+pub(super) async fn chosen(session: &Session, paths: &[OsString]) -> Result<Picked> {
+    let mut asking = Asking::default();
+    if !paths.is_empty() {
+        // What is protected lands where it is named.
+        let order = ApplyOrder { dry_run: true, ..ApplyOrder::default() };
+        let named = session.apply(paths, order).await?.applied;
+        asking.named.extend(named.into_iter().map(|change| change.path));
+    }
+    let chosen = match session {
         Session::Here(here) => {
             let scope = here.scope(paths).await?;
-            here.check_named(&scope).await?;
-            let order = chosen_here(here, &scope).await?;
-            Ok(order.map(|order| Chosen::Here(Box::new(order))))
+            let order = chosen_here(here, &scope, &mut asking).await?;
+            order.map(|order| Chosen::Here(Box::new(order)))
         }
         #[cfg(feature = "remote")]
-        Session::There(there) => there::chosen(there, paths).await,
-    }
+        Session::There(there) => there::chosen(there, paths, &mut asking).await?,
+    };
+    Ok(Picked { chosen, kept: asking.kept })
 }
 
 async fn chosen_here(
     session: &cofferdam_session::Session,
     scope: &[GuestPath],
+    asking: &mut Asking,
 ) -> Result<Option<ApplyOrder>> {
     let mut diffs = Vec::new();
     session
@@ -81,7 +98,6 @@ async fn chosen_here(
         })
         .await?;
     let mut order = ApplyOrder::default();
-    let mut asking = Asking::default();
     for diff in diffs {
         let path = diff.change.path.clone();
         match asking.about(&shown(&diff))? {
@@ -128,6 +144,9 @@ fn permissions(change: &Change) -> Option<String> {
 #[derive(Default)]
 struct Asking {
     is_over: bool,
+    /// What lands because somebody named it.
+    named: BTreeSet<GuestPath>,
+    kept: Vec<Standing>,
 }
 
 impl Asking {
@@ -135,7 +154,8 @@ impl Asking {
         if self.is_over {
             return Ok(Wanted::Nothing);
         }
-        if shown.standing != Standing::Lands {
+        if shown.standing != Standing::Lands && !self.named.contains(&shown.path) {
+            self.kept.push(shown.standing);
             let name = quoted(shown.path.as_bytes());
             say(&format!("{name}: {}\n", shown.standing.reason()))?;
             return Ok(Wanted::Nothing);

@@ -178,7 +178,8 @@ impl Layer {
         let ground = Ground { workspace: &self.workspace, stage };
         let left = ground.left(ops, until_ns, |path| self.since_ns(path));
         let times: Landed = ground.times(untouched).into_iter().chain(left).collect();
-        self.landed.add(&self.folder, times)?;
+        let taken = ops.iter().filter(|op| matches!(op, Op::Take { .. })).map(Op::path);
+        self.landed.add(&self.folder, taken, times)?;
         self.forget_landed(ops)
     }
 

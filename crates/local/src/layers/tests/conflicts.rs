@@ -241,3 +241,29 @@ fn what_is_mounted_there_is_not_touched() {
         stage.assert_landed();
     }
 }
+
+#[test]
+fn what_landed_and_was_removed_on_the_host_does_not_come_back() {
+    for way in ways() {
+        let stage = Stage::new("landed-gone", way, WORKSPACE);
+        stage.inside("printf n >n; mkdir nd; printf m >nd/m; printf k >k; printf s >a");
+        assert_eq!(stage.apply(&[]).kept, []);
+        stage.outside("rm n; rm -r nd; mv k other/k");
+        stage.inside("printf l >nd/later; printf t >b");
+        let report = stage.apply(&[]);
+        let kept: Vec<String> = report.kept.iter().map(shown).collect();
+        let real = stage.real();
+        for gone in ["n", "nd", "nd/m", "nd/later", "k"] {
+            assert!(!real.contains_key(gone), "{way:?} {gone}: {kept:?}");
+        }
+        assert!(kept.contains(&"a n (gone)".to_owned()), "{way:?} {kept:?}");
+        assert_eq!(real["b"].1, b"t", "the control: others land");
+        // What the session itself removed and makes again is its own.
+        let own = Stage::new("landed-own", way, WORKSPACE);
+        for (inside, is_there) in [("printf n >n", true), ("rm n", false), ("printf o >n", true)] {
+            own.inside(inside);
+            assert_eq!(own.apply(&[]).kept, [], "{way:?} {inside}");
+            assert_eq!(own.real().contains_key("n"), is_there, "{way:?} {inside}");
+        }
+    }
+}

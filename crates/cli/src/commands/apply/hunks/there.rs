@@ -10,8 +10,11 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
 /// Asks for each change at these paths, or for all. What is chosen is told the server by what was shown.
-pub(super) async fn chosen(session: &There, paths: &[OsString]) -> Result<Option<Chosen>> {
-    let mut asking = Asking::default();
+pub(super) async fn chosen(
+    session: &There,
+    paths: &[OsString],
+    asking: &mut Asking,
+) -> Result<Option<Chosen>> {
     let mut chosen = Vec::new();
     for (path, change) in changes(session.sandbox(), paths).await? {
         let parts = match asking.about(&shown(&path, &change)?)? {
@@ -40,7 +43,7 @@ async fn changes(sandbox: &Sandbox, paths: &[OsString]) -> Result<BTreeMap<Guest
         if let Some(path) = path.filter(|_| told.is_empty()) {
             let what = format!("the session changed nothing at {path:?}");
             return Err(Error::new(ErrorKind::NotFound, what)
-                .hint("See what it changed with `cofferdam diff --stat`."));
+                .hint("See what it changed with `cofferdam diff SESSION --stat`."));
         }
         for one in told {
             all.insert(one.change.change()?.path, one);
