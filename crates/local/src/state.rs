@@ -323,6 +323,11 @@ impl Record {
         }
     }
 
+    /// The folder that it lies in, which no sandbox is shown.
+    pub(crate) fn folder(&self) -> &OwnedFd {
+        &self.owed
+    }
+
     /// Asks for sole ownership without waiting, and gives up a shared one where there are others.
     pub(crate) fn owners(&self) -> Owners {
         // Anything but a lock counts as "others": nothing is removed on a doubt.
@@ -368,7 +373,7 @@ fn pay(record: Record, report: &mut SweepReport) -> Result<()> {
     } else if record.name.starts_with(PROBE) {
         report.probes += leftovers::remove(&content)?;
     } else if record.name.starts_with(landing::LANDING) {
-        layers::pay(&content)?;
+        layers::pay(&content, &record)?;
     } else {
         return Err(Error::new(ErrorKind::Unsupported, "its kind is unknown to this version"));
     }

@@ -35,7 +35,7 @@ fn with_extensions(
         } else {
             out.extend(*name);
             out.push(0);
-            while (out.len() - at) % 8 != 0 {
+            while !(out.len() - at).is_multiple_of(8) {
                 out.push(0);
             }
         }

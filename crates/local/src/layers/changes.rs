@@ -26,6 +26,9 @@ pub(super) trait Facts {
     /// Whether it is a control file that nobody named.
     fn is_protected(&self, path: &GuestPath) -> bool;
 
+    /// Whether it is a control file that somebody named.
+    fn is_freed(&self, path: &GuestPath) -> bool;
+
     /// Whether a path that a link names is in the workspace, by its text.
     fn workspace(&self) -> &[u8];
 }
@@ -40,6 +43,8 @@ pub(super) struct Item {
     pub(super) made_of: Option<GuestPath>,
     /// It may be half of a move, and nobody knows what its file was called.
     pub(super) of_unknown: bool,
+    /// It is a control file, and lands because somebody named it.
+    pub(super) is_freed: bool,
 }
 
 /// What was found on the way to a path.
@@ -76,6 +81,7 @@ pub(super) fn changes(pairs: &[Pair], facts: &impl Facts) -> Vec<Item> {
             lower: pair.lower.clone(),
             made_of: pair.made_of.clone(),
             of_unknown: pair.of_unknown,
+            is_freed: facts.is_freed(&pair.path),
         });
     }
     items

@@ -66,6 +66,14 @@ impl<'l> Known<'l> {
         Ok(known)
     }
 
+    fn is_named(&self, path: &GuestPath) -> bool {
+        self.named.iter().any(|named| {
+            // A directory on the way to what is named comes with it.
+            is_at_or_below(path, named)
+                || is_at_or_below(named, path) && self.is_directory.get(path) == Some(&true)
+        })
+    }
+
     fn is_control(&self, path: &GuestPath) -> bool {
         if self.is_pinned(path.as_bytes()) || self.leads_away(path) {
             return true;
@@ -222,12 +230,11 @@ impl Facts for Known<'_> {
     }
 
     fn is_protected(&self, path: &GuestPath) -> bool {
-        let is_freed = |named: &GuestPath| {
-            // A directory on the way to what is named comes with it.
-            is_at_or_below(path, named)
-                || is_at_or_below(named, path) && self.is_directory.get(path) == Some(&true)
-        };
-        self.is_control(path) && !self.named.iter().any(is_freed)
+        self.is_control(path) && !self.is_named(path)
+    }
+
+    fn is_freed(&self, path: &GuestPath) -> bool {
+        self.is_named(path) && self.is_control(path)
     }
 
     fn workspace(&self) -> &[u8] {

@@ -80,10 +80,11 @@ impl Session {
             blocking(move || history.tree(number).map(drop)).await?;
         }
         desk.settle().await?;
-        let held = match desk.row.phase {
-            // It was asked just now.
-            Phase::Running => hold_running(&desk).await?,
-            _ => hold(&desk).await?,
+        // Whether it runs was asked just now.
+        let held = if desk.row.phase == Phase::Running {
+            hold_running(&desk).await?
+        } else {
+            hold(&desk).await?
         };
         let planned = plan(&mut desk, order).await;
         match planned {

@@ -1,15 +1,21 @@
 //! Changes that land in the workspace: all of them, or none.
 //!
-//! What comes is made ready in a directory of the workspace, the stage, under numbers. Then every step
-//! is one rename between the stage and its place: what was there goes to the stage in the same moment,
-//! so that a reader sees the old file or the new one. Where a step cannot be done, those before it are
+//! What comes is made ready in a directory, the stage, under numbers. It lies where no sandbox sees it; in
+//! the workspace only where nothing else can be renamed to it. Then every step is one rename between the
+//! stage and its place: what was there goes to the stage in the same moment, so that a reader sees the old
+//! file or the new one. A control file that is staged in the workspace has no name there, and where it
+//! replaces another one nothing stands for a moment. Where a step cannot be done, those before it are
 //! done backward. All steps are written down before the first, and that they were done before anything
 //! is thrown away; so whoever comes after a crash undoes them, or throws away.
 
 mod journal;
+mod place;
 mod plan;
+#[cfg(test)]
+pub(super) mod seam;
 mod stage;
 mod steps;
+mod times;
 
 use super::changes::{Item, changes, parent};
 use super::clear;
@@ -20,18 +26,17 @@ use super::look::{Kind, Seen, look};
 use super::repositories::Looking;
 use super::walk::walk;
 use super::{content, moves, renamed};
-use crate::oneshot::unique;
 use crate::state::{Record, StateDirectory, io};
 use cofferdam_core::{
     ApplyOrder, ApplyReport, ByteString, Change, ControlFiles, Error, ErrorKind, GuestPath, Held,
     Result, Side, Standing, is_within,
 };
 use journal::{Head, Journal, Op};
+use place::Stage;
 use plan::{Landing, settle};
-use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{Mode, OFlags};
+use rustix::fd::OwnedFd;
 use rustix::io::Errno;
-use stage::Staging;
+use stage::{Ready, Staging};
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -39,8 +44,8 @@ use steps::{Ground, Hitch};
 
 /// How far apart the times of change of two directories can be between which something was moved.
 const TICK_NS: u64 = 4_000_000;
-/// Leads the name of a stage.
-const STAGE: &str = ".cofferdam-landing-";
+
+pub(super) use place::Place;
 
 impl Layer {
     /// What the sandbox changed at these paths and below them, or everywhere, in the order of paths.
@@ -74,6 +79,28 @@ impl Layer {
             false => Some(state.record_landing(&self.identity()?)?),
         };
         self.landed = Landed::read(&self.folder)?;
+        let mut landing = self.wanted(order)?;
+        if let Some(record) = record {
+            let mut places = [Place::Records, Place::Workspace].into_iter();
+            while !landing.items.is_empty() {
+                let too_far = || io("land in", self.workspace(), Errno::XDEV);
+                let place = places.next().ok_or_else(too_far)?;
+                match self.land(place, &landing.items, order, &record)? {
+                    Done::Landed => break,
+                    Done::Nothing => {}
+                    // What was put back has other times of change now.
+                    Done::Undone => landing = self.wanted(order)?,
+                }
+            }
+            record.settle()?;
+        }
+        let Landing { items, kept } = landing;
+        let applied = items.into_iter().map(|item| item.change).collect();
+        Ok(ApplyReport { applied, kept })
+    }
+
+    /// What lands of an order, as both sides are now.
+    fn wanted(&self, order: &ApplyOrder) -> Result<Landing> {
         let named = match order.control_files {
             ControlFiles::IfNamed => order.paths.as_slice(),
             ControlFiles::Never => &[],
@@ -87,15 +114,7 @@ impl Layer {
                 change.standing = Standing::Held(Held::Another);
             }
         }
-        let Landing { items, kept } = settle(items, &order.paths);
-        if let (Some(record), false) = (&record, items.is_empty()) {
-            self.land(&items, order, record)?;
-        }
-        if let Some(record) = record {
-            record.settle()?;
-        }
-        let applied = items.into_iter().map(|item| item.change).collect();
-        Ok(ApplyReport { applied, kept })
+        Ok(settle(items, &order.paths))
     }
 
     /// Whether the layer has the content that is wanted at a path. What lands is asked again.
@@ -131,53 +150,84 @@ impl Layer {
         Ok(changes(&pairs, &known))
     }
 
-    fn land(&mut self, items: &[Item], order: &ApplyOrder, record: &Record) -> Result<()> {
-        let name = format!("{STAGE}{}", unique());
-        self.head(&name).note(record)?;
-        let untouched = self.untouched(items);
-        let stage = self.stage(&name)?;
-        let ops = Staging::new(self, &stage, order).all(items);
-        let ops = ops.and_then(|ops| journal::note_ops(record, &ops, &untouched).map(|()| ops));
-        let ops = match ops {
-            Ok(ops) => ops,
-            Err(error) => {
-                // The error that made this necessary is the one to tell.
-                let _ = self.clear(&name);
-                return Err(error);
-            }
-        };
-        let ground = Ground { workspace: &self.workspace, stage: &stage };
-        let done = land_all(&ground, &ops, items, record);
-        if let Done::InPart(error) = done {
-            return Err(error);
-        }
-        // ORDER: what is thrown away is not needed any more by one who comes after a crash.
-        let finished = self.note(&stage, (&ops, u64::MAX), &untouched);
-        let finished = finished.and_then(|()| self.clear(&name));
-        let finished = finished.and_then(|()| self.note(&stage, (&[], 0), &untouched));
-        match done {
-            Done::Undone(error) | Done::InPart(error) => Err(error),
-            Done::Landed => finished,
+    /// Lands from one place, if that can be done.
+    fn land(
+        &mut self,
+        place: Place,
+        items: &[Item],
+        order: &ApplyOrder,
+        record: &Record,
+    ) -> Result<Done> {
+        match self.made_ready(place, items, order, record)? {
+            Some(staged) => self.land_from(staged, items, record),
+            None => Ok(Done::Nothing),
         }
     }
 
-    fn head(&self, stage: &str) -> Head {
+    /// Makes a stage in a place and all ready in it; `None` where it cannot lie there.
+    fn made_ready(
+        &self,
+        place: Place,
+        items: &[Item],
+        order: &ApplyOrder,
+        record: &Record,
+    ) -> Result<Option<Staged>> {
+        #[cfg(test)]
+        if !seam::is_allowed(place) {
+            return Ok(None);
+        }
+        let name = place::name();
+        self.head(&name, place).note(record)?;
+        let untouched = self.untouched(items);
+        let Some(stage) = self.stage(place, record, &name)? else { return Ok(None) };
+        let ready = Staging::new(self, &stage, order).all(items);
+        let noted = ready.and_then(|ready| {
+            journal::note_ops(record, &ready.ops, &untouched)?;
+            Ok(ready)
+        });
+        match noted {
+            Ok(ready) => Ok(Some(Staged { name, stage, ready, untouched })),
+            Err(error) => {
+                // The error that made this necessary is the one to tell.
+                let _ = self.clear(place, record, &name);
+                Err(error)
+            }
+        }
+    }
+
+    fn land_from(&mut self, staged: Staged, items: &[Item], record: &Record) -> Result<Done> {
+        let Staged { name, stage, ready, untouched } = staged;
+        #[cfg(test)]
+        seam::meanwhile(&name);
+        let ground = Ground { workspace: &self.workspace, stage: &stage, made: &ready.made };
+        let outcome = land_all(&ground, &ready.ops, items, record);
+        if let Outcome::InPart(error) = outcome {
+            return Err(error);
+        }
+        // ORDER: what is thrown away is not needed any more by one who comes after a crash.
+        let finished = self.note((&ready.ops, u64::MAX), &untouched);
+        let finished = finished.and_then(|()| self.clear(stage.place, record, &name));
+        let finished = finished.and_then(|()| self.note((&[], 0), &untouched));
+        match outcome {
+            Outcome::Undone(Undone::Failed(error)) | Outcome::InPart(error) => Err(error),
+            Outcome::Undone(Undone::TooFar) => finished.map(|()| Done::Undone),
+            Outcome::Landed => finished.map(|()| Done::Landed),
+        }
+    }
+
+    fn head(&self, stage: &str, place: Place) -> Head {
         let folder = ByteString::from(self.path.as_os_str());
         let base = &self.base;
-        Head::new(folder, (base.workspace.clone(), base.device, base.inode), stage.to_owned())
+        let workspace = (base.workspace.clone(), base.device, base.inode);
+        Head::new(folder, workspace, (stage.to_owned(), place))
     }
 
     /// Notes the times of what these steps put there or put back, and of directories that nobody else
     /// touched, so that only what changes later is news.
-    fn note(
-        &mut self,
-        stage: &OwnedFd,
-        (ops, until_ns): (&[Op], u64),
-        untouched: &[Vec<u8>],
-    ) -> Result<()> {
-        let ground = Ground { workspace: &self.workspace, stage };
-        let left = ground.left(ops, until_ns, |path| self.since_ns(path));
-        let times: Landed = ground.times(untouched).into_iter().chain(left).collect();
+    fn note(&mut self, (ops, until_ns): (&[Op], u64), untouched: &[Vec<u8>]) -> Result<()> {
+        let left = times::left(&self.workspace, (ops, until_ns), |path| self.since_ns(path));
+        let times = times::times(&self.workspace, untouched).into_iter();
+        let times: Landed = times.chain(left).collect();
         let taken = ops.iter().filter(|op| matches!(op, Op::Take { .. })).map(Op::path);
         self.landed.add(&self.folder, taken, times)?;
         self.forget_landed(ops)
@@ -193,9 +243,9 @@ impl Layer {
             let found = found.map(|(seen, _)| seen);
             let is_done = match (op, &found) {
                 (Op::Take { .. }, found) => found.is_none(),
-                (Op::Put { new, .. }, Some(seen)) => seen.id == *new,
+                (Op::Put { new, .. } | Op::Name { new, .. }, Some(seen)) => seen.id == *new,
                 (Op::Mode { of, to, .. }, Some(seen)) => seen.id == *of && seen.mode == *to,
-                (Op::Put { .. } | Op::Mode { .. }, None) => false,
+                (Op::Put { .. } | Op::Name { .. } | Op::Mode { .. }, None) => false,
             };
             if !is_done || listing.get(op.path()).is_none() {
                 continue;
@@ -231,17 +281,18 @@ impl Layer {
     /// Does so many steps of a landing and lets go of everything, as one does who is killed. Says
     /// whether there were more.
     #[cfg(test)]
-    pub(super) fn land_in_part(&self, steps: usize, state: &StateDirectory) -> bool {
+    pub(super) fn land_in_part(
+        &self,
+        (place, steps): (Place, usize),
+        order: &ApplyOrder,
+        state: &StateDirectory,
+    ) -> bool {
         let record = state.record_landing(&self.identity().unwrap()).unwrap();
-        let Landing { items, .. } = settle(self.items(&[], &[], Looking::Whole).unwrap(), &[]);
-        let name = format!("{STAGE}{}", unique());
-        self.head(&name).note(&record).unwrap();
-        let untouched = self.untouched(&items);
-        let stage = self.stage(&name).unwrap();
-        let order = ApplyOrder::default();
-        let ops = Staging::new(self, &stage, &order).all(&items).unwrap();
-        journal::note_ops(&record, &ops, &untouched).unwrap();
-        let ground = Ground { workspace: &self.workspace, stage: &stage };
+        let items = self.items(&order.paths, &order.paths, Looking::Whole).unwrap();
+        let Landing { items, .. } = settle(items, &order.paths);
+        let staged = self.made_ready(place, &items, order, &record).unwrap().unwrap();
+        let Ready { ops, made } = &staged.ready;
+        let ground = Ground { workspace: &self.workspace, stage: &staged.stage, made };
         for (at, op) in ops.iter().enumerate().take(steps) {
             let item = items.iter().find(|item| item.change.path.as_bytes() == op.path());
             ground.step(at, op, item.and_then(|item| item.lower.as_ref())).unwrap();
@@ -249,15 +300,23 @@ impl Layer {
         steps < ops.len()
     }
 
-    fn stage(&self, name: &str) -> Result<OwnedFd> {
-        let at = |errno: Errno| io("make a directory for what lands in", self.workspace(), errno);
-        rustix::fs::mkdirat(&self.workspace, name, Mode::RWXU).map_err(at)?;
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW;
-        super::look::open(self.workspace.as_fd(), name.as_bytes(), flags).map_err(at)
+    fn stage(&self, place: Place, record: &Record, name: &str) -> Result<Option<Stage>> {
+        let (workspace, records) = (&self.workspace, record.folder());
+        match place {
+            Place::Workspace => {
+                let what = "make a directory for what lands in";
+                let made = Stage::in_workspace(workspace, name);
+                made.map(Some).map_err(|errno| io(what, self.workspace(), errno))
+            }
+            Place::Records => Stage::beside_records(records, name, workspace).map_err(|errno| {
+                let what = "make a directory for what lands beside the records, for";
+                io(what, self.workspace(), errno)
+            }),
+        }
     }
 
-    fn clear(&self, name: &str) -> Result<()> {
-        clear_stage(&self.workspace, name, self.workspace())
+    fn clear(&self, place: Place, record: &Record, name: &str) -> Result<()> {
+        clear_stage(holder(place, record, &self.workspace), name, self.workspace())
     }
 
     fn workspace(&self) -> &Path {
@@ -265,69 +324,113 @@ impl Layer {
     }
 }
 
-/// How a landing went.
+/// What is made ready to land.
+struct Staged {
+    name: String,
+    stage: Stage,
+    ready: Ready,
+    untouched: Vec<Vec<u8>>,
+}
+
+/// How a landing from one place went that did not fail.
 enum Done {
     Landed,
+    /// No stage can lie there.
+    Nothing,
+    /// Something cannot be renamed from there to where it lands, and what was done before is undone.
+    Undone,
+}
+
+/// How the steps went.
+enum Outcome {
+    Landed,
     /// Everything is as it was.
-    Undone(Error),
+    Undone(Undone),
     /// Somebody else is in the way of that.
     InPart(Error),
 }
 
+/// Why everything is as it was.
+enum Undone {
+    TooFar,
+    Failed(Error),
+}
+
+/// In what the stages of a place lie.
+fn holder<'h>(place: Place, record: &'h Record, workspace: &'h OwnedFd) -> &'h OwnedFd {
+    match place {
+        Place::Workspace => workspace,
+        Place::Records => record.folder(),
+    }
+}
+
 /// Does the steps, or none of them.
-fn land_all(ground: &Ground<'_>, ops: &[Op], items: &[Item], record: &Record) -> Done {
+fn land_all(ground: &Ground<'_>, ops: &[Op], items: &[Item], record: &Record) -> Outcome {
     let seen: BTreeMap<&[u8], Option<&Seen>> =
         items.iter().map(|item| (item.change.path.as_bytes(), item.lower.as_ref())).collect();
-    let failed = ops.iter().enumerate().find_map(|(at, op)| {
+    let hitch = ops.iter().enumerate().find_map(|(at, op)| {
         let seen = seen.get(op.path()).copied().flatten();
-        let hitch = ground.step(at, op, seen).err()?;
-        Some((at + 1, told(hitch, op.path())))
+        ground.step(at, op, seen).err().map(|hitch| (at, op, hitch))
     });
-    let failed = failed.or_else(|| {
-        let error = journal::note_landed(record).err()?;
-        Some((ops.len(), error))
-    });
-    let Some((done, error)) = failed else { return Done::Landed };
-    let stuck = undo_all(ground, ops.get(..done).unwrap_or_default());
-    match stuck.is_empty() {
-        true => Done::Undone(error),
-        false => Done::InPart(half_undone(&stuck).source(error)),
+    let (done, mut stuck, why) = match hitch {
+        Some((at, _, Hitch::Failed(Errno::XDEV))) if ground.stage.place == Place::Records => {
+            (at, Vec::new(), Undone::TooFar)
+        }
+        Some((at, op, hitch)) => {
+            let is_stuck = hitch == Hitch::Stuck;
+            let stuck = is_stuck.then(|| String::from_utf8_lossy(op.path()).into_owned());
+            (at, stuck.into_iter().collect(), Undone::Failed(told(hitch, op.path())))
+        }
+        None => match journal::note_landed(record) {
+            Ok(()) => return Outcome::Landed,
+            Err(error) => (ops.len(), Vec::new(), Undone::Failed(error)),
+        },
+    };
+    stuck.extend(undo_all(ground, ops.get(..done).unwrap_or_default()));
+    match (stuck.is_empty(), why) {
+        (true, why) => Outcome::Undone(why),
+        (false, Undone::TooFar) => Outcome::InPart(half_undone(&stuck, ground.stage.place)),
+        (false, Undone::Failed(error)) => {
+            Outcome::InPart(half_undone(&stuck, ground.stage.place).source(error))
+        }
     }
 }
 
 /// Finishes or undoes what one left half done who died.
-pub(crate) fn pay(content: &[u8]) -> Result<()> {
+pub(crate) fn pay(content: &[u8], record: &Record) -> Result<()> {
     let Some(Journal { head, ops, mut untouched, landed }) = journal::read(content)? else {
         return Ok(());
     };
     let path = Path::new(&head.workspace);
     let workspace = workspace(&head.workspace, head.device, head.inode)?;
-    let stage = super::look::directory(&workspace, head.stage.as_bytes());
+    let holder = holder(head.place, record, &workspace);
+    let stage = Stage::open(head.place, holder, &head.stage);
     let stage = stage.map_err(|errno| io("open what half landed in", path, errno))?;
     // Nothing came out of one that was never made, and nothing is owed of one that was thrown away.
     let Some(stage) = stage else { return Ok(()) };
-    let ground = Ground { workspace: &workspace, stage: &stage };
     // Every step changed the stage, so what is of later was somebody else.
-    let last = Seen::of(&stage).map_err(|errno| io("look at what half landed in", path, errno))?;
+    let last = Seen::of(&stage.directory);
+    let last = last.map_err(|errno| io("look at what half landed in", path, errno))?;
     let until_ns = last.modified_ns.saturating_add(TICK_NS);
-    let times = ground.times(&untouched);
+    let times = times::times(&workspace, &untouched);
     // One that is not there was taken, and comes back.
     untouched.retain(|path| times.get(path).is_none_or(|changed_ns| *changed_ns <= until_ns));
     if !landed {
+        let ground = Ground { workspace: &workspace, stage: &stage, made: &BTreeMap::new() };
         let stuck = undo_all(&ground, &ops);
         if !stuck.is_empty() {
-            return Err(half_undone(&stuck));
+            return Err(half_undone(&stuck, head.place));
         }
     }
     let folder = Path::new(std::ffi::OsStr::from_bytes(head.folder.as_bytes()));
     // The session may be gone by now, and nobody needs to remember.
     let mut layer = Layer::open(folder).ok().flatten();
     if let Some(layer) = &mut layer {
-        layer.note(&stage, (&ops, until_ns), &untouched)?;
+        layer.note((&ops, until_ns), &untouched)?;
     }
-    clear_stage(&workspace, &head.stage, path)?;
+    clear_stage(holder, &head.stage, path)?;
     match &mut layer {
-        Some(layer) => layer.note(&stage, (&[], 0), &untouched),
+        Some(layer) => layer.note((&[], 0), &untouched),
         None => Ok(()),
     }
 }
@@ -343,18 +446,18 @@ fn undo_all(ground: &Ground<'_>, ops: &[Op]) -> Vec<String> {
     stuck
 }
 
-fn clear_stage(workspace: &OwnedFd, name: &str, path: &Path) -> Result<()> {
-    match clear::remove(workspace, name.as_bytes()) {
+fn clear_stage(holder: &OwnedFd, name: &str, path: &Path) -> Result<()> {
+    match clear::remove(holder, name.as_bytes()) {
         // What stands there is not ours.
         Ok(()) | Err(Errno::NOTDIR | Errno::LOOP) => Ok(()),
-        Err(errno) => Err(io(&format!("remove {name} from"), path, errno)),
+        Err(errno) => Err(io(&format!("remove {name}, in which changes landed in"), path, errno)),
     }
 }
 
 fn told(hitch: Hitch, path: &[u8]) -> Error {
     let path = String::from_utf8_lossy(path);
     match hitch {
-        Hitch::Changed => {
+        Hitch::Changed | Hitch::Stuck => {
             let what = format!("{path:?} changed in the workspace while changes landed");
             Error::new(ErrorKind::Conflict, what).hint("Nothing was applied. Try again.")
         }
@@ -370,14 +473,19 @@ fn told(hitch: Hitch, path: &[u8]) -> Error {
     }
 }
 
-fn half_undone(stuck: &[String]) -> Error {
+fn half_undone(stuck: &[String], place: Place) -> Error {
     let first = stuck.first().map(String::as_str).unwrap_or_default();
     let what = format!(
         "changes landed in part, and {first:?} cannot be put back, nor {} other paths, because \
          somebody changed them meanwhile",
         stuck.len() - 1
     );
+    let place = match place {
+        Place::Workspace => "of the workspace",
+        Place::Records => "in the folder `owed` of the state directory",
+    };
+    let stage = place::STAGE;
     Error::new(ErrorKind::Conflict, what).hint(format!(
-        "What was there is in the directory {STAGE}… of the workspace; put it back, or remove that."
+        "What was there is in the directory {stage}… {place}; put it back, or remove that."
     ))
 }

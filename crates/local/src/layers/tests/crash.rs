@@ -1,6 +1,7 @@
 //! A landing that is killed in the middle is undone, or finished, by whoever comes next.
 
-use super::stage::{Stage, ways};
+use super::stage::{Stage, Way, path, ways};
+use crate::layers::landing::{Place, seam};
 use crate::test_directory::sweep;
 use cofferdam_core::ApplyOrder;
 use rustix::process::{Pid, Signal, kill_process};
@@ -10,6 +11,9 @@ use std::time::{Duration, Instant};
 
 /// Says to the child of a test where it lands.
 const COW: &str = "COFFERDAM_TEST_LANDING";
+/// And that it is staged in the workspace.
+const IN_WORKSPACE: &str = "COFFERDAM_TEST_LANDING_IN_WORKSPACE";
+pub(super) const PLACES: [Place; 2] = [Place::Records, Place::Workspace];
 
 const WORKSPACE: &str = "
     mkdir -p d/e gone; printf a >a; printf x >d/x; printf y >d/e/y; printf 1 >gone/one
@@ -26,6 +30,7 @@ fn land_for_a_parent_who_kills() {
     let cow = std::path::PathBuf::from(cow);
     let state = crate::state::StateDirectory::open(&cow.parent().unwrap().join("state")).unwrap();
     let mut layer = crate::layers::Layer::open(&cow).unwrap().unwrap();
+    seam::set_place(std::env::var_os(IN_WORKSPACE).map(|_| Place::Workspace));
     println!("ready");
     layer.apply(&ApplyOrder::default(), &state).unwrap();
     println!("landed");
@@ -34,33 +39,41 @@ fn land_for_a_parent_who_kills() {
 #[test]
 fn a_killed_landing_is_whole_or_not_at_all() {
     for way in ways() {
-        let (mut undone, mut finished, mut before_any) = (0, 0, 0);
-        for round in 0..12_u32 {
-            let stage = Stage::new("crash", way, WORKSPACE);
-            stage.inside(WORK);
-            let before = stage.real();
-            kill_after(&stage, Duration::from_micros(u64::from(round) * 800));
-            let half = stage.real();
-            let is_littered = half.keys().any(|name| name.starts_with(".cofferdam-landing-"));
-            sweep(&stage.state());
-            let after = stage.real();
-            if after == before {
-                undone += u32::from(is_littered);
-                before_any += u32::from(!is_littered);
-                stage.apply(&[]);
-            } else {
-                finished += 1;
-            }
-            stage.assert_landed();
-            assert_eq!(stage.shown(), [""; 0], "{round}");
-        }
-        println!("{way:?}: undone {undone}, finished {finished}, not begun {before_any}");
+        PLACES.into_iter().for_each(|place| kill_some(way, place));
     }
 }
 
+fn kill_some(way: Way, place: Place) {
+    let (mut undone, mut finished, mut before_any) = (0, 0, 0);
+    for round in 0..12_u32 {
+        let stage = Stage::new("crash", way, WORKSPACE);
+        stage.inside(WORK);
+        let before = stage.real();
+        kill_after(&stage, place, Duration::from_micros(u64::from(round) * 800));
+        let is_littered = stage.stages() != (Vec::new(), Vec::new());
+        sweep(&stage.state());
+        stage.assert_no_stage_is_left();
+        let after = stage.real();
+        if after == before {
+            undone += u32::from(is_littered);
+            before_any += u32::from(!is_littered);
+            stage.apply(&[]);
+        } else {
+            finished += 1;
+        }
+        stage.assert_landed();
+        assert_eq!(stage.shown(), [""; 0], "{round}");
+    }
+    println!("{way:?} {place:?}: undone {undone}, finished {finished}, not begun {before_any}");
+}
+
 /// Lets a child land and kills it so long after it began; one that is done sooner was not killed.
-fn kill_after(stage: &Stage, moment: Duration) {
-    let mut child = Command::new(std::env::current_exe().unwrap())
+fn kill_after(stage: &Stage, place: Place, moment: Duration) {
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    if place == Place::Workspace {
+        child.env(IN_WORKSPACE, "yes");
+    }
+    let mut child = child
         .args(["--exact", "layers::tests::crash::land_for_a_parent_who_kills", "--nocapture"])
         .env(COW, stage.cow())
         .stdout(Stdio::piped())
@@ -88,22 +101,92 @@ fn kill_after(stage: &Stage, moment: Duration) {
 #[test]
 fn a_landing_is_undone_from_every_step() {
     for way in ways() {
-        let stage = Stage::new("steps", way, WORKSPACE);
+        for place in PLACES {
+            let stage = Stage::new("steps", way, WORKSPACE);
+            stage.inside(WORK);
+            let steps = undo_each(&stage, place, &ApplyOrder::default());
+            assert!(steps > 50, "{steps}");
+        }
+    }
+}
+
+/// Control files that are staged in the workspace come without a name.
+#[test]
+fn a_landing_of_control_files_is_undone_from_every_step() {
+    const GIT: &str = "
+        mkdir -p .git/hooks .git/objects .git/refs; printf 'ref: refs/heads/m' >.git/HEAD
+        printf old >.git/hooks/pre-commit; printf old >.git/hooks/update; printf a >a";
+    for way in ways() {
+        for place in PLACES {
+            let stage = Stage::new("hooks", way, GIT);
+            stage.inside(
+                "cd .git/hooks; rm update; printf new >pre-commit; printf new >pre-push
+                 printf one >applypatch-msg; ln applypatch-msg commit-msg; printf b >../../a",
+            );
+            let paths = [".git/hooks", "a"];
+            let order = ApplyOrder { paths: paths.map(path).to_vec(), ..ApplyOrder::default() };
+            let steps = undo_each(&stage, place, &order);
+            assert_eq!(steps, 6, "{way:?} {place:?}");
+            seam::set_place(Some(place));
+            assert_eq!(stage.apply(&paths).kept, []);
+            seam::set_place(None);
+            stage.assert_landed();
+            stage.assert_no_stage_is_left();
+            assert_eq!(stage.shown(), [""; 0], "{way:?} {place:?}");
+        }
+    }
+}
+
+/// Undoes a landing from each of its steps, and says how many there are.
+fn undo_each(stage: &Stage, place: Place, order: &ApplyOrder) -> usize {
+    let before = stage.real();
+    let mut steps = 0;
+    loop {
+        let done = stage.layer().land_in_part((place, steps), order, &stage.state());
+        let half = stage.real();
+        let (beside, within) = stage.stages();
+        assert_eq!(
+            (beside.len(), within.len()),
+            if place == Place::Records { (1, 0) } else { (0, 1) }
+        );
+        sweep(&stage.state());
+        assert_eq!(stage.real(), before, "{place:?} {steps}");
+        stage.assert_no_stage_is_left();
+        assert!(
+            stage.shown().iter().all(|line| !line.ends_with("(changed)")),
+            "{:?}",
+            stage.shown()
+        );
+        if !done {
+            return steps;
+        }
+        assert!(steps == 0 || half != before, "{steps}");
+        steps += 1;
+    }
+}
+
+/// What a version of Cofferdam left that knew of one place alone.
+#[test]
+fn a_record_of_an_earlier_version_is_understood() {
+    for way in ways() {
+        let stage = Stage::new("earlier", way, WORKSPACE);
         stage.inside(WORK);
         let before = stage.real();
-        let mut steps = 0;
-        loop {
-            let done = stage.layer().land_in_part(steps, &stage.state());
-            let half = stage.real();
-            sweep(&stage.state());
-            assert_eq!(stage.real(), before, "{way:?} {steps}");
-            assert!(stage.shown().iter().all(|line| !line.ends_with(')')), "{:?}", stage.shown());
-            if !done {
-                break;
-            }
-            assert!(steps == 0 || half != before, "{steps}");
-            steps += 1;
-        }
-        assert!(steps > 50, "{steps}");
+        let place = (Place::Workspace, 30);
+        assert!(stage.layer().land_in_part(place, &ApplyOrder::default(), &stage.state()));
+        let owed = stage.state().path().join("owed");
+        let mut records = std::fs::read_dir(owed).unwrap().map(|entry| entry.unwrap().path());
+        let record = records.find(|path| path.to_string_lossy().contains("/landing-")).unwrap();
+        let text = std::fs::read_to_string(&record).unwrap();
+        let earlier = text
+            .replace("\"format\":2", "\"format\":1")
+            .replace(",\"place\":\"Workspace\"", "")
+            .replace(",\"held\":null", "");
+        assert!(earlier.len() < text.len() - 200 && !earlier.contains("held"));
+        std::fs::write(&record, earlier).unwrap();
+        assert_ne!(stage.real(), before);
+        sweep(&stage.state());
+        assert_eq!(stage.real(), before);
+        stage.assert_no_stage_is_left();
     }
 }

@@ -1,6 +1,8 @@
 //! What landed.
 
+use super::crash::PLACES;
 use super::stage::{Stage, path, shown, ways};
+use crate::layers::landing::seam;
 use cofferdam_core::{ApplyOrder, ControlFiles, ErrorKind};
 use sha2::Digest;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -104,15 +106,17 @@ fn roots_landing_belongs_to_the_workspaces_owner() {
     if !rustix::process::geteuid().is_root() {
         return;
     }
-    for way in ways() {
+    for (way, place) in ways().into_iter().flat_map(|way| PLACES.map(|place| (way, place))) {
         let stage = Stage::new("owner", way, "printf a >a");
         let base = crate::cow::base::Base::read(std::fs::File::open(stage.cow()).unwrap());
         let mut base = base.unwrap().unwrap();
         base.owner = crate::cow::base::LayerOwner { uid: 4711, gid: 4712 };
         base.write(std::fs::File::open(stage.cow()).unwrap()).unwrap();
-        stage.inside("printf b >a; mkdir -p d/e; printf n >d/e/n; ln -s a l");
-        stage.apply(&[]);
-        for name in ["a", "d", "d/e", "d/e/n", "l"] {
+        stage.inside("printf b >a; mkdir -p d/e; printf n >d/e/n; ln -s a l; printf e >.envrc");
+        seam::set_place(Some(place));
+        stage.apply(&["a", "d", "l", ".envrc"]);
+        seam::set_place(None);
+        for name in ["a", "d", "d/e", "d/e/n", "l", ".envrc"] {
             let found = std::fs::symlink_metadata(stage.workspace().join(name)).unwrap();
             assert_eq!((found.uid(), found.gid()), (4711, 4712), "{name}");
         }

@@ -9,4 +9,5 @@ mod landing;
 mod property;
 mod reading;
 mod stage;
+mod staging;
 mod workspace;

@@ -141,6 +141,22 @@ impl Stage {
         StateDirectory::open(&self.directory.path().join("state")).unwrap()
     }
 
+    /// The stages of landings that lie beside the records, and in the workspace.
+    pub(super) fn stages(&self) -> (Vec<PathBuf>, Vec<PathBuf>) {
+        let stages = |directory: PathBuf| {
+            let entries = std::fs::read_dir(directory).into_iter().flatten();
+            let is_stage = |path: &PathBuf| {
+                path.file_name().unwrap().as_bytes().starts_with(b".cofferdam-landing-")
+            };
+            entries.map(|entry| entry.unwrap().path()).filter(is_stage).collect()
+        };
+        (stages(self.directory.path().join("state/owed")), stages(self.workspace()))
+    }
+
+    pub(super) fn assert_no_stage_is_left(&self) {
+        assert_eq!(self.stages(), (Vec::new(), Vec::new()));
+    }
+
     /// The time of change that a file gets now. The kernel is finer with it than with its clock.
     fn change_ns(&self) -> u64 {
         let probe = self.directory.path().join("probe");
