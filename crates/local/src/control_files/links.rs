@@ -23,7 +23,7 @@ impl Search<'_> {
             }
             if listed > MAX_DIRECTORIES {
                 let why = "it has too many directories to look for links in each";
-                return self.unprotected(git.to_owned(), why);
+                return self.unseen(git.to_owned(), why);
             }
             let is_of_objects = has_objects(&directory, git);
             for (name, kind) in self.entries(&directory, usize::MAX, matters) {
