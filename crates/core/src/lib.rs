@@ -41,6 +41,7 @@ pub mod secret;
 mod signal;
 mod spec;
 mod stored_spec;
+pub mod way;
 
 pub use backend::{Backend, Capabilities, Destroyed, Pause, SandboxRecord, SandboxStatus};
 pub use cause::{LimitHits, LimitWatch, NoWatch};

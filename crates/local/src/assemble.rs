@@ -348,7 +348,7 @@ impl Drafting<'_> {
         let workspace = guard(spec, &view, state)?;
         let before = workspace.as_ref().and_then(GuardedWorkspace::control);
         let sockets = sockets(&view, before)?;
-        if before.is_some() || !sockets.is_empty() {
+        if before.is_some() || !sockets.paths.is_empty() {
             let inputs = PlanInputs {
                 ids: &ids,
                 pins: before.map_or(&[], |before| &before.pins),
@@ -358,7 +358,7 @@ impl Drafting<'_> {
                 way_out: planned.way_out.as_ref(),
             };
             if planned.tier == Tier::Namespaces {
-                planned.pin(pin_steps(spec, facts, &view, (&inputs, &sockets)));
+                planned.pin(pin_steps(spec, facts, &view, (&inputs, &sockets.paths)));
             }
         }
         lower(&mut enforced, planned.tier, (before, &sockets));
@@ -381,17 +381,26 @@ impl Drafting<'_> {
     }
 }
 
-/// The sockets of the host in a workspace that is shown as it is. Of one under a layer there are none: what
-/// stands in the layer is another file.
-fn sockets(view: &View, before: Option<&ControlFiles>) -> Result<Vec<String>> {
+/// The sockets of the host in a workspace that is shown as it is.
+#[derive(Debug, Default)]
+struct HostSockets {
+    /// Relative to the workspace.
+    paths: Vec<String>,
+    /// Why there may be others, where nothing else says so.
+    reasons: Vec<String>,
+}
+
+/// Looks for the sockets of the host. Under a layer there are none: what stands in it is another file.
+fn sockets(view: &View, before: Option<&ControlFiles>) -> Result<HostSockets> {
     if let Some(before) = before {
-        return Ok(before.sockets.clone());
+        return Ok(HostSockets { paths: before.sockets.clone(), reasons: Vec::new() });
     }
     match &view.workspace {
         WorkspaceView::Directory(directory) if directory.landing == Landing::InPlace => {
-            Ok(control_files::find(&open_directory(&directory.path)?)?.sockets)
+            let found = control_files::find_sockets(&open_directory(&directory.path)?)?;
+            Ok(HostSockets { reasons: found.reasons_of_sockets(), paths: found.sockets })
         }
-        WorkspaceView::Directory(_) | WorkspaceView::Private => Ok(Vec::new()),
+        WorkspaceView::Directory(_) | WorkspaceView::Private => Ok(HostSockets::default()),
     }
 }
 
@@ -408,13 +417,14 @@ fn filter(spec: &Spec) -> Result<Filter> {
 fn lower(
     enforced: &mut Enforced,
     tier: Tier,
-    (found, sockets): (Option<&ControlFiles>, &[String]),
+    (found, sockets): (Option<&ControlFiles>, &HostSockets),
 ) {
-    for reason in found.into_iter().flat_map(ControlFiles::reasons) {
+    let reasons = found.into_iter().flat_map(ControlFiles::reasons);
+    for reason in reasons.chain(sockets.reasons.iter().cloned()) {
         let reason = reason.strip_prefix("files: ").unwrap_or(&reason);
         enforced.lower(Axis::Files, Degree::Partial, reason);
     }
-    if let (Tier::Landlock, Some(socket)) = (tier, sockets.first()) {
+    if let (Tier::Landlock, Some(socket)) = (tier, sockets.paths.first()) {
         let why = format!("a program of the host listens at {socket:?} in the workspace");
         enforced.lower(Axis::Network, Degree::Partial, &why);
     }

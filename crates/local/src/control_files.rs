@@ -33,6 +33,7 @@ pub(crate) use around::around;
 pub(crate) use index::of_one as index_of_one;
 pub(crate) use leading::Read;
 pub(crate) use names::{Named, named};
+use scan::Most;
 pub use scan::ScanEnd;
 use users::Users;
 
@@ -202,6 +203,8 @@ pub struct ControlFiles {
     pub pointed: Vec<String>,
     /// Sockets at which a program of the host listens, relative to the workspace.
     pub sockets: Vec<String>,
+    /// Of what cannot be protected, where such sockets may be.
+    pub unseen: Vec<Unprotected>,
     /// Links of git directories, and what says how git goes on with what it began, with what tells each from
     /// a later state of it.
     pub state: BTreeMap<String, String>,
@@ -226,11 +229,19 @@ impl ControlFiles {
 
     /// Why not all is protected: one sentence each, led by the axis and a colon.
     pub fn reasons(&self) -> Vec<String> {
-        let sentence =
-            |name: &Unprotected| format!("files: {:?} is not protected: {}", name.path, name.why);
         let scan = self.scan.reason().map(|reason| format!("files: {reason}"));
         self.unprotected.iter().map(sentence).chain(scan).collect()
     }
+
+    /// The same where nothing but sockets is covered.
+    pub fn reasons_of_sockets(&self) -> Vec<String> {
+        let scan = self.scan.reason_of_sockets().map(|reason| format!("files: {reason}"));
+        self.unseen.iter().map(sentence).chain(scan).collect()
+    }
+}
+
+fn sentence(name: &Unprotected) -> String {
+    format!("files: {:?} is not protected: {}", name.path, name.why)
 }
 
 /// Where the repositories of a workspace are, relative; the workspace itself is the empty path.
@@ -254,14 +265,19 @@ impl Repositories {
 
 /// Finds the repositories of a workspace, as far as a bounded scan goes. Costs what the workspace holds.
 pub(crate) fn repositories<Fd: AsFd>(workspace: Fd) -> Result<Repositories> {
-    let scan = scan::repositories(workspace.as_fd())?;
+    let scan = scan::repositories(workspace.as_fd(), Most::Protected)?;
     let (trees, bare) = (scan.repositories.into_iter(), scan.bare.into_iter());
     Ok(Repositories { trees: trees.collect(), bare: bare.collect() })
 }
 
 /// Finds the control files of a workspace, and the sockets in it that somebody listens at. Changes nothing.
 pub fn find<Fd: AsFd>(workspace: Fd) -> Result<ControlFiles> {
-    find_with(workspace, None)
+    find_with(workspace, None, Most::Protected)
+}
+
+/// The same where no name is protected: the sockets, and what cannot be looked into.
+pub(crate) fn find_sockets<Fd: AsFd>(workspace: Fd) -> Result<ControlFiles> {
+    find_with(workspace, None, Most::All)
 }
 
 /// When a workspace is looked at.
@@ -273,15 +289,19 @@ enum Look {
     After,
 }
 
-fn find_with<Fd: AsFd>(workspace: Fd, before: Option<&ControlFiles>) -> Result<ControlFiles> {
-    let scan = scan::repositories(workspace.as_fd())?;
+fn find_with<Fd: AsFd>(
+    workspace: Fd,
+    before: Option<&ControlFiles>,
+    most: Most,
+) -> Result<ControlFiles> {
+    let scan = scan::repositories(workspace.as_fd(), most)?;
     let mut search = Search::new(workspace.as_fd(), real_path(workspace.as_fd())?);
     (search.before, search.look) =
         (before, if before.is_some() { Look::After } else { Look::Before });
     search.outer_state();
     search.all(&scan.repositories, &scan.bare)?;
     for (path, why) in scan.unreadable {
-        search.unprotected(path, why);
+        search.unseen(path, why);
     }
     let own = std::mem::take(&mut search.sockets);
     match search.look {
@@ -306,7 +326,7 @@ pub(crate) fn find_in<Fd: AsFd>(
 /// Control files that are there now and were not before, and what cannot be looked at now. To be asked when
 /// the placeholders are gone.
 pub fn appeared<Fd: AsFd>(before: &ControlFiles, workspace: Fd) -> Result<Vec<String>> {
-    let now = find_with(workspace, Some(before))?;
+    let now = find_with(workspace, Some(before), Most::Protected)?;
     let mut told: BTreeSet<String> = now.present.difference(&before.present).cloned().collect();
     let is_other = |(path, state): &(&String, &String)| before.state.get(*path) != Some(*state);
     told.extend(now.state.iter().filter(is_other).map(|(path, _)| path.clone()));
@@ -460,6 +480,12 @@ impl<'a> Search<'a> {
         if access == Access::ReadOnly {
             *known = Access::ReadOnly;
         }
+    }
+
+    /// Notes what cannot be looked into, for control files and sockets alike.
+    fn unseen(&mut self, path: String, why: &str) {
+        self.found.unseen.push(Unprotected { path: path.clone(), why: why.to_owned() });
+        self.unprotected(path, why);
     }
 
     fn unprotected(&mut self, path: String, why: &str) {

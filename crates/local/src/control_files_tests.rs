@@ -137,6 +137,7 @@ fn a_scan_is_bounded_and_says_so() {
     let tree = Tree::new("deep", &[&"d/".repeat(70)], &[]);
     let found = tree.find();
     assert_eq!((found.scan, found.reasons().len()), (ScanEnd::TooLarge, 1));
+    assert!(found.reasons()[0].contains("--cow"), "{:?}", found.reasons());
     let names: Vec<String> = (0..2000).map(|n| format!("d{n}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     assert_eq!(Tree::new("directories", &names, &[]).find().scan, ScanEnd::Complete);

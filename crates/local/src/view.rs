@@ -262,7 +262,7 @@ impl View {
 pub fn look(spec: &Spec, facts: &HostFacts) -> Result<View> {
     let secrets = secrets::Secrets::of(&spec.caller);
     let ground = workspace::look(spec, facts, &secrets)?;
-    let written = written::Written::of(spec, &ground);
+    let written = written::Written::of(spec, facts, &ground, &secrets);
     let requested = requested::look(spec, facts, &secrets, &ground, &written)?;
     let (mount_places, mounts) = mounts::look(spec, facts, &secrets, &ground, &written)?;
     let image = spec.image.as_ref();
@@ -312,8 +312,9 @@ pub fn look(spec: &Spec, facts: &HostFacts) -> Result<View> {
 /// of this workspace may have made. `what` says what it was named as.
 pub fn refuse_planted(path: &std::path::Path, what: &str, spec: &Spec) -> Result<()> {
     let secrets = secrets::Secrets::of(&spec.caller);
-    let ground = workspace::look(spec, &HostFacts::gather(), &secrets)?;
-    written::Written::of(spec, &ground).find_listed(path, what).map(drop)
+    let facts = HostFacts::gather();
+    let ground = workspace::look(spec, &facts, &secrets)?;
+    written::Written::of(spec, &facts, &ground, &secrets).find_listed(path, what).map(drop)
 }
 
 /// Whether what is shown depends on this variable of the caller's environment.

@@ -1,6 +1,6 @@
 //! Sessions that are made with a manifest, by the command.
 
-use crate::place::{Place, everyone};
+use crate::place::{Place, SOON, everyone, outcome};
 use crate::schema::is_valid;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -124,5 +124,44 @@ fn a_manifest_that_cannot_be_brought_leaves_no_session_and_no_file() {
         let file = manifest(place, "good.toml", &format!("version = 1\n{fine}"));
         place.says(&["create", "--name", "s", "--manifest", &file], 0);
         assert!(Path::new(&place.workspace).join("new/fine").exists());
+    });
+}
+
+/// A command may put a link where a manifest names a directory, also of another session.
+#[test]
+fn what_a_manifest_names_is_not_followed_through_a_link_that_a_command_planted() {
+    everyone(|place| {
+        let make = "mkdir -p d/data ../private/data ../other && echo ok >d/data/diary && \
+                    echo private >../private/data/diary";
+        let made = outcome(place.host("sh").args(["-c", make]), SOON);
+        assert!(made.status.success(), "{made:?}");
+        let kinds = [("copy", "d/data"), ("file", "d/data/diary"), ("mount", "d/data")];
+        let file = |kind: &str, from: &str| {
+            let entry = format!("type = \"{kind}\"\npath = \"got\"\nfrom = \"{from}\"");
+            place.write("m.toml", &format!("version = 1\n[[entries]]\n{entry}\n"));
+            place.workspace.join("m.toml").to_str().unwrap().to_owned()
+        };
+        let other = place.base.join("other");
+        let create = |kind: &str, from: &str| {
+            let file = file(kind, from);
+            let workspace = other.to_str().unwrap();
+            place.say(&["create", "--name", "s", "--workspace", workspace, "--manifest", &file])
+        };
+        for (kind, from) in kinds {
+            let said = create(kind, from);
+            assert_eq!(said.code(), Some(0), "the control: {kind} {said:?}");
+            let text = place.says(&["exec", "s", "--shell", "cat got 2>/dev/null || cat got/*"], 0);
+            assert_eq!(text.text(), "ok\n", "the control: {kind}");
+            place.says(&["exec", "s", "--shell", "rm -r got 2>/dev/null; true"], 0);
+            place.says(&["rm", "s"], 0);
+        }
+        let planted = place.run(&["--shell", "mv d e && ln -s ../private d"]);
+        assert_eq!(planted.code(), Some(0), "{planted:?}");
+        for (kind, from) in kinds {
+            let said = create(kind, from);
+            assert!(!said.status.success(), "{kind} {said:?}");
+            assert!(said.stderr.contains("which an earlier command in a sandbox"), "{said:?}");
+        }
+        assert_eq!(fs::read_dir(&other).unwrap().count(), 0);
     });
 }

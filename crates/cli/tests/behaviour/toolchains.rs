@@ -199,3 +199,43 @@ fn a_toolchain_that_was_unpacked_anywhere_works_and_what_lies_beside_others_stay
         assert_eq!(bare.text(), "said\nmine\nsecret\nsecret\nsecret\n", "{bare:?}");
     });
 }
+
+/// A link that one run puts on `PATH` must not show its target to the next run of another workspace.
+#[test]
+fn a_link_that_a_run_plants_on_the_path_shows_nothing_to_a_run_elsewhere() {
+    everyone(|place| {
+        let make = "mkdir -p venv/bin sub ../other ../private/papers && touch venv/pyvenv.cfg && \
+                    echo '#!/bin/sh' >venv/bin/tool && chmod 755 venv/bin/tool && \
+                    echo private >../private/papers/diary";
+        let made = outcome(place.host("sh").args(["-c", make]), SOON);
+        assert!(made.status.success(), "{made:?}");
+        let (venv, other) = (place.workspace.join("venv"), place.base.join("other"));
+        let say = |at: &Path, words: &[&str]| {
+            let mut command = place.cofferdam(words);
+            let path = format!("{}/bin:/usr/bin:/bin", venv.display());
+            command
+                .env("VIRTUAL_ENV", &venv)
+                .env("PATH", path)
+                .env("HOME", place.base.join("home"));
+            outcome(command.current_dir(at), SOON)
+        };
+        // The control: what is no link is shown elsewhere.
+        let said = say(&other, &["run", "--", "tool"]);
+        assert_eq!(said.code(), Some(0), "as {}: {said:?}", place.uid());
+        let plant = "mv venv/bin venv/b && ln -s ../../private venv/bin";
+        let planted = say(&place.workspace, &["run", "--shell", plant]);
+        assert_eq!(planted.code(), Some(0), "{planted:?}");
+        let diary = place.base.join("private/papers/diary");
+        let read = ["run", "--", "cat", diary.to_str().unwrap()];
+        for at in [&other, &place.workspace.join("sub"), &place.workspace] {
+            let said = say(at, &read);
+            assert_eq!((said.code(), said.text().as_str()), (Some(1), ""), "{at:?}: {said:?}");
+        }
+        let explained = say(&other, &["explain"]).text();
+        assert!(explained.contains("venv/bin, which an earlier command"), "{explained}");
+        // The control: listed, it is shown.
+        let private = place.base.join("private");
+        let listed = [&["run", "--read", private.to_str().unwrap()], &read[1..]].concat();
+        assert_eq!(say(&other, &listed).text(), "private\n");
+    });
+}

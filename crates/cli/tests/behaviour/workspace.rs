@@ -551,3 +551,35 @@ fn sockets_of_the_host_in_the_workspace_cannot_be_reached() {
         assert_eq!(said.code(), Some(0), "{said:?}");
     });
 }
+
+/// A socket that no look can find may be reached, and then the report does not promise otherwise.
+#[test]
+fn where_sockets_of_the_host_cannot_all_be_found_every_profile_says_so() {
+    everyone(|place| {
+        let deep = format!("{}x", "d/".repeat(70));
+        for name in [deep.as_str(), "closed/x"] {
+            let first = place.workspace.join(name.split('/').next().unwrap());
+            place.write(name, "");
+            let is_closed = name == "closed/x";
+            if is_closed {
+                // Nothing is closed to root.
+                fs::set_permissions(&first, fs::Permissions::from_mode(0o300)).unwrap();
+            }
+            let is_seen = is_closed && place.is_root();
+            for options in [&["--profile", "read-only"][..], &["--allow-sensitive-writes"], &[]] {
+                let words = [options, &["--on-unavailable", "degrade", "--", "true"]].concat();
+                let report = place.report(&words);
+                let files = &report["enforced"]["files"];
+                let expected = if is_seen { "full" } else { "partial" };
+                assert_eq!(files, expected, "as {}: {name} {options:?} {report}", place.uid());
+                let said = place.run(&[options, &["--", "true"]].concat());
+                assert_eq!(said.status.success(), is_seen, "{name} {options:?} {said:?}");
+            }
+            fs::set_permissions(&first, fs::Permissions::from_mode(0o700)).unwrap();
+            fs::remove_dir_all(&first).unwrap();
+        }
+        // The control.
+        let report = place.report(&["--profile", "read-only", "--", "true"]);
+        assert_eq!(report["enforced"]["files"], "full", "{report}");
+    });
+}

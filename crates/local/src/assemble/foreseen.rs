@@ -49,8 +49,8 @@ fn foresee_in(spec: &Spec, facts: &HostFacts, view: View) -> Result<(Planned, En
     };
     let mut planned = plan(spec, facts, &view, &inputs)?;
     let sockets = sockets(&view, before.as_ref())?;
-    if planned.tier == Tier::Namespaces && !sockets.is_empty() {
-        planned.pin(pin_steps(spec, facts, &view, (&inputs, &sockets)));
+    if planned.tier == Tier::Namespaces && !sockets.paths.is_empty() {
+        planned.pin(pin_steps(spec, facts, &view, (&inputs, &sockets.paths)));
     }
     let mut enforced = planned.enforced.clone();
     lower(&mut enforced, planned.tier, (before.as_ref(), &sockets));

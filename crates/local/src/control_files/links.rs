@@ -28,7 +28,7 @@ impl Search<'_> {
             }
             if listed > MAX_DIRECTORIES {
                 let why = "it has too many directories to look for links in each";
-                return self.unprotected(git.to_owned(), why);
+                return self.unseen(git.to_owned(), why);
             }
             let is_of_objects = has_objects(&directory, git);
             let may_lead = has_leading(git, &directory);

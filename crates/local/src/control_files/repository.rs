@@ -323,7 +323,7 @@ impl Search<'_> {
         let directory = match self.open_as(path, flags) {
             Ok(directory) => directory,
             Err(Errno::ACCESS) if is_own(self.workspace, path.as_bytes()) => {
-                self.unprotected(path.to_owned(), "it may not be listed");
+                self.unseen(path.to_owned(), "it may not be listed");
                 return Vec::new();
             }
             Err(_) => return Vec::new(),

@@ -39,18 +39,39 @@ pub enum ScanEnd {
 impl ScanEnd {
     /// What is not protected and what to do; `None` where all was seen.
     pub(super) fn reason(self) -> Option<String> {
-        let what = match self {
+        Some(match self {
             Self::Complete => return None,
-            Self::TooLarge => format!(
-                "the workspace is too large to find every repository in it ({MAX_DIRECTORIES} \
-                 directories, {MAX_ENTRIES} entries, {MAX_DEPTH} levels)"
+            Self::TooLarge => format!("{}, or --cow", too_large("repository")),
+            Self::TooManyRepositories => format!(
+                "the workspace has more than {MAX_REPOSITORIES} repositories; choose a smaller \
+                 one, or --allow-sensitive-writes"
             ),
-            Self::TooManyRepositories => {
-                format!("the workspace has more than {MAX_REPOSITORIES} repositories")
-            }
-        };
-        Some(format!("{what}; choose a smaller one, or --allow-sensitive-writes"))
+        })
     }
+
+    /// The same where nothing but sockets is covered.
+    pub(super) fn reason_of_sockets(self) -> Option<String> {
+        match self {
+            Self::Complete => None,
+            Self::TooLarge | Self::TooManyRepositories => Some(too_large("socket of the host")),
+        }
+    }
+}
+
+fn too_large(sought: &str) -> String {
+    format!(
+        "the workspace is too large to find every {sought} in it ({MAX_DIRECTORIES} directories, \
+         {MAX_ENTRIES} entries, {MAX_DEPTH} levels); choose a smaller one"
+    )
+}
+
+/// How many repositories a scan finds before it ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Most {
+    /// As many as can be protected.
+    Protected,
+    /// All: only their sockets are looked for.
+    All,
 }
 
 /// What a scan found.
@@ -89,7 +110,7 @@ impl Waiting {
 
 /// Finds the repositories at and below the workspace. Follows no link. What vanishes meanwhile, or
 /// may not be read and belongs to somebody else, is passed over: it cannot be written from inside.
-pub(super) fn repositories(workspace: BorrowedFd<'_>) -> Result<Scan> {
+pub(super) fn repositories(workspace: BorrowedFd<'_>, most: Most) -> Result<Scan> {
     let mut scan = Scan::default();
     let mut waiting = VecDeque::from([Waiting { path: Vec::new(), depth: 0, is_pinned: false }]);
     let (mut directories, mut entries) = (0, 0);
@@ -123,7 +144,7 @@ pub(super) fn repositories(workspace: BorrowedFd<'_>) -> Result<Scan> {
             waiting.extend(found.below);
         }
         scan.sockets.extend(found.sockets);
-        if !next.is_pinned && !scan.add(next.path, found.signs) {
+        if !next.is_pinned && !scan.add(next.path, found.signs, most) {
             break;
         }
     }
@@ -132,13 +153,14 @@ pub(super) fn repositories(workspace: BorrowedFd<'_>) -> Result<Scan> {
 
 impl Scan {
     /// Says whether there is room for more.
-    fn add(&mut self, path: Vec<u8>, signs: Signs) -> bool {
+    fn add(&mut self, path: Vec<u8>, signs: Signs, most: Most) -> bool {
         // The workspace itself is looked at in any case.
         let is_bare = signs.bare() && !path.is_empty();
         if !signs.git && !is_bare {
             return true;
         }
-        if self.repositories.len() + self.bare.len() >= MAX_REPOSITORIES {
+        let is_full = self.repositories.len() + self.bare.len() >= MAX_REPOSITORIES;
+        if is_full && most == Most::Protected {
             self.end = ScanEnd::TooManyRepositories;
             return false;
         }

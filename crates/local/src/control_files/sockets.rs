@@ -30,7 +30,7 @@ impl Search<'_> {
                 Err(_) => {
                     let path = String::from_utf8_lossy(path).into_owned();
                     let why = "a program of the host listens there, and its name is not UTF-8";
-                    self.unprotected(path, why);
+                    self.unseen(path, why);
                 }
             }
         }
@@ -54,5 +54,41 @@ fn is_listened_at(node: &OwnedFd) -> bool {
         // Of somebody else's, nothing can be reached from inside either; one's own can be opened up.
         Err(Errno::ACCESS) => stat.st_uid == rustix::process::geteuid().as_raw(),
         Ok(()) | Err(_) => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::control_files::{find, find_sockets};
+    use crate::test_directory::TestDirectory;
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn where_only_sockets_are_covered_it_is_said_where_none_was_looked_for() {
+        let tree = TestDirectory::new("socket-reasons");
+        let path = |name: &str| tree.path().join(name);
+        (0..260).for_each(|n| fs::create_dir_all(path(&format!("r{n:03}/.git"))).unwrap());
+        // What is a matter of control files alone is none here, nor is their number.
+        fs::write(path("r000/.git/config"), "").unwrap();
+        fs::hard_link(path("r000/.git/config"), path("other")).unwrap();
+        let open = || fs::File::open(tree.path()).unwrap();
+        let all = || find(open()).unwrap().reasons();
+        assert_eq!(all().len(), 2, "the control: {:?}", all());
+        let told = || find_sockets(open()).unwrap().reasons_of_sockets();
+        assert_eq!(told(), Vec::<String>::new());
+        fs::create_dir_all(path(&"d/".repeat(70))).unwrap();
+        let deep = told();
+        assert!(deep.len() == 1 && deep[0].contains("every socket of the host"), "{deep:?}");
+        fs::remove_dir_all(path("d")).unwrap();
+        if rustix::process::geteuid().is_root() {
+            return;
+        }
+        fs::create_dir(path("closed")).unwrap();
+        fs::set_permissions(path("closed"), fs::Permissions::from_mode(0o300)).unwrap();
+        let (closed, all) = (told(), all());
+        fs::set_permissions(path("closed"), fs::Permissions::from_mode(0o700)).unwrap();
+        assert!(closed.len() == 1 && closed[0].contains("closed"), "{closed:?}");
+        assert!(all.contains(&closed[0]), "{all:?}");
     }
 }

@@ -17,7 +17,7 @@ use cofferdam_core::{Caller, Result, Spec};
 use cofferdam_wire::plan::{Access, Owner};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What toolchains need.
 #[derive(Debug, Default)]
@@ -48,7 +48,9 @@ pub(super) fn look(
     if spec.profile.shows_toolchains() {
         let caller = &spec.caller;
         let has_way_out = spec.network_policy()?.is_some();
-        let mut search = Search { caller, facts, secrets, written, has_way_out, tools: &mut tools };
+        let read = &spec.read;
+        let mut search =
+            Search { caller, read, facts, secrets, written, has_way_out, tools: &mut tools };
         search.path();
         search.caches();
         tools.git_identity = caches::git_identity(&spec.caller);
@@ -86,6 +88,8 @@ impl Toolchains {
 /// One look for toolchains.
 struct Search<'a> {
     caller: &'a Caller,
+    /// What the caller listed.
+    read: &'a [PathBuf],
     facts: &'a HostFacts,
     secrets: &'a Secrets,
     written: &'a Written,
@@ -133,17 +137,25 @@ impl Search<'_> {
         self.tools.add_to_path(&found.path);
     }
 
-    /// Resolves a path, and says so where it is left out for a link that leads out of a place that
-    /// commands write.
+    /// Resolves a path, and says so where it is left out for a link that a command may have made. One that
+    /// leads to what can be seen anyway, or to programs of a known toolchain, does no harm.
     fn find(&mut self, path: &str) -> Option<Found> {
         match self.written.way(Path::new(path)) {
             Way::Missing => None,
             Way::Clear(found) => Some(found),
-            Way::Planted(link) => {
+            Way::Planted(_, found)
+                if is_system(&found.path)
+                    || self.is_listed(&found.path)
+                    || self.is_of_known_root(&found.path) =>
+            {
+                Some(found)
+            }
+            Way::Planted(link, found) => {
                 let note = format!(
                     "{path} is not shown: it leads through the link {}, which an earlier command \
-                     in a sandbox may have made",
-                    link.display()
+                     in a sandbox may have made; list {} with --read if you trust it",
+                    link.display(),
+                    found.path
                 );
                 if !self.tools.notes.contains(&note) {
                     self.tools.notes.push(note);
@@ -151,6 +163,24 @@ impl Search<'_> {
                 None
             }
         }
+    }
+
+    /// Whether the caller wants to have this canonical path shown. Asked of what is doubted only: it looks at
+    /// the disk.
+    fn is_listed(&self, path: &str) -> bool {
+        let listed = |read: &PathBuf| self.written.find_listed(read, "--read").ok();
+        self.read.iter().filter_map(listed).any(|read| is_within(path, &read.path))
+    }
+
+    /// Whether a canonical path lies in a root that nothing but a toolchain is in. A name such as `~/n` says
+    /// too little.
+    fn is_of_known_root(&self, path: &str) -> bool {
+        let is_sure = |root: &&known::Root| {
+            self.variable(root.variable).is_some() || root.default.starts_with(['.', '/'])
+        };
+        let sure = known::ROOTS.iter().filter(is_sure);
+        let mut places = sure.filter_map(|root| self.place_of(root));
+        places.any(|place| is_within(path, &place) && self.forbids(&place).is_none())
     }
 
     /// Why a directory cannot be shown for the sake of `PATH`.

@@ -4,6 +4,7 @@ use super::lookup::{Found, find, find_listed, is_within};
 use super::secrets::{Secrets, state_directory};
 use super::{Landing, Shown, WORKSPACE, WorkspaceDirectory, WorkspaceView, nested, worktree};
 use crate::host::HostFacts;
+use cofferdam_core::way::NEVER_WRITTEN;
 use cofferdam_core::{Error, ErrorKind, Result, Spec, Workspace};
 use cofferdam_wire::plan::{Access, Owner};
 use std::path::Path;
@@ -16,33 +17,6 @@ pub(super) struct Ground {
     pub(super) outer_git: Option<String>,
     pub(super) notes: Vec<String>,
 }
-
-/// Directories that hold more than any one task may change. What lies below them can be worked in.
-const TOO_LARGE: &[&str] = &[
-    "/",
-    "/bin",
-    "/boot",
-    "/dev",
-    "/etc",
-    "/home",
-    "/lib",
-    "/lib32",
-    "/lib64",
-    "/media",
-    "/mnt",
-    "/opt",
-    "/root",
-    "/run",
-    "/sbin",
-    "/srv",
-    "/tmp",
-    "/usr",
-    "/usr/local",
-    "/var",
-    "/var/lib",
-    "/var/tmp",
-    "/dev/shm",
-];
 
 /// Kernel interfaces: neither they nor anything below them is a place to work in.
 const KERNEL: &[&str] = &["/proc", "/sys", "/dev"];
@@ -176,7 +150,7 @@ pub(super) fn refuse_to_write(
     if KERNEL.iter().any(|kernel| is_within(path, kernel)) && !path.starts_with("/dev/shm/") {
         return refused("it is an interface of the kernel");
     }
-    if TOO_LARGE.contains(&path) {
+    if NEVER_WRITTEN.contains(&path) {
         return refused("it belongs to the whole system");
     }
     if secrets.home().is_some_and(|home| is_within(home, path)) {

@@ -4,9 +4,9 @@
 //! whether what was copied up is another by now.
 
 use super::blobs::Blobs;
-use super::content::Copier;
+use super::content::{Copier, attributes};
 use super::point::{MAX_POINT_PATHS, PointDeed, PointEffects, PointPath};
-use super::tree::{Entry, Node, Tree, in_order};
+use super::tree::{Attribute, Entry, Node, Tree, in_order};
 use crate::text_or_base64;
 use cofferdam_core::files::EntryKind;
 use cofferdam_core::{Below, ChangeKind, Effect, GuestPath, LayerLook, LayerMark, Result};
@@ -129,6 +129,12 @@ fn is_alike((before, a): (&Tree, &Entry), (after, b): (&Tree, &Entry)) -> bool {
         && (first.mode & MODE) == (second.mode & MODE)
         && first.hides() == second.hides()
         && first.is_removal() == second.is_removal()
+        && (first.node.content().is_none() || own(&first.attributes).eq(own(&second.attributes)))
+}
+
+/// The attributes that something inside gave; the kernel notes others of the files of a layer.
+fn own(attributes: &[Attribute]) -> impl Iterator<Item = &Attribute> {
+    attributes.iter().filter(|(name, _)| !name.starts_with(b"user.overlay."))
 }
 
 struct Comparing<'c> {
@@ -165,22 +171,18 @@ impl Comparing<'_> {
 
     fn mark(&mut self, entry: &Entry, path: &[u8]) -> LayerMark {
         let (kind, size, identity) = match &entry.node {
-            Node::Directory => (EntryKind::Directory, 0, 0),
-            Node::File(content) => (EntryKind::File, content.size, content.blob),
-            Node::Link(target) => (EntryKind::Link, target.len() as u64, number_of(target)),
-            Node::Fifo => (EntryKind::Fifo, 0, 0),
-            Node::Socket => (EntryKind::Socket, 0, 0),
-            Node::Removed | Node::Again(_) => (EntryKind::Device, 0, 0),
+            Node::Directory => (EntryKind::Directory, 0, (0, 0)),
+            Node::File(content) => {
+                let attributes: Vec<&Attribute> = own(&entry.attributes).collect();
+                (EntryKind::File, content.size, (number_of(attributes), content.blob))
+            }
+            Node::Link(target) => (EntryKind::Link, target.len() as u64, (0, number_of(target))),
+            Node::Fifo => (EntryKind::Fifo, 0, (0, 0)),
+            Node::Socket => (EntryKind::Socket, 0, (0, 0)),
+            Node::Removed | Node::Again(_) => (EntryKind::Device, 0, (0, 0)),
         };
         let below = self.below_mark(entry, path);
-        LayerMark {
-            kind,
-            mode: entry.mode & MODE,
-            size,
-            identity: (0, identity),
-            changed_ns: 0,
-            below,
-        }
+        LayerMark { kind, mode: entry.mode & MODE, size, identity, changed_ns: 0, below }
     }
 
     fn below_mark(&mut self, entry: &Entry, path: &[u8]) -> Below {
@@ -198,7 +200,9 @@ impl Comparing<'_> {
                     && openat(&above, name, flags, Mode::empty()).is_ok_and(|file| {
                         let Ok(blob) = self.blobs.open(*content) else { return false };
                         let both = (file.as_fd(), blob.as_fd());
-                        self.copier.same(both, content.size, path).unwrap_or(false)
+                        let there = attributes(file.as_fd(), path);
+                        there.is_ok_and(|there| own(&there).eq(own(&entry.attributes)))
+                            && self.copier.same(both, content.size, path).unwrap_or(false)
                     })
             }
             (Node::Link(target), FileType::Symlink) => readlinkat(&above, name, Vec::new())
@@ -263,8 +267,8 @@ impl Comparing<'_> {
     }
 }
 
-fn number_of(target: &[u8]) -> u64 {
+fn number_of(what: impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
-    target.hash(&mut hasher);
+    what.hash(&mut hasher);
     hasher.finish()
 }

@@ -199,6 +199,40 @@ fn a_layer_goes_back_exactly_and_forward_again() {
 }
 
 #[test]
+fn a_file_that_got_other_attributes_alone_is_changed() {
+    let place = Place::new("history-attributes");
+    let upper = place.upper();
+    let changed = |place: &Place| {
+        let effects = place.point().effects;
+        assert_eq!((effects.added, effects.removed), (0, 0));
+        effects.changed
+    };
+    let note = |name: &str, key: &str, value: &str| {
+        let file = fs::File::open(upper.join(name)).unwrap();
+        fsetxattr(&file, key, value.as_bytes(), XattrFlags::empty()).unwrap();
+    };
+    fs::write(upper.join("own"), "o").unwrap();
+    fs::write(place.base.join("workspace/copied"), "c").unwrap();
+    place.point();
+    note("own", "user.note", "1");
+    assert_eq!(changed(&place), 1);
+    note("own", "user.note", "2");
+    assert_eq!(changed(&place), 1);
+    // Copied up for its attributes, as it is in everything else.
+    fs::write(upper.join("copied"), "c").unwrap();
+    note("copied", "user.note", "1");
+    assert_eq!(changed(&place), 1);
+    // The control: what the kernel notes is no change, nor is what the workspace has as well.
+    note("own", "user.overlay.origin", "x");
+    assert_eq!(changed(&place), 0);
+    let below = fs::File::open(place.base.join("workspace/copied")).unwrap();
+    fsetxattr(&below, "user.note", b"1", XattrFlags::empty()).unwrap();
+    fs::write(place.base.join("workspace/same"), "s").unwrap();
+    fs::write(upper.join("same"), "s").unwrap();
+    assert_eq!(changed(&place), 0);
+}
+
+#[test]
 fn only_what_changed_is_copied_and_what_nobody_names_is_swept() {
     let place = Place::new("history-shared");
     let upper = place.upper();

@@ -59,7 +59,7 @@ impl Said {
     /// Looks at the file, and reads nothing.
     pub(super) fn find(mut self, path: &GuestPath, base: &Path) -> Result<Archive> {
         self.from = base.join(&self.from);
-        let named = Named::open(&self.from).map_err(|e| unseen(&self.from, e))?;
+        let named = Named::open_named(&self.from, "the archive")?;
         let stat = named.look().map_err(|e| unseen(&self.from, e))?;
         let shown = self.from.display();
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {

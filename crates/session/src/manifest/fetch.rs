@@ -1,6 +1,7 @@
 //! The repositories and archives of a manifest: which are missing, and what comes of fetching them.
 
 use super::git::Bounds;
+use super::host::{Named, unseen};
 use super::load::{Loading, Provisions, Source, Thing};
 use super::provide::in_the_way;
 use super::repository::Repository;
@@ -55,7 +56,8 @@ impl Provisions {
         for (number, (path, repository)) in wanted.enumerate() {
             let stage = stage.join(number.to_string());
             let tree = repository.clone_to(&stage, Bounds::USUAL, stopped)?;
-            loading.copy(path.clone(), &tree)?;
+            let named = Named::open(&tree).map_err(|errno| unseen(&tree, errno))?;
+            loading.copy(path.clone(), &tree, &named)?;
             loading.add(mark(path)?, marked(repository))?;
         }
         for (path, archive) in &self.archives {

@@ -111,6 +111,8 @@ impl Repository {
             }
             (_, _) => None,
         };
+        // It may have become another since the manifest was looked at.
+        self.address.refuse_planted()?;
         let run = Run { home: &home, stage, secret, bounds, stopped, began: Instant::now() };
         let tree = stage.join("tree");
         run.git(self, &self.clone_words(&tree)?)?;

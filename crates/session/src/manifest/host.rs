@@ -2,16 +2,18 @@
 //!
 //! HOSTILE: what is copied may be the workspace of another sandbox, in which commands swap names. So a
 //! directory that a person named is opened once, and everything in it is reached from there by one name
-//! after the other, none of which may be a link.
+//! after the other, none of which may be a link. The way to it passes no link that a command may have made,
+//! see [`cofferdam_core::way`]: a manifest often lies in a project that sandboxes work in.
 
 use cofferdam_core::files::Content;
+use cofferdam_core::way::{PassedLink, doubted_link, planted};
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, openat, statat};
 use rustix::io::{Errno, Result};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A directory or file that a person named.
@@ -28,10 +30,14 @@ pub(super) struct HostFile {
 }
 
 impl Named {
-    /// Opens what a person named, unless it is a link itself. Nothing is read, and no pipe waited for.
+    /// Opens what only this program wrote to, unless it is a link itself. Nothing is read, and no pipe waited for.
     pub(super) fn open(path: &Path) -> Result<Self> {
-        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        openat(CWD, path, flags, Mode::empty()).map(|opened| Self(Arc::new(opened)))
+        open_as(path, Last::AsItIs).map(|opened| Self(Arc::new(opened)))
+    }
+
+    /// The same of what a person named. `what` says what it was named as.
+    pub(super) fn open_named(path: &Path, what: &str) -> cofferdam_core::Result<Self> {
+        open_named(path, what, Last::AsItIs).map(|opened| Self(Arc::new(opened)))
     }
 
     pub(super) fn look(&self) -> Result<Stat> {
@@ -77,6 +83,52 @@ impl Named {
         }
         Ok(present)
     }
+}
+
+/// What is opened where the last name of a path is a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Last {
+    /// The link.
+    AsItIs,
+    /// What it leads to.
+    Followed,
+}
+
+fn open_as(path: &Path, last: Last) -> Result<OwnedFd> {
+    let usual = OFlags::PATH | OFlags::CLOEXEC;
+    let flags = match last {
+        Last::AsItIs => usual | OFlags::NOFOLLOW,
+        Last::Followed => usual,
+    };
+    openat(CWD, path, flags, Mode::empty())
+}
+
+/// Opens what a person named, if no link on the way there may have been made by a command. Every entry that
+/// names something of the host comes by here.
+pub(super) fn open_named(path: &Path, what: &str, last: Last) -> cofferdam_core::Result<OwnedFd> {
+    let seen = |errno| unseen(path, errno);
+    let opened = open_as(path, last).map_err(seen)?;
+    // HOSTILE: names change meanwhile, so what was opened says where the way has to end.
+    let number = std::os::fd::AsRawFd::as_raw_fd(&opened);
+    let end = readlink(Path::new(&format!("/proc/self/fd/{number}")))
+        .ok_or_else(|| seen(Errno::NOENT))?;
+    let whole = std::path::absolute(path).map_err(|_| seen(Errno::NOENT))?;
+    let kind = FileType::from_raw_mode(rustix::fs::fstat(&opened).map_err(seen)?.st_mode);
+    let (way, to) = match (kind, whole.parent(), end.parent()) {
+        // It is refused for what it is.
+        (FileType::Symlink, Some(way), Some(to)) => (way, to),
+        (_, _, _) => (whole.as_path(), end.as_path()),
+    };
+    let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
+    let doubts = |link: &PassedLink| !link.stays() && !link.is_out_of_reach(home.as_deref());
+    match doubted_link(way, to, readlink, doubts) {
+        Some(link) => Err(planted(what, path, &link, &end)),
+        None => Ok(opened),
+    }
+}
+
+fn readlink(path: &Path) -> Option<PathBuf> {
+    std::fs::read_link(path).ok()
 }
 
 impl HostFile {

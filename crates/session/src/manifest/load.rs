@@ -92,6 +92,8 @@ impl Checked {
             return Err(Error::new(ErrorKind::TooLarge, what).hint("Copy a directory instead."));
         }
         let mut loading = Loading::default();
+        // Whoever can put a link on the way to the manifest can write the manifest.
+        let real = base.canonicalize().unwrap_or_else(|_| base.to_owned());
         let (mut repositories, mut archives) = (BTreeMap::new(), BTreeMap::new());
         let mut mounts = Vec::new();
         for (path, wanted) in self.wanted {
@@ -101,22 +103,27 @@ impl Checked {
                     loading.add(path, Thing::File { content, mode })?;
                 }
                 Wanted::HostFile { from, mode } => {
-                    let from = base.join(from);
-                    let named = Named::open(&from).map_err(|e| unseen(&from, e))?;
+                    let from = real.join(from);
+                    let named = Named::open_named(&from, "the file")?;
                     let stat = named.look().map_err(|e| unseen(&from, e))?;
                     let file = file(&path, &from, (named.file(&[], &stat), &stat), mode)?;
                     loading.add(path, file)?;
                 }
                 Wanted::Directory { mode } => loading.add(path, Thing::Directory { mode })?,
                 Wanted::Link { target } => loading.add(path, Thing::Link { target })?,
-                Wanted::HostDirectory { from } => loading.copy(path, &base.join(from))?,
+                Wanted::HostDirectory { from } => {
+                    let from = real.join(from);
+                    let named = Named::open_named(&from, "the copied directory")?;
+                    loading.copy(path, &from, &named)?;
+                }
                 Wanted::Archive(said) => {
-                    let archive = said.find(&path, base)?;
+                    let archive = said.find(&path, &real)?;
                     archives.insert(path, archive);
                 }
-                Wanted::Mount { from } => mounts.push(mounted::find(path, &from, base)?),
+                Wanted::Mount { from } => mounts.push(mounted::find(path, &from, (base, &real))?),
                 Wanted::Repository(mut repository) => {
-                    repository.address = repository.address.below(base);
+                    repository.address = repository.address.below(&real);
+                    repository.address.refuse_planted()?;
                     repositories.insert(path, repository);
                 }
             }
@@ -173,9 +180,8 @@ impl Loading {
     }
 
     /// A directory of the host with all that is in it. No link in it is followed.
-    pub(super) fn copy(&mut self, top: GuestPath, from: &Path) -> Result<()> {
+    pub(super) fn copy(&mut self, top: GuestPath, from: &Path, named: &Named) -> Result<()> {
         let seen = |errno| unseen(from, errno);
-        let named = Named::open(from).map_err(seen)?;
         if FileType::from_raw_mode(named.look().map_err(seen)?.st_mode) != FileType::Directory {
             return Err(wrong(&top, &format!("copies {}, which is no directory", from.display())));
         }
@@ -313,6 +319,66 @@ mod tests {
         assert!(load(&base, vec![named("named")]).is_err());
         assert!(load(&base, vec![named("secret/file")]).is_ok());
         fs::remove_dir_all(&base).unwrap();
+    }
+
+    #[test]
+    fn no_entry_follows_a_link_that_an_earlier_command_may_have_planted() {
+        let base = place("planted");
+        for directory in ["ws/conf", "ws/real/data", "private/data", "own"] {
+            fs::create_dir_all(base.join(directory)).unwrap();
+        }
+        for above in ["ws/real", "private"] {
+            fs::write(base.join(above).join("data/file"), "text").unwrap();
+        }
+        symlink("../private", base.join("ws/d")).unwrap();
+        symlink("real", base.join("ws/stays")).unwrap();
+        let entries = |above: &str| {
+            let file = Some(format!("{above}/data/file").into());
+            [
+                ManifestEntry::Copy { path: "a".to_owned(), from: format!("{above}/data").into() },
+                ManifestEntry::Mount { path: "a".to_owned(), from: format!("{above}/data").into() },
+                ManifestEntry::File {
+                    path: "a".to_owned(),
+                    text: None,
+                    base64: None,
+                    from: file,
+                    mode: None,
+                },
+                ManifestEntry::Archive {
+                    path: "a".to_owned(),
+                    from: format!("{above}/data/file").into(),
+                    strip_components: 0,
+                    sha256: None,
+                },
+                repository(&format!("{above}/data")),
+            ]
+        };
+        let absolute = base.join("ws/d").to_str().unwrap().to_owned();
+        // Whatever workspace the session has, and wherever in the project the manifest lies.
+        for (at, above) in [("ws", "d"), ("ws/conf", "../d"), ("own", &absolute)] {
+            for entry in entries(above) {
+                let shown = format!("{at} {entry:?}");
+                let error = load(&base.join(at), vec![entry]).unwrap_err();
+                assert_eq!(error.kind, ErrorKind::Denied, "{shown}: {error:?}");
+                let words = "ws/d, which an earlier command in a sandbox may have made";
+                assert!(error.message.contains(words), "{shown}: {error:?}");
+                assert!(error.hint.unwrap().contains("Remove the link"), "{shown}");
+            }
+        }
+        // The control: without a link, and through one that leads to what is beside it.
+        for above in ["real", "stays"] {
+            for entry in entries(above) {
+                let shown = format!("{entry:?}");
+                assert!(load(&base.join("ws"), vec![entry]).is_ok(), "{shown}");
+            }
+        }
+        fs::remove_dir_all(&base).unwrap();
+    }
+
+    fn repository(url: &str) -> ManifestEntry {
+        let url = if url.starts_with('/') { url.to_owned() } else { format!("./{url}") };
+        let entry = serde_json::json!({ "type": "git", "path": "a", "url": url });
+        serde_json::from_value(entry).unwrap()
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! A git repository that a manifest wants, as far as it can be judged without looking.
 
+use super::host::{Last, open_named};
 use super::wrong;
-use cofferdam_core::{Error, GuestPath, Result};
+use cofferdam_core::{Error, ErrorKind, GuestPath, Result};
 use std::path::{Path, PathBuf};
 
 /// The most bytes of an address, of the name of a branch or tag, and of a name of a user.
@@ -70,6 +71,17 @@ impl Address {
         match self {
             Self::Directory(directory) => Self::Directory(base.join(directory)),
             Self::Web { .. } | Self::Ssh { .. } => self,
+        }
+    }
+
+    /// Fails where the way to a directory passes a link that a command may have made.
+    ///
+    /// LIMIT: git opens it by its name later. What is no directory yet is git's to refuse.
+    pub(super) fn refuse_planted(&self) -> Result<()> {
+        let Self::Directory(directory) = self else { return Ok(()) };
+        match open_named(directory, "the repository", Last::Followed) {
+            Err(error) if error.kind != ErrorKind::NotFound => Err(error),
+            Ok(_) | Err(_) => Ok(()),
         }
     }
 }
