@@ -2,13 +2,15 @@
 
 use crate::choice::Choice;
 use crate::config::ImageWish;
-use crate::sessions;
+use crate::meter::Meter;
 use crate::surroundings::Surroundings;
-use cofferdam_core::{Error, ErrorKind, Image, Result, Spec};
+use crate::{sessions, verb};
+use cofferdam_core::{Error, ErrorKind, Image, Result, Spec, Step, Unit};
 use cofferdam_image::{Event, Held, Platform, Progress, Reference, Remote, Store};
 use cofferdam_local::view::refuse_planted;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::path::Path;
 
 /// When a registry is asked for an image.
@@ -57,7 +59,11 @@ pub(crate) fn open(
     if let Some(path) = reference.path() {
         refuse_planted(path, "image", spec)?;
     }
-    ready(&reference, asking, surroundings, &mut Bar::new())
+    let words: Vec<OsString> = std::env::args_os().collect();
+    match verb::glance(&words).json {
+        true => ready(&reference, asking, surroundings, &mut Events(None)),
+        false => ready(&reference, asking, surroundings, &mut Bar::new()),
+    }
 }
 
 /// Makes an image ready for later, telling how far it is.
@@ -166,6 +172,23 @@ pub(crate) fn of_sessions() -> Result<BTreeSet<String>> {
         let all = sessions.list(&Default::default()).await?;
         Ok(all.into_iter().filter_map(|session| session.image_id).collect())
     })
+}
+
+/// Events on standard error, once there is something to wait for.
+// ORDER: its thread has ended when this is gone, so that a sandbox can be forked.
+struct Events(Option<Meter>);
+
+impl Progress for Events {
+    fn tell(&mut self, event: Event) {
+        let (Event::Downloading { read_bytes, total_bytes, .. }
+        | Event::Unpacking { read_bytes, total_bytes, .. }) = event
+        else {
+            return;
+        };
+        let meter = self.0.get_or_insert_with(|| Meter::start("image", true));
+        let (done, total) = (read_bytes, Some(total_bytes));
+        meter.progress().tell(Step { done, total, unit: Unit::Bytes });
+    }
 }
 
 /// A bar on standard error, if that is a terminal.

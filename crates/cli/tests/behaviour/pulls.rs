@@ -194,6 +194,15 @@ fn a_terminal_shows_how_far_a_pull_is_and_a_file_hears_the_end_alone() {
         let said = place.says(&["image", "pull", &name], 0);
         assert!(said.text().starts_with("sha256:") && said.text().lines().count() == 1, "{said:?}");
         assert_eq!(said.stderr.lines().count(), 1, "{said:?}");
+        // Whoever pulls it by a run hears of it in the same way as of anything else.
+        place.says(&["image", "gc"], 0);
+        let said = place.run(&["--json", "--image", &name, "--", "cat", "/etc/pulled"]);
+        assert_eq!(said.object()["stdout"], "yes\n");
+        let told: Vec<Value> =
+            said.stderr.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        let of_image = |event: &&Value| event["event"] == "progress" && event["doing"] == "image";
+        let told = told.iter().rfind(of_image).unwrap_or_else(|| panic!("{said:?}"));
+        assert!(told["unit"] == "bytes" && told["total"].as_u64() > Some(0), "{told}");
     });
 }
 

@@ -71,7 +71,11 @@ pub async fn read_window(
     order: WindowOrder,
 ) -> Result<Window> {
     let path = path.as_ref();
-    let content = files.read(path, MAX_WINDOWED_BYTES).await?;
+    let content = files.read(path, MAX_WINDOWED_BYTES).await;
+    let content = content.map_err(|error| match error.kind == ErrorKind::TooLarge {
+        true => error.hint("Read a range of its bytes instead, or search it."),
+        false => error,
+    })?;
     window(&content, order)?.ok_or_else(|| {
         let what = format!("{} is not UTF-8 text, and so has no lines", path.display());
         Error::new(ErrorKind::NotAFile, what).hint("Read its bytes instead.")
