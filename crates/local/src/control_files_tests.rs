@@ -4,7 +4,6 @@ use super::*;
 use crate::test_directory::TestDirectory;
 use rustix::fs::Mode;
 use std::fs;
-use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 

@@ -3,7 +3,7 @@
 use crate::Session;
 use crate::apply::sha256;
 use crate::diff::FileDiff;
-use cofferdam_core::{ApplyOrder, Error, ErrorKind, GuestPath, Result, Standing};
+use cofferdam_core::{ApplyOrder, Error, ErrorKind, GuestPath, Held, Result, Standing};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Parts of a file's change that are to land, as somebody has seen them.
@@ -81,7 +81,8 @@ fn check(one: &ChosenHunks, diff: &FileDiff) -> Result<()> {
     if diff.sha256() != one.sha256 {
         return Err(changed(&one.path));
     }
-    if diff.change.standing != Standing::Lands {
+    // What is protected is named by being chosen.
+    if !matches!(diff.change.standing, Standing::Lands | Standing::Held(Held::Protected)) {
         let what = format!("{:?} cannot land: {}", one.path, diff.change.standing.reason());
         return Err(Error::new(ErrorKind::Conflict, what));
     }
