@@ -280,15 +280,8 @@ pub(crate) fn find_sockets<Fd: AsFd>(workspace: Fd) -> Result<ControlFiles> {
     find_with(workspace, None, Most::All)
 }
 
-/// When a workspace is looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Look {
-    /// Before a command. Sockets are tried, which whoever listens notices.
-    Before,
-    /// When it is over. What leads git elsewhere by its content is told of.
-    After,
-}
-
+/// `before` is what was found before a command that is over. Then sockets are left alone, which whoever
+/// listens at one would notice, and what leads git elsewhere by its content is told of.
 fn find_with<Fd: AsFd>(
     workspace: Fd,
     before: Option<&ControlFiles>,
@@ -296,17 +289,15 @@ fn find_with<Fd: AsFd>(
 ) -> Result<ControlFiles> {
     let scan = scan::repositories(workspace.as_fd(), most)?;
     let mut search = Search::new(workspace.as_fd(), real_path(workspace.as_fd())?);
-    (search.before, search.look) =
-        (before, if before.is_some() { Look::After } else { Look::Before });
+    search.before = before;
     search.outer_state();
     search.all(&scan.repositories, &scan.bare)?;
     for (path, why) in scan.unreadable {
         search.unseen(path, why);
     }
     let own = std::mem::take(&mut search.sockets);
-    match search.look {
-        Look::Before => search.listening(scan.sockets.into_iter().chain(own).collect()),
-        Look::After => {}
+    if before.is_none() {
+        search.listening(scan.sockets.into_iter().chain(own).collect());
     }
     Ok(search.finish(scan.end))
 }
@@ -356,7 +347,6 @@ struct Search<'a> {
     sockets: Vec<Vec<u8>>,
     /// What the user's own configuration says, once it was read.
     users: Option<Users>,
-    look: Look,
     /// What was found before the command that is over.
     before: Option<&'a ControlFiles>,
 }
@@ -373,7 +363,6 @@ impl<'a> Search<'a> {
             read: BTreeSet::new(),
             sockets: Vec::new(),
             users: None,
-            look: Look::Before,
             before: None,
         }
     }

@@ -128,23 +128,16 @@ impl<'b> Reader<'b> {
             let content = self.take(len)?;
             match name {
                 b"EOIE" => {
-                    let said =
-                        content.first_chunk::<4>().map(|bytes| u32::from_be_bytes(*bytes))?;
+                    let said = Self { bytes: content, at: 0, sum: 0 }.number()?;
                     if usize::try_from(said).ok()? != end_of_entries {
                         return None;
                     }
                 }
                 b"IEOT" => {
-                    let (pairs, left) = content.get(4..)?.as_chunks::<8>();
-                    if !left.is_empty() {
-                        return None;
-                    }
-                    let number = |pair: &[u8; 8], at: usize| {
-                        let bytes = pair.get(at..at + 4)?.try_into().ok()?;
-                        Some(u32::from_be_bytes(bytes))
-                    };
-                    for pair in pairs {
-                        parts.push((number(pair, 0)?, number(pair, 4)?));
+                    let mut pairs = Self { bytes: content, at: 0, sum: 0 };
+                    pairs.number()?;
+                    while pairs.at < content.len() {
+                        parts.push((pairs.number()?, pairs.number()?));
                     }
                 }
                 _ => {}

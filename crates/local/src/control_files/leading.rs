@@ -5,18 +5,19 @@
 //! an index names. No name of these can be pinned, for git writes them at every commit, so they are looked
 //! at when a command is over.
 
+use super::Search;
 use super::index::{self, Names};
-use super::{Look, Search};
-use crate::state::retry;
 use rustix::fs::{AtFlags, OFlags};
 use rustix::io::Errno;
+use std::fs::File;
+use std::io::{self, Read as _};
 
 /// No index that is larger is read.
-pub(crate) const MAX_INDEX_BYTES: usize = 256 << 20;
+const MAX_INDEX_BYTES: usize = 256 << 20;
 /// What is read of a reference. A name of git is shorter.
-pub(crate) const REFERENCE_BYTES: usize = 4096;
+const REFERENCE_BYTES: usize = 4096;
 /// The same of `MERGE_RR`.
-pub(crate) const MAX_REMEMBERED_BYTES: usize = 4 << 20;
+const MAX_REMEMBERED_BYTES: usize = 4 << 20;
 
 /// What git makes of a file in a git directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,27 +45,26 @@ impl Read {
         }
     }
 
-    /// Whether content of that kind leads out of where git should be.
-    pub(crate) fn leads_out(self, content: &[u8]) -> bool {
+    /// Whether what a file of that kind holds leads out of where git should be.
+    pub(crate) fn leads_out(self, file: File) -> io::Result<bool> {
+        let most = match self {
+            Self::Reference => REFERENCE_BYTES,
+            Self::Index => MAX_INDEX_BYTES,
+            Self::Conflicts => MAX_REMEMBERED_BYTES,
+        };
+        let mut content = Vec::with_capacity(REFERENCE_BYTES);
+        file.take(most as u64 + 1).read_to_end(&mut content)?;
+        // Of a reference the beginning is enough; what else is not read whole may say anything.
+        let is_cut = content.len() > most && self != Self::Reference;
+        Ok(is_cut || self.says_out(&content))
+    }
+
+    fn says_out(self, content: &[u8]) -> bool {
         match self {
             Self::Reference => stands_for_other(content),
             Self::Index => index::judge(content) != Names::Inside,
             Self::Conflicts => !index::remembers_inside(content),
         }
-    }
-
-    /// How much of a file tells that.
-    pub(crate) fn most_bytes(self) -> usize {
-        match self {
-            Self::Reference => REFERENCE_BYTES,
-            Self::Index => MAX_INDEX_BYTES,
-            Self::Conflicts => MAX_REMEMBERED_BYTES,
-        }
-    }
-
-    /// Whether the beginning is enough.
-    pub(crate) fn is_cut(self) -> bool {
-        self == Self::Reference
     }
 }
 
@@ -91,11 +91,13 @@ impl Search<'_> {
             return;
         }
         // Before a command there is nothing to tell of.
-        if self.look == Look::Before {
+        if self.before.is_none() {
             return;
         }
-        let is_led = match self.beginning(path, kind.most_bytes()) {
-            Ok((content, is_all)) => (!is_all && !kind.is_cut()) || kind.leads_out(&content),
+        // Nothing is waited for.
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let is_led = match self.open_as(path, flags) {
+            Ok(file) => kind.leads_out(file.into()).unwrap_or(true),
             Err(Errno::NOENT) if !path.contains(char::REPLACEMENT_CHARACTER) => false,
             // HOSTILE: what is closed to a look is not closed to git.
             Err(_) => true,
@@ -116,31 +118,6 @@ impl Search<'_> {
             self.before.is_some_and(|before| before.indexes.get(path) == Some(&stamp));
         self.found.indexes.insert(path.to_owned(), stamp);
         is_as_before
-    }
-
-    /// The beginning of a regular file, and whether it is all. Waits for nothing.
-    fn beginning(&self, path: &str, most: usize) -> Result<(Vec<u8>, bool), Errno> {
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = self.open_as(path, flags)?;
-        let mut content = vec![0; most.min(REFERENCE_BYTES)];
-        let mut len = 0;
-        loop {
-            let count = match content.get_mut(len..) {
-                None | Some([]) => 0,
-                Some(room) => retry(|| rustix::io::read(&file, &mut *room))?,
-            };
-            len += count;
-            if count == 0 && len < content.len() {
-                content.truncate(len);
-                return Ok((content, true));
-            }
-            if len == content.len() {
-                if len >= most {
-                    return Ok((content, false));
-                }
-                content.resize(len.saturating_mul(2).min(most), 0);
-            }
-        }
     }
 }
 
@@ -176,14 +153,14 @@ mod tests {
     fn a_reference_stands_for_references_alone() {
         for good in ["ref: refs/heads/main\n", "ref:refs/remotes/o/m", "0123abcd\n", "", "refs: x"]
         {
-            assert!(!Read::Reference.leads_out(good.as_bytes()), "{good:?}");
+            assert!(!Read::Reference.says_out(good.as_bytes()), "{good:?}");
         }
         let padded = format!("ref:{}refs/heads/main", " ".repeat(10));
-        assert!(!Read::Reference.leads_out(padded.as_bytes()));
+        assert!(!Read::Reference.says_out(padded.as_bytes()));
         for bad in ["ref: commondir\n", "ref:\t\nconfig", "ref: ../x", "ref:", "ref: ref"] {
-            assert!(Read::Reference.leads_out(bad.as_bytes()), "{bad:?}");
+            assert!(Read::Reference.says_out(bad.as_bytes()), "{bad:?}");
         }
         // What is said so late that it was not read counts as elsewhere.
-        assert!(Read::Reference.leads_out(format!("ref:{}", " ".repeat(4092)).as_bytes()));
+        assert!(Read::Reference.says_out(format!("ref:{}", " ".repeat(4092)).as_bytes()));
     }
 }

@@ -24,7 +24,7 @@ impl Search<'_> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let Ok(directory) = open(outer, flags, Mode::empty()) else { return };
         let mut search = Search::new(directory.as_fd(), Path::new(outer).to_owned());
-        search.look = self.look;
+        search.before = self.before;
         search.links_in("", below.iter().map(|name| (*name).to_owned()).collect());
         if below.contains(&"") {
             search.state_of_git("");

@@ -12,7 +12,7 @@ use cofferdam_wire::plan::Access;
 use rustix::fd::OwnedFd;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Read as _;
+use std::fs::File;
 use std::path::Path;
 
 /// What has to be known of a layer and its workspace to judge changes.
@@ -114,12 +114,8 @@ impl<'l> Known<'l> {
         if seen.kind != Kind::File {
             return false;
         }
-        let most = read.most_bytes() as u64;
-        // What cannot be read whole may say anything.
-        let content = beginning(&file, seen.size.min(most)).ok();
-        content
-            .filter(|_| read.is_cut() || seen.size <= most)
-            .is_none_or(|all| read.leads_out(&all))
+        // What cannot be read may say anything.
+        File::open(through(&file)).and_then(|file| read.leads_out(file)).unwrap_or(true)
     }
 
     /// The same of a reference of a bare repository.
@@ -194,13 +190,6 @@ impl<'l> Known<'l> {
 fn pinned_paths(found: ControlFiles) -> impl Iterator<Item = Vec<u8>> {
     let fixed = found.pins.into_iter().filter(|pin| pin.access == Access::ReadOnly);
     fixed.map(|pin| pin.path).chain(found.pointed).map(String::into_bytes)
-}
-
-/// The beginning of a file that was looked at.
-fn beginning(file: &OwnedFd, most: u64) -> std::io::Result<Vec<u8>> {
-    let mut content = Vec::new();
-    std::fs::File::open(through(file))?.take(most).read_to_end(&mut content)?;
-    Ok(content)
 }
 
 /// Whether something stands there.

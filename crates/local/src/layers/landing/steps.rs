@@ -26,6 +26,16 @@ pub(super) struct Ground<'g> {
     pub(super) made: &'g BTreeMap<usize, Made>,
 }
 
+/// What a place has, or has had, and is to be had back: by its file and what it held, and its name in the stage.
+#[derive(Clone, Copy)]
+struct Aside<'a> {
+    directory: &'a OwnedFd,
+    name: &'a [u8],
+    slot: &'a str,
+    was: Id,
+    held: Option<Sum>,
+}
+
 /// Why a step was not done, or was undone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Hitch {
@@ -74,8 +84,9 @@ impl Ground<'_> {
         let slot = at.to_string();
         let slot = slot.as_str();
         let (directory, name) = self.place(op.path())?;
+        let aside = |was, held| Aside { directory: &directory, name, slot, was, held };
         match op {
-            Op::Take { was, held, .. } => self.take((&directory, name), slot, (*was, *held), seen),
+            Op::Take { was, held, .. } => self.take(aside(*was, *held), seen),
             Op::Put { was: None, .. } => {
                 let flags = RenameFlags::NOREPLACE;
                 let stage = &self.stage.directory;
@@ -93,21 +104,21 @@ impl Ground<'_> {
                 rustix::fs::renameat_with(stage, slot, &directory, name, flags)?;
                 let fits = self.expect_taken(slot, *was, seen);
                 or_back(fits.and_then(|()| self.expect_come(at, &directory, name)), || {
-                    self.return_taken((&directory, name), slot, (*was, *held), flags)
+                    self.return_taken(aside(*was, *held), flags)
                 })
             }
             Op::Name { was, held, .. } => {
                 let made = self.made.get(&at).and_then(|made| made.nameless.as_ref());
                 let file = made.ok_or(Hitch::Changed)?;
                 if let Some(was) = was {
-                    self.take((&directory, name), slot, (*was, *held), seen)?;
+                    self.take(aside(*was, *held), seen)?;
                 }
                 let follow = AtFlags::SYMLINK_FOLLOW;
                 let named = rustix::fs::linkat(CWD, through(file), &directory, name, follow);
                 or_back(named.map_err(Hitch::from), || match was {
                     Some(was) => {
                         let flags = RenameFlags::NOREPLACE;
-                        self.put_back((&directory, name), slot, (*was, *held), flags)
+                        self.put_back(aside(*was, *held), flags)
                     }
                     None => Ok(()),
                 })
@@ -129,43 +140,26 @@ impl Ground<'_> {
     }
 
     /// Takes what is there to the stage.
-    fn take(
-        &self,
-        (directory, name): (&OwnedFd, &[u8]),
-        slot: &str,
-        (was, held): (Id, Option<Sum>),
-        seen: Option<&Seen>,
-    ) -> Result<(), Hitch> {
+    fn take(&self, aside: Aside<'_>, seen: Option<&Seen>) -> Result<(), Hitch> {
+        let Aside { directory, name, slot, was, .. } = aside;
         let (stage, flags) = (&self.stage.directory, RenameFlags::NOREPLACE);
         self.expect(directory, name, was, seen)?;
         rustix::fs::renameat_with(directory, name, stage, slot, flags)?;
-        or_back(self.expect_taken(slot, was, seen), || {
-            self.return_taken((directory, name), slot, (was, held), flags)
-        })
+        or_back(self.expect_taken(slot, was, seen), || self.return_taken(aside, flags))
     }
 
     /// Returns what was taken in this moment. It may be of one who saved it just before.
-    fn return_taken(
-        &self,
-        (directory, name): (&OwnedFd, &[u8]),
-        slot: &str,
-        (was, held): (Id, Option<Sum>),
-        flags: RenameFlags,
-    ) -> Result<(), Hitch> {
-        if held.is_some() {
-            return self.put_back((directory, name), slot, (was, held), flags);
+    fn return_taken(&self, aside: Aside<'_>, flags: RenameFlags) -> Result<(), Hitch> {
+        if aside.held.is_some() {
+            return self.put_back(aside, flags);
         }
+        let Aside { directory, name, slot, .. } = aside;
         Ok(rustix::fs::renameat_with(&self.stage.directory, slot, directory, name, flags)?)
     }
 
     /// Puts back what was set aside.
-    fn put_back(
-        &self,
-        (directory, name): (&OwnedFd, &[u8]),
-        slot: &str,
-        (was, held): (Id, Option<Sum>),
-        flags: RenameFlags,
-    ) -> Result<(), Hitch> {
+    fn put_back(&self, aside: Aside<'_>, flags: RenameFlags) -> Result<(), Hitch> {
+        let Aside { directory, name, slot, was, held } = aside;
         let stage = &self.stage.directory;
         self.expect_aside((stage, slot.as_bytes()), was, held)?;
         rustix::fs::renameat_with(stage, slot, directory, name, flags)?;
@@ -203,6 +197,7 @@ impl Ground<'_> {
             Err(hitch) => return Err(hitch),
         };
         let (stage, slot) = (&self.stage.directory, slot.as_str());
+        let aside = |was, held| Aside { directory: &directory, name, slot, was, held };
         let present = look(&directory, name)?;
         let is_there = |id: Id| present.as_ref().is_some_and(|(seen, _)| seen.id == id);
         let to_stage = |slot: &str| {
@@ -212,13 +207,13 @@ impl Ground<'_> {
         match op {
             Op::Take { was, held, .. } => {
                 let flags = RenameFlags::NOREPLACE;
-                self.put_back((&directory, name), slot, (*was, *held), flags)
+                self.put_back(aside(*was, *held), flags)
             }
             Op::Put { new, .. } if !is_there(*new) => Err(Hitch::Changed),
             Op::Put { was: None, .. } => Ok(to_stage(slot)?),
             Op::Put { was: Some(was), held, .. } => {
                 let flags = RenameFlags::EXCHANGE;
-                self.put_back((&directory, name), slot, (*was, *held), flags)
+                self.put_back(aside(*was, *held), flags)
             }
             Op::Name { new, was, held, .. } => {
                 if let Some(was) = was {
@@ -230,7 +225,7 @@ impl Ground<'_> {
                 match was {
                     Some(was) => {
                         let flags = RenameFlags::NOREPLACE;
-                        self.put_back((&directory, name), slot, (*was, *held), flags)
+                        self.put_back(aside(*was, *held), flags)
                     }
                     None => Ok(()),
                 }
