@@ -22,8 +22,9 @@ use std::path::PathBuf;
 /// the way, all files are as they were. Nothing is reached through links. Directories on the way are
 /// made; those that are emptied stay. A patch that was applied before changes nothing.
 ///
-/// A hunk whose lines stand somewhere else than it says, and in several places, goes to the nearest of these,
-/// as with `git apply`, which is told; to none if two are equally near, or if it lacks context on one side.
+/// A hunk whose lines stand somewhere else than it says goes there, and the offset is told. If they stand in
+/// several such places the patch is refused, and the places are told: correct its line number, or give it more
+/// context.
 ///
 /// Example: git diff | cofferdam file patch agent-1
 #[derive(Debug, Args)]
@@ -145,11 +146,7 @@ fn told_hunk(hunk: &PatchedHunk) -> Option<String> {
     let mut words = match hunk.outcome {
         HunkOutcome::Fits => match (hunk.line, hunk.offset) {
             (Some(line), Some(offset)) if offset != 0 => {
-                let nearest = match hunk.candidates.as_slice() {
-                    [] => String::new(),
-                    all => format!(", the nearest of lines {}", listed(all)),
-                };
-                format!("fits at line {line}, {offset:+} from where it says{nearest}")
+                format!("fits at line {line}, {offset:+} from where it says")
             }
             (_, _) if hunk.recounted => "fits; its lines were counted anew".to_owned(),
             (_, _) => return None,

@@ -31,7 +31,7 @@ pub(super) fn report(looked: &Looked<'_>, found: &Found, searches: &mut Searches
         nearest: None,
         recounted: looked.hunk.recounted,
     };
-    if let Found::At(at) | Found::Nearest(at, _) | Found::Already(at) = found {
+    if let Found::At(at) | Found::Already(at) = found {
         report.line = Some(at + 1);
         report.offset = match looked.hunk.place {
             Place::Line { old, .. } => Some(signed(*at) - signed(old)),
@@ -40,10 +40,6 @@ pub(super) fn report(looked: &Looked<'_>, found: &Found, searches: &mut Searches
     }
     report.outcome = match found {
         Found::At(_) => HunkOutcome::Fits,
-        Found::Nearest(_, places) => {
-            report.candidates = places.iter().take(SHOWN_CANDIDATES).map(|at| at + 1).collect();
-            HunkOutcome::Fits
-        }
         Found::Already(_) => HunkOutcome::AlreadyApplied,
         Found::Ambiguous(places) => {
             report.candidates = places.iter().take(SHOWN_CANDIDATES).map(|at| at + 1).collect();

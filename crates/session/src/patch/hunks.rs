@@ -117,7 +117,7 @@ fn applied(
         let looked = Looked { words, hunk, lines: &lines, before };
         reports.push(report(&looked, &found, searches));
         match found {
-            Found::At(at) | Found::Nearest(at, _) => {
+            Found::At(at) => {
                 made.extend_from_slice(lines.slice(copied, at));
                 copied = write(words, hunk, &lines, at, &mut made);
                 before = Before { floor: copied, drift: drift(hunk, at, before) };

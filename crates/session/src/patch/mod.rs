@@ -12,9 +12,9 @@
 //! **What is refused by name.** Binary patches, submodules, combined and context diffs; paths that are
 //! absolute, go up, or lie in `.git`; links that would lead out of the workspace; what passes a limit.
 //!
-//! **Where a hunk goes.** At its line, or at the nearest place where all of its old lines stand, with
-//! the offset in the report; two places equally near, or several without a line or context on both
-//! sides to go by, are ambiguous. No context is dropped to make a hunk fit. What was applied before is recognised.
+//! **Where a hunk goes.** At its line, moved as the hunk before it was, or at the only place where all of
+//! its old lines stand, with the offset in the report; several places are ambiguous, and refused. No
+//! context is dropped to make a hunk fit. What was applied before is recognised.
 //!
 //! **Wrong numbers.** Where the numbers of lines in a hunk's head are not those of its lines, the
 //! lines are counted instead if it is clear which belong to it, and the report says so.

@@ -1,9 +1,9 @@
 //! Where a hunk belongs. Pure, and linear in the file for each search.
 //!
 //! A hunk with a line number belongs there, moved by as much as the hunk before it was. If its old
-//! lines do not stand there, it belongs to the nearest place behind the hunk before it where they
-//! do, as with `git apply` and `patch`, and the others are told; two that are equally near are ambiguous. Without context on one of its sides, which a diff has
-//! at the beginning and the end of a file, it belongs to the only such place or nowhere.
+//! lines do not stand there, it belongs to the only place behind the hunk before it where they do;
+//! several are ambiguous, however near one of them is. `git apply` and `patch` take the nearest, which
+//! is a guess: the number was wrong already.
 //!
 //! A hunk without a number belongs to the only place where its old lines stand, or to the first behind
 //! the lines that it names, if the first of these stands only once. No line of context is ever dropped.
@@ -11,7 +11,7 @@
 //! A hunk whose new lines stand at its place is taken for applied, rather than looked for elsewhere.
 
 use super::lines::Lines;
-use super::section::{Hunk, Place, Side};
+use super::section::{Hunk, Place};
 use crate::occurrences::occurrences;
 
 /// How many lines all searches of one patch may pass over.
@@ -41,8 +41,6 @@ pub(super) struct Before {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Found {
     At(usize),
-    /// At the nearest of these.
-    Nearest(usize, Vec<usize>),
     Already(usize),
     Ambiguous(Vec<usize>),
     /// Only before what is changed already.
@@ -144,14 +142,10 @@ fn near(
         return Some(Found::Already(at));
     }
     let found = all(lines, w, &w.old, b.floor, searches)?;
-    let sided = [w.hunk.lines.first(), w.hunk.lines.last()];
-    let surrounded = sided.into_iter().flatten().all(|line| line.side == Side::Both);
-    let meant = if surrounded { nearest(&found, expected) } else { found.clone() };
-    match meant.as_slice() {
+    match found.as_slice() {
         [] => elsewhere(lines, w, b, expected, searches),
-        [at] if found.len() > 1 => Some(Found::Nearest(*at, found)),
         [at] => Some(Found::At(*at)),
-        _ => Some(Found::Ambiguous(meant)),
+        _ => Some(Found::Ambiguous(found)),
     }
 }
 
@@ -165,12 +159,6 @@ fn into_nothing(lines: &Lines<'_>, w: &Wanted<'_>) -> Found {
     }
 }
 
-/// The nearest of the places, or the two that are equally near.
-fn nearest(found: &[usize], expected: usize) -> Vec<usize> {
-    let least = found.iter().map(|at| at.abs_diff(expected)).min();
-    found.iter().copied().filter(|at| Some(at.abs_diff(expected)) == least).collect()
-}
-
 /// The old lines stand nowhere behind the hunk before: perhaps the new ones do, or the old ones do
 /// further up.
 fn elsewhere(
@@ -181,8 +169,8 @@ fn elsewhere(
     searches: &mut Searches,
 ) -> Option<Found> {
     let applied = all(lines, w, &w.new, b.floor, searches)?;
-    if let Some(at) = nearest(&applied, expected).first() {
-        return Some(Found::Already(*at));
+    if let Some(at) = applied.into_iter().min_by_key(|at| at.abs_diff(expected)) {
+        return Some(Found::Already(at));
     }
     if b.floor > 0
         && let Some(at) = all(lines, w, &w.old, 0, searches)?.last()
@@ -235,7 +223,7 @@ fn only(lines: &Lines<'_>, w: &Wanted<'_>, at: usize) -> Found {
 #[cfg(test)]
 mod tests {
     use super::super::lines::Words;
-    use super::super::section::HunkLine;
+    use super::super::section::{HunkLine, Side};
     use super::*;
 
     #[test]

@@ -139,8 +139,7 @@ pub struct PatchedHunk {
     pub line: Option<usize>,
     /// By how many lines that is further down than the patch says.
     pub offset: Option<i64>,
-    /// The lines where it fits alike, at most 16 of them; of one that fits, those of which `line` is the
-    /// nearest to where the patch says.
+    /// The lines where it fits alike, at most 16 of them; of one out of order, where it would fit.
     pub candidates: Vec<usize>,
     /// Where it comes nearest to fitting.
     pub nearest: Option<NearestPlace>,
@@ -160,7 +159,7 @@ pub enum HunkOutcome {
     NotFound,
     /// A line that it is to stand behind is nowhere.
     AnchorNotFound,
-    /// It fits in several places, and none is the nearest.
+    /// It fits in several places, and in none that the patch says.
     Ambiguous,
     /// It fits only before what it has to follow: the hunk before it, or a line that it names.
     OutOfOrder,

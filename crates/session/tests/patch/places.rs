@@ -37,21 +37,25 @@ fn the_offset_of_a_hunk_is_where_the_next_is_looked_for_first() {
 }
 
 #[test]
-fn the_nearest_place_is_taken_and_two_that_are_equally_near_are_ambiguous() {
-    let patch = "--- a/x\n+++ b/x\n@@ -4,3 +4,3 @@\n same\n-a\n+b\n end\n";
+fn the_line_that_a_hunk_says_decides_and_several_others_are_ambiguous() {
+    let patch =
+        |line: usize| format!("--- a/x\n+++ b/x\n@@ -{line},3 +{line},3 @@\n same\n-a\n+b\n end\n");
     let before = "same\na\nend\n.\n.\nsame\na\nend\n";
     let after = "same\na\nend\n.\n.\nsame\nb\nend\n";
-    let report = check_forward(patch, &files(&[("x", before)]), &files(&[("x", after)]));
-    assert_eq!(place(&report, 0), (Some(6), Some(2)));
-    // Who wants to know whether another one was meant is told of it.
-    assert_eq!(report.files[0].hunks[0].candidates, [1, 6]);
-    let report = check_refused(patch, &files(&[("x", &before.replacen('.', ".\n.", 1))]));
-    assert_eq!(hunk_outcomes(&report), [HunkOutcome::Ambiguous]);
-    assert_eq!(report.files[0].hunks[0].candidates, [1, 7]);
+    let report = check_forward(patch(6), &files(&[("x", before)]), &files(&[("x", after)]));
+    assert_eq!(place(&report, 0), (Some(6), Some(0)));
+    assert!(report.files[0].hunks[0].candidates.is_empty());
+    // However near one of them is: a number that is wrong says nothing of which is meant.
+    for line in [2, 4, 5, 7, 99] {
+        let report = check_refused(patch(line), &files(&[("x", before)]));
+        assert_eq!(hunk_outcomes(&report), [HunkOutcome::Ambiguous], "{line}");
+        assert_eq!(report.files[0].hunks[0].candidates, [1, 6]);
+        assert_eq!(place(&report, 0), (None, None));
+    }
 }
 
 #[test]
-fn the_nearest_of_several_places_is_taken_only_with_context_on_both_sides() {
+fn a_hunk_without_context_on_one_side_goes_to_its_only_place() {
     let block = "fn a() {\n    {\n    }\n}\n";
     let append = "--- a/x\n+++ b/x\n@@ -10,3 +10,4 @@\n     {\n     }\n }\n+// end\n";
     let three = block.repeat(3);
