@@ -2568,19 +2568,25 @@ export interface components {
         };
         /** @description One path of a receipt. */
         FileSeen: {
-            /** @description Its type now: `file`, `directory`, `link`, `fifo`, `socket` or `device`; null where it is gone. */
+            /**
+             * @description Its type: `file`, `directory`, `link`, `fifo`, `socket` or `device`. Of what was removed, this
+             *     and the rest are what it was; null where nobody looked before it was.
+             */
             kind?: string | null;
-            /** @description Its permissions now, in octal. */
+            /** @description Its permissions, in octal. */
             mode?: string | null;
             /** @description The path in the workspace, where it is UTF-8. */
             path?: string | null;
             /** @description The path in base64, where it is not UTF-8. */
             path_base64?: string | null;
-            /** @description The SHA-256 of a file, in hexadecimal; null where it is too large or changed meanwhile. */
+            /**
+             * @description The SHA-256 of a file, in hexadecimal; null where it is too large or changed meanwhile, and of
+             *     one that was removed where the workspace does not have it: an earlier command had made it.
+             */
             sha256?: string | null;
             /**
              * Format: uint64
-             * @description Its size now, in bytes.
+             * @description Its size, in bytes.
              */
             size?: number | null;
         };
@@ -2615,7 +2621,7 @@ export interface components {
              * @description How many paths are not listed, for there are too many.
              */
             omitted: number;
-            /** @description What is not there any more. */
+            /** @description What is not there any more, as it was. */
             removed: components["schemas"]["FileSeen"][];
         };
         /** @description Another session that is to begin as this one is. */
@@ -2793,7 +2799,7 @@ export interface components {
          *     - `already_applied`: What it makes is there already.
          *     - `not_found`: Its old lines are nowhere.
          *     - `anchor_not_found`: A line that it is to stand behind is nowhere.
-         *     - `ambiguous`: It fits in several places, and none is the nearest.
+         *     - `ambiguous`: It fits in several places, and in none that the patch says.
          *     - `out_of_order`: It fits only before what it has to follow: the hunk before it, or a line that it names.
          *     - `no_context`: It has neither context nor removed lines, so that nothing says where it belongs.
          *     - `too_large`: The file or the patch is too large for a search.
@@ -3407,10 +3413,7 @@ export interface components {
         };
         /** @description What came of one hunk. */
         PatchedHunk: {
-            /**
-             * @description The lines where it fits alike, at most 16 of them; of one that fits, those of which `line` is the
-             *     nearest to where the patch says.
-             */
+            /** @description The lines where it fits alike, at most 16 of them; of one out of order, where it would fit. */
             candidates: number[];
             /**
              * Format: uint

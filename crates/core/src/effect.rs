@@ -9,6 +9,21 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct LayerLook {
     /// What stands under each path of the layer; `None` where it hides what the workspace has.
     pub entries: BTreeMap<GuestPath, Option<LayerMark>>,
+    /// What the workspace has under paths that the layer hides, where the look told it.
+    pub hidden: BTreeMap<GuestPath, Former>,
+}
+
+/// What stood under a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Former {
+    /// Its type.
+    pub kind: EntryKind,
+    /// The permissions that count.
+    pub mode: u32,
+    /// Its size in bytes.
+    pub size: u64,
+    /// Whether the workspace has it still, under that path.
+    pub in_workspace: bool,
 }
 
 /// What tells one state of a path of a layer from another, without reading it.
@@ -48,6 +63,8 @@ pub struct Effect {
     pub kind: ChangeKind,
     /// What stands there now; nothing where it was removed.
     pub now: Option<LayerMark>,
+    /// What stood there, of what was removed, where that is known.
+    pub former: Option<Former>,
 }
 
 /// What a path is for whoever looks through the layer.
@@ -71,7 +88,12 @@ impl LayerLook {
                 (ChangeKind::Added | ChangeKind::Modified, State::Own(mark)) => Some(mark.clone()),
                 _ => None,
             };
-            Some(Effect { path: path.clone(), kind, now })
+            let former = match (kind, earlier.state(path)) {
+                (ChangeKind::Removed, State::Own(mark)) => Some(mark.former()),
+                (ChangeKind::Removed, State::Untouched) => self.hidden.get(path).copied(),
+                _ => None,
+            };
+            Some(Effect { path: path.clone(), kind, now, former })
         };
         paths.into_iter().filter_map(effect).collect()
     }
@@ -82,6 +104,13 @@ impl LayerLook {
             Some(None) => State::Hidden,
             Some(Some(mark)) => State::Own(mark),
         }
+    }
+}
+
+impl LayerMark {
+    fn former(&self) -> Former {
+        let in_workspace = self.below == Below::Same;
+        Former { kind: self.kind, mode: self.mode, size: self.size, in_workspace }
     }
 }
 
@@ -141,7 +170,7 @@ mod tests {
         let entry = |(path, mark): &(&str, Option<LayerMark>)| {
             (GuestPath::new(*path).unwrap(), mark.clone())
         };
-        LayerLook { entries: entries.iter().map(entry).collect() }
+        LayerLook { entries: entries.iter().map(entry).collect(), ..LayerLook::default() }
     }
 
     fn told(before: &LayerLook, after: &LayerLook) -> Vec<(String, &'static str)> {
@@ -184,6 +213,28 @@ mod tests {
             [("again", "added"), ("both", "modified"), ("dropped", "removed"), ("lost", "removed")];
         assert_eq!(told(&before, &after), expected.map(|(path, kind)| (path.to_owned(), kind)));
         assert_eq!(told(&after, &after), []);
+    }
+
+    #[test]
+    fn of_what_was_removed_it_is_told_what_it_was() {
+        let untouched = Former { kind: EntryKind::Link, mode: 0o777, size: 9, in_workspace: true };
+        let before = look(&[
+            ("made", Some(mark(1, Below::Nothing))),
+            ("other", Some(mark(2, Below::Other))),
+            ("same", Some(mark(3, Below::Same))),
+        ]);
+        let mut after =
+            look(&[("kept", Some(mark(4, Below::Nothing))), ("other", None), ("same", None)]);
+        after.entries.insert(GuestPath::new("untouched").unwrap(), None);
+        after.hidden.insert(GuestPath::new("untouched").unwrap(), untouched);
+        // What the workspace has there is not what stood there for the sandbox.
+        after.hidden.insert(GuestPath::new("other").unwrap(), untouched);
+        let effects = after.effects_since(&before);
+        let former: Vec<Option<Former>> = effects.iter().map(|effect| effect.former).collect();
+        let own = |in_workspace| {
+            Some(Former { kind: EntryKind::File, mode: 0o644, size: 3, in_workspace })
+        };
+        assert_eq!(former, [None, own(false), own(false), own(true), Some(untouched)]);
     }
 
     #[test]

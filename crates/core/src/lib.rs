@@ -55,7 +55,7 @@ pub use durable::{
     ExecOrder, ExecStatus, Found, Happened, JournalEntry, KeptLayer, LayerExchange, Part, PausedBy,
     SandboxOrder, Seen, Spooled, no_way_out,
 };
-pub use effect::{Below, Effect, LayerLook, LayerMark};
+pub use effect::{Below, Effect, Former, LayerLook, LayerMark};
 pub use ending::{Cause, Ending, EndingKind};
 pub use enforcement::{
     Admission, Axis, Basis, Degree, Enforced, Enforcement, LimitsCount, OnUnavailable, admit,

@@ -65,7 +65,7 @@ pub struct FilesSeen {
     pub added: Vec<FileSeen>,
     /// What was there and is other now.
     pub changed: Vec<FileSeen>,
-    /// What is not there any more.
+    /// What is not there any more, as it was.
     pub removed: Vec<FileSeen>,
     /// How many paths are not listed, for there are too many.
     pub omitted: u64,
@@ -80,12 +80,14 @@ pub struct FileSeen {
     /// The path in base64, where it is not UTF-8.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path_base64: Option<String>,
-    /// Its type now: `file`, `directory`, `link`, `fifo`, `socket` or `device`; null where it is gone.
+    /// Its type: `file`, `directory`, `link`, `fifo`, `socket` or `device`. Of what was removed, this
+    /// and the rest are what it was; null where nobody looked before it was.
     pub kind: Option<String>,
-    /// Its permissions now, in octal.
+    /// Its permissions, in octal.
     pub mode: Option<String>,
-    /// Its size now, in bytes.
+    /// Its size, in bytes.
     pub size: Option<u64>,
-    /// The SHA-256 of a file, in hexadecimal; null where it is too large or changed meanwhile.
+    /// The SHA-256 of a file, in hexadecimal; null where it is too large or changed meanwhile, and of
+    /// one that was removed where the workspace does not have it: an earlier command had made it.
     pub sha256: Option<String>,
 }

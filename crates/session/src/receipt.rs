@@ -5,7 +5,7 @@ use crate::report::{ExecReport, text_or_base64};
 use crate::session::Session;
 use cofferdam_core::files::EntryKind;
 use cofferdam_core::{
-    ChangeKind, DurableBackend, Effect, EndingKind, Error, ErrorKind, FileSeen, FilesSeen,
+    ChangeKind, DurableBackend, Effect, EndingKind, Error, ErrorKind, FileSeen, FilesSeen, Former,
     KeptLayer, LayerLook, ProcessId, Receipt, Result, SaidByGuest, SeenByHost, Side, hexadecimal,
 };
 use sha2::{Digest, Sha256};
@@ -119,7 +119,7 @@ impl Session {
             match effect.kind {
                 ChangeKind::Added => files.added.push(seen(&effect, sha256)),
                 ChangeKind::Modified => files.changed.push(seen(&effect, sha256)),
-                ChangeKind::Removed => files.removed.push(seen(&effect, None)),
+                ChangeKind::Removed => files.removed.push(seen(&effect, sha256)),
             }
         }
         Ok(files)
@@ -147,13 +147,18 @@ async fn hash(
     left: &mut u64,
 ) -> Result<Option<String>> {
     let most = most_of_one(*left);
-    let is_wanted =
-        effect.now.as_ref().is_some_and(|now| now.kind == EntryKind::File && now.size <= most);
-    if !is_wanted {
+    let (side, kind, size) = match (&effect.now, effect.former) {
+        (Some(now), _) => (Side::After, now.kind, now.size),
+        (None, Some(Former { kind, size, in_workspace: true, .. })) => (Side::Before, kind, size),
+        (None, _) => return Ok(None),
+    };
+    if kind != EntryKind::File || size > most {
         return Ok(None);
     }
-    let read = backend.layer_file(layer, Side::After, &effect.path, most);
+    let read = backend.layer_file(layer, side, &effect.path, most);
     match within(CALL_LIMIT, "read a file", read).await {
+        // What the workspace got in its place meanwhile is not what was removed.
+        Ok(bytes) if side == Side::Before && bytes.len() as u64 != size => Ok(None),
         Ok(bytes) => {
             *left = left.saturating_sub(bytes.len() as u64);
             Ok(Some(hexadecimal(Sha256::digest(&bytes))))
@@ -167,6 +172,8 @@ async fn hash(
         {
             Ok(None)
         }
+        // What is closed to whoever asks could be removed all the same.
+        Err(error) if side == Side::Before && error.kind == ErrorKind::Denied => Ok(None),
         Err(error) => Err(error),
     }
 }
@@ -200,14 +207,15 @@ fn is_by_host(ending: EndingKind) -> bool {
 }
 
 fn seen(effect: &Effect, sha256: Option<String>) -> FileSeen {
-    let now = effect.now.as_ref();
+    let told = effect.now.as_ref().map(|now| (now.kind, now.mode, now.size));
+    let told = told.or(effect.former.map(|former| (former.kind, former.mode, former.size)));
     let (path, path_base64) = text_or_base64(effect.path.as_bytes().to_vec());
     FileSeen {
         path,
         path_base64,
-        kind: now.map(|now| now.kind.name().to_owned()),
-        mode: now.map(|now| format!("{:o}", now.mode)),
-        size: now.map(|now| now.size),
+        kind: told.map(|(kind, _, _)| kind.name().to_owned()),
+        mode: told.map(|(_, mode, _)| format!("{mode:o}")),
+        size: told.map(|(_, _, size)| size),
         sha256,
     }
 }

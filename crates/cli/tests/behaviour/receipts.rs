@@ -45,11 +45,24 @@ fn a_receipt_tells_what_a_command_did_to_files_and_no_more() {
             (Some(hash), Some(4), Some("file"))
         );
         assert_eq!(files["added"][0]["mode"], "700");
+        // Of what was removed, what it was: that of "before\n", by another program.
+        let hash = "9160d4be34c8695bd172a76c7c7966587ea5a4d991ad22c87b2b91af54aa9ebb";
+        let gone = |told: &Value, at: usize| {
+            let file = &told["seen_by_host"]["files"]["removed"][at];
+            (file["kind"].clone(), file["size"].clone(), file["sha256"].clone())
+        };
+        let was = (Value::from("file"), Value::from(7), Value::from(hash));
+        assert_eq!(gone(&first, 0), was);
+        assert_eq!(files["removed"][0]["mode"], "644");
         // Of the next one, only its own.
         nothing(&receipt(place, "cat a n >/dev/null; ls -R >/dev/null", 0));
         let next = receipt(place, "rm -r n f; echo back >b; mv d moved", 0);
         assert_eq!(paths(&next, "added"), ["b", "moved", "moved/c"]);
         assert_eq!(paths(&next, "removed"), ["d", "d/c", "f", "n"]);
+        assert_eq!(gone(&next, 1), was);
+        assert_eq!(next["seen_by_host"]["files"]["removed"][2]["mode"], "700");
+        // An earlier command had made it: nobody has its content any more.
+        assert_eq!(gone(&next, 3), (Value::from("file"), Value::from(4), Value::Null));
         // What is written and left as the workspace has it is no effect.
         nothing(&receipt(place, "cat e >t; cat t >e; rm t", 0));
         let odd = receipt(place, "printf x >\"$(printf 'o\\377')\"", 0);

@@ -4,19 +4,27 @@ use super::changes::state;
 use super::layer::Layer;
 use super::look::{Kind, Seen};
 use super::walk::{Pair, walk};
-use cofferdam_core::{Below, LayerLook, LayerMark, Result};
+use cofferdam_core::{Below, Former, LayerLook, LayerMark, Result};
 
 impl Layer {
     /// How it stands now. Costs what the layer holds, whatever the workspace
     /// holds; a copy holds all of it.
     pub fn look(&self) -> Result<LayerLook> {
-        let entry = |pair: Pair| {
+        let mut found = LayerLook::default();
+        for pair in walk(self, &[])?.into_iter().filter(|pair| !pair.untouched) {
             let mark = pair.upper.as_ref().map(|top| mark(&top.seen, below(&pair)));
-            (pair.path, mark)
-        };
-        let pairs = walk(self, &[])?.into_iter().filter(|pair| !pair.untouched);
-        Ok(LayerLook { entries: pairs.map(entry).collect() })
+            if let (None, Some(lower)) = (&mark, &pair.lower) {
+                found.hidden.insert(pair.path.clone(), former(lower));
+            }
+            found.entries.insert(pair.path, mark);
+        }
+        Ok(found)
     }
+}
+
+fn former(lower: &Seen) -> Former {
+    let kind = state(lower).kind;
+    Former { kind, mode: lower.mode, size: lower.size, in_workspace: true }
 }
 
 fn mark(seen: &Seen, below: Below) -> LayerMark {

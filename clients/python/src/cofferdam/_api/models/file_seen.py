@@ -16,14 +16,16 @@ class FileSeen:
     """One path of a receipt.
 
     Attributes:
-        kind (None | str | Unset): Its type now: `file`, `directory`, `link`, `fifo`, `socket` or `device`; null where
-            it is gone.
-        mode (None | str | Unset): Its permissions now, in octal.
+        kind (None | str | Unset): Its type: `file`, `directory`, `link`, `fifo`, `socket` or `device`. Of what was
+            removed, this
+            and the rest are what it was; null where nobody looked before it was.
+        mode (None | str | Unset): Its permissions, in octal.
         path (None | str | Unset): The path in the workspace, where it is UTF-8.
         path_base64 (None | str | Unset): The path in base64, where it is not UTF-8.
         sha256 (None | str | Unset): The SHA-256 of a file, in hexadecimal; null where it is too large or changed
-            meanwhile.
-        size (int | None | Unset): Its size now, in bytes.
+            meanwhile, and of
+            one that was removed where the workspace does not have it: an earlier command had made it.
+        size (int | None | Unset): Its size, in bytes.
     """
 
     kind: None | str | Unset = UNSET

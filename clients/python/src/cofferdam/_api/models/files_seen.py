@@ -24,7 +24,7 @@ class FilesSeen:
         beside (list[str]): Commands that ran at the same time, by their ids: what is listed may be theirs.
         changed (list[FileSeen]): What was there and is other now.
         omitted (int): How many paths are not listed, for there are too many.
-        removed (list[FileSeen]): What is not there any more.
+        removed (list[FileSeen]): What is not there any more, as it was.
         not_seen (None | str | Unset): Why nobody looked; null where somebody did.
     """
 

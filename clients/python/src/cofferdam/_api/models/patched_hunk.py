@@ -21,16 +21,15 @@ class PatchedHunk:
     """What came of one hunk.
 
     Attributes:
-        candidates (list[int]): The lines where it fits alike, at most 16 of them; of one that fits, those of which
-            `line` is the
-            nearest to where the patch says.
+        candidates (list[int]): The lines where it fits alike, at most 16 of them; of one out of order, where it would
+            fit.
         outcome (HunkOutcome): What came of a hunk.
 
             - `fits`: It fits.
             - `already_applied`: What it makes is there already.
             - `not_found`: Its old lines are nowhere.
             - `anchor_not_found`: A line that it is to stand behind is nowhere.
-            - `ambiguous`: It fits in several places, and none is the nearest.
+            - `ambiguous`: It fits in several places, and in none that the patch says.
             - `out_of_order`: It fits only before what it has to follow: the hunk before it, or a line that it names.
             - `no_context`: It has neither context nor removed lines, so that nothing says where it belongs.
             - `too_large`: The file or the patch is too large for a search.
