@@ -13,8 +13,8 @@ use crate::parts::BackendName;
 use crate::surroundings::Surroundings;
 use crate::{places, report, secrets};
 use cofferdam_core::{
-    Caller, Error, ErrorKind, Image, LayerChoice, Limit, Limits, ProcessId, Profile, Result,
-    SensitiveWrites, Spec, User, Workspace,
+    Caller, Error, ErrorKind, Image, LayerChoice, ProcessId, Profile, Result, SensitiveWrites,
+    Spec, User, Workspace,
 };
 use cofferdam_image::Held;
 use cofferdam_local::environment;
@@ -102,7 +102,7 @@ impl Context {
         let profile = layer.profile.as_ref().map_or_else(Profile::default, |said| said.value);
         let workspace = workspace(&layer, &surroundings)?;
         let (env, passed) = variables(&layer.env, &surroundings);
-        let limits = limits(&layer);
+        let limits = layer.limits()?;
         let (egress, choice) = (layer.rules()?, tier(&layer));
         let (grants, granted_by) = layer.grants();
         let mut spec = Spec {
@@ -358,18 +358,4 @@ fn variables(
         }
     }
     (env, passed)
-}
-
-fn limits(layer: &Layer) -> Limits {
-    let defaults = Limits::default();
-    Limits {
-        memory_bytes: asked(&layer.memory_bytes, defaults.memory_bytes),
-        pids: asked(&layer.pids, defaults.pids),
-        cpu_millis: asked(&layer.cpu_millis, defaults.cpu_millis),
-        disk_bytes: asked(&layer.disk_bytes, defaults.disk_bytes),
-    }
-}
-
-fn asked<T: Copy>(wish: &Option<Sourced<T>>, default: Limit<T>) -> Limit<T> {
-    wish.as_ref().map_or(default, |said| Limit::Asked(said.value))
 }

@@ -53,8 +53,9 @@ impl FromStr for Digest {
             return Ok(Self(text.to_owned()));
         }
         let shown: String = text.chars().take(80).collect();
-        Err(Error::new(ErrorKind::Unsupported, format!("{shown:?} is no digest of SHA-256"))
-            .hint("Write the image anew with a tool that uses sha256 digests."))
+        Err(Error::new(ErrorKind::Unsupported, format!("{shown:?} is no digest of SHA-256")).hint(
+            "Write sha256: and all of its 64 hexadecimal digits; no other algorithm is used.",
+        ))
     }
 }
 

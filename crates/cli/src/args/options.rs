@@ -429,8 +429,13 @@ pub(crate) fn split_assignment(text: &OsStr) -> Result<(OsString, OsString)> {
 pub(crate) fn checked_name(name: &OsStr) -> Result<OsString> {
     let bytes = name.as_bytes();
     if bytes.is_empty() || bytes.contains(&b'=') || bytes.contains(&0) {
-        return Err(Error::new(ErrorKind::Usage, format!("{name:?} cannot name a variable"))
-            .hint("Write the name alone, without '=', as in LANG."));
+        let hint = match bytes.is_empty() {
+            true => "Name it, as in LANG; with a value as in LANG=C.",
+            false => "Write the name alone, without '=', as in LANG.",
+        };
+        return Err(
+            Error::new(ErrorKind::Usage, format!("{name:?} cannot name a variable")).hint(hint)
+        );
     }
     Ok(name.to_owned())
 }

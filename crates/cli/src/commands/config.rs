@@ -50,6 +50,7 @@ fn check(args: &CheckArgs) -> Result<u8> {
     let Loaded { layer, files } =
         load(&surroundings, &options, Layer::default(), Unapproved::Show)?;
     layer.rules()?;
+    layer.limits()?;
     let checked = CheckedConfig { files, values: values(&layer) };
     match args.json {
         true => render::print_json(&checked)?,

@@ -62,7 +62,8 @@ pub(super) async fn perform(args: &ReadArgs, order: WindowOrder, session: &Sessi
         }
         if let Some(next) = truncation.next_offset {
             let left = window.total_lines.saturating_sub(next);
-            eprintln!("cofferdam: {left} lines follow; go on with --lines {}:", next + 1);
+            let follow = if left == 1 { "line follows" } else { "lines follow" };
+            eprintln!("cofferdam: {left} {follow}; go on with --lines {}:", next + 1);
         }
     }
     Ok(())

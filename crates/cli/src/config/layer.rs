@@ -10,8 +10,8 @@ use crate::images::PullPolicy;
 use crate::parts::BackendName;
 use cofferdam_core::secret::SecretGrant;
 use cofferdam_core::{
-    EgressRule, Error, ErrorKind, LayerChoice, OnUnavailable, Profile, Result, SensitiveWrites,
-    User, Workspace, parse_bytes, parse_cpu, parse_duration,
+    EgressRule, Error, ErrorKind, LayerChoice, Limit, Limits, OnUnavailable, Profile, Result,
+    SensitiveWrites, User, Workspace, parse_bytes, parse_cpu, parse_duration,
 };
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -225,6 +225,24 @@ impl Layer {
         Ok(rules)
     }
 
+    /// The limits, if a sandbox can stand within them.
+    pub(crate) fn limits(&self) -> Result<Limits> {
+        let defaults = Limits::default();
+        let one =
+            Limits { memory_bytes: asked(&self.memory_bytes, defaults.memory_bytes), ..defaults };
+        let other = Limits { disk_bytes: asked(&self.disk_bytes, defaults.disk_bytes), ..defaults };
+        for (limits, wish) in [(one, &self.memory_bytes), (other, &self.disk_bytes)] {
+            let origin = wish.as_ref().map_or(&Origin::Flag, |said| &said.origin);
+            limits.check().map_err(|error| origin.named_in(error))?;
+        }
+        Ok(Limits {
+            memory_bytes: one.memory_bytes,
+            pids: asked(&self.pids, defaults.pids),
+            cpu_millis: asked(&self.cpu_millis, defaults.cpu_millis),
+            disk_bytes: other.disk_bytes,
+        })
+    }
+
     /// The secrets that are granted, each once, and who said the first.
     pub(crate) fn grants(&self) -> (Vec<SecretGrant>, Origin) {
         let mut grants: Vec<SecretGrant> = Vec::new();
@@ -306,6 +324,10 @@ fn switch(text: &str) -> Result<bool> {
         _ => Err(Error::new(ErrorKind::Usage, format!("{text:?} is neither true nor false"))
             .hint("Write true or false.")),
     }
+}
+
+fn asked<T: Copy>(wish: &Option<Sourced<T>>, default: Limit<T>) -> Limit<T> {
+    wish.as_ref().map_or(default, |said| Limit::Asked(said.value))
 }
 
 #[cfg(test)]

@@ -166,6 +166,8 @@ fn errors_of_the_configuration_are_as_reviewed() {
         "[run]\negress = [\"*.com:443\"]\n",
         "[run]\negress = [\"example.com:443\"]\n",
         "[run]\nmemory =\n",
+        "[run]\nprofile = \"read-only\"\nmemory = 5\n",
+        "[run]\ndisk = \"1k\"\n",
         "[run\n",
         "[run]\nmemory = \"1G\"\nmemory = \"2G\"\n",
         "[run]\nworkspace = \"\"\n",
