@@ -195,7 +195,7 @@ pub struct ApplyOrder {
     pub control_files: ControlFiles,
     /// Nothing is done.
     pub dry_run: bool,
-    /// Who is told how many of the changes are made ready.
+    /// Who is told how many of the changes are made ready; of large files, how many bytes.
     pub progress: Progress,
 }
 

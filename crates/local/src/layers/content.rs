@@ -100,10 +100,16 @@ pub(super) fn read(path: &GuestPath, file: &OwnedFd, seen: &Seen, most: u64) -> 
     }
 }
 
-/// Copies a regular file as it was seen, holes left out. One that changes meanwhile is a conflict.
-pub(super) fn copy(path: &GuestPath, from: &OwnedFd, seen: &Seen, to: &OwnedFd) -> Result<()> {
+/// Copies a regular file as it was seen, holes left out, and tells how far it is. One that changes meanwhile
+/// is a conflict.
+pub(super) fn copy(
+    path: &GuestPath,
+    (from, seen): (&OwnedFd, &Seen),
+    to: &OwnedFd,
+    told: impl FnMut(u64),
+) -> Result<()> {
     let source = reopened(from).map_err(|errno| failed("open", path, errno))?;
-    copy_bytes(&source, seen.size, to).map_err(|errno| failed("copy", path, errno))?;
+    copy_bytes(&source, seen.size, to, told).map_err(|errno| failed("copy", path, errno))?;
     let now = Seen::of(&source).map_err(|errno| failed("look at", path, errno))?;
     let is_as_seen = now.size == seen.size
         && now.modified_ns == seen.modified_ns
@@ -115,8 +121,13 @@ pub(super) fn copy(path: &GuestPath, from: &OwnedFd, seen: &Seen, to: &OwnedFd) 
         .hint("Pause the session, and try again."))
 }
 
-/// Copies so many bytes into an empty file, holes left out.
-pub(super) fn copy_bytes(source: &OwnedFd, size: u64, to: &OwnedFd) -> Result<(), Errno> {
+/// Copies so many bytes into an empty file, holes left out, and tells how far it is.
+pub(super) fn copy_bytes(
+    source: &OwnedFd,
+    size: u64,
+    to: &OwnedFd,
+    mut told: impl FnMut(u64),
+) -> Result<(), Errno> {
     rustix::fs::ftruncate(to, size)?;
     let mut piece = vec![0; PIECE_BYTES];
     let mut offset = 0;
@@ -141,6 +152,7 @@ pub(super) fn copy_bytes(source: &OwnedFd, size: u64, to: &OwnedFd) -> Result<()
             }
             write_at(to, piece.get(..read).unwrap_or_default(), offset)?;
             offset += read as u64;
+            told(offset);
         }
     }
     Ok(())

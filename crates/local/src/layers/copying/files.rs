@@ -104,7 +104,7 @@ impl Copying<'_> {
         let held = u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(BLOCK_BYTES);
         // ORDER: before the disk is full.
         self.bounds.count(&mut self.copied, 0, size.min(held))?;
-        copy_bytes(source, size, to).map_err(|errno| failed("copy", path, errno))
+        copy_bytes(source, size, to, |_| ()).map_err(|errno| failed("copy", path, errno))
     }
 
     /// A link, a pipe, or a socket that nobody listens at.

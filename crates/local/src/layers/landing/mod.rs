@@ -13,6 +13,7 @@ mod place;
 mod plan;
 #[cfg(test)]
 pub(super) mod seam;
+mod share;
 mod stage;
 mod steps;
 mod times;

@@ -10,11 +10,10 @@ use super::super::look::{Id, Kind, Seen, look};
 use super::journal::{Op, Sum};
 use super::place::Stage;
 use super::plan::brings_directory;
+use super::share::Share;
 use super::steps::sum_of;
 use crate::kernel_path::through;
-use cofferdam_core::{
-    ApplyOrder, ByteString, ChangeKind, Error, ErrorKind, GuestPath, Result, Step, Unit,
-};
+use cofferdam_core::{ApplyOrder, ByteString, ChangeKind, Error, ErrorKind, GuestPath, Result};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
@@ -60,12 +59,14 @@ pub(super) struct Staging<'l> {
     linked: BTreeMap<Id, usize>,
     nameless: BTreeMap<Id, Rc<OwnedFd>>,
     held_open: usize,
+    share: Share<'l>,
 }
 
 impl<'l> Staging<'l> {
     pub(super) fn new(layer: &'l Layer, stage: &'l Stage, order: &'l ApplyOrder) -> Self {
         let (linked, nameless) = (BTreeMap::new(), BTreeMap::new());
-        Self { layer, stage, order, ready: Ready::default(), linked, nameless, held_open: 0 }
+        let share = Share::of(&[], &order.progress);
+        Self { layer, stage, order, ready: Ready::default(), linked, nameless, held_open: 0, share }
     }
 
     /// The steps: first what goes, the innermost first; then what comes, the outermost first; then
@@ -78,12 +79,12 @@ impl<'l> Staging<'l> {
                 self.ready.ops.push(Op::Take { path, was: lower.id, held });
             }
         }
-        let total = Some(items.len() as u64);
-        for (done, item) in items.iter().enumerate() {
+        self.share = Share::of(items, &self.order.progress);
+        for item in items {
             if item.change.kind != ChangeKind::Removed {
                 self.put(item)?;
             }
-            self.order.progress.tell(Step { done: done as u64 + 1, total, unit: Unit::Entries });
+            self.share.pass(item);
         }
         let mut modes = Vec::new();
         for item in items.iter().rev() {
@@ -277,7 +278,9 @@ impl<'l> Staging<'l> {
         let found = look(&self.layer.upper, path.as_bytes())
             .map_err(|errno| failed("look at", path, errno))?;
         match found {
-            Some((seen, file)) if seen == *upper => copy(path, &file, upper, to),
+            Some((seen, file)) if seen == *upper => {
+                copy(path, (&file, upper), to, |bytes| self.share.within(bytes))
+            }
             Some(_) | None => Err(changed(path)),
         }
     }

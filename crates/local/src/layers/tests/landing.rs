@@ -3,9 +3,10 @@
 use super::crash::PLACES;
 use super::stage::{Stage, path, shown, ways};
 use crate::layers::landing::seam;
-use cofferdam_core::{ApplyOrder, ControlFiles, ErrorKind};
+use cofferdam_core::{ApplyOrder, ControlFiles, ErrorKind, Progress, Step, Unit};
 use sha2::Digest;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::sync::{Arc, Mutex};
 
 const WORKSPACE: &str = "
     mkdir -p d/e gone/below
@@ -330,5 +331,30 @@ fn what_landed_and_becomes_what_it_was_lands_again() {
         stage.outside("chmod 711 b");
         let shown = stage.shown();
         assert!(shown.iter().all(|line| line == "m b (changed)"), "{way:?} {shown:?}");
+    }
+}
+
+#[test]
+fn how_much_is_made_ready_is_told_by_bytes_where_files_are_large() {
+    for (script, unit, total) in [
+        ("head -c 3000000 /dev/zero | tr '\\0' x >large; printf s >small", Unit::Bytes, 3_000_001),
+        ("for n in 1 2 3 4 5; do head -c 100000 /dev/zero >$n; done; rm a", Unit::Bytes, 500_000),
+        ("for n in 1 2 3 4 5; do printf s >$n; done; rm a", Unit::Entries, 6),
+    ] {
+        for way in ways() {
+            let stage = Stage::new("share", way, "printf a >a");
+            stage.inside(script);
+            let told = Arc::new(Mutex::new(Vec::new()));
+            let hears = Arc::clone(&told);
+            let progress = Progress::new(move |step: Step| hears.lock().unwrap().push(step));
+            let order = ApplyOrder { progress, ..ApplyOrder::default() };
+            stage.layer().apply(&order, &stage.state()).unwrap();
+            let told = told.lock().unwrap();
+            assert!(told.iter().all(|step| (step.unit, step.total) == (unit, Some(total))));
+            assert!(told.is_sorted_by_key(|step| step.done), "{told:?}");
+            assert_eq!(told.last().map(|step| step.done), Some(total), "{told:?}");
+            // More than once for the large one.
+            assert!(total != 3_000_001 || told.len() > 4, "{told:?}");
+        }
     }
 }
