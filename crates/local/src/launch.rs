@@ -44,6 +44,8 @@ pub struct Born {
     pub pidfd: OwnedFd,
     line: Option<OwnedFd>,
     namespaces: Mutex<Option<Standing>>,
+    /// User namespaces that stand for the owners of layers, once one was exchanged.
+    owners: Mutex<BTreeMap<Whose, OwnedFd>>,
     /// The process dies when this closes before it serves.
     hold: OwnedFd,
 }
@@ -74,8 +76,8 @@ pub(crate) fn launch_from(blank: &mut Blank, plan: &Plan, groups: Groups) -> Res
     let birth = cofferdam_guestd::Blank { line: theirs, parent, null };
     let flags = clone_flags(&plan.namespaces);
     let (pid, pidfd) = blank.clone_first(flags, birth, groups.born_in.as_ref())?;
-    let namespaces = Mutex::new(None);
-    let mut born = Born { pid, pidfd, line: None, namespaces, hold };
+    let (namespaces, owners) = Default::default();
+    let mut born = Born { pid, pidfd, line: None, namespaces, owners, hold };
     let mut line = Line::new(ours);
     tell(&mut line, plan, handover)
         .map_err(|errno| io_error("tell the sandbox its plan", errno))?;
@@ -156,8 +158,8 @@ fn give_birth(errand: Errand<'_>, plan: &Plan, born_in: Option<&OwnedFd>) -> Res
             live(Birth { errand, line: theirs, parent, null })
         }
         Cloned::Parent { pid, pidfd } => {
-            let namespaces = Mutex::new(None);
-            let mut born = Born { pid, pidfd, line: Some(ours), namespaces, hold };
+            let (namespaces, owners) = Default::default();
+            let mut born = Born { pid, pidfd, line: Some(ours), namespaces, owners, hold };
             born.release(plan)?;
             Ok(born)
         }

@@ -11,6 +11,7 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::mount::UnmountFlags;
 use rustix::thread::UnshareFlags;
+use std::path::Path;
 
 /// Opens the layers of an overlay, in a mount namespace of the caller's own.
 ///
@@ -41,8 +42,12 @@ pub fn renew_layer(
         let (parent, name) = tree.within(&overlay.path)?;
         let old = rustix::fs::openat(parent, name, flags, Mode::empty())
             .during(|| format!("open({:?})", overlay.path))?;
-        // ORDER: from the last to the first, as they lie on each other.
-        let pinned = pins.iter().rev().map(|(path, _)| *path);
+        // ORDER: from the last to the first, as they lie on each other. What was pinned below a name that was
+        // pinned before lies on that, and goes with it.
+        let outermost = pins.iter().enumerate().filter(|(place, (path, _))| {
+            !pins.iter().take(*place).any(|(above, _)| Path::new(path).starts_with(above))
+        });
+        let pinned = outermost.rev().map(|(_, (path, _))| *path);
         for path in shown_at.iter().rev().copied().chain(pinned).chain([&*overlay.path]) {
             tree.unmount(path)?;
         }

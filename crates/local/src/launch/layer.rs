@@ -11,7 +11,7 @@ use cofferdam_wire::plan::{Access, Landlock, Overlay, Plan};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::pipe::PipeFlags;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
-use std::collections::BTreeMap;
+use std::sync::PoisonError;
 
 /// A layer that is mounted in a sandbox, and what goes with it.
 #[derive(Debug, Clone, Copy)]
@@ -35,7 +35,7 @@ impl Born {
         let namespaces = self.standing();
         let failed = || Error::new(ErrorKind::SetupFailed, "the layer could not be mounted anew");
         let namespaces = namespaces.as_ref().ok_or_else(failed)?;
-        let opened = opened_by_us(renewal)?;
+        let opened = self.opened_by_us(renewal)?;
         let (done, told) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)
             .map_err(|errno| io_error("make a pipe", errno))?;
         match sys::clone_process(0, None).map_err(not_cloned)? {
@@ -63,27 +63,32 @@ impl Born {
             }
         }
     }
+
+    /// The layers with ids mapped, which the host's root alone can have; `None` for anybody else.
+    fn opened_by_us(&self, renewal: Renewal<'_>) -> Result<Option<Vec<OwnedFd>>> {
+        if !rustix::process::geteuid().is_root() {
+            return Ok(None);
+        }
+        let Renewal { plan, overlay, .. } = renewal;
+        let mut kept = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
+        let namespaces = std::mem::take(&mut *kept);
+        let mut owners = Owners { plan, user: outside_ids(plan), namespaces };
+        let mut waiters = Vec::new();
+        let opened = overlay.sources().map(|layer| {
+            let whose = Whose::of_layer(plan, overlay, layer.owner);
+            let owner = owners.namespace(whose, &mut waiters)?;
+            prepare_layer(layer, owner).map_err(|failure| not_prepared(&failure))
+        });
+        let opened = opened.collect::<Result<_>>().map(Some);
+        *kept = owners.namespaces;
+        opened
+    }
 }
 
 /// Waits for the end of such a process.
 pub(crate) fn reap(process: &OwnedFd) {
     use rustix::process::{WaitId, WaitIdOptions, waitid};
     let _ = retry(|| waitid(WaitId::PidFd(process.as_fd()), WaitIdOptions::EXITED));
-}
-
-/// The layers with ids mapped, which the host's root alone can have; `None` for anybody else.
-fn opened_by_us(renewal: Renewal<'_>) -> Result<Option<Vec<OwnedFd>>> {
-    if !rustix::process::geteuid().is_root() {
-        return Ok(None);
-    }
-    let Renewal { plan, overlay, .. } = renewal;
-    let mut owners = Owners { plan, user: outside_ids(plan), namespaces: BTreeMap::new() };
-    let mut waiters = Vec::new();
-    let opened = overlay.sources().map(|layer| {
-        let owner = owners.namespace(Whose::of_layer(plan, overlay, layer.owner), &mut waiters)?;
-        prepare_layer(layer, owner).map_err(|failure| not_prepared(&failure))
-    });
-    opened.collect::<Result<_>>().map(Some)
 }
 
 fn renew(

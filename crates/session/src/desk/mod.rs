@@ -8,7 +8,7 @@ mod end;
 use crate::answer::{CALL_LIMIT, COPY_LIMIT, CREATE_LIMIT, within};
 use crate::lock::Lock;
 use crate::sessions::Inner;
-use crate::store::{NewEvent, Row, Written, blocking};
+use crate::store::{NewEvent, Row, Written, blocking, broken_off};
 use crate::{Action, Event, Phase, SessionId, events, home, next};
 use cofferdam_core::NetworkPolicy;
 use cofferdam_core::{
@@ -17,6 +17,7 @@ use cofferdam_core::{
 };
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::task::JoinHandle;
 
 /// How long somebody else may be at work on a session before a caller gives up.
 pub(crate) const LOCK_PATIENCE: Duration = Duration::from_secs(300);
@@ -37,7 +38,18 @@ pub(crate) struct Desk {
     pub(crate) resumed: bool,
     /// Whoever wants it running knows of an alarm, should there be one.
     pub(crate) on_purpose: bool,
+    folding: Folding,
     lock: Option<Lock>,
+}
+
+/// When what a sandbox noted is written into the session's events.
+#[derive(Debug)]
+enum Folding {
+    /// Before whoever looks goes on.
+    Before,
+    /// Meanwhile.
+    Beside,
+    Begun(JoinHandle<Result<()>>),
 }
 
 impl Desk {
@@ -86,6 +98,7 @@ impl Desk {
             removed: false,
             resumed: false,
             on_purpose: false,
+            folding: Folding::Before,
             lock: Some(lock),
         })
     }
@@ -152,6 +165,21 @@ impl Desk {
         match self.trouble.take() {
             Some(error) => Err(error),
             None => self.pay_deadlines().await,
+        }
+    }
+
+    /// The same for who says something about the session later, and waits for [`Desk::folded`] in any case:
+    /// what the sandbox noted until now is written meanwhile.
+    pub(crate) async fn settle_beside(&mut self) -> Result<()> {
+        self.folding = Folding::Beside;
+        self.settle().await
+    }
+
+    /// Waits until what the sandbox noted is written.
+    pub(crate) async fn folded(&mut self) -> Result<()> {
+        match std::mem::replace(&mut self.folding, Folding::Before) {
+            Folding::Before | Folding::Beside => Ok(()),
+            Folding::Begun(folding) => folding.await.map_err(broken_off)?,
         }
     }
 
@@ -257,6 +285,8 @@ impl Desk {
         if !self.dirty && self.said.is_empty() {
             return Ok(());
         }
+        // ORDER: what happened before is said before.
+        self.folded().await?;
         let said = std::mem::take(&mut self.said);
         match self.inner.store.save(&mut self.row, said).await? {
             Written::Yes => {
@@ -343,7 +373,13 @@ impl Desk {
                 None => SandboxStatus::Gone,
             },
         };
-        self.fold(None).await?;
+        if matches!(self.folding, Folding::Beside) {
+            let (inner, row) = (Arc::clone(&self.inner), self.row.clone());
+            let fold = async move { inner.fold(&row, row.incarnation, None).await };
+            self.folding = Folding::Begun(tokio::spawn(fold));
+        } else {
+            self.fold(None).await?;
+        }
         Ok(match status {
             SandboxStatus::Running => Event::FoundRunning,
             SandboxStatus::Paused => Event::FoundPaused,

@@ -21,7 +21,7 @@ pub(super) struct Copier {
 
 impl Copier {
     pub(super) fn new(most: u64) -> Self {
-        Self { left: most, most, piece: vec![0; PIECE_BYTES], other: Vec::new() }
+        Self { left: most, most, piece: Vec::new(), other: Vec::new() }
     }
 
     /// Makes an empty file what another one of this size is.
@@ -38,6 +38,7 @@ impl Copier {
         let mut at = 0;
         while let Some((begin, end)) = extent(source, at, size, name)? {
             self.spend(end - begin)?;
+            make_room(&mut self.piece, end - begin);
             at = begin;
             while at < end {
                 let count = fill(&mut self.piece, source, (at, end), name)?;
@@ -63,10 +64,6 @@ impl Copier {
         size: u64,
         name: &[u8],
     ) -> Result<bool> {
-        if self.other.is_empty() {
-            // Not by `resize`, which writes to all of it where the kernel gives zeros anyway.
-            self.other = vec![0; PIECE_BYTES];
-        }
         let mut at = 0;
         loop {
             let part = extent(one, at, size, name)?;
@@ -75,6 +72,8 @@ impl Copier {
             }
             let Some((begin, end)) = part else { return Ok(true) };
             self.spend(end - begin)?;
+            make_room(&mut self.piece, end - begin);
+            make_room(&mut self.other, end - begin);
             at = begin;
             while at < end {
                 let count = fill(&mut self.piece, one, (at, end), name)?;
@@ -95,6 +94,16 @@ impl Copier {
             .checked_sub(bytes)
             .ok_or_else(|| too_large(&format!("more than {} new bytes", self.most)))?;
         Ok(())
+    }
+}
+
+/// Makes a piece hold so much, or as much as is copied at once: most files are small, and to make a large
+/// piece takes longer than to copy one of these.
+fn make_room(piece: &mut Vec<u8>, bytes: u64) {
+    let wanted = usize::try_from(bytes).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);
+    if piece.len() < wanted {
+        // Not by `resize`, which writes to all of it where the kernel gives zeros anyway.
+        *piece = vec![0; wanted.next_power_of_two()];
     }
 }
 
@@ -125,7 +134,7 @@ fn fill(
     (at, end): (u64, u64),
     name: &[u8],
 ) -> Result<usize> {
-    let most = usize::try_from(end - at).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);
+    let most = usize::try_from(end - at).unwrap_or(PIECE_BYTES).min(piece.len());
     let mut done = 0;
     while done < most {
         let piece = piece.get_mut(done..most).unwrap_or_default();
@@ -152,21 +161,33 @@ pub(super) fn small(file: BorrowedFd<'_>, size: u64) -> Option<Vec<u8>> {
 /// The attributes of a file that are kept, in the order of their names.
 pub(super) fn attributes(file: BorrowedFd<'_>, name: &[u8]) -> Result<Vec<Attribute>> {
     let bad = |e| failed("read the attributes of", name, e);
-    let mut list = vec![0; ATTRIBUTE_BYTES];
-    let count = match flistxattr(file, &mut list[..]) {
-        Ok(count) => count,
+    let listed = match answered(|place| flistxattr(file, place)) {
+        Ok(listed) => listed,
         Err(Errno::OPNOTSUPP) => return Ok(Vec::new()),
         Err(e) => return Err(bad(e)),
     };
-    let listed = list.get(..count).unwrap_or_default();
     let is_ours = |key: &&[u8]| ATTRIBUTES.iter().any(|lead| key.starts_with(lead));
     let mut found = Vec::new();
     for key in listed.split(|byte| *byte == 0).filter(is_ours) {
-        let mut value = vec![0; ATTRIBUTE_BYTES];
-        let count = fgetxattr(file, key, &mut value[..]).map_err(bad)?;
-        value.truncate(count);
+        let value = answered(|place| fgetxattr(file, key, place)).map_err(bad)?;
         found.push((key.to_vec(), value));
     }
     found.sort();
     Ok(found)
+}
+
+/// What the kernel answers into a place, which is large only where it has to be.
+fn answered(
+    ask: impl Fn(&mut [u8]) -> std::result::Result<usize, Errno>,
+) -> std::result::Result<Vec<u8>, Errno> {
+    let mut small = [0; 256];
+    match ask(&mut small) {
+        Ok(count) => Ok(small.get(..count).unwrap_or_default().to_vec()),
+        Err(Errno::RANGE) => {
+            let mut large = vec![0; ATTRIBUTE_BYTES];
+            let count = ask(&mut large)?;
+            Ok(large.get(..count).unwrap_or_default().to_vec())
+        }
+        Err(e) => Err(e),
+    }
 }

@@ -3,17 +3,20 @@
 use super::checkpoint::{layered, to_its_end};
 use super::compare::{Lower, compare};
 use super::point::{PointEffects, PointKind, PointReport};
-use super::store::{History, not_kept};
+use super::state::State;
+use super::store::{History, Work, not_kept};
+use super::take::Ready;
 use super::taking::{
     AtWork, Listed, Taking, execs, go_on, history_of, hold, hold_running, runs, take_still,
 };
 use crate::desk::Desk;
-use crate::store::{NewEvent, blocking};
+use crate::store::{NewEvent, blocking, broken_off};
 use crate::{Event, Phase, Session};
 use cofferdam_core::{Error, ErrorKind, Exchanged, LayerExchange, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use tokio::sync::oneshot;
 
 /// Where a session is to go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,53 +75,80 @@ impl Session {
 
     async fn undo_here(&self, order: &UndoOrder) -> Result<UndoReport> {
         let mut desk = self.sessions.0.desk(&self.id).await?;
+        let undone = self.undo_at(&mut desk, order).await;
+        // ORDER: before somebody else is at work on the session.
+        let folded = desk.folded().await;
+        let report = undone?;
+        folded?;
+        Ok(report)
+    }
+
+    async fn undo_at(&self, desk: &mut Desk, order: &UndoOrder) -> Result<UndoReport> {
         layered(&desk.row)?;
-        has_points(&desk).await?;
+        let history = history_of(desk);
+        let state = tokio::task::spawn_blocking(move || history.state());
         if let Target::Point(number) = order.target {
             // ORDER: nothing is stopped for a point that is not there.
-            let history = history_of(&desk);
+            let history = history_of(desk);
             blocking(move || history.tree(number).map(drop)).await?;
         }
-        desk.settle().await?;
+        desk.settle_beside().await?;
+        // Meanwhile that was read.
+        let state = state.await.map_err(broken_off)??;
+        has_any(desk, state.as_ref())?;
         // Whether it runs was asked just now.
         let held = if desk.row.phase == Phase::Running {
-            hold_running(&desk).await?
+            hold_running(desk).await?
         } else {
-            hold(&desk).await?
+            hold(desk).await?
         };
-        let planned = plan(&mut desk, order).await;
+        let planned = plan(desk, order).await;
         match planned {
-            Ok(Planned { report, is_moving: true }) if !order.dry_run => {
-                self.go(&mut desk, report, held).await
+            Ok(Planned { report, made: Some(made) }) => self.go(desk, report, (made, held)).await,
+            Ok(Planned { report, made: None }) => {
+                go_on(desk, held).await?;
+                self.stand(desk, report).await
             }
-            Ok(Planned { report, .. }) => {
-                go_on(&desk, held).await?;
-                self.stand(&mut desk, report).await
-            }
+            // ORDER: nothing is ended for what cannot be made.
             Err(error) => {
-                go_on(&desk, held).await.ok();
+                go_on(desk, held).await.ok();
                 Err(error)
             }
         }
     }
 
-    /// Makes the other layer, ends all processes and exchanges the two.
-    async fn go(&self, desk: &mut Desk, report: UndoReport, held: bool) -> Result<UndoReport> {
-        let (history, to) = (history_of(desk), report.to);
-        let made = blocking(move || {
-            let mut work = history.work()?;
-            let ready = work.make_ready(to)?;
-            Ok((work, ready))
+    /// Ends all processes and exchanges the layer for the one that was made.
+    async fn go(
+        &self,
+        desk: &mut Desk,
+        report: UndoReport,
+        ((ready, mut work), held): ((Ready, Work), bool),
+    ) -> Result<UndoReport> {
+        let (pass, gone) = oneshot::channel();
+        // While the new layer is mounted: what was there may be large.
+        let removed = tokio::spawn(async move {
+            let Ok(gone) = gone.await else { return };
+            // What stays is removed by the next one at work here.
+            let _ = blocking(move || {
+                drop::<(Ready, Work)>(gone);
+                Ok(())
+            })
+            .await;
         });
-        let (mut work, ready) = match made.await {
-            Ok(made) => made,
-            // ORDER: nothing is ended for what cannot be made.
-            Err(error) => {
-                go_on(desk, held).await.ok();
-                return Err(error);
-            }
-        };
-        exchange(desk, held, Box::new(move || work.go(ready))).await?;
+        let exchanged = exchange(
+            desk,
+            held,
+            Box::new(move || {
+                work.go(&ready)?;
+                // Where nobody waits for them any more they are dropped here.
+                let _ = pass.send((ready, work));
+                Ok(())
+            }),
+        );
+        let exchanged = exchanged.await;
+        // ORDER: before anybody else is at work on the history.
+        let _ = removed.await;
+        exchanged?;
         self.say(desk, &report).await?;
         Ok(UndoReport { processes_ended: true, ..report })
     }
@@ -176,11 +206,11 @@ async fn exchange(desk: &mut Desk, is_held: bool, exchange: LayerExchange) -> Re
 
 struct Planned {
     report: UndoReport,
-    /// Whether the layer has to be another one.
-    is_moving: bool,
+    /// The other layer, where there has to be one and something is to be done. It goes first.
+    made: Option<(Ready, Work)>,
 }
 
-/// What is to be done, while everything stands still.
+/// What is to be done, and what it takes made ready, while everything stands still.
 async fn plan(desk: &mut Desk, order: &UndoOrder) -> Result<Planned> {
     let listed = execs(desk).await?;
     let lost = keep_present(desk, &listed, order).await?;
@@ -216,7 +246,12 @@ async fn plan(desk: &mut Desk, order: &UndoOrder) -> Result<Planned> {
             left,
             lost: lost.clone(),
         };
-        Ok(Planned { report, is_moving: !is_same || lost.is_some() })
+        if order.dry_run || (is_same && lost.is_none()) {
+            return Ok(Planned { report, made: None });
+        }
+        let mut work = history.work()?;
+        let ready = work.make_ready(to)?;
+        Ok(Planned { report, made: Some((ready, work)) })
     })
     .await
 }
@@ -282,7 +317,11 @@ pub(super) fn dropped(number: u32) -> Error {
 /// Refuses a session that has no history.
 pub(super) async fn has_points(desk: &Desk) -> Result<()> {
     let history = history_of(desk);
-    if blocking(move || history.state()).await?.is_some() {
+    has_any(desk, blocking(move || history.state()).await?.as_ref())
+}
+
+fn has_any(desk: &Desk, state: Option<&State>) -> Result<()> {
+    if state.is_some() {
         return Ok(());
     }
     let (what, hint) = match desk.row.facts.has_checkpoints() {

@@ -183,8 +183,8 @@ impl Work {
     }
 
     /// Puts what was made in the place of the layer, which nobody may use meanwhile. After a crash it is
-    /// either, and the session is known to stand where it is.
-    pub(super) fn go(&mut self, ready: Ready) -> Result<()> {
+    /// either, and the session is known to stand where it is. What was there goes with `ready`.
+    pub(super) fn go(&mut self, ready: &Ready) -> Result<()> {
         let Going { inode, .. } = ready.going;
         self.state.going = Some(ready.going.clone());
         self.commit()?;
@@ -194,7 +194,6 @@ impl Work {
         self.state.arrive(inode);
         self.write_live(&ready.live)?;
         self.commit()?;
-        home::remove(&ready.layer, FRESH)?;
         // What the kernel noted for the layer that was there. It is made anew.
         home::remove(&ready.layer, WORK)
     }
@@ -221,7 +220,8 @@ impl Work {
     }
 }
 
-/// A layer that was made beside the present one. It is removed where nobody wants it.
+/// A layer that was made beside the present one, and then the one that it took the place of. When this is
+/// dropped that is removed.
 pub(super) struct Ready {
     layer: PathBuf,
     live: Live,

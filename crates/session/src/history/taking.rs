@@ -114,13 +114,17 @@ async fn attempt(
         Stillness::Perhaps => Mapped::none(),
     };
     let order = Order { stillness, bounds: Bounds::of(taking.most_bytes), workspace, mapped };
+    if stillness == Stillness::Still {
+        let taken = blocking(move || match looking.look(&history, &order)? {
+            Some((work, look)) => looking.keep(work, look),
+            None => Ok(None),
+        });
+        return taken.await;
+    }
     let seen = blocking(move || looking.look(&history, &order)).await?;
     let Some((work, look)) = seen else { return Ok(None) };
     // ORDER: after the look. Whoever began before it ended may have changed what was being read.
-    if stillness == Stillness::Perhaps
-        && matches!(look, Found::Look(Look::Other(..)))
-        && !taking.newcomers(desk).await?.is_empty()
-    {
+    if matches!(look, Found::Look(Look::Other(..))) && !taking.newcomers(desk).await?.is_empty() {
         return Err(moved());
     }
     let taking = taking.clone();

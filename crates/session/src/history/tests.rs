@@ -60,7 +60,7 @@ impl Place {
     pub(super) fn go(&self, point: u32) {
         let mut work = self.history.work().unwrap();
         let ready = work.make_ready(point).unwrap();
-        work.go(ready).unwrap();
+        work.go(&ready).unwrap();
     }
 
     pub(super) fn blobs(&self) -> Vec<u64> {

@@ -191,13 +191,16 @@ impl Store {
 pub(crate) async fn blocking<T: Send + 'static>(
     deed: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    match tokio::task::spawn_blocking(deed).await {
-        Ok(result) => result,
-        Err(e) if e.is_cancelled() => {
-            Err(Error::new(ErrorKind::Canceled, "the program is ending").source(e))
-        }
-        Err(e) => Err(Error::new(ErrorKind::Io, "a blocking section broke off").source(e)),
+    tokio::task::spawn_blocking(deed).await.map_err(broken_off)?
+}
+
+/// The error for a blocking section that has no result.
+pub(crate) fn broken_off(error: tokio::task::JoinError) -> Error {
+    match error.is_cancelled() {
+        true => Error::new(ErrorKind::Canceled, "the program is ending"),
+        false => Error::new(ErrorKind::Io, "a blocking section broke off"),
     }
+    .source(error)
 }
 
 /// What helps where the disk takes nothing more.
