@@ -343,6 +343,12 @@ struct Search<'a> {
     listed: BTreeSet<String>,
     /// Configurations that were read, and for which work trees.
     read: BTreeSet<(String, Vec<String>)>,
+    /// How many bytes of configurations were read, and how many of what they name was looked for.
+    configuration_bytes: usize,
+    targets: usize,
+    /// How many bytes of indexes were read, and how many references.
+    index_bytes: u64,
+    references: usize,
     /// Sockets in git directories.
     sockets: Vec<Vec<u8>>,
     /// What the user's own configuration says, once it was read.
@@ -361,6 +367,10 @@ impl<'a> Search<'a> {
             shared: BTreeSet::new(),
             listed: BTreeSet::new(),
             read: BTreeSet::new(),
+            configuration_bytes: 0,
+            targets: 0,
+            index_bytes: 0,
+            references: 0,
             sockets: Vec::new(),
             users: None,
             before: None,

@@ -213,6 +213,7 @@ pub fn action(op: &Op) -> String {
         Op::Pivot => "Enters the tree and drops the host's".to_owned(),
         Op::LoopbackUp => "Brings the loopback interface up".to_owned(),
         Op::NoUserNamespaces => "Forbids further user namespaces".to_owned(),
+        Op::Watches { instances } => format!("Limits instances of inotify to {instances}"),
         Op::ResourceLimit { resource, limit } => {
             format!("Limits {} of each process to {limit}", resource_name(*resource))
         }
@@ -313,5 +314,6 @@ fn resource_name(resource: Resource) -> &'static str {
         Resource::Core => "bytes of a core dump",
         Resource::Memlock => "bytes of locked memory",
         Resource::Msgqueue => "bytes of message queues",
+        Resource::Sigpending => "waiting signals and timers",
     }
 }

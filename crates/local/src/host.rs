@@ -55,6 +55,8 @@ pub struct Ceilings {
     pub locked_bytes: u64,
     /// POSIX message queues, in bytes.
     pub queue_bytes: u64,
+    /// Signals that wait, and timers.
+    pub signals: u64,
     /// Processes of this user.
     pub processes: u64,
     /// Private writable memory of one process, in bytes.
@@ -95,6 +97,7 @@ impl Ceilings {
             open_files: hard(Resource::Nofile),
             locked_bytes: hard(Resource::Memlock),
             queue_bytes: hard(Resource::Msgqueue),
+            signals: hard(Resource::Sigpending),
             processes: hard(Resource::Nproc),
             data_bytes: hard(Resource::Data),
         }
@@ -182,6 +185,7 @@ pub(crate) mod fake {
                 open_files: 1 << 20,
                 locked_bytes: 8 << 20,
                 queue_bytes: 819_200,
+                signals: 96_365,
                 processes: 96_365,
                 data_bytes: u64::MAX,
             },

@@ -24,10 +24,10 @@ pub(crate) struct Watchman<'a> {
 impl<'a> Watchman<'a> {
     /// Starts the watch, where there is something to watch, and pins again what lost its pin before.
     ///
-    /// Without a watch, the pins hold only as long as the host leaves the names alone: a user may
-    /// have used up the kernel's watches.
+    /// Fails where the kernel gives no watch: without one, pins hold only as long as the host leaves the names
+    /// alone.
     pub(crate) fn start(assembly: &'a Assembly, born: &'a Born) -> Result<Option<Self>> {
-        let Some(Ok(watch)) = assembly.watch_pins() else { return Ok(None) };
+        let Some(watch) = assembly.watch_pins().transpose()? else { return Ok(None) };
         let watchman = Self { assembly, born, watch };
         // ORDER: after the watch has begun, so that no change is in neither.
         let changed = assembly.changed_since_the_start()?;

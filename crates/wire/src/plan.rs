@@ -200,6 +200,11 @@ pub enum Op {
     LoopbackUp,
     /// Forbid new user namespaces below this one.
     NoUserNamespaces,
+    /// At most so many instances of inotify in this user namespace.
+    Watches {
+        /// How many.
+        instances: u32,
+    },
     /// Limit a resource of each process.
     ResourceLimit {
         /// Which.
@@ -408,6 +413,8 @@ pub enum Resource {
     Memlock,
     /// POSIX message queues, in bytes.
     Msgqueue,
+    /// Signals that wait, and timers.
+    Sigpending,
 }
 
 /// Rules for Landlock. What a rule does not grant below its path is refused.

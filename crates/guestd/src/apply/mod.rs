@@ -439,6 +439,7 @@ fn one(
         Op::Pivot => tree.pivot(),
         Op::LoopbackUp => identity::loopback_up(),
         Op::NoUserNamespaces => tree.no_user_namespaces(),
+        Op::Watches { instances } => tree.few_watches(*instances),
         Op::ResourceLimit { resource, limit } => resource_limit(*resource, *limit),
         Op::Identity { uid, gid } => identity::become_user(*uid, *gid),
         Op::Capabilities { keep } => identity::keep_capabilities(keep),
@@ -472,6 +473,7 @@ fn resource_limit(resource: Resource, limit: u64) -> Result<(), CallFailed> {
         Resource::Core => libc::RLIMIT_CORE,
         Resource::Memlock => libc::RLIMIT_MEMLOCK,
         Resource::Msgqueue => libc::RLIMIT_MSGQUEUE,
+        Resource::Sigpending => libc::RLIMIT_SIGPENDING,
     };
     let number = i32::try_from(number).unwrap_or(i32::MAX);
     // A hard limit cannot be raised without privilege: what is lower already stays.
@@ -504,6 +506,7 @@ pub fn stage(op: &Op) -> &'static str {
         Op::Pivot => "pivot",
         Op::LoopbackUp => "loopback",
         Op::NoUserNamespaces => "no_user_namespaces",
+        Op::Watches { .. } => "watches",
         Op::ResourceLimit { .. } => "resource_limit",
         Op::Identity { .. } => "identity",
         Op::Capabilities { .. } => "capabilities",

@@ -342,7 +342,16 @@ impl Tree {
     }
 
     pub(super) fn no_user_namespaces(&self) -> Result<(), CallFailed> {
-        let path = "proc/sys/user/max_user_namespaces";
+        self.set("proc/sys/user/max_user_namespaces", "0")
+    }
+
+    /// The kernel counts instances on the host's user too, who has few, and may need some.
+    pub(super) fn few_watches(&self, instances: u32) -> Result<(), CallFailed> {
+        self.set("proc/sys/user/max_inotify_instances", &instances.to_string())
+    }
+
+    /// Writes a setting of the caller's user namespace.
+    fn set(&self, path: &str, value: &str) -> Result<(), CallFailed> {
         let file =
             rustix::fs::openat(self.root()?, path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())
                 .during(|| format!("open({path:?})"))?;
@@ -351,7 +360,9 @@ impl Tree {
         if kind.f_type != rustix::fs::PROC_SUPER_MAGIC {
             return Err(CallFailed::new(format!("fstatfs({path:?})"), Errno::NODEV));
         }
-        rustix::io::write(&file, b"0").map(drop).during(|| format!("write({path:?}, \"0\")"))
+        rustix::io::write(&file, value.as_bytes())
+            .map(drop)
+            .during(|| format!("write({path:?}, {value:?})"))
     }
 
     /// The directory that a path is in, never reached through a link, and its name there.

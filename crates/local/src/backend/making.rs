@@ -89,7 +89,7 @@ impl Inner {
     /// built from nothing, which says what is wrong if anything is.
     fn copy(&self, assembly: &Assembly) -> Option<Cloned> {
         let (template, process, line) = self.launch_copy(assembly)?;
-        let pins = watch(assembly);
+        let pins = watch(assembly).ok()?;
         let (greeting, places) = first_word(&line).ok()?;
         let [user, mount] = places.try_into().ok()?;
         let origin = Origin::Template(template, Mutex::new(Some(Standing { user, mount })));
@@ -122,7 +122,7 @@ impl Inner {
     fn build(&self, assembly: &Assembly) -> Result<Cloned> {
         let (launcher, Launched { pid, pidfd, line }) = self.launch(assembly)?;
         let process = First { pid, pidfd };
-        let pins = watch(assembly);
+        let pins = watch(assembly)?;
         let (greeting, came) = first_word(&line)?;
         let origin = Origin::Launcher(launcher);
         Ok(Cloned { origin, process, greeted: Greeted { line, greeting }, pins, came })
@@ -149,11 +149,8 @@ impl Inner {
 }
 
 /// A watch over the pinned names, begun while the sandbox still sets itself up.
-///
-/// A user may have used up the kernel's watches: then pins hold as long as the host leaves the names
-/// alone.
-fn watch(assembly: &Assembly) -> Option<PinWatch> {
-    assembly.watch_pins().and_then(Result::ok)
+fn watch(assembly: &Assembly) -> Result<Option<PinWatch>> {
+    assembly.watch_pins().transpose()
 }
 
 /// Refuses a sandbox that could write our records: what they name is removed by the next start.

@@ -4,8 +4,8 @@
 
 use super::git_config::{Target, targets};
 use super::repository::{Leads, MAX_ENTRIES};
-use super::users::{at_home, text};
-use super::{Nature, Search, is_repository, join, parent_of};
+use super::users::{at_home, is_nothing, text};
+use super::{Nature, Search, is_own, is_repository, join, parent_of};
 use cofferdam_core::Result;
 use rustix::io::Errno;
 use std::path::{Path, PathBuf};
@@ -16,6 +16,9 @@ pub(super) const CONFIG_BYTES: usize = 4 << 20;
 pub(super) const INCLUSIONS: usize = 10;
 /// How many configurations are read of one workspace.
 const MAX_CONFIGURATIONS: usize = 4096;
+/// How many bytes of them, and how many of what they name.
+const MAX_CONFIGURATION_BYTES: usize = 64 << 20;
+const MAX_TARGETS: usize = 20_000;
 /// How git writes a path that is meant from where it is installed.
 const WHERE_GIT_IS: &str = "%(prefix)/";
 
@@ -50,12 +53,12 @@ impl Search<'_> {
 
     /// What a git directory outside of the workspace makes git run in the work tree at `tree`.
     pub(super) fn outside(&mut self, git: &Path, tree: &str) -> Result<()> {
-        let shared = text(&git.join("commondir"));
+        let shared = self.text_outside(&git.join("commondir"));
         let shared = shared.map(|text| String::from_utf8_lossy(&text).trim_end().to_owned());
         let common = shared.map_or_else(|| git.to_owned(), |shared| git.join(shared));
         self.outer_hooks(&common.join("hooks"))?;
         let files = [common.join("config"), git.join("config.worktree")];
-        let texts = files.map(|file| (text(&file).unwrap_or_default(), file));
+        let texts = files.map(|file| (self.text_outside(&file).unwrap_or_default(), file));
         let mut trees = vec![tree.to_owned()];
         for (text, _) in &texts {
             trees.extend(self.work_trees(&git.to_string_lossy(), text));
@@ -118,17 +121,55 @@ impl Search<'_> {
         match led.end {
             Some(end) if led.links.is_empty() || end.is_empty() => Err(Errno::INVAL),
             Some(end) => self.read(&end, CONFIG_BYTES),
-            None => text(&self.root.join(path)).ok_or(Errno::INVAL),
+            None => text(&self.root.join(path)),
         }
     }
 
-    /// The same, and says so where it is too large to be read.
+    /// The same, and says so where it is there and is not read.
+    ///
+    /// HOSTILE: whoever holds a lease on a file makes a look at it fail.
     fn text_of(&mut self, path: &str) -> Option<Vec<u8>> {
-        let text = self.configuration(path);
-        if matches!(text, Err(Errno::FBIG)) {
-            self.unknown(path, "it is too large to be read");
+        match self.configuration(path) {
+            Ok(text) => self.spent(path, text),
+            // Closed to this user, it is closed to their git.
+            Err(Errno::ACCESS) if !is_own(self.workspace, path.as_bytes()) => None,
+            Err(errno) => {
+                self.unread(path, errno);
+                None
+            }
         }
-        text.ok()
+    }
+
+    /// The same of one that is outside.
+    fn text_outside(&mut self, file: &Path) -> Option<Vec<u8>> {
+        let who = file.to_string_lossy();
+        match text(file) {
+            Ok(text) => self.spent(&who, text),
+            Err(Errno::ACCESS) => None,
+            Err(errno) => {
+                self.unread(&who, errno);
+                None
+            }
+        }
+    }
+
+    /// LIMIT: what is read of configurations in all.
+    fn spent(&mut self, path: &str, text: Vec<u8>) -> Option<Vec<u8>> {
+        self.configuration_bytes = self.configuration_bytes.saturating_add(text.len());
+        if self.configuration_bytes > MAX_CONFIGURATION_BYTES {
+            self.unknown(path, "there are too many large configurations to read each");
+            return None;
+        }
+        Some(text)
+    }
+
+    /// Says that something is there and could not be read; nothing where it is not there.
+    pub(super) fn unread(&mut self, path: &str, errno: Errno) {
+        match errno {
+            errno if is_nothing(errno) => {}
+            Errno::FBIG => self.unknown(path, "it is too large to be read"),
+            errno => self.unknown(path, &format!("it cannot be read: {errno}")),
+        }
     }
 
     fn config(
@@ -155,6 +196,12 @@ impl Search<'_> {
             return Ok(());
         }
         for target in targets(text) {
+            // LIMIT: looking for each where it leads takes some ten microseconds.
+            self.targets += 1;
+            if self.targets > MAX_TARGETS {
+                self.unknown(config.who, "there is too much that configurations name");
+                return Ok(());
+            }
             let (Target::Hooks(path) | Target::Include(path) | Target::WorkTree(path)) = &target;
             let Ok(path) = std::str::from_utf8(path) else {
                 self.unknown(config.who, "what it names is not UTF-8");
@@ -182,8 +229,11 @@ impl Search<'_> {
         let path = match self.leads(who, base, path) {
             Leads::Inside(path) => path,
             Leads::Outside(file) => {
-                let Some(text) = text(&file) else { return Ok(()) };
                 let who = file.to_string_lossy();
+                if self.was_read(&who, trees) {
+                    return Ok(());
+                }
+                let Some(text) = self.text_outside(&file) else { return Ok(()) };
                 let base = file.parent().unwrap_or(&file).to_string_lossy();
                 let config = Config { who: &who, base: &base, trees, depth: depth + 1 };
                 return self.targets(&text, config);
@@ -193,10 +243,18 @@ impl Search<'_> {
         if !self.is_fixed(&path) {
             self.fix_at(who, &path, Nature::GitFile)?;
         }
+        if self.was_read(&path, trees) {
+            return Ok(());
+        }
         match self.text_of(&path) {
             Some(text) => self.config(&path, &text, (trees, depth + 1)),
             None => Ok(()),
         }
+    }
+
+    /// HOSTILE: asked before it is read, or one that is included many times over is read as often.
+    fn was_read(&self, who: &str, trees: &[String]) -> bool {
+        self.read.contains(&(who.to_owned(), trees.to_vec()))
     }
 
     /// What it leads to is not known, and may be anywhere.

@@ -12,8 +12,11 @@ use rustix::io::Errno;
 use std::fs::File;
 use std::io::{self, Read as _};
 
-/// No index that is larger is read.
+/// No index that is larger is read, nor more of all together.
 const MAX_INDEX_BYTES: usize = 256 << 20;
+const MAX_INDEXES_BYTES: u64 = 512 << 20;
+/// How many references are read. Each takes some ten microseconds.
+const MAX_REFERENCES: usize = 200_000;
 /// What is read of a reference. A name of git is shorter.
 const REFERENCE_BYTES: usize = 4096;
 /// The same of `MERGE_RR`.
@@ -94,6 +97,10 @@ impl Search<'_> {
         if self.before.is_none() {
             return;
         }
+        if !self.may_read(path, kind) {
+            self.found.present.insert(path.to_owned());
+            return;
+        }
         // Nothing is waited for.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let is_led = match self.open_as(path, flags) {
@@ -104,6 +111,22 @@ impl Search<'_> {
         };
         if is_led {
             self.found.present.insert(path.to_owned());
+        }
+    }
+
+    /// LIMIT: what is not read any more is told of.
+    fn may_read(&mut self, path: &str, kind: Read) -> bool {
+        match kind {
+            Read::Reference => {
+                self.references += 1;
+                self.references <= MAX_REFERENCES
+            }
+            Read::Index | Read::Conflicts => {
+                let found = rustix::fs::statat(self.workspace, path, AtFlags::SYMLINK_NOFOLLOW);
+                let size = found.map_or(0, |stat| u64::try_from(stat.st_size).unwrap_or(u64::MAX));
+                self.index_bytes = self.index_bytes.saturating_add(size);
+                self.index_bytes <= MAX_INDEXES_BYTES
+            }
         }
     }
 

@@ -92,3 +92,53 @@ fn a_pointer_that_is_too_long_is_not_protected() {
     fs::create_dir_all(tree.path("g/refs")).unwrap();
     assert_eq!(access(&tree.find(), "g/hooks"), Some(Access::ReadOnly), "git reads it, too");
 }
+
+#[test]
+fn a_configuration_that_includes_itself_many_times_over_is_read_once() {
+    let tree = Tree::new("includes", &[".git/hooks"], &[".git/HEAD"]);
+    let includes = "[include]\npath=../i\n".repeat(15_000);
+    fs::write(tree.path(".git/config"), includes).unwrap();
+    let included = fs::File::create(tree.path("i")).unwrap();
+    included.set_len(4 << 20).unwrap();
+    let found = tree.find();
+    assert_eq!(access(&found, "i"), Some(Access::ReadOnly));
+    // Read each time, it would be over the limit of all together.
+    assert!(found.unprotected.is_empty(), "{:?}", found.unprotected);
+}
+
+#[test]
+fn what_is_read_of_configurations_and_of_what_they_name_has_a_limit() {
+    let tree = Tree::new("budgets", &[".git/hooks"], &[".git/HEAD"]);
+    let many = |count: usize| -> String {
+        (0..count).map(|n| format!("[include]\npath=../{n}\n")).collect()
+    };
+    fs::write(tree.path(".git/config"), many(100)).unwrap();
+    assert_eq!(tree.find().pointed.iter().filter(|path| path.is_empty()).count(), 0);
+    fs::write(tree.path(".git/config"), many(20_001)).unwrap();
+    let found = tree.find();
+    assert!(found.pointed.contains(&String::new()), "the workspace as a whole");
+    assert!(
+        found.unprotected.iter().any(|one| one.why.contains("too much")),
+        "{:?}",
+        found.unprotected.len()
+    );
+    // Configurations that are large together.
+    fs::write(tree.path(".git/config"), many(20)).unwrap();
+    for name in 0..20 {
+        fs::File::create(tree.path(&name.to_string())).unwrap().set_len(4 << 20).unwrap();
+    }
+    let found = tree.find();
+    assert!(found.unprotected.iter().any(|one| one.why.contains("too many large")));
+    assert!(found.pointed.contains(&String::new()));
+}
+
+#[test]
+fn indexes_are_read_up_to_a_limit_and_the_rest_is_told() {
+    let tree = Tree::new("indexes", &[".git"], &[".git/HEAD"]);
+    let before = tree.find();
+    for name in 0..20 {
+        let index = fs::File::create(tree.path(&format!(".git/sharedindex.{name}"))).unwrap();
+        index.set_len(256 << 20).unwrap();
+    }
+    assert_eq!(appeared(&before, tree.open()).unwrap().len(), 20);
+}

@@ -8,6 +8,7 @@
 //! LIMIT: a directory that is shown writable by itself is not looked at, even if it is a repository.
 
 use super::scan::BUFFER_BYTES;
+use super::users::is_nothing;
 use super::{
     AbsentName, GIT_DIRECTORY, GIT_DIRECTORY_IF_THERE, GIT_STATE, Nature, SIGNS_OF_GIT, Search,
     is_own, is_repository, join, parent_of,
@@ -74,11 +75,16 @@ impl Search<'_> {
     /// The text of a file that names a git directory. One that is too long for that may name any.
     fn pointer(&mut self, path: &str) -> Option<String> {
         match self.read_text(path, POINTER_BYTES) {
+            Ok(text) => Some(text),
             Err(Errno::FBIG) => {
                 self.unprotected(path.to_owned(), "it is too long to name a git directory");
                 None
             }
-            read => read.ok(),
+            Err(Errno::ACCESS) if !is_own(self.workspace, path.as_bytes()) => None,
+            Err(errno) => {
+                self.unread(path, errno);
+                None
+            }
         }
     }
 
@@ -326,7 +332,11 @@ impl Search<'_> {
                 self.unseen(path.to_owned(), "it may not be listed");
                 return Vec::new();
             }
-            Err(_) => return Vec::new(),
+            Err(errno) if errno == Errno::ACCESS || is_nothing(errno) => return Vec::new(),
+            Err(errno) => {
+                self.unseen(path.to_owned(), &format!("it cannot be listed: {errno}"));
+                return Vec::new();
+            }
         };
         let mut buffer = [MaybeUninit::uninit(); BUFFER_BYTES];
         let mut listing = RawDir::new(&directory, &mut buffer);

@@ -8,6 +8,7 @@ use super::git_config::{Target, targets};
 use super::{Nature, Search};
 use cofferdam_core::Result;
 use rustix::fs::{CWD, FileType, Mode, OFlags};
+use rustix::io::Errno;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -27,7 +28,10 @@ impl Search<'_> {
     /// Protects what of the user's own configuration is in the workspace itself, and hooks in it that are named
     /// for every repository, whether it is one or not.
     pub(super) fn users_own(&mut self) -> Result<()> {
-        let Users { hooks, files } = self.users();
+        let Users { hooks, files, unread } = self.users();
+        for (file, errno) in unread {
+            self.unread(&file, errno);
+        }
         for (who, path) in hooks.iter().filter(|(_, path)| path.starts_with('/')) {
             self.hooks_path(who, "", path)?;
         }
@@ -53,6 +57,8 @@ pub(super) struct Users {
     hooks: Vec<(String, String)>,
     /// The files that were read.
     files: Vec<String>,
+    /// Those that are there and could not be read.
+    unread: Vec<(String, Errno)>,
 }
 
 impl Users {
@@ -63,11 +69,16 @@ impl Users {
     }
 
     fn add(&mut self, file: &Path, depth: usize) {
-        let Some(text) = text(file) else { return };
         let who = file.to_string_lossy().into_owned();
+        // HOSTILE: before it is read. One may include itself many times over.
         if self.files.contains(&who) {
             return;
         }
+        let text = match text(file) {
+            Ok(text) => text,
+            Err(errno) if is_nothing(errno) || errno == Errno::ACCESS => return,
+            Err(errno) => return self.unread.push((who, errno)),
+        };
         self.files.push(who.clone());
         for target in targets(&text) {
             match target {
@@ -99,18 +110,28 @@ fn files() -> Vec<PathBuf> {
     files.into_iter().flatten().collect()
 }
 
-/// The text of a small regular file of the host; nothing of any other.
-pub(super) fn text(file: &Path) -> Option<Vec<u8>> {
-    // HOSTILE: a pipe would be waited for.
+/// The text of a regular file of the host.
+pub(super) fn text(file: &Path) -> Result<Vec<u8>, Errno> {
+    // HOSTILE: a pipe would be waited for, and so would a lease.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let opened = rustix::fs::openat(CWD, file, flags, Mode::empty()).ok()?;
-    let stat = rustix::fs::fstat(&opened).ok()?;
+    let opened = rustix::fs::openat(CWD, file, flags, Mode::empty())?;
+    let stat = rustix::fs::fstat(&opened)?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-        return None;
+        return Err(Errno::INVAL);
     }
     let mut text = Vec::new();
-    File::from(opened).take(CONFIG_BYTES as u64).read_to_end(&mut text).ok()?;
-    Some(text)
+    let read = File::from(opened).take(CONFIG_BYTES as u64 + 1).read_to_end(&mut text);
+    read.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+    if text.len() > CONFIG_BYTES { Err(Errno::FBIG) } else { Ok(text) }
+}
+
+/// Whether an error says that nothing is there which git would read: any other one says nothing of what git
+/// will find.
+pub(super) fn is_nothing(errno: Errno) -> bool {
+    matches!(
+        errno,
+        Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::INVAL | Errno::ISDIR | Errno::NXIO
+    )
 }
 
 /// As git reads a path that is meant from the home of the user, or of another one.

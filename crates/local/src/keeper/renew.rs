@@ -113,6 +113,7 @@ fn mounts_at(op: &Op) -> Option<&str> {
         | Op::Pivot
         | Op::LoopbackUp
         | Op::NoUserNamespaces
+        | Op::Watches { .. }
         | Op::ResourceLimit { .. }
         | Op::Identity { .. }
         | Op::Capabilities { .. }

@@ -19,6 +19,9 @@ enum Held {
 /// Locked memory of one process: enough for programs that hold a key, and no more.
 const LOCKED_BYTES: u64 = 8 << 20;
 
+/// Signals that wait and timers, of which the kernel counts those of all sandboxes on the host's user.
+const SIGNALS: u64 = 4096;
+
 /// POSIX message queues, the kernel's usual limit.
 const QUEUE_BYTES: u64 = 819_200;
 
@@ -69,6 +72,11 @@ pub(super) fn steps(context: &Context<'_>, tier: Tier, steps: &mut Steps) {
         QUEUE_BYTES.min(ceilings.queue_bytes),
         "no process can use up kernel memory through queues",
     );
+    limit(
+        Resource::Sigpending,
+        SIGNALS.min(ceilings.signals),
+        "no process can use up the signals and timers of the host's user",
+    );
     let wished = &context.spec.limits;
     if !context.inputs.cgroups.pids && pids(context, tier) == Held::Together {
         let over_a_layer = context.view.layer.as_ref().map_or(0, |_| GUEST_THREADS_OVER_A_LAYER);
@@ -98,7 +106,7 @@ pub(super) fn lower(context: &Context<'_>, tier: Tier, enforced: &mut Enforced) 
     };
     lower(
         memory(context),
-        "memory is limited for each process, not for all together:",
+        "private memory is limited for each process, not for all together, and memory that is shared is not:",
         "no control group with a memory limit can be written",
     );
     lower(

@@ -185,6 +185,7 @@ impl Splitting {
             Op::HostName(_)
             | Op::LoopbackUp
             | Op::NoUserNamespaces
+            | Op::Watches { .. }
             | Op::ResourceLimit { .. }
             | Op::Identity { .. }
             | Op::Capabilities { .. }

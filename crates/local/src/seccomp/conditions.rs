@@ -143,6 +143,21 @@ const CONTROLS: &[Clause] = &[
     ),
 ];
 
+const F_SETLEASE: u32 = 1024;
+const F_NOTIFY: u32 = 1026;
+const F_SETDELEG: u32 = 1040;
+
+/// The row for descriptors. A lease needs no right to write: whoever opens the file outside waits for as
+/// long as the host allows, or is told to try again.
+pub(super) const DESCRIPTORS: Rule = unless(
+    calls![SYS_fcntl],
+    &[
+        deny(&[is(1, &[F_SETLEASE, F_SETDELEG])], "it leases a file"),
+        deny(&[is(1, &[F_NOTIFY])], "it asks for signals about a directory"),
+    ],
+    "works on what is open; a lease would hold up programs of the host",
+);
+
 const SOL_TCP: u32 = libc::IPPROTO_TCP.cast_unsigned();
 const TCP_ULP: u32 = 31;
 const RENAME_WHITEOUT: u32 = 4;
@@ -190,6 +205,7 @@ pub(super) const ROWS: &[Rule] = &[
         )],
         "new namespaces open the administrator's kernel calls",
     ),
+    DESCRIPTORS,
     unless(calls![SYS_ioctl], CONTROLS, "devices are few; what acts on other programs is refused"),
     only(
         calls![SYS_socket],

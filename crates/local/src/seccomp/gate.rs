@@ -5,7 +5,8 @@
 //! no process, and nothing of the kernel is there that it does not need for this.
 
 use super::conditions::{
-    INTERNET, KERNEL_TLS, NEW_NAMESPACE, STREAM_OR_DATAGRAM, TCP_OR_UDP, deny, is, only, unless,
+    DESCRIPTORS, INTERNET, KERNEL_TLS, NEW_NAMESPACE, STREAM_OR_DATAGRAM, TCP_OR_UDP, deny, is,
+    only, unless,
 };
 use super::native;
 use super::rule::{Clause, Errno, Rule, Test, Verdict};
@@ -58,6 +59,7 @@ const ROWS: &[Rule] = &[
     ),
     only(calls![SYS_socketpair], &[UNIX], Errno::Eafnosupport, "wakes itself"),
     KERNEL_TLS,
+    DESCRIPTORS,
     allow(
         calls![
             SYS_read,
@@ -69,7 +71,6 @@ const ROWS: &[Rule] = &[
             SYS_lseek,
             SYS_ftruncate,
             SYS_close,
-            SYS_fcntl,
             SYS_fstat,
         ],
         "works on what is open",

@@ -82,6 +82,10 @@ pub(super) const ABSENT: &[Rule] = &[
         "carries out calls behind the filter's back; programs fall back to epoll",
     ),
     absent(
+        calls![SYS_io_setup],
+        "takes from a pool of the whole machine, which a few programs empty; programs fall back to threads",
+    ),
+    absent(
         calls![
             SYS_mbind,
             SYS_set_mempolicy,

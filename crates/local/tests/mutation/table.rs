@@ -172,6 +172,7 @@ pub(crate) const MUTATIONS: &[Mutation] = &[
     both("limit of open files", |plan| unlimit(plan, Resource::Nofile), INHERITED),
     both("limit of locked memory", |plan| unlimit(plan, Resource::Memlock), INHERITED),
     both("limit of queues", |plan| unlimit(plan, Resource::Msgqueue), INHERITED),
+    both("limit of signals", |plan| unlimit(plan, Resource::Sigpending), INHERITED),
     both(
         "limit of processes",
         |plan| unlimit(plan, Resource::Nproc),

@@ -60,6 +60,7 @@ fn kernel_surface() -> Vec<Attack> {
         attack("userfaultfd", libc::SYS_userfaultfd, &[0xdead], libc::EPERM),
         attack("io_uring_setup", libc::SYS_io_uring_setup, &[], libc::ENOSYS),
         attack("openat2", libc::SYS_openat2, &[NONE], libc::ENOSYS),
+        attack("io_setup", libc::SYS_io_setup, &[0, 0], libc::ENOSYS),
         attack("memfd_secret", libc::SYS_memfd_secret, &[0xdead], libc::ENOSYS),
         attack("mbind", libc::SYS_mbind, &[1, 1, NONE], libc::ENOSYS),
         attack("fanotify_init", libc::SYS_fanotify_init, &[NONE], libc::EPERM),
@@ -83,6 +84,10 @@ fn other_processes() -> Vec<Attack> {
         attack("ioctl TIOCSTI", libc::SYS_ioctl, &[NONE, 0x5412], libc::EPERM),
         attack("ioctl TIOCSTI, junk above", libc::SYS_ioctl, &[NONE, 0x5412 | JUNK], libc::EPERM),
         attack("ioctl TIOCLINUX", libc::SYS_ioctl, &[NONE, 0x541c | JUNK], libc::EPERM),
+        attack("fcntl F_SETLEASE", libc::SYS_fcntl, &[NONE, 1024], libc::EPERM),
+        attack("fcntl F_SETLEASE, junk above", libc::SYS_fcntl, &[NONE, 1024 | JUNK], libc::EPERM),
+        attack("fcntl F_NOTIFY", libc::SYS_fcntl, &[NONE, 1026], libc::EPERM),
+        attack("fcntl F_SETDELEG", libc::SYS_fcntl, &[NONE, 1040], libc::EPERM),
         attack("ioctl TIOCSETD", libc::SYS_ioctl, &[NONE, 0x5423], libc::EPERM),
     ]
 }
