@@ -309,10 +309,11 @@ pub(crate) enum ConfigVerb {
     ///
     /// Example: cofferdam config check cofferdam.toml
     Check(CheckArgs),
-    /// Approves a configuration file as it is now.
+    /// Approves a configuration file or a manifest as it is now.
     ///
     /// A cofferdam.toml that is found by searching is used only after this. An approval ends when
-    /// the file changes, so that no sandboxed program can widen its next run.
+    /// the file changes, so that no sandboxed program can widen its next run. So is a manifest that lies
+    /// in the workspace and takes something from outside of it.
     ///
     /// Example: cofferdam config trust cofferdam.toml
     Trust(TrustArgs),

@@ -18,9 +18,9 @@ pub(crate) use file::schema;
 pub(crate) use key::{Key, Section};
 pub(crate) use layer::{Beside, ImageWish, Layer, Origin, Sourced, VariableWish, said};
 pub(crate) use load::{ConsultedFile, Loaded, Standing, Unapproved, load};
-pub(crate) use open::{FILE_NAME, open_checked};
-use open::{OpenedFile, search_upward};
-pub(crate) use trust::{approve, withdraw};
+use open::search_upward;
+pub(crate) use open::{FILE_NAME, OpenedFile, open_checked};
+pub(crate) use trust::{approve, is_approved, withdraw};
 pub(crate) use variables::refuse_misspelled_home;
 pub(crate) use write::{OwnFile, Prepared};
 

@@ -12,7 +12,7 @@ pub(super) fn perform(args: &ExplainArgs) -> Result<u8> {
     if args.command.shell.is_some() && !args.command.argv.is_empty() {
         argv(&args.command, "explain")?;
     }
-    if let Some(wanted) = manifest::provisions(args.manifest.as_deref())? {
+    if let Some(wanted) = manifest::provisions(args.manifest.as_deref(), None)? {
         context.spec.mounts.extend_from_slice(wanted.mounts());
     }
     let mut explanation = engine::explain(&context.spec)?;

@@ -1,8 +1,10 @@
 //! What verbs of `file` read on the host.
 
 use cofferdam_core::{Error, ErrorKind, Result};
+use rustix::fs::OFlags;
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
 /// The bytes of a file, or of standard input for `-`. More than the limit are refused.
@@ -13,7 +15,7 @@ pub(super) fn read_input(path: &Path, max_bytes: usize) -> Result<Vec<u8>> {
     let read = if path == Path::new("-") {
         std::io::stdin().lock().take(limit).read_to_end(&mut bytes)
     } else {
-        File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes))
+        opened(path).and_then(|file| file.take(limit).read_to_end(&mut bytes))
     };
     read.map_err(unread)?;
     if bytes.len() > max_bytes {
@@ -21,6 +23,21 @@ pub(super) fn read_input(path: &Path, max_bytes: usize) -> Result<Vec<u8>> {
         return Err(Error::new(ErrorKind::TooLarge, what).hint("Send it in parts."));
     }
     Ok(bytes)
+}
+
+/// HOSTILE: a pipe that a command put in the place of a file would be waited for. One that the caller made is
+/// a descriptor, as of `<(…)`, and read as one.
+fn opened(path: &Path) -> std::io::Result<File> {
+    let file = File::options()
+        .read(true)
+        .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
+        .open(path)?;
+    let is_pipe = file.metadata()?.file_type().is_fifo();
+    if is_pipe && !path.starts_with("/dev/fd") && !path.starts_with("/proc/self/fd") {
+        return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, "it is a pipe"));
+    }
+    rustix::io::ioctl_fionbio(&file, false)?;
+    Ok(file)
 }
 
 #[cfg(test)]

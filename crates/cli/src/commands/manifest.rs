@@ -1,36 +1,86 @@
 //! The manifest that a session is made with.
 
 use super::file_input::read_input;
-#[cfg(feature = "remote")]
+use crate::config::{self, OpenedFile};
+use crate::places;
 use crate::surroundings::Surroundings;
 use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_session::manifest::{Checked, MAX_MANIFEST_BYTES, Manifest, Provisions};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Reads and checks a manifest, and looks at what it names on the host, relative to where it lies.
-pub(crate) fn provisions(file: Option<&Path>) -> Result<Option<Arc<Provisions>>> {
+/// Reads and checks a manifest, and looks at what it names on the host, relative to where it lies. One in
+/// this workspace that reaches out of it must have been approved.
+pub(crate) fn provisions(
+    file: Option<&Path>,
+    workspace: Option<&Path>,
+) -> Result<Option<Arc<Provisions>>> {
     let Some(file) = file else { return Ok(None) };
-    Ok(Some(Arc::new(checked(file)?.load(base(file))?)))
+    let text = read_input(file, MAX_MANIFEST_BYTES)?;
+    let checked = checked(file, &text)?;
+    if let Some(workspace) = workspace {
+        is_approved_in(workspace, (file, text), &checked)?;
+    }
+    Ok(Some(Arc::new(checked.load(base(file))?)))
 }
 
 /// The same as a manifest that says all by itself, for a server: what it brings of this machine is in it.
 #[cfg(feature = "remote")]
 pub(crate) fn inlined(file: Option<&Path>, here: &Surroundings) -> Result<Option<Manifest>> {
     let Some(file) = file else { return Ok(None) };
-    checked(file)?.inlined(base(file), &here.state_directory()?).map(Some)
+    let text = read_input(file, MAX_MANIFEST_BYTES)?;
+    let checked = checked(file, &text)?;
+    is_approved_in(&here.directory, (file, text), &checked)?;
+    checked.inlined(base(file), &here.state_directory()?).map(Some)
+}
+
+/// HOSTILE: a command in a sandbox may have written one that lies in its workspace. What that would take from
+/// elsewhere, or with the caller's rights, widens the next sandbox, as a configuration does.
+fn is_approved_in(
+    workspace: &Path,
+    (file, text): (&Path, Vec<u8>),
+    checked: &Checked,
+) -> Result<()> {
+    let here = Surroundings::of_this_process()?;
+    let path = here.directory.join(file);
+    let within = workspace.canonicalize().unwrap_or_else(|_| workspace.to_owned());
+    let named = places::of_file(&path)?;
+    let lies_in = |path: &Path| path.starts_with(&within);
+    if !lies_in(&named) && !path.canonicalize().is_ok_and(|real| lies_in(&real)) {
+        return Ok(());
+    }
+    let Some(what) = checked.reaches_out(base(&path), &within) else { return Ok(()) };
+    // One that is no text was refused before.
+    let text = String::from_utf8(text).unwrap_or_default();
+    let opened = OpenedFile { path: named, text };
+    if config::is_approved(&here.state_directory()?, &opened)? {
+        return Ok(());
+    }
+    let shown = file.display();
+    let what = format!(
+        "{shown} lies in the workspace, where commands in a sandbox may have written it, and reaches out of \
+         that: {what}"
+    );
+    Err(Error::new(ErrorKind::Denied, what).hint(format!(
+        "Look at it, then approve it as it is now with `cofferdam config trust {shown}`, or keep it outside of \
+         the workspace."
+    )))
+}
+
+/// Whether a text is that of a manifest.
+pub(super) fn is_manifest(file: &Path, text: &str) -> bool {
+    checked(file, text.as_bytes()).is_ok()
 }
 
 fn base(file: &Path) -> &Path {
     file.parent().unwrap_or(Path::new("."))
 }
 
-fn checked(file: &Path) -> Result<Checked> {
-    let text = read_input(file, MAX_MANIFEST_BYTES)?;
+fn checked(file: &Path, text: &[u8]) -> Result<Checked> {
     let manifest: Manifest = match file.extension().and_then(|ending| ending.to_str()) {
-        Some("json") => serde_json::from_slice(&text).map_err(|e| wrong(file, &e.to_string()))?,
+        Some("json") => serde_json::from_slice(text).map_err(|e| wrong(file, &e.to_string()))?,
         Some("toml") => {
-            let text = std::str::from_utf8(&text).map_err(|e| wrong(file, &e.to_string()))?;
+            let text = std::str::from_utf8(text).map_err(|e| wrong(file, &e.to_string()))?;
             toml::from_str(text).map_err(|e| wrong(file, &place_and_reason(text, &e)))?
         }
         Some(_) | None => {

@@ -12,7 +12,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::path::{Path, PathBuf};
 
 /// Whether exactly this file, as it is now, was approved.
-pub(super) fn is_approved(state_directory: &Path, file: &OpenedFile) -> Result<bool> {
+pub(crate) fn is_approved(state_directory: &Path, file: &OpenedFile) -> Result<bool> {
     let place = place(state_directory, &file.path);
     match fs::read(&place) {
         Ok(approval) => {

@@ -74,7 +74,8 @@ impl Order {
             return Ok(Self::There(Box::new(wish)));
         }
         let mut order = create::order(name, options)?;
-        order.manifest = crate::commands::provisions(manifest)?;
+        let workspace = order.spec.workspace.directory().map(Path::to_owned);
+        order.manifest = crate::commands::provisions(manifest, workspace.as_deref())?;
         Ok(Self::Here(Box::new(order)))
     }
 

@@ -1,8 +1,10 @@
 //! A program inside cannot widen its next run.
 
-use crate::place::{Place, SOON, everyone, outcome};
+use crate::place::{PYTHON, Place, SOON, everyone, outcome, skipped, started};
 use std::fs;
+use std::io::Read;
 use std::path::PathBuf;
+use std::process::Stdio;
 
 /// A policy that lets the next run write where this one cannot.
 fn wider(place: &Place) -> String {
@@ -124,5 +126,91 @@ fn variables_of_the_program_inside_are_not_settings_of_the_next_run() {
         let said = place.run(&["--shell", "env | grep COFFERDAM_"]);
         assert_eq!(said.text(), "", "and the settings of this one are not told");
         assert!(!is_wide(place));
+    });
+}
+
+#[test]
+fn a_manifest_written_inside_brings_nothing_from_outside() {
+    everyone(|place| {
+        let key = outside(place).join("key");
+        fs::write(&key, "secret\n").unwrap();
+        place.give(&key);
+        let harmless = "version = 1\n[[entries]]\ntype = \"file\"\npath = \"plan\"\ntext = \"p\"\n";
+        place.write("m.toml", harmless);
+        let ensure = ["ensure", "s", "--manifest", "m.toml"];
+        place.says(&ensure, 0);
+        let taking = format!("[[entries]]\ntype = \"file\"\npath = \"stolen\"\nfrom = {key:?}");
+        let line = format!("printf '%s\n' '{taking}' >>m.toml");
+        place.says(&["exec", "s", "--shell", &line], 0);
+        place.says(&["rm", "s"], 0);
+        let said = place.says(&ensure, 1);
+        assert!(said.stderr.contains("reaches out of that: \"stolen\" takes"), "{}", said.stderr);
+        assert!(said.stderr.contains("config trust m.toml"), "the way out: {}", said.stderr);
+        assert!(!place.workspace.join("stolen").exists());
+        // The control: approved, and the same outside of the workspace.
+        place.says(&["config", "trust", "m.toml"], 0);
+        place.says(&ensure, 0);
+        assert_eq!(fs::read_to_string(place.workspace.join("stolen")).unwrap(), "secret\n");
+        place.says(&["rm", "s"], 0);
+        fs::remove_file(place.workspace.join("stolen")).unwrap();
+        // An approval is of what it was.
+        place.write("m.toml", &format!("{harmless}{taking}\n# another\n"));
+        place.says(&ensure, 1);
+        let beside = place.base.join("m.toml");
+        fs::copy(place.workspace.join("m.toml"), &beside).unwrap();
+        place.give(&beside);
+        place.says(&["ensure", "s", "--manifest", beside.to_str().unwrap()], 0);
+        place.says(&["rm", "s"], 0);
+    });
+}
+
+#[test]
+fn a_pipe_in_the_place_of_a_manifest_is_not_waited_for() {
+    everyone(|place| {
+        place.run(&["--shell", "mkfifo m.toml"]);
+        let said = place.says(&["create", "--manifest", "m.toml"], 1);
+        assert!(said.stderr.contains("it is a pipe"), "{}", said.stderr);
+    });
+}
+
+/// Holds a lease on a file until it is killed; a look at it fails meanwhile.
+const LEASE: &str = "import fcntl, os, signal, sys, time
+signal.signal(signal.SIGIO, lambda *_: None)
+file = os.open(sys.argv[1], os.O_RDONLY)
+fcntl.fcntl(file, 1024, 1)
+print('held', flush=True)
+time.sleep(1000)";
+
+#[test]
+fn a_configuration_that_cannot_be_read_protects_nothing_silently() {
+    if !std::path::Path::new(PYTHON).exists() {
+        return skipped("leases", "there is no Python here");
+    }
+    everyone(|place| {
+        for (path, content) in [
+            (".git/HEAD", "ref: refs/heads/main\n"),
+            (".git/config", "[core]\n\thooksPath = .githooks\n"),
+            (".githooks/post-commit", "#!/bin/sh\n"),
+        ] {
+            place.write(path, content);
+        }
+        let write = ["--shell", "echo x >.githooks/pre-commit"];
+        assert_ne!(place.run(&write).code(), Some(0), "the control: hooks are protected");
+        // From inside nothing is leased.
+        let config = place.workspace.join(".git/config");
+        let inside = place.run(&["--", PYTHON, "-c", LEASE, ".git/config"]);
+        assert!(inside.stderr.contains("PermissionError"), "{inside:?}");
+        // Somebody else's lease is no reason to take it for no configuration.
+        let mut command = place.host(PYTHON);
+        command.args(["-c", LEASE]).arg(&config).stdout(Stdio::piped());
+        let mut lease = started(&mut command);
+        let mut held = [0; 4];
+        lease.stdout.as_mut().unwrap().read_exact(&mut held).unwrap();
+        let said = place.run(&write);
+        lease.kill().unwrap();
+        lease.wait().unwrap();
+        assert_eq!(said.code(), Some(125), "{said:?}");
+        assert!(said.stderr.contains("it cannot be read: Resource temporarily"), "{}", said.stderr);
+        assert!(!place.workspace.join(".githooks/pre-commit").exists());
     });
 }

@@ -14,6 +14,7 @@ mod inlined;
 mod load;
 mod mounted;
 mod provide;
+mod reach;
 mod repository;
 mod sys;
 
