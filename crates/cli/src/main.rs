@@ -55,6 +55,7 @@ fn main() -> std::process::ExitCode {
 
 /// Does what the command line says, and returns the exit code.
 fn perform() -> u8 {
+    have_as_many_descriptors_as_may_be();
     let words = help_asked_as_a_verb(std::env::args_os().collect());
     let (server, words) = match door::split(words.clone()) {
         Ok(split) => split,
@@ -70,6 +71,16 @@ fn perform() -> u8 {
         Err(complaint) => Err(usage::error(&complaint, glance.verb.name())),
     };
     outcome.unwrap_or_else(|error| report::print(glance, &error))
+}
+
+/// What commands inside have on their way is counted on the host's user, and whoever may have fewer of them
+/// open can send none.
+fn have_as_many_descriptors_as_may_be() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // Without it everything works that others do not take.
+    let _ = setrlimit(Resource::Nofile, limit);
 }
 
 /// `help VERB` is `VERB --help`, as with other programs.

@@ -179,13 +179,18 @@ impl Line {
         Ok(())
     }
 
-    /// Sends everything that waits, however long it takes.
+    /// Sends everything that waits, however long it takes. A line on which something cannot be sent ends, or
+    /// the other side would wait for it for ever: the kernel may refuse descriptors, of which too many are
+    /// on their way.
     pub fn drain(&mut self) {
         while !self.waiting.is_empty() {
             match push(&self.socket, &mut self.waiting, SendFlags::empty()) {
                 Ok(()) => self.forget_sent(),
                 Err(Errno::INTR) => {}
-                Err(_) => return,
+                Err(_) => {
+                    let _ = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Both);
+                    return;
+                }
             }
         }
     }

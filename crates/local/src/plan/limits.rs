@@ -50,6 +50,12 @@ fn disk(tier: Tier) -> Held {
     }
 }
 
+/// The kernel counts descriptors on their way on the host's user, and refuses whoever has a lower limit than
+/// there are. So sandboxes have a lower one than programs of the host can have.
+fn fewer_than_host(open_files: u64) -> u64 {
+    open_files - open_files / 16
+}
+
 /// The limits that each process carries.
 pub(super) fn steps(context: &Context<'_>, tier: Tier, steps: &mut Steps) {
     let ceilings = &context.facts.ceilings;
@@ -59,7 +65,7 @@ pub(super) fn steps(context: &Context<'_>, tier: Tier, steps: &mut Steps) {
     limit(Resource::Core, 0, "no memory of a process lands in a file");
     limit(
         Resource::Nofile,
-        Limits::OPEN_FILES.min(ceilings.open_files),
+        Limits::OPEN_FILES.min(fewer_than_host(ceilings.open_files)),
         "no process can use up the host's table of open files",
     );
     limit(
