@@ -3869,6 +3869,11 @@ export interface components {
              */
             exit_code: number;
             /**
+             * Format: uint32
+             * @description How many processes that a command of a session left in the background were ended with it.
+             */
+            killed_descendants?: number | null;
+            /**
              * @description Control files that appeared in the workspace, relative to it. They are looked for when the
              *     sandbox ends: absent for a command of a session, whose event of this name tells them then, and
              *     where the sandbox was kept or lost.

@@ -54,6 +54,9 @@ pub struct RunReport {
     /// What it did, where that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receipt: Option<Receipt>,
+    /// How many processes that a command of a session left in the background were ended with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub killed_descendants: Option<u32>,
 }
 
 /// How much of a stream there is.

@@ -125,7 +125,7 @@ async fn capture(session: &Session, exec: &ProcessId, from: Seen) -> Result<u8> 
     if let Left::Ended(status) = left
         && let Some(outcome) = outcome(session, &status, sink).await?
     {
-        print_outcome(session, exec, outcome, None)?;
+        print_outcome((session, &status), exec, outcome, None)?;
     }
     Ok(exit::DONE)
 }

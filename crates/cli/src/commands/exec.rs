@@ -17,6 +17,8 @@ use std::time::Duration;
 
 /// Runs a command in a session.
 ///
+/// When it ends, what it left in the background ends with it, and is told; what is to go on is started with -d.
+///
 /// Streams its output and exits with its code, as `run` does; a paused session goes on first. The
 /// session's keeper holds the command and its output: when this program is killed the command goes
 /// on, and `attach`, `logs` and `wait` find it. What it may do is the session's; no configuration is
@@ -216,6 +218,14 @@ async fn stream(
         Some(cause) => report::note(&cause),
         None => tell_left_out(args, &status),
     }
+    if let (Some(killed @ 1..), Ending::Exited { .. }, false) =
+        (ended.killed_descendants, &ended.ending, args.receipt)
+    {
+        let processes = if killed == 1 { "process" } else { "processes" };
+        report::note(&format!(
+            "{killed} {processes} that it left in the background ended with it; -d starts what goes on"
+        ));
+    }
     tell_denials(&ended.denials);
     tell_unkept(session, exec);
     Ok(exit::of_ending(&ended.ending))
@@ -249,7 +259,7 @@ async fn capture(
         Some(before) => Some(session.receipt(&before, exec).await?),
         None => None,
     };
-    print_outcome(session, exec, outcome, receipt)?;
+    print_outcome((session, &status), exec, outcome, receipt)?;
     Ok(code)
 }
 
@@ -285,12 +295,13 @@ pub(super) async fn outcome(
 
 /// Prints the outcome with the ids of session and command.
 pub(super) fn print_outcome(
-    session: &Session,
+    (session, status): (&Session, &ExecStatus),
     exec: &ProcessId,
     outcome: RunOutcome,
     receipt: Option<Receipt>,
 ) -> Result<()> {
     let mut report = report_of(outcome);
+    report.killed_descendants = status.ended.as_ref().and_then(|ended| ended.killed_descendants);
     report.receipt = receipt.map(|mut receipt| {
         receipt.seen_by_host.omitted = Some(report.omitted);
         receipt

@@ -24,6 +24,15 @@ pub(super) fn manual(args: &ManArgs) -> Result<u8> {
             written.map_err(|cause| unwritten(Path::new("the manual")).source(cause))?;
             render::print_bytes(&text)?;
         }
+        Some(verb) if is_verb(verb) => {
+            let what =
+                format!("{} is a verb, and would become a directory of all pages", verb.display());
+            return Err(Error::new(ErrorKind::Usage, what).hint(format!(
+                "See `cofferdam {} --help`, or write ./{} for a directory.",
+                verb.display(),
+                verb.display()
+            )));
+        }
         Some(directory) => {
             let failed = |cause: std::io::Error| unwritten(directory).source(cause);
             std::fs::create_dir_all(directory).map_err(failed)?;
@@ -31,6 +40,12 @@ pub(super) fn manual(args: &ManArgs) -> Result<u8> {
         }
     }
     Ok(exit::DONE)
+}
+
+/// Who asks for the page of a verb means no directory.
+fn is_verb(directory: &Path) -> bool {
+    let name = directory.to_str().unwrap_or_default();
+    whole().get_subcommands().any(|verb| verb.get_name() == name) && !directory.exists()
 }
 
 fn unwritten(place: &Path) -> Error {

@@ -199,6 +199,7 @@ pub(super) fn report_of(outcome: RunOutcome) -> RunReport {
         session: None,
         exec: None,
         receipt: None,
+        killed_descendants: None,
     }
 }
 

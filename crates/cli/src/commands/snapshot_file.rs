@@ -188,6 +188,10 @@ pub(super) fn import(args: &ImportArgs) -> Result<u8> {
 }
 
 fn tell_import(imported: &SnapshotImported) {
+    report::note(
+        "what changed in the workspace since the snapshot was begun is not known here: after it is restored, \
+         look at `diff` before `apply`, which lands just that",
+    );
     if imported.same_directory {
         return;
     }

@@ -240,5 +240,6 @@ fn report_of(output: Result<ExecOutput, Ending>, enforced: Enforced) -> RunRepor
         session: None,
         exec: None,
         receipt: None,
+        killed_descendants: None,
     }
 }

@@ -85,6 +85,13 @@ impl FileDiff {
         {
             remarks.push(format!("permissions {:03o} -> {:03o}", before.mode, after.mode));
         }
+        // Git makes new files by the mask of whoever applies its patch; these land as they are.
+        if let (None, Some(after)) = (before, after)
+            && after.kind != EntryKind::Link
+            && after.mode & 0o022 != 0
+        {
+            remarks.push(format!("permissions {:03o}", after.mode));
+        }
         if let Some(other) = &change.linked_to {
             remarks.push(format!("another name of {}", quoted(other.as_bytes())));
         }

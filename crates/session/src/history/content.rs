@@ -1,8 +1,9 @@
 //! The content of files: copied with its holes, and compared.
 
+use super::take::MAX_ASKED_BYTES;
 use super::tree::{ATTRIBUTE_BYTES, ATTRIBUTES, Attribute};
 use super::walk::{failed, too_large};
-use cofferdam_core::Result;
+use cofferdam_core::{Error, Result};
 use rustix::fs::{SeekFrom, fgetxattr, flistxattr, ftruncate, ioctl_ficlone, seek};
 use rustix::io::{Errno, pread, pwrite};
 use std::os::fd::BorrowedFd;
@@ -87,12 +88,17 @@ impl Copier {
         }
     }
 
+    fn too_much(&self) -> Error {
+        let more = match self.most < MAX_ASKED_BYTES {
+            true => format!("; a snapshot that is asked for keeps {MAX_ASKED_BYTES}"),
+            false => String::new(),
+        };
+        too_large(&format!("more than {} new bytes{more}", self.most))
+    }
+
     /// Counts bytes that are read.
     pub(super) fn spend(&mut self, bytes: u64) -> Result<()> {
-        self.left = self
-            .left
-            .checked_sub(bytes)
-            .ok_or_else(|| too_large(&format!("more than {} new bytes", self.most)))?;
+        self.left = self.left.checked_sub(bytes).ok_or_else(|| self.too_much())?;
         Ok(())
     }
 }

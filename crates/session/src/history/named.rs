@@ -46,6 +46,13 @@ impl History {
 
     /// Names the state that the session stands at, on disk when this returns.
     pub(crate) fn name_present(&self, label: Option<String>) -> Result<PointReport> {
+        let is_called_so = |point: &&PointReport| label.is_some() && point.label == label;
+        if let Some(known) = self.snapshots()?.iter().find(is_called_so) {
+            let label = label.unwrap_or_default();
+            let what = format!("snapshot {} is called {label:?} already", known.point);
+            return Err(Error::new(ErrorKind::Conflict, what)
+                .hint("Use another label, or remove that one first (`cofferdam snapshot rm`)."));
+        }
         let mut work = self.work()?;
         let Some(file) = &work.state.tree else {
             return Err(Error::new(ErrorKind::NotFound, "the session has no layer yet")

@@ -34,6 +34,8 @@ class RunReport:
         omitted (Omitted): Bytes dropped over the limit of output.
         usage (UsageReport): What a command used; null where it cannot be known.
         exec_ (None | str | Unset): Its id in that session.
+        killed_descendants (int | None | Unset): How many processes that a command of a session left in the background
+            were ended with it.
         new_control_files (list[str] | None | Unset): Control files that appeared in the workspace, relative to it. They
             are looked for when the
             sandbox ends: absent for a command of a session, whose event of this name tells them then, and
@@ -57,6 +59,7 @@ class RunReport:
     omitted: Omitted
     usage: UsageReport
     exec_: None | str | Unset = UNSET
+    killed_descendants: int | None | Unset = UNSET
     new_control_files: list[str] | None | Unset = UNSET
     receipt: None | Receipt | Unset = UNSET
     session: None | str | Unset = UNSET
@@ -93,6 +96,12 @@ class RunReport:
             exec_ = UNSET
         else:
             exec_ = self.exec_
+
+        killed_descendants: int | None | Unset
+        if isinstance(self.killed_descendants, Unset):
+            killed_descendants = UNSET
+        else:
+            killed_descendants = self.killed_descendants
 
         new_control_files: list[str] | None | Unset
         if isinstance(self.new_control_files, Unset):
@@ -170,6 +179,8 @@ class RunReport:
         )
         if exec_ is not UNSET:
             field_dict["exec"] = exec_
+        if killed_descendants is not UNSET:
+            field_dict["killed_descendants"] = killed_descendants
         if new_control_files is not UNSET:
             field_dict["new_control_files"] = new_control_files
         if receipt is not UNSET:
@@ -228,6 +239,17 @@ class RunReport:
             return cast(None | str | Unset, data)
 
         exec_ = _parse_exec_(d.pop("exec", UNSET))
+
+        def _parse_killed_descendants(data: object) -> int | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(int | None | Unset, data)
+
+        killed_descendants = _parse_killed_descendants(
+            d.pop("killed_descendants", UNSET)
+        )
 
         def _parse_new_control_files(data: object) -> list[str] | None | Unset:
             if data is None:
@@ -343,6 +365,7 @@ class RunReport:
             omitted=omitted,
             usage=usage,
             exec_=exec_,
+            killed_descendants=killed_descendants,
             new_control_files=new_control_files,
             receipt=receipt,
             session=session,
