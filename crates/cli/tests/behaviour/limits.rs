@@ -222,3 +222,28 @@ fn the_limits_of_one_process_are_held_without_any_group() {
         assert!(open <= 1 << 20, "{open} open files");
     });
 }
+
+/// What one may take of what the kernel counts on the host's user or for the whole machine: instances of
+/// inotify up to 200, whether a context of native AIO can be had, waiting signals.
+const TAKEN: &str = "import ctypes, errno, resource
+libc = ctypes.CDLL(None, use_errno=True)
+watches = 0
+while watches < 100 and libc.inotify_init1(0) >= 0: watches += 1
+context = ctypes.c_ulong(0)
+aio = libc.syscall(206, 128, ctypes.byref(context))
+error = errno.errorcode.get(ctypes.get_errno(), '') if aio else 'had'
+print(watches, error, resource.getrlimit(resource.RLIMIT_SIGPENDING)[1])";
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn what_the_kernel_counts_on_the_hosts_user_is_limited() {
+    everyone(|place| {
+        let mut host = place.host(PYTHON);
+        let control = outcome(host.args(["-c", TAKEN]), SOON).text();
+        assert!(control.contains(" had "), "the control: {control}");
+        let inside = place.run(&["--", PYTHON, "-c", TAKEN]).text();
+        let words: Vec<&str> = inside.split_whitespace().collect();
+        assert_eq!(words[..2], ["32", "ENOSYS"], "{inside}");
+        assert!(words[2].parse::<u64>().unwrap() <= 4096, "{inside}");
+    });
+}
