@@ -3,7 +3,8 @@
 //! A pin is a mount over a name. When somebody on the host renames another file over the name, as
 //! `git config` does, or removes it, the kernel drops the mount in every sandbox, and the name is
 //! open there. So the keeper of a sandbox watches the directories that pinned names are in, and pins
-//! again what [`PinWatch::changed`] tells.
+//! again what [`PinWatch::changed`] tells. A user may have used up the kernel's watches: then it looks every
+//! few milliseconds.
 
 use crate::control_files::PinnedName;
 use crate::placeholders::Identity;
@@ -22,6 +23,9 @@ const BUFFER_BYTES: usize = 8 * 1024;
 /// How many notices are taken at once. Programs inside cause them too, as fast as they can.
 const MAX_NOTICES: usize = 4096;
 
+/// How often is looked where nothing notices, in nanoseconds. Some thirty names take 50 µs.
+const LOOK_EVERY_NS: i64 = 5_000_000;
+
 /// What stands at the pinned names now.
 pub(crate) fn identities(
     workspace: BorrowedFd<'_>,
@@ -39,10 +43,37 @@ pub(crate) fn identities(
 #[derive(Debug)]
 pub struct PinWatch {
     workspace: OwnedFd,
-    notices: Notices,
+    eyes: Eyes,
     known: BTreeMap<String, Option<Identity>>,
     /// Which directory a notice is about.
     watched: BTreeMap<i32, String>,
+}
+
+/// By what changes are seen.
+#[derive(Debug)]
+enum Eyes {
+    Notices(Notices),
+    Clock(OwnedFd),
+}
+
+impl Eyes {
+    /// Becomes readable every few milliseconds.
+    fn clock() -> Result<Self> {
+        use rustix::time::{
+            Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+            timerfd_settime,
+        };
+        let failed = |errno| {
+            Error::new(ErrorKind::Unavailable, "watch the pinned names of the workspace")
+                .source(std::io::Error::from(errno))
+        };
+        let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
+        let clock = timerfd_create(TimerfdClockId::Monotonic, flags).map_err(failed)?;
+        let every = Timespec { tv_sec: 0, tv_nsec: LOOK_EVERY_NS };
+        let times = Itimerspec { it_interval: every, it_value: every };
+        timerfd_settime(&clock, TimerfdTimerFlags::empty(), &times).map_err(failed)?;
+        Ok(Self::Clock(clock))
+    }
 }
 
 /// An instance of inotify that others may have used before. Closing one takes the kernel
@@ -58,12 +89,12 @@ fn spare() -> MutexGuard<'static, Vec<Notices>> {
     SPARE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn take_notices() -> Result<Notices> {
+fn take_notices() -> rustix::io::Result<Notices> {
     if let Some(notices) = spare().pop() {
         return Ok(notices);
     }
     let flags = CreateFlags::CLOEXEC | CreateFlags::NONBLOCK;
-    rustix::fs::inotify::init(flags).map(Arc::new).map_err(no_watch)
+    rustix::fs::inotify::init(flags).map(Arc::new)
 }
 
 /// Reads to the end what was about ended watches. A busy directory may not let it come to that.
@@ -75,14 +106,15 @@ fn is_silent(notices: &OwnedFd) -> bool {
 
 impl Drop for PinWatch {
     fn drop(&mut self) {
+        let Eyes::Notices(notices) = &self.eyes else { return };
         for watch in self.watched.keys() {
             // A directory that is gone is watched no more.
-            let _ = rustix::fs::inotify::remove_watch(&self.notices, *watch);
+            let _ = rustix::fs::inotify::remove_watch(notices, *watch);
         }
-        if is_silent(&self.notices) {
+        if is_silent(notices) {
             let mut spare = spare();
             if spare.len() < MAX_SPARE {
-                spare.push(Arc::clone(&self.notices));
+                spare.push(Arc::clone(notices));
             }
         }
     }
@@ -119,15 +151,22 @@ impl PinWatch {
     /// Starts to watch. To be called when the placeholders are made and the pins are not yet, so that
     /// no change is missed.
     ///
-    /// Fails with [`ErrorKind::Unavailable`] where the user has too many watches already: the pins
-    /// then hold only as long as the host leaves the names alone.
+    /// Where the user has too many watches already it looks by itself. Fails with
+    /// [`ErrorKind::Unavailable`] where there is no clock for that either.
     pub fn new(workspace: BorrowedFd<'_>, pins: &[PinnedName]) -> Result<Self> {
+        let eyes = match take_notices() {
+            Ok(notices) => Eyes::Notices(notices),
+            Err(_) => Eyes::clock()?,
+        };
+        Self::by(eyes, workspace, pins)
+    }
+
+    fn by(eyes: Eyes, workspace: BorrowedFd<'_>, pins: &[PinnedName]) -> Result<Self> {
         let workspace = workspace.try_clone_to_owned().map_err(|e| {
             Error::new(ErrorKind::Io, "copy a descriptor of the workspace").source(e)
         })?;
-        let notices = take_notices()?;
         let (known, watched) = (BTreeMap::new(), BTreeMap::new());
-        let mut watch = Self { workspace, notices, known, watched };
+        let mut watch = Self { workspace, eyes, known, watched };
         // ORDER: watched before looked at, or a change in between is in neither.
         watch.watch(pins.iter().map(|pin| pin.path.as_str()))?;
         watch.known = identities(watch.workspace.as_fd(), pins)?;
@@ -136,7 +175,10 @@ impl PinWatch {
 
     /// Becomes readable when something may have changed.
     pub fn fd(&self) -> BorrowedFd<'_> {
-        self.notices.as_fd()
+        match &self.eyes {
+            Eyes::Notices(notices) => notices.as_fd(),
+            Eyes::Clock(clock) => clock.as_fd(),
+        }
     }
 
     /// The pinned names that changed since the last time, parents first. Never waits.
@@ -168,6 +210,8 @@ impl PinWatch {
     /// Watches the directories that these names are in. One that is watched already stays so, one
     /// that is not there is seen by its own name.
     fn watch<'a>(&mut self, paths: impl Iterator<Item = &'a str>) -> Result<()> {
+        let Eyes::Notices(notices) = &self.eyes else { return Ok(()) };
+        let notices = Arc::clone(notices);
         let parents: BTreeSet<&str> =
             paths.map(|path| path.rsplit_once('/').map_or("", |(parent, _)| parent)).collect();
         let events = WatchFlags::CREATE
@@ -177,12 +221,17 @@ impl PinWatch {
             | WatchFlags::ONLYDIR;
         for parent in parents {
             let path = format!("/proc/self/fd/{}/{parent}", self.workspace.as_raw_fd());
-            match rustix::fs::inotify::add_watch(&self.notices, path, events) {
+            match rustix::fs::inotify::add_watch(&notices, path, events) {
                 Ok(watch) => {
                     self.watched.insert(watch, parent.to_owned());
                 }
                 Err(Errno::NOENT | Errno::NOTDIR) => {}
-                Err(e) => return Err(no_watch(e)),
+                // What was watched until now is looked at as well.
+                Err(_) => {
+                    self.eyes = Eyes::clock()?;
+                    self.watched.clear();
+                    return Ok(());
+                }
             }
         }
         Ok(())
@@ -190,8 +239,16 @@ impl PinWatch {
 
     /// Takes the notices that are there.
     fn drain(&self) -> Result<Noticed> {
+        let notices = match &self.eyes {
+            Eyes::Notices(notices) => notices,
+            Eyes::Clock(clock) => {
+                let mut times = [0; 8];
+                let is_time = rustix::io::read(clock, &mut times).is_ok();
+                return Ok(Noticed { lost: is_time, ..Noticed::default() });
+            }
+        };
         let mut buffer = [MaybeUninit::uninit(); BUFFER_BYTES];
-        let mut reader = Reader::new(&self.notices, &mut buffer);
+        let mut reader = Reader::new(notices, &mut buffer);
         let mut noticed = Noticed::default();
         for _ in 0..MAX_NOTICES {
             match reader.next() {
@@ -219,17 +276,12 @@ impl PinWatch {
     }
 }
 
-fn no_watch(errno: Errno) -> Error {
-    Error::new(ErrorKind::Unavailable, "watch the pinned names of the workspace")
-        .hint("Raise fs.inotify.max_user_instances and fs.inotify.max_user_watches.")
-        .source(std::io::Error::from(errno))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::control_files;
     use crate::test_directory::TestDirectory;
+    use rustix::event::{PollFd, PollFlags, poll};
     use std::fs;
     use std::process::Command;
 
@@ -266,6 +318,23 @@ mod tests {
             git(fixture.directory.path(), &["config", "user.name", &turn.to_string()]);
             assert_eq!(changed(&mut fixture), [(".git/config".to_owned(), Now::Other)]);
             assert_eq!(changed(&mut fixture), []);
+        }
+    }
+
+    #[test]
+    fn without_notices_it_looks_every_few_milliseconds() {
+        let mut fixture = fixture("clock");
+        let workspace = fs::File::open(fixture.directory.path()).unwrap();
+        let found = control_files::find(&workspace).unwrap();
+        fixture.watch =
+            PinWatch::by(Eyes::clock().unwrap(), workspace.as_fd(), &found.pins).unwrap();
+        assert_eq!(changed(&mut fixture), [], "it is not time yet");
+        for turn in 0..3 {
+            git(fixture.directory.path(), &["config", "user.name", &turn.to_string()]);
+            let fd = fixture.watch.fd();
+            let mut wait = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
+            assert_eq!(poll(&mut wait, None), Ok(1));
+            assert_eq!(changed(&mut fixture), [(".git/config".to_owned(), Now::Other)]);
         }
     }
 

@@ -24,8 +24,7 @@ pub(crate) struct Watchman<'a> {
 impl<'a> Watchman<'a> {
     /// Starts the watch, where there is something to watch, and pins again what lost its pin before.
     ///
-    /// Fails where the kernel gives no watch: without one, pins hold only as long as the host leaves the names
-    /// alone.
+    /// Fails where there can be none: without one, pins hold only as long as the host leaves the names alone.
     pub(crate) fn start(assembly: &'a Assembly, born: &'a Born) -> Result<Option<Self>> {
         let Some(watch) = assembly.watch_pins().transpose()? else { return Ok(None) };
         let watchman = Self { assembly, born, watch };

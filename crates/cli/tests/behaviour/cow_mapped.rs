@@ -22,7 +22,7 @@ if os.path.exists('/tmp/stay'): time.sleep(1000)
 ";
 
 /// How often the attack is tried anew where the kernel wrote the page out in between, which moves the time.
-const TRIES: usize = 10;
+const TRIES: usize = 40;
 
 /// A store into a page that is dirty already leaves every time as it was.
 #[test]
