@@ -1453,6 +1453,11 @@ export interface components {
              */
             hunks?: components["schemas"]["ChosenWish"][];
             /**
+             * @description Files and links below `paths` land over what the workspace changed there since, which is lost.
+             * @default false
+             */
+            overwrite?: boolean;
+            /**
              * @description Only these paths of the workspace and what is below them; all without them.
              * @default []
              */

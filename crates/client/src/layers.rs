@@ -130,7 +130,7 @@ impl Sandbox {
     /// Changes to land at these paths.
     pub fn apply_wish(paths: &[std::ffi::OsString], dry_run: bool) -> ApplyWish {
         let (texts, base64) = self::paths(paths.iter().map(std::ffi::OsString::as_os_str));
-        ApplyWish { paths: texts, paths_base64: base64, hunks: Vec::new(), dry_run }
+        ApplyWish { paths: texts, paths_base64: base64, dry_run, ..ApplyWish::default() }
     }
 
     /// Changes to land that were looked at part by part.

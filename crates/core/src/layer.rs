@@ -193,6 +193,8 @@ pub struct ApplyOrder {
     pub sums: BTreeMap<GuestPath, [u8; 32]>,
     /// Whether control files land.
     pub control_files: ControlFiles,
+    /// Files and links below the named paths land over what the workspace changed there since.
+    pub overwrite: bool,
     /// Nothing is done.
     pub dry_run: bool,
     /// Who is told how many of the changes are made ready; of large files, how many bytes.

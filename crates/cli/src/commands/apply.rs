@@ -42,6 +42,15 @@ pub(crate) struct ApplyArgs {
     #[arg(long, conflicts_with = "json")]
     pub(crate) hunks: bool,
 
+    /// Lands these files over what the workspace changed there since, which is lost.
+    ///
+    /// Of conflicts where the workspace changed there since, and only of files and links below the named
+    /// paths. Look at `diff` first: it shows what the workspace has now beside what lands.
+    ///
+    /// Example: --overwrite src/main.rs
+    #[arg(long, requires = "paths", conflicts_with = "hunks")]
+    pub(crate) overwrite: bool,
+
     /// Says what would land, and does nothing.
     ///
     /// Example: --dry-run
@@ -83,7 +92,8 @@ pub(super) fn perform(args: &ApplyArgs) -> Result<u8> {
         }
         let meter = Meter::start("apply", args.json);
         let (dry_run, progress) = (args.dry_run, meter.progress());
-        let order = ApplyOrder { dry_run, progress, ..ApplyOrder::default() };
+        let overwrite = args.overwrite;
+        let order = ApplyOrder { dry_run, overwrite, progress, ..ApplyOrder::default() };
         let done = match picked.chosen {
             Some(chosen) => session.apply_chosen(chosen, order).await?,
             None => session.apply(&args.paths, order).await?,
@@ -121,8 +131,8 @@ fn remedies(session: &str, kept: &[Standing]) -> Vec<String> {
     if kept.iter().any(|standing| matches!(standing, Standing::Conflict(_))) {
         all.push(format!(
             "of a conflict, `cofferdam diff {session} PATH` shows both sides, `cofferdam file download \
-             {session} PATH FILE` brings out the session's, and `cofferdam discard {session} PATH` lets the \
-             workspace's be"
+             {session} PATH FILE` brings out the session's, `cofferdam discard {session} PATH` lets the \
+             workspace's be, and `cofferdam apply {session} --overwrite PATH` puts the session's in its place"
         ));
     }
     if kept.contains(&Standing::Held(Held::Protected)) {

@@ -373,7 +373,7 @@ impl Session {
                 session.apply(&ApplyOrder { paths, ..order }).await
             }
             #[cfg(feature = "remote")]
-            Self::There(session) => session.apply(paths, order.dry_run).await,
+            Self::There(session) => session.apply(paths, (order.dry_run, order.overwrite)).await,
         }
     }
 

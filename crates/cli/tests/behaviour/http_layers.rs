@@ -56,6 +56,9 @@ fn changes_are_looked_at_landed_dropped_and_taken_back() {
         assert_eq!(applied["result"]["applied"][0]["path"], "b");
         assert_eq!(fs::read(place.workspace.join("a")).unwrap(), b"mine\n");
         assert_eq!(fs::read(place.workspace.join("b")).unwrap(), b"new\n");
+        let over = json!({"paths": ["a"], "overwrite": true, "dry_run": true});
+        let over = server.say(&format!("POST {S}/apply"), &over).is(200).object();
+        assert_eq!((&over["applied"][0]["path"], &over["kept"]), (&json!("a"), &json!([])));
         let dropped = server.say(&format!("POST {S}/discard"), &json!({"paths": ["a"]})).is(200);
         assert_eq!(dropped.object()["discarded"][0]["path"], "a");
         assert_eq!(place.says(&["exec", "s", "--shell", "cat a"], 0).text(), "mine\n");

@@ -72,6 +72,14 @@ fn what_was_edited_meanwhile_stays() {
         );
         assert_eq!(fs::read_to_string(place.workspace.join("a.txt")).unwrap(), "mine\n");
         assert!(!place.workspace.join("gone").exists(), "the control landed");
+        assert!(said.stderr.contains("apply s --overwrite PATH"), "{}", said.stderr);
+        // Over it lands what is named, where that is said.
+        place.says(&["apply", "s", "--overwrite"], 2);
+        place.says(&["apply", "s", "--overwrite", "a.txt"], 0);
+        assert_eq!(
+            fs::read_to_string(place.workspace.join("a.txt")).unwrap(),
+            "one\ntwo\nthree\nfour\n"
+        );
     });
 }
 

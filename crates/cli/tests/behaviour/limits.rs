@@ -224,11 +224,11 @@ fn the_limits_of_one_process_are_held_without_any_group() {
 }
 
 /// What one may take of what the kernel counts on the host's user or for the whole machine: instances of
-/// inotify up to 200, whether a context of native AIO can be had, waiting signals.
+/// inotify up to 40, whether a context of native AIO can be had, waiting signals.
 const TAKEN: &str = "import ctypes, errno, resource
 libc = ctypes.CDLL(None, use_errno=True)
 watches = 0
-while watches < 100 and libc.inotify_init1(0) >= 0: watches += 1
+while watches < 40 and libc.inotify_init1(0) >= 0: watches += 1
 context = ctypes.c_ulong(0)
 aio = libc.syscall(206, 128, ctypes.byref(context))
 error = errno.errorcode.get(ctypes.get_errno(), '') if aio else 'had'

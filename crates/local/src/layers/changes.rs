@@ -45,6 +45,8 @@ pub(super) struct Item {
     pub(super) of_unknown: bool,
     /// It is a control file, and lands because somebody named it.
     pub(super) is_freed: bool,
+    /// Why it would not land even where nothing had changed in the workspace.
+    pub(super) held: Option<Held>,
 }
 
 /// What was found on the way to a path.
@@ -82,6 +84,7 @@ pub(super) fn changes(pairs: &[Pair], facts: &impl Facts) -> Vec<Item> {
             made_of: pair.made_of.clone(),
             of_unknown: pair.of_unknown,
             is_freed: facts.is_freed(&pair.path),
+            held: held(pair, facts),
         });
     }
     items
@@ -150,7 +153,6 @@ fn is_moved(directory: &Seen, since_ns: u64) -> bool {
 }
 
 fn standing(pair: &Pair, way: Way, facts: &impl Facts) -> Standing {
-    let after = pair.upper.as_ref().map(|top| top.seen.kind);
     let conflict = match way {
         Way::Gone => Some(Conflict::DirectoryGone),
         Way::Mounted => Some(Conflict::Mounted),
@@ -159,21 +161,41 @@ fn standing(pair: &Pair, way: Way, facts: &impl Facts) -> Standing {
         Way::Moved(_) => conflict(pair, Way::Touched(u64::MAX), facts),
         Way::Fine | Way::Touched(_) => conflict(pair, way, facts),
     };
-    if let Some(conflict) = conflict {
-        return Standing::Conflict(conflict);
+    match (conflict, held(pair, facts)) {
+        (Some(conflict), _) => Standing::Conflict(conflict),
+        (None, Some(held)) => Standing::Held(held),
+        (None, None) => Standing::Lands,
     }
+}
+
+/// Why it does not land, whatever the workspace has there.
+fn held(pair: &Pair, facts: &impl Facts) -> Option<Held> {
+    let after = pair.upper.as_ref().map(|top| top.seen.kind);
     if matches!(after, Some(Kind::Fifo | Kind::Socket | Kind::Device | Kind::Mounted)) {
-        return Standing::Held(Held::Special);
+        return Some(Held::Special);
     }
     if after == Some(Kind::File)
         && pair.upper.as_ref().is_some_and(|top| top.seen.size > MAX_LANDED_FILE_BYTES)
     {
-        return Standing::Held(Held::TooLarge);
+        return Some(Held::TooLarge);
     }
-    if facts.is_protected(&pair.path) {
-        return Standing::Held(Held::Protected);
+    facts.is_protected(&pair.path).then_some(Held::Protected)
+}
+
+impl Item {
+    /// How it stands where it may land over what the workspace changed at its path since: a file or a link
+    /// over one. Anything else stands as it does.
+    pub(super) fn overwriting(&self) -> Standing {
+        let is_plain = |seen: &Seen| matches!(seen.kind, Kind::File | Kind::Link);
+        let comes = self.upper.as_ref().is_none_or(is_plain);
+        let goes = self.lower.as_ref().is_some_and(is_plain);
+        match self.change.standing {
+            Standing::Conflict(Conflict::Changed) if comes && goes => {
+                self.held.map_or(Standing::Lands, Standing::Held)
+            }
+            standing @ (Standing::Lands | Standing::Conflict(_) | Standing::Held(_)) => standing,
+        }
     }
-    Standing::Lands
 }
 
 fn conflict(pair: &Pair, way: Way, facts: &impl Facts) -> Option<Conflict> {

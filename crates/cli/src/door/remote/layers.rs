@@ -72,9 +72,9 @@ impl Session {
     pub(in crate::door) async fn apply(
         &self,
         paths: &[OsString],
-        dry_run: bool,
+        (dry_run, overwrite): (bool, bool),
     ) -> Result<ApplyReport> {
-        self.land(&Sandbox::apply_wish(paths, dry_run)).await
+        self.land(&ApplyWish { overwrite, ..Sandbox::apply_wish(paths, dry_run) }).await
     }
 
     pub(in crate::door) async fn apply_chosen(

@@ -108,6 +108,10 @@ impl Layer {
         };
         let mut items = self.items(&order.paths, named, Looking::Whole)?;
         for item in &mut items {
+            // Only what is named: nobody knows of all else what would be lost.
+            if order.overwrite && !order.paths.is_empty() {
+                item.change.standing = item.overwriting();
+            }
             let change = &mut item.change;
             let is_another =
                 order.versions.get(&change.path).is_some_and(|seen| *seen != change.version);

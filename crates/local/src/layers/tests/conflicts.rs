@@ -1,6 +1,7 @@
 //! What changed in the workspace since the sandbox began is told, and stays.
 
-use super::stage::{Stage, Way, shown, ways};
+use super::stage::{Stage, Way, path, shown, ways};
+use cofferdam_core::ApplyOrder;
 
 const WORKSPACE: &str = "
     mkdir -p d/e other/e full
@@ -265,5 +266,42 @@ fn what_landed_and_was_removed_on_the_host_does_not_come_back() {
             assert_eq!(own.apply(&[]).kept, [], "{way:?} {inside}");
             assert_eq!(own.real().contains_key("n"), is_there, "{way:?} {inside}");
         }
+    }
+}
+
+#[test]
+fn what_is_named_lands_over_what_changed_where_that_is_wanted() {
+    for way in ways() {
+        let stage = Stage::new(
+            "overwrite",
+            way,
+            "mkdir d .vscode; printf a >a; printf b >b; printf x >d/x; ln -s a l",
+        );
+        stage.inside(
+            "printf s >a; printf s >b; rm d/x; ln -sfn b l; printf s >typed; printf s >.vscode/s",
+        );
+        stage.outside(
+            "printf mine >a; printf mine >b; printf mine >d/x; ln -sfn d l; mkdir typed; printf m >.vscode/s",
+        );
+        let order = |paths: &[&str]| ApplyOrder {
+            paths: paths.iter().map(path).collect(),
+            overwrite: true,
+            ..ApplyOrder::default()
+        };
+        let apply = |order: &ApplyOrder| {
+            let report = stage.layer().apply(order, &stage.state()).unwrap();
+            report.kept.iter().map(shown).collect::<Vec<_>>()
+        };
+        // Only what is named, and no directory.
+        assert_eq!(apply(&order(&[])).len(), 6, "{way:?}");
+        let kept = apply(&order(&["a", "d", "l", "typed"]));
+        assert!(kept.iter().all(|line| line.contains("typed (changed)")), "{way:?} {kept:?}");
+        let real = stage.real();
+        assert_eq!((&*real["a"].1, &*real["b"].1), (&b"s"[..], &b"mine"[..]), "{way:?}");
+        assert!(!real.contains_key("d/x"));
+        assert_eq!(std::fs::read_link(stage.workspace().join("l")).unwrap().to_str(), Some("b"));
+        // A control file is one still: it lands by its own path.
+        let kept = apply(&order(&[".vscode/s"]));
+        assert_eq!(kept, [""; 0], "{way:?}");
     }
 }

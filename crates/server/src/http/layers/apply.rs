@@ -64,6 +64,7 @@ async fn apply(
         session.chosen(&hunks).await?
     };
     order.dry_run = wish.dry_run;
+    order.overwrite = wish.overwrite;
     let report = session.apply(&order).await?;
     let done = AppliedChanges {
         session: session.id().to_string(),

@@ -13,6 +13,8 @@ pub struct ApplyWish {
     pub paths_base64: Vec<String>,
     /// Only these parts of files, in place of paths.
     pub hunks: Vec<ChosenWish>,
+    /// Files and links below `paths` land over what the workspace changed there since, which is lost.
+    pub overwrite: bool,
     /// Says what would land, and does nothing.
     pub dry_run: bool,
 }

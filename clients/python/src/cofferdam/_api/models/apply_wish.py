@@ -21,12 +21,15 @@ class ApplyWish:
     Attributes:
         dry_run (bool | Unset): Says what would land, and does nothing. Default: False.
         hunks (list[ChosenWish] | Unset): Only these parts of files, in place of paths.
+        overwrite (bool | Unset): Files and links below `paths` land over what the workspace changed there since, which
+            is lost. Default: False.
         paths (list[str] | Unset): Only these paths of the workspace and what is below them; all without them.
         paths_base64 (list[str] | Unset): Further paths in base64, which are not UTF-8.
     """
 
     dry_run: bool | Unset = False
     hunks: list[ChosenWish] | Unset = UNSET
+    overwrite: bool | Unset = False
     paths: list[str] | Unset = UNSET
     paths_base64: list[str] | Unset = UNSET
 
@@ -39,6 +42,8 @@ class ApplyWish:
             for hunks_item_data in self.hunks:
                 hunks_item = hunks_item_data.to_dict()
                 hunks.append(hunks_item)
+
+        overwrite = self.overwrite
 
         paths: list[str] | Unset = UNSET
         if not isinstance(self.paths, Unset):
@@ -55,6 +60,8 @@ class ApplyWish:
             field_dict["dry_run"] = dry_run
         if hunks is not UNSET:
             field_dict["hunks"] = hunks
+        if overwrite is not UNSET:
+            field_dict["overwrite"] = overwrite
         if paths is not UNSET:
             field_dict["paths"] = paths
         if paths_base64 is not UNSET:
@@ -78,6 +85,8 @@ class ApplyWish:
 
                 hunks.append(hunks_item)
 
+        overwrite = d.pop("overwrite", UNSET)
+
         paths = cast(list[str], d.pop("paths", UNSET))
 
         paths_base64 = cast(list[str], d.pop("paths_base64", UNSET))
@@ -85,6 +94,7 @@ class ApplyWish:
         apply_wish = cls(
             dry_run=dry_run,
             hunks=hunks,
+            overwrite=overwrite,
             paths=paths,
             paths_base64=paths_base64,
         )
