@@ -19,7 +19,7 @@ pub(crate) fn provisions(
     let text = read_input(file, MAX_MANIFEST_BYTES)?;
     let checked = checked(file, &text)?;
     if let Some(workspace) = workspace {
-        is_approved_in(workspace, (file, text), &checked)?;
+        refuse_unapproved((file, text), &checked, workspace, &Surroundings::of_this_process()?)?;
     }
     Ok(Some(Arc::new(checked.load(base(file))?)))
 }
@@ -30,18 +30,18 @@ pub(crate) fn inlined(file: Option<&Path>, here: &Surroundings) -> Result<Option
     let Some(file) = file else { return Ok(None) };
     let text = read_input(file, MAX_MANIFEST_BYTES)?;
     let checked = checked(file, &text)?;
-    is_approved_in(&here.directory, (file, text), &checked)?;
+    refuse_unapproved((file, text), &checked, &here.directory, here)?;
     checked.inlined(base(file), &here.state_directory()?).map(Some)
 }
 
 /// HOSTILE: a command in a sandbox may have written one that lies in its workspace. What that would take from
 /// elsewhere, or with the caller's rights, widens the next sandbox, as a configuration does.
-fn is_approved_in(
-    workspace: &Path,
+fn refuse_unapproved(
     (file, text): (&Path, Vec<u8>),
     checked: &Checked,
+    workspace: &Path,
+    here: &Surroundings,
 ) -> Result<()> {
-    let here = Surroundings::of_this_process()?;
     let path = here.directory.join(file);
     let within = workspace.canonicalize().unwrap_or_else(|_| workspace.to_owned());
     let named = places::of_file(&path)?;

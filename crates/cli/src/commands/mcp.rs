@@ -12,7 +12,7 @@ use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_mcp::stdio;
 use cofferdam_session::{SessionOrder, Sessions};
 use cofferdam_tools::{PackName, Scope, Toolbox};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The label of all sessions that are made for models.
@@ -103,8 +103,8 @@ pub(super) fn perform(args: &McpArgs) -> Result<u8> {
 
 fn serve(args: &ServeArgs) -> Result<u8> {
     let mut order = create::order(args.name.clone(), &args.session)?;
-    let workspace = order.spec.workspace.directory().map(Path::to_owned);
-    order.manifest = manifest::provisions(args.manifest.as_deref(), workspace.as_deref())?;
+    let workspace = order.spec.workspace.directory();
+    order.manifest = manifest::provisions(args.manifest.as_deref(), workspace)?;
     // A model reaches what other connections made for models, and nothing else of the user's.
     order.labels.insert(LABEL.0.to_owned(), LABEL.1.to_owned());
     // Whatever becomes of this process, what belongs to its connection goes with it.

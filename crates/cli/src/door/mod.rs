@@ -74,8 +74,8 @@ impl Order {
             return Ok(Self::There(Box::new(wish)));
         }
         let mut order = create::order(name, options)?;
-        let workspace = order.spec.workspace.directory().map(Path::to_owned);
-        order.manifest = crate::commands::provisions(manifest, workspace.as_deref())?;
+        let workspace = order.spec.workspace.directory();
+        order.manifest = crate::commands::provisions(manifest, workspace)?;
         Ok(Self::Here(Box::new(order)))
     }
 

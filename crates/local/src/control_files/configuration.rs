@@ -129,8 +129,15 @@ impl Search<'_> {
     ///
     /// HOSTILE: whoever holds a lease on a file makes a look at it fail.
     fn text_of(&mut self, path: &str) -> Option<Vec<u8>> {
-        match self.configuration(path) {
-            Ok(text) => self.spent(path, text),
+        let text = self.configuration(path);
+        let text = self.had(path, text)?;
+        self.spent(path, text)
+    }
+
+    /// What was read of a file in the workspace; where it is there and was not, that is said.
+    pub(super) fn had<T>(&mut self, path: &str, read: Result<T, Errno>) -> Option<T> {
+        match read {
+            Ok(text) => Some(text),
             // Closed to this user, it is closed to their git.
             Err(Errno::ACCESS) if !is_own(self.workspace, path.as_bytes()) => None,
             Err(errno) => {

@@ -75,16 +75,11 @@ impl Search<'_> {
     /// The text of a file that names a git directory. One that is too long for that may name any.
     fn pointer(&mut self, path: &str) -> Option<String> {
         match self.read_text(path, POINTER_BYTES) {
-            Ok(text) => Some(text),
             Err(Errno::FBIG) => {
                 self.unprotected(path.to_owned(), "it is too long to name a git directory");
                 None
             }
-            Err(Errno::ACCESS) if !is_own(self.workspace, path.as_bytes()) => None,
-            Err(errno) => {
-                self.unread(path, errno);
-                None
-            }
+            read => self.had(path, read),
         }
     }
 

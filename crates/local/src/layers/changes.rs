@@ -76,7 +76,8 @@ pub(super) fn changes(pairs: &[Pair], facts: &impl Facts) -> Vec<Item> {
         }
         let relinked = groups.is_relinked(pair);
         let Some(kind) = kind(pair, relinked) else { continue };
-        let standing = standing(pair, on_the_way, facts);
+        let held = held(pair, facts);
+        let standing = standing(pair, on_the_way, held, facts);
         items.push(Item {
             change: change(pair, kind, standing, &groups, facts),
             upper: pair.upper.as_ref().map(|top| top.seen.clone()),
@@ -84,7 +85,7 @@ pub(super) fn changes(pairs: &[Pair], facts: &impl Facts) -> Vec<Item> {
             made_of: pair.made_of.clone(),
             of_unknown: pair.of_unknown,
             is_freed: facts.is_freed(&pair.path),
-            held: held(pair, facts),
+            held,
         });
     }
     items
@@ -152,7 +153,7 @@ fn is_moved(directory: &Seen, since_ns: u64) -> bool {
         && directory.changed_ns != directory.modified_ns
 }
 
-fn standing(pair: &Pair, way: Way, facts: &impl Facts) -> Standing {
+fn standing(pair: &Pair, way: Way, held: Option<Held>, facts: &impl Facts) -> Standing {
     let conflict = match way {
         Way::Gone => Some(Conflict::DirectoryGone),
         Way::Mounted => Some(Conflict::Mounted),
@@ -161,7 +162,7 @@ fn standing(pair: &Pair, way: Way, facts: &impl Facts) -> Standing {
         Way::Moved(_) => conflict(pair, Way::Touched(u64::MAX), facts),
         Way::Fine | Way::Touched(_) => conflict(pair, way, facts),
     };
-    match (conflict, held(pair, facts)) {
+    match (conflict, held) {
         (Some(conflict), _) => Standing::Conflict(conflict),
         (None, Some(held)) => Standing::Held(held),
         (None, None) => Standing::Lands,

@@ -6,12 +6,12 @@ use std::path::Path;
 
 impl Checked {
     /// In words the first thing that it would take from outside of this directory, or with rights of the
-    /// caller's; nothing where all is in it. Relative names are meant from `base`.
+    /// caller's; nothing where all is in it. Relative names are meant from `base`; the directory's own path leads
+    /// over no link.
     pub fn reaches_out(&self, base: &Path, within: &Path) -> Option<String> {
-        let within = within.canonicalize().unwrap_or_else(|_| within.to_owned());
         // What is not there is told when it is looked at.
         let is_out = |from: &Path| {
-            base.join(from).canonicalize().is_ok_and(|found| !found.starts_with(&within))
+            base.join(from).canonicalize().is_ok_and(|found| !found.starts_with(within))
         };
         self.wanted.iter().find_map(|(path, wanted)| {
             let from = match wanted {

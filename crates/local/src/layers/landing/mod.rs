@@ -185,7 +185,7 @@ impl Layer {
         self.head(&name, place).note(record)?;
         let untouched = self.untouched(items);
         let Some(stage) = self.stage(place, record, &name)? else { return Ok(None) };
-        let ready = Staging::new(self, &stage, order).all(items);
+        let ready = Staging::new(self, &stage, order, items).all();
         let noted = ready.and_then(|ready| {
             journal::note_ops(record, &ready.ops, &untouched)?;
             Ok(ready)

@@ -59,19 +59,36 @@ pub(super) struct Staging<'l> {
     linked: BTreeMap<Id, usize>,
     nameless: BTreeMap<Id, Rc<OwnedFd>>,
     held_open: usize,
+    items: &'l [Item],
     share: Share<'l>,
 }
 
 impl<'l> Staging<'l> {
-    pub(super) fn new(layer: &'l Layer, stage: &'l Stage, order: &'l ApplyOrder) -> Self {
+    pub(super) fn new(
+        layer: &'l Layer,
+        stage: &'l Stage,
+        order: &'l ApplyOrder,
+        items: &'l [Item],
+    ) -> Self {
         let (linked, nameless) = (BTreeMap::new(), BTreeMap::new());
-        let share = Share::of(&[], &order.progress);
-        Self { layer, stage, order, ready: Ready::default(), linked, nameless, held_open: 0, share }
+        let share = Share::of(items, &order.progress);
+        Self {
+            layer,
+            stage,
+            order,
+            ready: Ready::default(),
+            linked,
+            nameless,
+            held_open: 0,
+            items,
+            share,
+        }
     }
 
     /// The steps: first what goes, the innermost first; then what comes, the outermost first; then
     /// permissions of directories, for which entries could not come any more.
-    pub(super) fn all(mut self, items: &[Item]) -> Result<Ready> {
+    pub(super) fn all(mut self) -> Result<Ready> {
+        let items = self.items;
         for item in items.iter().rev().filter(|item| item.change.kind == ChangeKind::Removed) {
             if let Some(lower) = &item.lower {
                 let held = self.held(item)?;
@@ -79,7 +96,6 @@ impl<'l> Staging<'l> {
                 self.ready.ops.push(Op::Take { path, was: lower.id, held });
             }
         }
-        self.share = Share::of(items, &self.order.progress);
         for item in items {
             if item.change.kind != ChangeKind::Removed {
                 self.put(item)?;
