@@ -384,9 +384,12 @@ pub(crate) struct ManArgs {
 
 /// Reads the words of a command line, the program's name first.
 ///
-/// Only the verb that is asked for is described to the parser, and a `run` without options needs no
-/// parser at all: the description of all verbs is a good part of what a short one costs.
+/// Only the verb that is asked for is described to the parser, and a `run` or `exec` without options needs
+/// no parser at all: the description of all verbs is a good part of what a short one costs.
 pub(crate) fn parse(words: &[OsString]) -> Result<Verb, clap::Error> {
+    if let Some(exec) = bare_exec(words) {
+        return Ok(Verb::Exec(exec));
+    }
     match words {
         [_, verb, hyphens, argv @ ..] if verb == "run" && hyphens == "--" => {
             Ok(Verb::Run(bare_run(argv)))
@@ -488,6 +491,15 @@ fn bare_run(argv: &[OsString]) -> RunArgs {
     RunArgs { command, ..RunArgs::default() }
 }
 
+/// An `exec` without any option.
+fn bare_exec(words: &[OsString]) -> Option<ExecArgs> {
+    let [_, verb, session, hyphens, argv @ ..] = words else { return None };
+    let session = session.to_str().filter(|session| !session.starts_with('-'))?;
+    let command = CommandOptions { argv: argv.to_vec(), ..CommandOptions::default() };
+    let is_bare = verb == "exec" && hyphens == "--";
+    is_bare.then(|| ExecArgs { session: session.to_owned(), command, ..ExecArgs::default() })
+}
+
 /// The parser of one verb and nothing else.
 fn alone<A: Args>(verb: &'static str) -> clap::Command {
     let command = clap::Command::new(verb)
@@ -567,6 +579,22 @@ mod tests {
         let matches = alone::<RunArgs>("run").try_get_matches_from(line).unwrap();
         let parsed = RunArgs::from_arg_matches(&matches).unwrap();
         assert_eq!(format!("{:?}", bare_run(&argv)), format!("{parsed:?}"));
+    }
+
+    #[test]
+    fn an_exec_without_options_reads_the_same_with_and_without_the_parser() {
+        let line = words(&["cofferdam", "exec", "agent-1", "--", "ls", "--", "-l"]);
+        let matches = alone::<ExecArgs>("exec").try_get_matches_from(&line[2..]).unwrap();
+        let parsed = ExecArgs::from_arg_matches(&matches).unwrap();
+        assert_eq!(format!("{:?}", bare_exec(&line).unwrap()), format!("{parsed:?}"));
+        for other in [
+            &["cofferdam", "exec", "--help", "--", "ls"][..],
+            &["cofferdam", "exec", "agent-1", "-d", "--", "ls"],
+            &["cofferdam", "exec", "agent-1"],
+            &["cofferdam", "ps", "agent-1", "--"],
+        ] {
+            assert!(bare_exec(&words(other)).is_none(), "{other:?}");
+        }
     }
 
     #[test]

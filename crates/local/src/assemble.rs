@@ -188,9 +188,11 @@ pub(crate) fn assemble_and_launch(
     match early {
         Ok(mut early) => {
             early.tell(&opening, &draft.planned.plan, &draft.planned.late)?;
-            let assembly = drafting.complete(draft)?;
-            let Planned { plan, late, .. } = &assembly.planned;
-            let born = early.complete(plan, late, assembly.join_descriptors()?)?;
+            let (mut assembly, grounds) = drafting.hold(draft)?;
+            early.name(&assembly.planned.plan, &assembly.planned.late);
+            // ORDER: after the names, which it waits for, and which take it longer than this takes.
+            assembly.cgroups = Some(drafting.groups(grounds)?);
+            let born = early.complete(assembly.join_descriptors()?);
             return Ok((assembly, born));
         }
         Err(error)
@@ -322,29 +324,41 @@ impl Drafting<'_> {
     /// Makes the groups that the first process has to be cloned into.
     fn prepare_to_be_born(&self, grounds: &mut Grounds) -> Result<()> {
         if grounds.groups.unified.is_some() {
-            grounds.made = Some(self.groups(grounds)?);
+            grounds.made = Some(self.make_groups(&grounds.groups)?);
         }
         Ok(())
     }
 
-    fn groups(&self, grounds: &Grounds) -> Result<Cgroups> {
+    fn make_groups(&self, facts: &CgroupFacts) -> Result<Cgroups> {
         let mut limits = self.spec.limits;
         if matches!(self.stay, Stay::Kept { kept: Some(_), .. }) {
             limits.pids = limits.pids.and(GUEST_THREADS_OVER_A_LAYER);
         }
-        Cgroups::prepare(self.state, self.id, &limits, &grounds.groups)
+        Cgroups::prepare(self.state, self.id, &limits, facts)
+    }
+
+    /// The groups that were made, or those that are made now.
+    fn groups(&self, (facts, made): (CgroupFacts, Option<Cgroups>)) -> Result<Cgroups> {
+        made.map_or_else(|| self.make_groups(&facts), Ok)
     }
 
     /// Takes what is needed, and refuses what cannot be enforced.
     fn complete(&self, mut draft: Draft) -> Result<Assembly> {
+        // ORDER: the record of the sandbox before a directory of its own, which has an owner by it.
+        if draft.grounds.made.is_none() {
+            draft.grounds.made = Some(self.make_groups(&draft.grounds.groups)?);
+        }
+        let (mut assembly, grounds) = self.hold(draft)?;
+        assembly.cgroups = Some(self.groups(grounds)?);
+        Ok(assembly)
+    }
+
+    /// Takes what is needed but the groups, and refuses what cannot be enforced.
+    fn hold(&self, draft: Draft) -> Result<(Assembly, (CgroupFacts, Option<Cgroups>))> {
         let Self { spec, stay: _, state, id: _, facts, ref copy } = *self;
-        let cgroups = match draft.grounds.made.take() {
-            Some(made) => made,
-            None => self.groups(&draft.grounds)?,
-        };
         let Draft { grounds, layers, layer, view, scratch, filter, mut planned, mut enforced } =
             draft;
-        let Grounds { someone: Someone { user, ids }, uses, .. } = grounds;
+        let Grounds { someone: Someone { user, ids }, uses, groups, made } = grounds;
         let workspace = guard(spec, &view, state)?;
         let before = workspace.as_ref().and_then(GuardedWorkspace::control);
         let sockets = sockets(&view, before)?;
@@ -363,21 +377,21 @@ impl Drafting<'_> {
         }
         lower(&mut enforced, planned.tier, (before, &sockets));
         let admission = admit(spec.profile, planned.limits_count, spec.on_unavailable, &enforced)?;
-        // ORDER: after the record of the sandbox, which says that its directory has an owner.
         let scratch = scratch.map(|path| Scratch::make(&path, (ids.uid, ids.gid))).transpose()?;
-        Ok(Assembly {
+        let assembly = Assembly {
             planned,
             enforced,
             admission,
             outside_ids: (ids.uid, ids.gid),
-            cgroups: Some(cgroups),
+            cgroups: None,
             workspace,
             layer,
             _layers: layers,
             _scratch: scratch,
             _copy: copy.take(),
             _user: user,
-        })
+        };
+        Ok((assembly, (groups, made)))
     }
 }
 

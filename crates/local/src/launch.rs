@@ -9,7 +9,7 @@ use crate::sys::{self, Cloned};
 use crate::whose::Whose;
 use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_guestd::apply::{
-    Handover, LostPin, Mounts, Opening, Rest, Told, pin_again, prepare_bind, prepare_layer,
+    Handover, Joined, LostPin, Mounts, Names, Opening, Told, pin_again, prepare_bind, prepare_layer,
 };
 use cofferdam_guestd::line::Line;
 use cofferdam_guestd::{Birth, Errand, live, tell};
@@ -120,9 +120,9 @@ impl Early {
         Ok(())
     }
 
-    /// Hands over what the sandbox waits for. `plan` is the one that it was told, with the pins that
+    /// Tells it the names that it waits for. `plan` is the one that it was told, with the pins that
     /// `late` has room for.
-    pub(crate) fn complete(self, plan: &Plan, late: &Late, join: Vec<OwnedFd>) -> Result<Born> {
+    pub(crate) fn name(&self, plan: &Plan, late: &Late) {
         let pin = |step: &Step| {
             let Op::Pin { path, access } = &step.op else { return None };
             Some((path.clone(), *access))
@@ -132,14 +132,19 @@ impl Early {
             Some(path.clone())
         };
         let names = plan.steps.get(late.pins.clone()).unwrap_or_default();
-        let rest = Rest {
-            cgroups: join,
+        let names = Names {
             pins: names.iter().filter_map(pin).collect(),
             covers: names.iter().filter_map(cover).collect(),
         };
         // As above.
-        let _ = rest.send(&self.told);
-        Ok(self.born)
+        let _ = names.send(&self.told);
+    }
+
+    /// Hands over the groups, which it waits for last.
+    pub(crate) fn complete(self, join: Vec<OwnedFd>) -> Born {
+        // As above.
+        let _ = Joined(join).send(&self.told);
+        self.born
     }
 }
 

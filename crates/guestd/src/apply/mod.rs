@@ -21,7 +21,7 @@ use std::ops::Range;
 use identity::Network;
 use mounts::Source;
 pub use renew::{open_layers, renew_layer};
-pub use rest::{Awaited, Rest, Told};
+pub use rest::{Awaited, Joined, Names, Told};
 pub(crate) use rest::{Heard, by_position, positions};
 
 /// What the host opened beforehand, because the box may not or cannot.
@@ -45,16 +45,12 @@ impl Handover {
         self.mounts.values().flatten().chain(&self.cgroups)
     }
 
-    /// Before the first step that waits: takes what it waits for. Answers the steps that pin names,
-    /// with the names.
-    fn take_rest(&mut self, position: usize) -> Result<Option<LatePins>, CallFailed> {
-        let Some(mut awaited) = self.awaited.take_if(|awaited| awaited.pins.start == position)
-        else {
-            return Ok(None);
-        };
-        let rest = awaited.heard.rest()?;
-        self.cgroups.extend(rest.cgroups);
-        Ok(Some((awaited.pins, rest.pins, rest.covers)))
+    /// Before groups are joined: takes them, where they come later.
+    fn take_groups(&mut self) -> Result<(), CallFailed> {
+        if let Some(mut awaited) = self.awaited.take() {
+            self.cgroups.extend(awaited.heard.joined()?);
+        }
+        Ok(())
     }
 }
 
@@ -87,9 +83,6 @@ impl Opening {
         plan
     }
 }
-
-/// The steps that names are pinned in place of, those names, and what is covered.
-type LatePins = (Range<usize>, Vec<(String, Access)>, Vec<String>);
 
 /// Why a step failed: the call with its arguments, and the kernel's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -291,32 +284,35 @@ impl Work {
         range: Range<usize>,
         mut handover: Handover,
     ) -> Result<(), SetupFailure> {
-        let mut late = None;
+        let mut pinned = 0..0;
         let steps = plan.steps.iter().enumerate().take(range.end).skip(range.start);
         for (position, step) in steps {
-            late = match handover.take_rest(position).map_err(|failed| failed.in_step("rest"))? {
-                None => late,
-                came => came,
-            };
-            if let Some((steps, pins, covers)) = &late {
-                if steps.start == position {
-                    self.tree.pin_all(pins).map_err(|failed| failed.in_step("pin"))?;
-                    let mut covers = covers.iter();
-                    let covered = covers.try_for_each(|path| self.tree.mask(path));
-                    covered.map_err(|failed| failed.in_step("mask"))?;
-                }
-                if steps.contains(&position) {
-                    continue;
-                }
+            if let Some(awaited) = handover.awaited.as_mut().filter(|a| a.pins.start == position) {
+                self.pin_what_is_named(awaited)?;
+                pinned = awaited.pins.clone();
+            }
+            if pinned.contains(&position) {
+                continue;
             }
             if step.op == Op::Pivot {
                 let later = plan.steps.iter().enumerate().skip(position);
                 open_sources(later, &mut handover.mounts)?;
             }
+            if step.op == Op::JoinCgroups {
+                handover.take_groups().map_err(|failed| failed.in_step(stage(&step.op)))?;
+            }
             let given = handover.mounts.remove(&position).unwrap_or_default();
             self.step(plan, step, (given, &handover.cgroups))?;
         }
         Ok(())
+    }
+
+    /// Waits for the names, and does what the steps for them stand for.
+    fn pin_what_is_named(&mut self, awaited: &mut Awaited) -> Result<(), SetupFailure> {
+        let names = awaited.heard.names().map_err(|failed| failed.in_step("names"))?;
+        self.tree.pin_all(&names.pins).map_err(|failed| failed.in_step("pin"))?;
+        let covered = names.covers.iter().try_for_each(|path| self.tree.mask(path));
+        covered.map_err(|failed| failed.in_step("mask"))
     }
 
     fn step(

@@ -36,22 +36,24 @@ pub struct Told {
     /// The further steps.
     pub steps: Vec<Step>,
     /// The steps that pin names, counted from the plan's first. They and the later ones wait for
-    /// [`Rest`].
+    /// [`Names`], and the step that joins groups for [`Joined`].
     pub pins: Range<usize>,
     /// As in [`super::Handover::mounts`].
     pub mounts: Mounts,
 }
 
-/// What its steps wait for.
-#[derive(Debug, Default)]
-pub struct Rest {
-    /// As in [`super::Handover::cgroups`].
-    pub cgroups: Vec<OwnedFd>,
+/// The names that its steps wait for.
+#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Names {
     /// Names to pin, parents first.
     pub pins: Vec<(String, Access)>,
     /// What is covered after that.
     pub covers: Vec<String>,
 }
+
+/// The groups that it is to join, which it waits for last. As in [`super::Handover::cgroups`].
+#[derive(Debug, Default)]
+pub struct Joined(pub Vec<OwnedFd>);
 
 /// What is said of the plan. The descriptors of the mounts come in this order; a position stands as
 /// often as its step has mounts.
@@ -60,14 +62,6 @@ struct ToldList {
     steps: Vec<Step>,
     pins: Range<usize>,
     mounts: Vec<usize>,
-}
-
-/// What is said of the rest.
-#[derive(Debug, Serialize, Deserialize)]
-struct RestList {
-    cgroups: usize,
-    pins: Vec<(String, Access)>,
-    covers: Vec<String>,
 }
 
 impl Told {
@@ -79,12 +73,17 @@ impl Told {
     }
 }
 
-impl Rest {
-    /// Sends it. Waits for the sandbox where it is more than the socket holds.
-    pub fn send(self, socket: impl AsFd) -> rustix::io::Result<()> {
-        let Self { cgroups, pins, covers } = self;
-        let list = RestList { cgroups: cgroups.len(), pins, covers };
-        send(socket.as_fd(), &list, cgroups.iter())
+impl Names {
+    /// Sends them. Waits for the sandbox where they are more than the socket holds.
+    pub fn send(&self, socket: impl AsFd) -> rustix::io::Result<()> {
+        send(socket.as_fd(), self, std::iter::empty())
+    }
+}
+
+impl Joined {
+    /// Sends them.
+    pub fn send(&self, socket: impl AsFd) -> rustix::io::Result<()> {
+        send(socket.as_fd(), &self.0.len(), self.0.iter())
     }
 }
 
@@ -168,10 +167,15 @@ impl Heard {
         Ok(Told { steps, pins, mounts: by_position(mounts, descriptors) })
     }
 
-    /// Takes what the plan waits for, which comes next. Fails where the host is gone.
-    pub(crate) fn rest(&mut self) -> Result<Rest, CallFailed> {
-        let RestList { cgroups, pins, covers } = self.list()?;
-        Ok(Rest { cgroups: self.descriptors(cgroups)?, pins, covers })
+    /// Takes the names that the plan waits for, which come next. Fails where the host is gone.
+    pub(crate) fn names(&mut self) -> Result<Names, CallFailed> {
+        self.list()
+    }
+
+    /// Takes the groups, which come last. Fails where the host is gone.
+    pub(crate) fn joined(&mut self) -> Result<Vec<OwnedFd>, CallFailed> {
+        let count = self.list()?;
+        self.descriptors(count)
     }
 
     /// The next list, once it is whole.
@@ -247,25 +251,28 @@ mod tests {
         let pins: Vec<_> =
             (0..20_000).map(|n| (format!("/w/some/name-{n}"), Access::ReadOnly)).collect();
         let covers = vec!["/w/socket".to_owned()];
-        let cgroups = vec![open("/dev/null")];
-        let rest = Rest { cgroups, pins: pins.clone(), covers: covers.clone() };
+        let names = Names { pins, covers };
+        let joined = Joined(vec![open("/dev/null")]);
         let told = Told {
             steps: Vec::new(),
             pins: 8..9,
             mounts: (0..150).map(|n| (n * 2, vec![open("/dev/zero")])).collect(),
         };
-        let sender = std::thread::spawn(move || told.send(&ours).and_then(|()| rest.send(&ours)));
+        let sender = std::thread::spawn(move || {
+            told.send(&ours)?;
+            names.send(&ours)?;
+            joined.send(&ours).map(|()| names)
+        });
         let mut heard = Heard::new(theirs);
         let told = heard.told().unwrap();
-        let came = heard.rest().unwrap();
-        sender.join().unwrap().unwrap();
+        let (names, joined) = (heard.names().unwrap(), heard.joined().unwrap());
+        assert_eq!(sender.join().unwrap().unwrap(), names);
         assert_eq!((told.pins, told.mounts.len()), (8..9, 150));
-        assert_eq!((came.pins, came.covers), (pins, covers));
         let number = |fd: &OwnedFd| rustix::fs::fstat(fd).unwrap().st_rdev;
         let zero = number(&open("/dev/zero"));
         assert!(told.mounts.values().flatten().all(|mount| number(mount) == zero));
         assert!(told.mounts.keys().all(|position| position % 2 == 0));
-        let groups: Vec<u64> = came.cgroups.iter().map(number).collect();
+        let groups: Vec<u64> = joined.iter().map(number).collect();
         assert_eq!(groups, [number(&open("/dev/null"))]);
     }
 
@@ -273,6 +280,6 @@ mod tests {
     fn a_host_that_is_gone_is_an_error() {
         let (ours, theirs) = pair();
         drop(ours);
-        assert_eq!(Heard::new(theirs).rest().unwrap_err().errno, Errno::PIPE);
+        assert_eq!(Heard::new(theirs).names().unwrap_err().errno, Errno::PIPE);
     }
 }

@@ -244,10 +244,16 @@ impl Drop for LocalBackend {
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(result) => result,
-        Err(error) => {
-            Err(Error::new(ErrorKind::Unavailable, "the runtime is ending").source(error))
-        }
-    }
+    tokio::task::spawn_blocking(work).await.map_err(not_done)?
+}
+
+/// The same for what is nearly always over at once.
+pub(crate) async fn briefly<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    cofferdam_core::briefly(work).await.map_err(not_done)?
+}
+
+fn not_done(error: tokio::task::JoinError) -> Error {
+    Error::new(ErrorKind::Unavailable, "the runtime is ending").source(error)
 }

@@ -5,13 +5,13 @@ use super::files::KeptDoor;
 use super::idle::Idle;
 use super::marks::Marks;
 use super::order::Order;
-use super::past::{Past, settle};
+use super::past::{Outline, Past, settle};
 use super::place::{Place, ledger_entry};
 use super::program::CarriedProgram;
 use super::serve::MAX_PATIENCE;
 use super::talk::{Reply, Request, Start};
 use super::{asked, layers, program, spool};
-use crate::backend::{LocalBackend, Preparation, blocking, keep_records_out};
+use crate::backend::{LocalBackend, Preparation, blocking, briefly, keep_records_out};
 use crate::cow;
 use crate::gate::{self, GateProgram, GatedSecrets};
 use crate::handing;
@@ -113,6 +113,15 @@ impl KeptBackend {
         blocking(move || work(&StateDirectory::open(&home)?)).await
     }
 
+    /// Looks for something small there.
+    async fn look<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&StateDirectory) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let home = Arc::clone(&self.state_home);
+        briefly(move || look(&StateDirectory::open(&home)?)).await
+    }
+
     /// Removes what dead processes left: the first time, and after [`SWEEP_EVERY`].
     fn sweep(&self, state: &StateDirectory) {
         let mut swept = self.swept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -146,7 +155,7 @@ impl KeptBackend {
     /// What the journal tells, of the very sandbox of this record.
     async fn past(&self, sandbox: &SandboxRecord) -> Result<Past> {
         let id = sandbox.id.clone();
-        let past = self.on_disk(move |state| Past::read(&Place::get(state, &id)?)).await?;
+        let past = self.look(move |state| Past::read(&Place::get(state, &id)?)).await?;
         match &past.record {
             Some(record) if record.external_id == sandbox.external_id => Ok(past),
             Some(_) | None => {
@@ -314,7 +323,7 @@ impl DurableBackend for KeptBackend {
         let (id, external_id) = (sandbox.id.clone(), sandbox.external_id.clone());
         self.on_disk(move |state| {
             let Some(place) = Place::find(state, &id)? else { return Ok(()) };
-            match Past::read(&place)?.record {
+            match Outline::read(&place)?.record {
                 Some(record) if record.external_id != external_id => Ok(()),
                 Some(_) | None => settle(&place, state),
             }
@@ -335,7 +344,7 @@ impl DurableBackend for KeptBackend {
 
     async fn list(&self) -> Result<Vec<Found>> {
         let mut all = Vec::new();
-        for id in self.on_disk(Place::all).await? {
+        for id in self.look(Place::all).await? {
             all.extend(self.find(&id).await?);
         }
         Ok(all)
@@ -344,15 +353,15 @@ impl DurableBackend for KeptBackend {
     async fn find(&self, id: &SandboxId) -> Result<Option<Found>> {
         let of = id.clone();
         let looked = self
-            .on_disk(move |state| {
+            .look(move |state| {
                 let Some(place) = Place::find(state, &of)? else { return Ok(None) };
-                Ok(Some((place.is_kept()?, Past::read(&place)?)))
+                Ok(Some((place.is_kept()?, Outline::read(&place)?)))
             })
             .await?;
-        let Some((is_kept, past)) = looked else { return Ok(None) };
-        let record = past.record.filter(|_| !past.is_over);
+        let Some((is_kept, outline)) = looked else { return Ok(None) };
+        let record = outline.record.filter(|_| !outline.is_over);
         let status = match &record {
-            None if is_kept && !past.is_over => SandboxStatus::Running,
+            None if is_kept && !outline.is_over => SandboxStatus::Running,
             Some(record) if is_kept => self.live_status(record).await?,
             None | Some(_) => SandboxStatus::Gone,
         };
@@ -360,12 +369,12 @@ impl DurableBackend for KeptBackend {
     }
 
     async fn ids(&self) -> Result<Vec<SandboxId>> {
-        self.on_disk(Place::all).await
+        self.look(Place::all).await
     }
 
     async fn debts(&self, but: &[SandboxId]) -> Result<Vec<String>> {
         let but = but.to_vec();
-        self.on_disk(move |state| state.debts(&but)).await
+        self.look(move |state| state.debts(&but)).await
     }
 
     async fn pay(&self, debt: &str) -> Result<bool> {
@@ -483,7 +492,7 @@ impl DurableBackend for KeptBackend {
         let Part { stream, offset, len } = part;
         let (sandbox, id) = (sandbox.clone(), id.clone());
         let most = usize::try_from(len.min(MAX_READ_BYTES)).unwrap_or(0);
-        self.on_disk(move |state| {
+        self.look(move |state| {
             let failed = |errno: Errno| match errno {
                 Errno::NOENT => Error::new(
                     ErrorKind::NotFound,

@@ -6,6 +6,7 @@
 use crate::state::retry;
 use cofferdam_core::{Error, ErrorKind, Happened, JournalEntry, Result};
 use rustix::fd::{AsFd, OwnedFd};
+use serde::Deserialize;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// How much is read at a time.
@@ -153,6 +154,18 @@ pub(super) fn each_behind(
     mark: &mut Mark,
     mut take: impl FnMut(JournalEntry),
 ) -> Result<()> {
+    while_behind(file, mark, |entry| {
+        take(entry);
+        true
+    })
+}
+
+/// The same as long as `take` wants more.
+fn while_behind(
+    file: impl AsFd,
+    mark: &mut Mark,
+    mut take: impl FnMut(JournalEntry) -> bool,
+) -> Result<()> {
     let (mut text, mut offset) = (Vec::new(), mark.end);
     let mut piece = vec![0; PIECE_BYTES];
     loop {
@@ -168,13 +181,76 @@ pub(super) fn each_behind(
             done += length + 1;
             let end = mark.end + u64::try_from(length + 1).unwrap_or(0);
             *mark = Mark { seq: entry.seq, end };
-            take(entry);
+            if !take(entry) {
+                return Ok(());
+            }
         }
         text.drain(..done);
         if count == 0 || text.len() > MAX_ENTRY_BYTES {
             return Ok(());
         }
     }
+}
+
+/// The first of what `look` finds in an entry, from the first one on.
+pub(super) fn first<T>(
+    file: impl AsFd,
+    mut look: impl FnMut(JournalEntry) -> Option<T>,
+) -> Result<Option<T>> {
+    let mut found = None;
+    while_behind(file, &mut Mark::default(), |entry| {
+        found = look(entry);
+        found.is_none()
+    })?;
+    Ok(found)
+}
+
+/// The last whole entry, looked for from the end of the file on.
+pub(super) fn last(file: impl AsFd) -> Option<JournalEntry> {
+    from_the_end(file, |line, _| serde_json::from_slice(line).ok().map(Some))
+}
+
+/// Where the entry of this number ends, looked for from the end of the file on: whoever knows all but the
+/// last few entries finds it at once. `None` where it is not among the last ones, or is not there.
+pub(super) fn mark_of(file: impl AsFd, seq: u64) -> Option<Mark> {
+    from_the_end(file, |line, end| {
+        let Numbered { seq: found } = serde_json::from_slice(line).ok()?;
+        (found <= seq).then(|| (found == seq).then_some(Mark { seq, end }))
+    })
+}
+
+/// Gives every whole line of the last mebibyte with its end to `look`, the last one first, until it
+/// answers.
+fn from_the_end<T>(
+    file: impl AsFd,
+    mut look: impl FnMut(&[u8], u64) -> Option<Option<T>>,
+) -> Option<T> {
+    let size = u64::try_from(rustix::fs::fstat(file.as_fd()).ok()?.st_size).ok()?;
+    let answer = [PIECE_BYTES, MAX_ENTRY_BYTES].into_iter().find_map(|window| {
+        let mut text = vec![0; window.min(usize::try_from(size).ok()?)];
+        let begin = size - u64::try_from(text.len()).ok()?;
+        let count = retry(|| rustix::io::pread(file.as_fd(), &mut text, begin)).ok()?;
+        text.truncate(count);
+        let mut end = text.len();
+        // What follows the last end of a line is being written, or was cut short.
+        while let Some(stop) = text.get(..end)?.iter().rposition(|byte| *byte == b'\n') {
+            end = text.get(..stop)?.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+            // The first line may have begun before.
+            let line = text.get(end..stop).filter(|_| end > 0 || begin == 0)?;
+            let answer = look(line, begin + u64::try_from(stop + 1).ok()?);
+            if answer.is_some() {
+                return answer;
+            }
+        }
+        None
+    });
+    answer.flatten()
+}
+
+/// Of an entry its number.
+#[derive(Deserialize)]
+struct Numbered {
+    seq: u64,
 }
 
 /// The time, in milliseconds since 1970.
@@ -225,6 +301,38 @@ mod tests {
         let mut next = Journal::open(open(&directory)).unwrap();
         assert_eq!(next.add(Happened::Resumed), 3);
         assert_eq!(numbers(&file, 0), [1, 2, 3]);
+    }
+
+    #[test]
+    fn an_entry_is_found_from_the_end() {
+        let directory = TestDirectory::new("journal-end");
+        let file = open(&directory);
+        assert_eq!(mark_of(&file, 1), None);
+        let mut journal = Journal::open(open(&directory)).unwrap();
+        let mut ends = Vec::new();
+        for _ in 0..40_000 {
+            journal.add(Happened::Resumed);
+            ends.push(journal.end);
+        }
+        let end = *ends.last().unwrap();
+        assert!(end > u64::try_from(MAX_ENTRY_BYTES).unwrap());
+        let mark = |seq: u64| Mark { seq, end: ends[usize::try_from(seq).unwrap() - 1] };
+        for seq in [40_000, 39_999, 39_000, 30_000] {
+            assert_eq!(mark_of(&file, seq), Some(mark(seq)));
+        }
+        // Too long ago, and not yet.
+        assert_eq!(mark_of(&file, 1), None);
+        assert_eq!(mark_of(&file, 40_001), None);
+        for torn in [&b"{\"seq\":40001,\"at"[..], b"\0\0", b"not json\n{\"sequence\":40000}\n"] {
+            rustix::io::pwrite(&file, torn, end).unwrap();
+            assert_eq!(mark_of(&file, 40_000), Some(mark(40_000)));
+        }
+        // A short file has its first line whole.
+        rustix::fs::ftruncate(&file, ends[1]).unwrap();
+        assert_eq!((mark_of(&file, 1), mark_of(&file, 2)), (Some(mark(1)), Some(mark(2))));
+        assert_eq!(last(&file).unwrap().seq, 2);
+        assert_eq!(first(&file, |entry| Some(entry.seq)).unwrap(), Some(1));
+        assert_eq!(first(&file, |_| None::<u64>).unwrap(), None);
     }
 
     #[test]

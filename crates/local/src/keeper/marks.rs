@@ -1,6 +1,6 @@
 //! Up to where journals were read, so that what a question costs does not grow with all that happened.
 
-use super::journal::{Mark, each_behind};
+use super::journal::{Mark, each_behind, mark_of};
 use super::place::Place;
 use crate::state::retry;
 use cofferdam_core::{Error, ErrorKind, JournalEntry, Result, SandboxId};
@@ -53,7 +53,9 @@ impl Marks {
             // One who asks for less begins at the beginning, and so does who finds no end of a line there.
             mark.seq <= after && is_end_of_line(journal, mark.end)
         });
-        let begin = known.unwrap_or_default();
+        // What this process did not read, somebody has who asks for what comes after it.
+        let found = || (after > 0).then(|| mark_of(journal, after)).flatten();
+        let begin = known.or_else(found).unwrap_or_default();
         let (mut mark, mut entries) = (begin, Vec::new());
         each_behind(journal, &mut mark, |entry| entries.push(entry))?;
         let follows = entries.first().is_none_or(|entry| entry.seq == begin.seq + 1);

@@ -1,6 +1,6 @@
 //! What a journal tells of a sandbox whose keeper is gone, and the end that it is owed.
 
-use super::journal::{Journal, each};
+use super::journal::{Journal, each, first, last};
 use super::place::Place;
 use crate::state::StateDirectory;
 use cofferdam_core::{
@@ -16,6 +16,27 @@ pub(super) struct Past {
     /// Whether its end is written down.
     pub(super) is_over: bool,
     last_ms: u64,
+}
+
+/// Of what a journal tells the least, at a cost that does not grow with what happened.
+#[derive(Debug, Default)]
+pub(super) struct Outline {
+    pub(super) record: Option<SandboxRecord>,
+    /// Whether its end is written down.
+    pub(super) is_over: bool,
+}
+
+impl Outline {
+    pub(super) fn read(place: &Place) -> Result<Self> {
+        let Some(journal) = place.journal()? else { return Ok(Self::default()) };
+        let record = first(&journal, |entry| {
+            let Happened::Provisioned(record) = entry.happened else { return None };
+            Some(*record)
+        })?;
+        // Nothing is written behind the end.
+        let last = last(&journal).map(|entry| entry.happened);
+        Ok(Self { record, is_over: matches!(last, Some(Happened::Destroyed(_))) })
+    }
 }
 
 impl Past {

@@ -134,15 +134,36 @@ impl Store {
     /// The latest command of this id.
     pub(crate) async fn exec(&self, id: &SessionId, exec: &ProcessId) -> Result<Option<KnownExec>> {
         let (id, exec) = (id.clone(), exec.clone());
-        self.read(move |db| {
-            let mut query = db.prepare_cached(
-                "SELECT incarnation, status FROM execs WHERE session=?1 AND exec=?2 \
-                 ORDER BY incarnation DESC LIMIT 1",
-            )?;
-            query.query_row([id.as_str(), exec.as_str()], known).optional()
-        })
-        .await
+        self.read(move |db| latest(db, &id, &exec)).await
     }
+}
+
+/// Of the incarnations of a session with commands the last one before another.
+const INCARNATION_BEFORE: &str =
+    "SELECT MAX(incarnation) FROM execs WHERE session=?1 AND incarnation<?2";
+/// A command of an incarnation.
+const EXEC_OF: &str =
+    "SELECT incarnation, status FROM execs WHERE session=?1 AND incarnation=?2 AND exec=?3";
+
+/// Asks one incarnation after the other: what that costs does not grow with how many commands there were.
+fn latest(
+    db: &Connection,
+    id: &SessionId,
+    exec: &ProcessId,
+) -> rusqlite::Result<Option<KnownExec>> {
+    let mut before = i64::MAX;
+    let mut incarnations = db.prepare_cached(INCARNATION_BEFORE)?;
+    let mut execs = db.prepare_cached(EXEC_OF)?;
+    while let Some(incarnation) =
+        incarnations.query_row(params![id.as_str(), before], |row| row.get(0))?
+    {
+        let found = execs.query_row(params![id.as_str(), incarnation, exec.as_str()], known);
+        if let Some(found) = found.optional()? {
+            return Ok(Some(found));
+        }
+        before = incarnation;
+    }
+    Ok(None)
 }
 
 impl Fold {
@@ -291,4 +312,73 @@ fn find(
 
 fn known(row: &rusqlite::Row<'_>) -> rusqlite::Result<KnownExec> {
     Ok(KnownExec { incarnation: row.get(0)?, status: from_json(1, &row.get::<_, String>(1)?)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::schema;
+    use cofferdam_core::Spooled;
+
+    fn database() -> Connection {
+        let db = Connection::open_in_memory().unwrap();
+        schema::migrate(&db).unwrap();
+        db
+    }
+
+    fn plan(db: &Connection, query: &str) -> String {
+        let mut explained = db.prepare(&format!("EXPLAIN QUERY PLAN {query}")).unwrap();
+        let values = vec![""; explained.parameter_count()];
+        let steps = explained.query_map(rusqlite::params_from_iter(values), |row| row.get(3));
+        steps.unwrap().collect::<rusqlite::Result<Vec<String>>>().unwrap().join("; ")
+    }
+
+    #[test]
+    fn the_latest_command_of_an_id_is_found_among_many_incarnations() {
+        let db = database();
+        let id = SessionId::new("0123456789abcdef0123").unwrap();
+        let of = |incarnation| Fold {
+            session: id.clone(),
+            incarnation,
+            label: None,
+            entries: Vec::new(),
+            ended: None,
+        };
+        let status = |exec: &str| ExecStatus {
+            id: ProcessId::new(exec).unwrap(),
+            argv: vec!["true".to_owned()],
+            detached: false,
+            terminal: false,
+            stops: 0,
+            started_ms: 1,
+            ended: None,
+            left: None,
+            stdout: Spooled::default(),
+            stderr: Spooled::default(),
+        };
+        for (incarnation, exec) in [(1, "a"), (1, "b"), (3, "a"), (7, "c")] {
+            of(incarnation).keep(&db, &status(exec)).unwrap();
+        }
+        let found = |exec: &str| {
+            latest(&db, &id, &ProcessId::new(exec).unwrap()).unwrap().map(|it| it.incarnation)
+        };
+        assert_eq!(
+            [found("a"), found("b"), found("c"), found("d")],
+            [Some(3), Some(1), Some(7), None]
+        );
+    }
+
+    #[test]
+    fn no_command_is_looked_for_among_all() {
+        let db = database();
+        let plan = |query| plan(&db, query);
+        assert_eq!(
+            plan(INCARNATION_BEFORE),
+            "SEARCH execs USING PRIMARY KEY (session=? AND incarnation<?)"
+        );
+        assert_eq!(
+            plan(EXEC_OF),
+            "SEARCH execs USING PRIMARY KEY (session=? AND incarnation=? AND exec=?)"
+        );
+    }
 }

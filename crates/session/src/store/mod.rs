@@ -98,7 +98,7 @@ impl Store {
     ///
     /// A file that cannot be understood is an error, never an absence.
     pub(crate) async fn open(path: PathBuf, room: Room) -> Result<Self> {
-        blocking(move || {
+        briefly(move || {
             let reserve = Reserve::of(&path, room);
             let connection = match schema::open(&path, Access::Shared) {
                 Err(error) if room == Room::Reserve && wants_room(&error) => {
@@ -192,6 +192,13 @@ pub(crate) async fn blocking<T: Send + 'static>(
     deed: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
     tokio::task::spawn_blocking(deed).await.map_err(broken_off)?
+}
+
+/// The same for what is nearly always over at once.
+pub(crate) async fn briefly<T: Send + 'static>(
+    deed: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    cofferdam_core::briefly(deed).await.map_err(broken_off)?
 }
 
 /// The error for a blocking section that has no result.

@@ -167,7 +167,7 @@ fn make(path: &Path) -> Result<()> {
 }
 
 /// Leads a database of an earlier version to the present one, all at once or not at all.
-fn migrate(connection: &Connection) -> rusqlite::Result<()> {
+pub(super) fn migrate(connection: &Connection) -> rusqlite::Result<()> {
     if version(connection)? == VERSION {
         return Ok(());
     }
