@@ -45,7 +45,7 @@ fn build(root: &Path) -> Result<PathBuf, Box<dyn Error>> {
         .args(["build", "--locked", "--profile", "box", "--package", "cofferdam-local"])
         .args(["--bin", "cofferdam-box", "--target", &target, "--target-dir"])
         .arg(&directory)
-        .env("RUSTFLAGS", "-C target-feature=+crt-static");
+        .env("RUSTFLAGS", flags(&target)?);
     for name in OUTER.iter().filter(|name| **name != "RUSTFLAGS") {
         cargo.env_remove(name);
     }
@@ -54,6 +54,25 @@ fn build(root: &Path) -> Result<PathBuf, Box<dyn Error>> {
         return Err(format!("the box program could not be built: {status}").into());
     }
     Ok(directory.join(target).join("box/cofferdam-box"))
+}
+
+/// How the program is linked: with packed relocations where it is for this machine, and the C library
+/// applies them. They take a twenty-fifth of it otherwise.
+fn flags(target: &str) -> Result<String, Box<dyn Error>> {
+    let mut flags = "-C target-feature=+crt-static".to_owned();
+    if variable("HOST")? == target && applies_packed_relocations() {
+        flags.push_str(" -C link-arg=-Wl,-z,pack-relative-relocs");
+    }
+    Ok(flags)
+}
+
+/// Whether the C library of this machine is glibc 2.36 or later. A static program of an earlier one would
+/// crash at its start. `xtask/rustc-static` asks the same for the command.
+fn applies_packed_relocations() -> bool {
+    let Ok(asked) = Command::new("getconf").arg("GNU_LIBC_VERSION").output() else { return false };
+    let version = String::from_utf8_lossy(&asked.stdout);
+    let minor = version.trim().strip_prefix("glibc 2.").and_then(|rest| rest.split('.').next());
+    minor.and_then(|minor| minor.parse::<u32>().ok()).is_some_and(|minor| minor >= 36)
 }
 
 /// What another program is not known by.

@@ -24,8 +24,12 @@ pub(super) const MANY_EXEC: &str = "many-exec";
 pub(super) const MANY_EXEC_EMPTY: &str = "many-exec-empty";
 pub(super) const MANY_MEMORY: &str = "many-memory";
 pub(super) const MANY_KEEPER: &str = "many-keeper";
+pub(super) const EXEC_RUN: &str = "session-exec-run";
+pub(super) const USED_EXEC_RUN: &str = "session-used-exec-run";
 const MANY_KEEPER_KERNEL: &str = "many-keeper-kernel";
 
+/// How many commands a session has had that was used for long.
+const USED: usize = 2000;
 /// How many sessions idle.
 const MANY: usize = 500;
 /// Rounds of this part are rounds of the others divided by this: each makes a session.
@@ -124,11 +128,17 @@ impl Desk {
 
     /// The same by the command line.
     fn exec_by_program(&self, session: &Session) -> Outcome<()> {
+        let mut words = vec!["exec", session.id().as_str(), "--"];
+        words.extend(TRUE);
+        self.by_program(&words)
+    }
+
+    fn by_program(&self, words: &[&str]) -> Outcome<()> {
         let mut command = Command::new(&self.program);
-        command.args(["exec", session.id().as_str(), "--"]).args(TRUE);
-        command.env("COFFERDAM_HOME", &self.state).stdin(Stdio::null()).stdout(Stdio::null());
+        command.args(words).env("COFFERDAM_HOME", &self.state);
+        command.stdin(Stdio::null()).stdout(Stdio::null());
         let status = command.status().map_err(|error| error.to_string())?;
-        status.success().then_some(()).ok_or(format!("`exec` ended with {status}"))
+        status.success().then_some(()).ok_or(format!("{words:?} ended with {status}"))
     }
 }
 
@@ -153,6 +163,11 @@ async fn one(desk: &Desk, sessions: &Sessions, rounds: usize) -> Outcome<Vec<Row
     let base = BARE.0;
     let named = desk.order().named("bench");
     let live = sessions.ensure(&named).await.map_err(failed)?.session;
+    let used = desk.order().named("bench-used");
+    let used = sessions.ensure(&used).await.map_err(failed)?.session;
+    for _ in 0..USED {
+        desk.exec(&used).await?;
+    }
     let warm_up = rounds / 50 + 2;
     for round in 0..rounds + warm_up {
         if round == warm_up {
@@ -170,7 +185,16 @@ async fn one(desk: &Desk, sessions: &Sessions, rounds: usize) -> Outcome<Vec<Row
         tokio::time::sleep(BETWEEN).await;
         let begin = Instant::now();
         desk.exec_by_program(&live)?;
-        series.push("session-exec-run", "the same by `cofferdam exec`", base, begin.elapsed());
+        series.push(EXEC_RUN, "the same by `cofferdam exec`", base, begin.elapsed());
+        tokio::time::sleep(BETWEEN).await;
+        let begin = Instant::now();
+        desk.exec_by_program(&used)?;
+        let what = "the same in a session that has had 2000 commands";
+        series.push(USED_EXEC_RUN, what, EXEC_RUN, begin.elapsed());
+        tokio::time::sleep(BETWEEN).await;
+        let begin = Instant::now();
+        desk.by_program(&["ls"])?;
+        series.push("session-ls", "`cofferdam ls` of the two", base, begin.elapsed());
         let begin = Instant::now();
         sessions.pause(live.id()).await.map_err(failed)?;
         series.push("session-pause", "pause a session", base, begin.elapsed());

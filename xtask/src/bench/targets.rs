@@ -48,7 +48,7 @@ impl Limit {
 }
 
 /// All that is promised.
-pub(super) const TARGETS: [Target; 26] = [
+pub(super) const TARGETS: [Target; 27] = [
     Target {
         what: "`cofferdam run`, times bare",
         limit: Limit::AtMost(3.0),
@@ -105,6 +105,11 @@ pub(super) const TARGETS: [Target; 26] = [
         what: "a real build inside, times the host",
         limit: Limit::AtMost(1.03),
         measure: |results, who| over(results, who, project::BUILD_INSIDE, project::BUILD_HOST),
+    },
+    Target {
+        what: "`cofferdam exec` in a session of 2,000 commands, times in a newer one",
+        limit: Limit::AtMost(1.1),
+        measure: |results, who| over(results, who, sessions::USED_EXEC_RUN, sessions::EXEC_RUN),
     },
     Target {
         what: "a session made beside 500 idle ones, times beside none",

@@ -6,7 +6,7 @@ use crate::moment::{age, now_ms};
 use crate::{exit, render, sessions};
 use clap::Args;
 use cofferdam_core::Result;
-use cofferdam_session::SessionReport;
+use cofferdam_session::{InitState, SessionReport};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -59,6 +59,9 @@ fn row(session: &SessionReport, now_ms: u64) -> Vec<String> {
     let mut state = session.phase.name().to_owned();
     if session.alarm.is_some() {
         state.push_str(", frozen by an alarm");
+    }
+    if session.init == InitState::Failed {
+        state.push_str(", init failed");
     }
     if session.cleanup_failed.is_some() {
         state.push_str(", cleanup failed");

@@ -107,7 +107,10 @@ impl Way<'_> {
 
 /// What was printed, without what is another each time.
 fn masked(text: &str) -> String {
-    if let Ok(mut object) = serde_json::from_str::<Value>(text) {
+    // One id of some thousands is a number, such as 2536e7.
+    if text.starts_with(['{', '['])
+        && let Ok(mut object) = serde_json::from_str::<Value>(text)
+    {
         mask(&mut object);
         return object.to_string();
     }

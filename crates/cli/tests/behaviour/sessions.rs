@@ -176,9 +176,12 @@ fn preparation_runs_once_and_goes_on_where_it_failed() {
             (shown["init"].as_str(), shown["init_error"]["exit_code"].as_i64()),
             (Some("failed"), Some(1))
         );
+        let listed = || place.says(&["ls"], 0).stdout;
+        assert!(listed().contains("running, init failed"), "{}", listed());
         place.write("ready", "");
         place.says(&words, 0);
         place.says(&words, 0);
+        assert!(!listed().contains("init failed"), "{}", listed());
         assert_eq!(fs::read_to_string(place.workspace.join("log")).unwrap(), "one\ntwo\n");
     });
 }
