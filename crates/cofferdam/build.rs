@@ -5,8 +5,9 @@
 
 use std::error::Error;
 use std::hash::{Hash, Hasher};
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// Variables of the outer build that must not reach the nested one.
 const OUTER: [&str; 9] = [
@@ -61,18 +62,23 @@ fn build(root: &Path) -> Result<PathBuf, Box<dyn Error>> {
 fn flags(target: &str) -> Result<String, Box<dyn Error>> {
     let mut flags = "-C target-feature=+crt-static".to_owned();
     if variable("HOST")? == target && applies_packed_relocations() {
-        flags.push_str(" -C link-arg=-Wl,-z,pack-relative-relocs");
+        flags.push_str(" -C link-arg=-z -C link-arg=pack-relative-relocs");
     }
     Ok(flags)
 }
 
-/// Whether the C library of this machine is glibc 2.36 or later. A static program of an earlier one would
+/// Whether the C library that is linked in is glibc 2.36 or later. A static program of an earlier one would
 /// crash at its start. `xtask/rustc-static` asks the same for the command.
 fn applies_packed_relocations() -> bool {
-    let Ok(asked) = Command::new("getconf").arg("GNU_LIBC_VERSION").output() else { return false };
-    let version = String::from_utf8_lossy(&asked.stdout);
-    let minor = version.trim().strip_prefix("glibc 2.").and_then(|rest| rest.split('.').next());
-    minor.and_then(|minor| minor.parse::<u32>().ok()).is_some_and(|minor| minor >= 36)
+    let mut ask = Command::new("cc");
+    ask.args(["-E", "-P", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let Ok(mut asked) = ask.spawn() else { return false };
+    let question = b"#include <features.h>\n__GLIBC_MINOR__\n";
+    let is_asked = asked.stdin.take().is_some_and(|mut into| into.write_all(question).is_ok());
+    let Ok(answer) = asked.wait_with_output() else { return false };
+    let answer = String::from_utf8_lossy(&answer.stdout);
+    let minor = answer.lines().last().and_then(|line| line.trim().parse::<u32>().ok());
+    is_asked && minor.is_some_and(|minor| minor >= 36)
 }
 
 /// What another program is not known by.

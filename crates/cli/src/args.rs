@@ -1,5 +1,6 @@
 //! What was typed, and nothing about what it means.
 
+mod bare;
 mod options;
 mod session;
 
@@ -18,6 +19,7 @@ use crate::commands::{
 };
 #[cfg(feature = "serve")]
 use crate::commands::{key::KeyArgs, serve::ServeArgs};
+use bare::{bare_exec, bare_run};
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 use std::ffi::{OsStr, OsString};
@@ -485,21 +487,6 @@ const COMPLETE: &str = "__complete";
 #[cfg(feature = "gate")]
 const GATE: &str = "gate";
 
-/// A `run` without any option.
-fn bare_run(argv: &[OsString]) -> RunArgs {
-    let command = CommandOptions { argv: argv.to_vec(), ..CommandOptions::default() };
-    RunArgs { command, ..RunArgs::default() }
-}
-
-/// An `exec` without any option.
-fn bare_exec(words: &[OsString]) -> Option<ExecArgs> {
-    let [_, verb, session, hyphens, argv @ ..] = words else { return None };
-    let session = session.to_str().filter(|session| !session.starts_with('-'))?;
-    let command = CommandOptions { argv: argv.to_vec(), ..CommandOptions::default() };
-    let is_bare = verb == "exec" && hyphens == "--";
-    is_bare.then(|| ExecArgs { session: session.to_owned(), command, ..ExecArgs::default() })
-}
-
 /// The parser of one verb and nothing else.
 fn alone<A: Args>(verb: &'static str) -> clap::Command {
     let command = clap::Command::new(verb)
@@ -570,31 +557,6 @@ mod tests {
         }
         let known = text(line("nonsense", &[]).unwrap_err());
         assert!(known.contains("nonsense"), "{known}");
-    }
-
-    #[test]
-    fn a_run_without_options_reads_the_same_with_and_without_the_parser() {
-        let argv = words(&["ls", "--", "-l"]);
-        let line = words(&["--", "ls", "--", "-l"]);
-        let matches = alone::<RunArgs>("run").try_get_matches_from(line).unwrap();
-        let parsed = RunArgs::from_arg_matches(&matches).unwrap();
-        assert_eq!(format!("{:?}", bare_run(&argv)), format!("{parsed:?}"));
-    }
-
-    #[test]
-    fn an_exec_without_options_reads_the_same_with_and_without_the_parser() {
-        let line = words(&["cofferdam", "exec", "agent-1", "--", "ls", "--", "-l"]);
-        let matches = alone::<ExecArgs>("exec").try_get_matches_from(&line[2..]).unwrap();
-        let parsed = ExecArgs::from_arg_matches(&matches).unwrap();
-        assert_eq!(format!("{:?}", bare_exec(&line).unwrap()), format!("{parsed:?}"));
-        for other in [
-            &["cofferdam", "exec", "--help", "--", "ls"][..],
-            &["cofferdam", "exec", "agent-1", "-d", "--", "ls"],
-            &["cofferdam", "exec", "agent-1"],
-            &["cofferdam", "ps", "agent-1", "--"],
-        ] {
-            assert!(bare_exec(&words(other)).is_none(), "{other:?}");
-        }
     }
 
     #[test]

@@ -1,18 +1,22 @@
 //! Where small work for the disk is done.
 
 use tokio::runtime::{Handle, RuntimeFlavor};
-use tokio::task::{JoinError, spawn_blocking};
+use tokio::task::{JoinError, spawn_blocking, yield_now};
 
 /// Does what is nearly always over before another thread would wake: a look at a few names or at one
 /// file.
 ///
 /// On a runtime of one thread it is done at once, for a thread would have to be made first; whoever has
-/// such a runtime stands still meanwhile. On others it is done where it stops nobody.
+/// such a runtime stands still meanwhile, no limit of time applies, and others have their turn afterwards. On
+/// other runtimes it is done where it stops nobody.
 pub async fn briefly<T: Send + 'static>(
     deed: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, JoinError> {
     if Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread {
-        return Ok(deed());
+        let done = deed();
+        // Or one who asks for piece after piece would never let go, and no signal be heard.
+        yield_now().await;
+        return Ok(done);
     }
     spawn_blocking(deed).await
 }
@@ -28,6 +32,20 @@ mod tests {
             let there = briefly(|| current().id()).await.unwrap();
             (current().id(), there)
         })
+    }
+
+    #[test]
+    fn others_have_their_turn_between_one_and_the_next() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let done = runtime.block_on(async {
+            let pieces = async {
+                loop {
+                    briefly(|| ()).await.unwrap();
+                }
+            };
+            tokio::time::timeout(std::time::Duration::from_millis(1), pieces).await
+        });
+        assert!(done.is_err(), "the limit of time is never looked at");
     }
 
     #[test]

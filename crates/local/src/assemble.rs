@@ -191,7 +191,14 @@ pub(crate) fn assemble_and_launch(
             let (mut assembly, grounds) = drafting.hold(draft)?;
             early.name(&assembly.planned.plan, &assembly.planned.late);
             // ORDER: after the names, which it waits for, and which take it longer than this takes.
-            assembly.cgroups = Some(drafting.groups(grounds)?);
+            match drafting.groups(grounds) {
+                Ok(groups) => assembly.cgroups = Some(groups),
+                Err(error) => {
+                    // ORDER: the sandbox before what it stands on.
+                    drop(early);
+                    return Err(error);
+                }
+            }
             let born = early.complete(assembly.join_descriptors()?);
             return Ok((assembly, born));
         }

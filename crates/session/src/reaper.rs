@@ -7,7 +7,7 @@ use crate::answer::{CALL_LIMIT, within};
 use crate::desk::Desk;
 use crate::sessions::Inner;
 use crate::staging::{self, Changes};
-use crate::store::{Row, Scope, briefly};
+use crate::store::{Row, Scope, blocking, briefly};
 use crate::{Event, Phase, SessionId, Sessions, now_ms, snapshot};
 use cofferdam_core::{
     DestroyReason, DurableBackend, Error, Found, Result, SandboxId, SandboxStatus,
@@ -113,8 +113,11 @@ pub(crate) async fn reap(sessions: &Sessions, how: Thoroughness) -> Result<GcRep
         Thoroughness::Quick | Thoroughness::Full => Changes::Remove,
     };
     let (places, locks) = (inner.places.clone(), inner.locks.clone());
-    for (name, swept) in briefly(move || staging::sweep(&places, &locks, changes)).await? {
-        report.take(&name, swept.map(|()| Some(GcKind::Swept)));
+    let looking = places.clone();
+    if briefly(move || staging::has_any(&looking)).await? {
+        for (name, swept) in blocking(move || staging::sweep(&places, &locks, changes)).await? {
+            report.take(&name, swept.map(|()| Some(GcKind::Swept)));
+        }
     }
     for (backend, all) in found {
         let known: Vec<SandboxId> = match how {

@@ -52,6 +52,12 @@ impl Drop for Staging {
     }
 }
 
+/// Whether something is there, be it a leftover or what somebody is just fetching.
+pub(crate) fn has_any(places: &Places) -> Result<bool> {
+    let failed = |e| Error::new(ErrorKind::Io, "list what was fetched").source(e);
+    Ok(std::fs::read_dir(places.staging()).map_err(failed)?.next().is_some())
+}
+
 /// The leftovers, each with whether it was removed. Those are looked at alone where nothing is to change.
 pub(crate) fn sweep(
     places: &Places,

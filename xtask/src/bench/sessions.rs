@@ -24,7 +24,7 @@ pub(super) const MANY_EXEC: &str = "many-exec";
 pub(super) const MANY_EXEC_EMPTY: &str = "many-exec-empty";
 pub(super) const MANY_MEMORY: &str = "many-memory";
 pub(super) const MANY_KEEPER: &str = "many-keeper";
-pub(super) const EXEC_RUN: &str = "session-exec-run";
+pub(super) const NEW_EXEC_RUN: &str = "session-new-exec-run";
 pub(super) const USED_EXEC_RUN: &str = "session-used-exec-run";
 const MANY_KEEPER_KERNEL: &str = "many-keeper-kernel";
 
@@ -163,11 +163,6 @@ async fn one(desk: &Desk, sessions: &Sessions, rounds: usize) -> Outcome<Vec<Row
     let base = BARE.0;
     let named = desk.order().named("bench");
     let live = sessions.ensure(&named).await.map_err(failed)?.session;
-    let used = desk.order().named("bench-used");
-    let used = sessions.ensure(&used).await.map_err(failed)?.session;
-    for _ in 0..USED {
-        desk.exec(&used).await?;
-    }
     let warm_up = rounds / 50 + 2;
     for round in 0..rounds + warm_up {
         if round == warm_up {
@@ -185,16 +180,7 @@ async fn one(desk: &Desk, sessions: &Sessions, rounds: usize) -> Outcome<Vec<Row
         tokio::time::sleep(BETWEEN).await;
         let begin = Instant::now();
         desk.exec_by_program(&live)?;
-        series.push(EXEC_RUN, "the same by `cofferdam exec`", base, begin.elapsed());
-        tokio::time::sleep(BETWEEN).await;
-        let begin = Instant::now();
-        desk.exec_by_program(&used)?;
-        let what = "the same in a session that has had 2000 commands";
-        series.push(USED_EXEC_RUN, what, EXEC_RUN, begin.elapsed());
-        tokio::time::sleep(BETWEEN).await;
-        let begin = Instant::now();
-        desk.by_program(&["ls"])?;
-        series.push("session-ls", "`cofferdam ls` of the two", base, begin.elapsed());
+        series.push("session-exec-run", "the same by `cofferdam exec`", base, begin.elapsed());
         let begin = Instant::now();
         sessions.pause(live.id()).await.map_err(failed)?;
         series.push("session-pause", "pause a session", base, begin.elapsed());
@@ -208,6 +194,36 @@ async fn one(desk: &Desk, sessions: &Sessions, rounds: usize) -> Outcome<Vec<Row
         remove(sessions, &fresh).await?;
         let what = "remove it until nothing is left";
         series.push("session-remove", what, base, begin.elapsed());
+    }
+    remove(sessions, &live).await?;
+    let mut rows = series.rows();
+    rows.extend(used(desk, sessions, rounds).await?);
+    Ok(rows)
+}
+
+/// A session that was used for long, beside a new one.
+async fn used(desk: &Desk, sessions: &Sessions, rounds: usize) -> Outcome<Vec<Row>> {
+    let mut series = Series::default();
+    let (new, used) = (desk.create(sessions).await?, desk.create(sessions).await?);
+    for _ in 0..USED {
+        desk.exec(&used).await?;
+    }
+    desk.exec_by_program(&new)?;
+    for _ in 0..rounds {
+        tokio::time::sleep(BETWEEN).await;
+        let begin = Instant::now();
+        desk.exec_by_program(&new)?;
+        let what = "by `cofferdam exec` in a new session";
+        series.push(NEW_EXEC_RUN, what, NEW_EXEC_RUN, begin.elapsed());
+        tokio::time::sleep(BETWEEN).await;
+        let begin = Instant::now();
+        desk.exec_by_program(&used)?;
+        let what = "the same in one of 2000 commands";
+        series.push(USED_EXEC_RUN, what, NEW_EXEC_RUN, begin.elapsed());
+        tokio::time::sleep(BETWEEN).await;
+        let begin = Instant::now();
+        desk.by_program(&["ls"])?;
+        series.push("session-ls", "`cofferdam ls` of the two", NEW_EXEC_RUN, begin.elapsed());
     }
     Ok(series.rows())
 }

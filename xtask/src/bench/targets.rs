@@ -107,9 +107,9 @@ pub(super) const TARGETS: [Target; 27] = [
         measure: |results, who| over(results, who, project::BUILD_INSIDE, project::BUILD_HOST),
     },
     Target {
-        what: "`cofferdam exec` in a session of 2,000 commands, times in a newer one",
+        what: "`cofferdam exec` in a session of 2,000 commands, times in a new one",
         limit: Limit::AtMost(1.1),
-        measure: |results, who| over(results, who, sessions::USED_EXEC_RUN, sessions::EXEC_RUN),
+        measure: |results, who| over(results, who, sessions::USED_EXEC_RUN, sessions::NEW_EXEC_RUN),
     },
     Target {
         what: "a session made beside 500 idle ones, times beside none",

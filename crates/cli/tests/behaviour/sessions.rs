@@ -176,7 +176,7 @@ fn preparation_runs_once_and_goes_on_where_it_failed() {
             (shown["init"].as_str(), shown["init_error"]["exit_code"].as_i64()),
             (Some("failed"), Some(1))
         );
-        let listed = || place.says(&["ls"], 0).stdout;
+        let listed = || place.says(&["ls"], 0).text();
         assert!(listed().contains("running, init failed"), "{}", listed());
         place.write("ready", "");
         place.says(&words, 0);

@@ -205,16 +205,23 @@ pub(super) fn first<T>(
     Ok(found)
 }
 
-/// The last whole entry, looked for from the end of the file on.
-pub(super) fn last(file: impl AsFd) -> Option<JournalEntry> {
-    from_the_end(file, |line, _| serde_json::from_slice(line).ok().map(Some))
+/// The last entry, looked for from the end of the file on. Where the last whole line is none, all are read.
+pub(super) fn last(file: impl AsFd) -> Result<Option<JournalEntry>> {
+    let last = from_the_end(file.as_fd(), |line, _| Some(serde_json::from_slice(line).ok()));
+    if last.is_some() {
+        return Ok(last);
+    }
+    let mut last = None;
+    each(file, 0, |entry| last = Some(entry))?;
+    Ok(last)
 }
 
 /// Where the entry of this number ends, looked for from the end of the file on: whoever knows all but the
 /// last few entries finds it at once. `None` where it is not among the last ones, or is not there.
 pub(super) fn mark_of(file: impl AsFd, seq: u64) -> Option<Mark> {
     from_the_end(file, |line, end| {
-        let Numbered { seq: found } = serde_json::from_slice(line).ok()?;
+        // What stands behind a line that is no entry does not count.
+        let Ok(Numbered { seq: found }) = serde_json::from_slice(line) else { return Some(None) };
         (found <= seq).then(|| (found == seq).then_some(Mark { seq, end }))
     })
 }
@@ -323,14 +330,20 @@ mod tests {
         // Too long ago, and not yet.
         assert_eq!(mark_of(&file, 1), None);
         assert_eq!(mark_of(&file, 40_001), None);
-        for torn in [&b"{\"seq\":40001,\"at"[..], b"\0\0", b"not json\n{\"sequence\":40000}\n"] {
+        for torn in [&b"{\"seq\":40001,\"at"[..], b"\0\0"] {
             rustix::io::pwrite(&file, torn, end).unwrap();
             assert_eq!(mark_of(&file, 40_000), Some(mark(40_000)));
         }
+        // Behind what is no entry nothing counts.
+        let behind = b"not json\n{\"seq\":40001,\"at_ms\":1,\"happened\":\"Resumed\"}\n";
+        rustix::io::pwrite(&file, behind, end).unwrap();
+        assert_eq!(mark_of(&file, 40_000), None);
         // A short file has its first line whole.
         rustix::fs::ftruncate(&file, ends[1]).unwrap();
         assert_eq!((mark_of(&file, 1), mark_of(&file, 2)), (Some(mark(1)), Some(mark(2))));
-        assert_eq!(last(&file).unwrap().seq, 2);
+        assert_eq!(last(&file).unwrap().unwrap().seq, 2);
+        rustix::io::pwrite(&file, b"not json\n", ends[1]).unwrap();
+        assert_eq!(last(&file).unwrap().unwrap().seq, 2);
         assert_eq!(first(&file, |entry| Some(entry.seq)).unwrap(), Some(1));
         assert_eq!(first(&file, |_| None::<u64>).unwrap(), None);
     }

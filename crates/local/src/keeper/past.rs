@@ -34,7 +34,7 @@ impl Outline {
             Some(*record)
         })?;
         // Nothing is written behind the end.
-        let last = last(&journal).map(|entry| entry.happened);
+        let last = last(&journal)?.map(|entry| entry.happened);
         Ok(Self { record, is_over: matches!(last, Some(Happened::Destroyed(_))) })
     }
 }

@@ -98,7 +98,8 @@ impl Store {
     ///
     /// A file that cannot be understood is an error, never an absence.
     pub(crate) async fn open(path: PathBuf, room: Room) -> Result<Self> {
-        briefly(move || {
+        let is_there = path.exists();
+        let open = move || {
             let reserve = Reserve::of(&path, room);
             let connection = match schema::open(&path, Access::Shared) {
                 Err(error) if room == Room::Reserve && wants_room(&error) => {
@@ -112,8 +113,9 @@ impl Store {
             let written = watch::Sender::default();
             let inner = Arc::new(Inner { path, connection, read_before, written, reserve });
             Ok(Self { inner, view: None })
-        })
-        .await
+        };
+        // Whoever makes it waits for others who do.
+        if is_there { briefly(open).await } else { blocking(open).await }
     }
 
     /// The same as this owner sees it.
