@@ -19,7 +19,7 @@ use crate::commands::{
 };
 #[cfg(feature = "serve")]
 use crate::commands::{key::KeyArgs, serve::ServeArgs};
-use bare::{bare_exec, bare_run};
+use bare::bare;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 use std::ffi::{OsStr, OsString};
@@ -389,13 +389,10 @@ pub(crate) struct ManArgs {
 /// Only the verb that is asked for is described to the parser, and a `run` or `exec` without options needs
 /// no parser at all: the description of all verbs is a good part of what a short one costs.
 pub(crate) fn parse(words: &[OsString]) -> Result<Verb, clap::Error> {
-    if let Some(exec) = bare_exec(words) {
-        return Ok(Verb::Exec(exec));
+    if let Some(verb) = bare(words) {
+        return Ok(verb);
     }
     match words {
-        [_, verb, hyphens, argv @ ..] if verb == "run" && hyphens == "--" => {
-            Ok(Verb::Run(bare_run(argv)))
-        }
         #[cfg(feature = "gate")]
         [_, verb] if verb == GATE => Ok(Verb::Gate),
         [_, verb, rest @ ..] => match verb.to_str().and_then(described) {
@@ -506,7 +503,7 @@ pub(crate) fn whole() -> clap::Command {
 mod tests {
     use super::*;
 
-    fn words(line: &[&str]) -> Vec<OsString> {
+    pub(super) fn words(line: &[&str]) -> Vec<OsString> {
         line.iter().map(OsString::from).collect()
     }
 

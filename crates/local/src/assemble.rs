@@ -188,15 +188,17 @@ pub(crate) fn assemble_and_launch(
     match early {
         Ok(mut early) => {
             early.tell(&opening, &draft.planned.plan, &draft.planned.late)?;
-            let (mut assembly, grounds) = drafting.hold(draft)?;
+            let (mut assembly, groups) = drafting.hold(draft)?;
             early.name(&assembly.planned.plan, &assembly.planned.late);
-            // ORDER: after the names, which it waits for, and which take it longer than this takes.
-            match drafting.groups(grounds) {
-                Ok(groups) => assembly.cgroups = Some(groups),
-                Err(error) => {
-                    // ORDER: the sandbox before what it stands on.
-                    drop(early);
-                    return Err(error);
+            if assembly.cgroups.is_none() {
+                // ORDER: after the names, which it waits for, and which take it longer than this takes.
+                match drafting.groups(&groups) {
+                    Ok(made) => assembly.cgroups = Some(made),
+                    Err(error) => {
+                        // ORDER: the sandbox before what it stands on.
+                        drop(early);
+                        return Err(error);
+                    }
                 }
             }
             let born = early.complete(assembly.join_descriptors()?);
@@ -331,12 +333,12 @@ impl Drafting<'_> {
     /// Makes the groups that the first process has to be cloned into.
     fn prepare_to_be_born(&self, grounds: &mut Grounds) -> Result<()> {
         if grounds.groups.unified.is_some() {
-            grounds.made = Some(self.make_groups(&grounds.groups)?);
+            grounds.made = Some(self.groups(&grounds.groups)?);
         }
         Ok(())
     }
 
-    fn make_groups(&self, facts: &CgroupFacts) -> Result<Cgroups> {
+    fn groups(&self, facts: &CgroupFacts) -> Result<Cgroups> {
         let mut limits = self.spec.limits;
         if matches!(self.stay, Stay::Kept { kept: Some(_), .. }) {
             limits.pids = limits.pids.and(GUEST_THREADS_OVER_A_LAYER);
@@ -344,24 +346,18 @@ impl Drafting<'_> {
         Cgroups::prepare(self.state, self.id, &limits, facts)
     }
 
-    /// The groups that were made, or those that are made now.
-    fn groups(&self, (facts, made): (CgroupFacts, Option<Cgroups>)) -> Result<Cgroups> {
-        made.map_or_else(|| self.make_groups(&facts), Ok)
-    }
-
     /// Takes what is needed, and refuses what cannot be enforced.
     fn complete(&self, mut draft: Draft) -> Result<Assembly> {
         // ORDER: the record of the sandbox before a directory of its own, which has an owner by it.
         if draft.grounds.made.is_none() {
-            draft.grounds.made = Some(self.make_groups(&draft.grounds.groups)?);
+            draft.grounds.made = Some(self.groups(&draft.grounds.groups)?);
         }
-        let (mut assembly, grounds) = self.hold(draft)?;
-        assembly.cgroups = Some(self.groups(grounds)?);
-        Ok(assembly)
+        self.hold(draft).map(|(assembly, _)| assembly)
     }
 
-    /// Takes what is needed but the groups, and refuses what cannot be enforced.
-    fn hold(&self, draft: Draft) -> Result<(Assembly, (CgroupFacts, Option<Cgroups>))> {
+    /// Takes what is needed, and refuses what cannot be enforced. Groups that were not made yet are left to
+    /// the caller, with where they can be.
+    fn hold(&self, draft: Draft) -> Result<(Assembly, CgroupFacts)> {
         let Self { spec, stay: _, state, id: _, facts, ref copy } = *self;
         let Draft { grounds, layers, layer, view, scratch, filter, mut planned, mut enforced } =
             draft;
@@ -390,7 +386,7 @@ impl Drafting<'_> {
             enforced,
             admission,
             outside_ids: (ids.uid, ids.gid),
-            cgroups: None,
+            cgroups: made,
             workspace,
             layer,
             _layers: layers,
@@ -398,7 +394,7 @@ impl Drafting<'_> {
             _copy: copy.take(),
             _user: user,
         };
-        Ok((assembly, (groups, made)))
+        Ok((assembly, groups))
     }
 }
 

@@ -54,8 +54,11 @@ impl Drop for Staging {
 
 /// Whether something is there, be it a leftover or what somebody is just fetching.
 pub(crate) fn has_any(places: &Places) -> Result<bool> {
-    let failed = |e| Error::new(ErrorKind::Io, "list what was fetched").source(e);
-    Ok(std::fs::read_dir(places.staging()).map_err(failed)?.next().is_some())
+    Ok(std::fs::read_dir(places.staging()).map_err(unlisted)?.next().is_some())
+}
+
+fn unlisted(cause: std::io::Error) -> Error {
+    Error::new(ErrorKind::Io, "list what was fetched").source(cause)
 }
 
 /// The leftovers, each with whether it was removed. Those are looked at alone where nothing is to change.
@@ -64,10 +67,9 @@ pub(crate) fn sweep(
     locks: &Locks,
     changes: Changes,
 ) -> Result<Vec<(String, Result<()>)>> {
-    let failed = |e| Error::new(ErrorKind::Io, "list what was fetched").source(e);
     let mut swept = Vec::new();
-    for entry in std::fs::read_dir(places.staging()).map_err(failed)? {
-        let Ok(name) = entry.map_err(failed)?.file_name().into_string() else { continue };
+    for entry in std::fs::read_dir(places.staging()).map_err(unlisted)? {
+        let Ok(name) = entry.map_err(unlisted)?.file_name().into_string() else { continue };
         let Some(lock) = locks.try_take(&key(&name))? else { continue };
         let removed = match changes {
             Changes::None => Ok(()),

@@ -155,7 +155,7 @@ impl KeptBackend {
     /// What the journal tells, of the very sandbox of this record.
     async fn past(&self, sandbox: &SandboxRecord) -> Result<Past> {
         let id = sandbox.id.clone();
-        let past = self.look(move |state| Past::read(&Place::get(state, &id)?)).await?;
+        let past = self.on_disk(move |state| Past::read(&Place::get(state, &id)?)).await?;
         match &past.record {
             Some(record) if record.external_id == sandbox.external_id => Ok(past),
             Some(_) | None => {

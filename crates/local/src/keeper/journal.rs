@@ -249,7 +249,8 @@ fn from_the_end<T>(
                 return answer;
             }
         }
-        None
+        // All of it was looked at, and a larger window shows no more.
+        (begin == 0).then_some(None)
     });
     answer.flatten()
 }
