@@ -23,6 +23,7 @@ fn main() -> ExitCode {
         Some("soak") => soak::run(words.get(1..).unwrap_or_default()),
         Some(SPAWNER) => bench::serve(),
         Some(bench::LIBRARY) => bench::serve_library(words.get(1..).unwrap_or_default()),
+        Some(bench::WEIGHTS) => bench::serve_weights(words.get(1..).unwrap_or_default()),
         Some(bench::FILES) => bench::serve_files(words.get(1..).unwrap_or_default()),
         Some(bench::GATE) => bench::serve_gate(words.get(1..).unwrap_or_default()),
         Some(bench::VISIT) => bench::visit(words.get(1..).unwrap_or_default()),

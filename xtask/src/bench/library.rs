@@ -20,6 +20,8 @@ use std::time::{Duration, Instant};
 
 /// The word under which this program is started as the process that uses the library.
 pub(crate) const LIBRARY: &str = "bench-library";
+/// The word under which it is started as the process that holds idle sandboxes.
+pub(crate) const WEIGHTS: &str = "bench-weights";
 
 /// A program that ends at once, beside a sandbox and inside one.
 pub(super) const TRUE: [&str; 1] = ["/bin/true"];
@@ -47,7 +49,9 @@ struct Library {
 }
 
 impl Library {
-    fn new(workspace: PathBuf) -> Outcome<Self> {
+    /// With the current directory as the workspace.
+    fn here() -> Outcome<Self> {
+        let workspace = std::env::current_dir().map_err(|error| error.to_string())?;
         let home = cofferdam::state_home().map_err(|error| error.chain())?;
         let backend = |preparation| Arc::new(prepared_backend(home.clone(), preparation));
         Ok(Self {
@@ -104,6 +108,12 @@ impl Library {
 pub(super) fn measure(plan: &Plan, ground: &Ground, results: &mut Results) -> Outcome<()> {
     let words = [LIBRARY.to_owned(), plan.rounds.to_string(), plan.transfers.to_string()];
     as_each_person(ground, &words, results)
+}
+
+/// Weighs idle sandboxes as each person, in a process of theirs.
+pub(super) fn weigh(quick: bool, ground: &Ground, results: &mut Results) -> Outcome<()> {
+    let count = if quick { WEIGHED.1 } else { WEIGHED.0 };
+    as_each_person(ground, &[WEIGHTS.to_owned(), count.to_string()], results)
 }
 
 /// Measures as each person, in a process of theirs that is started with these words.
@@ -165,23 +175,15 @@ fn measure_here(words: &[String]) -> Outcome<String> {
     let number = |at: usize| words.get(at).and_then(|word| word.parse::<usize>().ok());
     let rounds = number(0).ok_or("the number of rounds is missing")?;
     let transfers = number(1).ok_or("the number of transfers is missing")?;
-    let workspace = std::env::current_dir().map_err(|error| error.to_string())?;
-    let library = Arc::new(Library::new(workspace)?);
-    let runtime = |builder: &mut tokio::runtime::Builder| {
-        builder.enable_all().build().map_err(|error| error.to_string())
-    };
-    let many = runtime(tokio::runtime::Builder::new_multi_thread().worker_threads(2))?;
+    let library = Arc::new(Library::here()?);
+    let many = with_threads()?;
     // In a task, as a program with a runtime does its work: what waits on the thread that holds the
     // runtime is woken by another one. That is measured by itself.
     let measured = Arc::clone(&library);
     let measuring = many.spawn(async move {
         let library = measured;
-        let quick = rounds < 100;
-        // First: what thousands of sandboxes leave half empty in the kernel is no idle sandbox's.
-        let weighed = weights(&library, if quick { WEIGHED.1 } else { WEIGHED.0 }).await?;
         let mut rows = latencies(&library, rounds).await?;
-        rows.extend(rates(&library, if quick { MADE.1 } else { MADE.0 }).await?);
-        rows.extend(weighed);
+        rows.extend(rates(&library, if rounds < 100 { MADE.1 } else { MADE.0 }).await?);
         rows.extend(throughputs(&library, transfers).await?);
         Outcome::Ok(rows)
     });
@@ -192,11 +194,30 @@ fn measure_here(words: &[String]) -> Outcome<String> {
         "exec-blocking-bare",
     ];
     rows.extend(many.block_on(in_place(&library, blocking, rounds))?);
-    let single = runtime(&mut tokio::runtime::Builder::new_current_thread())?;
+    let single = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let single = single.map_err(|error| error.to_string())?;
     let current =
         ["exec-current", "a command, awaited on a runtime of one thread", "exec-current-bare"];
     rows.extend(single.block_on(in_place(&library, current, rounds))?);
     serde_json::to_string(&rows).map_err(|error| error.to_string())
+}
+
+/// The other side: `bench-weights COUNT` in the workspace, answered by rows.
+pub(crate) fn serve_weights(words: &[String]) -> ExitCode {
+    answered(WEIGHTS, weigh_here(words))
+}
+
+fn weigh_here(words: &[String]) -> Outcome<String> {
+    let count = words.first().and_then(|word| word.parse::<usize>().ok());
+    let count = count.ok_or("the number of sandboxes is missing")?;
+    let library = Library::here()?;
+    let weighing = with_threads()?.block_on(weights(&library, count))?;
+    serde_json::to_string(&weighing).map_err(|error| error.to_string())
+}
+
+fn with_threads() -> Outcome<tokio::runtime::Runtime> {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    builder.worker_threads(2).enable_all().build().map_err(|error| error.to_string())
 }
 
 /// A command as [`latencies`] measures it, where its caller's thread waits.

@@ -42,20 +42,33 @@ const ROUNDS_SHARE: usize = 40;
 const CHANGE: &str = "date +%N >d0/f0; date +%N >new-1; date +%N >d0/new-2";
 const OUTPUT_BYTES: usize = 1 << 12;
 
-/// Measures as each person, in a process of theirs.
-pub(super) fn measure(plan: &Plan, ground: &Ground, results: &mut Results) -> Outcome<()> {
+/// Measures as each person, in a process of theirs for each size: nobody's small trees come after
+/// another one's large ones.
+pub(super) fn measure(
+    plan: &Plan,
+    quick: bool,
+    ground: &Ground,
+    results: &mut Results,
+) -> Outcome<()> {
     let rounds = (plan.rounds / ROUNDS_SHARE).max(2).to_string();
-    as_each_person(ground, &[TREES.to_owned(), rounds], results)
+    let sizes = if quick { &QUICK_SIZES[..] } else { &SIZES[..] };
+    let mut failure = None;
+    for files in sizes {
+        let words = [TREES.to_owned(), rounds.clone(), files.to_string()];
+        failure = failure.or(as_each_person(ground, &words, results).err());
+    }
+    failure.map_or(Ok(()), Err)
 }
 
-/// The other side: `bench-trees ROUNDS` in a directory of its own, answered by rows.
+/// The other side: `bench-trees ROUNDS FILES` in a directory of its own, answered by rows.
 pub(crate) fn serve(words: &[String]) -> ExitCode {
     answered(TREES, measure_here(words))
 }
 
 fn measure_here(words: &[String]) -> Outcome<String> {
-    let rounds = words.first().and_then(|word| word.parse::<usize>().ok());
-    let rounds = rounds.ok_or("the number of rounds is missing")?;
+    let [rounds, files] = words else { return Err("two words are needed".to_owned()) };
+    let [rounds, files] = [rounds, files].map(|word| word.parse::<usize>().map_err(in_words));
+    let (rounds, files) = (rounds?, files?);
     let place = std::env::current_dir().map_err(in_words)?.join("trees");
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -64,7 +77,7 @@ fn measure_here(words: &[String]) -> Outcome<String> {
         .map_err(in_words)?;
     let to_measure = place.clone();
     // In a task, as a program with a runtime does its work.
-    let measuring = runtime.spawn(async move { all(&to_measure, rounds).await });
+    let measuring = runtime.spawn(async move { all(&to_measure, files, rounds).await });
     let measured = runtime.block_on(measuring).map_err(in_words)?;
     let removed = std::fs::remove_dir_all(&place).map_err(in_words);
     let rows = measured?;
@@ -72,24 +85,17 @@ fn measure_here(words: &[String]) -> Outcome<String> {
     serde_json::to_string(&rows).map_err(in_words)
 }
 
-async fn all(place: &Path, rounds: usize) -> Outcome<Vec<Row>> {
+async fn all(place: &Path, files: usize, rounds: usize) -> Outcome<Vec<Row>> {
     let state = place.join("state");
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&state);
     made.map_err(in_words)?;
     let backend = Arc::new(cofferdam::kept_backend(state.clone()));
     let sessions = Sessions::open(&state, vec![backend]).await.map_err(ours)?;
-    let sizes = if rounds < 5 { &QUICK_SIZES[..] } else { &SIZES[..] };
-    let mut rows = Vec::new();
-    let mut failure = None;
-    for files in sizes {
-        match one(&sessions, &place.join("tree"), *files, rounds).await {
-            Ok(found) => rows.extend(found),
-            Err(problem) => failure = failure.or(Some(problem)),
-        }
-        // Whatever went wrong, nothing is left.
-        remove_all(&sessions).await?;
-    }
-    failure.map_or(Ok(rows), Err)
+    let rows = one(&sessions, &place.join("tree"), files, rounds).await;
+    // Whatever went wrong, nothing is left.
+    let removed = remove_all(&sessions).await;
+    let rows = rows?;
+    removed.map(|()| rows)
 }
 
 /// One tree: a session that is used, beside one without checkpoints.
