@@ -72,27 +72,28 @@ const PARTS: [&str; 9] =
 const SESSIONS_PART: &str = "sessions";
 const MANY_PART: &str = "sessions-many";
 
+/// The program that everybody uses.
+pub(crate) const COMMAND: &str = "cofferdam";
+
 /// What cargo tells its children of libraries. The loader looks there for every library of every program
 /// that is measured, bare ones too, which nobody's programs pay otherwise.
 const OF_CARGO: &str = "LD_LIBRARY_PATH";
 
-/// Goes on as a process that cargo told nothing, where it told us something.
-fn without_cargo(words: &[String]) -> Option<std::io::Error> {
+/// Goes on as a process that is to be measured, unless this is one: built in release, since half of the rows
+/// are what the library takes within it, and told nothing by cargo.
+fn go_on_in_release(words: &[String]) -> Outcome<()> {
     use std::os::unix::process::CommandExt;
-    std::env::var_os(OF_CARGO)?;
-    let own = match std::env::current_exe() {
-        Ok(own) => own,
-        Err(error) => return Some(error),
+    let own = match cfg!(debug_assertions) {
+        true => build("cofferdam-xtask")?,
+        false if std::env::var_os(OF_CARGO).is_none() => return Ok(()),
+        false => std::env::current_exe().map_err(|error| format!("find this program: {error}"))?,
     };
-    Some(Command::new(own).arg("bench").args(words).env_remove(OF_CARGO).exec())
+    let error = Command::new(&own).arg("bench").args(words).env_remove(OF_CARGO).exec();
+    Err(format!("go on as {}: {error}", own.display()))
 }
 
 /// Measures, and prints what came of it.
 pub(crate) fn run(words: &[String]) -> ExitCode {
-    if let Some(error) = without_cargo(words) {
-        eprintln!("bench: start again without {OF_CARGO}: {error}");
-        return ExitCode::FAILURE;
-    }
     let options = match parse(words) {
         Ok(options) => options,
         Err(problem) => {
@@ -100,7 +101,7 @@ pub(crate) fn run(words: &[String]) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    match measure_all(&options) {
+    match go_on_in_release(words).and_then(|()| measure_all(&options)) {
         Ok(missed) if missed && options.check => ExitCode::FAILURE,
         Ok(_) => ExitCode::SUCCESS,
         Err(problem) => {
@@ -145,7 +146,7 @@ fn parse(words: &[String]) -> Outcome<Options> {
 fn measure_all(options: &Options) -> Outcome<bool> {
     let program = match &options.program {
         Some(path) => path.clone(),
-        None => build()?,
+        None => build(COMMAND)?,
     };
     let ground = Ground::new(&program, &options.user)?;
     let machine = machine::facts(&ground);
@@ -216,16 +217,19 @@ fn tell(options: &Options, report: &report::Report) -> Outcome<()> {
     if options.write { report.write() } else { Ok(()) }
 }
 
-/// Builds the program in release.
-pub(crate) fn build() -> Outcome<PathBuf> {
+/// Builds in release what is measured, and answers where this program of it is. Always both packages at once:
+/// what they share would be built anew for the one after the other.
+pub(crate) fn build(program: &str) -> Outcome<PathBuf> {
     let root = crate::tidy::root();
+    let packages = ["--package", "cofferdam-cli", "--package", "cofferdam-xtask"];
     let status = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .args(["build", "--release", "--locked", "--package", "cofferdam-cli"])
+        .args(["build", "--release", "--locked"])
+        .args(packages)
         .current_dir(&root)
         .status()
         .map_err(|error| format!("start cargo: {error}"))?;
     if !status.success() {
-        return Err("the program does not build".to_owned());
+        return Err("what is to be measured does not build".to_owned());
     }
-    Ok(programs::target_directory().join("release/cofferdam"))
+    Ok(programs::target_directory().join("release").join(program))
 }

@@ -64,7 +64,7 @@ fn parse(words: &[String]) -> Result<Options, String> {
 fn soak(options: &Options) -> Result<Summary, String> {
     let program = match &options.program {
         Some(path) => path.canonicalize().map_err(|e| format!("{}: {e}", path.display()))?,
-        None => crate::bench::build()?,
+        None => crate::bench::build(crate::bench::COMMAND)?,
     };
     let marker = format!("cofferdam-soak-{}", std::process::id());
     let base = std::env::temp_dir().join(&marker);
