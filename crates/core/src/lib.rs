@@ -5,7 +5,7 @@
 //! [`Ending`]. Nothing here knows the time, the environment or the disk.
 
 mod backend;
-mod brief;
+mod blocking;
 mod cause;
 mod collect;
 mod command;
@@ -45,7 +45,7 @@ mod stored_spec;
 pub mod way;
 
 pub use backend::{Backend, Capabilities, Destroyed, Pause, SandboxRecord, SandboxStatus};
-pub use brief::briefly;
+pub use blocking::{apart, blocking, briefly, to_its_end};
 pub use cause::{LimitHits, LimitWatch, NoWatch};
 pub use cofferdam_wire::port::MAX_PORT_CONNECTIONS;
 pub use cofferdam_wire::{ByteString, hexadecimal};

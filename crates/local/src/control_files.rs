@@ -37,7 +37,7 @@ use scan::Most;
 pub use scan::ScanEnd;
 use users::Users;
 
-use crate::placeholders;
+use crate::placeholders::{self, Unmade};
 use crate::state::io;
 use cofferdam_core::Result;
 use cofferdam_wire::plan::Access;
@@ -213,17 +213,16 @@ pub struct ControlFiles {
 }
 
 impl ControlFiles {
-    /// Leaves out of the pins what got no placeholder, and reports it.
+    /// Leaves out of the pins what got no placeholder, and reports what needs one.
     #[must_use]
-    pub fn without(mut self, unmade: Vec<Unprotected>) -> Self {
-        self.pins.retain(|pin| {
-            !unmade.iter().any(|name| {
-                pin.path
-                    .strip_prefix(&name.path)
-                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-            })
-        });
-        self.unprotected.extend(unmade);
+    pub fn without(mut self, unmade: Unmade) -> Self {
+        let exposed = unmade.exposed.iter().map(|name| &name.path);
+        let names: Vec<&String> = exposed.chain(&unmade.by_nobody).collect();
+        let is_at_or_below = |path: &str, name: &str| {
+            path.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        self.pins.retain(|pin| !names.iter().any(|name| is_at_or_below(&pin.path, name)));
+        self.unprotected.extend(unmade.exposed);
         self
     }
 

@@ -3,8 +3,8 @@
 //! A pin is a mount over a name. When somebody on the host renames another file over the name, as
 //! `git config` does, or removes it, the kernel drops the mount in every sandbox, and the name is
 //! open there. So the keeper of a sandbox watches the directories that pinned names are in, and pins
-//! again what [`PinWatch::changed`] tells. A user may have used up the kernel's watches: then it looks every
-//! few milliseconds.
+//! again what [`PinWatch::changed`] tells. A user may have used up the kernel's watches, which is so beyond 128
+//! sandboxes by default: then it looks every few milliseconds, while something runs inside that could profit.
 
 use crate::control_files::PinnedName;
 use crate::placeholders::Identity;
@@ -25,6 +25,8 @@ const MAX_NOTICES: usize = 4096;
 
 /// How often is looked where nothing notices, in nanoseconds. Some thirty names take 50 µs.
 const LOOK_EVERY_NS: i64 = 5_000_000;
+/// The same where nothing runs inside. It adds up: there may be hundreds of such sandboxes.
+const LOOK_AT_REST_EVERY_NS: i64 = 50_000_000;
 
 /// What stands at the pinned names now.
 pub(crate) fn identities(
@@ -59,21 +61,26 @@ enum Eyes {
 impl Eyes {
     /// Becomes readable every few milliseconds.
     fn clock() -> Result<Self> {
-        use rustix::time::{
-            Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
-            timerfd_settime,
-        };
-        let failed = |errno| {
-            Error::new(ErrorKind::Unavailable, "watch the pinned names of the workspace")
-                .source(std::io::Error::from(errno))
-        };
+        use rustix::time::{TimerfdClockId, TimerfdFlags, timerfd_create};
         let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
-        let clock = timerfd_create(TimerfdClockId::Monotonic, flags).map_err(failed)?;
-        let every = Timespec { tv_sec: 0, tv_nsec: LOOK_EVERY_NS };
-        let times = Itimerspec { it_interval: every, it_value: every };
-        timerfd_settime(&clock, TimerfdTimerFlags::empty(), &times).map_err(failed)?;
+        let clock = timerfd_create(TimerfdClockId::Monotonic, flags).map_err(no_clock)?;
+        set(&clock, LOOK_EVERY_NS)?;
         Ok(Self::Clock(clock))
     }
+}
+
+/// Has a clock become readable so often.
+fn set(clock: &OwnedFd, every_ns: i64) -> Result<()> {
+    use rustix::time::{Itimerspec, TimerfdTimerFlags, Timespec, timerfd_settime};
+    let every = Timespec { tv_sec: 0, tv_nsec: every_ns };
+    let times = Itimerspec { it_interval: every, it_value: every };
+    timerfd_settime(clock, TimerfdTimerFlags::empty(), &times).map_err(no_clock)?;
+    Ok(())
+}
+
+fn no_clock(errno: Errno) -> Error {
+    Error::new(ErrorKind::Unavailable, "watch the pinned names of the workspace")
+        .source(std::io::Error::from(errno))
 }
 
 /// An instance of inotify that others may have used before. Closing one takes the kernel
@@ -178,6 +185,20 @@ impl PinWatch {
         match &self.eyes {
             Eyes::Notices(notices) => notices.as_fd(),
             Eyes::Clock(clock) => clock.as_fd(),
+        }
+    }
+
+    /// Whether it looks by itself, which takes time though nothing happens.
+    pub fn looks_by_itself(&self) -> bool {
+        matches!(self.eyes, Eyes::Clock(_))
+    }
+
+    /// Looks less often while nothing runs inside, where it looks by itself.
+    pub(crate) fn pace(&self, is_at_rest: bool) -> Result<()> {
+        match &self.eyes {
+            Eyes::Clock(clock) if is_at_rest => set(clock, LOOK_AT_REST_EVERY_NS),
+            Eyes::Clock(clock) => set(clock, LOOK_EVERY_NS),
+            Eyes::Notices(_) => Ok(()),
         }
     }
 

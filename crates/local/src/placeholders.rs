@@ -52,6 +52,16 @@ pub struct Placeholders {
     record: Option<Record>,
 }
 
+/// Absent names at which nothing was made.
+#[derive(Debug, Default)]
+pub struct Unmade {
+    /// What could yet be made from inside.
+    pub exposed: Vec<Unprotected>,
+    /// What cannot be made from inside either, relative to the workspace: its directory is read-only or
+    /// somebody else's, or is not there.
+    pub by_nobody: Vec<String>,
+}
+
 /// A workspace, and as whom its files are made.
 #[derive(Debug)]
 struct Workspace {
@@ -77,25 +87,33 @@ impl Placeholders {
         self.workspace.directory.as_fd()
     }
 
-    /// Makes what is absent, parents first as given. Gives back what could not be made and could yet
-    /// be made from inside. A name that appeared in the meantime is left as it is.
-    pub fn make(&self, absent: &[AbsentName]) -> Result<Vec<Unprotected>> {
+    /// Makes what is absent, parents first as given. A name that appeared in the meantime is left as it is.
+    pub fn make(&self, absent: &[AbsentName]) -> Result<Unmade> {
+        let mut unmade = Unmade::default();
         let Some(record) = self.record.as_ref().filter(|_| !absent.is_empty()) else {
-            return Ok(Vec::new());
+            return Ok(unmade);
         };
         // ORDER: listed before made.
         record.append(&ledger::intents(&self.workspace.path, absent))?;
         let mut outcomes = Vec::with_capacity(absent.len());
-        let mut unmade = Vec::new();
         self.workspace.as_owner(|workspace| {
             let mut maker = Maker { parents: Parents::new(workspace), first: None };
             for name in absent {
-                let made = maker.make(name).unwrap_or_else(|e| {
-                    let why = format!("nothing can be put in its place: {e}");
-                    unmade.push(Unprotected { path: name.path.clone(), why });
-                    None
-                });
-                outcomes.push(Outcome { path: name.path.clone(), made });
+                let path = name.path.clone();
+                let made = match maker.make(name) {
+                    Ok(Made::New(kind, identity)) => Some((kind, identity)),
+                    Ok(Made::Present) => None,
+                    Ok(Made::ByNobody) => {
+                        unmade.by_nobody.push(path.clone());
+                        None
+                    }
+                    Err(e) => {
+                        let why = format!("nothing can be put in its place: {e}");
+                        unmade.exposed.push(Unprotected { path: path.clone(), why });
+                        None
+                    }
+                };
+                outcomes.push(Outcome { path, made });
             }
         });
         record.append(&ledger::outcomes(&outcomes))?;
@@ -188,6 +206,16 @@ impl<'a> Parents<'a> {
     }
 }
 
+/// What stands at a name that was absent.
+enum Made {
+    /// A placeholder.
+    New(Kind, Identity),
+    /// What somebody else made.
+    Present,
+    /// Nothing, and no one from inside can make it.
+    ByNobody,
+}
+
 /// Makes placeholders.
 struct Maker<'a> {
     parents: Parents<'a>,
@@ -205,33 +233,34 @@ struct Linked {
 }
 
 impl Maker<'_> {
-    /// Makes one. `None` where there is no need: somebody made the name, or nobody can.
-    fn make(&mut self, name: &AbsentName) -> Result<Option<(Kind, Identity)>, Errno> {
+    /// Makes one.
+    fn make(&mut self, name: &AbsentName) -> Result<Made, Errno> {
         let (parent, last) = match self.parents.of(&name.path) {
             Ok(found) => found,
             // Without its parent it cannot be made from inside either: the parent is pinned.
-            Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
+            Err(Errno::NOENT | Errno::NOTDIR) => return Ok(Made::ByNobody),
             Err(e) => return Err(e),
         };
         let kind = Kind::of(name.nature);
         let first = self.first.as_ref().filter(|first| first.kind == kind);
         let made = match first.map(|first| (first.link(parent, last), first.identity)) {
-            Some((Ok(()), identity)) => return Ok(Some((kind, identity))),
+            Some((Ok(()), identity)) => return Ok(Made::New(kind, identity)),
             // A name that is there is somebody's; else a file system without links, or too many.
             Some((Err(Errno::EXIST), _)) => Err(Errno::EXIST),
             Some((Err(_), _)) | None => create(parent, last, name.nature),
         };
         let kind = match made {
             Ok(kind) => kind,
-            Err(Errno::EXIST | Errno::ROFS) => return Ok(None),
-            Err(Errno::ACCESS | Errno::PERM) if is_foreign(parent) => return Ok(None),
+            Err(Errno::EXIST) => return Ok(Made::Present),
+            Err(Errno::ROFS) => return Ok(Made::ByNobody),
+            Err(Errno::ACCESS | Errno::PERM) if is_foreign(parent) => return Ok(Made::ByNobody),
             Err(e) => return Err(e),
         };
         let identity = Identity::of(parent, last)?.ok_or(Errno::NOENT)?;
         if kind.can_be_linked() && self.first.as_ref().is_none_or(|first| first.kind != kind) {
             self.first = Linked::of(parent, last, kind)?;
         }
-        Ok(Some((kind, identity)))
+        Ok(Made::New(kind, identity))
     }
 }
 

@@ -48,7 +48,7 @@ impl Fixture {
         let share = Placeholders::hold(&self.state, &self.workspace()).unwrap();
         let found = control_files::find(share.directory()).unwrap();
         let unmade = share.make(&found.absent).unwrap();
-        assert_eq!(unmade, []);
+        assert_eq!((unmade.exposed, unmade.by_nobody), (vec![], vec![]));
         (share, found)
     }
 
@@ -313,7 +313,8 @@ fn a_name_that_somebody_makes_in_between_is_theirs() {
     let share = Placeholders::hold(&fixture.state, &fixture.workspace()).unwrap();
     let found = control_files::find(share.directory()).unwrap();
     fs::create_dir(fixture.path(".vscode")).unwrap();
-    assert_eq!(share.make(&found.absent).unwrap(), []);
+    let unmade = share.make(&found.absent).unwrap();
+    assert_eq!((unmade.exposed, unmade.by_nobody), (vec![], vec![]));
     share.remove().unwrap();
     assert!(fixture.path(".vscode").exists());
 }
@@ -351,7 +352,7 @@ fn a_way_through_a_link_is_not_taken() {
     std::os::unix::fs::symlink("../outside", fixture.path("sub")).unwrap();
     let share = Placeholders::hold(&fixture.state, &fixture.workspace()).unwrap();
     let name = AbsentName { path: "sub/.vscode".to_owned(), nature: Nature::Directory };
-    assert_eq!(share.make(std::slice::from_ref(&name)).unwrap().len(), 1);
+    assert_eq!(share.make(std::slice::from_ref(&name)).unwrap().exposed.len(), 1);
     assert!(!fixture.directory.path().join("outside/.vscode").exists());
 }
 
@@ -376,7 +377,11 @@ fn root_makes_them_as_the_owner_of_the_workspace() {
     fs::create_dir(fixture.path("sub")).unwrap();
     fs::create_dir(fixture.path("sub/.git")).unwrap();
     chown(fixture.path("sub/.git"), Some(0), Some(0)).unwrap();
-    let (share, _) = fixture.start();
+    let share = Placeholders::hold(&fixture.state, &fixture.workspace()).unwrap();
+    let found = control_files::find(share.directory()).unwrap();
+    let unmade = share.make(&found.absent).unwrap();
+    assert_eq!(unmade.exposed, []);
+    assert!(unmade.by_nobody.contains(&"sub/.git/hooks".to_owned()), "{unmade:?}");
     assert!(!fixture.path("sub/.git/hooks").exists());
     drop(share);
 }

@@ -39,6 +39,11 @@ impl<'a> Watchman<'a> {
         self.watch.fd()
     }
 
+    /// Whether it becomes readable though nothing happened.
+    pub(crate) fn looks_by_itself(&self) -> bool {
+        self.watch.looks_by_itself()
+    }
+
     /// Looks at what happened, and pins again what lost its pin.
     pub(crate) fn look(&mut self) -> Result<()> {
         let changed = self.watch.changed()?;

@@ -10,7 +10,7 @@ use crate::owned::Owned;
 use crate::places::Places;
 use crate::reaper::{self, GcReport, Thoroughness, owner_key};
 use crate::store::{
-    EventFilter, Fold, Inserted, NewEvent, Quota, Room, Row, Store, View, Written, wants_room,
+    EventFilter, Fold, Inserted, NewEvent, Quota, Room, Row, Store, View, Written, apart, wants_room,
 };
 use crate::{Event, EventReport, Phase, Session, SessionId, SessionReport, now_ms};
 use cofferdam_core::{
@@ -143,6 +143,11 @@ impl Sessions {
     /// and its error says so.
     pub async fn create(&self, order: &SessionOrder) -> Result<Session> {
         order.check()?;
+        let (sessions, order) = (self.clone(), order.clone());
+        apart(async move { sessions.create_here(&order).await }).await
+    }
+
+    async fn create_here(&self, order: &SessionOrder) -> Result<Session> {
         match self.0.begin(order).await? {
             Some(mut desk) => {
                 self.0.establish(&mut desk).await?;
@@ -278,7 +283,9 @@ impl Sessions {
     /// Does not wait for those who use it: they are told that it is being removed. Where something
     /// cannot be removed now, the error says so and every start of Cofferdam tries again.
     pub async fn delete(&self, id: &SessionId) -> Result<bool> {
-        let was_there = self.0.delete(id, DestroyReason::Success).await?;
+        let (sessions, doomed) = (self.clone(), id.clone());
+        let deleted = apart(async move { sessions.0.delete(&doomed, DestroyReason::Success).await });
+        let was_there = deleted.await?;
         self.0.owned.let_go(id);
         Ok(was_there)
     }

@@ -6,6 +6,7 @@ use crate::cgroup::{Cgroups, Counters};
 use crate::gate::{Gatehouse, InThread};
 use crate::launch::{Standing, io_error};
 use crate::launcher::Launcher;
+use crate::keeper::children;
 use crate::pin_watch::PinWatch;
 use crate::template::Template;
 use crate::watchman::pin_again;
@@ -231,7 +232,12 @@ impl Living {
             let changed: Vec<String> = changed.into_iter().map(|pin| pin.path).collect();
             pin_again(assembly, &changed, |pins| self.origin.pin_again(self.process.pid, pins))
         });
-        if pinned.is_err() {
+        let is_at_rest = || children(self.process.pid).is_empty();
+        let paced = match pins.looks_by_itself() {
+            true => pins.pace(is_at_rest()),
+            false => Ok(()),
+        };
+        if pinned.and(paced).is_err() {
             self.kill();
         }
     }

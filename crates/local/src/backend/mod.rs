@@ -244,7 +244,7 @@ impl Drop for LocalBackend {
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    tokio::task::spawn_blocking(work).await.map_err(not_done)?
+    cofferdam_core::blocking(work).await.map_err(not_done)?
 }
 
 /// The same for what is nearly always over at once.

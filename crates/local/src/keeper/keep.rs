@@ -6,6 +6,7 @@ use super::journal::{Journal, now_ms};
 use super::place::Place;
 use super::serve::Conn;
 use super::stop::{Stop, give_back_memory};
+use super::tree::children;
 use crate::assemble::Assembly;
 use crate::cgroup::{Cgroups, Counters};
 use crate::gate::Gatehouse;
@@ -76,6 +77,8 @@ pub(super) struct Keeper<'a> {
     pub(super) rules: Option<OwnedFd>,
     /// The process in which the layer ends that was mounted before.
     pub(super) renewing: Option<OwnedFd>,
+    /// Nothing runs in it but its first process, so that nobody looks after its pins until the next request.
+    pub(super) at_rest: bool,
     /// The client that has had it cleared for another layer.
     pub(super) cleared: Option<u64>,
     /// Why the sandbox is to end.
@@ -139,6 +142,7 @@ impl<'a> Keeper<'a> {
             alarm: None,
             rules,
             renewing: None,
+            at_rest: false,
             cleared: None,
             over: None,
         })
@@ -171,7 +175,7 @@ impl<'a> Keeper<'a> {
                 About::Listener => self.accept(),
                 About::Calendar => self.set_calendar(),
                 About::Idle => self.ring(),
-                About::Pins => self.look_after_pins(),
+                About::Pins => self.look_after_pins_or_rest(),
                 About::Reclaiming => self.reap_reclaiming(),
                 About::Renewing => self.reap_renewing(),
                 About::Holder => self.let_go(),
@@ -213,8 +217,8 @@ impl<'a> Keeper<'a> {
         let [calendar, idle] = self.clock.alarms();
         wait.add(About::Calendar, calendar, PollFlags::IN);
         wait.add(About::Idle, idle, PollFlags::IN);
-        // While it is paused nothing runs that could profit from a lost pin.
-        if let Some(pins) = self.pins.as_ref().filter(|_| self.paused.is_none()) {
+        // While it is paused or at rest nothing runs that could profit from a lost pin.
+        if let Some(pins) = self.pins.as_ref().filter(|_| self.paused.is_none() && !self.at_rest) {
             wait.add(About::Pins, pins.fd(), PollFlags::IN);
         }
         if let Some(process) = &self.reclaiming {
@@ -317,6 +321,30 @@ impl<'a> Keeper<'a> {
         if self.pins.as_mut().is_some_and(|pins| pins.look().is_err()) {
             self.over.get_or_insert(DestroyReason::Lost);
         }
+    }
+
+    /// The same where something may have happened. Where that is looked for again and again, which hundreds of
+    /// sandboxes cannot afford, it is left while nothing can run in it: what does is asked for first.
+    fn look_after_pins_or_rest(&mut self) {
+        self.look_after_pins();
+        self.at_rest = self.pins.as_ref().is_some_and(Watchman::looks_by_itself)
+            && self.conns.is_empty()
+            && self.execs.channels().is_empty()
+            && children(self.born.pid).is_empty();
+    }
+
+    /// Looks after what nobody has looked after for a while, before anything is started.
+    pub(super) fn rest_no_more(&mut self) -> Result<()> {
+        if std::mem::take(&mut self.at_rest) { self.pin_all() } else { Ok(()) }
+    }
+
+    fn pin_all(&mut self) -> Result<()> {
+        self.look_after_pins();
+        if self.over.is_none() {
+            return Ok(());
+        }
+        let what = "go on: protected names of the sandbox's workspace cannot be protected again";
+        Err(Error::new(ErrorKind::Unenforceable, what).hint("Make a new sandbox."))
     }
 
     /// Ends what is over by the time of day.
@@ -430,14 +458,7 @@ impl<'a> Keeper<'a> {
             return Ok(());
         }
         // ORDER: pins before the processes, which must find no name open.
-        self.look_after_pins();
-        if self.over.is_some() {
-            return Err(Error::new(
-                ErrorKind::Unenforceable,
-                "resume the sandbox: protected names of its workspace cannot be protected again",
-            )
-            .hint("Make a new sandbox."));
-        }
+        self.pin_all()?;
         self.stop.resume()?;
         self.alarm = None;
         self.paused = None;

@@ -53,6 +53,8 @@ mod stop;
 mod talk;
 mod tree;
 
+pub(crate) use tree::children;
+
 pub use backend::KeptBackend;
 pub(crate) use journal::now_ms;
 pub(crate) use place::{half_made, remove_half_made, sweep_half_made};

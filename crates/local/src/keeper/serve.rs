@@ -220,6 +220,7 @@ impl Keeper<'_> {
     fn perform(&mut self, number: u64, asked: Asked) -> Result<Outcome> {
         self.recognize(number, &asked)?;
         self.refuse_while_cleared(number, &asked.request)?;
+        self.rest_no_more()?;
         let done = Ok(Outcome::Now(Reply::Done));
         match asked.request {
             Request::Status => {

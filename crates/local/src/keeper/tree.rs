@@ -112,7 +112,7 @@ pub(super) fn stat(pid: i32) -> Option<Stat> {
 }
 
 /// The children of all threads of a process.
-pub(super) fn children(pid: i32) -> Vec<i32> {
+pub(crate) fn children(pid: i32) -> Vec<i32> {
     let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
     let mut all = Vec::new();
     for thread in threads.flatten() {

@@ -13,7 +13,7 @@ use super::taking::{Taking, beside, execs, execs_beside, history_of, runs, take}
 use super::walk::Stillness;
 use crate::desk::Desk;
 use crate::sessions::missing;
-use crate::store::{Row, Scope, blocking};
+use crate::store::{Row, Scope, blocking, broken_off};
 use crate::{Session, SessionId};
 use cofferdam_core::{Error, ErrorKind, ExecOrder, ExecStatus, ProcessId, Result};
 use schemars::JsonSchema;
@@ -247,10 +247,7 @@ pub(crate) fn layered(row: &Row) -> Result<()> {
 pub(crate) async fn to_its_end<T: Send + 'static>(
     work: impl Future<Output = Result<T>> + Send + 'static,
 ) -> Result<T> {
-    match tokio::spawn(work).await {
-        Ok(done) => done,
-        Err(e) => Err(Error::new(ErrorKind::Canceled, "the program is ending").source(e)),
-    }
+    cofferdam_core::to_its_end(work).await.map_err(broken_off)?
 }
 
 /// Marks the points that do not lead to where the session stands. Of those older than one on the way that

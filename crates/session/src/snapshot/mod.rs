@@ -8,7 +8,7 @@ pub use carry::{SnapshotExport, SnapshotExported, SnapshotImported};
 use crate::desk::Desk;
 use crate::history::{History, PointReport, Target, UndoOrder, UndoReport, fork, layered, present};
 use crate::sessions::Inner;
-use crate::store::{NewEvent, Row, blocking};
+use crate::store::{NewEvent, Row, apart, blocking};
 use crate::{Event, Session, SessionId, SessionOrder, Sessions};
 use cofferdam_core::{Error, ErrorKind, Result};
 use schemars::JsonSchema;
@@ -41,6 +41,15 @@ impl Sessions {
     /// still meanwhile, and go on afterwards. The home directory is not part of it.
     pub async fn snapshot(&self, id: &SessionId, label: Option<String>) -> Result<SnapshotReport> {
         check_label(label.as_deref())?;
+        let (sessions, id) = (self.clone(), id.clone());
+        apart(async move { sessions.snapshot_here(&id, label).await }).await
+    }
+
+    async fn snapshot_here(
+        &self,
+        id: &SessionId,
+        label: Option<String>,
+    ) -> Result<SnapshotReport> {
         let mut desk = self.layered(id).await?;
         let history = self.history(id);
         check_room(&history).await?;
@@ -89,13 +98,24 @@ impl Sessions {
     /// written to an image are not copied; the new one is prepared as any other. A session that an alarm
     /// froze has none: the new one would go on with its secrets.
     pub async fn fork(&self, id: &SessionId, point: Option<&str>, name: &str) -> Result<Session> {
+        let (sessions, id) = (self.clone(), id.clone());
+        let (point, name) = (point.map(str::to_owned), name.to_owned());
+        apart(async move { sessions.fork_here(&id, point, &name).await }).await
+    }
+
+    async fn fork_here(
+        &self,
+        id: &SessionId,
+        point: Option<String>,
+        name: &str,
+    ) -> Result<Session> {
         let mut desk = self.layered(id).await?;
         desk.refuse_while_frozen().await?;
         let history = self.history(id);
         let number = match point {
             Some(point) => {
                 // ORDER: nothing is begun from a point that is not there.
-                let (history, point) = (history.clone(), point.to_owned());
+                let history = history.clone();
                 let find = move || history.named(&point).and_then(|n| history.tree(n).map(|_| n));
                 Some(blocking(find).await?)
             }

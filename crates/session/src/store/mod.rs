@@ -193,7 +193,7 @@ impl Store {
 pub(crate) async fn blocking<T: Send + 'static>(
     deed: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    tokio::task::spawn_blocking(deed).await.map_err(broken_off)?
+    cofferdam_core::blocking(deed).await.map_err(broken_off)?
 }
 
 /// The same for what is nearly always over at once.
@@ -201,6 +201,13 @@ pub(crate) async fn briefly<T: Send + 'static>(
     deed: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
     cofferdam_core::briefly(deed).await.map_err(broken_off)?
+}
+
+/// Does something in a task of our own, in which blocking sections cost less. Whoever drops this gives it up.
+pub(crate) async fn apart<T: Send + 'static>(
+    work: impl Future<Output = Result<T>> + Send + 'static,
+) -> Result<T> {
+    cofferdam_core::apart(work).await.map_err(broken_off)?
 }
 
 /// The error for a blocking section that has no result.

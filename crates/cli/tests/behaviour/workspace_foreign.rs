@@ -1,0 +1,32 @@
+//! Workspaces of which not all is the caller's.
+
+use crate::place::{caller, everyone};
+use std::fs;
+
+/// What stands at an absent name protects it. Where nobody inside can make it nothing has to, and the run
+/// goes on: in a directory of somebody else's, and where somebody else made the repository.
+#[test]
+fn what_is_somebody_elses_can_be_worked_in() {
+    everyone(|place| {
+        // Only root can make something somebody else's.
+        if caller() != 0 || place.is_root() {
+            return;
+        }
+        let foreign = place.base.join("foreign");
+        fs::create_dir(&foreign).unwrap();
+        let words = ["-w", foreign.to_str().unwrap(), "--", "sh", "-c", "ls -a; >.envrc"];
+        let report = place.report(&words);
+        assert_eq!(report["enforced"]["files"], "full", "{report}");
+        assert_eq!(report["stdout"], ".\n..\n", "{report}");
+        assert!(report["stderr"].as_str().unwrap().contains(".envrc"), "{report}");
+        assert_eq!(fs::read_dir(foreign).unwrap().flatten().count(), 0, "nothing is left");
+        let repository = place.workspace.join("sub/.git");
+        fs::create_dir_all(&repository).unwrap();
+        fs::write(repository.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+        let script = "echo x >sub/.git/config; echo x >sub/.git/hooks/post-commit; echo x >mine";
+        let report = place.report(&["--", "sh", "-c", script]);
+        assert_eq!(report["enforced"]["files"], "full", "{report}");
+        assert_eq!(fs::read(place.workspace.join("mine")).unwrap(), b"x\n");
+        assert_eq!(fs::read_dir(&repository).unwrap().flatten().count(), 1);
+    });
+}
