@@ -67,8 +67,8 @@ impl Context {
         command: Option<&CommandOptions>,
         config: &ConfigOptions,
     ) -> Result<Self> {
-        let surroundings = Surroundings::of_this_process()?;
-        let mut flags = flags(policy, command.map(|command| &command.variables), &surroundings);
+        let surroundings = Surroundings::of_this_process();
+        let mut flags = flags(policy, command.map(|command| &command.variables), &surroundings)?;
         if let Some(command) = command {
             flags.timeout = command.timeout.map(flag);
             flags.max_output_bytes = command.max_output.map(flag);
@@ -79,8 +79,8 @@ impl Context {
 
     /// The same for a sandbox that is kept.
     pub(crate) fn of_session(options: &SessionOptions) -> Result<Self> {
-        let surroundings = Surroundings::of_this_process()?;
-        let mut flags = flags(&options.policy, Some(&options.variables), &surroundings);
+        let surroundings = Surroundings::of_this_process();
+        let mut flags = flags(&options.policy, Some(&options.variables), &surroundings)?;
         flags.init = options.keeping.init.iter().cloned().map(flag).collect();
         flags.idle_pause = options.keeping.idle_pause.map(flag);
         flags.ttl = options.keeping.ttl.map(flag);
@@ -231,27 +231,30 @@ fn flags(
     policy: &PolicyOptions,
     variables: Option<&VariableOptions>,
     surroundings: &Surroundings,
-) -> Layer {
-    let paths = |paths: &[PathBuf]| -> Vec<Sourced<PathBuf>> {
-        paths.iter().map(|path| flag(surroundings.directory.join(path))).collect()
+) -> Result<Layer> {
+    let paths = |paths: &[PathBuf]| -> Result<Vec<Sourced<PathBuf>>> {
+        paths.iter().map(|path| surroundings.located(path).map(flag)).collect()
     };
     let workspace = match &policy.workspace {
-        Some(directory) => Some(Workspace::Directory(surroundings.directory.join(directory))),
+        Some(directory) => Some(Workspace::Directory(surroundings.located(directory)?)),
         None => policy.no_workspace.then_some(Workspace::Private),
+    };
+    let image = match policy.image.clone() {
+        Some(reference) => {
+            Some(flag(ImageWish { reference, from: surroundings.directory()?.to_owned() }))
+        }
+        None => None,
     };
     let mut layer = Layer {
         profile: policy.profile.map(flag),
-        image: policy
-            .image
-            .clone()
-            .map(|reference| flag(ImageWish { reference, from: surroundings.directory.clone() })),
+        image,
         pull: policy.pull.map(flag),
         insecure_registry: policy.insecure_registry.iter().cloned().map(flag).collect(),
         workspace: workspace.map(flag),
         copy_on_write: policy.cow.map(|tier| flag(Beside::Layer(tier))),
-        read: paths(&policy.read),
-        write: paths(&policy.write),
-        hide: paths(&policy.hide),
+        read: paths(&policy.read)?,
+        write: paths(&policy.write)?,
+        hide: paths(&policy.hide)?,
         egress: policy.rules.egress.iter().cloned().map(flag).collect(),
         deny_egress: policy.rules.deny_egress.iter().cloned().map(flag).collect(),
         host_ports: policy.rules.allow_host_port.iter().copied().map(flag).collect(),
@@ -268,7 +271,7 @@ fn flags(
         ..Layer::default()
     };
     layer.env = variables.map(wishes).unwrap_or_default();
-    layer
+    Ok(layer)
 }
 
 /// What is wished for on the command line: values first, then names.
@@ -292,7 +295,7 @@ fn flag<T>(value: T) -> Sourced<T> {
 
 fn workspace(layer: &Layer, surroundings: &Surroundings) -> Result<Workspace> {
     let directory = match &layer.workspace {
-        None => surroundings.directory.clone(),
+        None => surroundings.directory()?.to_owned(),
         Some(said) => match said.value.directory() {
             Some(path) => places::directory(path)?,
             // The empty one is thrown away as it is.

@@ -17,7 +17,7 @@ impl Secrets {
     /// none of it down.
     pub(crate) fn open() -> Result<Self> {
         let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
-        let state = Surroundings::of_this_process()?.state_directory()?;
+        let state = Surroundings::of_this_process().state_directory()?;
         store(&state).map(Self)
     }
 
@@ -29,7 +29,7 @@ impl Secrets {
 
 /// The names of all secrets, for completion. Makes nothing.
 pub(crate) fn names() -> Result<Vec<String>> {
-    let state = Surroundings::of_this_process()?.state_directory()?;
+    let state = Surroundings::of_this_process().state_directory()?;
     if !state.join("secrets").is_dir() {
         return Ok(Vec::new());
     }
@@ -38,7 +38,7 @@ pub(crate) fn names() -> Result<Vec<String>> {
 
 /// Where the key of all secrets is. Makes nothing, and asks no keyring.
 pub(crate) fn key_place() -> Result<Option<KeyPlace>> {
-    let state = Surroundings::of_this_process()?.state_directory()?;
+    let state = Surroundings::of_this_process().state_directory()?;
     match state.join("secrets").is_dir() {
         true => store(&state)?.key_place(),
         false => Ok(None),

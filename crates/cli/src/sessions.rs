@@ -47,7 +47,7 @@ pub(crate) fn there<T>(
 
 /// Does something with the sessions of this machine. Whatever a crash left behind is repaired first.
 pub(crate) fn here<T>(work: impl AsyncFnOnce(&Own) -> Result<T>) -> Result<T> {
-    let state = Surroundings::of_this_process()?.state_directory()?;
+    let state = Surroundings::of_this_process().state_directory()?;
     on_runtime(async {
         let sessions = Own::open(&state, backends(&state)).await?;
         work(&sessions).await
@@ -56,7 +56,7 @@ pub(crate) fn here<T>(work: impl AsyncFnOnce(&Own) -> Result<T>) -> Result<T> {
 
 /// The same for what has to work on a full disk.
 pub(crate) fn here_on_reserve<T>(work: impl AsyncFnOnce(&Own) -> Result<T>) -> Result<T> {
-    let state = Surroundings::of_this_process()?.state_directory()?;
+    let state = Surroundings::of_this_process().state_directory()?;
     on_runtime(async {
         let sessions = Own::open_on_reserve(&state, backends(&state)).await?;
         work(&sessions).await
@@ -84,17 +84,36 @@ pub(crate) async fn find(sessions: &Sessions, text: &str) -> Result<Session> {
     Ok(sessions.session(sessions.find(text).await?))
 }
 
-/// The same where something is ended: a name must be whole, for the next best may be another's. An id
-/// may be cut short.
+/// The same where something is changed: see [`find_whole`].
+pub(crate) async fn find_to_change(sessions: &Sessions, text: &str) -> Result<Session> {
+    Ok(sessions.session(find_whole(sessions, text).await?))
+}
+
+/// The session that a text names where something is changed or ended: a name must be whole, for the next
+/// best may be another's. An id may be cut short.
 pub(crate) async fn find_whole(sessions: &Sessions, text: &str) -> Result<SessionId> {
+    // Whole ones first: for them nothing is asked twice.
+    match whole(sessions, text).await {
+        Err(error) if error.kind == ErrorKind::NotFound => {}
+        found => return found,
+    }
     let id = sessions.find(text).await?;
-    let name = sessions.status(&id).await?.name;
-    if id.as_str().starts_with(text) || name.as_deref() == Some(text) {
+    if id.as_str().starts_with(text) {
         return Ok(id);
     }
+    let name = sessions.status(&id).await?.name;
     let found = name.as_deref().unwrap_or(id.as_str());
     Err(Error::new(ErrorKind::NotFound, format!("there is no session {text:?}"))
-        .hint(format!("Write the whole name if you mean {found}.")))
+        .hint(format!("Did you mean {found}? Name it whole, as this changes it.")))
+}
+
+/// The session of this id or name, written out in full.
+async fn whole(sessions: &Sessions, text: &str) -> Result<SessionId> {
+    match sessions {
+        Sessions::Here(own) => own.find_whole(text).await,
+        #[cfg(feature = "remote")]
+        Sessions::There(there) => SessionId::new(there.client.sandbox(text).status().await?.id),
+    }
 }
 
 /// An error about a session that is not there.
@@ -197,7 +216,7 @@ pub(crate) fn add_terminal(env: &mut BTreeMap<OsString, OsString>, surroundings:
 /// The same as [`with`], on a runtime with several threads.
 #[cfg(feature = "serve")]
 pub(crate) fn serving<T>(work: impl AsyncFnOnce(&Own) -> Result<T>) -> Result<T> {
-    let state = Surroundings::of_this_process()?.state_directory()?;
+    let state = Surroundings::of_this_process().state_directory()?;
     /// What takes longer is finished or taken back by the next start, as after a crash.
     const SERVER_PATIENCE: Duration = Duration::from_secs(10);
     on(tokio::runtime::Builder::new_multi_thread(), SERVER_PATIENCE, async {
@@ -208,7 +227,7 @@ pub(crate) fn serving<T>(work: impl AsyncFnOnce(&Own) -> Result<T>) -> Result<T>
 
 /// Does something with the sessions of this user as they are: makes and repairs nothing.
 pub(crate) fn as_they_are<T: Default>(work: impl AsyncFnOnce(&Own) -> Result<T>) -> Result<T> {
-    let state = Surroundings::of_this_process()?.state_directory()?;
+    let state = Surroundings::of_this_process().state_directory()?;
     if !state.is_dir() {
         return Ok(T::default());
     }

@@ -5,27 +5,45 @@ use cofferdam_core::{Error, ErrorKind, Result};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// What the caller's process brings along.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Surroundings {
     /// Its environment.
     pub(crate) variables: BTreeMap<OsString, OsString>,
-    /// Its current directory, without symbolic links.
-    pub(crate) directory: PathBuf,
+    /// Its current directory, as far as somebody asked for it.
+    pub(crate) directory: OnceLock<PathBuf>,
     /// Its user's home directory, if there is one.
     pub(crate) home: Option<PathBuf>,
 }
 
 impl Surroundings {
     /// Reads them from this process.
-    pub(crate) fn of_this_process() -> Result<Self> {
+    pub(crate) fn of_this_process() -> Self {
         let variables: BTreeMap<_, _> = std::env::vars_os().collect();
-        let directory = std::env::current_dir().map_err(|cause| {
+        let home = absolute(&variables, "HOME").or_else(home_of_record);
+        Self { variables, directory: OnceLock::new(), home }
+    }
+
+    /// Its current directory, without symbolic links. Fails where it was removed.
+    pub(crate) fn directory(&self) -> Result<&Path> {
+        if let Some(known) = self.directory.get() {
+            return Ok(known);
+        }
+        // Only now: most verbs need none, and somebody in a removed one has sessions to end.
+        let found = std::env::current_dir().map_err(|cause| {
             Error::new(ErrorKind::NotFound, "the current directory cannot be found").source(cause)
         })?;
-        let home = absolute(&variables, "HOME").or_else(home_of_record);
-        Ok(Self { variables, directory, home })
+        Ok(self.directory.get_or_init(|| found))
+    }
+
+    /// Where a path leads that somebody gave: a relative one begins in the current directory.
+    pub(crate) fn located(&self, path: &Path) -> Result<PathBuf> {
+        match path.is_absolute() {
+            true => Ok(path.to_owned()),
+            false => Ok(self.directory()?.join(path)),
+        }
     }
 
     /// Where the user's own configuration is, if the user can have one.
@@ -82,7 +100,7 @@ mod tests {
 
     fn surroundings(variables: &[(&str, &str)]) -> Surroundings {
         let variables = variables.iter().map(|(k, v)| (k.into(), v.into())).collect();
-        Surroundings { variables, directory: "/d".into(), home: Some("/home/u".into()) }
+        Surroundings { variables, home: Some("/home/u".into()), ..Surroundings::default() }
     }
 
     #[test]

@@ -184,6 +184,9 @@ pub struct ApplyOrder {
     /// Only these paths and what is below them; all where there is none. A control file lands only if
     /// one of these is a control file's own path at or above it.
     pub paths: Vec<GuestPath>,
+    /// Of the paths what they are alone, and nothing below them that is no path itself. Directories that come on
+    /// the way to one of them come with it.
+    pub exact: bool,
     /// Files that land with this content and the workspace's own permissions, in place of the layer's.
     pub contents: BTreeMap<GuestPath, Vec<u8>>,
     /// Changes that land only in this version, as somebody has seen them. A file that is written to through

@@ -139,7 +139,8 @@ impl GuardedWorkspace {
             let is_there =
                 stat.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory);
             if !is_there {
-                let why = unmade.exposed.first().map_or("it cannot be written there", |name| &name.why);
+                let why =
+                    unmade.exposed.first().map_or("it cannot be written there", |name| &name.why);
                 let what =
                     format!("no directory to mount on can be made at {}: {why}", mounted.path);
                 return Err(Error::new(ErrorKind::Denied, what)

@@ -1,13 +1,38 @@
-//! Secrets on their way to a command: as files in memory, never as words.
+//! What is on its way to a command: words, which fit into one frame, and secrets, which are files in memory and
+//! never words.
 
 use crate::launch::io_error;
 use cofferdam_core::secret::{GivenSecret, MAX_SECRET_BYTES, SecretPlace, SecretValue};
 use cofferdam_core::{Error, ErrorKind, Result};
-use cofferdam_wire::message::Handed;
+use cofferdam_wire::frame::MAX_FRAME_BYTES;
+use cofferdam_wire::message::{Handed, Spawn};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Gid, MemfdFlags, Mode, SealFlags, Uid};
 use rustix::io::Errno;
 use zeroize::Zeroizing;
+
+/// What surely fits: a byte takes six at most on its way.
+const SHORT_BYTES: usize = MAX_FRAME_BYTES / 8;
+
+/// Refuses a command whose words and variables do not fit into the frame that they are sent in.
+pub(crate) fn refuse_long(spawn: &Spawn) -> Result<()> {
+    let words = spawn.argv.iter().chain(spawn.env.iter().flat_map(|(name, value)| [name, value]));
+    // With what stands around a word.
+    let short: usize = words.map(|word| word.as_bytes().len() + 8).sum();
+    if short < SHORT_BYTES {
+        return Ok(());
+    }
+    // The kind of the message is told beside it.
+    let bytes = serde_json::to_vec(spawn).map_or(usize::MAX, |message| message.len() + 64);
+    if bytes <= MAX_FRAME_BYTES {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::Usage,
+        "the command's words and variables are too long together: at most 1 MiB fits, and less where they are no text",
+    )
+    .hint("Pass what is long by a file or by standard input."))
+}
 
 /// What the guest is told of each.
 pub(crate) fn handed(secrets: &[GivenSecret]) -> Vec<Handed> {

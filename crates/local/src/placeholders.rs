@@ -429,16 +429,20 @@ pub(crate) fn remove_leftovers(
 fn remove_listed(workspace: &Workspace, ledger: &Ledger) -> Result<usize> {
     workspace.as_owner(|directory| {
         let mut parents = Parents::new(directory);
-        let mut count = 0;
+        let (mut count, mut failed) = (0, None);
         for (path, entry) in ledger.entries.iter().rev() {
             match remove_one(&mut parents, path, entry) {
                 Ok(true) => count += 1,
                 // Somebody put something into the directory: it is theirs now.
                 Ok(false) | Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOENT | Errno::NOTDIR) => {}
-                Err(e) => return Err(io("remove the placeholder", &workspace.path.join(path), e)),
+                // The others go all the same.
+                Err(e) => {
+                    let place = workspace.path.join(path);
+                    failed.get_or_insert_with(|| io("remove the placeholder", &place, e));
+                }
             }
         }
-        Ok(count)
+        failed.map_or(Ok(count), Err)
     })
 }
 

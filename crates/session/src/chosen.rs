@@ -59,7 +59,8 @@ impl Session {
             Ok(())
         })
         .await?;
-        let mut order = ApplyOrder::default();
+        // What is below a directory was looked at by itself, or not at all.
+        let mut order = ApplyOrder { exact: true, ..ApplyOrder::default() };
         for one in chosen {
             let diff = diffs.iter().find(|diff| diff.change.path == one.path);
             let diff = diff.ok_or_else(|| changed(&one.path))?;

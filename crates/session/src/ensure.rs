@@ -2,7 +2,7 @@
 
 use crate::desk::Desk;
 use crate::order::{SessionOrder, Unsaid, millis};
-use crate::store::{NewEvent, Row};
+use crate::store::{NewEvent, Row, Times};
 use crate::{Event, Phase, Session, SessionId, Sessions, now_ms};
 use cofferdam_core::StoredSpec;
 use cofferdam_core::{Error, ErrorKind, Result};
@@ -11,6 +11,10 @@ use serde_json::json;
 
 /// How often a name is looked up anew because its session came or went meanwhile.
 const ATTEMPTS: usize = 64;
+/// A lease that would move by less is left as it is, so that to ensure often costs little.
+const LEAST_RENEWAL_MS: u64 = 1000;
+/// The same for short leases: what part of one.
+const LEAST_RENEWAL_PART: u64 = 4;
 
 /// A session that runs, and what it took.
 #[derive(Debug, Clone)]
@@ -41,7 +45,8 @@ impl Sessions {
     ///
     /// Asked at once by any number of callers and processes it makes one. An order that differs from
     /// the session's is a conflict that names what differs; only labels, deadlines, the init list
-    /// and checkpoints may differ, and are then those of the order, as far as it says them. Another backend
+    /// and checkpoints may differ, and are then those of the order, as far as it says them. A lease that is
+    /// said begins anew, and is no shorter for it where it is of the same length. Another backend
     /// than the session's is a conflict that names both. An init list runs once in each sandbox; one that failed goes on at the
     /// command that failed.
     pub async fn ensure(&self, order: &SessionOrder) -> Result<Ensured> {
@@ -164,9 +169,7 @@ async fn update(desk: &mut Desk, order: &SessionOrder) -> Result<()> {
         times.idle_pause_ms = idle;
         changed.push(Unsaid::IdlePause);
     }
-    if says(Unsaid::Ttl) && times.ttl_ms != ttl {
-        times.ttl_ms = ttl;
-        times.lease_until_ms = ttl.map(|ttl| now_ms().saturating_add(ttl));
+    if says(Unsaid::Ttl) && lease(times, ttl, now_ms()) {
         changed.push(Unsaid::Ttl);
     }
     row.facts.deadlines_owed |=
@@ -183,4 +186,62 @@ async fn update(desk: &mut Desk, order: &SessionOrder) -> Result<()> {
     }
     let fields: Vec<&str> = changed.into_iter().map(Unsaid::name).collect();
     desk.amend(Some(NewEvent::now("updated", json!({ "fields": fields })))).await
+}
+
+/// Takes over a lease that is said. Says whether there is something to write.
+///
+/// One of the same length is renewed, and stays where it was where somebody extended it beyond that.
+fn lease(times: &mut Times, ttl_ms: Option<u64>, now_ms: u64) -> bool {
+    let until = ttl_ms.map(|ttl| now_ms.saturating_add(ttl));
+    if times.ttl_ms == ttl_ms {
+        let (Some(until), Some(ttl)) = (until, ttl_ms) else { return false };
+        let least = LEAST_RENEWAL_MS.min(ttl / LEAST_RENEWAL_PART);
+        let has = times.lease_until_ms.unwrap_or_default();
+        if until < has.saturating_add(least) {
+            return false;
+        }
+    }
+    (times.ttl_ms, times.lease_until_ms) = (ttl_ms, until);
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A lease of `ttl_ms` that was said at 0, and what comes of it with another word at `now_ms`.
+    fn check(ttl_ms: u64, said: Option<u64>, now_ms: u64, expected: Option<Option<u64>>) {
+        let lease_until_ms = Some(ttl_ms);
+        let mut times = Times { ttl_ms: Some(ttl_ms), lease_until_ms, ..Times::default() };
+        let is_written = lease(&mut times, said, now_ms);
+        assert_eq!(is_written.then_some(times.lease_until_ms), expected, "{said:?} at {now_ms}");
+        if !is_written {
+            assert_eq!((times.ttl_ms, times.lease_until_ms), (Some(ttl_ms), lease_until_ms));
+        }
+    }
+
+    #[test]
+    fn a_lease_that_is_said_again_begins_anew() {
+        check(60_000, Some(60_000), 1000, Some(Some(61_000)));
+        check(60_000, Some(60_000), 70_000, Some(Some(130_000)));
+        check(60_000, Some(60_000), 999, None);
+        // A short one too, before it is over.
+        check(100, Some(100), 24, None);
+        check(100, Some(100), 25, Some(Some(125)));
+        // Another one is taken as it is said.
+        check(60_000, Some(10), 1, Some(Some(11)));
+        check(60_000, None, 1, Some(None));
+    }
+
+    #[test]
+    fn a_lease_that_was_extended_is_not_shortened_by_its_own_length() {
+        let mut times =
+            Times { ttl_ms: Some(60_000), lease_until_ms: Some(600_000), ..Times::default() };
+        assert!(!lease(&mut times, Some(60_000), 30_000));
+        assert_eq!(times.lease_until_ms, Some(600_000));
+        // One that no order gave stays too.
+        let mut owned = Times { lease_until_ms: Some(5), ..Times::default() };
+        assert!(!lease(&mut owned, None, 3));
+        assert_eq!(owned.lease_until_ms, Some(5));
+    }
 }

@@ -10,7 +10,8 @@ use crate::owned::Owned;
 use crate::places::Places;
 use crate::reaper::{self, GcReport, Thoroughness, owner_key};
 use crate::store::{
-    EventFilter, Fold, Inserted, NewEvent, Quota, Room, Row, Store, View, Written, apart, wants_room,
+    Apart, EventFilter, Fold, Inserted, NewEvent, Quota, Room, Row, Store, View, Written, apart,
+    wants_room,
 };
 use crate::{Event, EventReport, Phase, Session, SessionId, SessionReport, now_ms};
 use cofferdam_core::{
@@ -143,8 +144,12 @@ impl Sessions {
     /// and its error says so.
     pub async fn create(&self, order: &SessionOrder) -> Result<Session> {
         order.check()?;
+        apart(self.creation(order)).await
+    }
+
+    fn creation(&self, order: &SessionOrder) -> Apart<Session> {
         let (sessions, order) = (self.clone(), order.clone());
-        apart(async move { sessions.create_here(&order).await }).await
+        Box::pin(async move { sessions.create_here(&order).await })
     }
 
     async fn create_here(&self, order: &SessionOrder) -> Result<Session> {
@@ -283,11 +288,14 @@ impl Sessions {
     /// Does not wait for those who use it: they are told that it is being removed. Where something
     /// cannot be removed now, the error says so and every start of Cofferdam tries again.
     pub async fn delete(&self, id: &SessionId) -> Result<bool> {
-        let (sessions, doomed) = (self.clone(), id.clone());
-        let deleted = apart(async move { sessions.0.delete(&doomed, DestroyReason::Success).await });
-        let was_there = deleted.await?;
+        let was_there = apart(self.deletion(id)).await?;
         self.0.owned.let_go(id);
         Ok(was_there)
+    }
+
+    fn deletion(&self, id: &SessionId) -> Apart<bool> {
+        let (sessions, id) = (self.clone(), id.clone());
+        Box::pin(async move { sessions.0.delete(&id, DestroyReason::Success).await })
     }
 
     /// Gives a session a longer lease, and says when it is over in milliseconds since 1970.

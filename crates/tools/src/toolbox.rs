@@ -11,7 +11,10 @@ use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_session::{Session, SessionOrder, Sessions};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use std::pin::Pin;
 use std::sync::Arc;
+
+type Work<'c> = Pin<Box<dyn Future<Output = Result<Outcome>> + Send + 'c>>;
 
 /// A pack of tools, bound to sandboxes.
 ///
@@ -153,14 +156,19 @@ impl Toolbox {
     }
 
     async fn carry_out(&self, name: &str, call: Call<'_>) -> Outcome {
-        let done = match self.pack {
-            PackName::Cofferdam => native::call(name, call).await,
-            PackName::Everruns => everruns::call(name, call).await,
-            PackName::Adk => adk::call(name, call).await,
-            PackName::Fluers => fluers::call(name, call).await,
-            PackName::Openmanus => openmanus::call(name, call).await,
-        };
+        let done = self.work_of(name, call).await;
         done.unwrap_or_else(|error| self.failed(name, &self.advised(error)))
+    }
+
+    /// What a call does, on the heap: whoever polls it would have room for every tool of every pack on the stack.
+    fn work_of<'c>(&self, name: &'c str, call: Call<'c>) -> Work<'c> {
+        match self.pack {
+            PackName::Cofferdam => Box::pin(native::call(name, call)),
+            PackName::Everruns => Box::pin(everruns::call(name, call)),
+            PackName::Adk => Box::pin(adk::call(name, call)),
+            PackName::Fluers => Box::pin(fluers::call(name, call)),
+            PackName::Openmanus => Box::pin(openmanus::call(name, call)),
+        }
     }
 
     /// Arguments that cannot be taken, as the pack says it.

@@ -7,7 +7,7 @@ use super::layer::{print_changes, print_kept};
 use crate::meter::Meter;
 use crate::{exit, render, report, screen, sessions};
 use clap::Args;
-use cofferdam_core::{ApplyOrder, Error, ErrorKind, Held, Result, Standing};
+use cofferdam_core::{ApplyOrder, Change, Error, ErrorKind, GuestPath, Held, Result, Standing};
 use cofferdam_session::objects::{AppliedChanges, LayerChange};
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -26,7 +26,7 @@ use std::io::IsTerminal;
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct ApplyArgs {
-    /// The session: its name or id, or the beginning of one.
+    /// The session: its name, whole, or its id, or the beginning of that.
     #[arg(value_name = "SESSION")]
     pub(crate) session: String,
 
@@ -81,7 +81,7 @@ pub(super) fn perform(args: &ApplyArgs) -> Result<u8> {
         return Err(Error::new(ErrorKind::Usage, what).hint("Name the paths that are to land."));
     }
     sessions::with(async |sessions| {
-        let session = sessions::find(sessions, &args.session).await?;
+        let session = sessions::find_to_change(sessions, &args.session).await?;
         let mut picked = Picked { chosen: None, kept: Vec::new() };
         if args.hunks {
             picked = hunks::chosen(&session, &args.paths).await?;
@@ -114,10 +114,30 @@ pub(super) fn perform(args: &ApplyArgs) -> Result<u8> {
             if done.applied.is_empty() && done.kept.is_empty() {
                 report::note("the session changed nothing");
             }
+            for index in indexes_left(&done.applied, &done.kept) {
+                report::note(&format!(
+                    "history landed without {index}, so git takes what was committed for undone: `git reset` there makes \
+                     the index anew and changes no file"
+                ));
+            }
             return Ok(ended(&args.session, &kept));
         }
         Ok(if kept.is_empty() { exit::DONE } else { exit::FAILED })
     })
+}
+
+/// Indexes of git that stay while what a branch is lands. The next commit on the host would take it back.
+fn indexes_left<'k>(applied: &[Change], kept: &'k [Change]) -> Vec<&'k GuestPath> {
+    let is_history =
+        |path: &[u8]| path == b"HEAD" || path == b"packed-refs" || path.starts_with(b"refs/heads/");
+    let is_left = |path: &&GuestPath| {
+        let repository = path.as_bytes().strip_suffix(b"index");
+        let repository = repository.filter(|above| above.ends_with(b".git/"));
+        let within =
+            |change: &Change| change.path.as_bytes().strip_prefix(repository?).map(is_history);
+        applied.iter().any(|change| within(change) == Some(true))
+    };
+    kept.iter().map(|change| &change.path).filter(is_left).collect()
 }
 
 /// Says what to do about what did not land, and how it ended.

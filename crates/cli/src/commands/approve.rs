@@ -135,7 +135,7 @@ async fn for_the_user(session: &Session, id: &PermissionId) -> Result<Permission
     let waiting = find(session, id).await?;
     let opening = Opening::of_remedy(&waiting.allow)?;
     // ORDER: all that may be wrong with the file is found before anything is opened.
-    let file = OwnFile::open(&Surroundings::of_this_process()?)?;
+    let file = OwnFile::open(&Surroundings::of_this_process())?;
     let prepared = file.prepare(&opening)?;
     let report = session.answer_permission(id, PermissionAnswer::Session).await?;
     match prepared {

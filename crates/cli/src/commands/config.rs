@@ -45,7 +45,7 @@ pub(super) fn perform(args: &ConfigArgs) -> Result<u8> {
 }
 
 fn check(args: &CheckArgs) -> Result<u8> {
-    let surroundings = Surroundings::of_this_process()?;
+    let surroundings = Surroundings::of_this_process();
     let options = ConfigOptions { config: args.file.clone(), no_config: false };
     let Loaded { layer, files } =
         load(&surroundings, &options, Layer::default(), Unapproved::Show)?;
@@ -60,9 +60,9 @@ fn check(args: &CheckArgs) -> Result<u8> {
 }
 
 fn trust(args: &TrustArgs) -> Result<u8> {
-    let surroundings = Surroundings::of_this_process()?;
+    let surroundings = Surroundings::of_this_process();
     let state_directory = surroundings.state_directory()?;
-    let path = surroundings.directory.join(&args.file);
+    let path = surroundings.located(&args.file)?;
     if args.remove {
         let path = crate::places::of_file(&path)?;
         let was_approved = withdraw(&state_directory, &path)?;

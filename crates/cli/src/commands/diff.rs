@@ -33,7 +33,7 @@ pub(crate) struct DiffArgs {
 
     /// Points to compare, as in 3..7, and paths of the workspace to look at alone.
     ///
-    /// The first word is a range where it has ".." and no slash: from one point of the history, a
+    /// The first word is a range where it has ".." within it or at one end: from one point of the history, a
     /// number or the label of a snapshot, to another one, which may be the earlier. Without the first
     /// it begins at point 0, without the second it ends at how the session is now, which becomes a
     /// point. A file of such a name is named as ./3..7, or behind --.
@@ -76,7 +76,7 @@ Examples:
 
 /// Prints the changes.
 pub(super) fn perform(args: &DiffArgs) -> Result<u8> {
-    let state = Surroundings::of_this_process()?.state_directory()?;
+    let state = Surroundings::of_this_process().state_directory()?;
     let (range, paths) = asked(args);
     sessions::with(async |sessions| {
         let session = sessions::find(sessions, &args.session).await?;

@@ -19,7 +19,7 @@ use std::ffi::OsString;
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct DiscardArgs {
-    /// The session: its name or id, or the beginning of one.
+    /// The session: its name, whole, or its id, or the beginning of that.
     #[arg(value_name = "SESSION")]
     pub(crate) session: String,
 
@@ -51,7 +51,7 @@ Examples:
 /// Drops the changes.
 pub(super) fn perform(args: &DiscardArgs) -> Result<u8> {
     sessions::with(async |sessions| {
-        let session = sessions::find(sessions, &args.session).await?;
+        let session = sessions::find_to_change(sessions, &args.session).await?;
         let meter = Meter::start("discard", args.json);
         let discarded = session.discard(&args.paths, args.dry_run).await?;
         drop(meter);

@@ -30,7 +30,7 @@ use std::time::Duration;
     cofferdam exec SESSION [OPTIONS] --shell LINE")]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct ExecArgs {
-    /// The session: its name or id, or the beginning of one.
+    /// The session: its name, whole, or its id, or the beginning of that.
     #[arg(value_name = "SESSION")]
     pub(crate) session: String,
 
@@ -105,10 +105,10 @@ pub(super) fn perform(args: &ExecArgs) -> Result<u8> {
             "Give --secret to `create`, `ensure` or `run`; --secret-file gives one to a command.",
         ));
     }
-    let surroundings = Surroundings::of_this_process()?;
+    let surroundings = Surroundings::of_this_process();
     let argv = argv(&args.command, "exec SESSION")?;
     sessions::with(async |sessions| {
-        let session = sessions::find(sessions, &args.session).await?;
+        let session = sessions::find_to_change(sessions, &args.session).await?;
         let order = order(args, argv.clone(), &surroundings, &session).await?;
         let before = match args.receipt {
             true => Some(session.before_command().await?),

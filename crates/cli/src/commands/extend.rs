@@ -15,7 +15,7 @@ use std::time::Duration;
 #[derive(Debug, Args)]
 #[command(after_long_help = super::ORDINARY_EXIT_CODES)]
 pub(crate) struct ExtendArgs {
-    /// The session: its name or id, or the beginning of one.
+    /// The session: its name, whole, or its id, or the beginning of that.
     #[arg(value_name = "SESSION")]
     pub(crate) session: String,
 
@@ -33,7 +33,7 @@ pub(crate) struct ExtendArgs {
 /// Extends the session.
 pub(super) fn perform(args: &ExtendArgs) -> Result<u8> {
     sessions::with(async |sessions| {
-        let id = sessions.find(&args.session).await?;
+        let id = sessions::find_whole(sessions, &args.session).await?;
         sessions.extend(&id, args.time).await?;
         show::print_if(args.json, sessions, &id).await?;
         Ok(exit::DONE)

@@ -85,7 +85,7 @@ pub(crate) enum FileVerb {
 /// The session and a path in it.
 #[derive(Debug, Args)]
 pub(crate) struct Target {
-    /// The session: its name or id, or the beginning of one.
+    /// The session: its name or id, or the beginning of one. To change something, a name is given whole.
     #[arg(value_name = "SESSION")]
     pub(crate) session: String,
 
@@ -110,7 +110,11 @@ const OBJECT_BYTES: u64 = 16 << 20;
 /// Does what the verb says.
 pub(super) fn perform(args: &FileArgs) -> Result<u8> {
     sessions::with(async |sessions| {
-        let session = sessions::find(sessions, args.verb.session()).await?;
+        let named = args.verb.session();
+        let session = match args.verb.changes() {
+            true => sessions::find_to_change(sessions, named).await?,
+            false => sessions::find(sessions, named).await?,
+        };
         let files = session.files();
         match &args.verb {
             FileVerb::Patch(args) => return file_patch::perform(args, &session).await,
@@ -192,6 +196,32 @@ async fn change(verb: &FileVerb, session: &Session, files: &Files) -> Result<()>
 }
 
 impl FileVerb {
+    /// Whether it changes something in the session.
+    fn changes(&self) -> bool {
+        match self {
+            Self::Write(_)
+            | Self::Append(_)
+            | Self::Mkdir(_)
+            | Self::Mv(_)
+            | Self::Cp(_)
+            | Self::Rm(_)
+            | Self::Chmod(_)
+            | Self::Upload(_)
+            | Self::Import(_)
+            | Self::Patch(_)
+            | Self::Edit(_) => true,
+            Self::Read(_)
+            | Self::Stat(_)
+            | Self::List(_)
+            | Self::ReadMany(_)
+            | Self::Glob(_)
+            | Self::Grep(_)
+            | Self::Watch(_)
+            | Self::Download(_)
+            | Self::Export(_) => false,
+        }
+    }
+
     fn session(&self) -> &str {
         match self {
             Self::Read(args) => &args.target.session,

@@ -181,13 +181,13 @@ pub(crate) struct ImagesRemoved {
 
 /// Does it.
 pub(super) fn perform(args: &ImageArgs) -> Result<u8> {
-    let surroundings = Surroundings::of_this_process()?;
+    let surroundings = Surroundings::of_this_process();
     let state = surroundings.state_directory()?;
     match &args.verb {
         ImageVerb::Ls(args) => list(&images::store(&state)?.list()?, args.json)?,
         ImageVerb::Import(args) => {
-            let wish =
-                ImageWish { reference: args.image.clone(), from: surroundings.directory.clone() };
+            let from = surroundings.directory()?.to_owned();
+            let wish = ImageWish { reference: args.image.clone(), from };
             import(&wish, &surroundings, args.json)?;
         }
         ImageVerb::Pull(args) => pull::perform(args, &surroundings)?,
@@ -215,7 +215,7 @@ pub(super) fn perform(args: &ImageArgs) -> Result<u8> {
 
 /// An image by the name that it was given: relative paths begin here, as they did then.
 fn named(text: &str, surroundings: &Surroundings, store: &Store) -> String {
-    match Reference::parse(text, &surroundings.directory) {
+    match surroundings.directory().and_then(|here| Reference::parse(text, here)) {
         // What could be in a registry may as well be the beginning of an id.
         Ok(Reference::Registry(remote)) if store.find(&remote.to_string()).is_err() => {
             text.to_owned()

@@ -19,7 +19,7 @@ pub(crate) fn provisions(
     let text = read_input(file, MAX_MANIFEST_BYTES)?;
     let checked = checked(file, &text)?;
     if let Some(workspace) = workspace {
-        refuse_unapproved((file, text), &checked, workspace, &Surroundings::of_this_process()?)?;
+        refuse_unapproved((file, text), &checked, workspace, &Surroundings::of_this_process())?;
     }
     Ok(Some(Arc::new(checked.load(base(file))?)))
 }
@@ -30,7 +30,7 @@ pub(crate) fn inlined(file: Option<&Path>, here: &Surroundings) -> Result<Option
     let Some(file) = file else { return Ok(None) };
     let text = read_input(file, MAX_MANIFEST_BYTES)?;
     let checked = checked(file, &text)?;
-    refuse_unapproved((file, text), &checked, &here.directory, here)?;
+    refuse_unapproved((file, text), &checked, here.directory()?, here)?;
     checked.inlined(base(file), &here.state_directory()?).map(Some)
 }
 
@@ -42,7 +42,7 @@ fn refuse_unapproved(
     workspace: &Path,
     here: &Surroundings,
 ) -> Result<()> {
-    let path = here.directory.join(file);
+    let path = here.located(file)?;
     let within = workspace.canonicalize().unwrap_or_else(|_| workspace.to_owned());
     let named = places::of_file(&path)?;
     let lies_in = |path: &Path| path.starts_with(&within);

@@ -8,7 +8,7 @@ use crate::choice::Choice;
 use crate::listen::{ENDING, Listening};
 use crate::{exit, report, sessions};
 use clap::{Args, Subcommand};
-use cofferdam_core::{Error, ErrorKind, Result};
+use cofferdam_core::{Error, ErrorKind, Result, Workspace};
 use cofferdam_mcp::stdio;
 use cofferdam_session::{SessionOrder, Sessions};
 use cofferdam_tools::{PackName, Scope, Toolbox};
@@ -115,6 +115,7 @@ fn serve(args: &ServeArgs) -> Result<u8> {
 
 async fn connection(sessions: &Sessions, pack: PackName, order: SessionOrder) -> Result<u8> {
     let is_owned = order.owned;
+    let has_layer = matches!(order.spec.workspace, Workspace::CopyOnWrite(_));
     let toolbox = Toolbox::new(pack, sessions.clone(), Scope::Implicit, order);
     let toolbox = Arc::new(toolbox.exposing(Arc::new(Shown::default())));
     let mut signals = Listening::to(&ENDING)?;
@@ -124,11 +125,29 @@ async fn connection(sessions: &Sessions, pack: PackName, order: SessionOrder) ->
     let streams = (tokio::io::stdin(), tokio::io::stdout());
     let served = stdio::serve(Arc::clone(&toolbox), streams, stop).await;
     let closed = match is_owned {
-        true => toolbox.close().await.map(drop),
+        true => {
+            if has_layer {
+                tell_what_goes(&toolbox).await;
+            }
+            toolbox.close().await.map(drop)
+        }
         false => tell(&toolbox).await,
     };
     // The first error is the one to tell; what could not be removed stays recorded.
     served.and(closed).map(|()| exit::DONE)
+}
+
+/// Says how much of what goes with the session never landed. What cannot be known is not said.
+async fn tell_what_goes(toolbox: &Toolbox) {
+    let Ok(session) = toolbox.sandbox(None).await else { return };
+    let changes = session.changes(&[]).await.map_or(0, |changes| changes.len());
+    if changes > 0 {
+        let what = if changes == 1 { "1 change".to_owned() } else { format!("{changes} changes") };
+        report::note(&format!(
+            "{what} of session {} never landed in the workspace and went with it; --keep or --name keeps it",
+            session.id()
+        ));
+    }
 }
 
 /// Says which session was kept, if one was made.

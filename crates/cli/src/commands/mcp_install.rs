@@ -123,10 +123,10 @@ struct Present {
 
 /// Shows the change and makes it.
 pub(super) fn perform(args: &InstallArgs) -> Result<u8> {
-    let surroundings = Surroundings::of_this_process()?;
+    let surroundings = Surroundings::of_this_process();
     let audience = if args.project { Audience::Project } else { Audience::User };
     let file = match &args.file {
-        Some(file) => surroundings.directory.join(file),
+        Some(file) => surroundings.located(file)?,
         None => args.client.file(audience, &places(&surroundings)?),
     };
     let entry = entry(args)?;
@@ -186,7 +186,7 @@ fn places(surroundings: &Surroundings) -> Result<Places> {
         config: named("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config")),
         codex: named("CODEX_HOME"),
         claude: named("CLAUDE_CONFIG_DIR"),
-        project: surroundings.directory.clone(),
+        project: surroundings.directory()?.to_owned(),
         home,
     })
 }

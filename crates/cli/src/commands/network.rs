@@ -64,7 +64,7 @@ pub(crate) struct ShowArgs {
 #[derive(Debug, Args)]
 #[command(after_long_help = super::ORDINARY_EXIT_CODES)]
 pub(crate) struct SetArgs {
-    /// The session: its name or id, or the beginning of one.
+    /// The session: its name, whole, or its id, or the beginning of that.
     #[arg(value_name = "SESSION")]
     pub(crate) session: String,
 
@@ -109,7 +109,7 @@ pub(crate) struct DenyArgs {
 /// A session and rules.
 #[derive(Debug, Args)]
 pub(crate) struct RuleArgs {
-    /// The session: its name or id, or the beginning of one.
+    /// The session: its name, whole, or its id, or the beginning of that.
     #[arg(value_name = "SESSION")]
     pub(crate) session: String,
 
@@ -156,7 +156,7 @@ fn show(args: &ShowArgs) -> Result<u8> {
 
 fn set(name: &str, change: &NetworkChange, json: bool) -> Result<u8> {
     sessions::with(async |sessions| {
-        let session = sessions::find(sessions, name).await?;
+        let session = sessions::find_to_change(sessions, name).await?;
         print(&session.set_network(change).await?, json)
     })
 }

@@ -13,7 +13,7 @@ use cofferdam_core::Result;
 #[derive(Debug, Args)]
 #[command(after_long_help = super::ORDINARY_EXIT_CODES)]
 pub(crate) struct PauseArgs {
-    /// The session: its name or id, or the beginning of one.
+    /// The session: its name, whole, or its id, or the beginning of that.
     #[arg(value_name = "SESSION")]
     pub(crate) session: String,
 
@@ -27,7 +27,7 @@ pub(crate) struct PauseArgs {
 /// Pauses the session.
 pub(super) fn perform(args: &PauseArgs) -> Result<u8> {
     sessions::on_reserve(async |sessions| {
-        let id = sessions.find(&args.session).await?;
+        let id = sessions::find_whole(sessions, &args.session).await?;
         sessions.pause(&id).await?;
         show::print_if(args.json, sessions, &id).await?;
         Ok(exit::DONE)

@@ -13,7 +13,7 @@ use cofferdam_core::Result;
 #[derive(Debug, Args)]
 #[command(after_long_help = super::ORDINARY_EXIT_CODES)]
 pub(crate) struct ResumeArgs {
-    /// The session: its name or id, or the beginning of one.
+    /// The session: its name, whole, or its id, or the beginning of that.
     #[arg(value_name = "SESSION")]
     pub(crate) session: String,
 
@@ -27,7 +27,7 @@ pub(crate) struct ResumeArgs {
 /// Resumes the session.
 pub(super) fn perform(args: &ResumeArgs) -> Result<u8> {
     sessions::with(async |sessions| {
-        let id = sessions.find(&args.session).await?;
+        let id = sessions::find_whole(sessions, &args.session).await?;
         sessions.resume(&id).await?;
         show::print_if(args.json, sessions, &id).await?;
         Ok(exit::DONE)

@@ -71,7 +71,7 @@ fn sandbox(args: &RunArgs) -> Result<SandboxWish> {
 /// The command, and the words of an image around it, where those are wanted.
 fn command(args: &RunArgs) -> Result<(ExecOrder, Option<StartOf>)> {
     let options = &args.command;
-    let surroundings = Surroundings::of_this_process()?;
+    let surroundings = Surroundings::of_this_process();
     SecretWish::check(&options.secrets())?;
     let start = start(args)?;
     let words = match &start {

@@ -146,11 +146,11 @@ fn reached_by_anybody(listen: &Listen) -> Error {
 
 /// The directories without links, none of which leads to Cofferdam's own files.
 pub(super) fn allowed(directories: &[PathBuf], template: &Spec) -> Result<Vec<PathBuf>> {
-    let surroundings = Surroundings::of_this_process()?;
+    let surroundings = Surroundings::of_this_process();
     let state = surroundings.state_directory()?;
     let mut allowed = Vec::new();
     for directory in directories {
-        let found = places::directory(&surroundings.directory.join(directory))?;
+        let found = places::directory(&surroundings.located(directory)?)?;
         if found.to_str().is_none() {
             let what = format!("{} cannot be named in a request", found.display());
             return Err(Error::new(ErrorKind::Usage, what).hint("Use a path that is UTF-8."));

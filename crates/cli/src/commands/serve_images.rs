@@ -19,10 +19,10 @@ pub(super) struct Opened {
 impl Opened {
     /// The images of these names. A path is refused: a sandbox could put another thing there.
     pub(super) fn new(named: &[String], asking: Asking) -> Result<Self> {
-        let surroundings = Surroundings::of_this_process()?;
+        let surroundings = Surroundings::of_this_process();
         let mut references = BTreeMap::new();
         for name in named {
-            let reference = Reference::parse(name, &surroundings.directory)?;
+            let reference = Reference::parse(name, surroundings.directory()?)?;
             if reference.path().is_some() {
                 let what = format!(
                     "{name} is a path, and requests lie on images of a registry or of the store"

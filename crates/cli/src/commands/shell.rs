@@ -22,7 +22,7 @@ use cofferdam_session::ExecReport;
 #[derive(Debug, Args)]
 #[command(after_long_help = super::ORDINARY_EXIT_CODES)]
 pub(crate) struct ShellArgs {
-    /// The session: its name or id, or the beginning of one.
+    /// The session: its name, whole, or its id, or the beginning of that.
     #[arg(value_name = "SESSION")]
     pub(crate) session: String,
 
@@ -61,9 +61,9 @@ pub(super) fn perform(args: &ShellArgs) -> Result<u8> {
         return Err(Error::new(ErrorKind::Usage, "a shell needs a terminal, and there is none")
             .hint("Use `cofferdam exec SESSION -t -- sh` where a program plays the terminal."));
     }
-    let surroundings = Surroundings::of_this_process()?;
+    let surroundings = Surroundings::of_this_process();
     sessions::with(async |sessions| {
-        let session = sessions::find(sessions, &args.session).await?;
+        let session = sessions::find_to_change(sessions, &args.session).await?;
         let (exec, from) = open(args, &surroundings, &session).await?;
         let passed = Passed {
             reads: true,

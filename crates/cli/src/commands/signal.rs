@@ -14,7 +14,7 @@ use cofferdam_core::{Result, Signal};
 #[derive(Debug, Args)]
 #[command(after_long_help = super::ORDINARY_EXIT_CODES)]
 pub(crate) struct SignalArgs {
-    /// The session: its name or id, or the beginning of one.
+    /// The session: its name, whole, or its id, or the beginning of that.
     #[arg(value_name = "SESSION")]
     pub(crate) session: String,
 
@@ -36,7 +36,7 @@ pub(crate) struct SignalArgs {
 /// Sends the signal.
 pub(super) fn perform(args: &SignalArgs) -> Result<u8> {
     sessions::on_reserve(async |sessions| {
-        let session = sessions::find(sessions, &args.session).await?;
+        let session = sessions::find_to_change(sessions, &args.session).await?;
         let exec = sessions::find_exec(&session, &args.exec, sessions::Written::Whole).await?;
         session.signal(&exec, args.signal.number()).await?;
         if args.json {

@@ -49,7 +49,7 @@ pub(crate) enum SnapshotVerb {
 #[derive(Debug, Args)]
 #[command(after_long_help = super::ORDINARY_EXIT_CODES)]
 pub(crate) struct CreateArgs {
-    /// The session: its name or id, or the beginning of one.
+    /// The session: its name, whole, or its id, or the beginning of that.
     #[arg(value_name = "SESSION")]
     pub(crate) session: String,
 
@@ -93,7 +93,7 @@ pub(crate) struct LsArgs {
 #[derive(Debug, Args)]
 #[command(after_long_help = super::ORDINARY_EXIT_CODES)]
 pub(crate) struct RestoreArgs {
-    /// The session: its name or id, or the beginning of one.
+    /// The session: its name, whole, or its id, or the beginning of that.
     #[arg(value_name = "SESSION")]
     pub(crate) session: String,
 
@@ -114,7 +114,7 @@ pub(crate) struct RestoreArgs {
 #[derive(Debug, Args)]
 #[command(after_long_help = super::ORDINARY_EXIT_CODES)]
 pub(crate) struct RmArgs {
-    /// The session: its name or id, or the beginning of one.
+    /// The session: its name, whole, or its id, or the beginning of that.
     #[arg(value_name = "SESSION")]
     pub(crate) session: String,
 
@@ -143,7 +143,7 @@ pub(super) fn perform(args: &SnapshotArgs) -> Result<u8> {
 
 fn create(args: &CreateArgs) -> Result<u8> {
     let taken = sessions::with(async |sessions| {
-        let id = sessions.find(&args.session).await?;
+        let id = sessions::find_whole(sessions, &args.session).await?;
         let _meter = Meter::start("snapshot", args.json);
         sessions.snapshot(&id, args.label.clone()).await
     })?;
@@ -168,7 +168,7 @@ fn list(args: &LsArgs) -> Result<u8> {
 
 fn restore(args: &RestoreArgs) -> Result<u8> {
     let restored = sessions::with(async |sessions| {
-        let id = sessions.find(&args.session).await?;
+        let id = sessions::find_whole(sessions, &args.session).await?;
         let _meter = Meter::start("restore", args.json);
         sessions.restore(&id, &args.snapshot).await
     })?;
@@ -181,7 +181,7 @@ fn restore(args: &RestoreArgs) -> Result<u8> {
 
 fn remove(args: &RmArgs) -> Result<u8> {
     let removed = sessions::with(async |sessions| {
-        let id = sessions.find(&args.session).await?;
+        let id = sessions::find_whole(sessions, &args.session).await?;
         sessions.remove_snapshot(&id, &args.snapshot).await
     })?;
     if args.json {

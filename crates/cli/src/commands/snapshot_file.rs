@@ -84,7 +84,7 @@ pub(crate) struct ExportArgs {
 #[derive(Debug, Args)]
 #[command(after_long_help = super::ORDINARY_EXIT_CODES)]
 pub(crate) struct ImportArgs {
-    /// The session, copy-on-write: its name or id, or the beginning of one.
+    /// The session, copy-on-write: its name, whole, or its id, or the beginning of that.
     #[arg(value_name = "SESSION")]
     pub(crate) session: String,
 
@@ -174,7 +174,7 @@ fn tell_export(exported: &SnapshotExported) {
 pub(super) fn import(args: &ImportArgs) -> Result<u8> {
     let input = input(&args.file)?;
     let imported = sessions::with(async |sessions| {
-        let id = sessions.find(&args.session).await?;
+        let id = sessions::find_whole(sessions, &args.session).await?;
         let meter = Meter::start("import", args.json);
         let input = Box::new(meter.counting(input, None));
         sessions.import_snapshot(&id, input, args.label.clone()).await
@@ -234,7 +234,7 @@ fn input(path: &OsStr) -> Result<Box<dyn Read + Send>> {
 
 /// All that comes from a pipe, in a file without a name.
 fn kept(pipe: File) -> Result<File> {
-    let mut file = unnamed_file(&Surroundings::of_this_process()?.state_directory()?)?;
+    let mut file = unnamed_file(&Surroundings::of_this_process().state_directory()?)?;
     let failed = |cause| {
         Error::new(ErrorKind::Io, "keep what comes of the snapshot")
             .hint("Make room on the disk of the state directory.")

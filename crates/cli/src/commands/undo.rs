@@ -25,7 +25,7 @@ const NAMED_PATHS: usize = 20;
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct UndoArgs {
-    /// The session: its name or id, or the beginning of one.
+    /// The session: its name, whole, or its id, or the beginning of that.
     #[arg(value_name = "SESSION")]
     pub(crate) session: String,
 
@@ -71,7 +71,7 @@ Examples:
 /// Undoes.
 pub(super) fn perform(args: &UndoArgs) -> Result<u8> {
     let done = sessions::with(async |sessions| {
-        let session = sessions::find(sessions, &args.session).await?;
+        let session = sessions::find_to_change(sessions, &args.session).await?;
         let target = match &args.to {
             Some(text) => match text.parse() {
                 Ok(number) => Target::Point(number),

@@ -14,7 +14,7 @@ use cofferdam_core::{Error, ErrorKind, Result};
 Exit code:
   the command's own, as `exec` would give it; 125 Cofferdam could not do its part")]
 pub(crate) struct WaitArgs {
-    /// The session: its name or id, or the beginning of one.
+    /// The session: its name, whole, or its id, or the beginning of that.
     #[arg(value_name = "SESSION")]
     pub(crate) session: String,
 
@@ -32,7 +32,7 @@ pub(crate) struct WaitArgs {
 /// Waits for the end of the command.
 pub(super) fn perform(args: &WaitArgs) -> Result<u8> {
     sessions::with(async |sessions| {
-        let session = sessions::find(sessions, &args.session).await?;
+        let session = sessions::find_to_change(sessions, &args.session).await?;
         let exec = sessions::find_exec(&session, &args.exec, sessions::Written::Whole).await?;
         let status = session.wait(&exec, None).await?;
         if args.json {

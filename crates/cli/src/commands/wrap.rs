@@ -5,6 +5,7 @@ use crate::choice::Choice;
 use crate::context::{Context, argv};
 use crate::images::PullPolicy;
 use crate::{exit, render, sessions};
+use cofferdam_core::secret::{SecretPlace, SecretWish};
 use cofferdam_core::{Error, ErrorKind, Result, SensitiveWrites, Spec, Workspace};
 use cofferdam_local::environment;
 use cofferdam_local::view::reads_variable;
@@ -146,6 +147,12 @@ fn command_words(context: &Context, args: &WrapArgs) -> Vec<OsString> {
             assignment.push(value);
             words.0.push(option("env", assignment));
         }
+    }
+    for SecretWish { name, place } in args.command.secrets() {
+        words.0.push(match place {
+            SecretPlace::File(file) => option("secret-file", format!("{name}={file}")),
+            SecretPlace::Descriptor(number) => option("secret-fd", format!("{name}={number}")),
+        });
     }
     words.each("entrypoint", &args.start.entrypoint);
     words.each("cwd", &args.command.cwd);

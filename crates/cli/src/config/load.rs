@@ -70,7 +70,7 @@ pub(crate) fn load(
         layer = layer.under(file::read(&opened.text, &opened.path, home)?);
         files.push(ConsultedFile { path: opened.path.display().to_string(), standing });
     }
-    let environment = variables::read(&surroundings.variables, &surroundings.directory)?;
+    let environment = variables::read(&surroundings.variables, surroundings.directory()?)?;
     Ok(Loaded { layer: layer.under(environment).under(flags), files })
 }
 
@@ -80,7 +80,7 @@ fn project(
     unapproved: Unapproved,
 ) -> Result<Option<(OpenedFile, Standing)>> {
     if let Some(path) = named {
-        let opened = open_checked(&surroundings.directory.join(path))?;
+        let opened = open_checked(&surroundings.located(path)?)?;
         return Ok(Some((opened, Standing::Named)));
     }
     let Some(found) = search_upward(surroundings)? else { return Ok(None) };

@@ -26,7 +26,7 @@ pub(crate) struct OpenedFile {
 
 /// Finds the nearest project file from the current directory upward.
 pub(crate) fn search_upward(surroundings: &Surroundings) -> Result<Option<OpenedFile>> {
-    for directory in surroundings.directory.ancestors() {
+    for directory in surroundings.directory()?.ancestors() {
         let path = directory.join(FILE_NAME);
         if let Some(text) = read_checked(&path)? {
             return Ok(Some(OpenedFile { path, text }));

@@ -36,7 +36,7 @@ pub(crate) fn sandbox(
     Ok(SandboxWish {
         name,
         labels: Some(labels(&keeping.label)?).filter(|labels| !labels.is_empty()),
-        manifest: crate::commands::inlined(manifest, &Surroundings::of_this_process()?)?,
+        manifest: crate::commands::inlined(manifest, &Surroundings::of_this_process())?,
         init: Some(init.collect::<Result<Vec<_>>>()?).filter(|lines| !lines.is_empty()),
         idle_pause_ms: match idle {
             Some(IdlePause::After(time)) => Some(ms(time)),
@@ -57,7 +57,7 @@ pub(crate) fn spec(
 ) -> Result<SpecWish> {
     refuse_policy(policy)?;
     refuse_if(config.config.is_some(), "--config", "what it says is of this machine")?;
-    let surroundings = Surroundings::of_this_process()?;
+    let surroundings = Surroundings::of_this_process();
     let workspace = policy.workspace.as_ref();
     let workspace = workspace.map(|path| text("--workspace", path.as_os_str())).transpose()?;
     Ok(SpecWish {

@@ -5,6 +5,7 @@ use crate::place::{Place, SOON, everyone, outcome, until};
 use crate::schema::is_valid;
 use crate::sessions::phase;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 /// A repository with some files, and a session that changed them.
 fn fill(place: &Place) {
@@ -221,5 +222,30 @@ fn parts_of_a_file_are_chosen_at_a_terminal() {
         let said = asked(&[".envrc"]);
         assert_eq!(said.code(), Some(0), "{said:?}");
         assert_eq!(fs::read_to_string(place.workspace.join(".envrc")).unwrap(), "hostile\n");
+    });
+}
+
+/// What is below a directory is asked about by itself, or was never seen.
+#[test]
+fn a_chosen_directory_brings_and_takes_nothing_else() {
+    everyone(|place| {
+        place.write("gone/precious", "precious\n");
+        place.write("src/main", "main\n");
+        place.says(&["create", "--cow", "--name", "s"], 0);
+        let changes = "mkdir new; echo x >new/build; echo x >new/readme; rm -r gone; chmod 750 src; echo x >>src/main";
+        place.says(&["exec", "s", "--shell", changes], 0);
+        // gone, gone/precious, new, new/build, new/readme, src, src/main.
+        let mut asked = place.host(crate::place::PYTHON);
+        asked.args(["-c", ASKED, "ynynyyn", place.program(), "apply", "s", "--hunks"]);
+        let said = outcome(&mut asked, SOON);
+        assert_eq!(said.code(), Some(1), "{said:?}");
+        let read = |name: &str| fs::read_to_string(place.workspace.join(name)).ok();
+        assert_eq!(read("gone/precious").as_deref(), Some("precious\n"), "{said:?}");
+        assert_eq!(read("src/main").as_deref(), Some("main\n"), "{said:?}");
+        assert_eq!(read("new/build"), None, "{said:?}");
+        assert_eq!(read("new/readme").as_deref(), Some("x\n"), "{said:?}");
+        let mode = place.workspace.join("src").metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o7777, 0o750, "{said:?}");
+        assert_eq!(names(place), "gone\ngone/precious\nnew/build\nsrc/main\n");
     });
 }

@@ -77,6 +77,8 @@ mod sessions;
 mod sessions_durable;
 mod sessions_full_disk;
 mod sessions_left;
+mod sessions_named;
+mod sessions_promises;
 mod sessions_run;
 mod sessions_soak;
 mod sessions_terminal;

@@ -256,3 +256,44 @@ except OSError:
         assert_eq!(fs::read(&path).unwrap(), b"kept\n");
     });
 }
+
+/// What was not written down is no success.
+#[test]
+fn output_that_the_disk_does_not_take_is_told() {
+    everyone(|place| {
+        for (words, code) in [("echo x", 125), ("seq 1 500000", 125), ("sh -c 'echo x; exit 3'", 3)]
+        {
+            let line = format!("\"$0\" run --no-workspace -- {words} >/dev/full");
+            let said = outcome(place.host("/bin/sh").args(["-c", &line, place.program()]), SOON);
+            assert_eq!(said.code(), Some(code), "{words} {said:?}");
+            assert_eq!(said.stderr.contains("cannot be written"), code == 125, "{said:?}");
+        }
+        // The control: a reader that wants no more is no disk that is full.
+        let line = "\"$0\" run --no-workspace -- seq 1 500000 | head -n 1";
+        let said = outcome(place.host("/bin/sh").args(["-c", line, place.program()]), SOON);
+        assert_eq!((said.text().as_str(), said.stderr.as_str()), ("1\n", ""), "{said:?}");
+    });
+}
+
+/// More than a socket takes at once, and more than a frame does.
+#[test]
+fn many_words_arrive_or_are_refused() {
+    everyone(|place| {
+        let words = vec!["x".repeat(9_990); 120];
+        let with = |count: usize| {
+            let all = words.iter().take(count).map(String::as_str);
+            let line: Vec<&str> = ["--no-workspace", "--", "sh", "-c", "echo $#", "sh"]
+                .into_iter()
+                .chain(all)
+                .collect();
+            place.run(&line)
+        };
+        for count in [40, 80, 100] {
+            let said = with(count);
+            assert_eq!(said.text(), format!("{count}\n"), "{said:?}");
+        }
+        let said = with(120);
+        assert_eq!(said.code(), Some(125), "{said:?}");
+        assert!(said.stderr.contains("too long together"), "{said:?}");
+    });
+}

@@ -305,9 +305,9 @@ fn what_is_ended_is_named_whole() {
         let id = line(place, &["create", "--name", "agent-10"]);
         place.says(&["exec", "agent-10", "-d", "--id", "r10", "--", "true"], 0);
         let refused = place.says(&["rm", "agent-1"], 1);
-        assert!(refused.stderr.contains("if you mean agent-10"), "{}", refused.stderr);
-        place.says(&["wait", "agent-1", "r1"], 125);
-        place.says(&["signal", "agent-1", "r1", "TERM"], 1);
+        assert!(refused.stderr.contains("Did you mean agent-10?"), "{}", refused.stderr);
+        place.says(&["wait", "agent-10", "r1"], 125);
+        place.says(&["signal", "agent-10", "r1", "TERM"], 1);
         place.says(&["rm", &id[..8]], 0);
     });
 }
@@ -333,9 +333,9 @@ fn names_and_ids_are_completed() {
         );
         let asked = outcome(place.host("/bin/bash").args(["-c", &script]), SOON);
         assert_eq!(asked.text(), "alpha\nbuild\n--offset\nKILL\n", "{}", asked.stderr);
-        place.says(&["exec", "al", "--", "true"], 0);
+        place.says(&["exec", "alpha", "--", "true"], 0);
         place.says(&["logs", "al", "bui"], 0);
-        place.says(&["wait", "al", "build"], 0);
+        place.says(&["wait", "alpha", "build"], 0);
     });
 }
 

@@ -31,6 +31,10 @@ pub(super) fn refused(why: Why, detail: impl Into<String>) -> Failure {
     Failure { why, detail: detail.into(), errno: 0 }
 }
 
+/// What the kernel means by EOVERFLOW: an owner that has no number in a workspace whose owners are others
+/// inside than outside. Sizes do not come to it where they have 64 bits.
+const NO_OWNER: &str = "it belongs to a user or group that does not exist inside";
+
 /// A refusal of the kernel's.
 pub(super) fn failed(errno: Errno, detail: impl Into<String>) -> Failure {
     let why = match errno {
@@ -38,15 +42,21 @@ pub(super) fn failed(errno: Errno, detail: impl Into<String>) -> Failure {
         Errno::NOTDIR | Errno::ISDIR | Errno::NXIO | Errno::LOOP => Why::WrongType,
         Errno::EXIST | Errno::NOTEMPTY => Why::Exists,
         // A name that is pinned is a mount, which is busy for whoever wants to move or remove it.
-        Errno::ACCESS | Errno::PERM | Errno::ROFS | Errno::BUSY | Errno::XDEV => Why::Denied,
-        Errno::FBIG | Errno::OVERFLOW => Why::TooLarge,
+        Errno::ACCESS | Errno::PERM | Errno::ROFS | Errno::BUSY | Errno::XDEV | Errno::OVERFLOW => {
+            Why::Denied
+        }
+        Errno::FBIG => Why::TooLarge,
         Errno::NAMETOOLONG | Errno::INVAL => Why::BadRequest,
         Errno::NOSPC | Errno::DQUOT | Errno::NOMEM | Errno::MFILE | Errno::NFILE | Errno::AGAIN => {
             Why::Exhausted
         }
         _ => Why::Io,
     };
-    Failure { why, detail: detail.into(), errno: errno.raw_os_error() }
+    let mut detail: String = detail.into();
+    if errno == Errno::OVERFLOW {
+        detail = format!("{detail}: {NO_OWNER}");
+    }
+    Failure { why, detail, errno: errno.raw_os_error() }
 }
 
 /// Refuses everything but a regular file.
@@ -69,5 +79,20 @@ pub(super) fn in_words(kind: FileType) -> &'static str {
         FileType::Socket => "a socket",
         FileType::CharacterDevice | FileType::BlockDevice => "a device",
         FileType::Unknown => "of an unknown type",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_belongs_to_nobody_inside_is_denied() {
+        let failure = failed(Errno::OVERFLOW, "it cannot be written");
+        assert_eq!(failure.why, Why::Denied);
+        assert_eq!(failure.detail, format!("it cannot be written: {NO_OWNER}"));
+        // The control.
+        let failure = failed(Errno::FBIG, "it cannot be written");
+        assert_eq!((failure.why, failure.detail.as_str()), (Why::TooLarge, "it cannot be written"));
     }
 }

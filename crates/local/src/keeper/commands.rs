@@ -14,7 +14,7 @@ use cofferdam_core::{
 };
 use cofferdam_guestd::line::understand;
 use cofferdam_wire::ByteString;
-use cofferdam_wire::frame::{Kind, MAX_FRAME_BYTES};
+use cofferdam_wire::frame::Kind;
 use cofferdam_wire::message::{Descendants, FromProcess, HostOpens, News, Spawn, ToProcess};
 use rustix::fd::{BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -51,16 +51,12 @@ impl Keeper<'_> {
             live.cover(mask);
         }
         streams.theirs.extend(secrets);
-        let spawn = HostOpens::Spawn(Box::new(self.spawn(order, streams.stdio)));
-        let length = serde_json::to_vec(&spawn).map_or(usize::MAX, |message| message.len());
-        if length > MAX_FRAME_BYTES {
+        let spawn = self.spawn(order, streams.stdio);
+        if let Err(error) = handing::refuse_long(&spawn) {
             self.place.forget_spools(&order.id);
-            return Err(Error::new(
-                ErrorKind::Usage,
-                "the command's words and variables are too long together",
-            )
-            .hint("Pass what is long by a file or by standard input."));
+            return Err(error);
         }
+        let spawn = HostOpens::Spawn(Box::new(spawn));
         let (hits, log_from) = (self.hits(), self.gate.as_ref().map_or(0, Gatehouse::logged));
         if let Some(live) = &mut exec.live {
             live.hits = hits;

@@ -5,6 +5,7 @@
 
 use super::changes::parent;
 use super::copying::{self, Job};
+use super::discard::Writable;
 use super::layer::Layer;
 use super::listing::Listing;
 use super::look::{Kind, Seen, directory, look, names, open};
@@ -156,15 +157,18 @@ impl Reverting<'_> {
         let flags = OFlags::PATH | OFlags::DIRECTORY;
         let above = open(self.layer.upper.as_fd(), above.unwrap_or(b"."), flags);
         let above = self.at(path, above)?;
-        let is_there = self.at(path, look(&above, name))?.is_some();
-        let has_come = self.at(path, look(trash, slot.as_bytes()))?.is_some();
+        let there = self.at(path, look(&above, name))?.map(|(_, file)| file);
+        let come = self.at(path, look(trash, slot.as_bytes()))?.map(|(_, file)| file);
         let slot = slot.as_str();
-        let moved = match (is_there, has_come) {
+        let writable = Writable::all([Some(&above), there.as_ref(), come.as_ref()]);
+        let moved = match (there.is_some(), come.is_some()) {
             (true, true) => renameat_with(trash, slot, &above, name, RenameFlags::EXCHANGE),
             (false, true) => renameat_with(trash, slot, &above, name, RenameFlags::NOREPLACE),
             (true, false) => renameat_with(&above, name, trash, slot, RenameFlags::NOREPLACE),
             (false, false) => Ok(()),
         };
+        // ORDER: before it is looked at as it is from now on.
+        drop(writable);
         self.at(path, moved)?;
         self.exchanged.push(bytes.to_vec());
         self.listing.forget(bytes);

@@ -229,7 +229,12 @@ impl Loop<'_> {
         let pins = self.drive.pins.as_ref().filter(|_| self.line_open);
         let pins = pins.map(|pins| (About::Pins, pins.fd(), Next::Read));
         for (what, fd, next) in [line, stdout, stderr, stdin, pins, gone].into_iter().flatten() {
-            let flags = if next == Next::Write { PollFlags::OUT } else { PollFlags::IN };
+            let flags = match (what, next) {
+                // What did not fit into the socket at once goes when there is room.
+                (About::Line, _) if !self.line.is_idle() => PollFlags::IN | PollFlags::OUT,
+                (_, Next::Write) => PollFlags::OUT,
+                (_, Next::Read | Next::Done) => PollFlags::IN,
+            };
             about.push(what);
             fds.push(PollFd::from_borrowed_fd(fd, flags));
         }

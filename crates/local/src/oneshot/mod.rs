@@ -162,6 +162,7 @@ fn run_over(run: Run<'_>, stay: Stay<'_>, state: &StateDirectory) -> Result<Outc
     // A part of their end was left to do meanwhile.
     let _ = unmounting.map(JoinHandle::join);
     let kept = |output: Option<Output>| output.map(Output::into_memory).unwrap_or_default();
+    refuse_unwritten(&ending, [("output", &stdout), ("error", &stderr)])?;
     let ((stdout, omitted_stdout), (stderr, omitted_stderr)) = (kept(stdout), kept(stderr));
     Ok(Outcome {
         ending,
@@ -177,6 +178,23 @@ fn run_over(run: Run<'_>, stay: Stay<'_>, state: &StateDirectory) -> Result<Outc
         new_control_files: farewell.new_control_files,
         leftovers: farewell.leftovers,
     })
+}
+
+/// Fails where the caller's disk did not take what a command wrote, unless the command failed by itself.
+fn refuse_unwritten(ending: &Ending, streams: [(&str, &Option<Output>); 2]) -> Result<()> {
+    // One that had more to write met a pipe without a reader.
+    let is_spoilt = matches!(ending, Ending::Exited(0))
+        || matches!(ending, Ending::Signaled(signal) if *signal == libc::SIGPIPE);
+    for (name, output) in streams {
+        let refused = output.as_ref().and_then(|output| output.refused).filter(|_| is_spoilt);
+        if let Some(errno) = refused {
+            let what = format!(
+                "standard {name} cannot be written, and what the command wrote is not whole"
+            );
+            return Err(Error::new(ErrorKind::Io, what).source(std::io::Error::from(errno)));
+        }
+    }
+    Ok(())
 }
 
 /// Who holds the sockets of the way out, if there is one.
@@ -241,6 +259,7 @@ fn prepare<'a>(run: Run<'_>, assembly: &Assembly) -> Result<(Spawn, Vec<OwnedFd>
         news: News::AtOnce,
         handed,
     };
+    handing::refuse_long(&spawn)?;
     Ok((spawn, descriptors, drive))
 }
 

@@ -75,6 +75,8 @@ pub(crate) struct Output {
     pub(crate) count: u64,
     /// Whether more came than was allowed.
     pub(crate) is_over: bool,
+    /// Why the caller's file took no more, where its disk is full.
+    pub(crate) refused: Option<Errno>,
 }
 
 /// What an output needs next.
@@ -125,7 +127,7 @@ impl Output {
         rustix::io::ioctl_fionbio(&source, true)?;
         let masker = mask.cloned().map(Masker::new);
         let source = Some(source);
-        Ok(Self { source, sink, masker, has_ended: false, count: 0, is_over: false })
+        Ok(Self { source, sink, masker, has_ended: false, count: 0, is_over: false, refused: None })
     }
 
     /// What was kept and what was dropped.
@@ -173,10 +175,17 @@ impl Output {
                         *place = way;
                     }
                 }
-                Step::CallerGone => return Next::Done,
+                Step::CallerGone(why) => return self.give_up(why),
                 Step::Next(next) => return next,
             }
         }
+    }
+
+    /// The caller takes nothing more. Who closed a pipe wants no more; a full disk is told of.
+    fn give_up(&mut self, why: Errno) -> Next {
+        self.refused =
+            Some(why).filter(|why| [Errno::NOSPC, Errno::DQUOT, Errno::FBIG].contains(why));
+        Next::Done
     }
 }
 
@@ -189,7 +198,7 @@ impl Output {
             {
                 match write_pending(fd, pending) {
                     Step::Moved(_) | Step::Retry(_) => continue,
-                    Step::CallerGone => return Next::Done,
+                    Step::CallerGone(why) => return self.give_up(why),
                     Step::Next(next) => return next,
                 }
             }
@@ -263,7 +272,7 @@ fn look_for_more(source: &OwnedFd, is_over: &mut bool) -> Next {
 enum Step {
     Moved(u64),
     Retry(Way),
-    CallerGone,
+    CallerGone(Errno),
     Next(Next),
 }
 
@@ -311,7 +320,7 @@ fn splice(source: &OwnedFd, sink: &OwnedFd, room: u64) -> Step {
         Err(Errno::INTR) => Step::Moved(0),
         // A file that is open for appending, or a source that is a terminal.
         Err(Errno::INVAL) => Step::Retry(Way::Write),
-        Err(Errno::PIPE) => Step::CallerGone,
+        Err(Errno::PIPE) => Step::CallerGone(Errno::PIPE),
         Err(_) => Step::Retry(Way::Write),
     }
 }
@@ -345,7 +354,7 @@ fn write_pending(sink: &OwnedFd, pending: &mut Vec<u8>) -> Step {
         }
         Err(Errno::AGAIN) => Step::Next(Next::Write),
         Err(Errno::INTR) => Step::Moved(0),
-        Err(_) => Step::CallerGone,
+        Err(errno) => Step::CallerGone(errno),
     }
 }
 

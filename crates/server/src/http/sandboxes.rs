@@ -111,8 +111,8 @@ async fn ensure(
     Path(name): Path<String>,
     Body(mut wish): Body<SandboxWish>,
 ) -> Answer<(StatusCode, Json<SessionReport>)> {
-    if wish.name.as_ref().is_some_and(|other| *other != name) {
-        let what = format!("the body names {:?}, and the path {name:?}", wish.name);
+    if let Some(other) = wish.name.as_ref().filter(|other| **other != name) {
+        let what = format!("the body names {other:?}, and the path {name:?}");
         return Err(Error::new(ErrorKind::Usage, what).hint("Name it in the path alone.").into());
     }
     wish.name = Some(name);

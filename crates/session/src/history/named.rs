@@ -28,7 +28,7 @@ impl History {
             [] => Err(Error::new(ErrorKind::NotFound, format!("there is no snapshot {text:?}"))
                 .hint("List the snapshots with `cofferdam snapshot ls`.")),
             several => {
-                let what = format!("snapshots {several:?} are all called {text:?}");
+                let what = format!("snapshots {} are all called {text:?}", in_words(several));
                 Err(Error::new(ErrorKind::Conflict, what).hint("Name one by its number."))
             }
         }
@@ -44,14 +44,23 @@ impl History {
         Ok(number)
     }
 
+    /// Refuses a label that a snapshot has already.
+    pub(crate) fn refuse_taken(&self, label: &str) -> Result<()> {
+        let all = self.snapshots()?;
+        match all.iter().find(|point| point.label.as_deref() == Some(label)) {
+            None => Ok(()),
+            Some(known) => {
+                let what = format!("snapshot {} is called {label:?} already", known.point);
+                Err(Error::new(ErrorKind::Conflict, what)
+                    .hint("Use another label, or remove that one first (`cofferdam snapshot rm`)."))
+            }
+        }
+    }
+
     /// Names the state that the session stands at, on disk when this returns.
     pub(crate) fn name_present(&self, label: Option<String>) -> Result<PointReport> {
-        let is_called_so = |point: &&PointReport| label.is_some() && point.label == label;
-        if let Some(known) = self.snapshots()?.iter().find(is_called_so) {
-            let label = label.unwrap_or_default();
-            let what = format!("snapshot {} is called {label:?} already", known.point);
-            return Err(Error::new(ErrorKind::Conflict, what)
-                .hint("Use another label, or remove that one first (`cofferdam snapshot rm`)."));
+        if let Some(label) = &label {
+            self.refuse_taken(label)?;
         }
         let mut work = self.work()?;
         let Some(file) = &work.state.tree else {
@@ -87,5 +96,28 @@ impl History {
         }
         evict::remove(&mut work, &[number])?;
         Ok(removed)
+    }
+}
+
+/// Numbers as people say them: `2, 3 and 4`.
+fn in_words(numbers: &[u32]) -> String {
+    let words: Vec<String> = numbers.iter().map(u32::to_string).collect();
+    match words.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, before)) => format!("{} and {last}", before.join(", ")),
+        None => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_said_as_people_say_them() {
+        let check = |numbers: &[u32], expected: &str| assert_eq!(in_words(numbers), expected);
+        check(&[2], "2");
+        check(&[2, 3], "2 and 3");
+        check(&[2, 3, 4], "2, 3 and 4");
     }
 }

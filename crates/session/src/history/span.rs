@@ -42,16 +42,23 @@ pub struct PointSpan {
 }
 
 impl PointRange {
-    /// What a word such as `3..7`, `3..` or `..tests pass` means; `None` where it is none. One with a
-    /// slash is a path.
+    /// What a word such as `3..7`, `3..`, `feat/x..` or `..tests pass` means; `None` where it is none. One
+    /// with a slash is a path where it begins with `/` or `./`, ends with `/`, goes up, or has three dots.
     pub fn parse(word: &str) -> Option<Self> {
         let (from, to) = word.split_once("..")?;
-        if word.contains('/') || (from.is_empty() && to.is_empty()) {
+        if is_path(word) || (from.is_empty() && to.is_empty()) {
             return None;
         }
         let side = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         Some(Self { from: side(from), to: side(to) })
     }
+}
+
+/// Whether a word with two dots and a slash is a path. Labels are often names of branches, which have
+/// slashes; names in brackets with three dots are often those of files.
+fn is_path(word: &str) -> bool {
+    let is_of_paths = |part: &str| matches!(part, "" | "." | "..");
+    word.contains('/') && (word.contains("...") || word.split('/').any(is_of_paths))
 }
 
 impl Session {
@@ -266,7 +273,13 @@ mod tests {
         check("3..", Some((Some("3"), None)));
         check("..7", Some((None, Some("7"))));
         check("tests pass..7", Some((Some("tests pass"), Some("7"))));
+        check("feat/x..", Some((Some("feat/x"), None)));
+        check("..feat/x", Some((None, Some("feat/x"))));
+        check("feat/x..feat/y", Some((Some("feat/x"), Some("feat/y"))));
         for path in ["src", "..", "../src", "a/../b", "a/..", "./3..7", "/3..7", "3.7", ""] {
+            check(path, None);
+        }
+        for path in ["./a/x..y", "a/x../", "a/b", "app/[...slug]/page.tsx", "../feat/x.."] {
             check(path, None);
         }
     }

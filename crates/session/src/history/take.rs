@@ -13,7 +13,8 @@ use super::walk::{Bounds, Found, Stillness, moved, walk};
 use super::widened::{Widened, put_back};
 use crate::home;
 use cofferdam_core::{Error, ErrorKind, Result, tells_of_stores};
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, chmodat, fstat, openat, renameat_with};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -189,8 +190,7 @@ impl Work {
         self.state.going = Some(ready.going.clone());
         self.commit()?;
         let (new, place) = (ready.layer.join(FRESH).join("upper"), ready.layer.join("upper"));
-        renameat_with(CWD, &new, CWD, &place, RenameFlags::EXCHANGE)
-            .map_err(|e| io("exchange", &place, e.into()))?;
+        exchange(&new, &place).map_err(|e| io("exchange", &place, e.into()))?;
         self.state.arrive(inode);
         self.write_live(&ready.live)?;
         self.commit()?;
@@ -232,6 +232,52 @@ impl Drop for Ready {
     fn drop(&mut self) {
         // What stays is removed by the next one at work here.
         let _ = home::remove(&self.layer, FRESH);
+    }
+}
+
+/// Exchanges two directories that lie in different ones.
+///
+/// A directory that changes its parent is written itself, and whoever is inside may have taken that right
+/// from everybody. It has the permissions again that it had when this returns.
+fn exchange(new: &Path, place: &Path) -> rustix::io::Result<()> {
+    let _writable = [Writable::new(new)?, Writable::new(place)?];
+    renameat_with(CWD, new, CWD, place, RenameFlags::EXCHANGE)
+}
+
+/// A directory that its owner may write as long as this is there.
+struct Writable {
+    directory: OwnedFd,
+    /// What permissions it had, where they were others.
+    had: Option<Mode>,
+}
+
+impl Writable {
+    fn new(path: &Path) -> rustix::io::Result<Self> {
+        // Nobody may have the right to read it either.
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let directory = openat(CWD, path, flags, Mode::empty())?;
+        let mode = Mode::from_raw_mode(fstat(&directory)?.st_mode & 0o7777);
+        let mut writable = Self { directory, had: None };
+        // Where that is not allowed, what needs it fails and says so.
+        if !mode.contains(Mode::WUSR) && writable.set(mode | Mode::WUSR).is_ok() {
+            writable.had = Some(mode);
+        }
+        Ok(writable)
+    }
+
+    fn set(&self, mode: Mode) -> rustix::io::Result<()> {
+        // A descriptor of this sort takes no other way.
+        let through = format!("/proc/self/fd/{}", self.directory.as_raw_fd());
+        chmodat(CWD, through, mode, AtFlags::empty())
+    }
+}
+
+impl Drop for Writable {
+    fn drop(&mut self) {
+        if let Some(had) = self.had {
+            // Whoever could set others can set these. If not, the next point tells it as a change.
+            let _ = self.set(had);
+        }
     }
 }
 
@@ -292,4 +338,50 @@ fn copy_file(from: &Path, to: &Path, name: &str) -> Result<()> {
     std::fs::copy(from.join(name), &fresh)
         .and_then(|_| std::fs::rename(&fresh, &whole))
         .map_err(|e| io("write", &whole, e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{Place, mode};
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_layer_that_nobody_may_write_goes_and_comes_as_it_was() {
+        let place = Place::new("take-closed");
+        let upper = place.upper();
+        let about = || fs::metadata(&upper).unwrap().mode() & 0o7777;
+        let text = || fs::read_to_string(upper.join("f")).unwrap();
+        mode(&upper, 0o755);
+        fs::write(upper.join("f"), "one").unwrap();
+        let open = place.point().point;
+        fs::write(upper.join("f"), "two").unwrap();
+        mode(&upper, 0o555);
+        let closed = place.point().point;
+        assert_eq!(about(), 0o555, "the control");
+        place.go(open);
+        assert_eq!((about(), text().as_str()), (0o755, "one"));
+        place.go(closed);
+        assert_eq!((about(), text().as_str()), (0o555, "two"));
+        // From one to another one.
+        mode(&upper, 0o311);
+        let shut = place.point().point;
+        mode(&upper, 0o111);
+        place.point();
+        place.go(closed);
+        assert_eq!(about(), 0o555);
+        place.go(shut);
+        assert_eq!(about(), 0o311);
+    }
+
+    #[test]
+    fn what_cannot_be_exchanged_keeps_its_permissions() {
+        let place = Place::new("take-fails");
+        let upper = place.upper();
+        mode(&upper, 0o555);
+        assert!(exchange(&upper, &place.base.join("nothing")).is_err());
+        // With one that it lies in.
+        assert!(exchange(&upper, &place.base.join("kept")).is_err());
+        assert_eq!(fs::metadata(&upper).unwrap().mode() & 0o7777, 0o555);
+    }
 }

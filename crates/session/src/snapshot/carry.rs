@@ -3,17 +3,17 @@
 use super::{SnapshotReport, check_label, check_room};
 use crate::desk::Desk;
 use crate::history::exported::{ExportManifest, ExportedWorkspace, Imported, Outgoing};
-use crate::history::{layered, to_its_end};
+use crate::history::{History, layered, to_its_end};
 use crate::store::{NewEvent, blocking};
 use crate::{SessionId, Sessions};
-use cofferdam_core::{Result, hexadecimal};
+use cofferdam_core::{Error, Result, hexadecimal};
 use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use std::io::{Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A snapshot that is to go out.
 #[derive(Debug)]
@@ -96,7 +96,8 @@ impl Sessions {
     /// where it is until somebody goes there.
     ///
     /// What is in it belongs to the owner of the workspace, whoever made it, and is meant for a workspace
-    /// of the same contents: the report says whether it is the same one. The session waits for what is
+    /// of the same contents: the report says whether it is the same one. A label that another snapshot of
+    /// the session has, said here or in the file, is a conflict. The session waits for what is
     /// read, so that nothing should be given that is slow to come.
     pub async fn import_snapshot<R: Read + Send + 'static>(
         &self,
@@ -120,14 +121,7 @@ impl Sessions {
         check_room(&history).await?;
         let workspace = desk.row.spec.workspace().map(PathBuf::from);
         let here = workspace.clone();
-        let imported = blocking(move || {
-            let chosen = |said: Option<&str>| {
-                // One that nobody could name it by is dropped, and so is one of a hostile file.
-                let said = said.filter(|said| check_label(Some(said)).is_ok());
-                label.or_else(|| said.map(str::to_owned))
-            };
-            history.import(input, chosen, here.as_deref())
-        });
+        let imported = blocking(move || import(&history, input, label, here.as_deref()));
         let Imported { point, manifest } = imported.await?;
         let own = blocking(move || Ok(lies_on(workspace))).await?;
         let snapshot = SnapshotReport::of(point);
@@ -142,6 +136,33 @@ impl Sessions {
             manifest,
         })
     }
+}
+
+/// Makes a snapshot of what is read, of this label or the one that is in it.
+fn import(
+    history: &History,
+    input: impl Read,
+    label: Option<String>,
+    workspace: Option<&Path>,
+) -> Result<Imported> {
+    if let Some(label) = &label {
+        // ORDER: nothing is read for a label that is taken.
+        history.refuse_taken(label)?;
+    }
+    let chosen = |brought: Option<&str>| {
+        // One that nobody could name it by is dropped, and so is one of a hostile file.
+        let brought = brought.filter(|brought| check_label(Some(brought)).is_ok());
+        match (label, brought) {
+            (Some(label), _) => Ok(Some(label)),
+            (None, Some(brought)) => {
+                let hint = |error: Error| error.hint("Import it with another --label.");
+                history.refuse_taken(brought).map_err(hint)?;
+                Ok(Some(brought.to_owned()))
+            }
+            (None, None) => Ok(None),
+        }
+    };
+    history.import(input, chosen, workspace)
 }
 
 /// What an export says of a workspace.

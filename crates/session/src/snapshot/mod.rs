@@ -8,7 +8,7 @@ pub use carry::{SnapshotExport, SnapshotExported, SnapshotImported};
 use crate::desk::Desk;
 use crate::history::{History, PointReport, Target, UndoOrder, UndoReport, fork, layered, present};
 use crate::sessions::Inner;
-use crate::store::{NewEvent, Row, apart, blocking};
+use crate::store::{Apart, NewEvent, Row, apart, blocking};
 use crate::{Event, Session, SessionId, SessionOrder, Sessions};
 use cofferdam_core::{Error, ErrorKind, Result};
 use schemars::JsonSchema;
@@ -41,15 +41,15 @@ impl Sessions {
     /// still meanwhile, and go on afterwards. The home directory is not part of it.
     pub async fn snapshot(&self, id: &SessionId, label: Option<String>) -> Result<SnapshotReport> {
         check_label(label.as_deref())?;
-        let (sessions, id) = (self.clone(), id.clone());
-        apart(async move { sessions.snapshot_here(&id, label).await }).await
+        apart(self.taking(id, label)).await
     }
 
-    async fn snapshot_here(
-        &self,
-        id: &SessionId,
-        label: Option<String>,
-    ) -> Result<SnapshotReport> {
+    fn taking(&self, id: &SessionId, label: Option<String>) -> Apart<SnapshotReport> {
+        let (sessions, id) = (self.clone(), id.clone());
+        Box::pin(async move { sessions.snapshot_here(&id, label).await })
+    }
+
+    async fn snapshot_here(&self, id: &SessionId, label: Option<String>) -> Result<SnapshotReport> {
         let mut desk = self.layered(id).await?;
         let history = self.history(id);
         check_room(&history).await?;
@@ -98,9 +98,13 @@ impl Sessions {
     /// written to an image are not copied; the new one is prepared as any other. A session that an alarm
     /// froze has none: the new one would go on with its secrets.
     pub async fn fork(&self, id: &SessionId, point: Option<&str>, name: &str) -> Result<Session> {
+        apart(self.forking(id, point, name)).await
+    }
+
+    fn forking(&self, id: &SessionId, point: Option<&str>, name: &str) -> Apart<Session> {
         let (sessions, id) = (self.clone(), id.clone());
         let (point, name) = (point.map(str::to_owned), name.to_owned());
-        apart(async move { sessions.fork_here(&id, point, &name).await }).await
+        Box::pin(async move { sessions.fork_here(&id, point, &name).await })
     }
 
     async fn fork_here(
@@ -190,6 +194,12 @@ fn check_label(label: Option<&str>) -> Result<()> {
     if label.is_empty() || label.bytes().all(|byte| byte.is_ascii_digit()) {
         return usage(format!("the label {label:?} would be taken for a number"), "Use a word.");
     }
+    if label.contains("..") {
+        return usage(
+            format!("the label {label:?} has \"..\" in it, which stands between two points"),
+            "Use one without it.",
+        );
+    }
     Ok(())
 }
 
@@ -222,6 +232,26 @@ fn like(row: &Row, name: &str) -> Result<SessionOrder> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_label_can_be_named_later() {
+        let check = |label: &str, expected: Option<&str>| {
+            let refused = check_label(Some(label)).err();
+            let message = refused.as_ref().map(|error| error.message.as_str());
+            match expected {
+                None => assert_eq!(message, None, "{label}"),
+                Some(why) => assert!(message.unwrap().contains(why), "{label}: {message:?}"),
+            }
+        };
+        for label in ["tests pass", "feat/x", "v1.2", "7a"] {
+            check(label, None);
+        }
+        check("7", Some("a number"));
+        check("", Some("a number"));
+        check("a..b", Some("the label \"a..b\" has \"..\""));
+        check("..", Some("stands between two points"));
+        check(&"x".repeat(MAX_LABEL_BYTES + 1), Some("longer"));
+    }
 
     #[test]
     fn a_session_has_so_many_snapshots_at_most() {

@@ -22,6 +22,7 @@ use schema::Access;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
 
@@ -203,10 +204,12 @@ pub(crate) async fn briefly<T: Send + 'static>(
     cofferdam_core::briefly(deed).await.map_err(broken_off)?
 }
 
+/// Work that is done apart. It is made by a function that is not asynchronous: whoever polls would have all of it
+/// on the stack otherwise.
+pub(crate) type Apart<T> = Pin<Box<dyn Future<Output = Result<T>> + Send>>;
+
 /// Does something in a task of our own, in which blocking sections cost less. Whoever drops this gives it up.
-pub(crate) async fn apart<T: Send + 'static>(
-    work: impl Future<Output = Result<T>> + Send + 'static,
-) -> Result<T> {
+pub(crate) async fn apart<T: Send + 'static>(work: Apart<T>) -> Result<T> {
     cofferdam_core::apart(work).await.map_err(broken_off)?
 }
 

@@ -97,7 +97,8 @@ async fn chosen_here(
             Ok(())
         })
         .await?;
-    let mut order = ApplyOrder::default();
+    // What is below a directory is asked about by itself.
+    let mut order = ApplyOrder { exact: true, ..ApplyOrder::default() };
     for diff in diffs {
         let path = diff.change.path.clone();
         match asking.about(&shown(&diff))? {

@@ -13,7 +13,7 @@ use std::ffi::OsString;
 /// Two paths.
 #[derive(Debug, Args)]
 pub(crate) struct FromTo {
-    /// The session: its name or id, or the beginning of one.
+    /// The session: its name, whole, or its id, or the beginning of that.
     #[arg(value_name = "SESSION")]
     pub(crate) session: String,
 
@@ -106,7 +106,7 @@ pub(crate) struct RmArgs {
 #[derive(Debug, Args)]
 #[command(after_long_help = crate::commands::ORDINARY_EXIT_CODES)]
 pub(crate) struct ChmodArgs {
-    /// The session: its name or id, or the beginning of one.
+    /// The session: its name, whole, or its id, or the beginning of that.
     #[arg(value_name = "SESSION")]
     pub(crate) session: String,
 

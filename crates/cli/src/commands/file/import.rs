@@ -30,7 +30,7 @@ use std::os::unix::fs::OpenOptionsExt;
 #[derive(Debug, Args)]
 #[command(after_long_help = crate::commands::ORDINARY_EXIT_CODES)]
 pub(crate) struct ImportArgs {
-    /// The session: its name or id, or the beginning of one.
+    /// The session: its name, whole, or its id, or the beginning of that.
     #[arg(value_name = "SESSION")]
     pub(crate) session: String,
 

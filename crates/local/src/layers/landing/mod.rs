@@ -119,7 +119,7 @@ impl Layer {
                 change.standing = Standing::Held(Held::Another);
             }
         }
-        Ok(settle(items, &order.paths))
+        Ok(settle(items, order))
     }
 
     /// Whether the layer has the content that is wanted at a path. What lands is asked again.
@@ -294,7 +294,7 @@ impl Layer {
     ) -> bool {
         let record = state.record_landing(&self.identity().unwrap()).unwrap();
         let items = self.items(&order.paths, &order.paths, Looking::Whole).unwrap();
-        let Landing { items, .. } = settle(items, &order.paths);
+        let Landing { items, .. } = settle(items, order);
         let staged = self.made_ready(place, &items, order, &record).unwrap().unwrap();
         let Ready { ops, made } = &staged.ready;
         let ground = Ground { workspace: &self.workspace, stage: &staged.stage, made };

@@ -3,7 +3,7 @@
 use super::super::changes::{Item, parent};
 use cofferdam_core::files::EntryKind;
 use cofferdam_core::{
-    Change, ChangeKind, Conflict, FileState, GuestPath, Held, Standing, is_within,
+    ApplyOrder, Change, ChangeKind, Conflict, FileState, GuestPath, Held, Standing, is_within,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,11 +25,16 @@ enum Fate {
 /// Of these changes, those that land. A directory that goes, goes only with all that is in it; what is
 /// in a directory that comes, comes only with it, and a directory comes with what is in it. Of a move
 /// both halves land, or neither.
-pub(super) fn settle(items: Vec<Item>, scope: &[GuestPath]) -> Landing {
+pub(super) fn settle(items: Vec<Item>, order: &ApplyOrder) -> Landing {
+    let named: BTreeSet<&GuestPath> = order.paths.iter().collect();
+    let is_asked_for = |path: &GuestPath| match order.exact {
+        true => named.contains(path),
+        false => is_within(path, &order.paths),
+    };
     let mut fates: Vec<Fate> = items
         .iter()
         .map(|item| match item.change.standing {
-            _ if !is_within(&item.change.path, scope) => Fate::Outside,
+            _ if !is_asked_for(&item.change.path) => Fate::Outside,
             Standing::Lands => Fate::Lands,
             standing @ (Standing::Conflict(_) | Standing::Held(_)) => Fate::Kept(standing),
         })

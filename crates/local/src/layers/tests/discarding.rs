@@ -2,6 +2,7 @@
 
 use super::stage::{Stage, Way, path, ways};
 use cofferdam_core::ErrorKind;
+use std::os::unix::fs::PermissionsExt;
 
 const WORKSPACE: &str = "
     mkdir -p d/e gone/below; printf a >a; printf x >d/x; printf y >d/e/y; printf 1 >gone/one
@@ -71,6 +72,29 @@ fn what_is_hidden_by_something_above_is_dropped_with_it_alone() {
         // The control: beside it one can go.
         stage.layer().discard(&[path("d/n")]).unwrap();
         assert!(!stage.shown().contains(&"a d/n".to_owned()));
+    }
+}
+
+/// For an ordinary user: root may write everywhere.
+#[test]
+fn directories_that_nobody_may_write_give_up_what_they_have() {
+    for way in ways() {
+        let stage = Stage::new("discard-closed", way, WORKSPACE);
+        stage.inside(
+            "printf s >d/x; printf s >d/e/y; mkdir -p new/deep; printf m >new/deep/m
+            chmod 555 new/deep new d/e d .",
+        );
+        let mode = |name: &str| {
+            let found = std::fs::metadata(stage.cow().join("upper").join(name)).unwrap();
+            found.permissions().mode() & 0o7777
+        };
+        assert_eq!([mode("."), mode("d"), mode("d/e")], [0o555; 3], "the control");
+        stage.layer().discard(&[path("d/x"), path("new/deep")]).unwrap();
+        assert_eq!([mode("."), mode("d"), mode("new")], [0o555; 3], "{way:?}");
+        assert!(!stage.cow().join("upper/new/deep").exists());
+        stage.layer().discard(&[]).unwrap();
+        assert_eq!(stage.shown(), [""; 0], "{way:?}");
+        assert_eq!(mode("."), 0o555);
     }
 }
 

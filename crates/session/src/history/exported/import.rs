@@ -33,7 +33,7 @@ impl History {
     pub(crate) fn import(
         &self,
         input: impl Read,
-        label: impl FnOnce(Option<&str>) -> Option<String>,
+        label: impl FnOnce(Option<&str>) -> Result<Option<String>>,
         workspace: Option<&Path>,
     ) -> Result<Imported> {
         self.has_layer()?;
@@ -41,6 +41,8 @@ impl History {
         let mut reading = Reading::new(input);
         let manifest = reading.manifest()?;
         check_room(&work, &manifest)?;
+        // ORDER: nothing is read for a label that is refused.
+        let label = label(manifest.label.as_deref())?;
         let list = reading.list(&manifest)?;
         let mut numbers = Vec::new();
         for size in &list.sizes {
@@ -50,7 +52,7 @@ impl History {
         let tree = self.owned(&list, &numbers)?;
         let mut said = PointReport::new(PointKind::Snapshot, now_ms());
         (said.files, said.bytes) = tree.size();
-        said.label = label(manifest.label.as_deref());
+        said.label = label;
         let path = manifest.workspace.path.clone();
         said.imported = Some(PointImport { made_ms: manifest.made_ms, workspace: path });
         let present = work.state.tree.as_ref().and_then(|file| self.read_tree(file).ok());

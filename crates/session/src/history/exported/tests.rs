@@ -21,7 +21,7 @@ fn export(place: &Place, point: u32) -> Vec<u8> {
 }
 
 fn import(history: &History, file: &[u8]) -> Result<Imported, Error> {
-    history.import(file, |label| label.map(str::to_owned), None)
+    history.import(file, |label| Ok(label.map(str::to_owned)), None)
 }
 
 /// Everything that a layer holds, over another workspace of somebody else.
