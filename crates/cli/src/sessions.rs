@@ -102,6 +102,10 @@ pub(crate) async fn find_whole(sessions: &Sessions, text: &str) -> Result<Sessio
         return Ok(id);
     }
     let name = sessions.status(&id).await?.name;
+    // What was made over HTTP is somebody else's, and found by its name all the same.
+    if name.as_deref() == Some(text) {
+        return Ok(id);
+    }
     let found = name.as_deref().unwrap_or(id.as_str());
     Err(Error::new(ErrorKind::NotFound, format!("there is no session {text:?}"))
         .hint(format!("Did you mean {found}? Name it whole, as this changes it.")))
