@@ -215,7 +215,8 @@ fn weigh_here(words: &[String]) -> Outcome<String> {
     serde_json::to_string(&weighing).map_err(|error| error.to_string())
 }
 
-fn with_threads() -> Outcome<tokio::runtime::Runtime> {
+/// A runtime as most programs have.
+pub(super) fn with_threads() -> Outcome<tokio::runtime::Runtime> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     builder.worker_threads(2).enable_all().build().map_err(|error| error.to_string())
 }

@@ -1,6 +1,6 @@
 //! The rows of sessions: one that is used, and one beside many that idle.
 
-use super::library::{BETWEEN, Series, TRUE, answered, as_each_person, row};
+use super::library::{BETWEEN, Series, TRUE, answered, as_each_person, row, with_threads};
 use super::measure::{Plan, Results, Row, Value};
 use super::memory::{Memory, Weight, below};
 use super::programs::Ground;
@@ -71,11 +71,7 @@ fn measure_here(words: &[String]) -> Outcome<String> {
         let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(place);
         made.map_err(|error| format!("make {}: {error}", place.display()))?;
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|error| error.to_string())?;
+    let runtime = with_threads()?;
     let is_many = part == MANY_PART;
     let measuring = runtime.spawn(async move {
         let sessions = desk.open().await?;

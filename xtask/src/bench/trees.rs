@@ -2,7 +2,7 @@
 //! trees of several sizes. What is changed is the same little each time.
 
 use super::Outcome;
-use super::library::{answered, as_each_person, row};
+use super::library::{answered, as_each_person, row, with_threads};
 use super::measure::{Plan, Results, Row, Value};
 use super::programs::Ground;
 use cofferdam::{Caller, Spec, Workspace};
@@ -70,11 +70,7 @@ fn measure_here(words: &[String]) -> Outcome<String> {
     let [rounds, files] = [rounds, files].map(|word| word.parse::<usize>().map_err(in_words));
     let (rounds, files) = (rounds?, files?);
     let place = std::env::current_dir().map_err(in_words)?.join("trees");
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(in_words)?;
+    let runtime = with_threads()?;
     let to_measure = place.clone();
     // In a task, as a program with a runtime does its work.
     let measuring = runtime.spawn(async move { all(&to_measure, files, rounds).await });

@@ -58,6 +58,7 @@ mod repositories;
 mod revert;
 mod walk;
 mod workspace;
+mod writable;
 
 #[cfg(test)]
 mod tests;

@@ -5,11 +5,11 @@
 
 use super::changes::parent;
 use super::copying::{self, Job};
-use super::discard::Writable;
 use super::layer::Layer;
 use super::listing::Listing;
 use super::look::{Kind, Seen, directory, look, names, open};
 use super::walk::MAX_LAYER_ENTRIES;
+use super::writable::Writable;
 use crate::kernel_path::through;
 use cofferdam_core::{Error, ErrorKind, GuestPath, Result};
 use rustix::fd::{AsFd, OwnedFd};
