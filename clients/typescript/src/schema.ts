@@ -4730,6 +4730,13 @@ export interface components {
             from?: number | null;
             /**
              * Format: uint64
+             * @description How many changes `apply` has landed since the point was made. They are in the workspace itself and stay there,
+             *     so that the session sees them still.
+             * @default 0
+             */
+            landed?: number;
+            /**
+             * Format: uint64
              * @description How many processes went on in it that commands had left.
              */
             left: number;

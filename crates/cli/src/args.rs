@@ -266,8 +266,8 @@ pub(crate) struct DoctorArgs {
 pub(crate) struct WrapArgs {
     /// Enters this session, which is there already, in place of a fresh sandbox.
     ///
-    /// Its name or id, or the beginning of one. The policy is the session's, so no option of policy
-    /// and configuration is taken.
+    /// Its name, whole, or its id, or the beginning of that. The policy is the session's, so no option of
+    /// policy and configuration is taken.
     ///
     /// Example: --session agent-1
     #[arg(long, value_name = "SESSION")]

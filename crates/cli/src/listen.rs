@@ -1,7 +1,10 @@
 //! Signals that come to this program.
 
+mod sys;
+
 use cofferdam_core::{Error, ErrorKind, Result};
 use std::task::Poll;
+use sys::is_ignored;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Signals by which somebody wants this program to end.
@@ -13,9 +16,11 @@ pub(crate) const ENDING: [SignalKind; 4] =
 pub(crate) struct Listening(Vec<(i32, Signal)>);
 
 impl Listening {
-    /// Listens to these.
+    /// Listens to these, but for what whoever started this program had it ignore: `nohup` is there to outlive
+    /// a terminal.
     pub(crate) fn to(kinds: &[SignalKind]) -> Result<Self> {
-        let heard = kinds.iter().map(|kind| Ok((kind.as_raw_value(), one(*kind)?)));
+        let heard = kinds.iter().filter(|kind| !is_ignored(kind.as_raw_value()));
+        let heard = heard.map(|kind| Ok((kind.as_raw_value(), one(*kind)?)));
         heard.collect::<Result<_>>().map(Self)
     }
 

@@ -66,6 +66,17 @@ pub async fn apart<T: Send + 'static>(
     GivenUp(spawn(OWN.scope((), work))).await
 }
 
+/// Begins something that goes on beside what the caller does next, in a task of our own. On a runtime of one thread it
+/// is done when it is waited for. Whoever drops this gives it up.
+pub fn beside<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+) -> Pin<Box<dyn Future<Output = Result<T, JoinError>> + Send>> {
+    if Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread {
+        return Box::pin(async move { Ok(work.await) });
+    }
+    Box::pin(GivenUp(spawn(OWN.scope((), work))))
+}
+
 /// A task that ends with whoever waits for it.
 struct GivenUp<T>(JoinHandle<T>);
 
@@ -123,6 +134,33 @@ mod tests {
         assert_eq!(here, there);
         let (here, there) = here_and_there(&mut Builder::new_multi_thread());
         assert_ne!(here, there);
+    }
+
+    #[test]
+    fn what_is_beside_goes_on_while_its_caller_blocks() {
+        let (say, said) = std::sync::mpsc::channel();
+        let together = async move {
+            let begun = beside(async move { say.send(current().id()).unwrap() });
+            let wait =
+                move || (current().id(), said.recv_timeout(Duration::from_secs(60)).unwrap());
+            let (here, there) = blocking(wait).await.unwrap();
+            assert_ne!(here, there);
+            begun.await.unwrap();
+        };
+        with_threads().block_on(to_its_end(together)).unwrap();
+    }
+
+    #[test]
+    fn with_one_thread_it_is_done_when_it_is_waited_for() {
+        let runtime = Builder::new_current_thread().build().unwrap();
+        let (say, said) = std::sync::mpsc::channel();
+        runtime.block_on(async {
+            let begun = beside(async move { say.send(()).unwrap() });
+            tokio::task::yield_now().await;
+            assert!(said.try_recv().is_err());
+            begun.await.unwrap();
+            said.try_recv().unwrap();
+        });
     }
 
     async fn where_it_blocks() -> (ThreadId, ThreadId) {

@@ -6,8 +6,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// How many denials are told. More are counted with none of them.
+/// How many denials are told one by one. Where there are more, a last one says so.
 pub const MAX_DENIALS: usize = 100;
+
+/// What that one says instead of naming a place.
+const MORE: &str = "more destinations were denied than are told one by one; the audit has them";
 
 /// The longest word of one that a gate tells its holder, in bytes.
 pub const MAX_DENIAL_WORD_BYTES: usize = 1024;
@@ -39,8 +42,21 @@ pub struct Denial {
 /// What was denied of these connections: each destination once for each reason, in the order in which it
 /// came first. The question for a name that was denied is left out where a connection to it was, too.
 pub fn denials<'a>(reports: impl IntoIterator<Item = &'a ConnectionReport>) -> Vec<Denial> {
-    let mut found: Vec<Denial> = Vec::new();
-    for report in reports {
+    let mut found = Denials::default();
+    reports.into_iter().for_each(|report| found.look_at(report));
+    found.told()
+}
+
+/// The same, of connections that come one by one.
+#[derive(Debug, Default)]
+pub struct Denials {
+    found: Vec<Denial>,
+    has_more: bool,
+}
+
+impl Denials {
+    /// Takes what this one tells, if it was denied.
+    pub fn look_at(&mut self, report: &ConnectionReport) {
         // What is about no place is about the gate itself, which then answers nobody.
         let is_nowhere = report.host.is_none() && report.address.is_none();
         match report.decision {
@@ -48,7 +64,7 @@ pub fn denials<'a>(reports: impl IntoIterator<Item = &'a ConnectionReport>) -> V
             ConnectionDecision::Failed if is_nowhere => {}
             ConnectionDecision::Failed
             | ConnectionDecision::Allowed
-            | ConnectionDecision::Asked => continue,
+            | ConnectionDecision::Asked => return,
         }
         let is_same = |known: &&mut Denial| {
             known.port == report.port
@@ -56,16 +72,27 @@ pub fn denials<'a>(reports: impl IntoIterator<Item = &'a ConnectionReport>) -> V
                 && known.reason == report.reason
                 && (report.host.is_some() || known.address == report.address)
         };
-        if let Some(known) = found.iter_mut().find(is_same) {
+        if let Some(known) = self.found.iter_mut().find(is_same) {
             known.count += 1;
-        } else if found.len() < MAX_DENIALS {
-            found.push(Denial::of(report));
+        } else if self.found.len() < MAX_DENIALS {
+            self.found.push(Denial::of(report));
+        } else {
+            self.has_more = true;
         }
     }
-    let connected: Vec<Option<String>> =
-        found.iter().filter(|denial| denial.port != 0).map(|denial| denial.host.clone()).collect();
-    found.retain(|denial| denial.port != 0 || !connected.contains(&denial.host));
-    found
+
+    /// What was found.
+    pub fn told(self) -> Vec<Denial> {
+        let Self { mut found, has_more } = self;
+        let connected: Vec<Option<String>> = found
+            .iter()
+            .filter(|denial| denial.port != 0)
+            .map(|denial| denial.host.clone())
+            .collect();
+        found.retain(|denial| denial.port != 0 || !connected.contains(&denial.host));
+        found.extend(has_more.then(Denial::more));
+        found
+    }
 }
 
 impl Denial {
@@ -82,6 +109,11 @@ impl Denial {
             count: 1,
             request: report.request.clone(),
         }
+    }
+
+    /// That there are more than are told one by one.
+    pub fn more() -> Self {
+        Self::of(&ConnectionReport::of_the_gate(0, 0, MORE))
     }
 
     /// Whether a holder can believe what a gate tells, and show it: every word is short and can be seen.
@@ -205,12 +237,14 @@ mod tests {
     fn only_so_many_destinations_are_named() {
         let one = |number: u16| report("a.test", number, ConnectionDecision::Denied);
         let all: Vec<ConnectionReport> = (1..=200).map(one).collect();
-        assert_eq!(denials(&all).len(), MAX_DENIALS);
+        let told = denials(&all);
+        assert_eq!((told.len(), told.last()), (MAX_DENIALS + 1, Some(&Denial::more())));
+        assert_eq!(denials(&all[..MAX_DENIALS]).len(), MAX_DENIALS, "control: no more than that");
         let reasons = (1..=200).map(|number| ConnectionReport {
             reason: Some(format!("reason {number}")),
             ..one(443)
         });
         let all: Vec<ConnectionReport> = reasons.collect();
-        assert_eq!(denials(&all).len(), MAX_DENIALS, "a destination with many reasons");
+        assert_eq!(denials(&all).len(), MAX_DENIALS + 1, "a destination with many reasons");
     }
 }

@@ -45,13 +45,13 @@ mod stored_spec;
 pub mod way;
 
 pub use backend::{Backend, Capabilities, Destroyed, Pause, SandboxRecord, SandboxStatus};
-pub use blocking::{apart, blocking, briefly, to_its_end};
+pub use blocking::{apart, beside, blocking, briefly, to_its_end};
 pub use cause::{LimitHits, LimitWatch, NoWatch};
 pub use cofferdam_wire::port::MAX_PORT_CONNECTIONS;
 pub use cofferdam_wire::{ByteString, hexadecimal};
 pub use collect::{Collector, KillOnDrop, Lost, Output, collect, run_by_spawning};
 pub use command::{Command, Stdin, Terminal};
-pub use denial::{Denial, MAX_DENIAL_WORD_BYTES, MAX_DENIALS, denials};
+pub use denial::{Denial, Denials, MAX_DENIAL_WORD_BYTES, MAX_DENIALS, denials};
 pub use durable::{
     Chunk, Connections, Deadlines, DestroyReason, DurableBackend, Exchanged, ExecEnded, ExecInput,
     ExecOrder, ExecStatus, Found, Happened, JournalEntry, KeptLayer, LayerExchange, Part, PausedBy,

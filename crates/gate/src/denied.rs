@@ -8,9 +8,6 @@ use cofferdam_core::{
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
-/// What the last denial that is told by one edition of the rules says instead of naming a place.
-const NO_MORE: &str = "more destinations were denied than are told one by one; the audit has them";
-
 /// Tells of each destination and reason once for each edition of the rules.
 // LIMIT: [`MAX_DENIALS`] for each edition, and a last one that says so: what is inside asks for as much as it
 // likes, and what waits to be allowed has to be told as well.
@@ -51,11 +48,7 @@ impl Denied {
         let is_last = told.places.len() > MAX_DENIALS;
         drop(told);
         let denial = match is_last {
-            true => Denial::of(&ConnectionReport::of_the_gate(
-                report.at_ms,
-                report.policy_version,
-                NO_MORE,
-            )),
+            true => Denial::more(),
             false => shown(Denial::of(report)),
         };
         self.teller.tell(FromGate::Denied(Box::new(denial)));
@@ -153,8 +146,7 @@ mod tests {
             (0..500).map(|number| denied(&format!("{number}.test"), 443, 1)).collect();
         let all = told(&many).await;
         assert_eq!(all.len(), MAX_DENIALS + 1);
-        let last = all.last().unwrap();
-        assert_eq!((&last.host, last.reason.as_deref()), (&None, Some(NO_MORE)));
+        assert_eq!(all.last(), Some(&Denial::more()));
     }
 
     #[tokio::test]

@@ -4,6 +4,7 @@ mod sys;
 
 use cofferdam_wire::message::{NotStarted, NotStartedReason, Spawn};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{AtFlags, CWD};
 use rustix::io::Errno;
 use std::ffi::CString;
 use sys::{ChildPlan, Stage};
@@ -123,9 +124,16 @@ pub(crate) fn not_started(starting: &Starting) -> Option<NotStarted> {
             NotStartedReason::BadWorkingDirectory,
             format!("the working directory {:?} cannot be entered", plan.cwd),
         ),
-        (Stage::Exec, Errno::NOENT | Errno::NOTDIR) => {
-            (NotStartedReason::NotFound, format!("{name:?} was not found"))
-        }
+        (Stage::Exec, Errno::NOENT | Errno::NOTDIR) => (
+            NotStartedReason::NotFound,
+            match there(plan) {
+                // For the kernel it is the same.
+                Some(program) => {
+                    format!("{program:?} is there, and what is to run it was not found")
+                }
+                None => format!("{name:?} was not found"),
+            },
+        ),
         (Stage::Exec, Errno::NOMEM | Errno::AGAIN | Errno::MFILE) => {
             (NotStartedReason::Exhausted, format!("{name:?} could not be loaded"))
         }
@@ -134,6 +142,16 @@ pub(crate) fn not_started(starting: &Starting) -> Option<NotStarted> {
         }
     };
     Some(NotStarted { reason, errno: errno.raw_os_error(), detail })
+}
+
+/// The first file that the program's name may mean and that is there.
+fn there(plan: &ChildPlan) -> Option<CString> {
+    let inside = |program: &CString| match program.as_bytes() {
+        [b'/', ..] => Some(program.clone()),
+        relative => CString::new([plan.cwd.as_bytes(), b"/", relative].concat()).ok(),
+    };
+    let is_there = |path: &CString| rustix::fs::statat(CWD, path, AtFlags::empty()).is_ok();
+    plan.programs.iter().filter_map(inside).find(is_there)
 }
 
 /// There is not enough of something.

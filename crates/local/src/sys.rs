@@ -171,6 +171,15 @@ pub(crate) fn exit_now(code: i32) -> ! {
     unsafe { libc::_exit(code) }
 }
 
+/// Whether this signal is ignored, as `nohup` and a shell's background have it.
+pub(crate) fn is_ignored(signal: c_int) -> bool {
+    // SAFETY: all-zero bytes are a valid action.
+    let mut now: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: nothing is changed, and the place for the answer lives for the call.
+    let done = unsafe { libc::sigaction(signal, std::ptr::null(), &raw mut now) };
+    done == 0 && now.sa_sigaction == libc::SIG_IGN
+}
+
 /// Blocks these signals for this thread and gives a descriptor that reads them instead.
 pub(crate) fn signals(wanted: &[c_int]) -> Result<OwnedFd> {
     // SAFETY: all-zero bytes are a valid set.

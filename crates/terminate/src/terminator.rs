@@ -412,6 +412,8 @@ fn strip(headers: &mut http::HeaderMap) {
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(','))
         .filter_map(|name| name.trim().parse().ok())
+        // Whom a request is for is nothing between neighbours, whatever the field says.
+        .filter(|name| name != header::HOST)
         .collect();
     for name in named {
         headers.remove(name);

@@ -23,7 +23,7 @@ Exit code:
   0 the command has ended, or was left running; 1 Cofferdam could not do its part; 2 usage. `wait`
   exits with the command's own code.")]
 pub(crate) struct AttachArgs {
-    /// The session: its name or id, or the beginning of one.
+    /// The session: its name or id, or the beginning of one; with --interactive a name must be whole.
     #[arg(value_name = "SESSION")]
     pub(crate) session: String,
 
@@ -64,7 +64,10 @@ pub(crate) struct AttachArgs {
 /// Shows the command until it has ended or is left.
 pub(super) fn perform(args: &AttachArgs) -> Result<u8> {
     sessions::with(async |sessions| {
-        let session = sessions::find(sessions, &args.session).await?;
+        let session = match args.interactive {
+            true => sessions::find_to_change(sessions, &args.session).await?,
+            false => sessions::find(sessions, &args.session).await?,
+        };
         let exec = sessions::find_exec(&session, &args.exec, sessions::Written::Cut).await?;
         sessions::wake_for(&session, &exec).await?;
         let from = Seen { stdout: args.offset, stderr: args.offset, ..Seen::default() };

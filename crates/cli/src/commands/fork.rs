@@ -23,7 +23,7 @@ const MOST: i64 = 64;
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct ForkArgs {
-    /// The session: its name or id, or the beginning of one; with @N behind it, its point N.
+    /// The session: its name, whole, or its id, or the beginning of that; with @N behind it, its point N.
     #[arg(value_name = "SESSION[@N]")]
     pub(crate) session: String,
 
@@ -58,7 +58,7 @@ Examples:
 pub(super) fn perform(args: &ForkArgs) -> Result<u8> {
     let (name, point) = origin(&args.session)?;
     sessions::with(async |sessions| {
-        let id = sessions.find(name).await?;
+        let id = sessions::find_whole(sessions, name).await?;
         let names = match args.count {
             None => vec![args.name.clone()],
             Some(count) => (1..=count).map(|number| format!("{}-{number}", args.name)).collect(),

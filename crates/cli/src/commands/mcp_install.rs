@@ -129,6 +129,9 @@ pub(super) fn perform(args: &InstallArgs) -> Result<u8> {
         Some(file) => surroundings.located(file)?,
         None => args.client.file(audience, &places(&surroundings)?),
     };
+    if args.project {
+        stays_within(surroundings.directory()?, &file)?;
+    }
     let entry = entry(args)?;
     let is_shared = args.project || args.file.is_some();
     let present = Present::read(&file, if is_shared { SHARED_MODE } else { OWN_MODE })?;
@@ -139,7 +142,11 @@ pub(super) fn perform(args: &InstallArgs) -> Result<u8> {
         false => String::new(),
     };
     if !args.json {
-        render::print_text(&diff)?;
+        // A project's file may be of an agent, which would like to write on this terminal.
+        match std::io::stdout().is_terminal() {
+            true => render::print_text(&render::visible(diff.as_bytes()))?,
+            false => render::print_text(&diff)?,
+        }
     }
     let written = changes && !args.dry_run && may_write(args, &file)?;
     if written {
@@ -237,6 +244,20 @@ fn server() -> Result<Vec<OsString>> {
 #[cfg(not(feature = "remote"))]
 fn server() -> Result<Vec<OsString>> {
     Ok(Vec::new())
+}
+
+/// Fails where a link leads a file of a project out of it: whoever made the link would have another file
+/// written.
+fn stays_within(project: &Path, file: &Path) -> Result<()> {
+    let real = |path: &Path| fs::canonicalize(path).map_err(|cause| local("find", path, cause));
+    // What is not there is made where the nearest directory that is there leads to.
+    let there = file.ancestors().find(|path| path.symlink_metadata().is_ok()).unwrap_or(project);
+    if fs::metadata(there).is_err() || real(there)?.starts_with(real(project)?) {
+        return Ok(());
+    }
+    let what = format!("{there:?} is a link that leads out of the project");
+    Err(Error::new(ErrorKind::Denied, what)
+        .hint("Remove the link, or name the file that you mean with --file."))
 }
 
 impl Present {

@@ -27,7 +27,7 @@ use tokio::task::JoinSet;
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct PortArgs {
-    /// The session: its name or id, or the beginning of one.
+    /// The session: its name, whole, or its id, or the beginning of that.
     #[arg(value_name = "SESSION")]
     pub(crate) session: String,
 
@@ -99,7 +99,7 @@ pub(crate) struct Forwarded {
 /// takes; more wait.
 pub(super) fn perform(args: &PortArgs) -> Result<u8> {
     sessions::with(async |sessions| {
-        let session = sessions::find(sessions, &args.session).await?;
+        let session = sessions::find_to_change(sessions, &args.session).await?;
         // ORDER: all of them before anything is printed: one that is in use refuses the whole.
         let mut listeners = Vec::new();
         for forward in &args.ports {

@@ -10,6 +10,7 @@ use cofferdam_core::{
     LimitsCount, Profile, Result, RunReport, Stdin,
 };
 use cofferdam_session::text_or_base64;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How much of a stream is kept with `--json` unless somebody says otherwise: 16 MiB.
@@ -52,6 +53,8 @@ pub(super) struct About {
     profile: Profile,
     limits: Limits,
     timeout: Option<Duration>,
+    /// The directory that is the workspace.
+    workspace: Option<PathBuf>,
     /// What becomes of the output.
     pub(super) output: Output,
 }
@@ -65,7 +68,8 @@ impl About {
             false => Output::Stream { limit_bytes: limit },
         };
         let Context { spec, timeout, .. } = context;
-        Self { profile: spec.profile, limits: spec.limits, timeout: *timeout, output }
+        let workspace = spec.workspace.directory().map(Path::to_owned);
+        Self { profile: spec.profile, limits: spec.limits, timeout: *timeout, workspace, output }
     }
 }
 
@@ -76,6 +80,9 @@ pub(super) fn tell(about: &About, outcome: &RunOutcome) {
     }
     if let Some(cause) = cause(about, &outcome.ending) {
         report::note(&cause);
+    }
+    if let Some(why) = without_repository(about, &outcome.ending) {
+        report::note(&render::plain(&why));
     }
     if let Some(layer) = &outcome.layer {
         tell_layer(layer);
@@ -127,6 +134,24 @@ pub(super) fn unheld(enforced: &Enforced, count: LimitsCount) -> Option<String> 
             Some(format!("not fully enforced: {}", enforced.reasons.join("; ")))
         }
     }
+}
+
+/// What git exits with, and most of what calls it, where it finds no repository.
+const FATAL_FOR_GIT: i32 = 128;
+
+/// Why git found no repository, where the workspace is a part of one.
+fn without_repository(about: &About, ending: &Ending) -> Option<String> {
+    let (Ending::Exited(FATAL_FOR_GIT), Some(workspace)) = (ending, &about.workspace) else {
+        return None;
+    };
+    let is_one = workspace.join(".git").is_dir();
+    let mut above = workspace.ancestors().skip(1).filter(|_| !is_one);
+    let top = above.find(|above| above.join(".git").exists())?;
+    let (below, top) = (workspace.strip_prefix(top).ok()?.display(), top.display());
+    Some(format!(
+        "the workspace is a part of the repository {top}, of which nothing else is inside: where git is needed, \
+         use -w {top} --cwd {below}"
+    ))
 }
 
 fn cause(about: &About, ending: &Ending) -> Option<String> {
@@ -213,6 +238,7 @@ mod tests {
             profile: Profile::NoNetwork,
             limits: Limits::default(),
             timeout: Some(Duration::from_secs(300)),
+            workspace: None,
             output: Output::Stream { limit_bytes: Some(1 << 20) },
         }
     }

@@ -112,6 +112,12 @@ pub(super) fn tell(done: &UndoReport) {
     if let Some(why) = &done.lost {
         report::note(&format!("what the session had could not be kept: {why}"));
     }
+    if done.landed > 0 {
+        report::note(&format!(
+            "what was applied since point {} stays in the workspace, where the session sees it (changes: {})",
+            done.to, done.landed
+        ));
+    }
     if done.dry_run {
         report::note(&format!("nothing was done; this leads to point {}", done.to));
         return;

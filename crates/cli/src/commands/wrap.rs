@@ -3,12 +3,14 @@
 use crate::args::{ConfigOptions, PolicyOptions, WrapArgs};
 use crate::choice::Choice;
 use crate::context::{Context, argv};
+use crate::door::Sessions;
 use crate::images::PullPolicy;
 use crate::{exit, render, sessions};
 use cofferdam_core::secret::{SecretPlace, SecretWish};
 use cofferdam_core::{Error, ErrorKind, Result, SensitiveWrites, Spec, Workspace};
 use cofferdam_local::environment;
 use cofferdam_local::view::reads_variable;
+use cofferdam_session::Sessions as Own;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -24,8 +26,9 @@ pub(crate) struct Wrapped {
 }
 
 /// What leads the names of variables that rule programs of the host, Cofferdam among them.
-const OF_HOST: [&str; 10] = [
+const OF_HOST: [&str; 13] = [
     "COFFERDAM_",
+    "DOCKER_CONFIG",
     "GCONV_PATH",
     "GETCONF_DIR",
     "GLIBC_",
@@ -33,7 +36,9 @@ const OF_HOST: [&str; 10] = [
     "LOCPATH",
     "MALLOC_",
     "NLSPATH",
+    "REGISTRY_AUTH_FILE",
     "RUST_",
+    "SSL_CERT_",
     "TMPDIR",
 ];
 
@@ -64,7 +69,8 @@ fn entering(session: &str, args: &WrapArgs) -> Result<Wrapped> {
         return Err(Error::new(ErrorKind::Usage, message)
             .hint("Leave the options of policy, limits of the sandbox and configuration out."));
     }
-    let id = sessions::here(async |sessions| sessions.find(session).await)?;
+    let find = async |own: &Own| sessions::find_whole(&Sessions::Here(own.clone()), session).await;
+    let id = sessions::here(find)?;
     // The policy is the session's; of this one nothing is used.
     let policy = PolicyOptions { no_workspace: true, ..PolicyOptions::default() };
     let config = ConfigOptions { config: None, no_config: true };

@@ -552,3 +552,24 @@ fn checkpoints_can_be_off_and_then_snapshots_are_all_there_is() {
         assert_eq!(told["checkpoints"], false);
     });
 }
+
+#[test]
+fn what_was_applied_stays_over_an_undo_which_says_so() {
+    everyone(|place| {
+        prepared(place);
+        exec(place, "echo two > f; echo n > new; echo k > kept");
+        place.says(&["apply", "s", "f", "new"], 0);
+        let said = place.says(&["undo", "s", "--dry-run"], 0);
+        assert!(said.stderr.contains("stays in the workspace"), "{said:?}");
+        let said = place.says(&["undo", "s"], 0);
+        assert!(
+            said.stderr.contains("since point 0") && said.stderr.contains("changes: 2"),
+            "{said:?}"
+        );
+        assert_eq!(exec(place, "cat f new; test ! -e kept"), "two\nn\n");
+        // The control: nothing was applied since the next point was made.
+        exec(place, "echo later > later");
+        let told = place.says(&["undo", "s", "--json"], 0).object();
+        assert_eq!(told["landed"], 0, "{told}");
+    });
+}

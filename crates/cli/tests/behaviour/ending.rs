@@ -3,6 +3,9 @@
 use crate::place::{Place, SOON, ended, everyone, until};
 use crate::traces::processes;
 use serde_json::{Value, json};
+use std::fs::Permissions;
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Stdio};
 use std::time::Duration;
@@ -152,6 +155,35 @@ fn a_signal_to_the_program_ends_the_run_at_any_moment() {
     });
 }
 
+/// What becomes of `cofferdam` with these words, which runs a command that says a line and reads one, when it gets a
+/// SIGHUP.
+fn hung_up(place: &Place, shell: &str, words: &[&str]) -> Option<i32> {
+    let mut command = place.host("sh");
+    command.args(["-c", shell, place.program()]).args(words);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    assert_eq!(child.stdout.as_mut().unwrap().read(&mut [0; 8]).unwrap(), 3);
+    let id = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(id, rustix::process::Signal::HUP).unwrap();
+    // Long enough for one that hears it; the end of its input ends the other.
+    let status = until(Duration::from_secs(1), || child.try_wait().unwrap());
+    let said = ended(child, SOON);
+    status.unwrap_or(said.status).code()
+}
+
+#[test]
+fn what_whoever_starts_it_lets_it_ignore_is_ignored() {
+    everyone(|place| {
+        place.says(&["create", "--name", "s"], 0);
+        let line = "echo up; read line; exit 7";
+        for words in [&["run", "-i", "--shell", line][..], &["exec", "-i", "s", "--shell", line]] {
+            assert_eq!(hung_up(place, "exec \"$0\" \"$@\"", words), Some(129), "the control");
+            let nohup = "trap '' HUP; exec \"$0\" \"$@\"";
+            assert_eq!(hung_up(place, nohup, words), Some(7), "{words:?}");
+        }
+    });
+}
+
 /// What a run that never started says, in words and as an object.
 fn never_started(place: &Place, words: &[&str], code: i32, because: &str) {
     let said = place.run(words);
@@ -177,6 +209,10 @@ fn not_found_not_executable_and_a_bad_working_directory_are_told_apart() {
         never_started(place, &["--", "/no/such/program"], 127, "was not found");
         never_started(place, &["--", "./no-such-program"], 127, "was not found");
         never_started(place, &["--", "./plain"], 126, "cannot be executed");
+        let script = place.write("script", "#!/no/such/interpreter\n");
+        std::fs::set_permissions(script, Permissions::from_mode(0o755)).unwrap();
+        let told = "/script\" is there, and what is to run it was not found";
+        never_started(place, &["--", "./script"], 127, told);
         never_started(place, &["--", "/"], 126, "cannot be executed");
         never_started(place, &["--cwd", "/no/such", "--", "true"], 125, "working directory");
         never_started(place, &["--cwd", "no/such", "--", "true"], 125, "working directory");

@@ -89,8 +89,8 @@ fn a_port_has_an_address_that_nobody_guesses() {
         assert!(early.contains("nobody listens on port 3100 of the sandbox"), "{early}");
         start_inside(place);
         // Pages of other origins are for the program inside to judge, as its headers are.
-        let more =
-            "origin: https://elsewhere.example\r\nx-mine: 1\r\nproxy-connection: keep-alive\r\n";
+        let more = "origin: https://elsewhere.example\r\nx-mine: 1\r\nproxy-connection: keep-alive\r\n\
+             connection: host\r\n";
         let said = ask(&server, &host, more);
         assert!(said.starts_with("HTTP/1.1 200"), "{said}");
         let said = said.to_lowercase();

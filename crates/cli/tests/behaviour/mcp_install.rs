@@ -94,6 +94,35 @@ fn everything_else_of_a_file_stays_and_a_link_stays_a_link() {
 }
 
 #[test]
+fn a_link_in_a_project_brings_no_other_file_to_be_written() {
+    everyone(|place| {
+        let own = home(place, ".claude.json");
+        fs::write(&own, "{}\n").unwrap();
+        place.give(&own);
+        let project = place.workspace.join(".mcp.json");
+        symlink(&own, &project).unwrap();
+        let elsewhere = home(place, "elsewhere");
+        fs::create_dir(&elsewhere).unwrap();
+        place.give(&elsewhere);
+        symlink(&elsewhere, place.workspace.join(".cursor")).unwrap();
+        for client in ["claude", "cursor"] {
+            let (_, error) = install(place, &[client, "--project", "--yes"], 1);
+            assert!(error.contains("leads out of the project"), "{error}");
+        }
+        assert_eq!(fs::read_to_string(&own).unwrap(), "{}\n");
+        assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
+        // The control: one that stays is followed.
+        fs::remove_file(&project).unwrap();
+        symlink("real.json", &project).unwrap();
+        let real = place.workspace.join("real.json");
+        fs::write(&real, "{}\n").unwrap();
+        place.give(&real);
+        install(place, &["claude", "--project", "--yes"], 0);
+        assert!(fs::read_to_string(&real).unwrap().contains("cofferdam"));
+    });
+}
+
+#[test]
 fn a_file_that_cannot_be_read_is_refused_by_name_and_left_as_it_is() {
     everyone(|place| {
         for (client, file, text) in [

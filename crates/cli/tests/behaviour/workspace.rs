@@ -95,7 +95,7 @@ pub(crate) fn has_git() -> bool {
 }
 
 /// A repository with one commit.
-fn repository(place: &Place) {
+pub(crate) fn repository(place: &Place) {
     git(place, &["init", "-q", "-b", "main", "."]);
     place.write("file", "one\n");
     git(place, &["add", "file"]);

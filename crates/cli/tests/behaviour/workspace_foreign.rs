@@ -1,6 +1,7 @@
-//! Workspaces of which not all is the caller's.
+//! Workspaces of which not all is the caller's, or not all is there.
 
 use crate::place::{caller, everyone};
+use crate::workspace::{has_git, repository};
 use std::fs;
 
 /// What stands at an absent name protects it. Where nobody inside can make it nothing has to, and the run
@@ -28,5 +29,24 @@ fn what_is_somebody_elses_can_be_worked_in() {
         assert_eq!(report["enforced"]["files"], "full", "{report}");
         assert_eq!(fs::read(place.workspace.join("mine")).unwrap(), b"x\n");
         assert_eq!(fs::read_dir(&repository).unwrap().flatten().count(), 1);
+    });
+}
+
+#[test]
+fn a_part_of_a_repository_says_with_which_workspace_git_would_work() {
+    if !has_git() {
+        return;
+    }
+    everyone(|place| {
+        repository(place);
+        place.write("some/part/file", "x\n");
+        let top = place.workspace.to_str().unwrap();
+        let part = format!("{top}/some/part");
+        let said = place.says(&["run", "-w", &part, "--", "git", "status"], 128);
+        let remedy = format!("-w {top} --cwd some/part");
+        assert!(said.stderr.contains(&remedy), "{said:?}");
+        place.says(&["run", "-w", top, "--cwd", "some/part", "--", "git", "status"], 0);
+        let said = place.says(&["run", "-w", top, "--", "sh", "-c", "exit 128"], 128);
+        assert!(!said.stderr.contains("--cwd"), "control: a whole one: {said:?}");
     });
 }

@@ -49,13 +49,14 @@ fn what_is_wrapped_reads_as_a_run() {
 fn a_value_for_the_command_is_in_no_argv_and_rules_no_program_of_the_host() {
     let place = Place::new("wrap-values");
     let said = place.run(
-        "wrap --env TOKEN=secret --env LD_PRELOAD=/x.so --env PATH=/y --env KUBECONFIG=/z -- true",
+        "wrap --env TOKEN=secret --env LD_PRELOAD=/x.so --env PATH=/y --env SSL_CERT_FILE=/c \
+         --env KUBECONFIG=/z -- true",
     );
     let object: serde_json::Value = serde_json::from_str(&said.stdout).unwrap();
     assert_eq!(object["env"]["TOKEN"], "secret");
     let argv = object["argv"].to_string();
     assert!(argv.contains("--env-from=TOKEN") && !argv.contains("secret"), "{argv}");
-    for kept in ["LD_PRELOAD=/x.so", "PATH=/y", "KUBECONFIG=/z"] {
+    for kept in ["LD_PRELOAD=/x.so", "PATH=/y", "SSL_CERT_FILE=/c", "KUBECONFIG=/z"] {
         assert!(argv.contains(&format!("--env={kept}")), "{argv}");
     }
     assert_eq!(object["env"]["PATH"], "/usr/bin:/bin");

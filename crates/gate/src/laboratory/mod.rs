@@ -204,7 +204,11 @@ impl Lab {
     /// What the log says now.
     fn reports(&self) -> Vec<ConnectionReport> {
         let text = std::fs::read_to_string(&self.log).unwrap();
-        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        // What was dropped is a hole.
+        text.trim_start_matches('\0')
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
     }
 
     /// The first report of which this is true, once there is one.

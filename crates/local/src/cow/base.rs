@@ -3,9 +3,10 @@
 //!
 //! It is written before the layer's directories are made, so a layer without it was never in use.
 
+use crate::layers;
 use cofferdam_core::{Error, ErrorKind, LayerNote, LayerTier, Result};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::fs::{AtFlags, MemfdFlags, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::time::ClockId;
 use serde::{Deserialize, Serialize};
@@ -79,6 +80,34 @@ struct Stored {
     owner: LayerOwner,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     copied: Option<LayerNote>,
+}
+
+/// A time of which whatever was changed before this call has no later one, and what is changed from now on has.
+///
+/// Since Linux 6.13 times of change are finer than any clock that can be asked, where somebody looks at them, and
+/// none is earlier than one that was given before: so this changes something of its own, and looks. Before that they
+/// are those of [`now_ns`], which moves in ticks: what is changed in the same tick afterwards has no later one.
+pub fn changes_until_ns() -> u64 {
+    // Where a tick comes in between it is the clock's time once.
+    for _ in 0..3 {
+        let before = now_ns();
+        match own_change_ns() {
+            Ok(own) if own == before || own == now_ns() => {}
+            Ok(own) => return own.saturating_sub(1),
+            Err(_) => break,
+        }
+    }
+    now_ns()
+}
+
+/// The time of a change that is made now.
+fn own_change_ns() -> std::result::Result<u64, Errno> {
+    let file = rustix::fs::memfd_create("cofferdam-clock", MemfdFlags::CLOEXEC)?;
+    // One that was looked at gets a fine time at its next change.
+    rustix::fs::fstat(&file)?;
+    rustix::io::write(&file, b"0")?;
+    let stat = rustix::fs::fstat(&file)?;
+    Ok(layers::changed_ns(&stat))
 }
 
 /// Now, by the clock that the kernel takes times of change from.
@@ -269,5 +298,25 @@ mod tests {
         let found = std::fs::metadata(directory.path().join("later")).unwrap();
         let changed = found.ctime() as u64 * 1_000_000_000 + found.ctime_nsec() as u64;
         assert!(changed >= before, "{changed} is before {before}");
+    }
+
+    #[test]
+    fn what_was_changed_before_is_told_from_what_is_changed_afterwards() {
+        use std::collections::BTreeSet;
+        use std::os::unix::fs::MetadataExt;
+        let directory = TestDirectory::new("base-marks");
+        let name = directory.path().join("file");
+        let change = || {
+            std::fs::write(&name, "").unwrap();
+            let found = std::fs::metadata(&name).unwrap();
+            found.ctime() as u64 * 1_000_000_000 + found.ctime_nsec() as u64
+        };
+        // Older kernels give all of a tick the same time.
+        let is_fine = (0..10).map(|_| change()).collect::<BTreeSet<u64>>().len() == 10;
+        for _ in 0..2000 {
+            let (before, until, after) = (change(), changes_until_ns(), change());
+            assert!(before <= until, "{before} would be news after {until}");
+            assert!(after > until || !is_fine, "{after} would be none after {until}");
+        }
     }
 }

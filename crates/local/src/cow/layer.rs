@@ -1,6 +1,6 @@
 //! The layer of a kept sandbox: made once, and found again by every sandbox that comes after.
 
-use super::base::{Base, FOLDER, LayerOwner, UPPER, WORK, Xattrs, now_ns};
+use super::base::{Base, FOLDER, LayerOwner, UPPER, WORK, Xattrs, changes_until_ns};
 use super::passing;
 use super::tier::{Making, choose};
 use super::view::shown;
@@ -89,7 +89,7 @@ impl Place {
     fn overlay(&self, found: &Found, is_new: bool) -> Result<()> {
         let failed = |errno| io("make the layer of", Path::new(&found.path), errno);
         if is_new {
-            base(found, now_ns()).write(&self.folder)?;
+            base(found, changes_until_ns()).write(&self.folder)?;
         }
         let owner = owner(found);
         // It stands for the workspace itself, of which nothing is changed yet.
@@ -116,7 +116,7 @@ impl Place {
         [WORK, UPPER, FRESH_UPPER].into_iter().try_for_each(clear).map_err(failed)?;
         let (device, inode) = found.identity();
         let workspace = layers::open_workspace(&found.path, device, inode)?;
-        let made_ns = now_ns();
+        let made_ns = changes_until_ns();
         let copied = match layers::copy_whole(&workspace, &self.folder, FRESH_UPPER) {
             Ok(copied) => copied,
             Err(error) => {

@@ -1,5 +1,6 @@
 use super::*;
-use cofferdam_core::{MAX_DENIAL_WORD_BYTES, Spec, Workspace};
+use cofferdam_core::{ConnectionDecision, MAX_DENIAL_WORD_BYTES, Spec, Workspace};
+use rustix::fs::FallocateFlags;
 
 fn house(program: &str) -> Gatehouse {
     let mut spec = Spec::new(Workspace::Private, cofferdam_core::Caller::default());
@@ -97,6 +98,49 @@ fn a_torn_line_of_a_log_is_left_for_the_next_look() {
     house.note("two");
     let rest = read(&house.log, whole.next).unwrap();
     assert_eq!(rest.reports.len(), 1, "what is no entry is passed over");
+}
+
+/// A report of a connection, of at least half a KiB.
+fn connection(id: u64, decision: ConnectionDecision) -> ConnectionReport {
+    ConnectionReport {
+        id,
+        host: Some(format!("{id}.test")),
+        decision,
+        ..ConnectionReport::of_the_gate(1, 1, &"x".repeat(512))
+    }
+}
+
+fn add(house: &Gatehouse, report: &ConnectionReport) {
+    let mut line = serde_json::to_vec(report).unwrap();
+    line.push(b'\n');
+    assert_eq!(rustix::io::write(&house.log, &line), Ok(line.len()));
+}
+
+#[test]
+fn a_denial_behind_any_number_of_other_connections_is_told() {
+    let house = house("/bin/true");
+    for id in 1..=5000 {
+        add(&house, &connection(id, ConnectionDecision::Allowed));
+    }
+    let from = house.logged();
+    assert!(from > 2 << 20, "control: more than one look takes");
+    add(&house, &connection(5001, ConnectionDecision::Denied));
+    let hosts = |from| -> Vec<_> {
+        house.denied_since(from).unwrap().into_iter().filter_map(|denial| denial.host).collect()
+    };
+    assert_eq!(hosts(0), ["5001.test"]);
+    // What came before is dropped, in the middle of a block.
+    let line = house.logged() - from;
+    add(&house, &connection(5002, ConnectionDecision::Denied));
+    let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    rustix::fs::fallocate(&house.log, hole, 0, from + line).unwrap();
+    for place in [0, from, from + line] {
+        assert_eq!(hosts(place), ["5002.test"], "{place}");
+    }
+    assert_eq!(hosts(house.logged()), [""; 0]);
+    rustix::fs::ftruncate(&house.log, 0).unwrap();
+    add(&house, &connection(1, ConnectionDecision::Denied));
+    assert_eq!(hosts(from), ["1.test"], "what begins again is read from its beginning");
 }
 
 #[test]

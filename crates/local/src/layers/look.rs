@@ -141,12 +141,12 @@ pub(super) fn mark(file: &OwnedFd, name: &str) -> Result<Option<Vec<u8>>, Errno>
     }
 }
 
-impl Seen {
-    /// The time of change, in nanoseconds since 1970.
-    pub(super) fn changed_ns(stat: &Stat) -> u64 {
-        nanoseconds(stat.st_ctime, stat.st_ctime_nsec)
-    }
+/// The time of change, in nanoseconds since 1970.
+pub(crate) fn changed_ns(stat: &Stat) -> u64 {
+    nanoseconds(stat.st_ctime, stat.st_ctime_nsec)
+}
 
+impl Seen {
     pub(super) fn of(file: &OwnedFd) -> Result<Self, Errno> {
         let stat = rustix::fs::fstat(file)?;
         let kind = kind(&stat);
@@ -171,7 +171,7 @@ impl Seen {
             id: Id { device: stat.st_dev, inode: stat.st_ino },
             links,
             device_number: stat.st_rdev,
-            changed_ns: Self::changed_ns(&stat),
+            changed_ns: changed_ns(&stat),
             modified_ns: nanoseconds(stat.st_mtime, stat.st_mtime_nsec),
             target,
         })

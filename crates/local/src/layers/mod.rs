@@ -72,3 +72,4 @@ pub(crate) use clear::remove as remove_tree;
 pub(crate) use copying::{Copied, copy_whole};
 pub(crate) use landing::pay;
 pub(crate) use layer::workspace as open_workspace;
+pub(crate) use look::changed_ns;

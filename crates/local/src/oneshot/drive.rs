@@ -119,6 +119,8 @@ pub(crate) fn drive<'a>(
 ) -> Result<Driven> {
     let mut wanted = PASSED_ON.to_vec();
     wanted.extend([libc::SIGWINCH, libc::SIGTSTP]);
+    // What whoever started this process had it ignore stays ignored: `nohup` is there to outlive a terminal.
+    wanted.retain(|signal| !sys::is_ignored(*signal));
     let signals = sys::signals(&wanted).map_err(|e| io_error("watch signals", e))?;
     line.message(CHANNEL, &HostOpens::Spawn(Box::new(spawn)), descriptors);
     let deadline = drive.timeout.and_then(|timeout| Instant::now().checked_add(timeout));

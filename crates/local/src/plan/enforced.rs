@@ -64,6 +64,10 @@ fn files(context: &Context<'_>, enforced: &mut Enforced) {
         "there is no mount namespace: names, sizes and times of all files can be seen, and modes \
          and times of your own files outside can be changed",
     );
+    if !context.facts.is_root() {
+        let why = "your other terminals can be opened: what you type there can be read";
+        lower(Degree::Partial, why);
+    }
     if !context.pins().is_empty() {
         lower(Degree::Partial, "protected names in the workspace can be changed");
     }

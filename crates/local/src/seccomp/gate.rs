@@ -70,6 +70,7 @@ const ROWS: &[Rule] = &[
             SYS_pwrite64,
             SYS_lseek,
             SYS_ftruncate,
+            SYS_fallocate,
             SYS_close,
             SYS_fstat,
         ],

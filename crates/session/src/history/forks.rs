@@ -19,11 +19,8 @@ pub(crate) async fn present(desk: &mut Desk) -> Result<()> {
     take(desk, &taking, Stillness::Still).await.map(drop)
 }
 
-/// Makes the layer of a new session what this one's is now, or was at a point. Says at which.
-pub(crate) async fn fork(desk: &mut Desk, other: &Desk, point: Option<u32>) -> Result<u32> {
-    if point.is_none() {
-        present(desk).await?;
-    }
+/// Makes the layer of a new session what this one's is, as it is [`present`], or was at a point. Says at which.
+pub(crate) async fn fork(desk: &Desk, other: &Desk, point: Option<u32>) -> Result<u32> {
     let (from, to) = (history_of(desk), history_of(other));
     let session = desk.row.id.to_string();
     blocking(move || {

@@ -59,6 +59,10 @@ pub struct UndoReport {
     pub left: u64,
     /// Why what was there before could not be kept.
     pub lost: Option<String>,
+    /// How many changes `apply` has landed since the point was made. They are in the workspace itself and stay there,
+    /// so that the session sees them still.
+    #[serde(default)]
+    pub landed: u64,
 }
 
 impl Session {
@@ -104,8 +108,10 @@ impl Session {
         };
         let planned = plan(desk, order).await;
         match planned {
-            Ok(Planned { report, made: Some(made) }) => self.go(desk, report, (made, held)).await,
-            Ok(Planned { report, made: None }) => {
+            Ok(Planned { report, made: Some(made), .. }) => {
+                self.go(desk, report, (made, held)).await
+            }
+            Ok(Planned { report, made: None, .. }) => {
                 go_on(desk, held).await?;
                 self.stand(desk, report).await
             }
@@ -206,6 +212,8 @@ async fn exchange(desk: &mut Desk, is_held: bool, exchange: LayerExchange) -> Re
 
 struct Planned {
     report: UndoReport,
+    /// When the point was made, where anything of the layer has ever landed.
+    landed_from_ms: Option<u64>,
     /// The other layer, where there has to be one and something is to be done. It goes first.
     made: Option<(Ready, Work)>,
 }
@@ -218,7 +226,7 @@ async fn plan(desk: &mut Desk, order: &UndoOrder) -> Result<Planned> {
     let history = history_of(desk);
     let workspace = desk.row.spec.workspace();
     let (order, session) = (*order, desk.row.id.to_string());
-    blocking(move || {
+    let mut planned = blocking(move || {
         let state = history.state()?.unwrap_or_default();
         let to = match order.target {
             Target::Point(number) => number,
@@ -245,15 +253,22 @@ async fn plan(desk: &mut Desk, order: &UndoOrder) -> Result<Planned> {
             commands,
             left,
             lost: lost.clone(),
+            landed: 0,
         };
+        let made = history.has_landed().then(|| history.header(to)).transpose()?;
+        let landed_from_ms = made.map(|point| point.said.made_ms);
         if order.dry_run || (is_same && lost.is_none()) {
-            return Ok(Planned { report, made: None });
+            return Ok(Planned { report, landed_from_ms, made: None });
         }
         let mut work = history.work()?;
         let ready = work.make_ready(to)?;
-        Ok(Planned { report, made: Some((ready, work)) })
+        Ok(Planned { report, landed_from_ms, made: Some((ready, work)) })
     })
-    .await
+    .await?;
+    if let Some(from_ms) = planned.landed_from_ms {
+        planned.report.landed = desk.inner.store.landed(&desk.row.id, from_ms).await?;
+    }
+    Ok(planned)
 }
 
 /// Makes a point of what is in none yet. Says why it could not be kept, where it may be lost.

@@ -28,7 +28,9 @@ const LAYER: &str = "cow";
 const WORK: &str = "work";
 const BASE: &str = "base.json";
 /// What a layer that is a copy of the workspace needs besides.
-const OF_COPIES: [&str; 2] = ["listing", "landed.json"];
+const OF_COPIES: [&str; 2] = ["listing", LANDED];
+/// What has landed of the layer, where anything has.
+const LANDED: &str = "landed.json";
 /// The most files and bytes that are read again after they were made, rather than waited for.
 const MOST_READ_AGAIN: (u64, u64) = (1000, 4 << 20);
 /// Where something is made until it is whole.
@@ -57,6 +59,11 @@ pub(super) struct Order {
 impl History {
     pub(super) fn layer(&self) -> PathBuf {
         self.kept().join(LAYER)
+    }
+
+    /// Whether anything of the layer has ever landed in the workspace.
+    pub(super) fn has_landed(&self) -> bool {
+        self.layer().join(LANDED).exists()
     }
 
     /// Whether the layer is a copy of the workspace, which is listed beside it.

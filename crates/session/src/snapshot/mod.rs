@@ -8,12 +8,13 @@ pub use carry::{SnapshotExport, SnapshotExported, SnapshotImported};
 use crate::desk::Desk;
 use crate::history::{History, PointReport, Target, UndoOrder, UndoReport, fork, layered, present};
 use crate::sessions::Inner;
-use crate::store::{Apart, NewEvent, Row, apart, blocking};
+use crate::store::{Apart, NewEvent, Row, apart, beside, blocking};
 use crate::{Event, Session, SessionId, SessionOrder, Sessions};
 use cofferdam_core::{Error, ErrorKind, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The most snapshots of one session.
@@ -127,22 +128,32 @@ impl Sessions {
         };
         let order = like(&desk.row, name)?;
         order.check()?;
-        let Some(mut other) = self.0.begin(&order).await? else {
+        let inner = Arc::clone(&self.0);
+        let begun = beside(async move { inner.begin(&order).await });
+        let looked = match number {
+            Some(_) => Ok(()),
+            None => present(&mut desk).await,
+        };
+        let Some(mut other) = begun.await? else {
             let what = format!("there is a session {name:?} already");
             return Err(Error::new(ErrorKind::Conflict, what).hint("Use another name."));
         };
-        let number = match fork(&mut desk, &other, number).await {
-            Ok(number) => number,
-            Err(error) => {
-                // The error that caused it is the one to tell; what could not be removed stays recorded.
-                other.drive(Event::Delete).await.ok();
-                return Err(error);
-            }
+        let forked = match looked {
+            Ok(()) => fork(&desk, &other, number).await,
+            Err(error) => Err(error),
         };
-        let said = json!({ "into": other.row.id, "point": number });
-        desk.amend(Some(NewEvent::now("forked", said))).await?;
-        drop(desk);
-        self.0.establish(&mut other).await?;
+        let number = match forked {
+            Ok(number) => number,
+            Err(error) => return Err(given_up(other, error).await),
+        };
+        let said = NewEvent::now("forked", json!({ "into": other.row.id, "point": number }));
+        let told = beside(async move { desk.amend(Some(said)).await });
+        let made = self.0.establish(&mut other).await;
+        let told = told.await;
+        made?;
+        if let Err(error) = told {
+            return Err(given_up(other, error).await);
+        }
         other.prepare().await?;
         Ok(self.session(other.row.id.clone()))
     }
@@ -164,6 +175,13 @@ impl SnapshotReport {
         let PointReport { point: snapshot, label, made_ms, files, bytes, .. } = point;
         Self { snapshot, label, made_ms, files, bytes }
     }
+}
+
+/// Removes a session that is not to be after all. The error that caused it is the one to tell; what could not be
+/// removed stays recorded.
+async fn given_up(mut begun: Desk, error: Error) -> Error {
+    begun.drive(Event::Delete).await.ok();
+    error
 }
 
 /// Refuses more snapshots than a session may have.

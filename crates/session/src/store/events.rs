@@ -72,6 +72,20 @@ impl NewEvent {
 }
 
 impl Store {
+    /// How many changes of this session have landed since then.
+    pub(crate) async fn landed(&self, session: &SessionId, since_ms: u64) -> Result<u64> {
+        let session = session.clone();
+        self.read(move |db| {
+            db.query_row(
+                "SELECT coalesce(sum(json_extract(data, '$.applied')), 0) FROM events \
+                 WHERE session = ?1 AND kind = 'applied' AND at_ms >= ?2",
+                params![session.as_str(), since_ms],
+                |row| row.get(0),
+            )
+        })
+        .await
+    }
+
     pub(crate) async fn events(&self, filter: EventFilter) -> Result<Vec<StoredEvent>> {
         let owner = self.owner();
         self.read(move |db| {

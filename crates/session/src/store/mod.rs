@@ -213,6 +213,14 @@ pub(crate) async fn apart<T: Send + 'static>(work: Apart<T>) -> Result<T> {
     cofferdam_core::apart(work).await.map_err(broken_off)?
 }
 
+/// Begins something that goes on beside what the caller does next, where there are several threads.
+pub(crate) fn beside<T: Send + 'static>(
+    work: impl Future<Output = Result<T>> + Send + 'static,
+) -> Apart<T> {
+    let begun = cofferdam_core::beside(work);
+    Box::pin(async move { begun.await.map_err(broken_off)? })
+}
+
 /// The error for a blocking section that has no result.
 pub(crate) fn broken_off(error: tokio::task::JoinError) -> Error {
     match error.is_cancelled() {

@@ -224,9 +224,11 @@ async fn what_would_answer_with_the_value_or_become_something_else_is_refused() 
     assert!(has_status(&stage.curl(&upgrade).await, "501"));
     assert_eq!((stage.count(), stage.heard.refusals().len()), (0, 2));
     // What concerns one hop stays there, and what it names with it.
-    let hop = ["-H", "Connection: x-mine", "-H", "X-Mine: 1", "-H", "Proxy-Authorization: y", &url];
+    let hop =
+        ["-H", "Connection: x-mine, Host", "-H", "X-Mine: 1", "-H", "Proxy-Authorization: y", &url];
     assert!(has_status(&stage.curl(&hop).await, "200"));
     for name in ["x-mine", "proxy-authorization", "connection"] {
         assert_eq!(stage.header(name), None, "{name}");
     }
+    assert!(stage.header("host").is_some(), "whom it is for is no matter of a hop");
 }

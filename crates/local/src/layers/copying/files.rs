@@ -2,7 +2,7 @@
 
 use super::{Copying, failed};
 use crate::layers::content::{copy_bytes, reopened};
-use crate::layers::look::{Kind, Seen};
+use crate::layers::look::{Kind, Seen, changed_ns};
 use cofferdam_core::Result;
 use rustix::fd::OwnedFd;
 use rustix::fs::{
@@ -56,7 +56,7 @@ impl Copying<'_> {
         if seen.links > 1 {
             self.linked.insert(id, self.place(&path));
         }
-        self.others.push((path, Seen::changed_ns(&before)));
+        self.others.push((path, changed_ns(&before)));
         Ok(())
     }
 
@@ -192,7 +192,7 @@ pub(super) fn attributes(file: &OwnedFd) -> Result<Attributes, Errno> {
 
 fn is_same(before: &Stat, after: &Stat) -> bool {
     let of = |stat: &Stat| (stat.st_size, stat.st_mtime, stat.st_mtime_nsec);
-    of(before) == of(after) && Seen::changed_ns(before) == Seen::changed_ns(after)
+    of(before) == of(after) && changed_ns(before) == changed_ns(after)
 }
 
 fn times(stat: &Stat) -> Timestamps {

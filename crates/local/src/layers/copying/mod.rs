@@ -12,7 +12,7 @@ pub(crate) use limits::Copied;
 pub use limits::{MAX_COPIED_BYTES, MAX_COPIED_ENTRIES, Progress, watch};
 
 use super::listing::{Listed, Mark};
-use super::look::{DIRECTORY_MODE, Kind, Seen, look, names, open};
+use super::look::{DIRECTORY_MODE, Kind, Seen, changed_ns, look, names, open};
 use super::walk::MAX_LAYER_DEPTH;
 use crate::cow::base::now_ns;
 use cofferdam_core::{Error, ErrorKind, GuestPath, LayerTier, Result};
@@ -192,7 +192,7 @@ impl Copying<'_> {
             open(self.job.into.as_fd(), &self.place(&path), flags)
                 .and_then(|directory| settle(&directory, &stat, &kept))
                 .map_err(|errno| failed("settle the copy of", &path, errno))?;
-            let changed_ns = Seen::changed_ns(&stat);
+            let changed_ns = changed_ns(&stat);
             let (kind, mode) = (Some(Kind::Directory), stat.st_mode & DIRECTORY_MODE);
             let listed = Listed { kind, mode, changed_ns, copy: Mark::default() };
             self.copied.listing.add(path, listed);

@@ -29,6 +29,9 @@ class UndoReport:
         session (str): The session.
         to (int): The point that it stands at now.
         from_ (int | None | Unset): The point that it stood at.
+        landed (int | Unset): How many changes `apply` has landed since the point was made. They are in the workspace
+            itself and stay there,
+            so that the session sees them still. Default: 0.
         lost (None | str | Unset): Why what was there before could not be kept.
     """
 
@@ -40,6 +43,7 @@ class UndoReport:
     session: str
     to: int
     from_: int | None | Unset = UNSET
+    landed: int | Unset = 0
     lost: None | str | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
@@ -64,6 +68,8 @@ class UndoReport:
         else:
             from_ = self.from_
 
+        landed = self.landed
+
         lost: None | str | Unset
         if isinstance(self.lost, Unset):
             lost = UNSET
@@ -85,6 +91,8 @@ class UndoReport:
         )
         if from_ is not UNSET:
             field_dict["from"] = from_
+        if landed is not UNSET:
+            field_dict["landed"] = landed
         if lost is not UNSET:
             field_dict["lost"] = lost
 
@@ -118,6 +126,8 @@ class UndoReport:
 
         from_ = _parse_from_(d.pop("from", UNSET))
 
+        landed = d.pop("landed", UNSET)
+
         def _parse_lost(data: object) -> None | str | Unset:
             if data is None:
                 return data
@@ -136,6 +146,7 @@ class UndoReport:
             session=session,
             to=to,
             from_=from_,
+            landed=landed,
             lost=lost,
         )
 
