@@ -6,8 +6,16 @@ import inspect
 import unittest
 from typing import get_type_hints
 
-from cofferdam import CofferdamError, NotFoundError, ServerError, UnavailableError, models
+from cofferdam import (
+    CofferdamError,
+    NotFoundError,
+    ServerError,
+    UnavailableError,
+    UsageError,
+    models,
+)
 from cofferdam._api.api.files import files_watch
+from cofferdam._async.wire import authorization
 from cofferdam._events import Event, EventReader
 from cofferdam._values import (
     ExecOptions,
@@ -29,6 +37,18 @@ from cofferdam._values import (
     run_of,
 )
 from cofferdam.errors import error_of
+
+
+class Keys(unittest.TestCase):
+    def test_a_key_as_it_is_read_from_a_file_is_one(self) -> None:
+        self.assertEqual(authorization(" cfd_1_a\n"), {"authorization": "Bearer cfd_1_a"})
+        self.assertEqual(authorization(None), {})
+
+    def test_what_is_no_key_is_refused_and_not_shown(self) -> None:
+        for key in ("cfd_1 secret", "cfd_1_\x7fsecret", "cfd_1_s\u00e9cret", "a\nsecret"):
+            with self.assertRaises(UsageError) as refused:
+                authorization(key)
+            self.assertNotIn("cret", str(refused.exception))
 
 
 class Events(unittest.TestCase):

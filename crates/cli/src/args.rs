@@ -142,7 +142,8 @@ pub(crate) enum Verb {
 ///
 /// The sandbox is made, the command runs, and nothing is left. Standard output and standard error
 /// pass through byte for byte. Standard input is empty unless -i is given or all three streams are a
-/// terminal. What follows `--` is the command and its arguments, and is never read again.
+/// terminal, in whose foreground it is. What follows `--` is the command and its arguments, and is never
+/// read again.
 #[derive(Debug, Default, Args)]
 #[command(override_usage = "cofferdam run [OPTIONS] -- ARGV…\n       \
     cofferdam run [OPTIONS] --shell LINE\n       \

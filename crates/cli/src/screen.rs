@@ -8,11 +8,19 @@ use tokio::sync::mpsc;
 /// How much is read of standard input at once.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// Whether standard input, output and error are all terminals.
+/// Whether standard input, output and error are all terminals, and what is typed there is for this program. In the
+/// background of a shell it is for others, and whoever changes the terminal's modes there is stopped.
 pub(crate) fn is_whole() -> bool {
     std::io::stdin().is_terminal()
         && std::io::stdout().is_terminal()
         && std::io::stderr().is_terminal()
+        && !is_in_background()
+}
+
+fn is_in_background() -> bool {
+    // Fails where it is the terminal of no session, or of another one.
+    let foreground = rustix::termios::tcgetpgrp(std::io::stdin());
+    foreground.is_ok_and(|group| group != rustix::process::getpgrp())
 }
 
 /// Whether keys are typed at standard input.

@@ -29,6 +29,9 @@ extern "C" fn main(_count: c_int, _words: *const *const c_char) -> c_int {
     // A reader that is gone is an error to handle, not a death.
     // SAFETY: to ignore a signal calls nothing.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
+    // So is the limit of a file's size (`ulimit -f`).
+    // SAFETY: as above.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
     // Writes out what is buffered, as a return from Rust's own `main` does.
     std::process::exit(crate::perform().into())
 }

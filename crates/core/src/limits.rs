@@ -67,6 +67,9 @@ impl Limits {
     pub const LEAST_MEMORY_BYTES: u64 = 1 << 20;
     /// The least of [`Limits::disk_bytes`]: a sandbox's own small files have to fit in.
     pub const LEAST_DISK_BYTES: u64 = 1 << 20;
+    /// The least of [`Limits::cpu_millis`], where there is a limit: the kernel gives a group 1 ms in each 100 ms or
+    /// nothing.
+    pub const LEAST_CPU_MILLIS: u32 = 10;
 
     /// Fails where no sandbox could stand within these limits.
     pub fn check(&self) -> Result<()> {
@@ -79,6 +82,14 @@ impl Limits {
                 let hint = format!("Allow at least {least} bytes (1M); check the unit.");
                 return Err(Error::new(ErrorKind::Usage, message).hint(hint));
             }
+        }
+        let cpu = self.cpu_millis.value();
+        if cpu != 0 && cpu < Self::LEAST_CPU_MILLIS {
+            let message = format!(
+                "a processor limit of {cpu} thousandths is less than a sandbox can be held to"
+            );
+            let hint = format!("Allow at least {} thousandths (0.01).", Self::LEAST_CPU_MILLIS);
+            return Err(Error::new(ErrorKind::Usage, message).hint(hint));
         }
         Ok(())
     }
@@ -114,6 +125,10 @@ mod tests {
                 "memory",
             ),
             (Limits { disk_bytes: Limit::Asked(Limits::LEAST_DISK_BYTES - 1), ..least }, "disk"),
+            (
+                Limits { cpu_millis: Limit::Asked(Limits::LEAST_CPU_MILLIS - 1), ..least },
+                "processor",
+            ),
         ] {
             let error = limits.check().unwrap_err();
             assert_eq!(error.kind, ErrorKind::Usage);

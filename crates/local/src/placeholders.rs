@@ -128,7 +128,12 @@ impl Placeholders {
     fn leave(&mut self) -> Result<()> {
         let Some(record) = self.record.take() else { return Ok(()) };
         match record.owners() {
-            Owners::Some | Owners::Gone => Ok(()),
+            Owners::Some => Ok(()),
+            // With the state directory. Nobody else knows of them.
+            Owners::Gone => {
+                let ledger = Ledger::parse(&record.content()?)?;
+                remove_listed(&self.workspace, &ledger).map(drop)
+            }
             Owners::None => {
                 let ledger = Ledger::parse(&record.content()?)?;
                 remove_listed(&self.workspace, &ledger)?;
@@ -402,27 +407,36 @@ fn is_empty(parent: BorrowedFd<'_>, name: &str) -> Result<bool, Errno> {
     Ok(true)
 }
 
-/// Removes what a ledger of a dead owner lists. Says how much was there. `is_recorded` tells by
-/// device and inode whether the ledger is about a directory.
+/// Removes what a ledger of a dead owner lists. Says how much was there; `None` where its workspace is not, or
+/// something else is in its place: it may have been moved, or come back. `is_recorded` tells by device and
+/// inode whether the ledger is about a directory.
 pub(crate) fn remove_leftovers(
     content: &[u8],
     is_recorded: impl FnOnce(u64, u64) -> bool,
-) -> Result<usize> {
+) -> Result<Option<usize>> {
     let ledger = Ledger::parse(content)?;
-    let Some(path) = &ledger.workspace else { return Ok(0) };
+    let Some(path) = ledger.workspace.as_ref().filter(|_| !ledger.entries.is_empty()) else {
+        return Ok(Some(0));
+    };
     match Workspace::open(path) {
         Ok(workspace) => {
             let (device, inode) = workspace.numbers()?;
-            // Something else stands there now. The workspace is somewhere else, or gone.
-            if !is_recorded(device, inode) {
-                return Ok(0);
+            match is_recorded(device, inode) {
+                true => remove_listed(&workspace, &ledger).map(Some),
+                false => Ok(None),
             }
-            remove_listed(&workspace, &ledger)
         }
-        // Gone with all that was in it.
-        Err(_) if !path.exists() => Ok(0),
+        // Also where a directory above may not be entered.
+        Err(_) if !path.exists() => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// Whether the directory that a ledger is about stands where it stood.
+pub(crate) fn is_found(content: &[u8], is_recorded: impl FnOnce(u64, u64) -> bool) -> bool {
+    let workspace = Ledger::parse(content).ok().and_then(|ledger| ledger.workspace);
+    let numbers = workspace.and_then(|path| Workspace::open(&path).ok()?.numbers().ok());
+    numbers.is_some_and(|(device, inode)| is_recorded(device, inode))
 }
 
 /// Removes what is still ours, children first. What is not ours any more stays and is forgotten.

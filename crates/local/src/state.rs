@@ -8,6 +8,7 @@
 //!
 //! LIMIT: a state directory belongs to one machine; locks of another one are not seen everywhere.
 
+mod away;
 mod home;
 mod landing;
 
@@ -136,6 +137,11 @@ impl StateDirectory {
     /// The names of what dead owners left behind: their records, but for those of these sandboxes, and
     /// directories of kept sandboxes that were half made. Removes nothing.
     pub fn debts(&self, but: &[SandboxId]) -> Result<Vec<String>> {
+        // What was out of reach may be there again.
+        let is_there = |content: &[u8], name: &str| {
+            placeholders::is_found(content, |device, inode| name == workspace_record(device, inode))
+        };
+        away::take_back_all(self, is_there);
         let mut names = self.names()?;
         let known: BTreeSet<&str> = but.iter().map(SandboxId::as_str).collect();
         names.retain(|name| !name.strip_prefix(SANDBOX).is_some_and(|id| known.contains(id)));
@@ -159,7 +165,7 @@ impl StateDirectory {
         let Some(record) = self.record(name).map_err(failed)? else { return Ok(false) };
         match record.owners() {
             Owners::Gone | Owners::Some => Ok(false),
-            Owners::None => pay(record, &mut SweepReport::default()).map(|()| true),
+            Owners::None => self.settle(record, &mut SweepReport::default()).map(|()| true),
         }
     }
 
@@ -201,7 +207,10 @@ impl StateDirectory {
 
     /// Joins the owners of a workspace's ledger, and makes it if there is none.
     pub(crate) fn join_workspace(&self, device: u64, inode: u64) -> Result<Record> {
-        self.claim_in_the_end(&workspace_record(device, inode), Hold::Together)
+        let name = workspace_record(device, inode);
+        // It may be the one that was out of reach.
+        away::take_back(self, &name);
+        self.claim_in_the_end(&name, Hold::Together)
     }
 
     /// Begins a record of what a probe makes. No two may have the same mark.
@@ -240,21 +249,7 @@ impl StateDirectory {
     }
 
     fn names(&self) -> Result<Vec<String>> {
-        // A descriptor of its own, because the position of a listing is shared with every copy.
-        let listing = open_directory(&self.home, Path::new(OWED))
-            .map_err(|e| io("open the folder of records in", &self.path, e))?;
-        let mut names = Vec::new();
-        let mut buffer = [MaybeUninit::uninit(); 4096];
-        let mut entries = RawDir::new(listing, &mut buffer);
-        while let Some(entry) = entries.next() {
-            let entry = entry.map_err(|e| io("list the records in", &self.path, e))?;
-            if let Ok(name) = entry.file_name().to_str()
-                && !name.starts_with('.')
-            {
-                names.push(name.to_owned());
-            }
-        }
-        Ok(names)
+        names(&self.home, OWED).map_err(|errno| io("list the records in", &self.path, errno))
     }
 
     /// A record that is there, unlocked.
@@ -268,6 +263,30 @@ impl StateDirectory {
         }
     }
 
+    /// Removes what a record of a dead owner lists, and the record. One whose workspace is out of reach is put away.
+    fn settle(&self, record: Record, report: &mut SweepReport) -> Result<()> {
+        let content = record.content()?;
+        if record.name.starts_with(SANDBOX) {
+            report.cgroups += cgroup::remove_leftovers(&content)?;
+        } else if record.name.starts_with(WORKSPACE) {
+            let removed = placeholders::remove_leftovers(&content, |device, inode| {
+                record.name == workspace_record(device, inode)
+            });
+            match removed? {
+                Some(count) => report.placeholders += count,
+                // ORDER: before the record is removed.
+                None => away::put(self, &record.name, &content)?,
+            }
+        } else if record.name.starts_with(PROBE) {
+            report.probes += leftovers::remove(&content)?;
+        } else if record.name.starts_with(landing::LANDING) {
+            layers::pay(&content, &record)?;
+        } else {
+            return Err(Error::new(ErrorKind::Unsupported, "its kind is unknown to this version"));
+        }
+        record.settle()
+    }
+
     fn sweep_one(&self, name: &str, report: &mut SweepReport) {
         let record = match self.record(name) {
             Ok(Some(record)) => record,
@@ -278,7 +297,7 @@ impl StateDirectory {
             Owners::Gone => {}
             Owners::Some => report.alive += 1,
             Owners::None => {
-                if let Err(error) = pay(record, report) {
+                if let Err(error) = self.settle(record, report) {
                     report.kept.push(format!("record {name}: {}", error.chain()));
                 }
             }
@@ -362,22 +381,21 @@ impl Drop for Record {
     }
 }
 
-fn pay(record: Record, report: &mut SweepReport) -> Result<()> {
-    let content = record.content()?;
-    if record.name.starts_with(SANDBOX) {
-        report.cgroups += cgroup::remove_leftovers(&content)?;
-    } else if record.name.starts_with(WORKSPACE) {
-        report.placeholders += placeholders::remove_leftovers(&content, |device, inode| {
-            record.name == workspace_record(device, inode)
-        })?;
-    } else if record.name.starts_with(PROBE) {
-        report.probes += leftovers::remove(&content)?;
-    } else if record.name.starts_with(landing::LANDING) {
-        layers::pay(&content, &record)?;
-    } else {
-        return Err(Error::new(ErrorKind::Unsupported, "its kind is unknown to this version"));
+/// The names in one of the folders of records, but for what is not whole.
+fn names(home: &OwnedFd, folder: &str) -> Result<Vec<String>, Errno> {
+    // A descriptor of its own, because the position of a listing is shared with every copy.
+    let listing = open_directory(home, Path::new(folder))?;
+    let mut names = Vec::new();
+    let mut buffer = [MaybeUninit::uninit(); 4096];
+    let mut entries = RawDir::new(listing, &mut buffer);
+    while let Some(entry) = entries.next() {
+        if let Ok(name) = entry?.file_name().to_str()
+            && !name.starts_with('.')
+        {
+            names.push(name.to_owned());
+        }
     }
-    record.settle()
+    Ok(names)
 }
 
 /// The name of a workspace's ledger.

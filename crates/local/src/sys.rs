@@ -171,6 +171,12 @@ pub(crate) fn exit_now(code: i32) -> ! {
     unsafe { libc::_exit(code) }
 }
 
+/// Has a write beyond the limit of a file's size fail, in place of this process.
+pub(crate) fn outlive_file_limit() {
+    // SAFETY: to ignore a signal calls nothing.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+}
+
 /// Whether this signal is ignored, as `nohup` and a shell's background have it.
 pub(crate) fn is_ignored(signal: c_int) -> bool {
     // SAFETY: all-zero bytes are a valid action.

@@ -2,6 +2,7 @@
 
 use crate::Images;
 use cofferdam_core::{Error, ErrorKind, Result, Spec, Workspace};
+use cofferdam_session::lie_in_each_other;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -34,8 +35,16 @@ impl Ground {
         Ok(Self { template, workspaces, images: Vec::new(), source: None })
     }
 
-    /// The same with other directories.
+    /// The same with other directories, none of which lies in one of these or around it.
     pub fn with_workspaces(&self, workspaces: Vec<PathBuf>) -> Result<Self> {
+        let nested = |one: &Path, other: &Path| one != other && lie_in_each_other(one, other);
+        for outer in &self.workspaces {
+            if let Some(inner) = workspaces.iter().find(|inner| nested(inner, outer)) {
+                let what = format!("{} and {} lie in each other", outer.display(), inner.display());
+                return Err(Error::new(ErrorKind::Denied, what)
+                    .hint("The operator has to name workspaces of which none lies in another."));
+            }
+        }
         let Self { images, source, .. } = self.clone();
         Ok(Self { images, source, ..Self::new(self.template.clone(), workspaces)? })
     }
@@ -65,15 +74,18 @@ impl Ground {
     /// The directory that a request names, if it is one of those that it may.
     pub(crate) fn workspace(&self, named: &str) -> Result<PathBuf> {
         let found = self.workspaces.iter().find(|path| path.as_path() == Path::new(named));
-        found.cloned().ok_or_else(|| {
+        let found = found.ok_or_else(|| {
             Error::new(ErrorKind::Denied, format!("{named:?} is no workspace of this caller"))
                 .hint("Name a directory that the operator allows, or none for an empty one.")
-        })
+        })?;
+        // Without links when it was named, and somebody may have put one there since.
+        if found.canonicalize().is_ok_and(|now| now != *found) {
+            let what = format!("{named:?} leads elsewhere by now");
+            return Err(Error::new(ErrorKind::Denied, what)
+                .hint("The operator has to put the directory back in the place of the link."));
+        }
+        Ok(found.clone())
     }
-}
-
-fn lie_in_each_other(one: &Path, other: &Path) -> bool {
-    one.starts_with(other) || other.starts_with(one)
 }
 
 #[cfg(test)]
@@ -92,6 +104,32 @@ mod tests {
         assert_eq!(ground.workspace("/srv/b").unwrap(), PathBuf::from("/srv/b"));
         for other in ["/srv", "/srv/a/x", "/srv/a/../b", "/", "", "srv/a", "/srv/ab"] {
             assert_eq!(ground.workspace(other).unwrap_err().kind, ErrorKind::Denied, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_workspace_that_became_a_link_is_none() {
+        let place = std::env::temp_dir().join(format!("cofferdam-ground-{}", std::process::id()));
+        let (real, named) = (place.join("real"), place.join("named"));
+        std::fs::create_dir_all(&real).unwrap();
+        std::fs::create_dir_all(&named).unwrap();
+        let (real, named) = (real.canonicalize().unwrap(), named.canonicalize().unwrap());
+        let ground = ground(&[named.to_str().unwrap()]).unwrap();
+        assert_eq!(ground.workspace(named.to_str().unwrap()).unwrap(), named, "the control");
+        std::fs::remove_dir(&named).unwrap();
+        std::os::unix::fs::symlink(&real, &named).unwrap();
+        let refused = ground.workspace(named.to_str().unwrap()).unwrap_err();
+        std::fs::remove_dir_all(&place).unwrap();
+        assert_eq!(refused.kind, ErrorKind::Denied);
+    }
+
+    #[test]
+    fn no_workspace_of_a_key_lies_in_one_of_the_operators() {
+        let ground = ground(&["/srv/a"]).unwrap();
+        let with = |path: &str| ground.with_workspaces(vec![PathBuf::from(path)]);
+        assert!(with("/srv/a").is_ok() && with("/srv/b").is_ok());
+        for nested in ["/srv", "/srv/a/b"] {
+            assert_eq!(with(nested).unwrap_err().kind, ErrorKind::Denied, "{nested}");
         }
     }
 

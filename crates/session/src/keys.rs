@@ -9,7 +9,7 @@ use cofferdam_core::{Error, ErrorKind, Result, SandboxId, hexadecimal};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use subtle::ConstantTimeEq;
 
 /// Begins every key, so that it is known for one where it should not be.
@@ -100,6 +100,38 @@ pub struct KeyReport {
     pub revoked_ms: Option<u64>,
 }
 
+/// Whether one of two directories is the other one, or lies in it.
+pub fn lie_in_each_other(one: &Path, other: &Path) -> bool {
+    one.starts_with(other) || other.starts_with(one)
+}
+
+/// Refuses workspaces that lie in each other, or in those of another key or around them: whoever works in the outer one
+/// could put a link in the place of the inner one, and that leads anywhere. The same one for several keys is shared.
+fn refuse_nested<'k>(wanted: &[PathBuf], known: impl Iterator<Item = &'k StoredKey>) -> Result<()> {
+    let refused = |one: &Path, other: &Path, whose: &str| {
+        let what = format!("{} and {}{whose} lie in each other", one.display(), other.display());
+        Err(Error::new(ErrorKind::Usage, what).hint(
+            "Name workspaces of which none lies in another: who works in the outer one could lead the \
+             inner one elsewhere.",
+        ))
+    };
+    for (at, one) in wanted.iter().enumerate() {
+        let mut others = wanted.iter().skip(at + 1);
+        if let Some(other) = others.find(|other| lie_in_each_other(one, other)) {
+            return refused(one, other, "");
+        }
+    }
+    for key in known {
+        for other in &key.rights.workspaces {
+            let nested = |one: &&PathBuf| *one != other && lie_in_each_other(one, other);
+            if let Some(one) = wanted.iter().find(nested) {
+                return refused(one, other, &format!(" of key {}", key.name));
+            }
+        }
+    }
+    Ok(())
+}
+
 impl Sessions {
     /// Makes a key, and says what it is: that is told once and kept nowhere.
     ///
@@ -115,6 +147,8 @@ impl Sessions {
         if rights.scopes.is_empty() {
             return Err(Error::new(ErrorKind::Usage, "a key without any scope opens nothing"));
         }
+        let known = self.0.store.keys().await?;
+        refuse_nested(&rights.workspaces, known.iter().filter(|key| key.revoked_ms.is_none()))?;
         let id: String = random_text()?.chars().take(ID_DIGITS).collect();
         let secret = format!("{MARK}{id}_{}", secret()?);
         let key = StoredKey {

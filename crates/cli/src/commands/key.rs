@@ -54,7 +54,7 @@ pub(crate) struct KeyCreateArgs {
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
 
-    /// For what it is good: look, manage, run, files-read, files-write or approve. Repeatable. Default: all
+    /// For what it is good: look, manage, run, files-read, files-write, secrets or approve. Repeatable. Default: all
     /// but approve, so that an agent does not answer what it asks for.
     ///
     /// Example: --scope look --scope run

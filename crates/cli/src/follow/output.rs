@@ -104,6 +104,10 @@ async fn drain(
             sink.miss(stream, chunk.offset - *seen);
         }
         if chunk.bytes.is_empty() {
+            // What was written last and found no room. Of a lost command nobody knows how much that is.
+            if written != u64::MAX {
+                sink.miss(stream, written - (*seen).max(chunk.offset).min(written));
+            }
             *seen = written;
             break;
         }

@@ -6,6 +6,7 @@ use serde_json::json;
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::time::Duration;
 
 /// Of FIPS 180-4: the SHA-256 of "abc", in hexadecimal and in base64.
 const ABC: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
@@ -360,5 +361,40 @@ fn a_directory_goes_out_and_comes_in_as_an_archive() {
         let cut = &tar.body[..700];
         server.send(&format!("PUT {FILES}/archive?path=g"), &[], cut).is(400);
         assert!(!place.workspace.join("g").exists());
+    });
+}
+
+#[test]
+fn a_download_ends_with_the_key_that_it_was_asked_by() {
+    everyone(|place| {
+        let server = Served::new(place);
+        let large = place.write("large", "");
+        fs::File::options().write(true).open(large).unwrap().set_len(64 << 20).unwrap();
+        let workspace = place.workspace.to_str().unwrap();
+        let begin = |name: &str, words: &[&str]| {
+            let words = [&["key", "create", name], words].concat();
+            let key = format!("Bearer {}", place.says(&words, 0).text().trim());
+            let mut headers = vec![("authorization", key.as_str())];
+            headers.push(("content-type", "application/json"));
+            let wish = json!({"name": "s", "workspace": workspace}).to_string();
+            server.send("POST /v1/sandboxes", &headers, wish.as_bytes()).is(201);
+            let line = format!("GET {FILES}?path=large");
+            let mut stream = server.head(&line, &[("authorization", &key)]);
+            stream.read_exact(&mut [0; 1000]).unwrap();
+            stream
+        };
+        // Two keys may share a directory.
+        let mut hers = begin("alice", &["--allow-workspace", workspace]);
+        let mut his = begin("bob", &["--allow-workspace", workspace]);
+        place.says(&["key", "revoke", "alice"], 0);
+        std::thread::sleep(Duration::from_millis(2500));
+        let rest = |stream: &mut dyn Read| {
+            let mut bytes = Vec::new();
+            // To its end, or to where it is reset.
+            stream.read_to_end(&mut bytes).ok();
+            bytes.len()
+        };
+        assert!(rest(&mut his) > 60 << 20, "the control");
+        assert!(rest(&mut hers) < 32 << 20, "it goes on");
     });
 }

@@ -11,7 +11,11 @@ struct Disk<'a>(&'a Place);
 
 impl<'a> Disk<'a> {
     fn mount(place: &'a Place) -> Self {
-        let options = format!("size=24M,mode=700,uid={0},gid={0}", place.uid());
+        Self::mount_with(place, "size=24M")
+    }
+
+    fn mount_with(place: &'a Place, most: &str) -> Self {
+        let options = format!("{most},mode=700,uid={0},gid={0}", place.uid());
         let mounted = Command::new("mount")
             .args(["-t", "tmpfs", "-o", &options, "tmpfs"])
             .arg(&place.state)
@@ -110,5 +114,47 @@ fn what_fills_the_disk_without_a_pause_is_removed() {
         assert!(!disk.is_full());
         place.says(&["create", "--name", "t"], 0);
         place.says(&["exec", "t", "--", "true"], 0);
+    });
+}
+
+#[test]
+fn on_a_disk_that_takes_no_more_files_what_runs_can_be_seen_and_removed() {
+    if caller() != 0 {
+        return skipped("root", "only root mounts a disk to fill");
+    }
+    everyone(|place| {
+        let _disk = Disk::mount_with(place, "size=24M,nr_inodes=300");
+        place.says(&["create", "--name", "s"], 0);
+        let fills = "i=0; while : >~/$i; do i=$((i+1)); done 2>/dev/null; sleep 1000";
+        place.says(&["exec", "s", "-d", "--id", "fills", "--shell", fills], 0);
+        let probe = place.state.join("probe");
+        let is_full = || match fs::write(&probe, "") {
+            Ok(()) => fs::remove_file(&probe).ok().and(None),
+            Err(_) => Some(()),
+        };
+        assert!(until(SOON, is_full).is_some());
+        assert_eq!(phase(place, "s"), "running");
+        assert!(place.says(&["ps", "s"], 0).text().contains("fills"));
+        let said = place.says(&["create", "--name", "t"], 1);
+        assert!(said.stderr.contains("no room for another file"), "{said:?}");
+        place.says(&["rm", "s"], 0);
+        place.says(&["create", "--name", "t"], 0);
+        place.says(&["exec", "t", "--", "true"], 0);
+    });
+}
+
+#[test]
+fn output_that_finds_no_room_is_counted() {
+    if caller() != 0 {
+        return skipped("root", "only root mounts a disk to fill");
+    }
+    everyone(|place| {
+        let disk = Disk::mount(place);
+        place.says(&["create", "--name", "s"], 0);
+        let line = "head -c 20000000 /dev/zero >~/f; head -c 30000000 /dev/zero; exit 5";
+        let said = place.says(&["exec", "s", "--json", "--shell", line], 5).object();
+        let omitted = said["omitted"]["stdout"].as_u64().unwrap();
+        assert!(omitted > 10 << 20, "{omitted}");
+        drop(disk);
     });
 }

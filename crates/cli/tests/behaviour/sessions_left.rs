@@ -165,3 +165,22 @@ fn a_session_goes_on_when_the_client_that_held_it_is_killed() {
         place.says(&["rm", "s"], 0);
     });
 }
+
+#[test]
+fn a_limit_of_a_files_size_where_a_session_was_made_ends_nothing_of_it() {
+    everyone(|place| {
+        let mut command = place.host("bash");
+        let create = "ulimit -S -f 16384; exec \"$0\" create --name s";
+        let made = outcome(command.args(["-c", create, place.program()]), SOON);
+        assert_eq!(made.code(), Some(0), "{made:?}");
+        place.says(&["exec", "s", "-d", "--id", "aside", "--", "sleep", "1000"], 0);
+        let line = "head -c 20000000 /dev/zero; exit 5";
+        let said = place.says(&["exec", "s", "--shell", line], 5);
+        assert_eq!(said.stdout.len(), 20_000_000);
+        place.says(&["exec", "s", "--", "true"], 0);
+        let running = place.says(&["ps", "s", "--json"], 0).text();
+        assert!(running.contains("aside"), "{running}");
+        place.says(&["signal", "s", "aside", "TERM"], 0);
+        place.says(&["wait", "s", "aside"], 143);
+    });
+}

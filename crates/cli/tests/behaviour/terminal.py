@@ -152,6 +152,17 @@ def forbidden_or_forced():
         fail(f"-t without a terminal: {forced}")
 
 
+def in_the_background():
+    screen = Screen(["/bin/bash", "--norc", "--noprofile", "-i"])
+    line = "sleep 0.3; echo do''ne; test -t 0 || echo no term''inal"
+    screen.type(f'{PROGRAM} run -- sh -c "{line}" & wait; echo co""de $?\n')
+    screen.expect("done")
+    screen.expect("no terminal")
+    screen.expect("code 0")
+    screen.type("exit\n")
+    screen.ends(0)
+
+
 def not_all_three():
     for cut in ("</dev/null", ">out", "2>err"):
         line = f"{PROGRAM} run --shell 'test -t 0 || test -t 1 || test -t 2 || echo none' {cut}; cat out 2>&-"

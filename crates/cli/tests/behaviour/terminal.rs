@@ -84,6 +84,11 @@ fn a_terminal_can_be_forbidden_and_forced() {
 }
 
 #[test]
+fn in_the_background_of_a_shell_it_goes_on_without_one() {
+    play("in_the_background");
+}
+
+#[test]
 fn no_terminal_is_made_unless_all_three_are_one() {
     play("not_all_three");
 }

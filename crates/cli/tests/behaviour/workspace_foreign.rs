@@ -1,8 +1,9 @@
 //! Workspaces of which not all is the caller's, or not all is there.
 
-use crate::place::{caller, everyone};
+use crate::place::{SOON, caller, everyone, started, until};
 use crate::workspace::{has_git, repository};
 use std::fs;
+use std::path::Path;
 
 /// What stands at an absent name protects it. Where nobody inside can make it nothing has to, and the run
 /// goes on: in a directory of somebody else's, and where somebody else made the repository.
@@ -48,5 +49,50 @@ fn a_part_of_a_repository_says_with_which_workspace_git_would_work() {
         place.says(&["run", "-w", top, "--cwd", "some/part", "--", "git", "status"], 0);
         let said = place.says(&["run", "-w", top, "--", "sh", "-c", "exit 128"], 128);
         assert!(!said.stderr.contains("--cwd"), "control: a whole one: {said:?}");
+    });
+}
+
+/// The names in a directory, in order.
+fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn what_a_killed_run_left_goes_though_its_workspace_was_out_of_reach() {
+    everyone(|place| {
+        place.write("one/mine", "x");
+        let workspace = place.workspace.join("one");
+        let elsewhere = place.base.join("elsewhere");
+        let moved = place.workspace.join("moved");
+        fs::create_dir(&elsewhere).unwrap();
+        place.give(&elsewhere);
+        let elsewhere = elsewhere.to_str().unwrap();
+        let killed = |workspace: &Path| {
+            let words = ["run", "-w", workspace.to_str().unwrap(), "--", "sleep", "1000"];
+            let mut child = started(&mut place.cofferdam(&words));
+            let is_held = || workspace.join(".envrc").symlink_metadata().ok();
+            assert!(until(SOON, is_held).is_some(), "the control: something is left");
+            child.kill().unwrap();
+            child.wait().unwrap();
+        };
+        // Another start finds it nowhere, and the next one in it knows it all the same.
+        killed(&workspace);
+        fs::rename(&workspace, &moved).unwrap();
+        place.says(&["run", "-w", elsewhere, "--", "true"], 0);
+        assert!(names(&moved).len() > 1, "the control");
+        place.says(&["run", "-w", moved.to_str().unwrap(), "--", "true"], 0);
+        assert_eq!(names(&moved), ["mine"]);
+        // Where it is in its place again, the search for what is left finds it.
+        killed(&moved);
+        fs::rename(&moved, &workspace).unwrap();
+        place.says(&["run", "-w", elsewhere, "--", "true"], 0);
+        fs::rename(&workspace, &moved).unwrap();
+        place.says(&["gc"], 0);
+        assert_eq!(names(&moved), ["mine"]);
+        fs::rename(&moved, &workspace).unwrap();
     });
 }

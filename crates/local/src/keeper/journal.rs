@@ -84,6 +84,11 @@ impl Journal {
         self.has(self.last)
     }
 
+    /// Whether anybody finds the file.
+    pub(super) fn is_there(&self) -> bool {
+        rustix::fs::fstat(&self.file).is_ok_and(|stat| stat.st_nlink > 0)
+    }
+
     /// Has the disk keep what stands in the file, over the end of the machine, too.
     pub(super) fn settle(&self) {
         // A disk that cannot is found out by the next entry.

@@ -25,8 +25,8 @@ use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// How long to wait where nothing has a time.
-const LONG: Duration = Duration::from_secs(24 * 3600);
+/// How long to wait where nothing has a time. Then it looks whether anybody can still find it.
+const LONG: Duration = Duration::from_secs(30);
 /// When an entry that the disk did not take is tried again.
 const FLUSH_AFTER: Duration = Duration::from_millis(500);
 /// After this long without anything to do, memory is given back.
@@ -202,6 +202,10 @@ impl<'a> Keeper<'a> {
         }
         if self.holds_memory && quiet {
             sys::give_memory_back();
+        }
+        if quiet && !self.journal.is_there() {
+            // Somebody removed the state directory: no client finds it any more, and no start what it leaves.
+            self.over.get_or_insert(DestroyReason::Lost);
         }
         self.holds_memory = !quiet;
         Ok(())

@@ -25,6 +25,7 @@ use cofferdam_wire::message::{GENERATION, Hello};
 use rustix::fd::OwnedFd;
 use rustix::fs::Mode;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::process::{Resource, getrlimit, setrlimit};
 use std::cell::RefCell;
 use std::io::{Read, Write};
 use std::process::ExitCode;
@@ -55,6 +56,8 @@ pub fn serve() -> ExitCode {
     rustix::process::umask(Mode::from_raw_mode(0o077));
     // ORDER: before the order is read, so that no memory of the sandbox ever held it.
     let Ok(blank) = Blank::start() else { return ExitCode::FAILURE };
+    // The caller's limit of a file's size is one of commands, and not of what all of them write out.
+    raise_file_limit();
     match take_order() {
         Ok(taken) => {
             keep(taken, blank);
@@ -62,6 +65,14 @@ pub fn serve() -> ExitCode {
         }
         Err(_) => ExitCode::FAILURE,
     }
+}
+
+fn raise_file_limit() {
+    sys::outlive_file_limit();
+    let mut limit = getrlimit(Resource::Fsize);
+    limit.current = limit.maximum;
+    // Beyond one that cannot be raised, what finds no room is dropped and counted.
+    let _ = setrlimit(Resource::Fsize, limit);
 }
 
 /// What a keeper is started with.

@@ -1,6 +1,6 @@
 //! Records of changes that land in a workspace, one for each layer.
 
-use super::{ATTEMPTS, Hold, Owners, Record, StateDirectory, SweepReport, io, pay};
+use super::{ATTEMPTS, Hold, Owners, Record, StateDirectory, SweepReport, io};
 use cofferdam_core::{Error, ErrorKind, Result};
 use rustix::io::Errno;
 
@@ -30,7 +30,7 @@ impl StateDirectory {
         let Some(record) = self.record(&name).map_err(failed)? else { return Ok(()) };
         match record.owners() {
             Owners::Gone => Ok(()),
-            Owners::None => pay(record, &mut SweepReport::default()),
+            Owners::None => self.settle(record, &mut SweepReport::default()),
             Owners::Some => {
                 let what = "changes of this layer are landing just now";
                 Err(Error::new(ErrorKind::Conflict, what).hint("Try again."))

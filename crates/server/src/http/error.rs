@@ -33,26 +33,46 @@ impl Problem {
 
     /// The document. What the operating system said of the host is for the server's log alone.
     pub(crate) fn report(&self) -> ProblemReport {
-        let message = match is_about_the_host(self.error.kind) {
-            true => "the server could not do that; its log says why".to_owned(),
-            false => self.error.message.clone(),
+        let (message, hint) = match in_place_of(self.error.kind) {
+            Some((message, hint)) => (message.to_owned(), hint.map(str::to_owned)),
+            None => (self.error.message.clone(), self.error.hint.as_deref().map(over_http)),
         };
-        let hint = self.error.hint.as_deref();
         ProblemReport {
             about: "about:blank".to_owned(),
             title: self.error.kind.name().replace('_', " "),
             status: self.status.as_u16(),
             kind: self.error.kind.name().to_owned(),
             message,
-            hint: hint.filter(|_| !is_about_the_host(self.error.kind)).map(over_http),
+            hint,
             retryable: self.error.kind.is_retryable(),
         }
     }
 }
 
-/// Whether messages of this kind name files and calls of the host.
-fn is_about_the_host(kind: ErrorKind) -> bool {
-    matches!(kind, ErrorKind::Io | ErrorKind::Protocol)
+/// What is told where messages of this kind name files and calls of the host, and what would help there.
+fn in_place_of(kind: ErrorKind) -> Option<(&'static str, Option<&'static str>)> {
+    match kind {
+        ErrorKind::Io | ErrorKind::Protocol => {
+            Some(("the server could not do that; its log says why", None))
+        }
+        ErrorKind::Unenforceable => Some((
+            "the server's host cannot enforce all that was asked for; the server's log says what",
+            Some("Ask for less, or have the operator see what `cofferdam doctor` says there."),
+        )),
+        ErrorKind::Usage
+        | ErrorKind::Config
+        | ErrorKind::Denied
+        | ErrorKind::NotFound
+        | ErrorKind::Conflict
+        | ErrorKind::PathEscape
+        | ErrorKind::NotAFile
+        | ErrorKind::TooLarge
+        | ErrorKind::Unsupported
+        | ErrorKind::Unavailable
+        | ErrorKind::SetupFailed
+        | ErrorKind::TimedOut
+        | ErrorKind::Canceled => None,
+    }
 }
 
 impl From<Error> for Problem {
@@ -82,7 +102,9 @@ impl IntoResponse for Problem {
         if let Some(seconds) = self.retry_after_s {
             headers.insert(header::RETRY_AFTER, header::HeaderValue::from(seconds));
         }
-        response.extensions_mut().insert(Logged(self.error.chain().into()));
+        if self.status.is_server_error() || in_place_of(self.error.kind).is_some() {
+            response.extensions_mut().insert(Logged(self.error.chain().into()));
+        }
         response
     }
 }
@@ -108,7 +130,9 @@ mod tests {
             serde_json::to_string(&Problem::from(error).report()).unwrap()
         };
         assert!(told(ErrorKind::NotFound).contains("/var/lib/x"));
-        assert!(!told(ErrorKind::Io).contains("/var/lib/x"));
+        for kind in [ErrorKind::Io, ErrorKind::Unenforceable] {
+            assert!(!told(kind).contains("/var/lib/x"), "{kind:?}");
+        }
         let chained = Problem::from(Error::new(ErrorKind::Conflict, "x").source(cause)).report();
         assert_eq!(chained.message, "x");
     }

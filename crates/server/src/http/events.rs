@@ -100,10 +100,23 @@ async fn audit(door: Door<Looks>, Query(query): Query<AuditQuery>) -> Answer<Jso
 
 async fn wanted(door: &Door<Looks>, query: &EventsQuery) -> Answer<(Option<SessionId>, u64)> {
     let session = match &query.sandbox {
-        Some(text) => Some(door.session(text).await?.id().clone()),
+        Some(text) => Some(sandbox(door, text).await?),
         None => None,
     };
     Ok((session, checked(query.after.unwrap_or(0))?))
+}
+
+/// The sandbox of this name or id; one that was removed by its id, as long as an event of it is kept.
+async fn sandbox(door: &Door<Looks>, text: &str) -> Answer<SessionId> {
+    let missing = match door.session(text).await {
+        Ok(session) => return Ok(session.id().clone()),
+        Err(missing) => missing,
+    };
+    let Ok(id) = SessionId::new(text) else { return Err(missing) };
+    match door.sessions.written_events(Some(&id), 0).await?.is_empty() {
+        true => Err(missing),
+        false => Ok(id),
+    }
 }
 
 fn number(text: &str) -> Answer<u64> {

@@ -13,6 +13,7 @@ use axum::response::{IntoResponse, Response};
 use cofferdam_core::{Error, ErrorKind};
 use cofferdam_session::AuditEntry;
 use std::collections::HashMap;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -53,25 +54,31 @@ pub(crate) enum Over {
 }
 
 impl Counted {
-    /// Waits until there is a reason to end the stream.
-    pub(crate) async fn is_over(&self) -> Over {
-        match &self.stream {
-            None => std::future::pending().await,
-            Some((server, caller)) => tokio::select! {
-                () = server.is_to_end() => Over::Server,
-                () = is_revoked(server, caller) => Over::Key,
-            },
+    /// Waits until there is a reason to end the stream. Whoever waits for something else in between goes on with
+    /// the same one: one that began anew each time would never come to look at its key.
+    pub(crate) fn is_over(&self) -> Reason<Over> {
+        match self.stream.clone() {
+            None => Box::pin(std::future::pending()),
+            Some((server, caller)) => Box::pin(async move {
+                tokio::select! {
+                    () = server.is_to_end() => Over::Server,
+                    () = is_revoked(&server, &caller) => Over::Key,
+                }
+            }),
         }
     }
 
     /// Waits until its key is revoked. What the end of a server lets end by itself needs no more.
-    pub(crate) async fn loses_its_key(&self) {
-        match &self.stream {
-            None => std::future::pending().await,
-            Some((server, caller)) => is_revoked(server, caller).await,
+    pub(crate) fn loses_its_key(&self) -> Reason<()> {
+        match self.stream.clone() {
+            None => Box::pin(std::future::pending()),
+            Some((server, caller)) => Box::pin(async move { is_revoked(&server, &caller).await }),
         }
     }
 }
+
+/// Waits for a reason to end something.
+pub(crate) type Reason<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// Waits until the key of a caller is revoked.
 async fn is_revoked(server: &Server, caller: &Caller) {
@@ -121,9 +128,7 @@ pub(super) async fn guard(State(server): State<Server>, request: Request, next: 
         Ok(response) => response,
         Err(problem) => problem.into_response(),
     };
-    if response.status().is_server_error()
-        && let Some(Logged(chain)) = response.extensions().get::<Logged>()
-    {
+    if let Some(Logged(chain)) = response.extensions().get::<Logged>() {
         (server.0.options.log)(&format!("request {number}: {line}: {chain}"));
     }
     if let Some(origin) = allowed {

@@ -23,17 +23,20 @@ pub(crate) fn stream_of(
     counted: Counted,
     source: impl Source,
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
-    let state = (counted, source, VecDeque::new());
-    let events = stream::unfold(state, async |(counted, mut source, mut ready)| {
+    let over = counted.is_over();
+    let state = ((counted, over), source, VecDeque::new());
+    let events = stream::unfold(state, async |((counted, mut over), mut source, mut ready)| {
         if ready.is_empty() {
             let more = tokio::select! {
+                // Also where there is always more.
+                biased;
+                _ = &mut over => return None,
                 more = source.next() => more?,
-                _ = counted.is_over() => return None,
             };
             ready.extend(more);
         }
         let event = ready.pop_front()?;
-        Some((Ok(event), (counted, source, ready)))
+        Some((Ok(event), ((counted, over), source, ready)))
     });
     Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE))
 }

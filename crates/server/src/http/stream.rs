@@ -1,7 +1,7 @@
 //! Bodies that are neither read nor written as a whole: what a request holds of them is bounded.
 
 use super::error::Problem;
-use super::guard::Counted;
+use super::guard::{Counted, Reason};
 use axum::body::{Body, BodyDataStream, Bytes};
 use axum::http::StatusCode;
 use cofferdam_core::{Error, ErrorKind, Result, hexadecimal};
@@ -170,7 +170,9 @@ where
     // ORDER: beside the answer, for nobody polls that while its reader is slow.
     let work = Work(tokio::spawn(work(Outgoing { pipe, until: None })));
     let first = Some(Bytes::from(first)).filter(|first| !first.is_empty());
-    Body::from_stream(futures_util::stream::unfold(Some((first, reader, (work, counted))), next))
+    let answering =
+        Answering { first, reader, work, revoked: counted.loses_its_key(), _counted: counted };
+    Body::from_stream(futures_util::stream::unfold(Some(answering), next))
 }
 
 /// The same, but what it begins with is waited for: where the work is refused within that, the refusal is the
@@ -201,25 +203,43 @@ where
         let pieces = std::iter::once(Ok(Bytes::from(first))).chain(broken.map(Err));
         return Ok(Body::from_stream(futures_util::stream::iter(pieces)));
     }
-    let state = Some((Some(Bytes::from(first)), reader, (work, counted)));
-    Ok(Body::from_stream(futures_util::stream::unfold(state, next)))
+    let first = Some(Bytes::from(first));
+    let answering =
+        Answering { first, reader, work, revoked: counted.loses_its_key(), _counted: counted };
+    Ok(Body::from_stream(futures_util::stream::unfold(Some(answering), next)))
 }
 
-type Answering = Option<(Option<Bytes>, DuplexStream, (Work, Counted))>;
+/// An answer that is read.
+struct Answering {
+    first: Option<Bytes>,
+    reader: DuplexStream,
+    work: Work,
+    revoked: Reason<()>,
+    _counted: Counted,
+}
 
-async fn next(state: Answering) -> Option<(io::Result<Bytes>, Answering)> {
-    let (first, mut reader, mut work) = state?;
-    if let Some(first) = first {
-        return Some((Ok(first), Some((None, reader, work))));
+async fn next(answering: Option<Answering>) -> Option<(io::Result<Bytes>, Option<Answering>)> {
+    let mut answering = answering?;
+    if let Some(first) = answering.first.take() {
+        return Some((Ok(first), Some(answering)));
     }
     let mut piece = Vec::with_capacity(PIECE_BYTES);
-    match reader.read_buf(&mut piece).await {
-        Ok(0) => match (&mut work.0.0).await {
+    let read = tokio::select! {
+        // Also where there is always more.
+        biased;
+        () = &mut answering.revoked => {
+            let error = Error::new(ErrorKind::Denied, "the key was revoked by which this was asked for");
+            return Some((Err(io::Error::other(error)), None));
+        }
+        read = answering.reader.read_buf(&mut piece) => read,
+    };
+    match read {
+        Ok(0) => match (&mut answering.work.0).await {
             Ok(Ok(())) => None,
             Ok(Err(error)) => Some((Err(io::Error::other(error)), None)),
             Err(error) => Some((Err(io::Error::other(error)), None)),
         },
-        Ok(_) => Some((Ok(piece.into()), Some((None, reader, work)))),
+        Ok(_) => Some((Ok(piece.into()), Some(answering))),
         Err(error) => Some((Err(error), None)),
     }
 }

@@ -154,6 +154,14 @@ impl OnGround for SpecWish {
         if let Some(profile) = self.profile {
             spec.profile = profile_of(profile);
         }
+        // Less is asked for than the operator's way out.
+        if !spec.profile.has_way_out() {
+            spec.egress.clear();
+            spec.deny.clear();
+            spec.host_ports.clear();
+            spec.secrets.clear();
+            spec.ask = Duration::ZERO;
+        }
         spec.workspace = match (&self.workspace, self.copy_on_write) {
             (Some(named), true) => Workspace::CopyOnWrite(ground.workspace(named)?),
             (Some(named), false) => Workspace::Directory(ground.workspace(named)?),
@@ -214,7 +222,10 @@ fn take<T: Copy + PartialOrd + Default + std::fmt::Display>(
     // 0 is no limit where that is possible at all.
     let is_more = most != T::default() && (wanted > most || wanted == T::default());
     if is_more {
-        let what = format!("{name} {wanted} is more than the {most} that the operator allows");
+        let what = match wanted == T::default() {
+            true => format!("{name} 0 would be no limit, and the operator allows {most} at most"),
+            false => format!("{name} {wanted} is more than the {most} that the operator allows"),
+        };
         return Err(Error::new(ErrorKind::Denied, what)
             .hint("Ask for less; an operator allows more by options of `cofferdam serve`."));
     }
@@ -261,4 +272,46 @@ fn refuse_more_way_out(spec: &Spec, operator: &Spec) -> Result<()> {
         (None, Some(_)) => return Ok(()),
     };
     Err(Error::new(ErrorKind::Denied, what).hint("Use the profile no-network."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cofferdam_core::Caller;
+
+    #[test]
+    fn a_request_asks_for_less_than_the_operators_way_out_by_a_profile_without_one() {
+        let operator = Spec {
+            profile: Profile::RepoWrite,
+            egress: vec!["a.test:443".parse().unwrap()],
+            host_ports: vec![5432],
+            ask: Duration::from_secs(1),
+            ..Spec::new(Workspace::Private, Caller::default())
+        };
+        let ground = Ground::new(operator, Vec::new()).unwrap();
+        let ask = |profile, egress| {
+            SpecWish { profile, egress, ..SpecWish::default() }.on(&ground)?.network_policy()
+        };
+        assert!(ask(None, None).unwrap().is_some(), "the control");
+        for profile in [ProfileName::NoNetwork, ProfileName::ReadOnly] {
+            for egress in [None, Some(Vec::new())] {
+                assert!(ask(Some(profile), egress).unwrap().is_none(), "{profile:?}");
+            }
+            let wished = Some(vec!["a.test:443".to_owned()]);
+            assert!(
+                ask(Some(profile), wished).is_err(),
+                "{profile:?}: what is said is not dropped"
+            );
+        }
+    }
+
+    #[test]
+    fn a_limit_of_nothing_is_called_none() {
+        let mut limits = Limits { memory_bytes: Limit::Asked(1 << 30), ..Limits::default() };
+        let wish = LimitsWish { memory_bytes: Some(0), ..LimitsWish::default() };
+        let refused = narrow(&wish, &mut limits).unwrap_err();
+        assert!(refused.message.contains("would be no limit"), "{refused}");
+        let wish = LimitsWish { cpu_millis: Some(1), ..LimitsWish::default() };
+        assert_eq!(narrow(&wish, &mut limits).unwrap_err().kind, ErrorKind::Usage);
+    }
 }

@@ -6,6 +6,7 @@ use axum::http::{Request, Response};
 use cofferdam_core::{Caller, Error, ErrorKind, Image, ImageRun, Result, Spec, Workspace};
 use cofferdam_server::{Ground, HeldImage, Images, Pull};
 use cofferdam_session::KeyScope;
+use futures_util::StreamExt;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -35,6 +36,52 @@ async fn a_stream_ends_when_its_key_is_revoked() {
     let moment = std::time::Duration::from_millis(1500);
     let goes_on = tokio::time::timeout(moment, axum::body::to_bytes(his, usize::MAX)).await;
     assert!(goes_on.is_err(), "the control");
+}
+
+/// Reads a body until it ends, or for this long. Whether it ended, and how much came.
+async fn drained(body: Body, within: std::time::Duration) -> (bool, usize) {
+    let mut pieces = body.into_data_stream();
+    let (mut bytes, until) = (0, tokio::time::Instant::now() + within);
+    loop {
+        match tokio::time::timeout_at(until, pieces.next()).await {
+            Ok(Some(Ok(piece))) => bytes += piece.len(),
+            Ok(Some(Err(_)) | None) => return (true, bytes),
+            Err(_) => return (false, bytes),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_stream_on_which_there_is_always_more_ends_with_its_key_too() {
+    let stage = Stage::new().await;
+    let alice = stage.key("alice").await;
+    stage.ask(&alice, "PUT /v1/sandboxes/s", "{}").await;
+    let open = async |line: &str| {
+        begin(&stage, request(&alice, line).body(Body::empty()).unwrap()).await.into_body()
+    };
+    let events = open("GET /v1/events/stream").await;
+    let control = open("GET /v1/events/stream").await;
+    let moment = std::time::Duration::from_secs(3);
+    let busy = async {
+        // One event after another, the last of them long after the key is gone.
+        let session = stage.sessions.find_whole("s").await.unwrap();
+        loop {
+            stage.sessions.pause(&session).await.ok();
+            stage.sessions.resume(&session).await.ok();
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+    };
+    let both = async {
+        let (goes_on, told) = drained(control, moment).await;
+        assert!(!goes_on && told > 0, "the control");
+        stage.sessions.revoke_key("alice").await.unwrap();
+        drained(events, 4 * moment).await
+    };
+    let (is_over, _) = tokio::select! {
+        over = both => over,
+        () = busy => unreachable!(),
+    };
+    assert!(is_over, "it goes on without its key");
 }
 
 #[tokio::test]

@@ -179,6 +179,26 @@ async fn a_request_names_only_a_workspace_that_it_may() {
         let answer = stage.ask("", "POST /v1/sandboxes", &wish(path)).await;
         assert_eq!(answer.status.as_u16(), status, "{path}: {}", answer.text);
     }
+    // Who works in the outer one could put a link in the place of the inner one.
+    let nested = async |paths: &[&str]| {
+        let workspaces = paths.iter().map(Into::into).collect();
+        let rights = KeyRights { workspaces, ..rights(&KeyScope::ALL) };
+        stage.sessions.create_key(&format!("of-{}", paths.len()), rights).await
+    };
+    stage
+        .key_with(
+            "outer",
+            KeyRights { workspaces: vec!["/srv/outer".into()], ..rights(&KeyScope::ALL) },
+        )
+        .await;
+    for paths in [&["/srv/outer/inner"][..], &["/srv"], &["/srv/x", "/srv/x/y"]] {
+        let refused = nested(paths).await.unwrap_err();
+        assert!(refused.message.contains("lie in each other"), "{refused}");
+    }
+    nested(&["/srv/outer"]).await.unwrap();
+    stage.sessions.revoke_key("of-1").await.unwrap();
+    stage.sessions.revoke_key("outer").await.unwrap();
+    nested(&["/srv/outer/inner"]).await.unwrap();
     let plain = stage.key("plain").await;
     let with = KeyRights { workspaces: vec!["/srv/own".into()], ..rights(&KeyScope::ALL) };
     let with = stage.key_with("with", with).await;

@@ -16,7 +16,7 @@ mod schema;
 use crate::SessionId;
 use cofferdam_core::{Error, ErrorKind, Result};
 use read_before::ReadBefore;
-use reserve::Reserve;
+use reserve::{Reserve, is_without_files};
 use rusqlite::{Connection, ErrorCode, TransactionBehavior, ffi};
 use schema::Access;
 use serde::Serialize;
@@ -104,6 +104,7 @@ impl Store {
             let reserve = Reserve::of(&path, room);
             let connection = match schema::open(&path, Access::Shared) {
                 Err(error) if room == Room::Reserve && wants_room(&error) => {
+                    reserve.let_go_to_open();
                     schema::open(&path, Access::Alone)
                 }
                 other => other,
@@ -238,10 +239,15 @@ const ROOM: &str =
 fn explain(path: &Path, error: rusqlite::Error) -> Error {
     let shown = path.display();
     let code = error.sqlite_error().map(|error| error.extended_code);
-    let is_full = matches!(code, Some(ffi::SQLITE_FULL | ffi::SQLITE_IOERR_SHMSIZE));
+    let is_full = matches!(code, Some(ffi::SQLITE_FULL | ffi::SQLITE_IOERR_SHMSIZE))
+        || (error.sqlite_error_code() == Some(ErrorCode::CannotOpen) && is_without_files(path));
     let told = match error.sqlite_error_code() {
         _ if is_full => {
-            Error::new(ErrorKind::Io, format!("{shown} cannot grow, its disk is full")).hint(ROOM)
+            let what = match is_without_files(path) {
+                true => format!("{shown} cannot be used, its disk has no room for another file"),
+                false => format!("{shown} cannot grow, its disk is full"),
+            };
+            Error::new(ErrorKind::Io, what).hint(ROOM)
         }
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => damaged(path),
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {

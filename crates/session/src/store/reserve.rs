@@ -1,13 +1,13 @@
 //! Room on the disk that is kept for those who make room.
 //!
-//! The state directory holds a file of no use but its size. Whoever only looks, ends or removes lets
+//! The state directory holds a file of no use but its size, and that it is one. Whoever only looks, ends or removes lets
 //! go of it before he writes on a full disk, and it is made again when he is done. To look, he needs
 //! none: he uses the database alone.
 //!
 //! LIMIT: a program that fills the disk without a pause may take what was let go, so whoever ends a
 //! sandbox stops that first. Where a quota is full and the disk is not, there is no reserve.
 
-use rustix::fs::{FallocateFlags, Mode, OFlags, fallocate, open, statvfs};
+use rustix::fs::{FallocateFlags, Mode, OFlags, StatVfs, fallocate, open, statvfs};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -15,6 +15,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const NAME: &str = "reserve";
 /// What the removal of a thousand commands and the ends of their sandboxes write, a few times over.
 const BYTES: u64 = 512 * 1024;
+/// A log, and the file that its users share in memory.
+const LEAST_FILES: u64 = 2;
 /// Less than this helps nobody.
 const LEAST_BYTES: u64 = 64 * 1024;
 
@@ -78,9 +80,17 @@ impl Reserve {
     /// Whether the disk has less left than the reserve holds, and this one may use that.
     pub(super) fn is_needed(&self) -> bool {
         let directory = self.path.parent().unwrap_or(Path::new("/"));
+        let has_little = |disk: &StatVfs| disk.f_bavail.saturating_mul(disk.f_frsize) < BYTES;
         self.room == Room::Reserve
-            && statvfs(directory)
-                .is_ok_and(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) < BYTES)
+            && statvfs(directory).is_ok_and(|disk| has_little(&disk) || has_few_files(&disk))
+    }
+
+    /// Lets go of it before the database is opened where its log would be a file too many.
+    pub(super) fn let_go_to_open(&self) {
+        if self.room == Room::Reserve && is_without_files(&self.path) {
+            let was_there = std::fs::remove_file(&self.path).is_ok();
+            self.is_let_go.fetch_or(was_there, Ordering::Relaxed);
+        }
     }
 
     fn bytes(&self) -> u64 {
@@ -94,6 +104,17 @@ impl Drop for Reserve {
             self.make();
         }
     }
+}
+
+/// Whether there is no room for the files that a database has beside it. Some file systems have no such number.
+fn has_few_files(disk: &StatVfs) -> bool {
+    disk.f_files > 0 && disk.f_favail < LEAST_FILES
+}
+
+/// The same of where a database is.
+pub(super) fn is_without_files(database: &Path) -> bool {
+    let directory = database.parent().unwrap_or(Path::new("/"));
+    statvfs(directory).is_ok_and(|disk| has_few_files(&disk))
 }
 
 #[cfg(test)]

@@ -345,6 +345,14 @@ fn undone(report: &UndoReport, budget: usize) -> Outcome {
     if report.processes_ended {
         text.push_str(" All processes were ended.");
     }
+    if report.landed > 0 {
+        let landed = report.landed;
+        write!(
+            text,
+            " What was applied since that point stays in the workspace (changes: {landed})."
+        )
+        .ok();
+    }
     if let Some(from) = report.from {
         write!(text, " To go back: sandbox_undo with point {from}.").ok();
     }

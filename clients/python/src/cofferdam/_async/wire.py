@@ -13,7 +13,7 @@ from .._api import Client as Api
 from .._api.models import ProblemReport
 from .._api.types import Response
 from .._events import Event, EventReader
-from ..errors import CofferdamError, UnavailableError, error_of
+from ..errors import CofferdamError, UnavailableError, UsageError, error_of
 
 T = TypeVar("T")
 
@@ -103,7 +103,7 @@ class AsyncWire:
         inner = transport or httpx.AsyncHTTPTransport(uds=socket, limits=limits)
         self.http = httpx.AsyncClient(
             base_url="http://localhost" if socket else url,
-            headers={"authorization": f"Bearer {key}"} if key else {},
+            headers=authorization(key),
             timeout=httpx.Timeout(timeout_s, connect=CONNECT_S),
             transport=AsyncPatientTransport(inner, reconnect_s),
             event_hooks={"response": [_refuse_problems]},
@@ -157,6 +157,20 @@ class AsyncWire:
         if parsed is None or isinstance(parsed, ProblemReport):
             raise error_of(None, response.status_code, response.headers.get("x-request-id"))
         return parsed
+
+
+def authorization(key: str | None) -> dict[str, str]:
+    """The header with a key. What no key can be is refused here, for what refuses it later prints it."""
+    key = (key or "").strip()
+    if not key:
+        return {}
+    if not key.isascii() or not key.isprintable() or " " in key:
+        raise UsageError(
+            "the key has characters that no key has",
+            kind="usage",
+            hint="Give it as `cofferdam key create` printed it.",
+        )
+    return {"authorization": f"Bearer {key}"}
 
 
 def unreachable(error: httpx.TransportError) -> CofferdamError:

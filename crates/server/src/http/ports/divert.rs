@@ -3,7 +3,7 @@
 use super::table::{Opened, WORD_LENGTH};
 use crate::Server;
 use crate::http::error::Problem;
-use crate::http::guard::Counted;
+use crate::http::guard::{Counted, Reason};
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::uri::{Authority, PathAndQuery, Uri};
@@ -107,8 +107,9 @@ async fn pass_on(
     strip(response.headers_mut());
     // A stream counts until its last byte has gone.
     let (parts, body) = response.into_parts();
-    let over = Box::pin(async move { counted.loses_its_key().await });
-    Ok(Response::from_parts(parts, Body::new(Held { body, over, _inside: inside })))
+    let over = counted.loses_its_key();
+    let held = Held { body, over, _held: (counted, inside) };
+    Ok(Response::from_parts(parts, Body::new(held)))
 }
 
 fn revoked() -> Error {
@@ -188,8 +189,8 @@ async fn carry(outside: OnUpgrade, inside: OnUpgrade, (counted, held): (Counted,
 /// A body that counts as a stream, and ends with the key of its caller.
 struct Held {
     body: hyper::body::Incoming,
-    over: Pin<Box<dyn Future<Output = ()> + Send>>,
-    _inside: Inside,
+    over: Reason<()>,
+    _held: (Counted, Inside),
 }
 
 impl hyper::body::Body for Held {
