@@ -30,6 +30,12 @@ pub trait DurableBackend: Send + Sync + 'static {
     /// What it can do at all, whatever the host.
     fn capabilities(&self) -> Capabilities;
 
+    /// Whether its sandboxes protect control files and repositories of a workspace that is worked in directly as they
+    /// find them when they are made, and none that comes later.
+    fn protects_what_it_finds(&self) -> bool {
+        false
+    }
+
     /// Makes a sandbox, marked with `id` so that [`DurableBackend::list`] finds it even if the caller
     /// crashed before it stored the record. An id that is in use is a conflict.
     async fn create(&self, id: &SandboxId, order: &SandboxOrder) -> Result<SandboxRecord>;

@@ -275,7 +275,12 @@ impl StoredSpec {
         self.mounts.iter().map(StoredMount::mount).collect()
     }
 
-    /// Whether what is written to the workspace lands beside it.
+    /// Whether its workspace is a directory that is written itself.
+    pub fn is_in_place(&self) -> bool {
+        self.workspace.is_some() && !self.copy_on_write
+    }
+
+    /// Whether its workspace has a layer.
     pub fn is_copy_on_write(&self) -> bool {
         self.copy_on_write
     }

@@ -114,7 +114,7 @@ const GIT_DIRECTORY: [(&str, Nature); 7] = [
 const GIT_DIRECTORY_IF_THERE: [&str; 2] = ["remotes", "branches"];
 
 /// Names in the root of a work tree that most have not, as those above.
-const WORK_TREE_IF_THERE: [&str; 19] = [
+const WORK_TREE_IF_THERE: [&str; 33] = [
     ".hg/hgrc",
     ".hg/hgrc-not-shared",
     ".jj/repo/config.toml",
@@ -122,9 +122,23 @@ const WORK_TREE_IF_THERE: [&str; 19] = [
     ".dir-locals-2.el",
     ".helix",
     "opencode.json",
+    "opencode.jsonc",
     ".qwen",
     ".roo",
+    ".crush.json",
+    "crush.json",
+    ".amazonq",
+    ".continue",
+    ".kilocode",
+    ".junie",
     "mise.toml",
+    "mise.local.toml",
+    "mise/config.toml",
+    ".mise.local.toml",
+    ".mise/config.toml",
+    ".config/mise.toml",
+    ".config/mise/config.toml",
+    ".config/mise/conf.d",
     ".nvim.lua",
     ".nvimrc",
     ".vimrc",

@@ -81,6 +81,16 @@ impl Desk {
             true => wanted.provide(&files).await?,
             false => self.fetch(wanted, missing, &files).await?,
         };
+        drop(files);
+        // What came may be repositories and control files, which a sandbox protects as it finds them. No command
+        // has run in this one.
+        // ORDER: it ends before it is written down that all is there, so that none is kept that found nothing.
+        let is_found_anew = wanted.brings()
+            && self.row.spec.is_in_place()
+            && self.backend().protects_what_it_finds();
+        if is_found_anew {
+            self.drive(crate::Event::Stop).await?;
+        }
         if let Some(has) = &mut self.row.facts.manifest {
             has.done = true;
         }
@@ -89,7 +99,11 @@ impl Desk {
             "entries": wanted.count(),
             "steps": steps,
         });
-        self.amend(Some(NewEvent::now("files_provided", data))).await
+        self.amend(Some(NewEvent::now("files_provided", data))).await?;
+        match is_found_anew {
+            true => self.drive(crate::Event::Ensure).await,
+            false => Ok(()),
+        }
     }
 
     /// The same with what has to be fetched first. Nobody who stops waiting leaves anything running.

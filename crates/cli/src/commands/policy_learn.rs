@@ -3,15 +3,15 @@
 use super::run::CAPTURED_BYTES;
 use super::{audit, create};
 use crate::args::{CommandOptions, SessionOptions};
-use crate::config::FILE_NAME;
+use crate::config::{FILE_NAME, Key};
 use crate::context::argv;
 use crate::{exit, render, report, sessions};
 use clap::Args;
 use cofferdam_core::network::HOST_NAME;
 use cofferdam_core::policy::{AddressClass, Asked, Host, address_class};
 use cofferdam_core::{
-    ConnectionDecision, ConnectionReport, EgressRule, Error, ErrorKind, Profile, Result, Workspace,
-    parse_duration,
+    ConnectionDecision, ConnectionReport, EgressRule, Error, ErrorKind, Limits, OnUnavailable,
+    Profile, Result, SensitiveWrites, Spec, User, Workspace, parse_duration,
 };
 use cofferdam_session::{Session, SessionOrder, Sessions};
 use schemars::JsonSchema;
@@ -29,8 +29,8 @@ use std::time::Duration;
 /// The command runs twice, each time in a sandbox of its own that is gone afterwards, on a copy-on-write
 /// layer of the workspace that is thrown away. The first time every public address is allowed and private
 /// ones are denied as ever, unless rules are given: then those are what is allowed. The second time only
-/// what the first one reached is allowed, which shows whether that suffices. What is written is a whole
-/// configuration: `cofferdam run --config FILE` takes it, and so does a workspace as its `cofferdam.toml`, after
+/// what the first one reached is allowed, which shows whether that suffices. What is written is a
+/// configuration with the restrictions that it was tried under; what is not in it is said: `cofferdam run --config FILE` takes it, and so does a workspace as its `cofferdam.toml`, after
 /// `cofferdam config trust cofferdam.toml`. What was refused is told beside it; what was refused both times is no matter of
 /// these rules.
 ///
@@ -134,9 +134,10 @@ pub(super) fn perform(args: &LearnArgs) -> Result<u8> {
             proved.spec.profile = Profile::RepoWrite;
         }
         let second = once(sessions, &proved, &how, true).await?;
-        Ok(compared(&watched, &proved, &first, &second))
-    })?;
-    tell(args, &learned)?;
+        Ok((compared(&watched, &proved, &first, &second), proved.spec))
+    });
+    let (learned, spec) = learned?;
+    tell(args, &learned, &spec)?;
     Ok(match (learned.suffices, learned.proved_exit_code) {
         (false, _) => exit::FAILED,
         (true, 0) => exit::DONE,
@@ -308,19 +309,23 @@ fn compared(watched: &SessionOrder, proved: &SessionOrder, first: &Once, second:
     }
 }
 
-fn tell(args: &LearnArgs, learned: &Learned) -> Result<()> {
+fn tell(args: &LearnArgs, learned: &Learned, spec: &Spec) -> Result<()> {
+    let text = toml(learned, spec);
     if let Some(path) = &args.output {
         let opened = std::fs::OpenOptions::new().write(true).create_new(true).open(path);
-        let written = opened.and_then(|mut file| file.write_all(toml(learned).as_bytes()));
+        let written = opened.and_then(|mut file| file.write_all(text.as_bytes()));
         written.map_err(|error| {
             Error::new(ErrorKind::Io, format!("write {}", path.display())).source(error)
         })?;
     }
     told(args, learned).iter().for_each(|line| report::note(line));
+    if let Some(left_out) = left_out(spec) {
+        report::note(&left_out);
+    }
     match (args.json, &args.output) {
         (true, _) => render::print_json(learned),
         (false, Some(_)) => Ok(()),
-        (false, None) => render::print_lines(&toml(learned)),
+        (false, None) => render::print_lines(&text),
     }
 }
 
@@ -352,21 +357,66 @@ fn told(args: &LearnArgs, learned: &Learned) -> Vec<String> {
     lines
 }
 
-/// The rules as a configuration, whole.
-fn toml(learned: &Learned) -> String {
-    let quoted =
-        |all: &[String]| all.iter().map(|one| format!("{one:?}")).collect::<Vec<_>>().join(", ");
-    let (profile, egress) = (&learned.profile, quoted(&learned.egress));
-    let mut text = format!("[run]\nprofile = \"{profile}\"\negress = [{egress}]\n");
-    if !learned.host_ports.is_empty() {
-        let ports: Vec<String> = learned.host_ports.iter().map(ToString::to_string).collect();
-        // Writing to a string does not fail.
-        let _ = writeln!(text, "allow_host_port = [{}]", quoted(&ports));
+/// The rules as a configuration, with the restrictions under which they were tried.
+fn toml(learned: &Learned, spec: &Spec) -> String {
+    let mut text = format!("[run]\nprofile = {}\n", quoted(&learned.profile));
+    let _ = writeln!(text, "egress = {}", list(&learned.egress));
+    let mut add = |key: Key, all: Vec<String>| {
+        if !all.is_empty() {
+            // Writing to a string does not fail.
+            let _ = writeln!(text, "{} = {}", key.name(), list(&all));
+        }
+    };
+    add(Key::DenyEgress, spec.deny.iter().map(ToString::to_string).collect());
+    add(Key::AllowHostPort, learned.host_ports.iter().map(ToString::to_string).collect());
+    add(Key::Secret, learned.secrets.clone());
+    for (key, paths) in
+        [(Key::Read, &spec.read), (Key::Write, &spec.write), (Key::Hide, &spec.hide)]
+    {
+        add(key, paths.iter().filter_map(|path| path.to_str()).map(str::to_owned).collect());
     }
-    if !learned.secrets.is_empty() {
-        let _ = writeln!(text, "secret = [{}]", quoted(&learned.secrets));
+    let Limits { memory_bytes, pids, cpu_millis, disk_bytes } = spec.limits;
+    for (key, limit) in [
+        (Key::Memory, memory_bytes.is_asked().then(|| render::bytes(memory_bytes.value()))),
+        (Key::Pids, pids.is_asked().then(|| pids.value().to_string())),
+        (Key::Cpu, cpu_millis.is_asked().then(|| render::cpu(cpu_millis.value()))),
+        (Key::Disk, disk_bytes.is_asked().then(|| render::bytes(disk_bytes.value()))),
+    ] {
+        if let Some(limit) = limit {
+            let _ = writeln!(text, "{} = {}", key.name(), quoted(&limit));
+        }
     }
     text
+}
+
+/// A text as it is written in a configuration: as in JSON.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+fn list(all: &[String]) -> String {
+    let all: Vec<String> = all.iter().map(|one| quoted(one)).collect();
+    format!("[{}]", all.join(", "))
+}
+
+/// What they were tried under that is not written: values may be secret, and more than a configuration of this
+/// machine says.
+fn left_out(spec: &Spec) -> Option<String> {
+    let mut names: Vec<String> =
+        spec.env.keys().map(|name| format!("--env {}", name.to_string_lossy())).collect();
+    let paths = spec.read.iter().chain(&spec.write).chain(&spec.hide);
+    names.extend(paths.filter(|path| path.to_str().is_none()).map(|path| format!("{path:?}")));
+    let further = [
+        (spec.image.is_some(), "--image"),
+        (spec.user == User::Root, "--user root"),
+        (spec.sensitive_writes == SensitiveWrites::Allowed, "--allow-sensitive-writes"),
+        (spec.on_unavailable == OnUnavailable::Degrade, "--on-unavailable degrade"),
+    ];
+    names.extend(further.iter().filter(|(is_so, _)| *is_so).map(|(_, name)| (*name).to_owned()));
+    (!names.is_empty()).then(|| {
+        render::plain(&format!("not written, and to be given again: {}", names.join(", ")))
+            .into_owned()
+    })
 }
 
 #[cfg(test)]

@@ -285,6 +285,28 @@ fn what_is_learned_is_a_configuration_as_it_stands() {
 }
 
 #[test]
+fn what_is_learned_has_the_restrictions_that_it_was_tried_under() {
+    everyone(|place| {
+        let hidden = place.write("hidden/file", "secret");
+        let hidden = hidden.parent().unwrap().to_str().unwrap();
+        let file = place.workspace.join("learned.toml");
+        let file = file.to_str().unwrap();
+        let learn = ["policy", "learn", "--hide", hidden, "--disk", "10M", "--env", "A=b"];
+        let learn = [&learn[..], &["--deny-egress", "b.example:443"]].concat();
+        let learn = [&learn[..], &["--output", file, "--shell", "test $A = b"]].concat();
+        let said = place.says(&learn, 0);
+        assert!(said.stderr.contains("to be given again: --env A"), "{said:?}");
+        let text = fs::read_to_string(file).unwrap();
+        for line in ["deny_egress = [\"b.example:443\"]", "disk = \"10M\"", hidden] {
+            assert!(text.contains(line), "{line}: {text}");
+        }
+        let read = ["--", "cat", "hidden/file"];
+        assert_eq!(place.run(&read).text(), "secret", "the control");
+        assert_eq!(place.run(&[&["--config", file], &read[..]].concat()).text(), "");
+    });
+}
+
+#[test]
 fn what_learning_ends_with_says_what_came_of_it() {
     everyone(|place| {
         let port = server();

@@ -351,13 +351,16 @@ fn nothing_of_a_hostile_repository_runs_on_the_host_or_leads_elsewhere() {
         let said = outcome(command.env("HOME", place.base.join("home")), LONG);
         assert_eq!(said.code(), Some(0), "{said:?}");
         assert!(!traces.exists(), "{:?}", fs::read_to_string(&traces));
-        assert!(!place.workspace.join("r/.git/hooks").exists());
+        // What stands there while there is a sandbox, so that nobody makes it.
+        let hooks = place.workspace.join("r/.git/hooks");
+        assert_eq!(fs::read_dir(&hooks).unwrap().count(), 0);
         // The control: cloned by the person it runs.
         host(
             place,
             "unset GIT_CONFIG_GLOBAL; export HOME=$PWD; git clone -q origin mine; test -s traces",
         );
         place.says(&["rm", "s"], 0);
+        assert!(!hooks.exists());
         fs::remove_dir_all(place.workspace.join("r")).unwrap();
         host(
             place,
@@ -482,4 +485,25 @@ fn marked(url: &str) -> usize {
     let all = fs::read_dir("/proc").unwrap().flatten();
     let words = all.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
     words.filter(|words| holds(words, &[url.as_bytes().to_vec()])).count()
+}
+
+#[test]
+fn what_a_manifest_brings_is_protected_from_the_first_command_on() {
+    everyone(|place| {
+        if !has_git() {
+            return;
+        }
+        let origin = lay_out(place);
+        let said = create(place, &format!("url = {:?}\n", origin.to_str().unwrap()));
+        assert_eq!(said.code(), Some(0), "{said:?}");
+        let attacks =
+            ["git -C r config core.fsmonitor x", "echo x >r/.git/hooks/post-index-change"];
+        for attack in attacks.into_iter().chain(["echo x >r/.envrc", "mkdir r/.vscode"]) {
+            let words = ["exec", "s", "--shell", attack];
+            let said = outcome(&mut place.cofferdam(&words), LONG);
+            assert_ne!(said.code(), Some(0), "{attack}");
+        }
+        place.says(&["exec", "s", "--shell", "cd r; echo x >src/a; git add -A"], 0);
+        assert_eq!(place.says(&["show", "s", "--json"], 0).object()["manifest"], "done");
+    });
 }

@@ -45,7 +45,8 @@ def left_and_come_back_to():
     line = "stty size; while read x; do echo got $x; done; echo over"
     say("exec", "s", "-d", "-t", "--id", "talk", "--", "/bin/bash", "-c", line)
     screen = Screen([PROGRAM, "attach", "s", "talk"])
-    screen.expect("24 80")
+    # What it was begun with, unless it looks only now.
+    screen.expect("24 80|30 100")
     screen.type("one\r")
     screen.expect("got one")
     screen.type(LEAVE)

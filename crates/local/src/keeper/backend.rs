@@ -227,6 +227,10 @@ impl DurableBackend for KeptBackend {
         LocalBackend::NAME
     }
 
+    fn protects_what_it_finds(&self) -> bool {
+        true
+    }
+
     fn capabilities(&self) -> Capabilities {
         Capabilities { pause: Pause::MemoryKept, terminal: true, limits: true }
     }

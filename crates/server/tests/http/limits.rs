@@ -5,7 +5,7 @@ use axum::body::Body;
 use axum::http::{Request, Response};
 use cofferdam_core::{Caller, Error, ErrorKind, Image, ImageRun, Result, Spec, Workspace};
 use cofferdam_server::{Ground, HeldImage, Images, Pull};
-use cofferdam_session::KeyScope;
+use cofferdam_session::{KeyScope, SessionId};
 use futures_util::StreamExt;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -55,7 +55,9 @@ async fn drained(body: Body, within: std::time::Duration) -> (bool, usize) {
 async fn a_stream_on_which_there_is_always_more_ends_with_its_key_too() {
     let stage = Stage::new().await;
     let alice = stage.key("alice").await;
-    stage.ask(&alice, "PUT /v1/sandboxes/s", "{}").await;
+    let made = stage.ask(&alice, "PUT /v1/sandboxes/s", "{}").await;
+    let made: Value = serde_json::from_str(&made.text).unwrap();
+    let session = SessionId::new(made["id"].as_str().unwrap()).unwrap();
     let open = async |line: &str| {
         begin(&stage, request(&alice, line).body(Body::empty()).unwrap()).await.into_body()
     };
@@ -64,7 +66,6 @@ async fn a_stream_on_which_there_is_always_more_ends_with_its_key_too() {
     let moment = std::time::Duration::from_secs(3);
     let busy = async {
         // One event after another, the last of them long after the key is gone.
-        let session = stage.sessions.find_whole("s").await.unwrap();
         loop {
             stage.sessions.pause(&session).await.ok();
             stage.sessions.resume(&session).await.ok();

@@ -22,6 +22,11 @@ impl Provisions {
         self.things.len() + self.repositories.len() + self.archives.len() + self.mounts.len()
     }
 
+    /// Whether anything of it comes to the workspace.
+    pub(crate) fn brings(&self) -> bool {
+        self.count() > self.mounts.len()
+    }
+
     /// Brings what is missing, all of it or nothing. Answers how many steps that took.
     ///
     /// What is there as it is wanted stays; something else there is a `Conflict`.
