@@ -1,10 +1,8 @@
 //! Signals that come to this program.
 
-mod sys;
-
 use cofferdam_core::{Error, ErrorKind, Result};
+use cofferdam_local::is_ignored;
 use std::task::Poll;
-use sys::is_ignored;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Signals by which somebody wants this program to end.

@@ -44,5 +44,7 @@ pub mod view;
 mod watchman;
 mod whose;
 
+pub use sys::is_ignored;
+
 #[cfg(test)]
 mod test_directory;

@@ -178,7 +178,7 @@ pub(crate) fn outlive_file_limit() {
 }
 
 /// Whether this signal is ignored, as `nohup` and a shell's background have it.
-pub(crate) fn is_ignored(signal: c_int) -> bool {
+pub fn is_ignored(signal: c_int) -> bool {
     // SAFETY: all-zero bytes are a valid action.
     let mut now: libc::sigaction = unsafe { std::mem::zeroed() };
     // SAFETY: nothing is changed, and the place for the answer lives for the call.

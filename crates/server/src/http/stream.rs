@@ -170,9 +170,7 @@ where
     // ORDER: beside the answer, for nobody polls that while its reader is slow.
     let work = Work(tokio::spawn(work(Outgoing { pipe, until: None })));
     let first = Some(Bytes::from(first)).filter(|first| !first.is_empty());
-    let answering =
-        Answering { first, reader, work, revoked: counted.loses_its_key(), _counted: counted };
-    Body::from_stream(futures_util::stream::unfold(Some(answering), next))
+    read_out(first, (reader, work), counted)
 }
 
 /// The same, but what it begins with is waited for: where the work is refused within that, the refusal is the
@@ -203,10 +201,14 @@ where
         let pieces = std::iter::once(Ok(Bytes::from(first))).chain(broken.map(Err));
         return Ok(Body::from_stream(futures_util::stream::iter(pieces)));
     }
-    let first = Some(Bytes::from(first));
-    let answering =
-        Answering { first, reader, work, revoked: counted.loses_its_key(), _counted: counted };
-    Ok(Body::from_stream(futures_util::stream::unfold(Some(answering), next)))
+    Ok(read_out(Some(Bytes::from(first)), (reader, work), counted))
+}
+
+/// What was begun with, and then what is written.
+fn read_out(first: Option<Bytes>, (reader, work): (DuplexStream, Work), counted: Counted) -> Body {
+    let revoked = counted.loses_its_key();
+    let answering = Answering { first, reader, work, revoked, _counted: counted };
+    Body::from_stream(futures_util::stream::unfold(Some(answering), next))
 }
 
 /// An answer that is read.
