@@ -12,6 +12,7 @@ use cofferdam_wire::frame::Kind;
 use cofferdam_wire::message::{GENERATION, Greeting, Hello, SetupFailure};
 use cofferdam_wire::plan::{Namespace, Op, Plan};
 use rustix::fd::OwnedFd;
+use rustix::fs::Mode;
 use rustix::process::Signal;
 use std::borrow::Cow;
 
@@ -73,35 +74,36 @@ impl Errand<'_> {
 /// caller's memory or descriptors held is closed or wiped before anything hostile can run.
 pub fn live(birth: Birth<'_>) -> ! {
     let Birth { errand, line, parent, null } = birth;
-    begin(errand.descriptors(), [&line, &parent, &null]);
-    set_up_and_serve(errand, Blank { line, parent, null })
+    let mask = begin(errand.descriptors(), [&line, &parent, &null]);
+    set_up_and_serve(errand, Blank { line, parent, null }, mask)
 }
 
 /// The same for one that is told what it is to become. Its memory holds nothing but that.
 pub fn live_as_told(blank: Blank) -> ! {
     let Blank { line, parent, null } = blank;
-    begin([], [&line, &parent, &null]);
+    let mask = begin([], [&line, &parent, &null]);
     let mut line = Line::new(line);
     let Some((plan, handover)) = told::hear(&mut line) else { sys::exit_now(1) };
     let line = line.into_socket();
     let errand = Errand::Whole(Cow::Owned(plan), handover);
-    set_up_and_serve(errand, Blank { line, parent, null })
+    set_up_and_serve(errand, Blank { line, parent, null }, mask)
 }
 
-/// Lets go of what was the caller's.
-fn begin<'a>(handed: impl IntoIterator<Item = &'a OwnedFd>, ours: [&'a OwnedFd; 3]) {
+/// Lets go of what was the caller's, and answers the mask of modes that is kept for commands.
+fn begin<'a>(handed: impl IntoIterator<Item = &'a OwnedFd>, ours: [&'a OwnedFd; 3]) -> Mode {
     sys::block_signals();
     sys::reset_signals();
     sys::keep_large_memory_apart();
     close_others(handed, ours);
     wipe_strings();
     // The plan names exact permissions.
-    rustix::process::umask(rustix::fs::Mode::empty());
+    let mask = rustix::process::umask(Mode::empty());
     // Out of the caller's session: nothing inside has the caller's terminal.
     let _ = rustix::process::setsid();
+    mask
 }
 
-fn set_up_and_serve(errand: Errand<'_>, blank: Blank) -> ! {
+fn set_up_and_serve(errand: Errand<'_>, blank: Blank, mask: Mode) -> ! {
     let Blank { line, parent, null } = blank;
     let plan = errand.plan();
     if !plan.namespaces.contains(&Namespace::Pid) {
@@ -132,7 +134,7 @@ fn set_up_and_serve(errand: Errand<'_>, blank: Blank) -> ! {
             if !listeners.is_empty() {
                 line.frame(0, Kind::Data, b"", listeners);
             }
-            rustix::process::umask(COMMANDS_MASK);
+            rustix::process::umask(mask);
             let hello = Hello {
                 generation: GENERATION,
                 version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -155,9 +157,6 @@ fn carry_out(errand: Errand<'_>, network: Option<Network>) -> Result<Done, Setup
         Errand::Begun(opening, socket) => apply_as_told(opening, Heard::new(socket), network),
     }
 }
-
-/// The mask of a fresh login, whatever the caller's is.
-pub(crate) const COMMANDS_MASK: rustix::fs::Mode = rustix::fs::Mode::from_raw_mode(0o022);
 
 /// Waits until the host has mapped our ids. End of file means that the host is gone.
 fn is_released(parent: &OwnedFd) -> bool {

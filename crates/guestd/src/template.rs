@@ -9,7 +9,7 @@ use crate::apply::identity::Network;
 use crate::apply::{CallFailed, During, Footing, Handover, apply, identity, prepare};
 use crate::descriptors::close_all_but;
 use crate::line::{Line, understand};
-use crate::live::{COMMANDS_MASK, settle, wipe_strings};
+use crate::live::{settle, wipe_strings};
 use crate::serve::Serve;
 use crate::sys;
 use cofferdam_wire::frame::Kind;
@@ -41,6 +41,8 @@ pub struct Template {
     /// For its copies to see whether it is there.
     itself: OwnedFd,
     shared: Shared,
+    /// The mask of modes that commands get: that of who made the template.
+    mask: Mode,
     /// Where it is itself. Its sockets must not be in the network of a sandbox.
     home: Option<OwnedFd>,
     /// A network namespace for the next sandbox, which nobody was in.
@@ -132,7 +134,7 @@ impl Outside {
         .map_err(in_template)?;
         let kept: Vec<BorrowedFd<'_>> = kept.iter().copied().chain([itself.as_fd()]).collect();
         self.keep_only(&kept);
-        rustix::process::umask(Mode::empty());
+        let mask = rustix::process::umask(Mode::empty());
         let _ = rustix::process::setsid();
         sys::unshare(UnshareFlags::NEWNS)
             .during(|| "unshare(CLONE_NEWNS)".to_owned())
@@ -141,7 +143,8 @@ impl Outside {
         sys::prctl(libc::PR_SET_DUMPABLE, 0)
             .during(|| "prctl(PR_SET_DUMPABLE)".to_owned())
             .map_err(in_template)?;
-        let mut template = Template { outside: self, itself, shared, home: None, network: None };
+        let mut template =
+            Template { outside: self, itself, shared, mask, home: None, network: None };
         if template.shared.ahead != Ahead::Nothing {
             // It could not go back to that of the host, which an ordinary user has no right in.
             identity::leave_network().map_err(in_template)?;
@@ -227,7 +230,7 @@ impl Template {
         );
         match set_up {
             Ok((places, confirmed)) => {
-                rustix::process::umask(COMMANDS_MASK);
+                rustix::process::umask(self.mask);
                 let version = env!("CARGO_PKG_VERSION").to_owned();
                 let hello = Hello { generation: GENERATION, version, confirmed };
                 // The host keeps these: nobody may look at this process any more.

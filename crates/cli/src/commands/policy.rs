@@ -144,8 +144,27 @@ fn tested(policy: &NetworkPolicy, asked: &Asked) -> Tested {
         Host::Name(name) => allowed && name.as_str() != HOST_NAME,
         Host::Address(_) => false,
     };
-    let condition = is_open.then(|| CONDITION.to_owned());
+    let condition =
+        [is_open.then(|| CONDITION.to_owned()), denied_where_it_leads(policy, asked, allowed)];
+    let condition: Vec<String> = condition.into_iter().flatten().collect();
+    let condition = (!condition.is_empty()).then(|| condition.join("; "));
     Tested { destination, allowed, rule, reason, remedy, condition }
+}
+
+/// What is said of a name that is allowed where rules deny addresses, to one of which it may lead.
+fn denied_where_it_leads(policy: &NetworkPolicy, asked: &Asked, allowed: bool) -> Option<String> {
+    let is_for_addresses = |rule: &&EgressRule| {
+        matches!(rule.host, HostPattern::Addresses(_)) && rule.covers_port(asked.port)
+    };
+    let is_name = matches!(asked.host, Host::Name(_));
+    let rules = policy.deny.iter().filter(is_for_addresses).filter(|_| allowed && is_name);
+    let rules: Vec<String> = rules.map(|rule| format!("--deny-egress {rule}")).collect();
+    (!rules.is_empty()).then(|| {
+        let rules = rules.join(", ");
+        format!(
+            "where it leads to an address of {rules}, it is refused whatever lists that address"
+        )
+    })
 }
 
 fn sentence(tested: &Tested) -> String {

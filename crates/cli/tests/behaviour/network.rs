@@ -210,6 +210,14 @@ fn rules_are_tried_and_told_without_any_sandbox() {
         );
         let inside = told("198.18.0.0/15", "198.18.0.5:443", 1);
         assert!(inside.contains("stand for a name"), "{inside}");
+        // What a name that is allowed may still be denied by.
+        let denied = |rule: &str| {
+            let rules = ["--egress", "example.com:443", "--deny-egress", rule, "example.com:443"];
+            place.says(&[&["policy", "test"][..], &rules].concat(), 0).text()
+        };
+        let condition = "where it leads to an address of --deny-egress 203.0.113.0/24";
+        assert!(denied("203.0.113.0/24").contains(condition), "{}", denied("203.0.113.0/24"));
+        assert!(!denied("203.0.113.0/24:80").contains("203.0.113"), "of another port");
         for bad in [
             "example.com",
             "example.com:0",

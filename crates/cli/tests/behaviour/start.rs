@@ -4,7 +4,7 @@ use crate::place::{PYTHON, Place, SOON, everyone, outcome};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::Stdio;
 
 /// Prints its own words as hexadecimal numbers, one a line.
@@ -232,5 +232,37 @@ fn a_relative_path_of_options_is_one_below_the_callers_directory() {
         let said = outcome(&mut command, SOON);
         assert_eq!(said.text(), "shown", "{said:?}");
         assert!(!place.workspace.join("shown/new").exists());
+    });
+}
+
+/// What is made inside is for whom the caller makes things, in a run as in a session.
+#[test]
+fn what_commands_make_has_the_mask_of_modes_of_whoever_made_the_sandbox() {
+    everyone(|place| {
+        for (mask, [file, directory]) in
+            [("0077", [0o600, 0o700]), ("0002", [0o664, 0o775]), ("0022", [0o644, 0o755])]
+        {
+            let make = "umask && touch \"$1\" && mkdir \"$1.d\"";
+            let under = |verbs: &str, name: &str| {
+                let line = format!("umask {mask}; {verbs}");
+                let words = ["-c", &line, place.program(), make, name];
+                let said = outcome(place.host("sh").args(words), SOON);
+                assert_eq!(said.code(), Some(0), "{said:?}");
+                assert!(said.text().ends_with(&format!("{mask}\n")), "{said:?}");
+                let mode = |name: &str| {
+                    let found = fs::metadata(place.workspace.join(name)).unwrap();
+                    found.permissions().mode() & 0o7777
+                };
+                assert_eq!(mode(name), file, "{verbs}");
+                assert_eq!(mode(&format!("{name}.d")), directory, "{verbs}");
+            };
+            under("\"$0\" run -- sh -c \"$1\" sh \"$2\"", &format!("run-{mask}"));
+            let session = format!("s{mask}");
+            let create = format!(
+                "\"$0\" create --name {session} >&2; umask 0027; \"$0\" exec {session} -- sh -c \"$1\" sh \"$2\""
+            );
+            under(&create, &format!("session-{mask}"));
+            place.says(&["rm", &session], 0);
+        }
     });
 }

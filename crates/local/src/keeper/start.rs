@@ -53,9 +53,10 @@ pub fn serve() -> ExitCode {
         Err(_) => return ExitCode::FAILURE,
     }
     let _ = rustix::process::setsid();
-    rustix::process::umask(Mode::from_raw_mode(0o077));
-    // ORDER: before the order is read, so that no memory of the sandbox ever held it.
+    // ORDER: before the order is read, so that no memory of the sandbox ever held it; and before the mask
+    // of the keeper's own files, as commands have the caller's.
     let Ok(blank) = Blank::start() else { return ExitCode::FAILURE };
+    rustix::process::umask(Mode::from_raw_mode(0o077));
     // The caller's limit of a file's size is one of commands, and not of what all of them write out.
     raise_file_limit();
     match take_order() {
