@@ -11,6 +11,7 @@ use cofferdam_session::ExecReport;
 pub(crate) use cofferdam_session::LogPart;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// Prints what a command of a session wrote.
 ///
@@ -36,6 +37,12 @@ pub(crate) struct LogsArgs {
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     #[arg(allow_negative_numbers = true)]
     pub(crate) offset: u64,
+
+    /// Begins so many lines before the end of each stream.
+    ///
+    /// Example: --tail 20
+    #[arg(long, value_name = "LINES", conflicts_with = "offset")]
+    pub(crate) tail: Option<u64>,
 
     /// Goes on until the command has ended, and all that it left.
     ///
@@ -103,7 +110,8 @@ async fn goes_on(
     sink: &mut (impl Sink + Send),
 ) -> Result<()> {
     sessions::wake_for(session, exec).await?;
-    let from = Seen { stdout: args.offset, stderr: args.offset, ..Seen::default() };
+    let [stdout, stderr] = begins(args, session, exec).await?;
+    let from = Seen { stdout, stderr, ..Seen::default() };
     match follow((session, exec), from, sink, Passed::nothing()).await? {
         Left::Ended(_) | Left::Running | Left::Abandoned => Ok(()),
     }
@@ -117,13 +125,15 @@ async fn so_far(
     sink: &mut (impl Sink + Send),
 ) -> Result<()> {
     let status = session.status(exec).await?;
+    let [stdout, stderr] = begins(args, session, exec).await?;
     // Nobody counted for a command that was lost: as far as anything is there.
     let is_lost = status.ending == Some(EndingKind::Lost);
-    for (stream, counted) in
-        [(Standard::Output, status.stdout.written), (Standard::Error, status.stderr.written)]
-    {
+    for (stream, begins, counted) in [
+        (Standard::Output, stdout, status.stdout.written),
+        (Standard::Error, stderr, status.stderr.written),
+    ] {
         let end = if is_lost { u64::MAX } else { counted };
-        let mut offset = args.offset;
+        let mut offset = begins;
         while sink.wants(stream) && offset < end {
             let chunk = session.read(exec, Part { stream, offset, len: PIECE_BYTES }).await?;
             if chunk.offset > offset {
@@ -137,6 +147,98 @@ async fn so_far(
         }
     }
     Ok(())
+}
+
+/// Where each stream is printed from.
+async fn begins(args: &LogsArgs, session: &Session, exec: &ProcessId) -> Result<[u64; 2]> {
+    let Some(lines) = args.tail else { return Ok([args.offset; 2]) };
+    let mut begins = [0; 2];
+    let wants = |stream| args.stream.is_none_or(|only| only == stream);
+    for (begin, stream) in begins.iter_mut().zip([Standard::Output, Standard::Error]) {
+        if wants(stream) {
+            *begin = before_last_lines(session, (exec, stream), lines).await?;
+        }
+    }
+    Ok(begins)
+}
+
+/// Where the last lines of a stream begin, as far as they are kept.
+async fn before_last_lines(
+    session: &Session,
+    of: (&ProcessId, Standard),
+    lines: u64,
+) -> Result<u64> {
+    let end = end_of(session, of).await?;
+    let (mut from, mut left) = (end, lines);
+    while from > 0 && left > 0 {
+        let window = from.saturating_sub(u64::from(PIECE_BYTES))..from;
+        let LinesWithin { begins, kept_from } = lines_within(session, of, window.clone()).await?;
+        // What lies at the very end ends the last line, and begins none.
+        for begin in begins.into_iter().rev().filter(|begin| *begin < end) {
+            left -= 1;
+            if left == 0 {
+                return Ok(begin);
+            }
+        }
+        if kept_from > window.start {
+            return Ok(kept_from);
+        }
+        from = window.start;
+    }
+    Ok(if lines == 0 { end } else { 0 })
+}
+
+/// What a part of a stream holds.
+struct LinesWithin {
+    /// Behind each end of a line.
+    begins: Vec<u64>,
+    /// Where what is kept in one piece to its end begins.
+    kept_from: u64,
+}
+
+async fn lines_within(
+    session: &Session,
+    (exec, stream): (&ProcessId, Standard),
+    window: Range<u64>,
+) -> Result<LinesWithin> {
+    let mut found = LinesWithin { begins: Vec::new(), kept_from: window.start };
+    let mut offset = window.start;
+    while offset < window.end {
+        let len = u32::try_from(window.end - offset).unwrap_or(PIECE_BYTES);
+        let chunk = session.read(exec, Part { stream, offset, len }).await?;
+        if chunk.offset > offset {
+            found = LinesWithin { begins: Vec::new(), kept_from: chunk.offset };
+        }
+        if chunk.bytes.is_empty() {
+            break;
+        }
+        offset = chunk.offset;
+        for byte in chunk.bytes {
+            offset += 1;
+            if byte == b'\n' {
+                found.begins.push(offset);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// How far a stream was written. Nobody counted for a command that was lost.
+async fn end_of(session: &Session, (exec, stream): (&ProcessId, Standard)) -> Result<u64> {
+    let status = session.status(exec).await?;
+    let mut end = match stream {
+        Standard::Output => status.stdout.written,
+        Standard::Error => status.stderr.written,
+    };
+    while status.ending == Some(EndingKind::Lost) {
+        let chunk = session.read(exec, Part { stream, offset: end, len: PIECE_BYTES }).await?;
+        let len = u64::try_from(chunk.bytes.len()).unwrap_or(u64::MAX);
+        if len == 0 {
+            break;
+        }
+        end = chunk.offset.saturating_add(len);
+    }
+    Ok(end)
 }
 
 async fn print_object(args: &LogsArgs, session: &Session, exec: &ProcessId) -> Result<()> {

@@ -239,6 +239,8 @@ fn a_session_and_its_commands_are_the_same_with_a_server() {
             let is_up = || scene.way.says(&["logs", "s", "up"], 0).text() == "up\n";
             until(SOON, || is_up().then_some(())).unwrap();
             scene.same(&["logs", "s", "up", "--json"], 0);
+            scene.same(&["logs", "s", "one", "--tail", "1"], 0);
+            scene.same(&["wait", "s", "up", "--timeout", "100ms"], 124);
             scene.same(&["signal", "s", "up", "TERM"], 0);
             scene.same(&["wait", "s", "up"], 7);
             scene.same(&["logs", "s", "up", "-f"], 0);

@@ -29,6 +29,53 @@ fn a_detached_command_is_followed_and_waited_for() {
     });
 }
 
+#[test]
+fn the_last_lines_of_a_command_are_printed_whatever_was_dropped_before_them() {
+    everyone(|place| {
+        place.says(&["create", "--name", "s"], 0);
+        let tail = |exec: &str, lines: &str, more: &[&str]| {
+            place.says(&[&["logs", "s", exec, "--tail", lines], more].concat(), 0)
+        };
+        let both = "printf 'a\\nb\\n\\nlast'; printf '1\\n2\\n' >&2";
+        place.says(&["exec", "s", "--id", "few", "--shell", both], 0);
+        for (lines, stdout, stderr) in [
+            ("0", "", ""),
+            ("1", "last", "2\n"),
+            ("2", "\nlast", "1\n2\n"),
+            ("3", "b\n\nlast", "1\n2\n"),
+            ("9", "a\nb\n\nlast", "1\n2\n"),
+        ] {
+            for follow in [&[][..], &["-f"]] {
+                let said = tail("few", lines, follow);
+                assert_eq!(
+                    (said.text().as_str(), said.stderr.as_str()),
+                    (stdout, stderr),
+                    "{lines}"
+                );
+            }
+        }
+        assert_eq!(tail("few", "1", &["--stream", "stderr"]).text(), "");
+        let log = tail("few", "1", &["--json"]).object();
+        assert_eq!(log["parts"][0]["offset"], 5, "{log}");
+        // Longer than what is read at once, and than what is kept.
+        let much = "yes 0123456789abcde | head -c 70000000; seq -f %015g 1 50000";
+        place.says(&["exec", "s", "-d", "--id", "much", "--shell", much], 0);
+        place.says(&["wait", "s", "much"], 0);
+        let said = tail("much", "40000", &[]);
+        assert_eq!(said.text().lines().count(), 40000);
+        assert!(said.text().starts_with("000000000010001\n"), "{:.40}", said.text());
+        let all = tail("much", "10000000", &[]);
+        assert!(all.stdout.len() > 1 << 20 && all.stdout.len() < 70_000_000);
+        place.says(&["logs", "s", "few", "--tail", "1", "--offset", "2"], 2);
+        // Waiting has an end where one is named, and the command has none of it.
+        place.says(&["exec", "s", "-d", "--id", "long", "--shell", "read x; exit 3"], 0);
+        place.says(&["exec", "s", "-d", "--id", "slow", "--shell", "sleep 2; exit 3"], 0);
+        let said = place.says(&["wait", "s", "slow", "--timeout", "100ms"], 124);
+        assert!(said.stderr.contains("slow has not ended yet, and goes on"), "{}", said.stderr);
+        place.says(&["wait", "s", "slow", "--timeout", "1m"], 3);
+    });
+}
+
 /// It fell asleep by itself, which nobody took in before.
 #[test]
 fn whoever_waits_for_a_command_wakes_a_session_that_sleeps() {
