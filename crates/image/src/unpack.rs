@@ -239,9 +239,13 @@ impl Layer<'_> {
         if (beside, *there) == (above, name) {
             return Err(escapes(entry, "is a hard link to itself"));
         }
-        let from = self.beneath.existing(beside).map_err(|errno| at(entry, errno))?;
-        let stat = rustix::fs::statat(&from, *there, AtFlags::SYMLINK_NOFOLLOW)
-            .map_err(|errno| at(entry, errno))?;
+        let is_nowhere = |errno| match errno {
+            Errno::NOENT => escapes(entry, "is a hard link to what its layer does not have"),
+            errno => at(entry, errno),
+        };
+        let from = self.beneath.existing(beside).map_err(is_nowhere)?;
+        let stat =
+            rustix::fs::statat(&from, *there, AtFlags::SYMLINK_NOFOLLOW).map_err(is_nowhere)?;
         use rustix::fs::FileType;
         let kind = FileType::from_raw_mode(stat.st_mode);
         if !matches!(kind, FileType::RegularFile | FileType::Symlink) {

@@ -512,12 +512,21 @@ pub(crate) fn not_prepared(failure: &SetupFailure) -> Error {
     }
 }
 
+/// What helps where a sandbox could not be set up, as far as its last word tells.
+pub(crate) fn remedy(failure: &SetupFailure) -> Option<&'static str> {
+    let is_closed = failure.step == "mask" && failure.errno == libc::EACCES;
+    cow::remedy(failure).or(is_closed.then_some(
+        "Commands have a user of their own, to whom a directory above that is closed, so that nothing is shown \
+         by it: leave it out, name what they are to read (--read), or make it the workspace (-w).",
+    ))
+}
+
 /// The error for a sandbox that could not be set up, by its own last word.
 pub(crate) fn not_set_up(failure: &SetupFailure) -> Error {
     let what = format!("{NOT_SET_UP}{}: {}", failure.step, failure.call);
     let error = Error::new(ErrorKind::SetupFailed, what)
         .source(std::io::Error::from_raw_os_error(failure.errno));
-    match cow::remedy(failure) {
+    match remedy(failure) {
         Some(remedy) => error.hint(remedy),
         None => error,
     }

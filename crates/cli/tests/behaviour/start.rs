@@ -266,3 +266,26 @@ fn what_commands_make_has_the_mask_of_modes_of_whoever_made_the_sandbox() {
         }
     });
 }
+
+/// Names that are hidden by default lie in what is shown, and nobody but their owner gets there.
+#[test]
+fn a_directory_that_is_closed_to_commands_is_shown_with_a_remedy_or_not_at_all() {
+    everyone(|place| {
+        let closed = place.base.join("closed");
+        fs::create_dir(&closed).unwrap();
+        place.write("../closed/.env", "SECRET=1");
+        fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();
+        place.give(&closed);
+        let hidden = closed.join(".env");
+        let words = ["--read", closed.to_str().unwrap(), "--hide", hidden.to_str().unwrap()];
+        let said = place.run(&[&words[..], &["--", "true"]].concat());
+        match place.is_root() {
+            // Commands of root's sandboxes are of another user.
+            true => {
+                assert_eq!(said.code(), Some(125), "{said:?}");
+                assert!(said.stderr.contains("name what they are to read (--read)"), "{said:?}");
+            }
+            false => assert_eq!(said.code(), Some(0), "{said:?}"),
+        }
+    });
+}

@@ -167,7 +167,8 @@ fn a_hard_link_stays_within_and_follows_nothing() {
         ("what is not there", written().hard_link("h", "none").done()),
         ("a removed name", written().file(".wh.gone", b"").hard_link("h", "gone").done()),
     ] {
-        assert!(ground.unpack(&bytes).is_err(), "{what}");
+        let error = ground.unpack(&bytes).unwrap_err();
+        assert!(error.hint.is_some(), "{what}: {error:?}");
         let _ = std::fs::remove_dir_all(ground.tree());
         std::fs::create_dir(ground.tree()).unwrap();
     }

@@ -11,7 +11,7 @@ use crate::cgroup::Cgroups;
 use crate::cow;
 use crate::gate::{self, GateProgram, GatedSecrets, Gatehouse};
 use crate::handing;
-use crate::launch::{Born, io_error, not_set_up};
+use crate::launch::{Born, io_error, not_set_up, remedy};
 use crate::plan::Tier;
 use crate::state::StateDirectory;
 use crate::verify::verify;
@@ -400,7 +400,7 @@ fn milliseconds(us: u64) -> f64 {
 
 fn setup_failed(failure: &SetupFailure) -> Ending {
     let error = std::io::Error::from_raw_os_error(failure.errno);
-    let remedy = cow::remedy(failure).map_or_else(String::new, |remedy| format!(". {remedy}"));
+    let remedy = remedy(failure).map_or_else(String::new, |remedy| format!(". {remedy}"));
     Ending::SetupFailed {
         stage: failure.step.clone(),
         detail: format!("{}: {error}{remedy}", failure.call),
