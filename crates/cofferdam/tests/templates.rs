@@ -138,6 +138,9 @@ async fn the_battery_finds_no_more_in_a_copy() {
         ground.builder(&backend).create().await.unwrap().destroy().await.unwrap();
         std::thread::sleep(std::time::Duration::from_millis(20));
         found.push(backend.probe(&spec).await.unwrap());
+        // A way leads to what is shown of a home directory, whatever that is called.
+        let tools = ground.builder(&backend).caller(cofferdam::current_caller()).spec().unwrap();
+        assert_eq!(backend.probe(&tools).await.unwrap(), found[0], "{preparation:?}");
     }
     assert_eq!(found[0].basis, cofferdam::Basis::Probed);
     assert!(found.iter().all(|enforced| *enforced == found[0]), "{found:?}");

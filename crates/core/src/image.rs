@@ -73,6 +73,18 @@ impl ImageRun {
         wished.filter(|_| !self.is_root() && self.ids.is_none())
     }
 
+    /// Where its commands start, without empty names, if that is a plain path. The root is nobody's choice:
+    /// who builds an image and names none gets it.
+    pub fn start(&self) -> Option<String> {
+        let cwd = self.cwd.as_deref()?;
+        let names = || cwd.split('/').filter(|name| !name.is_empty());
+        let is_plain = cwd.starts_with('/')
+            && names().all(|name| !matches!(name, "." | ".."))
+            && !cwd.contains('\0');
+        let start: String = names().flat_map(|name| ["/", name]).collect();
+        (is_plain && !start.is_empty()).then_some(start)
+    }
+
     /// The words of a command: the entry point and what a caller gave, or else what the image has.
     /// A caller's own entry point leaves the image's command out.
     pub fn argv(&self, entrypoint: Option<&[OsString]>, given: &[OsString]) -> Vec<OsString> {
@@ -92,6 +104,25 @@ mod tests {
 
     fn words<T: for<'a> From<&'a str>>(text: &str) -> Vec<T> {
         text.split_whitespace().map(T::from).collect()
+    }
+
+    #[test]
+    fn only_a_plain_path_below_the_root_is_where_commands_start() {
+        for (path, start) in [
+            ("/app", Some("/app")),
+            ("/a/b/", Some("/a/b")),
+            ("//a//b", Some("/a/b")),
+            ("/", None),
+            ("//", None),
+            ("", None),
+            ("app", None),
+            ("/a/../../etc", None),
+            ("/./a", None),
+            ("/a\0b", None),
+        ] {
+            let run = ImageRun { cwd: Some(path.to_owned()), ..ImageRun::default() };
+            assert_eq!(run.start().as_deref(), start, "{path:?}");
+        }
     }
 
     #[test]

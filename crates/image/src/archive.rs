@@ -28,7 +28,7 @@ impl Archive {
     /// Reads the list of members. The file must not be packed.
     pub(crate) fn read(file: File) -> Result<Self> {
         let members = members(&file).map_err(|error| {
-            Error::new(ErrorKind::Usage, "read the archive: it is broken, or no tar file")
+            Error::new(ErrorKind::NotAFile, "read the archive: it is broken, or no tar file")
                 .hint("Write the image anew.")
                 .source(error)
         })?;

@@ -99,7 +99,7 @@ pub(crate) fn described(
             places.len(),
             rootfs.diff_ids.len()
         );
-        return Err(Error::new(ErrorKind::Usage, what).hint("Write the image anew."));
+        return Err(Error::new(ErrorKind::NotAFile, what).hint("Write the image anew."));
     }
     if places.is_empty() || places.len() > MAX_LAYERS {
         let what = format!("the image has {} layers, not 1 to {MAX_LAYERS}", places.len());
@@ -157,7 +157,8 @@ fn find(blobs: &Blobs, index: Index, tag: Option<&str>) -> Result<Descriptor> {
         }
         index = bounded(document::read(&blobs.verified(&chosen)?, "a list of images")?)?;
     }
-    Err(Error::new(ErrorKind::Usage, "the image's lists stand in one another too deeply"))
+    let what = "the image's lists stand in one another too deeply";
+    Err(Error::new(ErrorKind::NotAFile, what).hint("Write the image anew."))
 }
 
 pub(crate) fn bounded(index: Index) -> Result<Vec<Descriptor>> {

@@ -139,7 +139,7 @@ pub(crate) fn read<T: DeserializeOwned>(bytes: &[u8], what: &str) -> Result<T> {
                 Category::Data => "is JSON and no such document".to_owned(),
             },
         };
-        Error::new(ErrorKind::Usage, format!("read {what} of the image: it {wrong}"))
+        Error::new(ErrorKind::NotAFile, format!("read {what} of the image: it {wrong}"))
             .hint(
                 "Write the image anew, as with `skopeo copy`, and check it with `skopeo inspect`.",
             )

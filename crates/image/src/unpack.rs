@@ -52,6 +52,9 @@ pub struct Tally {
     pub attributes: u64,
     /// Entries of other owners than user and group 0, who are written down and not given.
     pub other_owners: u64,
+    /// Whether nothing of the layers below shows.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hides_all_below: bool,
 }
 
 /// What is asked for, and who is told how far it is.
@@ -107,6 +110,8 @@ impl Layer<'_> {
             return Ok(());
         };
         if *name == OPAQUE {
+            // On a root the mark means nothing to the kernel.
+            self.tally.hides_all_below |= above.is_empty();
             return self.beneath.directory(above)?.make_opaque().map_err(|e| at(entry, e));
         }
         if name.starts_with(WHITEOUT_OF_AUFS) {
@@ -397,7 +402,7 @@ fn unreadable(error: io::Error) -> Error {
             | io::ErrorKind::UnexpectedEof
             | io::ErrorKind::Other
     );
-    let kind = if is_broken { ErrorKind::Usage } else { ErrorKind::Io };
+    let kind = if is_broken { ErrorKind::NotAFile } else { ErrorKind::Io };
     Error::new(kind, "read a layer: it is broken, or no tar file").source(error)
 }
 

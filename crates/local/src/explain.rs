@@ -184,6 +184,7 @@ pub fn action(op: &Op) -> String {
             format!("Starts an empty tree of at most {size_bytes} bytes and {inodes} files")
         }
         Op::Directory { path, mode } => format!("Makes the directory {path} (mode {mode:o})"),
+        Op::Start { path } => format!("Makes the directory {path}, where it is missing"),
         Op::File { path, content, .. } => {
             format!("Makes the file {path} ({} bytes)", content.len())
         }

@@ -9,6 +9,7 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{CWD, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// The folder for what is written, below what is kept of a sandbox.
 const FOLDER: &str = "image";
@@ -16,6 +17,11 @@ const FOLDER: &str = "image";
 /// The directory that takes what is written, and the kernel's own beside it.
 const UPPER: &str = "upper";
 const WORK: &str = "work";
+
+/// How long a layer may be held alone by somebody else.
+const HELD_WITHIN: Duration = Duration::from_millis(200);
+/// The pause between two tries.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// What it lies on.
 const BASE: &str = "base";
@@ -25,9 +31,7 @@ pub(crate) fn hold(spec: &Spec) -> Result<Vec<OwnedFd>> {
     let Some(image) = &spec.image else { return Ok(Vec::new()) };
     let directories = image.layers.iter().filter_map(|layer| layer.hold.as_deref());
     let held = |directory: &Path| {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let opened = rustix::fs::openat(CWD, directory, flags, Mode::empty())?;
-        rustix::fs::flock(&opened, FlockOperation::NonBlockingLockShared)?;
+        let opened = locked(directory)?;
         // It may have been removed between the two.
         let (ours, there) = (rustix::fs::fstat(&opened)?, rustix::fs::lstat(directory)?);
         if (ours.st_dev, ours.st_ino) == (there.st_dev, there.st_ino) {
@@ -42,6 +46,20 @@ pub(crate) fn hold(spec: &Spec) -> Result<Vec<OwnedFd>> {
             .source(std::io::Error::from(errno))
     };
     directories.map(|directory| held(directory).map_err(gone)).collect()
+}
+
+/// Opens the directory of a layer, and keeps it there. Who removes it holds it alone, and so does for a moment
+/// whoever asks whether it is used.
+fn locked(directory: &Path) -> rustix::io::Result<OwnedFd> {
+    let begin = Instant::now();
+    loop {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let opened = rustix::fs::openat(CWD, directory, flags, Mode::empty())?;
+        match rustix::fs::flock(&opened, FlockOperation::NonBlockingLockShared) {
+            Err(Errno::WOULDBLOCK) if begin.elapsed() < HELD_WITHIN => std::thread::sleep(PAUSE),
+            other => return other.map(|()| opened),
+        }
+    }
 }
 
 /// Makes sure that what is written to an image has a place that stays. Changes nothing of one that is

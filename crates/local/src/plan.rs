@@ -269,7 +269,7 @@ impl Context<'_> {
             }
             WorkspaceView::Directory(_) | WorkspaceView::Private => workspace,
         };
-        let cwd = image::cwd(self.spec).unwrap_or(cwd);
+        let cwd = image::cwd(self.spec).unwrap_or_else(|| cwd.to_owned());
         let identity = Identity {
             user: if self.spec.user == User::Root { "root" } else { "sandbox" },
             home: HOME,
@@ -284,7 +284,7 @@ impl Context<'_> {
             limits_count: limits::count(self, Tier::Namespaces),
             env: environment(self.spec, self.view, &identity, self.inputs.way_out)?,
             workspace: workspace.to_owned(),
-            cwd: cwd.to_owned(),
+            cwd,
             way_out: self.inputs.way_out.cloned(),
             notes: Vec::new(),
         })

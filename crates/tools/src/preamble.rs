@@ -158,7 +158,7 @@ fn workspace(spec: &Spec, report: Option<&SessionReport>) -> Vec<String> {
 /// Where commands start, where that is called otherwise than the workspace.
 fn start(spec: &Spec, place: &str) -> Option<String> {
     if let Some(image) = &spec.image {
-        let cwd = image.run.cwd.as_deref()?;
+        let cwd = image.run.start()?;
         return Some(format!("Commands start where the image wants it, in {cwd}."));
     }
     let (Workspace::Directory(path) | Workspace::CopyOnWrite(path)) = &spec.workspace else {

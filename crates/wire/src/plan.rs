@@ -99,6 +99,12 @@ pub enum Op {
         /// Its permission bits.
         mode: u32,
     },
+    /// Make the directory that commands start in, as far as it is not there, through links as they are
+    /// inside. Nothing gives way for it.
+    Start {
+        /// Where.
+        path: String,
+    },
     /// Make a file with this content.
     File {
         /// Where.

@@ -36,8 +36,8 @@ pub(crate) struct PolicyOptions {
     /// as tar, packed or not; sha256:ID is one of `cofferdam image ls`. A text that begins with /, ./ or
     /// ../ is a path; another one with a tag or a digest, or after docker://, is an image of a registry,
     /// which is pulled first; the rest is a path if there is one. What is written to the image is the
-    /// sandbox's own; a session keeps it. The image's variables and working directory count where none
-    /// is given.
+    /// sandbox's own; a session keeps it. The image's variables and working directory (other than /) count
+    /// where none is given.
     ///
     /// Example: --image debian:12
     #[arg(long, value_name = "REF")]
@@ -383,7 +383,7 @@ pub(crate) struct ConfigOptions {
     #[arg(long, value_name = "FILE", conflicts_with = "no_config")]
     pub(crate) config: Option<PathBuf>,
 
-    /// Reads no configuration file and no COFFERDAM_* variable.
+    /// Reads no configuration file, and of the COFFERDAM_* variables COFFERDAM_HOME alone.
     ///
     /// Example: --no-config
     #[arg(long)]

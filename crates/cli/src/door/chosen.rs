@@ -61,12 +61,14 @@ pub(crate) fn words() -> Result<Vec<OsString>> {
 /// Takes the options of a server from before the verb. What is wrong with them is left there for the
 /// parser, which says it as of any option.
 pub(crate) fn split(words: Vec<OsString>) -> Result<(Option<Server>, Vec<OsString>)> {
-    let variable = std::env::var_os(SERVER).filter(|value| !value.is_empty());
-    let mut server = variable.map(|address| (address, SERVER));
     let mut key_file = None;
     let mut words = words.into_iter();
     let mut left: Vec<OsString> = words.by_ref().take(1).collect();
     let mut rest: Vec<OsString> = words.collect();
+    // Whoever wants no variable to count means this one too: what `wrap` wrote runs where it was written.
+    let wants_none = rest.iter().take_while(|word| *word != "--").any(|word| word == "--no-config");
+    let variable = std::env::var_os(SERVER).filter(|value| !value.is_empty() && !wants_none);
+    let mut server = variable.map(|address| (address, SERVER));
     while let Some((option, value, taken)) = next(&rest) {
         match option {
             Before::Server => server = Some((value, "--server")),

@@ -209,6 +209,81 @@ fn an_image_says_how_it_is_run_and_a_caller_stands_above_it() {
     });
 }
 
+/// Nothing of the image gives way for the directory that commands start in.
+#[test]
+fn a_working_directory_is_found_through_the_links_of_its_image() {
+    everyone(|place| {
+        let Some(busybox) = busybox() else { return };
+        let mut layer = system(busybox);
+        layer.extend([
+            json!({"path": "usr/lib/app/f", "content": "here"}),
+            json!({"path": "lib", "kind": "link", "target": "usr/lib"}),
+            json!({"path": "out", "kind": "link", "target": "/etc/../../.."}),
+            json!({"path": "up", "kind": "link", "target": "/etc/../../../tmp"}),
+            json!({"path": "loop", "kind": "link", "target": "loop"}),
+            json!({"path": "away", "kind": "link", "target": "/nowhere"}),
+        ]);
+        let line = "pwd -P; ls; for l in /lib /out /loop /away; do readlink $l; done; grep -c root /etc/passwd";
+        let links = "usr/lib\n/etc/../../..\nloop\n/nowhere\n";
+        let climbing = format!("/up/{}-climbed", place.marker);
+        let climbed = format!("/tmp/{}-climbed\n", place.marker);
+        for (name, cwd, expected) in [
+            ("climbing", &*climbing, &*climbed),
+            ("link", "/lib/app", "/usr/lib/app\nf\n"),
+            ("new", "/lib/new/deep/", "/usr/lib/new/deep\n"),
+            ("plain", "/srv//own/", "/srv/own\n"),
+            ("root", "/out/within", "/within\n"),
+        ] {
+            let config = json!({"WorkingDir": cwd, "Cmd": ["/bin/sh", "-c", line]});
+            let image = layout(place, name, &json!({"layers": [layer], "config": config}));
+            let said = place.run(&["--image", &image]);
+            let text = said.text();
+            let whole = text.starts_with(expected) && text.contains(links);
+            assert!(whole && said.code() == Some(0), "{cwd}: {said:?}");
+        }
+        assert!(!Path::new(climbed.trim_end()).exists(), "the host's own directory");
+        for (name, cwd) in [("file", "/etc/passwd"), ("looping", "/loop/x"), ("nowhere", "/away/x")]
+        {
+            let config = json!({"WorkingDir": cwd, "Cmd": ["/bin/true"]});
+            let image = layout(place, name, &json!({"layers": [layer], "config": config}));
+            assert_eq!(place.run(&["--image", &image]).code(), Some(125), "{cwd}");
+            let look = ["--image", &image, "--cwd", "/", "--", "/bin/sh", "-c", line];
+            let said = place.run(&look);
+            assert!(said.text().contains(links), "{cwd}: {said:?}");
+        }
+    });
+}
+
+#[test]
+fn what_a_layer_tells_nothing_of_is_as_passable_as_before_and_a_root_hides_all_below_it() {
+    everyone(|place| {
+        let Some(busybox) = busybox() else { return };
+        let above = [
+            json!({"path": "usr/share/deep/new", "content": "new"}),
+            json!({"path": "etc/.wh.group", "content": ""}),
+        ];
+        let layers = json!({"layers": [system(busybox), above]});
+        let image = layout(place, "parents", &layers);
+        // Under a mask that would close them to everybody else.
+        let line = format!(
+            "umask 077; exec \"$0\" run --image {image} -- /bin/stat -c %a /usr/share/deep /usr/share /etc"
+        );
+        let said = outcome(place.host("sh").args(["-c", &line, place.program()]), SOON);
+        assert_eq!(said.text(), "755\n755\n755\n", "{said:?}");
+        let hides =
+            [vec![json!({"path": ".wh..wh..opq", "content": ""})], system(busybox)].concat();
+        let first = [system(busybox), vec![json!({"path": "low/x", "content": "low"})]].concat();
+        for (name, layers, is_seen) in [
+            ("hides", json!({"layers": [first, hides]}), false),
+            ("control", json!({"layers": [first, system(busybox)]}), true),
+        ] {
+            let image = layout(place, name, &layers);
+            let said = place.run(&["--image", &image, "--", "/bin/ls", "/low/x"]);
+            assert_eq!(said.code() == Some(0), is_seen, "{name}: {said:?}");
+        }
+    });
+}
+
 #[test]
 fn commands_are_the_user_that_the_image_wants() {
     everyone(|place| {
@@ -466,7 +541,10 @@ fn an_image_that_is_none_is_refused_with_a_word_on_what_may_be_named() {
         ] {
             let said = place.run(&["--image", image, "--pull", "never", "--", "/bin/true"]);
             assert!(said.code() == Some(125) && said.stderr.contains(says), "{image}: {said:?}");
+            assert!(!said.stderr.contains("read the command line"), "{said:?}");
         }
+        // What is wrong with a file is nothing that was typed.
+        place.says(&["image", "import", "tar:broken.tar"], 1);
         let error = place.run(&["--entrypoint", "/bin/sh", "--", "true"]);
         assert_eq!(error.code(), Some(125), "{error:?}");
         assert_eq!(fs::read_dir(place.state.join("images/layers")).unwrap().count(), 0);

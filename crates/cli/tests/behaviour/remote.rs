@@ -540,7 +540,13 @@ fn what_is_of_this_machine_never_ignores_a_server() {
         refused(&["create", "--read", "/etc"], "--read with a server");
         refused(&["create", "--allow-host-port", "80"], "--allow-host-port with a server");
         refused(&["create", "--user", "root"], "--user with a server");
-        // The control: without one they are as ever.
+        // The control: without one they are as ever, and so is what wants no variable to count.
         place.says(&["config", "check"], 0);
+        let mut command = place.cofferdam(&["run", "--no-config", "--", "echo", "here"]);
+        let said = outcome(command.env("COFFERDAM_SERVER", url), SOON);
+        assert_eq!((said.code(), said.text().as_str()), (Some(0), "here\n"), "{said:?}");
+        let mut command = place.cofferdam(&["run", "--", "echo", "--no-config"]);
+        let said = outcome(command.env("COFFERDAM_SERVER", url), SOON);
+        assert_eq!(said.code(), Some(125), "{said:?}");
     });
 }

@@ -10,7 +10,7 @@ use super::mounts::{Tree, attach, clone_tree, relative};
 use super::{CallFailed, During};
 use cofferdam_wire::plan::{Depth, Overlay};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, StatxFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, StatxFlags};
 use rustix::io::Errno;
 
 impl Tree {
@@ -52,6 +52,33 @@ impl Tree {
     pub(super) fn directory_in_image(&self, path: &str, mode: u32) -> Result<(), CallFailed> {
         let made = self.way_to(path).and_then(|(dir, name)| self.enter(dir.as_fd(), name, mode));
         made.map(drop).during(|| format!("mkdir({path:?})"))
+    }
+
+    /// Makes the directory that commands start in, as they would: through the image's own links, which lead
+    /// within the root, and in the place of nothing.
+    pub(super) fn start(&mut self, path: &str) -> Result<(), CallFailed> {
+        // ORDER: the host's tree lies on the root until then, and a link up from the root would lead there.
+        self.finish()?;
+        let root = self.root()?;
+        Self::start_below(root, relative(path)).during(|| format!("mkdir({path:?})"))
+    }
+
+    fn start_below(root: BorrowedFd<'_>, path: &str) -> rustix::io::Result<()> {
+        let mut at = rustix::io::fcntl_dupfd_cloexec(root, 3)?;
+        let ends = path.match_indices('/').map(|(end, _)| end).chain([path.len()]);
+        for end in ends {
+            let walked = path.get(..end).unwrap_or_default();
+            let found = inside(root, walked);
+            at = match found {
+                Err(Errno::NOENT) => {
+                    let name = walked.rsplit('/').next().unwrap_or_default();
+                    rustix::fs::mkdirat(&at, name, Mode::from(0o755))?;
+                    inside(root, walked)?
+                }
+                found => found?,
+            };
+        }
+        Ok(())
     }
 
     /// Makes something to mount on.
@@ -129,6 +156,13 @@ fn kind_of(dir: BorrowedFd<'_>, name: &str) -> rustix::io::Result<Option<FileTyp
         Err(Errno::NOENT) => Ok(None),
         Err(errno) => Err(errno),
     }
+}
+
+/// Opens a directory as a command would find it once this is the root.
+fn inside(root: BorrowedFd<'_>, path: &str) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let rules = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
+    rustix::fs::openat2(root, path, flags, Mode::empty(), rules)
 }
 
 fn open(dir: BorrowedFd<'_>, name: &str) -> rustix::io::Result<OwnedFd> {

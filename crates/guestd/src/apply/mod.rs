@@ -415,6 +415,7 @@ fn one(
         }
         Op::NewRoot { size_bytes, inodes } => tree.new_root(*size_bytes, *inodes),
         Op::Directory { path, mode } => tree.directory(path, *mode),
+        Op::Start { path } => tree.start(path),
         Op::File { path, content, mode } => tree.file(path, content.as_bytes(), *mode),
         Op::Bytes { path, content, mode } => tree.file(path, content.as_bytes(), *mode),
         Op::Symlink { path, target } => tree.symlink(path, target),
@@ -484,7 +485,7 @@ pub fn stage(op: &Op) -> &'static str {
         Op::JoinCgroups => "cgroups",
         Op::HostName(_) => "host_name",
         Op::NewRoot { .. } => "new_root",
-        Op::Directory { .. } => "directory",
+        Op::Directory { .. } | Op::Start { .. } => "directory",
         Op::File { .. } | Op::Bytes { .. } => "file",
         Op::Symlink { .. } => "symlink",
         Op::Tmpfs { .. } => "tmpfs",

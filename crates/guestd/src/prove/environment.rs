@@ -157,8 +157,6 @@ fn machine_id(scene: &Scene<'_>) -> Outcome {
 
 /// Looks for host places in the table of mounts that are no part of the view.
 fn mounts(scene: &Scene<'_>) -> Outcome {
-    const PLACES: [&str; 6] =
-        ["/run", "/sys", "/boot", "/sys/fs/cgroup", "/dev/hugepages", "/root"];
     let table = match read("/proc/self/mountinfo") {
         Ok(table) => table,
         Err(error) => return Outcome::untried(format!("read /proc/self/mountinfo: {error}")),
@@ -167,11 +165,24 @@ fn mounts(scene: &Scene<'_>) -> Outcome {
     if !outside.is_empty() && table.contains(outside.as_str()) {
         return Outcome::did(format!("the table of mounts shows {outside}"));
     }
-    let shown = |line: &str| line.split(' ').nth(4).is_some_and(|place| PLACES.contains(&place));
-    match table.lines().find(|line| shown(line)) {
+    match mount_of_the_host(&table) {
         Some(line) => Outcome::did(format!("the table of mounts shows {line}")),
         None => Outcome::met_at(Layer::Namespace, libc::ENOENT, "find a mount of the host"),
     }
+}
+
+/// A line of such a place. What lies on the sandbox's own space is no place of the host: the way to a workspace
+/// or to a tool may lead through one of that name.
+fn mount_of_the_host(table: &str) -> Option<&str> {
+    const PLACES: [&str; 6] =
+        ["/run", "/sys", "/boot", "/sys/fs/cgroup", "/dev/hugepages", "/root"];
+    let field = |line: &'_ str, at: usize| line.split(' ').nth(at).map(str::to_owned);
+    let own = table.lines().rfind(|line| field(line, 4).as_deref() == Some("/tmp"));
+    let own = own.and_then(|line| field(line, 2));
+    table.lines().find(|line| {
+        let is_one = field(line, 4).is_some_and(|place| PLACES.contains(&place.as_str()));
+        is_one && (own.is_none() || field(line, 2) != own)
+    })
 }
 
 fn control_group_path(_: &Scene<'_>) -> Outcome {
@@ -203,5 +214,24 @@ fn users(_: &Scene<'_>) -> Outcome {
     match table.lines().find(person) {
         Some(line) => Outcome::did(format!("there is {line}")),
         None => Outcome::met_at(Layer::View, libc::ENOENT, "find a user of the host"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mount_of_the_host_is_told_from_a_way_through_the_sandboxs_own_space() {
+        let own = "30 29 0:44 /1 /tmp rw - tmpfs cofferdam rw\n31 29 0:44 /0 /root ro - tmpfs cofferdam rw\n";
+        assert_eq!(mount_of_the_host(own), None);
+        for line in [
+            "32 29 254:0 /root /root ro - ext4 /dev/vda rw",
+            "32 29 0:21 / /run rw - tmpfs tmpfs rw",
+            "32 29 0:22 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw",
+        ] {
+            assert_eq!(mount_of_the_host(&format!("{own}{line}\n")), Some(line));
+            assert_eq!(mount_of_the_host(&format!("{line}\n")), Some(line), "without a space");
+        }
     }
 }

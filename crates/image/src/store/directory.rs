@@ -7,6 +7,15 @@ use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How long whoever uses a directory waits for one who holds it alone. Who removes it has it out of the way
+/// by then, and others hold it for a moment, to see whether anybody uses it.
+const USED_WITHIN: Duration = Duration::from_millis(200);
+/// How long it is looked whether all who hold it do so for that moment.
+const ALONE_WITHIN: Duration = Duration::from_millis(5);
+/// The pause between two looks.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// How a directory is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,18 +57,22 @@ pub(super) fn own_directory(path: &Path) -> Result<OwnedFd> {
 /// Locks a directory below another one, if nobody stands against it. `None` where somebody does, or
 /// where it is gone.
 pub(super) fn lock(at: impl AsFd, name: &str, lock: Lock) -> rustix::io::Result<Option<OwnedFd>> {
-    let operation = match lock {
-        Lock::Shared => FlockOperation::NonBlockingLockShared,
-        Lock::Alone => FlockOperation::NonBlockingLockExclusive,
+    let (operation, within) = match lock {
+        Lock::Shared => (FlockOperation::NonBlockingLockShared, USED_WITHIN),
+        Lock::Alone => (FlockOperation::NonBlockingLockExclusive, ALONE_WITHIN),
     };
-    let directory = match open_directory(&at, name) {
-        Err(Errno::NOENT) => return Ok(None),
-        other => other?,
+    let begin = Instant::now();
+    let directory = loop {
+        let directory = match open_directory(&at, name) {
+            Err(Errno::NOENT) => return Ok(None),
+            other => other?,
+        };
+        match rustix::fs::flock(&directory, operation) {
+            Err(Errno::WOULDBLOCK) if begin.elapsed() < within => std::thread::sleep(PAUSE),
+            Err(Errno::WOULDBLOCK) => return Ok(None),
+            other => break other.map(|()| directory)?,
+        }
     };
-    match rustix::fs::flock(&directory, operation) {
-        Err(Errno::WOULDBLOCK) => return Ok(None),
-        other => other?,
-    }
     // It may have been renamed, or removed, between the two.
     let ours = rustix::fs::fstat(&directory)?;
     match rustix::fs::statat(&at, name, AtFlags::SYMLINK_NOFOLLOW) {

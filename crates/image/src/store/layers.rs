@@ -125,7 +125,7 @@ impl Store {
         let hashing = RefCell::new(Hashing::new(packed.content));
         let packed = Shared { inner: &hashing, passed: &passed };
         let broken = |error: io::Error| {
-            Error::new(ErrorKind::Usage, "read a layer: it is broken").source(error)
+            Error::new(ErrorKind::NotAFile, "read a layer: it is broken").source(error)
         };
         let mut stream = Hashing::new(unpacked(packed).map_err(broken)?);
         let mut told = 0;

@@ -224,7 +224,11 @@ impl Store {
                 .map_err(|errno| failed("lock", &path, errno))?
                 .ok_or_else(|| gone(diff_id))?;
             held.push(lock);
+            let record: Option<LayerRecord> = read(&path.join("record.json"))?;
             layers.push(ImageLayer { tree: path.join("tree"), hold: Some(path) });
+            if record.is_some_and(|record| record.tally.hides_all_below) {
+                break;
+            }
         }
         let mut run = record.run.clone();
         user::note(&mut run, &layers);

@@ -12,6 +12,9 @@ const NO_LINKS: ResolveFlags =
 /// What the kernel's overlay takes for "nothing of lower layers shows here".
 const OPAQUE: &str = "user.overlay.opaque";
 
+/// What a directory gets of which a layer has no entry.
+const PARENT_MODE: Mode = Mode::from_raw_mode(0o755);
+
 /// The root of a layer.
 pub(super) struct Beneath {
     root: OwnedFd,
@@ -73,7 +76,7 @@ impl Beneath {
     fn make_all(&self, names: &[&[u8]]) -> rustix::io::Result<OwnedFd> {
         let mut at = rustix::io::fcntl_dupfd_cloexec(&self.root, 3)?;
         for name in names {
-            Directory(at.as_fd()).make_directory(name)?;
+            Directory(at.as_fd()).make_parent(name)?;
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             at = rustix::fs::openat(&at, *name, flags, Mode::empty())?;
         }
@@ -103,6 +106,17 @@ impl Directory<'_> {
                 self.below(name)?.make_opaque()
             }
             Some(_) | None => Err(Errno::NOTDIR),
+        }
+    }
+
+    /// The same for a directory that no entry tells of so far. Whoever comes through it must get on to what
+    /// lower layers have there: it has the mode that other programs give it, whatever the caller's mask.
+    fn make_parent(&self, name: &[u8]) -> rustix::io::Result<()> {
+        let was_there = self.kind(name)? == Some(FileType::Directory);
+        self.make_directory(name)?;
+        match was_there {
+            true => Ok(()),
+            false => rustix::fs::chmodat(self.0, name, PARENT_MODE, AtFlags::empty()),
         }
     }
 

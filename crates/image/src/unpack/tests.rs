@@ -325,7 +325,7 @@ fn a_layer_may_end_right_behind_its_last_byte_and_no_earlier() {
     }
     // In the first header, in the second one, and in the content.
     for bytes in [header - 1, header + 1, content - 1, content, content + 1, content + 699] {
-        assert_eq!(unpacked(bytes), Err(ErrorKind::Usage), "{bytes}");
+        assert_eq!(unpacked(bytes), Err(ErrorKind::NotAFile), "{bytes}");
     }
 }
 

@@ -91,6 +91,7 @@ fn is_below(path: &str, above: &str) -> bool {
 fn mounts_at(op: &Op) -> Option<&str> {
     match op {
         Op::Directory { path, .. }
+        | Op::Start { path }
         | Op::File { path, .. }
         | Op::Bytes { path, .. }
         | Op::Symlink { path, .. }

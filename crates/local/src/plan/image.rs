@@ -34,13 +34,9 @@ pub(super) fn why(view: &ImageView) -> String {
     format!("the root is image {}, of which the host's has no part; {lands}", view.name)
 }
 
-/// Where the image wants commands to start, if that is a plain path.
-pub(super) fn cwd(spec: &Spec) -> Option<&str> {
-    let cwd = spec.image.as_ref()?.run.cwd.as_deref()?;
-    let names = cwd.strip_prefix('/')?.split('/');
-    let is_plain = names.clone().all(|name| !matches!(name, "." | "..")) && !cwd.contains('\0');
-    let is_below = names.clone().any(|name| !name.is_empty());
-    (is_plain && is_below).then_some(cwd)
+/// Where the image wants commands to start, if it says so.
+pub(super) fn cwd(spec: &Spec) -> Option<String> {
+    spec.image.as_ref()?.run.start()
 }
 
 /// What of an image's wishes a sandbox does otherwise; sentences for people.
@@ -65,8 +61,13 @@ pub(super) fn notes(spec: &Spec) -> Vec<String> {
             "the image wants user {wished}, and commands are another one, as you asked"
         )),
     }
-    if image.run.cwd.is_some() && cwd(spec).is_none() {
-        notes.push("the image's working directory is no plain path and is not used".to_owned());
+    if let (Some(wished), None) = (&image.run.cwd, cwd(spec)) {
+        notes.push(match wished.trim_matches('/') {
+            "" => "the image's working directory is /, which most images have: commands start where they \
+                   do without one"
+                .to_owned(),
+            _ => "the image's working directory is no plain path and is not used".to_owned(),
+        });
     }
     notes
 }
@@ -84,17 +85,8 @@ mod tests {
     }
 
     #[test]
-    fn only_a_plain_path_is_a_working_directory() {
-        for (path, used) in [
-            ("/app", true),
-            ("/a/b/", true),
-            ("/", false),
-            ("", false),
-            ("app", false),
-            ("/a/../../etc", false),
-            ("/./a", false),
-            ("/a\0b", false),
-        ] {
+    fn a_working_directory_that_is_not_used_is_told() {
+        for (path, used) in [("/app", true), ("/a//b/", true), ("/", false), ("/./a", false)] {
             let spec = spec(None, path);
             assert_eq!(cwd(&spec).is_some(), used, "{path:?}");
             let told = notes(&spec).iter().any(|note| note.contains("working directory"));

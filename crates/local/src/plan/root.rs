@@ -168,8 +168,7 @@ fn on_image(context: &Context<'_>, view: &ImageView, steps: &mut Steps) {
         steps.add_lenient(Op::File { path, content, mode: 0o644 }, why);
     }
     if let Some(path) = image::cwd(context.spec) {
-        let directory = Op::Directory { path: path.to_owned(), mode: 0o755 };
-        steps.add_lenient(directory, "where the image wants commands to start");
+        steps.add_lenient(Op::Start { path }, "where the image wants commands to start");
     }
 }
 

@@ -196,7 +196,7 @@ impl Splitting {
             // no right of its reaches there.
             Op::LocalRoutes { .. } | Op::Redirect { .. } | Op::EgressGate { .. } => return None,
             // Layers are one sandbox's own, and where they stand for a moment is no way.
-            Op::Overlay(_) => return None,
+            Op::Overlay(_) | Op::Start { .. } => return None,
             Op::Space { .. } | Op::Private { .. } | Op::Way { .. } => return None,
         }
         Some(())
