@@ -4,6 +4,7 @@
 //! (`commands`); the engine is behind `engine`. The process begins in `sys` where the C library lets it.
 #![cfg_attr(all(not(test), target_env = "gnu"), no_main)]
 
+mod appeared;
 mod args;
 mod beside;
 mod blocking;

@@ -3,6 +3,7 @@
 use super::mcp_install::{self, InstallArgs};
 use super::port::Shown;
 use super::{create, manifest};
+use crate::appeared::Watch;
 use crate::args::{SessionOptions, choice};
 use crate::choice::Choice;
 use crate::listen::{ENDING, Listening};
@@ -129,7 +130,13 @@ async fn connection(sessions: &Sessions, pack: PackName, order: SessionOrder) ->
             if has_layer {
                 tell_what_goes(&toolbox).await;
             }
-            toolbox.close().await.map(drop)
+            let session = toolbox.sandbox(None).await.ok().map(|session| session.id().clone());
+            let watch = Watch::begin();
+            let closed = toolbox.close().await.map(drop);
+            if let Some(id) = session {
+                watch.tell(sessions, &id).await;
+            }
+            closed
         }
         false => tell(&toolbox).await,
     };

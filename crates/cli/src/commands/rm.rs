@@ -1,5 +1,6 @@
 //! `cofferdam rm`.
 
+use crate::appeared::Watch;
 use crate::door::Sessions;
 use crate::{exit, render, report, sessions};
 use clap::Args;
@@ -69,7 +70,11 @@ pub(super) fn perform(args: &RmArgs) -> Result<u8> {
 
 async fn remove(sessions: &Sessions, name: &str) -> Result<String> {
     let id = sessions::find_whole(sessions, name).await?;
+    let watch = Watch::begin();
     sessions.delete(&id).await?;
+    if let Sessions::Here(here) = sessions {
+        watch.tell(here, &id).await;
+    }
     Ok(id.to_string())
 }
 

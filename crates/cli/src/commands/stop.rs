@@ -1,6 +1,8 @@
 //! `cofferdam stop`.
 
 use super::show;
+use crate::appeared::Watch;
+use crate::door::Sessions;
 use crate::{exit, sessions};
 use clap::Args;
 use cofferdam_core::Result;
@@ -30,7 +32,11 @@ pub(crate) struct StopArgs {
 pub(super) fn perform(args: &StopArgs) -> Result<u8> {
     sessions::on_reserve(async |sessions| {
         let id = sessions::find_whole(sessions, &args.session).await?;
+        let watch = Watch::begin();
         sessions.stop(&id).await?;
+        if let Sessions::Here(here) = sessions {
+            watch.tell(here, &id).await;
+        }
         show::print_if(args.json, sessions, &id).await?;
         Ok(exit::DONE)
     })

@@ -187,7 +187,9 @@ mixed: two may have tools of one name that mean different things.
   the text has both ends of what is long and says that it is not all: at least 4 KiB of them.
 - A command that is given up is killed, and what it wrote so far is answered. Over HTTP whoever hangs up gives it up.
 - What a sandbox may do is the order of whoever offers the tools. Nothing that a model says widens it. Control
-  files (git hooks, editor and agent settings) never land in the workspace by a tool, even where they are named.
+  files (git hooks, editor and agent settings) never land from a copy of the workspace by a tool, even where they are
+  named. In a workspace that is used in place those that are at its root, or could be, cannot be changed; new ones below it
+  can be made, and are told when the sandbox ends: on standard error, and as the event `new_control_files`.
 - Sandboxes with all labels of that order can be named, and no others.
 
 What a sandbox is like is told by a preamble for the system prompt, made from what holds there.
