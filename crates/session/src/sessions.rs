@@ -1,6 +1,6 @@
 //! All sessions of one state directory.
 
-use crate::answer::{CALL_LIMIT, within};
+use crate::answer::{CALL_LIMIT, CREATE_LIMIT, within};
 use crate::desk::{Desk, LOCK_PATIENCE};
 use crate::history::Awaited;
 use crate::lock::Locks;
@@ -285,8 +285,9 @@ impl Sessions {
 
     /// Removes a session with all that it has. Says whether there was one.
     ///
-    /// Does not wait for those who use it: they are told that it is being removed. Where something
-    /// cannot be removed now, the error says so and every start of Cofferdam tries again.
+    /// Does not wait for those who use it: they are told that it is being removed. A sandbox that is still being
+    /// made is waited for as long as a creation may take. Where something cannot be removed now, the error says so
+    /// and every start of Cofferdam tries again.
     pub async fn delete(&self, id: &SessionId) -> Result<bool> {
         let was_there = apart(self.deletion(id)).await?;
         self.0.owned.let_go(id);
@@ -295,7 +296,7 @@ impl Sessions {
 
     fn deletion(&self, id: &SessionId) -> Apart<bool> {
         let (sessions, id) = (self.clone(), id.clone());
-        Box::pin(async move { sessions.0.delete(&id, DestroyReason::Success).await })
+        Box::pin(async move { sessions.0.delete(&id, DestroyReason::Success, CREATE_LIMIT).await })
     }
 
     /// Gives a session a longer lease, and says when it is over in milliseconds since 1970.
@@ -432,11 +433,12 @@ impl Inner {
         Err(error)
     }
 
-    /// See [`Sessions::delete`].
+    /// See [`Sessions::delete`]. What is still being made is waited for with this patience.
     pub(crate) async fn delete(
         self: &Arc<Self>,
         id: &SessionId,
         reason: DestroyReason,
+        patience: Duration,
     ) -> Result<bool> {
         if let Some((backend, record)) = self.what_may_fill(id).await? {
             // ORDER: its end before the room, because one that was only paused runs on for a moment
@@ -459,6 +461,7 @@ impl Inner {
         };
         let Some(row) = condemned else { return Ok(false) };
         if let Some(mut desk) = Desk::try_open(self, id).await? {
+            desk.be_patient(patience);
             return desk.drive(Event::Delete).await.map(|()| true);
         }
         // Somebody is at work on it. With its sandbox gone that is over soon.
@@ -466,10 +469,9 @@ impl Inner {
             let backend = self.backend(&row.backend)?;
             within(CALL_LIMIT, "end a sandbox", backend.destroy(record, reason)).await?;
         }
-        match Desk::open(self, id).await? {
-            Some(mut desk) => desk.drive(Event::Delete).await.map(|()| true),
-            None => Ok(true),
-        }
+        let Some(mut desk) = Desk::open(self, id).await? else { return Ok(true) };
+        desk.be_patient(patience);
+        desk.drive(Event::Delete).await.map(|()| true)
     }
 
     /// The sandbox of a session on a full disk. It may be what fills that, so it is stopped before the
