@@ -350,8 +350,8 @@ async fn end(
     }
 }
 
-/// Ends a sandbox that was still being made when its run was over.
-async fn chase(sessions: Sessions, id: SessionId, reason: DestroyReason) {
+/// Ends a sandbox that was still being made when its session was to be removed.
+pub(crate) async fn chase(sessions: Sessions, id: SessionId, reason: DestroyReason) {
     sessions.0.making.over(&id).await;
     // What fails here is recorded or listed, and tried again by every start.
     if sessions.0.delete(&id, reason, Duration::ZERO).await.is_ok_and(|was_there| !was_there) {

@@ -141,10 +141,14 @@ impl Sessions {
     /// Makes a session and prepares it. A name that is taken is a conflict.
     ///
     /// A session whose sandbox cannot be made is removed again; one whose preparation fails is kept,
-    /// and its error says so.
+    /// and its error says so. Where this future is dropped, a session without a name is ended, because nobody
+    /// has its id; one with a name stays, and `ensure` goes on with it.
     pub async fn create(&self, order: &SessionOrder) -> Result<Session> {
         order.check()?;
-        apart(self.creation(order)).await
+        match order.name {
+            Some(_) => apart(self.creation(order)).await,
+            None => self.create_unnamed(order).await,
+        }
     }
 
     fn creation(&self, order: &SessionOrder) -> Apart<Session> {
@@ -154,13 +158,7 @@ impl Sessions {
 
     async fn create_here(&self, order: &SessionOrder) -> Result<Session> {
         match self.0.begin(order).await? {
-            Some(mut desk) => {
-                self.0.establish(&mut desk).await?;
-                desk.provide_first(order.manifest.as_deref()).await?;
-                desk.prepare().await?;
-                Session::first_point(&mut desk).await?;
-                Ok(self.session(desk.row.id.clone()))
-            }
+            Some(desk) => self.finish(desk, order).await,
             None => {
                 let name = order.name.as_deref().unwrap_or_default();
                 Err(Error::new(ErrorKind::Conflict, format!("there is a session {name:?} already"))

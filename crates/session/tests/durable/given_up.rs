@@ -1,10 +1,10 @@
 //! Callers that give up while a sandbox is made, and those who come next.
 
 use crate::filed::Filed;
-use crate::stage::{Stage, order};
+use crate::stage::{Stage, order, spec};
 use cofferdam_core::fake::{Call, Mishap};
 use cofferdam_core::{DurableBackend, ErrorKind};
-use cofferdam_session::{EnsuredHow, Phase, SessionId, Sessions};
+use cofferdam_session::{EnsuredHow, InitCommand, Phase, SessionId, SessionOrder, Sessions};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -115,4 +115,58 @@ async fn what_another_process_never_finishes_is_an_error_in_the_end() {
     let late = here.delete(&id).await.unwrap_err();
     assert_eq!((late.kind, begun.elapsed().as_secs()), (ErrorKind::Unavailable, 120));
     assert!(late.message.contains("still being made"), "{late}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_without_a_name_that_nobody_waits_for_is_ended() {
+    for mishap in [Mishap::Late(MAKING), Mishap::HangAfter, Mishap::Late(Duration::from_secs(200))]
+    {
+        let stage = Stage::new();
+        let sessions = stage.open().await;
+        stage.backend.mishap(Call::Create, 1, mishap);
+        let mut order = SessionOrder::new(spec());
+        order.owned = true;
+        timeout(PATIENCE, sessions.create(&order)).await.unwrap_err();
+        tokio::time::sleep(Duration::from_secs(300)).await;
+        assert_eq!(sessions.list(&BTreeMap::new()).await.unwrap(), [], "{mishap:?}");
+        stage.assert_empty();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_without_a_name_is_ended_wherever_its_creation_is_dropped() {
+    for calls in 0.. {
+        let stage = Stage::new();
+        let sessions = stage.open().await;
+        let before = stage.backend.calls().len();
+        let mut order = SessionOrder::new(spec());
+        order.init = vec![InitCommand::shell("out=x")];
+        let creator = sessions.clone();
+        let task = tokio::spawn(async move { creator.create(&order).await.is_ok() });
+        while stage.backend.calls().len() < before + calls && !task.is_finished() {
+            tokio::task::yield_now().await;
+        }
+        let ended = task.is_finished();
+        task.abort();
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let left = sessions.list(&BTreeMap::new()).await.unwrap().len();
+        assert_eq!((left, stage.backend.alive().len()), (usize::from(ended), usize::from(ended)));
+        if ended {
+            // The making, the command, and how both are found written down.
+            assert!(calls > 4, "{calls}");
+            break;
+        }
+        stage.assert_empty();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_without_a_name_is_ended_while_a_command_prepares_it() {
+    let mut order = SessionOrder::new(spec());
+    order.init = vec![InitCommand::shell("hang")];
+    let stage = Stage::new();
+    let sessions = stage.open().await;
+    timeout(PATIENCE, sessions.create(&order)).await.unwrap_err();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    stage.assert_empty();
 }
