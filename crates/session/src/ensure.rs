@@ -49,6 +49,9 @@ impl Sessions {
     /// said begins anew, and is no shorter for it where it is of the same length. Another backend
     /// than the session's is a conflict that names both. An init list runs once in each sandbox; one that failed goes on at the
     /// command that failed.
+    ///
+    /// Where this future is dropped while a sandbox is made, that goes on; whoever asks next waits for it, as long
+    /// as a creation may take.
     pub async fn ensure(&self, order: &SessionOrder) -> Result<Ensured> {
         order.check()?;
         let Some(name) = &order.name else {

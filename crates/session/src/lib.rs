@@ -59,6 +59,7 @@ mod spool;
 mod staging;
 mod store;
 mod time;
+mod unnamed;
 mod watch;
 pub mod window;
 

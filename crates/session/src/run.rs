@@ -336,7 +336,7 @@ async fn end(
     let keep = failed.filter(|(_, on_failure)| *on_failure != OnFailure::Destroy);
     let result = match keep {
         Some((why, on_failure)) => preserve(&sessions, &id, reason, (&why, on_failure)).await,
-        None => sessions.0.delete(&id, reason).await.map(|_| None),
+        None => sessions.0.delete(&id, reason, Duration::ZERO).await.map(|_| None),
     };
     owner.retire();
     if !sessions.0.making.is_over(&id) {
@@ -350,11 +350,11 @@ async fn end(
     }
 }
 
-/// Ends a sandbox that was still being made when its run was over.
-async fn chase(sessions: Sessions, id: SessionId, reason: DestroyReason) {
+/// Ends a sandbox that was still being made when its session was to be removed.
+pub(crate) async fn chase(sessions: Sessions, id: SessionId, reason: DestroyReason) {
     sessions.0.making.over(&id).await;
     // What fails here is recorded or listed, and tried again by every start.
-    if sessions.0.delete(&id, reason).await.is_ok_and(|was_there| !was_there) {
+    if sessions.0.delete(&id, reason, Duration::ZERO).await.is_ok_and(|was_there| !was_there) {
         reaper::end_strays(&sessions, &id, reason).await.ok();
     }
 }
@@ -373,7 +373,7 @@ async fn preserve(
     };
     if desk.row.record.is_none() {
         drop(desk);
-        return sessions.0.delete(id, reason).await.map(|_| None);
+        return sessions.0.delete(id, reason, Duration::ZERO).await.map(|_| None);
     }
     let until = now_ms().saturating_add(millis(PRESERVED));
     desk.row.facts.scope = Scope::Kept;

@@ -1,6 +1,6 @@
 //! All sessions of one state directory.
 
-use crate::answer::{CALL_LIMIT, within};
+use crate::answer::{CALL_LIMIT, CREATE_LIMIT, within};
 use crate::desk::{Desk, LOCK_PATIENCE};
 use crate::history::Awaited;
 use crate::lock::Locks;
@@ -141,10 +141,14 @@ impl Sessions {
     /// Makes a session and prepares it. A name that is taken is a conflict.
     ///
     /// A session whose sandbox cannot be made is removed again; one whose preparation fails is kept,
-    /// and its error says so.
+    /// and its error says so. Where this future is dropped, a session without a name is ended, because nobody
+    /// has its id; one with a name stays, and `ensure` goes on with it.
     pub async fn create(&self, order: &SessionOrder) -> Result<Session> {
         order.check()?;
-        apart(self.creation(order)).await
+        match order.name {
+            Some(_) => apart(self.creation(order)).await,
+            None => self.create_unnamed(order).await,
+        }
     }
 
     fn creation(&self, order: &SessionOrder) -> Apart<Session> {
@@ -154,13 +158,7 @@ impl Sessions {
 
     async fn create_here(&self, order: &SessionOrder) -> Result<Session> {
         match self.0.begin(order).await? {
-            Some(mut desk) => {
-                self.0.establish(&mut desk).await?;
-                desk.provide_first(order.manifest.as_deref()).await?;
-                desk.prepare().await?;
-                Session::first_point(&mut desk).await?;
-                Ok(self.session(desk.row.id.clone()))
-            }
+            Some(desk) => self.finish(desk, order).await,
             None => {
                 let name = order.name.as_deref().unwrap_or_default();
                 Err(Error::new(ErrorKind::Conflict, format!("there is a session {name:?} already"))
@@ -285,8 +283,9 @@ impl Sessions {
 
     /// Removes a session with all that it has. Says whether there was one.
     ///
-    /// Does not wait for those who use it: they are told that it is being removed. Where something
-    /// cannot be removed now, the error says so and every start of Cofferdam tries again.
+    /// Does not wait for those who use it: they are told that it is being removed. A sandbox that is still being
+    /// made is waited for as long as a creation may take. Where something cannot be removed now, the error says so
+    /// and every start of Cofferdam tries again.
     pub async fn delete(&self, id: &SessionId) -> Result<bool> {
         let was_there = apart(self.deletion(id)).await?;
         self.0.owned.let_go(id);
@@ -295,7 +294,7 @@ impl Sessions {
 
     fn deletion(&self, id: &SessionId) -> Apart<bool> {
         let (sessions, id) = (self.clone(), id.clone());
-        Box::pin(async move { sessions.0.delete(&id, DestroyReason::Success).await })
+        Box::pin(async move { sessions.0.delete(&id, DestroyReason::Success, CREATE_LIMIT).await })
     }
 
     /// Gives a session a longer lease, and says when it is over in milliseconds since 1970.
@@ -432,11 +431,12 @@ impl Inner {
         Err(error)
     }
 
-    /// See [`Sessions::delete`].
+    /// See [`Sessions::delete`]. What is still being made is waited for with this patience.
     pub(crate) async fn delete(
         self: &Arc<Self>,
         id: &SessionId,
         reason: DestroyReason,
+        patience: Duration,
     ) -> Result<bool> {
         if let Some((backend, record)) = self.what_may_fill(id).await? {
             // ORDER: its end before the room, because one that was only paused runs on for a moment
@@ -459,6 +459,7 @@ impl Inner {
         };
         let Some(row) = condemned else { return Ok(false) };
         if let Some(mut desk) = Desk::try_open(self, id).await? {
+            desk.be_patient(patience);
             return desk.drive(Event::Delete).await.map(|()| true);
         }
         // Somebody is at work on it. With its sandbox gone that is over soon.
@@ -466,10 +467,9 @@ impl Inner {
             let backend = self.backend(&row.backend)?;
             within(CALL_LIMIT, "end a sandbox", backend.destroy(record, reason)).await?;
         }
-        match Desk::open(self, id).await? {
-            Some(mut desk) => desk.drive(Event::Delete).await.map(|()| true),
-            None => Ok(true),
-        }
+        let Some(mut desk) = Desk::open(self, id).await? else { return Ok(true) };
+        desk.be_patient(patience);
+        desk.drive(Event::Delete).await.map(|()| true)
     }
 
     /// The sandbox of a session on a full disk. It may be what fills that, so it is stopped before the

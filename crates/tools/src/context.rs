@@ -41,7 +41,8 @@ impl CallContext {
     /// The call is given up when this future ends: a command that it waits for is killed, and what
     /// came of it so far is answered. What does not wait for a command ends as it would have.
     ///
-    /// To drop the future of a call gives up the answer alone: a command goes on to its time limit.
+    /// To drop the future of a call gives up the answer alone: a command goes on to its time limit, and a sandbox
+    /// that is being made is that of the next call.
     #[must_use]
     pub fn canceled_by(mut self, canceled: impl Future<Output = ()> + Send + 'static) -> Self {
         self.canceled = Box::pin(canceled);

@@ -188,7 +188,8 @@ fn control_files(spec: &Spec) -> String {
         }
         (Workspace::Directory(_), SensitiveWrites::Protected) => {
             "Control files such as git hooks, git configuration, start files and settings of editors and \
-             agents cannot be changed."
+             agents that are there cannot be changed, nor made at the top of the workspace; of new ones \
+             elsewhere the user is told."
                 .to_owned()
         }
     }

@@ -1,10 +1,10 @@
 //! Which sandbox a call is about.
 
 use crate::param::{Kind, Param};
-use cofferdam_core::{Error, ErrorKind, Result};
+use cofferdam_core::{Error, ErrorKind, Result, to_its_end};
 use cofferdam_session::{Ensured, EnsuredHow, Session, SessionId, SessionOrder, Sessions};
 use std::collections::BTreeMap;
-use std::sync::{MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 use tokio::sync::Mutex;
 
 /// How many names are remembered.
@@ -33,8 +33,8 @@ pub(crate) struct Sandboxes {
     pub(crate) sessions: Sessions,
     pub(crate) scope: Scope,
     order: SessionOrder,
-    // Held while it is made, so that calls at the same time make one.
-    own: Mutex<Option<SessionId>>,
+    // Held while it is made, also for a call that was dropped, so that calls at the same time make one.
+    own: Arc<Mutex<Option<SessionId>>>,
     // A name stays with its session as long as that is there, so it is looked up once.
     known: std::sync::Mutex<BTreeMap<String, SessionId>>,
 }
@@ -57,7 +57,7 @@ impl Scope {
 
 impl Sandboxes {
     pub(crate) fn new(sessions: Sessions, scope: Scope, order: SessionOrder) -> Self {
-        Self { sessions, scope, order, own: Mutex::new(None), known: Default::default() }
+        Self { sessions, scope, order, own: Arc::default(), known: Default::default() }
     }
 
     /// What sandboxes that are made here may do.
@@ -119,7 +119,9 @@ impl Sandboxes {
         // It is there for whoever names it next, too, and goes with nobody's process.
         let mut order = self.order.clone();
         order.owned = false;
-        let conflict = match self.sessions.create(&order.named(name)).await {
+        let (sessions, order) = (self.sessions.clone(), order.named(name));
+        let making = async move { sessions.create(&order).await };
+        let conflict = match whoever_waits(making).await {
             Ok(session) => return Ok(Ensured { session, how: EnsuredHow::Created }),
             Err(error) if error.kind == ErrorKind::Conflict => error,
             Err(error) => return Err(error),
@@ -133,21 +135,26 @@ impl Sandboxes {
     /// The own sandbox, made if it has to be; one that is there may sleep.
     async fn own(&self) -> Result<Ensured> {
         self.refuse_no_name()?;
-        let mut own = self.own.lock().await;
+        let mut own = Arc::clone(&self.own).lock_owned().await;
         if let Some(id) = own.clone()
             && let Some(session) = self.still_there(id).await?
         {
             return Ok(Ensured { session, how: EnsuredHow::Running });
         }
-        let ensured = match &self.order.name {
-            Some(_) => self.sessions.ensure(&self.order).await?,
-            None => {
-                let session = self.sessions.create(&self.order).await?;
-                Ensured { session, how: EnsuredHow::Created }
-            }
-        };
-        *own = Some(ensured.session.id().clone());
-        Ok(ensured)
+        let (sessions, order) = (self.sessions.clone(), self.order.clone());
+        // ORDER: noted before whoever comes next may look, or what a dropped call made would be nobody's.
+        whoever_waits(async move {
+            let ensured = match &order.name {
+                Some(_) => sessions.ensure(&order).await?,
+                None => {
+                    let session = sessions.create(&order).await?;
+                    Ensured { session, how: EnsuredHow::Created }
+                }
+            };
+            *own = Some(ensured.session.id().clone());
+            Ok(ensured)
+        })
+        .await
     }
 
     fn refuse_no_name(&self) -> Result<()> {
@@ -226,7 +233,8 @@ impl Sandboxes {
         }
     }
 
-    /// Removes the own sandbox, if it was made and is nobody else's. Says whether it did.
+    /// Removes the own sandbox, if it was made and is nobody else's; one that is being made is waited for. Says
+    /// whether it did.
     pub(crate) async fn close(&self) -> Result<bool> {
         let mut own = self.own.lock().await;
         let Some(id) = own.clone().filter(|_| self.order.name.is_none()) else { return Ok(false) };
@@ -234,6 +242,15 @@ impl Sandboxes {
         *own = None;
         Ok(removed)
     }
+}
+
+/// Makes a sandbox to the end, whoever waits for it: to drop a call gives up its answer alone.
+async fn whoever_waits<T: Send + 'static>(
+    making: impl Future<Output = Result<T>> + Send + 'static,
+) -> Result<T> {
+    let broke_off =
+        |cause| Error::new(ErrorKind::Io, "the making of a sandbox broke off").source(cause);
+    to_its_end(making).await.map_err(broke_off)?
 }
 
 fn missing(name: &str) -> Error {

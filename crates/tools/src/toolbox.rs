@@ -138,6 +138,8 @@ impl Toolbox {
     }
 
     /// Removes the own sandbox, if there is one and the order gave it no name. Says whether it did.
+    ///
+    /// One that is being made, also for a call that was dropped, is waited for.
     pub async fn close(&self) -> Result<bool> {
         self.sandboxes.close().await
     }

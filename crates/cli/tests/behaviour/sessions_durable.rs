@@ -111,7 +111,9 @@ fn the_end_of_a_session_tells_which_control_files_appeared() {
         place.says(&["create", "--name", "s"], 0);
         // A directory that was not there when the sandbox began cannot be guarded.
         place.says(&["exec", "s", "--shell", "mkdir -p new/.git/hooks; echo ref: refs/heads/main > new/.git/HEAD; mkdir new/.git/objects new/.git/refs; echo x > new/.envrc"], 0);
-        place.says(&["rm", "s"], 0);
+        let said = place.says(&["rm", "s"], 0);
+        assert!(said.stderr.contains("new control files in the workspace"), "{said:?}");
+        assert!(said.stderr.contains("new/.git"), "{said:?}");
         let events = place.says(&["events", "--json"], 0).object();
         let appeared = events["events"]
             .as_array()

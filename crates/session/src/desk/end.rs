@@ -1,6 +1,7 @@
 //! The end of sandboxes and sessions, and of what they left behind.
 
 use super::Desk;
+use super::unfinished::is_unfinished;
 use crate::answer::{CALL_LIMIT, within};
 use crate::store::{NewEvent, Written, blocking};
 use crate::{Event, Phase, SessionId, home};
@@ -41,10 +42,7 @@ impl Desk {
         let record = match self.row.record.clone() {
             Some(record) => Some(record),
             None => match self.listed().await? {
-                Some(Found { record: None, status, id }) if status != SandboxStatus::Gone => {
-                    let what = format!("sandbox {id} is still being made");
-                    return Err(Error::new(ErrorKind::Unavailable, what).hint("Try again."));
-                }
+                Some(found) if is_unfinished(&found) => return Err(still_being_made(&found)),
                 Some(Found { record: Some(record), .. }) => Some(record),
                 Some(_) | None => {
                     self.inner.store.record(&self.row.id, self.row.incarnation).await?
@@ -113,13 +111,9 @@ impl Desk {
             if SessionId::of(&one).is_none_or(|(of, _)| of != id) {
                 continue;
             }
-            let find = self.backend.find(&one);
-            let Some(found) = within(CALL_LIMIT, "find a sandbox", find).await? else { continue };
+            let Some(found) = self.found(&one).await? else { continue };
             if found.status != SandboxStatus::Gone {
-                let Some(record) = found.record else {
-                    let what = format!("sandbox {} is still being made", found.id);
-                    return Err(Error::new(ErrorKind::Unavailable, what));
-                };
+                let Some(record) = found.record else { return Err(still_being_made(&found)) };
                 let end = self.backend.destroy(&record, self.reason());
                 within(CALL_LIMIT, "end a sandbox", end).await?;
             }
@@ -147,4 +141,9 @@ impl Desk {
         }
         Ok(())
     }
+}
+
+fn still_being_made(found: &Found) -> Error {
+    let what = format!("sandbox {} is still being made", found.id);
+    Error::new(ErrorKind::Unavailable, what).hint("Try again.")
 }

@@ -4,6 +4,7 @@
 //! after a crash. So dropping a future here at any point leaves a row that says what may exist.
 
 mod end;
+mod unfinished;
 
 use crate::answer::{CALL_LIMIT, COPY_LIMIT, CREATE_LIMIT, within};
 use crate::lock::Lock;
@@ -18,6 +19,8 @@ use cofferdam_core::{
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use unfinished::is_unfinished;
 
 /// How long somebody else may be at work on a session before a caller gives up.
 pub(crate) const LOCK_PATIENCE: Duration = Duration::from_secs(300);
@@ -38,6 +41,8 @@ pub(crate) struct Desk {
     pub(crate) resumed: bool,
     /// Whoever wants it running knows of an alarm, should there be one.
     pub(crate) on_purpose: bool,
+    /// Until when it waits for a sandbox that somebody began to make; `None` is not at all.
+    waits_until: Option<Instant>,
     folding: Folding,
     lock: Option<Lock>,
 }
@@ -65,7 +70,11 @@ impl Desk {
         patience: Duration,
     ) -> Result<Option<Self>> {
         let lock = inner.locks.take(id.as_str(), patience).await?;
-        Self::behind(inner, id, lock).await
+        let mut desk = Self::behind(inner, id, lock).await?;
+        if let Some(desk) = &mut desk {
+            desk.be_patient(patience);
+        }
+        Ok(desk)
     }
 
     /// The same, if nobody is at work on it.
@@ -98,6 +107,7 @@ impl Desk {
             removed: false,
             resumed: false,
             on_purpose: false,
+            waits_until: None,
             folding: Folding::Before,
             lock: Some(lock),
         })
@@ -362,9 +372,7 @@ impl Desk {
                 within(CALL_LIMIT, "say how a sandbox is", self.backend.status(&record)).await?
             }
             None => match self.listed().await? {
-                Some(Found { record: None, status, .. }) if status != SandboxStatus::Gone => {
-                    return Ok(Event::FoundUnfinished);
-                }
+                Some(found) if is_unfinished(&found) => return Ok(Event::FoundUnfinished),
                 Some(found) => {
                     self.dirty |= found.record.is_some();
                     self.row.record = found.record;
@@ -389,12 +397,14 @@ impl Desk {
 
     /// The present incarnation as the backend lists it.
     async fn listed(&self) -> Result<Option<Found>> {
-        let id = self.row.id.sandbox(self.row.incarnation)?;
-        within(CALL_LIMIT, "find a sandbox", self.backend.find(&id)).await
+        self.found(&self.row.id.sandbox(self.row.incarnation)?).await
     }
 
     async fn create(&mut self) -> Event {
-        match self.try_create().await {
+        let made = self.try_create().await;
+        // What is not made by now was waited for.
+        self.waits_until = None;
+        match made {
             Ok(record) => {
                 self.row.facts.layer.clone_from(&record.layer);
                 self.row.record = Some(record);

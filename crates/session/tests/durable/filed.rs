@@ -1,4 +1,4 @@
-//! A backend whose sandboxes are empty files, so that processes share them.
+//! A backend whose sandboxes are empty files, so that processes share them. What is being made is one of another name.
 
 use async_trait::async_trait;
 use cofferdam_core::{
@@ -30,6 +30,10 @@ impl Filed {
     fn file(&self, id: &SandboxId) -> PathBuf {
         self.state.join(format!("sandbox-{id}"))
     }
+
+    fn unfinished(&self, id: &SandboxId) -> PathBuf {
+        self.state.join(format!("making-{id}"))
+    }
 }
 
 fn unsupported<T>() -> Result<T> {
@@ -47,12 +51,13 @@ impl DurableBackend for Filed {
     }
 
     async fn create(&self, id: &SandboxId, _order: &SandboxOrder) -> Result<SandboxRecord> {
+        std::fs::write(self.unfinished(id), "").unwrap();
         // Long enough for the others to come.
         tokio::time::sleep(Duration::from_millis(100)).await;
         let mut made = std::fs::OpenOptions::new();
         let mut made = made.append(true).create(true).open(self.state.join("made")).unwrap();
         made.write_all(b"x").unwrap();
-        std::fs::write(self.file(id), "").unwrap();
+        std::fs::rename(self.unfinished(id), self.file(id)).unwrap();
         Ok(Self::record(id))
     }
 
@@ -91,11 +96,14 @@ impl DurableBackend for Filed {
     async fn list(&self) -> Result<Vec<Found>> {
         let names = std::fs::read_dir(&self.state).unwrap().flatten();
         let names = names.map(|entry| entry.file_name().into_string().unwrap());
-        let ids = names
-            .filter_map(|name| name.strip_prefix("sandbox-").map(|id| SandboxId::new(id).unwrap()));
-        Ok(ids
-            .map(|id| Found { record: Some(Self::record(&id)), id, status: SandboxStatus::Running })
-            .collect())
+        let found = names.filter_map(|name| {
+            let (what, id) = name.split_once('-')?;
+            let is_made = ["making", "sandbox"].iter().position(|one| *one == what)? == 1;
+            let id = SandboxId::new(id).unwrap();
+            let record = is_made.then(|| Self::record(&id));
+            Some(Found { record, id, status: SandboxStatus::Running })
+        });
+        Ok(found.collect())
     }
 
     async fn journal(&self, _id: &SandboxId, _after: u64) -> Result<Vec<JournalEntry>> {

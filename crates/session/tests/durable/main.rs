@@ -7,6 +7,7 @@ mod faults;
 mod filed;
 mod files;
 mod frozen;
+mod given_up;
 mod manifests;
 mod owners;
 mod real;

@@ -3,6 +3,7 @@
 
 mod advice;
 mod apply;
+mod dropped;
 mod given_up;
 mod hints;
 mod limits;
