@@ -175,6 +175,7 @@ fn reasoned(step: &Step) -> Reasoned {
 }
 
 /// What a step does, as a sentence without its period.
+#[expect(clippy::too_many_lines, reason = "a line a step, so that a new one is told")]
 pub fn action(op: &Op) -> String {
     match op {
         Op::PrivateMounts => "Makes all mounts private".to_owned(),
