@@ -108,9 +108,7 @@ impl WireGuest {
     }
 
     fn admit(&self, command: &Command) -> Result<Registered> {
-        if command.argv.is_empty() {
-            return Err(Error::new(ErrorKind::Usage, "the command is empty"));
-        }
+        command.check()?;
         if command.terminal.is_some() && self.line.descriptors().is_none() {
             return Err(Error::new(
                 ErrorKind::Unsupported,
