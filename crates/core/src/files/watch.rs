@@ -9,6 +9,7 @@ use cofferdam_wire::files::{Answer, FileEvent, MAX_MESSAGE_BYTES, Part, Watch, p
 use cofferdam_wire::frame::{HEADER_BYTES, Header, Kind};
 use std::collections::VecDeque;
 use tokio::io::AsyncBufReadExt;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
 /// Where a watch hears what happens.
@@ -68,6 +69,8 @@ impl Files {
 
 /// A connection that is a watch from now on.
 pub(super) struct LinkWatch {
+    /// Among the watches that may stand.
+    _place: OwnedSemaphorePermit,
     link: FileLink,
     request: Request,
     /// The beginning of a frame.
@@ -78,10 +81,14 @@ pub(super) struct LinkWatch {
 
 impl LinkWatch {
     /// Begins a watch and waits until it stands.
-    pub(super) async fn begin(mut link: FileLink, order: &Watch) -> Result<Self> {
+    pub(super) async fn begin(
+        mut link: FileLink,
+        order: &Watch,
+        place: OwnedSemaphorePermit,
+    ) -> Result<Self> {
         let request = Request::Watch(order.clone());
         link.ask(&request).await?;
-        let mut watch = Self { link, request, came: Vec::new(), first: Vec::new() };
+        let mut watch = Self { _place: place, link, request, came: Vec::new(), first: Vec::new() };
         while watch.first.is_empty() {
             let heard = timeout(SILENT_FOR, watch.hear()).await.map_err(|_| {
                 Error::new(ErrorKind::TimedOut, "the file worker does not answer")
