@@ -273,6 +273,7 @@ impl DurableBackend for FakeDurable {
     }
 
     async fn start(&self, sandbox: &SandboxRecord, order: &ExecOrder) -> Result<ExecStatus> {
+        order.command.check()?;
         order.command.refuse_secrets()?;
         let (id, order) = (sandbox.id.clone(), order.clone());
         self.call(Call::Start, Some(&sandbox.id), move |world| play::start(world, &id, order)).await
