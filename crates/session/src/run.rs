@@ -7,6 +7,7 @@ use crate::lock::Lock;
 use crate::order::{SessionOrder, millis};
 use crate::reaper::{self, owner_key};
 use crate::store::{NewEvent, Row, Scope};
+use crate::time::after;
 use crate::{Event, InitCommand, Session, SessionId, Sessions, bundle, now_ms};
 use cofferdam_core::{DestroyReason, Enforced, Error, ErrorKind, Result, Spec};
 use serde_json::json;
@@ -194,12 +195,13 @@ impl Sessions {
         let mut row = session.row(id, self.0.backend(name)?.name())?;
         row.facts.scope = Scope::Run;
         row.facts.label = Some(order.label.clone());
-        row.facts.times.run_until_ms = Some(now_ms().saturating_add(millis(order.limit + GRACE)));
+        row.facts.times.run_until_ms =
+            Some(now_ms().saturating_add(millis(order.limit.saturating_add(GRACE))));
         Ok(RunGuard {
             sessions: self.clone(),
             row,
             owner: Some(owner),
-            deadline: Instant::now() + order.limit,
+            deadline: after(order.limit),
         })
     }
 

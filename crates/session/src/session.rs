@@ -4,6 +4,7 @@ use crate::answer::{CALL_LIMIT, within};
 use crate::follow;
 use crate::ready::Ready;
 use crate::store::KnownExec;
+use crate::time::after;
 use crate::{ExecReport, SessionId, Sessions, random_text};
 use cofferdam_core::{
     Chunk, Command, Error, ErrorKind, ExecInput, ExecOrder, ExecStatus, Image, Part, ProcessId,
@@ -196,7 +197,7 @@ impl Session {
     /// Waits until a command has ended, or `patience` is over, and says how it stands. Whoever begins to
     /// wait uses the session: one that sleeps is resumed. One that is paused meanwhile stays so.
     pub async fn wait(&self, id: &ProcessId, patience: Option<Duration>) -> Result<ExecStatus> {
-        let deadline = patience.map(|patience| Instant::now() + patience);
+        let deadline = patience.map(after);
         let seen = Seen { stdout: u64::MAX, stderr: u64::MAX, ..Seen::default() };
         // One that ends soon is not asked whether it sleeps.
         let mut at_once = Some(SLEEPS_AFTER).filter(|_| patience != Some(Duration::ZERO));

@@ -57,6 +57,16 @@ async fn a_result_is_returned_as_it_is_and_the_sandbox_is_ended_once() {
 }
 
 #[tokio::test]
+async fn a_run_may_take_for_ever() {
+    let stage = Stage::new();
+    let sessions = stage.open().await;
+    let order = RunOrder { limit: Duration::MAX, ..order() };
+    let work = |session| async move { run_words(session, &["exit=5"]).await };
+    assert_eq!(sessions.run(&order, work).await.unwrap().value, 5);
+    stage.assert_empty();
+}
+
+#[tokio::test]
 async fn control_files_are_told_however_much_was_done() {
     let stage = Stage::new();
     let sessions = stage.open().await;
