@@ -8,7 +8,7 @@ use crate::time::after;
 use crate::{ExecReport, SessionId, Sessions, random_text};
 use cofferdam_core::{
     Chunk, Command, Error, ErrorKind, ExecInput, ExecOrder, ExecStatus, Image, Part, ProcessId,
-    Result, SandboxStatus, Seen, Standard, Stdin,
+    Result, SandboxStatus, Seen, Signal, Standard, Stdin,
 };
 use std::ffi::OsString;
 use std::time::Duration;
@@ -283,7 +283,11 @@ impl Session {
     }
 
     /// Does something to a command. One that has ended takes nothing, but what it left takes signals.
+    /// A signal that there is not is an error.
     pub async fn input(&self, id: &ProcessId, input: &ExecInput) -> Result<()> {
+        if let ExecInput::Signal(number) = input {
+            Signal::numbered(*number)?;
+        }
         let wanted = match input {
             ExecInput::Signal(_) | ExecInput::Kill => Wanted::WhatIsLeft,
             ExecInput::Bytes(_) | ExecInput::Close | ExecInput::Resize(_) => Wanted::ItsEnd,

@@ -134,6 +134,17 @@ async fn work_that_takes_too_long_is_dropped_before_the_sandbox_is_ended() {
     stage.assert_empty();
 }
 
+#[tokio::test]
+async fn a_run_that_failed_says_why_as_any_error_does() {
+    let stage = Stage::new();
+    let sessions = stage.open().await;
+    let work = |_| async { Err::<(), _>(Error::new(ErrorKind::Io, "mine").source("cause")) };
+    let failed: Box<dyn std::error::Error> =
+        Box::new(sessions.run(&order(), work).await.unwrap_err());
+    assert_eq!(failed.to_string(), "mine");
+    assert_eq!(failed.source().unwrap().to_string(), "cause");
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_limit_covers_the_making_and_the_pre_flight_commands() {
     for (call, mishap) in [(Call::Create, Mishap::HangAfter), (Call::Start, Mishap::HangBefore)] {
