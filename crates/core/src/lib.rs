@@ -88,7 +88,7 @@ pub use permission::{
 pub use policy::{EgressRule, HostPattern, Profile};
 pub use port::{PortLink, PortStream};
 pub use progress::{Progress, Step, Unit};
-pub use proof::ProbeReport;
+pub use proof::{ProbeReport, Proof, Prove};
 pub use quantity::{parse_bytes, parse_cpu, parse_duration};
 pub use receipt::{FileSeen, FilesSeen, Receipt, SaidByGuest, SeenByHost};
 pub use report::{
