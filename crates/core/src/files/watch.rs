@@ -62,6 +62,9 @@ impl Files {
     ///
     /// What is told comes from inside: the names are bounded and lie in the workspace, and nothing more
     /// is promised of them. Changes that the host makes below a copy-on-write workspace are not told.
+    ///
+    /// So many stand at a time, of one sandbox and by one [`Files`] and its copies; a further one is
+    /// unavailable.
     pub async fn watch(&self, order: &Watch) -> Result<FileWatch> {
         self.0.watch(order).await
     }
