@@ -5,8 +5,8 @@ use cofferdam::process_sandbox::{
     CofferdamSandbox, ExecSandboxContext, ProcessSandbox, SandboxProfile,
 };
 use cofferdam::{
-    Basis, Caller, Cause, Ending, ErrorKind, OnUnavailable, Output, ProcessEvent, ProcessInput,
-    Profile, Sandbox, SensitiveWrites, Terminal, own_backend,
+    Basis, Caller, Cause, Ending, ErrorKind, OnUnavailable, Output, Process, ProcessEvent,
+    ProcessInput, Profile, Sandbox, SensitiveWrites, Terminal, own_backend,
 };
 use std::fs::File;
 use std::io::Read;
@@ -177,6 +177,57 @@ async fn a_spawned_command_is_talked_to() {
     assert_eq!(ending, &Ending::Exited(0));
 }
 
+async fn written(mut process: Process) -> Vec<u8> {
+    let mut all = Vec::new();
+    let reading = async {
+        while let Some(event) = process.events.recv().await {
+            match event {
+                ProcessEvent::Output { bytes, .. } => all.extend(bytes),
+                ProcessEvent::Ended { ending, .. } => assert_eq!(ending, Ending::Exited(0)),
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), reading).await.unwrap();
+    all
+}
+
+#[tokio::test]
+async fn prepared_input_comes_first_and_ends_unless_more_was_asked_for() {
+    let place = Place::new("prepared");
+    let sandbox = place.builder().create().await.unwrap();
+    let alone = sandbox.exec(["cat"]).stdin("first").spawn().await.unwrap();
+    // The sender stays, and it ends all the same.
+    let _sender = alone.input.clone();
+    assert_eq!(written(alone).await, b"first");
+    let large = vec![b'x'; 3 << 20];
+    let either = [
+        sandbox.exec(["cat"]).stdin(large.clone()).open_stdin(),
+        sandbox.exec(["cat"]).open_stdin().stdin(large.clone()),
+    ];
+    for command in either {
+        let process = command.spawn().await.unwrap();
+        process.input.send(ProcessInput::Bytes(b"more".to_vec())).await.unwrap();
+        process.input.send(ProcessInput::Close).await.unwrap();
+        let all = written(process).await;
+        assert_eq!(all.len(), large.len() + 4);
+        assert!(all.ends_with(b"xmore"));
+    }
+    sandbox.destroy().await.unwrap();
+}
+
+#[tokio::test]
+async fn what_no_command_can_be_given_is_refused() {
+    let place = Place::new("refused");
+    let sandbox = place.builder().create().await.unwrap();
+    for (name, value) in [("A=B", "c"), ("", "c"), ("A\0", "c"), ("A", "\0")] {
+        let ran = sandbox.exec(["true"]).env(name, value).await;
+        assert_eq!(ran.unwrap_err().kind, ErrorKind::Usage, "{name:?}");
+    }
+    sandbox.destroy().await.unwrap();
+    let many = place.builder().pids(u32::MAX).create().await;
+    assert_eq!(many.unwrap_err().kind, ErrorKind::Usage);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_piped_command_writes_to_its_callers_pipe() {
     let place = Place::new("piped");
@@ -194,11 +245,14 @@ async fn a_piped_command_writes_to_its_callers_pipe() {
         stderr.read_to_string(&mut err).unwrap();
         (out, err)
     });
-    assert_eq!(piped.wait().await.unwrap(), Ending::Exited(4));
+    for _ in 0..2 {
+        assert_eq!(piped.wait().await.unwrap(), Ending::Exited(4), "and it stays so");
+    }
     let (out, err) = reading.await.unwrap();
     assert_eq!((&out[..3], out.len(), err.as_str()), (&b"abc"[..], 3_000_003, "err\n"));
     // Nobody reads: what writes meets a broken pipe.
     let mut piped = sandbox.exec(["yes"]).piped().await.unwrap();
+    assert_eq!(piped.signal(9999).await.unwrap_err().kind, ErrorKind::Usage);
     piped.stdout = None;
     assert_eq!(piped.wait().await.unwrap(), Ending::Signaled(13));
     let piped = sandbox.exec(["cat"]).stdin("x").piped().await;
