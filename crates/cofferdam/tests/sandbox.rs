@@ -422,6 +422,65 @@ async fn a_wrapped_command_is_an_argv_of_the_command_line() {
     assert_eq!(sandbox.wrap(&argv, &context).unwrap_err().kind, ErrorKind::Conflict);
 }
 
+/// Nobody looks at the host until what is returned is dropped.
+fn nobody_looks() -> std::sync::mpsc::Sender<()> {
+    let (go, wait) = std::sync::mpsc::channel();
+    tokio::task::spawn_blocking(move || wait.recv());
+    go
+}
+
+#[test]
+fn one_preparation_counts_and_a_shutdown_counts_more() {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_all().max_blocking_threads(1).build().unwrap();
+    runtime.block_on(prepare_out_of_turn());
+}
+
+async fn prepare_out_of_turn() {
+    let place = Place::new("prepare");
+    let context = ExecSandboxContext {
+        workspace_path: place.0.join("workspace"),
+        cwd: None,
+        profile: SandboxProfile::NoNetwork,
+        egress: Vec::new(),
+    };
+    let argv = ["true".to_owned()];
+    let fresh =
+        || CofferdamSandbox::new().program("/bin/sh").on_unavailable(OnUnavailable::Degrade);
+    let kind = |done: cofferdam::Result<()>| done.unwrap_err().kind;
+    // Two at once.
+    let (sandbox, go) = (fresh(), nobody_looks());
+    let (first, second) = tokio::join!(sandbox.prepare(&context), async {
+        let second = sandbox.prepare(&context).await;
+        drop(go);
+        second
+    });
+    first.unwrap();
+    assert_eq!(kind(second), ErrorKind::Conflict);
+    // Shut down meanwhile: nothing can be wrapped after it.
+    let (sandbox, go) = (fresh(), nobody_looks());
+    let (prepared, shut) = tokio::join!(sandbox.prepare(&context), async {
+        let shut = sandbox.shutdown().await;
+        drop(go);
+        shut
+    });
+    shut.unwrap();
+    assert_eq!(kind(prepared), ErrorKind::Conflict);
+    assert_eq!(sandbox.wrap(&argv, &context).unwrap_err().kind, ErrorKind::Conflict);
+    assert_eq!(kind(sandbox.prepare(&context).await), ErrorKind::Conflict);
+    // Given up, and failed: it can be prepared again.
+    let (sandbox, go) = (fresh(), nobody_looks());
+    tokio::select! {
+        biased;
+        done = sandbox.prepare(&context) => panic!("nobody looked, and yet {done:?}"),
+        () = std::future::ready(()) => drop(go),
+    }
+    let wrong = ExecSandboxContext { egress: vec!["::".to_owned()], ..context.clone() };
+    assert_eq!(kind(sandbox.prepare(&wrong).await), ErrorKind::Usage);
+    sandbox.prepare(&context).await.unwrap();
+    sandbox.wrap(&argv, &context).unwrap();
+}
+
 #[tokio::test]
 async fn so_many_connections_to_ports_and_no_more() {
     let place = Place::new("ports");
