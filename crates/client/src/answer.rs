@@ -15,6 +15,8 @@ const SHOWN_CHARS: usize = 200;
 /// Why there is no answer.
 #[derive(Debug)]
 pub(crate) enum Failure {
+    /// The request is none, and was not sent: the same one never will be.
+    Here(Error),
     /// The way to the server is broken: nobody knows what it heard.
     Way(Error),
     /// The server said no, with this status and these words.
@@ -33,15 +35,19 @@ pub(crate) struct Said {
 impl From<Failure> for Error {
     fn from(failure: Failure) -> Self {
         match failure {
-            Failure::Way(error) => error,
+            Failure::Here(error) | Failure::Way(error) => error,
             Failure::Said(said) => said.error,
         }
     }
 }
 
 impl Failure {
-    /// A way that is broken.
+    /// A way that is broken, or a request that could not set out on it.
     pub(crate) fn way(client: &Client, cause: reqwest::Error) -> Self {
+        if cause.is_builder() {
+            let what = "put a request together";
+            return Self::Here(Error::new(ErrorKind::Usage, what).source(cause.without_url()));
+        }
         let address = client.address();
         let error = match cause.is_timeout() && !cause.is_connect() {
             true => Error::new(ErrorKind::TimedOut, format!("hear from the server at {address}")),

@@ -105,12 +105,8 @@ impl Ask {
     /// Sends it. What the server says of an error is one.
     pub(crate) async fn send(self) -> Result<Response, Failure> {
         let Self { client, request, query } = self;
-        let request = request.and_then(|request| {
-            request.build().map_err(|cause| {
-                Error::new(ErrorKind::Usage, "put a request together").source(cause.without_url())
-            })
-        });
-        let mut request = request.map_err(Failure::Way)?;
+        let request = request.map_err(Failure::Here)?.build();
+        let mut request = request.map_err(|cause| Failure::way(&client, cause))?;
         if !query.is_empty() {
             request.url_mut().query_pairs_mut().extend_pairs(query);
         }

@@ -36,6 +36,7 @@ impl Client {
     /// Whether the same question may be answered in a moment.
     pub(crate) fn may_pass(&self, failure: &Failure) -> bool {
         match failure {
+            Failure::Here(_) => false,
             Failure::Way(_) => self.has_answered(),
             Failure::Said(said) => said.status == StatusCode::TOO_MANY_REQUESTS,
         }
@@ -81,6 +82,17 @@ mod tests {
             ready(if asked.get() < 4 { Err(broken()) } else { Ok(asked.get()) })
         });
         assert_eq!(answer.await.unwrap(), 4);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_name_that_no_sandbox_can_have_is_not_asked_for_again() {
+        let client = client();
+        client.0.has_answered.store(true, Ordering::Relaxed);
+        for name in ["", ".", ".."] {
+            let sandbox = client.sandbox(name);
+            let answer = tokio::time::timeout(Duration::from_millis(1), sandbox.status()).await;
+            assert_eq!(answer.unwrap().unwrap_err().kind, ErrorKind::NotFound, "{name:?}");
+        }
     }
 
     #[tokio::test(start_paused = true)]

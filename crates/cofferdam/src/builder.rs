@@ -79,7 +79,8 @@ impl Builder {
         self
     }
 
-    /// What it may do.
+    /// What it may do. One that allows destinations takes them from [`Builder::egress`], and needs a gate
+    /// as that says.
     pub fn profile(mut self, profile: Profile) -> Self {
         self.spec.profile = profile;
         self
@@ -115,7 +116,7 @@ impl Builder {
         self
     }
 
-    /// The most processes and threads. Refused where it cannot be held.
+    /// The most processes and threads, up to [`Limits::MOST_PIDS`]. Refused where it cannot be held.
     pub fn pids(mut self, count: u32) -> Self {
         self.spec.limits.pids = Limit::Asked(count);
         self
@@ -137,6 +138,23 @@ impl Builder {
     /// Allows a destination: `HOST`, `HOST:PORT` or `HOST:FIRST-LAST`, where the host may be `*.NAME`,
     /// `ADDRESS/PREFIX`, or `*` for any public address. A rule that makes no sense is an error here, one
     /// that the profile does not allow at the making.
+    ///
+    /// Connections are made by a gate, which is a process of its own: the command `cofferdam`.
+    /// [`local_backend`] has none, and refuses a sandbox with a way out. Name it, and give the backend
+    /// to [`Builder::backend`]:
+    ///
+    /// ```no_run
+    /// # fn main() -> cofferdam::Result<()> {
+    /// use cofferdam::{GateProgram, Profile, Sandbox, own_backend, state_home};
+    /// use std::{path::Path, sync::Arc};
+    ///
+    /// let gate = GateProgram::open(Path::new("/usr/local/bin/cofferdam"))?;
+    /// let backend = Arc::new(own_backend(state_home()?).with_gate(gate));
+    /// let builder = Sandbox::builder().profile(Profile::RepoWrite).backend(backend);
+    /// let builder = builder.egress("example.com:443")?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn egress(mut self, rule: &str) -> Result<Self> {
         self.spec.egress.push(rule.parse()?);
         Ok(self)
@@ -206,6 +224,9 @@ impl Builder {
     }
 
     /// Makes the sandbox, and returns when it takes commands. Giving up the call ends it.
+    ///
+    /// Like all that is asynchronous here it has to be called in a tokio runtime with I/O and time, as
+    /// `enable_all` makes one and `#[tokio::main]` does; elsewhere it panics.
     pub async fn create(self) -> Result<Sandbox> {
         let spec = self.spec()?;
         let backend = self.backend.map_or_else(shared, Ok)?;

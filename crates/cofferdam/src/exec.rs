@@ -27,18 +27,17 @@ pub struct Exec<'a> {
     argv: Vec<OsString>,
     cwd: Option<OsString>,
     env: BTreeMap<OsString, OsString>,
+    prepared: Vec<u8>,
     input: Input,
     terminal: Option<Terminal>,
     timeout: Option<Duration>,
     max_output: usize,
 }
 
-/// What a command reads.
-#[derive(Debug, Default)]
+/// What becomes of a command's input after what is prepared of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Input {
-    #[default]
-    Nothing,
-    Bytes(Vec<u8>),
+    Ends,
     Open,
 }
 
@@ -50,7 +49,8 @@ impl<'a> Exec<'a> {
             argv,
             cwd: None,
             env: BTreeMap::new(),
-            input: Input::Nothing,
+            prepared: Vec::new(),
+            input: Input::Ends,
             terminal: None,
             timeout: None,
             max_output: KEPT_BYTES,
@@ -76,13 +76,15 @@ impl<'a> Exec<'a> {
         self
     }
 
-    /// What it reads. Without this it reads nothing.
+    /// What it reads, before all else. Its input ends there, unless [`Exec::open_stdin`] is said too.
+    /// Without this it reads nothing.
     pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
-        self.input = Input::Bytes(bytes.into());
+        self.prepared = bytes.into();
         self
     }
 
-    /// It reads what is sent to it after [`Exec::spawn`] or [`Exec::piped`].
+    /// It reads what is sent to it after [`Exec::spawn`] or [`Exec::piped`], and what was given to
+    /// [`Exec::stdin`] before that. With [`Exec::run`] nobody is there to send more, and its input ends.
     pub fn open_stdin(mut self) -> Self {
         self.input = Input::Open;
         self
@@ -111,18 +113,15 @@ impl<'a> Exec<'a> {
     /// Giving up the call kills the command.
     pub async fn run(mut self) -> Result<Output> {
         let kept = self.max_output;
-        if matches!(self.input, Input::Nothing) {
+        if self.prepared.is_empty() && self.input == Input::Ends {
             let id = self.take_id()?;
             let guest = self.sandbox.guest()?;
             return guest.run(&self.command(id, Stdin::Null), kept).await;
         }
-        let (process, first) = self.start().await?;
+        let first = std::mem::take(&mut self.prepared);
+        let process = self.start(Stdin::Piped).await?;
         let _running = KillOnDrop(process.killer.clone());
         let Process { mut events, input, .. } = process;
-        if first.is_empty() {
-            drop(input);
-            return keep(&mut events, kept).await;
-        }
         let mut keeping = std::pin::pin!(keep(&mut events, kept));
         tokio::select! {
             output = &mut keeping => return output,
@@ -131,19 +130,29 @@ impl<'a> Exec<'a> {
         keeping.await
     }
 
-    /// Starts it, and gives its events as they come and a sender for its input: what was said of
-    /// [`Exec::stdin`] has been sent, and with [`Exec::open_stdin`] more may follow.
+    /// Starts it, and gives its events as they come and a sender for its input. What was given to
+    /// [`Exec::stdin`] is read first. Then its input ends, or, with [`Exec::open_stdin`], what is sent
+    /// follows, and its input ends with [`ProcessInput::Close`] or with the last sender.
     /// [`Exec::max_output`] means nothing here.
     ///
     /// Dropping the process does not end the command.
     pub async fn spawn(mut self) -> Result<Process> {
-        let (process, first) = self.start().await?;
-        if !first.is_empty() {
-            tokio::spawn({
-                let input = process.input.clone();
-                async move { feed(input, &first).await }
-            });
+        let first = std::mem::take(&mut self.prepared);
+        if first.is_empty() {
+            let stdin = match self.input {
+                Input::Ends => Stdin::Null,
+                Input::Open => Stdin::Piped,
+            };
+            return self.start(stdin).await;
         }
+        let process = self.start(Stdin::Piped).await?;
+        // ORDER: before the caller has the sender. In one piece, for the channel is empty and takes it, so
+        // that this waits for nobody. Where it fails the command has ended, which its events say.
+        let mut sent = process.input.send(ProcessInput::Bytes(first)).await;
+        if self.input == Input::Ends && sent.is_ok() {
+            sent = process.input.send(ProcessInput::Close).await;
+        }
+        drop(sent);
         Ok(process)
     }
 
@@ -154,30 +163,20 @@ impl<'a> Exec<'a> {
     /// process does not end the command; writing to a pipe that nobody reads any more does, as
     /// anywhere.
     pub async fn piped(mut self) -> Result<PipedProcess> {
-        let reads = match self.input {
-            Input::Nothing => false,
-            Input::Open => true,
-            Input::Bytes(_) => {
-                let message = "a command on pipes has no prepared input";
-                return Err(Error::new(ErrorKind::Usage, message)
-                    .hint("Say `open_stdin`, and write to its pipe."));
-            }
-        };
+        if !self.prepared.is_empty() {
+            let message = "a command on pipes has no prepared input";
+            return Err(Error::new(ErrorKind::Usage, message)
+                .hint("Say `open_stdin`, and write to its pipe."));
+        }
+        let reads = self.input == Input::Open;
         let id = self.take_id()?;
         let guest = self.sandbox.guest()?;
         crate::piped::start(guest.as_ref(), &self.command(id, Stdin::Null), reads).await
     }
 
-    /// Starts it, and gives its prepared input, if it has some.
-    async fn start(&mut self) -> Result<(Process, Vec<u8>)> {
-        let (stdin, first) = match std::mem::take(&mut self.input) {
-            Input::Nothing => (Stdin::Null, Vec::new()),
-            Input::Open => (Stdin::Piped, Vec::new()),
-            Input::Bytes(bytes) => (Stdin::Piped, bytes),
-        };
+    async fn start(&mut self, stdin: Stdin) -> Result<Process> {
         let id = self.take_id()?;
-        let process = self.sandbox.guest()?.spawn(&self.command(id, stdin)).await?;
-        Ok((process, first))
+        self.sandbox.guest()?.spawn(&self.command(id, stdin)).await
     }
 
     fn take_id(&mut self) -> Result<ProcessId> {

@@ -30,8 +30,9 @@
 //!
 //! # The contract
 //!
-//! [`Backend`] and [`Guest`] are what a sandbox is made of, and may be used directly or implemented
-//! anew. With feature `fake` there is a backend in memory, with faults to order, for your own tests.
+//! [`Backend`] and [`Guest`] are what a sandbox is made of, [`DurableBackend`] is what outlives a
+//! process, and all may be used directly or implemented anew with what is named here, in [`files`],
+//! [`proof`] and [`secret`], and with [`macro@async_trait`]. With feature `fake` there is a backend in memory, with faults to order, for your own tests.
 //! [`process_sandbox`] is for runners that spawn processes themselves and only want an argv.
 
 mod backend;
@@ -43,25 +44,32 @@ pub mod process_sandbox;
 mod sandbox;
 mod surroundings;
 
+pub use async_trait::async_trait;
 pub use backend::{kept_backend, local_backend, own_backend, prepared_backend};
 pub use builder::Builder;
 pub use cofferdam_archive as archive;
 #[cfg(feature = "fake")]
 pub use cofferdam_core::fake;
-pub use cofferdam_core::files;
+pub use cofferdam_core::secret::GivenSecret;
 pub use cofferdam_core::{
-    Admission, Axis, Backend, Basis, Caller, Capabilities, Cause, Chunk, Collector, Command,
-    ConnectionDecision, ConnectionHow, ConnectionReport, Connections, Deadlines, Degree, Denial,
-    DestroyReason, Destroyed, Duplex, DurableBackend, EgressGate, EgressRule, Ending, EndingKind,
-    Enforced, Enforcement, Error, ErrorKind, Exchanged, ExecEnded, ExecInput, ExecOrder,
-    ExecStatus, Files, Found, Given, Guest, Happened, HostPattern, Image, ImageLayer, ImageRun,
-    JournalEntry, Killer, LayerChoice, LayerExchange, LayerNote, LayerTier, Limit, Limits,
-    LimitsCount, Lost, NetworkPolicy, NoGate, Omitted, OnUnavailable, Output, Part, Pause,
-    PausedBy, PortStream, Process, ProcessEvent, ProcessId, ProcessInput, Profile, Result,
-    SandboxId, SandboxOrder, SandboxRecord, SandboxStatus, Seen, SensitiveWrites, Spec, Spooled,
-    Standard, Stdin, Terminal, User, Workspace, admit, collect, parse_bytes, parse_cpu,
-    parse_duration,
+    Admission, ApplyOrder, ApplyReport, Axis, Backend, Basis, Below, ByteString, Caller,
+    Capabilities, Cause, Change, ChangeKind, Chunk, Collector, Command, Conflict,
+    ConnectionDecision, ConnectionHow, ConnectionReport, Connections, ControlFiles, Deadlines,
+    Degree, Denial, DestroyReason, Destroyed, DirectoryIdentity, DiscardOrder, Duplex,
+    DurableBackend, EgressGate, EgressRule, Ending, EndingKind, Enforced, Enforcement, Error,
+    ErrorBody, ErrorKind, Exchanged, ExecEnded, ExecInput, ExecOrder, ExecStatus, FileState, Files,
+    Former, Found, Given, Guest, GuestPath, Happened, Held, HostMount, HostPattern, Image,
+    ImageIds, ImageLayer, ImageRun, JournalEntry, KeptLayer, KillOnDrop, Killer, LayerChoice,
+    LayerExchange, LayerLook, LayerMark, LayerNote, LayerTier, Limit, Limits, LimitsCount, Lost,
+    MappedFiles, NetworkPolicy, NoGate, Omitted, OnUnavailable, Output, Part, Pause, PausedBy,
+    Permission, PortLink, PortStream, ProbeReport, Process, ProcessEvent, ProcessId, ProcessInput,
+    Profile, Progress, Proof, Prove, Result, SandboxId, SandboxMetrics, SandboxOrder,
+    SandboxRecord, SandboxStatus, SecretAlarm, Seen, SensitiveWrites, Settlement, Side, Signal,
+    Spec, Spooled, Standard, Standing, Stdin, Step, Terminal, Unit, UsageReport, User, Verdict,
+    WaitingConnection, Workspace, WorkspaceEntry, WorkspaceOrder, admit, collect, no_way_out,
+    parse_bytes, parse_cpu, parse_duration, run_by_spawning,
 };
+pub use cofferdam_core::{files, proof, secret};
 pub use cofferdam_local::assemble::Farewell;
 pub use cofferdam_local::backend::{LocalBackend, Preparation};
 pub use cofferdam_local::gate::GateProgram;

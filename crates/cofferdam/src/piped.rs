@@ -2,7 +2,7 @@
 
 use cofferdam_core::{
     Command, Ending, Error, ErrorKind, Given, Guest, Killer, Process, ProcessEvent, ProcessInput,
-    Result,
+    Result, Signal,
 };
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -22,6 +22,7 @@ pub struct PipedProcess {
     /// it ends the input.
     pub stdin: Option<OwnedFd>,
     process: Process,
+    ended: Option<Ending>,
 }
 
 impl PipedProcess {
@@ -30,17 +31,21 @@ impl PipedProcess {
         &self.process.killer
     }
 
-    /// Sends a signal to its process group.
+    /// Sends a signal to its process group. One that there is not is an error.
     pub async fn signal(&self, signal: i32) -> Result<()> {
+        Signal::numbered(signal)?;
         self.process.input.send(ProcessInput::Signal(signal)).await.map_err(|_| gone())
     }
 
     /// Waits until it has ended and nothing of it is left. Its pipes should be read meanwhile or
-    /// before; one that is full stops it.
+    /// before; one that is full stops it. Asked again, it says the same.
     pub async fn wait(&mut self) -> Result<Ending> {
         loop {
+            if let Some(ending) = &self.ended {
+                return Ok(ending.clone());
+            }
             match self.process.events.recv().await {
-                Some(ProcessEvent::Ended { ending, .. }) => return Ok(ending),
+                Some(ProcessEvent::Ended { ending, .. }) => self.ended = Some(ending),
                 Some(ProcessEvent::Output { .. }) => {}
                 None => return Err(gone()),
             }
@@ -58,7 +63,7 @@ pub(crate) async fn start(
     let (their_stdin, stdin) = if reads { Some(pipe()?).unzip() } else { (None, None) };
     let given = Given { stdin: their_stdin, stdout: their_stdout, stderr: their_stderr };
     let process = guest.spawn_on(command, given).await?;
-    Ok(PipedProcess { stdout: Some(stdout), stderr: Some(stderr), stdin, process })
+    Ok(PipedProcess { stdout: Some(stdout), stderr: Some(stderr), stdin, process, ended: None })
 }
 
 fn large_pipe() -> Result<(OwnedFd, OwnedFd)> {

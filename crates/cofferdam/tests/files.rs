@@ -1,7 +1,7 @@
 //! What a program does with the files of a sandbox.
 #![expect(clippy::unwrap_used, reason = "the functions beside the tests are of tests too")]
 
-use cofferdam::files::{Append, Entry, EntryKind, List, Move, Only, Read, Remove, Write};
+use cofferdam::files::{Append, Entry, EntryKind, List, Move, Only, Read, Remove, Watch, Write};
 use cofferdam::{ErrorKind, Files, Sandbox, own_backend};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -135,5 +135,33 @@ async fn large_files_pass_in_pieces() {
     assert_eq!(files.stat("t/large").await.unwrap().size, 12_000_000);
     let listed = files.list(&listing(1, 10)).await.unwrap();
     assert_eq!(paths(&listed.entries), ["large"]);
+    sandbox.destroy().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn however_many_call_at_once_all_are_served() {
+    let ground = Ground::new("files-crowd");
+    let (sandbox, files) = stand(&ground).await;
+    let _watch = files.watch(&Watch::default()).await.unwrap();
+    for round in 0..3 {
+        let calls = (0..64).map(|number| {
+            let (files, path) = (files.clone(), format!("crowd/{round}-{number}"));
+            tokio::spawn(async move {
+                files.write(&path, b"x").await?;
+                files.read(&path, 10).await
+            })
+        });
+        for call in calls.collect::<Vec<_>>() {
+            assert_eq!(call.await.unwrap().unwrap(), b"x");
+        }
+    }
+    // Whoever asks for the files anew has no more than all have together.
+    let mut asked = Vec::new();
+    for _ in 0..20 {
+        asked.push(sandbox.files().await.unwrap());
+    }
+    for files in &asked {
+        files.read("crowd/0-0", 10).await.unwrap();
+    }
     sandbox.destroy().await.unwrap();
 }

@@ -5,8 +5,8 @@ use cofferdam::process_sandbox::{
     CofferdamSandbox, ExecSandboxContext, ProcessSandbox, SandboxProfile,
 };
 use cofferdam::{
-    Basis, Caller, Cause, Ending, ErrorKind, OnUnavailable, Output, ProcessEvent, ProcessInput,
-    Profile, Sandbox, SensitiveWrites, Terminal, own_backend,
+    Basis, Caller, Cause, Ending, ErrorKind, OnUnavailable, Output, Process, ProcessEvent,
+    ProcessInput, Profile, Sandbox, SensitiveWrites, Terminal, own_backend,
 };
 use std::fs::File;
 use std::io::Read;
@@ -177,6 +177,57 @@ async fn a_spawned_command_is_talked_to() {
     assert_eq!(ending, &Ending::Exited(0));
 }
 
+async fn written(mut process: Process) -> Vec<u8> {
+    let mut all = Vec::new();
+    let reading = async {
+        while let Some(event) = process.events.recv().await {
+            match event {
+                ProcessEvent::Output { bytes, .. } => all.extend(bytes),
+                ProcessEvent::Ended { ending, .. } => assert_eq!(ending, Ending::Exited(0)),
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), reading).await.unwrap();
+    all
+}
+
+#[tokio::test]
+async fn prepared_input_comes_first_and_ends_unless_more_was_asked_for() {
+    let place = Place::new("prepared");
+    let sandbox = place.builder().create().await.unwrap();
+    let alone = sandbox.exec(["cat"]).stdin("first").spawn().await.unwrap();
+    // The sender stays, and it ends all the same.
+    let _sender = alone.input.clone();
+    assert_eq!(written(alone).await, b"first");
+    let large = vec![b'x'; 3 << 20];
+    let either = [
+        sandbox.exec(["cat"]).stdin(large.clone()).open_stdin(),
+        sandbox.exec(["cat"]).open_stdin().stdin(large.clone()),
+    ];
+    for command in either {
+        let process = command.spawn().await.unwrap();
+        process.input.send(ProcessInput::Bytes(b"more".to_vec())).await.unwrap();
+        process.input.send(ProcessInput::Close).await.unwrap();
+        let all = written(process).await;
+        assert_eq!(all.len(), large.len() + 4);
+        assert!(all.ends_with(b"xmore"));
+    }
+    sandbox.destroy().await.unwrap();
+}
+
+#[tokio::test]
+async fn what_no_command_can_be_given_is_refused() {
+    let place = Place::new("refused");
+    let sandbox = place.builder().create().await.unwrap();
+    for (name, value) in [("A=B", "c"), ("", "c"), ("A\0", "c"), ("A", "\0")] {
+        let ran = sandbox.exec(["true"]).env(name, value).await;
+        assert_eq!(ran.unwrap_err().kind, ErrorKind::Usage, "{name:?}");
+    }
+    sandbox.destroy().await.unwrap();
+    let many = place.builder().pids(u32::MAX).create().await;
+    assert_eq!(many.unwrap_err().kind, ErrorKind::Usage);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_piped_command_writes_to_its_callers_pipe() {
     let place = Place::new("piped");
@@ -194,11 +245,14 @@ async fn a_piped_command_writes_to_its_callers_pipe() {
         stderr.read_to_string(&mut err).unwrap();
         (out, err)
     });
-    assert_eq!(piped.wait().await.unwrap(), Ending::Exited(4));
+    for _ in 0..2 {
+        assert_eq!(piped.wait().await.unwrap(), Ending::Exited(4), "and it stays so");
+    }
     let (out, err) = reading.await.unwrap();
     assert_eq!((&out[..3], out.len(), err.as_str()), (&b"abc"[..], 3_000_003, "err\n"));
     // Nobody reads: what writes meets a broken pipe.
     let mut piped = sandbox.exec(["yes"]).piped().await.unwrap();
+    assert_eq!(piped.signal(9999).await.unwrap_err().kind, ErrorKind::Usage);
     piped.stdout = None;
     assert_eq!(piped.wait().await.unwrap(), Ending::Signaled(13));
     let piped = sandbox.exec(["cat"]).stdin("x").piped().await;
@@ -366,6 +420,65 @@ async fn a_wrapped_command_is_an_argv_of_the_command_line() {
     assert_eq!(sandbox.prepare(&context).await.unwrap_err().kind, ErrorKind::Conflict);
     sandbox.shutdown().await.unwrap();
     assert_eq!(sandbox.wrap(&argv, &context).unwrap_err().kind, ErrorKind::Conflict);
+}
+
+/// Nobody looks at the host until what is returned is dropped.
+fn nobody_looks() -> std::sync::mpsc::Sender<()> {
+    let (go, wait) = std::sync::mpsc::channel();
+    tokio::task::spawn_blocking(move || wait.recv());
+    go
+}
+
+#[test]
+fn one_preparation_counts_and_a_shutdown_counts_more() {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_all().max_blocking_threads(1).build().unwrap();
+    runtime.block_on(prepare_out_of_turn());
+}
+
+async fn prepare_out_of_turn() {
+    let place = Place::new("prepare");
+    let context = ExecSandboxContext {
+        workspace_path: place.0.join("workspace"),
+        cwd: None,
+        profile: SandboxProfile::NoNetwork,
+        egress: Vec::new(),
+    };
+    let argv = ["true".to_owned()];
+    let fresh =
+        || CofferdamSandbox::new().program("/bin/sh").on_unavailable(OnUnavailable::Degrade);
+    let kind = |done: cofferdam::Result<()>| done.unwrap_err().kind;
+    // Two at once.
+    let (sandbox, go) = (fresh(), nobody_looks());
+    let (first, second) = tokio::join!(sandbox.prepare(&context), async {
+        let second = sandbox.prepare(&context).await;
+        drop(go);
+        second
+    });
+    first.unwrap();
+    assert_eq!(kind(second), ErrorKind::Conflict);
+    // Shut down meanwhile: nothing can be wrapped after it.
+    let (sandbox, go) = (fresh(), nobody_looks());
+    let (prepared, shut) = tokio::join!(sandbox.prepare(&context), async {
+        let shut = sandbox.shutdown().await;
+        drop(go);
+        shut
+    });
+    shut.unwrap();
+    assert_eq!(kind(prepared), ErrorKind::Conflict);
+    assert_eq!(sandbox.wrap(&argv, &context).unwrap_err().kind, ErrorKind::Conflict);
+    assert_eq!(kind(sandbox.prepare(&context).await), ErrorKind::Conflict);
+    // Given up, and failed: it can be prepared again.
+    let (sandbox, go) = (fresh(), nobody_looks());
+    tokio::select! {
+        biased;
+        done = sandbox.prepare(&context) => panic!("nobody looked, and yet {done:?}"),
+        () = std::future::ready(()) => drop(go),
+    }
+    let wrong = ExecSandboxContext { egress: vec!["::".to_owned()], ..context.clone() };
+    assert_eq!(kind(sandbox.prepare(&wrong).await), ErrorKind::Usage);
+    sandbox.prepare(&context).await.unwrap();
+    sandbox.wrap(&argv, &context).unwrap();
 }
 
 #[tokio::test]

@@ -3,7 +3,8 @@
 use crate::secret::GivenSecret;
 use crate::{Error, ErrorKind, ProcessId, Result};
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
 pub use cofferdam_wire::message::TerminalSize as Terminal;
@@ -54,12 +55,58 @@ impl Command {
         }
     }
 
+    /// Fails where no sandbox could start it: it has no program, or a variable that cannot be set.
+    pub fn check(&self) -> Result<()> {
+        if self.argv.is_empty() {
+            return Err(Error::new(ErrorKind::Usage, "the command is empty"));
+        }
+        self.env.iter().try_for_each(|(name, value)| check_variable(name, value))
+    }
+
     /// Fails where it is given secrets: for ways to run it that would not mask what it writes.
     pub fn refuse_secrets(&self) -> Result<()> {
         match self.secrets.is_empty() {
             true => Ok(()),
             false => Err(Error::new(ErrorKind::Unsupported, "this backend gives no secrets")
                 .hint("Use a session of the local backend, or `cofferdam run`.")),
+        }
+    }
+}
+
+/// Fails where no environment can hold this variable.
+pub fn check_variable(name: &OsStr, value: &OsStr) -> Result<()> {
+    let bad = |why: &str| {
+        Err(Error::new(ErrorKind::Usage, format!("variable {name:?} cannot be set: {why}"))
+            .hint("Write NAME=VALUE with a name that has no equals sign."))
+    };
+    let (name, value) = (name.as_bytes(), value.as_bytes());
+    if name.is_empty() {
+        return bad("its name is empty");
+    }
+    if name.contains(&b'=') {
+        return bad("its name has an equals sign");
+    }
+    if name.contains(&0) || value.contains(&0) {
+        return bad("it has a NUL byte");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variable_that_no_environment_holds_is_refused_before_it_is_sent() {
+        let command = |name: &str, value: &str| {
+            let mut command = Command::new(ProcessId::new("p").unwrap(), ["true"]);
+            command.env.insert(name.into(), value.into());
+            command
+        };
+        command("A", "b=c").check().unwrap();
+        for (name, value) in [("", "c"), ("A=B", "c"), ("A\0", "c"), ("A", "\0")] {
+            let error = command(name, value).check().unwrap_err();
+            assert_eq!(error.kind, ErrorKind::Usage, "{name:?} {value:?}");
         }
     }
 }

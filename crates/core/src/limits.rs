@@ -57,6 +57,8 @@ impl Limits {
     pub const MEMORY_BYTES: u64 = 8 << 30;
     /// The default of [`Limits::pids`]: 4096, enough for parallel builds, too few for a fork bomb.
     pub const PIDS: u32 = 4096;
+    /// The most of [`Limits::pids`]: four million. No Linux has many more, and none takes a greater limit.
+    pub const MOST_PIDS: u32 = 4_000_000;
     /// The default of [`Limits::disk_bytes`]: 2 GiB.
     pub const DISK_BYTES: u64 = 2 << 30;
     /// How many files the private writable space may hold.
@@ -82,6 +84,12 @@ impl Limits {
                 let hint = format!("Allow at least {least} bytes (1M); check the unit.");
                 return Err(Error::new(ErrorKind::Usage, message).hint(hint));
             }
+        }
+        let pids = self.pids.value();
+        if pids > Self::MOST_PIDS {
+            let message = format!("a limit of {pids} processes is more than the system can count");
+            let hint = format!("Allow at most {}, or leave the limit out.", Self::MOST_PIDS);
+            return Err(Error::new(ErrorKind::Usage, message).hint(hint));
         }
         let cpu = self.cpu_millis.value();
         if cpu != 0 && cpu < Self::LEAST_CPU_MILLIS {
@@ -129,6 +137,7 @@ mod tests {
                 Limits { cpu_millis: Limit::Asked(Limits::LEAST_CPU_MILLIS - 1), ..least },
                 "processor",
             ),
+            (Limits { pids: Limit::Asked(Limits::MOST_PIDS + 1), ..least }, "processes is more"),
         ] {
             let error = limits.check().unwrap_err();
             assert_eq!(error.kind, ErrorKind::Usage);

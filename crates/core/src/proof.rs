@@ -1,5 +1,7 @@
 //! What a battery of attacks found, as every door shows it.
 
+pub use cofferdam_wire::message::{Attempt, Check, Proof, Prove, Targets};
+
 use crate::{Enforced, Enforcement};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

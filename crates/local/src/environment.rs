@@ -2,10 +2,9 @@
 
 use crate::plan::WayOut;
 use crate::view::{self, View, WorkspaceView};
-use cofferdam_core::{Caller, Error, ErrorKind, Result, Spec};
+use cofferdam_core::{Caller, Result, Spec, check_variable};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
 
 /// Variables of the caller that pass as they are. Whole names only: a prefix such as `LC_` or
 /// `LANG` would let `LANG_SECRET` through.
@@ -174,8 +173,9 @@ pub fn environment(
     trust_workspace(view, identity, &mut env);
     if let Some(image) = &spec.image {
         // What cannot be a variable is left out: an image is not asked to mend it.
-        let usable =
-            |(name, value): &&(String, String)| check(OsStr::new(name), OsStr::new(value)).is_ok();
+        let usable = |(name, value): &&(String, String)| {
+            check_variable(OsStr::new(name), OsStr::new(value)).is_ok()
+        };
         let own = image.run.env.iter().filter(usable);
         env.extend(own.map(|(name, value)| (OsString::from(name), OsString::from(value))));
     }
@@ -183,7 +183,7 @@ pub fn environment(
         env.extend(trusted.variables.iter().map(|(n, v)| (OsString::from(n), OsString::from(v))));
     }
     for (name, value) in &spec.env {
-        check(name, value)?;
+        check_variable(name, value)?;
         env.insert(name.clone(), value.clone());
     }
     Ok(env)
@@ -217,24 +217,6 @@ fn trust_workspace(view: &View, identity: &Identity<'_>, env: &mut BTreeMap<OsSt
     ] {
         env.insert(OsString::from(name), OsString::from(value));
     }
-}
-
-fn check(name: &OsStr, value: &OsStr) -> Result<()> {
-    let bad = |why: &str| {
-        Err(Error::new(ErrorKind::Usage, format!("variable {name:?} cannot be set: {why}"))
-            .hint("Write NAME=VALUE with a name that has no equals sign."))
-    };
-    let (name, value) = (name.as_bytes(), value.as_bytes());
-    if name.is_empty() {
-        return bad("its name is empty");
-    }
-    if name.contains(&b'=') {
-        return bad("its name has an equals sign");
-    }
-    if name.contains(&0) || value.contains(&0) {
-        return bad("it has a NUL byte");
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Waiting for commands.
 
 use crate::answer::{CALL_LIMIT, within};
+use crate::time::bounded;
 use cofferdam_core::{
     DurableBackend, ErrorKind, ExecStatus, ProcessId, Result, SandboxRecord, Seen,
 };
@@ -38,6 +39,8 @@ pub(crate) async fn news(
     (id, seen): (&ProcessId, Seen),
     patience: Duration,
 ) -> Result<ExecStatus> {
+    // A backend may count to its end with a clock of its own.
+    let patience = bounded(patience);
     let mut failures = 0;
     loop {
         let watch = backend.watch(record, id, seen, patience);

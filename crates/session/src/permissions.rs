@@ -5,6 +5,7 @@
 
 use crate::answer::{CALL_LIMIT, if_there, within};
 use crate::store::{NewEvent, Row};
+use crate::time::after;
 use crate::{NetworkChange, PermissionId, PermissionTarget, Session, now_ms};
 use cofferdam_core::policy::{Asked, Host, decide};
 use cofferdam_core::{
@@ -303,7 +304,7 @@ impl Session {
         reason: &str,
         patience: Duration,
     ) -> Result<Requested> {
-        let deadline = Instant::now() + patience;
+        let deadline = after(patience);
         let decision = decide(&self.policy().await?, asked);
         let remedy = match decision.remedy {
             _ if decision.allowed => return Ok(Requested::Open),

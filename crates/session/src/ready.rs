@@ -47,6 +47,7 @@ impl Session {
     /// the command is being started, its journal says whether the command ran: one that did is
     /// answered as lost, one that did not is started in the next sandbox.
     pub async fn start(&self, order: &ExecOrder) -> Result<ExecStatus> {
+        order.command.check()?;
         let begun = self.before_start(order).await;
         let status = self.try_start(order).await?;
         self.begun(order, begun);

@@ -7,9 +7,11 @@ use crate::lock::Lock;
 use crate::order::{SessionOrder, millis};
 use crate::reaper::{self, owner_key};
 use crate::store::{NewEvent, Row, Scope};
+use crate::time::after;
 use crate::{Event, InitCommand, Session, SessionId, Sessions, bundle, now_ms};
 use cofferdam_core::{DestroyReason, Enforced, Error, ErrorKind, Result, Spec};
 use serde_json::json;
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::PathBuf;
 use std::pin::pin;
@@ -194,12 +196,13 @@ impl Sessions {
         let mut row = session.row(id, self.0.backend(name)?.name())?;
         row.facts.scope = Scope::Run;
         row.facts.label = Some(order.label.clone());
-        row.facts.times.run_until_ms = Some(now_ms().saturating_add(millis(order.limit + GRACE)));
+        row.facts.times.run_until_ms =
+            Some(now_ms().saturating_add(millis(order.limit.saturating_add(GRACE))));
         Ok(RunGuard {
             sessions: self.clone(),
             row,
             owner: Some(owner),
-            deadline: Instant::now() + order.limit,
+            deadline: after(order.limit),
         })
     }
 
@@ -414,6 +417,40 @@ impl<E> RunFailure<E> {
             Self::Preflight(failed) => failed.error().chain(),
             Self::TimedOut(limit) => format!("it took longer than {limit:?}"),
             Self::Work(_) => "the work failed".to_owned(),
+        }
+    }
+}
+
+impl<E: fmt::Display> fmt::Display for RunError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.failure.fmt(f)
+    }
+}
+
+impl<E: std::error::Error + 'static> std::error::Error for RunError<E> {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.failure.source()
+    }
+}
+
+impl<E: fmt::Display> fmt::Display for RunFailure<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Provision(error) => error.fmt(f),
+            Self::Preflight(failed) => failed.error().fmt(f),
+            Self::TimedOut(limit) => write!(f, "the run took longer than {limit:?} in all"),
+            Self::Work(error) => error.fmt(f),
+        }
+    }
+}
+
+impl<E: std::error::Error + 'static> std::error::Error for RunFailure<E> {
+    /// What lies behind what is shown, which is the error of the work or the backend itself.
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Provision(error) => error.source(),
+            Self::Preflight(_) | Self::TimedOut(_) => None,
+            Self::Work(error) => error.source(),
         }
     }
 }

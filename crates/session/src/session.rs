@@ -4,10 +4,11 @@ use crate::answer::{CALL_LIMIT, within};
 use crate::follow;
 use crate::ready::Ready;
 use crate::store::KnownExec;
+use crate::time::after;
 use crate::{ExecReport, SessionId, Sessions, random_text};
 use cofferdam_core::{
     Chunk, Command, Error, ErrorKind, ExecInput, ExecOrder, ExecStatus, Image, Part, ProcessId,
-    Result, SandboxStatus, Seen, Standard, Stdin,
+    Result, SandboxStatus, Seen, Signal, Standard, Stdin,
 };
 use std::ffi::OsString;
 use std::time::Duration;
@@ -196,7 +197,7 @@ impl Session {
     /// Waits until a command has ended, or `patience` is over, and says how it stands. Whoever begins to
     /// wait uses the session: one that sleeps is resumed. One that is paused meanwhile stays so.
     pub async fn wait(&self, id: &ProcessId, patience: Option<Duration>) -> Result<ExecStatus> {
-        let deadline = patience.map(|patience| Instant::now() + patience);
+        let deadline = patience.map(after);
         let seen = Seen { stdout: u64::MAX, stderr: u64::MAX, ..Seen::default() };
         // One that ends soon is not asked whether it sleeps.
         let mut at_once = Some(SLEEPS_AFTER).filter(|_| patience != Some(Duration::ZERO));
@@ -282,7 +283,11 @@ impl Session {
     }
 
     /// Does something to a command. One that has ended takes nothing, but what it left takes signals.
+    /// A signal that there is not is an error.
     pub async fn input(&self, id: &ProcessId, input: &ExecInput) -> Result<()> {
+        if let ExecInput::Signal(number) = input {
+            Signal::numbered(*number)?;
+        }
         let wanted = match input {
             ExecInput::Signal(_) | ExecInput::Kill => Wanted::WhatIsLeft,
             ExecInput::Bytes(_) | ExecInput::Close | ExecInput::Resize(_) => Wanted::ItsEnd,

@@ -31,6 +31,7 @@ pub struct CofferdamSandbox {
 enum Stage {
     #[default]
     New,
+    Preparing,
     Prepared(Arc<Prepared>),
     Over,
 }
@@ -45,6 +46,10 @@ struct Prepared {
     words: Vec<String>,
     env: BTreeMap<String, String>,
 }
+
+/// The one preparation that is under way. Dropped before it is done, it leaves the sandbox as if nobody
+/// had begun.
+struct Preparation<'a>(&'a CofferdamSandbox);
 
 impl std::fmt::Debug for CofferdamSandbox {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -95,6 +100,18 @@ impl CofferdamSandbox {
         self.stage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn begin(&self) -> Result<Preparation<'_>> {
+        let mut stage = self.stage();
+        match *stage {
+            Stage::New => {
+                *stage = Stage::Preparing;
+                Ok(Preparation(self))
+            }
+            Stage::Preparing | Stage::Prepared(_) => Err(out_of_turn("was prepared before")),
+            Stage::Over => Err(out_of_turn("was shut down")),
+        }
+    }
+
     fn spec(&self, workspace: PathBuf, profile: SandboxProfile, egress: Vec<EgressRule>) -> Spec {
         let mut spec = Spec::new(Workspace::Directory(workspace), self.caller.clone());
         spec.profile = profile;
@@ -122,11 +139,9 @@ impl CofferdamSandbox {
 impl ProcessSandbox for CofferdamSandbox {
     /// Fails with [`ErrorKind::Unavailable`] where the command is missing, and with
     /// [`ErrorKind::Unenforceable`] where less could be enforced than is accepted. Makes the
-    /// workspace if it is not there. A second call is a conflict.
+    /// workspace if it is not there. A second call is a conflict, unless the first failed or was given up.
     async fn prepare(&self, ctx: &ExecSandboxContext) -> Result<()> {
-        if !matches!(*self.stage(), Stage::New) {
-            return Err(Error::new(ErrorKind::Conflict, "this sandbox was prepared before"));
-        }
+        let preparation = self.begin()?;
         let program = program::find(self.program.as_deref())?;
         let workspace = workspace(&ctx.workspace_path)?;
         let egress = ctx.egress.iter().map(|rule| rule.parse()).collect::<Result<Vec<_>>>()?;
@@ -142,8 +157,7 @@ impl ProcessSandbox for CofferdamSandbox {
         foreseen.map_err(|error| {
             Error::new(ErrorKind::Unavailable, "the runtime is ending").source(error)
         })??;
-        *self.stage() = Stage::Prepared(Arc::new(prepared));
-        Ok(())
+        preparation.done(prepared)
     }
 
     /// Fails for an empty argv, for a context other than the prepared one, and before
@@ -155,7 +169,7 @@ impl ProcessSandbox for CofferdamSandbox {
         }
         let prepared = match &*self.stage() {
             Stage::Prepared(prepared) => Arc::clone(prepared),
-            Stage::New => return Err(out_of_turn("was not prepared yet")),
+            Stage::New | Stage::Preparing => return Err(out_of_turn("was not prepared yet")),
             Stage::Over => return Err(out_of_turn("was shut down")),
         };
         prepared.check(ctx)?;
@@ -191,6 +205,27 @@ impl ProcessSandbox for CofferdamSandbox {
     async fn shutdown(&self) -> Result<()> {
         *self.stage() = Stage::Over;
         Ok(())
+    }
+}
+
+impl Preparation<'_> {
+    /// Where it was shut down meanwhile, it stays so.
+    fn done(self, prepared: Prepared) -> Result<()> {
+        let mut stage = self.0.stage();
+        if !matches!(*stage, Stage::Preparing) {
+            return Err(out_of_turn("was shut down"));
+        }
+        *stage = Stage::Prepared(Arc::new(prepared));
+        Ok(())
+    }
+}
+
+impl Drop for Preparation<'_> {
+    fn drop(&mut self) {
+        let mut stage = self.0.stage();
+        if matches!(*stage, Stage::Preparing) {
+            *stage = Stage::New;
+        }
     }
 }
 

@@ -35,13 +35,6 @@ impl FakeGuest {
     pub(super) fn new(inside: Arc<Inside>) -> Self {
         Self { inside }
     }
-
-    fn still_there(&self) -> Result<()> {
-        match *self.inside.gone.borrow() {
-            true => Err(Error::new(ErrorKind::Unavailable, "the sandbox is gone")),
-            false => Ok(()),
-        }
-    }
 }
 
 /// Files as long as the sandbox is there.
@@ -53,10 +46,12 @@ struct InsideFiles {
 #[async_trait]
 impl FileService for InsideFiles {
     async fn call(&self, request: &Request, body: Body<'_>) -> Result<Reply> {
+        self.inside.still_there()?;
         self.files.call(request, body).await
     }
 
     async fn watch(&self, order: &Watch) -> Result<FileWatch> {
+        self.inside.still_there()?;
         let mut gone = self.inside.gone.subscribe();
         self.files.watch_until(order, async move {
             // Nobody who could say it is left where this fails.
@@ -65,6 +60,7 @@ impl FileService for InsideFiles {
     }
 
     async fn open(&self) -> Result<()> {
+        self.inside.still_there()?;
         self.files.open().await
     }
 }
@@ -72,7 +68,8 @@ impl FileService for InsideFiles {
 #[async_trait]
 impl Guest for FakeGuest {
     async fn spawn(&self, command: &Command) -> Result<Process> {
-        self.still_there()?;
+        self.inside.still_there()?;
+        command.check()?;
         command.refuse_secrets()?;
         let fresh = self.inside.state().running.insert(command.id.clone());
         if !fresh && !self.inside.has(Fault::RunsTwice) {
@@ -98,7 +95,7 @@ impl Guest for FakeGuest {
     }
 
     async fn files(&self) -> Result<Files> {
-        self.still_there()?;
+        self.inside.still_there()?;
         let files = match self.inside.has(Fault::FilesApart) {
             true => Arc::new(FakeFiles::new(Access::ReadWrite, BTreeSet::new())),
             false => Arc::clone(&self.inside.files),
@@ -108,7 +105,7 @@ impl Guest for FakeGuest {
     }
 
     async fn connect(&self, port: u16) -> Result<PortStream> {
-        self.still_there()?;
+        self.inside.still_there()?;
         if self.inside.has(Fault::PortsOfHost)
             && let Ok(stream) = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await
         {
@@ -128,7 +125,7 @@ impl Guest for FakeGuest {
     }
 
     async fn processes(&self) -> Result<Vec<ProcessId>> {
-        self.still_there()?;
+        self.inside.still_there()?;
         Ok(self.inside.state().running.iter().cloned().collect())
     }
 
@@ -166,22 +163,23 @@ async fn run(
     let mut player = Player::new(Arc::clone(&inside), command, events.clone(), received, sizes);
     let ending = tokio::select! {
         biased;
-        _ = gone.wait_for(|gone| *gone) => Ending::Canceled,
-        () = killer.killed() => Ending::Signaled(9),
-        () = sleep(timeout) => Ending::Killed(Cause::Time),
-        ending = player.play() => ending,
-        signal = route(inputs, keep_open, size) => Ending::Signaled(signal),
+        // Nobody knows how it would have ended.
+        _ = gone.wait_for(|gone| *gone) => None,
+        () = killer.killed() => Some(Ending::Signaled(9)),
+        () = sleep(timeout) => Some(Ending::Killed(Cause::Time)),
+        ending = player.play() => Some(ending),
+        signal = route(inputs, keep_open, size) => Some(Ending::Signaled(signal)),
     };
     drop(player);
     let has_child = inside.state().children.iter().any(|(_, of)| *of == id);
-    if has_child && inside.has(Fault::WaitsForChildren) {
+    if has_child && ending.is_some() && inside.has(Fault::WaitsForChildren) {
         tokio::time::sleep(CHILD_LIVES).await;
     }
     if !inside.has(Fault::LeaksChildren) {
         inside.state().children.retain(|(_, of)| *of != id);
     }
     inside.state().running.remove(&id);
-    let ending = disguise(&inside, ending);
+    let Some(ending) = ending.map(|ending| disguise(&inside, ending)) else { return };
     let ended = ProcessEvent::Ended { ending, cpu_us: Some(1), peak_memory_bytes: Some(4096) };
     // Nobody may listen any more.
     events.send(ended).await.ok();

@@ -2,7 +2,7 @@
 
 use super::Fault;
 use super::files::FakeFiles;
-use crate::{Limits, ProcessId, Spec};
+use crate::{Error, ErrorKind, Limits, ProcessId, Result, Spec};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -53,6 +53,13 @@ impl Inside {
             gone: watch::Sender::new(false),
             state: Mutex::default(),
         })
+    }
+
+    pub(super) fn still_there(&self) -> Result<()> {
+        match *self.gone.borrow() {
+            true => Err(Error::new(ErrorKind::Unavailable, "the sandbox is gone")),
+            false => Ok(()),
+        }
     }
 
     /// How many children of this name were left behind.

@@ -59,6 +59,8 @@ mod files;
 mod guest;
 mod inside;
 mod play;
+#[cfg(test)]
+mod tests;
 
 pub use backend::FakeBackend;
 pub use durable::{Call, FakeDurable, Mishap, NetworkFault};

@@ -5,6 +5,7 @@ use super::inside::Inside;
 use crate::{Cause, Command, Ending, ProcessEvent, Standard, Terminal};
 use std::ffi::OsStr;
 use std::fmt::Display;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
@@ -48,7 +49,7 @@ impl Player {
     pub(super) async fn play(&mut self) -> Ending {
         let name = self.command.argv.first().map(|name| name.to_string_lossy().into_owned());
         let name = name.unwrap_or_default();
-        if let Some(cwd) = self.command.cwd.as_ref().filter(|cwd| *cwd != "/workspace") {
+        if let Some(cwd) = self.command.cwd.as_ref().filter(|cwd| !is_workspace(cwd)) {
             let detail = format!("{}: no such directory", cwd.to_string_lossy());
             return Ending::NotStarted { code: 125, detail };
         }
@@ -207,6 +208,12 @@ impl Player {
             self.events.send(event).await.ok();
         }
     }
+}
+
+/// Whether this is the workspace, from there or from the root. A point in the middle changes nothing.
+fn is_workspace(cwd: &OsStr) -> bool {
+    let workspace = Path::new("/workspace");
+    workspace.join(cwd).components().eq(workspace.components())
 }
 
 fn number(text: &str) -> u64 {

@@ -121,7 +121,7 @@ async fn a_list_has_no_more_entries_than_were_asked_for() {
 
 #[tokio::test]
 async fn a_worker_that_is_refused_or_gone_is_told_apart_from_one_that_lies() {
-    let why = Failure { why: Why::Exhausted, detail: "too many".to_owned(), errno: 0 };
+    let why = Failure { why: Why::Exhausted, detail: "too many open files".to_owned(), errno: 24 };
     let mut bytes = Vec::new();
     message(0, &Greeting::Refused(why), &mut bytes);
     assert_eq!(read(&heard(&bytes)).await.unwrap_err().kind, ErrorKind::Unavailable);

@@ -7,7 +7,9 @@ use cofferdam_wire::files::{Answer, Failure, Greeting, MAX_MESSAGE_BYTES, Why};
 use cofferdam_wire::frame::{Kind, encode};
 use std::io::Write;
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Semaphore;
 
 fn greeted() -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -112,7 +114,8 @@ async fn whoever_gives_up_waiting_loses_nothing_and_the_end_is_told() {
     theirs.write_all(&greeted()).unwrap();
     let link = FileLink::new(ours, None).await.unwrap();
     theirs.write_all(&events(vec![READY])).unwrap();
-    let watch = super::watch::LinkWatch::begin(link, &Watch::default()).await.unwrap();
+    let place = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
+    let watch = super::watch::LinkWatch::begin(link, &Watch::default(), place).await.unwrap();
     let mut watch = FileWatch::new(Box::new(watch));
     watch.next().await.unwrap();
     let bytes = events(vec![modified("a")]);

@@ -6,8 +6,8 @@ use super::{Body, FileService, FileWatch, Reply};
 use crate::{Error, ErrorKind, Result};
 use async_trait::async_trait;
 use cofferdam_wire::files::{
-    Answer, Entry, Greeting, MAX_ENTRIES, MAX_MESSAGE_BYTES, MAX_PATH_BYTES, MAX_PIECE_BYTES,
-    Request, Watch,
+    Answer, Entry, Greeting, MAX_CONNECTIONS, MAX_ENTRIES, MAX_MESSAGE_BYTES, MAX_PATH_BYTES,
+    MAX_PIECE_BYTES, Request, Watch, Why,
 };
 use cofferdam_wire::frame::{self, HEADER_BYTES, Header, Kind};
 use serde::de::DeserializeOwned;
@@ -15,18 +15,30 @@ use std::future::poll_fn;
 use std::io;
 use std::os::unix::net::UnixStream as Socket;
 use std::pin::Pin;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 use tokio::io::{AsyncBufRead, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
-use tokio::time::timeout;
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::{Instant, sleep, timeout};
 
 /// How long a worker may say nothing. It gives a sign of life while it works on much; the disk may
 /// take this long for what it was given.
 pub(super) const SILENT_FOR: Duration = Duration::from_secs(120);
 /// How many connections are kept for the next request.
 const KEPT_LINKS: usize = 2;
+/// How many requests are under way at a time; further ones wait for their turn. With the watches, and two
+/// for workers that are just ending, they are the connections that a sandbox takes.
+const MAX_CALLS: usize = 8;
+/// How many watches stand at a time. They may stand for days, so nobody waits for one to end.
+pub(super) const MAX_WATCHES: usize = MAX_CONNECTIONS - MAX_CALLS - 2;
+/// How long others may hold all the connections: another program, or workers that are just ending.
+const FULL_FOR: Duration = Duration::from_secs(10);
+/// The wait before a connection is asked for again.
+const PAUSE: Duration = Duration::from_millis(10);
+/// What is said where a sandbox takes no more connections.
+const TOO_MANY: &str = "reach the sandbox's files: all connections to them are in use";
 /// How much is read from the socket at once. A piece of a file is read past this.
 const BUFFER_BYTES: usize = 16 << 10;
 
@@ -43,10 +55,12 @@ pub trait FileDoor: Send + Sync {
     }
 }
 
-/// Files that are reached by connections.
+/// Files that are reached by connections: a bounded number, whoever asks.
 pub struct LinkedFiles<D> {
     door: D,
     kept: Mutex<Vec<FileLink>>,
+    calls: Semaphore,
+    watches: Arc<Semaphore>,
 }
 
 /// One connection to a file worker.
@@ -62,7 +76,23 @@ pub struct FileLink {
 impl<D: FileDoor> LinkedFiles<D> {
     /// Files behind this door. Nothing is opened yet.
     pub fn new(door: D) -> Self {
-        Self { door, kept: Mutex::default() }
+        Self {
+            door,
+            kept: Mutex::default(),
+            calls: Semaphore::new(MAX_CALLS),
+            watches: Arc::new(Semaphore::new(MAX_WATCHES)),
+        }
+    }
+
+    /// Waits until fewer requests are under way than may be. INVARIANT: who has a turn has one connection
+    /// at most, and takes one that is kept before another is opened.
+    async fn turn(&self) -> Result<SemaphorePermit<'_>> {
+        let turn = timeout(SILENT_FOR, self.calls.acquire()).await;
+        turn.ok().and_then(std::result::Result::ok).ok_or_else(|| {
+            let what = format!("{MAX_CALLS} requests for its files have been under way too long");
+            Error::new(ErrorKind::TimedOut, what)
+                .hint("Look whether the sandbox is paused, and try again.")
+        })
     }
 
     async fn link(&self) -> Result<FileLink> {
@@ -72,7 +102,13 @@ impl<D: FileDoor> LinkedFiles<D> {
                 return Ok(link);
             }
         }
-        self.door.connect().await
+        let give_up = Instant::now() + FULL_FOR;
+        loop {
+            match self.door.connect().await {
+                Err(e) if is_too_many(&e) && Instant::now() < give_up => sleep(PAUSE).await,
+                answer => return answer,
+            }
+        }
     }
 
     fn keep(&self, link: FileLink) {
@@ -89,6 +125,7 @@ impl<D: FileDoor> FileService for LinkedFiles<D> {
         if let Request::Watch(_) = request {
             return Err(Error::new(ErrorKind::Usage, "a watch has no answer to wait for"));
         }
+        let _turn = self.turn().await?;
         let mut link = self.link().await?;
         // A connection that fails, or a call that is given up, is never used again.
         let (answer, entries) = link.exchange(request, body).await?;
@@ -101,13 +138,21 @@ impl<D: FileDoor> FileService for LinkedFiles<D> {
 
     async fn watch(&self, order: &Watch) -> Result<FileWatch> {
         // ORDER: whoever keeps an older sandbox does not know what a watch is, and is not asked.
-        let link = self.link().await?;
+        let place = Arc::clone(&self.watches).try_acquire_owned().map_err(|_| {
+            let what = format!("{MAX_WATCHES} watches of the sandbox's files stand already");
+            Error::new(ErrorKind::Unavailable, what).hint("End one first, or watch more with one.")
+        })?;
+        let link = {
+            let _turn = self.turn().await?;
+            self.link().await?
+        };
         link.can(&Request::Watch(order.clone()))?;
         let link = self.door.hold(link).await?;
-        Ok(FileWatch::new(Box::new(LinkWatch::begin(link, order).await?)))
+        Ok(FileWatch::new(Box::new(LinkWatch::begin(link, order, place).await?)))
     }
 
     async fn open(&self) -> Result<()> {
+        let _turn = self.turn().await?;
         let link = self.link().await?;
         self.keep(link);
         Ok(())
@@ -131,6 +176,10 @@ impl FileLink {
         match link.message(header).await? {
             Greeting::Ready { generation: generation @ 1.. } => Ok(Self { generation, ..link }),
             Greeting::Ready { .. } => Err(broken("it speaks a generation that never was")),
+            // No call failed: it is full.
+            Greeting::Refused(failure) if failure.why == Why::Exhausted && failure.errno == 0 => {
+                Err(Error::new(ErrorKind::Unavailable, TOO_MANY).hint("Make room, then try again."))
+            }
             Greeting::Refused(failure) => Err(error("reach the sandbox's files", &failure)),
         }
     }
@@ -395,6 +444,10 @@ async fn in_time<T>(work: impl Future<Output = io::Result<T>>) -> Result<()> {
         Err(_) => Err(Error::new(ErrorKind::TimedOut, "the file worker does not answer")
             .hint("Look whether the sandbox is paused or out of memory.")),
     }
+}
+
+fn is_too_many(error: &Error) -> bool {
+    error.kind == ErrorKind::Unavailable && error.message == TOO_MANY
 }
 
 pub(super) fn broken(what: &str) -> Error {

@@ -5,6 +5,8 @@
 //! in memory for tests. Nothing here opens a path on the host.
 
 mod carry;
+#[cfg(test)]
+mod crowd_tests;
 mod failure;
 #[cfg(test)]
 mod hostile_tests;

@@ -9,6 +9,7 @@ use cofferdam_wire::files::{Answer, FileEvent, MAX_MESSAGE_BYTES, Part, Watch, p
 use cofferdam_wire::frame::{HEADER_BYTES, Header, Kind};
 use std::collections::VecDeque;
 use tokio::io::AsyncBufReadExt;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
 /// Where a watch hears what happens.
@@ -61,6 +62,9 @@ impl Files {
     ///
     /// What is told comes from inside: the names are bounded and lie in the workspace, and nothing more
     /// is promised of them. Changes that the host makes below a copy-on-write workspace are not told.
+    ///
+    /// So many stand at a time, of one sandbox and by one [`Files`] and its copies; a further one is
+    /// unavailable.
     pub async fn watch(&self, order: &Watch) -> Result<FileWatch> {
         self.0.watch(order).await
     }
@@ -68,6 +72,8 @@ impl Files {
 
 /// A connection that is a watch from now on.
 pub(super) struct LinkWatch {
+    /// Among the watches that may stand.
+    _place: OwnedSemaphorePermit,
     link: FileLink,
     request: Request,
     /// The beginning of a frame.
@@ -78,10 +84,14 @@ pub(super) struct LinkWatch {
 
 impl LinkWatch {
     /// Begins a watch and waits until it stands.
-    pub(super) async fn begin(mut link: FileLink, order: &Watch) -> Result<Self> {
+    pub(super) async fn begin(
+        mut link: FileLink,
+        order: &Watch,
+        place: OwnedSemaphorePermit,
+    ) -> Result<Self> {
         let request = Request::Watch(order.clone());
         link.ask(&request).await?;
-        let mut watch = Self { link, request, came: Vec::new(), first: Vec::new() };
+        let mut watch = Self { _place: place, link, request, came: Vec::new(), first: Vec::new() };
         while watch.first.is_empty() {
             let heard = timeout(SILENT_FOR, watch.hear()).await.map_err(|_| {
                 Error::new(ErrorKind::TimedOut, "the file worker does not answer")

@@ -1,6 +1,6 @@
 //! Connections to file workers that a guest is asked for on its line.
 
-use crate::files::{FileDoor, FileLink, Files, LinkedFiles};
+use crate::files::{FileDoor, FileLink, LinkedFiles};
 use crate::line::channel::Line;
 use crate::line::slot::Accepts;
 use crate::{Error, ErrorKind, Result};
@@ -37,8 +37,8 @@ impl FileLine {
         Ok(Self { line: line.clone(), root: root.to_owned() })
     }
 
-    pub(super) fn files(self) -> Files {
-        Files::new(Arc::new(LinkedFiles::new(self)))
+    pub(super) fn files(self) -> Arc<LinkedFiles<Self>> {
+        Arc::new(LinkedFiles::new(self))
     }
 }
 

@@ -1,5 +1,6 @@
 //! A guest that is reached by a line.
 
+use crate::files::LinkedFiles;
 use crate::line::carrier::Carrier;
 use crate::line::channel::{Line, Received};
 use crate::line::files::FileLine;
@@ -15,7 +16,7 @@ use async_trait::async_trait;
 use cofferdam_wire::message::{Hello, HostOpens, News, Proof, Prove};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use tokio::sync::{mpsc, oneshot};
 
 /// What commands find when they start, as far as they do not say otherwise.
@@ -44,6 +45,8 @@ pub struct WireGuest {
     hello: Hello,
     surroundings: Surroundings,
     running: Running,
+    /// Those that somebody has, so that all who ask share the connections that there may be.
+    files: Mutex<Weak<LinkedFiles<FileLine>>>,
 }
 
 /// How many events of one command wait for their reader, beside what credit keeps waiting.
@@ -60,7 +63,8 @@ impl WireGuest {
         surroundings: Surroundings,
     ) -> Result<Self> {
         let (line, hello) = Line::open(carrier, gate).await?;
-        Ok(Self { line, hello, surroundings, running: Running::default() })
+        let (running, files) = (Running::default(), Mutex::default());
+        Ok(Self { line, hello, surroundings, running, files })
     }
 
     /// What the guest said about itself.
@@ -108,9 +112,7 @@ impl WireGuest {
     }
 
     fn admit(&self, command: &Command) -> Result<Registered> {
-        if command.argv.is_empty() {
-            return Err(Error::new(ErrorKind::Usage, "the command is empty"));
-        }
+        command.check()?;
         if command.terminal.is_some() && self.line.descriptors().is_none() {
             return Err(Error::new(
                 ErrorKind::Unsupported,
@@ -158,8 +160,14 @@ impl Guest for WireGuest {
     }
 
     async fn files(&self) -> Result<Files> {
+        let mut known = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(files) = known.upgrade() {
+            return Ok(Files::new(files));
+        }
         let root = &self.surroundings.workspace;
-        FileLine::new(&self.line, &self.hello, root.as_os_str()).map(FileLine::files)
+        let files = FileLine::new(&self.line, &self.hello, root.as_os_str())?.files();
+        *known = Arc::downgrade(&files);
+        Ok(Files::new(files))
     }
 
     async fn connect(&self, port: u16) -> Result<PortStream> {

@@ -35,15 +35,13 @@ impl FrameReader {
         Self { incoming, buffer, start: 0, end: 0, descriptors: VecDeque::new() }
     }
 
-    /// The next frame, or `None` at the end of the stream.
+    /// The next frame, or `None` at the end of the stream. It may end amid a frame: a sandbox that is
+    /// ended while it writes breaks no rule.
     pub(super) async fn next(
         &mut self,
     ) -> Result<Option<(Header, Cow<'_, [u8]>, &mut VecDeque<OwnedFd>)>> {
         if !self.fill(HEADER_BYTES).await? {
-            return match self.end - self.start {
-                0 => Ok(None),
-                _ => Err(broken("the line ended amid a frame")),
-            };
+            return Ok(None);
         }
         let waiting = self.buffer.get(self.start..self.end).unwrap_or_default();
         let Some((head, _)) = waiting.split_first_chunk() else { return Ok(None) };
@@ -51,11 +49,11 @@ impl FrameReader {
             .map_err(|error| broken("a frame could not be understood").source(error))?;
         self.start += HEADER_BYTES;
         if header.len > DIRECT_BYTES && self.end - self.start < header.len {
-            let body = self.read_direct(header.len).await?;
+            let Some(body) = self.read_direct(header.len).await? else { return Ok(None) };
             return Ok(Some((header, Cow::Owned(body), &mut self.descriptors)));
         }
         if !self.fill(header.len).await? {
-            return Err(broken("the line ended amid a frame"));
+            return Ok(None);
         }
         let from = self.start;
         self.start += header.len;
@@ -82,7 +80,8 @@ impl FrameReader {
         Ok(true)
     }
 
-    async fn read_direct(&mut self, len: usize) -> Result<Vec<u8>> {
+    /// Reads a long body past the buffer. `None` at the end of the stream.
+    async fn read_direct(&mut self, len: usize) -> Result<Option<Vec<u8>>> {
         let here = self.buffer.get(self.start..self.end).unwrap_or_default();
         let mut done = here.len();
         let mut body = vec![0; len];
@@ -93,11 +92,11 @@ impl FrameReader {
         while done < len {
             let room = body.get_mut(done..).unwrap_or_default();
             match read(self.incoming.as_mut(), room, &mut self.descriptors).await? {
-                0 => return Err(broken("the line ended amid a frame")),
+                0 => return Ok(None),
                 read => done += read,
             }
         }
-        Ok(body)
+        Ok(Some(body))
     }
 }
 

@@ -300,7 +300,10 @@ fn believable(alarm: SecretAlarm) -> SecretAlarm {
 /// The error where a way out is wished for and nobody said which program is the gate.
 pub(crate) fn no_program() -> Error {
     Error::new(ErrorKind::Unsupported, "a way out needs a gate, and no program was named for it")
-        .hint("Name the command `cofferdam` as the gate's program, or leave --egress out.")
+        .hint(
+            "Make the backend with `own_backend(..).with_gate(GateProgram::open(path)?)`, where the path is \
+             that of the command `cofferdam`, or allow no destination.",
+        )
 }
 
 /// Fails where secrets are to be put in, for ways to make a sandbox that do not do that.

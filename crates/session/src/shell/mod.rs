@@ -16,6 +16,7 @@ mod tape;
 
 pub use tape::{ShellNews, ShellTape};
 
+use crate::time::after;
 use crate::{ExecReport, Session, now_ms, random_text};
 use cofferdam_core::{
     EndingKind, Error, ErrorKind, ExecInput, ExecStatus, Part, ProcessId, Result, Seen, Standard,
@@ -231,7 +232,7 @@ impl Shell {
         patience: Duration,
         max_bytes: usize,
     ) -> Result<ShellOutput> {
-        let deadline = Instant::now() + patience;
+        let deadline = after(patience);
         let mut seen = Seen::default();
         loop {
             let left = deadline.saturating_duration_since(Instant::now());

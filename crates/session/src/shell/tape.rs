@@ -2,6 +2,7 @@
 
 use super::frame::{Piece, Word, longest_mark, pieces};
 use super::{OUTPUT_WITHIN, Shell};
+use crate::time::after;
 use cofferdam_core::{EndingKind, Part, Result, Seen, Standard};
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -73,7 +74,7 @@ impl ShellTape {
     /// The next thing; `None` where nothing came until `patience` was over, and after the last. A call
     /// that is given up loses nothing.
     pub async fn next(&mut self, patience: Duration) -> Result<Option<ShellNews>> {
-        let deadline = Instant::now() + patience;
+        let deadline = after(patience);
         loop {
             if let Some(news) = self.read.pop_front() {
                 return self.told(news).await.map(Some);

@@ -74,6 +74,40 @@ async fn a_command_wakes_what_fell_asleep() {
 }
 
 #[tokio::test]
+async fn a_signal_or_a_variable_that_cannot_be_is_refused() {
+    let stage = Stage::new();
+    let sessions = stage.open().await;
+    let session = sessions.create(&order("a")).await.unwrap();
+    let job = session.start(&words(&["hang"])).await.unwrap().id;
+    for bad in [9999, -1, 0] {
+        assert_eq!(session.signal(&job, bad).await.unwrap_err().kind, ErrorKind::Usage, "{bad}");
+    }
+    session.signal(&job, 15).await.unwrap();
+    let mut wrong = words(&["exit=0"]);
+    wrong.command.env.insert("A=B".into(), "c".into());
+    assert_eq!(session.start(&wrong).await.unwrap_err().kind, ErrorKind::Usage);
+    assert_eq!(session.start(&words(&[])).await.unwrap_err().kind, ErrorKind::Usage);
+}
+
+#[tokio::test]
+async fn who_waits_for_ever_hears_of_the_end() {
+    let stage = Stage::new();
+    let sessions = stage.open().await;
+    let session = sessions.create(&order("a")).await.unwrap();
+    let mut job = words(&["sleep=20", "exit=3"]);
+    job.detached = true;
+    let job = session.start(&job).await.unwrap().id;
+    let seen = Seen { stdout: u64::MAX, stderr: u64::MAX, ..Seen::default() };
+    let (waited, followed) = tokio::join!(
+        session.wait(&job, Some(Duration::MAX)),
+        session.follow(&job, seen, Duration::MAX),
+    );
+    for status in [waited.unwrap(), followed.unwrap()] {
+        assert_eq!(status.ended.unwrap().ending, Ending::Exited(3));
+    }
+}
+
+#[tokio::test]
 async fn a_loss_is_noticed_and_recovered_with_the_home_kept() {
     let stage = Stage::new();
     let sessions = stage.open().await;

@@ -57,6 +57,16 @@ async fn a_result_is_returned_as_it_is_and_the_sandbox_is_ended_once() {
 }
 
 #[tokio::test]
+async fn a_run_may_take_for_ever() {
+    let stage = Stage::new();
+    let sessions = stage.open().await;
+    let order = RunOrder { limit: Duration::MAX, ..order() };
+    let work = |session| async move { run_words(session, &["exit=5"]).await };
+    assert_eq!(sessions.run(&order, work).await.unwrap().value, 5);
+    stage.assert_empty();
+}
+
+#[tokio::test]
 async fn control_files_are_told_however_much_was_done() {
     let stage = Stage::new();
     let sessions = stage.open().await;
@@ -122,6 +132,17 @@ async fn work_that_takes_too_long_is_dropped_before_the_sandbox_is_ended() {
     assert_eq!(destroys(&stage), 1);
     assert_eq!(events(&sessions).await, ["provisioned", "destroyed timeout"]);
     stage.assert_empty();
+}
+
+#[tokio::test]
+async fn a_run_that_failed_says_why_as_any_error_does() {
+    let stage = Stage::new();
+    let sessions = stage.open().await;
+    let work = |_| async { Err::<(), _>(Error::new(ErrorKind::Io, "mine").source("cause")) };
+    let failed: Box<dyn std::error::Error> =
+        Box::new(sessions.run(&order(), work).await.unwrap_err());
+    assert_eq!(failed.to_string(), "mine");
+    assert_eq!(failed.source().unwrap().to_string(), "cause");
 }
 
 #[tokio::test(start_paused = true)]

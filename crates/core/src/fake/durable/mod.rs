@@ -273,6 +273,7 @@ impl DurableBackend for FakeDurable {
     }
 
     async fn start(&self, sandbox: &SandboxRecord, order: &ExecOrder) -> Result<ExecStatus> {
+        order.command.check()?;
         order.command.refuse_secrets()?;
         let (id, order) = (sandbox.id.clone(), order.clone());
         self.call(Call::Start, Some(&sandbox.id), move |world| play::start(world, &id, order)).await
@@ -291,7 +292,7 @@ impl DurableBackend for FakeDurable {
         patience: Duration,
     ) -> Result<ExecStatus> {
         let mut changed = self.world.changed();
-        let deadline = tokio::time::Instant::now() + patience;
+        let begun = tokio::time::Instant::now();
         loop {
             changed.mark_unchanged();
             let (of, exec) = (sandbox.id.clone(), id.clone());
@@ -300,7 +301,9 @@ impl DurableBackend for FakeDurable {
             let news = status.ended.is_some() && (!seen.end || status.left.is_none())
                 || status.stdout.written > seen.stdout
                 || status.stderr.written > seen.stderr;
-            if news || tokio::time::timeout_at(deadline, changed.changed()).await.is_err() {
+            // No deadline, for there is none after a patience that no clock can tell.
+            let left = patience.saturating_sub(begun.elapsed());
+            if news || tokio::time::timeout(left, changed.changed()).await.is_err() {
                 return Ok(status);
             }
         }

@@ -242,6 +242,25 @@ async fn a_sandbox_that_goes_away_leaves_events_without_an_ending() {
 }
 
 #[tokio::test]
+async fn a_sandbox_that_goes_away_amid_a_frame_is_gone_and_broke_no_rule() {
+    // Amid the head, amid a body that passes through the buffer, and amid one that does not.
+    for (body, sent) in [(5_usize, 4_usize), (5, 11), (200 << 10, 50 << 10)] {
+        let (guest, mut played) = meet_plain().await;
+        let (mut process, started) = spawn(&guest, &mut played, &command("a")).await;
+        let mut bytes = Vec::new();
+        frame::encode(started.stdout, Kind::Data, &vec![b'x'; body], &mut bytes).unwrap();
+        played.raw(&bytes[..sent]).await;
+        drop(played);
+        assert_eq!(last(&mut process).await, None);
+        let error = closed(&guest).await;
+        assert_eq!(
+            (error.kind, error.message.as_str()),
+            (ErrorKind::Unavailable, "the sandbox is gone")
+        );
+    }
+}
+
+#[tokio::test]
 async fn letting_go_of_a_guest_closes_its_line() {
     let (guest, mut played) = meet_plain().await;
     drop(guest);
