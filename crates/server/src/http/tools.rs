@@ -90,10 +90,13 @@ pub(super) fn refuse_half<D: Deed>(door: &Door<D>) -> Result<()> {
     scopes.into_iter().try_for_each(|scope| door.caller.may(scope))
 }
 
-/// A pack over the sandboxes of a caller. What it makes is what the operator says.
+/// A pack over the sandboxes of a caller. What it makes is what the operator says; what it reaches is that, and
+/// what the caller could ask for by the other routes.
 pub(super) fn toolbox<D: Deed>(door: &Door<D>, pack: PackName) -> Result<Toolbox> {
-    let order = SessionOrder::new(door.ground()?.spec());
+    let ground = door.ground()?;
+    let order = SessionOrder::new(ground.spec());
     let toolbox = Toolbox::new(pack, door.sessions.clone(), Scope::Named, order)
+        .over(ground.workspaces())
         .noticed(Arc::new(door.minutes(format!("tool {pack}"))));
     Ok(match Exposer::of(door) {
         Some(exposer) => toolbox.exposing(Arc::new(exposer)),

@@ -188,7 +188,11 @@ mixed: two may have tools of one name that mean different things.
 - A command that is given up is killed, and what it wrote so far is answered. Over HTTP whoever hangs up gives it up.
 - What a sandbox may do is the order of whoever offers the tools. Nothing that a model says widens it. Control
   files (git hooks, editor and agent settings) never land in the workspace by a tool, even where they are named.
-- Sandboxes with all labels of that order can be named, and no others.
+- Sandboxes with all labels of that order and of its kind can be named, and no others; one that ends with somebody else's
+  process is never named. To a server's caller by key all of its own are open, for they were made within what the
+  server allows. To one without a key (the local user, whose sandboxes others make too) those are that are as
+  the server's options say, over a directory that requests may name or none; rules that somebody changed since
+  do not count.
 
 What a sandbox is like is told by a preamble for the system prompt, made from what holds there.
 
