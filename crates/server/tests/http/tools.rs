@@ -96,7 +96,7 @@ async fn what_is_no_message_is_answered_by_the_protocol() {
         (answer.status.as_u16(), answer.json())
     };
     for (body, status, code, id) in [
-        ("{\"jsonrpc\": \"2.0\", \"id\": 1, \"meth".into(), 400, -32700, Value::Null),
+        ("{\"jsonrpc\": \"2.0\", \"id\": 1, \"meth".into(), 400, -32700, json!(1)),
         (Vec::new(), 400, -32700, Value::Null),
         (b"\xff".to_vec(), 400, -32700, Value::Null),
         ("{\"id\": 7, \"method\": \"ping\"}".into(), 400, -32600, json!(7)),
