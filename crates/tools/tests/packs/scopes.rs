@@ -148,7 +148,7 @@ async fn another_workspace_is_reached_only_where_whoever_asks_may_have_it() {
     let named = json!({ "sandbox": "layered", "command": "true" });
     let outcome = call(&tools(), "shell_exec", named.clone()).await;
     assert_eq!(outcome.structured["error"]["kind"], "denied", "{}", outcome.text);
-    let elsewhere = tools().over(&[stage.place.clone()]);
+    let elsewhere = tools().over(std::slice::from_ref(&stage.place));
     assert!(call(&elsewhere, "shell_exec", named.clone()).await.is_error);
     let given = tools().over(&[stage.workspace().canonicalize().unwrap()]);
     done(&given, "shell_exec", named).await;
