@@ -6,6 +6,7 @@ use super::extract::{Body, Path};
 use super::guard::Minutes;
 use super::objects;
 use super::ports::Exposer;
+use super::wish::{OnGround, SpecWish};
 use crate::Server;
 use axum::Json;
 use cofferdam_core::{Error, ErrorKind, Result};
@@ -94,7 +95,8 @@ pub(super) fn refuse_half<D: Deed>(door: &Door<D>) -> Result<()> {
 /// what the caller could ask for by the other routes.
 pub(super) fn toolbox<D: Deed>(door: &Door<D>, pack: PackName) -> Result<Toolbox> {
     let ground = door.ground()?;
-    let order = SessionOrder::new(ground.spec());
+    // As a request that wishes nothing has it, so that what it makes is no other kind.
+    let order = SessionOrder::new(SpecWish::default().on(&ground)?);
     let toolbox = Toolbox::new(pack, door.sessions.clone(), Scope::Named, order)
         .over(ground.workspaces())
         .noticed(Arc::new(door.minutes(format!("tool {pack}"))));
