@@ -53,6 +53,22 @@ async fn a_tool_works_on_the_sandboxes_of_its_caller_alone() {
     assert_eq!(stage.ask(&alice, "GET /v1/sandboxes/hers", "").await.status, 200);
 }
 
+#[tokio::test]
+async fn without_a_key_a_tool_reaches_sandboxes_of_the_servers_kind_alone() {
+    let stage = Stage::new().await;
+    stage.sandbox("", "same").await;
+    let body = r#"{"profile": "read-only"}"#;
+    let other = stage.ask("", "PUT /v1/sandboxes/other", body).await;
+    assert_eq!(other.status, 201, "{}", other.text);
+    for (name, is_error) in [("same", false), ("other", true)] {
+        let body = json!({ "sandbox": name }).to_string();
+        let told = stage.ask("", "POST /v1/tools/cofferdam/sandbox_status", &body).await.json();
+        assert_eq!(told["is_error"], is_error, "{told}");
+        let told = mcp(&stage, "", "sandbox_status", json!({ "sandbox": name })).await;
+        assert_eq!(told.text.contains("another kind"), is_error, "{}", told.text);
+    }
+}
+
 /// A call by the protocol of 2025, which keeps nothing between two requests here.
 async fn mcp(stage: &Stage, key: &str, tool: &str, arguments: Value) -> crate::stage::Answer {
     let body = json!({
