@@ -260,6 +260,11 @@ impl StoredSpec {
         fields
     }
 
+    /// Whether its rules were changed since it was made.
+    pub fn has_set_rules(&self) -> bool {
+        self.keeps_way_out
+    }
+
     /// The secrets that it is granted, as they are written.
     pub fn secrets(&self) -> Vec<String> {
         self.secrets.iter().map(ToString::to_string).collect()

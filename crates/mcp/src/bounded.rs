@@ -118,6 +118,13 @@ impl Line {
     }
 }
 
+/// The id of the request in a line, which need not be JSON to its end.
+pub(crate) fn id_in(line: &[u8]) -> Option<RequestId> {
+    let mut scanned = Line::default();
+    line.iter().filter(|byte| **byte != b'\n').for_each(|byte| drop(scanned.take(*byte)));
+    scanned.id
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,9 +3,9 @@
 //! Messages are passed on as they are, in both generations of the protocol: nothing is understood of them but
 //! what a request over HTTP says beside its message. The far side keeps nothing between two of them.
 
-use crate::MAX_MESSAGE_BYTES;
 use crate::bounded::Watched;
-use crate::http::{error_message, no_message};
+use crate::lines::Lines;
+use crate::message::{error_message, fault};
 use crate::server::refused;
 use crate::wire::{GRACE, too_long};
 use base64::Engine as _;
@@ -14,10 +14,9 @@ use cofferdam_core::{Error, ErrorKind, Result};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::future::Future;
-use std::io;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{self, unbounded_channel};
 use tokio::task::{AbortHandle, JoinSet};
@@ -137,8 +136,8 @@ struct Bridge<F> {
 
 impl<F: Far> Bridge<F> {
     async fn take(&mut self, line: Vec<u8>) {
-        if let Some((_, answer)) = no_message(&line) {
-            self.say.send(answer).await.ok();
+        if let Some((error, id)) = fault(&line) {
+            self.say.send(error_message(&error, &id)).await.ok();
             return;
         }
         let message: Value = serde_json::from_slice(&line).unwrap_or_default();
@@ -252,59 +251,13 @@ fn head_value(text: &str) -> String {
     }
 }
 
-/// Lines of a stream, none of them too long.
-struct Lines<R> {
-    stream: BufReader<R>,
-    line: Vec<u8>,
-    is_too_long: bool,
-}
-
-impl<R: AsyncRead + Unpin> Lines<R> {
-    fn new(read: R) -> Self {
-        Self { stream: BufReader::new(read), line: Vec::new(), is_too_long: false }
-    }
-
-    /// The next line that is not empty; `None` at the end. A call that is given up loses nothing.
-    async fn next(&mut self) -> Result<Option<Vec<u8>>> {
-        loop {
-            let read = self.stream.fill_buf().await.map_err(unread)?;
-            if read.is_empty() {
-                let line = std::mem::take(&mut self.line);
-                let is_one = !self.is_too_long && !line.trim_ascii().is_empty();
-                return Ok(is_one.then_some(line));
-            }
-            let end = read.iter().position(|byte| *byte == b'\n');
-            let taken = end.map_or(read.len(), |end| end + 1);
-            let piece = read.get(..end.unwrap_or(taken)).unwrap_or_default();
-            if self.line.len() + piece.len() >= MAX_MESSAGE_BYTES {
-                self.is_too_long = true;
-            }
-            if !self.is_too_long {
-                self.line.extend_from_slice(piece);
-            }
-            self.stream.consume(taken);
-            if end.is_none() {
-                continue;
-            }
-            let line = std::mem::take(&mut self.line);
-            let is_too_long = std::mem::take(&mut self.is_too_long);
-            if !is_too_long && !line.trim_ascii().is_empty() {
-                return Ok(Some(line));
-            }
-        }
-    }
-}
-
-fn unread(cause: io::Error) -> Error {
-    Error::new(ErrorKind::Io, "read a message").source(cause)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::MAX_MESSAGE_BYTES;
     use serde_json::json;
     use std::sync::Mutex;
-    use tokio::io::{AsyncBufReadExt, DuplexStream};
+    use tokio::io::{AsyncBufReadExt, BufReader, DuplexStream};
     use tokio::sync::oneshot;
 
     /// A far side that answers by what a message is called.

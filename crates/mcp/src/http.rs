@@ -5,16 +5,17 @@
 //! extensions of the request, and one without is refused.
 
 use crate::MAX_MESSAGE_BYTES;
+use crate::message::{error_message, fault};
 use crate::server::{AtWork, Reach, Reached, Server, refused};
 use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_tools::{Scope, Toolbox};
 use http::StatusCode;
 use rmcp::RoleServer;
-use rmcp::model::{ClientJsonRpcMessage, ErrorCode, ErrorData};
+use rmcp::model::{ErrorCode, ErrorData};
 use rmcp::service::RequestContext;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
@@ -75,26 +76,7 @@ pub fn no_message(body: &[u8]) -> Option<(StatusCode, Vec<u8>)> {
     if body.len() > MAX_MESSAGE_BYTES {
         return Some(too_long());
     }
-    if serde_json::from_slice::<ClientJsonRpcMessage>(body).is_ok() {
-        return None;
-    }
-    let (code, what, id) = match serde_json::from_slice::<Value>(body) {
-        Err(error) => {
-            (ErrorCode::PARSE_ERROR, format!("the body is no JSON: {error}"), Value::Null)
-        }
-        Ok(Value::Array(_)) => {
-            let what = "the body is a list, and messages come one by one".to_owned();
-            (ErrorCode::INVALID_REQUEST, what, Value::Null)
-        }
-        Ok(other) => {
-            let what = "the body is no message of JSON-RPC 2.0".to_owned();
-            let id = other.get("id").filter(|id| id.is_string() || id.is_number()).cloned();
-            (ErrorCode::INVALID_REQUEST, what, id.unwrap_or_default())
-        }
-    };
-    let error = Error::new(ErrorKind::Usage, what)
-        .hint("Send one object with jsonrpc, method and, for an answer, id.");
-    let error = ErrorData { code, ..refused(&error) };
+    let (error, id) = fault(body)?;
     Some((StatusCode::BAD_REQUEST, error_message(&error, &id)))
 }
 
@@ -104,11 +86,6 @@ pub fn too_long() -> (StatusCode, Vec<u8>) {
     let error = Error::new(ErrorKind::TooLarge, what).hint("Send it in parts.");
     let error = ErrorData { code: ErrorCode::INVALID_REQUEST, ..refused(&error) };
     (StatusCode::PAYLOAD_TOO_LARGE, error_message(&error, &Value::Null))
-}
-
-/// An error of the protocol. Its id is null where that of the request is not known, as JSON-RPC says.
-pub(crate) fn error_message(error: &ErrorData, id: &Value) -> Vec<u8> {
-    json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string().into_bytes()
 }
 
 type Toolboxes = dyn Fn(&Owner) -> Result<Arc<Toolbox>> + Send + Sync;
@@ -147,6 +124,7 @@ impl Each {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn what_is_no_message_is_an_error_of_the_protocol() {
@@ -158,9 +136,12 @@ mod tests {
             assert_eq!(answer["error"]["code"], code, "{body}");
             assert!(answer["error"]["data"]["hint"].is_string(), "{answer}");
         };
-        for broken in ["", "{", "{\"jsonrpc\": \"2.0\", \"id\": 1,", "no", "\u{0}", "\"x"] {
+        for broken in ["", "{", "no", "\u{0}", "\"x", "{\"params\": {\"id\": 1"] {
             check(broken, -32700, Value::Null);
         }
+        // What is cut, or holds half a character, is answered to whoever waits.
+        check("{\"jsonrpc\": \"2.0\", \"id\": 1,", -32700, json!(1));
+        check("{\"id\": \"a\", \"method\": \"\\ud83d\"}", -32700, json!("a"));
         check(&"[".repeat(100_000), -32700, Value::Null);
         for (other, id) in [
             ("null", Value::Null),

@@ -20,6 +20,8 @@ pub mod bridge;
 #[cfg(feature = "http")]
 pub mod http;
 pub mod install;
+mod lines;
+mod message;
 mod resources;
 mod server;
 pub mod stdio;

@@ -98,7 +98,7 @@ async fn sandboxes(toolbox: &Toolbox, cursor: Option<&str>) -> Result<ListResour
         None => 0,
         Some(cursor) => cursor.parse().map_err(|_| no_cursor(cursor))?,
     };
-    let all = toolbox.sessions().list(&Default::default()).await?;
+    let all = toolbox.nameable().await?;
     let most = MAX_RESOURCES_OF_PAGE as usize;
     let resources = all.iter().skip(skipped).take(most).map(|session| {
         let name = session.name.as_deref().unwrap_or(&session.id);

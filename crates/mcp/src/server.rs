@@ -4,10 +4,10 @@ use crate::{resources, tools};
 use cofferdam_core::{Error, ErrorKind, ErrorReport, Result};
 use cofferdam_tools::{CallContext, Outcome, Progress, Scope, Toolbox};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, ErrorData, Implementation,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    ProgressNotificationParam, ProgressToken, ReadResourceRequestParams, ReadResourceResponse,
-    ServerCapabilities, ServerConfig, Tool,
+    CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, ErrorData,
+    Implementation, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ProgressNotificationParam, ProgressToken, ReadResourceRequestParams,
+    ReadResourceResponse, ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::{Peer, RequestContext};
 use rmcp::{RoleServer, ServerHandler};
@@ -19,6 +19,11 @@ use tokio_util::sync::CancellationToken;
 
 /// How many calls and reads of one client are at work at the same time; others wait for them.
 pub const MAX_CALLS_AT_ONCE: usize = 64;
+/// Tools that look how it stands and end what hangs: they answer soon, and have places of their own, for
+/// whoever has all others in use needs them most.
+const SOON_DONE: [&str; 2] = ["sandbox_status", "shell_kill"];
+/// How many of these are at work at the same time.
+const MAX_SOON_DONE: usize = 8;
 /// How many reports of progress wait to be sent; more are left out, for the next tells more.
 const REPORTS_WAITING: usize = 16;
 
@@ -38,28 +43,44 @@ pub(crate) struct Reached {
 #[derive(Debug, Clone)]
 pub(crate) struct AtWork {
     places: Arc<Semaphore>,
+    soon_done: Arc<Semaphore>,
     /// Ends all of it.
     pub(crate) given_up: CancellationToken,
 }
 
 impl AtWork {
     pub(crate) fn new(given_up: CancellationToken) -> Self {
-        Self { places: Arc::new(Semaphore::new(MAX_CALLS_AT_ONCE)), given_up }
+        let places = |most| Arc::new(Semaphore::new(most));
+        Self { places: places(MAX_CALLS_AT_ONCE), soon_done: places(MAX_SOON_DONE), given_up }
     }
 
     /// Whether somebody else has it, too: whoever is at work does.
     #[cfg(feature = "http")]
     pub(crate) fn is_shared(&self) -> bool {
-        Arc::strong_count(&self.places) > 1
+        [&self.places, &self.soon_done].into_iter().any(|places| Arc::strong_count(places) > 1)
     }
 
     /// Waits until nothing is at work any more, or `patience` is over, and lets nothing begin after
     /// that.
     pub(crate) async fn settle(&self, patience: Duration) {
-        let all = u32::try_from(MAX_CALLS_AT_ONCE).unwrap_or(u32::MAX);
-        let idle = tokio::time::timeout(patience, self.places.acquire_many(all)).await;
+        let all = |most: usize| u32::try_from(most).unwrap_or(u32::MAX);
+        let idle = async {
+            tokio::join!(
+                self.places.acquire_many(all(MAX_CALLS_AT_ONCE)),
+                self.soon_done.acquire_many(all(MAX_SOON_DONE)),
+            )
+        };
+        let idle = tokio::time::timeout(patience, idle).await;
         self.places.close();
+        self.soon_done.close();
         drop(idle);
+    }
+
+    /// A place for a call of this tool, or for something else, when there is one; none where no more begin.
+    async fn place(self, tool: Option<&str>) -> Option<OwnedSemaphorePermit> {
+        let is_soon_done = tool.is_some_and(|tool| SOON_DONE.contains(&tool));
+        let places = if is_soon_done { self.soon_done } else { self.places };
+        places.acquire_owned().await.ok()
     }
 }
 
@@ -103,13 +124,18 @@ impl Server {
         Ok(Self { told: Arc::new(Told { tools, scope, instructions }), reach })
     }
 
-    /// The toolbox of a request, when there is room for one more.
-    async fn begin(&self, context: &RequestContext<RoleServer>) -> Result<Begun, ErrorData> {
+    /// The toolbox of a request, which may be a call of a tool, when there is room for one more.
+    async fn begin(
+        &self,
+        context: &RequestContext<RoleServer>,
+        tool: Option<&str>,
+    ) -> Result<Begun, ErrorData> {
         let Reached { toolbox, at_work } = self.reach.reach(context).map_err(|e| refused(&e))?;
+        let given_up = at_work.given_up.clone();
         tokio::select! {
-            place = at_work.places.acquire_owned() => match place {
-                Ok(place) => Ok(Begun { toolbox, given_up: at_work.given_up, _place: place }),
-                Err(_) => Err(refused(&Error::new(ErrorKind::Unavailable, "the connection is closing"))),
+            place = at_work.place(tool) => match place {
+                Some(place) => Ok(Begun { toolbox, given_up, _place: place }),
+                None => Err(refused(&Error::new(ErrorKind::Unavailable, "the connection is closing"))),
             },
             () = context.ct.cancelled() => {
                 Err(refused(&Error::new(ErrorKind::Canceled, "the request was canceled")))
@@ -184,6 +210,29 @@ pub(crate) fn refused(error: &Error) -> ErrorData {
     }
 }
 
+/// A request that the SDK does not know by what it holds: its parameters are none that its method takes, or
+/// nobody knows the method.
+fn unknown(CustomRequest { method, params, .. }: &CustomRequest) -> ErrorData {
+    let params = params.clone().unwrap_or_else(|| Value::Object(Default::default()));
+    let (is, takes) = match method.as_str() {
+        "tools/call" => (
+            serde_json::from_value::<CallToolRequestParams>(params).err(),
+            "Send params with name, the name of a tool, and arguments, an object.",
+        ),
+        "resources/read" => (
+            serde_json::from_value::<ReadResourceRequestParams>(params).err(),
+            "Send params with uri, the address of a resource.",
+        ),
+        _ => (None, ""),
+    };
+    match is {
+        Some(is) => {
+            refused(&Error::new(ErrorKind::Usage, format!("params of {method}: {is}")).hint(takes))
+        }
+        None => ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method.clone(), None),
+    }
+}
+
 /// One page holds all of it.
 fn refuse_cursor(request: Option<&PaginatedRequestParams>) -> Result<(), ErrorData> {
     match request.and_then(|request| request.cursor.as_ref()) {
@@ -219,8 +268,8 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let begun = self.begin(&context).await?;
         let name = request.name.as_ref();
+        let begun = self.begin(&context, Some(name)).await?;
         let is_known = self.get_tool(name).is_some();
         let arguments = request.arguments.map_or(Value::Null, Value::Object);
         let outcome = call(&begun, (name, arguments), context).await;
@@ -231,12 +280,20 @@ impl ServerHandler for Server {
         Ok(tools::result(outcome).into())
     }
 
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        Err(unknown(&request))
+    }
+
     async fn list_resources(
         &self,
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let begun = self.begin(&context).await?;
+        let begun = self.begin(&context, None).await?;
         let cursor = request.and_then(|request| request.cursor);
         let listed = resources::list(&begun.toolbox, cursor.as_deref()).await;
         listed.map_err(|error| refused(&begun.toolbox.advised(error)))
@@ -256,8 +313,37 @@ impl ServerHandler for Server {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let begun = self.begin(&context).await?;
+        let begun = self.begin(&context, None).await?;
         let read = resources::read(&begun.toolbox, &request.uri).await;
         read.map(Into::into).map_err(|error| refused(&begun.toolbox.advised(error)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn whoever_has_every_place_in_use_still_looks_and_ends_what_hangs() {
+        let at_work = AtWork::new(CancellationToken::new());
+        let mut in_use = Vec::new();
+        for _ in 0..MAX_CALLS_AT_ONCE {
+            in_use.push(at_work.clone().place(Some("shell_exec")).await.unwrap());
+        }
+        let soon = async |tool: Option<&'static str>| {
+            let place = at_work.clone().place(tool);
+            tokio::time::timeout(Duration::from_millis(50), place).await.ok()
+        };
+        for tool in SOON_DONE {
+            assert!(matches!(soon(Some(tool)).await, Some(Some(_))), "{tool}");
+        }
+        for tool in [Some("shell_exec"), Some("nobody_knows"), None] {
+            assert!(soon(tool).await.is_none(), "{tool:?}");
+        }
+        in_use.clear();
+        at_work.settle(Duration::from_secs(9)).await;
+        for tool in [Some("shell_kill"), None] {
+            assert!(matches!(soon(tool).await, Some(None)), "nothing begins any more: {tool:?}");
+        }
     }
 }

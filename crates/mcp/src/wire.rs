@@ -2,6 +2,8 @@
 
 use crate::MAX_MESSAGE_BYTES;
 use crate::bounded::Watched;
+use crate::lines::Lines;
+use crate::message::fault;
 use crate::server::refused;
 use cofferdam_core::{Error, ErrorKind};
 use rmcp::RoleServer;
@@ -15,12 +17,15 @@ use std::collections::HashSet;
 use std::future::Future;
 use std::io;
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, Empty, empty};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+/// What some programs lead a text with.
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 /// How long requests that are at work when the client's stream ends may go on: it may have said all
 /// that it has to say and still listen. Clients that end a server wait for some two seconds, then say
 /// so by a signal.
@@ -28,10 +33,14 @@ pub(crate) const GRACE: Duration = Duration::from_secs(5);
 /// How long requests that were given up may take to end: commands are killed, and that is waited for.
 pub(crate) const SETTLING: Duration = Duration::from_secs(30);
 
-/// Messages line by line. One that is too long is answered and not read. The end of the stream is told
+/// Messages line by line. One that is too long is answered and not read, and what is no message is answered by
+/// the id in it: the SDK is silent there, and whoever sent it would wait for ever. The end of the stream is told
 /// when every request was answered, or was given up.
 pub(crate) struct Wire<R: AsyncRead + Unpin, W: AsyncWrite> {
-    lines: AsyncRwTransport<RoleServer, Watched<R>, W>,
+    lines: Lines<Watched<R>>,
+    writes: AsyncRwTransport<RoleServer, Empty, W>,
+    /// Refusals on their way.
+    refusing: JoinSet<io::Result<()>>,
     too_long: UnboundedReceiver<Option<RequestId>>,
     /// The requests without an answer.
     open: watch::Sender<HashSet<RequestId>>,
@@ -48,10 +57,10 @@ where
     /// What is at work when the stream has ended is ended by `given_up`.
     pub(crate) fn new(read: R, write: W, given_up: CancellationToken) -> Self {
         let (say, too_long) = unbounded_channel();
-        let lines = AsyncRwTransport::new_server(Watched::new(read, say), write)
-            .with_max_line_length(MAX_MESSAGE_BYTES);
+        let lines = Lines::new(Watched::new(read, say));
+        let (writes, refusing) = (AsyncRwTransport::new_server(empty(), write), JoinSet::new());
         let open = watch::Sender::new(HashSet::new());
-        Self { lines, too_long, open, ended: None, given_up }
+        Self { lines, writes, refusing, too_long, open, ended: None, given_up }
     }
 
     /// The next message, until the stream ends.
@@ -60,22 +69,35 @@ where
         R: 'static,
     {
         loop {
-            let message = tokio::select! {
+            let line = tokio::select! {
                 biased;
                 Some(id) = self.too_long.recv() => {
-                    // Beside what is read: this future may be dropped at any point.
-                    tokio::spawn(self.lines.send(too_long(id)));
+                    self.refuse(too_long(id));
                     continue;
                 }
-                message = self.lines.receive() => message,
+                line = self.lines.next() => line,
             };
-            if message.is_none() {
-                while let Ok(id) = self.too_long.try_recv() {
-                    self.lines.send(too_long(id)).await.ok();
+            let Ok(Some(line)) = line else { break };
+            let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&line);
+            match serde_json::from_slice(line) {
+                Ok(message) => return Some(message),
+                Err(_) => {
+                    let Some((error, id)) = fault(line) else { continue };
+                    self.refuse(JsonRpcMessage::error(error, serde_json::from_value(id).ok()));
                 }
             }
-            return message;
         }
+        while let Ok(id) = self.too_long.try_recv() {
+            self.refuse(too_long(id));
+        }
+        while self.refusing.join_next().await.is_some() {}
+        None
+    }
+
+    /// Sends a refusal beside what is read: whoever reads may be dropped at any point.
+    fn refuse(&mut self, refusal: ServerJsonRpcMessage) {
+        while self.refusing.try_join_next().is_some() {}
+        self.refusing.spawn(self.writes.send(refusal));
     }
 
     /// Remembers which requests are to be answered.
@@ -119,7 +141,7 @@ where
             JsonRpcMessage::Error(error) => error.id.clone(),
             JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
         };
-        let (sent, open) = (self.lines.send(message), self.open.clone());
+        let (sent, open) = (self.writes.send(message), self.open.clone());
         async move {
             let result = sent.await;
             if let Some(id) = answered {
@@ -152,6 +174,53 @@ where
     }
 
     async fn close(&mut self) -> io::Result<()> {
-        self.lines.close().await
+        self.writes.close().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+    use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, duplex, split};
+
+    #[tokio::test]
+    async fn what_is_no_message_is_answered_by_the_id_in_it_and_the_next_one_is_served() {
+        let deep = format!("{{\"id\":5,\"x\":{}1{}}}", "[".repeat(200), "]".repeat(200));
+        let sent: [(&[u8], i32, Value); 8] = [
+            (br#"{"jsonrpc":"2.0","id":1,"method":"\ud83d"}"#, -32700, json!(1)),
+            (b"{\"id\":2,\"method\":\"\xff\"}", -32700, json!(2)),
+            (br#"{"jsonrpc":"2.0","id":"c","meth"#, -32700, json!("c")),
+            (deep.as_bytes(), -32700, json!(5)),
+            (b"no json", -32700, Value::Null),
+            (br#"{"id":6,"method":"ping"}"#, -32600, json!(6)),
+            (br#"[{"jsonrpc":"2.0","id":7,"method":"ping"}]"#, -32600, Value::Null),
+            (b"{}", -32600, Value::Null),
+        ];
+        let (ours, theirs) = duplex(1 << 20);
+        let (read, mut write) = split(theirs);
+        let (from, to) = split(ours);
+        let mut wire = Wire::new(from, to, CancellationToken::new());
+        for (line, _, _) in &sent {
+            write.write_all(&[line, &b"\n"[..]].concat()).await.unwrap();
+        }
+        // The last one has no end of line.
+        write
+            .write_all(b"\xEF\xBB\xBF{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"ping\"}")
+            .await
+            .unwrap();
+        write.shutdown().await.unwrap();
+        let served = wire.receive().await.unwrap();
+        assert!(
+            matches!(served, JsonRpcMessage::Request(request) if request.id == RequestId::Number(9))
+        );
+        assert!(wire.next().await.is_none());
+        let mut lines = BufReader::new(read).lines();
+        for (line, code, id) in sent {
+            let answer: Value =
+                serde_json::from_str(&lines.next_line().await.unwrap().unwrap()).unwrap();
+            let told = (&answer["error"]["code"], &answer["id"]);
+            assert_eq!(told, (&json!(code), &id), "{}: {answer}", String::from_utf8_lossy(line));
+        }
     }
 }

@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use cofferdam_core::fake::FakeDurable;
-use cofferdam_core::{Caller, ErrorKind, Spec, Workspace};
+use cofferdam_core::{Caller, ErrorKind, Profile, Spec, Workspace};
 use cofferdam_mcp::http::{Owner, Service, Settings, service};
 use cofferdam_mcp::{MAX_MESSAGE_BYTES, MAX_RESOURCE_BYTES};
 use cofferdam_session::{SessionOrder, Sessions};
@@ -187,6 +187,43 @@ async fn an_owner_sees_nothing_of_another_and_nobody_sees_nothing() {
     ] {
         let (_, answer) = nobody().of(&service, method, params).await;
         assert_eq!(answer["error"]["data"]["kind"], "denied", "{method}: {answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_sandbox_of_another_policy_is_not_listed_and_not_read() {
+    let stage = Stage::new().await;
+    let service = stage.service(Settings::default()).await;
+    let mut order = SessionOrder::new(Spec::new(Workspace::Private, Caller::default()));
+    order.spec.profile = Profile::ReadOnly;
+    stage.sessions["one"].create(&order.named("agent")).await.unwrap();
+    call(&service, Asked::default(), "sandbox_ensure", json!({ "sandbox": "mine" })).await;
+    let (_, listed) = Asked::default().of(&service, "resources/list", json!({})).await;
+    let all = listed["result"]["resources"].as_array().unwrap();
+    assert_eq!((all.len(), &all[0]["name"]), (1, &json!("mine")), "{listed}");
+    for (name, is_read) in [("mine", true), ("agent", false)] {
+        let uri = json!({ "uri": format!("cofferdam://sandboxes/{name}") });
+        let (_, read) = Asked::default().of(&service, "resources/read", uri).await;
+        assert_eq!(read["result"].is_object(), is_read, "{read}");
+    }
+}
+
+#[tokio::test]
+async fn a_call_without_what_it_needs_is_told_what_that_is() {
+    let stage = Stage::new().await;
+    let service = stage.service(Settings::default()).await;
+    let old = || Asked { is_stateless: false, ..Asked::default() };
+    for (method, params, code, word) in [
+        ("tools/call", json!({}), -32602, "`name`"),
+        ("tools/call", Value::Null, -32602, "`name`"),
+        ("tools/call", json!({ "name": 5 }), -32602, "string"),
+        ("tools/call", json!({ "name": "sandbox_status", "arguments": [] }), -32602, "map"),
+        ("resources/read", json!({ "url": "x" }), -32602, "`uri`"),
+        ("nobody/knows", json!({}), -32601, "nobody/knows"),
+    ] {
+        let (_, answer) = old().of(&service, method, params).await;
+        assert_eq!(answer["error"]["code"], code, "{method}: {answer}");
+        assert!(answer["error"]["message"].as_str().unwrap().contains(word), "{answer}");
     }
 }
 

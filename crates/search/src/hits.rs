@@ -22,7 +22,7 @@ pub struct FileHits {
     pub path: ByteString,
     /// Whether it holds a zero byte. Of such a file no line is told, and its first match is counted.
     pub is_binary: bool,
-    /// How many lines match.
+    /// How many lines match; where a limit ended the search, how many of these are told.
     pub matches: u64,
     /// These lines and those around them, in their order.
     pub lines: Vec<Line>,
@@ -112,11 +112,13 @@ impl Sink for Taker<'_> {
                 self.hits.matches += 1;
                 return Ok(self.keep != Keep::First);
             }
-            Keep::Lines(_) => self.hits.matches += 1,
+            Keep::Lines(_) => {}
         }
         let place = self.matcher.find(found.bytes()).ok().flatten();
         let column = place.map_or(1, |place| place.start() as u64 + 1);
-        Ok(self.take(found.line_number(), found.bytes(), LineKind::Match { column }))
+        let is_told = self.take(found.line_number(), found.bytes(), LineKind::Match { column });
+        self.hits.matches += u64::from(is_told);
+        Ok(is_told)
     }
 
     fn context(&mut self, _: &Searcher, line: &SinkContext<'_>) -> io::Result<bool> {

@@ -203,6 +203,17 @@ async fn binary_files_are_named_and_their_bytes_are_not_shown() {
 }
 
 #[tokio::test]
+async fn of_a_file_with_more_lines_than_are_held_those_that_are_told_are_counted() {
+    let many = b"x\n".repeat(300_000);
+    let files = files(&[("many", &many[..]), ("one", b"x\n")], &[]).await;
+    let (hits, searched) = grepped(&files, &pattern("x")).await;
+    assert!(hits[0].is_cut && hits[0].matches < 300_000);
+    assert_eq!(hits[0].matches, hits[0].lines.len() as u64);
+    assert_eq!(searched.matches, hits[0].matches + 1);
+    assert_eq!(searched.left_out[0].reason, Reason::MatchesOfOneFile);
+}
+
+#[tokio::test]
 async fn what_a_limit_leaves_out_is_told() {
     let long = [&vec![b'x'; 10_000][..], b" needle\n"].concat();
     let many = b"needle\n".repeat(10);

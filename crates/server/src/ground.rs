@@ -71,6 +71,11 @@ impl Ground {
         self.template.clone()
     }
 
+    /// The directories that a request may name.
+    pub(crate) fn workspaces(&self) -> &[PathBuf] {
+        &self.workspaces
+    }
+
     /// The directory that a request names, if it is one of those that it may.
     pub(crate) fn workspace(&self, named: &str) -> Result<PathBuf> {
         let found = self.workspaces.iter().find(|path| path.as_path() == Path::new(named));

@@ -96,6 +96,11 @@ impl Sessions {
     pub async fn differences(&self, id: &SessionId, order: &SessionOrder) -> Result<Vec<String>> {
         Ok(self.0.row(id).await?.spec.differences(&StoredSpec::new(&order.spec)))
     }
+
+    /// Whether the session ends with the process that made it, or belongs to a run.
+    pub async fn ends_with_process(&self, id: &SessionId) -> Result<bool> {
+        Ok(self.0.row(id).await?.facts.scope.has_owner())
+    }
 }
 
 /// Brings a session to run, and says what it took.

@@ -176,6 +176,11 @@ impl Session {
         policy.ok_or_else(|| no_way_out(&sandbox))
     }
 
+    /// Whether somebody changed its rules since it was made.
+    pub async fn has_set_rules(&self) -> Result<bool> {
+        Ok(self.sessions.0.row(self.id()).await?.spec.has_set_rules())
+    }
+
     async fn in_force(&self) -> Result<(u32, Option<NetworkPolicy>)> {
         let inner = &self.sessions.0;
         let row = inner.row(self.id()).await?;

@@ -4,7 +4,7 @@
 use crate::Outcome;
 use crate::outcome::ToolError;
 use crate::param::{Fault, Kind, Param};
-use crate::plain::{clean, error_cut, middle_cut};
+use crate::plain::Holed;
 use crate::run::{self, Ends, Finished, Wanted};
 use crate::scope::Missing;
 use crate::tool::{Hints, Row, output_of};
@@ -178,30 +178,24 @@ fn budget(mode: &str, succeeded: bool) -> Option<usize> {
 
 /// A stream as plain text, as far as it was taken.
 struct Plain {
-    text: String,
+    holed: Holed,
     is_whole: bool,
 }
 
 impl Plain {
     fn new(ends: &Ends) -> Self {
-        let text = clean(&String::from_utf8_lossy(&ends.head));
-        if ends.omitted() == 0 && ends.tail.is_empty() {
-            return Self { text, is_whole: true };
-        }
-        let mark = crate::plain::mark(ends.omitted());
-        let tail = clean(&String::from_utf8_lossy(&ends.tail));
-        Self { text: format!("{text}\n{mark}\n{tail}"), is_whole: ends.omitted() == 0 }
+        Self { holed: ends.plain(), is_whole: ends.omitted() == 0 }
     }
 
     fn cut(&self, most: usize, succeeded: bool) -> String {
-        if succeeded { middle_cut(&self.text, most) } else { error_cut(&self.text, most) }
+        if succeeded { self.holed.middle_cut(most) } else { self.holed.error_cut(most) }
     }
 }
 
 impl HasRun {
     fn finish(mut self, finished: &Finished, streams: (&Plain, &Plain), mode: &str) -> Self {
         let (stdout, stderr) = streams;
-        let (is_out, is_err) = (self.stdout == stdout.text, self.stderr == stderr.text);
+        let (is_out, is_err) = (self.stdout == stdout.holed.text, self.stderr == stderr.holed.text);
         self.full_output =
             (!is_out || !stdout.is_whole).then(|| outputs::path(finished.id(), Standard::Output));
         self.output_files.extend(self.full_output.clone());

@@ -2,7 +2,7 @@
 
 use crate::context::Watched;
 use cofferdam_core::{Files, Result};
-use cofferdam_search::{FileHits, Found, Glob, Grep, LineKind, Search, Searched};
+use cofferdam_search::{FileHits, Found, Glob, Grep, LineKind, Reason, Search, Searched};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::ops::ControlFlow;
@@ -27,7 +27,7 @@ pub(crate) struct Finds {
     pub(crate) finds: Vec<Find>,
     /// How many there are in all.
     pub(crate) total: usize,
-    /// Whether the search came to its end.
+    /// Whether all was counted.
     pub(crate) complete: bool,
     /// What was not searched, and why.
     pub(crate) left_out: Vec<NotSearched>,
@@ -96,6 +96,18 @@ impl Finds {
         all.searched(searched)
     }
 
+    /// Why not all was counted, and what to do about it; none where it was.
+    pub(crate) fn why_not_complete(&self) -> Option<&'static str> {
+        if self.complete {
+            return None;
+        }
+        let is_of_one_file = |left: &NotSearched| left.reason == Reason::MatchesOfOneFile.name();
+        Some(match self.left_out.iter().any(is_of_one_file) {
+            true => "a file has more matches than are looked at; narrow the pattern",
+            false => "the search was ended before it was through; search a smaller place",
+        })
+    }
+
     fn add_hits(&mut self, window: Window, hits: &FileHits) {
         let path = hits.path.to_string();
         if hits.is_binary {
@@ -124,14 +136,27 @@ impl Finds {
 
     fn searched(mut self, searched: Option<Result<Searched>>) -> Result<Self> {
         let Some(searched) = searched else { return Ok(self) };
-        self.complete = true;
-        let left_out = searched?.left_out.into_iter().map(|left| NotSearched {
+        let left_out = searched?.left_out;
+        self.complete = !left_out.iter().any(|left| is_uncounted(left.reason));
+        let left_out = left_out.into_iter().map(|left| NotSearched {
             reason: left.reason.name(),
             count: left.count,
             first: left.first.to_string(),
         });
         self.left_out = left_out.collect();
         Ok(self)
+    }
+}
+
+/// Whether matches were met that are not in the count.
+fn is_uncounted(reason: Reason) -> bool {
+    match reason {
+        Reason::TooManyMatches | Reason::MatchesOfOneFile => true,
+        Reason::TooLarge
+        | Reason::Unreadable
+        | Reason::TooDeep
+        | Reason::TooManyNames
+        | Reason::Rules => false,
     }
 }
 

@@ -70,45 +70,89 @@ pub(crate) fn left_out(text: &str, most: usize) -> Option<Range<usize>> {
 
 /// Its beginning and its end, a fifth and four fifths, within so many bytes.
 pub(crate) fn middle_cut(text: &str, most: usize) -> String {
-    let Some(Range { start, end }) = left_out(text, most) else { return text.to_owned() };
-    let part = |from: usize, to: usize| text.get(from..to).unwrap_or_default();
-    let omitted = (end - start) as u64;
-    format!("{}\n{}\n{}", part(0, start), mark(omitted), part(end, text.len()))
+    Holed::whole(text.to_owned()).middle_cut(most)
 }
 
-/// What tells of errors with the lines around it, and then as much of the end and the beginning as
-/// there is room for, within so many bytes.
-pub(crate) fn error_cut(text: &str, most: usize) -> String {
-    if text.len() <= most {
-        return text.to_owned();
+/// A text that may lack a part: a mark stands for that. Cut again, it tells of all that is missing.
+pub(crate) struct Holed {
+    pub(crate) text: String,
+    /// Where the mark is, with what sets it off.
+    mark: Range<usize>,
+    /// How many bytes it stands for.
+    missing: u64,
+}
+
+impl Holed {
+    pub(crate) fn whole(text: String) -> Self {
+        Self { text, mark: 0..0, missing: 0 }
     }
-    let lines: Vec<&str> = text.split_inclusive('\n').collect();
-    let told: Vec<usize> =
-        lines.iter().enumerate().filter(|(_, line)| tells(line)).map(|(at, _)| at).collect();
-    if told.is_empty() {
-        return middle_cut(text, most);
+
+    /// A beginning and an end, with so many bytes missing between them.
+    pub(crate) fn new(head: &str, missing: u64, tail: &str) -> Self {
+        let (set_off, mark) =
+            (if head.is_empty() || head.ends_with('\n') { "" } else { "\n" }, mark(missing));
+        let text = format!("{head}{set_off}{mark}\n{tail}");
+        Self { mark: head.len()..text.len() - tail.len(), text, missing }
     }
-    // Room for the marks beside the end and the beginning.
-    let mut kept =
-        Kept { lines: &lines, shown: BTreeSet::new(), room: most.saturating_sub(2 * MARK_BYTES) };
-    for distance in 0..=AROUND {
-        for at in &told {
-            kept.take(at.checked_sub(distance), if distance == 0 { MARK_BYTES } else { 0 });
-            kept.take(Some(at + distance), 0);
+
+    /// How many bytes a part of the text stands for that has the mark whole, or nothing of it.
+    fn stands_for(&self, part: &Range<usize>) -> u64 {
+        let marked = self.mark.end.min(part.end).saturating_sub(self.mark.start.max(part.start));
+        let has_mark = marked > 0 && part.end >= self.mark.end;
+        (part.len() - marked) as u64 + if has_mark { self.missing } else { 0 }
+    }
+
+    /// Its beginning and its end, a fifth and four fifths, within so many bytes.
+    pub(crate) fn middle_cut(&self, most: usize) -> String {
+        let Some(mut part) = left_out(&self.text, most) else { return self.text.clone() };
+        if part.start < self.mark.end && self.mark.start < part.end {
+            part = part.start.min(self.mark.start)..part.end.max(self.mark.end);
         }
+        let shown = |from: usize, to: usize| self.text.get(from..to).unwrap_or_default();
+        let (head, tail) = (shown(0, part.start), shown(part.end, self.text.len()));
+        format!("{head}\n{}\n{tail}", mark(self.stands_for(&part)))
     }
-    let for_head = kept.room / 5;
-    for at in (0..lines.len()).rev() {
-        if kept.room < for_head || !kept.take(Some(at), 0) {
-            break;
+
+    /// What tells of errors with the lines around it, and then as much of the end and the beginning as
+    /// there is room for, within so many bytes.
+    pub(crate) fn error_cut(&self, most: usize) -> String {
+        if self.text.len() <= most {
+            return self.text.clone();
         }
-    }
-    for at in 0..lines.len() {
-        if !kept.take(Some(at), 0) {
-            break;
+        let mut end = 0;
+        let begun = |line| {
+            let begin = end;
+            end += str::len(line);
+            (begin, line)
+        };
+        let lines: Vec<(usize, &str)> = self.text.split_inclusive('\n').map(begun).collect();
+        let all = lines.iter().enumerate();
+        let told: Vec<usize> = all.filter(|(_, (_, line))| tells(line)).map(|(at, _)| at).collect();
+        if told.is_empty() {
+            return self.middle_cut(most);
         }
+        // Room for the marks beside the end and the beginning.
+        let room = most.saturating_sub(2 * MARK_BYTES);
+        let mut kept = Kept { of: self, lines: &lines, shown: BTreeSet::new(), room };
+        for distance in 0..=AROUND {
+            for at in &told {
+                kept.take(at.checked_sub(distance), if distance == 0 { MARK_BYTES } else { 0 });
+                kept.take(Some(at + distance), 0);
+            }
+        }
+        let for_head = kept.room / 5;
+        for at in (0..lines.len()).rev() {
+            if kept.room < for_head || !kept.take(Some(at), 0) {
+                break;
+            }
+        }
+        for at in 0..lines.len() {
+            if !kept.take(Some(at), 0) {
+                break;
+            }
+        }
+        if kept.shown.is_empty() { self.middle_cut(most) } else { kept.text() }
     }
-    if kept.shown.is_empty() { middle_cut(text, most) } else { kept.text() }
 }
 
 fn tells(line: &str) -> bool {
@@ -117,7 +161,9 @@ fn tells(line: &str) -> bool {
 
 /// Lines of a text that are shown.
 struct Kept<'t> {
-    lines: &'t [&'t str],
+    of: &'t Holed,
+    /// Each with where it begins.
+    lines: &'t [(usize, &'t str)],
     shown: BTreeSet<usize>,
     room: usize,
 }
@@ -125,9 +171,13 @@ struct Kept<'t> {
 impl Kept<'_> {
     /// Shows a line if there is room for it. Whether it is shown; one that is not there is.
     fn take(&mut self, at: Option<usize>, beside: usize) -> bool {
-        let Some((at, line)) = at.and_then(|at| Some((at, self.lines.get(at)?))) else {
+        let Some((at, (begin, line))) = at.and_then(|at| Some((at, *self.lines.get(at)?))) else {
             return true;
         };
+        if !self.of.mark.is_empty() && begin + line.len() == self.of.mark.end {
+            // Another mark comes in its place.
+            return false;
+        }
         if self.shown.contains(&at) {
             return true;
         }
@@ -138,9 +188,9 @@ impl Kept<'_> {
 
     fn text(&self) -> String {
         let (mut text, mut omitted) = (String::new(), 0);
-        for (at, line) in self.lines.iter().enumerate() {
+        for (at, (begin, line)) in self.lines.iter().enumerate() {
             if !self.shown.contains(&at) {
-                omitted += line.len() as u64;
+                omitted += self.of.stands_for(&(*begin..begin + line.len()));
                 continue;
             }
             push_mark(&mut text, &mut omitted);
@@ -176,6 +226,38 @@ mod tests {
     }
 
     #[test]
+    fn what_was_missing_before_a_cut_is_counted_with_what_it_leaves_out() {
+        let lines =
+            |from: u32| (from..from + 1000).map(|n| format!("{n:04}\n")).collect::<String>();
+        let numbers = |cut: &str| -> u64 {
+            let marks = cut.split("[... ").skip(1);
+            marks.map(|rest| rest.split(' ').next().unwrap().parse::<u64>().unwrap()).sum()
+        };
+        let shown = |cut: &str| -> u64 {
+            cut.lines()
+                .filter(|line| !line.is_empty() && !line.starts_with('['))
+                .map(|l| l.len() as u64 + 1)
+                .sum()
+        };
+        let (head, tail) = (lines(0), lines(5000).replace("5500\n", "panic\n"));
+        let written = 1_000_000 + (head.len() + tail.len()) as u64;
+        let holed = Holed::new(&head, 1_000_000, &tail);
+        assert_eq!(holed.middle_cut(1 << 20), holed.text);
+        for most in [500, 2000, 9000] {
+            let cut = holed.error_cut(most);
+            assert!(cut.len() <= most && cut.contains("panic\n"), "{most}");
+            assert_eq!(shown(&cut) + numbers(&cut), written, "{most}: {cut}");
+        }
+        for most in [500, 2000, 5000] {
+            let cut = holed.middle_cut(most);
+            assert_eq!(cut.matches("omitted").count(), 1, "{most}");
+            // Lines that are cut count by what is left of them.
+            let mark = format!("\n{}\n", mark(numbers(&cut)));
+            assert_eq!((cut.len() - mark.len()) as u64 + numbers(&cut), written, "{most}");
+        }
+    }
+
+    #[test]
     fn a_cut_keeps_a_fifth_of_the_beginning_and_counts_what_is_gone() {
         assert_eq!(middle_cut("short", 5), "short");
         let text: String = (0..1000).map(|n| format!("{n:04}\n")).collect();
@@ -201,7 +283,7 @@ mod tests {
         lines[700] = "src/main.rs: error: no such thing\n".to_owned();
         lines[1300] = "E   assert 1 == 2\n".to_owned();
         let text = lines.concat();
-        let cut = error_cut(&text, 2048);
+        let cut = Holed::whole(text.clone()).error_cut(2048);
         assert!(cut.len() <= 2048, "{}", cut.len());
         for line in [
             "line 695\n",
@@ -226,7 +308,7 @@ mod tests {
         let one_line = format!("error: {}", "x".repeat(100_000));
         for text in [&all_errors, &one_line] {
             for most in [200, 1024, 8192] {
-                assert!(error_cut(text, most).len() <= most, "{most}");
+                assert!(Holed::whole(text.to_owned()).error_cut(most).len() <= most, "{most}");
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Commands that a call waits for.
 
 use crate::context::{Progress, Watched};
+use crate::plain::{Holed, clean};
 use cofferdam_core::{
     Ending, EndingKind, Error, ErrorKind, ExecInput, ExecStatus, Part, ProcessId, Result, Seen,
     Standard, Stdin,
@@ -42,19 +43,31 @@ pub(crate) struct Finished {
     pub(crate) not_started: Option<String>,
 }
 
-/// The beginning and the end of a stream; the beginning is all of it where the end is empty.
+/// The beginning and the end of a stream; the beginning is all of it where the end is empty, and there is none
+/// where it was dropped.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Ends {
     pub(crate) head: Vec<u8>,
     pub(crate) tail: Vec<u8>,
     /// How many bytes were written.
     pub(crate) written: u64,
+    /// How many of these were dropped for want of room before anything that is still there.
+    pub(crate) dropped: u64,
 }
 
 impl Ends {
     /// How many bytes are between the two.
     pub(crate) fn omitted(&self) -> u64 {
         self.written.saturating_sub((self.head.len() + self.tail.len()) as u64)
+    }
+
+    /// Both as plain text, with what is between them.
+    pub(crate) fn plain(&self) -> Holed {
+        let text = |bytes: &[u8]| clean(&String::from_utf8_lossy(bytes));
+        match self.omitted() {
+            0 => Holed::whole(text(&self.head)),
+            omitted => Holed::new(&text(&self.head), omitted, &text(&self.tail)),
+        }
     }
 }
 
@@ -106,7 +119,11 @@ pub(crate) async fn run(
     }
     let id = session.start(&order).await?.id;
     if let Some(input) = wanted.input {
-        feed(session, &id, input).await?;
+        // One that is given up is killed, however much it has read.
+        tokio::select! {
+            fed = feed(session, &id, input) => fed?,
+            () = context.canceled() => {}
+        }
     }
     let status = to_its_end(session, &id, context).await?;
     Finished::new(session.clone(), status)
@@ -257,12 +274,15 @@ pub(crate) async fn ends(
     most: u64,
 ) -> Result<Ends> {
     if written <= most.saturating_mul(2) {
-        let head = piece(session, id, stream, (0, written)).await?;
-        return Ok(Ends { head, tail: Vec::new(), written });
+        let (dropped, all) = part(session, id, stream, (0, written)).await?;
+        let (head, tail) = if dropped == 0 { (all, Vec::new()) } else { (Vec::new(), all) };
+        return Ok(Ends { head, tail, written, dropped });
     }
-    let head = piece(session, id, stream, (0, most)).await?;
+    let (dropped, head) = part(session, id, stream, (0, most)).await?;
     let tail = piece(session, id, stream, (written - most, most)).await?;
-    Ok(Ends { head, tail, written })
+    // What begins later is no beginning.
+    let head = if dropped == 0 { head } else { Vec::new() };
+    Ok(Ends { head, tail, written, dropped })
 }
 
 /// A part of a stream, as far as it was kept: what was dropped is missing at the beginning.
@@ -270,13 +290,25 @@ pub(crate) async fn piece(
     session: &Session,
     id: &ProcessId,
     stream: Standard,
-    (from, length): (u64, u64),
+    span: (u64, u64),
 ) -> Result<Vec<u8>> {
+    Ok(part(session, id, stream, span).await?.1)
+}
+
+/// The same, and where what is still there begins: later than the part does, where that was dropped.
+async fn part(
+    session: &Session,
+    id: &ProcessId,
+    stream: Standard,
+    (from, length): (u64, u64),
+) -> Result<(u64, Vec<u8>)> {
+    let mut begin = None;
     let (mut offset, mut bytes) = (from, Vec::new());
     let end = from.saturating_add(length);
     while offset < end {
         let len = u32::try_from((end - offset).min(PIECE_BYTES)).unwrap_or(u32::MAX);
         let chunk = session.read(id, Part { stream, offset, len }).await?;
+        begin.get_or_insert(chunk.offset);
         if chunk.bytes.is_empty() || chunk.offset >= end {
             break;
         }
@@ -284,5 +316,5 @@ pub(crate) async fn piece(
         offset = chunk.offset + chunk.bytes.len() as u64;
         bytes.extend(chunk.bytes.into_iter().take(room));
     }
-    Ok(bytes)
+    Ok((begin.unwrap_or(from), bytes))
 }

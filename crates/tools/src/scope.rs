@@ -1,14 +1,19 @@
 //! Which sandbox a call is about.
 
 use crate::param::{Kind, Param};
-use cofferdam_core::{Error, ErrorKind, Result, to_its_end};
-use cofferdam_session::{Ensured, EnsuredHow, Session, SessionId, SessionOrder, Sessions};
+use cofferdam_core::{ByteString, Error, ErrorKind, Result, to_its_end};
+use cofferdam_session::{
+    Ensured, EnsuredHow, Session, SessionId, SessionOrder, SessionReport, Sessions,
+};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use tokio::sync::Mutex;
 
 /// How many names are remembered.
 const MAX_KNOWN: usize = 256;
+/// What a person changes in a sandbox that is there.
+const RULES: [&str; 4] = ["egress", "deny", "host_ports", "ask"];
 
 /// Which sandbox a call is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +38,8 @@ pub(crate) struct Sandboxes {
     pub(crate) sessions: Sessions,
     pub(crate) scope: Scope,
     order: SessionOrder,
+    // A sandbox that is named may have one of these as its workspace, too.
+    directories: Vec<String>,
     // Held while it is made, also for a call that was dropped, so that calls at the same time make one.
     own: Arc<Mutex<Option<SessionId>>>,
     // A name stays with its session as long as that is there, so it is looked up once.
@@ -57,7 +64,13 @@ impl Scope {
 
 impl Sandboxes {
     pub(crate) fn new(sessions: Sessions, scope: Scope, order: SessionOrder) -> Self {
-        Self { sessions, scope, order, own: Arc::default(), known: Default::default() }
+        let (own, known) = (Arc::default(), Default::default());
+        Self { sessions, scope, order, directories: Vec::new(), own, known }
+    }
+
+    pub(crate) fn over(self, directories: &[PathBuf]) -> Self {
+        let shown = |path: &PathBuf| ByteString::from(path.as_os_str()).to_string();
+        Self { directories: directories.iter().map(shown).collect(), ..self }
     }
 
     /// What sandboxes that are made here may do.
@@ -182,7 +195,8 @@ impl Sandboxes {
     }
 
     /// A session by its whole name or id. A model that misspells a name must not get the next best
-    /// one, so a beginning is none. One without the labels of the order is nobody's here.
+    /// one, so a beginning is none. One without the labels of the order is nobody's here, and neither is
+    /// one that ends with the process of somebody else.
     async fn named(&self, name: &str) -> Result<Option<Session>> {
         let known = self.known().get(name).cloned();
         if let Some(id) = known
@@ -200,24 +214,72 @@ impl Sandboxes {
         let report = self.sessions.status(&id).await?;
         let is_whole = id.as_str() == name || report.name.as_deref() == Some(name);
         let is_ours = self.order.labels.iter().all(|(k, v)| report.labels.get(k) == Some(v));
-        if !is_whole || !is_ours {
+        if !is_whole || !is_ours || self.is_anothers(&id).await? {
             return Ok(None);
         }
-        if self.scope == Scope::Implicit {
-            self.refuse_other_policy(name, &id).await?;
-        }
+        self.refuse_other_policy(name, (&id, &report)).await?;
         remember(&mut self.known(), name, &id);
         Ok(Some(self.sessions.session(id)))
     }
 
+    /// The sandboxes that a call may name, the oldest first.
+    pub(crate) async fn nameable(&self) -> Result<Vec<SessionReport>> {
+        let mut nameable = Vec::new();
+        for report in self.sessions.list(&self.order.labels).await? {
+            let id = SessionId::new(report.id.as_str())?;
+            match self.is_nameable(&id, &report).await {
+                Ok(true) => nameable.push(report),
+                // It is gone since it was listed.
+                Err(error) if error.kind == ErrorKind::NotFound => {}
+                is_not => drop(is_not?),
+            }
+        }
+        Ok(nameable)
+    }
+
+    async fn is_nameable(&self, id: &SessionId, report: &SessionReport) -> Result<bool> {
+        Ok(!self.is_anothers(id).await? && self.differences(id, report).await?.is_empty())
+    }
+
+    /// Whether it ends with a process, and is not the own one.
+    async fn is_anothers(&self, id: &SessionId) -> Result<bool> {
+        let is_of_a_process = self.sessions.ends_with_process(id).await?;
+        Ok(is_of_a_process && self.own.lock().await.as_ref() != Some(id))
+    }
+
     /// A model that was given one policy must not get another by a name.
-    async fn refuse_other_policy(&self, name: &str, id: &SessionId) -> Result<()> {
-        let other = self.sessions.differences(id, &self.order).await?;
+    async fn refuse_other_policy(
+        &self,
+        name: &str,
+        (id, report): (&SessionId, &SessionReport),
+    ) -> Result<()> {
+        let other = self.differences(id, report).await?;
         if other.is_empty() {
             return Ok(());
         }
         let what = format!("sandbox {name:?} is another kind than yours in {}", other.join(", "));
         Err(Error::new(ErrorKind::Denied, what).hint("Use another name."))
+    }
+
+    /// In what it is another kind than what is made here.
+    async fn differences(&self, id: &SessionId, report: &SessionReport) -> Result<Vec<String>> {
+        // What a key has was made through its server, within what that allows: nobody else makes any for it.
+        if self.scope == Scope::Named && !report.owner.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut other = self.sessions.differences(id, &self.order).await?;
+        if self.scope == Scope::Named && !other.is_empty() {
+            let is_given =
+                report.workspace.as_ref().is_some_and(|at| self.directories.contains(at));
+            // Of one that was made here somebody has allowed a host, or closed one.
+            let is_answered = report.labels == self.order.labels
+                && self.sessions.session(id.clone()).has_set_rules().await?;
+            other.retain(|field| match field.as_str() {
+                "workspace" | "copy_on_write" => !is_given,
+                field => !(is_answered && RULES.contains(&field)),
+            });
+        }
+        Ok(other)
     }
 
     fn known(&self) -> MutexGuard<'_, BTreeMap<String, SessionId>> {

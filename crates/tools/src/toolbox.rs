@@ -8,9 +8,10 @@ use crate::{
     Expose, Outcome, PackName, Tool, adk, advice, everruns, fluers, native, openmanus, preamble,
 };
 use cofferdam_core::{Error, ErrorKind, Result};
-use cofferdam_session::{Session, SessionOrder, Sessions};
+use cofferdam_session::{Session, SessionOrder, SessionReport, Sessions};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -51,8 +52,10 @@ impl Toolbox {
     /// Tools of this pack, on these sessions. What a sandbox that they make may do is what the order
     /// says, and nothing that a model says widens it.
     ///
-    /// Sandboxes that have all labels of the order can be named, and no others: by labels a toolbox is
-    /// kept to its own. With [`Scope::Implicit`] the order's name is that of the own sandbox, which is then shared with
+    /// Sandboxes that have all labels of the order and are of its kind can be named, and no others: by labels a
+    /// toolbox is kept to its own. One that ends with another process is never named. With [`Scope::Named`] those
+    /// of an owner that is not the local user may be of any kind: they were made within what its server
+    /// allows. With [`Scope::Implicit`] the order's name is that of the own sandbox, which is then shared with
     /// whoever names it so, and stays; without a name it is this toolbox's alone.
     pub fn new(pack: PackName, sessions: Sessions, scope: Scope, order: SessionOrder) -> Self {
         let sandboxes = Sandboxes::new(sessions, scope, order);
@@ -64,6 +67,13 @@ impl Toolbox {
     pub fn exposing(self, ports: Arc<dyn Expose>) -> Self {
         let tools = tools(self.pack, self.sandboxes.scope, true);
         Self { tools, ports: Some(ports), ..self }
+    }
+
+    /// Lets calls name sandboxes of these directories, too, whether they write to them or to a layer: those
+    /// that whoever asks may have made by another way. Nothing is made there.
+    #[must_use]
+    pub fn over(self, directories: &[PathBuf]) -> Self {
+        Self { sandboxes: self.sandboxes.over(directories), ..self }
     }
 
     /// Tells what was called, once it was done.
@@ -129,6 +139,11 @@ impl Toolbox {
     /// The sandbox of this whole name or id, or the own one, if there is one. Makes and wakes nothing.
     pub async fn sandbox(&self, name: Option<&str>) -> Result<Session> {
         self.sandboxes.there(name).await
+    }
+
+    /// The sandboxes that a call may name, the oldest first.
+    pub async fn nameable(&self) -> Result<Vec<SessionReport>> {
+        self.sandboxes.nameable().await
     }
 
     /// An error with a hint that whoever has these tools can follow: errors of sessions name what a person

@@ -6,6 +6,7 @@ use super::extract::{Body, Path};
 use super::guard::Minutes;
 use super::objects;
 use super::ports::Exposer;
+use super::wish::{OnGround, SpecWish};
 use crate::Server;
 use axum::Json;
 use cofferdam_core::{Error, ErrorKind, Result};
@@ -90,10 +91,14 @@ pub(super) fn refuse_half<D: Deed>(door: &Door<D>) -> Result<()> {
     scopes.into_iter().try_for_each(|scope| door.caller.may(scope))
 }
 
-/// A pack over the sandboxes of a caller. What it makes is what the operator says.
+/// A pack over the sandboxes of a caller. What it makes is what the operator says; what it reaches is that, and
+/// what the caller could ask for by the other routes.
 pub(super) fn toolbox<D: Deed>(door: &Door<D>, pack: PackName) -> Result<Toolbox> {
-    let order = SessionOrder::new(door.ground()?.spec());
+    let ground = door.ground()?;
+    // As a request that wishes nothing has it, so that what it makes is no other kind.
+    let order = SessionOrder::new(SpecWish::default().on(&ground)?);
     let toolbox = Toolbox::new(pack, door.sessions.clone(), Scope::Named, order)
+        .over(ground.workspaces())
         .noticed(Arc::new(door.minutes(format!("tool {pack}"))));
     Ok(match Exposer::of(door) {
         Some(exposer) => toolbox.exposing(Arc::new(exposer)),

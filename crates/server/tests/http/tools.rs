@@ -53,6 +53,22 @@ async fn a_tool_works_on_the_sandboxes_of_its_caller_alone() {
     assert_eq!(stage.ask(&alice, "GET /v1/sandboxes/hers", "").await.status, 200);
 }
 
+#[tokio::test]
+async fn without_a_key_a_tool_reaches_sandboxes_of_the_servers_kind_alone() {
+    let stage = Stage::new().await;
+    stage.sandbox("", "same").await;
+    let body = r#"{"profile": "read-only"}"#;
+    let other = stage.ask("", "PUT /v1/sandboxes/other", body).await;
+    assert_eq!(other.status, 201, "{}", other.text);
+    for (name, is_error) in [("same", false), ("other", true)] {
+        let body = json!({ "sandbox": name }).to_string();
+        let told = stage.ask("", "POST /v1/tools/cofferdam/sandbox_status", &body).await.json();
+        assert_eq!(told["is_error"], is_error, "{told}");
+        let told = mcp(&stage, "", "sandbox_status", json!({ "sandbox": name })).await;
+        assert_eq!(told.text.contains("another kind"), is_error, "{}", told.text);
+    }
+}
+
 /// A call by the protocol of 2025, which keeps nothing between two requests here.
 async fn mcp(stage: &Stage, key: &str, tool: &str, arguments: Value) -> crate::stage::Answer {
     let body = json!({
@@ -96,7 +112,7 @@ async fn what_is_no_message_is_answered_by_the_protocol() {
         (answer.status.as_u16(), answer.json())
     };
     for (body, status, code, id) in [
-        ("{\"jsonrpc\": \"2.0\", \"id\": 1, \"meth".into(), 400, -32700, Value::Null),
+        ("{\"jsonrpc\": \"2.0\", \"id\": 1, \"meth".into(), 400, -32700, json!(1)),
         (Vec::new(), 400, -32700, Value::Null),
         (b"\xff".to_vec(), 400, -32700, Value::Null),
         ("{\"id\": 7, \"method\": \"ping\"}".into(), 400, -32600, json!(7)),

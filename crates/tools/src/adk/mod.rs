@@ -7,7 +7,7 @@ mod path;
 use crate::Outcome;
 use crate::outcome::ToolError;
 use crate::param::{Fault, Kind, Param};
-use crate::plain::{clean, left_out, middle_cut};
+use crate::plain::{left_out, middle_cut};
 use crate::run::{self, Ends, Wanted};
 use crate::scope::Missing;
 use crate::text::{counted, show_bytes};
@@ -87,13 +87,7 @@ fn failure(tool: &str, code: &str, error: &Error) -> Outcome {
 
 /// Both ends of a stream as one text.
 fn plain(ends: &Ends, most: usize) -> String {
-    let head = clean(&String::from_utf8_lossy(&ends.head));
-    if ends.omitted() == 0 && ends.tail.is_empty() {
-        return middle_cut(&head, most);
-    }
-    let tail = clean(&String::from_utf8_lossy(&ends.tail));
-    let mark = crate::plain::mark(ends.omitted());
-    middle_cut(&format!("{head}\n{mark}\n{tail}"), most)
+    ends.plain().middle_cut(most)
 }
 
 #[derive(Deserialize)]

@@ -51,7 +51,7 @@ pub(super) async fn read(session: &Session, path: &str) -> Result<Option<String>
         Standard::Error => status.stderr.written,
     };
     let ends = run::ends(session, &id, (stream, written), END_BYTES).await?;
-    Ok(Some(Plain::new(&ends).text))
+    Ok(Some(Plain::new(&ends).holed.text))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ mod search;
 use crate::Outcome;
 use crate::native::change::refusal;
 use crate::param::{Fault, Kind, Param};
-use crate::plain::{clean, mark, middle_cut};
+
 use crate::run::{self, Wanted};
 use crate::scope::Missing;
 use crate::text::{counted, plain_part, show_bytes};
@@ -288,14 +288,7 @@ async fn bash(call: Call<'_>) -> Result<Outcome> {
     let finished = run::run(&session, wanted, call.context).await?;
     let stdout = finished.ends(Standard::Output, MAX_BYTES).await?;
     let stderr = finished.ends(Standard::Error, MAX_BYTES).await?;
-    let plain = |ends: &run::Ends, most: usize| {
-        let mut text = clean(&String::from_utf8_lossy(&ends.head));
-        if !ends.tail.is_empty() || ends.omitted() > 0 {
-            write!(text, "\n{}\n", mark(ends.omitted())).ok();
-            text.push_str(&clean(&String::from_utf8_lossy(&ends.tail)));
-        }
-        middle_cut(&text, most)
-    };
+    let plain = |ends: &run::Ends, most: usize| ends.plain().middle_cut(most);
     let most = usize::try_from(MAX_BYTES).unwrap_or(usize::MAX);
     Ok(Outcome::fitting(most, |budget| {
         let (stdout, stderr) = (plain(&stdout, budget), plain(&stderr, budget / 2));

@@ -77,11 +77,12 @@ fn refuse_escape(pattern: &str) -> Result<()> {
 
 /// What is to be said of what is not shown.
 fn rest(shown: usize, found: &Finds, what: &str) -> String {
-    match (shown < found.total, found.complete) {
-        (true, _) => format!("\n[{shown} of {} {what}]", found.total),
-        (false, false) => "\n[the search was ended before it was through]".to_owned(),
-        (false, true) if shown == 0 => "(nothing)".to_owned(),
-        (false, true) => String::new(),
+    match (shown < found.total, found.why_not_complete()) {
+        (true, None) => format!("\n[{shown} of {} {what}]", found.total),
+        (true, Some(_)) => format!("\n[{shown} of at least {} {what}]", found.total),
+        (false, Some(why)) => format!("\n[{why}]"),
+        (false, None) if shown == 0 => "(nothing)".to_owned(),
+        (false, None) => String::new(),
     }
 }
 

@@ -35,6 +35,47 @@ fn scope(paths: &[String]) -> Result<Vec<GuestPath>> {
     paths.iter().map(plain).collect()
 }
 
+/// How many of the paths that no change is at are told, and how many characters of each.
+const TOLD_PATHS: (usize, usize) = (8, 200);
+
+/// The paths that a call names, each with whether there is a change at it.
+struct Named(Vec<(GuestPath, bool)>);
+
+impl Named {
+    fn new(scope: &[GuestPath]) -> Self {
+        Self(scope.iter().map(|path| (path.clone(), false)).collect())
+    }
+
+    fn meet(&mut self, change: &Change) {
+        for (path, is_met) in &mut self.0 {
+            // A directory that went stands for what was in it.
+            *is_met |= is_within(&change.path, path) || is_within(path, &change.path);
+        }
+    }
+
+    /// A line that names those that no change is at; nothing where there is none.
+    fn told(&self) -> String {
+        let (most, chars) = TOLD_PATHS;
+        let unmet =
+            || self.0.iter().filter(|(_, is_met)| !is_met).map(|(path, _)| path.to_string());
+        let told: Vec<String> =
+            unmet().take(most).map(|path| path.chars().take(chars).collect()).collect();
+        let more = match unmet().count().saturating_sub(most) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        match told.as_slice() {
+            [] => String::new(),
+            told => format!("\n[no change at {}{more}]", told.join(", ")),
+        }
+    }
+}
+
+fn is_within(path: &GuestPath, place: &GuestPath) -> bool {
+    let (mut names, mut outer) = (path.names(), place.names());
+    outer.all(|name| names.next() == Some(name))
+}
+
 /// One change.
 #[derive(Serialize, JsonSchema)]
 struct Changed {
@@ -120,7 +161,9 @@ pub(super) async fn diff(call: Call<'_>) -> Result<Outcome> {
     let session = call.sandboxes.there(call.name()).await?;
     let scope = scope(&asked.paths)?;
     let (mut total, mut seen, mut room) = (0, Vec::new(), SHOWN_BYTES);
+    let mut named = Named::new(&scope);
     let each = |diff: FileDiff| {
+        named.meet(&diff.change);
         if total >= asked.skip && seen.len() < SHOWN_CHANGES && (room > 0 || seen.is_empty()) {
             let one = Seen::new(&diff);
             room = room.saturating_sub(one.bytes);
@@ -135,7 +178,11 @@ pub(super) async fn diff(call: Call<'_>) -> Result<Outcome> {
     } else {
         session.diff(&scope, each).await?;
     }
-    Ok(Outcome::fitting(SHOWN_BYTES, |budget| diffed(&seen, (total, asked.skip), budget)))
+    Ok(Outcome::fitting(SHOWN_BYTES, |budget| {
+        let mut outcome = diffed(&seen, (total, asked.skip), budget);
+        outcome.text.push_str(&named.told());
+        outcome
+    }))
 }
 
 impl Seen {
@@ -171,7 +218,7 @@ fn diffed(seen: &[Seen], (total, skip): (usize, usize), budget: usize) -> Outcom
     let next = skipped + changes.len();
     let next_skip = (next < total).then_some(next);
     let mut text = format!("{} changed", counted(total, "path", "paths"));
-    if skipped > 0 || next_skip.is_some() {
+    if !changes.is_empty() && (skipped > 0 || next_skip.is_some()) {
         write!(text, "; these are {} to {next}", skipped + 1).ok();
     }
     text.push('\n');
@@ -223,15 +270,22 @@ pub(super) const APPLY: Row = Row {
 pub(super) async fn apply(call: Call<'_>) -> Result<Outcome> {
     let ApplyArguments { paths, dry_run } = call.arguments()?;
     let session = call.sandboxes.there(call.name()).await?;
+    let paths = scope(&paths)?;
     let order = ApplyOrder {
-        paths: scope(&paths)?,
+        paths: paths.clone(),
         // HOSTILE: a control file runs code outside. A model that read something may name one.
         control_files: ControlFiles::Never,
         dry_run,
         ..ApplyOrder::default()
     };
     let report = session.apply(&order).await?;
-    Ok(Outcome::fitting(SHOWN_CHANGES, |budget| applied(&report, dry_run, budget)))
+    let mut named = Named::new(&paths);
+    report.applied.iter().chain(&report.kept).for_each(|change| named.meet(change));
+    Ok(Outcome::fitting(SHOWN_CHANGES, |budget| {
+        let mut outcome = applied(&report, dry_run, budget);
+        outcome.text.push_str(&named.told());
+        outcome
+    }))
 }
 
 fn applied(report: &ApplyReport, dry_run: bool, budget: usize) -> Outcome {

@@ -16,8 +16,12 @@ pub(crate) struct Shown {
     pub(crate) bytes: u64,
     /// How many of these are left out.
     pub(crate) omitted_bytes: u64,
-    /// Where these begin: the offset for `shell_poll`; null where nothing is left out.
+    /// Where these begin, as far as they are still there: the offset for `shell_poll`; null where none is.
     pub(crate) next_offset: Option<u64>,
+    /// How many of the first bytes were dropped for want of room, and can be read no more.
+    #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(default)]
+    pub(crate) dropped_bytes: u64,
     /// Whether bytes that are no UTF-8 are shown as U+FFFD; `shell_poll` has them in base64.
     pub(crate) replaced: bool,
 }
@@ -26,7 +30,7 @@ impl Shown {
     /// So much of the ends, a third of it at the beginning.
     pub(crate) fn new(ends: &Ends, most: usize) -> Self {
         let all = ends.head.len() + ends.tail.len();
-        let (head, tail) = if ends.omitted() == 0 && all <= most {
+        let (head, tail) = if ends.omitted() == ends.dropped && all <= most {
             (ends.head.as_slice(), ends.tail.as_slice())
         } else {
             let whole: &[u8] = if ends.tail.is_empty() { &ends.head } else { &ends.tail };
@@ -44,9 +48,22 @@ impl Shown {
             text.push('\n');
         }
         text.push_str(&clean(&last));
-        let next_offset = (omitted > 0).then_some(head.len() as u64);
-        Self { text, bytes: ends.written, omitted_bytes: omitted, next_offset, replaced }
+        let dropped = ends.dropped;
+        let next_offset = (omitted > dropped).then_some(dropped.max(head.len() as u64));
+        Self {
+            text,
+            bytes: ends.written,
+            omitted_bytes: omitted,
+            next_offset,
+            dropped_bytes: dropped,
+            replaced,
+        }
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+pub(super) fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Its first bytes, whole lines where there are any, and whole characters.
@@ -82,7 +99,7 @@ mod tests {
     use super::*;
 
     fn ends(text: &[u8]) -> Ends {
-        Ends { head: text.to_vec(), tail: Vec::new(), written: text.len() as u64 }
+        Ends { head: text.to_vec(), tail: Vec::new(), written: text.len() as u64, dropped: 0 }
     }
 
     #[test]
@@ -100,6 +117,7 @@ mod tests {
             head: bytes[..1000].to_vec(),
             tail: bytes[4000..].to_vec(),
             written: bytes.len() as u64,
+            dropped: 0,
         };
         for ends in [ends(bytes), apart] {
             let shown = Shown::new(&ends, 300);
@@ -114,6 +132,19 @@ mod tests {
             assert_eq!(shown.text, expected);
             assert!(offset > 50 && text.len() - offset - omitted > 100);
         }
+    }
+
+    #[test]
+    fn what_was_dropped_is_told_and_the_rest_is_asked_for_where_it_begins() {
+        let text = b"kept\n".repeat(1000);
+        let ends = Ends { head: Vec::new(), tail: text.clone(), written: 15_000, dropped: 10_000 };
+        let shown = Shown::new(&ends, 300);
+        assert_eq!((shown.next_offset, shown.dropped_bytes), (Some(10_000), 10_000));
+        assert!(shown.text.starts_with(&mark(shown.omitted_bytes)), "{}", shown.text);
+        // All that is still there is shown.
+        let shown = Shown::new(&ends, text.len());
+        assert_eq!((shown.next_offset, shown.omitted_bytes), (None, 10_000));
+        assert!(shown.text.ends_with(std::str::from_utf8(&text).unwrap()));
     }
 
     #[test]

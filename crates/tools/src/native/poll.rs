@@ -1,5 +1,6 @@
 //! The tool that reads what commands write.
 
+use super::output::is_zero;
 use super::shell::known;
 use crate::Outcome;
 use crate::param::{Kind, Param};
@@ -52,6 +53,10 @@ struct Part {
     /// Where in the stream this part begins, in bytes. More than was asked for where older bytes were
     /// dropped for want of room.
     offset: u64,
+    /// How many bytes these are.
+    #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(default)]
+    dropped_bytes: u64,
     /// The offset for what follows.
     next_offset: u64,
     /// How many bytes were written so far.
@@ -114,7 +119,9 @@ pub(super) async fn poll(call: Call<'_>) -> Result<Outcome> {
     }
     let (from, bytes) = read(&session, &id, (stream, offset), asked.max_bytes).await?;
     let most = usize::try_from(asked.max_bytes).unwrap_or(usize::MAX);
-    Ok(Outcome::fitting(most, |budget| told(&asked, &status, (from, &bytes), (stream, budget))))
+    Ok(Outcome::fitting(most, |budget| {
+        told(&asked, &status, (offset, from, &bytes), (stream, budget))
+    }))
 }
 
 /// Refuses an offset behind the end of what was written, where nothing can be said to follow.
@@ -169,7 +176,7 @@ async fn read(
 fn told(
     asked: &Arguments,
     status: &ExecReport,
-    (from, bytes): (u64, &[u8]),
+    (wanted, from, bytes): (u64, u64, &[u8]),
     (stream, budget): (Standard, usize),
 ) -> Outcome {
     let mut shown = bytes.get(..budget.min(bytes.len())).unwrap_or_default();
@@ -194,6 +201,7 @@ fn told(
         detail: status.detail.clone(),
         stream: asked.stream.clone(),
         offset: from,
+        dropped_bytes: from.saturating_sub(wanted),
         next_offset,
         bytes: written(status, stream).max(next_offset),
         more: written(status, stream) > next_offset,
@@ -211,8 +219,15 @@ impl Part {
             (None, _) => "running".to_owned(),
         };
         let rest = if self.more { "; more follows" } else { "" };
+        let dropped = match self.dropped_bytes {
+            0 => String::new(),
+            count => {
+                let from = self.offset - count;
+                format!("; bytes {from} to {} were dropped for want of room", self.offset)
+            }
+        };
         format!(
-            "{state}; {} bytes {} to {} of {}{rest}; go on with offset {}\n{}",
+            "{state}{dropped}; {} bytes {} to {} of {}{rest}; go on with offset {}\n{}",
             self.stream, self.offset, self.next_offset, self.bytes, self.next_offset, self.content
         )
     }

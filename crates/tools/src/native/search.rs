@@ -38,7 +38,7 @@ struct Answer {
     matches: Vec<Find>,
     /// How many match in all.
     total: usize,
-    /// Whether the search came to its end; if not, there may be more than `total`.
+    /// Whether all was counted; if not, there may be more than `total`.
     complete: bool,
     /// How many were passed over before the first that is shown.
     skipped: usize,
@@ -117,7 +117,7 @@ fn answer(finds: &Finds, skip: usize, budget: usize) -> Outcome {
     let next_skip = (next < finds.total).then_some(next);
     let least = if finds.complete { "" } else { "at least " };
     let mut text = format!("{least}{}", counted(finds.total, "match", "matches"));
-    if skipped > 0 || next_skip.is_some() {
+    if shown > 0 && (skipped > 0 || next_skip.is_some()) {
         write!(text, "; these are {} to {next}", skipped + 1).ok();
     }
     for find in &matches {
@@ -126,8 +126,8 @@ fn answer(finds: &Finds, skip: usize, budget: usize) -> Outcome {
     if let Some(next) = next_skip {
         write!(text, "\n[{} more; go on with skip {next}]", finds.total - next).ok();
     }
-    if !finds.complete {
-        text.push_str("\n[the search was ended before it was through; search a smaller place]");
+    if let Some(why) = finds.why_not_complete() {
+        write!(text, "\n[{why}]").ok();
     }
     for left in &finds.left_out {
         write!(text, "\n[not searched: {left}]").ok();

@@ -2,6 +2,7 @@
 
 use super::output::Shown;
 use crate::Outcome;
+use crate::context::Watched;
 use crate::param::{Kind, Param};
 use crate::run::{self, Ends, Finished, Wanted};
 use crate::scope::Missing;
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::fmt::Write as _;
 use std::time::Duration;
+use tokio::time::timeout;
 
 /// How much of both streams is shown at most, in bytes.
 const SHOWN_BYTES: usize = 16 << 10;
@@ -146,6 +148,11 @@ impl HasRun {
                 );
                 text.push_str(&more);
             }
+            if shown.dropped_bytes > 0 {
+                let dropped = shown.dropped_bytes;
+                write!(text, "\n[bytes 0 to {dropped} of {name} were dropped for want of room]")
+                    .ok();
+            }
         }
         text
     }
@@ -223,6 +230,11 @@ struct WriteArguments {
     close: bool,
 }
 
+/// How long a command may read nothing of what it is given.
+const READS_WITHIN: Duration = Duration::from_secs(5);
+/// How much it is given at once: a pipe takes so much whole or not at all, so it is known what was taken.
+const PIECE_BYTES: usize = 4096;
+
 /// What was written to a command.
 #[derive(Serialize, JsonSchema)]
 struct HasWritten {
@@ -239,7 +251,8 @@ const ID: Param = Param::required("exec", Kind::Word, "The id of the command.");
 pub(super) const WRITE: Row = Row {
     name: "shell_write",
     title: "Write to a command",
-    about: "Writes to the standard input of a command that shell_start has started with takes_input.",
+    about: "Writes to the standard input of a command that shell_start has started with takes_input. One that \
+            reads nothing for five seconds is an error, which says how much it took.",
     params: &[
         ID,
         Param::required("text", Kind::Text, "What it is to read; nothing is added, no line end."),
@@ -254,9 +267,7 @@ pub(super) async fn write(call: Call<'_>) -> Result<Outcome> {
     let session = call.sandboxes.there(call.name()).await?;
     let (id, _) = known(&session, &exec).await?;
     let bytes_written = text.len() as u64;
-    if !text.is_empty() {
-        session.input(&id, &ExecInput::Bytes(text.into_bytes())).await?;
-    }
+    give(&session, &id, text.as_bytes(), call.context).await?;
     if close {
         session.input(&id, &ExecInput::Close).await?;
     }
@@ -264,6 +275,40 @@ pub(super) async fn write(call: Call<'_>) -> Result<Outcome> {
     let bytes = counted(bytes_written, "byte", "bytes");
     let said = format!("{bytes} written to {exec:?}{end}");
     Ok(Outcome::done(said, json!(HasWritten { exec, bytes_written, closed: close })))
+}
+
+/// Gives a command all of this, as far as it reads and the call is not given up.
+async fn give(session: &Session, id: &ProcessId, text: &[u8], context: &Watched) -> Result<()> {
+    let mut taken = 0;
+    for piece in text.chunks(PIECE_BYTES) {
+        let input = ExecInput::Bytes(piece.to_vec());
+        let given = tokio::select! {
+            given = timeout(READS_WITHIN, session.input(id, &input)) => given,
+            () = context.canceled() => return Err(not_taken(id, (taken, text.len()), ErrorKind::Canceled)),
+        };
+        match given {
+            Ok(Ok(())) => taken += piece.len(),
+            Ok(Err(error)) if taken == 0 => return Err(error),
+            Ok(Err(error)) => {
+                return Err(not_taken(id, (taken, text.len()), error.kind).source(error));
+            }
+            Err(_) => return Err(not_taken(id, (taken, text.len()), ErrorKind::TimedOut)),
+        }
+    }
+    Ok(())
+}
+
+fn not_taken(id: &ProcessId, (taken, all): (usize, usize), kind: ErrorKind) -> Error {
+    let took = format!("it took {taken} of {all} bytes");
+    let what = if kind == ErrorKind::TimedOut {
+        format!("command {id} does not read: {took}")
+    } else if kind == ErrorKind::Canceled {
+        format!("the write to command {id} was given up: {took}")
+    } else {
+        format!("write to command {id}: {took}")
+    };
+    Error::new(kind, what)
+        .hint("Write the rest when shell_poll shows that it reads, or end it with shell_kill.")
 }
 
 #[derive(Deserialize)]

@@ -44,6 +44,32 @@ async fn a_control_file_does_not_land_even_where_a_model_names_it() {
 }
 
 #[tokio::test]
+async fn a_path_that_no_change_is_at_is_named() {
+    let stage = Stage::new().await;
+    std::fs::create_dir_all(stage.workspace().join("gone")).unwrap();
+    std::fs::write(stage.workspace().join("gone/a"), "").unwrap();
+    let tools = stage.tools(PackName::Cofferdam, Scope::Implicit, Kind::Layered);
+    let command = "mkdir d; echo x > d/f; echo x > e; rm -r gone";
+    done(&tools, "shell_exec", json!({ "command": command })).await;
+    for tool in ["sandbox_diff", "sandbox_apply"] {
+        let said = async |paths: serde_json::Value| {
+            let mut arguments = json!({ "paths": paths });
+            if tool == "sandbox_apply" {
+                arguments["dry_run"] = json!(true);
+            }
+            call(&tools, tool, arguments).await.text
+        };
+        let text = said(json!(["d", "typo", "ex"])).await;
+        assert!(text.contains("[no change at typo, ex]"), "{text}");
+        assert!(!said(json!(["./d/", "e", "gone/a"])).await.contains("no change at"));
+    }
+    let beyond = call(&tools, "sandbox_diff", json!({ "skip": 10 })).await;
+    assert!(!beyond.text.contains("these are"), "{}", beyond.text);
+    done(&tools, "sandbox_apply", json!({ "paths": ["e"] })).await;
+    stage.end().await;
+}
+
+#[tokio::test]
 async fn an_error_from_below_names_a_tool_or_says_that_the_user_has_to_do_it() {
     let stage = Stage::new().await;
     let layered = stage.tools(PackName::Cofferdam, Scope::Implicit, Kind::Layered);

@@ -4,6 +4,7 @@ use crate::stage::{Kind, Stage, call, done};
 use cofferdam_tools::{CallContext, PackName, Progress, Scope};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use tokio::sync::Notify;
 
 #[tokio::test]
@@ -59,6 +60,37 @@ async fn a_signal_is_answered_with_the_ending_that_it_brought_about_or_came_too_
         });
         assert_eq!(killed, expected, "{command}");
     }
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn what_a_command_does_not_read_is_told_and_no_call_waits_for_it() {
+    let stage = Stage::new().await;
+    let tools = stage.tools(PackName::Cofferdam, Scope::Implicit, Kind::Direct);
+    let asked = json!({ "command": "sleep 99", "takes_input": true });
+    let exec = done(&tools, "shell_start", asked).await["exec"].clone();
+    // More than a pipe holds.
+    let text = "x".repeat(3 << 20);
+    let write = || json!({ "exec": exec, "text": text });
+    let refused = call(&tools, "shell_write", write()).await;
+    let said = &refused.text;
+    assert_eq!(refused.structured["error"]["kind"], "timed_out", "{said}");
+    let (_, took) = said.split_once("does not read: it took ").unwrap();
+    let (took, _) = took.split_once(" of 3145728 bytes").unwrap();
+    assert!((4096..2 << 20).contains(&took.parse::<usize>().unwrap()), "{said}");
+    // One that is given up does not wait so long.
+    let context = CallContext::new().canceled_by(async {});
+    let given_up = tools.call("shell_write", write(), context).await;
+    assert!(given_up.is_error && given_up.text.contains("took 0 of 3145728"), "{}", given_up.text);
+    let asked = json!({ "command": "sleep 99", "stdin": text });
+    let context = CallContext::new().canceled_by(tokio::time::sleep(Duration::from_millis(500)));
+    let ran = tools.call("shell_exec", asked, context).await;
+    assert_eq!(ran.structured["ending"], "canceled", "{}", ran.text);
+    // The control: one that reads takes all of it.
+    let asked = json!({ "command": "wc -c", "takes_input": true });
+    let exec = done(&tools, "shell_start", asked).await["exec"].clone();
+    let write = json!({ "exec": exec, "text": text, "close": true });
+    assert_eq!(done(&tools, "shell_write", write).await["bytes_written"], 3 << 20);
     stage.end().await;
 }
 

@@ -363,3 +363,55 @@ async fn searches_of_fluers_tell_so_many_and_how_many_there_are() {
     assert_eq!((&lines["total"], &lines["truncated"]), (&json!(MAX_MATCHES), &json!(false)));
     stage.end().await;
 }
+
+#[tokio::test]
+async fn more_matches_of_one_file_than_are_looked_at_are_no_total() {
+    let stage = Stage::new().await;
+    let tools = stage.tools(PackName::Cofferdam, Scope::Implicit, Kind::Direct);
+    std::fs::write(stage.workspace().join("many"), "x\n".repeat(300_000)).unwrap();
+    std::fs::write(stage.workspace().join("few"), "x\n").unwrap();
+    let outcome = call(&tools, "file_search", json!({ "pattern": "x", "limit": 5 })).await;
+    let (found, text) = (&outcome.structured, &outcome.text);
+    let total = found["total"].as_u64().unwrap();
+    assert!(total < 300_001 && found["complete"] == false, "{total}");
+    assert!(text.starts_with(&format!("at least {total} matches")), "{text}");
+    assert!(text.contains("narrow the pattern"), "{text}");
+    // Behind the last that is known there is nothing to show, and no range of nothing.
+    let beyond = json!({ "pattern": "x", "skip": total });
+    let outcome = call(&tools, "file_search", beyond).await;
+    assert!(!outcome.text.contains("these are"), "{}", outcome.text);
+    assert_eq!(outcome.structured["next_skip"], Value::Null);
+    // The control.
+    let outcome = call(&tools, "file_search", json!({ "pattern": "x", "path": "few" })).await;
+    assert_eq!(
+        (&outcome.structured["complete"], &outcome.structured["total"]),
+        (&json!(true), &json!(1))
+    );
+    let fluers = stage.tools(PackName::Fluers, Scope::Implicit, Kind::Direct);
+    let outcome = call(&fluers, "grep", json!({ "pattern": "x" })).await;
+    assert!(outcome.text.contains("at least "), "{}", outcome.text);
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn all_that_is_left_out_of_output_is_counted() {
+    let stage = Stage::new().await;
+    let tools = stage.tools(PackName::Everruns, Scope::Implicit, Kind::Direct);
+    let line = "yes 0123456 | head -c 5000000";
+    for (more, output) in [("", "concise"), ("; echo 'error: x'; false", "concise"), ("", "full")] {
+        let run = json!({ "command": format!("{line}{more}"), "output": output });
+        let ran = done(&tools, "sandbox_exec", run).await;
+        let text = ran["stdout"].as_str().unwrap();
+        let marks = text.split("[... ").skip(1);
+        let omitted: usize =
+            marks.map(|rest| rest.split(' ').next().unwrap().parse::<usize>().unwrap()).sum();
+        let shown = text.lines().filter(|line| !line.starts_with('[')).map(|line| line.len() + 1);
+        let written: usize = 5_000_000 + if more.is_empty() { 0 } else { 9 };
+        // Line ends beside a mark are of nobody.
+        assert!(
+            written.abs_diff(omitted + shown.sum::<usize>()) < 4,
+            "{output}: {omitted} {text:.60}"
+        );
+    }
+    stage.end().await;
+}

@@ -190,7 +190,11 @@ mixed: two may have tools of one name that mean different things.
   files (git hooks, editor and agent settings) never land from a copy of the workspace by a tool, even where they are
   named. In a workspace that is used in place those that are at its root, or could be, cannot be changed; new ones below it
   can be made, and are told when the sandbox ends: on standard error, and as the event `new_control_files`.
-- Sandboxes with all labels of that order can be named, and no others.
+- Sandboxes with all labels of that order and of its kind can be named, and no others; one that ends with somebody else's
+  process is never named. To a server's caller by key all of its own are open, for they were made within what the
+  server allows. To one without a key (the local user, whose sandboxes others make too) those are that are as
+  the server's options say, over a directory that requests may name or none; rules that somebody changed since
+  do not count.
 
 What a sandbox is like is told by a preamble for the system prompt, made from what holds there.
 

@@ -1,6 +1,8 @@
 //! Which sandbox a call is about, who makes it and who removes it.
 
 use crate::stage::{Kind, Stage, call, done};
+use cofferdam::Profile;
+use cofferdam_session::SessionOrder;
 use cofferdam_tools::{PackName, Scope, Toolbox};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -96,6 +98,83 @@ async fn a_sandbox_without_the_labels_of_the_order_is_nobodys() {
     let outcome = call(&blue, "sandbox_ensure", named).await;
     assert!(outcome.is_error, "a name that is taken is not taken over: {}", outcome.text);
     assert_eq!(count(&stage).await, 1);
+    stage.end().await;
+}
+
+async fn names(tools: &Toolbox) -> Vec<String> {
+    let all = tools.nameable().await.unwrap();
+    all.into_iter().map(|report| report.name.unwrap_or(report.id)).collect()
+}
+
+#[tokio::test]
+async fn a_named_scope_reaches_no_sandbox_of_another_policy_and_tells_of_none() {
+    let stage = Stage::new().await;
+    let mut order = stage.order(Kind::Direct).named("agent");
+    order.spec.profile = Profile::ReadOnly;
+    let id = stage.sessions.create(&order).await.unwrap().id().to_string();
+    let tools = stage.tools(PackName::Cofferdam, Scope::Named, Kind::Direct);
+    let everruns = stage.tools(PackName::Everruns, Scope::Named, Kind::Direct);
+    for name in ["agent", &id] {
+        for (tools, tool, more) in [
+            (&tools, "shell_exec", json!({ "command": "true" })),
+            (&tools, "file_write", json!({ "path": "x", "content": "" })),
+            (&tools, "sandbox_status", json!({})),
+            (&tools, "sandbox_ensure", json!({})),
+            (&tools, "sandbox_delete", json!({})),
+            (&everruns, "sandbox_exec", json!({ "command": "true" })),
+        ] {
+            let mut arguments = more;
+            arguments["sandbox"] = json!(name);
+            let outcome = call(tools, tool, arguments).await;
+            assert!(outcome.is_error && outcome.text.contains("profile"), "{}", outcome.text);
+        }
+    }
+    assert_eq!((count(&stage).await, names(&tools).await.len()), (1, 0));
+    // The control: one of this policy is reached, and told of.
+    done(&tools, "sandbox_ensure", json!({ "sandbox": "mine" })).await;
+    assert_eq!(names(&tools).await, ["mine"]);
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn another_workspace_is_reached_only_where_whoever_asks_may_have_it() {
+    let stage = Stage::new().await;
+    let order = stage.order(Kind::Layered).named("layered");
+    stage.sessions.create(&order).await.unwrap();
+    let tools = || {
+        let order = SessionOrder::new(cofferdam::Sandbox::builder().spec().unwrap());
+        Toolbox::new(PackName::Cofferdam, stage.sessions.clone(), Scope::Named, order)
+    };
+    let named = json!({ "sandbox": "layered", "command": "true" });
+    let outcome = call(&tools(), "shell_exec", named.clone()).await;
+    assert_eq!(outcome.structured["error"]["kind"], "denied", "{}", outcome.text);
+    let elsewhere = tools().over(std::slice::from_ref(&stage.place));
+    assert!(call(&elsewhere, "shell_exec", named.clone()).await.is_error);
+    let given = tools().over(&[stage.workspace().canonicalize().unwrap()]);
+    done(&given, "shell_exec", named).await;
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_sandbox_that_ends_with_a_process_is_named_by_that_alone() {
+    let stage = Stage::new().await;
+    let mut order = stage.order(Kind::Direct);
+    order.owned = true;
+    let sessions = stage.sessions.clone();
+    let own = Toolbox::new(PackName::Cofferdam, sessions, Scope::Implicit, order);
+    done(&own, "sandbox_ensure", json!({})).await;
+    let id = own.sandbox(None).await.unwrap().id().to_string();
+    let named = json!({ "sandbox": id, "command": "true" });
+    done(&own, "shell_exec", named.clone()).await;
+    for scope in [Scope::Named, Scope::Implicit] {
+        let other = stage.tools(PackName::Cofferdam, scope, Kind::Direct);
+        let outcome = call(&other, "shell_exec", named.clone()).await;
+        assert_eq!(outcome.structured["error"]["kind"], "not_found", "{}", outcome.text);
+        let delete = json!({ "sandbox": id });
+        assert_eq!(done(&other, "sandbox_delete", delete).await["deleted"], false);
+        assert!(names(&other).await.is_empty());
+    }
+    assert_eq!(names(&own).await, [id]);
     stage.end().await;
 }
 
