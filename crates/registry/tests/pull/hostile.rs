@@ -169,7 +169,7 @@ fn an_image_has_as_many_and_as_large_layers_as_are_believed() {
     let mut huge = of(vec![layer.clone()]);
     huge["config"]["size"] = json!(MAX_DOCUMENT_BYTES + 1);
     assert!(pulled("huge", &huge).message.contains("configuration"));
-    assert_eq!(pulled("none", &of(Vec::new())).kind, ErrorKind::Usage);
+    assert_eq!(pulled("none", &of(Vec::new())).kind, ErrorKind::NotAFile);
 }
 
 #[test]

@@ -5,7 +5,6 @@ mod search;
 use crate::Outcome;
 use crate::native::change::refusal;
 use crate::param::{Fault, Kind, Param};
-
 use crate::run::{self, Wanted};
 use crate::scope::Missing;
 use crate::text::{counted, plain_part, show_bytes};
