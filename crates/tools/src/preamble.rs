@@ -188,8 +188,7 @@ fn control_files(spec: &Spec) -> String {
         }
         (Workspace::Directory(_), SensitiveWrites::Protected) => {
             "Control files such as git hooks, git configuration, start files and settings of editors and \
-             agents that are there cannot be changed, nor made at the top of the workspace; of new ones \
-             elsewhere the user is told."
+             agents cannot be changed at the top of the workspace and of its repositories, nor made there."
                 .to_owned()
         }
     }

@@ -188,8 +188,9 @@ mixed: two may have tools of one name that mean different things.
 - A command that is given up is killed, and what it wrote so far is answered. Over HTTP whoever hangs up gives it up.
 - What a sandbox may do is the order of whoever offers the tools. Nothing that a model says widens it. Control
   files (git hooks, editor and agent settings) never land from a copy of the workspace by a tool, even where they are
-  named. In a workspace that is used in place those that are at its root, or could be, cannot be changed; new ones below it
-  can be made, and are told when the sandbox ends: on standard error, and as the event `new_control_files`.
+  named. In a workspace that is used in place those of its root and of its repositories cannot be changed, and none can be made
+  there; further down those of editors and agents are files like others. New repositories are told when the sandbox ends: on
+  standard error, and as the event `new_control_files`.
 - Sandboxes with all labels of that order and of its kind can be named, and no others; one that ends with somebody else's
   process is never named. To a server's caller by key all of its own are open, for they were made within what the
   server allows. To one without a key (the local user, whose sandboxes others make too) those are that are as
