@@ -2,7 +2,6 @@
 
 use super::show;
 use crate::appeared::Watch;
-use crate::door::Sessions;
 use crate::{exit, sessions};
 use clap::Args;
 use cofferdam_core::Result;
@@ -34,7 +33,7 @@ pub(super) fn perform(args: &StopArgs) -> Result<u8> {
         let id = sessions::find_whole(sessions, &args.session).await?;
         let watch = Watch::begin();
         sessions.stop(&id).await?;
-        if let Sessions::Here(here) = sessions {
+        if let Some(here) = sessions.here() {
             watch.tell(here, &id).await;
         }
         show::print_if(args.json, sessions, &id).await?;

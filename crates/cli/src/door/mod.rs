@@ -204,6 +204,15 @@ impl Sessions {
         wherever!(self, all => all.extend(id, by).await)
     }
 
+    /// Those of this machine, if they are.
+    pub(crate) fn here(&self) -> Option<&cofferdam_session::Sessions> {
+        match self {
+            Self::Here(all) => Some(all),
+            #[cfg(feature = "remote")]
+            Self::There(_) => None,
+        }
+    }
+
     /// What happened after the event of this number, of one session or all.
     pub(crate) async fn events(
         &self,
