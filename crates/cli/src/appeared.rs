@@ -1,9 +1,14 @@
 //! Control files that appeared in a workspace while a sandbox lived that has ended now.
 
+use crate::moment::now_ms;
 use crate::report;
 use cofferdam_core::Result;
 use cofferdam_session::{EventReport, MAX_EVENTS, SessionId, Sessions};
-use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Says that these appeared.
+pub(crate) fn tell(names: &str) {
+    report::note(&format!("new control files in the workspace, look at them: {names}"));
+}
 
 /// Watches for the end of a session's sandbox.
 pub(crate) struct Watch {
@@ -13,14 +18,15 @@ pub(crate) struct Watch {
 impl Watch {
     /// From now on.
     pub(crate) fn begin() -> Self {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Self { since_ms: u64::try_from(now.as_millis()).unwrap_or(0) }
+        Self { since_ms: now_ms() }
     }
 
-    /// Says which ones appeared. That they cannot be asked for is no reason to fail what was done.
-    pub(crate) async fn tell(self, sessions: &Sessions, id: &SessionId) {
+    /// Says which ones appeared, where the session is one of this machine. That they cannot be asked for is no
+    /// reason to fail what was done.
+    pub(crate) async fn tell(self, sessions: Option<&Sessions>, id: &SessionId) {
+        let Some(sessions) = sessions else { return };
         if let Ok(Some(names)) = self.names(sessions, id).await {
-            report::note(&format!("new control files in the workspace, look at them: {names}"));
+            tell(&names);
         }
     }
 

@@ -152,23 +152,24 @@ async fn so_far(
 /// Where each stream is printed from.
 async fn begins(args: &LogsArgs, session: &Session, exec: &ProcessId) -> Result<[u64; 2]> {
     let Some(lines) = args.tail else { return Ok([args.offset; 2]) };
+    let status = session.status(exec).await?;
     let mut begins = [0; 2];
     let wants = |stream| args.stream.is_none_or(|only| only == stream);
     for (begin, stream) in begins.iter_mut().zip([Standard::Output, Standard::Error]) {
         if wants(stream) {
-            *begin = before_last_lines(session, (exec, stream), lines).await?;
+            let end = end_of(session, (exec, stream), &status).await?;
+            *begin = before_last_lines(session, (exec, stream), (end, lines)).await?;
         }
     }
     Ok(begins)
 }
 
-/// Where the last lines of a stream begin, as far as they are kept.
+/// Where the last lines of a stream that ends there begin, as far as they are kept.
 async fn before_last_lines(
     session: &Session,
     of: (&ProcessId, Standard),
-    lines: u64,
+    (end, lines): (u64, u64),
 ) -> Result<u64> {
-    let end = end_of(session, of).await?;
     let (mut from, mut left) = (end, lines);
     while from > 0 && left > 0 {
         let window = from.saturating_sub(u64::from(PIECE_BYTES))..from;
@@ -224,8 +225,11 @@ async fn lines_within(
 }
 
 /// How far a stream was written. Nobody counted for a command that was lost.
-async fn end_of(session: &Session, (exec, stream): (&ProcessId, Standard)) -> Result<u64> {
-    let status = session.status(exec).await?;
+async fn end_of(
+    session: &Session,
+    (exec, stream): (&ProcessId, Standard),
+    status: &ExecReport,
+) -> Result<u64> {
     let mut end = match stream {
         Standard::Output => status.stdout.written,
         Standard::Error => status.stderr.written,

@@ -11,7 +11,7 @@ use crate::{exit, report, sessions};
 use clap::{Args, Subcommand};
 use cofferdam_core::{Error, ErrorKind, Result, Workspace};
 use cofferdam_mcp::stdio;
-use cofferdam_session::{SessionOrder, Sessions};
+use cofferdam_session::{Session, SessionOrder, Sessions};
 use cofferdam_tools::{PackName, Scope, Toolbox};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -127,14 +127,14 @@ async fn connection(sessions: &Sessions, pack: PackName, order: SessionOrder) ->
     let served = stdio::serve(Arc::clone(&toolbox), streams, stop).await;
     let closed = match is_owned {
         true => {
-            if has_layer {
-                tell_what_goes(&toolbox).await;
+            let session = toolbox.sandbox(None).await.ok();
+            if let Some(session) = session.as_ref().filter(|_| has_layer) {
+                tell_what_goes(session).await;
             }
-            let session = toolbox.sandbox(None).await.ok().map(|session| session.id().clone());
             let watch = Watch::begin();
             let closed = toolbox.close().await.map(drop);
-            if let Some(id) = session {
-                watch.tell(sessions, &id).await;
+            if let Some(session) = session {
+                watch.tell(Some(sessions), session.id()).await;
             }
             closed
         }
@@ -145,8 +145,7 @@ async fn connection(sessions: &Sessions, pack: PackName, order: SessionOrder) ->
 }
 
 /// Says how much of what goes with the session never landed. What cannot be known is not said.
-async fn tell_what_goes(toolbox: &Toolbox) {
-    let Ok(session) = toolbox.sandbox(None).await else { return };
+async fn tell_what_goes(session: &Session) {
     let changes = session.changes(&[]).await.map_or(0, |changes| changes.len());
     if changes > 0 {
         let what = if changes == 1 { "1 change".to_owned() } else { format!("{changes} changes") };

@@ -156,10 +156,10 @@ fn denied_where_it_leads(policy: &NetworkPolicy, asked: &Asked, allowed: bool) -
     let is_for_addresses = |rule: &&EgressRule| {
         matches!(rule.host, HostPattern::Addresses(_)) && rule.covers_port(asked.port)
     };
-    let is_name = matches!(asked.host, Host::Name(_));
-    let rules = policy.deny.iter().filter(is_for_addresses).filter(|_| allowed && is_name);
+    let rules = policy.deny.iter().filter(is_for_addresses);
     let rules: Vec<String> = rules.map(|rule| format!("--deny-egress {rule}")).collect();
-    (!rules.is_empty()).then(|| {
+    let may_lead_there = allowed && matches!(asked.host, Host::Name(_));
+    (may_lead_there && !rules.is_empty()).then(|| {
         let rules = rules.join(", ");
         format!(
             "where it leads to an address of {rules}, it is refused whatever lists that address"

@@ -72,9 +72,7 @@ async fn remove(sessions: &Sessions, name: &str) -> Result<String> {
     let id = sessions::find_whole(sessions, name).await?;
     let watch = Watch::begin();
     sessions.delete(&id).await?;
-    if let Some(here) = sessions.here() {
-        watch.tell(here, &id).await;
-    }
+    watch.tell(sessions.here(), &id).await;
     Ok(id.to_string())
 }
 

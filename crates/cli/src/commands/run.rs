@@ -4,7 +4,7 @@ use super::scoped;
 use crate::args::{CommandOptions, RunArgs};
 use crate::context::Context;
 use crate::engine::{self, Output, RunOutcome, RunRequest};
-use crate::{exit, render, report, screen};
+use crate::{appeared, exit, render, report, screen};
 use cofferdam_core::{
     Cause, Command, Denial, Ending, EndingReport, Enforced, Enforcement, LayerNote, Limits,
     LimitsCount, Profile, Result, RunReport, Stdin,
@@ -90,8 +90,7 @@ pub(super) fn tell(about: &About, outcome: &RunOutcome) {
     tell_denials(&outcome.denials);
     let appeared = outcome.new_control_files.as_deref().unwrap_or_default();
     if !appeared.is_empty() {
-        let names = appeared.join(", ");
-        report::note(&format!("new control files in the workspace, look at them: {names}"));
+        appeared::tell(&appeared.join(", "));
     }
 }
 

@@ -33,9 +33,7 @@ pub(super) fn perform(args: &StopArgs) -> Result<u8> {
         let id = sessions::find_whole(sessions, &args.session).await?;
         let watch = Watch::begin();
         sessions.stop(&id).await?;
-        if let Some(here) = sessions.here() {
-            watch.tell(here, &id).await;
-        }
+        watch.tell(sessions.here(), &id).await;
         show::print_if(args.json, sessions, &id).await?;
         Ok(exit::DONE)
     })

@@ -8,6 +8,7 @@ use crate::tool::{Hints, Row, output_of};
 use crate::toolbox::Call;
 use cofferdam_core::{
     ApplyOrder, ApplyReport, Change, ControlFiles, GuestPath, Held, Result, Standing,
+    is_at_or_below,
 };
 use cofferdam_session::diff::FileDiff;
 use cofferdam_session::{PointRange, Target, UndoOrder, UndoReport};
@@ -49,7 +50,7 @@ impl Named {
     fn meet(&mut self, change: &Change) {
         for (path, is_met) in &mut self.0 {
             // A directory that went stands for what was in it.
-            *is_met |= is_within(&change.path, path) || is_within(path, &change.path);
+            *is_met |= is_at_or_below(&change.path, path) || is_at_or_below(path, &change.path);
         }
     }
 
@@ -69,11 +70,6 @@ impl Named {
             told => format!("\n[no change at {}{more}]", told.join(", ")),
         }
     }
-}
-
-fn is_within(path: &GuestPath, place: &GuestPath) -> bool {
-    let (mut names, mut outer) = (path.names(), place.names());
-    outer.all(|name| names.next() == Some(name))
 }
 
 /// One change.
