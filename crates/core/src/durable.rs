@@ -116,6 +116,17 @@ pub trait DurableBackend: Send + Sync + 'static {
     /// The time of a command stands still while its sandbox is paused.
     async fn start(&self, sandbox: &SandboxRecord, order: &ExecOrder) -> Result<ExecStatus>;
 
+    /// The same for one who waits for its end: how it stands once it has ended or `patience` is over, as
+    /// one answer. Worth doing where a question costs something; the caller asks on if it has not ended.
+    async fn start_and_wait(
+        &self,
+        sandbox: &SandboxRecord,
+        order: &ExecOrder,
+        _patience: Duration,
+    ) -> Result<ExecStatus> {
+        self.start(sandbox, order).await
+    }
+
     /// The commands of a sandbox, ended ones included, oldest first.
     async fn execs(&self, sandbox: &SandboxRecord) -> Result<Vec<ExecStatus>>;
 

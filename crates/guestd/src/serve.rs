@@ -28,8 +28,9 @@ use std::time::{Duration, Instant};
 /// left free would be most of what an idle sandbox holds.
 const IDLE: Duration = Duration::from_millis(20);
 
-/// After this long without anything to do, nobody waits for us.
-const QUIET: Duration = Duration::from_millis(2);
+/// After this long without anything to do, nobody waits for us. Longer than the kernel's tick, as
+/// [`running::LEFT_ALONE`] says.
+const QUIET: Duration = Duration::from_millis(5);
 
 // What an event is about. A channel's number stands in the low half.
 const OF_LINE: u64 = 0;

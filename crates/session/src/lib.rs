@@ -104,7 +104,7 @@ pub use report::{
 pub use run::{Kept, OnFailure, RUN_LIMIT, Ran, RunError, RunFailure, RunOrder};
 pub use searched::{MAX_TOLD_BYTES, MAX_TOLD_MATCHES, MAX_TOLD_NAMES};
 pub use secrets::{SecretList, SecretReport};
-pub use session::{ExecOutput, SPOOL_BYTES, Session};
+pub use session::{ExecOutput, SOON, SPOOL_BYTES, Session};
 pub use sessions::{MAX_EVENTS, Sessions};
 pub use shell::{
     MAX_SHELL_TEXT, Shell, ShellNews, ShellOutput, ShellReport, ShellTape, ShellTicket,

@@ -7,6 +7,7 @@ use cofferdam_core::{
     SandboxStatus,
 };
 use std::sync::Arc;
+use std::time::Duration;
 
 /// How often a start is tried: the sandbox may fall asleep or be lost each time.
 pub(crate) const ATTEMPTS: usize = 4;
@@ -47,10 +48,23 @@ impl Session {
     /// the command is being started, its journal says whether the command ran: one that did is
     /// answered as lost, one that did not is started in the next sandbox.
     pub async fn start(&self, order: &ExecOrder) -> Result<ExecStatus> {
+        self.start_and_wait(order, Duration::ZERO).await
+    }
+
+    /// The same for one who waits for its end: the answer says how it stands once it has ended or
+    /// `patience` is over, where the backend can wait with it; else at once.
+    pub async fn start_and_wait(
+        &self,
+        order: &ExecOrder,
+        patience: Duration,
+    ) -> Result<ExecStatus> {
         order.command.check()?;
         let begun = self.before_start(order).await;
-        let status = self.try_start(order).await?;
+        let status = self.try_start(order, patience).await?;
         self.begun(order, begun);
+        if status.ended.is_some() && !patience.is_zero() {
+            self.has_ended(&status).await;
+        }
         Ok(status)
     }
 
@@ -68,7 +82,7 @@ impl Session {
         Some(async move { drop(session.wait(&id, None).await) })
     }
 
-    async fn try_start(&self, order: &ExecOrder) -> Result<ExecStatus> {
+    async fn try_start(&self, order: &ExecOrder, patience: Duration) -> Result<ExecStatus> {
         let mut perhaps_in = None;
         let mut last = None;
         for _ in 0..ATTEMPTS {
@@ -81,11 +95,12 @@ impl Session {
             {
                 return Err(self.perhaps(order));
             }
-            let start = ready.backend.start(&ready.record, order);
-            let error = match within(CALL_LIMIT, "start a command", start).await {
-                Ok(status) => return Ok(status),
-                Err(error) => error,
-            };
+            let start = ready.backend.start_and_wait(&ready.record, order, patience);
+            let error =
+                match within(CALL_LIMIT.saturating_add(patience), "start a command", start).await {
+                    Ok(status) => return Ok(status),
+                    Err(error) => error,
+                };
             // Nothing was started: it sleeps, or is gone, or the error means what it says.
             let refused = matches!(error.kind, ErrorKind::NotFound | ErrorKind::Conflict);
             // It may have been started. The id makes a repetition harmless in the same sandbox.

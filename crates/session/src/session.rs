@@ -20,6 +20,8 @@ pub const SPOOL_BYTES: u64 = 64 << 20;
 const PATIENCE: Duration = Duration::from_secs(20);
 /// How long a command is waited for before its session is asked whether it sleeps.
 const SLEEPS_AFTER: Duration = Duration::from_millis(250);
+/// How long the answer to a start may wait for the command's end, where nobody asks for anything before.
+pub const SOON: Duration = Duration::from_millis(50);
 /// How long a command may take for its input; a backend gives up before.
 const INPUT_LIMIT: Duration = Duration::from_secs(60);
 /// How much is read at once.
@@ -105,19 +107,35 @@ impl Session {
     /// Runs a command to its end and collects at most so many bytes of each stream; more is left out
     /// and counted. It goes on if this future is dropped.
     pub async fn exec(&self, order: &ExecOrder, max_bytes: usize) -> Result<ExecOutput> {
-        let started = self.start(order).await?;
         if order.command.stdin == Stdin::Piped {
+            let started = self.start(order).await?;
             // Nobody is there to write.
             self.input(&started.id, &ExecInput::Close).await?;
+            return self.collect(&started.id, max_bytes).await;
         }
-        self.collect(&started.id, max_bytes).await
+        let status = self.start_and_wait(order, SOON).await?;
+        let id = status.id.clone();
+        self.collect_from(&id, Some(status), max_bytes).await
     }
 
     /// Waits for the end of a command and collects what it wrote, from the beginning.
     pub async fn collect(&self, id: &ProcessId, max_bytes: usize) -> Result<ExecOutput> {
+        self.collect_from(id, None, max_bytes).await
+    }
+
+    /// The same where it is known already how the command stood a moment ago.
+    async fn collect_from(
+        &self,
+        id: &ProcessId,
+        mut known: Option<ExecStatus>,
+        max_bytes: usize,
+    ) -> Result<ExecOutput> {
         let (mut seen, mut stdout, mut stderr) = (Seen::default(), Vec::new(), Vec::new());
         loop {
-            let status = self.follow(id, seen, PATIENCE).await?;
+            let status = match known.take().filter(|status| status.ended.is_some()) {
+                Some(ended) => ended,
+                None => self.follow(id, seen, PATIENCE).await?,
+            };
             let news = Seen {
                 stdout: status.stdout.written,
                 stderr: status.stderr.written,

@@ -6,7 +6,7 @@ use cofferdam_core::{
     Ending, EndingKind, Error, ErrorKind, ExecInput, ExecStatus, Part, ProcessId, Result, Seen,
     Standard, Stdin,
 };
-use cofferdam_session::Session;
+use cofferdam_session::{SOON, Session};
 use std::time::Duration;
 
 /// How long one question waits where nobody wants to know how far it is.
@@ -116,6 +116,14 @@ pub(crate) async fn run(
     order.command.timeout = Some(Duration::from_millis(wanted.timeout_ms).min(MAX_TIMEOUT));
     if wanted.input.is_some() {
         order.command.stdin = Stdin::Piped;
+    }
+    if wanted.input.is_none() {
+        let status = session.start_and_wait(&order, SOON).await?;
+        let status = match status.ended {
+            Some(_) => status,
+            None => to_its_end(session, &status.id, context).await?,
+        };
+        return Finished::new(session.clone(), status);
     }
     let id = session.start(&order).await?.id;
     if let Some(input) = wanted.input {

@@ -117,11 +117,6 @@ impl Serve {
                 woken.extend(running.outputs.iter().copied());
             }
         }
-        for relay in woken.iter().filter_map(|channel| self.relays.get(channel)) {
-            if relay.is_asleep() {
-                relay.enlarge();
-            }
-        }
         self.wake_relays(woken);
     }
 

@@ -16,7 +16,11 @@ const MAX_EARLY_SIGNALS: usize = 16;
 const START_PATIENCE: Duration = Duration::from_millis(50);
 
 /// How long a command that is told of together may take before it is looked after. Most have ended.
-const LEFT_ALONE: Duration = Duration::from_millis(2);
+///
+/// Longer than the kernel's tick (4 ms at 250 Hz). A wait that ends before the next tick programs the
+/// processor's clock, and again when it is given up; on a virtual machine that costs each command more
+/// than all else that is added to it.
+const LEFT_ALONE: Duration = Duration::from_millis(5);
 
 /// How long a monitor may take to tell of an end. Somebody inside may stop it.
 const TELLS_WITHIN: Duration = Duration::from_secs(1);

@@ -148,9 +148,7 @@ impl Serve {
             let (reader, writer) = self.spare.pipe()?;
             (Relay::output(reader, of, news), writer)
         };
-        if !relay.is_asleep() {
-            relay.enlarge();
-        }
+        relay.enlarge();
         Ok((relay, theirs))
     }
 

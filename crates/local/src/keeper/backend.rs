@@ -5,12 +5,13 @@ use super::files::KeptDoor;
 use super::idle::Idle;
 use super::marks::Marks;
 use super::order::Order;
+use super::output::Output;
 use super::past::{Outline, Past, settle};
-use super::place::{Place, ledger_entry};
+use super::place::Place;
 use super::program::CarriedProgram;
 use super::serve::MAX_PATIENCE;
 use super::talk::{Reply, Request, Start};
-use super::{asked, layers, program, spool};
+use super::{asked, layers, program};
 use crate::backend::{LocalBackend, Preparation, blocking, briefly, keep_records_out};
 use crate::cow;
 use crate::gate::{self, GateProgram, GatedSecrets};
@@ -27,15 +28,11 @@ use cofferdam_core::{
     SandboxMetrics, SandboxOrder, SandboxRecord, SandboxStatus, Seen, Side, Spec, Verdict,
     WorkspaceEntry, WorkspaceOrder,
 };
-use rustix::fs::OFlags;
-use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The most that one call of [`DurableBackend::read`] gives.
-pub(super) const MAX_READ_BYTES: u32 = 1 << 20;
 /// How much of a command's input goes into one request.
 const INPUT_BYTES: usize = 64 * 1024;
 /// How long a command may take for one such piece; the keeper gives up before.
@@ -392,9 +389,20 @@ impl DurableBackend for KeptBackend {
     }
 
     async fn start(&self, sandbox: &SandboxRecord, order: &ExecOrder) -> Result<ExecStatus> {
+        self.start_and_wait(sandbox, order, Duration::ZERO).await
+    }
+
+    async fn start_and_wait(
+        &self,
+        sandbox: &SandboxRecord,
+        order: &ExecOrder,
+        patience: Duration,
+    ) -> Result<ExecStatus> {
         let values = order.command.secrets.iter().map(|secret| &secret.value);
         let given = handing::as_files(values, None)?;
-        let request = (Request::Start(Box::new(Start::of(order))), given.as_slice());
+        let patience_ms = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
+        let start = Start { patience_ms, ..Start::of(order) };
+        let request = (Request::Start(Box::new(start)), given.as_slice());
         let place = || self.place(&sandbox.id);
         let call = Call::new(place, (sandbox, &self.idle), request, STARTS_WITHIN).await?;
         Ok(call.exec().await?)
@@ -493,24 +501,14 @@ impl DurableBackend for KeptBackend {
     }
 
     async fn read(&self, sandbox: &SandboxId, id: &ProcessId, part: Part) -> Result<Chunk> {
-        let Part { stream, offset, len } = part;
         let (sandbox, id) = (sandbox.clone(), id.clone());
-        let most = usize::try_from(len.min(MAX_READ_BYTES)).unwrap_or(0);
-        self.look(move |state| {
-            let failed = |errno: Errno| match errno {
-                Errno::NOENT => Error::new(
-                    ErrorKind::NotFound,
-                    format!("command {id} has no such output in sandbox {sandbox}"),
-                ),
-                _ => Error::new(ErrorKind::Io, format!("read what command {id} wrote"))
-                    .source(std::io::Error::from(errno)),
-            };
-            let place = Place::get(state, &sandbox)?;
-            let file = place.spool(&id, stream, OFlags::RDONLY).map_err(failed)?;
-            let ledger = || place.read_ledger(&id);
-            spool::read(&file, (ledger, ledger_entry(stream)), offset, most).map_err(failed)
-        })
-        .await
+        let asked = (sandbox.clone(), id.clone());
+        let kept =
+            self.look(move |state| Output::of(state, &asked.0, &asked.1)?.read(part)).await?;
+        match kept {
+            Some(chunk) => Ok(chunk),
+            None => self.on_disk(move |state| Output::of(state, &sandbox, &id)?.empty(part)).await,
+        }
     }
 
     async fn input(

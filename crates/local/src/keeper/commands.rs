@@ -98,7 +98,10 @@ impl Keeper<'_> {
             // The guest's clock would go on while it is paused; ours does not.
             timeout_ms: None,
             descendants: if order.detached { Descendants::Stay } else { Descendants::Die },
-            news: News::AtOnce,
+            news: match order.patience() {
+                Some(_) => News::Together,
+                None => News::AtOnce,
+            },
             handed: order.handed.clone(),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::journal::now_ms;
 use super::place::Place;
-use super::spool::{Ledger, Moved, Spool, Way};
+use super::spool::{Ledger, Moved, Sink, Spool, Way};
 use super::talk::Start;
 use crate::oneshot::{large_pipe, not_started};
 use cofferdam_core::secret::Mask;
@@ -12,8 +12,7 @@ use cofferdam_core::{
 };
 use cofferdam_wire::ByteString;
 use cofferdam_wire::message::{FromProcess, How, Stdio, Stream};
-use rustix::fd::OwnedFd;
-use rustix::fs::OFlags;
+use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::{Duration, Instant};
@@ -25,6 +24,11 @@ const MAX_DETAIL_CHARS: usize = 1000;
 /// How often a stream is emptied after its command ended: enough for a full pipe, and no more for
 /// somebody who still writes.
 const LAST_TURNS: u32 = 3;
+
+/// How long what a command writes is left in its pipes, where nobody asks for it before its end. Most
+/// have ended by then. Longer than the kernel's tick: a shorter wait programs the processor's clock, which
+/// is dear on a virtual machine.
+const LEFT_ALONE: Duration = Duration::from_millis(5);
 
 /// Why the keeper killed a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,8 +62,10 @@ pub(super) struct Live {
     pub(super) stdout: Option<Spool>,
     pub(super) stderr: Option<Spool>,
     /// Where the output of a terminal goes, until its master comes.
-    file: Option<(OwnedFd, Ledger)>,
+    file: Option<(Sink, Ledger)>,
     spool_bytes: u64,
+    /// Until then nobody asks for what it writes, which waits in its pipes.
+    asleep_until: Option<Instant>,
     /// What is covered in what it writes.
     mask: Option<Mask>,
     pub(super) hits: LimitHits,
@@ -110,6 +116,9 @@ impl Exec {
             stderr: None,
             file: None,
             spool_bytes: order.spool_bytes,
+            asleep_until: order
+                .patience()
+                .and_then(|patience| Instant::now().checked_add(patience.min(LEFT_ALONE))),
             mask: None,
             hits: LimitHits::default(),
             log_from: 0,
@@ -246,8 +255,10 @@ impl Live {
         place: &Place,
         user: (u32, u32),
     ) -> rustix::io::Result<Streams> {
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::TRUNC;
-        let file = place.spool(&order.id, Standard::Output, flags)?;
+        if !place.takes_files() {
+            return Err(Errno::NOSPC);
+        }
+        let file = place.sink(&order.id, Standard::Output);
         if let Some(size) = order.terminal {
             self.file = Some((file, place.ledger(&order.id, Standard::Output)));
             self.stdin = if order.reads { Input::Terminal } else { Input::None };
@@ -269,7 +280,7 @@ impl Live {
             Spool::new(ours, file, Way::Splice, order.spool_bytes, ledger)
         };
         self.stdout = Some(spool(file, place.ledger(&order.id, Standard::Output))?);
-        let file = place.spool(&order.id, Standard::Error, flags)?;
+        let file = place.sink(&order.id, Standard::Error);
         self.stderr = Some(spool(file, place.ledger(&order.id, Standard::Error))?);
         let [stdout, stderr] = [first, first + 1].map(Stream::Descriptor);
         Ok(Streams { stdio: Stdio::Streams { stdin, stdout, stderr }, theirs })
@@ -323,6 +334,18 @@ impl Live {
         } else {
             self.stdin = Input::None;
         }
+    }
+
+    /// Ends of what it writes that are to be waited on at this moment.
+    pub(super) fn sources(&self, now: Instant) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let is_awake = self.asleep_until.is_none_or(|until| until <= now);
+        let spools = self.stdout.iter().chain(&self.stderr).filter(move |_| is_awake);
+        spools.filter_map(Spool::source)
+    }
+
+    /// When these ends are to be waited on, if they are not yet.
+    pub(super) fn wakes_at(&self, now: Instant) -> Option<Instant> {
+        self.asleep_until.filter(|until| *until > now)
     }
 
     fn spooled(&self) -> (Spooled, Spooled) {

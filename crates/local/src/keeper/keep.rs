@@ -241,9 +241,9 @@ impl<'a> Keeper<'a> {
         for (number, conn) in &self.conns {
             wait.add(About::Conn(*number), conn.wire.socket.as_fd(), conn.interest());
         }
+        let now = Instant::now();
         for live in self.execs.running().filter_map(|exec| exec.live.as_ref()) {
-            let spools = live.stdout.iter().chain(&live.stderr);
-            for source in spools.filter_map(super::spool::Spool::source) {
+            for source in live.sources(now) {
                 wait.add(About::Output(live.channel), source, PollFlags::IN);
             }
         }
@@ -252,15 +252,14 @@ impl<'a> Keeper<'a> {
         }
         // ORDER: last, because clients that hung up make room.
         wait.add(About::Listener, self.listener.as_fd(), PollFlags::IN);
-        wait.until(self.next_moment())
+        wait.until(self.next_moment(now))
     }
 
     /// How long nothing has to be done unless something happens.
-    fn next_moment(&self) -> Duration {
-        let now = Instant::now();
+    fn next_moment(&self, now: Instant) -> Duration {
         let live = self.execs.running().filter_map(|exec| exec.live.as_ref());
         let live = live.filter(|_| self.paused.is_none());
-        let kills = live.filter_map(|live| live.next_moment());
+        let kills = live.flat_map(|live| [live.next_moment(), live.wakes_at(now)]).flatten();
         let first = kills.chain(self.conns.values().filter_map(Conn::until)).min();
         let mut left = first.map_or(LONG, |moment| moment.saturating_duration_since(now));
         if !self.journal.is_whole() {

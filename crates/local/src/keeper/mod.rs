@@ -41,6 +41,7 @@ mod layers;
 mod mapped;
 mod marks;
 mod order;
+mod output;
 mod past;
 mod place;
 mod private;

@@ -97,6 +97,12 @@ impl Past {
         execs
     }
 
+    /// Whether a command has such a stream. There is no file of one to which nothing was written.
+    pub(super) fn may_write(&self, id: &ProcessId, stream: Standard) -> bool {
+        let exec = self.execs.iter().rev().find(|exec| exec.id == *id);
+        exec.is_some_and(|exec| stream == Standard::Output || !exec.terminal)
+    }
+
     pub(super) fn exec(&self, id: &ProcessId) -> Result<ExecStatus> {
         self.execs().into_iter().rev().find(|exec| exec.id == *id).ok_or_else(|| {
             Error::new(ErrorKind::NotFound, format!("no command {id} is known in this sandbox"))

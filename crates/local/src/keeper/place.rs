@@ -5,7 +5,7 @@
 //! its journal is locked, so one whose journal can be locked has lost its keeper. A name that begins
 //! with a dot is of a directory that is being made or removed.
 
-use super::spool::{Ledger, counted};
+use super::spool::{Ledger, Sink, counted};
 use crate::gate;
 use crate::oneshot::unique;
 use crate::state::{StateDirectory, io, retry};
@@ -204,6 +204,17 @@ impl Place {
             Ok(0) => Err(Error::new(ErrorKind::TimedOut, "end the sandbox: it does not go away")),
             Err(errno) => Err(io("wait for the first process of", &self.path, errno)),
         }
+    }
+
+    /// The spool of one stream, to be made when something is written to it.
+    pub(super) fn sink(&self, id: &ProcessId, stream: Standard) -> Sink {
+        Sink::new(Arc::clone(&self.directory), spool_name(id, stream))
+    }
+
+    /// Whether its disk has room for another file. One that does not count files has.
+    pub(super) fn takes_files(&self) -> bool {
+        let disk = rustix::fs::fstatvfs(&*self.directory);
+        disk.is_ok_and(|disk| disk.f_files == 0 || disk.f_favail > 0)
     }
 
     /// Opens the spool of one stream.

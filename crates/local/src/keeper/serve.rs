@@ -41,8 +41,9 @@ pub(super) struct Conn {
 /// What a client waits for.
 #[derive(Debug)]
 enum Parked {
-    /// That the guest says what came of a start.
-    Start { id: ProcessId },
+    /// That the guest says what came of a start; where there is a moment, that the command ends, or this
+    /// moment.
+    Start { id: ProcessId, until: Option<Instant> },
     /// News of a command.
     Watch { id: ProcessId, seen: Seen, until: Instant },
     /// That a command takes its input.
@@ -73,11 +74,8 @@ impl Conn {
     pub(super) fn until(&self) -> Option<Instant> {
         match self.parked.as_ref()? {
             Parked::Watch { until, .. } | Parked::Bytes { until, .. } => Some(*until),
-            Parked::Start { .. }
-            | Parked::Destroy
-            | Parked::Files
-            | Parked::FileWatch
-            | Parked::Port => None,
+            Parked::Start { until, .. } => *until,
+            Parked::Destroy | Parked::Files | Parked::FileWatch | Parked::Port => None,
         }
     }
 
@@ -282,8 +280,9 @@ impl Keeper<'_> {
     fn start_for(&mut self, number: u64, order: Start) -> Result<Outcome> {
         let conn = self.conns.get_mut(&number);
         let came = conn.map(|conn| conn.wire.take_descriptors()).unwrap_or_default();
+        let until = order.patience().map(|patience| Instant::now() + patience);
         self.start(&order, &came)?;
-        Ok(Outcome::Later(Parked::Start { id: order.id }))
+        Ok(Outcome::Later(Parked::Start { id: order.id, until }))
     }
 
     /// Closes the input of a command. One that has ended reads nothing.
@@ -452,14 +451,17 @@ impl Keeper<'_> {
             Parked::Files => Ok(Outcome::Later(Parked::Files)),
             Parked::FileWatch => Ok(Outcome::Later(Parked::FileWatch)),
             Parked::Port => Ok(Outcome::Later(Parked::Port)),
-            Parked::Start { id } => {
+            Parked::Start { id, until } => {
                 let status = self.find(&id)?;
                 let live = self.execs.find(&id).and_then(|exec| exec.live.as_ref());
-                let is_started = live.is_some_and(|live| live.is_started);
-                if is_started || status.ended.is_some() {
+                let is_due = match until {
+                    None => live.is_some_and(|live| live.is_started),
+                    Some(until) => until <= Instant::now(),
+                };
+                if is_due || status.ended.is_some() {
                     return exec_reply(status);
                 }
-                Ok(Outcome::Later(Parked::Start { id }))
+                Ok(Outcome::Later(Parked::Start { id, until }))
             }
             Parked::Watch { id, seen, until } => {
                 let status = self.find(&id)?;

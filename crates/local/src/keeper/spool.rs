@@ -33,7 +33,7 @@ const ENTRY_BYTES: u64 = 24;
 pub(super) struct Spool {
     /// The pipe, or the master of the terminal; `None` once nothing more comes.
     source: Option<OwnedFd>,
-    file: OwnedFd,
+    file: Sink,
     way: Way,
     /// Covers what nobody may see, where there is such: then all is copied.
     masker: Option<Box<Masker>>,
@@ -64,6 +64,34 @@ pub(super) enum Moved {
     Done,
 }
 
+/// The file of one stream. Made when something is written to it: a file costs more than all else that a
+/// command which writes nothing needs of us.
+#[derive(Debug)]
+pub(super) struct Sink {
+    directory: Arc<OwnedFd>,
+    name: String,
+    file: Option<OwnedFd>,
+}
+
+impl Sink {
+    pub(super) fn new(directory: Arc<OwnedFd>, name: String) -> Self {
+        Self { directory, name, file: None }
+    }
+
+    fn file(&mut self) -> rustix::io::Result<&OwnedFd> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::TRUNC;
+        let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = match self.file.take() {
+            Some(file) => file,
+            None => retry(|| {
+                let mode = Mode::RUSR | Mode::WUSR;
+                rustix::fs::openat(&*self.directory, &self.name, flags, mode)
+            })?,
+        };
+        Ok(self.file.insert(file))
+    }
+}
+
 /// The file that notes what was dropped: an entry for each stream. Made when something is.
 #[derive(Debug)]
 pub(super) struct Ledger {
@@ -89,7 +117,7 @@ impl Ledger {
 impl Spool {
     pub(super) fn new(
         source: OwnedFd,
-        file: OwnedFd,
+        file: Sink,
         way: Way,
         kept_bytes: u64,
         ledger: Ledger,
@@ -144,8 +172,8 @@ impl Spool {
             let Some(source) = &self.source else { return Moved::Done };
             let moved = match (self.cut, self.way) {
                 (Some(_), _) => discard(source),
-                (None, Way::Splice) => splice(source, &self.file, self.written),
-                (None, Way::Copy) => copy(source, &self.file, self.written),
+                (None, Way::Splice) => splice(source, &mut self.file, self.written),
+                (None, Way::Copy) => copy(source, &mut self.file, self.written),
             };
             match moved {
                 Ok(0) => {
@@ -214,7 +242,7 @@ impl Spool {
         if bytes.is_empty() {
             return;
         }
-        if self.cut.is_none() && append(&self.file, bytes, self.written).is_err() {
+        if self.cut.is_none() && append(&mut self.file, bytes, self.written).is_err() {
             self.cut = Some(self.written);
         }
         self.count(bytes.len());
@@ -241,7 +269,8 @@ impl Spool {
         // ORDER: noted before it is dropped, and not dropped where that cannot be noted.
         let punched = self.note().and_then(|()| {
             let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-            retry(|| rustix::fs::fallocate(&self.file, hole, before, from - before))
+            let file = self.file.file()?;
+            retry(|| rustix::fs::fallocate(file, hole, before, from - before))
         });
         if punched.is_err() {
             self.from = before;
@@ -268,28 +297,31 @@ enum Failed {
     File(usize),
 }
 
-fn splice(source: &OwnedFd, file: &OwnedFd, at: u64) -> Result<usize, Failed> {
+fn splice(source: &OwnedFd, sink: &mut Sink, at: u64) -> Result<usize, Failed> {
+    // Whether anything comes at all is seen by who reads.
+    let Some(file) = &sink.file else { return copy(source, sink, at) };
     let mut offset = at;
     let flags = SpliceFlags::NONBLOCK | SpliceFlags::MOVE;
     match rustix::pipe::splice(source, None, file, Some(&mut offset), PIECE_BYTES, flags) {
         Ok(count) => Ok(count),
         Err(errno @ (Errno::AGAIN | Errno::INTR)) => Err(Failed::Source(errno)),
         // Whichever side it was, to copy tells.
-        Err(_) => copy(source, file, at),
+        Err(_) => copy(source, sink, at),
     }
 }
 
-fn copy(source: &OwnedFd, file: &OwnedFd, at: u64) -> Result<usize, Failed> {
+fn copy(source: &OwnedFd, sink: &mut Sink, at: u64) -> Result<usize, Failed> {
     let mut piece = [0; 4096];
     let count = rustix::io::read(source, &mut piece).map_err(Failed::Source)?;
-    append(file, piece.get(..count).unwrap_or_default(), at).map_err(|()| Failed::File(count))?;
+    append(sink, piece.get(..count).unwrap_or_default(), at).map_err(|()| Failed::File(count))?;
     Ok(count)
 }
 
 /// Writes all of it, or fails.
-fn append(file: &OwnedFd, bytes: &[u8], at: u64) -> Result<(), ()> {
+fn append(sink: &mut Sink, bytes: &[u8], at: u64) -> Result<(), ()> {
     let (mut rest, mut offset) = (bytes, at);
     while !rest.is_empty() {
+        let file = sink.file().map_err(|_| ())?;
         match retry(|| rustix::io::pwrite(file, rest, offset)) {
             Ok(written @ 1..) => {
                 offset += u64::try_from(written).unwrap_or(0);
@@ -306,9 +338,9 @@ fn discard(source: &OwnedFd) -> Result<usize, Failed> {
 }
 
 /// What is kept of a stream at `offset`, read beside a keeper that may drop it meanwhile. `ledger`
-/// opens the ledger, which may come to be meanwhile.
+/// opens the ledger, which may come to be meanwhile. There is no file of a stream of which nothing was kept.
 pub(super) fn read(
-    file: &OwnedFd,
+    file: Option<&OwnedFd>,
     (ledger, entry): (impl Fn() -> Option<OwnedFd>, u64),
     offset: u64,
     most: usize,
@@ -321,6 +353,7 @@ pub(super) fn read(
         if at >= entry.cut {
             return Ok(Chunk { offset: at.max(entry.total), bytes: Vec::new() });
         }
+        let Some(file) = file else { return Ok(Chunk { offset: at, bytes: Vec::new() }) };
         let room = usize::try_from(entry.cut - at).unwrap_or(usize::MAX).min(most);
         let space = bytes.get_mut(..room).unwrap_or_default();
         let count = retry(|| rustix::io::pread(file, &mut *space, at))?;
@@ -371,8 +404,8 @@ impl Entry {
             Some(u64::from_le_bytes(*eight))
         };
         match (number(0), number(8), number(16)) {
-            // Nothing was noted: a cut at 0 is of an entry that was not written.
-            (Some(from), Some(cut @ 1..), Some(total)) if count == bytes.len() => {
+            // Nothing was noted: all of an entry that was not written is 0.
+            (Some(from), Some(cut), Some(total)) if count == bytes.len() && cut.max(total) > 0 => {
                 Ok(Self { from, cut, total })
             }
             _ => Ok(Self::default()),

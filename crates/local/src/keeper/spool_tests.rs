@@ -21,8 +21,10 @@ impl Stage {
         let folder = OFlags::DIRECTORY | OFlags::CLOEXEC;
         let folder = rustix::fs::openat(CWD, directory.path(), folder, Mode::empty()).unwrap();
         let name = "ledger".to_owned();
-        let ledger = Ledger { directory: Arc::new(folder), name, entry: 1, file: None };
-        let spool = Spool::new(reader, open(&directory, "out"), way, kept, ledger).unwrap();
+        let folder = Arc::new(folder);
+        let sink = Sink::new(Arc::clone(&folder), "out".to_owned());
+        let ledger = Ledger { directory: folder, name, entry: 1, file: None };
+        let spool = Spool::new(reader, sink, way, kept, ledger).unwrap();
         Self { directory, pipe, spool }
     }
 
@@ -40,7 +42,7 @@ impl Stage {
     fn read(&self, offset: u64, most: usize) -> Chunk {
         let (file, ledger) =
             (open(&self.directory, "out"), || Some(open(&self.directory, "ledger")));
-        let chunk = read(&file, (ledger, 1), offset, most).unwrap();
+        let chunk = read(Some(&file), (ledger, 1), offset, most).unwrap();
         let told = (chunk.offset..).map(told).take(chunk.bytes.len());
         assert!(chunk.bytes.iter().copied().eq(told), "bytes must be those of their offset");
         chunk
@@ -87,10 +89,29 @@ fn where_nothing_can_be_dropped_the_newest_bytes_are_and_a_follower_still_comes_
     stage.write(4096);
     // A file that takes no more, as on a full disk.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-    stage.spool.file =
-        rustix::fs::openat(CWD, stage.directory.path().join("out"), flags, Mode::empty()).unwrap();
+    let path = stage.directory.path().join("out");
+    stage.spool.file.file = Some(rustix::fs::openat(CWD, path, flags, Mode::empty()).unwrap());
     stage.write(100_000);
     assert_eq!(stage.spool.spooled(), Spooled { written: 104_096, dropped: 100_000 });
     assert_eq!(stage.read(0, 1 << 20).bytes.len(), 4096);
     assert_eq!(stage.read(4096, 9), Chunk { offset: 104_096, bytes: Vec::new() });
+}
+
+#[test]
+fn nothing_is_made_for_a_stream_that_stays_empty_and_what_found_no_file_is_told() {
+    let mut stage = Stage::new("spool-empty", MIN_KEPT_BYTES, Way::Splice);
+    assert_eq!(stage.spool.work(), Moved::Waits);
+    let path = stage.directory.path().join("out");
+    assert!(!path.exists());
+    let none = |stage: &Stage| {
+        let ledger = stage.directory.path().join("ledger");
+        let ledger = || rustix::fs::openat(CWD, &ledger, OFlags::RDONLY, Mode::empty()).ok();
+        read(None, (ledger, 1), 0, 9).unwrap()
+    };
+    assert_eq!(none(&stage), Chunk { offset: 0, bytes: Vec::new() });
+    // A name that takes no file stands for a disk that does not.
+    std::fs::create_dir(&path).unwrap();
+    stage.write(5000);
+    assert_eq!(stage.spool.spooled(), Spooled { written: 5000, dropped: 5000 });
+    assert_eq!(none(&stage), Chunk { offset: 5000, bytes: Vec::new() });
 }

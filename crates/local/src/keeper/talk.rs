@@ -18,9 +18,13 @@ use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 use serde::{Deserialize, Serialize};
 use std::io::IoSlice;
 use std::mem::MaybeUninit;
+use std::time::Duration;
 
 /// The version of these messages.
 pub(super) const VERSION: u32 = 6;
+
+/// The longest that an answer to a start waits for the command's end.
+pub(super) const MAX_START_PATIENCE: Duration = Duration::from_secs(1);
 
 /// How much is read from a client at a time.
 const PIECE_BYTES: usize = 16 * 1024;
@@ -120,6 +124,9 @@ pub(super) struct Start {
     pub(super) keep_awake: bool,
     pub(super) spool_bytes: u64,
     pub(super) max_output_bytes: Option<u64>,
+    /// How long its end is waited for with the answer; 0 for who wants to hear that it runs.
+    #[serde(default)]
+    pub(super) patience_ms: u64,
     /// Secrets, whose values come as descriptors with the request, in this order.
     pub(super) handed: Vec<Handed>,
 }
@@ -162,8 +169,20 @@ impl Start {
             keep_awake: order.keep_awake,
             spool_bytes: order.spool_bytes,
             max_output_bytes: order.max_output_bytes,
+            patience_ms: 0,
             handed: handed(&command.secrets),
         }
+    }
+}
+
+impl Start {
+    /// Whether nobody asks for anything of it before its end, or before so long.
+    pub(super) fn patience(&self) -> Option<Duration> {
+        let told_at_the_end = self.patience_ms > 0
+            && !self.detached
+            && self.terminal.is_none()
+            && self.max_output_bytes.is_none();
+        told_at_the_end.then(|| Duration::from_millis(self.patience_ms).min(MAX_START_PATIENCE))
     }
 }
 
