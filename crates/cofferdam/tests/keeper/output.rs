@@ -209,3 +209,82 @@ async fn nothing_of_a_command_at_a_terminal_is_left_when_its_end_is_told() {
     }
     stage.end(&record).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_waits_for_the_end_as_long_as_it_is_given_and_not_longer() {
+    let stage = Stage::new("patient");
+    let sandbox = stage.make("patient").await;
+    let started = async |order: ExecOrder| {
+        let answer = stage.backend.start_and_wait(&sandbox, &order, Duration::from_secs(1));
+        answer.await.unwrap()
+    };
+    // A machine that is busy may take longer than that, but not each time.
+    let ended = async |name: &str, argv: &[&str]| {
+        for number in 0..20 {
+            let mut order = exec(&format!("{name}{number}"), "");
+            order.command.argv = argv.iter().map(Into::into).collect();
+            let status = started(order).await;
+            if let Some(ended) = status.ended {
+                return (status.id, ended.ending, status.stdout.written, status.stderr.written);
+            }
+        }
+        panic!("{name} never ended within a second");
+    };
+    let (says, ending, ..) = ended("says", &["sh", "-c", "echo x; exit 3"]).await;
+    assert_eq!(ending, Ending::Exited(3));
+    assert_eq!(stage.output(&sandbox, says.as_str()).await, "x\n");
+    // More than a pipe of Cofferdam's holds, so that it does not end before it is read.
+    let much = "head -c 3000000 /dev/zero; head -c 2000000 /dev/zero >&2";
+    let (_, ending, stdout, stderr) = ended("much", &["sh", "-c", much]).await;
+    assert_eq!((ending, stdout, stderr), (Ending::Exited(0), 3_000_000, 2_000_000));
+    let (_, ending, ..) = ended("missing", &["/no/such"]).await;
+    assert!(matches!(ending, Ending::NotStarted { .. }));
+    // The same again starts nothing, and is answered at once.
+    let again = started(exec(says.as_str(), "echo x; exit 3")).await;
+    assert_eq!(again.ended.unwrap().ending, Ending::Exited(3));
+    assert_eq!(started(exec("long", "echo up; sleep 60")).await.ended, None);
+    stage.says(&sandbox, "long", "up").await;
+    stage.backend.input(&sandbox, &id("long"), &ExecInput::Signal(15)).await.unwrap();
+    assert_eq!(stage.wait(&sandbox, "long").await.ended.unwrap().ending, Ending::Signaled(15));
+    // One that leaves something, and one whose output is bounded, are told of as ever.
+    assert_eq!(started(detached("left", "sleep 60")).await.ended, None);
+    let bounded = ExecOrder { max_output_bytes: Some(1000), ..exec("bounded", "exec yes") };
+    started(bounded).await;
+    let ending = stage.wait(&sandbox, "bounded").await.ended.unwrap().ending;
+    assert_eq!(ending, Ending::Killed(Cause::Output));
+    stage.end(&sandbox).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_to_which_nothing_was_written_is_empty_and_has_no_file() {
+    let stage = Stage::new("silent");
+    let sandbox = stage.make("silent").await;
+    stage.run(&sandbox, &exec("silent", "true")).await;
+    stage.run(&sandbox, &exec("loud", "echo x >&2")).await;
+    let files = || {
+        let directory = stage.state().join("sessions").join(sandbox.id.as_str());
+        let names = std::fs::read_dir(directory).unwrap();
+        let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<_> = names.filter(|name| name.starts_with("exec-")).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(files(), ["exec-loud.err"]);
+    let mut terminal = exec("terminal", "true");
+    terminal.command.terminal = Some(Terminal { rows: 24, columns: 80 });
+    stage.run(&sandbox, &terminal).await;
+    let check = async || {
+        for stream in [Standard::Output, Standard::Error] {
+            assert_eq!(stage.stream(&sandbox, "silent", stream).await, "");
+        }
+        for (name, stream) in [("other", Standard::Output), ("terminal", Standard::Error)] {
+            let part = Part { stream, offset: 0, len: 9 };
+            let error = stage.backend.read(&sandbox.id, &id(name), part).await.unwrap_err();
+            assert_eq!(error.kind, ErrorKind::NotFound);
+        }
+    };
+    check().await;
+    stage.backend.destroy(&sandbox, DestroyReason::Success).await.unwrap();
+    check().await;
+    stage.end(&sandbox).await;
+}
