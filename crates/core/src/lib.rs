@@ -23,6 +23,7 @@ mod guest;
 mod hidden;
 mod id;
 mod image;
+mod journal;
 mod layer;
 mod limits;
 pub mod line;
@@ -54,8 +55,8 @@ pub use command::{Command, Stdin, Terminal, check_variable};
 pub use denial::{Denial, Denials, MAX_DENIAL_WORD_BYTES, MAX_DENIALS, denials};
 pub use durable::{
     Chunk, Connections, Deadlines, DestroyReason, DurableBackend, Exchanged, ExecEnded, ExecInput,
-    ExecOrder, ExecStatus, Found, Happened, JournalEntry, KeptLayer, LayerExchange, Part, PausedBy,
-    SandboxOrder, Seen, Spooled, no_way_out,
+    ExecOrder, ExecStatus, Found, KeptLayer, LayerExchange, Part, SandboxOrder, Seen, Spooled,
+    no_way_out,
 };
 pub use effect::{Below, Effect, Former, LayerLook, LayerMark};
 pub use ending::{Cause, Ending, EndingKind};
@@ -69,6 +70,7 @@ pub use guest::{Given, Guest, Killer, Process, ProcessEvent, ProcessInput, Stand
 pub use hidden::{is_hidden, made_visible};
 pub use id::{ProcessId, SandboxId};
 pub use image::{Image, ImageIds, ImageLayer, ImageRun};
+pub use journal::{Happened, JournalEntry, PausedBy};
 pub use layer::{
     ApplyOrder, ApplyReport, Change, ChangeKind, Conflict, ControlFiles, DiscardOrder, FileState,
     Held, LayerNote, LayerTier, MAX_LINK_BYTES, Side, Standing, WorkspaceEntry, WorkspaceOrder,
