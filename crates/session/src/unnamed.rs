@@ -102,12 +102,10 @@ impl Unclaimed {
         if let Some(id) = self.id.take() {
             cofferdam_core::to_its_end(end(self.sessions.clone(), id)).await.map_err(broken_off)?;
         }
-        Err(match failed.kind {
-            ErrorKind::SetupFailed => {
-                failed.hint("Repair what failed; nothing is left of the session.")
-            }
-            _ => failed,
-        })
+        if failed.kind == ErrorKind::SetupFailed {
+            return Err(failed.hint("Repair what failed; nothing is left of the session."));
+        }
+        Err(failed)
     }
 
     fn claimed(mut self) -> Result<Session> {
