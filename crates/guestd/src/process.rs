@@ -11,6 +11,10 @@ use sys::{ChildPlan, Stage};
 
 pub(crate) use sys::Starting;
 
+/// The longest single word or variable that the kernel hands to a program, with the byte at its end: 32 pages.
+const WORD_PAGES: usize = 32;
+/// How much of a name an error quotes, in characters: a longer message would be none on the line.
+const QUOTED_CHARS: usize = 100;
 /// Where programs are looked for when the environment names no `PATH`.
 const DEFAULT_PATH: &[u8] = b"/usr/local/bin:/usr/bin:/bin";
 
@@ -115,33 +119,83 @@ impl Prepared {
 pub(crate) fn not_started(starting: &Starting) -> Option<NotStarted> {
     let (stage, errno) = starting.failure()?;
     let plan = starting.plan();
-    let name = plan.argv.first().map(|name| name.to_string_lossy()).unwrap_or_default();
+    let name = quoted(plan.argv.first().map(CString::as_bytes).unwrap_or_default());
     let (reason, detail) = match (stage, errno) {
         (Stage::Group | Stage::Stdio, _) => {
-            (NotStartedReason::Exhausted, format!("no process could be made for {name:?}"))
+            (NotStartedReason::Exhausted, format!("no process could be made for {name}"))
         }
-        (Stage::Cwd, _) => (
-            NotStartedReason::BadWorkingDirectory,
-            format!("the working directory {:?} cannot be entered", plan.cwd),
-        ),
+        (Stage::Cwd, Errno::NAMETOOLONG) => {
+            (NotStartedReason::BadWorkingDirectory, too_long_to_enter(plan))
+        }
+        (Stage::Cwd, _) => {
+            let cwd = quoted(plan.cwd.as_bytes());
+            let detail = format!("the working directory {cwd} cannot be entered");
+            (NotStartedReason::BadWorkingDirectory, detail)
+        }
         (Stage::Exec, Errno::NOENT | Errno::NOTDIR) => (
             NotStartedReason::NotFound,
             match there(plan) {
                 // For the kernel it is the same.
                 Some(program) => {
-                    format!("{program:?} is there, and what is to run it was not found")
+                    let program = quoted(program.as_bytes());
+                    format!("{program} is there, and what is to run it was not found")
                 }
-                None => format!("{name:?} was not found"),
+                None => format!("{name} was not found"),
             },
         ),
         (Stage::Exec, Errno::NOMEM | Errno::AGAIN | Errno::MFILE) => {
-            (NotStartedReason::Exhausted, format!("{name:?} could not be loaded"))
+            (NotStartedReason::Exhausted, format!("{name} could not be loaded"))
         }
-        (Stage::Exec, _) => {
-            (NotStartedReason::NotExecutable, format!("{name:?} cannot be executed"))
-        }
+        (Stage::Exec, Errno::TOOBIG) => (NotStartedReason::NotExecutable, too_big(plan, &name)),
+        (Stage::Exec, _) => (NotStartedReason::NotExecutable, format!("{name} cannot be executed")),
     };
     Some(NotStarted { reason, errno: errno.raw_os_error(), detail })
+}
+
+/// A name in quotes, or the beginning of one that is long.
+fn quoted(name: &[u8]) -> String {
+    let name = String::from_utf8_lossy(name);
+    match name.char_indices().nth(QUOTED_CHARS) {
+        None => format!("{name:?}"),
+        Some((end, _)) => {
+            let shown = name.get(..end).unwrap_or_default();
+            format!("{shown:?}… ({} bytes)", name.len())
+        }
+    }
+}
+
+fn too_long_to_enter(plan: &ChildPlan) -> String {
+    let cwd = quoted(plan.cwd.as_bytes());
+    format!(
+        "the working directory {cwd} is too long: a path has at most 4095 bytes, and each of its names 255; \
+         start in a directory above, and change to it inside"
+    )
+}
+
+/// What the kernel does not hand over to a program, and what to do about it.
+fn too_big(plan: &ChildPlan, name: &str) -> String {
+    let remedy = "pass it by a file or by standard input";
+    let most = rustix::param::page_size().saturating_mul(WORD_PAGES).saturating_sub(1);
+    let is_long = |word: &&CString| word.as_bytes().len() > most;
+    if let Some(at) = plan.argv.iter().position(|word| is_long(&word)) {
+        let bytes = plan.argv.get(at).map_or(0, |word| word.as_bytes().len());
+        return format!(
+            "argument {at} of {name} has {bytes} bytes, and {most} are the most; {remedy}"
+        );
+    }
+    if let Some(variable) = plan.envp.iter().find(is_long) {
+        let bytes = variable.as_bytes().len();
+        let key = variable.as_bytes().split(|byte| *byte == b'=').next().unwrap_or_default();
+        let key = quoted(key);
+        return format!(
+            "the variable {key} of {name} has {bytes} bytes, and {most} are the most; {remedy}"
+        );
+    }
+    let all: usize = plan.argv.iter().chain(&plan.envp).map(|word| word.as_bytes().len() + 1).sum();
+    format!(
+        "the arguments and variables of {name} are too long together, {all} bytes; pass what is long by a \
+         file or by standard input, or fewer at once"
+    )
 }
 
 /// The first file that the program's name may mean and that is there.
@@ -255,6 +309,51 @@ mod tests {
             assert_eq!(not_started(&starting).unwrap().reason, reason);
             reap(starting.pid());
         }
+    }
+
+    #[test]
+    fn what_is_too_long_is_named_with_the_remedy_and_in_few_words() {
+        let detail = |argv: &[&str], cwd: &str, env: &[&str]| {
+            let (mut plan, _null) = plan(argv, false);
+            plan.cwd = CString::new(cwd).unwrap();
+            plan.envp = env.iter().map(|pair| CString::new(*pair).unwrap()).collect();
+            let starting = Starting::new(plan).unwrap();
+            assert!(starting.settle(None));
+            let why = not_started(&starting).unwrap();
+            reap(starting.pid());
+            assert!(why.detail.len() < 1000, "{}", why.detail);
+            (why.reason, why.detail)
+        };
+        let most = rustix::param::page_size() * WORD_PAGES - 1;
+        let long = "x".repeat(most + 1);
+        let (reason, told) = detail(&["/bin/true", "a", &long], "/", &[]);
+        assert_eq!(reason, NotStartedReason::NotExecutable);
+        let expected = format!(
+            "argument 2 of \"/bin/true\" has {} bytes, and {most} are the most; pass it by a file or by \
+             standard input",
+            most + 1
+        );
+        assert_eq!(told, expected);
+        let (_, told) = detail(&["/bin/true"], "/", &[&format!("KEY={long}")]);
+        assert!(told.starts_with("the variable \"KEY\" of \"/bin/true\" has "), "{told}");
+        let many = vec![&long[1..]; 100];
+        let words: Vec<&str> = ["/bin/true"].into_iter().chain(many).collect();
+        let (_, told) = detail(&words, "/", &[]);
+        assert!(told.contains("too long together") && told.contains("fewer at once"), "{told}");
+        for bytes in [4096, 200_000] {
+            let cwd = "/a".repeat(bytes / 2);
+            let (reason, told) = detail(&["/bin/true"], &cwd, &[]);
+            assert_eq!(reason, NotStartedReason::BadWorkingDirectory);
+            assert!(told.contains(&format!("({bytes} bytes) is too long")), "{told}");
+        }
+        let (_, told) = detail(&["/bin/true"], &"\u{1}".repeat(4000), &[]);
+        assert!(told.starts_with("the working directory"), "{told}");
+        // The control: what is just short enough runs.
+        let (plan, _null) = plan(&["/bin/true", &long[1..]], false);
+        let starting = Starting::new(plan).unwrap();
+        assert!(starting.settle(None));
+        assert_eq!(not_started(&starting), None);
+        reap(starting.pid());
     }
 
     #[test]

@@ -14,9 +14,10 @@ use zeroize::Zeroizing;
 /// What surely fits: a byte takes six at most on its way.
 const SHORT_BYTES: usize = MAX_FRAME_BYTES / 8;
 
-/// Refuses a command whose words and variables do not fit into the frame that they are sent in.
+/// Refuses a command whose words, variables and directory do not fit into the frame that they are sent in.
 pub(crate) fn refuse_long(spawn: &Spawn) -> Result<()> {
     let words = spawn.argv.iter().chain(spawn.env.iter().flat_map(|(name, value)| [name, value]));
+    let words = words.chain([&spawn.cwd]);
     // With what stands around a word.
     let short: usize = words.map(|word| word.as_bytes().len() + 8).sum();
     if short < SHORT_BYTES {
@@ -29,7 +30,8 @@ pub(crate) fn refuse_long(spawn: &Spawn) -> Result<()> {
     }
     Err(Error::new(
         ErrorKind::Usage,
-        "the command's words and variables are too long together: at most 1 MiB fits, and less where they are no text",
+        "the command's words, variables and directory are too long together: at most 1 MiB fits, and less where they \
+         are no text",
     )
     .hint("Pass what is long by a file or by standard input."))
 }

@@ -143,7 +143,7 @@ impl<F: Far> Bridge<F> {
         let message: Value = serde_json::from_slice(&line).unwrap_or_default();
         let method = message.get("method").and_then(Value::as_str);
         if method == Some("notifications/cancelled") {
-            // Over HTTP a request is given up by its connection, and nobody else knows its id.
+            // Over HTTP a request is given up by its connection, whoever else of this key uses the same id.
             let id = message.pointer("/params/requestId").map(Value::to_string);
             if let Some(work) = id.and_then(|id| self.open.remove(&id)) {
                 work.abort();

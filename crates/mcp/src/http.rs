@@ -1,15 +1,21 @@
 //! Streamable HTTP, as a service that a server mounts.
 //!
 //! Nothing is kept between two requests: every call names its sandbox, whichever version of the
-//! protocol the client speaks. Who asks is the server's to find out: it puts an [`Owner`] into the
-//! extensions of the request, and one without is refused.
+//! protocol the client speaks. What a client is given with its handshake (`Mcp-Session-Id`) only tells its
+//! requests from those of other clients of the same owner, so that what it cancels is its own. Who asks
+//! is the server's to find out: it puts an [`Owner`] into the extensions of the request, and one without
+//! is refused.
 
 use crate::MAX_MESSAGE_BYTES;
 use crate::message::{error_message, fault};
+use crate::open::{Aside, Open, SESSION, Sender, session};
 use crate::server::{AtWork, Reach, Reached, Server, refused};
+use bytes::Bytes;
 use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_tools::{Scope, Toolbox};
-use http::StatusCode;
+use http::{Request, Response, StatusCode};
+use http_body_util::Full;
+use http_body_util::combinators::BoxBody;
 use rmcp::RoleServer;
 use rmcp::model::{ErrorCode, ErrorData};
 use rmcp::service::RequestContext;
@@ -17,6 +23,7 @@ use rmcp::transport::streamable_http_server::session::never::NeverSessionManager
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::Value;
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
 
@@ -25,8 +32,44 @@ use tokio_util::sync::CancellationToken;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Owner(pub String);
 
-/// What is mounted: a tower service over requests of any body.
-pub type Service = StreamableHttpService<Server, NeverSessionManager>;
+/// What is mounted. Clones are the same.
+#[derive(Clone)]
+pub struct Service {
+    sdk: StreamableHttpService<Server, NeverSessionManager>,
+    open: Open,
+}
+
+impl std::fmt::Debug for Service {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Service").finish_non_exhaustive()
+    }
+}
+
+impl Service {
+    /// Answers a request. What it asks for is given up where this is dropped, and where its owner cancels it
+    /// (`notifications/cancelled`): another request, with the same session if the first one had any.
+    pub async fn handle(&self, request: Request<Bytes>) -> Response<BoxBody<Bytes, Infallible>> {
+        let (head, body) = request.into_parts();
+        let (aside, sender) = (Aside::of(&body), Sender::of(&head));
+        let is_known = head.headers.contains_key(SESSION);
+        let request = Request::from_parts(head, Full::new(body));
+        let mut response = self.sdk.handle(request).await;
+        // ORDER: the SDK first, which refuses foreign hosts and pages.
+        match (aside, sender) {
+            (Some(Aside::Cancels(id)), Some(sender)) if response.status().is_success() => {
+                self.open.give_up(sender, id);
+            }
+            (Some(Aside::Begins), _) if response.status().is_success() && !is_known => {
+                // A client without it can do all but cancel what another one calls the same.
+                if let Ok(session) = session() {
+                    response.headers_mut().insert(SESSION, session);
+                }
+            }
+            _ => {}
+        }
+        response
+    }
+}
 
 /// Which requests are served, and until when.
 #[derive(Debug, Clone, Default)]
@@ -53,7 +96,9 @@ pub async fn service(
         return Err(Error::new(ErrorKind::Usage, what).hint("Make the toolbox with Scope::Named."));
     }
     let stop = settings.stop.clone();
-    let each = Each { toolboxes: Box::new(toolboxes), at_work: Mutex::default(), stop };
+    let open = Open::default();
+    let (toolboxes, at_work) = (Box::new(toolboxes), Mutex::default());
+    let each = Each { toolboxes, at_work, open: open.clone(), stop };
     let server = Server::new(told, Arc::new(each)).await?;
     let mut config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
@@ -66,7 +111,8 @@ pub async fn service(
         config.with_allowed_hosts(settings.hosts).enforce_origin_validation()
     };
     let config = config.with_allowed_origins(settings.origins);
-    Ok(Service::new(move || Ok(server.clone()), Arc::default(), config))
+    let sdk = StreamableHttpService::new(move || Ok(server.clone()), Arc::default(), config);
+    Ok(Service { sdk, open })
 }
 
 /// What is answered to a body that is no message, with its status; none where it is one.
@@ -95,19 +141,23 @@ struct Each {
     toolboxes: Box<Toolboxes>,
     /// What each owner has at work, while there is something.
     at_work: Mutex<HashMap<Owner, AtWork>>,
+    /// What of it a client may cancel.
+    open: Open,
     stop: CancellationToken,
 }
 
 impl Reach for Each {
     fn reach(&self, context: &RequestContext<RoleServer>) -> Result<Reached> {
         let request = context.extensions.get::<http::request::Parts>();
-        let owner = request.and_then(|request| request.extensions.get::<Owner>());
-        let owner = owner.ok_or_else(|| {
+        let sender = request.and_then(Sender::of).ok_or_else(|| {
             Error::new(ErrorKind::Denied, "nobody knows who sent this request")
                 .hint("Put a layer that authenticates before the service.")
         })?;
-        let toolbox = (self.toolboxes)(owner)?;
-        Ok(Reached { toolbox, at_work: self.at_work_of(owner) })
+        let toolbox = (self.toolboxes)(sender.owner())?;
+        let at_work = self.at_work_of(sender.owner());
+        let given_up = at_work.given_up.child_token();
+        let entry = self.open.enter(sender, context.id.clone(), given_up.clone());
+        Ok(Reached { toolbox, at_work, given_up, known: Some(Box::new(entry)) })
     }
 }
 

@@ -10,7 +10,7 @@
 //!
 //! - What fails in a tool is a result that a model can read (`isError`), with the same error for a
 //!   program in `_meta`. An error of the protocol means that the request itself made no sense.
-//! - A request that is canceled ends the command that it waits for.
+//! - A request that is canceled ends the command that it waits for, over HTTP where its own client says so.
 //! - A message is at most [`MAX_MESSAGE_BYTES`], a resource [`MAX_RESOURCE_BYTES`], a page of resources
 //!   [`MAX_RESOURCES_OF_PAGE`], and [`MAX_CALLS_AT_ONCE`] calls are at work at the same time.
 
@@ -22,6 +22,8 @@ pub mod http;
 pub mod install;
 mod lines;
 mod message;
+#[cfg(feature = "http")]
+mod open;
 mod resources;
 mod server;
 pub mod stdio;

@@ -37,6 +37,10 @@ pub(crate) trait Reach: Send + Sync + 'static {
 pub(crate) struct Reached {
     pub(crate) toolbox: Arc<Toolbox>,
     pub(crate) at_work: AtWork,
+    /// Ends this request, and may end others.
+    pub(crate) given_up: CancellationToken,
+    /// Where the request is known by its id as long as this is kept.
+    pub(crate) known: Option<Box<dyn Send + Sync>>,
 }
 
 /// What one client has at work. Clones are the same.
@@ -88,6 +92,7 @@ impl AtWork {
 struct Begun {
     toolbox: Arc<Toolbox>,
     given_up: CancellationToken,
+    _known: Option<Box<dyn Send + Sync>>,
     _place: OwnedSemaphorePermit,
 }
 
@@ -130,14 +135,20 @@ impl Server {
         context: &RequestContext<RoleServer>,
         tool: Option<&str>,
     ) -> Result<Begun, ErrorData> {
-        let Reached { toolbox, at_work } = self.reach.reach(context).map_err(|e| refused(&e))?;
-        let given_up = at_work.given_up.clone();
+        let reached = self.reach.reach(context).map_err(|e| refused(&e))?;
+        let Reached { toolbox, at_work, given_up, known } = reached;
+        let canceled = async {
+            tokio::select! {
+                () = context.ct.cancelled() => {}
+                () = given_up.cancelled() => {}
+            }
+        };
         tokio::select! {
             place = at_work.place(tool) => match place {
-                Some(place) => Ok(Begun { toolbox, given_up, _place: place }),
+                Some(place) => Ok(Begun { toolbox, given_up, _known: known, _place: place }),
                 None => Err(refused(&Error::new(ErrorKind::Unavailable, "the connection is closing"))),
             },
-            () = context.ct.cancelled() => {
+            () = canceled => {
                 Err(refused(&Error::new(ErrorKind::Canceled, "the request was canceled")))
             }
         }

@@ -86,6 +86,8 @@ struct One {
 impl Reach for One {
     fn reach(&self, _: &RequestContext<RoleServer>) -> Result<Reached> {
         let (toolbox, at_work) = (Arc::clone(&self.toolbox), self.at_work.clone());
-        Ok(Reached { toolbox, at_work })
+        let given_up = at_work.given_up.clone();
+        // The SDK hears itself what is canceled.
+        Ok(Reached { toolbox, at_work, given_up, known: None })
     }
 }

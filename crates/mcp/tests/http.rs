@@ -1,6 +1,7 @@
 //! The service over HTTP, as a server mounts it, without any socket.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+use bytes::Bytes;
 use cofferdam_core::fake::FakeDurable;
 use cofferdam_core::{Caller, ErrorKind, Profile, Spec, Workspace};
 use cofferdam_mcp::http::{Owner, Service, Settings, service};
@@ -8,10 +9,9 @@ use cofferdam_mcp::{MAX_MESSAGE_BYTES, MAX_RESOURCE_BYTES};
 use cofferdam_session::{SessionOrder, Sessions};
 use cofferdam_tools::{PackName, Scope, Toolbox};
 use http::{Request, StatusCode};
-use http_body_util::{BodyExt, Full};
+use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::io::Cursor;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -99,8 +99,7 @@ impl Asked {
             request = request.header("mcp-protocol-version", "2025-11-25");
         }
         let message = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-        let body = Full::new(Cursor::new(message.to_string().into_bytes()));
-        let mut request = request.body(body).unwrap();
+        let mut request = request.body(Bytes::from(message.to_string())).unwrap();
         if let Some(owner) = self.owner {
             request.extensions_mut().insert(Owner(owner.to_owned()));
         }

@@ -15,11 +15,27 @@ use tokio::sync::oneshot;
 impl Sessions {
     /// Makes a session without a name, and ends it where nobody waits for it any more.
     pub(crate) async fn create_unnamed(&self, order: &SessionOrder) -> Result<Session> {
+        self.made(order).await?.claimed()
+    }
+
+    /// Makes a session like [`Sessions::create`], and where one without a name cannot be prepared nothing is left
+    /// of it when this returns: for callers who have no use for a part of one, and nobody else has its id.
+    pub async fn create_whole(&self, order: &SessionOrder) -> Result<Session> {
+        match order.name {
+            Some(_) => self.create(order).await,
+            None => {
+                order.check()?;
+                self.made(order).await?.whole().await
+            }
+        }
+    }
+
+    async fn made(&self, order: &SessionOrder) -> Result<Unclaimed> {
         let (waits, given_up) = oneshot::channel();
         let creation = self.creation_unless(order, given_up);
-        let made = cofferdam_core::to_its_end(creation).await.map_err(broken_off)??;
+        let made = cofferdam_core::to_its_end(creation).await.map_err(broken_off)?;
         drop(waits);
-        made.claimed()
+        made
     }
 
     /// ORDER: the row is written whether or not somebody waits, so that it is known what there is to end.
@@ -72,6 +88,24 @@ impl Unclaimed {
     fn new(sessions: &Sessions, id: &SessionId) -> Self {
         let (sessions, id) = (sessions.clone(), Some(id.clone()));
         Self { sessions, id, outcome: None, runtime: Handle::current() }
+    }
+
+    /// The session, which is claimed, or why there is none; then it is removed before this returns.
+    async fn whole(mut self) -> Result<Session> {
+        let failed = match self.outcome.take() {
+            Some(Err(error)) => error,
+            made => {
+                self.outcome = made;
+                return self.claimed();
+            }
+        };
+        if let Some(id) = self.id.take() {
+            cofferdam_core::to_its_end(end(self.sessions.clone(), id)).await.map_err(broken_off)?;
+        }
+        if failed.kind == ErrorKind::SetupFailed {
+            return Err(failed.hint("Repair what failed; nothing is left of the session."));
+        }
+        Err(failed)
     }
 
     fn claimed(mut self) -> Result<Session> {

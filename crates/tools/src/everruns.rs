@@ -7,7 +7,7 @@ use crate::param::{Fault, Kind, Param};
 use crate::plain::Holed;
 use crate::run::{self, Ends, Finished, Wanted};
 use crate::scope::Missing;
-use crate::tool::{Hints, Row, output_of};
+use crate::tool::{Conduct, Hints, Row, output_of};
 use crate::toolbox::Call;
 use cofferdam_core::{EndingKind, Error, Result, Standard};
 use cofferdam_session::{Phase, SessionReport};
@@ -131,7 +131,7 @@ const EXEC: Row = Row {
         ),
     ],
     output: output_of::<HasRun>,
-    hints: Hints::RUNS,
+    conduct: Conduct::Of(Hints::RUNS),
 };
 
 async fn exec(call: Call<'_>) -> Result<Outcome> {
@@ -250,7 +250,7 @@ const WRITE: Row = Row {
         Param::required("content", Kind::Text, "What it is to hold."),
     ],
     output: output_of::<HasWritten>,
-    hints: Hints::REMOVES,
+    conduct: Conduct::Of(Hints::REMOVES),
 };
 
 async fn write(call: Call<'_>) -> Result<Outcome> {
@@ -290,7 +290,7 @@ const STATUS: Row = Row {
     about: "Says whether the session has a sandbox and how it stands. Makes none.",
     params: &[],
     output: output_of::<Status>,
-    hints: Hints::LOOKS,
+    conduct: Conduct::Of(Hints::LOOKS),
 };
 
 async fn status(call: Call<'_>) -> Result<Outcome> {
@@ -373,7 +373,7 @@ const MANAGE: Row = Row {
         "What is to become of it.",
     )],
     output: output_of::<Managed>,
-    hints: Hints::REMOVES,
+    conduct: Conduct::Of(Hints::REMOVES),
 };
 
 async fn manage(call: Call<'_>) -> Result<Outcome> {

@@ -1,7 +1,7 @@
 //! Searches that every pack may use: what they find within a limit, and how much there is beyond.
 
 use crate::context::Watched;
-use cofferdam_core::{Files, Result};
+use cofferdam_core::{Files, Result, made_visible};
 use cofferdam_search::{FileHits, Found, Glob, Grep, LineKind, Reason, Search, Searched};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -170,7 +170,7 @@ async fn within<T>(search: impl Future<Output = T>, context: &Watched) -> Option
 
 impl std::fmt::Display for NotSearched {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} of {}", self.reason.replace('_', " "), self.first)?;
+        write!(f, "{} of {}", self.reason.replace('_', " "), made_visible(&self.first))?;
         if self.count > 1 {
             write!(f, " and {} others", self.count - 1)?;
         }

@@ -177,7 +177,7 @@ impl Kind {
             Self::Text | Self::Wish(_) => value.is_string(),
             Self::Word => value.as_str().is_some_and(|text| !text.is_empty()),
             Self::Whole(least, most) => {
-                value.as_u64().is_some_and(|number| (least..=most).contains(&number))
+                whole(value).is_some_and(|number| (least..=most).contains(&number))
             }
             Self::Lenient(..) => true,
             Self::Flag => value.is_boolean(),
@@ -239,15 +239,30 @@ pub(crate) fn check(params: &[Param], arguments: &Value) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The arguments with what stands for those that were left out.
+/// The arguments with what stands for those that were left out, and whole numbers written as such.
 pub(crate) fn complete(params: &[Param], arguments: Value) -> Value {
     let Value::Object(mut given) = arguments else { return arguments };
     for param in params {
         if let Some(preset) = param.preset() {
             given.entry(param.name).or_insert(preset);
         }
+        if let (Kind::Whole(..), Some(value)) = (param.kind, given.get_mut(param.name))
+            && let Some(number) = whole(value)
+        {
+            *value = json!(number);
+        }
     }
     Value::Object(given)
+}
+
+/// A whole number, however it is written: for JSON Schema 5.0 is the integer 5.
+fn whole(value: &Value) -> Option<u64> {
+    let fraction = || {
+        let number = value.as_f64().filter(|number| *number >= 0.0 && number.fract() == 0.0)?;
+        // All of its digits, and no sign of a zero.
+        format!("{:.0}", number.abs()).parse().ok()
+    };
+    value.as_u64().or_else(fraction)
 }
 
 /// The one of these names that is most like another one, if any is.
@@ -348,6 +363,9 @@ mod tests {
         wrong("command", json!(null), "a string that is not empty");
         wrong("timeout_ms", json!(10), "a whole number from 1 to 9");
         wrong("timeout_ms", json!(1.5), "a whole number from 1 to 9");
+        wrong("timeout_ms", json!(-5.0), "a whole number from 1 to 9");
+        wrong("timeout_ms", json!("5"), "a whole number from 1 to 9");
+        wrong("timeout_ms", json!(1e300), "a whole number from 1 to 9");
         wrong("mode", json!("c"), "one of a, b");
         wrong("loud", json!("true"), "true or false");
         wrong("names", json!([]), "a list of 1 to 2 strings that are not empty");
@@ -370,6 +388,27 @@ mod tests {
         assert_eq!(hint("timeout"), "Did you mean \"timeout_ms\"?");
         assert_eq!(hint("Mode"), "Did you mean \"mode\"?");
         assert_eq!(hint("working_dir"), "Use command, timeout_ms, mode, loud, names, edits.");
+    }
+
+    #[test]
+    fn a_whole_number_may_be_written_as_a_fraction() {
+        let check = |given: &str, expected: u64| {
+            let arguments: Value =
+                serde_json::from_str(&format!("{{\"command\": \"x\", \"timeout_ms\": {given}}}"))
+                    .unwrap();
+            check(PARAMS, &arguments).unwrap();
+            assert_eq!(
+                complete(PARAMS, arguments)["timeout_ms"].as_u64(),
+                Some(expected),
+                "{given}"
+            );
+        };
+        check("5", 5);
+        check("5.0", 5);
+        check("0.9e1", 9);
+        assert_eq!(whole(&json!(-0.0)), Some(0));
+        assert_eq!(whole(&json!(u64::MAX)), Some(u64::MAX));
+        assert_eq!(whole(&json!(1e18)), Some(1_000_000_000_000_000_000));
     }
 
     #[test]

@@ -160,7 +160,8 @@ impl Sandboxes {
             let ensured = match &order.name {
                 Some(_) => sessions.ensure(&order).await?,
                 None => {
-                    let session = sessions.create(&order).await?;
+                    // One that cannot be prepared is of no use to anybody, and each call would leave another.
+                    let session = sessions.create_whole(&order).await?;
                     Ensured { session, how: EnsuredHow::Created }
                 }
             };

@@ -57,6 +57,34 @@ impl Hints {
         Self { read_only: false, destructive: true, idempotent: false, open_world: true };
 }
 
+/// How a tool behaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Conduct {
+    /// As these say, whatever its sandbox is.
+    Of(Hints),
+    /// It looks at what is in a sandbox, which is made or woken for it where it has to be.
+    Reads,
+}
+
+impl Conduct {
+    /// Whether it is called to look, and changes nothing by what it is called with.
+    pub(crate) fn looks(self) -> bool {
+        match self {
+            Self::Of(hints) => hints.read_only,
+            Self::Reads => true,
+        }
+    }
+
+    /// What a client is told. To make a sandbox changes nothing of anybody's; what prepares it may.
+    fn hints(self, is_prepared: bool) -> Hints {
+        match self {
+            Self::Of(hints) => hints,
+            Self::Reads if is_prepared => Hints::SETTLES,
+            Self::Reads => Hints::LOOKS,
+        }
+    }
+}
+
 /// A row in the table of a pack.
 #[derive(Clone, Copy)]
 pub(crate) struct Row {
@@ -65,12 +93,13 @@ pub(crate) struct Row {
     pub(crate) about: &'static str,
     pub(crate) params: &'static [Param],
     pub(crate) output: fn() -> Value,
-    pub(crate) hints: Hints,
+    pub(crate) conduct: Conduct,
 }
 
 impl Row {
-    /// The tool, with the parameter by which calls name their sandbox, if there is one.
-    pub(crate) fn tool(&self, sandbox: Option<Param>) -> Tool {
+    /// The tool, with the parameter by which calls name their sandbox, if there is one, and whether commands
+    /// or files prepare one that is made.
+    pub(crate) fn tool(&self, sandbox: Option<Param>, is_prepared: bool) -> Tool {
         let params: Vec<Param> = sandbox.into_iter().chain(self.params.iter().copied()).collect();
         Tool {
             name: self.name,
@@ -78,7 +107,7 @@ impl Row {
             description: self.about.to_owned(),
             input: param::schema(&params),
             output: Some((self.output)()),
-            hints: self.hints,
+            hints: self.conduct.hints(is_prepared),
         }
     }
 }

@@ -59,13 +59,13 @@ impl Toolbox {
     /// whoever names it so, and stays; without a name it is this toolbox's alone.
     pub fn new(pack: PackName, sessions: Sessions, scope: Scope, order: SessionOrder) -> Self {
         let sandboxes = Sandboxes::new(sessions, scope, order);
-        Self { pack, tools: tools(pack, scope, false), sandboxes, ports: None, notice: None }
+        Self { pack, tools: tools(pack, &sandboxes, false), sandboxes, ports: None, notice: None }
     }
 
     /// Shows ports to the user by way of these: there is a tool more for it, where the pack has one.
     #[must_use]
     pub fn exposing(self, ports: Arc<dyn Expose>) -> Self {
-        let tools = tools(self.pack, self.sandboxes.scope, true);
+        let tools = tools(self.pack, &self.sandboxes, true);
         Self { tools, ports: Some(ports), ..self }
     }
 
@@ -127,7 +127,7 @@ impl Toolbox {
                         self.carry_out(row.name, call).await
                     })
                     .await;
-                if let Some(notice) = self.notice.as_ref().filter(|_| !row.hints.read_only) {
+                if let Some(notice) = self.notice.as_ref().filter(|_| !row.conduct.looks()) {
                     notice.called(row.name, named.as_deref(), outcome.is_error).await;
                 }
                 outcome.within_limit()
@@ -258,9 +258,11 @@ impl Call<'_> {
 }
 
 /// The tools of a pack, as a model is told of them.
-fn tools(pack: PackName, scope: Scope, shows_ports: bool) -> Vec<Tool> {
-    let sandbox = sandbox_parameter(pack, scope);
-    rows(pack, shows_ports).map(|row| row.tool(sandbox)).collect()
+fn tools(pack: PackName, sandboxes: &Sandboxes, shows_ports: bool) -> Vec<Tool> {
+    let sandbox = sandbox_parameter(pack, sandboxes.scope);
+    let order = sandboxes.order();
+    let is_prepared = !order.init.is_empty() || order.manifest.is_some();
+    rows(pack, shows_ports).map(|row| row.tool(sandbox, is_prepared)).collect()
 }
 
 /// The rows of a pack, as far as there is what they need.

@@ -1,6 +1,6 @@
 //! What a session does with its sandbox before the first command.
 
-use super::{ExecSandboxContext, ProcessSandbox, SandboxPolicy};
+use super::{ExecSandboxContext, Probed, ProcessSandbox, SandboxPolicy};
 use cofferdam_core::{Enforcement, Error, ErrorKind, OnUnavailable, Result};
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ pub struct Attached {
     pub sandbox: Option<Arc<dyn ProcessSandbox>>,
     /// How far it enforces the profile.
     pub enforcement: Enforcement,
-    /// What the session has to tell its user: a sentence for everything that is less than asked for.
+    /// What the session has to tell its user: a sentence for everything that is less than asked for, with why.
     pub said: Vec<String>,
 }
 
@@ -38,8 +38,8 @@ pub async fn attach(
     policy: &SandboxPolicy,
     context: &ExecSandboxContext,
 ) -> Result<Attached> {
-    let enforcement = sandbox.probe(&policy.profile).await?;
-    let said = said(enforcement, policy)?;
+    let probed = sandbox.probe_with_reasons(&policy.profile).await?;
+    let (enforcement, said) = (probed.enforcement, said(&probed, policy)?);
     if enforcement == Enforcement::Unavailable {
         return Ok(Attached { sandbox: None, enforcement, said });
     }
@@ -59,21 +59,27 @@ pub async fn attach(
     Ok(Attached { sandbox: Some(sandbox), enforcement, said })
 }
 
-fn said(enforcement: Enforcement, policy: &SandboxPolicy) -> Result<Vec<String>> {
-    let profile = policy.profile;
+fn said(probed: &Probed, policy: &SandboxPolicy) -> Result<Vec<String>> {
+    let (profile, enforcement) = (policy.profile, probed.enforcement);
+    let why = match probed.reasons.as_slice() {
+        [] => String::new(),
+        reasons => format!(": {}", reasons.join("; ")),
+    };
     let shortfall = match enforcement {
         Enforcement::FullyEnforced => return Ok(Vec::new()),
         Enforcement::Partial => format!("profile {profile} is enforced only in part here"),
         Enforcement::Unavailable => format!("profile {profile} cannot be enforced here at all"),
     };
     match (policy.on_unavailable, enforcement) {
-        (OnUnavailable::Refuse, _) => Err(Error::new(ErrorKind::Unenforceable, shortfall)
-            .hint("Run `cofferdam doctor` for the remedy.")),
+        (OnUnavailable::Refuse, _) => {
+            Err(Error::new(ErrorKind::Unenforceable, format!("{shortfall}{why}"))
+                .hint("Run `cofferdam doctor` for the remedy."))
+        }
         (OnUnavailable::Degrade, Enforcement::Unavailable) => {
-            Ok(vec![format!("{shortfall}: commands run without a sandbox")])
+            Ok(vec![format!("{shortfall}, and commands run without a sandbox{why}")])
         }
         (OnUnavailable::Degrade, Enforcement::Partial | Enforcement::FullyEnforced) => {
-            Ok(vec![shortfall])
+            Ok(vec![format!("{shortfall}{why}")])
         }
     }
 }
@@ -104,6 +110,11 @@ mod tests {
             Ok(self.0)
         }
 
+        async fn probe_with_reasons(&self, profile: &SandboxProfile) -> Result<Probed> {
+            let enforcement = self.probe(profile).await?;
+            Ok(Probed { enforcement, reasons: vec!["network: open".into(), "limits: none".into()] })
+        }
+
         async fn shutdown(&self) -> Result<()> {
             Ok(())
         }
@@ -129,6 +140,29 @@ mod tests {
         let calls = sandbox.1.lock().unwrap().iter().map(|c| c.replace(&mark, "ROOT")).collect();
         let _ = std::fs::remove_dir_all(&root);
         (said, calls)
+    }
+
+    #[test]
+    fn what_falls_short_is_told_with_its_reasons() {
+        let told = |enforcement, on_unavailable, reasons: &[&str]| {
+            let reasons = reasons.iter().map(ToString::to_string).collect();
+            let profile = SandboxProfile::RepoWrite;
+            let policy = SandboxPolicy { profile, egress: Vec::new(), on_unavailable };
+            match said(&Probed { enforcement, reasons }, &policy) {
+                Ok(said) => said.concat(),
+                Err(error) => error.message,
+            }
+        };
+        let why = ["network: open", "limits: none"];
+        let ends = ": network: open; limits: none";
+        for enforcement in [Enforcement::Partial, Enforcement::Unavailable] {
+            for choice in [OnUnavailable::Refuse, OnUnavailable::Degrade] {
+                let told = told(enforcement, choice, &why);
+                assert!(told.contains("repo-write") && told.ends_with(ends), "{told}");
+            }
+        }
+        let none = told(Enforcement::Partial, OnUnavailable::Refuse, &[]);
+        assert_eq!(none, "profile repo-write is enforced only in part here");
     }
 
     #[tokio::test]

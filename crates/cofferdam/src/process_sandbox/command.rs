@@ -1,6 +1,6 @@
 //! The process sandbox that is the `cofferdam` command.
 
-use super::{ExecSandboxContext, ProcessSandbox, SandboxProfile, WrappedCommand, program};
+use super::{ExecSandboxContext, Probed, ProcessSandbox, SandboxProfile, WrappedCommand, program};
 use crate::local_backend;
 use async_trait::async_trait;
 use cofferdam_core::{
@@ -185,6 +185,10 @@ impl ProcessSandbox for CofferdamSandbox {
     /// Attacks a throw-away sandbox of this profile. Takes seconds. What cannot be made at all is
     /// [`Enforcement::Unavailable`].
     async fn probe(&self, profile: &SandboxProfile) -> Result<Enforcement> {
+        Ok(self.probe_with_reasons(profile).await?.enforcement)
+    }
+
+    async fn probe_with_reasons(&self, profile: &SandboxProfile) -> Result<Probed> {
         let backend = match &self.backend {
             Some(backend) => Arc::clone(backend),
             None => local_backend()?,
@@ -196,8 +200,14 @@ impl ProcessSandbox for CofferdamSandbox {
             false => LimitsCount::No,
         };
         match backend.probe(&spec).await {
-            Ok(enforced) => Ok(enforced.overall(counts)),
-            Err(error) if is_absent(error.kind) => Ok(Enforcement::Unavailable),
+            Ok(enforced) => {
+                let enforcement = enforced.overall(counts);
+                Ok(Probed { enforcement, reasons: enforced.reasons })
+            }
+            Err(error) if is_absent(error.kind) => {
+                let reasons = vec![error.chain()];
+                Ok(Probed { enforcement: Enforcement::Unavailable, reasons })
+            }
             Err(error) => Err(error),
         }
     }

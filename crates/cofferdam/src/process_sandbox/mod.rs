@@ -83,6 +83,15 @@ pub struct SandboxPolicy {
     pub on_unavailable: OnUnavailable,
 }
 
+/// What a probe found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Probed {
+    /// How far the profile is enforced.
+    pub enforcement: Enforcement,
+    /// Why not in full: one sentence each.
+    pub reasons: Vec<String>,
+}
+
 /// A sandbox that turns argvs into other argvs.
 #[async_trait]
 pub trait ProcessSandbox: Send + Sync {
@@ -95,6 +104,11 @@ pub trait ProcessSandbox: Send + Sync {
 
     /// Tries whether `profile` can be enforced on this host.
     async fn probe(&self, profile: &SandboxProfile) -> Result<Enforcement>;
+
+    /// The same, with why it is less than all, as far as that is known. Whoever says nothing else knows none.
+    async fn probe_with_reasons(&self, profile: &SandboxProfile) -> Result<Probed> {
+        Ok(Probed { enforcement: self.probe(profile).await?, reasons: Vec::new() })
+    }
 
     /// Gives back what the session used. Called once at its end; nothing can be wrapped after it.
     async fn shutdown(&self) -> Result<()>;

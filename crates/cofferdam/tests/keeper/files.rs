@@ -86,6 +86,43 @@ async fn whoever_watches_keeps_the_sandbox_awake_also_after_a_pause() {
     }
 }
 
+/// How many watches one sandbox has at a time.
+const MAX_WATCHES: usize = 6;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_bounds_on_connections_are_the_sandboxs_whoever_asks_for_its_files() {
+    let stage = Stage::new("kept-files-bounds");
+    let record = stage.make("kept-files-bounds").await;
+    let files = async || stage.backend.files(&record).await.unwrap();
+    let mut watches = Vec::new();
+    for _ in 0..MAX_WATCHES {
+        watches.push((files().await, files().await.watch(&Watch::default()).await.unwrap()));
+    }
+    let refused = files().await.watch(&Watch::default()).await.unwrap_err();
+    assert!(refused.message.contains("6 watches of the sandbox's files stand"), "{refused:?}");
+    // More calls than connections wait for each other, though each has files of its own, and none is refused.
+    let all: Vec<_> = (0..40)
+        .map(|number| {
+            let (backend, record) = (stage.backend.clone(), record.clone());
+            tokio::spawn(async move {
+                let files = backend.files(&record).await?;
+                files.write(&format!("n{number}"), b"x").await
+            })
+        })
+        .collect();
+    for one in all {
+        one.await.unwrap().unwrap();
+    }
+    // One that ends makes room, and another sandbox has its own.
+    watches.pop();
+    files().await.watch(&Watch::default()).await.unwrap();
+    let other = stage.make("kept-files-other").await;
+    stage.backend.files(&other).await.unwrap().watch(&Watch::default()).await.unwrap();
+    for record in [&record, &other] {
+        stage.backend.destroy(record, DestroyReason::Success).await.unwrap();
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn protected_names_stay_protected_and_their_neighbours_do_not() {
     let stage = Stage::new("kept-files-pins");

@@ -1,7 +1,7 @@
 //! The client's side of keepers: a backend of sandboxes that outlive this process.
 
 use super::client::{AT_ONCE, Call, ENDS_WITHIN, STARTS_WITHIN, Trouble, odd};
-use super::files::KeptDoor;
+use super::files::FilesInUse;
 use super::idle::Idle;
 use super::marks::Marks;
 use super::order::Order;
@@ -18,7 +18,6 @@ use crate::gate::{self, GateProgram, GatedSecrets};
 use crate::handing;
 use crate::state::StateDirectory;
 use async_trait::async_trait;
-use cofferdam_core::files::LinkedFiles;
 use cofferdam_core::secret::SecretSource;
 use cofferdam_core::{
     ApplyOrder, ApplyReport, Capabilities, Change, Chunk, Connections, Deadlines, DestroyReason,
@@ -52,6 +51,7 @@ pub struct KeptBackend {
     swept: Arc<Mutex<Option<Instant>>>,
     idle: Arc<Idle>,
     marks: Arc<Marks>,
+    files: FilesInUse,
     gate: Option<GateProgram>,
     secrets: Option<Arc<dyn SecretSource>>,
 }
@@ -66,6 +66,7 @@ impl KeptBackend {
             swept: Arc::default(),
             idle: Arc::default(),
             marks: Arc::default(),
+            files: FilesInUse::default(),
             gate: None,
             secrets: None,
         }
@@ -535,7 +536,7 @@ impl DurableBackend for KeptBackend {
     }
 
     async fn files(&self, sandbox: &SandboxRecord) -> Result<Files> {
-        Ok(Files::new(Arc::new(LinkedFiles::new(KeptDoor::new(self, sandbox)))))
+        Ok(Files::new(self.files.of(self, sandbox)))
     }
 
     async fn connect(&self, sandbox: &SandboxRecord, port: u16) -> Result<PortLink> {

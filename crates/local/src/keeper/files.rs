@@ -12,13 +12,15 @@ use super::talk::{Reply, Request};
 use crate::backend::receive;
 use crate::conversation::pair;
 use async_trait::async_trait;
-use cofferdam_core::files::{FileDoor, FileLink};
+use cofferdam_core::files::{FileDoor, FileLink, LinkedFiles};
 use cofferdam_core::line::file_request;
-use cofferdam_core::{Error, ErrorKind, Result, SandboxRecord};
+use cofferdam_core::{Error, ErrorKind, Result, SandboxId, SandboxRecord};
 use cofferdam_wire::frame::{HEADER_BYTES, Header, Kind};
 use cofferdam_wire::message::{HostOpens, Port};
 use rustix::fd::OwnedFd;
-use std::io;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::{fmt, io};
 use tokio::io::{AsyncReadExt, Interest};
 use tokio::net::UnixStream;
 
@@ -59,6 +61,37 @@ impl Keeper<'_> {
     /// Lets go of all for whom a process in the sandbox works.
     pub(super) fn hang_up_workers(&mut self) {
         self.conns.retain(|_, conn| !Conn::has_worker(conn));
+    }
+}
+
+/// The files of the sandboxes that somebody has in use here: the bounds on connections are a sandbox's, whoever
+/// of this process reaches its files. Clones are the same.
+#[derive(Clone, Default)]
+pub(super) struct FilesInUse(Arc<Mutex<HashMap<Whose, Weak<KeptFiles>>>>);
+
+/// A sandbox by its id, and the very one of those that had it.
+type Whose = (SandboxId, String);
+type KeptFiles = LinkedFiles<KeptDoor>;
+
+impl fmt::Debug for FilesInUse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FilesInUse").finish_non_exhaustive()
+    }
+}
+
+impl FilesInUse {
+    /// Those of this sandbox, the same for all who have them at a time.
+    pub(super) fn of(&self, backend: &KeptBackend, sandbox: &SandboxRecord) -> Arc<KeptFiles> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let whose = (sandbox.id.clone(), sandbox.external_id.clone());
+        if let Some(files) = all.get(&whose).and_then(Weak::upgrade) {
+            return files;
+        }
+        // Or those that nobody has any more would be all that there ever were.
+        all.retain(|_, files| files.strong_count() > 0);
+        let files = Arc::new(LinkedFiles::new(KeptDoor::new(backend, sandbox)));
+        all.insert(whose, Arc::downgrade(&files));
+        files
     }
 }
 

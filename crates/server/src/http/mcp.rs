@@ -5,7 +5,7 @@ use super::error::Answer;
 use super::extract::Raw;
 use super::tools::{refuse_half, toolbox};
 use crate::Server;
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::{DefaultBodyLimit, FromRequest, Request, State};
 use axum::http::{Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -17,7 +17,6 @@ use cofferdam_tools::{PackName, Toolbox};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::OnceCell;
-use tower::ServiceExt;
 
 /// Where it is.
 pub(super) const PATH: &str = "/mcp";
@@ -59,18 +58,15 @@ async fn answer(
         Ok(request) => request,
         Err(answer) => return Ok(answer),
     };
-    match service.oneshot(request).await {
-        Ok(response) => Ok(response.map(Body::new).into_response()),
-        Err(never) => match never {},
-    }
+    Ok(service.handle(request).await.map(Body::new))
 }
 
 /// The request with its body read, or what is answered where that is no message.
-async fn message(request: Request) -> Result<Request, Response> {
-    if request.method() != Method::POST {
-        return Ok(request);
-    }
+async fn message(request: Request) -> Result<Request<Bytes>, Response> {
     let (head, body) = request.into_parts();
+    if head.method != Method::POST {
+        return Ok(Request::from_parts(head, Bytes::new()));
+    }
     let mut again = Request::from_parts(head.clone(), body);
     DefaultBodyLimit::max(MAX_MESSAGE_BYTES).apply(&mut again);
     let body = match Raw::from_request(again, &()).await {
@@ -81,7 +77,7 @@ async fn message(request: Request) -> Result<Request, Response> {
         Err(problem) => return Err(problem.into_response()),
     };
     match no_message(&body) {
-        None => Ok(Request::from_parts(head, Body::from(body))),
+        None => Ok(Request::from_parts(head, body)),
         Some(answer) => Err(told(answer)),
     }
 }

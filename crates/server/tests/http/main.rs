@@ -3,6 +3,7 @@
 
 mod attacked;
 mod bounds;
+mod canceled;
 mod contract;
 mod document;
 mod files;

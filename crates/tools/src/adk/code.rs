@@ -5,7 +5,7 @@ use crate::Outcome;
 use crate::param::{Kind, Param};
 use crate::run::{self, Finished, Wanted};
 use crate::scope::Missing;
-use crate::tool::{Hints, Row, output_of};
+use crate::tool::{Conduct, Hints, Row, output_of};
 use crate::toolbox::Call;
 use cofferdam_core::{EndingKind, Error, ErrorKind, Result, Standard};
 use cofferdam_session::Session;
@@ -84,11 +84,12 @@ pub(super) const ROW: Row = Row {
         Param::optional(
             "timeout_secs",
             Kind::Lenient(TIMEOUT_SECS.0, TIMEOUT_SECS.1),
-            "It is killed after so many seconds; 30 where it is left out.",
+            "It is killed after so many seconds; 30 where it is left out. Less than 1 is 1, and more than 300 \
+             is 300.",
         ),
     ],
     output: output_of::<HasRun>,
-    hints: Hints::RUNS,
+    conduct: Conduct::Of(Hints::RUNS),
 };
 
 /// How code of a language is run: the name of its file, and a script that gets its directory.

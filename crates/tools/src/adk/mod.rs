@@ -11,7 +11,7 @@ use crate::plain::{left_out, middle_cut};
 use crate::run::{self, Ends, Wanted};
 use crate::scope::Missing;
 use crate::text::{counted, show_bytes};
-use crate::tool::{Hints, Row, output_of};
+use crate::tool::{Conduct, Hints, Row, output_of};
 use crate::toolbox::Call;
 use cofferdam_core::files::{EntryKind, List, MAX_ENTRIES};
 use cofferdam_core::{EndingKind, Error, ErrorKind, Files, Result, Standard};
@@ -121,7 +121,7 @@ const EXEC: Row = Row {
         Param::optional("working_dir", Kind::Word, "Where it runs, relative to the workspace."),
     ],
     output: output_of::<HasRun>,
-    hints: Hints::RUNS,
+    conduct: Conduct::Of(Hints::RUNS),
 };
 
 async fn exec(call: Call<'_>) -> Result<Outcome> {
@@ -194,7 +194,7 @@ const READ: Row = Row {
             shows any part of it.",
     params: &[PATH],
     output: output_of::<HasRead>,
-    hints: Hints::LOOKS,
+    conduct: Conduct::Reads,
 };
 
 async fn read(call: Call<'_>) -> Result<Outcome> {
@@ -239,7 +239,7 @@ const WRITE: Row = Row {
     about: "Writes a whole file of the workspace. Directories on the way are made.",
     params: &[PATH, Param::required("content", Kind::Text, "What it is to hold.")],
     output: output_of::<Done>,
-    hints: Hints::REMOVES,
+    conduct: Conduct::Of(Hints::REMOVES),
 };
 
 async fn write(call: Call<'_>) -> Result<Outcome> {
@@ -279,7 +279,7 @@ const LIST: Row = Row {
     about: "Lists a directory of the workspace, hidden names too.",
     params: &[PATH],
     output: output_of::<HasListed>,
-    hints: Hints::LOOKS,
+    conduct: Conduct::Reads,
 };
 
 async fn list(call: Call<'_>) -> Result<Outcome> {
@@ -334,7 +334,7 @@ const PATCH: Row = Row {
     about: "Applies a unified diff to the workspace: all of it, or nothing.",
     params: &[Param::required("patch", Kind::Word, "The unified diff, with a/ and b/ or without.")],
     output: output_of::<Done>,
-    hints: Hints::CHANGES,
+    conduct: Conduct::Of(Hints::CHANGES),
 };
 
 async fn patch(call: Call<'_>) -> Result<Outcome> {

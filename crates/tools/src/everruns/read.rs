@@ -5,7 +5,7 @@ use crate::Outcome;
 use crate::param::{Kind, Param};
 use crate::scope::Missing;
 use crate::text::{Part, counted, show_bytes};
-use crate::tool::{Hints, Row, output_of};
+use crate::tool::{Conduct, Row, output_of};
 use crate::toolbox::Call;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -103,7 +103,7 @@ pub(super) const ROW: Row = Row {
         Param::whole("limit", (1, u64::MAX), LINES, "How many lines are read at most."),
     ],
     output: output_of::<FileWindow>,
-    hints: Hints::LOOKS,
+    conduct: Conduct::Reads,
 };
 
 pub(super) async fn read(call: Call<'_>) -> Result<Outcome> {

@@ -8,10 +8,10 @@ use crate::param::{Fault, Kind, Param};
 use crate::run::{self, Wanted};
 use crate::scope::Missing;
 use crate::text::{counted, plain_part, show_bytes};
-use crate::tool::{Hints, Row, output_of};
+use crate::tool::{Conduct, Hints, Row, output_of};
 use crate::toolbox::Call;
 use cofferdam_core::files::{EntryKind, Read};
-use cofferdam_core::{Error, ErrorKind, Files, GuestPath, Result, Standard};
+use cofferdam_core::{Error, ErrorKind, Files, GuestPath, Result, Standard, made_visible};
 use cofferdam_session::Doing;
 use cofferdam_session::edit::{Edit, Places};
 use schemars::JsonSchema;
@@ -117,7 +117,7 @@ const READ: Row = Row {
         Param::whole("max_bytes", (1, MAX_BYTES), MAX_BYTES, "How many bytes at most."),
     ],
     output: output_of::<HasRead>,
-    hints: Hints::LOOKS,
+    conduct: Conduct::Reads,
 };
 
 async fn read(call: Call<'_>) -> Result<Outcome> {
@@ -176,7 +176,7 @@ const WRITE: Row = Row {
         Param::required("content", Kind::Text, "What it is to hold."),
     ],
     output: output_of::<HasWritten>,
-    hints: Hints::REMOVES,
+    conduct: Conduct::Of(Hints::REMOVES),
 };
 
 async fn write(call: Call<'_>) -> Result<Outcome> {
@@ -184,7 +184,8 @@ async fn write(call: Call<'_>) -> Result<Outcome> {
     let files = call.sandboxes.needed(call.name(), Missing::Make).await?.files();
     let guest = confined(&files, &path).await?;
     let written = files.write(OsStr::from_bytes(guest.as_bytes()), content.as_bytes()).await?;
-    let text = format!("wrote {} to {path}", counted(written.bytes, "byte", "bytes"));
+    let bytes = counted(written.bytes, "byte", "bytes");
+    let text = format!("wrote {bytes} to {}", made_visible(&path));
     Ok(Outcome::done(text, json!(HasWritten { path, bytes_written: written.bytes })))
 }
 
@@ -215,7 +216,7 @@ const EDIT: Row = Row {
         Param::required("new_text", Kind::Text, "What is to stand there."),
     ],
     output: output_of::<HasEdited>,
-    hints: Hints::CHANGES,
+    conduct: Conduct::Of(Hints::CHANGES),
 };
 
 async fn edit(call: Call<'_>) -> Result<Outcome> {
@@ -234,7 +235,7 @@ async fn edit(call: Call<'_>) -> Result<Outcome> {
     if let Some(refused) = edited.report.edits.last().filter(|_| !edited.report.applies) {
         return Err(refusal(&path, 1, refused).hint("Write more of the lines around it."));
     }
-    let text = format!("edited {path}");
+    let text = format!("edited {}", made_visible(&path));
     let replacements = edited.report.replacements;
     Ok(Outcome::done(text, json!(HasEdited { path, replacements })))
 }
@@ -272,7 +273,7 @@ const BASH: Row = Row {
         ),
     ],
     output: output_of::<HasRun>,
-    hints: Hints::RUNS,
+    conduct: Conduct::Of(Hints::RUNS),
 };
 
 /// Runs bash where there is one.

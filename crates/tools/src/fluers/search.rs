@@ -5,10 +5,10 @@ use crate::Outcome;
 use crate::found::{Find, Finds, Window};
 use crate::param::{Kind, Param};
 use crate::scope::Missing;
-use crate::tool::{Hints, Row, output_of};
+use crate::tool::{Conduct, Row, output_of};
 use crate::toolbox::Call;
 use cofferdam_core::files::EntryKind;
-use cofferdam_core::{Error, ErrorKind, Result};
+use cofferdam_core::{Error, ErrorKind, Result, made_visible};
 use cofferdam_search::{Glob, Grep, Scope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -43,7 +43,7 @@ pub(super) const GLOB: Row = Row {
             most 1000 names are told, and how many there are.",
     params: &[Param::required("pattern", Kind::Word, "The pattern, relative to the workspace.")],
     output: output_of::<Names>,
-    hints: Hints::LOOKS,
+    conduct: Conduct::Reads,
 };
 
 pub(super) async fn glob(call: Call<'_>) -> Result<Outcome> {
@@ -58,7 +58,9 @@ pub(super) async fn glob(call: Call<'_>) -> Result<Outcome> {
     Ok(Outcome::fitting(found.finds.len(), |budget| {
         let paths: Vec<String> =
             found.finds.iter().take(budget).map(|find| find.path.clone()).collect();
-        let mut text = paths.join("\n");
+        // HOSTILE: a name may hold line ends, and would be several.
+        let lines: Vec<_> = paths.iter().map(|path| made_visible(path)).collect();
+        let mut text = lines.join("\n");
         let truncated = paths.len() < found.total || !found.complete;
         text.push_str(&rest(paths.len(), &found, "names; use a narrower pattern"));
         Outcome::said(text, json!(Names { paths, total: found.total, truncated }))
@@ -115,7 +117,7 @@ pub(super) const GREP: Row = Row {
         Param::optional("paths", Kind::Words(100), "Files and directories. Left out: everywhere."),
     ],
     output: output_of::<Lines>,
-    hints: Hints::LOOKS,
+    conduct: Conduct::Reads,
 };
 
 pub(super) async fn grep(call: Call<'_>) -> Result<Outcome> {
@@ -129,16 +131,23 @@ pub(super) async fn grep(call: Call<'_>) -> Result<Outcome> {
     let window = Window { skip: 0, limit: MAX_MATCHES };
     let found = Finds::lines(&files, &order, window, call.context).await?;
     Ok(Outcome::fitting(found.finds.len(), |budget| {
-        let line = |find: &Find| match (find.line, &find.text) {
-            (Some(number), Some(text)) => format!("{}:{number}:{text}", find.path),
-            _ => format!("{}: matches, and is no text", find.path),
-        };
-        let matches: Vec<String> = found.finds.iter().take(budget).map(line).collect();
-        let mut text = matches.join("\n");
+        let told = found.finds.get(..budget.min(found.finds.len())).unwrap_or_default();
+        let matches: Vec<String> = told.iter().map(|find| line(find, &find.path)).collect();
+        let lines: Vec<String> =
+            told.iter().map(|find| line(find, &made_visible(&find.path))).collect();
+        let mut text = lines.join("\n");
         let truncated = matches.len() < found.total || !found.complete;
         text.push_str(&rest(matches.len(), &found, "lines; use a narrower pattern or paths"));
         Outcome::said(text, json!(Lines { matches, total: found.total, truncated }))
     }))
+}
+
+/// A match by the path of its file, as that is told.
+fn line(find: &Find, path: &str) -> String {
+    match (find.line, &find.text) {
+        (Some(number), Some(text)) => format!("{path}:{number}:{text}"),
+        _ => format!("{path}: matches, and is no text"),
+    }
 }
 
 #[cfg(test)]

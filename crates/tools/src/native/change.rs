@@ -4,10 +4,10 @@ use super::file::PATH;
 use crate::param::{Kind, Param};
 use crate::scope::Missing;
 use crate::text::counted;
-use crate::tool::{Hints, Row, output_of};
+use crate::tool::{Conduct, Hints, Row, output_of};
 use crate::toolbox::Call;
 use crate::{Outcome, ToolError};
-use cofferdam_core::{Error, ErrorKind, Result};
+use cofferdam_core::{Error, ErrorKind, Result, made_visible};
 use cofferdam_session::edit::{Edit, EditOutcome, EditReport, EditedText, Places};
 use cofferdam_session::patch::{PatchOutcome, PatchReport, PatchedFile};
 use cofferdam_session::{Doing, PatchOptions, Way};
@@ -80,7 +80,7 @@ pub(super) const EDIT: Row = Row {
         Param::flag("dry_run", false, "Whether it is only said what would be done."),
     ],
     output: output_of::<HasEdited>,
-    hints: Hints::CHANGES,
+    conduct: Conduct::Of(Hints::CHANGES),
 };
 
 pub(super) async fn edit(call: Call<'_>) -> Result<Outcome> {
@@ -103,7 +103,7 @@ pub(super) async fn edit(call: Call<'_>) -> Result<Outcome> {
         None => {
             let done = if edited.changed { "replaced" } else { "would be replaced" };
             let places = counted(edited.report.replacements, "place", "places");
-            format!("{path}: {places} {done}")
+            format!("{}: {places} {done}", made_visible(&path))
         }
     };
     let is_error = error.is_some();
@@ -123,6 +123,7 @@ fn doing(dry_run: bool) -> Doing {
 
 /// Why an edit does not apply.
 pub(crate) fn refusal(path: &str, number: usize, edit: &EditedText) -> Error {
+    let path = made_visible(path);
     let lines = |lines: &[usize]| {
         let words: Vec<String> = lines.iter().map(ToString::to_string).collect();
         words.join(", ")
@@ -192,7 +193,7 @@ pub(super) const PATCH: Row = Row {
         Param::flag("reverse", false, "Whether what it does is taken back."),
     ],
     output: output_of::<HasPatched>,
-    hints: Hints::CHANGES,
+    conduct: Conduct::Of(Hints::CHANGES),
 };
 
 pub(super) async fn patch(call: Call<'_>) -> Result<Outcome> {
@@ -251,13 +252,13 @@ fn line(file: &PatchedFile) -> String {
     let mut text = format!(
         "\n{} {} (+{} -{}): {}",
         word(json!(file.action)),
-        file.path,
+        made_visible(&file.path),
         file.added,
         file.removed,
         word(json!(file.outcome))
     );
     if let Some(refusal) = &file.refusal {
-        write!(text, "; {}", refusal.message).ok();
+        write!(text, "; {}", made_visible(&refusal.message)).ok();
     }
     let failed = file.hunks.iter().filter(|hunk| hunk.line.is_none());
     for hunk in failed.take(8) {

@@ -4,12 +4,12 @@ use crate::Outcome;
 use crate::param::{Kind, Param};
 use crate::scope::Missing;
 use crate::text::{Part, counted};
-use crate::tool::{Hints, Row, output_of};
+use crate::tool::{Conduct, Hints, Row, output_of};
 use crate::toolbox::Call;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use cofferdam_core::files::{HasRead, Only, Read, Write};
-use cofferdam_core::{Error, ErrorKind, Files, Result};
+use cofferdam_core::{Error, ErrorKind, Files, Result, made_visible};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -78,7 +78,7 @@ pub(super) const READ: Row = Row {
         Param::whole("offset", (0, u64::MAX), 0, "The first byte that is read in base64."),
     ],
     output: output_of::<ReadPart>,
-    hints: Hints::LOOKS,
+    conduct: Conduct::Reads,
 };
 
 pub(super) async fn read(call: Call<'_>) -> Result<Outcome> {
@@ -240,7 +240,7 @@ pub(super) const WRITE: Row = Row {
         ),
     ],
     output: output_of::<HasWritten>,
-    hints: Hints::REMOVES,
+    conduct: Conduct::Of(Hints::REMOVES),
 };
 
 pub(super) async fn write(call: Call<'_>) -> Result<Outcome> {
@@ -263,7 +263,8 @@ pub(super) async fn write(call: Call<'_>) -> Result<Outcome> {
     let files = call.sandboxes.needed(call.name(), Missing::MakeOwn).await?.files();
     let written = files.write_from(&order, &mut bytes.as_slice()).await?;
     let what = if written.created { "created" } else { "written" };
-    let text = format!("{path} {what}, {}", counted(written.bytes, "byte", "bytes"));
+    let text =
+        format!("{} {what}, {}", made_visible(&path), counted(written.bytes, "byte", "bytes"));
     let written = HasWritten {
         path,
         bytes_written: written.bytes,

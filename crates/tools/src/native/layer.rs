@@ -4,11 +4,11 @@ use crate::Outcome;
 use crate::param::{Kind, Param};
 use crate::plain::mark;
 use crate::text::counted;
-use crate::tool::{Hints, Row, output_of};
+use crate::tool::{Conduct, Hints, Row, output_of};
 use crate::toolbox::Call;
 use cofferdam_core::{
     ApplyOrder, ApplyReport, Change, ControlFiles, GuestPath, Held, Result, Standing,
-    is_at_or_below,
+    is_at_or_below, made_visible,
 };
 use cofferdam_session::diff::FileDiff;
 use cofferdam_session::{PointRange, Target, UndoOrder, UndoReport};
@@ -61,6 +61,7 @@ impl Named {
             || self.0.iter().filter(|(_, is_met)| !is_met).map(|(path, _)| path.to_string());
         let told: Vec<String> =
             unmet().take(most).map(|path| path.chars().take(chars).collect()).collect();
+        let told: Vec<_> = told.iter().map(|path| made_visible(path)).collect();
         let more = match unmet().count().saturating_sub(most) {
             0 => String::new(),
             more => format!(" and {more} more"),
@@ -149,7 +150,7 @@ pub(super) const DIFF: Row = Row {
         Param::whole("skip", (0, u64::MAX), 0, "How many changes to pass over, to go on."),
     ],
     output: output_of::<Diffed>,
-    hints: Hints::LOOKS,
+    conduct: Conduct::Of(Hints::LOOKS),
 };
 
 pub(super) async fn diff(call: Call<'_>) -> Result<Outcome> {
@@ -260,7 +261,12 @@ pub(super) const APPLY: Row = Row {
             they are named: only a person applies these.",
     params: &[PATHS, Param::flag("dry_run", false, "Whether it is only said what would be done.")],
     output: output_of::<Applied>,
-    hints: Hints { read_only: false, destructive: true, idempotent: true, open_world: true },
+    conduct: Conduct::Of(Hints {
+        read_only: false,
+        destructive: true,
+        idempotent: true,
+        open_world: true,
+    }),
 };
 
 pub(super) async fn apply(call: Call<'_>) -> Result<Outcome> {
@@ -294,7 +300,13 @@ fn applied(report: &ApplyReport, dry_run: bool, budget: usize) -> Outcome {
     let back = counted(kept, "was kept back", "were kept back");
     let mut text = format!("{changes} {word}, {back}.");
     for change in report.kept.iter().take(budget / 2) {
-        write!(text, "\nkept: {} ({})", change.path, reason(change.standing)).ok();
+        write!(
+            text,
+            "\nkept: {} ({})",
+            made_visible(&change.path.to_string()),
+            reason(change.standing)
+        )
+        .ok();
     }
     if kept > budget / 2 {
         let more = counted(kept - budget / 2, "more is", "more are");
@@ -363,7 +375,7 @@ pub(super) const UNDO: Row = Row {
         Param::flag("dry_run", false, "Whether it is only said what would be done."),
     ],
     output: output_of::<Undone>,
-    hints: Hints::CHANGES,
+    conduct: Conduct::Of(Hints::CHANGES),
 };
 
 pub(super) async fn undo(call: Call<'_>) -> Result<Outcome> {

@@ -4,12 +4,12 @@ use crate::Outcome;
 use crate::param::{Kind, Param};
 use crate::scope::Missing;
 use crate::text::counted;
-use crate::tool::{Hints, Row, output_of};
+use crate::tool::{Conduct, Row, output_of};
 use crate::toolbox::Call;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use cofferdam_core::files::{ByteString, Entry, EntryKind, List, MAX_ENTRIES};
-use cofferdam_core::{Error, ErrorKind, Files, Result};
+use cofferdam_core::{Error, ErrorKind, Files, Result, made_visible};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -72,7 +72,7 @@ pub(super) const ROW: Row = Row {
         Param::optional("after", Kind::Word, "Go on behind this entry, as the last page said."),
     ],
     output: output_of::<Listed>,
-    hints: Hints::LOOKS,
+    conduct: Conduct::Reads,
 };
 
 pub(super) async fn list(call: Call<'_>) -> Result<Outcome> {
@@ -143,14 +143,16 @@ impl Listing {
         }
     }
 
+    /// HOSTILE: a name may hold line ends, and would make lines of its own.
     fn line(&self) -> String {
+        let path = made_visible(&self.path);
         match (self.kind, &self.target) {
-            (kind, _) if kind == EntryKind::Directory.name() => format!("{}/", self.path),
-            (_, Some(target)) => format!("{} -> {target}", self.path),
+            (kind, _) if kind == EntryKind::Directory.name() => format!("{path}/"),
+            (_, Some(target)) => format!("{path} -> {}", made_visible(target)),
             (kind, None) if kind == EntryKind::File.name() => {
-                format!("{} ({})", self.path, counted(self.size, "byte", "bytes"))
+                format!("{path} ({})", counted(self.size, "byte", "bytes"))
             }
-            (kind, None) => format!("{} ({kind})", self.path),
+            (kind, None) => format!("{path} ({kind})"),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::Outcome;
 use crate::param::Param;
-use crate::tool::{Hints, Row, output_of};
+use crate::tool::{Conduct, Hints, Row, output_of};
 use crate::toolbox::Call;
 use cofferdam_core::{
     ConnectionDecision, ConnectionReport, Denial, MAX_DENIALS, Result, denials, made_visible,
@@ -105,7 +105,7 @@ pub(super) const SHOW: Row = Row {
         "How many of the latest connections are shown at most.",
     )],
     output: output_of::<Network>,
-    hints: Hints::LOOKS,
+    conduct: Conduct::Of(Hints::LOOKS),
 };
 
 pub(super) async fn show(call: Call<'_>) -> Result<Outcome> {

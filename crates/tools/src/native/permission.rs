@@ -3,7 +3,7 @@
 use crate::Outcome;
 use crate::param::{Kind, Param};
 use crate::scope::Missing;
-use crate::tool::{Hints, Row, output_of};
+use crate::tool::{Conduct, Hints, Row, output_of};
 use crate::toolbox::Call;
 use cofferdam_core::policy::Asked;
 use cofferdam_core::{Error, ErrorKind, Result};
@@ -65,7 +65,7 @@ pub(super) const REQUEST: Row = Row {
         Param::whole("wait_s", (0, MAX_WAIT_S), WAIT_S, "How many seconds to wait for an answer."),
     ],
     output: output_of::<Permission>,
-    hints: Hints::SETTLES,
+    conduct: Conduct::Of(Hints::SETTLES),
 };
 
 pub(super) async fn request(call: Call<'_>) -> Result<Outcome> {

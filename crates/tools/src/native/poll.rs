@@ -6,7 +6,7 @@ use crate::Outcome;
 use crate::param::{Kind, Param};
 use crate::run;
 use crate::text::counted;
-use crate::tool::{Hints, Row, output_of};
+use crate::tool::{Conduct, Hints, Row, output_of};
 use crate::toolbox::Call;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -19,6 +19,8 @@ use std::time::Duration;
 
 /// The most bytes of one answer.
 const MAX_BYTES: u64 = 16 << 10;
+/// The most bytes that a character has beside its first.
+const CHARACTER_BYTES: u64 = 3;
 /// The longest wait for news.
 const MAX_WAIT_MS: u64 = 60_000;
 
@@ -98,7 +100,7 @@ pub(super) const ROW: Row = Row {
         ),
     ],
     output: output_of::<Part>,
-    hints: Hints::LOOKS,
+    conduct: Conduct::Of(Hints::LOOKS),
 };
 
 pub(super) async fn poll(call: Call<'_>) -> Result<Outcome> {
@@ -117,7 +119,9 @@ pub(super) async fn poll(call: Call<'_>) -> Result<Outcome> {
         }
         status = session.status(&id).await?;
     }
-    let (from, bytes) = read(&session, &id, (stream, offset), asked.max_bytes).await?;
+    // A character may be longer than what was asked for.
+    let most = asked.max_bytes + CHARACTER_BYTES;
+    let (from, bytes) = read(&session, &id, (stream, offset), most).await?;
     let most = usize::try_from(asked.max_bytes).unwrap_or(usize::MAX);
     Ok(Outcome::fitting(most, |budget| {
         told(&asked, &status, (offset, from, &bytes), (stream, budget))
@@ -176,21 +180,23 @@ async fn read(
 fn told(
     asked: &Arguments,
     status: &ExecReport,
-    (wanted, from, bytes): (u64, u64, &[u8]),
+    (mut wanted, mut from, mut bytes): (u64, u64, &[u8]),
     (stream, budget): (Standard, usize),
 ) -> Outcome {
-    let mut shown = bytes.get(..budget.min(bytes.len())).unwrap_or_default();
-    let content = if asked.encoding == "base64" {
-        BASE64.encode(shown)
-    } else {
-        // A character whose rest is still to come waits for it.
-        if let Err(error) = std::str::from_utf8(shown)
-            && error.error_len().is_none()
-            && error.valid_up_to() > 0
-        {
-            shown = shown.get(..error.valid_up_to()).unwrap_or_default();
-        }
-        String::from_utf8_lossy(shown).into_owned()
+    let is_text = asked.encoding != "base64";
+    if is_text && from > 0 && asked.offset != Some(from) {
+        // Nobody asked for the rest of a character.
+        let rest = bytes.iter().take(3).take_while(|byte| is_rest(**byte)).count();
+        bytes = bytes.get(rest..).unwrap_or_default();
+        from += rest as u64;
+        wanted = if asked.offset.is_none() { wanted.max(from) } else { wanted };
+    }
+    let is_over = status.ending.is_some() && from + bytes.len() as u64 >= written(status, stream);
+    let end = if is_text { whole(bytes, budget, is_over) } else { budget.min(bytes.len()) };
+    let shown = bytes.get(..end).unwrap_or_default();
+    let content = match is_text {
+        true => String::from_utf8_lossy(shown).into_owned(),
+        false => BASE64.encode(shown),
     };
     let next_offset = from + shown.len() as u64;
     let part = Part {
@@ -209,6 +215,39 @@ fn told(
         content,
     };
     Outcome::done(part.text(), json!(part))
+}
+
+/// Whether a byte is not the first one of a character.
+fn is_rest(byte: u8) -> bool {
+    (0x80..0xc0).contains(&byte)
+}
+
+/// How many bytes of these are shown, where so many may be and no character is cut: one that is longer than that
+/// is shown whole, and one whose rest is still to come waits for it.
+fn whole(bytes: &[u8], most: usize, is_over: bool) -> usize {
+    let most = most.min(bytes.len());
+    let cut = |end: usize| unfinished(bytes.get(..end).unwrap_or_default());
+    match cut(most) {
+        0 => most,
+        _ if is_over && most == bytes.len() => most,
+        left if left < most => most - left,
+        _ => {
+            let longer = (most + 1..=bytes.len().min(4)).find(|end| cut(*end) == 0);
+            longer.unwrap_or(if is_over { bytes.len() } else { 0 })
+        }
+    }
+}
+
+/// How many of the last bytes are a character that lacks more.
+fn unfinished(bytes: &[u8]) -> usize {
+    let last = bytes.len().saturating_sub(3);
+    let last = bytes.get(last..).unwrap_or_default();
+    let Some(first) = last.iter().rposition(|byte| !is_rest(*byte)) else { return 0 };
+    let character = last.get(first..).unwrap_or_default();
+    match std::str::from_utf8(character) {
+        Err(error) if error.error_len().is_none() => character.len(),
+        Ok(_) | Err(_) => 0,
+    }
 }
 
 impl Part {
@@ -230,5 +269,41 @@ impl Part {
             "{state}{dropped}; {} bytes {} to {} of {}{rest}; go on with offset {}\n{}",
             self.stream, self.offset, self.next_offset, self.bytes, self.next_offset, self.content
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_limit_falls_within_a_character() {
+        let text = "aä€🦀";
+        for most in 1..=text.len() {
+            let (mut rest, mut shown) = (text.as_bytes(), String::new());
+            while !rest.is_empty() {
+                let end = whole(rest, most, true);
+                assert!(end > 0 && end <= most.max(4), "{most}");
+                shown.push_str(std::str::from_utf8(&rest[..end]).unwrap());
+                rest = &rest[end..];
+            }
+            assert_eq!(shown, text, "{most}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_character_is_shown_and_what_is_not_whole_yet_waits() {
+        let check = |bytes: &[u8], most, is_over, expected: usize| {
+            assert_eq!(whole(bytes, most, is_over), expected, "{bytes:?} {most}");
+        };
+        check(b"\xff\xe2\x82", 9, false, 1);
+        check(b"\xff\xe2\x82", 9, true, 3);
+        check(b"\xe2\x82", 9, false, 0);
+        check(b"\xe2\x82", 9, true, 2);
+        check(b"\xe2\x82", 1, true, 2);
+        check(b"\xe2a", 1, false, 2);
+        check(b"\x82\x82\x82\x82", 2, false, 2);
+        check(b"", 9, true, 0);
+        check(b"a", 0, true, 0);
     }
 }

@@ -3,7 +3,7 @@
 use crate::Outcome;
 use crate::param::{Kind, Param};
 use crate::scope::Missing;
-use crate::tool::{Hints, Row, output_of};
+use crate::tool::{Conduct, Hints, Row, output_of};
 use crate::toolbox::Call;
 use cofferdam_core::{Error, ErrorKind, Result};
 use schemars::JsonSchema;
@@ -37,7 +37,7 @@ pub(super) const EXPOSE: Row = Row {
             Start it with shell_start.",
     params: &[Param::required("port", Kind::Whole(1, 65_535), "The port inside.")],
     output: output_of::<Exposed>,
-    hints: Hints::SETTLES,
+    conduct: Conduct::Of(Hints::SETTLES),
 };
 
 pub(super) async fn expose(call: Call<'_>) -> Result<Outcome> {

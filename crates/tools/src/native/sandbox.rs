@@ -2,7 +2,7 @@
 
 use crate::Outcome;
 use crate::param::{Kind, Param};
-use crate::tool::{Hints, Row, output_of};
+use crate::tool::{Conduct, Hints, Row, output_of};
 use crate::toolbox::Call;
 use cofferdam_core::Result;
 use cofferdam_session::{EnsuredHow, SessionId, SessionReport};
@@ -45,7 +45,7 @@ pub(super) const ENSURE: Row = Row {
             then processes are gone, and files stay. What it may do is not yours to choose.",
     params: &[],
     output: as_status,
-    hints: Hints::SETTLES,
+    conduct: Conduct::Of(Hints::SETTLES),
 };
 
 pub(super) async fn ensure(call: Call<'_>) -> Result<Outcome> {
@@ -60,7 +60,7 @@ pub(super) const STATUS: Row = Row {
             wakes nothing.",
     params: &[],
     output: output_of::<Status>,
-    hints: Hints::LOOKS,
+    conduct: Conduct::Of(Hints::LOOKS),
 };
 
 pub(super) async fn status(call: Call<'_>) -> Result<Outcome> {
@@ -77,7 +77,7 @@ pub(super) const PAUSE: Row = Row {
     about: "Stops everything in the sandbox where it stands. The next command or file call wakes it.",
     params: &[],
     output: as_status,
-    hints: Hints::SETTLES,
+    conduct: Conduct::Of(Hints::SETTLES),
 };
 
 pub(super) async fn pause(call: Call<'_>) -> Result<Outcome> {
@@ -92,7 +92,7 @@ pub(super) const RESUME: Row = Row {
     about: "Lets everything in a paused sandbox go on.",
     params: &[],
     output: as_status,
-    hints: Hints::SETTLES,
+    conduct: Conduct::Of(Hints::SETTLES),
 };
 
 pub(super) async fn resume(call: Call<'_>) -> Result<Outcome> {
@@ -117,7 +117,7 @@ pub(super) const DELETE: Row = Row {
             applied. The workspace itself stays. One that is not there is removed already.",
     params: &[],
     output: output_of::<Deleted>,
-    hints: Hints::REMOVES,
+    conduct: Conduct::Of(Hints::REMOVES),
 };
 
 pub(super) async fn delete(call: Call<'_>) -> Result<Outcome> {
@@ -153,7 +153,7 @@ pub(super) const FORK: Row = Row {
         ),
     ],
     output: as_status,
-    hints: Hints::ADDS,
+    conduct: Conduct::Of(Hints::ADDS),
 };
 
 pub(super) async fn fork(call: Call<'_>) -> Result<Outcome> {

@@ -5,9 +5,9 @@ use crate::found::{Find, Finds, NotSearched, Window};
 use crate::param::{Kind, Param};
 use crate::scope::Missing;
 use crate::text::counted;
-use crate::tool::{Hints, Row, output_of};
+use crate::tool::{Conduct, Row, output_of};
 use crate::toolbox::Call;
-use cofferdam_core::{Error, ErrorKind, Result};
+use cofferdam_core::{Error, ErrorKind, Result, made_visible};
 use cofferdam_search::{Case, Glob, Grep, Scope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -71,7 +71,7 @@ pub(super) const ROW: Row = Row {
         Param::whole("skip", (0, u64::MAX), 0, "How many matches to pass over, to go on."),
     ],
     output: output_of::<Answer>,
-    hints: Hints::LOOKS,
+    conduct: Conduct::Reads,
 };
 
 pub(super) async fn search(call: Call<'_>) -> Result<Outcome> {
@@ -144,11 +144,13 @@ fn answer(finds: &Finds, skip: usize, budget: usize) -> Outcome {
 }
 
 fn line(find: &Find) -> String {
+    // HOSTILE: a name may hold line ends, and would make lines of its own.
+    let path = made_visible(&find.path);
     match (find.line, &find.text) {
         (Some(number), Some(text)) => {
             let sign = if find.context { '-' } else { ':' };
-            format!("\n{}{sign}{number}{sign}{}", find.path, text.trim_end_matches(['\r', '\n']))
+            format!("\n{path}{sign}{number}{sign}{}", text.trim_end_matches(['\r', '\n']))
         }
-        _ => format!("\n{}", find.path),
+        _ => format!("\n{path}"),
     }
 }

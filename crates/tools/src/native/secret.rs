@@ -1,7 +1,7 @@
 //! The tool about secrets.
 
 use crate::Outcome;
-use crate::tool::{Hints, Row, output_of};
+use crate::tool::{Conduct, Hints, Row, output_of};
 use crate::toolbox::Call;
 use cofferdam_core::Result;
 use schemars::JsonSchema;
@@ -32,7 +32,7 @@ pub(super) const LIST: Row = Row {
             a command or a connection by its name.",
     params: &[],
     output: output_of::<Listed>,
-    hints: Hints::LOOKS,
+    conduct: Conduct::Of(Hints::LOOKS),
 };
 
 pub(super) async fn list(call: Call<'_>) -> Result<Outcome> {

@@ -7,7 +7,7 @@ use crate::param::{Kind, Param};
 use crate::run::{self, Ends, Finished, Wanted};
 use crate::scope::Missing;
 use crate::text::counted;
-use crate::tool::{Hints, Row, output_of};
+use crate::tool::{Conduct, Hints, Row, output_of};
 use crate::toolbox::Call;
 use cofferdam_core::{EndingKind, Error, ErrorKind, ExecInput, ProcessId, Result, Standard, Stdin};
 use cofferdam_session::{ExecReport, Session};
@@ -90,7 +90,7 @@ pub(super) const EXEC: Row = Row {
         ),
     ],
     output: output_of::<HasRun>,
-    hints: Hints::RUNS,
+    conduct: Conduct::Of(Hints::RUNS),
 };
 
 pub(super) async fn exec(call: Call<'_>) -> Result<Outcome> {
@@ -196,7 +196,7 @@ pub(super) const START: Row = Row {
         ),
     ],
     output: output_of::<HasStarted>,
-    hints: Hints::RUNS,
+    conduct: Conduct::Of(Hints::RUNS),
 };
 
 pub(super) async fn start(call: Call<'_>) -> Result<Outcome> {
@@ -259,7 +259,7 @@ pub(super) const WRITE: Row = Row {
         Param::flag("close", false, "Whether its input ends behind that."),
     ],
     output: output_of::<HasWritten>,
-    hints: Hints::RUNS,
+    conduct: Conduct::Of(Hints::RUNS),
 };
 
 pub(super) async fn write(call: Call<'_>) -> Result<Outcome> {
@@ -354,7 +354,7 @@ pub(super) const KILL: Row = Row {
         ),
     ],
     output: output_of::<HasKilled>,
-    hints: Hints::REMOVES,
+    conduct: Conduct::Of(Hints::REMOVES),
 };
 
 pub(super) async fn kill(call: Call<'_>) -> Result<Outcome> {

@@ -5,7 +5,7 @@ use crate::Outcome;
 use crate::native::change::refusal;
 use crate::param::{Kind, Param};
 use crate::scope::Missing;
-use crate::tool::{Hints, Row, output_of};
+use crate::tool::{Conduct, Hints, Row, output_of};
 use crate::toolbox::Call;
 use cofferdam_core::files::{Only, Remove, Write};
 use cofferdam_core::{Error, ErrorKind, Files, Result};
@@ -72,7 +72,7 @@ pub(super) const ROW: Row = Row {
         ),
     ],
     output: output_of::<Answer>,
-    hints: Hints::CHANGES,
+    conduct: Conduct::Of(Hints::CHANGES),
 };
 
 /// The parameters of an action.

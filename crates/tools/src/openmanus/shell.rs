@@ -6,7 +6,7 @@ use crate::param::{Kind, Param};
 use crate::plain::{clean, middle_cut};
 use crate::scope::Missing;
 use crate::text::quoted;
-use crate::tool::{Hints, Row, output_of};
+use crate::tool::{Conduct, Hints, Row, output_of};
 use crate::toolbox::Call;
 use cofferdam_core::{EndingKind, Error, ErrorKind, Result};
 use cofferdam_session::{Session, Shell, ShellOutput, ShellTicket};
@@ -104,7 +104,7 @@ pub(super) const ROW: Row = Row {
         Param::flag("kill_session", false, "Whether check_command_output ends the session too."),
     ],
     output: output_of::<Answer>,
-    hints: Hints::RUNS,
+    conduct: Conduct::Of(Hints::RUNS),
 };
 
 /// How a session stands in which nothing was run.

@@ -7,6 +7,8 @@ mod dropped;
 mod given_up;
 mod hints;
 mod limits;
+mod long;
+mod names;
 mod recorded;
 mod schemas;
 mod scopes;

@@ -1,7 +1,8 @@
 //! What models are told: the tools of each pack as they stand in a snapshot, and in the docs.
 
 use crate::stage::{Kind, Stage};
-use cofferdam_tools::{Hints, PackName, Scope, Tool};
+use cofferdam_session::InitCommand;
+use cofferdam_tools::{CallContext, Hints, PackName, Scope, Tool, Toolbox};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -45,6 +46,52 @@ async fn the_tools_are_those_of_the_snapshots() {
         check(&here().join(format!("tests/packs/snapshots/{pack}.json")), &text);
     }
     stage.end().await;
+}
+
+#[tokio::test]
+async fn a_tool_that_says_it_only_looks_has_nothing_run() {
+    let stage = Stage::new().await;
+    let ran = stage.workspace().join("ran");
+    for pack in PackName::ALL {
+        let mut order = stage.order(Kind::Direct);
+        order.init.push(InitCommand::shell("touch ran"));
+        let tools = Toolbox::new(pack, stage.sessions.clone(), Scope::Implicit, order);
+        let looks = |tools: &Toolbox| -> Vec<&'static str> {
+            let all = tools.tools().iter().filter(|tool| tool.hints.read_only);
+            all.map(|tool| tool.name).collect()
+        };
+        for name in looks(&tools) {
+            let arguments = match name {
+                "shell_poll" => json!({ "exec": "x" }),
+                _ => json!({}),
+            };
+            tools.call(name, arguments, CallContext::new()).await;
+            assert!(!ran.exists(), "{pack}: {name}");
+        }
+        // The control: those that read files say so where nothing prepares the sandbox, and have it made.
+        let plain = looks(&stage.tools(pack, Scope::Implicit, Kind::Direct));
+        let reads: Vec<&str> =
+            plain.into_iter().filter(|name| !looks(&tools).contains(name)).collect();
+        assert_eq!(reads, reading(pack));
+        if let Some(name) = reads.first() {
+            tools.call(name, json!({ "path": "x" }), CallContext::new()).await;
+            assert!(ran.exists(), "{pack}: {name}");
+            std::fs::remove_file(&ran).unwrap();
+        }
+        tools.close().await.unwrap();
+    }
+    stage.end().await;
+}
+
+/// The tools of a pack that read files.
+fn reading(pack: PackName) -> &'static [&'static str] {
+    match pack {
+        PackName::Cofferdam => &["file_read", "file_list", "file_search"],
+        PackName::Everruns => &["sandbox_read_file"],
+        PackName::Adk => &["read_file", "list_dir"],
+        PackName::Fluers => &["read", "glob", "grep"],
+        PackName::Openmanus => &[],
+    }
 }
 
 /// What a client is told of all tools of a pack at most, in bytes of JSON: it reads that before anything.
@@ -180,6 +227,9 @@ mixed: two may have tools of one name that mean different things.
 
 - Arguments are checked before anything is done. An unknown parameter is an error that names it and the known
   one that is most like it.
+- Tools that only look say so (`readOnlyHint`), and change nothing. Those that read files make the sandbox where there
+  is none yet, or replace one that was lost: where init commands or a manifest prepare it (`--init`, `--manifest`) they
+  do not say that they only look, for a call may have these run. `sandbox_status` and others that tell of a sandbox make none.
 - Errors are results that a model can read: what kind, what happened, what to do, whether to try again. What to do
   is a tool of the pack, or said to be the user's to do.
 - A result has at most 64 KiB, its text and its structured content together. What is left out is counted, and

@@ -2,7 +2,7 @@
 
 use crate::stage::{Kind, Stage, call, done};
 use cofferdam::Profile;
-use cofferdam_session::SessionOrder;
+use cofferdam_session::{InitCommand, SessionOrder};
 use cofferdam_tools::{PackName, Scope, Toolbox};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -30,6 +30,34 @@ async fn an_implied_sandbox_is_made_once_and_removed_with_its_toolbox() {
     stage.sessions.delete(&stage.sessions.find(&left).await.unwrap()).await.unwrap();
     done(&other, "shell_exec", json!({ "command": "true" })).await;
     assert_eq!(count(&stage).await, 1);
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn an_implied_sandbox_that_cannot_be_prepared_is_removed() {
+    let stage = Stage::new().await;
+    let tools = |name: Option<&str>| {
+        let mut order = stage.order(Kind::Direct);
+        order.name = name.map(str::to_owned);
+        order.init.push(InitCommand::shell("test -e ready"));
+        Toolbox::new(PackName::Cofferdam, stage.sessions.clone(), Scope::Implicit, order)
+    };
+    let run = json!({ "command": "true" });
+    let own = tools(None);
+    for _ in 0..2 {
+        let failed = call(&own, "shell_exec", run.clone()).await;
+        assert!(failed.is_error && failed.text.contains("test -e ready"), "{}", failed.text);
+        assert!(failed.text.contains("nothing is left"), "{}", failed.text);
+        assert_eq!(count(&stage).await, 0);
+    }
+    // The control: one with a name stays, and goes on where it failed; and what can be prepared is there.
+    let named = tools(Some("named"));
+    assert!(call(&named, "shell_exec", run.clone()).await.is_error);
+    assert_eq!(count(&stage).await, 1);
+    std::fs::write(stage.workspace().join("ready"), "").unwrap();
+    done(&named, "shell_exec", run.clone()).await;
+    done(&own, "shell_exec", run).await;
+    assert_eq!(count(&stage).await, 2);
     stage.end().await;
 }
 
