@@ -6,6 +6,7 @@ mod bounds;
 mod contract;
 mod document;
 mod files;
+mod hints;
 mod limits;
 mod listening;
 mod once;
