@@ -1,8 +1,7 @@
 //! The client's side of keepers: a backend of sandboxes that outlive this process.
 
-use super::client::{AT_ONCE, Call, ENDS_WITHIN, STARTS_WITHIN, Trouble, odd};
+use super::client::{AT_ONCE, Call, Known, STARTS_WITHIN, Trouble, odd};
 use super::files::KeptDoor;
-use super::idle::Idle;
 use super::marks::Marks;
 use super::order::Order;
 use super::past::{Outline, Past, settle};
@@ -53,7 +52,7 @@ pub struct KeptBackend {
     program: CarriedProgram,
     state_home: Arc<PathBuf>,
     swept: Arc<Mutex<Option<Instant>>>,
-    idle: Arc<Idle>,
+    known: Arc<Known>,
     marks: Arc<Marks>,
     gate: Option<GateProgram>,
     secrets: Option<Arc<dyn SecretSource>>,
@@ -67,7 +66,7 @@ impl KeptBackend {
             program,
             state_home: Arc::new(state_home),
             swept: Arc::default(),
-            idle: Arc::default(),
+            known: Arc::default(),
             marks: Arc::default(),
             gate: None,
             secrets: None,
@@ -145,7 +144,7 @@ impl KeptBackend {
         within: Duration,
     ) -> Result<Call<'a>, Trouble> {
         let place = || self.place(&sandbox.id);
-        Call::new(place, (sandbox, &self.idle), (request, &[]), within).await
+        Call::new(place, (sandbox, &self.known), (request, &[]), within).await
     }
 
     async fn ask(&self, sandbox: &SandboxRecord, request: Request) -> Result<()> {
@@ -217,6 +216,7 @@ impl KeptBackend {
                 Ok(SandboxStatus::Gone)
             }
             Err(Trouble::Failed(error)) => Err(error),
+            Err(Trouble::Silent(silence)) => Err(silence.into()),
         }
     }
 }
@@ -309,13 +309,10 @@ impl DurableBackend for KeptBackend {
     }
 
     async fn destroy(&self, sandbox: &SandboxRecord, reason: DestroyReason) -> Result<()> {
-        let asked = async {
-            let mut call = self.call(sandbox, Request::Destroy(reason), ENDS_WITHIN).await?;
-            call.reply().await?;
-            call.hung_up().await
-        };
-        match asked.await {
+        match self.ask_to_end(sandbox, reason).await {
             Ok(()) | Err(Trouble::NoKeeper(_)) => {}
+            // It cannot be asked, and whoever is to go goes all the same.
+            Err(Trouble::Silent(silence)) => blocking(move || silence.end()).await?,
             // Forgotten, or another one by now.
             Err(Trouble::Failed(error))
                 if matches!(error.kind, ErrorKind::NotFound | ErrorKind::Unavailable) =>
@@ -396,7 +393,7 @@ impl DurableBackend for KeptBackend {
         let given = handing::as_files(values, None)?;
         let request = (Request::Start(Box::new(Start::of(order))), given.as_slice());
         let place = || self.place(&sandbox.id);
-        let call = Call::new(place, (sandbox, &self.idle), request, STARTS_WITHIN).await?;
+        let call = Call::new(place, (sandbox, &self.known), request, STARTS_WITHIN).await?;
         Ok(call.exec().await?)
     }
 
@@ -501,7 +498,8 @@ impl DurableBackend for KeptBackend {
                 Errno::NOENT => Error::new(
                     ErrorKind::NotFound,
                     format!("command {id} has no such output in sandbox {sandbox}"),
-                ),
+                )
+                .hint("List the commands with `cofferdam ps`."),
                 _ => Error::new(ErrorKind::Io, format!("read what command {id} wrote"))
                     .source(std::io::Error::from(errno)),
             };
