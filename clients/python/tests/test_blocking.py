@@ -9,7 +9,8 @@ import tarfile
 import threading
 import time
 import unittest
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 from unittest import mock
 
 from served import Served
@@ -21,9 +22,12 @@ from cofferdam import (
     ConflictError,
     DeniedError,
     NotFoundError,
+    OptionNameError,
+    OptionValueError,
     TerminalSize,
     UnavailableError,
     UsageError,
+    WaitTimeout,
     models,
 )
 
@@ -52,6 +56,57 @@ class Blocking(unittest.TestCase):
             self.assertIs(box.refresh().phase, models.Phase.RUNNING)
         with self.assertRaises(NotFoundError):
             box.refresh()
+
+    def test_a_name_leads_to_no_other_route(self) -> None:
+        with self.client.sandbox() as box:
+            for name in ("..", ".", ""):
+                for ask in (
+                    self.client.get,
+                    self.client.ensure,
+                    self.client.remove_secret,
+                    self.client.tools,
+                    box.get_exec,
+                    box.shell,
+                    box.snapshots.remove,
+                    box.snapshots.export,
+                ):
+                    with self.subTest(name=name, ask=ask), self.assertRaises(NotFoundError) as told:
+                        ask(name)
+                    self.assertIsNone(told.exception.status, "nothing was asked")
+                    self.assertIsNotNone(told.exception.hint)
+            self.assertIs(self.client.get(box.id).refresh().phase, models.Phase.RUNNING)
+
+    def test_every_error_is_one_of_this_client(self) -> None:
+        closed = Client(self.served.url)
+        closed.close()
+        anything: Any = object()
+        with self.client.sandbox() as box:
+            sleeps = box.exec("sleep 100")
+            cases: list[tuple[Callable[[], object], type[CofferdamError]]] = [
+                (lambda: Client("ftp://x"), OptionValueError),
+                (lambda: Client("127.0.0.1:7070"), OptionValueError),
+                (lambda: Client("http://x:99999"), OptionValueError),
+                (lambda: Client("http://127.0.0.1:1").get("x"), UnavailableError),
+                (lambda: Client("unix:/nowhere").get("x"), UnavailableError),
+                (lambda: Client(self.served.url, timeout_s=1e-9).get("x"), UnavailableError),
+                (lambda: Client(f"{self.served.url}/docs#").get("x"), CofferdamError),
+                (lambda: closed.get("x"), UsageError),
+                (lambda: self.client.create(labels=anything), OptionNameError),
+                (lambda: self.client.create(labels={"a": anything}), OptionNameError),
+                (lambda: self.client.run(anything), OptionNameError),
+                (lambda: box.exec(["true", anything]), OptionNameError),
+                (lambda: box.files.read(anything), OptionNameError),
+                (lambda: box.network.answer("x", anything), OptionValueError),
+                (lambda: sleeps.read(anything), OptionValueError),
+                (lambda: sleeps.signal(anything), OptionValueError),
+                (lambda: sleeps.wait(0.01), WaitTimeout),
+            ]
+            for fails, kind in cases:
+                with self.subTest(kind=kind), self.assertRaises(kind) as told:
+                    fails()
+                self.assertIsInstance(told.exception, CofferdamError)
+                self.assertTrue(told.exception.hint or told.exception.status, told.exception)
+            sleeps.kill()
 
     def test_one_that_was_there_stays(self) -> None:
         made = self.client.ensure("stays", labels={"for": "tests"})

@@ -32,10 +32,8 @@ impl Client {
     fn begin(&self, method: Method, names: &[&str]) -> Result<RequestBuilder> {
         // They would be taken for a step up, and lead to another route.
         if let Some(bad) = names.iter().find(|name| matches!(**name, "" | "." | "..")) {
-            return Err(Error::new(
-                ErrorKind::NotFound,
-                format!("there is nothing called {bad:?}"),
-            ));
+            let what = format!("there is nothing called {bad:?}");
+            return Err(Error::new(ErrorKind::NotFound, what).hint("Give a whole name or id."));
         }
         let mut url = self.0.base.clone();
         if let Ok(mut segments) = url.path_segments_mut() {
