@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import signal
+import socket
 import tarfile
 import threading
 import time
@@ -24,6 +25,7 @@ from cofferdam import (
     NotFoundError,
     OptionNameError,
     OptionValueError,
+    ServerError,
     TerminalSize,
     UnavailableError,
     UsageError,
@@ -37,6 +39,27 @@ def _until(output: Iterator[bytes], text: bytes) -> bytes:
     while text not in seen:
         seen += next(output)
     return seen
+
+
+_PAGE = b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 3\r\n\r\n<p>"
+_AWAY = b"HTTP/1.1 302 Found\r\nlocation: /login\r\ncontent-length: 0\r\n\r\n"
+
+
+def _other(answer: bytes) -> str:
+    """The address of something that says this to whoever asks, and nothing more."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        with listener:
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(65536)
+                connection.sendall(answer)
+                # To the end of whoever asked.
+                connection.recv(1)
+
+    threading.Thread(target=serve, daemon=True).start()
+    return f"http://127.0.0.1:{listener.getsockname()[1]}"
 
 
 class Blocking(unittest.TestCase):
@@ -88,8 +111,9 @@ class Blocking(unittest.TestCase):
                 (lambda: Client("http://x:99999"), OptionValueError),
                 (lambda: Client("http://127.0.0.1:1").get("x"), UnavailableError),
                 (lambda: Client("unix:/nowhere").get("x"), UnavailableError),
-                (lambda: Client(self.served.url, timeout_s=1e-9).get("x"), UnavailableError),
-                (lambda: Client(f"{self.served.url}/docs#").get("x"), CofferdamError),
+                (lambda: Client(_other(b""), timeout_s=0.2).get("x"), UnavailableError),
+                (lambda: Client(_other(_PAGE)).get("x"), ServerError),
+                (lambda: Client(_other(_AWAY)).get("x"), ServerError),
                 (lambda: closed.get("x"), UsageError),
                 (lambda: self.client.create(labels=anything), OptionNameError),
                 (lambda: self.client.create(labels={"a": anything}), OptionNameError),

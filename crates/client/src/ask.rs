@@ -131,3 +131,25 @@ impl Ask {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Address;
+
+    #[tokio::test]
+    async fn a_name_leads_to_no_other_route() {
+        let client = Client::new(Address::parse("http://127.0.0.1:1").unwrap(), None).unwrap();
+        let path = |name: &str| {
+            let asked = client.ask(Method::GET, &["v1", "sandboxes", name]).request?;
+            Ok::<_, Error>(asked.build().unwrap().url().path().to_owned())
+        };
+        for name in ["", ".", ".."] {
+            let error = path(name).unwrap_err();
+            assert!(error.kind == ErrorKind::NotFound && error.hint.is_some(), "{name:?}");
+        }
+        // The control: what only looks so is a name.
+        assert_eq!(path("a/..").unwrap(), "/v1/sandboxes/a%2F..");
+        assert_eq!(path("%2e%2e").unwrap(), "/v1/sandboxes/%252e%252e");
+    }
+}

@@ -25,7 +25,7 @@ fn a_keeper_that_was_stopped_is_told_soon_and_by_its_number() {
             &["exec", "s", "-d", "--", "true"],
             &["pause", "s"],
             &["file", "read", "s", "f"],
-            &["file", "ls", "s"],
+            &["file", "list", "s"],
             &["ps", "s"],
             &["show", "s"],
         ] {
