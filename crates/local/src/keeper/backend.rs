@@ -394,7 +394,7 @@ impl DurableBackend for KeptBackend {
         let request = (Request::Start(Box::new(Start::of(order))), given.as_slice());
         let place = || self.place(&sandbox.id);
         let call = Call::new(place, (sandbox, &self.known), request, STARTS_WITHIN).await?;
-        Ok(call.exec().await?)
+        self.started(sandbox, call).await
     }
 
     async fn network(&self, sandbox: &SandboxRecord) -> Result<Option<NetworkPolicy>> {

@@ -4,10 +4,10 @@ use super::backend::KeptBackend;
 use super::idle::Idle;
 use super::order::error;
 use super::place::Place;
-use super::silence::{Silence, Silent, Whom};
+use super::silence::{SILENT_FOR, Silence, Silent, Whom};
 use super::talk::{Asked, Reply, Request, VERSION, encode};
 use cofferdam_core::{
-    DestroyReason, Error, ErrorKind, ExecStatus, Result, SandboxId, SandboxRecord,
+    DestroyReason, DurableBackend, Error, ErrorKind, ExecStatus, Result, SandboxId, SandboxRecord,
 };
 use cofferdam_wire::frame::{HEADER_BYTES, Header, Kind};
 use cofferdam_wire::message::MAX_HANDED;
@@ -15,11 +15,12 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
+use std::pin::pin;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::UnixStream;
 use tokio::net::unix::{ReadHalf, WriteHalf};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 /// How long a keeper may take for what it does at once.
 pub(super) const AT_ONCE: Duration = Duration::from_secs(10);
@@ -137,7 +138,9 @@ pub(super) async fn answered(
     (socket, within): (&UnixStream, Duration),
     reply: impl Future<Output = io::Result<(Reply, Option<OwnedFd>)>>,
 ) -> Result<(Reply, Option<OwnedFd>), Trouble> {
-    match whom.wait((Some(socket), within), reply).await? {
+    let reply = whom.wait((Some(socket), within), reply).await?;
+    whom.answered();
+    match reply {
         Ok((Reply::Failed(body), _)) => Err(error(body).into()),
         Ok(reply) => Ok(reply),
         Err(error) if error.kind() == io::ErrorKind::InvalidData => {
@@ -257,5 +260,20 @@ impl KeptBackend {
         call.ask_again(Request::Destroy(reason)).await?;
         call.reply().await?;
         call.hung_up().await
+    }
+
+    /// How a command stands that was asked for, as long as somebody is there to start it.
+    pub(super) async fn started(
+        &self,
+        sandbox: &SandboxRecord,
+        call: Call<'_>,
+    ) -> Result<ExecStatus> {
+        let mut started = pin!(call.exec());
+        if let Ok(done) = timeout(SILENT_FOR, &mut started).await {
+            return Ok(done?);
+        }
+        // It may have to wait for the processor; a keeper that hangs does not answer this either.
+        self.status(sandbox).await?;
+        Ok(started.await?)
     }
 }

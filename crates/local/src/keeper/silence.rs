@@ -4,6 +4,7 @@
 //! says nothing has as long as what was asked may take. Whoever asks it once more soon afterwards does not
 //! wait all of that again, so that a verb of several questions waits about once.
 
+use super::client::AT_ONCE;
 use super::tree;
 use cofferdam_core::{Error, ErrorKind, Result, SandboxId};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -18,7 +19,7 @@ use tokio::net::UnixStream;
 use tokio::time::{Instant, timeout};
 
 /// After how long without an answer it is looked whether the keeper was stopped.
-const SILENT_FOR: Duration = Duration::from_secs(2);
+pub(super) const SILENT_FOR: Duration = Duration::from_secs(2);
 /// The same for one that did not answer before.
 const STILL_SILENT_FOR: Duration = Duration::from_millis(100);
 /// How long one that did not answer is known as such.
@@ -127,7 +128,7 @@ impl Silent {
         Whom { id, external_id, silent: self }
     }
 
-    fn answered(&self, external_id: &str) {
+    fn forget(&self, external_id: &str) {
         let mut all = self.all();
         if !all.is_empty() {
             all.remove(external_id);
@@ -144,6 +145,11 @@ pub(super) struct Whom<'a> {
 }
 
 impl Whom<'_> {
+    /// It answered. That it took a question does not say so: the kernel takes that for it.
+    pub(super) fn answered(self) {
+        self.silent.forget(self.external_id);
+    }
+
     /// Fails at once where this keeper is known to be stopped: its socket would take a question more.
     pub(super) fn refuse_stopped(self) -> Result<(), Silence> {
         match self.silent.known(self.external_id).flatten() {
@@ -162,14 +168,14 @@ impl Whom<'_> {
         work: impl Future<Output = T>,
     ) -> Result<T, Silence> {
         let (look, within) = match self.silent.known(self.external_id) {
-            None => (SILENT_FOR, within),
-            Some(_) => (STILL_SILENT_FOR, within.min(SILENT_FOR)),
+            Some(_) if within <= AT_ONCE => (STILL_SILENT_FOR, within.min(SILENT_FOR)),
+            // What may take long by itself, as news of a command, says nothing of the keeper.
+            Some(_) | None => (SILENT_FOR, within),
         };
         let (mut work, until) = (pin!(work), Instant::now() + within);
         loop {
             let left = until.saturating_duration_since(Instant::now());
             if let Ok(done) = timeout(look.min(left), &mut work).await {
-                self.silent.answered(self.external_id);
                 return Ok(done);
             }
             let process = socket.and_then(Process::at);
@@ -204,10 +210,11 @@ mod tests {
         };
         ask(10).await.unwrap_err();
         assert_eq!(began.elapsed().as_secs(), 10);
-        // Soon afterwards it is not given so long, whatever is asked.
-        ask(60).await.unwrap_err();
-        assert_eq!(began.elapsed().as_secs(), 12);
+        // Soon afterwards it is not given so long, though the kernel takes the question.
         silent.of(&id, "x").wait((None, SILENT_FOR), async {}).await.unwrap();
+        ask(10).await.unwrap_err();
+        assert_eq!(began.elapsed().as_secs(), 12);
+        silent.of(&id, "x").answered();
         // The control: it answered since.
         ask(10).await.unwrap_err();
         assert_eq!(began.elapsed().as_secs(), 22);
