@@ -11,6 +11,9 @@ from pathlib import Path
 
 HEAD = "# Made from {name} by blocking.py; change that one.\n"
 WORDS = [
+    (r"^from \.\._seating import .*\n", ""),
+    (r"\bAsyncSeating\[(\w+)\]", r"\1"),
+    (r"\bAsyncSeating\((.*)\)", r"\1"),
     (r"^import asyncio\n", ""),
     (r"\basyncio\.sleep\b", "time.sleep"),
     (r"\bawait ", ""),

@@ -38,6 +38,15 @@ class Asyncio(unittest.IsolatedAsyncioTestCase):
                         await terminal.send("3\n")
             self.assertEqual(terminal.exec.exit_code, 3)
 
+    async def test_a_terminal_is_entered_as_the_blocking_one(self) -> None:
+        async with self.client.sandbox() as box:
+            async with box.terminal("echo here; exit 4") as terminal:
+                seen = b"".join([piece async for piece in terminal])
+            self.assertEqual((seen, terminal.exec.exit_code), (b"here\r\n", 4))
+            awaited = await box.terminal("exit 5")
+            self.assertEqual([piece async for piece in awaited], [])
+            self.assertEqual(awaited.exec.exit_code, 5)
+
     async def test_many_streams_leave_room_for_a_question(self) -> None:
         async with self.client.sandbox() as box:
             started = await box.exec("echo here; sleep 100")

@@ -5,11 +5,13 @@ from __future__ import annotations
 import io
 import os
 import signal
+import socket
 import tarfile
 import threading
 import time
 import unittest
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 from unittest import mock
 
 from served import Served
@@ -21,9 +23,13 @@ from cofferdam import (
     ConflictError,
     DeniedError,
     NotFoundError,
+    OptionNameError,
+    OptionValueError,
+    ServerError,
     TerminalSize,
     UnavailableError,
     UsageError,
+    WaitTimeout,
     models,
 )
 
@@ -33,6 +39,27 @@ def _until(output: Iterator[bytes], text: bytes) -> bytes:
     while text not in seen:
         seen += next(output)
     return seen
+
+
+_PAGE = b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 3\r\n\r\n<p>"
+_AWAY = b"HTTP/1.1 302 Found\r\nlocation: /login\r\ncontent-length: 0\r\n\r\n"
+
+
+def _other(answer: bytes) -> str:
+    """The address of something that says this to whoever asks, and nothing more."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        with listener:
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(65536)
+                connection.sendall(answer)
+                # To the end of whoever asked.
+                connection.recv(1)
+
+    threading.Thread(target=serve, daemon=True).start()
+    return f"http://127.0.0.1:{listener.getsockname()[1]}"
 
 
 class Blocking(unittest.TestCase):
@@ -52,6 +79,58 @@ class Blocking(unittest.TestCase):
             self.assertIs(box.refresh().phase, models.Phase.RUNNING)
         with self.assertRaises(NotFoundError):
             box.refresh()
+
+    def test_a_name_leads_to_no_other_route(self) -> None:
+        with self.client.sandbox() as box:
+            for name in ("..", ".", ""):
+                for ask in (
+                    self.client.get,
+                    self.client.ensure,
+                    self.client.remove_secret,
+                    self.client.tools,
+                    box.get_exec,
+                    box.shell,
+                    box.snapshots.remove,
+                    box.snapshots.export,
+                ):
+                    with self.subTest(name=name, ask=ask), self.assertRaises(NotFoundError) as told:
+                        ask(name)
+                    self.assertIsNone(told.exception.status, "nothing was asked")
+                    self.assertIsNotNone(told.exception.hint)
+            self.assertIs(self.client.get(box.id).refresh().phase, models.Phase.RUNNING)
+
+    def test_every_error_is_one_of_this_client(self) -> None:
+        closed = Client(self.served.url)
+        closed.close()
+        anything: Any = object()
+        with self.client.sandbox() as box:
+            sleeps = box.exec("sleep 100")
+            cases: list[tuple[Callable[[], object], type[CofferdamError]]] = [
+                (lambda: Client("ftp://x"), OptionValueError),
+                (lambda: Client("127.0.0.1:7070"), OptionValueError),
+                (lambda: Client("http://x:99999"), OptionValueError),
+                (lambda: Client("http://127.0.0.1:1").get("x"), UnavailableError),
+                (lambda: Client("unix:/nowhere").get("x"), UnavailableError),
+                (lambda: Client(_other(b""), timeout_s=0.2).get("x"), UnavailableError),
+                (lambda: Client(_other(_PAGE)).get("x"), ServerError),
+                (lambda: Client(_other(_AWAY)).get("x"), ServerError),
+                (lambda: closed.get("x"), UsageError),
+                (lambda: self.client.create(labels=anything), OptionNameError),
+                (lambda: self.client.create(labels={"a": anything}), OptionNameError),
+                (lambda: self.client.run(anything), OptionNameError),
+                (lambda: box.exec(["true", anything]), OptionNameError),
+                (lambda: box.files.read(anything), OptionNameError),
+                (lambda: box.network.answer("x", anything), OptionValueError),
+                (lambda: sleeps.read(anything), OptionValueError),
+                (lambda: sleeps.signal(anything), OptionValueError),
+                (lambda: sleeps.wait(0.01), WaitTimeout),
+            ]
+            for fails, kind in cases:
+                with self.subTest(kind=kind), self.assertRaises(kind) as told:
+                    fails()
+                self.assertIsInstance(told.exception, CofferdamError)
+                self.assertTrue(told.exception.hint or told.exception.status, told.exception)
+            sleeps.kill()
 
     def test_one_that_was_there_stays(self) -> None:
         made = self.client.ensure("stays", labels={"for": "tests"})

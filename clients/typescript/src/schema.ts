@@ -4098,7 +4098,7 @@ export interface components {
             stay_awake?: boolean;
             /**
              * Format: uint64
-             * @description It is removed after this long, in milliseconds.
+             * @description It is removed after this long, in milliseconds; at least 1000.
              * @default null
              */
             ttl_ms?: number | null;

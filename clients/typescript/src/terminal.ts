@@ -7,6 +7,7 @@ import { CofferdamError, errorOf, unreachable } from "./errors.js";
 import type { Exec } from "./execs.js";
 import { BINARY, CLOSE, FrameReader, PING, PONG, TEXT, answerTo, frame, freshKey } from "./frames.js";
 import type { Schemas } from "./values.js";
+import { segment } from "./wire.js";
 
 /** A connection that breaks so often at once, without any output, is given up. */
 const MOST_EMPTY = 10;
@@ -51,7 +52,7 @@ export class Terminal {
     options: TerminalOptions = {},
   ) {
     this.#options = options;
-    this.#path = `/v1/sandboxes/${encodeURIComponent(sandbox)}/execs/${encodeURIComponent(exec.id)}/attach`;
+    this.#path = `/v1/sandboxes/${segment(sandbox)}/execs/${segment(exec.id)}/attach`;
     this.offset = options.offset ?? 0;
   }
 

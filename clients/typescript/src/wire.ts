@@ -49,6 +49,7 @@ export class Wire {
     this.api = createClient<paths>({
       baseUrl: this.#url,
       headers: this.#headers,
+      pathSerializer: pathOf,
       fetch: (request) => this.send(request),
     });
   }
@@ -207,8 +208,26 @@ async function within<T>(ms: number, work: Promise<T>, signal?: AbortSignal): Pr
   }
 }
 
-/** A part of a URL's path. */
+/**
+ * A part of a URL's path. What every reader of addresses takes for a step up, or for nothing, is refused: the
+ * request would go to another route.
+ */
 export function segment(text: string): string {
-  return encodeURIComponent(text);
+  if (["", ".", ".."].includes(text)) {
+    const details = { kind: "not_found", hint: "Give a whole name or id." };
+    throw new CofferdamError(`there is nothing called ${JSON.stringify(text)}`, details);
+  }
+  try {
+    return encodeURIComponent(text);
+  } catch (cause) {
+    // Half a character.
+    const details = { kind: "usage", hint: "Give a name of whole characters.", cause };
+    throw new CofferdamError(`${JSON.stringify(text)} is no name`, details);
+  }
+}
+
+/** The path of a route of the document, with names in their places. */
+function pathOf(route: string, names: Record<string, unknown>): string {
+  return route.replace(/\{(\w+)\}/g, (_, name: string) => segment(String(names[name] ?? "")));
 }
 

@@ -36,6 +36,30 @@ async function all(pieces: AsyncIterable<Uint8Array>): Promise<string> {
   return found;
 }
 
+test("a name leads to no other route", async () => {
+  await using box = await client.sandbox();
+  const exec = await box.exec("true");
+  for (const name of ["..", ".", ""]) {
+    const asked: (() => Promise<unknown>)[] = [
+      () => client.get(name),
+      () => client.ensure(name),
+      () => client.removeSecret(name),
+      () => client.putSecret(name, "x"),
+      () => client.tools(name),
+      () => box.getExec(name),
+      () => box.shell(name),
+      async () => new Terminal(name, exec).open(),
+    ];
+    for (const ask of asked) {
+      await assert.rejects(ask, (error) => {
+        // Nothing was asked.
+        return isOf("not_found")(error) && (error as CofferdamError).status === undefined;
+      }, `${name}: ${ask}`);
+    }
+  }
+  assert.equal((await client.get(box.id)).id, box.id);
+});
+
 test("a sandbox of a block ends with it, and one that was there stays", async () => {
   const made = await client.ensure("stays", { labels: { for: "tests" } });
   let id = "";

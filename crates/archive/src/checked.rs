@@ -317,7 +317,9 @@ fn truncated() -> Error {
 }
 
 fn broken(cause: io::Error) -> Error {
-    Error::new(ErrorKind::Usage, "what was sent is no tar archive, or a broken one").source(cause)
+    Error::new(ErrorKind::Usage, "what was sent is no tar archive, or a broken one")
+        .hint("Send a tar archive, as it is or packed with gzip or zstd.")
+        .source(cause)
 }
 
 fn unspooled(cause: io::Error) -> Error {

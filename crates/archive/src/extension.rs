@@ -2,6 +2,9 @@
 
 use cofferdam_core::{Error, ErrorKind, Result};
 
+/// What is to be done about an archive whose extensions are wrong.
+const PACK_AGAIN: &str = "Pack the files again with an ordinary tar.";
+
 /// The most bytes of one extension.
 pub const MAX_EXTENSION_BYTES: u64 = 1 << 20;
 
@@ -53,7 +56,7 @@ pub(crate) fn global(data: &[u8]) -> Result<()> {
         b"path" | b"linkpath" | b"size" => {
             let key = String::from_utf8_lossy(key);
             let what = format!("the archive sets the {key} of all its entries at once");
-            Err(Error::new(ErrorKind::Usage, what))
+            Err(Error::new(ErrorKind::Usage, what).hint(PACK_AGAIN))
         }
         key => no_sparse(key),
     })
@@ -107,8 +110,10 @@ fn once<T>(place: &mut Option<T>, value: T) -> Result<()> {
 
 fn twice() -> Error {
     Error::new(ErrorKind::Usage, "the archive names one of its entries twice before its header")
+        .hint(PACK_AGAIN)
 }
 
 fn malformed() -> Error {
     Error::new(ErrorKind::Usage, "the archive holds an extension that makes no sense")
+        .hint(PACK_AGAIN)
 }

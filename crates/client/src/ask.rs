@@ -32,10 +32,8 @@ impl Client {
     fn begin(&self, method: Method, names: &[&str]) -> Result<RequestBuilder> {
         // They would be taken for a step up, and lead to another route.
         if let Some(bad) = names.iter().find(|name| matches!(**name, "" | "." | "..")) {
-            return Err(Error::new(
-                ErrorKind::NotFound,
-                format!("there is nothing called {bad:?}"),
-            ));
+            let what = format!("there is nothing called {bad:?}");
+            return Err(Error::new(ErrorKind::NotFound, what).hint("Give a whole name or id."));
         }
         let mut url = self.0.base.clone();
         if let Ok(mut segments) = url.path_segments_mut() {
@@ -131,5 +129,27 @@ impl Ask {
     pub(crate) async fn done(self) -> Result<()> {
         self.send().await?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Address;
+
+    #[tokio::test]
+    async fn a_name_leads_to_no_other_route() {
+        let client = Client::new(Address::parse("http://127.0.0.1:1").unwrap(), None).unwrap();
+        let path = |name: &str| {
+            let asked = client.ask(Method::GET, &["v1", "sandboxes", name]).request?;
+            Ok::<_, Error>(asked.build().unwrap().url().path().to_owned())
+        };
+        for name in ["", ".", ".."] {
+            let error = path(name).unwrap_err();
+            assert!(error.kind == ErrorKind::NotFound && error.hint.is_some(), "{name:?}");
+        }
+        // The control: what only looks so is a name.
+        assert_eq!(path("a/..").unwrap(), "/v1/sandboxes/a%2F..");
+        assert_eq!(path("%2e%2e").unwrap(), "/v1/sandboxes/%252e%252e");
     }
 }

@@ -55,11 +55,14 @@ impl Command {
         }
     }
 
-    /// Fails where no sandbox could start it: it has no program, or a variable that cannot be set.
+    /// Fails where no sandbox could start it: it has no program, a terminal without room, or a variable
+    /// that cannot be set.
     pub fn check(&self) -> Result<()> {
         if self.argv.is_empty() {
-            return Err(Error::new(ErrorKind::Usage, "the command is empty"));
+            return Err(Error::new(ErrorKind::Usage, "the command is empty")
+                .hint("Name a program, with its arguments."));
         }
+        self.terminal.map_or(Ok(()), check_terminal)?;
         self.env.iter().try_for_each(|(name, value)| check_variable(name, value))
     }
 
@@ -69,6 +72,18 @@ impl Command {
             true => Ok(()),
             false => Err(Error::new(ErrorKind::Unsupported, "this backend gives no secrets")
                 .hint("Use a session of the local backend, or `cofferdam run`.")),
+        }
+    }
+}
+
+/// Fails where a terminal of this size has no room: programs take that for a size that nobody knows.
+pub fn check_terminal(size: Terminal) -> Result<()> {
+    let Terminal { rows, columns } = size;
+    match rows > 0 && columns > 0 {
+        true => Ok(()),
+        false => {
+            let what = format!("a terminal of {rows} rows and {columns} columns has no room");
+            Err(Error::new(ErrorKind::Usage, what).hint("Give it at least one row and one column."))
         }
     }
 }
@@ -95,6 +110,21 @@ pub fn check_variable(name: &OsStr, value: &OsStr) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_terminal_without_room_is_refused_before_it_is_sent() {
+        let with = |rows, columns| {
+            let mut command = Command::new(ProcessId::new("p").unwrap(), ["true"]);
+            command.terminal = Some(Terminal { rows, columns });
+            command.check()
+        };
+        with(1, 1).unwrap();
+        for (rows, columns) in [(0, 0), (0, 80), (24, 0)] {
+            let error = with(rows, columns).unwrap_err();
+            assert_eq!(error.kind, ErrorKind::Usage, "{rows} {columns}");
+            assert!(error.hint.is_some(), "{rows} {columns}");
+        }
+    }
 
     #[test]
     fn a_variable_that_no_environment_holds_is_refused_before_it_is_sent() {

@@ -15,6 +15,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// What is to be done where a backend does not do something.
+const ANOTHER_BACKEND: &str = "Use a session of the local backend.";
+
 /// Makes sandboxes that somebody of its own keeps: they live on without the process that asked for
 /// them, hold their deadlines themselves, and spool what their commands write. Every method may be
 /// repeated.
@@ -199,14 +202,14 @@ pub trait DurableBackend: Send + Sync + 'static {
     /// What a living sandbox uses, paused or not.
     async fn metrics(&self, _sandbox: &SandboxRecord) -> Result<SandboxMetrics> {
         let what = format!("backend {} does not tell what sandboxes use", self.name());
-        Err(Error::new(ErrorKind::Unsupported, what))
+        Err(Error::new(ErrorKind::Unsupported, what).hint(ANOTHER_BACKEND))
     }
 
     /// Attacks a sandbox from inside that is made for it as this `spec` says, and is gone afterwards: what
     /// would stop one of that specification. Takes a few seconds.
     async fn prove(&self, _spec: &Spec) -> Result<ProbeReport> {
         let what = format!("backend {} gives no proof", self.name());
-        Err(Error::new(ErrorKind::Unsupported, what))
+        Err(Error::new(ErrorKind::Unsupported, what).hint(ANOTHER_BACKEND))
     }
 
     /// The files of its workspace. Nothing is asked of the sandbox yet; it is in use from the first
@@ -217,7 +220,7 @@ pub trait DurableBackend: Send + Sync + 'static {
     /// Fails where there is no sandbox to ask; what came of it, the link tells.
     async fn connect(&self, _sandbox: &SandboxRecord, _port: u16) -> Result<PortLink> {
         let what = format!("backend {} connects to no ports", self.name());
-        Err(Error::new(ErrorKind::Unsupported, what))
+        Err(Error::new(ErrorKind::Unsupported, what).hint(ANOTHER_BACKEND))
     }
 
     /// Ends all processes of a sandbox that is held, has `exchange` put another layer in the place of its

@@ -51,7 +51,7 @@ pub use cause::{LimitHits, LimitWatch, NoWatch};
 pub use cofferdam_wire::port::MAX_PORT_CONNECTIONS;
 pub use cofferdam_wire::{ByteString, hexadecimal};
 pub use collect::{Collector, KillOnDrop, Lost, Output, collect, run_by_spawning};
-pub use command::{Command, Stdin, Terminal, check_variable};
+pub use command::{Command, Stdin, Terminal, check_terminal, check_variable};
 pub use denial::{Denial, Denials, MAX_DENIAL_WORD_BYTES, MAX_DENIALS, denials};
 pub use durable::{
     Chunk, Connections, Deadlines, DestroyReason, DurableBackend, Exchanged, ExecEnded, ExecInput,

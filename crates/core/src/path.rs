@@ -20,15 +20,20 @@ impl GuestPath {
     pub fn new(bytes: impl AsRef<[u8]>) -> Result<Self> {
         let bytes = bytes.as_ref();
         let shown = String::from_utf8_lossy(bytes.get(..80).unwrap_or(bytes));
-        let refused = |kind, what: &str| Error::new(kind, format!("the path {shown:?} {what}"));
+        let refused = |kind, what: &str, hint: &str| {
+            Error::new(kind, format!("the path {shown:?} {what}")).hint(hint)
+        };
         let leaves = |what: &str| {
-            refused(ErrorKind::PathEscape, what).hint("Name files from the root of the workspace.")
+            refused(ErrorKind::PathEscape, what, "Name files from the root of the workspace.")
+        };
+        let wrong = |what: &str| {
+            refused(ErrorKind::Usage, what, "Name a file or a directory in the workspace.")
         };
         if bytes.starts_with(b"/") {
             return Err(leaves("is absolute"));
         }
         if bytes.contains(&0) {
-            return Err(refused(ErrorKind::Usage, "holds a zero byte"));
+            return Err(wrong("holds a zero byte"));
         }
         let mut path = Vec::with_capacity(bytes.len());
         for name in bytes.split(|byte| *byte == b'/') {
@@ -37,7 +42,7 @@ impl GuestPath {
                 b".." => return Err(leaves("goes up with \"..\"")),
                 _ if name.len() > MAX_NAME_BYTES => {
                     let what = "holds a name of more than 255 bytes";
-                    return Err(refused(ErrorKind::Usage, what));
+                    return Err(wrong(what));
                 }
                 _ => {}
             }
@@ -47,10 +52,10 @@ impl GuestPath {
             path.extend_from_slice(name);
         }
         if path.is_empty() {
-            return Err(refused(ErrorKind::Usage, "names nothing in the workspace"));
+            return Err(wrong("names nothing in the workspace"));
         }
         if path.len() > MAX_PATH_BYTES {
-            return Err(refused(ErrorKind::Usage, "is longer than 4095 bytes"));
+            return Err(wrong("is longer than 4095 bytes"));
         }
         Ok(Self(path))
     }

@@ -75,7 +75,7 @@ fn below(met: &Met) -> &Path {
 /// What matches where one of the patterns does.
 pub(crate) fn set(patterns: &[String], ignore_case: bool) -> Result<GlobSet> {
     if patterns.is_empty() {
-        return Err(Error::new(ErrorKind::Usage, "no pattern was given"));
+        return Err(Error::new(ErrorKind::Usage, "no pattern was given").hint("Give at least one."));
     }
     few(patterns.len())?;
     let mut set = GlobSetBuilder::new();

@@ -265,7 +265,7 @@ impl Run<'_> {
 
 fn matcher(order: &Grep) -> Result<RegexMatcher> {
     if order.patterns.is_empty() {
-        return Err(Error::new(ErrorKind::Usage, "no pattern was given"));
+        return Err(Error::new(ErrorKind::Usage, "no pattern was given").hint("Give at least one."));
     }
     few(order.patterns.len())?;
     let (insensitive, smart) = match order.case {

@@ -85,7 +85,8 @@ fn check(one: &ChosenHunks, diff: &FileDiff) -> Result<()> {
     // What is protected is named by being chosen.
     if !matches!(diff.change.standing, Standing::Lands | Standing::Held(Held::Protected)) {
         let what = format!("{:?} cannot land: {}", one.path, diff.change.standing.reason());
-        return Err(Error::new(ErrorKind::Conflict, what));
+        let error = Error::new(ErrorKind::Conflict, what);
+        return Err(error.hint("Leave it out of what is chosen."));
     }
     let ChosenParts::These(hunks) = &one.parts else { return Ok(()) };
     let parts = diff.hunks().len();

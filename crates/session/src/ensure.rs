@@ -55,7 +55,8 @@ impl Sessions {
     pub async fn ensure(&self, order: &SessionOrder) -> Result<Ensured> {
         order.check()?;
         let Some(name) = &order.name else {
-            return Err(Error::new(ErrorKind::Usage, "a session to ensure needs a name"));
+            return Err(Error::new(ErrorKind::Usage, "a session to ensure needs a name")
+                .hint("Name it, or create one without a name."));
         };
         for _ in 0..ATTEMPTS {
             let (mut desk, how) = match self.0.store.named(name).await? {

@@ -25,7 +25,8 @@ impl SessionId {
         if text.len() == 2 * RANDOM_BYTES && digits {
             return Ok(Self(text));
         }
-        Err(Error::new(ErrorKind::Usage, format!("{text:?} is not the id of a session")))
+        Err(Error::new(ErrorKind::Usage, format!("{text:?} is not the id of a session"))
+            .hint("List the sessions to see their ids."))
     }
 
     /// The text.

@@ -104,7 +104,8 @@ impl Init {
                 .hint(format!("Use at most {MAX_COMMANDS}, or put them into one script.")));
         }
         if commands.iter().any(|command| command.argv.is_empty()) {
-            return Err(Error::new(ErrorKind::Usage, "an init command has no program"));
+            return Err(Error::new(ErrorKind::Usage, "an init command has no program")
+                .hint("Name a program, or leave the command out."));
         }
         Ok(Self { commands, ..Self::default() })
     }

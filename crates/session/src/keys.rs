@@ -145,7 +145,8 @@ impl Sessions {
             )
         })?;
         if rights.scopes.is_empty() {
-            return Err(Error::new(ErrorKind::Usage, "a key without any scope opens nothing"));
+            return Err(Error::new(ErrorKind::Usage, "a key without any scope opens nothing")
+                .hint("Give it at least one scope."));
         }
         let known = self.0.store.keys().await?;
         refuse_nested(&rights.workspaces, known.iter().filter(|key| key.revoked_ms.is_none()))?;

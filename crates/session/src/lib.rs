@@ -88,7 +88,7 @@ pub use layer::Discarded;
 pub use lifecycle::{Action, Event, Phase, Step, next};
 pub use metrics::{ConnectionCounts, MAX_PROOFS, MetricsReport};
 pub use network::{ConnectionList, NetworkChange, NetworkReport};
-pub use order::{IDLE_PAUSE, SessionOrder, Unsaid};
+pub use order::{IDLE_PAUSE, MIN_LEASE, SessionOrder, Unsaid};
 pub use owned::OWNED_LEASE;
 pub use permission_id::{PermissionId, PermissionTarget};
 pub use permissions::{

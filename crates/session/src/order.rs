@@ -15,6 +15,8 @@ use std::time::Duration;
 
 /// After how long without use a session is paused, unless it says otherwise.
 pub const IDLE_PAUSE: Duration = Duration::from_secs(180);
+/// The shortest lease of a session: one that is over while the sandbox is being made is of use to nobody.
+pub const MIN_LEASE: Duration = Duration::from_secs(1);
 /// The most labels of a session.
 const MAX_LABELS: usize = 64;
 /// The longest key or value of a label, in bytes.
@@ -67,7 +69,7 @@ pub struct SessionOrder {
     pub manifest: Option<Arc<Provisions>>,
     /// It is paused after it was not in use for so long; `None` is never.
     pub idle_pause: Option<Duration>,
-    /// It is removed after this long; `None` is never.
+    /// It is removed after this long, at least [`MIN_LEASE`]; `None` is never.
     pub ttl: Option<Duration>,
     /// Whether every command of a copy-on-write session is a point of its history.
     pub checkpoints: bool,
@@ -107,7 +109,9 @@ impl SessionOrder {
 
     /// Refuses what makes no sense.
     pub(crate) fn check(&self) -> Result<()> {
-        let usage = |what: String| Err(Error::new(ErrorKind::Usage, what));
+        let usage = |what: String, hint: &str| {
+            Err(Error::new(ErrorKind::Usage, what).hint(hint.to_owned()))
+        };
         if let Some(name) = &self.name {
             let fits =
                 SandboxId::new(name.clone()).is_ok() && SessionId::new(name.clone()).is_err();
@@ -124,21 +128,26 @@ impl SessionOrder {
         }
         let long = |text: &String| text.len() > MAX_LABEL_BYTES;
         if self.labels.len() > MAX_LABELS {
-            return usage(format!("{} labels are more than {MAX_LABELS}", self.labels.len()));
+            let what = format!("{} labels are more than {MAX_LABELS}", self.labels.len());
+            return usage(what, "Give it fewer.");
         }
         if let Some((key, _)) = self.labels.iter().find(|(k, v)| k.is_empty() || long(k) || long(v))
         {
-            return usage(format!("the label {key:?} is empty or over {MAX_LABEL_BYTES} bytes"));
+            let what = format!("the label {key:?} is empty or over {MAX_LABEL_BYTES} bytes");
+            return usage(what, "Shorten its name or its value.");
         }
         if self.manifest.is_some() && self.spec.workspace == Workspace::Private {
             let what = "a manifest is for a workspace that outlives its sandbox";
             return Err(Error::new(ErrorKind::Usage, what).hint("Name a directory as workspace."));
         }
         if self.idle_pause.is_some_and(|idle| idle.as_millis() == 0) {
-            return usage("an idle pause of zero never lets it run".to_owned());
+            let what = "an idle pause of zero never lets it run".to_owned();
+            return usage(what, "Take a longer one, or none, to keep it awake.");
         }
-        if self.ttl.is_some_and(|ttl| ttl.as_millis() == 0) {
-            return usage("a lease of zero is over at once".to_owned());
+        if let Some(ttl) = self.ttl.filter(|ttl| *ttl < MIN_LEASE) {
+            let what = format!("a lease of {} ms is over at once", ttl.as_millis());
+            let hint = format!("Take a lease (ttl) of at least {} ms.", MIN_LEASE.as_millis());
+            return Err(Error::new(ErrorKind::Usage, what).hint(hint));
         }
         Ok(())
     }

@@ -181,7 +181,8 @@ impl Sessions {
 
     async fn begin_run(&self, order: &RunOrder) -> Result<RunGuard> {
         if order.limit.is_zero() {
-            return Err(Error::new(ErrorKind::Usage, "a limit of zero leaves no time"));
+            return Err(Error::new(ErrorKind::Usage, "a limit of zero leaves no time")
+                .hint("Give it at least a millisecond, or no limit."));
         }
         let id = SessionId::fresh()?;
         // ORDER: the owner's lock before the row, or a reaper could think that nobody owns it.
@@ -224,6 +225,7 @@ impl Sessions {
             let desk = begun.await.map_err(broke_off)??;
             let mut desk = desk.ok_or_else(|| {
                 Error::new(ErrorKind::Conflict, "a fresh session is there already")
+                    .hint("Run it again.")
             })?;
             desk.make().await?;
             Ok(desk)

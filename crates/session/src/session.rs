@@ -8,7 +8,7 @@ use crate::time::after;
 use crate::{ExecReport, SessionId, Sessions, random_text};
 use cofferdam_core::{
     Chunk, Command, Error, ErrorKind, ExecInput, ExecOrder, ExecStatus, Image, Part, ProcessId,
-    Result, SandboxStatus, Seen, Signal, Standard, Stdin,
+    Result, SandboxStatus, Seen, Signal, Standard, Stdin, check_terminal,
 };
 use std::ffi::OsString;
 use std::time::Duration;
@@ -301,10 +301,12 @@ impl Session {
     }
 
     /// Does something to a command. One that has ended takes nothing, but what it left takes signals.
-    /// A signal that there is not is an error.
+    /// A signal that there is not is an error, and so is a terminal without a row or a column.
     pub async fn input(&self, id: &ProcessId, input: &ExecInput) -> Result<()> {
-        if let ExecInput::Signal(number) = input {
-            Signal::numbered(*number)?;
+        match input {
+            ExecInput::Signal(number) => Signal::numbered(*number).map(drop)?,
+            ExecInput::Resize(size) => check_terminal(*size)?,
+            ExecInput::Bytes(_) | ExecInput::Close | ExecInput::Kill => {}
         }
         let wanted = match input {
             ExecInput::Signal(_) | ExecInput::Kill => Wanted::WhatIsLeft,

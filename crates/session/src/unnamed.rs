@@ -48,6 +48,7 @@ impl Sessions {
         Box::pin(async move {
             let desk = sessions.0.begin(&order).await?.ok_or_else(|| {
                 Error::new(ErrorKind::Conflict, "a session without a name is there already")
+                    .hint("Make it again.")
             })?;
             let mut unclaimed = Unclaimed::new(&sessions, &desk.row.id);
             unclaimed.outcome = unless(given_up, sessions.finish(desk, &order)).await;

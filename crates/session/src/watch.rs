@@ -61,6 +61,7 @@ async fn why(session: &Session, incarnation: u32, error: Error) -> Error {
 
 fn removed(id: &SessionId) -> Error {
     Error::new(ErrorKind::NotFound, format!("session {id} was removed while it was watched"))
+        .hint("List the sessions to see which there are.")
 }
 
 fn lost(id: &SessionId) -> Error {

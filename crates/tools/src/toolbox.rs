@@ -232,6 +232,7 @@ impl Call<'_> {
     pub(crate) fn arguments<T: DeserializeOwned>(&self) -> Result<T> {
         serde_json::from_value(self.arguments.clone())
             .map_err(|cause| Error::new(ErrorKind::Usage, "read the arguments").source(cause))
+            .map_err(|error| error.hint("See what the tool's schema says."))
     }
 
     pub(crate) fn name(&self) -> Option<&str> {

@@ -47,11 +47,14 @@ from .errors import (
     ConflictError,
     DeniedError,
     NotFoundError,
+    OptionNameError,
+    OptionValueError,
     RefusedError,
     ServerError,
     TooLargeError,
     UnavailableError,
     UsageError,
+    WaitTimeout,
 )
 
 __version__ = "0.1.0"
@@ -82,6 +85,8 @@ __all__ = [
     "Network",
     "NotFoundError",
     "OnFailure",
+    "OptionNameError",
+    "OptionValueError",
     "Output",
     "Path",
     "Ports",
@@ -103,6 +108,7 @@ __all__ = [
     "TooLargeError",
     "UnavailableError",
     "UsageError",
+    "WaitTimeout",
     "WatchOptions",
     "api",
     "models",

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypedDict, TypeVar, cast, get_args, get_type_hints
+from enum import Enum
+from typing import Any, Literal, Protocol, Self, TypedDict, TypeVar, cast, get_args, get_type_hints
 
 from . import models
 from ._api.types import UNSET, Unset
-from .errors import CommandFailed
+from .errors import CommandFailed, OptionNameError, OptionValueError, UsageError
 
 T = TypeVar("T")
+E = TypeVar("E", bound=Enum)
+
+
+class _Body(Protocol):
+    @classmethod
+    def from_dict(cls, src_dict: Mapping[str, Any]) -> Self: ...
+
+
+M = TypeVar("M", bound=_Body)
 
 #: A path in a workspace. Bytes name a file whose name is not UTF-8.
 Path = str | bytes
@@ -176,12 +186,57 @@ def checked(options: type, given: Mapping[str, Any], **more: Any) -> dict[str, A
     known = get_type_hints(options)
     for name, value in given.items():
         if name not in known:
-            raise TypeError(f"there is no option {name!r}; there are {', '.join(sorted(known))}")
+            raise OptionNameError(
+                f"there is no option {name!r}",
+                kind="usage",
+                hint=f"There are {', '.join(sorted(known))}.",
+            )
         words = get_args(known[name])
         if getattr(known[name], "__origin__", None) is Literal and value not in words:
-            raise ValueError(f"{name} is {value!r}, and not one of {', '.join(words)}")
+            raise not_one_of(name, value, words)
     fields = {**given, **more}
     return {name: value for name, value in fields.items() if value is not None}
+
+
+def not_one_of(name: str, value: object, words: Iterable[str]) -> OptionValueError:
+    """What is said of a word that is none of a closed set."""
+    return OptionValueError(
+        f"{name} is {value!r}, and not one of those it can be",
+        kind="usage",
+        hint=f"Give one of {', '.join(words)}.",
+    )
+
+
+def word(of: type[E], name: str, value: str) -> E:
+    """A word of a closed set, as the generated part has it."""
+    try:
+        return of(value)
+    except ValueError as error:
+        raise not_one_of(name, value, [one.value for one in of]) from error
+
+
+def wish_of(of: type[M], fields: Mapping[str, Any]) -> M:
+    """The body of a request. Fields of other types than it has are an error before anything is sent."""
+    try:
+        return of.from_dict(fields)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        if isinstance(error, UsageError):
+            raise
+        raise OptionNameError(
+            f"the arguments do not fit: {error}",
+            kind="usage",
+            hint="See what types the options of this method have.",
+        ) from error
+
+
+def signal_of(signal: int | str) -> int | str:
+    """A signal as requests have it: its number, or its name."""
+    try:
+        return signal if isinstance(signal, str) else int(signal)
+    except (TypeError, ValueError) as error:
+        raise OptionValueError(
+            f"{signal!r} is no signal", kind="usage", hint="Give its number, or its name."
+        ) from error
 
 
 def run_of(command: Command, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -201,7 +256,15 @@ def run_of(command: Command, options: Mapping[str, Any]) -> dict[str, Any]:
 
 def command_of(command: Command) -> dict[str, Any]:
     """The fields of a command."""
-    return {"shell": command} if isinstance(command, str) else {"argv": list(command)}
+    if isinstance(command, str):
+        return {"shell": command}
+    if not isinstance(command, Sequence) or not all(isinstance(part, str) for part in command):
+        raise OptionNameError(
+            f"{command!r} is no command",
+            kind="usage",
+            hint="Give a list of words, or a line of shell.",
+        )
+    return {"argv": list(command)}
 
 
 def given(value: T | None) -> T | Unset:
@@ -211,6 +274,10 @@ def given(value: T | None) -> T | Unset:
 
 def place(path: Path, name: str = "path") -> dict[str, str]:
     """A path as parameters or fields of a request."""
+    if not isinstance(path, (str, bytes)):
+        raise OptionNameError(
+            f"{name} is {path!r}, and no path", kind="usage", hint="Give a text, or bytes."
+        )
     if isinstance(path, bytes):
         try:
             return {name: path.decode()}

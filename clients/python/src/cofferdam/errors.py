@@ -42,6 +42,14 @@ class UsageError(CofferdamError):
     """A request that makes no sense (``usage`` and ``config``)."""
 
 
+class OptionNameError(UsageError, TypeError):
+    """An option that there is not, or an argument that no request can hold. Nothing was asked."""
+
+
+class OptionValueError(UsageError, ValueError):
+    """A value that an option or an argument does not have. Nothing was asked."""
+
+
 class DeniedError(CofferdamError):
     """What the key, or the operator, does not allow (``denied``)."""
 
@@ -64,6 +72,10 @@ class RefusedError(CofferdamError):
 
 class UnavailableError(CofferdamError):
     """What may go later (``unavailable``, ``timed_out``); also a server that does not answer."""
+
+
+class WaitTimeout(UnavailableError, TimeoutError):
+    """A command that has not ended within the time that it was waited for. It goes on."""
 
 
 class ServerError(CofferdamError):

@@ -44,7 +44,7 @@ pub(crate) struct KeepingOptions {
     #[arg(long, value_name = "TIME|none", value_parser = parse_idle_pause)]
     pub(crate) idle_pause: Option<IdlePause>,
 
-    /// Ends the session and all that runs in it after so long. Default: never.
+    /// Ends the session and all that runs in it after so long, at least 1s. Default: never.
     ///
     /// `extend` moves the end.
     ///

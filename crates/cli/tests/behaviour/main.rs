@@ -80,6 +80,7 @@ mod sessions_left;
 mod sessions_named;
 mod sessions_promises;
 mod sessions_run;
+mod sessions_silent;
 mod sessions_soak;
 mod sessions_terminal;
 mod sessions_watch;

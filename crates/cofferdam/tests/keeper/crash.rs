@@ -291,8 +291,45 @@ async fn a_keeper_that_was_stopped_is_said_not_to_answer() {
     let (keeper, ..) = stage.processes();
     let pid = rustix::process::Pid::from_raw(keeper.cast_signed()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+    let began = Instant::now();
+    // The second question is not waited for again, whatever it is.
     let error = stage.backend.status(&record).await.unwrap_err();
-    assert_eq!(error.kind, ErrorKind::TimedOut);
+    let again = stage.backend.start(&record, &exec("no", "true")).await.unwrap_err();
+    assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
+    for error in [error, again] {
+        assert_eq!(error.kind, ErrorKind::TimedOut);
+        assert!(error.message.contains(&format!("process {keeper}, is stopped")), "{error}");
+        assert!(error.hint.unwrap().contains(&format!("kill -CONT {keeper}")));
+    }
     rustix::process::kill_process(pid, rustix::process::Signal::CONT).unwrap();
+    assert_eq!(stage.run(&record, &exec("yes", "exit 3")).await, Ending::Exited(3));
     stage.end(&record).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_keeper_that_was_stopped_is_killed_where_its_sandbox_is_to_end() {
+    let stage = Stage::new("kept-stopped-end");
+    let before = stage.ground.left("kept-stopped-end");
+    for paused in [false, true] {
+        let record = stage.make("kept-stopped-end").await;
+        let runs = detached("runs", "echo x; setsid sleep 300 & wait");
+        stage.backend.start(&record, &runs).await.unwrap();
+        stage.says(&record, "runs", "x").await;
+        if paused {
+            stage.backend.pause(&record).await.unwrap();
+        }
+        let (keeper, first, others) = stage.processes();
+        let held = hold(&[vec![keeper, first], others].concat());
+        let pid = rustix::process::Pid::from_raw(keeper.cast_signed()).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+        let began = Instant::now();
+        stage.backend.destroy(&record, DestroyReason::Success).await.unwrap();
+        assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+        await_ends(&held);
+        let happened = stage.happened(&record.id).await;
+        assert_eq!(happened.last(), Some(&Happened::Destroyed(DestroyReason::Lost)));
+        stage.backend.forget(&record.id).await.unwrap();
+        assert_eq!(stage.ground.left("kept-stopped-end"), before);
+        assert_eq!(stage.directories(), [""; 0]);
+    }
 }

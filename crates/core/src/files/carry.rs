@@ -190,6 +190,7 @@ impl Source {
             }
             let head = step.encode().ok_or_else(|| {
                 Error::new(ErrorKind::Usage, "a path or a link's target is too long")
+                    .hint("Name a shorter one.")
             })?;
             parts.push_back(Part::Bytes(io::Cursor::new(head)));
             match content {

@@ -88,13 +88,16 @@ pub(super) fn printable(detail: &str) -> String {
 
 fn meaning(why: Why) -> (ErrorKind, Option<&'static str>) {
     match why {
-        Why::BadRequest => (ErrorKind::Usage, None),
+        Why::BadRequest => (ErrorKind::Usage, Some("Correct what is named there.")),
         Why::Escape => (
             ErrorKind::PathEscape,
             Some("Name something in the workspace, and go through no link that leaves it."),
         ),
         Why::NotFound => (ErrorKind::NotFound, Some("List the directory to see what is there.")),
-        Why::WrongType => (ErrorKind::NotAFile, None),
+        Why::WrongType => (
+            ErrorKind::NotAFile,
+            Some("List the directory to see what that is, and ask for what can be done with it."),
+        ),
         Why::TooLarge => (ErrorKind::TooLarge, Some("Read a part of it, or allow more.")),
         Why::Exists => {
             (ErrorKind::Conflict, Some("Choose another name, or say that it may be replaced."))

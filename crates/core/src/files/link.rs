@@ -228,7 +228,9 @@ impl FileLink {
         self.number = self.number.wrapping_add(1).max(1);
         let text = serde_json::to_vec(request).unwrap_or_default();
         if text.len() > MAX_MESSAGE_BYTES {
-            return Err(Error::new(ErrorKind::Usage, "the path is too long"));
+            return Err(
+                Error::new(ErrorKind::Usage, "the path is too long").hint("Name a shorter path.")
+            );
         }
         let mut out = Vec::with_capacity(HEADER_BYTES + text.len());
         put(self.number, Kind::Message, &text, &mut out)?;
@@ -433,6 +435,7 @@ async fn fill(
 fn put(channel: u32, kind: Kind, body: &[u8], out: &mut Vec<u8>) -> Result<()> {
     frame::encode(channel, kind, body, out)
         .map_err(|e| Error::new(ErrorKind::Usage, "the request is too long").source(e))
+        .map_err(|error| error.hint("Ask for less at once."))
 }
 
 async fn in_time<T>(work: impl Future<Output = io::Result<T>>) -> Result<()> {

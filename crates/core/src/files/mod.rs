@@ -49,7 +49,8 @@ pub trait FileService: Send + Sync {
 
     /// Begins a watch and waits until it stands.
     async fn watch(&self, _order: &Watch) -> Result<FileWatch> {
-        Err(Error::new(ErrorKind::Unsupported, "these files cannot be watched"))
+        Err(Error::new(ErrorKind::Unsupported, "these files cannot be watched")
+            .hint("List them again from time to time."))
     }
 
     /// Sees to it that the next request finds a connection, so that who is not let in hears it here.

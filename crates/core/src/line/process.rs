@@ -42,7 +42,8 @@ pub(super) struct Registered {
 impl Running {
     pub(super) fn register(&self, id: &ProcessId) -> Result<Registered> {
         if !self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone()) {
-            return Err(Error::new(ErrorKind::Conflict, format!("process id {id} is in use")));
+            return Err(Error::new(ErrorKind::Conflict, format!("process id {id} is in use"))
+                .hint("Give the command an id that no other has."));
         }
         Ok(Registered { running: self.clone(), id: id.clone() })
     }

@@ -1,8 +1,7 @@
 //! The client's side of keepers: a backend of sandboxes that outlive this process.
 
-use super::client::{AT_ONCE, Call, ENDS_WITHIN, STARTS_WITHIN, Trouble, odd};
+use super::client::{AT_ONCE, Call, Known, STARTS_WITHIN, Trouble, odd};
 use super::files::FilesInUse;
-use super::idle::Idle;
 use super::marks::Marks;
 use super::order::Order;
 use super::output::Output;
@@ -49,7 +48,7 @@ pub struct KeptBackend {
     program: CarriedProgram,
     state_home: Arc<PathBuf>,
     swept: Arc<Mutex<Option<Instant>>>,
-    idle: Arc<Idle>,
+    known: Arc<Known>,
     marks: Arc<Marks>,
     files: FilesInUse,
     gate: Option<GateProgram>,
@@ -64,7 +63,7 @@ impl KeptBackend {
             program,
             state_home: Arc::new(state_home),
             swept: Arc::default(),
-            idle: Arc::default(),
+            known: Arc::default(),
             marks: Arc::default(),
             files: FilesInUse::default(),
             gate: None,
@@ -143,7 +142,7 @@ impl KeptBackend {
         within: Duration,
     ) -> Result<Call<'a>, Trouble> {
         let place = || self.place(&sandbox.id);
-        Call::new(place, (sandbox, &self.idle), (request, &[]), within).await
+        Call::new(place, (sandbox, &self.known), (request, &[]), within).await
     }
 
     async fn ask(&self, sandbox: &SandboxRecord, request: Request) -> Result<()> {
@@ -215,6 +214,7 @@ impl KeptBackend {
                 Ok(SandboxStatus::Gone)
             }
             Err(Trouble::Failed(error)) => Err(error),
+            Err(Trouble::Silent(silence)) => Err(silence.into()),
         }
     }
 }
@@ -307,13 +307,10 @@ impl DurableBackend for KeptBackend {
     }
 
     async fn destroy(&self, sandbox: &SandboxRecord, reason: DestroyReason) -> Result<()> {
-        let asked = async {
-            let mut call = self.call(sandbox, Request::Destroy(reason), ENDS_WITHIN).await?;
-            call.reply().await?;
-            call.hung_up().await
-        };
-        match asked.await {
+        match self.ask_to_end(sandbox, reason).await {
             Ok(()) | Err(Trouble::NoKeeper(_)) => {}
+            // It cannot be asked, and whoever is to go goes all the same.
+            Err(Trouble::Silent(silence)) => blocking(move || silence.end()).await?,
             // Forgotten, or another one by now.
             Err(Trouble::Failed(error))
                 if matches!(error.kind, ErrorKind::NotFound | ErrorKind::Unavailable) =>
@@ -405,8 +402,8 @@ impl DurableBackend for KeptBackend {
         let start = Start { patience_ms, ..Start::of(order) };
         let request = (Request::Start(Box::new(start)), given.as_slice());
         let place = || self.place(&sandbox.id);
-        let call = Call::new(place, (sandbox, &self.idle), request, STARTS_WITHIN).await?;
-        Ok(call.exec().await?)
+        let call = Call::new(place, (sandbox, &self.known), request, STARTS_WITHIN).await?;
+        self.started(sandbox, call).await
     }
 
     async fn network(&self, sandbox: &SandboxRecord) -> Result<Option<NetworkPolicy>> {

@@ -1,19 +1,25 @@
-//! One request to a keeper. Every wait has an end.
+//! One request to a keeper. Every wait has an end, which comes at once for a keeper that is stopped.
 
+use super::backend::KeptBackend;
 use super::idle::Idle;
 use super::order::error;
 use super::place::Place;
+use super::silence::{SILENT_FOR, Silence, Silent, Whom};
 use super::talk::{Asked, Reply, Request, VERSION, encode};
-use cofferdam_core::{Error, ErrorKind, ExecStatus, Result, SandboxId, SandboxRecord};
+use cofferdam_core::{
+    DestroyReason, DurableBackend, Error, ErrorKind, ExecStatus, Result, SandboxId, SandboxRecord,
+};
 use cofferdam_wire::frame::{HEADER_BYTES, Header, Kind};
 use cofferdam_wire::message::MAX_HANDED;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
+use std::pin::pin;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::UnixStream;
+use tokio::net::unix::{ReadHalf, WriteHalf};
 use tokio::time::{sleep, timeout};
 
 /// How long a keeper may take for what it does at once.
@@ -21,89 +27,98 @@ pub(super) const AT_ONCE: Duration = Duration::from_secs(10);
 /// How long it may take to start a command: the sandbox may have to wait for the processor.
 pub(super) const STARTS_WITHIN: Duration = Duration::from_secs(60);
 /// How long a sandbox may take to end: it may hold gigabytes.
-pub(super) const ENDS_WITHIN: Duration = Duration::from_secs(90);
+const ENDS_WITHIN: Duration = Duration::from_secs(90);
 /// The pause before a keeper is called again that has too many callers.
 const BUSY_PAUSE: Duration = Duration::from_millis(2);
 
 /// A question to a keeper, on a connection of its own.
 pub(super) struct Call<'a> {
     pub(super) socket: UnixStream,
-    pub(super) id: &'a SandboxId,
+    pub(super) whom: Whom<'a>,
     pub(super) within: Duration,
-    external_id: &'a str,
     idle: &'a Idle,
+}
+
+/// What one backend knows of keepers.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    pub(super) idle: Idle,
+    pub(super) silent: Silent,
 }
 
 impl<'a> Call<'a> {
     /// Calls the keeper of this sandbox and asks. The replies are due within `within` each.
     pub(super) async fn new(
         place: impl FnOnce() -> Result<Place>,
-        (sandbox, idle): (&'a SandboxRecord, &'a Idle),
+        (sandbox, known): (&'a SandboxRecord, &'a Known),
         (request, given): (Request, &[OwnedFd]),
         within: Duration,
     ) -> Result<Self, Trouble> {
-        let (id, external_id) = (&sandbox.id, sandbox.external_id.as_str());
-        let socket = match idle.take(external_id) {
+        let whom = known.silent.of(&sandbox.id, &sandbox.external_id);
+        whom.refuse_stopped()?;
+        let socket = match known.idle.take(whom.external_id) {
             Some(socket) => socket,
             None => {
+                // The path leads through a descriptor of the place.
                 let place = place()?;
-                match timeout(AT_ONCE, connect(&place.socket())).await {
-                    Ok(Ok(socket)) => socket,
-                    Ok(Err(error)) => return Err(gone(id, error)),
-                    Err(_) => return Err(late(id).into()),
-                }
+                let socket = place.socket();
+                let connected = whom.wait((None, AT_ONCE), connect(&socket)).await?;
+                connected.map_err(|error| gone(whom.id, error))?
             }
         };
-        let mut call = Self { socket, id, within, external_id, idle };
+        let mut call = Self { socket, whom, within, idle: &known.idle };
         let asked = Asked { version: VERSION, of: sandbox.external_id.clone(), request };
         let mut frame = Vec::new();
         encode(&asked, &mut frame).ok_or_else(|| {
             Error::new(ErrorKind::Usage, "the request is too long")
                 .hint("Pass what is long by a file or by standard input.")
         })?;
-        match timeout(AT_ONCE, write_with(&mut call.socket, &frame, given)).await {
-            // A keeper that takes no more clients says so and hangs up before it hears anything.
-            Ok(Ok(()) | Err(_)) => Ok(call),
-            Err(_) => Err(late(id).into()),
-        }
+        // A keeper that takes no more clients says so and hangs up before it hears anything.
+        let _ = call.write(&frame, given).await?;
+        Ok(call)
+    }
+
+    /// Writes a question, with descriptors.
+    async fn write(&mut self, frame: &[u8], given: &[OwnedFd]) -> Result<io::Result<()>, Silence> {
+        let (from, mut to) = self.socket.split();
+        let written = write_with(from.as_ref(), &mut to, (frame, given));
+        self.whom.wait((Some(from.as_ref()), AT_ONCE), written).await
     }
 
     /// All was answered: the connection can be used again.
     pub(super) fn over(self) {
-        self.idle.put(self.external_id, self.socket);
+        self.idle.put(self.whom.external_id, self.socket);
     }
 
     /// The next reply; a failure is an error.
     pub(super) async fn reply(&mut self) -> Result<Reply, Trouble> {
-        let reply = async { Ok((read(&mut self.socket).await?, None)) };
-        Ok(answered(self.id, self.within, reply).await?.0)
+        let (mut from, to) = self.socket.split();
+        let reply = async { Ok((read(&mut from).await?, None)) };
+        Ok(answered(self.whom, (to.as_ref(), self.within), reply).await?.0)
     }
 
     /// The reply, where there is nothing to say.
     pub(super) async fn done(mut self) -> Result<(), Trouble> {
         let reply = self.reply().await?;
-        let Reply::Done = reply else { return Err(odd(self.id, &reply).into()) };
+        let Reply::Done = reply else { return Err(odd(self.whom.id, &reply).into()) };
         self.over();
         Ok(())
     }
 
     /// Asks for more, after a reply that was the whole answer.
     pub(super) async fn ask_again(&mut self, request: Request) -> Result<(), Trouble> {
-        let of = self.external_id.to_owned();
+        let of = self.whom.external_id.to_owned();
         let mut frame = Vec::new();
         encode(&Asked { version: VERSION, of, request }, &mut frame)
-            .ok_or_else(|| Error::new(ErrorKind::Usage, "the request is too long"))?;
-        match timeout(AT_ONCE, self.socket.write_all(&frame)).await {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) => Err(gone(self.id, error)),
-            Err(_) => Err(late(self.id).into()),
-        }
+            .ok_or_else(|| Error::new(ErrorKind::Usage, "the request is too long"))
+            .map_err(|error| error.hint("Ask for less at once."))?;
+        self.write(&frame, &[]).await?.map_err(|error| gone(self.whom.id, error))
     }
 
     /// The reply, where it is how a command stands.
     pub(super) async fn exec(mut self) -> Result<ExecStatus, Trouble> {
         let reply = self.reply().await?;
-        let Reply::Exec(status) = reply else { return Err(odd(self.id, &reply).into()) };
+        let Reply::Exec(status) = reply else { return Err(odd(self.whom.id, &reply).into()) };
         self.over();
         Ok(*status)
     }
@@ -111,26 +126,28 @@ impl<'a> Call<'a> {
     /// Waits until the keeper has gone.
     pub(super) async fn hung_up(mut self) -> Result<(), Trouble> {
         let mut rest = [0; 64];
-        let gone = async { while !matches!(self.socket.read(&mut rest).await, Ok(0) | Err(_)) {} };
-        timeout(self.within, gone).await.map_err(|_| late(self.id).into())
+        let (mut from, to) = self.socket.split();
+        let gone = async { while !matches!(from.read(&mut rest).await, Ok(0) | Err(_)) {} };
+        self.whom.wait((Some(to.as_ref()), self.within), gone).await.map_err(Trouble::from)
     }
 }
 
 /// A reply in time, and what came with it; a failure is an error.
 pub(super) async fn answered(
-    id: &SandboxId,
-    within: Duration,
+    whom: Whom<'_>,
+    (socket, within): (&UnixStream, Duration),
     reply: impl Future<Output = io::Result<(Reply, Option<OwnedFd>)>>,
 ) -> Result<(Reply, Option<OwnedFd>), Trouble> {
-    match timeout(within, reply).await {
-        Ok(Ok((Reply::Failed(body), _))) => Err(error(body).into()),
-        Ok(Ok(reply)) => Ok(reply),
-        Ok(Err(error)) if error.kind() == io::ErrorKind::InvalidData => {
-            let what = format!("understand the keeper of {id}");
+    let reply = whom.wait((Some(socket), within), reply).await?;
+    whom.answered();
+    match reply {
+        Ok((Reply::Failed(body), _)) => Err(error(body).into()),
+        Ok(reply) => Ok(reply),
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+            let what = format!("understand the keeper of {}", whom.id);
             Err(Error::new(ErrorKind::Protocol, what).source(error).into())
         }
-        Ok(Err(error)) => Err(gone(id, error)),
-        Err(_) => Err(late(id).into()),
+        Err(error) => Err(gone(whom.id, error)),
     }
 }
 
@@ -144,6 +161,8 @@ pub(super) fn odd(id: &SandboxId, reply: &Reply) -> Error {
 pub(super) enum Trouble {
     /// There is no keeper, or none any more.
     NoKeeper(Error),
+    /// There is one that does not answer.
+    Silent(Silence),
     /// Anything else.
     Failed(Error),
 }
@@ -152,7 +171,14 @@ impl From<Trouble> for Error {
     fn from(trouble: Trouble) -> Self {
         match trouble {
             Trouble::NoKeeper(error) | Trouble::Failed(error) => error,
+            Trouble::Silent(silence) => silence.into(),
         }
+    }
+}
+
+impl From<Silence> for Trouble {
+    fn from(silence: Silence) -> Self {
+        Self::Silent(silence)
     }
 }
 
@@ -167,11 +193,6 @@ fn gone(id: &SandboxId, why: io::Error) -> Trouble {
     Trouble::NoKeeper(Error::new(ErrorKind::Unavailable, what).source(why))
 }
 
-fn late(id: &SandboxId) -> Error {
-    Error::new(ErrorKind::TimedOut, format!("the keeper of sandbox {id} does not answer"))
-        .hint("Look whether it was stopped; killing it ends the sandbox.")
-}
-
 async fn connect(path: &str) -> io::Result<UnixStream> {
     loop {
         match UnixStream::connect(path).await {
@@ -182,7 +203,11 @@ async fn connect(path: &str) -> io::Result<UnixStream> {
 }
 
 /// Writes all of it, the descriptors with its first bytes.
-async fn write_with(socket: &mut UnixStream, frame: &[u8], given: &[OwnedFd]) -> io::Result<()> {
+async fn write_with(
+    socket: &UnixStream,
+    to: &mut WriteHalf<'_>,
+    (frame, given): (&[u8], &[OwnedFd]),
+) -> io::Result<()> {
     let mut sent = 0;
     while sent == 0 && !given.is_empty() {
         socket.writable().await?;
@@ -192,7 +217,7 @@ async fn write_with(socket: &mut UnixStream, frame: &[u8], given: &[OwnedFd]) ->
             Err(error) => return Err(error),
         }
     }
-    socket.write_all(frame.get(sent..).unwrap_or_default()).await
+    to.write_all(frame.get(sent..).unwrap_or_default()).await
 }
 
 fn send_with(socket: &UnixStream, frame: &[u8], given: &[OwnedFd]) -> io::Result<usize> {
@@ -207,7 +232,7 @@ fn send_with(socket: &UnixStream, frame: &[u8], given: &[OwnedFd]) -> io::Result
     sent.map_err(io::Error::from)
 }
 
-async fn read(socket: &mut UnixStream) -> io::Result<Reply> {
+async fn read(socket: &mut ReadHalf<'_>) -> io::Result<Reply> {
     let mut head = [0; HEADER_BYTES];
     socket.read_exact(&mut head).await?;
     let header = Header::decode(head).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))?;
@@ -217,4 +242,38 @@ async fn read(socket: &mut UnixStream) -> io::Result<Reply> {
     let mut body = vec![0; header.len];
     socket.read_exact(&mut body).await?;
     serde_json::from_slice(&body).map_err(Into::into)
+}
+
+impl KeptBackend {
+    /// Asks a keeper for the end, and waits until it has gone.
+    ///
+    /// ORDER: first for what it answers at once. An end may take long, and one that hangs is not given as
+    /// long.
+    pub(super) async fn ask_to_end(
+        &self,
+        sandbox: &SandboxRecord,
+        reason: DestroyReason,
+    ) -> Result<(), Trouble> {
+        let mut call = self.call(sandbox, Request::Status, AT_ONCE).await?;
+        call.reply().await?;
+        call.within = ENDS_WITHIN;
+        call.ask_again(Request::Destroy(reason)).await?;
+        call.reply().await?;
+        call.hung_up().await
+    }
+
+    /// How a command stands that was asked for, as long as somebody is there to start it.
+    pub(super) async fn started(
+        &self,
+        sandbox: &SandboxRecord,
+        call: Call<'_>,
+    ) -> Result<ExecStatus> {
+        let mut started = pin!(call.exec());
+        if let Ok(done) = timeout(SILENT_FOR, &mut started).await {
+            return Ok(done?);
+        }
+        // It may have to wait for the processor; a keeper that hangs does not answer this either.
+        self.status(sandbox).await?;
+        Ok(started.await?)
+    }
 }

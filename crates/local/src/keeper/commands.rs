@@ -324,6 +324,7 @@ impl Keeper<'_> {
     pub(super) fn known(&mut self, id: &ProcessId) -> Result<&mut Exec> {
         self.execs.find_mut(id).ok_or_else(|| {
             Error::new(ErrorKind::NotFound, format!("no command {id} is known in this sandbox"))
+                .hint("List the commands with `cofferdam ps`.")
         })
     }
 

@@ -23,6 +23,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::{fmt, io};
 use tokio::io::{AsyncReadExt, Interest};
 use tokio::net::UnixStream;
+use tokio::net::unix::ReadHalf;
 
 impl Keeper<'_> {
     /// Gives a client a connection to a file worker, which the client keeps in use by its own.
@@ -126,21 +127,25 @@ impl FileDoor for KeptDoor {
 impl Call<'_> {
     /// The reply, where it is a connection. The call itself goes on until it is dropped.
     pub(super) async fn connection(mut self) -> Result<(OwnedFd, UnixStream), Trouble> {
-        let reply = read_with_descriptor(&mut self.socket);
-        match answered(self.id, self.within, reply).await? {
+        let (mut from, to) = self.socket.split();
+        let reply = read_with_descriptor(to.as_ref(), &mut from);
+        match answered(self.whom, (to.as_ref(), self.within), reply).await? {
             (Reply::Done, Some(socket)) => Ok((socket, self.socket)),
-            (reply, _) => Err(odd(self.id, &reply).into()),
+            (reply, _) => Err(odd(self.whom.id, &reply).into()),
         }
     }
 }
 
-async fn read_with_descriptor(socket: &mut UnixStream) -> io::Result<(Reply, Option<OwnedFd>)> {
+async fn read_with_descriptor(
+    socket: &UnixStream,
+    from: &mut ReadHalf<'_>,
+) -> io::Result<(Reply, Option<OwnedFd>)> {
     let mut head = [0; HEADER_BYTES];
     let mut count = 0;
     let mut came = Vec::new();
     while let Some(room) = head.get_mut(count..).filter(|room| !room.is_empty()) {
         socket.readable().await?;
-        let take = || receive(&*socket, room, &mut came).map_err(io::Error::from);
+        let take = || receive(socket, room, &mut came).map_err(io::Error::from);
         match socket.try_io(Interest::READABLE, take) {
             Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(more) => count += more,
@@ -153,6 +158,6 @@ async fn read_with_descriptor(socket: &mut UnixStream) -> io::Result<(Reply, Opt
         return Err(io::ErrorKind::InvalidData.into());
     }
     let mut body = vec![0; header.len];
-    socket.read_exact(&mut body).await?;
+    from.read_exact(&mut body).await?;
     Ok((serde_json::from_slice(&body)?, came.pop()))
 }

@@ -48,6 +48,7 @@ mod private;
 mod program;
 mod renew;
 mod serve;
+mod silence;
 mod spool;
 mod start;
 mod stop;

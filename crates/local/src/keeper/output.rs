@@ -62,7 +62,8 @@ impl<'a> Output<'a> {
             Errno::NOENT => Error::new(
                 ErrorKind::NotFound,
                 format!("command {id} has no such output in sandbox {}", self.sandbox),
-            ),
+            )
+            .hint("List the commands with `cofferdam ps`."),
             _ => Error::new(ErrorKind::Io, format!("read what command {id} wrote"))
                 .source(std::io::Error::from(errno)),
         }

@@ -106,6 +106,7 @@ impl Past {
     pub(super) fn exec(&self, id: &ProcessId) -> Result<ExecStatus> {
         self.execs().into_iter().rev().find(|exec| exec.id == *id).ok_or_else(|| {
             Error::new(ErrorKind::NotFound, format!("no command {id} is known in this sandbox"))
+                .hint("List the commands with `cofferdam ps`.")
         })
     }
 }

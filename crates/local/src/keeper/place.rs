@@ -100,6 +100,7 @@ impl Place {
     pub(super) fn get(state: &StateDirectory, id: &SandboxId) -> Result<Self> {
         Self::find(state, id)?.ok_or_else(|| {
             Error::new(ErrorKind::NotFound, format!("sandbox {id} is not there, or forgotten"))
+                .hint("List the sessions with `cofferdam ls`.")
         })
     }
 

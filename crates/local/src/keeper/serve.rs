@@ -388,7 +388,8 @@ impl Keeper<'_> {
         let live = self.live(id)?;
         if matches!(live.stdin, Input::None) {
             let what = format!("command {id} reads nothing, or its input was closed");
-            return Err(Error::new(ErrorKind::Conflict, what));
+            let error = Error::new(ErrorKind::Conflict, what);
+            return Err(error.hint("Start one with standard input or a terminal."));
         }
         self.touch();
         Ok(())
@@ -410,6 +411,7 @@ impl Keeper<'_> {
     fn find(&self, id: &ProcessId) -> Result<ExecStatus> {
         let exec = self.execs.find(id).ok_or_else(|| {
             Error::new(ErrorKind::NotFound, format!("no command {id} is known in this sandbox"))
+                .hint("List the commands with `cofferdam ps`.")
         })?;
         Ok(self.status(exec))
     }

@@ -93,6 +93,11 @@ impl Stat {
     pub(super) fn has_ended(&self) -> bool {
         matches!(self.state, 'Z' | 'X')
     }
+
+    /// Whether a signal stopped it. One that is only looked at by a debugger goes on soon.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.state == 'T'
+    }
 }
 
 /// Looks at a process; `None` where it is gone.

@@ -74,7 +74,8 @@ fn fill(file: &OwnedFd, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> 
 /// The whole content of a regular file, if it has no more bytes than this.
 pub(super) fn read(path: &GuestPath, file: &OwnedFd, seen: &Seen, most: u64) -> Result<Vec<u8>> {
     if seen.kind != Kind::File {
-        return Err(Error::new(ErrorKind::NotAFile, format!("{path:?} is no regular file")));
+        return Err(Error::new(ErrorKind::NotAFile, format!("{path:?} is no regular file"))
+            .hint("Name a file."));
     }
     let too_large = || {
         let what = format!("{path:?} has more than {most} bytes");

@@ -33,7 +33,8 @@ pub(crate) fn said(headers: &HeaderMap) -> Result<Option<String>> {
         for value in headers.get_all(name) {
             let Some(one) = sha256(name, value)? else { continue };
             if found.as_ref().is_some_and(|other| *other != one) {
-                return Err(Error::new(ErrorKind::Usage, "two different SHA-256 are said"));
+                return Err(Error::new(ErrorKind::Usage, "two different SHA-256 are said")
+                    .hint("Say that of the body, once."));
             }
             found = Some(one);
         }
@@ -67,7 +68,8 @@ pub(crate) fn only(headers: &HeaderMap) -> Result<Option<Only>> {
         let first = all.next().map(text);
         match all.next() {
             None => Ok(first),
-            Some(_) => Err(Error::new(ErrorKind::Usage, format!("{name} is there twice"))),
+            Some(_) => Err(Error::new(ErrorKind::Usage, format!("{name} is there twice"))
+                .hint("Send it once.")),
         }
     };
     let wrong = |name: &str, hint: &str| {
@@ -112,27 +114,63 @@ fn hash_of(tag: &str) -> Option<String> {
     bytes(hash).map(|_| hash.to_ascii_lowercase())
 }
 
-/// Whether a header that lists entity tags names this one.
-pub(crate) fn names(headers: &HeaderMap, name: HeaderName, sha256: &str) -> Option<bool> {
-    let mut is_there = false;
-    let is_weak_enough = name == header::IF_NONE_MATCH;
-    for value in headers.get_all(name) {
-        is_there = true;
-        let text = value.to_str().unwrap_or_default();
-        let fits = |tag: &str| {
-            let tag = tag.trim();
-            // A weak tag is as good only for one who wants nothing else.
-            let strong = match is_weak_enough {
-                true => tag.strip_prefix("W/").unwrap_or(tag),
-                false => tag,
-            };
-            tag == "*" || hash_of(strong).as_deref() == Some(sha256)
-        };
-        if text.split(',').any(fits) {
-            return Some(true);
+/// What a header says that lists entity tags.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Listed {
+    /// Any file that is there.
+    Any,
+    /// These, as they are written.
+    Tags(Vec<String>),
+}
+
+/// The entity tags of If-Match or If-None-Match, where a request has it; an error where they are none.
+pub(crate) fn listed(headers: &HeaderMap, name: &HeaderName) -> Result<Option<Listed>> {
+    let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+    let lines: Vec<String> = headers.get_all(name).iter().map(text).collect();
+    if lines.is_empty() {
+        return Ok(None);
+    }
+    // Lines of one name are one list (RFC 9110, 5.3).
+    let list = lines.join(",");
+    if list.trim() == "*" {
+        return Ok(Some(Listed::Any));
+    }
+    match tags(&list) {
+        Some(tags) if !tags.is_empty() => {
+            Ok(Some(Listed::Tags(tags.into_iter().map(str::to_owned).collect())))
+        }
+        Some(_) | None => Err(Error::new(ErrorKind::Usage, format!("{name} lists no ETags"))
+            .hint("Write each ETag as it was told, with its quotes, or * alone.")),
+    }
+}
+
+impl Listed {
+    /// Whether this hash is named by a tag that is not weak.
+    pub(crate) fn names(&self, sha256: &str) -> bool {
+        self.any(|tag| hash_of(tag).as_deref() == Some(sha256))
+    }
+
+    /// The same of any tag: a weak one is as good for who wants nothing else.
+    pub(crate) fn names_weakly(&self, sha256: &str) -> bool {
+        let strong = |tag: &str| hash_of(tag.strip_prefix("W/").unwrap_or(tag));
+        self.any(|tag| strong(tag).as_deref() == Some(sha256))
+    }
+
+    fn any(&self, fits: impl Fn(&str) -> bool) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Tags(tags) => tags.iter().any(|tag| fits(tag)),
         }
     }
-    is_there.then_some(false)
+}
+
+/// Whether a part is to be sent as If-Range says; what is no tag, as a date, is that of another file.
+pub(crate) fn is_in_range_of(headers: &HeaderMap, sha256: &str) -> bool {
+    match listed(headers, &header::IF_RANGE) {
+        Ok(None) => true,
+        Ok(Some(tags)) => tags.names(sha256),
+        Err(_) => false,
+    }
 }
 
 /// The bytes of a SHA-256 in hexadecimal.
@@ -160,16 +198,37 @@ mod tests {
         tell(&mut told, HASH);
         assert_eq!(told[header::ETAG], format!("\"{HASH}\""));
         assert_eq!(said(&told).unwrap().as_deref(), Some(HASH));
-        assert_eq!(names(&told, header::ETAG, HASH), Some(true));
+        assert!(listed(&told, &header::ETAG).unwrap().unwrap().names(HASH));
         let tag = format!("\"{HASH}\"");
         let only_this = only(&with(&[(header::IF_MATCH, &tag)])).unwrap();
         assert_eq!(only_this, Some(Only::IfMatch(HASH.to_owned())));
-        let weak = with(&[
-            (header::IF_MATCH, &format!("W/{tag}")),
-            (header::IF_NONE_MATCH, &format!("W/{tag}")),
-        ]);
-        assert_eq!(names(&weak, header::IF_MATCH, HASH), Some(false));
-        assert_eq!(names(&weak, header::IF_NONE_MATCH, HASH), Some(true));
+        let weak = with(&[(header::IF_MATCH, &format!("W/{tag}"))]);
+        let weak = listed(&weak, &header::IF_MATCH).unwrap().unwrap();
+        assert!(weak.names_weakly(HASH) && !weak.names(HASH));
+    }
+
+    #[test]
+    fn a_list_names_what_is_in_it_and_what_is_no_list_is_refused() {
+        let name = header::IF_MATCH;
+        let of = |lines: &[&str]| {
+            let lines: Vec<_> = lines.iter().map(|line| (name.clone(), *line)).collect();
+            listed(&with(&lines), &name)
+        };
+        let tag = format!("\"{HASH}\"");
+        for good in [&[tag.as_str()][..], &["*"], &["\"a,b\"", &tag], &[&format!("\"a\" , {tag}")]]
+        {
+            assert!(of(good).unwrap().unwrap().names(HASH), "{good:?}");
+        }
+        for other in [&["\"a\""][..], &["\"*\""], &[&format!("\"a,{HASH}\"")]] {
+            assert!(!of(other).unwrap().unwrap().names_weakly(HASH), "{other:?}");
+        }
+        for bad in [&[""][..], &["a"], &[HASH], &["*, \"a\""], &["*", "*"], &["\"a"], &[","]] {
+            let error = of(bad).unwrap_err();
+            assert!(error.kind == ErrorKind::Usage && error.hint.is_some(), "{bad:?}");
+        }
+        assert_eq!(of(&[]).unwrap(), None);
+        let date = with(&[(header::IF_RANGE, "Wed, 21 Oct 2015 07:28:00 GMT")]);
+        assert!(!is_in_range_of(&date, HASH) && is_in_range_of(&HeaderMap::new(), HASH));
     }
 
     #[test]

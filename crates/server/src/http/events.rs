@@ -26,6 +26,8 @@ const LOOK_AGAIN: Duration = Duration::from_millis(250);
 /// How long what this process writes is gathered before a stream looks at it, so that much of it costs a
 /// stream no more than so many looks.
 const GATHERED: Duration = Duration::from_millis(10);
+/// What is to be done about a number that is none.
+const AS_TOLD: &str = "Give back a number as an event told it.";
 
 pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new().routes(routes!(list)).routes(routes!(follow)).routes(routes!(audit))
@@ -122,6 +124,7 @@ async fn sandbox(door: &Door<Looks>, text: &str) -> Answer<SessionId> {
 fn number(text: &str) -> Answer<u64> {
     let read = text.parse().map_err(|_| {
         Error::new(ErrorKind::Usage, format!("{text:?} is not the number of an event"))
+            .hint(AS_TOLD)
     })?;
     checked(read)
 }
@@ -130,7 +133,7 @@ fn number(text: &str) -> Answer<u64> {
 fn checked(number: u64) -> Answer<u64> {
     if number > u64::MAX >> 2 {
         let what = format!("{number} is not the number of an event");
-        return Err(Error::new(ErrorKind::Usage, what).into());
+        return Err(Error::new(ErrorKind::Usage, what).hint(AS_TOLD).into());
     }
     Ok(number)
 }

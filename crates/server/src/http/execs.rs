@@ -205,7 +205,8 @@ async fn output(
     let len = query.limit.unwrap_or(MAX_PART_BYTES);
     if !(1..=MAX_PART_BYTES).contains(&len) {
         let what = format!("a part of {len} bytes is not one of 1 to {MAX_PART_BYTES}");
-        return Err(Error::new(ErrorKind::Usage, what).into());
+        let error = Error::new(ErrorKind::Usage, what);
+        return Err(error.hint("Read a longer stream in several parts.").into());
     }
     let (session, id) = command(&door, &sandbox, &exec).await?;
     let stream = match query.stream {
@@ -427,7 +428,10 @@ fn told_so_far(id: &str) -> Result<Seen> {
     let read = id.split_once('.').and_then(|(stdout, stderr)| {
         Some(Seen { stdout: stdout.parse().ok()?, stderr: stderr.parse().ok()?, ..Seen::default() })
     });
-    read.ok_or_else(|| Error::new(ErrorKind::Usage, format!("{id:?} is not the id of an event")))
+    read.ok_or_else(|| {
+        Error::new(ErrorKind::Usage, format!("{id:?} is not the id of an event"))
+            .hint("Give back an id as a stream told it.")
+    })
 }
 
 struct Followed {

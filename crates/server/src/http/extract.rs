@@ -75,9 +75,9 @@ impl<S: Send + Sync> FromRequest<S> for Raw {
             Ok(Err(rejection)) if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE => {
                 Err(too_long().into())
             }
-            Ok(Err(rejection)) => {
-                Err(Error::new(ErrorKind::Usage, said(&rejection.body_text())).into())
-            }
+            Ok(Err(rejection)) => Err(Error::new(ErrorKind::Usage, said(&rejection.body_text()))
+                .hint("Send the whole body, as long as its head says.")
+                .into()),
             Err(_) => Err(too_slow()),
         }
     }
@@ -132,6 +132,7 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T>
         let read = axum::extract::Path::<T>::from_request_parts(parts, state).await;
         let axum::extract::Path(value) = read.map_err(|rejection: PathRejection| {
             Error::new(ErrorKind::Usage, said(&rejection.body_text()))
+                .hint("See /openapi.json for what stands in this path, and write it in UTF-8.")
         })?;
         Ok(Self(value))
     }

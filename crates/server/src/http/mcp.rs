@@ -1,13 +1,13 @@
 //! The tools by the Model Context Protocol, at `/mcp`.
 
 use super::door::{Door, Runs};
-use super::error::Answer;
+use super::error::{Answer, Problem};
 use super::extract::Raw;
 use super::tools::{refuse_half, toolbox};
 use crate::Server;
-use axum::body::{Body, Bytes};
+use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{DefaultBodyLimit, FromRequest, Request, State};
-use axum::http::{Method, StatusCode, header};
+use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
 use cofferdam_core::{Error, ErrorKind, Result};
@@ -20,6 +20,11 @@ use tokio::sync::OnceCell;
 
 /// Where it is.
 pub(super) const PATH: &str = "/mcp";
+
+/// What its messages are.
+const JSON: &str = "application/json";
+/// The most of what the SDK says in plain text that is passed on, in bytes.
+const MAX_SAID_BYTES: usize = 4096;
 
 /// The service, from its first request on, and the toolboxes of those who asked.
 #[derive(Default)]
@@ -58,7 +63,7 @@ async fn answer(
         Ok(request) => request,
         Err(answer) => return Ok(answer),
     };
-    Ok(service.handle(request).await.map(Body::new))
+    Ok(as_everywhere(service.handle(request).await.map(Body::new)).await)
 }
 
 /// The request with its body read, or what is answered where that is no message.
@@ -83,7 +88,56 @@ async fn message(request: Request) -> Result<Request<Bytes>, Response> {
 }
 
 fn told((status, answer): (StatusCode, Vec<u8>)) -> Response {
-    (status, [(header::CONTENT_TYPE, "application/json")], answer).into_response()
+    (status, [(header::CONTENT_TYPE, JSON)], answer).into_response()
+}
+
+/// An answer of the SDK. What it says in plain text, of a request that is none for it, is told as any
+/// route tells it.
+async fn as_everywhere(response: Response) -> Response {
+    let status = response.status();
+    let is_json = response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == JSON);
+    let (what, hint) = match status {
+        StatusCode::METHOD_NOT_ALLOWED => {
+            ("this path does not take this method".to_owned(), "Send each message by POST.")
+        }
+        StatusCode::NOT_ACCEPTABLE => (
+            "an answer is JSON or a stream of events, and the request does not take both"
+                .to_owned(),
+            "Send accept: application/json, text/event-stream.",
+        ),
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => (
+            "the body is not marked as JSON".to_owned(),
+            "Send it with content-type: application/json.",
+        ),
+        other if other.is_client_error() && !is_json => (
+            plain(response.into_body()).await,
+            "See how the Model Context Protocol sends messages over HTTP.",
+        ),
+        _ => return response,
+    };
+    let error = Error::new(ErrorKind::Usage, what).hint(hint);
+    let mut told = Problem::with_status(status, error).into_response();
+    let takes = match status {
+        StatusCode::METHOD_NOT_ALLOWED => Some((header::ALLOW, "POST")),
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => Some((header::ACCEPT, JSON)),
+        _ => None,
+    };
+    if let Some((name, value)) = takes {
+        told.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    told
+}
+
+/// What the SDK says, without the name of its status.
+async fn plain(body: Body) -> String {
+    let bytes = to_bytes(body, MAX_SAID_BYTES).await.unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    let said = text.strip_prefix("Bad Request: ").unwrap_or(&text);
+    let said: String = said.chars().filter(|c| !c.is_control()).collect();
+    match said.is_empty() {
+        true => "the request is none of the protocol".to_owned(),
+        false => format!("the request is none of the protocol: {said}"),
+    }
 }
 
 impl Mounted {

@@ -93,7 +93,8 @@ async fn list(door: Door<Looks>, Query(query): Query<ListQuery>) -> Answer<Json<
     let limit = query.limit.unwrap_or(DEFAULT_PAGE);
     if !(1..=MAX_PAGE).contains(&limit) {
         let what = format!("a page of {limit} is not one of 1 to {MAX_PAGE}");
-        return Err(Error::new(ErrorKind::Usage, what).into());
+        let error = Error::new(ErrorKind::Usage, what);
+        return Err(error.hint("Read a longer list in several pages.").into());
     }
     let all = door.sessions.list(&labels).await?;
     Ok(Json(page(all, limit, query.cursor.as_deref())?))

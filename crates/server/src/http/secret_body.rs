@@ -34,7 +34,10 @@ async fn read(body: Body) -> Result<Zeroizing<Vec<u8>>> {
     let mut value = Zeroizing::new(Vec::with_capacity(MAX_SECRET_BYTES));
     let mut pieces = body.into_data_stream();
     while let Some(piece) = pieces.next().await {
-        let piece = piece.map_err(|e| Error::new(ErrorKind::Usage, "read the body").source(e))?;
+        let piece = piece.map_err(|e| {
+            let error = Error::new(ErrorKind::Usage, "the body broke off").source(e);
+            error.hint("Send the whole body, as long as its head says.")
+        })?;
         let fits = piece.len() <= MAX_SECRET_BYTES.saturating_sub(value.len());
         if fits {
             value.extend_from_slice(&piece);

@@ -104,6 +104,29 @@ async fn a_command_is_waited_for_and_read_in_parts() {
 }
 
 #[tokio::test]
+async fn a_terminal_without_room_is_refused() {
+    let stage = Stage::new().await;
+    stage.sandbox("", "a").await;
+    let with = |rows: u16, columns: u16| json!({ "rows": rows, "columns": columns });
+    let start = async |terminal| {
+        let body = json!({ "argv": ["hang"], "terminal": terminal }).to_string();
+        stage.ask("", "POST /v1/sandboxes/a/execs", &body).await
+    };
+    let started = start(with(24, 80)).await.json();
+    let resize = format!("POST /v1/sandboxes/a/execs/{}/resize", started["id"].as_str().unwrap());
+    assert_eq!(stage.ask("", &resize, &with(1, 1).to_string()).await.status, 204);
+    for (rows, columns) in [(0, 0), (0, 80), (24, 0)] {
+        let none = with(rows, columns);
+        for told in [start(none.clone()).await, stage.ask("", &resize, &none.to_string()).await] {
+            assert_eq!((told.status.as_u16(), told.kind().as_str()), (400, "usage"), "{none}");
+            assert!(told.json()["hint"].as_str().unwrap().contains("one row"), "{}", told.text);
+        }
+    }
+    let all = stage.ask("", "GET /v1/sandboxes/a/execs", "").await.json();
+    assert_eq!(all["execs"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
 async fn a_signal_is_sent_by_its_number_or_its_name() {
     let stage = Stage::new().await;
     stage.sandbox("", "a").await;
@@ -169,6 +192,7 @@ async fn what_makes_no_sense_is_refused_by_name() {
         (r#"{"env":{"A=B":"x"}}"#, "A=B"),
         (r#"{"stay_awake":true,"idle_pause_ms":1}"#, "stay_awake"),
         (r#"{"ttl_ms":0}"#, "lease"),
+        (r#"{"ttl_ms":1}"#, "1000 ms"),
         ("{", "EOF"),
         ("[]", "object"),
         ("", "EOF"),

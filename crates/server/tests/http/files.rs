@@ -31,6 +31,45 @@ async fn a_file_is_written_only_where_it_is_as_if_match_says() {
 }
 
 #[tokio::test]
+async fn a_file_is_read_only_where_it_is_as_the_headers_say_and_what_they_cannot_say_is_refused() {
+    let stage = Stage::new().await;
+    stage.sandbox("", "a").await;
+    let made = stage.ask("", "PUT /v1/sandboxes/a/files?path=x", "x").await;
+    let tag = made.headers["etag"].to_str().unwrap();
+    let read = async |field: &str, value: &str, path: &str| {
+        let line = format!("GET /v1/sandboxes/a/files?path={path}");
+        let request = request("", &line).header(field, value);
+        stage.send(request.body(Body::empty()).unwrap()).await
+    };
+    for field in ["if-match", "if-none-match"] {
+        for bad in ["v1", "\"v1", "", ",", tag.trim_matches('"'), "*, \"a\""] {
+            for path in ["x", "missing"] {
+                let told = read(field, bad, path).await;
+                assert_eq!(told.status, 400, "{field}: {bad}: {}", told.text);
+                assert_eq!(told.kind(), "usage");
+                assert!(told.json()["hint"].is_string(), "{}", told.text);
+            }
+        }
+    }
+    let weak = format!("W/{tag}");
+    let listed = format!("\"a,b\", {tag}");
+    for (field, value, status) in [
+        ("if-match", "*", 200),
+        ("if-match", tag, 200),
+        ("if-match", &listed, 200),
+        ("if-match", "\"v1\"", 412),
+        ("if-match", &weak, 412),
+        ("if-none-match", "*", 304),
+        ("if-none-match", &weak, 304),
+        ("if-none-match", "\"v1\"", 200),
+        // No tag, and no error either: that may be a date.
+        ("if-range", "Wed, 21 Oct 2015 07:28:00 GMT", 200),
+    ] {
+        assert_eq!(read(field, value, "x").await.status, status, "{field}: {value}");
+    }
+}
+
+#[tokio::test]
 async fn an_archive_of_more_than_was_allowed_is_refused_and_never_begun() {
     let stage = Stage::new().await;
     let key = stage.key("alice").await;

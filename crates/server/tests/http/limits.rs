@@ -248,7 +248,7 @@ impl Images for Shelf {
     fn open(&self, named: &str, pull: Option<Pull>) -> Result<(Image, HeldImage)> {
         if pull == Some(Pull::Never) {
             let what = format!("image {named} was not pulled yet");
-            return Err(Error::new(ErrorKind::NotFound, what));
+            return Err(Error::new(ErrorKind::NotFound, what).hint("Pull it."));
         }
         let image = Image {
             id: format!("sha256:{named}"),

@@ -7,6 +7,7 @@ mod canceled;
 mod contract;
 mod document;
 mod files;
+mod hints;
 mod limits;
 mod listening;
 mod once;

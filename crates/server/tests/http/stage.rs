@@ -31,6 +31,16 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
+    /// What its caller did wrong says what to do about it, whoever asks: no test has to remember.
+    fn says_what_helps(&self) {
+        let is_problem =
+            self.headers.get("content-type").is_some_and(|kind| kind == "application/problem+json");
+        if is_problem && matches!(self.status.as_u16(), 400 | 404 | 409 | 422) {
+            let hint = &self.json()["hint"];
+            assert!(hint.as_str().is_some_and(|hint| !hint.is_empty()), "{}", self.text);
+        }
+    }
+
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap_or_else(|e| panic!("{e}: {}", self.text))
     }
@@ -96,7 +106,9 @@ impl Stage {
         let (parts, body) = response.into_parts();
         let bytes = to_bytes(body, 64 << 20).await.unwrap();
         let text = String::from_utf8(bytes.to_vec()).unwrap();
-        Answer { status: parts.status, headers: parts.headers, text }
+        let answer = Answer { status: parts.status, headers: parts.headers, text };
+        answer.says_what_helps();
+        answer
     }
 
     /// Makes a sandbox and gives its id.

@@ -126,3 +126,37 @@ async fn what_is_no_message_is_answered_by_the_protocol() {
     let (status, answer) = send("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}".into()).await;
     assert_eq!((status, &answer["id"]), (200, &json!(1)), "{answer}");
 }
+
+#[tokio::test]
+async fn a_request_that_is_none_for_the_protocol_is_answered_as_everywhere() {
+    let stage = Stage::new().await;
+    let key = stage.key("alice").await;
+    let body = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}";
+    let both = "application/json, text/event-stream";
+    let send = async |method: &str, kind: &str, accept: &str, version: &str| {
+        let request = axum::http::Request::builder().method(method).uri("/mcp");
+        let request = request.header("host", "127.0.0.1").header("content-type", kind);
+        let request = request.header("authorization", format!("Bearer {key}"));
+        let request = request.header("accept", accept).header("mcp-protocol-version", version);
+        stage.send(request.body(Body::from(body)).unwrap()).await
+    };
+    let (json, known) = ("application/json", "2025-11-25");
+    for (method, kind, accept, version, status, takes) in [
+        ("GET", json, both, known, 405, Some(("allow", "POST"))),
+        ("DELETE", json, both, known, 405, Some(("allow", "POST"))),
+        ("PATCH", json, both, known, 405, Some(("allow", "POST"))),
+        ("POST", json, "text/html", known, 406, None),
+        ("POST", "text/plain", both, known, 415, Some(("accept", json))),
+        ("POST", json, both, "1", 400, None),
+    ] {
+        let told = send(method, kind, accept, version).await;
+        assert_eq!(told.status, status, "{method}: {}", told.text);
+        assert_eq!(told.kind(), "usage", "{method}: {}", told.text);
+        assert!(told.json()["hint"].is_string(), "{}", told.text);
+        if let Some((name, value)) = takes {
+            assert_eq!(told.headers[name], value, "{method}");
+        }
+    }
+    // The control: a message is answered.
+    assert_eq!(send("POST", json, both, known).await.status, 200);
+}

@@ -121,7 +121,7 @@ impl Desk {
     pub(crate) fn record(&self) -> Result<&SandboxRecord> {
         self.row.record.as_ref().ok_or_else(|| {
             let what = format!("session {} is {}", self.row.id, self.row.phase.name());
-            Error::new(ErrorKind::NotFound, what)
+            Error::new(ErrorKind::NotFound, what).hint("See how it stands with `cofferdam show`.")
         })
     }
 
@@ -315,7 +315,7 @@ impl Desk {
                     }
                     _ => {
                         let what = format!("session {} was removed meanwhile", self.row.id);
-                        Err(Error::new(ErrorKind::Conflict, what))
+                        Err(Error::new(ErrorKind::Conflict, what).hint("Make another session."))
                     }
                 }
             }

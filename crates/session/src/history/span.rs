@@ -108,7 +108,8 @@ impl Session {
         layered(&desk.row)?;
         has_points(&desk).await?;
         let Some(layer) = self.layer_of(&desk.row)? else {
-            return Err(Error::new(ErrorKind::Conflict, "the session has no layer"));
+            return Err(Error::new(ErrorKind::Conflict, "the session has no layer")
+                .hint("Only a copy-on-write session has a history of its files."));
         };
         let (history, named) = (history_of(&desk), range.clone());
         // ORDER: nothing stands still for a point that is not there.

@@ -167,7 +167,8 @@ fn own(directory: &Path) -> Result<PathBuf> {
             Ok(_) => return refuse("has a .git whose parts lead elsewhere"),
             Err(e) => {
                 let what = format!("{} is no git repository", directory.display());
-                return Err(Error::new(ErrorKind::NotFound, what).source(e));
+                let error = Error::new(ErrorKind::NotFound, what).source(e);
+                return Err(error.hint("Name the directory that holds its .git."));
             }
         }
     }

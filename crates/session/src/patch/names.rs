@@ -181,7 +181,7 @@ pub(super) fn path(name: &[u8]) -> Result<GuestPath> {
     let path = GuestPath::new(name)?;
     if path.names().count() > MAX_PATCH_DEPTH {
         let what = format!("a path goes through more than {MAX_PATCH_DEPTH} directories");
-        return Err(Error::new(ErrorKind::Usage, what));
+        return Err(Error::new(ErrorKind::Usage, what).hint("Name a shorter path."));
     }
     if path.names().any(is_git_directory) {
         let what = format!("{path:?} lies in a repository's own directory");

@@ -6,7 +6,7 @@ use cofferdam_core::{
     Cause, Ending, ErrorKind, Part, Profile, SandboxStatus, Seen, Standard, Stdin,
 };
 use cofferdam_core::{DurableBackend, ExecInput};
-use cofferdam_session::{EnsuredHow, InitCommand, InitState, Phase, Sessions, Unsaid};
+use cofferdam_session::{EnsuredHow, InitCommand, InitState, MIN_LEASE, Phase, Sessions, Unsaid};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -371,14 +371,30 @@ async fn a_stopped_session_keeps_its_home_and_starts_again() {
 }
 
 #[tokio::test]
+async fn a_lease_that_is_over_at_once_is_refused() {
+    let stage = Stage::new();
+    let sessions = stage.open().await;
+    let mut wanted = order("a");
+    for ttl in [Duration::ZERO, Duration::from_millis(1), MIN_LEASE - Duration::from_millis(1)] {
+        wanted.ttl = Some(ttl);
+        let refused = sessions.ensure(&wanted).await.unwrap_err();
+        assert_eq!(refused.kind, ErrorKind::Usage, "{ttl:?}");
+        assert!(refused.hint.unwrap().contains("1000 ms"), "{ttl:?}");
+    }
+    assert!(sessions.list(&Default::default()).await.unwrap().is_empty() && stage.backend.alive().is_empty());
+    wanted.ttl = Some(MIN_LEASE);
+    sessions.ensure(&wanted).await.unwrap();
+}
+
+#[tokio::test]
 async fn a_lease_that_is_over_removes_the_session_at_the_next_start() {
     let stage = Stage::new();
     let sessions = stage.open().await;
     let mut wanted = order("a");
-    wanted.ttl = Some(Duration::from_millis(1));
+    wanted.ttl = Some(MIN_LEASE);
     let session = sessions.create(&wanted).await.unwrap();
     let kept = sessions.create(&order("b")).await.unwrap();
-    tokio::time::sleep(Duration::from_millis(5)).await;
+    tokio::time::sleep(MIN_LEASE).await;
     let would = sessions.gc(true).await.unwrap();
     assert_eq!((would.done.len(), stage.backend.alive().len()), (1, 2));
     // Its keeper ended it meanwhile, or not: it goes away all the same.

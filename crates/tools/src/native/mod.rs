@@ -86,6 +86,7 @@ async fn call_of_sandbox(name: &str, call: Call<'_>) -> Result<Outcome> {
         "network_show" => network::show(call).await,
         "permission_request" => permission::request(call).await,
         "secret_list" => secret::list(call).await,
-        other => Err(Error::new(ErrorKind::Unsupported, format!("the tool {other} does nothing"))),
+        other => Err(Error::new(ErrorKind::Unsupported, format!("the tool {other} does nothing"))
+            .hint("Use another tool.")),
     }
 }

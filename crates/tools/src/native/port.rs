@@ -44,7 +44,8 @@ pub(super) async fn expose(call: Call<'_>) -> Result<Outcome> {
     let Arguments { port } = call.arguments()?;
     let session = call.sandboxes.needed(call.name(), Missing::MakeOwn).await?;
     let Some(ports) = call.ports else {
-        return Err(Error::new(ErrorKind::Unsupported, "nobody can be shown a port here"));
+        return Err(Error::new(ErrorKind::Unsupported, "nobody can be shown a port here")
+            .hint("Ask for what the port answers with a command inside."));
     };
     let address = ports.expose(&session, port).await?;
     let listens = match session.connect(port).await {

@@ -22,15 +22,7 @@ from .._api.api.secrets import secrets_list, secrets_put, secrets_remove
 from .._api.api.server import server_ready
 from .._api.api.tools import tools_call, tools_list
 from .._api.types import File
-from .._values import (
-    Command,
-    Ran,
-    RunOptions,
-    SandboxOptions,
-    checked,
-    given,
-    run_of,
-)
+from .._values import Command, Ran, RunOptions, SandboxOptions, checked, given, run_of, wish_of
 from ..errors import CofferdamError
 from .sandbox import AsyncSandbox
 from .wire import AsyncWire
@@ -85,7 +77,7 @@ class AsyncClient:
     ) -> AsyncSandbox:
         """Makes a sandbox, which stays until it is deleted. A name that is taken is a `ConflictError`.
         The same `key` again makes nothing and gives the one that was made, as long as the server lives."""
-        wish = models.SandboxWish.from_dict(checked(SandboxOptions, options, name=name))
+        wish = wish_of(models.SandboxWish, checked(SandboxOptions, options, name=name))
         made = await sandboxes_create.asyncio_detailed(
             client=self.api, body=wish, idempotency_key=given(key)
         )
@@ -93,7 +85,7 @@ class AsyncClient:
 
     async def ensure(self, name: str, **options: Unpack[SandboxOptions]) -> AsyncSandbox:
         """The sandbox of a name, ready; made if there is none."""
-        wish = models.SandboxWish.from_dict(checked(SandboxOptions, options))
+        wish = wish_of(models.SandboxWish, checked(SandboxOptions, options))
         made = await sandboxes_ensure.asyncio_detailed(name, client=self.api, body=wish)
         return AsyncSandbox(self._wire, self._wire.done(made), is_made_now=made.status_code == 201)
 
@@ -131,7 +123,7 @@ class AsyncClient:
     ) -> Ran:
         """Runs a command in a sandbox of its own, which is gone at the end, and when this is given up.
         The same `key` again runs nothing and gives what came of it, as long as the server lives."""
-        body = models.RunWish.from_dict(run_of(command, options))
+        body = wish_of(models.RunWish, run_of(command, options))
         ran = await run_once.asyncio_detailed(
             client=self.api, body=body, idempotency_key=given(key)
         )
@@ -189,7 +181,7 @@ class AsyncClient:
         self, pack: str, tool: str, arguments: Mapping[str, Any]
     ) -> models.ToolOutcome:
         """Calls a tool. One that fails is an outcome with `is_error`, and raises nothing."""
-        body = models.ToolArguments.from_dict(arguments)
+        body = wish_of(models.ToolArguments, arguments)
         called = await tools_call.asyncio_detailed(pack, tool, client=self.api, body=body)
         return self._wire.done(called)
 

@@ -20,7 +20,8 @@ from .._api.api.execs import (
 )
 from .._api.models.execs_output_stream import ExecsOutputStream
 from .._api.types import File
-from .._values import Output, as_bytes
+from .._values import Output, as_bytes, signal_of, word
+from ..errors import WaitTimeout
 from .wire import AsyncWire
 
 _LONGEST_WAIT_S = 60.0
@@ -60,7 +61,8 @@ class AsyncExec:
         return self.report
 
     async def wait(self, timeout_s: float | None = None) -> models.ExecReport:
-        """Waits for its end; with a time, `TimeoutError` where that is over before."""
+        """Waits for its end; with a time, `WaitTimeout` where that is over before, which is a
+        `TimeoutError`."""
         give_up = None if timeout_s is None else time.monotonic() + timeout_s
         while True:
             left = _LONGEST_WAIT_S if give_up is None else give_up - time.monotonic()
@@ -72,7 +74,12 @@ class AsyncExec:
             if self.has_ended:
                 return self.report
             if give_up is not None and time.monotonic() >= give_up:
-                raise TimeoutError(f"the command {self.id} has not ended within {timeout_s} s")
+                raise WaitTimeout(
+                    f"the command {self.id} has not ended within {timeout_s} s",
+                    kind="timed_out",
+                    hint="Wait longer, or kill it.",
+                    retryable=True,
+                )
 
     async def receipt(self) -> models.Receipt:
         """What it did, once it has ended; what it did to files where it was started with `receipt`."""
@@ -113,7 +120,7 @@ class AsyncExec:
             self._sandbox,
             self.id,
             client=self._wire.api,
-            stream=ExecsOutputStream(stream),
+            stream=word(ExecsOutputStream, "stream", stream),
             offset=offset,
             limit=limit,
         )
@@ -133,7 +140,7 @@ class AsyncExec:
 
     async def signal(self, signal: int | str = signals.SIGTERM) -> None:
         """Sends it a signal, by its number or its name; if it has ended, to all that it left."""
-        body = models.SignalWish(signal=signal if isinstance(signal, str) else int(signal))
+        body = models.SignalWish(signal=signal_of(signal))
         await execs_signal.asyncio_detailed(
             self._sandbox, self.id, client=self._wire.api, body=body
         )

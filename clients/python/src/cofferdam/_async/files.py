@@ -38,6 +38,7 @@ from .._values import (
     given,
     place,
     places,
+    wish_of,
 )
 from .wire import AsyncWire
 
@@ -139,13 +140,13 @@ class AsyncFiles:
 
     async def mkdir(self, path: Path) -> None:
         """Makes a directory and those above it; one that is there is fine."""
-        body = models.MkdirWish.from_dict(place(path))
+        body = wish_of(models.MkdirWish, place(path))
         await files_mkdir.asyncio_detailed(self._sandbox, client=self._wire.api, body=body)
 
     async def move(self, source: Path, target: Path, *, replace: bool = False) -> None:
         """Gives something another name."""
         fields = {**place(source, "from"), **place(target, "to"), "replace": replace}
-        body = models.MoveWish.from_dict(fields)
+        body = wish_of(models.MoveWish, fields)
         await files_move.asyncio_detailed(self._sandbox, client=self._wire.api, body=body)
 
     async def copy(
@@ -153,12 +154,12 @@ class AsyncFiles:
     ) -> None:
         """Copies a file; with `recursive` a directory."""
         fields = {**place(source, "from"), **place(target, "to")}
-        body = models.CopyWish.from_dict({**fields, "recursive": recursive, "replace": replace})
+        body = wish_of(models.CopyWish, {**fields, "recursive": recursive, "replace": replace})
         await files_copy.asyncio_detailed(self._sandbox, client=self._wire.api, body=body)
 
     async def chmod(self, path: Path, mode: str) -> None:
         """Sets permissions, in octal."""
-        body = models.ChmodWish.from_dict({**place(path), "mode": mode})
+        body = wish_of(models.ChmodWish, {**place(path), "mode": mode})
         await files_chmod.asyncio_detailed(self._sandbox, client=self._wire.api, body=body)
 
     async def glob(
@@ -168,7 +169,7 @@ class AsyncFiles:
         fields = {**checked(GlobOptions, options), "patterns": list(patterns)}
         if path is not None:
             fields.update(place(path))
-        body = models.GlobWish.from_dict(fields)
+        body = wish_of(models.GlobWish, fields)
         found = await files_glob.asyncio_detailed(self._sandbox, client=self._wire.api, body=body)
         return self._wire.done(found).entries
 
@@ -177,7 +178,7 @@ class AsyncFiles:
     ) -> models.FileMatches:
         """Lines that one of the regular expressions matches."""
         fields = {**checked(GrepOptions, options), "patterns": list(patterns), **places(paths)}
-        body = models.GrepWish.from_dict(fields)
+        body = wish_of(models.GrepWish, fields)
         found = await files_grep.asyncio_detailed(self._sandbox, client=self._wire.api, body=body)
         return self._wire.done(found)
 
@@ -199,7 +200,7 @@ class AsyncFiles:
     ) -> models.FileEdit:
         """Replaces texts, all or none. What does not apply is a `ConflictError` with a `result`."""
         each = [{**edit, "all": all} for edit in edits]
-        body = models.EditsWish.from_dict({**place(path), "edits": each, "dry_run": dry_run})
+        body = wish_of(models.EditsWish, {**place(path), "edits": each, "dry_run": dry_run})
         done = await files_edit.asyncio_detailed(self._sandbox, client=self._wire.api, body=body)
         assert isinstance(done.parsed, models.FileEdit)
         return done.parsed

@@ -16,7 +16,7 @@ from .._api.api.network import (
     network_show,
 )
 from .._api.api.ports import ports_close, ports_list, ports_open
-from .._values import given
+from .._values import given, word
 from .wire import AsyncWire
 
 
@@ -60,7 +60,7 @@ class AsyncNetwork:
         self, approval: str, answer: Literal["once", "session", "deny"]
     ) -> models.PermissionReport:
         """Answers something that waits. A key has to have the scope `approve` for it."""
-        body = models.AnswerWish(answer=models.AnswerName(answer))
+        body = models.AnswerWish(answer=word(models.AnswerName, "answer", answer))
         done = await network_answer.asyncio_detailed(
             self._sandbox, approval, client=self._wire.api, body=body
         )

@@ -30,6 +30,7 @@ from .._api.api.sandboxes import (
 )
 from .._api.api.shells import shells_list, shells_open
 from .._giving_up import AsyncKilledIfGivenUp
+from .._seating import AsyncSeating
 from .._values import (
     Command,
     ExecOptions,
@@ -41,6 +42,7 @@ from .._values import (
     given,
     place,
     places,
+    wish_of,
 )
 from ..errors import NotFoundError
 from .execs import AsyncExec
@@ -139,7 +141,7 @@ class AsyncSandbox:
     ) -> AsyncExec:
         """Starts a command: words, or a line of shell. The same `key` again, of at most 255 bytes,
         starts nothing and gives the command that it started; so does the same `id`."""
-        wish = models.ExecWish.from_dict({**checked(ExecOptions, options), **command_of(command)})
+        wish = wish_of(models.ExecWish, {**checked(ExecOptions, options), **command_of(command)})
         # An id is a key by itself.
         once = key or (None if options.get("id") else uuid4().hex)
         started = await execs_start.asyncio_detailed(
@@ -147,7 +149,7 @@ class AsyncSandbox:
         )
         return AsyncExec(self._wire, self.id, self._wire.done(started))
 
-    async def terminal(
+    def terminal(
         self,
         command: Command = ("/bin/sh",),
         *,
@@ -155,13 +157,17 @@ class AsyncSandbox:
         columns: int = 80,
         key: str | None = None,
         **options: Unpack[ExecOptions],
-    ) -> AsyncTerminal:
+    ) -> AsyncSeating[AsyncTerminal]:
         """Starts a command at a terminal of its own, an interactive shell unless another is given, and sits
         down before it."""
         options["terminal"] = {"rows": rows, "columns": columns}
         options["stdin"] = True
-        started = await self.exec(command, key=key, **options)
-        return self.terminal_of(started)
+        return AsyncSeating(self._seated(command, key, options))
+
+    async def _seated(
+        self, command: Command, key: str | None, options: ExecOptions
+    ) -> AsyncTerminal:
+        return self.terminal_of(await self.exec(command, key=key, **options))
 
     def terminal_of(self, exec: AsyncExec, offset: int = 0) -> AsyncTerminal:
         """The terminal of a command that was started with one, told from a place on."""
@@ -265,7 +271,7 @@ class AsyncSandbox:
         fields: dict[str, Any] = {**places(paths), "dry_run": dry_run}
         if hunks:
             fields["hunks"] = [hunk.to_dict() for hunk in hunks]
-        body = models.ApplyWish.from_dict(fields)
+        body = wish_of(models.ApplyWish, fields)
         done = await layers_apply.asyncio_detailed(self.id, client=self._wire.api, body=body)
         assert isinstance(done.parsed, models.AppliedChanges)
         return done.parsed
@@ -274,7 +280,7 @@ class AsyncSandbox:
         self, paths: Sequence[Path] = (), *, dry_run: bool = False
     ) -> models.DiscardedChanges:
         """Forgets what it changed."""
-        body = models.DiscardWish.from_dict({**places(paths), "dry_run": dry_run})
+        body = wish_of(models.DiscardWish, {**places(paths), "dry_run": dry_run})
         done = await layers_discard.asyncio_detailed(self.id, client=self._wire.api, body=body)
         return self._wire.done(done)
 

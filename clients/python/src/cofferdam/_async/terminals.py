@@ -14,6 +14,7 @@ import httpx
 
 from .. import _frames as frames
 from .. import models
+from .._values import signal_of
 from ..errors import CofferdamError, ServerError, UnavailableError, error_of
 from .execs import AsyncExec
 from .wire import CONNECT_S, MOST_EMPTY_STREAMS, SILENCE_S, AsyncWire
@@ -105,7 +106,7 @@ class AsyncTerminal:
 
     async def signal(self, signal: int | str) -> None:
         """Sends the command a signal, by its number or its name."""
-        named = signal if isinstance(signal, str) else int(signal)
+        named = signal_of(signal)
         await self._ask({"type": "signal", "signal": named})
 
     async def __aiter__(self) -> AsyncIterator[bytes]:

@@ -23,15 +23,7 @@ from .._api.api.secrets import secrets_list, secrets_put, secrets_remove
 from .._api.api.server import server_ready
 from .._api.api.tools import tools_call, tools_list
 from .._api.types import File
-from .._values import (
-    Command,
-    Ran,
-    RunOptions,
-    SandboxOptions,
-    checked,
-    given,
-    run_of,
-)
+from .._values import Command, Ran, RunOptions, SandboxOptions, checked, given, run_of, wish_of
 from ..errors import CofferdamError
 from .sandbox import Sandbox
 from .wire import Wire
@@ -86,7 +78,7 @@ class Client:
     ) -> Sandbox:
         """Makes a sandbox, which stays until it is deleted. A name that is taken is a `ConflictError`.
         The same `key` again makes nothing and gives the one that was made, as long as the server lives."""
-        wish = models.SandboxWish.from_dict(checked(SandboxOptions, options, name=name))
+        wish = wish_of(models.SandboxWish, checked(SandboxOptions, options, name=name))
         made = sandboxes_create.sync_detailed(
             client=self.api, body=wish, idempotency_key=given(key)
         )
@@ -94,7 +86,7 @@ class Client:
 
     def ensure(self, name: str, **options: Unpack[SandboxOptions]) -> Sandbox:
         """The sandbox of a name, ready; made if there is none."""
-        wish = models.SandboxWish.from_dict(checked(SandboxOptions, options))
+        wish = wish_of(models.SandboxWish, checked(SandboxOptions, options))
         made = sandboxes_ensure.sync_detailed(name, client=self.api, body=wish)
         return Sandbox(self._wire, self._wire.done(made), is_made_now=made.status_code == 201)
 
@@ -128,7 +120,7 @@ class Client:
     ) -> Ran:
         """Runs a command in a sandbox of its own, which is gone at the end, and when this is given up.
         The same `key` again runs nothing and gives what came of it, as long as the server lives."""
-        body = models.RunWish.from_dict(run_of(command, options))
+        body = wish_of(models.RunWish, run_of(command, options))
         ran = run_once.sync_detailed(client=self.api, body=body, idempotency_key=given(key))
         return Ran.of(self._wire.done(ran))
 
@@ -180,7 +172,7 @@ class Client:
 
     def call_tool(self, pack: str, tool: str, arguments: Mapping[str, Any]) -> models.ToolOutcome:
         """Calls a tool. One that fails is an outcome with `is_error`, and raises nothing."""
-        body = models.ToolArguments.from_dict(arguments)
+        body = wish_of(models.ToolArguments, arguments)
         called = tools_call.sync_detailed(pack, tool, client=self.api, body=body)
         return self._wire.done(called)
 

@@ -39,6 +39,7 @@ from .._values import (
     given,
     place,
     places,
+    wish_of,
 )
 from .wire import Wire
 
@@ -138,13 +139,13 @@ class Files:
 
     def mkdir(self, path: Path) -> None:
         """Makes a directory and those above it; one that is there is fine."""
-        body = models.MkdirWish.from_dict(place(path))
+        body = wish_of(models.MkdirWish, place(path))
         files_mkdir.sync_detailed(self._sandbox, client=self._wire.api, body=body)
 
     def move(self, source: Path, target: Path, *, replace: bool = False) -> None:
         """Gives something another name."""
         fields = {**place(source, "from"), **place(target, "to"), "replace": replace}
-        body = models.MoveWish.from_dict(fields)
+        body = wish_of(models.MoveWish, fields)
         files_move.sync_detailed(self._sandbox, client=self._wire.api, body=body)
 
     def copy(
@@ -152,12 +153,12 @@ class Files:
     ) -> None:
         """Copies a file; with `recursive` a directory."""
         fields = {**place(source, "from"), **place(target, "to")}
-        body = models.CopyWish.from_dict({**fields, "recursive": recursive, "replace": replace})
+        body = wish_of(models.CopyWish, {**fields, "recursive": recursive, "replace": replace})
         files_copy.sync_detailed(self._sandbox, client=self._wire.api, body=body)
 
     def chmod(self, path: Path, mode: str) -> None:
         """Sets permissions, in octal."""
-        body = models.ChmodWish.from_dict({**place(path), "mode": mode})
+        body = wish_of(models.ChmodWish, {**place(path), "mode": mode})
         files_chmod.sync_detailed(self._sandbox, client=self._wire.api, body=body)
 
     def glob(
@@ -167,7 +168,7 @@ class Files:
         fields = {**checked(GlobOptions, options), "patterns": list(patterns)}
         if path is not None:
             fields.update(place(path))
-        body = models.GlobWish.from_dict(fields)
+        body = wish_of(models.GlobWish, fields)
         found = files_glob.sync_detailed(self._sandbox, client=self._wire.api, body=body)
         return self._wire.done(found).entries
 
@@ -176,7 +177,7 @@ class Files:
     ) -> models.FileMatches:
         """Lines that one of the regular expressions matches."""
         fields = {**checked(GrepOptions, options), "patterns": list(patterns), **places(paths)}
-        body = models.GrepWish.from_dict(fields)
+        body = wish_of(models.GrepWish, fields)
         found = files_grep.sync_detailed(self._sandbox, client=self._wire.api, body=body)
         return self._wire.done(found)
 
@@ -196,7 +197,7 @@ class Files:
     ) -> models.FileEdit:
         """Replaces texts, all or none. What does not apply is a `ConflictError` with a `result`."""
         each = [{**edit, "all": all} for edit in edits]
-        body = models.EditsWish.from_dict({**place(path), "edits": each, "dry_run": dry_run})
+        body = wish_of(models.EditsWish, {**place(path), "edits": each, "dry_run": dry_run})
         done = files_edit.sync_detailed(self._sandbox, client=self._wire.api, body=body)
         assert isinstance(done.parsed, models.FileEdit)
         return done.parsed

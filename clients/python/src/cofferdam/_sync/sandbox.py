@@ -42,6 +42,7 @@ from .._values import (
     given,
     place,
     places,
+    wish_of,
 )
 from ..errors import NotFoundError
 from .execs import Exec
@@ -140,7 +141,7 @@ class Sandbox:
     ) -> Exec:
         """Starts a command: words, or a line of shell. The same `key` again, of at most 255 bytes,
         starts nothing and gives the command that it started; so does the same `id`."""
-        wish = models.ExecWish.from_dict({**checked(ExecOptions, options), **command_of(command)})
+        wish = wish_of(models.ExecWish, {**checked(ExecOptions, options), **command_of(command)})
         # An id is a key by itself.
         once = key or (None if options.get("id") else uuid4().hex)
         started = execs_start.sync_detailed(
@@ -161,8 +162,10 @@ class Sandbox:
         down before it."""
         options["terminal"] = {"rows": rows, "columns": columns}
         options["stdin"] = True
-        started = self.exec(command, key=key, **options)
-        return self.terminal_of(started)
+        return self._seated(command, key, options)
+
+    def _seated(self, command: Command, key: str | None, options: ExecOptions) -> Terminal:
+        return self.terminal_of(self.exec(command, key=key, **options))
 
     def terminal_of(self, exec: Exec, offset: int = 0) -> Terminal:
         """The terminal of a command that was started with one, told from a place on."""
@@ -260,7 +263,7 @@ class Sandbox:
         fields: dict[str, Any] = {**places(paths), "dry_run": dry_run}
         if hunks:
             fields["hunks"] = [hunk.to_dict() for hunk in hunks]
-        body = models.ApplyWish.from_dict(fields)
+        body = wish_of(models.ApplyWish, fields)
         done = layers_apply.sync_detailed(self.id, client=self._wire.api, body=body)
         assert isinstance(done.parsed, models.AppliedChanges)
         return done.parsed
@@ -269,7 +272,7 @@ class Sandbox:
         self, paths: Sequence[Path] = (), *, dry_run: bool = False
     ) -> models.DiscardedChanges:
         """Forgets what it changed."""
-        body = models.DiscardWish.from_dict({**places(paths), "dry_run": dry_run})
+        body = wish_of(models.DiscardWish, {**places(paths), "dry_run": dry_run})
         done = layers_discard.sync_detailed(self.id, client=self._wire.api, body=body)
         return self._wire.done(done)
 

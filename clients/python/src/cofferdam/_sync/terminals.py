@@ -15,6 +15,7 @@ import httpx
 
 from .. import _frames as frames
 from .. import models
+from .._values import signal_of
 from ..errors import CofferdamError, ServerError, UnavailableError, error_of
 from .execs import Exec
 from .wire import CONNECT_S, MOST_EMPTY_STREAMS, SILENCE_S, Wire
@@ -106,7 +107,7 @@ class Terminal:
 
     def signal(self, signal: int | str) -> None:
         """Sends the command a signal, by its number or its name."""
-        named = signal if isinstance(signal, str) else int(signal)
+        named = signal_of(signal)
         self._ask({"type": "signal", "signal": named})
 
     def __iter__(self) -> Iterator[bytes]:

@@ -13,7 +13,16 @@ from .._api import Client as Api
 from .._api.models import ProblemReport
 from .._api.types import Response
 from .._events import Event, EventReader
-from ..errors import CofferdamError, UnavailableError, UsageError, error_of
+from ..errors import (
+    CofferdamError,
+    NotFoundError,
+    OptionNameError,
+    OptionValueError,
+    ServerError,
+    UnavailableError,
+    UsageError,
+    error_of,
+)
 
 T = TypeVar("T")
 
@@ -86,6 +95,33 @@ def may_repeat(request: httpx.Request, error: httpx.TransportError) -> bool:
     return request.method in ("GET", "HEAD") or is_ensured or is_keyed
 
 
+class Http(httpx.Client):
+    """What sends requests. It sends none whose path leads elsewhere."""
+
+    def build_request(self, method: str, url: httpx.URL | str, **more: Any) -> httpx.Request:
+        """A request, if there can be such a one."""
+        refuse_leaving(str(url))
+        if self.is_closed:
+            raise UsageError(
+                "the client is closed", kind="usage", hint="Make another, or close it later."
+            )
+        try:
+            return super().build_request(method, url, **more)
+        except (TypeError, ValueError, httpx.InvalidURL) as error:
+            raise OptionNameError(
+                f"no request can hold the arguments: {error}",
+                kind="usage",
+                hint="See what types the arguments of this method have.",
+            ) from error
+
+    def send(self, request: httpx.Request, **more: Any) -> httpx.Response:
+        """Sends it. What is wrong with the answer is an error of this client."""
+        try:
+            return super().send(request, **more)
+        except httpx.HTTPError as error:
+            raise broken_off(error) from error
+
+
 class Wire:
     """A server as the rest of the client sees it."""
 
@@ -101,8 +137,8 @@ class Wire:
         # Each stream holds a connection; who opens many must not wait for one to end.
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=20)
         inner = transport or httpx.HTTPTransport(uds=socket, limits=limits)
-        self.http = httpx.Client(
-            base_url="http://localhost" if socket else url,
+        self.http = Http(
+            base_url="http://localhost" if socket else address(url),
             headers=authorization(key),
             timeout=httpx.Timeout(timeout_s, connect=CONNECT_S),
             transport=PatientTransport(inner, reconnect_s),
@@ -157,6 +193,36 @@ class Wire:
         return parsed
 
 
+def refuse_leaving(url: str) -> None:
+    """Refuses a path with a name in it that every reader of addresses takes for a step up, or for nothing:
+    the request would go to another route."""
+    names = url.partition("?")[0].split("/")[1:]
+    bad = next((name for name in names if name in ("", ".", "..")), None)
+    if url.startswith("/") and bad is not None:
+        raise NotFoundError(
+            f"there is nothing called {bad!r}", kind="not_found", hint="Give a whole name or id."
+        )
+
+
+def address(url: str) -> httpx.URL:
+    """The address of a server."""
+    try:
+        read = httpx.URL(url)
+    except (TypeError, ValueError, httpx.InvalidURL) as error:
+        raise _no_address(url) from error
+    if read.scheme not in ("http", "https") or not read.host or (read.port or 0) > 65535:
+        raise _no_address(url)
+    return read
+
+
+def _no_address(url: str) -> UsageError:
+    return OptionValueError(
+        f"{url!r} is no address of a server",
+        kind="usage",
+        hint="Write http://HOST:PORT, https://HOST or unix:/PATH.",
+    )
+
+
 def authorization(key: str | None) -> dict[str, str]:
     """The header with a key. What no key can be is refused here, for what refuses it later prints it."""
     key = (key or "").strip()
@@ -181,7 +247,7 @@ def unreachable(error: httpx.TransportError) -> CofferdamError:
     )
 
 
-def broken_off(error: httpx.TransportError) -> CofferdamError:
+def broken_off(error: httpx.HTTPError) -> CofferdamError:
     """An answer that ended before its end: what came of it is not whole."""
     return UnavailableError(
         f"the answer broke off, and what came of it is not whole: {error or type(error).__name__}",
@@ -192,7 +258,9 @@ def broken_off(error: httpx.TransportError) -> CofferdamError:
 
 
 def _refuse_problems(response: httpx.Response) -> None:
-    if response.status_code < 400:
+    if response.status_code < 300 or response.status_code == 304:
+        if not _is_answer(response):
+            raise _from_elsewhere(response)
         return
     response.read()
     try:
@@ -200,3 +268,17 @@ def _refuse_problems(response: httpx.Response) -> None:
     except ValueError:
         problem = None
     raise error_of(problem, response.status_code, response.headers.get("x-request-id"))
+
+
+def _is_answer(response: httpx.Response) -> bool:
+    # A page comes from what stands before a server, or is in its place.
+    return not response.headers.get("content-type", "").startswith("text/html")
+
+
+def _from_elsewhere(response: httpx.Response) -> CofferdamError:
+    return ServerError(
+        "the answer is a page, and none of a server of Cofferdam",
+        kind="protocol",
+        hint="Check the address, and the proxy in front of the server, if there is one.",
+        status=response.status_code,
+    )

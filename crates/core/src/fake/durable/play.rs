@@ -33,7 +33,10 @@ pub(super) fn start(world: &Arc<World>, id: &SandboxId, order: ExecOrder) -> Res
 }
 
 fn admit(sandbox: &mut Sandbox, id: &SandboxId, order: ExecOrder) -> Result<(ExecStatus, bool)> {
-    let conflict = |what: String| Err(Error::new(ErrorKind::Conflict, what));
+    let conflict = |what: String| {
+        Err(Error::new(ErrorKind::Conflict, what)
+            .hint("Resume it, or give the command its own id."))
+    };
     if let Ok(known) = sandbox.exec(&order.command.id) {
         return match known.argv == order.command.argv {
             true => Ok((known.status.clone(), false)),

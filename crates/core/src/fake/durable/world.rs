@@ -300,10 +300,12 @@ impl State {
                 return Ok(());
             }
             let what = format!("command {} has ended", exec.status.id);
-            return if harmless { Ok(()) } else { Err(Error::new(ErrorKind::Conflict, what)) };
+            let error = Error::new(ErrorKind::Conflict, what).hint("Start another one.");
+            return if harmless { Ok(()) } else { Err(error) };
         }
         if paused && !harmless {
-            return Err(Error::new(ErrorKind::Conflict, format!("sandbox {id} is paused")));
+            let error = Error::new(ErrorKind::Conflict, format!("sandbox {id} is paused"));
+            return Err(error.hint("Resume it first."));
         }
         match input {
             ExecInput::Bytes(bytes) => exec.input.extend(bytes),

@@ -66,7 +66,8 @@ impl Layer {
         let found =
             look(root, path.as_bytes()).map_err(|errno| content::failed("look at", path, errno))?;
         let Some((seen, file)) = found else {
-            return Err(Error::new(ErrorKind::NotFound, format!("{path:?} is not there")));
+            return Err(Error::new(ErrorKind::NotFound, format!("{path:?} is not there"))
+                .hint("See what changed with `cofferdam diff SESSION --stat`."));
         };
         content::read(path, &file, &seen, most_bytes)
     }

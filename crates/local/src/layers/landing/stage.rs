@@ -132,7 +132,8 @@ impl<'l> Staging<'l> {
             Kind::File => self.file(item, upper, &name)?,
             Kind::Fifo | Kind::Socket | Kind::Device | Kind::Mounted => {
                 let what = format!("{path:?} is neither a file nor a directory nor a link");
-                return Err(Error::new(ErrorKind::NotAFile, what));
+                let error = Error::new(ErrorKind::NotAFile, what);
+                return Err(error.hint("Leave it out: it cannot land."));
             }
         };
         let made = self.made(item, upper, (&name, &file))?;
@@ -341,7 +342,7 @@ pub(super) fn set_mode(directory: impl AsFd, mode: u32) -> Result<(), Errno> {
 
 fn gone(path: &GuestPath) -> Error {
     let what = format!("what was made ready for {path:?} is not there any more");
-    Error::new(ErrorKind::Conflict, what)
+    Error::new(ErrorKind::Conflict, what).hint("Land it again.")
 }
 
 fn changed(path: &GuestPath) -> Error {

@@ -121,7 +121,9 @@ async fn import(
     let upload = Upload::new(body, MAX_PACKED_BYTES, digest::said(&headers)?);
     let archive = pipe::read(upload, move |source| {
         let mut source = unpacked(source).map_err(|error| {
-            Error::new(ErrorKind::Usage, "the archive cannot be unpacked").source(error)
+            Error::new(ErrorKind::Usage, "the archive cannot be unpacked")
+                .hint("Send a tar archive, as it is or packed with gzip or zstd.")
+                .source(error)
         })?;
         let checked = Checked::read(&mut source, spool)?;
         Ok(checked)

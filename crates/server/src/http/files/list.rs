@@ -97,5 +97,5 @@ pub(super) fn within(
         return Ok(number);
     }
     let what = format!("{field} is {number}, and not from 1 to {most}");
-    Err(Error::new(ErrorKind::Usage, what))
+    Err(Error::new(ErrorKind::Usage, what).hint("Read more in several pages."))
 }

@@ -108,6 +108,8 @@ async fn read(
     headers: HeaderMap,
 ) -> Answer<Response> {
     let path = place::required("path", query.path.as_deref(), query.path_base64.as_deref())?;
+    let only = digest::listed(&headers, &header::IF_MATCH)?;
+    let unless = digest::listed(&headers, &header::IF_NONE_MATCH)?;
     let files = door.session(&sandbox).await?.files();
     let count = || door.caller.stream(&door.server);
     let conditions = [header::IF_MATCH, header::IF_NONE_MATCH, header::IF_RANGE];
@@ -116,18 +118,17 @@ async fn read(
     let mut first = Vec::new();
     let about = files.read_to(&order, &mut first).await?;
     if let Some(sha256) = &about.sha256 {
-        if digest::names(&headers, header::IF_MATCH, sha256) == Some(false) {
+        if only.is_some_and(|tags| !tags.names(sha256)) {
             let error = Error::new(ErrorKind::Conflict, "the file is not as If-Match says")
                 .hint("Read it without that header.");
             return Err(Problem::with_status(StatusCode::PRECONDITION_FAILED, error));
         }
-        if digest::names(&headers, header::IF_NONE_MATCH, sha256) == Some(true) {
+        if unless.is_some_and(|tags| tags.names_weakly(sha256)) {
             let mut response = StatusCode::NOT_MODIFIED.into_response();
             digest::tell(response.headers_mut(), sha256);
             return Ok(response);
         }
-        let is_other = digest::names(&headers, header::IF_RANGE, sha256) == Some(false);
-        if is_other {
+        if !digest::is_in_range_of(&headers, sha256) {
             return send(count, (files, order), first, about, Wanted::Whole);
         }
     }

@@ -172,18 +172,20 @@ async fn import(
     })
     .await?;
     let input = tokio::task::spawn_blocking(move || unpacked(BufReader::new(file))).await;
-    let input = input.map_err(io::Error::other).and_then(|input| input).map_err(|error| {
-        Error::new(ErrorKind::Usage, "the snapshot cannot be unpacked").source(error)
-    })?;
+    let input = input.map_err(io::Error::other).and_then(|input| input).map_err(not_unpacked)?;
     let imported = door.sessions.import_snapshot(session.id(), input, query.label).await?;
     Ok((StatusCode::CREATED, Json(imported)))
 }
 
+fn not_unpacked(cause: io::Error) -> Error {
+    Error::new(ErrorKind::Usage, "the snapshot cannot be unpacked")
+        .hint("Send it as it was exported.")
+        .source(cause)
+}
+
 /// Reads an exported snapshot to its end. What is wrong with it is the caller's mistake.
 fn check(spool: &File) -> Result<()> {
-    let unpacked = unpacked(spool).map_err(|error| {
-        Error::new(ErrorKind::Usage, "the snapshot cannot be unpacked").source(error)
-    })?;
+    let unpacked = unpacked(spool).map_err(not_unpacked)?;
     check_export(unpacked).map(drop).map_err(|error| match error.kind {
         ErrorKind::Io => Error { kind: ErrorKind::Usage, ..error },
         ErrorKind::Usage

@@ -147,15 +147,12 @@ impl Hand for Attached {
             }
             Heard::Asked(Asked::Close {}) => (ExecInput::Close, None),
             Heard::Asked(Asked::Signal { signal }) => (ExecInput::Signal(signal.number()), None),
-            Heard::Asked(Asked::Resize { rows: rows @ 1.., columns: columns @ 1.. }) => {
+            Heard::Asked(Asked::Resize { rows, columns }) => {
                 (ExecInput::Resize(Terminal { rows, columns }), None)
-            }
-            Heard::Asked(Asked::Resize { .. }) => {
-                return Err(Error::new(ErrorKind::Usage, "a terminal has a line and a column"));
             }
             Heard::Asked(Asked::Run { .. } | Asked::Interrupt {} | Asked::Input { .. }) => {
                 let what = "a command takes input, close, signal and resize alone";
-                return Err(Error::new(ErrorKind::Usage, what));
+                return Err(Error::new(ErrorKind::Usage, what).hint("Send one of those."));
             }
         };
         self.session.input(&self.exec, &input).await.map(|()| told)

@@ -93,7 +93,8 @@ impl Hand for Shell {
             Heard::Asked(Asked::Interrupt {}) => self.interrupt().await.map(|()| None),
             Heard::Asked(
                 Asked::Close {} | Asked::Input { .. } | Asked::Signal { .. } | Asked::Resize { .. },
-            ) => Err(Error::new(ErrorKind::Usage, "a shell takes run, input and interrupt alone")),
+            ) => Err(Error::new(ErrorKind::Usage, "a shell takes run, input and interrupt alone")
+                .hint("Send one of those.")),
         }
     }
 }

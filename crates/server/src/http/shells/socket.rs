@@ -232,7 +232,8 @@ fn parsed(text: &str) -> Result<Heard> {
             Ok(Heard::Input(bytes.as_bytes().to_vec()))
         }
         (Some(_), Some(_)) | (None, None) => {
-            Err(Error::new(ErrorKind::Usage, "an input has either text or base64"))
+            Err(Error::new(ErrorKind::Usage, "an input has either text or base64")
+                .hint("Give one of them."))
         }
     }
 }

@@ -48,7 +48,7 @@ pub struct SandboxWish {
     pub idle_pause_ms: Option<u64>,
     /// It is never paused by itself.
     pub stay_awake: bool,
-    /// It is removed after this long, in milliseconds.
+    /// It is removed after this long, in milliseconds; at least 1000.
     pub ttl_ms: Option<u64>,
     /// Keeps no point of the history after each command of a copy-on-write sandbox.
     pub no_checkpoints: Option<bool>,

@@ -53,7 +53,7 @@ class SandboxWish:
                 `TOKEN@api.example`: by a key with
                 the scope `secrets`, toward hosts that the operator allows. Inside is a placeholder.
             stay_awake (bool | Unset): It is never paused by itself. Default: False.
-            ttl_ms (int | None | Unset): It is removed after this long, in milliseconds.
+            ttl_ms (int | None | Unset): It is removed after this long, in milliseconds; at least 1000.
             workspace (None | str | Unset): The directory of the host that it works in, one of those that the operator
                 allows. Without one
                 it has an empty directory of its own.

@@ -1,0 +1,68 @@
+//! Sessions whose keeper was stopped.
+
+use crate::place::{Place, everyone, until};
+use crate::sessions_durable::keepers;
+use std::time::Duration;
+
+/// How long a verb may take that is told nothing: a keeper is asked for two seconds, and not again.
+const TOLD_WITHIN: Duration = Duration::from_secs(9);
+
+/// Sends a signal to the keeper of the only session, and gives its number.
+fn signal(place: &Place, signal: &str) -> String {
+    let [keeper] = <[String; 1]>::try_from(keepers(place)).unwrap();
+    assert!(place.host("kill").args(["-s", signal, &keeper]).status().unwrap().success());
+    keeper
+}
+
+#[test]
+fn a_keeper_that_was_stopped_is_told_soon_and_by_its_number() {
+    everyone(|place| {
+        place.says(&["create", "--name", "s"], 0);
+        place.write("f", "x\n");
+        let keeper = signal(place, "STOP");
+        for words in [
+            &["exec", "s", "--", "true"][..],
+            &["exec", "s", "-d", "--", "true"],
+            &["pause", "s"],
+            &["file", "read", "s", "f"],
+            &["file", "list", "s"],
+            &["ps", "s"],
+            &["show", "s"],
+        ] {
+            let said = place.say(words);
+            assert_ne!(said.code(), Some(0), "{words:?}");
+            assert!(said.took < TOLD_WITHIN, "{words:?}: {:?}", said.took);
+            let is_told = said.stderr.contains(&format!("process {keeper}, is stopped"));
+            assert!(is_told && said.stderr.contains("kill -CONT"), "{words:?}: {}", said.stderr);
+        }
+        let said = place.says(&["ls"], 0);
+        assert!(said.took < TOLD_WITHIN && said.text().contains("running"), "{:?}", said.took);
+        // The control: it goes on as if nothing had been.
+        signal(place, "CONT");
+        assert_eq!(place.says(&["exec", "s", "--", "cat", "f"], 0).text(), "x\n");
+        place.says(&["rm", "s"], 0);
+    });
+}
+
+#[test]
+fn a_session_whose_keeper_was_stopped_is_stopped_and_removed_all_the_same() {
+    everyone(|place| {
+        for verb in ["stop", "rm"] {
+            place.says(&["create", "--name", "s", "--cow"], 0);
+            let runs = format!("echo {}; sleep 300 & sleep 300", place.marker);
+            place.says(&["exec", "s", "-d", "--shell", &runs], 0);
+            signal(place, "STOP");
+            let said = place.says(&[verb, "s"], 0);
+            assert!(said.took < TOLD_WITHIN, "{verb}: {:?}", said.took);
+            until(TOLD_WITHIN, || keepers(place).is_empty().then_some(())).unwrap();
+            if verb == "stop" {
+                place.says(&["rm", "s"], 0);
+            }
+            let left = place.state.join("sessions");
+            let left: Vec<_> = std::fs::read_dir(left).unwrap().flatten().collect();
+            assert!(left.is_empty(), "{verb}: {left:?}");
+            let told = place.says(&["gc", "--json"], 0).object();
+            assert_eq!(told["done"], serde_json::json!([]), "{verb}: nothing is owed: {told}");
+        }
+    });
+}
