@@ -125,9 +125,9 @@ impl Store {
         let (total_bytes, passed) = (packed.bytes, Cell::new(0));
         let hashing = RefCell::new(Hashing::new(packed.content));
         let packed = Shared { inner: &hashing, passed: &passed };
-        let broken = |error: io::Error| match error.kind() {
-            io::ErrorKind::Unsupported => packed_otherwise("a layer", error),
-            _ => Error::new(ErrorKind::NotAFile, "read a layer: it is broken")
+        let broken = |error: io::Error| match error.kind() == io::ErrorKind::Unsupported {
+            true => packed_otherwise("a layer", error),
+            false => Error::new(ErrorKind::NotAFile, "read a layer: it is broken")
                 .hint("Get the image anew.")
                 .source(error),
         };
