@@ -33,9 +33,35 @@ impl Packing {
     }
 }
 
-/// The stream unpacked. One that is not packed passes as it is.
+/// What to do about a stream that is packed otherwise.
+pub const REPACK: &str = "Unpack it, or pack it by gzip, xz or Zstandard.";
+
+/// Fails, with [`io::ErrorKind::Unsupported`], where the first bytes are those of what is packed in a way
+/// that is not read here.
+pub fn refuse_others(head: &[u8]) -> io::Result<()> {
+    let name = match head {
+        // The first block, or the end where there is none.
+        [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, ..]
+        | [b'B', b'Z', b'h', b'1'..=b'9', 0x17, 0x72, 0x45, ..] => "bzip2",
+        [b'L', b'Z', b'I', b'P', 0 | 1, ..] => "lzip",
+        [0x04, 0x22, 0x4d, 0x18, ..] => "lz4",
+        [0x1f, 0x9d, ..] => "compress",
+        [0x5d, 0, 0, ..] => "lzma",
+        [0x89, b'L', b'Z', b'O', ..] => "lzop",
+        [b'P', b'K', 3, 4, ..] => "zip",
+        [b'7', b'z', 0xbc, 0xaf, ..] => "7z",
+        [b'R', b'a', b'r', b'!', 0x1a, ..] => "rar",
+        _ => return Ok(()),
+    };
+    let what = format!("it is packed by {name}, which is not unpacked here");
+    Err(io::Error::new(io::ErrorKind::Unsupported, what))
+}
+
+/// The stream unpacked. One that is not packed passes as it is, and one that is packed in a way that is not
+/// read here fails as [`refuse_others`] does.
 pub fn unpacked<R: Read>(packed: R) -> io::Result<Unpacked<R>> {
     let mut packed = BufReader::with_capacity(128 << 10, packed);
+    refuse_others(packed.fill_buf()?)?;
     Ok(Unpacked(match Packing::of(packed.fill_buf()?) {
         Packing::Plain => Stream::Plain(packed),
         // Several streams after one another count as one.
@@ -168,6 +194,24 @@ mod tests {
             assert!(read(&packed).unwrap() == text);
         }
         assert!(read(&bytes(SEVENS)).unwrap() == vec![7; 100_000]);
+    }
+
+    #[test]
+    fn what_is_packed_in_another_way_is_named() {
+        for (head, name) in [
+            (&b"BZh91AY&SY"[..], "bzip2"),
+            (b"BZh9\x17\x72\x45\x38\x50\x90", "bzip2"),
+            (b"LZIP\x01", "lzip"),
+            (b"PK\x03\x04", "zip"),
+        ] {
+            let error = read(head).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::Unsupported);
+            assert!(error.to_string().contains(name), "{error}");
+        }
+        // The control: names of files, which a tar archive begins with.
+        for name in [&b"BZh9\0"[..], b"LZIP", b"PK\0\0", b"7zip"] {
+            assert_eq!(read(name).unwrap(), name);
+        }
     }
 
     #[test]

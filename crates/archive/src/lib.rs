@@ -17,7 +17,7 @@ mod notes;
 mod tests;
 
 pub use checked::{Checked, MAX_ARCHIVE_BYTES, MAX_ARCHIVE_ENTRIES};
-pub use compression::{Packing, Unpacked, unpacked};
+pub use compression::{Packing, REPACK, Unpacked, refuse_others, unpacked};
 pub use export::{Export, Exported, MAX_EXPORT_ENTRIES, export};
 pub use extension::MAX_EXTENSION_BYTES;
 pub use import::{Import, Imported, Over, import};

@@ -209,7 +209,8 @@ pub(crate) struct ProbeArgs {
 /// Says in sentences what a sandbox would be made of, and runs nothing.
 ///
 /// Lists every mount, every namespace and every rule with its reason, and what is not possible here.
-/// Takes the options of `run`; the command may be left out.
+/// Takes the options of `run`, except --entrypoint, --preflight and --on-failure; the command may be
+/// left out.
 ///
 /// Example: cofferdam explain --profile ci-only
 #[derive(Debug, Args)]
@@ -256,7 +257,9 @@ pub(crate) struct DoctorArgs {
 ///
 /// Prints one JSON object, {"argv":[…],"env":{…}}: spawn that argv with those variables added, and
 /// the command runs inside, its three streams passed through. The argv holds every setting, so that
-/// no configuration file is read later. Takes the options of `run`, except -t.
+/// no configuration file is read later.
+///
+/// Takes the options of `run`, except -t, --preflight and --on-failure; -i and -T are in every argv.
 ///
 /// Example: cofferdam wrap --profile read-only -- npm test
 #[derive(Debug, Args)]

@@ -55,6 +55,21 @@ impl Surroundings {
 
     /// Where Cofferdam keeps its records.
     pub(crate) fn state_directory(&self) -> Result<PathBuf> {
+        let path = self.named_state_directory()?;
+        // What is not there yet is made by whoever needs it.
+        let is_file = match std::fs::metadata(&path) {
+            Ok(found) => !found.is_dir(),
+            Err(cause) => cause.kind() == std::io::ErrorKind::NotADirectory,
+        };
+        if is_file {
+            let what = format!("the state directory {} is, or lies below, a file", path.display());
+            return Err(Error::new(ErrorKind::Config, what)
+                .hint("Set COFFERDAM_HOME to a directory of yours."));
+        }
+        Ok(path)
+    }
+
+    fn named_state_directory(&self) -> Result<PathBuf> {
         refuse_misspelled_home(&self.variables)?;
         if let Some(named) = self.variables.get(OsStr::new("COFFERDAM_HOME")) {
             return match absolute(&self.variables, "COFFERDAM_HOME") {
@@ -114,6 +129,10 @@ mod tests {
         check(&[("XDG_STATE_HOME", "relative")], "/home/u/.local/state/cofferdam");
         check(&[("XDG_STATE_HOME", "/s"), ("COFFERDAM_HOME", "/c")], "/c");
         assert!(surroundings(&[("COFFERDAM_HOME", "c")]).state_directory().is_err());
+        for file in ["/dev/null", "/dev/null/below"] {
+            let error = surroundings(&[("COFFERDAM_HOME", file)]).state_directory().unwrap_err();
+            assert!(error.kind == ErrorKind::Config && error.hint.is_some(), "{error:?}");
+        }
     }
 
     #[test]

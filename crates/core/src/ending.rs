@@ -47,7 +47,7 @@ pub enum Cause {
     },
     /// It wrote more output than it may.
     Output,
-    /// It failed while the private space was full; `code` is how it ended itself.
+    /// It failed, and the private space came to be full while it ran; `code` is how it ended itself.
     Disk {
         /// Its own exit code, or 128 and its signal.
         code: i32,

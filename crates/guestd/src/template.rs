@@ -289,7 +289,15 @@ impl Template {
                 Ok(None) => {}
                 Err(_) => return Err(None),
             }
-            let _ = poll(&mut [PollFd::from_borrowed_fd(line.socket(), PollFlags::IN)], None);
+            // The host's end of the line may outlive the host, in a child that it forked.
+            let mut both = [
+                PollFd::from_borrowed_fd(line.socket(), PollFlags::IN),
+                PollFd::new(&self.itself, PollFlags::IN),
+            ];
+            let _ = poll(&mut both, None);
+            if both.iter().skip(1).any(|template| !template.revents().is_empty()) {
+                return Err(None);
+            }
             line.fill().map_err(|_| None)?;
         };
         let rest = understand::<Rest>(&body).ok_or(None)?;

@@ -105,14 +105,30 @@ pub(crate) fn described(
         let what = format!("the image has {} layers, not 1 to {MAX_LAYERS}", places.len());
         return Err(Error::new(ErrorKind::TooLarge, what).hint("Use an image with other layers."));
     }
+    let running = config.unwrap_or_default();
+    refuse_nul(&running)?;
     let layers = rootfs.diff_ids.into_iter().zip(places);
     let source =
         |(diff_id, Place { name, packed, size })| LayerSource { diff_id, name, packed, size };
-    Ok(Described {
-        id,
-        run: run_of(config.unwrap_or_default()),
-        layers: layers.map(source).collect(),
-    })
+    Ok(Described { id, run: run_of(running), layers: layers.map(source).collect() })
+}
+
+/// Fails where a word holds a zero byte: no program can be given it.
+fn refuse_nul(running: &Running) -> Result<()> {
+    let Running { user, env, entrypoint, cmd, working_dir } = running;
+    let lists = [("Env", env), ("Entrypoint", entrypoint), ("Cmd", cmd)];
+    let lists = lists.map(|(name, list)| (name, list.as_deref().unwrap_or_default()));
+    let words = [("User", user), ("WorkingDir", working_dir)];
+    let words = words.map(|(name, word)| (name, word.as_slice()));
+    let is_bad = |(_, list): &(&str, &[String])| list.iter().any(|word| word.contains('\0'));
+    match lists.into_iter().chain(words).find(is_bad) {
+        None => Ok(()),
+        Some((name, _)) => {
+            let what = format!("read the configuration of the image: {name} holds a NUL byte");
+            let hint = "Write the image anew without it: no program can be given one.";
+            Err(Error::new(ErrorKind::NotAFile, what).hint(hint))
+        }
+    }
 }
 
 fn run_of(running: Running) -> ImageRun {

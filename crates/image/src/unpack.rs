@@ -403,7 +403,9 @@ fn unreadable(error: io::Error) -> Error {
             | io::ErrorKind::Other
     );
     let kind = if is_broken { ErrorKind::NotAFile } else { ErrorKind::Io };
-    Error::new(kind, "read a layer: it is broken, or no tar file").source(error)
+    Error::new(kind, "read a layer: it is broken, or no tar file")
+        .hint("Get the image anew, or say what it is: oci-archive:FILE, docker-archive:FILE, tar:FILE.")
+        .source(error)
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use rustix::process::{PidfdFlags, getpid, pidfd_open};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::process::{Child, Command, Stdio};
@@ -30,18 +31,22 @@ impl Conversation {
         Self { line: Line::new(socket), process: None }
     }
 
-    /// Starts the static program, as what `word` says if there is one.
+    /// Starts the static program, as what `word` says if there is one. Its standard input is the line,
+    /// its standard output a descriptor of this process, to see its end by: a child that this process
+    /// forked has a copy of our end of the line, and may outlive us.
     pub(crate) fn start(program: &[u8], word: Option<&str>) -> Result<Self> {
         let (ours, theirs) = pair()?;
         let file = sealed("cofferdam-box", program)
             .map_err(|errno| io_error("make the launcher's program", errno))?;
+        let owner = pidfd_open(getpid(), PidfdFlags::empty())
+            .map_err(|errno| io_error("open a descriptor of this process", errno))?;
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
         let process = Command::new(path)
             .args(word)
             .env_clear()
             .current_dir("/")
             .stdin(Stdio::from(theirs))
-            .stdout(Stdio::null())
+            .stdout(Stdio::from(owner))
             .stderr(Stdio::null())
             .spawn()
             .map_err(|error| {

@@ -2,7 +2,8 @@
 //!
 //! A library lives in a process with many threads and much memory, which must not fork. So it keeps
 //! one launcher: started once from an embedded static program, with an empty environment, ended with
-//! the library's process and ending all its sandboxes with itself.
+//! the library's process and ending all its sandboxes with itself. It learns of that end by its line,
+//! and by a descriptor of the process where a forked child of that holds the line too.
 
 use crate::conversation::{Conversation, lost};
 use crate::launch::{Born, Groups, io_error, launch};
@@ -105,7 +106,7 @@ fn failed(kind: &str, message: String, hint: Option<String>) -> Error {
     error
 }
 
-/// The launcher's own life. Ends with its line.
+/// The launcher's own life. Ends with its line or its owner.
 pub fn serve() -> ExitCode {
     match serve_line() {
         Ok(()) => ExitCode::SUCCESS,
@@ -113,17 +114,19 @@ pub fn serve() -> ExitCode {
     }
 }
 
-/// The line of a process that was started with it as standard input, and a place for many more
-/// descriptors.
-pub(crate) fn take_line() -> Result<Line> {
+/// The line of a process that was started with it as standard input, a descriptor of its owner, which
+/// was standard output, and a place for many more descriptors.
+pub(crate) fn take_line() -> Result<(Line, OwnedFd)> {
     allow_descriptors();
     let socket = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)
         .map_err(|errno| io_error("take the line", errno))?;
-    Ok(Line::new(socket))
+    let owner = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)
+        .map_err(|errno| io_error("take the owner", errno))?;
+    Ok((Line::new(socket), owner))
 }
 
 fn serve_line() -> Result<()> {
-    let mut line = take_line()?;
+    let (mut line, owner) = take_line()?;
     let children =
         sys::signals(&[libc::SIGCHLD]).map_err(|errno| io_error("watch children", errno))?;
     // Kept until they end, because dropping one ends it.
@@ -133,6 +136,7 @@ fn serve_line() -> Result<()> {
             let mut wait = [
                 PollFd::from_borrowed_fd(line.socket(), PollFlags::IN),
                 PollFd::new(&children, PollFlags::IN),
+                PollFd::new(&owner, PollFlags::IN),
             ];
             match poll(&mut wait, None) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
@@ -140,7 +144,10 @@ fn serve_line() -> Result<()> {
             }
             wait.map(|fd| !fd.revents().is_empty())
         };
-        let [said, ended] = ready;
+        let [said, ended, is_alone] = ready;
+        if is_alone {
+            return Ok(());
+        }
         if ended {
             reap(&children, &mut living);
         }

@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 ///
 /// Questions for names are among them, where they were refused. With each stand the commands that ran, or had
 /// left processes that did, when it came: it is of one of these. What is kept is bounded; the oldest goes
-/// first. Of the present sandbox, or of the last one where it has ended.
+/// first. Of the present sandbox, or of the last one where it has ended. All of it goes with the session.
 ///
 /// Example: cofferdam audit agent-1
 #[derive(Debug, Args)]

@@ -12,6 +12,8 @@ use std::time::Duration;
 /// Says how a session stands: its state, policy, preparation, deadlines and commands; or what it uses, or
 /// what would stop an attack from inside it.
 ///
+/// Of the commands all that run are listed, and the last 50 that have ended.
+///
 /// Example: cofferdam show agent-1
 #[derive(Debug, Args)]
 #[command(after_long_help = super::ORDINARY_EXIT_CODES)]
@@ -63,8 +65,8 @@ pub(super) fn perform(args: &ShowArgs) -> Result<u8> {
         match args.json {
             true => render::print_json(&report)?,
             false => {
-                render::print_text(&text(&report))?;
-                render::print_text(&format!("\n{}", ps::table(&session.execs().await?)))?;
+                render::print_text(&format!("{}\n", text(&report)))?;
+                ps::print_some(session.execs().await?)?;
             }
         }
         Ok(exit::DONE)

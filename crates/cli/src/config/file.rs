@@ -13,13 +13,22 @@ use std::rc::Rc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+/// What to do about a text that is no TOML.
+const SYNTAX: &str =
+    "Write [SECTION] on a line of its own, KEY = VALUE on the lines below it, and texts in quotes.";
+
 /// Reads the text of the file at `path`. Relative paths in it begin at its directory, and `~` is
 /// `home`. What is unknown or misspelled is an error that names the line and the nearest known word.
 pub(super) fn read(text: &str, path: &Path, home: Option<&Path>) -> Result<Layer> {
     let file = File { text, path: Rc::from(path), home };
     let table = DeTable::parse(text).map_err(|error| {
         let start = error.span().map_or(text.len(), |span| span.start);
-        file.error(start, &error.message().replace('\n', ", "))
+        let wrong = error.message();
+        let what = format!("column {}: {}", file.column(start), wrong.replace('\n', ", "));
+        file.error(start, &what).hint(match wrong.contains("duplicate") {
+            true => "Leave one of the two out.",
+            false => SYNTAX,
+        })
     })?;
     let mut layer = Layer::default();
     for (name, value) in table.get_ref() {
@@ -85,9 +94,16 @@ impl File<'_> {
     fn set(&self, layer: &mut Layer, key: Key, value: &Spanned<DeValue<'_>>) -> Result<()> {
         let content = value.get_ref();
         match key.shape() {
-            Shape::OneOf(_) | Shape::Text => match content.as_str() {
+            Shape::OneOf(names) => match content.as_str() {
                 Some(text) => self.set_text(layer, key, OsStr::new(text), value),
-                None => Err(self.misshaped(value, key.name(), "a text in quotes")),
+                None => {
+                    let wanted = format!("one of {} in quotes", names.join(", "));
+                    Err(self.misshaped(value, key.name(), &wanted))
+                }
+            },
+            Shape::Text => match content.as_str() {
+                Some(text) => self.set_text(layer, key, OsStr::new(text), value),
+                None => Err(self.misshaped(value, key.name(), in_quotes(key))),
             },
             Shape::Amount => match amount(content) {
                 Some(text) => self.set_text(layer, key, OsStr::new(text), value),
@@ -174,8 +190,22 @@ impl File<'_> {
         Error::new(ErrorKind::Config, format!("{place}: {message}"))
     }
 
+    /// In characters, from 1 on, as editors count.
+    fn column(&self, at: usize) -> usize {
+        let before = self.text.get(..at).unwrap_or(self.text);
+        before.rsplit('\n').next().unwrap_or_default().chars().count() + 1
+    }
+
     fn line(&self, at: usize) -> usize {
         self.text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1
+    }
+}
+
+/// What stands in quotes for a key that takes a text.
+fn in_quotes(key: Key) -> &'static str {
+    match matches!(key, Key::Ask | Key::Timeout | Key::IdlePause | Key::Ttl) {
+        true => "a number with its unit in quotes, as in \"5m\"",
+        false => "a text in quotes",
     }
 }
 
@@ -332,6 +362,20 @@ mod tests {
             "Write HOST or HOST:PORT, without a scheme and a path.",
         );
         check_error("run = 5\n", "1: run: an integer stands here", "Write a table.");
+    }
+
+    #[test]
+    fn what_is_no_toml_is_told_with_its_line_column_and_a_remedy() {
+        for (text, place) in [
+            ("[run]\nprofile = read-only\n", "2: column 11: "),
+            ("[run\n", "1: column 5: "),
+            ("[run]\n# \u{e4}\nenv = { \u{e4} }\n", "3: column 9: "),
+        ] {
+            let error = read_text(text).unwrap_err();
+            let lead = format!("/p/cofferdam.toml:{place}");
+            assert!(error.message.starts_with(&lead), "{text}: {}", error.message);
+            assert_eq!(error.hint.as_deref(), Some(SYNTAX));
+        }
     }
 
     /// The release build aborts on a panic, so no text may cause one.

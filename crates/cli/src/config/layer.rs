@@ -31,13 +31,32 @@ pub(crate) enum Origin {
 }
 
 impl Origin {
-    /// An error about what stands there, which says where unless that is plain.
+    /// An error about what stands there, which says where unless that is plain, and what to write there.
     pub(crate) fn named_in(&self, error: Error) -> Error {
+        let written: fn(Key) -> Option<&'static str> = match self {
+            Self::Flag => return error,
+            Self::File(..) => |key| Some(key.name()),
+            Self::Variable(_) => Key::variable,
+        };
+        let message = format!("{self}: {}", error.message);
+        let hint = error.hint.map(|hint| self.reworded(hint, written));
+        Error { kind: ErrorKind::Config, message, hint, ..error }
+    }
+
+    /// A hint in the words of this source: those below know flags alone.
+    fn reworded(&self, mut hint: String, written: fn(Key) -> Option<&'static str>) -> String {
+        let flag = |key: &Key| format!("--{}", key.name().replace('_', "-"));
+        let mut keys = Key::ALL.to_vec();
+        // ORDER: a longer one first, or the beginning of it would be taken for a shorter one.
+        keys.sort_by_key(|key| std::cmp::Reverse(key.name().len()));
+        for key in keys {
+            let Some(word) = written(key) else { continue };
+            hint = hint.replace(&flag(&key), word);
+        }
         match self {
-            Self::Flag => error,
-            Self::File(..) | Self::Variable(_) => {
-                let message = format!("{self}: {}", error.message);
-                Error { kind: ErrorKind::Config, message, ..error }
+            Self::File(..) => hint.replace("profile repo-write", "profile = \"repo-write\""),
+            Self::Variable(_) | Self::Flag => {
+                hint.replace("PROFILE repo-write", "PROFILE=repo-write")
             }
         }
     }
@@ -157,7 +176,8 @@ impl Layer {
         match key {
             Key::Profile => self.profile = Some(said(Profile::choose(utf8(text)?)?, origin)),
             Key::Image => {
-                let wish = ImageWish { reference: utf8(text)?.to_owned(), from: base.to_owned() };
+                let reference = image(utf8(text)?)?.to_owned();
+                let wish = ImageWish { reference, from: base.to_owned() };
                 self.image = Some(said(wish, origin));
             }
             Key::Pull => self.pull = Some(said(PullPolicy::choose(utf8(text)?)?, origin)),
@@ -306,13 +326,24 @@ pub(crate) fn said<T>(value: T, origin: &Origin) -> Sourced<T> {
 }
 
 fn utf8(text: &OsStr) -> Result<&str> {
-    text.to_str()
-        .ok_or_else(|| Error::new(ErrorKind::Usage, format!("{text:?} is not text in UTF-8")))
+    text.to_str().ok_or_else(|| {
+        Error::new(ErrorKind::Usage, format!("{text:?} is not text in UTF-8"))
+            .hint("Write it in UTF-8.")
+    })
+}
+
+fn image(text: &str) -> Result<&str> {
+    if text.is_empty() {
+        return Err(Error::new(ErrorKind::Usage, "an empty text is no image")
+            .hint("Name one, as in debian:12, or leave it out for the host's own system."));
+    }
+    Ok(text)
 }
 
 fn path(text: &OsStr, base: &Path) -> Result<PathBuf> {
     if text.is_empty() {
-        return Err(Error::new(ErrorKind::Usage, "an empty text is not a path"));
+        return Err(Error::new(ErrorKind::Usage, "an empty text is not a path")
+            .hint("Name a path, or leave it out."));
     }
     Ok(base.join(text))
 }
@@ -340,6 +371,25 @@ mod tests {
             layer.set(*key, OsStr::new(text), Path::new("/base"), &Origin::Flag).unwrap();
         }
         layer
+    }
+
+    #[test]
+    fn a_remedy_is_in_the_words_of_what_is_wrong() {
+        let text = "Leave --env-from and --allow-host-port out, or use --profile repo-write.";
+        let said = |origin: &Origin| {
+            let error = Error::new(ErrorKind::Usage, "it").hint(text);
+            origin.named_in(error).hint.unwrap()
+        };
+        assert_eq!(said(&Origin::Flag), text);
+        assert_eq!(
+            said(&Origin::File(Path::new("/p").into(), 1)),
+            "Leave env_from and allow_host_port out, or use profile = \"repo-write\"."
+        );
+        assert_eq!(
+            said(&Origin::Variable("COFFERDAM_EGRESS")),
+            "Leave COFFERDAM_ENV_FROM and COFFERDAM_ALLOW_HOST_PORT out, or use \
+             COFFERDAM_PROFILE=repo-write."
+        );
     }
 
     #[test]

@@ -63,7 +63,7 @@ fn read_checked(path: &Path) -> Result<Option<String>> {
         // A socket holds no settings. It stands for an absent file while a sandbox lives.
         Err(Errno::NOENT | Errno::NOTDIR | Errno::NXIO) => return Ok(None),
         Err(Errno::LOOP) => {
-            return Err(refused(path, "it is a symbolic link"));
+            return Err(refused(path, "it is a symbolic link", "Put a copy in its place"));
         }
         // A directory above that may not be searched holds no file that could be meant.
         Err(Errno::ACCESS) if rustix::fs::lstat(path).is_err() => return Ok(None),
@@ -72,13 +72,14 @@ fn read_checked(path: &Path) -> Result<Option<String>> {
     let found = rustix::fs::fstat(&opened).map_err(|cause| unreadable(path).source(cause))?;
     let user = rustix::process::geteuid().as_raw();
     if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
-        return Err(refused(path, "it is not a regular file"));
+        return Err(refused(path, "it is not a regular file", "Move it away"));
     }
     if found.st_uid != user && found.st_uid != 0 {
-        return Err(refused(path, &format!("it belongs to user {}", found.st_uid)));
+        let why = format!("it belongs to user {}", found.st_uid);
+        return Err(refused(path, &why, "Make it yours or root's with chown"));
     }
     if found.st_mode & 0o002 != 0 {
-        return Err(refused(path, "everybody may write it"));
+        return Err(refused(path, "everybody may write it", "Run chmod o-w on it"));
     }
     let mut bytes = Vec::with_capacity(usize::try_from(found.st_size).unwrap_or(0).min(1 << 16));
     File::from(opened)
@@ -86,17 +87,55 @@ fn read_checked(path: &Path) -> Result<Option<String>> {
         .read_to_end(&mut bytes)
         .map_err(|cause| unreadable(path).source(cause))?;
     if bytes.len() as u64 > MAX_BYTES {
-        return Err(refused(path, "it is longer than 1 MiB"));
+        return Err(refused(path, "it is longer than 1 MiB", "Shorten it"));
     }
-    String::from_utf8(bytes).map(Some).map_err(|_| refused(path, "it is not UTF-8"))
+    let text = String::from_utf8(bytes);
+    text.map(Some).map_err(|_| refused(path, "it is not UTF-8", "Save it as UTF-8"))
 }
 
 fn unreadable(path: &Path) -> Error {
-    Error::new(ErrorKind::Config, format!("{} cannot be read", path.display()))
+    let what = format!("{} cannot be read", path.display());
+    Error::new(ErrorKind::Config, what).hint(remedy("Make it readable for you with chmod or chown"))
 }
 
-fn refused(path: &Path, why: &str) -> Error {
-    Error::new(ErrorKind::Config, format!("{} is refused: {why}", path.display())).hint(
-        "Make it a regular file that belongs to you or root, or leave it out with --no-config.",
-    )
+fn refused(path: &Path, why: &str, what_helps: &str) -> Error {
+    let what = format!("{} is refused: {why}", path.display());
+    Error::new(ErrorKind::Config, what).hint(remedy(what_helps))
+}
+
+fn remedy(what_helps: &str) -> String {
+    format!("{what_helps}, or leave it out with --no-config.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    #[test]
+    fn what_is_refused_is_said_with_what_helps_against_that() {
+        let place = std::env::temp_dir().join(format!("cofferdam-open-{}", std::process::id()));
+        std::fs::create_dir_all(place.join("directory")).unwrap();
+        std::fs::write(place.join("good"), "").unwrap();
+        std::fs::write(place.join("bytes"), b"\xff").unwrap();
+        std::fs::write(place.join("long"), vec![b'#'; (1 << 20) + 1]).unwrap();
+        std::fs::write(place.join("open"), "").unwrap();
+        std::fs::set_permissions(place.join("open"), PermissionsExt::from_mode(0o666)).unwrap();
+        symlink("good", place.join("link")).unwrap();
+        for (name, why, remedy) in [
+            ("directory", "not a regular file", "Move it away"),
+            ("bytes", "not UTF-8", "Save it as UTF-8"),
+            ("long", "longer than 1 MiB", "Shorten it"),
+            ("open", "everybody may write it", "chmod o-w"),
+            ("link", "a symbolic link", "Put a copy in its place"),
+        ] {
+            let error = read_checked(&place.join(name)).unwrap_err();
+            assert!(error.message.contains(why), "{error}");
+            assert!(error.hint.as_ref().is_some_and(|hint| hint.contains(remedy)), "{error:?}");
+        }
+        // Controls: one that is good, and none.
+        assert!(read_checked(&place.join("good")).unwrap().is_some());
+        assert!(read_checked(&place.join("none")).unwrap().is_none());
+        std::fs::remove_dir_all(place).unwrap();
+    }
 }

@@ -151,6 +151,13 @@ mod tests {
         let error = read_one("COFFERDAM_MEMROY", "1G").unwrap_err();
         assert_eq!(error.kind, ErrorKind::Config);
         assert!(error.hint.unwrap().starts_with("Did you mean COFFERDAM_MEMORY?"));
+        for (name, message) in [
+            ("COFFERDAM_IMAGE", "COFFERDAM_IMAGE: an empty text is no image"),
+            ("COFFERDAM_WORKSPACE", "COFFERDAM_WORKSPACE: an empty text is not a path"),
+        ] {
+            let error = read_one(name, "").unwrap_err();
+            assert!(error.message == message && error.hint.is_some(), "{error:?}");
+        }
         let error = read_one("COFFERDAM_TIMEOUT", "5").unwrap_err();
         assert_eq!(error.kind, ErrorKind::Config);
         assert_eq!(error.message, "COFFERDAM_TIMEOUT: \"5\" is not a duration");

@@ -496,6 +496,23 @@ fn a_link_that_a_command_may_have_planted_is_no_image() {
         }
         // Control: the same directory by its own name.
         assert_eq!(place.run(&["--image", text(&root), "--", "/bin/true"]).code(), Some(0));
+        // What is imported is seen by whatever lies on it later, whoever's workspace it came from.
+        let tar = place.base.join("private.tar");
+        let made =
+            outcome(place.host("tar").args(["-cf", text(&tar), "-C", text(&root), "."]), SOON);
+        assert_eq!(made.code(), Some(0), "{made:?}");
+        symlink(&tar, place.workspace.join("root.tar")).unwrap();
+        for name in ["tar:root.tar", "root.tar", "image", "tar:image/../private.tar"] {
+            let said = place.says(&["image", "import", name], 1);
+            assert!(said.stderr.contains("an earlier command in a sandbox"), "{name}: {said:?}");
+            assert!(said.stderr.contains("Remove the link, or name "), "{name}: {said:?}");
+        }
+        // Controls: by its own name, and by a link to what lies beside it.
+        place.says(&["image", "import", text(&tar)], 0);
+        fs::copy(&tar, place.workspace.join("own.tar")).unwrap();
+        place.give(&place.workspace.join("own.tar"));
+        symlink("own.tar", place.workspace.join("beside.tar")).unwrap();
+        place.says(&["image", "import", "tar:beside.tar"], 0);
         for name in ["/", "dir:/etc", "/proc", text(&place.state)] {
             let said = place.run(&["--image", name, "--", "/bin/true"]);
             assert_eq!(said.code(), Some(125), "{name}: {said:?}");

@@ -93,6 +93,32 @@ fn a_server_survives_the_detached_command_that_started_it() {
 }
 
 #[test]
+fn what_ended_is_listed_as_far_as_it_is_asked_for() {
+    everyone(|place| {
+        place.says(&["create", "--name", "s"], 0);
+        place.says(&["exec", "s", "-d", "--id", "runs", "--", "sleep", "100"], 0);
+        for id in ["first", "second", "third"] {
+            place.says(&["exec", "s", "--id", id, "--", "true"], 0);
+        }
+        let few = place.says(&["ps", "s", "-n", "1"], 0);
+        let lines = few.text();
+        assert!(lines.contains("runs") && lines.contains("third"), "{lines}");
+        assert!(!lines.contains("second") && few.stderr.contains("2 commands"), "{few:?}");
+        let ids = |words: &[&str]| {
+            let execs = place.says(words, 0).object()["execs"].as_array().unwrap().clone();
+            execs.iter().map(|exec| exec["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(ids(&["ps", "s", "-n", "1", "--json"]), ["runs", "third"]);
+        assert_eq!(ids(&["ps", "s", "--json"]), ["runs", "first", "second", "third"]);
+        for words in [&["ps", "s"], &["show", "s"]] {
+            let all = place.says(words, 0);
+            assert!(all.text().contains("first") && all.stderr.is_empty(), "{all:?}");
+        }
+        place.says(&["rm", "s"], 0);
+    });
+}
+
+#[test]
 fn what_was_left_ends_by_a_signal_and_is_followed_until_then() {
     if !has_python() {
         return;

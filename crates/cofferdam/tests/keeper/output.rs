@@ -123,7 +123,11 @@ async fn causes_of_an_end_are_told_apart() {
     let full = exec("disk", "cat /dev/zero >/tmp/full");
     assert_eq!(stage.run(&record, &full).await, Ending::Killed(Cause::Disk { code: 1 }));
     assert_eq!(stage.run(&record, &exec("fine", "true")).await, Ending::Exited(0));
+    // Who finds no room fails by that or by anything else, and tells of it by itself.
+    assert_eq!(stage.run(&record, &exec("other", "false")).await, Ending::Exited(1));
     assert_eq!(stage.run(&record, &exec("room", "rm /tmp/full; false")).await, Ending::Exited(1));
+    let full = exec("again", "cat /dev/zero >/tmp/full");
+    assert_eq!(stage.run(&record, &full).await, Ending::Killed(Cause::Disk { code: 1 }));
     assert_eq!(stage.run(&record, &exec("self", "kill -9 $$")).await, Ending::Signaled(9));
     stage.backend.start(&record, &exec("killed", "setsid sleep 300 & sleep 300")).await.unwrap();
     stage.backend.input(&record, &id("killed"), &ExecInput::Kill).await.unwrap();

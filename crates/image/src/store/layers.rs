@@ -1,6 +1,7 @@
 //! Each layer unpacked once, whoever asks for it and how many at once.
 
 use super::directory::{Lock, lock, open_directory};
+use super::open::packed_otherwise;
 use super::record::{FORMAT, LayerRecord};
 use super::{LAYERS, Store, failed};
 use crate::blobs::check;
@@ -124,8 +125,11 @@ impl Store {
         let (total_bytes, passed) = (packed.bytes, Cell::new(0));
         let hashing = RefCell::new(Hashing::new(packed.content));
         let packed = Shared { inner: &hashing, passed: &passed };
-        let broken = |error: io::Error| {
-            Error::new(ErrorKind::NotAFile, "read a layer: it is broken").source(error)
+        let broken = |error: io::Error| match error.kind() == io::ErrorKind::Unsupported {
+            true => packed_otherwise("a layer", error),
+            false => Error::new(ErrorKind::NotAFile, "read a layer: it is broken")
+                .hint("Get the image anew.")
+                .source(error),
         };
         let mut stream = Hashing::new(unpacked(packed).map_err(broken)?);
         let mut told = 0;

@@ -12,7 +12,7 @@ use crate::limits::Bounds;
 use crate::platform::Platform;
 use crate::progress::Progress;
 use crate::reference::Reference;
-use cofferdam_archive::{Packing, unpacked};
+use cofferdam_archive::{Packing, REPACK, refuse_others, unpacked};
 use cofferdam_core::{Error, ErrorKind, Image, ImageLayer, ImageRun, Result};
 use rustix::fd::OwnedFd;
 use rustix::fs::{CWD, Mode, OFlags};
@@ -147,14 +147,18 @@ impl Store {
     /// An archive that can be read at any place: one that is packed is unpacked to a file without a
     /// name.
     fn plain(&self, mut file: File) -> Result<File> {
-        let mut head = [0; 4];
+        let mut head = [0; 8];
         let count = file.read_at(&mut head, 0).map_err(|e| failed("read for", &self.path, e))?;
-        if Packing::of(head.get(..count).unwrap_or_default()) == Packing::Plain {
+        let head = head.get(..count).unwrap_or_default();
+        refuse_others(head).map_err(|error| packed_otherwise("the archive", error))?;
+        if Packing::of(head) == Packing::Plain {
             return Ok(file);
         }
         let broken = |error: io::Error| {
             let what = "unpack the archive: it is broken, or there is no room for it";
-            Error::new(ErrorKind::Io, what).source(error)
+            Error::new(ErrorKind::Io, what)
+                .hint("Get the image anew, or make room with `cofferdam image gc`.")
+                .source(error)
         };
         let packed = file.metadata().map_err(broken)?.len();
         let most = packed.saturating_mul(self.bounds.ratio).max(Bounds::RATIO_FREE);
@@ -188,6 +192,12 @@ fn directory(path: &Path, name: String) -> Result<Image> {
     let tree = std::path::absolute(path).map_err(|error| not_opened(path, error))?;
     let layer = ImageLayer { tree, hold: None };
     Ok(Image { id, name, layers: vec![layer], run: ImageRun::default() })
+}
+
+/// Why what is packed in a way that is not read here is no image.
+pub(super) fn packed_otherwise(what: &str, error: io::Error) -> Error {
+    let message = format!("read {what}: it is packed in another way than images are");
+    Error::new(ErrorKind::Unsupported, message).hint(REPACK).source(error)
 }
 
 /// Says where the image is in which something is wrong.

@@ -21,7 +21,8 @@ pub struct Removed {
 
 impl Store {
     /// Removes one image and the layers that no other one has. `sessions` are ids of images that
-    /// sessions lie on.
+    /// sessions lie on. One that nobody may lie on but for another image is not used: what a sandbox
+    /// lies on stays with that other one.
     pub fn remove(&self, name: &str, sessions: &BTreeSet<String>) -> Result<Removed> {
         let record = self.find_record(name)?;
         let busy =
@@ -31,7 +32,7 @@ impl Store {
                 busy("a session").hint("Remove the session first; `cofferdam ls` lists them.")
             );
         }
-        if self.is_used(&record)? {
+        if self.is_used(&record)? && !self.lies_below_a_used_one(&record)? {
             return Err(busy("a sandbox that runs").hint("Wait for its end, or end it."));
         }
         let mut removed = Removed::default();
@@ -52,6 +53,17 @@ impl Store {
         self.remove_layers(&mut removed)?;
         self.sweep_all(is_fetch)?;
         Ok(removed)
+    }
+
+    /// Whether another image that is used has all layers of this one.
+    fn lies_below_a_used_one(&self, image: &ImageRecord) -> Result<bool> {
+        let Some(top) = image.layers.last() else { return Ok(false) };
+        for other in self.records()? {
+            if other.id != image.id && other.layers.contains(top) && self.is_used(&other)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn forget(&self, record: &ImageRecord, removed: &mut Removed) -> Result<()> {

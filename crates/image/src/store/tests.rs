@@ -58,6 +58,7 @@ impl Drop for Ground {
 /// Writes a layout as tools do.
 struct Layout {
     path: PathBuf,
+    config: Value,
     manifests: Vec<Value>,
 }
 
@@ -65,7 +66,8 @@ impl Layout {
     fn new(path: PathBuf) -> Self {
         std::fs::create_dir_all(path.join("blobs/sha256")).unwrap();
         std::fs::write(path.join("oci-layout"), r#"{"imageLayoutVersion":"1.0.0"}"#).unwrap();
-        Self { path, manifests: Vec::new() }
+        let config = json!({"Env": ["A=b=c"], "Cmd": ["sh"], "WorkingDir": "/w", "User": "0"});
+        Self { path, config, manifests: Vec::new() }
     }
 
     fn blob(&self, bytes: &[u8]) -> Value {
@@ -79,7 +81,7 @@ impl Layout {
         let layers: Vec<_> = layers.iter().map(|(_, packed)| self.blob(packed)).collect();
         let configuration = json!({
             "architecture": architecture, "os": "linux",
-            "config": {"Env": ["A=b=c"], "Cmd": ["sh"], "WorkingDir": "/w", "User": "0"},
+            "config": self.config,
             "rootfs": {"type": "layers", "diff_ids": diff_ids},
         });
         let config = self.blob(configuration.to_string().as_bytes());
@@ -325,6 +327,75 @@ fn what_is_used_stays_and_what_no_image_has_goes() {
     assert_eq!(std::fs::read_dir(ground.0.join("state/images/seen")).unwrap().count(), 0);
     // It can come again.
     assert!(ground.open("oci:oci:one").is_ok());
+}
+
+#[test]
+fn an_image_that_is_used_only_as_a_part_of_another_one_can_be_removed() {
+    let ground = Ground::new("shared");
+    let (base, top) = (layer("base"), layer("top"));
+    let packed = |layer: &Vec<u8>| (layer.clone(), layer.clone());
+    let mut layout = Layout::new(ground.0.join("oci"));
+    layout.image("below", crate::platform::host(), &[packed(&base)]);
+    layout.image("above", crate::platform::host(), &[packed(&base), packed(&top)]);
+    // The same layers, and another word on how it is run.
+    let mut twin = Layout::new(ground.0.join("twin"));
+    twin.config = json!({"Cmd": ["other"]});
+    twin.image("v1", crate::platform::host(), &[packed(&base), packed(&top)]);
+    let (below, _) = ground.open("oci:oci:below").unwrap();
+    let (above, held) = ground.open("oci:oci:above").unwrap();
+    let (store, nobody) = (ground.store(), BTreeSet::new());
+    let removed = store.remove(&below.id, &nobody).unwrap();
+    assert_eq!((removed.images, removed.layers), (vec![below.id.clone()], Vec::new()));
+    assert!(above.layers.iter().all(|layer| layer.tree.exists()));
+    let (twin, _) = ground.open("oci:twin").unwrap();
+    assert_eq!(store.remove(&twin.id, &nobody).unwrap().layers, [""; 0]);
+    // Controls: the one that is used itself, also where the other one is there and not used.
+    assert_eq!(store.remove(&above.id, &nobody).unwrap_err().kind, ErrorKind::Conflict);
+    drop(held);
+    let (below, held) = ground.open("oci:oci:below").unwrap();
+    assert_eq!(store.remove(&below.id, &nobody).unwrap_err().kind, ErrorKind::Conflict);
+    assert_eq!(store.remove(&above.id, &nobody).unwrap().layers.len(), 1);
+    drop(held);
+    assert_eq!(store.remove(&below.id, &nobody).unwrap().layers.len(), 1);
+}
+
+#[test]
+fn what_is_packed_in_another_way_is_said_with_the_remedy() {
+    let ground = Ground::new("foreign");
+    // An empty stream as bzip2 packs it, the beginning of a zip archive, and no archive at all.
+    let bzip2 = b"BZh9\x17\x72\x45\x38\x50\x90\x00\x00\x00\x00";
+    let zip = b"PK\x03\x04\x14\x00\x00\x00";
+    for (bytes, kind, says) in [
+        (&bzip2[..], ErrorKind::Unsupported, "bzip2"),
+        (zip, ErrorKind::Unsupported, "zip"),
+        (&[7; 1024], ErrorKind::NotAFile, "no tar file"),
+    ] {
+        std::fs::write(ground.0.join("image"), bytes).unwrap();
+        for scheme in ["tar", "oci-archive", "docker-archive"] {
+            let error = ground.open(&format!("{scheme}:image")).unwrap_err();
+            assert!(error.kind == kind && error.chain().contains(says), "{scheme}: {error}");
+            assert!(error.hint.is_some(), "{scheme}: {error}");
+        }
+    }
+}
+
+#[test]
+fn a_word_that_no_program_can_be_given_is_no_image() {
+    let ground = Ground::new("words");
+    for (name, config) in [
+        ("Cmd", json!({"Cmd": ["sh", "a\0b"]})),
+        ("Env", json!({"Env": ["A=\0"]})),
+        ("Entrypoint", json!({"Entrypoint": ["\0"]})),
+        ("WorkingDir", json!({"WorkingDir": "/a\0"})),
+        ("User", json!({"User": "a\0"})),
+    ] {
+        let mut layout = Layout::new(ground.0.join(name));
+        layout.config = config;
+        layout.image("v1", crate::platform::host(), &[(layer("base"), layer("base"))]);
+        let error = ground.open(&format!("oci:{name}")).unwrap_err();
+        assert!(error.kind == ErrorKind::NotAFile && error.message.contains(name), "{error}");
+        assert!(error.hint.is_some(), "{error}");
+    }
 }
 
 #[test]

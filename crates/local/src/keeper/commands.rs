@@ -58,8 +58,12 @@ impl Keeper<'_> {
         }
         let spawn = HostOpens::Spawn(Box::new(spawn));
         let (hits, log_from) = (self.hits(), self.gate.as_ref().map_or(0, Gatehouse::logged));
+        // The first one finds the space empty, and waits for no look at it.
+        let is_first = self.private.is_none() && self.execs.iter().next().is_none();
+        let found_full = !is_first && private::is_full(&mut self.private, self.born);
         if let Some(live) = &mut exec.live {
             live.hits = hits;
+            live.found_full = found_full;
             live.log_from = log_from;
         }
         // ORDER: written down before it runs.
@@ -197,17 +201,18 @@ impl Keeper<'_> {
                     return false;
                 }
                 let killed = exec.live.as_ref().and_then(|live| live.killed);
-                let before = exec.live.as_ref().map(|live| live.hits).unwrap_or_default();
+                let before = exec.live.as_ref().map(|live| (live.hits, live.found_full));
                 let ending = with_kill(own, killed.map(|(why, _)| why));
-                let ending = self.explain(before, ending);
+                let ending = self.explain(before.unwrap_or_default(), ending);
                 self.end(channel, ending, word);
             }
         }
         true
     }
 
-    /// Names the limit that a command failed by.
-    fn explain(&mut self, before: LimitHits, ending: Ending) -> Ending {
+    /// Names the limit that a command failed by. One that found the private space full may have failed by
+    /// anything.
+    fn explain(&mut self, (before, found_full): (LimitHits, bool), ending: Ending) -> Ending {
         let ending = before.explain(self.hits(), ending);
         let failed = match &ending {
             Ending::Exited(code) => *code != 0,
@@ -218,7 +223,7 @@ impl Keeper<'_> {
             | Ending::Canceled
             | Ending::Lost => false,
         };
-        if failed && private::is_full(&mut self.private, self.born) {
+        if failed && !found_full && private::is_full(&mut self.private, self.born) {
             return Ending::Killed(Cause::Disk { code: ending.exit_code() });
         }
         ending

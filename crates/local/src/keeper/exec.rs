@@ -69,6 +69,8 @@ pub(super) struct Live {
     /// What is covered in what it writes.
     mask: Option<Mask>,
     pub(super) hits: LimitHits,
+    /// Whether the private space was full before it was started.
+    pub(super) found_full: bool,
     /// Where the gate's log ended when it was started.
     pub(super) log_from: u64,
     /// What is left of its time, and since when that is so; the clock stands while paused.
@@ -121,6 +123,7 @@ impl Exec {
                 .and_then(|patience| Instant::now().checked_add(patience.min(LEFT_ALONE))),
             mask: None,
             hits: LimitHits::default(),
+            found_full: false,
             log_from: 0,
             left: order.timeout_ms.map(Duration::from_millis),
             since: Some(Instant::now()),

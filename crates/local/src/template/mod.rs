@@ -3,7 +3,7 @@
 //! Two processes belong to a template. One stands in the tree and is copied; it hears of nothing that
 //! is one sandbox's own. The other stayed in a copy of the host's tree: it opens what a sandbox shows
 //! at places of its own, and pins names in sandboxes that live. Both end with the line of the one who
-//! started them.
+//! started them, and with that one itself.
 
 mod opener;
 mod process;

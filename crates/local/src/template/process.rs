@@ -20,7 +20,7 @@ use std::process::ExitCode;
 /// processor from the sandbox that was just cloned.
 const QUIET: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_500_000 };
 
-/// A template's own life. Ends with its line.
+/// A template's own life. Ends with its line or its owner.
 pub fn serve() -> ExitCode {
     match serve_line() {
         Ok(()) => ExitCode::SUCCESS,
@@ -29,7 +29,7 @@ pub fn serve() -> ExitCode {
 }
 
 fn serve_line() -> Result<()> {
-    let mut line = take_line()?;
+    let (mut line, owner) = take_line()?;
     let (shared, opener) = loop {
         if let Some((_, body)) = line.next_frame().map_err(|_| lost())? {
             match (understand(&body), line.take_descriptor()) {
@@ -37,14 +37,14 @@ fn serve_line() -> Result<()> {
                 _ => return Err(lost()),
             }
         }
-        wait(&line, None, None);
+        wait(&line, &owner, None, None)?;
         line.fill().map_err(|_| lost())?;
     };
     let children =
         sys::signals(&[libc::SIGCHLD]).map_err(|errno| io_error("watch children", errno))?;
     let stood = Outside::leave_host().and_then(|outside| {
         start_opener(&outside, opener)?;
-        outside.settle(shared, &[line.socket(), children.as_fd()])
+        outside.settle(shared, &[line.socket(), owner.as_fd(), children.as_fd()])
     });
     let mut template = match stood {
         Ok(template) => template,
@@ -62,12 +62,12 @@ fn serve_line() -> Result<()> {
             Ahead::Network => template.has_network(),
             Ahead::Process => next.is_some(),
         };
-        if !wait(&line, Some(&children), (!is_ready).then_some(&QUIET)) {
+        if !wait(&line, &owner, Some(&children), (!is_ready).then_some(&QUIET))? {
             template.make_network().map_err(|_| lost())?;
             if template.ahead() == Ahead::Process {
                 (template, next) = unborn(template, None).map(|(t, n)| (t, Some(n)))?;
             }
-            wait(&line, Some(&children), None);
+            wait(&line, &owner, Some(&children), None)?;
         }
         reap(&children);
         line.fill().map_err(|_| lost())?;
@@ -79,13 +79,23 @@ fn serve_line() -> Result<()> {
     }
 }
 
-/// Waits until the line, or a child, has something to say.
-/// Answers whether one had, within this time.
-fn wait(line: &Line, children: Option<&OwnedFd>, within: Option<&Timespec>) -> bool {
-    let line = PollFd::from_borrowed_fd(line.socket(), PollFlags::IN);
+/// Waits until the line, or a child, has something to say. Answers whether one had, within this time.
+/// Fails where the owner is gone: then the line may stay open in a child that it forked.
+fn wait(
+    line: &Line,
+    owner: &OwnedFd,
+    children: Option<&OwnedFd>,
+    within: Option<&Timespec>,
+) -> Result<bool> {
+    let ends =
+        [PollFd::new(owner, PollFlags::IN), PollFd::from_borrowed_fd(line.socket(), PollFlags::IN)];
     let children = children.map(|children| PollFd::new(children, PollFlags::IN));
-    let mut both: Vec<PollFd<'_>> = std::iter::once(line).chain(children).collect();
-    !matches!(poll(&mut both, within), Ok(0))
+    let mut all: Vec<PollFd<'_>> = ends.into_iter().chain(children).collect();
+    let happened = !matches!(poll(&mut all, within), Ok(0));
+    match all.first() {
+        Some(owner) if !owner.revents().is_empty() => Err(lost()),
+        Some(_) | None => Ok(happened),
+    }
 }
 
 fn reap(children: &OwnedFd) {
