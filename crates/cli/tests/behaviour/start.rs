@@ -327,3 +327,23 @@ fn a_directory_that_is_closed_to_commands_is_shown_with_a_remedy_or_not_at_all()
         }
     });
 }
+
+#[test]
+fn a_workspace_that_is_closed_to_its_owner_is_refused_with_the_remedy() {
+    everyone(|place| {
+        // Nothing is closed to the machine's root.
+        let modes = if place.is_root() { &[][..] } else { &[(0o500, "chmod u+wx"), (0, "right")] };
+        for (mode, remedy) in modes {
+            let open = fs::Permissions::from_mode(0o700);
+            fs::set_permissions(&place.workspace, fs::Permissions::from_mode(*mode)).unwrap();
+            let workspace = place.workspace.to_str().unwrap();
+            let mut command = place.cofferdam(&["run", "-w", workspace, "--", "true"]);
+            let said = outcome(command.current_dir("/"), SOON);
+            fs::set_permissions(&place.workspace, open).unwrap();
+            assert_eq!(said.code(), Some(125), "{said:?}");
+            assert!(said.stderr.contains(remedy), "{said:?}");
+            assert!(said.stderr.matches("not protected").count() < 2, "{said:?}");
+        }
+        place.says(&["run", "--", "true"], 0);
+    });
+}

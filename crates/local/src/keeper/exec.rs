@@ -354,7 +354,6 @@ impl Live {
             Standard::Error => &mut self.stderr,
         };
         if let Some(spool) = spool {
-            spool.finish();
             spool.close();
         }
     }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::test_directory::TestDirectory;
+use cofferdam_core::secret::SecretValue;
 use rustix::fs::{CWD, Mode, OFlags};
 use std::os::unix::fs::MetadataExt;
 
@@ -93,4 +94,23 @@ fn where_nothing_can_be_dropped_the_newest_bytes_are_and_a_follower_still_comes_
     assert_eq!(stage.spool.spooled(), Spooled { written: 104_096, dropped: 100_000 });
     assert_eq!(stage.read(0, 1 << 20).bytes.len(), 4096);
     assert_eq!(stage.read(4096, 9), Chunk { offset: 104_096, bytes: Vec::new() });
+}
+
+#[test]
+fn a_stream_that_is_cut_off_tells_no_beginning_of_a_value() {
+    let (value, begun) = (b"a-long-secret-value".to_vec(), b"a-long-secret-val");
+    let mask = Mask::new([&SecretValue::new(value).unwrap()]).unwrap();
+    // The control: where the command itself wrote no more, it was no value.
+    for (is_cut, kept) in [(true, &b""[..]), (false, begun)] {
+        let mut stage = Stage::new("spool-cut-off", 1 << 20, Way::Splice);
+        stage.spool.cover(&mask);
+        assert_eq!(rustix::io::write(&stage.pipe, begun), Ok(begun.len()));
+        assert_eq!(stage.spool.work(), Moved::Waits);
+        if is_cut {
+            stage.spool.close();
+        }
+        stage.spool.finish();
+        let (file, none) = (open(&stage.directory, "out"), || None);
+        assert_eq!(read(&file, (none, 1), 0, 99).unwrap().bytes, kept, "{is_cut}");
+    }
 }
