@@ -47,6 +47,7 @@ mod sys;
 mod usage;
 mod verb;
 
+use cofferdam_core::{Error, ErrorKind, Result};
 use std::ffi::OsString;
 
 #[cfg(any(test, not(target_env = "gnu")))]
@@ -65,6 +66,7 @@ fn perform() -> u8 {
     let glance = verb::glance(&words);
     let outcome = match args::parse(&words) {
         Ok(verb) => door::refuse(glance.verb, server.as_ref()).and_then(|()| {
+            refuse_mask()?;
             door::choose(server);
             commands::perform(verb)
         }),
@@ -84,6 +86,20 @@ fn have_as_many_descriptors_as_may_be() {
     let _ = setrlimit(Resource::Nofile, limit);
 }
 
+/// Fails where the mask of modes closes what is made to whoever makes it: state would be left that its owner
+/// cannot open, then or later.
+fn refuse_mask() -> Result<()> {
+    use rustix::fs::Mode;
+    let mask = rustix::process::umask(Mode::empty());
+    rustix::process::umask(mask);
+    if !mask.intersects(Mode::RWXU) {
+        return Ok(());
+    }
+    let mask = mask.as_raw_mode();
+    let what = format!("the mask of modes (umask {mask:04o}) takes rights from you yourself");
+    Err(Error::new(ErrorKind::Denied, what).hint("Set another one first, as in `umask 077`."))
+}
+
 /// `help VERB` is `VERB --help`, as with other programs.
 fn help_asked_as_a_verb(mut words: Vec<OsString>) -> Vec<OsString> {
     if words.get(1).is_some_and(|word| word == "help") {
@@ -94,7 +110,7 @@ fn help_asked_as_a_verb(mut words: Vec<OsString>) -> Vec<OsString> {
 }
 
 /// Shows help or the version, which the parser reports like errors.
-fn show(help: &clap::Error) -> cofferdam_core::Result<u8> {
+fn show(help: &clap::Error) -> Result<u8> {
     // Where standard output is gone there is nobody left to show it to.
     let _ = help.print();
     Ok(exit::DONE)

@@ -33,7 +33,9 @@ impl Surroundings {
         }
         // Only now: most verbs need none, and somebody in a removed one has sessions to end.
         let found = std::env::current_dir().map_err(|cause| {
-            Error::new(ErrorKind::NotFound, "the current directory cannot be found").source(cause)
+            Error::new(ErrorKind::NotFound, "the current directory cannot be found")
+                .source(cause)
+                .hint("Change to a directory that exists.")
         })?;
         Ok(self.directory.get_or_init(|| found))
     }

@@ -523,6 +523,9 @@ pub enum ExecInput {
     Signal(i32),
     /// Its terminal has a new size.
     Resize(Terminal),
+    /// Nobody reads this stream any more: what it writes there from now on meets a pipe without a
+    /// reader. A terminal is hung up.
+    Unread(Standard),
     /// It is killed with all its descendants, and ends as canceled unless it ended by itself before.
     /// What it left is killed too.
     Kill,

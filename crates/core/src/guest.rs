@@ -3,6 +3,7 @@
 use crate::{Command, Ending, Files, Output, PortStream, ProcessId, Result, Terminal};
 use async_trait::async_trait;
 use cofferdam_wire::message::{Proof, Prove};
+use serde::{Deserialize, Serialize};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use tokio::sync::{Notify, mpsc};
@@ -99,7 +100,7 @@ impl Killer {
 }
 
 /// A standard stream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Standard {
     /// Standard output; for a terminal, all output.
     Output,

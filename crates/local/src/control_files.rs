@@ -15,6 +15,7 @@
 //! not part of the workspace.
 
 mod around;
+mod causes;
 mod configuration;
 mod follow;
 mod git_config;
@@ -29,6 +30,7 @@ mod sockets;
 mod users;
 
 pub(crate) use around::around;
+use causes::sentences;
 #[cfg(test)]
 pub(crate) use index::of_one as index_of_one;
 pub(crate) use leading::Read;
@@ -240,21 +242,17 @@ impl ControlFiles {
         self
     }
 
-    /// Why not all is protected: one sentence each, led by the axis and a colon.
+    /// Why not all is protected: a sentence for each cause, led by the axis and a colon.
     pub fn reasons(&self) -> Vec<String> {
         let scan = self.scan.reason().map(|reason| format!("files: {reason}"));
-        self.unprotected.iter().map(sentence).chain(scan).collect()
+        sentences(&self.unprotected).into_iter().chain(scan).collect()
     }
 
     /// The same where nothing but sockets is covered.
     pub fn reasons_of_sockets(&self) -> Vec<String> {
         let scan = self.scan.reason_of_sockets().map(|reason| format!("files: {reason}"));
-        self.unseen.iter().map(sentence).chain(scan).collect()
+        sentences(&self.unseen).into_iter().chain(scan).collect()
     }
-}
-
-fn sentence(name: &Unprotected) -> String {
-    format!("files: {:?} is not protected: {}", name.path, name.why)
 }
 
 /// Where the repositories of a workspace are, relative; the workspace itself is the empty path.

@@ -108,8 +108,7 @@ impl Placeholders {
                         None
                     }
                     Err(e) => {
-                        let why = format!("nothing can be put in its place: {e}");
-                        unmade.exposed.push(Unprotected { path: path.clone(), why });
+                        unmade.exposed.push(Unprotected { path: path.clone(), why: why_not(e) });
                         None
                     }
                 };
@@ -141,6 +140,15 @@ impl Placeholders {
             }
         }
     }
+}
+
+/// Why a name has nothing in its place, with the remedy where the caller has one.
+fn why_not(errno: Errno) -> String {
+    let remedy = match errno {
+        Errno::ACCESS => ", open the directory with `chmod u+wx` or use --profile read-only",
+        _ => "",
+    };
+    format!("nothing can be put in its place: {errno}{remedy}")
 }
 
 impl Drop for Placeholders {

@@ -20,7 +20,7 @@ pub use way_out::{WayOut, way_out};
 use crate::control_files::PinnedName;
 use crate::environment::{Identity, environment};
 use crate::host::{HostFacts, UserNamespaces};
-use crate::view::{HOME, View, WORKSPACE, WorkspaceView};
+use crate::view::{HOME, View, WORKSPACE, WorkspaceView, is_within};
 use cofferdam_core::secret::SecretGrant;
 use cofferdam_core::{Enforced, Error, ErrorKind, LimitsCount, Profile, Result, Spec, User};
 use cofferdam_guestd::apply::Opening;
@@ -331,8 +331,10 @@ impl Context<'_> {
         }));
         for hidden in &self.spec.hide {
             let is_absent = hidden.to_str().is_some_and(|path| {
-                self.view.hidden.iter().any(|known| known.path == path)
-                    && !self.view.holds(path)
+                let of = self.view.hidden.iter().filter(|known| is_within(&known.path, path));
+                let mut of = of.peekable();
+                of.peek().is_some()
+                    && !of.any(|known| self.view.holds(&known.path))
                     && !self.view.shows_elsewhere(path)
             });
             if is_absent {

@@ -304,6 +304,8 @@ pub fn look(spec: &Spec, facts: &HostFacts) -> Result<View> {
     hidden.extend(mounts::hidden(&mount_places, &view.mounts, &hidden));
     hidden.sort_by_key(|hidden| lookup::depth(&hidden.path));
     hidden.dedup_by(|a, b| a.path == b.path);
+    // A link cannot be covered, and what it says is of the host.
+    view.links.retain(|link| !hidden.iter().any(|hidden| is_within(&link.path, &hidden.path)));
     view.hidden = hidden;
     Ok(view)
 }

@@ -310,7 +310,10 @@ impl Session {
         }
         let wanted = match input {
             ExecInput::Signal(_) | ExecInput::Kill => Wanted::WhatIsLeft,
-            ExecInput::Bytes(_) | ExecInput::Close | ExecInput::Resize(_) => Wanted::ItsEnd,
+            ExecInput::Bytes(_)
+            | ExecInput::Close
+            | ExecInput::Resize(_)
+            | ExecInput::Unread(_) => Wanted::ItsEnd,
         };
         match self.place(id, wanted).await? {
             Place::Past(_) if matches!(input, ExecInput::Kill | ExecInput::Close) => Ok(()),

@@ -110,6 +110,9 @@ pub(crate) struct PolicyOptions {
 
     /// Hides a path, whatever shows it. Repeatable.
     ///
+    /// It is one of this host: what a toolchain, the system or another option shows at it or below it is
+    /// covered. An image's own files stay.
+    ///
     /// Example: --hide ./secrets
     #[arg(long, value_name = "PATH")]
     pub(crate) hide: Vec<PathBuf>,
@@ -197,7 +200,8 @@ pub(crate) struct PolicyOptions {
 
     /// Limits the private writable space: /tmp, $HOME and /dev/shm together. Default: 2G.
     ///
-    /// A number of bytes with K, M, G or T, powers of 1024. The workspace does not count.
+    /// A number of bytes with K, M, G or T, powers of 1024. The workspace does not count, and neither
+    /// does $HOME of a session, which is a directory on disk.
     ///
     /// Example: --disk 1G
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, help_heading = "Limits")]

@@ -308,6 +308,7 @@ impl Session {
             ExecInput::Close => self.sandbox.input(exec, Vec::new(), true).await,
             ExecInput::Signal(signal) => self.sandbox.signal(exec, *signal).await,
             ExecInput::Resize(size) => self.sandbox.resize(exec, *size).await,
+            ExecInput::Unread(_) => self.sandbox.signal(exec, SIGPIPE).await,
             ExecInput::Kill => self.sandbox.signal(exec, SIGKILL).await,
         }
     }
@@ -420,6 +421,8 @@ impl Session {
 
 /// What kills a command.
 const SIGKILL: i32 = 9;
+/// What a program gets that writes where nobody reads.
+const SIGPIPE: i32 = 13;
 
 /// Refuses an option whose meaning is of the machine where something runs.
 pub(crate) fn refuse_if(is_wanted: bool, option: &str, why: &str) -> Result<()> {

@@ -46,26 +46,28 @@ pub(super) async fn pump(
     sink: &mut (impl Sink + Send),
 ) -> Result<ExecStatus> {
     let mut seen = from;
-    let mut is_wanted = true;
+    let [mut out_is_unread, mut err_is_unread] = [false; 2];
     loop {
         let status = session.follow(exec, seen, PATIENCE).await?;
         let [stdout, stderr] = written(&status);
         let streams = [
-            (Standard::Output, &mut seen.stdout, stdout),
-            (Standard::Error, &mut seen.stderr, stderr),
+            (Standard::Output, &mut seen.stdout, stdout, &mut out_is_unread),
+            (Standard::Error, &mut seen.stderr, stderr, &mut err_is_unread),
         ];
-        for (stream, seen, written) in streams {
-            if !is_wanted || !sink.wants(stream) {
+        for (stream, seen, written, is_unread) in streams {
+            if *is_unread || !sink.wants(stream) {
                 *seen = (*seen).max(written);
             }
             let carried = drain((session, exec), sink, (stream, seen), written).await?;
-            if is_wanted && !carried {
-                is_wanted = false;
+            if !*is_unread && !carried {
+                *is_unread = true;
                 if !sink.ends_with_its_reader() {
                     return Ok(status);
                 }
-                // It may have ended meanwhile, or not mind.
-                let _ = session.input(exec, &ExecInput::Signal(SIGPIPE)).await;
+                // It may have ended meanwhile. A keeper of an earlier version knows of signals alone.
+                if session.input(exec, &ExecInput::Unread(stream)).await.is_err() {
+                    let _ = session.input(exec, &ExecInput::Signal(SIGPIPE)).await;
+                }
             }
         }
         if status.ended.is_some() {

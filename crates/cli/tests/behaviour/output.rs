@@ -110,6 +110,59 @@ fn output_over_the_limit_ends_a_streaming_run() {
     });
 }
 
+/// What a command wrote at once before it ended is found later, and is cut off all the same.
+#[test]
+fn output_that_is_cut_off_is_told_though_the_command_has_ended() {
+    everyone(|place| {
+        let of_errors = ["--shell", "exec echo hello >&2"];
+        for words in [&["--", "echo", "hello"][..], &of_errors].iter().cycle().take(10) {
+            let limit = ["--max-output", "3"];
+            let said = place.run(&[&limit[..], *words].concat());
+            assert_eq!(said.code(), Some(137), "{said:?}");
+            let told = "killed: too much output (limit 3)\n";
+            assert!(said.stderr.ends_with(told), "{said:?}");
+        }
+        let said = place.run(&["--max-output", "6", "--", "echo", "hello"]);
+        assert_eq!((said.code(), said.text().as_str()), (Some(0), "hello\n"), "{said:?}");
+    });
+}
+
+/// Nobody closes a terminal but the guest, who holds it too.
+#[test]
+fn a_reader_that_goes_away_hangs_a_terminal_up() {
+    everyone(|place| {
+        let line = "set -o pipefail; \"$0\" run -t -- yes </dev/null | head -c 3; echo \"${PIPESTATUS[0]}\"";
+        let said = by_shell(place, line);
+        assert_eq!(said.text(), "y\r\n129\n", "{said:?}");
+        let deaf = "trap '' HUP; seq 1 300000; echo whole >end";
+        let line = format!("\"$0\" run -t --shell \"{deaf}\" </dev/null | head -c 3");
+        by_shell(place, &line);
+        assert_eq!(fs::read_to_string(place.workspace.join("end")).unwrap(), "whole\n");
+    });
+}
+
+/// Python, Go and others ignore the signal, and end by the error of their next write.
+#[test]
+fn a_reader_that_goes_away_ends_a_command_of_a_session_that_ignores_signals_of_pipes() {
+    everyone(|place| {
+        place.says(&["create", "--name", "s", "--no-workspace"], 0);
+        let python = format!("{PYTHON} -uc \"while True: print(1)\"");
+        for (words, code) in [("exec s --id pipe --", 1), ("exec s --id terminal -t --", 129)] {
+            let line = format!(
+                "set -o pipefail; \"$0\" {words} {python} </dev/null | head -c 1; echo :\"${{PIPESTATUS[0]}}\""
+            );
+            let said = by_shell(place, &line);
+            assert_eq!(said.text(), format!("1:{code}\n"), "{said:?}");
+        }
+        // Who does not write there again goes on, and the other stream has its reader.
+        let other = "echo 1; trap '' PIPE; sleep 0.2; echo 2; echo 3 >&2; exit 7";
+        let line = format!("(\"$0\" exec s -- sh -c \"{other}\"; echo $? >&2) | head -c 1");
+        let said = by_shell(place, &line);
+        assert!(said.stderr.ends_with("3\n7\n"), "{said:?}");
+        place.says(&["rm", "s"], 0);
+    });
+}
+
 #[test]
 fn captured_output_is_cut_and_counted() {
     everyone(|place| {
@@ -261,7 +314,9 @@ except OSError:
 #[test]
 fn output_that_the_disk_does_not_take_is_told() {
     everyone(|place| {
-        for (words, code) in [("echo x", 125), ("seq 1 500000", 125), ("sh -c 'echo x; exit 3'", 3)]
+        let by_shell = "sh -c 'seq 1 500000; exit $?'";
+        let failed = "sh -c 'echo x; exit 3'";
+        for (words, code) in [("echo x", 125), ("seq 1 500000", 125), (by_shell, 125), (failed, 3)]
         {
             let line = format!("\"$0\" run --no-workspace -- {words} >/dev/full");
             let said = outcome(place.host("/bin/sh").args(["-c", &line, place.program()]), SOON);

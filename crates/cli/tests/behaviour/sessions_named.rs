@@ -87,6 +87,7 @@ fn sessions_are_reached_from_a_directory_that_was_removed() {
         // The control: what is made lies on the current directory, and there is none.
         let refused = there("create", 1);
         assert!(refused.stderr.contains("the current directory cannot be found"), "{refused:?}");
+        assert!(refused.stderr.contains("hint: Change to"), "{refused:?}");
     });
 }
 

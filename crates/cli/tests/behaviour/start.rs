@@ -235,6 +235,27 @@ fn a_relative_path_of_options_is_one_below_the_callers_directory() {
     });
 }
 
+/// The path itself is not shown, and what another option or a toolchain shows of it is hidden.
+#[test]
+fn what_is_shown_below_a_hidden_path_is_hidden_too() {
+    everyone(|place| {
+        let part = place.base.join("data/part");
+        place.write("../data/part/key", "hidden");
+        let (data, part) = (place.base.join("data"), part.to_str().unwrap().to_owned());
+        let look = format!("cat {part}/key; ls /etc/fonts /etc/alternatives; cat /etc/passwd");
+        let shown = ["--read", &part, "--shell", &look];
+        let said = place.run(&shown);
+        assert!(said.text().starts_with("hidden") && said.text().contains("awk"), "{said:?}");
+        let hides = ["--hide", data.to_str().unwrap(), "--hide", "/etc"];
+        let said = place.run(&[&hides[..], &shown[..]].concat());
+        let text = said.text();
+        assert!(!text.contains("hidden") && !text.contains("awk"), "{said:?}");
+        assert!(text.contains("sandbox:x:1000"), "{said:?}");
+        let explained = place.says(&[&["explain"], &hides[..], &shown[..2]].concat(), 0);
+        assert!(!explained.text().contains("was not shown anyway"), "{explained:?}");
+    });
+}
+
 /// What is made inside is for whom the caller makes things, in a run as in a session.
 #[test]
 fn what_commands_make_has_the_mask_of_modes_of_whoever_made_the_sandbox() {
@@ -267,6 +288,23 @@ fn what_commands_make_has_the_mask_of_modes_of_whoever_made_the_sandbox() {
     });
 }
 
+/// What would be left then could be opened by nobody, nor removed.
+#[test]
+fn a_mask_of_modes_that_closes_what_is_made_to_its_owner_is_refused() {
+    everyone(|place| {
+        for (mask, verbs, code) in [
+            ("0777", "run -- true", 125),
+            ("0277", "create --name masked", 1),
+            ("0077", "run -- true", 0),
+        ] {
+            let line = format!("umask {mask}; exec \"$0\" {verbs}");
+            let said = outcome(place.host("sh").args(["-c", &line, place.program()]), SOON);
+            assert_eq!(said.code(), Some(code), "{mask}: {said:?}");
+            assert_eq!(said.stderr.contains(&format!("(umask {mask})")), code != 0, "{said:?}");
+        }
+    });
+}
+
 /// Names that are hidden by default lie in what is shown, and nobody but their owner gets there.
 #[test]
 fn a_directory_that_is_closed_to_commands_is_shown_with_a_remedy_or_not_at_all() {
@@ -287,5 +325,25 @@ fn a_directory_that_is_closed_to_commands_is_shown_with_a_remedy_or_not_at_all()
             }
             false => assert_eq!(said.code(), Some(0), "{said:?}"),
         }
+    });
+}
+
+#[test]
+fn a_workspace_that_is_closed_to_its_owner_is_refused_with_the_remedy() {
+    everyone(|place| {
+        // Nothing is closed to the machine's root.
+        let modes = if place.is_root() { &[][..] } else { &[(0o500, "chmod u+wx"), (0, "right")] };
+        for (mode, remedy) in modes {
+            let open = fs::Permissions::from_mode(0o700);
+            fs::set_permissions(&place.workspace, fs::Permissions::from_mode(*mode)).unwrap();
+            let workspace = place.workspace.to_str().unwrap();
+            let mut command = place.cofferdam(&["run", "-w", workspace, "--", "true"]);
+            let said = outcome(command.current_dir("/"), SOON);
+            fs::set_permissions(&place.workspace, open).unwrap();
+            assert_eq!(said.code(), Some(125), "{said:?}");
+            assert!(said.stderr.contains(remedy), "{said:?}");
+            assert!(said.stderr.matches("not protected").count() < 2, "{said:?}");
+        }
+        place.says(&["run", "--", "true"], 0);
     });
 }

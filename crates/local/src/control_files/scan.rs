@@ -1,7 +1,7 @@
 //! The bounded search for nested repositories.
 
 use crate::state::io;
-use cofferdam_core::Result;
+use cofferdam_core::{Error, ErrorKind, Result};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags};
 use rustix::io::Errno;
 use std::collections::VecDeque;
@@ -216,6 +216,13 @@ impl Signs {
     }
 }
 
+/// The workspace itself is closed.
+fn unlisted(errno: Errno) -> Error {
+    Error::new(ErrorKind::Denied, "the workspace cannot be listed")
+        .source(std::io::Error::from(errno))
+        .hint("Give yourself the right to read it, or name another one with --workspace.")
+}
+
 /// What came of opening a directory.
 enum Opened {
     Directory(OwnedFd),
@@ -232,7 +239,7 @@ fn open(workspace: BorrowedFd<'_>, path: &[u8]) -> Result<Opened> {
     let name = if path.is_empty() { b"." } else { path };
     match rustix::fs::openat2(workspace, name, flags, Mode::empty(), rules) {
         Ok(directory) => Ok(Opened::Directory(directory)),
-        Err(e) if path.is_empty() => Err(io("list the workspace", Path::new("."), e)),
+        Err(e) if path.is_empty() => Err(unlisted(e)),
         Err(Errno::MFILE | Errno::NFILE | Errno::NOMEM) => {
             Err(io("list a directory of the workspace", Path::new("."), Errno::MFILE))
         }

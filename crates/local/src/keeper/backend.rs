@@ -527,6 +527,7 @@ impl DurableBackend for KeptBackend {
             ExecInput::Close => Request::Close { id },
             ExecInput::Signal(signal) => Request::Signal { id, signal: *signal },
             ExecInput::Resize(size) => Request::Resize { id, size: *size },
+            ExecInput::Unread(stream) => Request::Unread { id, stream: *stream },
             ExecInput::Kill => Request::Kill { id },
         };
         self.ask(sandbox, request).await

@@ -368,6 +368,22 @@ impl Live {
         over
     }
 
+    /// Whether what it writes to is a terminal of its own.
+    pub(super) fn has_terminal(&self) -> bool {
+        self.file.is_some() || self.stdout.as_ref().is_some_and(|spool| spool.master().is_some())
+    }
+
+    /// Takes nothing more of a stream: what it writes there meets a pipe without a reader.
+    pub(super) fn let_go(&mut self, stream: Standard) {
+        let spool = match stream {
+            Standard::Output => &mut self.stdout,
+            Standard::Error => &mut self.stderr,
+        };
+        if let Some(spool) = spool {
+            spool.close();
+        }
+    }
+
     /// Lets go of what it writes and reads.
     pub(super) fn close_streams(&mut self) {
         for spool in self.stdout.iter_mut().chain(&mut self.stderr) {

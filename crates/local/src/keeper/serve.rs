@@ -10,7 +10,7 @@ use crate::gate::Gatehouse;
 use crate::sys;
 use cofferdam_core::{
     Error, ErrorKind, ExecStatus, MappedFiles, NetworkPolicy, ProcessId, Result, SandboxMetrics,
-    Seen, Terminal, Verdict, no_way_out,
+    Seen, Standard, Terminal, Verdict, no_way_out,
 };
 use cofferdam_wire::ByteString;
 use cofferdam_wire::message::ToProcess;
@@ -271,6 +271,7 @@ impl Keeper<'_> {
             Request::Close { id } => self.close_input(&id)?,
             Request::Signal { id, signal } => self.signal(&id, signal)?,
             Request::Resize { id, size } => self.resize(&id, size)?,
+            Request::Unread { id, stream } => self.unread(&id, stream)?,
             Request::Kill { id } => self.kill_if_alive(&id)?,
         }
         done
@@ -381,6 +382,16 @@ impl Keeper<'_> {
         } else {
             self.line.message(channel, &ToProcess::Signal(signal), Vec::new());
         }
+        Ok(())
+    }
+
+    /// Lets go of a stream of a command. A terminal the guest holds too, so that one is hung up.
+    fn unread(&mut self, id: &ProcessId, stream: Standard) -> Result<()> {
+        if self.live(id)?.has_terminal() {
+            self.signal(id, libc::SIGHUP)?;
+            return self.signal(id, libc::SIGCONT);
+        }
+        self.live(id)?.let_go(stream);
         Ok(())
     }
 

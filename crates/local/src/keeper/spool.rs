@@ -157,9 +157,11 @@ impl Spool {
         self.written
     }
 
-    /// Takes no more, and lets go of the source.
+    /// Takes no more, and lets go of the source. What was held back goes with it: where a stream is cut
+    /// off, that may be the beginning of a value.
     pub(super) fn close(&mut self) {
         self.source = None;
+        self.masker = None;
     }
 
     /// Moves what has come, a bounded piece of it.

@@ -1,5 +1,6 @@
 use super::*;
 use crate::test_directory::TestDirectory;
+use cofferdam_core::secret::SecretValue;
 use rustix::fs::{CWD, Mode, OFlags};
 use std::os::unix::fs::MetadataExt;
 
@@ -114,4 +115,23 @@ fn nothing_is_made_for_a_stream_that_stays_empty_and_what_found_no_file_is_told(
     stage.write(5000);
     assert_eq!(stage.spool.spooled(), Spooled { written: 5000, dropped: 5000 });
     assert_eq!(none(&stage), Chunk { offset: 5000, bytes: Vec::new() });
+}
+
+#[test]
+fn a_stream_that_is_cut_off_tells_no_beginning_of_a_value() {
+    let (value, begun) = (b"a-long-secret-value".to_vec(), b"a-long-secret-val");
+    let mask = Mask::new([&SecretValue::new(value).unwrap()]).unwrap();
+    // The control: where the command itself wrote no more, it was no value.
+    for (is_cut, kept) in [(true, &b""[..]), (false, begun)] {
+        let mut stage = Stage::new("spool-cut-off", 1 << 20, Way::Splice);
+        stage.spool.cover(&mask);
+        assert_eq!(rustix::io::write(&stage.pipe, begun), Ok(begun.len()));
+        assert_eq!(stage.spool.work(), Moved::Waits);
+        if is_cut {
+            stage.spool.close();
+        }
+        stage.spool.finish();
+        let (file, none) = (open(&stage.directory, "out"), || None);
+        assert_eq!(read(Some(&file), (none, 1), 0, 99).unwrap().bytes, kept, "{is_cut}");
+    }
 }

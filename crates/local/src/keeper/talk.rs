@@ -7,7 +7,7 @@ use crate::backend::receive;
 use crate::handing::handed;
 use cofferdam_core::{
     Deadlines, DestroyReason, ErrorBody, ErrorReport, ExecOrder, ExecStatus, NetworkPolicy,
-    Permission, ProcessId, SandboxMetrics, Stdin, Terminal, Verdict,
+    Permission, ProcessId, SandboxMetrics, Standard, Stdin, Terminal, Verdict,
 };
 use cofferdam_wire::ByteString;
 use cofferdam_wire::frame::{self, Decoder, Kind};
@@ -76,6 +76,11 @@ pub(super) enum Request {
     Resize {
         id: ProcessId,
         size: Terminal,
+    },
+    /// Lets go of a stream of a command, which nobody reads.
+    Unread {
+        id: ProcessId,
+        stream: Standard,
     },
     Kill {
         id: ProcessId,

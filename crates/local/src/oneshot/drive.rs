@@ -394,7 +394,16 @@ impl Loop<'_> {
         let Some(output) = output else { return };
         *next = output.work(self.drive.max_output);
         if output.is_over {
+            // What is cut off is told, though the command may have ended before it was seen.
+            self.killed.get_or_insert(Killed::Output);
             self.kill(Killed::Output);
+        } else if output.has_no_reader && self.drive.screen.is_some() && self.line_open {
+            // The guest holds the terminal too, so closing ours hangs nobody up.
+            output.discard();
+            *next = Next::Read;
+            for signal in [libc::SIGHUP, libc::SIGCONT] {
+                self.line.message(CHANNEL, &ToProcess::Signal(signal), Vec::new());
+            }
         } else if *next == Next::Done && self.line_open {
             // The caller reads no more, or the command closed its end. Closing ours tells the
             // command the first as a broken pipe.

@@ -182,9 +182,16 @@ fn run_over(run: Run<'_>, stay: Stay<'_>, state: &StateDirectory) -> Result<Outc
 
 /// Fails where the caller's disk did not take what a command wrote, unless the command failed by itself.
 fn refuse_unwritten(ending: &Ending, streams: [(&str, &Option<Output>); 2]) -> Result<()> {
-    // One that had more to write met a pipe without a reader.
-    let is_spoilt = matches!(ending, Ending::Exited(0))
-        || matches!(ending, Ending::Signaled(signal) if *signal == libc::SIGPIPE);
+    // One that had more to write met a pipe without a reader, and a shell says so of it by its code.
+    let is_spoilt = match ending {
+        Ending::Exited(code) => *code == 0 || *code == 128 + libc::SIGPIPE,
+        Ending::Signaled(signal) => *signal == libc::SIGPIPE,
+        Ending::Killed(_)
+        | Ending::NotStarted { .. }
+        | Ending::SetupFailed { .. }
+        | Ending::Canceled
+        | Ending::Lost => false,
+    };
     for (name, output) in streams {
         let refused = output.as_ref().and_then(|output| output.refused).filter(|_| is_spoilt);
         if let Some(errno) = refused {

@@ -75,6 +75,8 @@ pub(crate) struct Output {
     pub(crate) count: u64,
     /// Whether more came than was allowed.
     pub(crate) is_over: bool,
+    /// Whether the caller's end takes nothing more.
+    pub(crate) has_no_reader: bool,
     /// Why the caller's file took no more, where its disk is full.
     pub(crate) refused: Option<Errno>,
 }
@@ -127,7 +129,16 @@ impl Output {
         rustix::io::ioctl_fionbio(&source, true)?;
         let masker = mask.cloned().map(Masker::new);
         let source = Some(source);
-        Ok(Self { source, sink, masker, has_ended: false, count: 0, is_over: false, refused: None })
+        Ok(Self {
+            source,
+            sink,
+            masker,
+            has_ended: false,
+            count: 0,
+            is_over: false,
+            has_no_reader: false,
+            refused: None,
+        })
     }
 
     /// What was kept and what was dropped.
@@ -150,6 +161,12 @@ impl Output {
     /// Closes our end: a command that still writes meets a broken pipe.
     pub(crate) fn close(&mut self) {
         self.source = None;
+    }
+
+    /// Reads on and keeps nothing: a command at a terminal would wait for a reader for ever.
+    pub(crate) fn discard(&mut self) {
+        self.sink = Sink::memory(0);
+        self.has_no_reader = false;
     }
 
     /// Moves what can be moved now, but no more than up to `limit` bytes in all.
@@ -183,6 +200,7 @@ impl Output {
 
     /// The caller takes nothing more. Who closed a pipe wants no more; a full disk is told of.
     fn give_up(&mut self, why: Errno) -> Next {
+        self.has_no_reader = true;
         self.refused =
             Some(why).filter(|why| [Errno::NOSPC, Errno::DQUOT, Errno::FBIG].contains(why));
         Next::Done

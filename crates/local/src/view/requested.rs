@@ -4,7 +4,7 @@ use super::lookup::{Found, depth, find, is_within, owner_for_root};
 use super::secrets::Secrets;
 use super::workspace::{self, Ground};
 use super::written::Written;
-use super::{Hidden, Shown, View, WORKSPACE, WorkspaceView, usage};
+use super::{Hidden, Place, Shown, View, WORKSPACE, WorkspaceView, usage};
 use crate::host::HostFacts;
 use cofferdam_core::{Error, ErrorKind, Result, Spec};
 use cofferdam_wire::plan::{Access, Owner};
@@ -140,13 +140,27 @@ pub(super) fn hidden(spec: &Spec, view: &View, written: &Written) -> Result<Vec<
                 "Hide a part of it, or use --no-workspace.",
             ));
         }
-        if depth(&found.path) < 2 && view.system.iter().any(|shown| shown.path == found.path) {
+        let is_system = view.system.iter().any(|shown| shown.path == found.path);
+        if found.path == "/" || is_system && depth(&found.path) < 2 {
             return Err(usage(
                 format!("--hide {} would hide the system itself", found.path),
                 "Hide a part of it.",
             ));
         }
+        hidden.extend(shown_below(view, &found.path));
         hidden.push(Hidden { path: found.path, why: "listed with --hide".to_owned() });
     }
     Ok(hidden)
+}
+
+/// What is shown below a hidden path though the path itself is not: a part of a toolchain, of the
+/// system, or of what another option lists.
+fn shown_below(view: &View, above: &str) -> Vec<Hidden> {
+    let system = view.system.iter().map(|shown| shown.path.as_str());
+    let files = view.files.iter().map(|file| file.path.as_str());
+    let places = view.places.iter().filter_map(Place::shown).map(|shown| shown.path.as_str());
+    let below = system.chain(files).chain(places);
+    let below = below.filter(|path| *path != above && is_within(path, above));
+    let why = format!("lies below {above}, which is listed with --hide");
+    below.map(|path| Hidden { path: path.to_owned(), why: why.clone() }).collect()
 }

@@ -181,6 +181,11 @@ fn what_cannot_hold_is_an_error_that_names_it() {
     check(&|spec| spec.write = list("/usr"), ErrorKind::Denied, "/usr");
     check(&|spec| spec.hide = vec![ground.0.join("home")], ErrorKind::Usage, "workspace");
     check(&|spec| spec.hide = list("/usr"), ErrorKind::Usage, "/usr");
+    let without_workspace = |spec: &mut Spec| {
+        spec.workspace = Workspace::Private;
+        spec.hide = list("/");
+    };
+    check(&without_workspace, ErrorKind::Usage, "the system itself");
     let read_only = |spec: &mut Spec| {
         spec.profile = Profile::ReadOnly;
         spec.write = list("/opt");
@@ -199,6 +204,32 @@ fn hiding_takes_both_names_of_the_workspace() {
         assert_eq!(view.hidden.len(), 1, "{name}");
         assert_eq!(view.hidden[0].path, hidden, "{name}");
     }
+}
+
+#[test]
+fn what_is_shown_below_a_hidden_path_is_hidden_too() {
+    let ground = Ground::new("hide-below");
+    let listed = ground.file("home/data/part/deep/a", "1");
+    let beside = ground.file("home/data-2/b", "2");
+    let tool = ground.directory("home/tools/bin");
+    ground.file("home/tools/bin/tool", "#!/bin/sh\n");
+    let mut spec = ground.spec();
+    set(&mut spec, "PATH", &format!("/usr/bin:{tool}"));
+    spec.read = vec![PathBuf::from(&listed), PathBuf::from(&beside)];
+    let all = user(&spec).unwrap();
+    assert!(all.shows(&listed) && all.shows(&beside) && all.shows(&tool), "{:?}", all.places);
+    let fonts = all.system.iter().map(|shown| shown.path.clone());
+    let of_etc: Vec<String> = fonts.filter(|path| path.starts_with("/etc/")).collect();
+    assert!(!of_etc.is_empty() && of_etc.iter().all(|path| all.shows(path)));
+
+    let paths = ["home/data", "home/tools"].map(|name| ground.0.join(name));
+    spec.hide = paths.into_iter().chain([PathBuf::from("/etc")]).collect();
+    let view = user(&spec).unwrap();
+    assert!(!view.shows(&listed) && !view.shows(&tool), "{:?}", view.hidden);
+    assert!(view.shows(&beside), "a name that begins alike is another one");
+    assert!(!of_etc.iter().any(|path| view.shows(path)), "{:?}", view.hidden);
+    assert!(!view.links.iter().any(|link| link.path.starts_with("/etc/")), "{:?}", view.links);
+    assert!(view.shows("/usr/bin"));
 }
 
 /// What an earlier run made of `home/proj/<name>`.

@@ -244,7 +244,7 @@ impl DurableBackend for Real {
             }
             ExecInput::Kill if ended => {}
             ExecInput::Kill => kill_process_group(running.group, Signal::KILL).unwrap(),
-            ExecInput::Resize(_) => {}
+            ExecInput::Resize(_) | ExecInput::Unread(_) => {}
         }
         Ok(())
     }

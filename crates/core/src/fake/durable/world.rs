@@ -310,7 +310,7 @@ impl State {
         match input {
             ExecInput::Bytes(bytes) => exec.input.extend(bytes),
             ExecInput::Close => exec.closed = true,
-            ExecInput::Resize(_) => {}
+            ExecInput::Resize(_) | ExecInput::Unread(_) => {}
             ExecInput::Signal(signal) => sandbox.end(at, Ending::Signaled(signal)),
             ExecInput::Kill => sandbox.end(at, Ending::Canceled),
         }
