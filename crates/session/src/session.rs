@@ -306,7 +306,7 @@ impl Session {
         match input {
             ExecInput::Signal(number) => Signal::numbered(*number).map(drop)?,
             ExecInput::Resize(size) => check_terminal(*size)?,
-            ExecInput::Bytes(_) | ExecInput::Close | ExecInput::Kill => {}
+            ExecInput::Bytes(_) | ExecInput::Close | ExecInput::Unread(_) | ExecInput::Kill => {}
         }
         let wanted = match input {
             ExecInput::Signal(_) | ExecInput::Kill => Wanted::WhatIsLeft,

@@ -381,7 +381,10 @@ async fn a_lease_that_is_over_at_once_is_refused() {
         assert_eq!(refused.kind, ErrorKind::Usage, "{ttl:?}");
         assert!(refused.hint.unwrap().contains("1000 ms"), "{ttl:?}");
     }
-    assert!(sessions.list(&Default::default()).await.unwrap().is_empty() && stage.backend.alive().is_empty());
+    assert!(
+        sessions.list(&Default::default()).await.unwrap().is_empty()
+            && stage.backend.alive().is_empty()
+    );
     wanted.ttl = Some(MIN_LEASE);
     sessions.ensure(&wanted).await.unwrap();
 }
