@@ -25,8 +25,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 /// After this long without anything to do, memory is given back. What the set-up and the commands
-/// left free would be most of what an idle sandbox holds.
-const IDLE: Duration = Duration::from_millis(20);
+/// left free would be most of what an idle sandbox holds. Commands that follow each other sooner find it
+/// there, and need not have it come again page by page.
+const IDLE: Duration = Duration::from_millis(250);
 
 /// After this long without anything to do, nobody waits for us. Longer than the kernel's tick, as
 /// [`running::LEFT_ALONE`] says.

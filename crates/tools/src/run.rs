@@ -114,26 +114,25 @@ pub(crate) async fn run(
     let mut order = Session::order(wanted.argv)?;
     order.command.cwd = directory(session, wanted.cwd).await?.map(Into::into);
     order.command.timeout = Some(Duration::from_millis(wanted.timeout_ms).min(MAX_TIMEOUT));
-    if wanted.input.is_some() {
-        order.command.stdin = Stdin::Piped;
-    }
-    if wanted.input.is_none() {
-        let status = session.start_and_wait(&order, SOON).await?;
-        let status = match status.ended {
-            Some(_) => status,
-            None => to_its_end(session, &status.id, context).await?,
-        };
-        return Finished::new(session.clone(), status);
-    }
-    let id = session.start(&order).await?.id;
-    if let Some(input) = wanted.input {
-        // One that is given up is killed, however much it has read.
-        tokio::select! {
-            fed = feed(session, &id, input) => fed?,
-            () = context.canceled() => {}
+    let status = match wanted.input {
+        None => {
+            let started = session.start_and_wait(&order, SOON).await?;
+            match started.ended {
+                Some(_) => started,
+                None => to_its_end(session, &started.id, context).await?,
+            }
         }
-    }
-    let status = to_its_end(session, &id, context).await?;
+        Some(input) => {
+            order.command.stdin = Stdin::Piped;
+            let id = session.start(&order).await?.id;
+            // One that is given up is killed, however much it has read.
+            tokio::select! {
+                fed = feed(session, &id, input) => fed?,
+                () = context.canceled() => {}
+            }
+            to_its_end(session, &id, context).await?
+        }
+    };
     Finished::new(session.clone(), status)
 }
 

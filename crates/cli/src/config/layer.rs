@@ -51,6 +51,10 @@ impl Origin {
         keys.sort_by_key(|key| std::cmp::Reverse(key.name().len()));
         for key in keys {
             let Some(word) = written(key) else { continue };
+            // One that names both says which is which.
+            if key.name().contains('_') && hint.contains(key.name()) {
+                continue;
+            }
             hint = hint.replace(&flag(&key), word);
         }
         match self {

@@ -30,7 +30,7 @@ const LONG: Duration = Duration::from_secs(30);
 /// When an entry that the disk did not take is tried again.
 const FLUSH_AFTER: Duration = Duration::from_millis(500);
 /// After this long without anything to do, memory is given back.
-const QUIET: Duration = Duration::from_millis(50);
+const QUIET: Duration = Duration::from_millis(250);
 /// How many of the commands that run are written down beside a denial.
 const MAX_EXECS_TOLD: usize = 16;
 
