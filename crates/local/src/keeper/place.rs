@@ -209,7 +209,7 @@ impl Place {
 
     /// The spool of one stream, to be made when something is written to it.
     pub(super) fn sink(&self, id: &ProcessId, stream: Standard) -> Sink {
-        Sink::new(Arc::clone(&self.directory), spool_name(id, stream))
+        Sink::new(Arc::clone(&self.directory), spool_name(id, stream), OFlags::TRUNC)
     }
 
     /// Whether its disk has room for another file. One that does not count files has.
@@ -230,8 +230,9 @@ impl Place {
 
     /// Where it will be noted what was dropped of a stream.
     pub(super) fn ledger(&self, id: &ProcessId, stream: Standard) -> Ledger {
-        let (directory, name) = (Arc::clone(&self.directory), ledger_name(id));
-        Ledger { directory, name, entry: ledger_entry(stream), file: None }
+        // The other stream's entry may be in it.
+        let file = Sink::new(Arc::clone(&self.directory), ledger_name(id), OFlags::empty());
+        Ledger { file, entry: ledger_entry(stream) }
     }
 
     /// The ledger to read; `None` where nothing was dropped.

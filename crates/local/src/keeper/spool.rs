@@ -64,23 +64,24 @@ pub(super) enum Moved {
     Done,
 }
 
-/// The file of one stream. Made when something is written to it: a file costs more than all else that a
-/// command which writes nothing needs of us.
+/// A file that is made when something is written to it: making one costs more than all else that a command
+/// which writes nothing needs of us.
 #[derive(Debug)]
 pub(super) struct Sink {
     directory: Arc<OwnedFd>,
     name: String,
+    /// How it is opened, besides.
+    how: OFlags,
     file: Option<OwnedFd>,
 }
 
 impl Sink {
-    pub(super) fn new(directory: Arc<OwnedFd>, name: String) -> Self {
-        Self { directory, name, file: None }
+    pub(super) fn new(directory: Arc<OwnedFd>, name: String, how: OFlags) -> Self {
+        Self { directory, name, how, file: None }
     }
 
     fn file(&mut self) -> rustix::io::Result<&OwnedFd> {
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::TRUNC;
-        let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC | self.how;
         let file = match self.file.take() {
             Some(file) => file,
             None => retry(|| {
@@ -92,26 +93,11 @@ impl Sink {
     }
 }
 
-/// The file that notes what was dropped: an entry for each stream. Made when something is.
+/// Where it is noted what was dropped: an entry for each stream of a file that both have.
 #[derive(Debug)]
 pub(super) struct Ledger {
-    pub(super) directory: Arc<OwnedFd>,
-    pub(super) name: String,
+    pub(super) file: Sink,
     pub(super) entry: u64,
-    pub(super) file: Option<OwnedFd>,
-}
-
-impl Ledger {
-    fn file(&mut self) -> rustix::io::Result<&OwnedFd> {
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = match self.file.take() {
-            Some(file) => file,
-            None => {
-                rustix::fs::openat(&*self.directory, &self.name, flags, Mode::RUSR | Mode::WUSR)?
-            }
-        };
-        Ok(self.file.insert(file))
-    }
 }
 
 impl Spool {
@@ -287,7 +273,7 @@ impl Spool {
         let cut = self.cut.unwrap_or(u64::MAX);
         let entry = [self.from, cut, self.written].map(u64::to_le_bytes).concat();
         let at = self.ledger.entry * ENTRY_BYTES;
-        let file = self.ledger.file()?;
+        let file = self.ledger.file.file()?;
         retry(|| rustix::io::pwrite(file, &entry, at)).map(drop)
     }
 }

@@ -23,8 +23,8 @@ impl Stage {
         let folder = rustix::fs::openat(CWD, directory.path(), folder, Mode::empty()).unwrap();
         let name = "ledger".to_owned();
         let folder = Arc::new(folder);
-        let sink = Sink::new(Arc::clone(&folder), "out".to_owned());
-        let ledger = Ledger { directory: folder, name, entry: 1, file: None };
+        let sink = Sink::new(Arc::clone(&folder), "out".to_owned(), OFlags::TRUNC);
+        let ledger = Ledger { file: Sink::new(folder, name, OFlags::empty()), entry: 1 };
         let spool = Spool::new(reader, sink, way, kept, ledger).unwrap();
         Self { directory, pipe, spool }
     }
