@@ -4,16 +4,14 @@
 //! It is of use beside the tree of the same look alone, entry by entry. One that is damaged, or of
 //! another tree, is as good as none: everything is compared then.
 
+use super::grain::{GRAIN, Grain};
 use super::mapped::Mapped;
 use super::walk::{Found, Mark};
 use sha2::{Digest, Sha256};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What a file of this format begins with.
 const LEAD: &[u8; 16] = b"cofferdam-live\x01\n";
-/// How long two changes of a file may have one time of change: the clock of files goes by ticks, of which
-/// the slowest kernels have a hundred in a second.
-const GRAIN: Duration = Duration::from_millis(20);
 /// The bytes of one entry.
 const ENTRY_BYTES: usize = 29;
 
@@ -34,15 +32,16 @@ pub(super) struct LiveEntry {
 }
 
 impl Live {
-    /// What was seen by a look that began at this moment, while this was mapped.
-    pub(super) fn new(tree: u32, found: &[Found], began: SystemTime, mapped: &Mapped) -> Self {
-        let certain = began.checked_sub(GRAIN).map_or((0, 0), moment);
+    /// What was seen by a look, while this was mapped.
+    pub(super) fn new(tree: u32, found: &[Found], grain: Grain, mapped: &Mapped) -> Self {
+        let certain = grain.began.checked_sub(GRAIN).map_or((0, 0), moment);
         let mapped = mapped.among(found);
         let entry = |found: &Found| {
             let mark = found.mark();
             let is_mapped =
                 mapped.as_ref().is_none_or(|all| all.contains(&(mark.device, mark.inode)));
-            LiveEntry { mark, is_certain: mark.changed < certain && !is_mapped }
+            let has_time = mark.changed < certain || grain.fine == Some(mark.device);
+            LiveEntry { mark, is_certain: has_time && !is_mapped }
         };
         Self { tree, entries: found.iter().map(entry).collect() }
     }
@@ -117,7 +116,10 @@ fn moment(time: SystemTime) -> (i64, u32) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::Place;
     use super::*;
+    use cofferdam_core::MappedFiles;
+    use std::time::Duration;
 
     #[test]
     fn what_is_not_whole_is_none() {
@@ -132,6 +134,30 @@ mod tests {
             bad[at] ^= 1;
             assert_eq!(Live::decode(&bad), None, "{at}");
             assert_eq!(Live::decode(&bytes[..at]), None, "{at}");
+        }
+    }
+
+    #[test]
+    fn a_time_of_change_is_certain_when_the_clock_has_gone_on() {
+        let place = Place::new("history-grain");
+        let found = super::super::take::all(&place.base.join("kept/cow")).unwrap();
+        let (seconds, rest) = found[0].mark().changed;
+        let changed = UNIX_EPOCH + Duration::new(seconds.try_into().unwrap(), rest);
+        let device = found[0].mark().device;
+        let any = Mapped::of(MappedFiles::Any, None);
+        for (after_ms, is_certain) in
+            [(0, false), (10, false), (20, false), (21, true), (5000, true)]
+        {
+            let began = changed + Duration::from_millis(after_ms);
+            for (fine, is_certain) in
+                [(None, is_certain), (Some(device + 1), is_certain), (Some(device), true)]
+            {
+                let live = Live::new(0, &found, Grain { began, fine }, &Mapped::none());
+                assert_eq!(live.entries[0].is_certain, is_certain, "{after_ms} {fine:?}");
+                assert_eq!(live.is(&found), is_certain, "{after_ms} {fine:?}");
+                let live = Live::new(0, &found, Grain { began, fine }, &any);
+                assert!(!live.entries[0].is_certain, "{after_ms} {fine:?}");
+            }
         }
     }
 }

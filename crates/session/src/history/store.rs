@@ -18,6 +18,7 @@
 //! sums tell what is whole.
 
 use super::blobs::Blobs;
+use super::grain::Grain;
 use super::live::Live;
 use super::pack::{Pack, Parts};
 use super::point::{Header, PointReport, TreeFile};
@@ -29,6 +30,7 @@ use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// The folder of it all, and what is in it.
 const HISTORY: &str = "history";
@@ -97,6 +99,11 @@ impl History {
             }
         }
         self.found_out()
+    }
+
+    /// What times of change tell in the file system of the history, which is that of the layer as a rule.
+    pub(super) fn grain(&self, began: SystemTime) -> Grain {
+        Grain::tried(began, &self.folder().join(STATE))
     }
 
     /// When the last look began; what ended before is in some point. 0 where nobody knows.

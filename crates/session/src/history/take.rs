@@ -130,7 +130,8 @@ impl Work {
         if order.stillness == Stillness::Perhaps {
             is_still(&found, &walk(&layer, UPPER, how, widened)?)?;
         }
-        let live = |number| Live::new(number, &found, began, &order.mapped);
+        let grain = self.history.grain(began);
+        let live = |number| Live::new(number, &found, grain, &order.mapped);
         match (known.tree(), &self.state.tree) {
             (Some(old), Some(file)) if old.is_as(&tree) => {
                 let is_much = known.is_much(&found);
@@ -181,7 +182,7 @@ impl Work {
         let made = fresh_below(&layer).and_then(|fresh| {
             let made = self.history.read_tree(&tree)?;
             restore::make(&made, &self.blobs, &fresh)?;
-            let live = seen(&made, tree.number, &fresh)?;
+            let live = self.seen(&made, tree.number, &fresh)?;
             let new = fresh.join("upper");
             let inode = std::fs::metadata(&new).map_err(|e| io("look at", &new, e))?.ino();
             Ok((live, Going { at: number, tree, inode }))
@@ -205,6 +206,21 @@ impl Work {
         home::remove(&ready.layer, WORK)
     }
 
+    /// What the kernel says of a tree that was just made.
+    ///
+    /// What was made is known for certain where times of change are fine, and otherwise once the clock of files
+    /// went on. Where there is little in it, the next look reads it again, which is done sooner.
+    fn seen(&self, tree: &Tree, number: u32, folder: &Path) -> Result<Live> {
+        let (files, bytes) = tree.size();
+        let grain = self.history.grain(SystemTime::now());
+        let is_little = files <= MOST_READ_AGAIN.0 && bytes <= MOST_READ_AGAIN.1;
+        if is_little || grain.fine.is_some() {
+            return Ok(Live::new(number, &all(folder)?, grain, &Mapped::none()));
+        }
+        Live::wait_a_grain();
+        Ok(Live::made(number, &all(folder)?))
+    }
+
     /// Begins the history of a session that has no layer yet with a point of another one.
     pub(super) fn fork(&mut self, from: &History, tree: &Tree, said: PointReport) -> Result<()> {
         let kept = self.history.kept().to_owned();
@@ -219,7 +235,7 @@ impl Work {
             copy_file(&from.layer(), &layer, name)?;
         }
         restore::make(&tree, &self.blobs, &layer)?;
-        let live = seen(&tree, self.state.next_point, &layer)?;
+        let live = self.seen(&tree, self.state.next_point, &layer)?;
         let mut said = said;
         (said.files, said.bytes) = tree.size();
         self.add(said, NewTree::Fresh(tree, Some(live)))?;
@@ -286,20 +302,6 @@ impl Drop for Writable {
             let _ = self.set(had);
         }
     }
-}
-
-/// What the kernel says of a tree that was just made.
-///
-/// What was made is known for certain once the clock of files went on. Where there is little in it, the
-/// next look reads it again, which is done sooner.
-fn seen(tree: &Tree, number: u32, folder: &Path) -> Result<Live> {
-    let (files, bytes) = tree.size();
-    if files <= MOST_READ_AGAIN.0 && bytes <= MOST_READ_AGAIN.1 {
-        let found = all(folder)?;
-        return Ok(Live::new(number, &found, SystemTime::now(), &Mapped::none()));
-    }
-    Live::wait_a_grain();
-    Ok(Live::made(number, &all(folder)?))
 }
 
 /// All that was made of a layer by ourselves.

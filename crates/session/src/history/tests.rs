@@ -15,7 +15,7 @@ use std::fs;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
 /// Who else may do what with a file.
 const ACL: &str = "system.posix_acl_access";
@@ -315,19 +315,6 @@ fn a_change_within_a_tick_of_the_clock_is_seen() {
         blob.read_exact_at(&mut kept, 0).unwrap();
         // Who takes it for certain does not see it: that is what must not be done.
         assert_eq!(&kept, if is_certain { b"aaaa" } else { b"bbbb" });
-    }
-}
-
-#[test]
-fn a_time_of_change_is_certain_when_the_clock_has_gone_on() {
-    let place = Place::new("history-grain");
-    let found = super::take::all(&place.base.join("kept/cow")).unwrap();
-    let (seconds, rest) = found[0].mark().changed;
-    let changed = UNIX_EPOCH + Duration::new(seconds.try_into().unwrap(), rest);
-    for (after_ms, is_certain) in [(0, false), (10, false), (20, false), (21, true), (5000, true)] {
-        let live = Live::new(0, &found, changed + Duration::from_millis(after_ms), &Mapped::none());
-        assert_eq!(live.entries[0].is_certain, is_certain, "{after_ms}");
-        assert_eq!(live.is(&found), is_certain, "{after_ms}");
     }
 }
 
