@@ -9,20 +9,23 @@
 
 use super::Search;
 use crate::kernel_path::through;
-use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, openat2};
+use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, Stat, openat2};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 
 impl Search<'_> {
     /// Notes which of these are sockets that somebody listens at.
     pub(super) fn listening(&mut self, sockets: Vec<Vec<u8>>) {
+        // The placeholders of another sandbox here are names of one socket, which is asked once.
+        let mut asked = BTreeMap::new();
         for path in sockets {
             let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let rules = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
             let path = path.as_slice();
             let node = openat2(self.workspace, path, flags, Mode::empty(), rules);
-            if !node.is_ok_and(|node| is_listened_at(&node)) {
+            if !node.is_ok_and(|node| is_listened_at(&node, &mut asked)) {
                 continue;
             }
             match std::str::from_utf8(path) {
@@ -37,12 +40,21 @@ impl Search<'_> {
     }
 }
 
-/// Whether a connection comes about, or would if it were of another kind.
-fn is_listened_at(node: &OwnedFd) -> bool {
+/// What was answered at sockets that were asked, by device and inode: who listens does so at all names.
+type Asked = BTreeMap<(u64, u64), bool>;
+
+/// Whether somebody listens at what may be a socket.
+fn is_listened_at(node: &OwnedFd, asked: &mut Asked) -> bool {
     let Ok(stat) = rustix::fs::fstat(node) else { return false };
     if FileType::from_raw_mode(stat.st_mode) != FileType::Socket {
         return false;
     }
+    let identity = (stat.st_dev, stat.st_ino);
+    *asked.entry(identity).or_insert_with(|| answers(node, &stat))
+}
+
+/// Whether a connection comes about, or would if it were of another kind.
+fn answers(node: &OwnedFd, stat: &Stat) -> bool {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let Ok(own) = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
     else {
@@ -63,6 +75,7 @@ mod tests {
     use crate::test_directory::TestDirectory;
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::net::UnixListener;
 
     #[test]
     fn where_only_sockets_are_covered_it_is_said_where_none_was_looked_for() {
@@ -90,5 +103,23 @@ mod tests {
         fs::set_permissions(path("closed"), fs::Permissions::from_mode(0o700)).unwrap();
         assert!(closed.len() == 1 && closed[0].contains("closed"), "{closed:?}");
         assert!(all.contains(&closed[0]), "{all:?}");
+    }
+
+    #[test]
+    fn all_names_of_a_socket_have_one_answer_and_those_of_another_have_another() {
+        let tree = TestDirectory::new("socket-names");
+        let path = |name: &str| tree.path().join(name);
+        let silent = UnixListener::bind(path("a-silent")).unwrap();
+        drop(silent);
+        let _listener = UnixListener::bind(path("b-heard")).unwrap();
+        for (of, name) in
+            [("a-silent", "c-silent"), ("b-heard", "d-heard"), ("a-silent", "e-silent")]
+        {
+            fs::hard_link(path(of), path(name)).unwrap();
+        }
+        let found = find_sockets(fs::File::open(tree.path()).unwrap()).unwrap();
+        let mut sockets = found.sockets.clone();
+        sockets.sort();
+        assert_eq!(sockets, ["b-heard", "d-heard"]);
     }
 }
