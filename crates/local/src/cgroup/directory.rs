@@ -6,6 +6,8 @@ use cofferdam_core::{Error, ErrorKind, Result};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal};
+use rustix::thread::set_current_timer_slack;
+use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
@@ -171,7 +173,10 @@ impl Wait {
             std::thread::yield_now();
             return true;
         }
+        // The kernel adds up to 50 µs to a sleep otherwise, as much again as the first one.
+        let _ = set_current_timer_slack(NonZeroU64::new(1));
         sleep(self.pause);
+        let _ = set_current_timer_slack(None);
         self.pause = (self.pause * 2).min(LONGEST_PAUSE);
         true
     }

@@ -48,7 +48,7 @@ pub struct KeptBackend {
     program: CarriedProgram,
     state_home: Arc<PathBuf>,
     swept: Arc<Mutex<Option<Instant>>>,
-    known: Arc<Known>,
+    pub(super) known: Arc<Known>,
     marks: Arc<Marks>,
     files: FilesInUse,
     gate: Option<GateProgram>,
@@ -191,7 +191,9 @@ impl KeptBackend {
 
     async fn live_status(&self, sandbox: &SandboxRecord) -> Result<SandboxStatus> {
         let asked = async {
-            let reply = self.call(sandbox, Request::Status, AT_ONCE).await?.reply().await?;
+            let mut call = self.call(sandbox, Request::Status, AT_ONCE).await?;
+            let reply = call.reply().await?;
+            call.over();
             match reply {
                 Reply::Status { paused: true } => Ok(SandboxStatus::Paused),
                 Reply::Status { paused: false } => Ok(SandboxStatus::Running),

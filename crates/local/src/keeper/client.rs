@@ -277,3 +277,55 @@ impl KeptBackend {
         Ok(started.await?)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::program::CarriedProgram;
+    use super::*;
+    use cofferdam_core::{Basis, Degree, Enforced, SandboxStatus};
+
+    fn record() -> SandboxRecord {
+        let [files, network, processes, limits, environment] = [Degree::None; 5];
+        let (reasons, basis) = (Vec::new(), Basis::Planned);
+        SandboxRecord {
+            id: SandboxId::new("a").unwrap(),
+            backend: "local".to_owned(),
+            external_id: "x".to_owned(),
+            workspace: "/workspace".to_owned(),
+            enforced: Enforced { files, network, processes, limits, environment, reasons, basis },
+            layer: None,
+        }
+    }
+
+    /// Answers each question alike, until nobody asks any more. Says how many there were.
+    async fn keep(mut socket: UnixStream, reply: Reply) -> usize {
+        let mut answer = Vec::new();
+        encode(&reply, &mut answer).unwrap();
+        for asked in 0.. {
+            let mut head = [0; HEADER_BYTES];
+            if socket.read_exact(&mut head).await.is_err() {
+                return asked;
+            }
+            let mut body = vec![0; Header::decode(head).unwrap().len];
+            socket.read_exact(&mut body).await.unwrap();
+            socket.write_all(&answer).await.unwrap();
+        }
+        0
+    }
+
+    #[tokio::test]
+    async fn questions_go_over_one_connection() {
+        let program = CarriedProgram { bytes: b"", mark: "" };
+        let backend = KeptBackend::new(program, std::env::temp_dir().join("cofferdam-no-home"));
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let keeper = tokio::spawn(keep(theirs, Reply::Status { paused: false }));
+        let record = record();
+        backend.known.idle.put(&record.external_id, ours);
+        for _ in 0..3 {
+            // Without the connection there is nobody to ask.
+            assert_eq!(backend.status(&record).await.unwrap(), SandboxStatus::Running);
+        }
+        drop(backend);
+        assert_eq!(keeper.await.unwrap(), 3);
+    }
+}
