@@ -384,6 +384,8 @@ pub struct Found {
     pub record: Option<SandboxRecord>,
     /// What has become of it. One without a record that is not gone is being made.
     pub status: SandboxStatus,
+    /// Why it could not be asked, which a list of many does not fail by. It counts as running then.
+    pub unreachable: Option<String>,
 }
 
 /// A command that is to be run and kept.

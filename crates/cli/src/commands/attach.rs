@@ -21,8 +21,8 @@ use std::time::Duration;
 #[command(after_long_help = "\
 Exit code:
   0 the command has ended, or was left running; 1 Cofferdam could not do its part; 2 usage; that of
-  `exec` where the session was stopped or removed, or its sandbox died: 130 or 137. `wait` exits with
-  the command's own code.")]
+  `exec` where the session was stopped or removed, or its sandbox died: 130 or 137. `wait` exits
+  with the command's own code.")]
 pub(crate) struct AttachArgs {
     /// The session: its name or id, or the beginning of one; with --interactive a name must be whole.
     #[arg(value_name = "SESSION")]

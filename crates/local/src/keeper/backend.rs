@@ -111,7 +111,7 @@ impl KeptBackend {
     }
 
     /// Looks for something small there.
-    async fn look<T: Send + 'static>(
+    pub(super) async fn look<T: Send + 'static>(
         &self,
         look: impl FnOnce(&StateDirectory) -> Result<T> + Send + 'static,
     ) -> Result<T> {
@@ -186,35 +186,6 @@ impl KeptBackend {
                     return Err(Trouble::from(odd(&sandbox.id, &reply)));
                 }
             }
-        }
-    }
-
-    async fn live_status(&self, sandbox: &SandboxRecord) -> Result<SandboxStatus> {
-        let asked = async {
-            let reply = self.call(sandbox, Request::Status, AT_ONCE).await?.reply().await?;
-            match reply {
-                Reply::Status { paused: true } => Ok(SandboxStatus::Paused),
-                Reply::Status { paused: false } => Ok(SandboxStatus::Running),
-                Reply::Done
-                | Reply::Exec(_)
-                | Reply::Network(_)
-                | Reply::Metrics(_)
-                | Reply::Mapped(_)
-                | Reply::Permissions(_)
-                | Reply::Failed(_) => Err(Trouble::from(odd(&sandbox.id, &reply))),
-            }
-        };
-        match asked.await {
-            Ok(status) => Ok(status),
-            Err(Trouble::NoKeeper(_)) => Ok(SandboxStatus::Gone),
-            // Never there, or another one by now.
-            Err(Trouble::Failed(error))
-                if matches!(error.kind, ErrorKind::NotFound | ErrorKind::Unavailable) =>
-            {
-                Ok(SandboxStatus::Gone)
-            }
-            Err(Trouble::Failed(error)) => Err(error),
-            Err(Trouble::Silent(silence)) => Err(silence.into()),
         }
     }
 }
@@ -344,27 +315,17 @@ impl DurableBackend for KeptBackend {
     async fn list(&self) -> Result<Vec<Found>> {
         let mut all = Vec::new();
         for id in self.look(Place::all).await? {
-            all.extend(self.find(&id).await?);
+            all.extend(self.found(&id).await?.map(|found| match found {
+                (found, Ok(())) => found,
+                (found, Err(error)) => Found { unreachable: Some(error.chain()), ..found },
+            }));
         }
         Ok(all)
     }
 
     async fn find(&self, id: &SandboxId) -> Result<Option<Found>> {
-        let of = id.clone();
-        let looked = self
-            .look(move |state| {
-                let Some(place) = Place::find(state, &of)? else { return Ok(None) };
-                Ok(Some((place.is_kept()?, Outline::read(&place)?)))
-            })
-            .await?;
-        let Some((is_kept, outline)) = looked else { return Ok(None) };
-        let record = outline.record.filter(|_| !outline.is_over);
-        let status = match &record {
-            None if is_kept && !outline.is_over => SandboxStatus::Running,
-            Some(record) if is_kept => self.live_status(record).await?,
-            None | Some(_) => SandboxStatus::Gone,
-        };
-        Ok(Some(Found { id: id.clone(), record, status }))
+        let Some((found, asked)) = self.found(id).await? else { return Ok(None) };
+        asked.map(|()| Some(found))
     }
 
     async fn ids(&self) -> Result<Vec<SandboxId>> {

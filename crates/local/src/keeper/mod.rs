@@ -34,6 +34,7 @@ mod end;
 mod exec;
 mod execs;
 mod files;
+mod found;
 mod idle;
 mod journal;
 mod keep;
