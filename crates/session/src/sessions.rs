@@ -8,8 +8,8 @@ use crate::making::Making;
 use crate::order::{SessionOrder, millis};
 use crate::owned::Owned;
 use crate::places::Places;
-use crate::report::Seen;
 use crate::reaper::{self, GcReport, Thoroughness, owner_key};
+use crate::report::Seen;
 use crate::store::{
     Apart, EventFilter, Fold, Inserted, NewEvent, Quota, Room, Row, Store, View, Written, apart,
     wants_room,

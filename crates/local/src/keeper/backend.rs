@@ -24,16 +24,14 @@ use cofferdam_core::{
     Files, Found, GuestPath, JournalEntry, KeptLayer, LayerExchange, LayerLook, MappedFiles,
     NetworkPolicy, Part, Pause, Permission, PortLink, ProbeReport, ProcessId, Result, SandboxId,
     SandboxMetrics, SandboxOrder, SandboxRecord, SandboxStatus, Seen, Side, Spec, Verdict,
-    WorkspaceEntry, WorkspaceOrder,
+    WHOLE_INPUT_BYTES, WorkspaceEntry, WorkspaceOrder,
 };
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How much of a command's input goes into one request.
-const INPUT_BYTES: usize = 64 * 1024;
-/// How long a command may take for one such piece; the keeper gives up before.
+/// How long a command may take for one piece of its input; the keeper gives up before.
 const TAKES_WITHIN: Duration = Duration::from_secs(40);
 /// How often one backend looks for what dead processes left. Each look is at every record there is,
 /// so where hundreds live, one for each sandbox would be a good part of what that takes to make.
@@ -479,7 +477,7 @@ impl DurableBackend for KeptBackend {
         let id = id.clone();
         let request = match input {
             ExecInput::Bytes(bytes) => {
-                for piece in bytes.chunks(INPUT_BYTES) {
+                for piece in bytes.chunks(WHOLE_INPUT_BYTES) {
                     let request = Request::Bytes { id: id.clone(), bytes: piece.to_vec().into() };
                     self.call(sandbox, request, TAKES_WITHIN).await?.done().await?;
                 }

@@ -36,6 +36,7 @@ mod execs;
 mod files;
 mod found;
 mod idle;
+mod input;
 mod journal;
 mod keep;
 mod layers;
