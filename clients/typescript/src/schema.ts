@@ -4283,6 +4283,8 @@ export interface components {
              * @default null
              */
             tier_why?: string | null;
+            /** @description Why its sandbox could not be asked how it stands; absent where it answered. */
+            unreachable?: string | null;
             /**
              * Format: uint64
              * @description When it was written last, in milliseconds since 1970.

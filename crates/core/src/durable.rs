@@ -18,6 +18,10 @@ use std::time::Duration;
 /// What is to be done where a backend does not do something.
 const ANOTHER_BACKEND: &str = "Use a session of the local backend.";
 
+/// How much input of a command is taken whole or not at all. As bytes that are no text it is four times as
+/// long in a message to a keeper, and zeros are six times, which a frame of 1 MiB still holds.
+pub const WHOLE_INPUT_BYTES: usize = 64 << 10;
+
 /// Makes sandboxes that somebody of its own keeps: they live on without the process that asked for
 /// them, hold their deadlines themselves, and spool what their commands write. Every method may be
 /// repeated.
@@ -157,7 +161,8 @@ pub trait DurableBackend: Send + Sync + 'static {
 
     /// Does something to a command. One that has ended takes nothing: a conflict, except for
     /// [`ExecInput::Kill`] and [`ExecInput::Close`], and for [`ExecInput::Signal`] where processes of
-    /// it go on.
+    /// it go on. Bytes that are at most [`WHOLE_INPUT_BYTES`] are taken whole or not at all: what was not
+    /// taken in time can be given again.
     async fn input(&self, sandbox: &SandboxRecord, id: &ProcessId, input: &ExecInput)
     -> Result<()>;
 
@@ -384,6 +389,8 @@ pub struct Found {
     pub record: Option<SandboxRecord>,
     /// What has become of it. One without a record that is not gone is being made.
     pub status: SandboxStatus,
+    /// Why it could not be asked, which a list of many does not fail by. It counts as running then.
+    pub unreachable: Option<String>,
 }
 
 /// A command that is to be run and kept.

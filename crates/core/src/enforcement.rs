@@ -190,11 +190,68 @@ pub enum LimitsCount {
 impl LimitsCount {
     /// Whether they count where all that is known is what was asked for.
     pub fn by_wish(profile: Profile, limits: &Limits) -> Self {
-        let is_asked = limits.memory_bytes.is_asked()
-            || limits.pids.is_asked()
-            || limits.cpu_millis.is_asked()
-            || limits.disk_bytes.is_asked();
+        let is_asked = Limited::ALL.into_iter().any(|what| what.is_asked(limits));
         if profile.requires_limits() || is_asked { Self::Yes } else { Self::No }
+    }
+}
+
+/// What can be limited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limited {
+    /// Memory.
+    Memory,
+    /// The number of processes.
+    Pids,
+    /// Processor time.
+    Cpu,
+    /// The private writable space.
+    Disk,
+}
+
+impl Limited {
+    /// All of it.
+    pub const ALL: [Self; 4] = [Self::Memory, Self::Pids, Self::Cpu, Self::Disk];
+
+    /// What the reason begins with why it is not limited for all processes together.
+    pub fn unheld(self) -> &'static str {
+        match self {
+            Self::Memory => {
+                "private memory is limited for each process, not for all together, and memory that is shared is not:"
+            }
+            Self::Pids => "the number of processes is not limited:",
+            Self::Cpu => "processor time is not limited:",
+            Self::Disk => "the private writable space is not limited:",
+        }
+    }
+
+    /// Whether the caller named a limit of it.
+    pub fn is_asked(self, limits: &Limits) -> bool {
+        match self {
+            Self::Memory => limits.memory_bytes.is_asked(),
+            Self::Pids => limits.pids.is_asked(),
+            Self::Cpu => limits.cpu_millis.is_asked(),
+            Self::Disk => limits.disk_bytes.is_asked(),
+        }
+    }
+}
+
+impl Enforced {
+    /// Why less holds than was wished for: the reasons of the axes that count, and of limits those that were
+    /// asked for, where the profile does not demand all.
+    pub fn reasons_that_count(&self, profile: Profile, limits: &Limits) -> Vec<&str> {
+        let lead = format!("{}: ", Axis::Limits.name());
+        let counts = |reason: &&str| {
+            let Some(of_limits) = reason.strip_prefix(&lead) else { return true };
+            let about = Limited::ALL.into_iter().find(|what| of_limits.starts_with(what.unheld()));
+            match (LimitsCount::by_wish(profile, limits), about) {
+                (LimitsCount::No, _) => false,
+                (LimitsCount::Yes, Some(what)) => {
+                    profile.requires_limits() || what.is_asked(limits)
+                }
+                (LimitsCount::Yes, None) => true,
+            }
+        };
+        self.reasons.iter().map(String::as_str).filter(counts).collect()
     }
 }
 
@@ -224,6 +281,27 @@ pub fn admit(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_limits_those_are_told_that_were_asked_for() {
+        let mut enforced = Enforced::full(Basis::Applied);
+        for what in Limited::ALL {
+            enforced.lower(Axis::Limits, Degree::Partial, &format!("{} why", what.unheld()));
+        }
+        let check = |profile, limits: &Limits, expected: &[&str]| {
+            let told = enforced.reasons_that_count(profile, limits);
+            assert_eq!(told.len(), expected.len(), "{told:?}");
+            for (told, expected) in told.iter().zip(expected) {
+                assert!(told.contains(expected), "{told}");
+            }
+        };
+        let limits = Limits { pids: crate::Limit::Asked(64), ..Limits::default() };
+        check(Profile::NoNetwork, &limits, &["the number of processes"]);
+        check(Profile::NoNetwork, &Limits::default(), &[]);
+        let all = ["memory", "processes", "processor", "writable space"];
+        let strict = Profile::ALL.into_iter().find(|profile| profile.requires_limits()).unwrap();
+        check(strict, &limits, &all);
+    }
 
     #[test]
     fn refuse_beats_degrade_only_when_something_is_missing() {

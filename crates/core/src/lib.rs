@@ -56,12 +56,13 @@ pub use denial::{Denial, Denials, MAX_DENIAL_WORD_BYTES, MAX_DENIALS, denials};
 pub use durable::{
     Chunk, Connections, Deadlines, DestroyReason, DurableBackend, Exchanged, ExecEnded, ExecInput,
     ExecOrder, ExecStatus, Found, KeptLayer, LayerExchange, Part, SandboxOrder, Seen, Spooled,
-    no_way_out,
+    WHOLE_INPUT_BYTES, no_way_out,
 };
 pub use effect::{Below, Effect, Former, LayerLook, LayerMark};
 pub use ending::{Cause, Ending, EndingKind};
 pub use enforcement::{
-    Admission, Axis, Basis, Degree, Enforced, Enforcement, LimitsCount, OnUnavailable, admit,
+    Admission, Axis, Basis, Degree, Enforced, Enforcement, Limited, LimitsCount, OnUnavailable,
+    admit,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use files::Files;

@@ -191,13 +191,13 @@ async fn exists(backend: &Arc<dyn DurableBackend>, how: Thoroughness) -> Result<
         return Ok(ids.into_iter().map(Listed::Id).collect());
     }
     let all = within(CALL_LIMIT, what, backend.list()).await?;
-    Ok(all.into_iter().map(Listed::Found).collect())
+    Ok(all.into_iter().map(|found| Listed::Found(Box::new(found))).collect())
 }
 
 /// A sandbox as far as it was asked for.
 enum Listed {
     Id(SandboxId),
-    Found(Found),
+    Found(Box<Found>),
 }
 
 impl Listed {

@@ -86,6 +86,9 @@ pub struct SessionReport {
     pub lease_until_ms: Option<u64>,
     /// What could not be removed and is tried again at every start.
     pub cleanup_failed: Option<String>,
+    /// Why its sandbox could not be asked how it stands; absent where it answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unreachable: Option<String>,
     /// How far its policy holds, while there is a sandbox.
     pub enforced: Option<Enforced>,
     /// When it was made, in milliseconds since 1970.
@@ -202,8 +205,11 @@ impl LogPart {
     }
 }
 
+/// How a sandbox stands, or why it could not be asked.
+pub(crate) type Seen = std::result::Result<SandboxStatus, String>;
+
 impl SessionReport {
-    pub(crate) fn new(row: &Row, seen: Option<SandboxStatus>) -> Self {
+    pub(crate) fn new(row: &Row, seen: Option<&Seen>) -> Self {
         let record = row.record.as_ref();
         let layer = record.and_then(|record| record.layer.as_ref()).or(row.facts.layer.as_ref());
         Self {
@@ -211,7 +217,7 @@ impl SessionReport {
             name: row.name.clone(),
             owner: row.owner.clone(),
             backend: row.backend.clone(),
-            phase: shown(row.phase, seen),
+            phase: shown(row.phase, seen.and_then(|seen| seen.as_ref().ok()).copied()),
             incarnation: row.incarnation,
             profile: row.spec.profile().to_owned(),
             workspace: row.spec.workspace(),
@@ -231,6 +237,7 @@ impl SessionReport {
             idle_pause_ms: row.facts.times.idle_pause_ms,
             lease_until_ms: row.facts.times.lease_until_ms,
             cleanup_failed: row.cleanup_failed.clone(),
+            unreachable: seen.and_then(|seen| seen.as_ref().err()).cloned(),
             enforced: record.map(|record| record.enforced.clone()),
             created_ms: row.created_ms,
             updated_ms: row.updated_ms,

@@ -9,6 +9,7 @@ use crate::order::{SessionOrder, millis};
 use crate::owned::Owned;
 use crate::places::Places;
 use crate::reaper::{self, GcReport, Thoroughness, owner_key};
+use crate::report::Seen;
 use crate::store::{
     Apart, EventFilter, Fold, Inserted, NewEvent, Quota, Room, Row, Store, View, Written, apart,
     wants_room,
@@ -16,7 +17,6 @@ use crate::store::{
 use crate::{Event, EventReport, Phase, Session, SessionId, SessionReport, now_ms};
 use cofferdam_core::{
     DestroyReason, DurableBackend, Error, ErrorKind, Result, SandboxId, SandboxRecord,
-    SandboxStatus,
 };
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -227,9 +227,7 @@ impl Sessions {
         let mut seen = BTreeMap::new();
         if let (Some(record), Ok(backend)) = (&row.record, self.0.backend(&row.backend)) {
             let status = within(CALL_LIMIT, "say how a sandbox is", backend.status(record)).await;
-            if let Ok(status) = status {
-                seen.insert(record.id.clone(), status);
-            }
+            seen.insert(record.id.clone(), status.map_err(|error| error.chain()));
         }
         self.0.fold(&row, row.incarnation, None).await?;
         self.0.report_with_alarm(&row, &seen).await
@@ -533,11 +531,14 @@ impl Inner {
     }
 
     /// What the backends say of their sandboxes. One that does not answer says nothing.
-    async fn seen(&self) -> BTreeMap<SandboxId, SandboxStatus> {
+    async fn seen(&self) -> BTreeMap<SandboxId, Seen> {
         let mut seen = BTreeMap::new();
         for backend in &self.backends {
             if let Ok(all) = within(CALL_LIMIT, "list its sandboxes", backend.list()).await {
-                seen.extend(all.into_iter().map(|found| (found.id, found.status)));
+                seen.extend(all.into_iter().map(|found| {
+                    let seen = found.unreachable.map_or(Ok(found.status), Err);
+                    (found.id, seen)
+                }));
             }
         }
         seen
@@ -547,7 +548,7 @@ impl Inner {
     async fn report_with_alarm(
         &self,
         row: &Row,
-        seen: &BTreeMap<SandboxId, SandboxStatus>,
+        seen: &BTreeMap<SandboxId, Seen>,
     ) -> Result<SessionReport> {
         let mut report = self.report(row, seen);
         let may_be = matches!(report.phase, Phase::Paused | Phase::Lost);
@@ -558,9 +559,9 @@ impl Inner {
         Ok(report)
     }
 
-    fn report(&self, row: &Row, seen: &BTreeMap<SandboxId, SandboxStatus>) -> SessionReport {
+    fn report(&self, row: &Row, seen: &BTreeMap<SandboxId, Seen>) -> SessionReport {
         let sandbox = row.record.as_ref().map(|record| &record.id);
-        SessionReport::new(row, sandbox.and_then(|id| seen.get(id)).copied())
+        SessionReport::new(row, sandbox.and_then(|id| seen.get(id)))
     }
 }
 

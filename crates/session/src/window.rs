@@ -81,6 +81,11 @@ pub enum TruncationReason {
     SizeCap,
 }
 
+/// What to do about a file that has no lines.
+pub const NO_TEXT_HINT: &str = "Read its bytes instead.";
+/// What to do about a file that is too large for a look at its lines.
+pub const LARGE_HINT: &str = "Read a range of its bytes instead, or search it.";
+
 /// The part of a content that is wanted; None for a content that is not UTF-8 text.
 ///
 /// An offset behind the last line is refused, but for the beginning of an empty text.

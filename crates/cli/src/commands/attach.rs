@@ -1,13 +1,13 @@
 //! `cofferdam attach`.
 
-use super::exec::{outcome, print_outcome};
-use crate::args::DetachKeys;
+use super::exec::{outcome, print_outcome, told_with_session};
+use crate::args::{CommandOptions, DetachKeys};
 use crate::detach_keys::KeyWatch;
 use crate::door::Session;
 use crate::follow::{Left, Memory, Passed, Streams, follow};
 use crate::{exit, report, screen, sessions};
 use clap::Args;
-use cofferdam_core::{ExecStatus, ProcessId, Result, Seen};
+use cofferdam_core::{Cause, Ending, ExecStatus, ProcessId, Result, Seen};
 use std::time::Duration;
 
 /// Shows a command's output from its beginning and goes on with it, as `exec` would.
@@ -20,8 +20,9 @@ use std::time::Duration;
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Exit code:
-  0 the command has ended, or was left running; 1 Cofferdam could not do its part; 2 usage. `wait`
-  exits with the command's own code.")]
+  0 the command has ended, or was left running; 1 Cofferdam could not do its part; 2 usage; that of
+  `exec` where the session was stopped or removed, or its sandbox died: 130 or 137. `wait` exits
+  with the command's own code.")]
 pub(crate) struct AttachArgs {
     /// The session: its name or id, or the beginning of one; with --interactive a name must be whole.
     #[arg(value_name = "SESSION")]
@@ -81,9 +82,36 @@ pub(super) fn perform(args: &AttachArgs) -> Result<u8> {
             keys: has_terminal.then(|| watch(args.detach_keys.as_ref())),
             signals: false,
         };
-        shown(&session, &exec, from, passed).await?;
-        Ok(exit::DONE)
+        let ended = shown(&session, &exec, from, passed).await?;
+        Ok(told_end(&session, ended.as_deref()).await)
     })
+}
+
+/// How a command ended that its sandbox's end ended. What becomes of others is for `wait` to tell.
+fn ended_with_its_sandbox(status: Option<&ExecStatus>) -> Option<&Ending> {
+    let ending = &status?.ended.as_ref()?.ending;
+    match ending {
+        Ending::Canceled | Ending::Lost | Ending::Killed(Cause::Lease | Cause::SecretAlarm) => {
+            Some(ending)
+        }
+        Ending::Exited(_)
+        | Ending::Signaled(_)
+        | Ending::Killed(
+            Cause::Time | Cause::Memory | Cause::Output | Cause::Pids { .. } | Cause::Disk { .. },
+        )
+        | Ending::NotStarted { .. }
+        | Ending::SetupFailed { .. } => None,
+    }
+}
+
+/// The exit code of somebody to whom a command was shown: that of `exec`, and its words on standard error, where
+/// the command ended with its sandbox.
+pub(super) async fn told_end(session: &Session, status: Option<&ExecStatus>) -> u8 {
+    let Some(ending) = ended_with_its_sandbox(status) else { return exit::DONE };
+    if let Some(cause) = told_with_session(session, ending, &CommandOptions::default()).await {
+        report::note(&cause);
+    }
+    exit::of_ending(ending)
 }
 
 /// Looks for these keys, or for the usual ones.
@@ -125,10 +153,9 @@ pub(super) async fn shown(
 async fn capture(session: &Session, exec: &ProcessId, from: Seen) -> Result<u8> {
     let mut sink = Memory::of(super::run::CAPTURED_BYTES);
     let left = follow((session, exec), from, &mut sink, Passed::nothing()).await?;
-    if let Left::Ended(status) = left
-        && let Some(outcome) = outcome(session, &status, sink).await?
-    {
+    let Left::Ended(status) = left else { return Ok(exit::DONE) };
+    if let Some(outcome) = outcome(session, &status, sink).await? {
         print_outcome((session, &status), exec, outcome, None)?;
     }
-    Ok(exit::DONE)
+    Ok(ended_with_its_sandbox(Some(&status)).map_or(exit::DONE, exit::of_ending))
 }

@@ -12,6 +12,7 @@ use clap::Args;
 use cofferdam_core::{
     Cause, Ending, Error, ErrorKind, ExecOrder, ExecStatus, ProcessId, Receipt, Result, Seen, Stdin,
 };
+use cofferdam_session::Phase;
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -214,7 +215,7 @@ async fn stream(
         Left::Running | Left::Abandoned => return Err(abandoned(exec)),
     };
     let Some(ended) = &status.ended else { return Err(abandoned(exec)) };
-    match told(&ended.ending, &args.command) {
+    match told_with_session(session, &ended.ending, &args.command).await {
         Some(cause) => report::note(&cause),
         None => tell_left_out(args, &status),
     }
@@ -314,6 +315,47 @@ pub(super) fn print_outcome(
 fn abandoned(exec: &ProcessId) -> Error {
     Error::new(ErrorKind::Canceled, format!("command {exec} was left while it may still run"))
         .hint("See `cofferdam ps`, `cofferdam attach` and `cofferdam signal`.")
+}
+
+/// What the exit code alone does not say, with what somebody did to the session where that ended the command.
+pub(super) async fn told_with_session(
+    session: &Session,
+    ending: &Ending,
+    options: &CommandOptions,
+) -> Option<String> {
+    let cause = told(ending, options)?;
+    let done = match ending {
+        Ending::Canceled => done_to(session).await,
+        Ending::Exited(_)
+        | Ending::Signaled(_)
+        | Ending::Killed(_)
+        | Ending::NotStarted { .. }
+        | Ending::SetupFailed { .. }
+        | Ending::Lost => None,
+    };
+    Some(match done {
+        Some(done) => format!("{cause}: session {} was {done}", session.id()),
+        None => cause,
+    })
+}
+
+/// What somebody did to a session whose sandbox has ended, as far as that can be seen.
+async fn done_to(session: &Session) -> Option<&'static str> {
+    match session.sessions().status(session.id()).await {
+        Ok(report) => match report.phase {
+            Phase::Stopping | Phase::Stopped => Some("stopped"),
+            Phase::Deleting => Some("removed"),
+            Phase::Creating
+            | Phase::Running
+            | Phase::Pausing
+            | Phase::Paused
+            | Phase::Resuming
+            | Phase::Lost
+            | Phase::Failed => None,
+        },
+        Err(error) if error.kind == ErrorKind::NotFound => Some("removed"),
+        Err(_) => None,
+    }
 }
 
 /// What the exit code alone does not say.

@@ -6,7 +6,7 @@ use crate::render;
 use clap::Args;
 use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_session::objects::FileWindow;
-use cofferdam_session::window::{DEFAULT_WINDOW_LINES, WindowOrder};
+use cofferdam_session::window::{DEFAULT_WINDOW_LINES, LARGE_HINT, NO_TEXT_HINT, WindowOrder};
 
 /// Which lines are wanted.
 #[derive(Debug, Args)]
@@ -45,7 +45,7 @@ impl WindowOptions {
 }
 
 pub(super) async fn perform(args: &ReadArgs, order: WindowOrder, session: &Session) -> Result<()> {
-    let window = session.read_window(&args.target.path, order).await?;
+    let window = session.read_window(&args.target.path, order).await.map_err(with_flags)?;
     if args.answer.json {
         return render::print_json(&FileWindow {
             session: session.id().to_string(),
@@ -67,6 +67,19 @@ pub(super) async fn perform(args: &ReadArgs, order: WindowOrder, session: &Sessi
         }
     }
     Ok(())
+}
+
+/// What helps, by the flags that do.
+fn with_flags(error: Error) -> Error {
+    match error.hint.as_deref() {
+        Some(NO_TEXT_HINT) => error.hint(
+            "Leave out --lines and --window, which prints its bytes; --offset and --length choose a part.",
+        ),
+        Some(LARGE_HINT) => error.hint(
+            "Print a part of its bytes with --offset and --length, or search it with `cofferdam file grep`.",
+        ),
+        Some(_) | None => error,
+    }
 }
 
 fn lines(text: &str) -> Result<Lines> {

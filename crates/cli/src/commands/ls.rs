@@ -3,7 +3,7 @@
 use super::create::labels;
 use crate::args::label;
 use crate::moment::{age, now_ms};
-use crate::{exit, render, sessions};
+use crate::{exit, render, report, sessions};
 use clap::Args;
 use cofferdam_core::Result;
 use cofferdam_session::{InitState, SessionReport};
@@ -42,7 +42,12 @@ pub(super) fn perform(args: &LsArgs) -> Result<u8> {
     let sessions = sessions::on_reserve(async |sessions| sessions.list(&labels).await)?;
     match args.json {
         true => render::print_json(&SessionList { sessions })?,
-        false => render::print_text(&table(&sessions, now_ms()))?,
+        false => {
+            render::print_text(&table(&sessions, now_ms()))?;
+            for why in sessions.iter().filter_map(|session| session.unreachable.as_deref()) {
+                report::note(why);
+            }
+        }
     }
     Ok(exit::DONE)
 }
@@ -57,6 +62,9 @@ fn table(sessions: &[SessionReport], now_ms: u64) -> String {
 fn row(session: &SessionReport, now_ms: u64) -> Vec<String> {
     let labels: Vec<String> = session.labels.iter().map(|(k, v)| format!("{k}={v}")).collect();
     let mut state = session.phase.name().to_owned();
+    if session.unreachable.is_some() {
+        state.push_str(", unreachable");
+    }
     if session.alarm.is_some() {
         state.push_str(", frozen by an alarm");
     }

@@ -6,8 +6,8 @@ use crate::context::Context;
 use crate::engine::{self, Output, RunOutcome, RunRequest};
 use crate::{appeared, exit, render, report, screen};
 use cofferdam_core::{
-    Cause, Command, Denial, Ending, EndingReport, Enforced, Enforcement, LayerNote, Limits,
-    LimitsCount, Profile, Result, RunReport, Stdin,
+    Cause, Command, Denial, Ending, EndingReport, Enforced, LayerNote, Limits, Profile, Result,
+    RunReport, Stdin,
 };
 use cofferdam_session::text_or_base64;
 use std::path::{Path, PathBuf};
@@ -122,17 +122,13 @@ fn tell_layer(layer: &LayerNote) {
 }
 
 fn shortfall(about: &About, outcome: &RunOutcome) -> Option<String> {
-    unheld(&outcome.enforced, LimitsCount::by_wish(about.profile, &about.limits))
+    unheld(&outcome.enforced, about.profile, &about.limits)
 }
 
 /// Where the policy did not hold as a whole, if that is so.
-pub(super) fn unheld(enforced: &Enforced, count: LimitsCount) -> Option<String> {
-    match enforced.overall(count) {
-        Enforcement::FullyEnforced => None,
-        Enforcement::Partial | Enforcement::Unavailable => {
-            Some(format!("not fully enforced: {}", enforced.reasons.join("; ")))
-        }
-    }
+pub(super) fn unheld(enforced: &Enforced, profile: Profile, limits: &Limits) -> Option<String> {
+    let reasons = enforced.reasons_that_count(profile, limits);
+    (!reasons.is_empty()).then(|| format!("not fully enforced: {}", reasons.join("; ")))
 }
 
 /// What git exits with, and most of what calls it, where it finds no repository.
@@ -307,5 +303,14 @@ mod tests {
         assert_eq!(shortfall(&about, &outcome), None);
         about.limits.pids = cofferdam_core::Limit::Asked(5);
         assert!(shortfall(&about, &outcome).is_some());
+        // One that is held is not told with the words about another.
+        outcome.enforced = Enforced::full(Basis::Applied);
+        let memory = format!("{} no group", cofferdam_core::Limited::Memory.unheld());
+        outcome.enforced.lower(
+            cofferdam_core::Axis::Limits,
+            cofferdam_core::Degree::Partial,
+            &memory,
+        );
+        assert_eq!(shortfall(&about, &outcome), None);
     }
 }

@@ -12,8 +12,8 @@ use crate::surroundings::Surroundings;
 use crate::{exit, render, report, sessions};
 use cofferdam_core::secret::SecretWish;
 use cofferdam_core::{
-    Cause, Ending, Enforced, Error, ErrorKind, ExecOrder, ExecStatus, Limits, LimitsCount, Omitted,
-    ProcessId, Profile, Result, Seen, Stdin, UsageReport,
+    Cause, Ending, Enforced, Error, ErrorKind, ExecOrder, ExecStatus, Limits, Omitted, ProcessId,
+    Profile, Result, Seen, Stdin, UsageReport,
 };
 use cofferdam_session::objects::SandboxWish;
 use cofferdam_session::{OnFailure, SessionId, SessionReport};
@@ -274,8 +274,8 @@ impl Run<'_> {
 
     fn tell(&self, outcome: &RunOutcome) {
         let profile = Profile::ALL.into_iter().find(|one| one.name() == self.made.profile);
-        let count = LimitsCount::by_wish(profile.unwrap_or_default(), &Limits::default());
-        if let Some(shortfall) = unheld(&outcome.enforced, count) {
+        let profile = profile.unwrap_or_default();
+        if let Some(shortfall) = unheld(&outcome.enforced, profile, &Limits::default()) {
             report::note(&shortfall);
         }
         if let Some(cause) = told(&outcome.ending, &self.args.command) {

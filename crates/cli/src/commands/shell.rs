@@ -1,11 +1,11 @@
 //! `cofferdam shell`.
 
-use super::attach::{shown, watch};
+use super::attach::{shown, told_end, watch};
 use crate::args::DetachKeys;
 use crate::door::Session;
 use crate::follow::Passed;
 use crate::surroundings::Surroundings;
-use crate::{exit, render, screen, sessions};
+use crate::{render, screen, sessions};
 use clap::Args;
 use cofferdam_core::{
     Error, ErrorKind, ExecInput, Part, ProcessId, Result, Seen, Standard, Stdin, Terminal,
@@ -20,7 +20,10 @@ use cofferdam_session::ExecReport;
 ///
 /// Example: cofferdam shell agent-1
 #[derive(Debug, Args)]
-#[command(after_long_help = super::ORDINARY_EXIT_CODES)]
+#[command(after_long_help = "\
+Exit code:
+  0 the shell has ended, or was left; 1 Cofferdam could not do it; 2 usage; that of `exec` where the
+  session was stopped or removed, or its sandbox died: 130 or 137")]
 pub(crate) struct ShellArgs {
     /// The session: its name, whole, or its id, or the beginning of that.
     #[arg(value_name = "SESSION")]
@@ -71,11 +74,11 @@ pub(super) fn perform(args: &ShellArgs) -> Result<u8> {
             keys: Some(watch(args.detach_keys.as_ref())),
             signals: false,
         };
-        shown(&session, &exec, from, passed).await?;
+        let ended = shown(&session, &exec, from, passed).await?;
         if args.json {
             render::print_json(&session.status(&exec).await?)?;
         }
-        Ok(exit::DONE)
+        Ok(told_end(&session, ended.as_deref()).await)
     })
 }
 

@@ -140,6 +140,9 @@ fn text(session: &SessionReport) -> String {
     for grant in &session.secrets {
         rows.push(vec!["secret".to_owned(), render::plain(grant).into_owned()]);
     }
+    if let Some(why) = &session.unreachable {
+        rows.push(vec!["unreachable".to_owned(), render::plain(why).into_owned()]);
+    }
     if let Some(what) = &session.cleanup_failed {
         rows.push(vec!["not removed".to_owned(), render::plain(what).into_owned()]);
     }

@@ -5,14 +5,10 @@ use crate::detach_keys::KeyWatch;
 use crate::door::Session;
 use crate::listen::{ENDING, Listening, one};
 use crate::screen;
-use cofferdam_core::{ErrorKind, ExecInput, ProcessId, Result};
+use cofferdam_core::{ErrorKind, ExecInput, ProcessId, Result, WHOLE_INPUT_BYTES};
 use cofferdam_local::raw_mode::RawMode;
 use std::future::pending;
 use tokio::signal::unix::{Signal, SignalKind};
-
-/// How much goes to a command at once. A pipe takes so much whole or not at all, so that a piece that
-/// was not taken in time can be given again.
-const PIECE_BYTES: usize = 4096;
 
 /// Signals that are passed on to the command.
 const PASSED_ON: [SignalKind; 6] = [
@@ -126,7 +122,7 @@ async fn type_in(session: &Session, exec: &ProcessId, keys: Option<KeyWatch>) ->
             }
             None => (bytes, false),
         };
-        for piece in bytes.chunks(PIECE_BYTES) {
+        for piece in bytes.chunks(WHOLE_INPUT_BYTES) {
             if !give(session, exec, piece).await {
                 return pending().await;
             }
@@ -140,7 +136,7 @@ async fn type_in(session: &Session, exec: &ProcessId, keys: Option<KeyWatch>) ->
     pending().await
 }
 
-/// Gives a piece, however long that takes. `false`: the command takes no input any more.
+/// Gives a piece, however long that takes: one that was not taken in time is given again. `false`: the command takes no input any more.
 async fn give(session: &Session, exec: &ProcessId, piece: &[u8]) -> bool {
     let piece = ExecInput::Bytes(piece.to_vec());
     loop {

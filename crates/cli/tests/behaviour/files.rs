@@ -258,3 +258,27 @@ fn every_object_about_files_is_what_its_schema_says() {
         valid("file-done", &["rm", "s", "e"]);
     });
 }
+
+#[test]
+fn what_cannot_be_read_so_is_told_with_the_flags_that_help() {
+    everyone(|place| {
+        place.says(&["create", "--name", "s"], 0);
+        place.write("zeros", "\0\0");
+        fs::File::create(place.write("large", "")).unwrap().set_len(65 << 20).unwrap();
+        for (more, flags) in [
+            (&["zeros", "--window"][..], &["--lines", "--window", "--offset", "--length"][..]),
+            (&["zeros", "--lines", "1:2"], &["--lines", "--offset", "--length"]),
+            (&["large", "--window"], &["--offset", "--length", "cofferdam file grep"]),
+            (&["large", "--json"], &["--offset", "--length", "--json"]),
+        ] {
+            let said = place.says(&[&["file", "read", "s"], more].concat(), 1);
+            let told = format!("{}{}", said.stderr, said.text());
+            let (_, hint) = told.split_once("hint").unwrap();
+            assert!(flags.iter().all(|flag| hint.contains(flag)), "{more:?}: {told}");
+        }
+        // The control: the flags that are named do help.
+        assert_eq!(place.says(&["file", "read", "s", "zeros"], 0).stdout, [0, 0]);
+        let part = ["file", "read", "s", "large", "--json", "--offset", "5", "--length", "2"];
+        assert_eq!(place.says(&part, 0).object()["text"], "\0\0");
+    });
+}

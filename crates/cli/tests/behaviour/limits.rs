@@ -170,6 +170,24 @@ fn processor_time_is_throttled() {
 }
 
 #[test]
+fn of_limits_that_are_not_held_those_are_told_that_were_asked_for() {
+    everyone(|place| {
+        let degraded = ["--on-unavailable", "degrade"];
+        let told = |limit: &[&str]| {
+            let said = place.run(&[&degraded, limit, &["--", "true"]].concat());
+            assert_eq!(said.code(), Some(0), "{said:?}");
+            said.stderr
+        };
+        let processes = told(&["--pids", "64"]);
+        assert!(!processes.contains("memory"), "{processes}");
+        let memory = told(&["--memory", "64M"]);
+        assert!(!memory.contains("number of processes"), "{memory}");
+        // The control: where a limit of memory is not held for all together, it is told.
+        assert_eq!(memory.is_empty(), place.is_root() && has_groups(), "{memory}");
+    });
+}
+
+#[test]
 fn a_profile_that_requires_limits_is_refused_where_they_cannot_be_held() {
     everyone(|place| {
         let words = ["--profile", "ci-only", "--", "true"];

@@ -4,6 +4,7 @@ use crate::place::{Place, SOON, ended, everyone, outcome, started, until};
 use crate::sessions::{line, phase};
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::Read;
 use std::process::{Child, Stdio};
 
 /// Starts the program and leaves it to itself.
@@ -26,6 +27,39 @@ fn a_detached_command_is_followed_and_waited_for() {
         assert_eq!((alone.text().as_str(), alone.stderr.as_str()), ("", "e\n"));
         let attached = place.says(&["attach", "s", &id, "--offset", "2"], 0);
         assert_eq!(attached.text(), "2\n3\n");
+    });
+}
+
+#[test]
+fn whoever_looks_at_a_command_is_told_that_its_session_was_stopped() {
+    everyone(|place| {
+        let up = |words: &[&str]| {
+            let mut child = begin(place, words);
+            let mut line = [0; 3];
+            child.stdout.as_mut().unwrap().read_exact(&mut line).unwrap();
+            assert_eq!(&line, b"up\n");
+            child
+        };
+        for (verb, done) in [("stop", "stopped"), ("rm", "removed")] {
+            let id = line(place, &["create", "--name", verb]);
+            let runs = "echo up; exec sleep 1000";
+            place.says(&["exec", verb, "-d", "--id", "x", "--shell", runs], 0);
+            let lookers = [up(&["attach", verb, "x"]), up(&["exec", verb, "--shell", runs])];
+            let waits = begin(place, &["attach", verb, "x", "--json"]);
+            place.says(&[verb, verb], 0);
+            for looker in lookers {
+                let said = ended(looker, SOON);
+                let words = format!("cofferdam: canceled: session {id} was {done}\n");
+                assert_eq!((said.code(), said.stderr), (Some(130), words), "{verb}");
+            }
+            let said = ended(waits, SOON);
+            // It may have come too late for one that was removed.
+            assert!(said.code() == Some(130) || verb == "rm", "{said:?}");
+        }
+        // The control: what becomes of the command itself is for others to tell.
+        place.says(&["create", "--name", "s"], 0);
+        place.says(&["exec", "s", "-d", "--id", "x", "--shell", "sleep 0.2; exit 3"], 0);
+        assert_eq!(place.says(&["attach", "s", "x"], 0).stderr, "");
     });
 }
 

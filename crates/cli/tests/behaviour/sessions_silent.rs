@@ -2,6 +2,7 @@
 
 use crate::place::{Place, everyone, until};
 use crate::sessions_durable::keepers;
+use serde_json::json;
 use std::time::Duration;
 
 /// How long a verb may take that is told nothing: a keeper is asked for two seconds, and not again.
@@ -46,6 +47,41 @@ fn a_keeper_that_was_stopped_is_told_soon_and_by_its_number() {
 }
 
 #[test]
+fn a_keeper_that_was_stopped_keeps_no_other_session_from_being_listed() {
+    everyone(|place| {
+        place.says(&["create", "--name", "silent"], 0);
+        let keeper = signal(place, "STOP");
+        place.says(&["create", "--name", "other"], 0);
+        let other = keepers(place).into_iter().find(|other| *other != keeper).unwrap();
+        assert!(place.host("kill").args(["-s", "KILL", &other]).status().unwrap().success());
+        until(TOLD_WITHIN, || (keepers(place).len() == 1).then_some(())).unwrap();
+        let said = place.says(&["ls"], 0);
+        assert!(said.took < TOLD_WITHIN, "{said:?}");
+        let state = |name: &str, state: &str| {
+            let text = said.text();
+            let line = text.lines().find(|line| line.contains(name)).unwrap();
+            assert!(line.contains(state), "{text}");
+        };
+        state("silent", "running, unreachable");
+        // What it is by now, and not what was written last of it.
+        state("other", "lost ");
+        let is_told = said.stderr.contains(&format!("process {keeper}, is stopped"));
+        assert!(is_told && said.stderr.lines().count() == 1, "{said:?}");
+        let all = place.says(&["ls", "--json"], 0).object();
+        let [silent, other] = [0, 1].map(|place| &all["sessions"][place]);
+        assert_eq!((&silent["phase"], &other["phase"]), (&json!("running"), &json!("lost")));
+        assert!(silent["unreachable"].as_str().unwrap().contains("is stopped"), "{all}");
+        assert_eq!(other.get("unreachable"), None);
+        let kill = place.host("kill").args(["-s", "CONT", &keeper]).status();
+        assert!(kill.unwrap().success());
+        let said = place.says(&["ls"], 0);
+        assert!(said.stderr.is_empty() && !said.text().contains("unreachable"), "{said:?}");
+        place.says(&["rm", "silent"], 0);
+        place.says(&["rm", "other"], 0);
+    });
+}
+
+#[test]
 fn a_session_whose_keeper_was_stopped_is_stopped_and_removed_all_the_same() {
     everyone(|place| {
         for verb in ["stop", "rm"] {
@@ -63,7 +99,7 @@ fn a_session_whose_keeper_was_stopped_is_stopped_and_removed_all_the_same() {
             let left: Vec<_> = std::fs::read_dir(left).unwrap().flatten().collect();
             assert!(left.is_empty(), "{verb}: {left:?}");
             let told = place.says(&["gc", "--json"], 0).object();
-            assert_eq!(told["done"], serde_json::json!([]), "{verb}: nothing is owed: {told}");
+            assert_eq!(told["done"], json!([]), "{verb}: nothing is owed: {told}");
         }
     });
 }

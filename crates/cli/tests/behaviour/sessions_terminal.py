@@ -147,4 +147,20 @@ def modes_come_back():
     say("wait", "s", "stays", code=137)
 
 
+def stopped_under_a_shell():
+    create()
+    for words in (["shell", "s"], ["attach", "s", "terminal-other-1"]):
+        if words[0] == "attach":
+            other = Screen([PROGRAM, "shell", "s", "--session", "other"])
+            other.expect(r"[$#] ")
+            other.type(LEAVE)
+            other.ends(0)
+        screen = Screen([PROGRAM, *words])
+        screen.expect(r"[$#] ")
+        say("stop", "s")
+        screen.expect(r"cofferdam:.* canceled: session [0-9a-f]+ was stopped\r\n")
+        screen.ends(130)
+        screen.modes_are_restored()
+
+
 globals()[SCENE]()

@@ -34,3 +34,8 @@ fn a_command_of_a_session_that_the_key_stops_stops_its_caller_too() {
 fn the_modes_of_the_callers_terminal_come_back() {
     play("modes_come_back");
 }
+
+#[test]
+fn a_shell_whose_session_is_stopped_says_so() {
+    play("stopped_under_a_shell");
+}

@@ -18,6 +18,7 @@ async fn it_lives_from_create_to_destroy_and_its_journal_until_it_is_forgotten()
         id: record.id.clone(),
         record: Some(record.clone()),
         status: SandboxStatus::Running,
+        unreachable: None,
     };
     assert_eq!(stage.backend.list().await.unwrap(), [found]);
     assert_eq!(
@@ -47,7 +48,12 @@ async fn it_lives_from_create_to_destroy_and_its_journal_until_it_is_forgotten()
     );
     let after = stage.backend.journal(&record.id, 3).await.unwrap();
     assert_eq!(after.len(), 1);
-    let found = Found { id: record.id.clone(), record: None, status: SandboxStatus::Gone };
+    let found = Found {
+        id: record.id.clone(),
+        record: None,
+        status: SandboxStatus::Gone,
+        unreachable: None,
+    };
     assert_eq!(stage.backend.list().await.unwrap(), [found]);
     let started = stage.backend.start(&record, &exec("b", "true")).await.unwrap_err();
     assert_eq!(started.kind, ErrorKind::Unavailable);

@@ -250,12 +250,47 @@ async fn a_start_waits_for_the_end_as_long_as_it_is_given_and_not_longer() {
     stage.says(&sandbox, "long", "up").await;
     stage.backend.input(&sandbox, &id("long"), &ExecInput::Signal(15)).await.unwrap();
     assert_eq!(stage.wait(&sandbox, "long").await.ended.unwrap().ending, Ending::Signaled(15));
-    // One that leaves something, and one whose output is bounded, are told of as ever.
+    // One that leaves something is told of as ever.
     assert_eq!(started(detached("left", "sleep 60")).await.ended, None);
-    let bounded = ExecOrder { max_output_bytes: Some(1000), ..exec("bounded", "exec yes") };
-    started(bounded).await;
-    let ending = stage.wait(&sandbox, "bounded").await.ended.unwrap().ending;
-    assert_eq!(ending, Ending::Killed(Cause::Output));
+    stage.end(&sandbox).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_whose_output_is_bounded_is_told_of_and_read_at_once() {
+    let stage = Stage::new("bounded");
+    let sandbox = stage.make("bounded").await;
+    let most = Duration::from_secs(1);
+    // A machine that is busy may take longer than half of that, but not each time. Neither ends by itself.
+    let soonest = async |name: &str, bytes: Option<u64>| {
+        let mut soonest = Duration::MAX;
+        for number in 0..5 {
+            let order = exec(&format!("{name}{number}"), "sleep 60");
+            let order = ExecOrder { max_output_bytes: bytes, ..order };
+            let began = Instant::now();
+            let status = stage.backend.start_and_wait(&sandbox, &order, most).await.unwrap();
+            assert_eq!(status.ended, None);
+            soonest = soonest.min(began.elapsed());
+            stage.backend.input(&sandbox, &order.command.id, &ExecInput::Kill).await.unwrap();
+        }
+        soonest
+    };
+    assert!(soonest("bounded", Some(1000)).await < most / 2);
+    // The control: it may write what it likes, and its end is waited for.
+    assert!(soonest("unbounded", None).await >= most);
+    let ending = async |name: String, script: &str| {
+        let order = ExecOrder { max_output_bytes: Some(1000), ..exec(&name, script) };
+        stage.backend.start_and_wait(&sandbox, &order, most).await.unwrap();
+        stage.wait(&sandbox, &name).await.ended.unwrap().ending
+    };
+    let output = Ending::Killed(Cause::Output);
+    assert_eq!(ending("forever".to_owned(), "exec yes").await, output);
+    // One that ends by itself a moment after it wrote too much: it is read before.
+    let short = "printf %02000d 0; i=0; while [ $i -lt 500 ]; do i=$((i+1)); done";
+    let mut killed = 0;
+    for number in 0..20 {
+        killed += usize::from(ending(format!("short{number}"), short).await == output);
+    }
+    assert!(killed > 0, "none of them was told as ended for its output");
     stage.end(&sandbox).await;
 }
 

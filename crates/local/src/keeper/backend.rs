@@ -24,16 +24,14 @@ use cofferdam_core::{
     Files, Found, GuestPath, JournalEntry, KeptLayer, LayerExchange, LayerLook, MappedFiles,
     NetworkPolicy, Part, Pause, Permission, PortLink, ProbeReport, ProcessId, Result, SandboxId,
     SandboxMetrics, SandboxOrder, SandboxRecord, SandboxStatus, Seen, Side, Spec, Verdict,
-    WorkspaceEntry, WorkspaceOrder,
+    WHOLE_INPUT_BYTES, WorkspaceEntry, WorkspaceOrder,
 };
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How much of a command's input goes into one request.
-const INPUT_BYTES: usize = 64 * 1024;
-/// How long a command may take for one such piece; the keeper gives up before.
+/// How long a command may take for one piece of its input; the keeper gives up before.
 const TAKES_WITHIN: Duration = Duration::from_secs(40);
 /// How often one backend looks for what dead processes left. Each look is at every record there is,
 /// so where hundreds live, one for each sandbox would be a good part of what that takes to make.
@@ -111,7 +109,7 @@ impl KeptBackend {
     }
 
     /// Looks for something small there.
-    async fn look<T: Send + 'static>(
+    pub(super) async fn look<T: Send + 'static>(
         &self,
         look: impl FnOnce(&StateDirectory) -> Result<T> + Send + 'static,
     ) -> Result<T> {
@@ -186,37 +184,6 @@ impl KeptBackend {
                     return Err(Trouble::from(odd(&sandbox.id, &reply)));
                 }
             }
-        }
-    }
-
-    async fn live_status(&self, sandbox: &SandboxRecord) -> Result<SandboxStatus> {
-        let asked = async {
-            let mut call = self.call(sandbox, Request::Status, AT_ONCE).await?;
-            let reply = call.reply().await?;
-            call.over();
-            match reply {
-                Reply::Status { paused: true } => Ok(SandboxStatus::Paused),
-                Reply::Status { paused: false } => Ok(SandboxStatus::Running),
-                Reply::Done
-                | Reply::Exec(_)
-                | Reply::Network(_)
-                | Reply::Metrics(_)
-                | Reply::Mapped(_)
-                | Reply::Permissions(_)
-                | Reply::Failed(_) => Err(Trouble::from(odd(&sandbox.id, &reply))),
-            }
-        };
-        match asked.await {
-            Ok(status) => Ok(status),
-            Err(Trouble::NoKeeper(_)) => Ok(SandboxStatus::Gone),
-            // Never there, or another one by now.
-            Err(Trouble::Failed(error))
-                if matches!(error.kind, ErrorKind::NotFound | ErrorKind::Unavailable) =>
-            {
-                Ok(SandboxStatus::Gone)
-            }
-            Err(Trouble::Failed(error)) => Err(error),
-            Err(Trouble::Silent(silence)) => Err(silence.into()),
         }
     }
 }
@@ -346,27 +313,17 @@ impl DurableBackend for KeptBackend {
     async fn list(&self) -> Result<Vec<Found>> {
         let mut all = Vec::new();
         for id in self.look(Place::all).await? {
-            all.extend(self.find(&id).await?);
+            all.extend(self.found(&id).await?.map(|found| match found {
+                (found, Ok(())) => found,
+                (found, Err(error)) => Found { unreachable: Some(error.chain()), ..found },
+            }));
         }
         Ok(all)
     }
 
     async fn find(&self, id: &SandboxId) -> Result<Option<Found>> {
-        let of = id.clone();
-        let looked = self
-            .look(move |state| {
-                let Some(place) = Place::find(state, &of)? else { return Ok(None) };
-                Ok(Some((place.is_kept()?, Outline::read(&place)?)))
-            })
-            .await?;
-        let Some((is_kept, outline)) = looked else { return Ok(None) };
-        let record = outline.record.filter(|_| !outline.is_over);
-        let status = match &record {
-            None if is_kept && !outline.is_over => SandboxStatus::Running,
-            Some(record) if is_kept => self.live_status(record).await?,
-            None | Some(_) => SandboxStatus::Gone,
-        };
-        Ok(Some(Found { id: id.clone(), record, status }))
+        let Some((found, asked)) = self.found(id).await? else { return Ok(None) };
+        asked.map(|()| Some(found))
     }
 
     async fn ids(&self) -> Result<Vec<SandboxId>> {
@@ -520,7 +477,7 @@ impl DurableBackend for KeptBackend {
         let id = id.clone();
         let request = match input {
             ExecInput::Bytes(bytes) => {
-                for piece in bytes.chunks(INPUT_BYTES) {
+                for piece in bytes.chunks(WHOLE_INPUT_BYTES) {
                     let request = Request::Bytes { id: id.clone(), bytes: piece.to_vec().into() };
                     self.call(sandbox, request, TAKES_WITHIN).await?.done().await?;
                 }

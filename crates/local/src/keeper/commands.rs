@@ -333,12 +333,19 @@ impl Keeper<'_> {
         })
     }
 
+    /// Gives commands what they are owed of their inputs.
+    pub(super) fn pay_inputs(&mut self) {
+        self.execs.iter_mut().filter_map(|exec| exec.live.as_mut()).for_each(|live| live.pay());
+    }
+
     /// Ends of commands' inputs for which bytes wait.
     pub(super) fn inputs_waited_for(&self) -> Vec<BorrowedFd<'_>> {
         use rustix::fd::AsFd;
         let waiting = self.conns.values().filter_map(super::serve::Conn::feeds);
         let live = waiting.filter_map(|id| self.execs.find(id)?.live.as_ref());
-        live.filter_map(|live| live.input().map(AsFd::as_fd)).collect()
+        let owing = self.execs.running().filter_map(|exec| exec.live.as_ref());
+        let owing = owing.filter(|live| !live.owed.is_empty());
+        live.chain(owing).filter_map(|live| live.input().map(AsFd::as_fd)).collect()
     }
 }
 

@@ -1,5 +1,6 @@
 //! One command of a kept sandbox.
 
+use super::input::Owed;
 use super::journal::now_ms;
 use super::place::Place;
 use super::spool::{Ledger, Moved, Sink, Spool, Way};
@@ -59,6 +60,7 @@ pub(super) struct Live {
     pub(super) is_started: bool,
     pub(super) counts_as_use: bool,
     pub(super) stdin: Input,
+    pub(super) owed: Owed,
     pub(super) stdout: Option<Spool>,
     pub(super) stderr: Option<Spool>,
     /// Where the output of a terminal goes, until its master comes.
@@ -114,6 +116,7 @@ impl Exec {
             is_started: false,
             counts_as_use: !order.detached || order.keep_awake,
             stdin: Input::None,
+            owed: Owed::default(),
             stdout: None,
             stderr: None,
             file: None,
@@ -315,28 +318,15 @@ impl Live {
         }
     }
 
-    /// Where its input goes; `None` where it takes none, or none any more.
-    pub(super) fn input(&self) -> Option<&OwnedFd> {
-        match &self.stdin {
-            Input::None => None,
-            Input::Pipe(pipe) => Some(pipe),
-            Input::Terminal => self.stdout.as_ref().and_then(Spool::master),
-        }
+    /// The master of its terminal, once it has come.
+    pub(super) fn master(&self) -> Option<&OwnedFd> {
+        self.stdout.as_ref().and_then(Spool::master)
     }
 
     /// It has ended and what it left goes on: nobody reads its input any more.
     fn begin_afterlife(&mut self, left_below: Option<i32>) {
         self.left_below = left_below;
         self.stdin = Input::None;
-    }
-
-    /// Ends its input. A terminal's end is a key, and it can be typed more than once.
-    pub(super) fn close_input(&mut self) {
-        if let (Input::Terminal, Some(master)) = (&self.stdin, self.input()) {
-            let _ = rustix::io::write(master, b"\x04");
-        } else {
-            self.stdin = Input::None;
-        }
     }
 
     /// Ends of what it writes that are to be waited on at this moment.

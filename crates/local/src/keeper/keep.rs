@@ -191,6 +191,7 @@ impl<'a> Keeper<'a> {
         self.end_what_stays_cleared();
         self.enforce_calendar();
         self.enforce_timeouts();
+        self.pay_inputs();
         self.answer_parked();
         self.look_for_use();
         // ORDER: after the answers, because a copy of this process takes longer than a pause.

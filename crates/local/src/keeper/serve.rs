@@ -1,6 +1,7 @@
 //! A keeper's dealings with its clients.
 
 use super::exec::{Exec, Input, Killed};
+use super::input::{Given, Piece};
 use super::keep::Keeper;
 use super::mapped::mapped_below;
 use super::talk::{Asked, HungUp, Reply, Request, Start, VERSION, Wire};
@@ -12,7 +13,6 @@ use cofferdam_core::{
     Error, ErrorKind, ExecStatus, MappedFiles, NetworkPolicy, ProcessId, Result, SandboxMetrics,
     Seen, Standard, Terminal, Verdict, no_way_out,
 };
-use cofferdam_wire::ByteString;
 use cofferdam_wire::message::ToProcess;
 use rustix::event::PollFlags;
 use rustix::fd::OwnedFd;
@@ -26,8 +26,6 @@ use std::time::{Duration, Instant};
 pub(super) const MAX_CLIENTS: usize = 512;
 /// The longest that a client may wait for news in one request.
 pub(super) const MAX_PATIENCE: Duration = Duration::from_secs(600);
-/// How long a command may leave bytes for its standard input untouched before its client is told.
-const READS_WITHIN: Duration = Duration::from_secs(30);
 
 /// A client.
 #[derive(Debug)]
@@ -47,7 +45,7 @@ enum Parked {
     /// News of a command.
     Watch { id: ProcessId, seen: Seen, until: Instant },
     /// That a command takes its input.
-    Bytes { id: ProcessId, bytes: ByteString, taken: usize, until: Instant },
+    Bytes { id: ProcessId, piece: Piece },
     /// The end of the sandbox.
     Destroy,
     /// Nothing: it has a connection to files, and hangs up when it needs that no more.
@@ -73,7 +71,8 @@ impl Conn {
 
     pub(super) fn until(&self) -> Option<Instant> {
         match self.parked.as_ref()? {
-            Parked::Watch { until, .. } | Parked::Bytes { until, .. } => Some(*until),
+            Parked::Watch { until, .. } => Some(*until),
+            Parked::Bytes { piece, .. } => Some(piece.until()),
             Parked::Start { until, .. } => *until,
             Parked::Destroy | Parked::Files | Parked::FileWatch | Parked::Port => None,
         }
@@ -265,8 +264,7 @@ impl Keeper<'_> {
             Request::Bytes { id, bytes } => {
                 self.refuse_while_paused()?;
                 self.check_reads(&id)?;
-                let until = Instant::now() + READS_WITHIN;
-                return Ok(Outcome::Later(Parked::Bytes { id, bytes, taken: 0, until }));
+                return Ok(Outcome::Later(Parked::Bytes { id, piece: Piece::new(bytes) }));
             }
             Request::Close { id } => self.close_input(&id)?,
             Request::Signal { id, signal } => self.signal(&id, signal)?,
@@ -397,7 +395,7 @@ impl Keeper<'_> {
 
     fn check_reads(&mut self, id: &ProcessId) -> Result<()> {
         let live = self.live(id)?;
-        if matches!(live.stdin, Input::None) {
+        if !live.reads() {
             let what = format!("command {id} reads nothing, or its input was closed");
             let error = Error::new(ErrorKind::Conflict, what);
             return Err(error.hint("Start one with standard input or a terminal."));
@@ -491,46 +489,22 @@ impl Keeper<'_> {
                 }
                 Ok(Outcome::Later(Parked::Watch { id, seen, until }))
             }
-            Parked::Bytes { id, bytes, taken, until } => self.feed(id, bytes, taken, until),
+            Parked::Bytes { id, piece } => self.feed(id, piece),
         }
     }
 
     /// Gives a command what it takes of its input now.
-    fn feed(
-        &mut self,
-        id: ProcessId,
-        bytes: ByteString,
-        mut taken: usize,
-        mut until: Instant,
-    ) -> Result<Outcome> {
-        let live = self.live(&id)?;
-        while let Some(rest) = bytes.as_bytes().get(taken..).filter(|rest| !rest.is_empty()) {
-            let written = match live.input() {
-                Some(input) => rustix::io::write(input, rest),
-                // A terminal whose master has not come yet.
-                None if matches!(live.stdin, Input::Terminal) => Err(Errno::AGAIN),
-                None => Err(Errno::PIPE),
-            };
-            match written {
-                Ok(count) => {
-                    taken += count;
-                    until = Instant::now() + READS_WITHIN;
-                }
-                Err(Errno::AGAIN) if until > Instant::now() => {
-                    return Ok(Outcome::Later(Parked::Bytes { id, bytes, taken, until }));
-                }
-                Err(Errno::INTR) => {}
-                Err(errno) => {
-                    let all = bytes.as_bytes().len();
-                    let kind = match errno {
-                        Errno::AGAIN => ErrorKind::TimedOut,
-                        _ => ErrorKind::Conflict,
-                    };
-                    let what = format!("command {id} took {taken} of {all} bytes of input");
-                    return Err(Error::new(kind, what).source(std::io::Error::from(errno)));
-                }
-            }
-        }
-        Ok(Outcome::Now(Reply::Done))
+    fn feed(&mut self, id: ProcessId, mut piece: Piece) -> Result<Outcome> {
+        let (taken, of, errno) = match self.live(&id)?.give(&mut piece) {
+            Given::Whole => return Ok(Outcome::Now(Reply::Done)),
+            Given::Waits => return Ok(Outcome::Later(Parked::Bytes { id, piece })),
+            Given::Failed { taken, of, errno } => (taken, of, errno),
+        };
+        let kind = match errno {
+            Errno::AGAIN => ErrorKind::TimedOut,
+            _ => ErrorKind::Conflict,
+        };
+        let what = format!("command {id} took {taken} of {of} bytes of input");
+        Err(Error::new(kind, what).source(std::io::Error::from(errno)))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Context, Steps, Tier};
 use crate::cgroup::{GUEST_PROCESSES, GUEST_THREADS_OVER_A_LAYER};
-use cofferdam_core::{Axis, Degree, Enforced, Limits, LimitsCount};
+use cofferdam_core::{Axis, Degree, Enforced, Limited, Limits, LimitsCount};
 use cofferdam_wire::plan::{Op, Resource};
 
 /// How one limit is held.
@@ -104,30 +104,22 @@ pub(super) fn steps(context: &Context<'_>, tier: Tier, steps: &mut Steps) {
 
 /// Lowers the limits axis as far as limits are not held.
 pub(super) fn lower(context: &Context<'_>, tier: Tier, enforced: &mut Enforced) {
-    let mut lower = |held, what: &str, why: &str| match held {
+    let mut lower = |held, what: Limited, why: &str| match held {
         Held::Together => {}
         Held::EachProcess | Held::No => {
-            enforced.lower(Axis::Limits, Degree::Partial, &format!("{what} {why}"));
+            enforced.lower(Axis::Limits, Degree::Partial, &format!("{} {why}", what.unheld()));
         }
     };
-    lower(
-        memory(context),
-        "private memory is limited for each process, not for all together, and memory that is shared is not:",
-        "no control group with a memory limit can be written",
-    );
+    lower(memory(context), Limited::Memory, "no control group with a memory limit can be written");
     lower(
         pids(context, tier),
-        "the number of processes is not limited:",
+        Limited::Pids,
         "there is neither a control group nor a user namespace to count them in",
     );
-    lower(
-        cpu(context),
-        "processor time is not limited:",
-        "no control group with a processor limit can be written",
-    );
+    lower(cpu(context), Limited::Cpu, "no control group with a processor limit can be written");
     lower(
         disk(tier),
-        "the private writable space is not limited:",
+        Limited::Disk,
         "it is a directory of the host, for there is no mount namespace",
     );
 }

@@ -15,7 +15,11 @@ use cofferdam_core::{Error, ErrorKind};
 use std::net::IpAddr;
 
 /// What a page that is allowed may send.
-const HEADERS: &str = "authorization, content-type, idempotency-key, last-event-id";
+const HEADERS: &str = "authorization, content-type, idempotency-key, last-event-id, \
+                       mcp-protocol-version, mcp-session-id";
+/// What it may read of an answer, beside what any page may: a session of the Model Context Protocol is named
+/// by a header, and each later request of it has to name it.
+const EXPOSED: HeaderValue = HeaderValue::from_static("mcp-session-id");
 const METHODS: &str = "GET, POST, PUT, PATCH, DELETE";
 
 /// Refuses a request for another host.
@@ -87,6 +91,7 @@ pub(super) fn check_origin(
 pub(super) fn allow(response: &mut Response, origin: HeaderValue) {
     let headers = response.headers_mut();
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
     headers.append(header::VARY, HeaderValue::from_static("origin"));
 }
 

@@ -56,9 +56,23 @@ async fn a_page_may_ask_only_if_its_origin_may() {
     let answer = stage.send(asks).await;
     assert_eq!(answer.status, 204);
     assert!(answer.headers["access-control-allow-methods"].to_str().unwrap().contains("PUT"));
+    let may_send = answer.headers["access-control-allow-headers"].to_str().unwrap().to_owned();
+    for name in ["authorization", "mcp-protocol-version", "mcp-session-id"] {
+        assert!(may_send.split(", ").any(|header| header == name), "{name}: {may_send}");
+    }
+    let hello = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25",
+        "capabilities":{},"clientInfo":{"name":"test","version":"1"}}}"#;
+    let mut begins = of(host, good, "POST /mcp").map(|_| Body::from(hello));
+    let accepts = "application/json, text/event-stream".parse().unwrap();
+    begins.headers_mut().insert("accept", accepts);
+    begins.headers_mut().insert("content-type", "application/json".parse().unwrap());
+    let answer = stage.send(begins).await;
+    assert!(answer.headers.contains_key("mcp-session-id"), "{}", answer.text);
+    assert_eq!(answer.headers["access-control-expose-headers"], "mcp-session-id");
     // Nobody is told anything who asks without a page.
     let plain = stage.send(of(host, None, "GET /v1/sandboxes")).await;
     assert!(!plain.headers.contains_key("access-control-allow-origin"));
+    assert!(!plain.headers.contains_key("access-control-expose-headers"));
 }
 
 #[tokio::test]

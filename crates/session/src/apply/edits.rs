@@ -3,7 +3,7 @@
 use super::Doing;
 use super::look_up::sha256;
 use crate::edit::{Edit, EditReport, MAX_EDITED_BYTES, plan_edits};
-use crate::window::{Window, WindowOrder, window};
+use crate::window::{LARGE_HINT, NO_TEXT_HINT, Window, WindowOrder, window};
 use cofferdam_core::files::{Before, Content, EntryKind, Load, Read, Step};
 use cofferdam_core::{Error, ErrorKind, Files, GuestPath, Result};
 use std::ffi::OsStr;
@@ -73,11 +73,11 @@ pub async fn read_window(
     let path = path.as_ref();
     let content = files.read(path, MAX_WINDOWED_BYTES).await;
     let content = content.map_err(|error| match error.kind == ErrorKind::TooLarge {
-        true => error.hint("Read a range of its bytes instead, or search it."),
+        true => error.hint(LARGE_HINT),
         false => error,
     })?;
     window(&content, order)?.ok_or_else(|| {
         let what = format!("{} is not UTF-8 text, and so has no lines", path.display());
-        Error::new(ErrorKind::NotAFile, what).hint("Read its bytes instead.")
+        Error::new(ErrorKind::NotAFile, what).hint(NO_TEXT_HINT)
     })
 }

@@ -101,7 +101,7 @@ impl DurableBackend for Filed {
             let is_made = ["making", "sandbox"].iter().position(|one| *one == what)? == 1;
             let id = SandboxId::new(id).unwrap();
             let record = is_made.then(|| Self::record(&id));
-            Some(Found { record, id, status: SandboxStatus::Running })
+            Some(Found { record, id, status: SandboxStatus::Running, unreachable: None })
         });
         Ok(found.collect())
     }

@@ -76,6 +76,10 @@ fn is_broken_pipe(error: &Error) -> bool {
 async fn read_object(args: &ReadArgs, session: &Session, files: &Files) -> Result<()> {
     let order = Read { hash: true, max_bytes: Some(OBJECT_BYTES), ..args.order() };
     let mut bytes = Vec::new();
-    let read = files.read_to(&order, &mut bytes).await?;
+    let read = files.read_to(&order, &mut bytes).await;
+    let read = read.map_err(|error| match error.kind == ErrorKind::TooLarge {
+        true => error.hint("Print a part with --offset and --length, or all of it without --json."),
+        false => error,
+    })?;
     render::print_json(&FileContent::new(session, &args.target.path, args.offset, &read, bytes))
 }

@@ -251,6 +251,7 @@ impl State {
             id: id.clone(),
             record: (sandbox.status != SandboxStatus::Gone).then(|| sandbox.record.clone()),
             status: sandbox.status,
+            unreachable: None,
         });
         found.collect()
     }

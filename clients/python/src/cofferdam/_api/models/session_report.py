@@ -73,6 +73,7 @@ class SessionReport:
         tier (LayerTier | None | Unset): What makes such a layer; null where there is none.
         tier_why (None | str | Unset): Why that is no overlay; null where it is one, or a copy was asked for, or there
             is no layer.
+        unreachable (None | str | Unset): Why its sandbox could not be asked how it stands; absent where it answered.
         workspace (None | str | Unset): The host's directory that it works in; null for one of its own.
         workspace_inside (None | str | Unset): Where the workspace is inside, while there is a sandbox.
     """
@@ -102,6 +103,7 @@ class SessionReport:
     secrets: list[str] | Unset = UNSET
     tier: LayerTier | None | Unset = UNSET
     tier_why: None | str | Unset = UNSET
+    unreachable: None | str | Unset = UNSET
     workspace: None | str | Unset = UNSET
     workspace_inside: None | str | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
@@ -223,6 +225,12 @@ class SessionReport:
         else:
             tier_why = self.tier_why
 
+        unreachable: None | str | Unset
+        if isinstance(self.unreachable, Unset):
+            unreachable = UNSET
+        else:
+            unreachable = self.unreachable
+
         workspace: None | str | Unset
         if isinstance(self.workspace, Unset):
             workspace = UNSET
@@ -282,6 +290,8 @@ class SessionReport:
             field_dict["tier"] = tier
         if tier_why is not UNSET:
             field_dict["tier_why"] = tier_why
+        if unreachable is not UNSET:
+            field_dict["unreachable"] = unreachable
         if workspace is not UNSET:
             field_dict["workspace"] = workspace
         if workspace_inside is not UNSET:
@@ -471,6 +481,15 @@ class SessionReport:
 
         tier_why = _parse_tier_why(d.pop("tier_why", UNSET))
 
+        def _parse_unreachable(data: object) -> None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(None | str | Unset, data)
+
+        unreachable = _parse_unreachable(d.pop("unreachable", UNSET))
+
         def _parse_workspace(data: object) -> None | str | Unset:
             if data is None:
                 return data
@@ -515,6 +534,7 @@ class SessionReport:
             secrets=secrets,
             tier=tier,
             tier_why=tier_why,
+            unreachable=unreachable,
             workspace=workspace,
             workspace_inside=workspace_inside,
         )
