@@ -16,6 +16,7 @@ pub(crate) mod exported;
 mod forks;
 mod gather;
 mod going;
+mod linked;
 mod live;
 mod mapped;
 mod named;
