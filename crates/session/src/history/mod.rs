@@ -17,6 +17,7 @@ mod forks;
 mod gather;
 mod going;
 mod grain;
+mod linked;
 mod live;
 mod mapped;
 mod named;

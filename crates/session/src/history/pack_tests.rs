@@ -244,7 +244,10 @@ fn a_content_that_a_point_does_not_hold_is_told() {
     let bad = Tree::new(bad.collect()).unwrap();
     let folder = place.base.join("made");
     fs::create_dir(&folder).unwrap();
-    assert!(super::restore::make(&bad, &blobs, &folder).is_err(), "and nothing is made of it");
+    assert!(
+        super::restore::make(&bad, &blobs, &folder, None).is_err(),
+        "and nothing is made of it"
+    );
 }
 
 /// A layer that is a copy has all of the workspace: what is missing in it was removed.

@@ -2,11 +2,14 @@
 //!
 //! Nobody waits for the disk, for which other programs' writes would have to be waited for too. But what was
 //! made is handed to it at once: where a file system commits names after the data that they lead to, as
-//! ext4 does, a loss of power leaves the layer that was there before, or this one whole.
+//! ext4 does, a loss of power leaves the layer that was there before, or this one whole. A file that is taken
+//! over from the present layer is on disk as far as it was: handing all of them over takes longer than the
+//! rest of an undo, and drops from memory what commands will read.
 
 use super::blobs::Blobs;
 use super::content::Copier;
 use super::gather::UPPER;
+use super::linked::{Present, beneath};
 use super::tree::{Content, Entry, Moment, Node, Tree, split};
 use super::walk::{directory, failed};
 use crate::home;
@@ -26,8 +29,14 @@ use std::rc::Rc;
 /// Where files of several names stand while a layer is made.
 const LINKS: &str = ".links";
 
-/// Makes the directory of a layer in this folder, where none is yet.
-pub(super) fn make(tree: &Tree, blobs: &Blobs, folder: &Path) -> Result<()> {
+/// Makes the directory of a layer in this folder, where none is yet. Files that are the same in the present
+/// layer, where one is told of, are no copies but get a name more. Says whether there are any of these.
+pub(super) fn make<'m>(
+    tree: &'m Tree,
+    blobs: &'m Blobs,
+    folder: &Path,
+    present: Option<Present<'m>>,
+) -> Result<bool> {
     let repeated = tree.entries().iter().filter_map(|entry| entry.node.first());
     let repeated: BTreeSet<u32> = repeated.collect();
     let has_links = !repeated.is_empty();
@@ -39,6 +48,7 @@ pub(super) fn make(tree: &Tree, blobs: &Blobs, folder: &Path) -> Result<()> {
         blobs,
         links: Rc::new(directory(&links)?),
         repeated,
+        present,
         copier: Copier::new(u64::MAX),
         open: Vec::new(),
         is_root: rustix::process::geteuid().is_root(),
@@ -48,11 +58,12 @@ pub(super) fn make(tree: &Tree, blobs: &Blobs, folder: &Path) -> Result<()> {
         making.entry(entry, u32::try_from(place).unwrap_or(u32::MAX), above.as_fd())?;
     }
     making.close_until(None)?;
+    let has_taken = making.present.as_ref().is_some_and(Present::has_given);
     drop(making);
-    match has_links {
-        true => home::remove(folder, LINKS),
-        false => Ok(()),
+    if has_links {
+        home::remove(folder, LINKS)?;
     }
+    Ok(has_taken)
 }
 
 struct Making<'m> {
@@ -60,10 +71,20 @@ struct Making<'m> {
     links: Rc<OwnedFd>,
     /// The places of files that have other names.
     repeated: BTreeSet<u32>,
+    /// The layer that is there, where this one takes files from it.
+    present: Option<Present<'m>>,
     copier: Copier,
     /// The directories on the way to what is made now. They are settled when all in them is made.
-    open: Vec<(&'m Entry, Rc<OwnedFd>)>,
+    open: Vec<Open<'m>>,
     is_root: bool,
+}
+
+/// A directory that is being filled.
+struct Open<'m> {
+    entry: &'m Entry,
+    made: Rc<OwnedFd>,
+    /// The one of the same path in the present layer.
+    present: Option<Rc<OwnedFd>>,
 }
 
 impl<'m> Making<'m> {
@@ -73,10 +94,10 @@ impl<'m> Making<'m> {
             return self.directory(entry, (above, UPPER.to_bytes()));
         }
         self.close_until(Some(parent))?;
-        let Some((_, above)) = self.open.last() else {
+        let Some(Open { made, present, .. }) = self.open.last() else {
             return Err(Error::new(ErrorKind::Io, "a list without a top"));
         };
-        let above = Rc::clone(above);
+        let (above, from) = (Rc::clone(made), present.clone());
         let made = |e| failed("make", &entry.path, e);
         match &entry.node {
             Node::Directory => self.directory(entry, (above.as_fd(), name)),
@@ -91,9 +112,26 @@ impl<'m> Making<'m> {
                 linkat(&*links, &*first, &*above, name, AtFlags::empty()).map_err(made)
             }
             Node::File(_) | Node::Link(_) | Node::Removed | Node::Fifo | Node::Socket => {
-                self.plain(entry, (above.as_fd(), name))
+                match self.is_taken(entry, from.as_deref(), (above.as_fd(), name))? {
+                    true => Ok(()),
+                    false => self.plain(entry, (above.as_fd(), name)),
+                }
             }
         }
+    }
+
+    /// Whether a file came from the present layer.
+    fn is_taken(
+        &mut self,
+        entry: &Entry,
+        from: Option<&OwnedFd>,
+        (above, name): (BorrowedFd<'_>, &[u8]),
+    ) -> Result<bool> {
+        let (Some(present), Some(from), Some(_)) = (&mut self.present, from, entry.node.content())
+        else {
+            return Ok(false);
+        };
+        present.link(entry, (from.as_fd(), above), name)
     }
 
     fn directory(
@@ -101,21 +139,25 @@ impl<'m> Making<'m> {
         entry: &'m Entry,
         (above, name): (BorrowedFd<'_>, &[u8]),
     ) -> Result<()> {
+        let present = match self.open.last() {
+            Some(last) => last.present.as_deref().and_then(|from| beneath(from, name)),
+            None => self.present.as_ref().and_then(|present| beneath(&present.folder, name)),
+        };
         mkdirat(above, name, Mode::RWXU).map_err(|e| failed("make", &entry.path, e))?;
         let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
         let made = openat(above, name, flags, Mode::empty());
         let made = made.map_err(|e| failed("open", &entry.path, e))?;
-        self.open.push((entry, Rc::new(made)));
+        self.open.push(Open { entry, made: Rc::new(made), present: present.map(Rc::new) });
         Ok(())
     }
 
     /// Settles the directories that this one is not in; all of them where there is none.
     fn close_until(&mut self, parent: Option<&[u8]>) -> Result<()> {
-        while let Some((entry, file)) =
-            self.open.pop_if(|(entry, _)| parent.is_none_or(|parent| entry.path != parent))
+        while let Some(Open { entry, made, .. }) =
+            self.open.pop_if(|open| parent.is_none_or(|parent| open.entry.path != parent))
         {
-            attributes(&file, entry)?;
-            settle(&file, entry, self.is_root)?;
+            attributes(&made, entry)?;
+            settle(&made, entry, self.is_root)?;
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use super::compare::{Lower, compare};
 use super::gather::{Gather, Known, UPPER};
+use super::linked::Present;
 use super::live::Live;
 use super::mapped::Mapped;
 use super::point::{PointEffects, PointReport};
@@ -33,6 +34,9 @@ const OF_COPIES: [&str; 2] = ["listing", LANDED];
 const LANDED: &str = "landed.json";
 /// The most files and bytes that are read again after they were made, rather than waited for.
 const MOST_READ_AGAIN: (u64, u64) = (1000, 4 << 20);
+/// The most files and bytes that are made anew rather than taken over from the layer that is there, whose end
+/// would have to be waited for.
+const MOST_MADE_ANEW: (u64, u64) = (32, 1 << 18);
 /// Where something is made until it is whole.
 const FRESH: &str = ".fresh";
 
@@ -170,7 +174,8 @@ impl Work {
         }
     }
 
-    /// Makes what the layer was at a point, beside the layer.
+    /// Makes what the layer was at a point, beside the layer. Nothing of the layer changes meanwhile but how
+    /// many names its files have, and with that their times of change.
     pub(super) fn make_ready(&mut self, number: u32) -> Result<Ready> {
         self.begin()?;
         self.history.has_layer()?;
@@ -181,18 +186,34 @@ impl Work {
         let layer = self.history.layer();
         let made = fresh_below(&layer).and_then(|fresh| {
             let made = self.history.read_tree(&tree)?;
-            restore::make(&made, &self.blobs, &fresh)?;
-            let live = self.seen(&made, tree.number, &fresh)?;
+            let known = self.known_present(&made, &layer);
+            let present = known.as_ref().map(|(tree, live)| Present::new(&layer, tree, live));
+            let has_taken = restore::make(&made, &self.blobs, &fresh, present.transpose()?)?;
+            let seen = || self.seen(&made, tree.number, &fresh);
+            let live = (!has_taken).then(seen).transpose()?;
             let new = fresh.join("upper");
             let inode = std::fs::metadata(&new).map_err(|e| io("look at", &new, e))?.ino();
-            Ok((live, Going { at: number, tree, inode }))
+            Ok((live, made, Going { at: number, tree, inode }))
         });
-        let (live, going) = or_nothing(made, &layer)?;
-        Ok(Ready { layer, live, going })
+        let (live, made, going) = or_nothing(made, &layer)?;
+        Ok(Ready { layer, live, made, going })
+    }
+
+    /// What is known of the present layer, where that tells for certain which of its files are as they were,
+    /// and the one that is to be made has much.
+    fn known_present(&self, made: &Tree, layer: &Path) -> Option<(Tree, Live)> {
+        let (files, bytes) = made.size();
+        if files <= MOST_MADE_ANEW.0 && bytes <= MOST_MADE_ANEW.1 {
+            return None;
+        }
+        // As for a look.
+        let file = self.state.tree.as_ref().filter(|_| tells_of_stores_in(layer))?;
+        let live = self.history.live(file)?;
+        Some((self.history.read_tree(file).ok()?, live))
     }
 
     /// Puts what was made in the place of the layer, which nobody may use meanwhile. After a crash it is
-    /// either, and the session is known to stand where it is. What was there goes with `ready`.
+    /// either, and the session is known to stand where it is. What was there goes with `ready`, or before.
     pub(super) fn go(&mut self, ready: &Ready) -> Result<()> {
         let Going { inode, .. } = ready.going;
         self.state.going = Some(ready.going.clone());
@@ -200,13 +221,28 @@ impl Work {
         let (new, place) = (ready.layer.join(FRESH).join("upper"), ready.layer.join("upper"));
         exchange(&new, &place).map_err(|e| io("exchange", &place, e.into()))?;
         self.state.arrive(inode);
-        self.write_live(&ready.live)?;
+        if let Some(live) = &ready.live {
+            self.write_live(live)?;
+        }
         self.commit()?;
         // What the kernel noted for the layer that was there. It is made anew.
-        home::remove(&ready.layer, WORK)
+        home::remove(&ready.layer, WORK)?;
+        if ready.live.is_none() {
+            // It has arrived all the same. Of what is not noted the next look compares everything.
+            let _ = self.note_arrived(ready);
+        }
+        Ok(())
     }
 
-    /// What the kernel says of a tree that was just made.
+    /// Removes the layer that was there, and notes what is seen of the one that is there now. To be called
+    /// before anything can run in that.
+    fn note_arrived(&self, ready: &Ready) -> Result<()> {
+        // ORDER: first. A file that both have loses a name, which is a change of it by its time.
+        home::remove(&ready.layer, FRESH)?;
+        self.write_live(&self.seen(&ready.made, ready.going.tree.number, &ready.layer)?)
+    }
+
+    /// What the kernel says of a tree that was just made, in which nobody can change anything yet.
     ///
     /// What was made is known for certain where times of change are fine, and otherwise once the clock of files
     /// went on. Where there is little in it, the next look reads it again, which is done sooner.
@@ -234,7 +270,8 @@ impl Work {
         for name in OF_COPIES.iter().filter(|name| from.layer().join(name).is_file()) {
             copy_file(&from.layer(), &layer, name)?;
         }
-        restore::make(&tree, &self.blobs, &layer)?;
+        // Nothing is taken over: both sessions go on.
+        restore::make(&tree, &self.blobs, &layer, None)?;
         let live = self.seen(&tree, self.state.next_point, &layer)?;
         let mut said = said;
         (said.files, said.bytes) = tree.size();
@@ -247,7 +284,9 @@ impl Work {
 /// dropped that is removed.
 pub(super) struct Ready {
     layer: PathBuf,
-    live: Live,
+    /// What is seen of it; nothing where it has files of the present one, whose times of change do not last.
+    live: Option<Live>,
+    made: Tree,
     going: Going,
 }
 

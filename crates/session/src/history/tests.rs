@@ -20,7 +20,7 @@ use std::time::Duration;
 /// Who else may do what with a file.
 const ACL: &str = "system.posix_acl_access";
 /// More than all clocks of files need to go on.
-const A_GRAIN: Duration = Duration::from_millis(25);
+pub(super) const A_GRAIN: Duration = Duration::from_millis(25);
 
 /// What a session keeps, with a layer.
 pub(super) struct Place {

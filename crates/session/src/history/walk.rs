@@ -54,11 +54,7 @@ impl Found {
 
     /// What tells this state of it from every other one.
     pub(super) fn mark(&self) -> Mark {
-        Mark {
-            device: self.stat.st_dev,
-            inode: self.stat.st_ino,
-            changed: (self.stat.st_ctime, u32::try_from(self.stat.st_ctime_nsec).unwrap_or(0)),
-        }
+        Mark::of(&self.stat)
     }
 }
 
@@ -69,6 +65,16 @@ pub(super) struct Mark {
     pub(super) inode: u64,
     /// When it was changed last, by the clock that nobody inside can set.
     pub(super) changed: (i64, u32),
+}
+
+impl Mark {
+    pub(super) fn of(stat: &Stat) -> Self {
+        Self {
+            device: stat.st_dev,
+            inode: stat.st_ino,
+            changed: (stat.st_ctime, u32::try_from(stat.st_ctime_nsec).unwrap_or(0)),
+        }
+    }
 }
 
 /// Walks through the directory `name` of a folder.
