@@ -9,7 +9,6 @@
 //! | `live` | what was seen of the present layer by the last look |
 //! | `state.json` | where the session stands, and the next numbers |
 //! | `working` | somebody is at work on more than the next point, or was when they died |
-//! | `resting` | what that is between two works: ext4 may take longer for a file than for all else of a work |
 //!
 //! Points that an older version wrote have `points/N.json`, and `trees/N` with the list alone.
 //!
@@ -41,7 +40,6 @@ const BLOBS: &str = "blobs";
 const LIVE: &str = "live";
 const STATE: &str = "state.json";
 const WORKING: &str = "working";
-const RESTING: &str = "resting";
 /// Leads the name of a file of ours until it is whole.
 const FRESH: &str = ".fresh-";
 /// How often `state.json` is read again where it is not whole: somebody may be writing it.
@@ -263,20 +261,13 @@ impl History {
         self.remove_above(&state)?;
         state.bytes = super::evict::sweep(self, &state)?;
         self.write_state(&state)?;
-        self.unmark().map_err(|e| io("settle", &self.folder(), e))?;
+        self.remove_one(&self.folder().join(WORKING))?;
         Ok(Some((state, true)))
     }
 
     fn mark(&self) -> Result<()> {
         let marker = self.folder().join(WORKING);
-        match std::fs::rename(self.folder().join(RESTING), &marker) {
-            Ok(()) => Ok(()),
-            Err(_) => std::fs::write(&marker, b"").map_err(|e| io("make", &marker, e)),
-        }
-    }
-
-    fn unmark(&self) -> std::io::Result<()> {
-        std::fs::rename(self.folder().join(WORKING), self.folder().join(RESTING))
+        std::fs::write(&marker, b"").map_err(|e| io("make", &marker, e))
     }
 
     /// Whether somebody died at work: they left the marker, or what the next point is made of, which
@@ -488,7 +479,7 @@ impl Drop for Work {
         }
         // ORDER: last. A marker that stays costs the next one a look.
         if self.has_begun {
-            let _ = self.history.unmark();
+            let _ = std::fs::remove_file(self.history.folder().join(WORKING));
         }
     }
 }
