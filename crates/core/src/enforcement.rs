@@ -239,9 +239,19 @@ impl Enforced {
     /// Why less holds than was wished for: the reasons of the axes that count, and of limits those that were
     /// asked for, where the profile does not demand all.
     pub fn reasons_that_count(&self, profile: Profile, limits: &Limits) -> Vec<&str> {
-        let lead = format!("{}: ", Axis::Limits.name());
+        let of_axis = |reason: &str, axis: Axis| {
+            reason.strip_prefix(axis.name())?.strip_prefix(": ").map(str::to_owned)
+        };
+        // What is said of an axis that holds is no reason why it does not.
+        let holds = |reason: &str| {
+            let of = Axis::ALL.into_iter().find(|axis| of_axis(reason, *axis).is_some());
+            of.is_some_and(|axis| self.degree(axis) == Degree::Full)
+        };
         let counts = |reason: &&str| {
-            let Some(of_limits) = reason.strip_prefix(&lead) else { return true };
+            if holds(reason) {
+                return false;
+            }
+            let Some(of_limits) = of_axis(reason, Axis::Limits) else { return true };
             let about = Limited::ALL.into_iter().find(|what| of_limits.starts_with(what.unheld()));
             match (LimitsCount::by_wish(profile, limits), about) {
                 (LimitsCount::No, _) => false,
@@ -301,6 +311,20 @@ mod tests {
         let all = ["memory", "processes", "processor", "writable space"];
         let strict = Profile::ALL.into_iter().find(|profile| profile.requires_limits()).unwrap();
         check(strict, &limits, &all);
+    }
+
+    #[test]
+    fn what_is_said_of_an_axis_that_holds_is_no_reason() {
+        let mut enforced = Enforced::full(Basis::Applied);
+        enforced.lower(Axis::Network, Degree::Full, "the way out is narrow");
+        let told = |enforced: &Enforced| {
+            enforced.reasons_that_count(Profile::NoNetwork, &Limits::default()).len()
+        };
+        assert_eq!(told(&enforced), 0);
+        enforced.lower(Axis::Files, Degree::Partial, "no namespace");
+        assert_eq!(told(&enforced), 1);
+        enforced.lower(Axis::Network, Degree::Partial, "no namespace");
+        assert_eq!(told(&enforced), 3);
     }
 
     #[test]

@@ -4,11 +4,10 @@
 //! It is of use beside the tree of the same look alone, entry by entry. One that is damaged, or of
 //! another tree, is as good as none: everything is compared then.
 
-use super::grain::{GRAIN, Grain};
+use super::grain::Grain;
 use super::mapped::Mapped;
 use super::walk::{Found, Mark};
 use sha2::{Digest, Sha256};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What a file of this format begins with.
 const LEAD: &[u8; 16] = b"cofferdam-live\x01\n";
@@ -34,27 +33,21 @@ pub(super) struct LiveEntry {
 impl Live {
     /// What was seen by a look, while this was mapped.
     pub(super) fn new(tree: u32, found: &[Found], grain: Grain, mapped: &Mapped) -> Self {
-        let certain = grain.began.checked_sub(GRAIN).map_or((0, 0), moment);
         let mapped = mapped.among(found);
         let entry = |found: &Found| {
             let mark = found.mark();
             let is_mapped =
                 mapped.as_ref().is_none_or(|all| all.contains(&(mark.device, mark.inode)));
-            let has_time = mark.changed < certain || grain.fine == Some(mark.device);
-            LiveEntry { mark, is_certain: has_time && !is_mapped }
+            LiveEntry { mark, is_certain: grain.tells(mark) && !is_mapped }
         };
         Self { tree, entries: found.iter().map(entry).collect() }
     }
 
-    /// What was made by ourselves where nobody else could change anything, a grain of time ago.
+    /// As if all of it were certain.
+    #[cfg(test)]
     pub(super) fn made(tree: u32, found: &[Found]) -> Self {
         let entry = |found: &Found| LiveEntry { mark: found.mark(), is_certain: true };
         Self { tree, entries: found.iter().map(entry).collect() }
-    }
-
-    /// Waits until what is changed from now on has a later time of change.
-    pub(super) fn wait_a_grain() {
-        std::thread::sleep(GRAIN);
     }
 
     /// Whether all that was found is for certain what was seen.
@@ -109,17 +102,12 @@ fn entry(bytes: &[u8; ENTRY_BYTES]) -> Option<LiveEntry> {
     Some(LiveEntry { mark, is_certain: rest == [1] })
 }
 
-fn moment(time: SystemTime) -> (i64, u32) {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    (i64::try_from(since.as_secs()).unwrap_or(0), since.subsec_nanos())
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::tests::Place;
     use super::*;
     use cofferdam_core::MappedFiles;
-    use std::time::Duration;
+    use std::time::{Duration, UNIX_EPOCH};
 
     #[test]
     fn what_is_not_whole_is_none() {
@@ -140,7 +128,9 @@ mod tests {
     #[test]
     fn a_time_of_change_is_certain_when_the_clock_has_gone_on() {
         let place = Place::new("history-grain");
-        let found = super::super::take::all(&place.base.join("kept/cow")).unwrap();
+        let mut found = super::super::take::all(&place.base.join("kept/cow")).unwrap();
+        // Where this runs files may have no time below a second.
+        found[0].stat.st_ctime_nsec = 5;
         let (seconds, rest) = found[0].mark().changed;
         let changed = UNIX_EPOCH + Duration::new(seconds.try_into().unwrap(), rest);
         let device = found[0].mark().device;

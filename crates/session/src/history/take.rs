@@ -248,13 +248,12 @@ impl Work {
     /// went on. Where there is little in it, the next look reads it again, which is done sooner.
     fn seen(&self, tree: &Tree, number: u32, folder: &Path) -> Result<Live> {
         let (files, bytes) = tree.size();
-        let grain = self.history.grain(SystemTime::now());
+        let mut grain = self.history.grain(SystemTime::now());
         let is_little = files <= MOST_READ_AGAIN.0 && bytes <= MOST_READ_AGAIN.1;
-        if is_little || grain.fine.is_some() {
-            return Ok(Live::new(number, &all(folder)?, grain, &Mapped::none()));
+        if !is_little && grain.fine.is_none() {
+            grain = grain.waited();
         }
-        Live::wait_a_grain();
-        Ok(Live::made(number, &all(folder)?))
+        Ok(Live::new(number, &all(folder)?, grain, &Mapped::none()))
     }
 
     /// Begins the history of a session that has no layer yet with a point of another one.
