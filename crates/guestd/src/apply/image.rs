@@ -158,11 +158,24 @@ fn kind_of(dir: BorrowedFd<'_>, name: &str) -> rustix::io::Result<Option<FileTyp
     }
 }
 
+/// How often a way is walked that leads up somewhere. Where anything is mounted or moved anywhere on the machine
+/// meanwhile, the kernel cannot tell whether it stayed inside, and asks to try again.
+const MOST_WALKS: usize = 1000;
+
 /// Opens a directory as a command would find it once this is the root.
 fn inside(root: BorrowedFd<'_>, path: &str) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let rules = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
-    rustix::fs::openat2(root, path, flags, Mode::empty(), rules)
+    let walk = || rustix::fs::openat2(root, path, flags, Mode::empty(), rules);
+    let mut walked = walk();
+    for _ in 1..MOST_WALKS {
+        if !matches!(walked, Err(Errno::AGAIN)) {
+            break;
+        }
+        rustix::thread::sched_yield();
+        walked = walk();
+    }
+    walked
 }
 
 fn open(dir: BorrowedFd<'_>, name: &str) -> rustix::io::Result<OwnedFd> {
