@@ -134,8 +134,7 @@ impl Work {
         if order.stillness == Stillness::Perhaps {
             is_still(&found, &walk(&layer, UPPER, how, widened)?)?;
         }
-        let grain = self.history.grain(began);
-        let live = |number| Live::new(number, &found, grain, &order.mapped);
+        let live = |number| Live::new(number, &found, self.history.grain(began), &order.mapped);
         match (known.tree(), &self.state.tree) {
             (Some(old), Some(file)) if old.is_as(&tree) => {
                 let is_much = known.is_much(&found);
