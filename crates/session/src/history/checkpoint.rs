@@ -153,6 +153,9 @@ impl Session {
             return Ok(Before::HasEnded);
         }
         if listed.execs.iter().any(runs) {
+            // What somebody left who was killed is not for a command to see.
+            let history = history_of(&desk);
+            blocking(move || history.tidy()).await?;
             return Ok(Before::OthersRun);
         }
         take(&mut desk, &Taking::between(&listed, MAX_POINT_BYTES), Stillness::Perhaps).await?;

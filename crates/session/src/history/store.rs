@@ -256,6 +256,8 @@ impl History {
         }
         // ORDER: first, so that somebody who is killed here is known to have been.
         self.mark()?;
+        // Its files may be those of the layer as well, and commands would see that they have two names.
+        self.remove_other()?;
         let upper = self.layer().join("upper");
         state.arrive(std::fs::metadata(&upper).map_or(0, |found| found.ino()));
         self.remove_above(&state)?;

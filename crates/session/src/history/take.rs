@@ -88,11 +88,16 @@ impl History {
     pub(crate) fn tidy_all(&self) -> Result<bool> {
         let was_widened = put_back(&self.layer())?;
         let was_at_work = self.tidy()?;
-        let has_fresh = self.layer().join(FRESH).is_dir();
-        if has_fresh {
+        Ok(self.remove_other()? || was_widened || was_at_work)
+    }
+
+    /// Removes a layer that somebody was making, or that was there before. Says whether there was one.
+    pub(super) fn remove_other(&self) -> Result<bool> {
+        let has_other = self.layer().join(FRESH).is_dir();
+        if has_other {
             home::remove(&self.layer(), FRESH)?;
         }
-        Ok(was_widened || was_at_work || has_fresh)
+        Ok(has_other)
     }
 }
 
