@@ -82,6 +82,30 @@ fn a_keeper_that_was_stopped_keeps_no_other_session_from_being_listed() {
 }
 
 #[test]
+fn keepers_that_were_stopped_are_waited_for_together() {
+    // One after the other they would take longer.
+    const SILENT: usize = 6;
+    everyone(|place| {
+        let names: Vec<String> = (0..SILENT).map(|number| format!("s{number}")).collect();
+        for name in &names {
+            place.says(&["create", "--name", name], 0);
+        }
+        let kill = |signal| {
+            let sent = place.host("kill").args(["-s", signal]).args(keepers(place)).status();
+            assert!(sent.unwrap().success());
+        };
+        kill("STOP");
+        let said = place.says(&["ls"], 0);
+        assert_eq!(said.text().matches("running, unreachable").count(), SILENT, "{said:?}");
+        assert!(said.took < TOLD_WITHIN, "{said:?}");
+        kill("CONT");
+        for name in &names {
+            place.says(&["rm", name], 0);
+        }
+    });
+}
+
+#[test]
 fn a_session_whose_keeper_was_stopped_is_stopped_and_removed_all_the_same() {
     everyone(|place| {
         for verb in ["stop", "rm"] {

@@ -311,14 +311,7 @@ impl DurableBackend for KeptBackend {
     }
 
     async fn list(&self) -> Result<Vec<Found>> {
-        let mut all = Vec::new();
-        for id in self.look(Place::all).await? {
-            all.extend(self.found(&id).await?.map(|found| match found {
-                (found, Ok(())) => found,
-                (found, Err(error)) => Found { unreachable: Some(error.chain()), ..found },
-            }));
-        }
-        Ok(all)
+        self.all_found().await
     }
 
     async fn find(&self, id: &SandboxId) -> Result<Option<Found>> {
@@ -478,7 +471,7 @@ impl DurableBackend for KeptBackend {
         let request = match input {
             ExecInput::Bytes(bytes) => {
                 for piece in bytes.chunks(WHOLE_INPUT_BYTES) {
-                    let request = Request::Bytes { id: id.clone(), bytes: piece.to_vec().into() };
+                    let request = Request::Bytes { id: id.clone(), bytes: piece.to_vec() };
                     self.call(sandbox, request, TAKES_WITHIN).await?.done().await?;
                 }
                 return Ok(());

@@ -5,7 +5,7 @@ use super::idle::Idle;
 use super::order::error;
 use super::place::Place;
 use super::silence::{SILENT_FOR, Silence, Silent, Whom};
-use super::talk::{Asked, Reply, Request, VERSION, encode};
+use super::talk::{Asked, Reply, Request, VERSION, encode_asked};
 use cofferdam_core::{
     DestroyReason, DurableBackend, Error, ErrorKind, ExecStatus, Result, SandboxId, SandboxRecord,
 };
@@ -69,7 +69,7 @@ impl<'a> Call<'a> {
         let mut call = Self { socket, whom, within, idle: &known.idle };
         let asked = Asked { version: VERSION, of: sandbox.external_id.clone(), request };
         let mut frame = Vec::new();
-        encode(&asked, &mut frame).ok_or_else(|| {
+        encode_asked(asked, &mut frame).ok_or_else(|| {
             Error::new(ErrorKind::Usage, "the request is too long")
                 .hint("Pass what is long by a file or by standard input.")
         })?;
@@ -109,7 +109,7 @@ impl<'a> Call<'a> {
     pub(super) async fn ask_again(&mut self, request: Request) -> Result<(), Trouble> {
         let of = self.whom.external_id.to_owned();
         let mut frame = Vec::new();
-        encode(&Asked { version: VERSION, of, request }, &mut frame)
+        encode_asked(Asked { version: VERSION, of, request }, &mut frame)
             .ok_or_else(|| Error::new(ErrorKind::Usage, "the request is too long"))
             .map_err(|error| error.hint("Ask for less at once."))?;
         self.write(&frame, &[]).await?.map_err(|error| gone(self.whom.id, error))
@@ -281,6 +281,7 @@ impl KeptBackend {
 #[cfg(test)]
 mod tests {
     use super::super::program::CarriedProgram;
+    use super::super::talk::encode;
     use super::*;
     use cofferdam_core::{Basis, Degree, Enforced, SandboxStatus};
 

@@ -5,9 +5,36 @@ use super::client::{AT_ONCE, Trouble, odd};
 use super::past::Outline;
 use super::place::Place;
 use super::talk::{Reply, Request};
-use cofferdam_core::{ErrorKind, Found, Result, SandboxId, SandboxRecord, SandboxStatus};
+use cofferdam_core::{Error, ErrorKind, Found, Result, SandboxId, SandboxRecord, SandboxStatus};
+use tokio::task::JoinSet;
+
+/// How many sandboxes are asked at once how they stand: those that do not answer are waited for together.
+const ASKED_AT_ONCE: usize = 16;
 
 impl KeptBackend {
+    /// What there is of all sandboxes, in the order of their ids.
+    pub(super) async fn all_found(&self) -> Result<Vec<Found>> {
+        let mut ids = self.look(Place::all).await?.into_iter();
+        let (mut asked, mut all) = (JoinSet::new(), Vec::new());
+        loop {
+            while asked.len() < ASKED_AT_ONCE
+                && let Some(id) = ids.next()
+            {
+                let backend = self.clone();
+                asked.spawn(async move { backend.found(&id).await });
+            }
+            let Some(found) = asked.join_next().await else { break };
+            let found = found
+                .map_err(|e| Error::new(ErrorKind::Io, "ask how a sandbox stands").source(e))?;
+            all.extend(found?.map(|found| match found {
+                (found, Ok(())) => found,
+                (found, Err(error)) => Found { unreachable: Some(error.chain()), ..found },
+            }));
+        }
+        all.sort_by(|one, other| one.id.cmp(&other.id));
+        Ok(all)
+    }
+
     /// What there is of this id, and whether it could be asked how it stands.
     pub(super) async fn found(&self, id: &SandboxId) -> Result<Option<(Found, Result<()>)>> {
         let of = id.clone();

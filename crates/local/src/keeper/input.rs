@@ -1,7 +1,6 @@
 //! What goes to a command's standard input: a piece whole, or nothing of it.
 
 use super::exec::{Input, Live};
-use cofferdam_wire::ByteString;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use std::time::{Duration, Instant};
@@ -12,7 +11,7 @@ const READS_WITHIN: Duration = Duration::from_secs(30);
 /// A piece of input that a client waits to be rid of.
 #[derive(Debug)]
 pub(super) struct Piece {
-    bytes: ByteString,
+    bytes: Vec<u8>,
     taken: usize,
     until: Instant,
 }
@@ -41,7 +40,7 @@ pub(super) struct Owed {
 }
 
 impl Piece {
-    pub(super) fn new(bytes: ByteString) -> Self {
+    pub(super) fn new(bytes: Vec<u8>) -> Self {
         Self { bytes, taken: 0, until: Instant::now() + READS_WITHIN }
     }
 
@@ -53,19 +52,17 @@ impl Piece {
     pub(super) fn give(&mut self, to: To<'_>, owed: &mut Owed, now: Instant) -> Given {
         let rest = match owed.pay(to) {
             Err(Errno::AGAIN) => Err(Errno::AGAIN),
-            Ok(()) | Err(_) => write_all(to, self.bytes.as_bytes(), &mut self.taken),
+            Ok(()) | Err(_) => write_all(to, &self.bytes, &mut self.taken),
         };
         match rest {
             Ok(()) => Given::Whole,
             Err(Errno::AGAIN) if self.until > now => Given::Waits,
             Err(Errno::AGAIN) if self.taken > 0 => {
-                let rest = self.bytes.as_bytes().get(self.taken..).unwrap_or_default();
+                let rest = self.bytes.get(self.taken..).unwrap_or_default();
                 owed.add(rest);
                 Given::Whole
             }
-            Err(errno) => {
-                Given::Failed { taken: self.taken, of: self.bytes.as_bytes().len(), errno }
-            }
+            Err(errno) => Given::Failed { taken: self.taken, of: self.bytes.len(), errno },
         }
     }
 }

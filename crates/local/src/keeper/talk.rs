@@ -1,7 +1,8 @@
 //! What a client says to a keeper, and what it hears: frames over the keeper's socket.
 //!
-//! A connection carries one request at a time. Both sides are of one program, so a version of their
-//! own is all the agreement they need; a keeper of another version than its client says so.
+//! A connection carries one request at a time: a message, and after one of [`Request::Bytes`] these as they
+//! are. Both sides are of one program, so a version of their own is all the agreement they need; a keeper of
+//! another version than its client says so.
 
 use crate::backend::receive;
 use crate::handing::handed;
@@ -21,13 +22,15 @@ use std::mem::MaybeUninit;
 use std::time::Duration;
 
 /// The version of these messages.
-pub(super) const VERSION: u32 = 6;
+pub(super) const VERSION: u32 = 7;
 
 /// The longest that an answer to a start waits for the command's end.
 pub(super) const MAX_START_PATIENCE: Duration = Duration::from_secs(1);
 
 /// How much is read from a client at a time.
 const PIECE_BYTES: usize = 16 * 1024;
+/// How many such pieces are taken from one client before others are heard.
+const MOST_PIECES: usize = 8;
 
 /// A request, and which sandbox it is meant for.
 #[derive(Debug, Serialize, Deserialize)]
@@ -62,9 +65,11 @@ pub(super) enum Request {
         end: bool,
         patience_ms: u64,
     },
+    /// Input of a command, which comes in a frame of its own.
     Bytes {
         id: ProcessId,
-        bytes: ByteString,
+        #[serde(skip)]
+        bytes: Vec<u8>,
     },
     Close {
         id: ProcessId,
@@ -153,6 +158,16 @@ pub(super) enum Reply {
     Failed(ErrorBody),
 }
 
+impl Asked {
+    /// What comes after the message.
+    fn bytes(&mut self) -> Option<&mut Vec<u8>> {
+        match &mut self.request {
+            Request::Bytes { bytes, .. } => Some(bytes),
+            _ => None,
+        }
+    }
+}
+
 impl Start {
     pub(super) fn of(order: &ExecOrder) -> Self {
         let command = &order.command;
@@ -202,6 +217,8 @@ impl From<cofferdam_core::Error> for Reply {
 pub(super) struct Wire {
     pub(super) socket: OwnedFd,
     decoder: Decoder,
+    /// A request whose bytes have not come yet.
+    begun: Option<Asked>,
     /// Descriptors that came and were not taken yet.
     came: Vec<OwnedFd>,
     out: Vec<u8>,
@@ -214,23 +231,29 @@ pub(super) struct HungUp;
 
 impl Wire {
     pub(super) fn new(socket: OwnedFd) -> Self {
-        Self { socket, decoder: Decoder::default(), came: Vec::new(), out: Vec::new(), sent: 0 }
+        let (decoder, begun) = (Decoder::default(), None);
+        Self { socket, decoder, begun, came: Vec::new(), out: Vec::new(), sent: 0 }
     }
 
     /// Takes what has come.
     pub(super) fn fill(&mut self) -> Result<(), HungUp> {
         let mut piece = [0; PIECE_BYTES];
-        match receive(&self.socket, &mut piece, &mut self.came) {
-            Ok(0) => Err(HungUp),
-            // No request has so many, and one request comes at a time.
-            Ok(_) if self.came.len() > MAX_HANDED => Err(HungUp),
-            Ok(count) => {
-                self.decoder.push(piece.get(..count).unwrap_or_default());
-                Ok(())
+        for _ in 0..MOST_PIECES {
+            match receive(&self.socket, &mut piece, &mut self.came) {
+                Ok(0) => return Err(HungUp),
+                // No request has so many, and one request comes at a time.
+                Ok(_) if self.came.len() > MAX_HANDED => return Err(HungUp),
+                Ok(count) => {
+                    self.decoder.push(piece.get(..count).unwrap_or_default());
+                    if count < PIECE_BYTES {
+                        return Ok(());
+                    }
+                }
+                Err(Errno::AGAIN | Errno::INTR) => return Ok(()),
+                Err(_) => return Err(HungUp),
             }
-            Err(Errno::AGAIN | Errno::INTR) => Ok(()),
-            Err(_) => Err(HungUp),
         }
+        Ok(())
     }
 
     /// The descriptors that came with the request.
@@ -240,13 +263,24 @@ impl Wire {
 
     /// The next whole request.
     pub(super) fn next(&mut self) -> Result<Option<Asked>, HungUp> {
-        match self.decoder.next_frame() {
-            Ok(None) => Ok(None),
-            Ok(Some((header, body))) if header.kind == Kind::Message => {
-                serde_json::from_slice(body).map(Some).map_err(|_| HungUp)
+        while let Some((header, body)) = self.decoder.next_frame().map_err(|_| HungUp)? {
+            let mut asked = match (header.kind, self.begun.take()) {
+                (Kind::Message, None) => {
+                    serde_json::from_slice::<Asked>(body).map_err(|_| HungUp)?
+                }
+                (Kind::Data, Some(mut asked)) => {
+                    asked.bytes().ok_or(HungUp)?.extend_from_slice(body);
+                    return Ok(Some(asked));
+                }
+                _ => return Err(HungUp),
+            };
+            // Who speaks otherwise than we do is told so, whatever they send after it.
+            if asked.version != VERSION || asked.bytes().is_none() {
+                return Ok(Some(asked));
             }
-            Ok(Some(_)) | Err(_) => Err(HungUp),
+            self.begun = Some(asked);
         }
+        Ok(None)
     }
 
     /// Sends a reply as far as the client takes it now.
@@ -290,8 +324,81 @@ impl Wire {
     }
 }
 
+/// Adds a request, with what comes after it. `None` where it is too long.
+pub(super) fn encode_asked(mut asked: Asked, out: &mut Vec<u8>) -> Option<()> {
+    encode(&asked, out)?;
+    match asked.bytes() {
+        Some(bytes) => frame::encode(0, Kind::Data, bytes, out).ok(),
+        None => Some(()),
+    }
+}
+
 /// Adds a message as a frame. `None` where it is too long for one.
 pub(super) fn encode<M: Serialize>(message: &M, out: &mut Vec<u8>) -> Option<()> {
     let body = serde_json::to_vec(message).ok()?;
     frame::encode(0, Kind::Message, &body, out).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+    fn asked(version: u32, bytes: &[u8]) -> Asked {
+        let id = ProcessId::new("c").unwrap();
+        Asked { version, of: "x".into(), request: Request::Bytes { id, bytes: bytes.to_vec() } }
+    }
+
+    /// What a keeper hears of these bytes.
+    fn heard(sent: &[u8]) -> (Wire, OwnedFd) {
+        let flags = SocketFlags::NONBLOCK;
+        let pair = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None).unwrap();
+        assert_eq!(rustix::io::write(&pair.0, sent).unwrap(), sent.len());
+        (Wire::new(pair.1), pair.0)
+    }
+
+    #[test]
+    fn input_comes_as_it_is_after_its_message() {
+        let input: Vec<u8> = (0..=255).cycle().take(64 << 10).collect();
+        let mut sent = Vec::new();
+        encode_asked(asked(VERSION, &input), &mut sent).unwrap();
+        assert!(sent.len() < input.len() + 200, "{}", sent.len());
+        let (first, rest) = sent.split_at(sent.len() - 1);
+        let (mut wire, client) = heard(first);
+        wire.fill().unwrap();
+        assert!(wire.next().unwrap().is_none(), "not whole");
+        rustix::io::write(&client, rest).unwrap();
+        wire.fill().unwrap();
+        let Some(Asked { request: Request::Bytes { bytes, .. }, .. }) = wire.next().unwrap() else {
+            panic!("another request");
+        };
+        assert!(bytes == input && wire.next().unwrap().is_none());
+    }
+
+    #[test]
+    fn a_client_of_another_version_is_heard_at_once() {
+        let mut sent = Vec::new();
+        encode(&asked(VERSION - 1, b""), &mut sent).unwrap();
+        let (mut wire, _client) = heard(&sent);
+        wire.fill().unwrap();
+        assert_eq!(wire.next().unwrap().unwrap().version, VERSION - 1);
+    }
+
+    #[test]
+    fn bytes_that_nobody_announced_end_a_connection() {
+        let status = Asked { request: Request::Status, ..asked(VERSION, b"") };
+        let mut message = Vec::new();
+        encode(&status, &mut message).unwrap();
+        let mut begun = Vec::new();
+        encode(&asked(VERSION, b""), &mut begun).unwrap();
+        let mut data = Vec::new();
+        frame::encode(0, Kind::Data, b"x", &mut data).unwrap();
+        for sent in
+            [data.clone(), [begun.clone(), message].concat(), [begun.clone(), begun].concat()]
+        {
+            let (mut wire, _client) = heard(&sent);
+            wire.fill().unwrap();
+            assert_eq!(wire.next().map(drop), Err(HungUp));
+        }
+    }
 }
