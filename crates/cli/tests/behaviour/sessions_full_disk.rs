@@ -164,3 +164,33 @@ fn output_that_finds_no_room_is_counted() {
         drop(disk);
     });
 }
+
+#[test]
+fn an_undo_that_cannot_be_told_says_that_the_session_has_gone() {
+    everyone(|place| {
+        place.says(&["create", "--cow", "--name", "s"], 0);
+        for text in ["one", "two"] {
+            place.says(&["exec", "s", "--shell", &format!("echo {text} >f")], 0);
+        }
+        let say = |what: &str| {
+            let script =
+                "import sqlite3, sys; sqlite3.connect(sys.argv[1]).executescript(sys.argv[2])";
+            let base = place.state.join("sessions.db");
+            let mut command = place.host(PYTHON);
+            command.args(["-c", script]).arg(base).arg(what);
+            assert!(command.status().unwrap().success());
+        };
+        // As where the disk is full: nothing takes the event.
+        say("CREATE TRIGGER no BEFORE INSERT ON events WHEN new.kind = 'undone' \
+             BEGIN SELECT RAISE(FAIL, 'no room'); END");
+        let said = place.says(&["undo", "s"], 1);
+        assert!(said.stderr.contains("the session stands at point 1 now"), "{said:?}");
+        assert!(said.stderr.contains("no room"), "{said:?}");
+        say("DROP TRIGGER no");
+        assert_eq!(crate::cow_history::at(place), 1);
+        assert_eq!(place.says(&["exec", "s", "--", "cat", "f"], 0).text(), "one\n");
+        // The control: what did not go says nothing of that.
+        let said = place.says(&["undo", "s", "--to", "77"], 1);
+        assert!(!said.stderr.contains("stands at"), "{said:?}");
+    });
+}

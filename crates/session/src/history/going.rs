@@ -133,13 +133,14 @@ impl Session {
         let (pass, gone) = oneshot::channel();
         // While the new layer is mounted: what was there may be large.
         let removed = tokio::spawn(async move {
-            let Ok(gone) = gone.await else { return };
+            let Ok(gone) = gone.await else { return false };
             // What stays is removed by the next one at work here.
             let _ = blocking(move || {
                 drop::<(Ready, Work)>(gone);
                 Ok(())
             })
             .await;
+            true
         });
         let exchanged = exchange(
             desk,
@@ -153,9 +154,12 @@ impl Session {
         );
         let exchanged = exchanged.await;
         // ORDER: before anybody else is at work on the history.
-        let _ = removed.await;
-        exchanged?;
-        self.say(desk, &report).await?;
+        let has_arrived = removed.await.unwrap_or(false);
+        let told = match exchanged {
+            Ok(()) => self.say(desk, &report).await,
+            Err(error) => Err(error),
+        };
+        told.map_err(|error| if has_arrived { arrived(report.to, error) } else { error })?;
         Ok(UndoReport { processes_ended: true, ..report })
     }
 
@@ -171,7 +175,7 @@ impl Session {
             work.commit()
         })
         .await?;
-        self.say(desk, &report).await?;
+        self.say(desk, &report).await.map_err(|error| arrived(report.to, error))?;
         Ok(UndoReport { commands: 0, left: 0, ..report })
     }
 
@@ -185,6 +189,17 @@ impl Session {
             "removed": effects.removed,
         });
         desk.amend(Some(NewEvent::now("undone", data))).await
+    }
+}
+
+/// What failed when the session stood where it was to go: whoever tries again from there goes further.
+fn arrived(to: u32, error: Error) -> Error {
+    let what = format!("the session stands at point {to} now, but not all that follows was done");
+    let hint = error.hint.clone();
+    let error = Error::new(error.kind, what).source(error);
+    match hint {
+        Some(hint) => error.hint(hint),
+        None => error,
     }
 }
 

@@ -226,13 +226,14 @@ impl Work {
         exchange(&new, &place).map_err(|e| io("exchange", &place, e.into()))?;
         self.state.arrive(inode);
         if let Some(live) = &ready.live {
-            self.write_live(live)?;
+            // It has arrived all the same. Of what is not noted the next look compares everything.
+            let _ = self.write_live(live);
         }
         self.commit()?;
         // What the kernel noted for the layer that was there. It is made anew.
         home::remove(&ready.layer, WORK)?;
         if ready.live.is_none() {
-            // It has arrived all the same. Of what is not noted the next look compares everything.
+            // As above.
             let _ = self.note_arrived(ready);
         }
         Ok(())

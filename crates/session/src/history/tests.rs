@@ -452,6 +452,26 @@ fn what_a_killed_one_left_is_removed_and_a_move_that_was_made_counts() {
 }
 
 #[test]
+fn a_layer_that_has_arrived_counts_where_what_is_seen_of_it_cannot_be_noted() {
+    let place = Place::new("history-not-noted");
+    let upper = place.upper();
+    fs::write(upper.join("f"), "one").unwrap();
+    place.point();
+    fs::write(upper.join("f"), "other").unwrap();
+    place.point();
+    // As where the disk is full.
+    let live = place.base.join("kept/history/live");
+    fs::remove_file(&live).unwrap();
+    fs::create_dir(&live).unwrap();
+    place.go(0);
+    assert_eq!(fs::read(upper.join("f")).unwrap(), b"one");
+    let state = place.history.state().unwrap().unwrap();
+    assert_eq!((state.at, state.going), (Some(0), None));
+    fs::remove_dir(&live).unwrap();
+    assert_eq!(place.point().effects, PointEffects::default());
+}
+
+#[test]
 fn what_a_killed_look_left_is_found_by_its_number_and_removed_before_the_next() {
     let place = Place::new("history-killed-look");
     let history = place.base.join("kept/history");
