@@ -61,7 +61,7 @@ fn perform() -> u8 {
     let words = help_asked_as_a_verb(std::env::args_os().collect());
     let (server, words) = match door::split(words.clone()) {
         Ok(split) => split,
-        Err(error) => return report::print(verb::glance(&words), &error),
+        Err(error) => return report::print(verb::glance(&words), error),
     };
     let glance = verb::glance(&words);
     let outcome = match args::parse(&words) {
@@ -73,7 +73,7 @@ fn perform() -> u8 {
         Err(complaint) if !complaint.use_stderr() => show(&complaint),
         Err(complaint) => Err(usage::error(&complaint, glance.verb.name())),
     };
-    outcome.unwrap_or_else(|error| report::print(glance, &error))
+    outcome.unwrap_or_else(|error| report::print(glance, error))
 }
 
 /// What commands inside have on their way is counted on the host's user, and whoever may have fewer of them

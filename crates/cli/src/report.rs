@@ -4,18 +4,35 @@ use crate::exit;
 use crate::render::{self, plain};
 use crate::verb::{Glance, VerbName};
 use cofferdam_core::{Error, ErrorKind, ErrorReport};
+use rustix::io::Errno;
+use std::error::Error as StdError;
 use std::io::{IsTerminal, Write};
 
 /// Prints the error as the caller wants it, and returns the exit code that stands for it.
-pub(crate) fn print(glance: Glance, error: &Error) -> u8 {
+pub(crate) fn print(glance: Glance, error: Error) -> u8 {
+    let error = advised(error);
     if glance.json {
         // Where standard output is gone there is nobody left to tell.
-        let _ = render::print_json(&ErrorReport::from(error));
+        let _ = render::print_json(&ErrorReport::from(&error));
     } else {
-        let text = sentence(glance.verb, error, style());
+        let text = sentence(glance.verb, &error, style());
         let _ = std::io::stderr().lock().write_all(text.as_bytes());
     }
     exit::of_error(glance.verb, error.kind)
+}
+
+/// Whatever could not be opened: where this process may open no more, nothing else helps.
+fn advised(error: Error) -> Error {
+    let mut causes =
+        std::iter::successors(StdError::source(&error), |cause| StdError::source(*cause));
+    let is_full = causes.any(|cause| {
+        let cause: Option<&std::io::Error> = cause.downcast_ref();
+        cause.and_then(std::io::Error::raw_os_error) == Some(Errno::MFILE.raw_os_error())
+    });
+    match is_full {
+        true => error.hint("Raise the limit of open files (`ulimit -n`)."),
+        false => error,
+    }
 }
 
 /// Prints one line about a run on standard error.
@@ -81,6 +98,16 @@ mod tests {
             sentence(VerbName::Run, &error, PLAIN),
             "cofferdam: failed to run the command: mount /proc: permission denied\n\nhint: Do.\n"
         );
+    }
+
+    #[test]
+    fn the_limit_of_open_files_is_named_however_deep_it_is_the_cause() {
+        let hint = |errno: Errno| {
+            let cause = Error::new(ErrorKind::Io, "open it").source(std::io::Error::from(errno));
+            advised(Error::new(ErrorKind::Config, "read it").source(cause).hint("Do.")).hint
+        };
+        assert_eq!(hint(Errno::ACCESS).as_deref(), Some("Do."));
+        assert!(hint(Errno::MFILE).unwrap().contains("ulimit -n"));
     }
 
     #[test]

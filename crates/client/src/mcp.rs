@@ -11,10 +11,15 @@ use serde::de::IgnoredAny;
 
 /// What a server may answer a message with.
 const TAKEN: &str = "application/json, text/event-stream";
+/// By which word a server knows a client again, in its answer to the first message.
+const SESSION: &str = "mcp-session-id";
 
 /// What a server answers a message with: messages, one after the other.
 #[derive(Debug)]
-pub struct Messages(Answered);
+pub struct Messages {
+    answered: Answered,
+    session: Option<String>,
+}
 
 #[derive(Debug)]
 enum Answered {
@@ -40,23 +45,33 @@ impl Client {
             Ok(response) => response,
             // An error of the protocol has a status that is one, too.
             Err(Failure::Said(said)) if is_message(&said.body) => {
-                return Ok(Messages(Answered::Whole(Some(said.body))));
+                let answered = Answered::Whole(Some(said.body));
+                return Ok(Messages { answered, session: None });
             }
             Err(failure) => return Err(failure.into()),
         };
+        let session = response.headers().get(SESSION).and_then(|word| word.to_str().ok());
+        let session = session.map(str::to_owned);
         let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
         if kind.is_some_and(|kind| kind.starts_with("text/event-stream")) {
-            return Ok(Messages(Answered::Stream(Box::new(Events::new(self.clone(), response)))));
+            let answered = Answered::Stream(Box::new(Events::new(self.clone(), response)));
+            return Ok(Messages { answered, session });
         }
         let body = read(self, response).await?;
-        Ok(Messages(Answered::Whole(Some(body).filter(|body| !body.is_empty()))))
+        let answered = Answered::Whole(Some(body).filter(|body| !body.is_empty()));
+        Ok(Messages { answered, session })
     }
 }
 
 impl Messages {
+    /// The word by which the server knows this client again, where it gave one.
+    pub fn session(&self) -> Option<&str> {
+        self.session.as_deref()
+    }
+
     /// The next one; `None` where all was said.
     pub async fn next(&mut self) -> Result<Option<Vec<u8>>> {
-        match &mut self.0 {
+        match &mut self.answered {
             Answered::Whole(message) => Ok(message.take()),
             Answered::Stream(events) => {
                 while let Some(event) = events.next().await? {

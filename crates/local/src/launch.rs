@@ -486,6 +486,9 @@ fn write_map(process: BorrowedFd<'_>, name: &str, text: &str) -> Result<()> {
     rustix::io::write(&file, text.as_bytes()).map(drop).map_err(failed)
 }
 
+/// What helps where the kernel makes no more processes.
+pub(crate) const MORE_PROCESSES: &str = "Raise the limit of processes of your user (`ulimit -u`) or of the control group, or end some of them.";
+
 pub(crate) fn not_cloned(errno: Errno) -> Error {
     let what = match errno {
         Errno::PERM | Errno::ACCESS => "this host does not let us make namespaces",
@@ -493,11 +496,11 @@ pub(crate) fn not_cloned(errno: Errno) -> Error {
         Errno::AGAIN | Errno::NOMEM => "no more processes can be made",
         _ => "the sandbox's first process cannot be made",
     };
-    Error::new(ErrorKind::Unavailable, what)
-        .hint(
-            "Run `cofferdam doctor` for the remedy, or accept less with --on-unavailable degrade.",
-        )
-        .source(std::io::Error::from(errno))
+    let remedy = match errno {
+        Errno::AGAIN => MORE_PROCESSES,
+        _ => "Run `cofferdam doctor` for the remedy, or accept less with --on-unavailable degrade.",
+    };
+    Error::new(ErrorKind::Unavailable, what).hint(remedy).source(std::io::Error::from(errno))
 }
 
 pub(crate) fn not_prepared(failure: &SetupFailure) -> Error {
@@ -515,7 +518,12 @@ pub(crate) fn not_prepared(failure: &SetupFailure) -> Error {
 /// What helps where a sandbox could not be set up, as far as its last word tells.
 pub(crate) fn remedy(failure: &SetupFailure) -> Option<&'static str> {
     let is_closed = failure.step == "mask" && failure.errno == libc::EACCES;
-    cow::remedy(failure).or(is_closed.then_some(
+    let of_limit = match failure.errno {
+        libc::EAGAIN if failure.call.starts_with("clone(") => Some(MORE_PROCESSES),
+        libc::EMFILE => Some("Raise the limit of open files (`ulimit -n`)."),
+        _ => None,
+    };
+    of_limit.or_else(|| cow::remedy(failure)).or(is_closed.then_some(
         "Commands have a user of their own, to whom a directory above that is closed, so that nothing is shown \
          by it: leave it out, name what they are to read (--read), or make it the workspace (-w).",
     ))
@@ -534,4 +542,23 @@ pub(crate) fn not_set_up(failure: &SetupFailure) -> Error {
 
 pub(crate) fn io_error(what: &str, errno: Errno) -> Error {
     Error::new(ErrorKind::Io, what.to_owned()).source(std::io::Error::from(errno))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_of_processes_is_named_where_it_is_what_was_met() {
+        let hint = |errno| not_cloned(errno).hint.unwrap();
+        assert!(hint(Errno::AGAIN).contains("ulimit -u"));
+        assert!(hint(Errno::PERM).contains("cofferdam doctor"));
+        let failure =
+            |call: &str, errno| SetupFailure { step: "pivot".into(), call: call.into(), errno };
+        let met = remedy(&failure("clone(CLONE_VM)", libc::EAGAIN));
+        assert_eq!(met, Some(MORE_PROCESSES));
+        assert_eq!(remedy(&failure("clone(CLONE_VM)", libc::EPERM)), None);
+        assert_eq!(remedy(&failure("mount(/)", libc::EAGAIN)), None);
+        assert!(remedy(&failure("open(/)", libc::EMFILE)).unwrap().contains("ulimit -n"));
+    }
 }

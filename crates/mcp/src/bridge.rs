@@ -1,7 +1,8 @@
 //! One connection over standard input and output to tools that are served elsewhere.
 //!
 //! Messages are passed on as they are, in both generations of the protocol: nothing is understood of them but
-//! what a request over HTTP says beside its message. The far side keeps nothing between two of them.
+//! what a request over HTTP says beside its message. The far side keeps nothing between two of them but by which
+//! word it knows a client again.
 
 use crate::bounded::Watched;
 use crate::lines::Lines;
@@ -32,6 +33,7 @@ const WITH_HEADS: &str = "2026-07-28";
 /// Where a message says its version.
 const VERSION: &str = "/params/_meta/io.modelcontextprotocol~1protocolVersion";
 const VERSION_HEAD: &str = "mcp-protocol-version";
+const SESSION_HEAD: &str = "mcp-session-id";
 
 /// A message on its way, and what is said beside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,6 +55,9 @@ pub trait Far: Clone + Send + Sync + 'static {
 
 /// Messages that are answered to one.
 pub trait Answers: Send {
+    /// The word by which the far side knows this client again (`Mcp-Session-Id`), where it gives one.
+    fn session(&self) -> Option<&str>;
+
     /// The next one; `None` where all was said.
     fn next(&mut self) -> impl Future<Output = Result<Option<Vec<u8>>>> + Send;
 }
@@ -99,7 +104,7 @@ async fn pass(
     let mut bridge = Bridge {
         far,
         say,
-        version: Arc::default(),
+        agreed: Arc::default(),
         places: Arc::new(Semaphore::new(MAX_AT_ONCE)),
         open: HashMap::new(),
         work: JoinSet::new(),
@@ -126,12 +131,20 @@ async fn pass(
 struct Bridge<F> {
     far: F,
     say: mpsc::Sender<Vec<u8>>,
-    /// What both sides agreed on.
-    version: Arc<OnceLock<String>>,
+    agreed: Arc<Agreed>,
     places: Arc<Semaphore>,
     /// The requests on their way, by their ids in JSON.
     open: HashMap<String, AbortHandle>,
     work: JoinSet<Option<String>>,
+}
+
+/// What came of the handshake.
+#[derive(Debug, Default)]
+struct Agreed {
+    /// What both sides speak.
+    version: OnceLock<String>,
+    /// What the far side wants to be told with all that follows.
+    session: OnceLock<String>,
 }
 
 impl<F: Far> Bridge<F> {
@@ -151,11 +164,11 @@ impl<F: Far> Bridge<F> {
             return;
         }
         let id = message.get("id").filter(|_| method.is_some()).cloned();
-        let heads = heads(&message, self.version.get().map(String::as_str));
+        let heads = heads(&message, &self.agreed);
         let request = Request {
             sent: Sent { body: line, heads },
             id: id.clone(),
-            agrees: (method == Some("initialize")).then(|| Arc::clone(&self.version)),
+            agrees: (method == Some("initialize")).then(|| Arc::clone(&self.agreed)),
         };
         let (far, say, places) = (self.far.clone(), self.say.clone(), Arc::clone(&self.places));
         let work = self.work.spawn(async move {
@@ -179,8 +192,8 @@ struct Request {
     sent: Sent,
     /// Its id, if it is to be answered.
     id: Option<Value>,
-    /// Where the version that the answer tells is kept.
-    agrees: Option<Arc<OnceLock<String>>>,
+    /// Where what the answer tells is kept.
+    agrees: Option<Arc<Agreed>>,
 }
 
 impl Request {
@@ -190,6 +203,10 @@ impl Request {
         let mut is_open = id.is_some();
         let answered = async {
             let mut answers = far.send(sent).await?;
+            // ORDER: before the answer is passed on, which is what the client goes on after.
+            if let (Some(agrees), Some(session)) = (&agrees, answers.session()) {
+                agrees.session.set(session.to_owned()).ok();
+            }
             while let Some(answer) = answers.next().await? {
                 let message: Value = serde_json::from_slice(&answer).map_err(|cause| {
                     Error::new(ErrorKind::Protocol, "the server answers with no message")
@@ -200,7 +217,7 @@ impl Request {
                 }
                 let version = message.pointer("/result/protocolVersion").and_then(Value::as_str);
                 if let (Some(agrees), Some(version)) = (&agrees, version) {
-                    agrees.set(version.to_owned()).ok();
+                    agrees.version.set(version.to_owned()).ok();
                 }
                 // One that is spread over lines would be several.
                 say.send(message.to_string().into_bytes()).await.ok();
@@ -220,14 +237,17 @@ impl Request {
     }
 }
 
-/// What a request says beside its message: the version, and from 2026 on what the message is about.
-fn heads(message: &Value, agreed: Option<&str>) -> Vec<(&'static str, String)> {
+/// What a request says beside its message: whose it is, the version, and from 2026 on what the message is about.
+fn heads(message: &Value, agreed: &Agreed) -> Vec<(&'static str, String)> {
     let method = message.get("method").and_then(Value::as_str);
-    let agreed = agreed.filter(|_| method != Some("initialize"));
+    let agreed = Some(agreed).filter(|_| method != Some("initialize"));
+    let session = agreed.and_then(|agreed| agreed.session.get());
+    let mut heads: Vec<_> = session.map(|word| (SESSION_HEAD, word.clone())).into_iter().collect();
+    let agreed = agreed.and_then(|agreed| agreed.version.get()).map(String::as_str);
     let Some(version) = message.pointer(VERSION).and_then(Value::as_str).or(agreed) else {
-        return Vec::new();
+        return heads;
     };
-    let mut heads = vec![(VERSION_HEAD, version.to_owned())];
+    heads.push((VERSION_HEAD, version.to_owned()));
     let Some(method) = method.filter(|_| version >= WITH_HEADS) else { return heads };
     heads.push(("mcp-method", method.to_owned()));
     let key = match method {
@@ -267,9 +287,13 @@ mod tests {
         given_up: Arc<Mutex<Vec<oneshot::Sender<()>>>>,
     }
 
-    struct Said(Vec<Result<Vec<u8>>>);
+    struct Said(Vec<Result<Vec<u8>>>, Option<&'static str>);
 
     impl Answers for Said {
+        fn session(&self) -> Option<&str> {
+            self.1
+        }
+
         async fn next(&mut self) -> Result<Option<Vec<u8>>> {
             self.0.pop().transpose()
         }
@@ -285,7 +309,8 @@ mod tests {
             let answer = |result: Value| json!({ "jsonrpc": "2.0", "id": id, "result": result });
             let told = json!({ "jsonrpc": "2.0", "method": "notifications/progress" });
             let bytes = |message: Value| Ok(serde_json::to_vec_pretty(&message).unwrap());
-            Ok(Said(match message["method"].as_str().unwrap_or_default() {
+            let method = message["method"].as_str().unwrap_or_default();
+            let answers = match method {
                 "initialize" => vec![bytes(answer(json!({ "protocolVersion": "2025-11-25" })))],
                 "tools/call" => vec![bytes(answer(json!("done"))), bytes(told)],
                 "hangs" => {
@@ -298,7 +323,8 @@ mod tests {
                 "fails" => return Err(Error::new(ErrorKind::Denied, "no").hint("Do.")),
                 "breaks" => vec![Err(Error::new(ErrorKind::Unavailable, "gone")), bytes(told)],
                 _ => vec![],
-            }))
+            };
+            Ok(Said(answers, (method == "initialize").then_some("word")))
         }
     }
 
@@ -339,7 +365,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn messages_pass_with_the_headers_of_their_version() {
+    async fn messages_pass_with_the_headers_of_their_version_and_client() {
         let far = Scripted::default();
         let mut client = Client::new(&far, std::future::pending());
         client.request(1, "initialize", json!({ "protocolVersion": "2025-11-25" })).await;
@@ -354,9 +380,11 @@ mod tests {
         let seen = far.seen.lock().unwrap().clone();
         let heads: Vec<_> = seen.into_iter().map(|sent| sent.heads).collect();
         let text = |(name, value): (&'static str, &str)| (name, value.to_owned());
+        let session = (SESSION_HEAD, "word");
         assert_eq!(heads[0], []);
-        assert_eq!(heads[1], [text((VERSION_HEAD, "2025-11-25"))]);
+        assert_eq!(heads[1], [session, (VERSION_HEAD, "2025-11-25")].map(text));
         let of_2026 = [
+            session,
             (VERSION_HEAD, "2026-07-28"),
             ("mcp-method", "tools/call"),
             ("mcp-name", "=?base64?Z3LDtsOfZQ==?="),

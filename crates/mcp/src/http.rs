@@ -126,6 +126,11 @@ pub fn no_message(body: &[u8]) -> Option<(StatusCode, Vec<u8>)> {
     Some((StatusCode::BAD_REQUEST, error_message(&error, &id)))
 }
 
+/// Whether a body is the message that a client sends to give up a request of its own.
+pub fn is_cancellation(body: &[u8]) -> bool {
+    matches!(Aside::of(body), Some(Aside::Cancels(_)))
+}
+
 /// The same for a body that is longer than a message may be.
 pub fn too_long() -> (StatusCode, Vec<u8>) {
     let what = format!("the message has more than {MAX_MESSAGE_BYTES} bytes");

@@ -44,6 +44,8 @@ pub(crate) struct Inner {
     pub(crate) stage: watch::Sender<Stage>,
     pub(crate) rates: Rates,
     pub(crate) requests: Counts,
+    #[cfg(feature = "mcp")]
+    pub(crate) cancels: Counts,
     pub(crate) streams: Counts,
     pub(crate) ports: Ports,
     pub(crate) receipts: Receipts,
@@ -72,6 +74,8 @@ impl Server {
             stage: watch::Sender::new(Stage::Serving),
             rates: Rates::default(),
             requests: Counts::default(),
+            #[cfg(feature = "mcp")]
+            cancels: Counts::default(),
             streams: Counts::default(),
             ports: Ports::default(),
             receipts: Receipts::default(),

@@ -188,7 +188,12 @@ impl InitFailure {
             Some(code) => format!("exited {code}"),
             None => "could not be run".to_owned(),
         };
-        let what = format!("init command {:?} {how}: {}", self.command, self.output.trim_end());
+        let mut what = format!("init command {:?} {how}", self.command);
+        // One such as `false` fails and says nothing.
+        let said = self.output.trim_end();
+        if !said.is_empty() {
+            what.extend([": ", said]);
+        }
         Error::new(ErrorKind::SetupFailed, what)
             .hint("Repair it and ensure the session again; it goes on at this command.")
     }
@@ -241,6 +246,18 @@ mod tests {
         let error = Init::new(list(MAX_COMMANDS + 1)).unwrap_err();
         assert_eq!(error.kind, ErrorKind::Usage);
         assert!(error.hint.unwrap().contains("100"));
+    }
+
+    #[test]
+    fn a_failure_ends_with_what_the_command_said_last_if_it_said_anything() {
+        let check = |output: &str, expected: &str| {
+            let command = InitCommand::shell("x");
+            let failure = InitFailure::ended(&command, &Ending::Exited(3), output.to_owned());
+            assert_eq!(failure.error().message, expected);
+        };
+        check("", "init command \"x\" exited 3");
+        check(" \n", "init command \"x\" exited 3");
+        check("no y\n", "init command \"x\" exited 3: no y");
     }
 
     #[test]

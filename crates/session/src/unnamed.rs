@@ -4,7 +4,7 @@ use crate::answer::CREATE_LIMIT;
 use crate::desk::Desk;
 use crate::order::SessionOrder;
 use crate::store::{Apart, broken_off};
-use crate::{Session, SessionId, Sessions, run};
+use crate::{Phase, Session, SessionId, Sessions, run};
 use cofferdam_core::{DestroyReason, Error, ErrorKind, Result};
 use std::future::poll_fn;
 use std::pin::pin;
@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 impl Sessions {
     /// Makes a session without a name, and ends it where nobody waits for it any more.
     pub(crate) async fn create_unnamed(&self, order: &SessionOrder) -> Result<Session> {
-        self.made(order).await?.claimed()
+        self.made(order).await?.named_if_kept().await
     }
 
     /// Makes a session like [`Sessions::create`], and where one without a name cannot be prepared nothing is left
@@ -36,6 +36,14 @@ impl Sessions {
         let made = cofferdam_core::to_its_end(creation).await.map_err(broken_off)?;
         drop(waits);
         made
+    }
+
+    /// Whether a session is there that nobody removes. One that cannot be looked for may be.
+    async fn is_kept(&self, id: &SessionId) -> bool {
+        match self.0.store.get(id).await {
+            Ok(row) => row.is_some_and(|row| row.phase != Phase::Deleting),
+            Err(_) => true,
+        }
     }
 
     /// ORDER: the row is written whether or not somebody waits, so that it is known what there is to end.
@@ -107,6 +115,23 @@ impl Unclaimed {
             return Err(failed.hint("Repair what failed; nothing is left of the session."));
         }
         Err(failed)
+    }
+
+    /// The session, which is claimed, or why there is none. What is kept of it is named, for nobody has its id
+    /// otherwise.
+    async fn named_if_kept(self) -> Result<Session> {
+        let Some(Err(_)) = &self.outcome else { return self.claimed() };
+        // ORDER: claimed afterwards, so that it is ended where nobody waits for the error.
+        let kept = match self.id.clone() {
+            Some(id) if self.sessions.is_kept(&id).await => id,
+            Some(_) | None => return self.claimed(),
+        };
+        self.claimed().map_err(|failed| {
+            let message =
+                format!("session {kept} is kept as far as it was made: {}", failed.message);
+            let hint = "Remove it, or repair what failed and resume it; it goes on there.";
+            Error { message, ..failed }.hint(hint)
+        })
     }
 
     fn claimed(mut self) -> Result<Session> {

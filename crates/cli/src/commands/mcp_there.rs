@@ -51,6 +51,10 @@ impl Far for Server {
 }
 
 impl Answers for Said {
+    fn session(&self) -> Option<&str> {
+        self.0.session()
+    }
+
     async fn next(&mut self) -> Result<Option<Vec<u8>>> {
         self.0.next().await
     }

@@ -176,7 +176,11 @@ fn prepared(session: &SessionReport) -> String {
         (InitState::Pending, _) | (InitState::Failed, None) => "not yet".to_owned(),
         (InitState::Failed, Some(failure)) => {
             let code = failure.exit_code.map_or_else(|| "-".to_owned(), |code| code.to_string());
-            format!("no: {:?} failed with code {code}: {}", failure.command, failure.output.trim())
+            let said = match failure.output.trim() {
+                "" => String::new(),
+                said => format!(": {said}"),
+            };
+            format!("no: {:?} failed with code {code}{said}", failure.command)
         }
     }
 }

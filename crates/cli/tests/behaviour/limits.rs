@@ -265,3 +265,25 @@ fn what_the_kernel_counts_on_the_hosts_user_is_limited() {
         assert!(words[2].parse::<u64>().unwrap() <= 4096, "{inside}");
     });
 }
+
+/// What the caller's shell allows is no fault of the configuration or of the host.
+#[test]
+fn a_limit_of_the_callers_that_is_met_is_named() {
+    everyone(|place| {
+        let under = |limit: &str, words: &str| {
+            let line = format!("ulimit {limit} && exec \"$0\" {words}");
+            outcome(place.host("bash").args(["-c", &line, place.program()]), SOON)
+        };
+        for words in ["run -- true", "create --name s"] {
+            let said = under("-n 10", words);
+            assert!(said.stderr.contains("ulimit -n"), "{words}: {said:?}");
+        }
+        let control = under("-n 256", "run -- true");
+        assert_eq!((control.code(), control.stderr.as_str()), (Some(0), ""), "{control:?}");
+        // Root may have as many processes as it wants.
+        if !place.is_root() {
+            let said = under("-u 1", "run -- true");
+            assert!(said.stderr.contains("ulimit -u"), "{said:?}");
+        }
+    });
+}

@@ -323,10 +323,19 @@ fn output_that_the_disk_does_not_take_is_told() {
             assert_eq!(said.code(), Some(code), "{words} {said:?}");
             assert_eq!(said.stderr.contains("cannot be written"), code == 125, "{said:?}");
         }
+        // At a terminal that nobody reads the command is hung up.
+        for words in ["echo x", "yes", by_shell, "sh -c 'seq 1 500000; exit 0'"] {
+            let line = format!("\"$0\" run --no-workspace -t -- {words} >/dev/full");
+            let said = outcome(place.host("/bin/sh").args(["-c", &line, place.program()]), SOON);
+            assert_eq!(said.code(), Some(125), "{words} {said:?}");
+            assert!(said.stderr.contains("No space left on device"), "{said:?}");
+        }
         // The control: a reader that wants no more is no disk that is full.
-        let line = "\"$0\" run --no-workspace -- seq 1 500000 | head -n 1";
-        let said = outcome(place.host("/bin/sh").args(["-c", line, place.program()]), SOON);
-        assert_eq!((said.text().as_str(), said.stderr.as_str()), ("1\n", ""), "{said:?}");
+        for terminal in ["", "-t"] {
+            let line = format!("\"$0\" run --no-workspace {terminal} -- seq 1 500000 | head -n 1");
+            let said = outcome(place.host("/bin/sh").args(["-c", &line, place.program()]), SOON);
+            assert_eq!((said.text().trim_end(), said.stderr.as_str()), ("1", ""), "{said:?}");
+        }
     });
 }
 

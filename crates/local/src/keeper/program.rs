@@ -3,7 +3,7 @@
 use super::order::{Answer, Order, error};
 use crate::conversation::sealed;
 use crate::gate::{GateProgram, GatedSecrets};
-use crate::launch::io_error;
+use crate::launch::{MORE_PROCESSES, io_error};
 use crate::state::{StateDirectory, retry};
 use cofferdam_core::{Error, ErrorKind, Result, SandboxRecord};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -76,8 +76,7 @@ pub(super) fn start(
     let mut command = Command::new(format!("/proc/self/fd/{}", file.as_raw_fd()));
     command.arg(ARGUMENT).env_clear().current_dir("/").stderr(streamed(gate)?);
     command.stdin(Stdio::from(order)).stdout(Stdio::from(theirs));
-    let mut process = spawn(&mut command)
-        .map_err(|e| Error::new(ErrorKind::SetupFailed, "start the keeper").source(e))?;
+    let mut process = spawn(&mut command).map_err(not_started)?;
     // It holds the writing end, whose closing is the end of the answer.
     drop(command);
     meanwhile();
@@ -125,6 +124,12 @@ fn spawn(command: &mut Command) -> std::io::Result<Child> {
             other => return other,
         }
     }
+}
+
+fn not_started(cause: std::io::Error) -> Error {
+    let is_one_too_many = cause.raw_os_error() == Some(Errno::AGAIN.raw_os_error());
+    let error = Error::new(ErrorKind::SetupFailed, "start the keeper").source(cause);
+    if is_one_too_many { error.hint(MORE_PROCESSES) } else { error }
 }
 
 /// Reads until the keeper closes its end: when it has said all, or is dead.

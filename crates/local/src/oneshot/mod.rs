@@ -162,7 +162,8 @@ fn run_over(run: Run<'_>, stay: Stay<'_>, state: &StateDirectory) -> Result<Outc
     // A part of their end was left to do meanwhile.
     let _ = unmounting.map(JoinHandle::join);
     let kept = |output: Option<Output>| output.map(Output::into_memory).unwrap_or_default();
-    refuse_unwritten(&ending, [("output", &stdout), ("error", &stderr)])?;
+    let told_by = told_by(run.command);
+    refuse_unwritten(&ending, told_by, [("output", &stdout), ("error", &stderr)])?;
     let ((stdout, omitted_stdout), (stderr, omitted_stderr)) = (kept(stdout), kept(stderr));
     Ok(Outcome {
         ending,
@@ -181,11 +182,15 @@ fn run_over(run: Run<'_>, stay: Stay<'_>, state: &StateDirectory) -> Result<Outc
 }
 
 /// Fails where the caller's disk did not take what a command wrote, unless the command failed by itself.
-fn refuse_unwritten(ending: &Ending, streams: [(&str, &Option<Output>); 2]) -> Result<()> {
-    // One that had more to write met a pipe without a reader, and a shell says so of it by its code.
+fn refuse_unwritten(
+    ending: &Ending,
+    told_by: i32,
+    streams: [(&str, &Option<Output>); 2],
+) -> Result<()> {
+    // One that had more to write was told, and a shell says so of it by its code.
     let is_spoilt = match ending {
-        Ending::Exited(code) => *code == 0 || *code == 128 + libc::SIGPIPE,
-        Ending::Signaled(signal) => *signal == libc::SIGPIPE,
+        Ending::Exited(code) => *code == 0 || *code == 128 + told_by,
+        Ending::Signaled(signal) => *signal == told_by,
         Ending::Killed(_)
         | Ending::NotStarted { .. }
         | Ending::SetupFailed { .. }
@@ -202,6 +207,14 @@ fn refuse_unwritten(ending: &Ending, streams: [(&str, &Option<Output>); 2]) -> R
         }
     }
     Ok(())
+}
+
+/// The signal that tells a command that nobody takes what it writes: a pipe breaks, a terminal hangs up.
+fn told_by(command: &Command) -> i32 {
+    match command.terminal {
+        Some(_) => libc::SIGHUP,
+        None => libc::SIGPIPE,
+    }
 }
 
 /// Who holds the sockets of the way out, if there is one.

@@ -158,7 +158,14 @@ async fn pass(
     let way = request.extensions().get::<Way>().copied().unwrap_or(Way::OwnTcp);
     let caller = auth::caller(server, way, request.headers()).await?;
     server.0.rates.take(&caller, Instant::now())?;
-    let counted = server.0.requests.take(caller.owner(), MAX_REQUESTS)?;
+    let counted = match server.0.requests.take(caller.owner(), MAX_REQUESTS) {
+        Ok(counted) => counted,
+        Err(full) => {
+            let (again, counted) = beside(server, &caller, request).await.ok_or(full)?;
+            request = again;
+            counted
+        }
+    };
     request.extensions_mut().insert(caller.clone());
     request.extensions_mut().insert(Number(number.to_owned()));
     if matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS) {
@@ -186,6 +193,21 @@ async fn pass(
     });
     let work = Work { task: work, ends_with_its_caller };
     work.done().await
+}
+
+/// The request of a caller who has as many at work as may be, with another place, where it ends one of them: it
+/// would wait for what it is to end.
+#[cfg(feature = "mcp")]
+async fn beside(server: &Server, caller: &Caller, request: Request) -> Option<(Request, Counted)> {
+    let cancels = &server.0.cancels;
+    let counted = cancels.take(caller.owner(), super::mcp::MAX_CANCELS).ok()?;
+    Some((super::mcp::cancellation(request).await?, counted))
+}
+
+/// Without that protocol no request ends another one.
+#[cfg(not(feature = "mcp"))]
+async fn beside(_: &Server, _: &Caller, _: Request) -> Option<(Request, Counted)> {
+    None
 }
 
 fn ends() -> Error {

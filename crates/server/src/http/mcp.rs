@@ -12,7 +12,9 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::any;
 use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_mcp::MAX_MESSAGE_BYTES;
-use cofferdam_mcp::http::{Owner, Service, Settings, no_message, service, too_long};
+use cofferdam_mcp::http::{
+    Owner, Service, Settings, is_cancellation, no_message, service, too_long,
+};
 use cofferdam_tools::{PackName, Toolbox};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,6 +22,11 @@ use tokio::sync::OnceCell;
 
 /// Where it is.
 pub(super) const PATH: &str = "/mcp";
+
+/// How many cancellations of one owner are answered at once beside other requests.
+pub(super) const MAX_CANCELS: u32 = 8;
+/// The longest message that is looked at for one, in bytes: it has an id and a reason.
+const MAX_CANCEL_BYTES: usize = 4096;
 
 /// What its messages are.
 const JSON: &str = "application/json";
@@ -38,6 +45,17 @@ impl std::fmt::Debug for Mounted {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Mounted").finish_non_exhaustive()
     }
+}
+
+/// The same request, where it cancels another one.
+pub(super) async fn cancellation(request: Request) -> Option<Request> {
+    let (head, body) = request.into_parts();
+    if head.method != Method::POST || head.uri.path() != PATH {
+        return None;
+    }
+    // HOSTILE: no more is read than a cancellation has.
+    let body = to_bytes(body, MAX_CANCEL_BYTES).await.ok()?;
+    is_cancellation(&body).then(|| Request::from_parts(head, Body::from(body)))
 }
 
 pub(super) fn routes() -> axum::Router<Server> {

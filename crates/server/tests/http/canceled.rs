@@ -122,6 +122,42 @@ async fn what_a_client_cancels_over_http_is_ended_and_nothing_of_anybody_else() 
 }
 
 #[tokio::test]
+async fn what_is_canceled_needs_no_place_among_the_requests_at_work() {
+    let stage = Arc::new(Stage::new().await);
+    let key = stage.key("alice").await;
+    let client = Client::begin(&stage, &key).await;
+    stage.sandbox(&key, "s").await;
+    let call = client.hang(&stage, "s", json!(0)).await;
+    let listed = stage.ask(&key, "GET /v1/sandboxes/s/execs", "").await.json();
+    let exec = listed["execs"][0]["id"].as_str().unwrap();
+    // As many as may be at work, with the call.
+    let line = format!("GET /v1/sandboxes/s/execs/{exec}/wait?timeout_ms=60000");
+    let waits: Vec<_> = (1..64)
+        .map(|_| {
+            let (stage, key, line) = (Arc::clone(&stage), key.clone(), line.clone());
+            tokio::spawn(async move { stage.ask(&key, &line, "").await.status })
+        })
+        .collect();
+    tokio::time::timeout(PATIENCE, async {
+        while stage.ask(&key, "GET /v1/sandboxes", "").await.status != 429 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await
+    .unwrap();
+    // The control: whatever else is asked has to wait.
+    let ping = |id: usize, method: &str| json!({ "jsonrpc": "2.0", "id": id, "method": method });
+    for message in [ping(1, "ping"), ping(2, &"x".repeat(10_000))] {
+        assert_eq!(client.send(&stage, message).await.status, 429);
+    }
+    client.cancel(&stage, json!(0)).await;
+    assert_eq!(ended(call).await["ending"], "canceled");
+    for wait in waits {
+        assert_eq!(wait.await.unwrap(), 200);
+    }
+}
+
+#[tokio::test]
 async fn without_a_session_an_id_stands_for_a_request_where_it_stands_for_one_alone() {
     let stage = Arc::new(Stage::new().await);
     let key = stage.key("alice").await;

@@ -4,7 +4,9 @@ use crate::filed::Filed;
 use crate::stage::{Stage, order, spec};
 use cofferdam_core::fake::{Call, Mishap};
 use cofferdam_core::{DurableBackend, ErrorKind};
-use cofferdam_session::{EnsuredHow, InitCommand, Phase, SessionId, SessionOrder, Sessions};
+use cofferdam_session::{
+    EnsuredHow, InitCommand, InitState, Phase, SessionId, SessionOrder, Sessions,
+};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -168,5 +170,30 @@ async fn a_session_without_a_name_is_ended_while_a_command_prepares_it() {
     let sessions = stage.open().await;
     timeout(PATIENCE, sessions.create(&order)).await.unwrap_err();
     tokio::time::sleep(Duration::from_secs(1)).await;
+    stage.assert_empty();
+}
+
+#[tokio::test]
+async fn what_is_kept_of_a_session_without_a_name_is_named_in_the_error() {
+    let stage = Stage::new();
+    let sessions = stage.open().await;
+    let mut wanted = order("a");
+    wanted.name = None;
+    wanted.init = vec![InitCommand::shell("err=broken fail-until=one:1")];
+    let error = sessions.create(&wanted).await.unwrap_err();
+    let all = sessions.list(&BTreeMap::new()).await.unwrap();
+    let [kept] = all.as_slice() else { panic!("{all:?}") };
+    let id = sessions.find(&kept.id).await.unwrap();
+    assert_eq!((error.kind, kept.init), (ErrorKind::SetupFailed, InitState::Failed));
+    assert!(error.message.starts_with(&format!("session {} is kept", kept.id)), "{error}");
+    assert!(error.message.ends_with("exited 1: broken"), "{error}");
+    // What the hint says can be done.
+    sessions.resume(&id).await.unwrap();
+    assert_eq!(sessions.status(&id).await.unwrap().init, InitState::Done);
+    assert!(sessions.delete(&id).await.unwrap());
+    // The control: where nothing is kept there is nothing to name.
+    stage.backend.mishap(Call::Create, 1, Mishap::FailBefore);
+    let error = sessions.create(&wanted).await.unwrap_err();
+    assert_eq!(error.message, "the request was lost");
     stage.assert_empty();
 }
