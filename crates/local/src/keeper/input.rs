@@ -198,16 +198,16 @@ mod tests {
         let all: Vec<u8> = (0..20_000_u32).map(|at| (at % 251) as u8).collect();
         let late = now + READS_WITHIN * 2;
         let [first, second] = [&all[..12_000], &all[12_000..]];
-        let mut piece = Piece::new(first.to_vec().into());
+        let mut piece = Piece::new(first.to_vec());
         assert_eq!(piece.give(to, &mut owed, now), Given::Waits);
         // A part of it was taken in its time, so all of it counts as taken.
         assert_eq!(piece.give(to, &mut owed, late), Given::Whole);
         // Nothing is taken of the next one as long as something is owed: it can be given again.
-        let mut next = Piece::new(second.to_vec().into());
+        let mut next = Piece::new(second.to_vec());
         assert_eq!(next.give(to, &mut owed, now), Given::Waits);
         let failed = Given::Failed { taken: 0, of: second.len(), errno: Errno::AGAIN };
         assert_eq!(next.give(to, &mut owed, late), failed);
-        let (mut came, mut again) = (Vec::new(), Piece::new(second.to_vec().into()));
+        let (mut came, mut again) = (Vec::new(), Piece::new(second.to_vec()));
         while again.give(to, &mut owed, now) != Given::Whole {
             read(&reader, &mut came);
         }
@@ -220,7 +220,7 @@ mod tests {
     fn nothing_is_owed_to_a_command_that_reads_no_more() {
         let (reader, writer) = pipe();
         let (to, mut owed, now) = (To::Open(&writer), Owed::default(), Instant::now());
-        let mut piece = Piece::new(vec![0; 9000].into());
+        let mut piece = Piece::new(vec![0; 9000]);
         assert_eq!(piece.give(to, &mut owed, now + READS_WITHIN * 2), Given::Whole);
         assert_eq!(owed.pay(To::Coming), Err(Errno::AGAIN));
         assert!(!owed.is_empty());
@@ -228,6 +228,6 @@ mod tests {
         assert_eq!(owed.pay(to), Err(Errno::PIPE));
         assert!(owed.is_empty());
         let failed = Given::Failed { taken: 0, of: 1, errno: Errno::PIPE };
-        assert_eq!(Piece::new(vec![0].into()).give(To::Nowhere, &mut owed, now), failed);
+        assert_eq!(Piece::new(vec![0]).give(To::Nowhere, &mut owed, now), failed);
     }
 }

@@ -161,10 +161,8 @@ pub(super) enum Reply {
 impl Asked {
     /// What comes after the message.
     fn bytes(&mut self) -> Option<&mut Vec<u8>> {
-        match &mut self.request {
-            Request::Bytes { bytes, .. } => Some(bytes),
-            _ => None,
-        }
+        let Request::Bytes { bytes, .. } = &mut self.request else { return None };
+        Some(bytes)
     }
 }
 
