@@ -4,6 +4,7 @@ use crate::exit;
 use crate::render::{self, plain};
 use crate::verb::{Glance, VerbName};
 use cofferdam_core::{Error, ErrorKind, ErrorReport};
+use cofferdam_local::launch::MORE_FILES;
 use rustix::io::Errno;
 use std::error::Error as StdError;
 use std::io::{IsTerminal, Write};
@@ -30,7 +31,7 @@ fn advised(error: Error) -> Error {
         cause.and_then(std::io::Error::raw_os_error) == Some(Errno::MFILE.raw_os_error())
     });
     match is_full {
-        true => error.hint("Raise the limit of open files (`ulimit -n`)."),
+        true => error.hint(MORE_FILES),
         false => error,
     }
 }

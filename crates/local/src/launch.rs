@@ -489,6 +489,9 @@ fn write_map(process: BorrowedFd<'_>, name: &str, text: &str) -> Result<()> {
 /// What helps where the kernel makes no more processes.
 pub(crate) const MORE_PROCESSES: &str = "Raise the limit of processes of your user (`ulimit -u`) or of the control group, or end some of them.";
 
+/// What helps where this process may open no more files.
+pub const MORE_FILES: &str = "Raise the limit of open files (`ulimit -n`).";
+
 pub(crate) fn not_cloned(errno: Errno) -> Error {
     let what = match errno {
         Errno::PERM | Errno::ACCESS => "this host does not let us make namespaces",
@@ -520,7 +523,7 @@ pub(crate) fn remedy(failure: &SetupFailure) -> Option<&'static str> {
     let is_closed = failure.step == "mask" && failure.errno == libc::EACCES;
     let of_limit = match failure.errno {
         libc::EAGAIN if failure.call.starts_with("clone(") => Some(MORE_PROCESSES),
-        libc::EMFILE => Some("Raise the limit of open files (`ulimit -n`)."),
+        libc::EMFILE => Some(MORE_FILES),
         _ => None,
     };
     of_limit.or_else(|| cow::remedy(failure)).or(is_closed.then_some(

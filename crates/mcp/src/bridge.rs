@@ -7,6 +7,7 @@
 use crate::bounded::Watched;
 use crate::lines::Lines;
 use crate::message::{error_message, fault};
+use crate::open::SESSION;
 use crate::server::refused;
 use crate::wire::{GRACE, too_long};
 use base64::Engine as _;
@@ -33,7 +34,6 @@ const WITH_HEADS: &str = "2026-07-28";
 /// Where a message says its version.
 const VERSION: &str = "/params/_meta/io.modelcontextprotocol~1protocolVersion";
 const VERSION_HEAD: &str = "mcp-protocol-version";
-const SESSION_HEAD: &str = "mcp-session-id";
 
 /// A message on its way, and what is said beside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -242,7 +242,7 @@ fn heads(message: &Value, agreed: &Agreed) -> Vec<(&'static str, String)> {
     let method = message.get("method").and_then(Value::as_str);
     let agreed = Some(agreed).filter(|_| method != Some("initialize"));
     let session = agreed.and_then(|agreed| agreed.session.get());
-    let mut heads: Vec<_> = session.map(|word| (SESSION_HEAD, word.clone())).into_iter().collect();
+    let mut heads: Vec<_> = session.map(|word| (SESSION, word.clone())).into_iter().collect();
     let agreed = agreed.and_then(|agreed| agreed.version.get()).map(String::as_str);
     let Some(version) = message.pointer(VERSION).and_then(Value::as_str).or(agreed) else {
         return heads;
@@ -380,7 +380,7 @@ mod tests {
         let seen = far.seen.lock().unwrap().clone();
         let heads: Vec<_> = seen.into_iter().map(|sent| sent.heads).collect();
         let text = |(name, value): (&'static str, &str)| (name, value.to_owned());
-        let session = (SESSION_HEAD, "word");
+        let session = (SESSION, "word");
         assert_eq!(heads[0], []);
         assert_eq!(heads[1], [session, (VERSION_HEAD, "2025-11-25")].map(text));
         let of_2026 = [

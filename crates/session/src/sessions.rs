@@ -141,8 +141,8 @@ impl Sessions {
     /// Makes a session and prepares it. A name that is taken is a conflict.
     ///
     /// A session whose sandbox cannot be made is removed again; one whose preparation fails is kept,
-    /// and where it has no name its error says its id. Where this future is dropped, a session without a name is ended, because nobody
-    /// has its id; one with a name stays, and `ensure` goes on with it.
+    /// and where it has no name its error says its id. Where this future is dropped, a session without a name
+    /// is ended, because nobody has its id; one with a name stays, and `ensure` goes on with it.
     pub async fn create(&self, order: &SessionOrder) -> Result<Session> {
         order.check()?;
         match order.name {

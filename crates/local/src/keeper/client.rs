@@ -69,7 +69,7 @@ impl<'a> Call<'a> {
         let mut call = Self { socket, whom, within, idle: &known.idle };
         let asked = Asked { version: VERSION, of: sandbox.external_id.clone(), request };
         let mut frame = Vec::new();
-        encode_asked(asked, &mut frame).ok_or_else(|| {
+        encode_asked(&asked, &mut frame).ok_or_else(|| {
             Error::new(ErrorKind::Usage, "the request is too long")
                 .hint("Pass what is long by a file or by standard input.")
         })?;
@@ -109,7 +109,7 @@ impl<'a> Call<'a> {
     pub(super) async fn ask_again(&mut self, request: Request) -> Result<(), Trouble> {
         let of = self.whom.external_id.to_owned();
         let mut frame = Vec::new();
-        encode_asked(Asked { version: VERSION, of, request }, &mut frame)
+        encode_asked(&Asked { version: VERSION, of, request }, &mut frame)
             .ok_or_else(|| Error::new(ErrorKind::Usage, "the request is too long"))
             .map_err(|error| error.hint("Ask for less at once."))?;
         self.write(&frame, &[]).await?.map_err(|error| gone(self.whom.id, error))

@@ -323,12 +323,10 @@ impl Wire {
 }
 
 /// Adds a request, with what comes after it. `None` where it is too long.
-pub(super) fn encode_asked(mut asked: Asked, out: &mut Vec<u8>) -> Option<()> {
-    encode(&asked, out)?;
-    match asked.bytes() {
-        Some(bytes) => frame::encode(0, Kind::Data, bytes, out).ok(),
-        None => Some(()),
-    }
+pub(super) fn encode_asked(asked: &Asked, out: &mut Vec<u8>) -> Option<()> {
+    encode(asked, out)?;
+    let Request::Bytes { bytes, .. } = &asked.request else { return Some(()) };
+    frame::encode(0, Kind::Data, bytes, out).ok()
 }
 
 /// Adds a message as a frame. `None` where it is too long for one.
@@ -359,7 +357,7 @@ mod tests {
     fn input_comes_as_it_is_after_its_message() {
         let input: Vec<u8> = (0..=255).cycle().take(64 << 10).collect();
         let mut sent = Vec::new();
-        encode_asked(asked(VERSION, &input), &mut sent).unwrap();
+        encode_asked(&asked(VERSION, &input), &mut sent).unwrap();
         assert!(sent.len() < input.len() + 200, "{}", sent.len());
         let (first, rest) = sent.split_at(sent.len() - 1);
         let (mut wire, client) = heard(first);

@@ -195,12 +195,7 @@ impl Session {
 /// What failed when the session stood where it was to go: whoever tries again from there goes further.
 fn arrived(to: u32, error: Error) -> Error {
     let what = format!("the session stands at point {to} now, but not all that follows was done");
-    let hint = error.hint.clone();
-    let error = Error::new(error.kind, what).source(error);
-    match hint {
-        Some(hint) => error.hint(hint),
-        None => error,
-    }
+    Error { hint: error.hint.clone(), ..Error::new(error.kind, what) }.source(error)
 }
 
 /// Puts the other layer in its place, under a sandbox that lives on where it can, and ends all processes in
