@@ -1,5 +1,6 @@
 //! Puts values where placeholders stand, for the hosts that they are for.
 
+use crate::terminator::MAX_HEAD_BYTES;
 use crate::watch::{Sighting, Watch, Word};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -82,14 +83,21 @@ impl Injector {
     }
 
     /// Looks at the head of a request, and puts values in. Nothing is put in where it tells something.
+    ///
+    /// With them in it, a head may be longer than [`MAX_HEAD_BYTES`] by each of them, once: placeholders are
+    /// short, values may be long, and whoever is inside may write the first as often as there is room.
     pub(crate) fn work(&self, host: &str, head: &mut Parts) -> Result<Option<Sighting>> {
         if let Some(sighting) = self.look(host, head) {
             return Ok(Some(sighting));
         }
+        let mut room = MAX_HEAD_BYTES.saturating_sub(length(head));
         for granted in self.grants.iter().filter(|granted| granted.grant.is_for(host)) {
+            room += granted.longest();
             match &granted.grant.place {
-                GrantPlace::Header { name, scheme } => granted.header(head, name, *scheme)?,
-                GrantPlace::Query(part) => granted.query(head, part)?,
+                GrantPlace::Header { name, scheme } => {
+                    granted.header(head, (name, *scheme), &mut room)?;
+                }
+                GrantPlace::Query(part) => granted.query(head, part, &mut room)?,
             }
         }
         Ok(None)
@@ -109,12 +117,41 @@ impl Injector {
     }
 }
 
+/// How long a head is, as it goes over the line.
+pub(crate) fn length(head: &Parts) -> usize {
+    // A header has a colon, a space and a line end, too.
+    let headers = head.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4);
+    let target = head.uri.path_and_query().map_or(0, |target| target.as_str().len());
+    headers.sum::<usize>() + target
+}
+
 impl Granted {
-    fn header(&self, head: &mut Parts, name: &str, scheme: Option<BasicOrBearer>) -> Result<()> {
+    /// How long the value is at most, where it stands.
+    fn longest(&self) -> usize {
+        // Each byte may be escaped by three.
+        3 * self.value.expose().len()
+    }
+
+    /// Takes what so many more values need from the room that is left, before they are written.
+    fn take(&self, room: &mut usize, places: usize) -> Result<()> {
+        let left = places.checked_mul(self.longest()).and_then(|needed| room.checked_sub(needed));
+        *room = left.ok_or_else(|| {
+            let what = format!("secret {} is to stand in too many places", self.grant.name);
+            Error::new(ErrorKind::Usage, what)
+        })?;
+        Ok(())
+    }
+
+    fn header(
+        &self,
+        head: &mut Parts,
+        (name, scheme): (&str, Option<BasicOrBearer>),
+        room: &mut usize,
+    ) -> Result<()> {
         let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| self.unfit())?;
         let header::Entry::Occupied(mut values) = head.headers.entry(name) else { return Ok(()) };
         for value in values.iter_mut() {
-            if let Some(bytes) = self.in_header(value.as_bytes(), scheme) {
+            if let Some(bytes) = self.in_header(value.as_bytes(), scheme, room)? {
                 *value = HeaderValue::from_bytes(&bytes).map_err(|_| self.unfit())?;
             }
             // It prints as nothing from now on.
@@ -124,39 +161,54 @@ impl Granted {
     }
 
     /// The header's value with the secret in it; `None` where the placeholder does not stand there.
-    fn in_header(&self, value: &[u8], scheme: Option<BasicOrBearer>) -> Option<Zeroizing<Vec<u8>>> {
-        let basic = strip_word(value, b"basic");
-        match scheme {
-            Some(BasicOrBearer::Bearer) => {
-                strip_word(value, b"bearer")?;
-                self.replace(value)
-            }
-            Some(BasicOrBearer::Basic) => self.in_basic(basic?),
-            None => self.replace(value).or_else(|| self.in_basic(basic?)),
+    fn in_header(
+        &self,
+        value: &[u8],
+        scheme: Option<BasicOrBearer>,
+        room: &mut usize,
+    ) -> Result<Option<Zeroizing<Vec<u8>>>> {
+        let is_bearer = strip_word(value, b"bearer").is_some();
+        let may_be_plain = match scheme {
+            Some(BasicOrBearer::Bearer) => is_bearer,
+            Some(BasicOrBearer::Basic) => false,
+            None => true,
+        };
+        if may_be_plain && let Some(replaced) = self.replace(value, room)? {
+            return Ok(Some(replaced));
+        }
+        match strip_word(value, b"basic") {
+            Some(encoded) if scheme != Some(BasicOrBearer::Bearer) => self.in_basic(encoded, room),
+            Some(_) | None => Ok(None),
         }
     }
 
-    fn in_basic(&self, encoded: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
-        let decoded = Zeroizing::new(STANDARD.decode(encoded.trim_ascii()).ok()?);
-        let replaced = self.replace(&decoded)?;
+    fn in_basic(&self, encoded: &[u8], room: &mut usize) -> Result<Option<Zeroizing<Vec<u8>>>> {
+        let Ok(decoded) = STANDARD.decode(encoded.trim_ascii()).map(Zeroizing::new) else {
+            return Ok(None);
+        };
+        let Some(replaced) = self.replace(&decoded, room)? else { return Ok(None) };
         let encoded = Zeroizing::new(STANDARD.encode(&*replaced));
-        Some(Zeroizing::new([b"Basic ", encoded.as_bytes()].concat()))
+        Ok(Some(Zeroizing::new([b"Basic ", encoded.as_bytes()].concat())))
     }
 
-    fn query(&self, head: &mut Parts, part: &str) -> Result<()> {
+    fn query(&self, head: &mut Parts, part: &str, room: &mut usize) -> Result<()> {
         let Some(query) = head.uri.query() else { return Ok(()) };
-        let mut new =
-            Zeroizing::new(Vec::with_capacity(query.len() + 3 * self.value.expose().len()));
+        let is_its = |piece: &&str| {
+            piece.split_once('=').is_some_and(|(name, is)| name == part && is == self.placeholder)
+        };
+        let places = query.split('&').filter(is_its).count();
+        self.take(room, places)?;
+        let longest = head.uri.path().len() + 1 + query.len() + places * self.longest();
+        let mut new = Zeroizing::new(Vec::with_capacity(longest));
         new.extend_from_slice(head.uri.path().as_bytes());
         for (at, piece) in query.split('&').enumerate() {
             new.push(if at == 0 { b'?' } else { b'&' });
-            match piece.split_once('=') {
-                Some((name, value)) if name == part && value == self.placeholder => {
-                    new.extend_from_slice(name.as_bytes());
-                    new.push(b'=');
-                    escape(self.value.expose_line(), &mut new);
-                }
-                Some(_) | None => new.extend_from_slice(piece.as_bytes()),
+            if is_its(&piece) {
+                new.extend_from_slice(part.as_bytes());
+                new.push(b'=');
+                escape(self.value.expose_line(), &mut new);
+            } else {
+                new.extend_from_slice(piece.as_bytes());
             }
         }
         let path = PathAndQuery::try_from(new.as_slice()).map_err(|_| self.unfit())?;
@@ -166,22 +218,28 @@ impl Granted {
         Ok(())
     }
 
-    /// Every place of the placeholder.
-    fn replace(&self, bytes: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
+    /// Every place of the placeholder; `None` where it has none.
+    fn replace(&self, bytes: &[u8], room: &mut usize) -> Result<Option<Zeroizing<Vec<u8>>>> {
         let wanted = self.placeholder.as_bytes();
-        let room = bytes.len() / wanted.len().max(1) * self.value.expose().len() + bytes.len();
-        let mut out = Zeroizing::new(Vec::with_capacity(room));
-        let (mut rest, mut found) = (bytes, false);
-        while let Some((first, after)) = rest.split_first() {
-            if let Some(behind) = rest.strip_prefix(wanted) {
-                out.extend_from_slice(self.value.expose_line());
-                (rest, found) = (behind, true);
-            } else {
-                out.push(*first);
-                rest = after;
-            }
+        let windows = bytes.windows(wanted.len().max(1)).enumerate();
+        let places: Vec<_> =
+            windows.filter(|(_, part)| *part == wanted).map(|(at, _)| at).collect();
+        if places.is_empty() {
+            return Ok(None);
         }
-        found.then_some(out)
+        self.take(room, places.len())?;
+        let value = self.value.expose_line();
+        // As much as it takes: what grew would leave copies behind.
+        let longest = bytes.len() + places.len() * value.len();
+        let mut out = Zeroizing::new(Vec::with_capacity(longest));
+        let mut done = 0;
+        for place in places {
+            out.extend_from_slice(bytes.get(done..place).unwrap_or_default());
+            out.extend_from_slice(value);
+            done = place + wanted.len();
+        }
+        out.extend_from_slice(bytes.get(done..).unwrap_or_default());
+        Ok(Some(out))
     }
 
     fn unfit(&self) -> Error {
@@ -302,6 +360,32 @@ mod tests {
         let value = SecretValue::new(b"two\nlines".to_vec()).unwrap();
         let error = Injector::default().grant("T@a.example".parse().unwrap(), HELD, value);
         assert!(error.unwrap_err().hint.unwrap().contains("--secret-file"));
+    }
+
+    #[test]
+    fn values_are_put_in_as_often_as_a_head_has_room() {
+        let mut injector = Injector::default();
+        let value = SecretValue::new(vec![b'v'; 20_000]).unwrap();
+        for grant in ["T@a.example", "T@a.example:query=k"] {
+            injector.grant(grant.parse().unwrap(), HELD, value.clone()).unwrap();
+        }
+        let put_in = |times: usize| {
+            let header = HELD.repeat(times);
+            let mut head = head("/", &[("authorization", &header)]);
+            let done = injector.work("a.example", &mut head).map(|_| length(&head));
+            done.map_err(|error| error.message)
+        };
+        assert!(put_in(1).unwrap() > 20_000);
+        let most = put_in(2).unwrap();
+        assert!(most <= MAX_HEAD_BYTES + 3 * 20_000, "{most}");
+        let refused = put_in(3).unwrap_err();
+        assert_eq!(refused, "secret T is to stand in too many places");
+        let query = |times: usize| {
+            let mut head = head(&format!("/?{}", format!("k={HELD}&").repeat(times)), &[]);
+            injector.work("a.example", &mut head).map(|_| length(&head))
+        };
+        assert!(query(1).unwrap() > 20_000);
+        assert!(query(900).is_err());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::authority::Authority;
 use crate::body::{Seen, Watched};
-use crate::injector::Injector;
+use crate::injector::{Injector, length};
 use crate::upstream::Upstream;
 use crate::watch::Sighting;
 use bytes::Bytes;
@@ -380,13 +380,6 @@ fn quoted(said: &str) -> String {
 }
 
 /// How long a head is. The reader stops a little later, by how much came at once.
-fn length(head: &http::request::Parts) -> usize {
-    // A header has a colon, a space and a line end, too.
-    let headers = head.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4);
-    let target = head.uri.path_and_query().map_or(0, |target| target.as_str().len());
-    headers.sum::<usize>() + target
-}
-
 /// What hosts take: a path and a query.
 fn origin_form(uri: &Uri) -> Result<Uri, Refusal> {
     let bad = || refused(StatusCode::BAD_REQUEST, "the request has no path");
