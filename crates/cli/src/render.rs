@@ -31,6 +31,12 @@ pub(crate) fn print_lines_if_any(text: &str) -> Result<()> {
     if text.is_empty() { Ok(()) } else { print_lines(text) }
 }
 
+/// Prints each of these on a line of its own, whatever is in it.
+pub(crate) fn print_each(lines: &[String]) -> Result<()> {
+    let lines: Vec<Cow<'_, str>> = lines.iter().map(|line| plain(line)).collect();
+    print_lines_if_any(&lines.join("\n"))
+}
+
 /// Prints bytes on standard output.
 pub(crate) fn print_bytes(bytes: &[u8]) -> Result<()> {
     let mut out = std::io::stdout().lock();
@@ -63,15 +69,18 @@ pub(crate) fn visible(content: &[u8]) -> String {
     text.chars().map(shown).collect()
 }
 
-/// Rows in columns, each as wide as its widest cell; the last column is as long as it is.
+/// Rows in columns, each as wide as its widest cell; the last column is as long as it is. Each row is a line,
+/// whatever is in its cells.
 pub(crate) fn table(rows: &[Vec<String>]) -> String {
+    let rows: Vec<Vec<Cow<'_, str>>> =
+        rows.iter().map(|row| row.iter().map(|cell| plain(cell)).collect()).collect();
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
         rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
     };
     let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
     let mut text = String::new();
-    for row in rows {
+    for row in &rows {
         let mut line = String::new();
         for (cell, width) in row.iter().zip(&widths) {
             line.push_str(cell);
@@ -178,5 +187,7 @@ mod tests {
     fn columns_are_as_wide_as_their_widest_cell() {
         let rows = [vec!["a".into(), "b".into()], vec!["ccc".into(), "d".into()]];
         assert_eq!(table(&rows), "a    b\nccc  d\n");
+        let forged = [vec!["a\nb".into(), "c".into()], vec!["d".into(), "e".into()]];
+        assert_eq!(table(&forged), "a\\nb  c\nd     e\n");
     }
 }

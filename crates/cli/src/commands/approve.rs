@@ -177,7 +177,7 @@ async fn list(sessions: &Sessions, name: &str, json: bool) -> Result<()> {
     }
     let waiting = permissions.iter().filter(|one| one.state == PermissionState::Waiting);
     let lines: Vec<String> = waiting.map(line).collect();
-    render::print_lines_if_any(&lines.join("\n"))
+    render::print_each(&lines)
 }
 
 /// What it is for, as host and port.

@@ -53,7 +53,7 @@ pub(super) fn perform(args: &AuditArgs) -> Result<u8> {
             true => render::print_json(&list)?,
             false => {
                 let lines: Vec<String> = list.connections.iter().map(line).collect();
-                render::print_lines_if_any(&lines.join("\n"))?;
+                render::print_each(&lines)?;
             }
         }
         Ok(exit::DONE)

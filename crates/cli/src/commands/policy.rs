@@ -201,7 +201,7 @@ fn explain(args: &ExplainArgs) -> Result<u8> {
                 .to_owned(),
         );
     }
-    render::print_lines(&lines.join("\n")).map(|()| exit::DONE)
+    render::print_each(&lines).map(|()| exit::DONE)
 }
 
 fn told(rule: &EgressRule, what: &str) -> String {

@@ -81,6 +81,14 @@ fn connections_are_listed_with_what_became_of_them() {
         let since = list["next"].to_string();
         let later = place.says(&["audit", "s", "--json", "--since", &since], 0).object();
         assert_eq!(later["connections"], json!([]));
+        // A name may hold any byte, and is one line.
+        let forged = "import socket as s;u=s.socket(2,2);u.sendto(b'\\0\\7\\1\\0\\0\\1'+bytes(6)+\
+            b'\\x0ca\\nforged one\\0\\0\\1\\0\\1',(open('/etc/resolv.conf').read().split()[1],53));u.recv(512)";
+        place.says(&["exec", "s", "--", "python3", "-c", forged], 0);
+        let text = place.says(&["audit", "s", "--denied"], 0).text();
+        assert!(text.contains("a\\nforged one"), "{text}");
+        assert!(!text.lines().any(|line| line.starts_with("forged")), "{text}");
+        let since = place.says(&["audit", "s", "--json"], 0).object()["next"].to_string();
         // Where two ran it was one of them.
         let waiting = place.says(&["exec", "--detach", "s", "--", "sleep", "60"], 0).text();
         place.says(&["exec", "s", "--shell", &ask("192.0.2.1", 8444)], 0);
