@@ -2,9 +2,12 @@
 
 use crate::attempt::Counts;
 use crate::limits::Limits;
+use crate::request::Bad;
+use crate::unread::Unread;
+use cofferdam_core::policy::Asked;
 use cofferdam_terminate::{Sighting, Watch};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
@@ -21,6 +24,9 @@ pub(crate) struct Carrier<'a> {
     /// Looks at what comes from inside before it goes on.
     watch: Option<Mutex<Watch>>,
     seen: Mutex<Option<Sighting>>,
+    /// Looks at what is carried as no request, until it is known to be none.
+    unread: Mutex<Option<Unread>>,
+    bad: Mutex<Option<Bad>>,
 }
 
 /// Which way.
@@ -52,6 +58,10 @@ pub(crate) enum Broken {
     Watched,
 }
 
+fn locked<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Cut {
     pub(crate) fn reason(self) -> &'static str {
         match self {
@@ -63,8 +73,16 @@ impl Cut {
 
 impl<'a> Carrier<'a> {
     pub(crate) fn over(counts: &'a Counts, limits: Limits) -> Self {
-        let (moved_ms, seen) = (AtomicU64::new(0), Mutex::default());
-        Self { counts, limits, began: Instant::now(), moved_ms, watch: None, seen }
+        Self {
+            counts,
+            limits,
+            began: Instant::now(),
+            moved_ms: AtomicU64::new(0),
+            watch: None,
+            seen: Mutex::default(),
+            unread: Mutex::default(),
+            bad: Mutex::default(),
+        }
     }
 
     /// The same, and looks at what comes from inside.
@@ -74,14 +92,39 @@ impl<'a> Carrier<'a> {
 
     /// What was seen that must not go where it was going. It did not.
     pub(crate) fn seen(&self) -> Option<Sighting> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).take()
+        locked(&self.seen).take()
+    }
+
+    /// From now on also looks for a request, in what was found to be none. Where the server has spoken first
+    /// it is none.
+    pub(crate) fn takes_for_no_request(&self, asked: &Asked) {
+        if self.counts.down.load(Ordering::Relaxed) == 0 {
+            *locked(&self.unread) = Some(Unread::of(asked));
+        }
+    }
+
+    /// Why it turned out to be one, where it did. That did not go on.
+    pub(crate) fn bad(&self) -> Option<Bad> {
+        locked(&self.bad).take()
+    }
+
+    fn judge(&self, way: Way, bytes: &[u8]) -> Result<(), Broken> {
+        let mut unread = locked(&self.unread);
+        let Some(unread) = unread.as_mut() else { return Ok(()) };
+        let judged = match way {
+            Way::Up => unread.up(bytes),
+            Way::Down => unread.down(bytes),
+        };
+        judged.map_err(|bad| {
+            *locked(&self.bad) = Some(bad);
+            Broken::Watched
+        })
     }
 
     fn look(&self, look: impl FnOnce(&mut Watch) -> Option<Sighting>) -> Result<(), Broken> {
         let Some(watch) = &self.watch else { return Ok(()) };
-        let sighting = look(&mut watch.lock().unwrap_or_else(PoisonError::into_inner));
-        let Some(sighting) = sighting else { return Ok(()) };
-        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(sighting);
+        let Some(sighting) = look(&mut locked(watch)) else { return Ok(()) };
+        *locked(&self.seen) = Some(sighting);
         Err(Broken::Watched)
     }
 
@@ -106,6 +149,7 @@ impl<'a> Carrier<'a> {
         if way == Way::Up {
             self.look(|watch| watch.look(bytes))?;
         }
+        self.judge(way, bytes)?;
         to.write_all(bytes).await.map_err(|_| Broken::To)?;
         self.moved_ms.store(self.lasted_ms(), Ordering::Relaxed);
         self.counter(way).fetch_add(bytes.len() as u64, Ordering::Relaxed);

@@ -41,8 +41,9 @@ pub(crate) async fn look(
                 return Err("its first message is too long to be looked at".into());
             }
             if more(from, read).await? == 0 {
-                // What has no line end is no request, not even a beginning of one that is answered.
-                return match hello::read(read) == Hello::None && is_http(read).is_none() {
+                // There are servers that answer a line without an end.
+                let ended = [read, b"\n".as_slice()].concat();
+                return match hello::read(read) == Hello::None && is_http(&ended) != Some(true) {
                     true => Ok(First::Pass),
                     false => Err("its first message is cut off".into()),
                 };
@@ -107,10 +108,29 @@ pub(crate) fn head_end(bytes: &[u8]) -> Result<Option<usize>, Bad> {
     Ok(None)
 }
 
+/// Whether some server takes this byte for space, in whatever encoding it reads.
+pub(crate) fn is_space(byte: &u8) -> bool {
+    matches!(byte, b'\t'..=b'\r' | 0x1c..=b' ' | 0x85 | 0xa0)
+}
+
+/// What stands between such bytes.
+pub(crate) fn trimmed(mut text: &[u8]) -> &[u8] {
+    while let [first, rest @ ..] = text
+        && is_space(first)
+    {
+        text = rest;
+    }
+    while let [rest @ .., last] = text
+        && is_space(last)
+    {
+        text = rest;
+    }
+    text
+}
+
 /// Whether bytes are a request of HTTP, as the most lenient of servers would see it; `None` while that
-/// cannot be told.
+/// cannot be told. What is none is watched until its server has answered: see `unread`.
 pub(crate) fn is_http(bytes: &[u8]) -> Option<bool> {
-    let is_space = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | 0x0b | 0x0c);
     let begin = bytes.iter().position(|byte| !is_space(byte))?;
     let text = bytes.get(begin..).unwrap_or_default();
     let line_end = text.iter().position(|byte| *byte == b'\n');
@@ -118,8 +138,8 @@ pub(crate) fn is_http(bytes: &[u8]) -> Option<bool> {
     if !line.first().is_some_and(u8::is_ascii_graphic) {
         return Some(false);
     }
-    // No server takes these in a method, and all hang up that see one.
-    let is_binary = |byte: &u8| matches!(byte, 0..=0x08 | 0x0e..=0x1f | 0x7f);
+    // Few servers take these in a method.
+    let is_binary = |byte: &u8| matches!(byte, 0..=0x08 | 0x0e..=0x1b | 0x7f);
     let method = line.iter().position(is_space).unwrap_or(line.len());
     let (method, rest) = line.split_at(method);
     if method.iter().any(is_binary) || is_git(method, rest) {
@@ -133,7 +153,7 @@ pub(crate) fn is_http(bytes: &[u8]) -> Option<bool> {
 /// Whether this follows a method in a request without a version, as of the first HTTP: there are
 /// servers that read on, and find a name.
 fn is_old(rest: &[u8]) -> bool {
-    let target = rest.trim_ascii_start();
+    let target = trimmed(rest);
     let begins =
         |with: &[u8]| target.get(..with.len()).is_some_and(|it| it.eq_ignore_ascii_case(with));
     target.starts_with(b"/") || begins(b"http://") || begins(b"https://")
@@ -164,6 +184,9 @@ mod tests {
             b"GET /a\r\n",
             b"get http://b.test\n",
             b"\r\n\r\nGET / HTTP/1.0\r\n",
+            b"\x1cGET /p HTTP/1.1\r\n",
+            b"\xa0GET\x1d/p\x85HTTP/1.1\r\n",
+            b"GET\x1f/p\r\n",
         ] {
             assert_eq!(is_http(line), Some(true), "{}", String::from_utf8_lossy(line));
             let begun = line.split_last().unwrap().1;

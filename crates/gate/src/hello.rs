@@ -24,6 +24,12 @@ pub(crate) enum Hello {
 /// The type of a record that carries the messages of a handshake.
 const RECORD_HANDSHAKE: u8 = 22;
 
+/// The type of a record that says that what follows is enciphered.
+const RECORD_CHANGE_CIPHER: u8 = 20;
+
+/// The type of a record that warns, or ends the connection.
+const RECORD_ALERT: u8 = 21;
+
 /// The type of a client's first message.
 const CLIENT_HELLO: u8 = 1;
 
@@ -48,7 +54,29 @@ pub(crate) fn read(bytes: &[u8]) -> Hello {
             Ok(None) => Hello::Partial,
             Err(why) => Hello::Malformed(why),
         },
-        _ => Hello::None,
+        _ => unusual(bytes),
+    }
+}
+
+/// First bytes of no client, which some servers read on from all the same and find a name: a warning before
+/// the message, a version that there never was, and the form of SSL 2.
+fn unusual(bytes: &[u8]) -> Hello {
+    let (enough, leads_on) = match bytes {
+        // A length of two bytes, the type, and the version.
+        [0x80..=0xbf, rest @ ..] => (4, matches!(rest, [_, CLIENT_HELLO, 0 | 3, ..])),
+        // A version of two bytes, a length of two, and the body.
+        [RECORD_HANDSHAKE, _, _, body @ ..] => {
+            (6, matches!(body, [0, 0, ..] | [_, _, CLIENT_HELLO, ..]))
+        }
+        [RECORD_ALERT, _, _, body @ ..] => (6, matches!(body, [0, 2, 1 | 2, ..])),
+        [RECORD_CHANGE_CIPHER, _, _, body @ ..] => (6, matches!(body, [0, 1, 1, ..])),
+        [RECORD_HANDSHAKE | RECORD_ALERT | RECORD_CHANGE_CIPHER, ..] => (6, false),
+        _ => return Hello::None,
+    };
+    match leads_on {
+        true => Hello::Malformed("it begins like TLS, but not as a client does"),
+        false if bytes.len() < enough => Hello::Partial,
+        false => Hello::None,
     }
 }
 
@@ -231,6 +259,44 @@ pub(crate) mod tests {
         assert!(malformed(&[22, 3, 1, 0xff, 0xff]));
         assert!(malformed(&[22, 3, 1, 0, 1, 1, 23, 3, 1, 0, 1, 0]));
         assert!(malformed(&[22, 3, 1, 0, 4, 1, 0, 0, 0]));
+    }
+
+    #[test]
+    fn what_some_servers_skip_or_overlook_before_a_name_is_malformed() {
+        let good = hello(&name_extension(b"b.test"), 4096);
+        assert_eq!(read(&good), named("b.test"), "control");
+        let with_major = |major: u8| [&[22, major][..], &good[2..]].concat();
+        for bad in [
+            [&[21, 3, 1, 0, 2, 1, 90][..], &good].concat(),
+            [&[21, 7, 1, 0, 2, 2, 0][..], &good].concat(),
+            [&[20, 3, 3, 0, 1, 1][..], &good].concat(),
+            [&[22, 2, 1, 0, 0][..], &good].concat(),
+            with_major(0),
+            with_major(2),
+            with_major(4),
+            vec![0x80, 46, 1, 3, 1, 0, 3],
+            vec![0x80, 46, 1, 0, 2, 0, 3],
+        ] {
+            let whole = read(&bad);
+            assert!(matches!(whole, Hello::Malformed(_)), "{bad:?}");
+            let decided = (1..bad.len()).map(|end| read(&bad[..end]));
+            assert!(
+                decided.into_iter().all(|now| now == Hello::Partial || now == whole),
+                "{bad:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn other_protocols_may_begin_with_the_same_byte() {
+        // A message of MongoDB begins with its length, the lowest byte first.
+        for other in
+            [[22, 1, 0, 0, 1, 0, 0, 0], [21, 1, 0, 0, 2, 0, 0, 0], [20, 1, 0, 0, 1, 0, 0, 0]]
+        {
+            assert_eq!(read(&other), Hello::None, "{other:?}");
+        }
+        assert_eq!(read(&[0x9c, 1, 0, 0]), Hello::None);
+        assert_eq!(read(&[0xff, 0xfd, 1]), Hello::None, "telnet");
     }
 
     proptest! {

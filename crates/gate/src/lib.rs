@@ -36,6 +36,7 @@ mod sys;
 mod teller;
 mod through;
 mod transparent;
+mod unread;
 mod waiting;
 
 #[cfg(test)]

@@ -211,14 +211,10 @@ impl<'a> Headers<'a> {
         Ok(Request { asked, head, body_bytes: self.body_bytes.unwrap_or(0) })
     }
 
-    /// The Host header names what is asked for. Without a port, whatever port that is.
+    /// The Host header names what is asked for.
     fn check_host(&self, asked: &Asked) -> Result<(), Bad> {
         let Some(host) = self.host else { return Ok(()) };
-        let named = authority(host, Some(asked.port))?;
-        match named == *asked {
-            true => Ok(()),
-            false => Err(elsewhere("Host header", &named, asked)),
-        }
+        check_named("Host header", host, asked)
     }
 
     fn rebuilt(&self, method: &str, path: &str, version: &str, asked: &Asked) -> Vec<u8> {
@@ -261,6 +257,15 @@ pub(crate) fn seems_for(head: &[u8]) -> Asked {
 /// What stands for a host that was not named so that it can be read.
 pub(crate) fn nobody() -> Asked {
     Asked { host: Host::from(IpAddr::V4(Ipv4Addr::UNSPECIFIED)), port: HTTP_PORT }
+}
+
+/// What names a server names the one that was asked for. Without a port, whatever port that is.
+pub(crate) fn check_named(what: &str, text: &str, asked: &Asked) -> Result<(), Bad> {
+    let named = authority(text, Some(asked.port))?;
+    match named == *asked {
+        true => Ok(()),
+        false => Err(elsewhere(what, &named, asked)),
+    }
 }
 
 /// Reads `HOST:PORT`, or `HOST` where there is a port to add.

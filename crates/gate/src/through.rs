@@ -55,6 +55,8 @@ pub(crate) async fn through(
             end = checked(&carrier, inside, outside, asked, &attempt.gate) => end,
             cut = carrier.cut() => End::Cut(cut),
         };
+        let refused = |bad| End::Refused { bad, may_speak_http: true, read: Vec::new() };
+        let end = carrier.bad().map_or(end, refused);
         carrier.seen().map_or(end, End::Alarm)
     };
     match end {
@@ -154,6 +156,9 @@ async fn checked<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
         }
         Ok(First::Pass) if gate.puts_in(asked) && hello::is_whole(&read) => End::Secret(read),
         Ok(First::Pass | First::Nothing) => {
+            if matches!(asked.host, Host::Name(_)) && !hello::is_whole(&read) {
+                carrier.takes_for_no_request(asked);
+            }
             let up = async {
                 carrier.send(Way::Up, &mut outside_write, &read).await?;
                 carrier.carry(Way::Up, &mut inside_read, &mut outside_write).await

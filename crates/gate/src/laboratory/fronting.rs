@@ -57,6 +57,9 @@ async fn a_first_message_of_tls_that_is_malformed_is_refused_however_it_comes() 
         hello(&name_extension(b"evil.test"), 1),
         hello(&name_extension(b"evil.test"), 7),
         vec![22, 3, 1, 0, 0, 1],
+        // What some servers skip, and a version that some do not look at.
+        [&[21, 3, 1, 0, 2, 1, 90], &*hello(&name_extension(b"evil.test"), 4096)].concat(),
+        [&[22, 2], &hello(&name_extension(b"evil.test"), 4096)[2..]].concat(),
         [hello(&name_extension(b"ok.test"), 9)[..20].to_vec(), vec![23; 40]].concat(),
     ];
     for attack in attacks {
@@ -76,7 +79,7 @@ async fn a_first_message_of_tls_that_is_malformed_is_refused_however_it_comes() 
 }
 
 /// Requests that name another server, or that a lenient server would read so.
-const ELSEWHERE: [(&str, u16); 17] = [
+const ELSEWHERE: [(&str, u16); 21] = [
     ("GET / HTTP/1.1\r\nHost: also.test:PORT\r\n\r\n", 403),
     ("GET / HTTP/1.1\r\nHost: evil.test\r\n\r\n", 403),
     ("GET / HTTP/1.1\r\nHost: ok.test:1\r\n\r\n", 403),
@@ -94,6 +97,10 @@ const ELSEWHERE: [(&str, u16); 17] = [
     ("CONNECT evil.test:443 HTTP/1.1\r\nHost: ok.test:PORT\r\n\r\n", 400),
     ("GET / HTTP/1.1\r\nHost: ok.test:PORT\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
     ("GET / HTTP/1.1\r\n\r\n", 400),
+    ("\x1cGET\x1d/ HTTP/1.1\r\nHost: evil.test\r\n\r\n", 400),
+    ("\0GET / HTTP/1.1\r\nHost: evil.test\r\n\r\n", 400),
+    ("A\n / HTTP/1.1\r\nHost: evil.test\r\n\r\n", 400),
+    ("\0GET a:/ x\r\nHost: evil.test\r\n\r\n", 403),
 ];
 
 #[tokio::test]
@@ -114,6 +121,33 @@ async fn a_request_that_names_another_server_is_refused_though_both_may_be_reach
     let good = format!("GET /a HTTP/1.1\r\nHost: Ok.test:{}\r\n\r\n", server.port);
     direct.write_all(good.as_bytes()).await.unwrap();
     assert_eq!(status(&rest(&mut direct).await), 200, "control");
+}
+
+#[tokio::test]
+async fn a_request_in_what_passed_as_none_goes_no_further() {
+    let server = Server::web("127.0.0.1").await;
+    let lab = lab(&[server.port]).await;
+    let mut slow = lab.to_name("ok.test", server.port).await;
+    slow.write_all(b"\0GET / HT").await.unwrap();
+    let passed = async {
+        while server.text() != "\0GET / HT" {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    };
+    super::soon(passed).await;
+    slow.write_all(b"TP/1.1\r\nHost: evil.test\r\n\r\n").await.unwrap();
+    assert_eq!(status(&rest(&mut slow).await), 400);
+    let mut without_end = lab.to_name("ok.test", server.port).await;
+    without_end.write_all(b"GET http://evil.test/ HTTP/1.1").await.unwrap();
+    without_end.shutdown().await.unwrap();
+    assert_eq!(status(&rest(&mut without_end).await), 400);
+    assert_eq!(server.text(), "\0GET / HT", "not a byte more");
+    // This server takes anything for a request, and is known by its answer.
+    let mut lenient = lab.to_name("ok.test", server.port).await;
+    lenient.write_all(b"\x01\x02\r\n\r\n").await.unwrap();
+    let heard = rest(&mut lenient).await;
+    assert_eq!(status(&heard), 400);
+    assert!(!String::from_utf8_lossy(&heard).contains("hello"));
 }
 
 #[tokio::test]
