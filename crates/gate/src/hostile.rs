@@ -11,6 +11,7 @@ use crate::log::Log;
 use crate::request::{self, To, Wanted};
 use crate::resolve::Resolve;
 use crate::teller::Teller;
+use crate::unread::Unread;
 use crate::waiting::Waiting;
 use crate::{resolver, socks};
 use cofferdam_core::policy::{Asked, HostName};
@@ -64,6 +65,15 @@ pub fn first(bytes: &[u8]) {
             Some(_) => assert_eq!(now, request, "after {end} bytes"),
         }
     }
+    unread(bytes);
+}
+
+/// Bytes that passed as no request: judged alike however they are cut into pieces.
+fn unread(bytes: &[u8]) {
+    let Ok(asked) = "ok.test:80".parse() else { return };
+    let mut one = Unread::of(&asked);
+    let by_byte = bytes.chunks(1).try_for_each(|byte| one.up(byte));
+    assert_eq!(Unread::of(&asked).up(bytes), by_byte);
 }
 
 fn is_plain(name: &HostName) -> bool {
