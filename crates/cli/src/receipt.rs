@@ -2,7 +2,7 @@
 
 use crate::{render, report};
 use cofferdam_core::Receipt;
-use cofferdam_session::MAX_RECEIPT_PATHS;
+use cofferdam_session::{MAX_RECEIPT_PATHS, text_or_quoted};
 
 /// How many paths are named one by one; `--json` has more.
 const NAMED_PATHS: usize = 20;
@@ -23,9 +23,12 @@ pub(crate) fn tell(receipt: &Receipt) {
     let signed = [("+", &files.added), ("~", &files.changed), ("-", &files.removed)];
     let all = signed.into_iter().flat_map(|(sign, some)| some.iter().map(move |one| (sign, one)));
     for (sign, file) in all.clone().take(NAMED_PATHS) {
-        let path = file.path.as_deref().or(file.path_base64.as_deref()).unwrap_or_default();
+        let path = match &file.path {
+            Some(path) => format!("{path:?}"),
+            None => text_or_quoted(None, file.path_base64.as_deref()),
+        };
         let size = file.size.map(|size| format!(", {size} bytes")).unwrap_or_default();
-        report::note(&format!("  {sign} {path:?}{size}"));
+        report::note(&format!("  {sign} {path}{size}"));
     }
     let unnamed = (all.count().saturating_sub(NAMED_PATHS) as u64).saturating_add(files.omitted);
     if unnamed > 0 {

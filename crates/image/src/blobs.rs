@@ -97,11 +97,24 @@ pub(crate) fn check(promised: &Digest, found: &Digest) -> Result<()> {
         .hint("Get the image anew; somebody, or a broken disk, changed it."))
 }
 
+/// How often a way is walked that leads up somewhere. Where anything is mounted or moved anywhere on the machine
+/// meanwhile, the kernel cannot tell whether it stayed below, and asks to try again.
+const MOST_WALKS: usize = 1000;
+
 /// Nothing above the directory is reached, and nothing waits for whoever made a pipe there.
 fn open_below(directory: &OwnedFd, name: &str) -> rustix::io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-    rustix::fs::openat2(directory, name, flags, Mode::empty(), resolve).map(File::from)
+    let walk = || rustix::fs::openat2(directory, name, flags, Mode::empty(), resolve);
+    let mut walked = walk();
+    for _ in 1..MOST_WALKS {
+        if !matches!(walked, Err(Errno::AGAIN)) {
+            break;
+        }
+        std::thread::yield_now();
+        walked = walk();
+    }
+    walked.map(File::from)
 }
 
 fn lacks(name: &str, cause: impl Into<std::io::Error>) -> Error {
@@ -121,4 +134,40 @@ pub(crate) fn not_opened(path: &Path, cause: impl Into<std::io::Error>) -> Error
     Error::new(kind, format!("open the image {}", path.display()))
         .hint("Check the path and its permissions.")
         .source(cause)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    #[test]
+    fn a_way_up_within_the_directory_is_walked_whatever_is_moved_meanwhile() {
+        let directory =
+            std::env::temp_dir().join(format!("cofferdam-blobs-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&directory);
+        std::fs::create_dir_all(directory.join("there/way")).unwrap();
+        std::fs::write(directory.join("there/index.json"), "{}").unwrap();
+        std::os::unix::fs::symlink("there/way/..", directory.join("link")).unwrap();
+        std::fs::write(directory.join("moved"), "").unwrap();
+        let blobs = Blobs::directory(&directory).unwrap();
+        let is_done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let (here, there) = (directory.join("moved"), directory.join("away"));
+                while !is_done.load(Ordering::Relaxed) {
+                    std::fs::rename(&here, &there).unwrap();
+                    std::fs::rename(&there, &here).unwrap();
+                }
+            });
+            let failed: Vec<Error> =
+                (0..20_000).filter_map(|_| blobs.document("link/index.json").err()).collect();
+            is_done.store(true, Ordering::Relaxed);
+            assert!(failed.is_empty(), "{} of 20000: {:?}", failed.len(), failed[0]);
+        });
+        // The control: a way that leads out is none.
+        std::os::unix::fs::symlink("../..", directory.join("out")).unwrap();
+        assert!(blobs.document("out/etc/passwd").is_err());
+        std::fs::remove_dir_all(&directory).unwrap();
+    }
 }

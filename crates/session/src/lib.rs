@@ -100,6 +100,7 @@ pub use reaper::{GcAction, GcFailure, GcKind, GcReport};
 pub use receipt::{BeforeCommand, MAX_HASHED_BYTES, MAX_HASHED_FILE_BYTES, MAX_RECEIPT_PATHS};
 pub use report::{
     EventList, EventReport, ExecList, ExecReport, LogPart, SessionReport, text_or_base64,
+    text_or_quoted,
 };
 pub use run::{Kept, OnFailure, RUN_LIMIT, Ran, RunError, RunFailure, RunOrder};
 pub use searched::{MAX_TOLD_BYTES, MAX_TOLD_MATCHES, MAX_TOLD_NAMES};

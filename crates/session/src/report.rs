@@ -1,5 +1,6 @@
 //! The objects that every door shows, as JSON. Format 1 each. Values of variables are in none.
 
+use crate::diff::quoted;
 use crate::init::{InitFailure, InitState};
 use crate::provision::{ManifestState, Provided};
 use crate::store::{Row, StoredEvent};
@@ -20,6 +21,18 @@ pub fn text_or_base64(bytes: Vec<u8>) -> (Option<String>, Option<String>) {
     match String::from_utf8(bytes) {
         Ok(text) => (Some(text), None),
         Err(error) => (None, Some(BASE64.encode(error.as_bytes()))),
+    }
+}
+
+/// What [`text_or_base64`] made of the bytes of a name, for people: what is not text as git writes it.
+pub fn text_or_quoted(text: Option<&str>, base64: Option<&str>) -> String {
+    match (text, base64) {
+        (Some(text), _) => text.to_owned(),
+        (None, Some(base64)) => match BASE64.decode(base64) {
+            Ok(bytes) => quoted(&bytes),
+            Err(_) => base64.to_owned(),
+        },
+        (None, None) => String::new(),
     }
 }
 

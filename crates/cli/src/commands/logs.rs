@@ -1,5 +1,6 @@
 //! `cofferdam logs`.
 
+use super::attach::told_end;
 use super::run::CAPTURED_BYTES;
 use crate::args::choice;
 use crate::door::Session;
@@ -17,7 +18,8 @@ use std::ops::Range;
 ///
 /// Standard output goes to standard output and standard error to standard error. Works while the
 /// command runs, after it ended, and after its sandbox was lost. What a detached command left running
-/// writes here too. What was dropped for want of room is said on standard error.
+/// writes here too. What was dropped for want of room is said on standard error, and with --follow that the
+/// session was stopped or removed meanwhile, or its sandbox died.
 ///
 /// Example: cofferdam logs agent-1 server -f
 #[derive(Debug, Args)]
@@ -112,7 +114,13 @@ async fn goes_on(
     sessions::wake_for(session, exec).await?;
     let [stdout, stderr] = begins(args, session, exec).await?;
     let from = Seen { stdout, stderr, ..Seen::default() };
+    let is_running = session.status(exec).await?.ending.is_none();
     match follow((session, exec), from, sink, Passed::nothing()).await? {
+        Left::Ended(status) if is_running => {
+            // The exit code is that of showing it, which was done.
+            told_end(session, Some(&status)).await;
+            Ok(())
+        }
         Left::Ended(_) | Left::Running | Left::Abandoned => Ok(()),
     }
 }

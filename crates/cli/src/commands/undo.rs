@@ -6,6 +6,7 @@ use clap::Args;
 use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_session::{
     PointDeed, PointEffects, PointPath, SnapshotReport, Target, UndoOrder, UndoReport,
+    text_or_quoted,
 };
 
 /// How many paths are named one by one; `--json` has more.
@@ -147,8 +148,8 @@ fn lines(effects: &PointEffects) -> String {
             PointDeed::Changed => '~',
             PointDeed::Removed => '-',
         };
-        let named = path.path.as_deref().or(path.path_base64.as_deref()).unwrap_or_default();
-        format!("{sign} {}\n", render::plain(named))
+        let named = text_or_quoted(path.path.as_deref(), path.path_base64.as_deref());
+        format!("{sign} {}\n", render::plain(&named))
     };
     let named: Vec<String> = paths.iter().take(NAMED_PATHS).map(line).collect();
     let unnamed = (added + changed + removed).saturating_sub(named.len() as u64);

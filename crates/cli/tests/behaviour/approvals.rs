@@ -1,7 +1,7 @@
 //! A connection that no rule allows is asked for, answered, and goes on.
 
 use crate::mcp_client::{Client, Generation};
-use crate::place::{Place, Said, ended, everyone, outcome, started, until};
+use crate::place::{Place, Said, ended, everyone, lines_of, outcome, started, until};
 use crate::schema::is_valid;
 use crate::serving::{Serving, key};
 use crate::way_out::{HOST, server};
@@ -112,15 +112,22 @@ fn what_waits_is_told_at_once_with_the_line_that_allows_it() {
     everyone(|place| {
         let port = server();
         session(place, LONG);
-        let child = connects(place, port);
+        let mut child = connects(place, port);
+        let told = lines_of(child.stderr.take().unwrap());
         let id = id(&waiting(place, port, 1)[0]);
-        // Long enough for one look of the one who tells; what it told is read when it has ended.
+        let mut lines = Vec::new();
+        let allows = format!("cofferdam approve {id} --session");
+        while !lines.last().is_some_and(|line: &String| line.contains(&allows)) {
+            lines.push(told.recv_timeout(SOON).unwrap_or_else(|_| panic!("not told: {lines:?}")));
+        }
+        // Long enough for further looks of the one who tells.
         std::thread::sleep(Duration::from_secs(2));
         place.says(&["approve", &id, "--session"], 0);
         let said = heard(child);
         assert_eq!(said.text(), "reached\n", "{said:?}");
-        assert!(said.stderr.contains(&format!("cofferdam approve {id} --session")), "{said:?}");
-        assert_eq!(said.stderr.matches("waits").count(), 1, "once: {}", said.stderr);
+        lines.extend(told);
+        let times: usize = lines.iter().map(|line| line.matches("waits").count()).sum();
+        assert_eq!(times, 1, "once: {lines:?}");
         // From now on nobody is asked, in this sandbox and in the next.
         assert_eq!(heard(connects(place, port)).text(), "reached\n");
         let shown = place.says(&["network", "show", "s", "--json"], 0).object();

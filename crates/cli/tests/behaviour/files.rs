@@ -67,6 +67,12 @@ fn files_are_changed_only_as_far_as_that_was_said() {
         let list = place.says(&["file", "list", "s", "t", "--depth", "2"], 0).text();
         let names: Vec<&str> = list.lines().map(|l| l.rsplit(' ').next().unwrap()).collect();
         assert_eq!(names, ["b", "d", "d/e"], "{list}");
+        // What is not text is written as everywhere for people.
+        place.says(&["exec", "s", "--shell", ">\"$(printf 't/d/z\\377')\""], 0);
+        let list = place.says(&["file", "list", "s", "t/d"], 0).text();
+        assert!(list.ends_with(" \"z\\377\"\n"), "{list}");
+        let listed = place.says(&["file", "list", "s", "t/d", "--json"], 0).object();
+        assert_eq!(listed["entries"][1]["path_base64"], "ev8=");
         place.says(&["file", "rm", "s", "t"], 1);
         place.says(&["file", "rm", "s", "t", "-r"], 0);
         place.says(&["file", "rm", "s", "t", "-r"], 1);

@@ -4,7 +4,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -280,6 +280,22 @@ pub(crate) fn started(command: &mut Command) -> Child {
     let child = command.spawn().unwrap();
     STARTED.lock().unwrap_or_else(PoisonError::into_inner).entry(child.id()).or_insert(now);
     child
+}
+
+/// The lines that are written into a pipe, as they come; bytes that are not text are replaced.
+pub(crate) fn lines_of(pipe: impl Read + Send + 'static) -> Receiver<String> {
+    let (sender, lines) = channel();
+    std::thread::spawn(move || {
+        let (mut pipe, mut line) = (BufReader::new(pipe), Vec::new());
+        while pipe.read_until(b'\n', &mut line).is_ok_and(|count| count > 0) {
+            let text = String::from_utf8_lossy(&line).trim_end_matches('\n').to_owned();
+            if sender.send(text).is_err() {
+                return;
+            }
+            line.clear();
+        }
+    });
+    lines
 }
 
 /// Waits until a child has ended and all is read. One that takes too long is a failure.

@@ -1,6 +1,6 @@
 //! Sessions: made, used, paused, shown and removed.
 
-use crate::place::{Place, SOON, ended, everyone, outcome, until};
+use crate::place::{Place, SOON, ended, everyone, lines_of, outcome, until};
 use crate::schema::is_valid;
 use serde_json::Value;
 use std::fs;
@@ -257,6 +257,13 @@ fn events_are_told_in_order_and_beyond_the_end() {
         let id = line(place, &["create", "--name", "s"]);
         let mut follower = place.cofferdam(&["events", "s", "-f", "--json"]);
         let mut follower = crate::place::started(follower.stdout(Stdio::piped()));
+        let followed = lines_of(follower.stdout.take().unwrap());
+        let hears = |kind: &str| {
+            let mut lines = std::iter::from_fn(|| followed.recv_timeout(SOON).ok());
+            lines.any(|line| line.contains(&format!("\"{kind}\"")))
+        };
+        // It has found the session before that goes.
+        assert!(hears("provisioned"));
         place.says(&["exec", "s", "--id", "e", "--", "true"], 0);
         place.says(&["pause", "s"], 0);
         place.says(&["rm", "s"], 0);
@@ -274,11 +281,9 @@ fn events_are_told_in_order_and_beyond_the_end() {
         let rest = place.says(&["events", &id, "--since", &since, "--json"], 0).object();
         assert_eq!(rest["events"].as_array().unwrap().len(), kinds.len() - 1);
         // What follows sees the end as it comes.
-        std::thread::sleep(std::time::Duration::from_millis(600));
+        assert!(hears("destroyed"));
         follower.kill().unwrap();
-        let followed = follower.wait_with_output().unwrap().stdout;
-        let followed = String::from_utf8(followed).unwrap();
-        assert!(followed.lines().any(|line| line.contains("\"destroyed\"")), "{followed}");
+        follower.wait().unwrap();
     });
 }
 

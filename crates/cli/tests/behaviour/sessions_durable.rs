@@ -44,13 +44,17 @@ fn whoever_looks_at_a_command_is_told_that_its_session_was_stopped() {
             let id = line(place, &["create", "--name", verb]);
             let runs = "echo up; exec sleep 1000";
             place.says(&["exec", verb, "-d", "--id", "x", "--shell", runs], 0);
-            let lookers = [up(&["attach", verb, "x"]), up(&["exec", verb, "--shell", runs])];
+            let lookers = [
+                (up(&["attach", verb, "x"]), 130),
+                (up(&["exec", verb, "--shell", runs]), 130),
+                (up(&["logs", verb, "x", "-f"]), 0),
+            ];
             let waits = begin(place, &["attach", verb, "x", "--json"]);
             place.says(&[verb, verb], 0);
-            for looker in lookers {
+            for (looker, code) in lookers {
                 let said = ended(looker, SOON);
                 let words = format!("cofferdam: canceled: session {id} was {done}\n");
-                assert_eq!((said.code(), said.stderr), (Some(130), words), "{verb}");
+                assert_eq!((said.code(), said.stderr), (Some(code), words), "{verb}");
             }
             let said = ended(waits, SOON);
             // It may have come too late for one that was removed.
@@ -60,6 +64,8 @@ fn whoever_looks_at_a_command_is_told_that_its_session_was_stopped() {
         place.says(&["create", "--name", "s"], 0);
         place.says(&["exec", "s", "-d", "--id", "x", "--shell", "sleep 0.2; exit 3"], 0);
         assert_eq!(place.says(&["attach", "s", "x"], 0).stderr, "");
+        // Nor is one told again of what was there before.
+        assert_eq!(place.says(&["logs", "stop", "x", "-f"], 0).stderr, "");
     });
 }
 

@@ -10,6 +10,7 @@ use rustix::fs::{AtFlags, MemfdFlags, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::time::ClockId;
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 /// The folder of a kept sandbox's own directory that holds its layer.
 pub const FOLDER: &str = "cow";
@@ -27,6 +28,12 @@ const FORMAT_COPY: u32 = 2;
 /// The most bytes of the file: a path of the greatest length, escaped, the numbers, and the names of
 /// some files that are not in a copy.
 const MOST_BYTES: usize = 64 * 1024;
+const SECOND_NS: u64 = 1_000_000_000;
+/// How a moment is waited for: what comes within a second is seen as soon as a tick tells it, and a clock that is set
+/// back meanwhile keeps nobody for long.
+const SHORTEST_WAIT: Duration = Duration::from_millis(1);
+const LONGEST_WAIT: Duration = Duration::from_millis(100);
+const MOST_WAITS: u32 = 100;
 
 /// What a layer lies on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,6 +105,45 @@ pub fn changes_until_ns() -> u64 {
         }
     }
     now_ns()
+}
+
+/// The same for a tree of which something has this time of change.
+///
+/// Where that is a whole second, so are all times there, and what is changed later in one second could not be told from
+/// what was changed before. So this waits for the next one.
+pub fn changes_of_tree_until_ns(changed_ns: u64) -> u64 {
+    if !is_whole_second(changed_ns) {
+        return changes_until_ns();
+    }
+    let second = |time_ns: u64| time_ns - time_ns % SECOND_NS;
+    let next_ns = second(now_ns()).saturating_add(SECOND_NS);
+    wait_until(next_ns);
+    // Where the clock was set back meanwhile it is earlier, and more is taken for news.
+    second(now_ns()).saturating_sub(1)
+}
+
+/// Whether a time of change is of a file system that tells no two within one second apart. No other clock stands at a
+/// whole second but once in a long time.
+pub fn is_whole_second(changed_ns: u64) -> bool {
+    changed_ns.is_multiple_of(SECOND_NS)
+}
+
+/// Waits until what is changed has another time than this one, on the file system that gave it. A tick of the
+/// kernel's clock, or what is left of a second.
+pub fn wait_beyond(changed_ns: u64) {
+    let step_ns = if is_whole_second(changed_ns) { SECOND_NS } else { 1 };
+    wait_until(changed_ns.saturating_add(step_ns));
+}
+
+/// Waits for a moment of the clock of times of change, which is near.
+fn wait_until(at_ns: u64) {
+    for _ in 0..MOST_WAITS {
+        let left_ns = at_ns.saturating_sub(now_ns());
+        if left_ns == 0 {
+            return;
+        }
+        std::thread::sleep(Duration::from_nanos(left_ns).clamp(SHORTEST_WAIT, LONGEST_WAIT));
+    }
 }
 
 /// The time of a change that is made now.
@@ -298,6 +344,22 @@ mod tests {
         let found = std::fs::metadata(directory.path().join("later")).unwrap();
         let changed = found.ctime() as u64 * 1_000_000_000 + found.ctime_nsec() as u64;
         assert!(changed >= before, "{changed} is before {before}");
+    }
+
+    #[test]
+    fn where_times_are_whole_seconds_no_second_is_both_before_and_after() {
+        let begun_ns = now_ns();
+        let until_ns = changes_of_tree_until_ns(7 * SECOND_NS);
+        // As such a file system tells now.
+        let told_ns = |time_ns: u64| time_ns / SECOND_NS * SECOND_NS;
+        assert!(told_ns(begun_ns) <= until_ns, "{begun_ns} would be news after {until_ns}");
+        assert!(told_ns(now_ns()) > until_ns, "nothing would be news after {until_ns}");
+        wait_beyond(told_ns(now_ns()));
+        assert!(told_ns(now_ns()) > until_ns + 1, "what is waited for is another time");
+        // The control: others wait for nothing.
+        let begun_ns = now_ns();
+        changes_of_tree_until_ns(7 * SECOND_NS + 1);
+        assert!(now_ns() < begun_ns + SECOND_NS / 2);
     }
 
     #[test]

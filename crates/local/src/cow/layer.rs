@@ -1,6 +1,6 @@
 //! The layer of a kept sandbox: made once, and found again by every sandbox that comes after.
 
-use super::base::{Base, FOLDER, LayerOwner, UPPER, WORK, Xattrs, changes_until_ns};
+use super::base::{Base, FOLDER, LayerOwner, UPPER, WORK, Xattrs, changes_of_tree_until_ns};
 use super::passing;
 use super::tier::{Making, choose};
 use super::view::shown;
@@ -89,7 +89,7 @@ impl Place {
     fn overlay(&self, found: &Found, is_new: bool) -> Result<()> {
         let failed = |errno| io("make the layer of", Path::new(&found.path), errno);
         if is_new {
-            base(found, changes_until_ns()).write(&self.folder)?;
+            base(found, changes_of_tree_until_ns(found.changed_ns())).write(&self.folder)?;
         }
         let owner = owner(found);
         // It stands for the workspace itself, of which nothing is changed yet.
@@ -116,7 +116,7 @@ impl Place {
         [WORK, UPPER, FRESH_UPPER].into_iter().try_for_each(clear).map_err(failed)?;
         let (device, inode) = found.identity();
         let workspace = layers::open_workspace(&found.path, device, inode)?;
-        let made_ns = changes_until_ns();
+        let made_ns = changes_of_tree_until_ns(found.changed_ns());
         let copied = match layers::copy_whole(&workspace, &self.folder, FRESH_UPPER) {
             Ok(copied) => copied,
             Err(error) => {
@@ -265,6 +265,7 @@ mod tests {
     use crate::view::look as look_at;
     use cofferdam_core::{Caller, LayerChoice};
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    use std::process::Command;
 
     fn spec(workspace: &Path) -> Spec {
         Spec::new(Workspace::CopyOnWrite(workspace.to_owned()), Caller::default())
@@ -360,6 +361,75 @@ mod tests {
         std::fs::rename(&upper, kept.join("lost")).unwrap();
         assert_eq!(ensure(&spec, Some(&kept)).unwrap_err().kind, ErrorKind::Io);
         assert!(!upper.exists());
+    }
+
+    /// What is mounted there goes with this.
+    struct Mounted(std::path::PathBuf);
+
+    impl Drop for Mounted {
+        fn drop(&mut self) {
+            let _ = Command::new("umount").arg(&self.0).status();
+        }
+    }
+
+    /// An ext4 whose files have no time below a second, where it can be made.
+    fn whole_seconds(directory: &Path) -> Option<Mounted> {
+        let (image, at) = (directory.join("image"), directory.join("mounted"));
+        std::fs::File::create(&image).unwrap().set_len(16 << 20).unwrap();
+        std::fs::create_dir(&at).unwrap();
+        let does = |program: &str, words: &[&str], last: &[&Path]| {
+            // An ordinary user's PATH may lack where such tools are.
+            let path = "/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin";
+            let mut command = Command::new("env");
+            command.arg(format!("PATH={path}")).arg(program).args(words).args(last);
+            let output = command.output();
+            output.is_ok_and(|output| output.status.success())
+        };
+        let is_there = does("mkfs.ext4", &["-q", "-I", "128"], &[&image])
+            && does("mount", &["-o", "loop"], &[&image, &at]);
+        is_there.then_some(Mounted(at))
+    }
+
+    #[test]
+    fn what_is_changed_within_a_second_is_news_where_times_are_whole_seconds() {
+        let directory = TestDirectory::new("layer-seconds");
+        let root = directory.path().canonicalize().unwrap();
+        let Some(mounted) = whole_seconds(&root) else {
+            println!("skipped: no ext4 can be mounted here");
+            return;
+        };
+        let workspace = mounted.0.join("w");
+        for (choice, kept) in [
+            (LayerChoice::Auto, root.join("kept")),
+            // Then the copy has no finer times either.
+            (LayerChoice::Copy, mounted.0.join("kept")),
+        ] {
+            std::fs::create_dir_all(&workspace).unwrap();
+            std::fs::create_dir(&kept).unwrap();
+            let both = |f: &str, g: &str, at: &Path| {
+                std::fs::write(at.join("f"), f).unwrap();
+                std::fs::write(at.join("g"), g).unwrap();
+            };
+            let upper = kept.join("cow/upper");
+            let told = || {
+                let layer = layers::Layer::open(&kept.join(FOLDER)).unwrap().unwrap();
+                let changes = layer.changes(&[]).unwrap().into_iter();
+                changes.map(|change| change.standing.name()).collect::<Vec<_>>()
+            };
+            both("real", "real", &workspace);
+            ensure(&Spec { layer: choice, ..spec(&workspace) }, Some(&kept)).unwrap();
+            both("mine", "mine", &upper);
+            std::fs::write(workspace.join("f"), "host").unwrap();
+            assert_eq!(told(), ["changed", "lands"], "{choice:?}");
+            if choice == LayerChoice::Copy {
+                continue;
+            }
+            let mut layer = layers::Layer::open(&kept.join(FOLDER)).unwrap().unwrap();
+            layer.discard(&[]).unwrap();
+            both("more", "more", &upper);
+            std::fs::write(workspace.join("g"), "host").unwrap();
+            assert_eq!(told(), ["lands", "changed"], "{choice:?}");
+        }
     }
 
     #[test]

@@ -6,11 +6,11 @@
 use super::clear;
 use super::content::failed;
 use super::layer::Layer;
-use super::look::{Kind, look, names, open};
+use super::look::{Kind, Seen, look, names, open};
 use super::revert::{Place, hidden as hidden_by};
 use super::walk::MAX_LAYER_ENTRIES;
 use super::writable::Writable;
-use crate::cow::base::changes_until_ns;
+use crate::cow::base::changes_of_tree_until_ns;
 use crate::oneshot::unique;
 use cofferdam_core::{Error, GuestPath, Result};
 use rustix::fd::{AsFd, OwnedFd};
@@ -29,7 +29,9 @@ impl Layer {
             self.check(path)?;
         }
         // ORDER: what the workspace gets from here on is news.
-        let at_ns = changes_until_ns();
+        let top = Seen::of(&self.workspace)
+            .map_err(|errno| self.failed("look at what lies below", errno))?;
+        let at_ns = changes_of_tree_until_ns(top.changed_ns);
         let name = format!("{TRASH}{}", unique());
         let at = |errno| self.failed("make a directory in", errno);
         rustix::fs::mkdirat(&self.folder, name.as_str(), Mode::RWXU).map_err(at)?;

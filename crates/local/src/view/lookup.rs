@@ -37,6 +37,11 @@ impl Found {
         (self.stat.st_uid, self.stat.st_gid)
     }
 
+    /// When anything about it changed last, in nanoseconds since 1970.
+    pub(crate) fn changed_ns(&self) -> u64 {
+        crate::layers::changed_ns(&self.stat)
+    }
+
     /// When it was read and changed last.
     pub(crate) fn times(&self) -> Timestamps {
         let time = |seconds, rest: u64| Timespec {

@@ -3,6 +3,7 @@
 use crate::moment::timestamp;
 use crate::render;
 use cofferdam_session::objects::FileEntry;
+use cofferdam_session::text_or_quoted;
 
 /// Entries for people, a line each.
 pub(super) fn table(entries: &[FileEntry]) -> String {
@@ -11,7 +12,7 @@ pub(super) fn table(entries: &[FileEntry]) -> String {
 }
 
 fn row(entry: &FileEntry) -> Vec<String> {
-    let mut path = entry.path.clone().or(entry.path_base64.clone()).unwrap_or_default();
+    let mut path = text_or_quoted(entry.path.as_deref(), entry.path_base64.as_deref());
     if let Some(target) = &entry.target {
         path.push_str(" -> ");
         path.push_str(target);

@@ -5,11 +5,11 @@ mod ends;
 mod events;
 mod limits;
 
-use crate::place::{PYTHON, Place, SOON, started, until};
+use crate::place::{PYTHON, Place, SOON, lines_of, started, until};
 use rustix::process::{Pid, Signal, kill_process};
-use std::io::{BufRead, BufReader, Read};
+use std::io::Read;
 use std::process::{Child, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::Receiver;
 use std::time::Instant;
 
 /// A `file watch` that runs, and is read all the time.
@@ -24,18 +24,7 @@ impl Watched {
         let words: Vec<&str> = [&["file", "watch", "s"], words].concat();
         let mut command = place.cofferdam(&words);
         let mut child = started(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
-        let mut out = BufReader::new(child.stdout.take().unwrap());
-        let (sender, lines) = channel();
-        std::thread::spawn(move || {
-            let mut line = Vec::new();
-            while out.read_until(b'\n', &mut line).is_ok_and(|count| count > 0) {
-                let text = String::from_utf8_lossy(&line).trim_end_matches('\n').to_owned();
-                if sender.send(text).is_err() {
-                    return;
-                }
-                line.clear();
-            }
-        });
+        let lines = lines_of(child.stdout.take().unwrap());
         let watched = Self { child, lines };
         let first = watched.next();
         let is_ready = first.as_deref().is_some_and(|line| line.contains("ready"));

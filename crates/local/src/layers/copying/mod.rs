@@ -14,7 +14,7 @@ pub use limits::{MAX_COPIED_BYTES, MAX_COPIED_ENTRIES, Progress, watch};
 use super::listing::{Listed, Mark};
 use super::look::{DIRECTORY_MODE, Kind, Seen, changed_ns, look, names, open};
 use super::walk::MAX_LAYER_DEPTH;
-use crate::cow::base::now_ns;
+use crate::cow::base::wait_beyond;
 use cofferdam_core::{Error, ErrorKind, GuestPath, LayerTier, Result};
 use files::{Attributes, attributes, settle};
 use limits::Bounds;
@@ -22,13 +22,10 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, Stat};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 /// Leads the names of directories in which changes land. One that lands just now is none of the
 /// workspace's own.
 const STAGE: &[u8] = b".cofferdam-landing-";
-/// How long the clock of times of change is waited for at most, in milliseconds.
-const TICKS: u32 = 100;
 
 /// A path that is to be copied, and where to.
 pub(super) struct Job<'j> {
@@ -201,6 +198,7 @@ impl Copying<'_> {
             (1.., 0) => LayerTier::Reflink,
             _ => LayerTier::Copy,
         };
+        // ORDER: before anybody changes the copy, or that would be seen as nothing.
         wait_beyond(last_ns);
         Ok(())
     }
@@ -231,16 +229,6 @@ impl Copying<'_> {
         let listed = Listed { kind: None, mode: 0, changed_ns: 0, copy: Mark::default() };
         self.copied.listing.add(path, listed);
         Ok(())
-    }
-}
-
-/// Waits until a change would get another time than this one. A tick of the kernel's clock.
-fn wait_beyond(last_ns: u64) {
-    for _ in 0..TICKS {
-        if now_ns() > last_ns {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(1));
     }
 }
 
