@@ -1,7 +1,7 @@
 /** The connection to a server: what every request passes. */
 
 import createClient, { type Client as Api } from "openapi-fetch";
-import { BrokenOff, CofferdamError, brokenOff, errorOf, unreachable } from "./errors.js";
+import { BrokenOff, CofferdamError, brokenOff, errorOf, misread, unreachable } from "./errors.js";
 import { EventReader, type StreamEvent } from "./events.js";
 import type { paths } from "./schema.js";
 
@@ -50,7 +50,7 @@ export class Wire {
       baseUrl: this.#url,
       headers: this.#headers,
       pathSerializer: pathOf,
-      fetch: (request) => this.send(request),
+      fetch: async (request) => readable(await this.send(request)),
     });
   }
 
@@ -97,7 +97,7 @@ export class Wire {
         const piece = await within(SILENCE_MS, reader.read(), raw.signal);
         if (piece.done) return;
         for (const event of events.feed(piece.value)) {
-          if (event.name === "problem") throw errorOf(JSON.parse(event.data));
+          if (event.name === "problem") throw errorOf(parsed(event.data));
           yield event;
         }
       }
@@ -134,7 +134,40 @@ export class Wire {
 /** What an answer of the document's types has; problems were thrown before. */
 export function done<T>(answer: { data?: T; response: Response }): T {
   if (answer.data === undefined) throw errorOf(undefined, answer.response.status);
-  return answer.data;
+  return object(answer.data);
+}
+
+/** What an answer with JSON has. */
+export async function read<T>(answer: Response): Promise<T> {
+  return parsed<T>(await answer.text());
+}
+
+/** What a text in JSON has, which is an object wherever a server says something. */
+export function parsed<T>(text: string): T {
+  let found: T;
+  try {
+    found = JSON.parse(text) as T;
+  } catch (cause) {
+    throw misread(String(cause), cause);
+  }
+  return object(found);
+}
+
+function object<T>(found: T): T {
+  if (typeof found !== "object" || found === null || Array.isArray(found)) throw misread("it is no object");
+  return found;
+}
+
+/** The same answer, whose JSON was looked at: what the generated part cannot read is an error of this client. */
+async function readable(answer: Response): Promise<Response> {
+  const { status, statusText, headers } = answer;
+  const kind = headers.get("content-type") ?? "";
+  // A page comes from what stands before a server, or is in its place.
+  if (kind.startsWith("text/html")) throw misread("it is a page");
+  if (!kind.startsWith("application/json")) return answer;
+  const text = await answer.text();
+  parsed(text);
+  return new Response(text, { status, statusText, headers });
 }
 
 /** The same answer, whose body says in the words of this client where it breaks off. */
