@@ -134,7 +134,7 @@ export class Wire {
 /** What an answer of the document's types has; problems were thrown before. */
 export function done<T>(answer: { data?: T; response: Response }): T {
   if (answer.data === undefined) throw errorOf(undefined, answer.response.status);
-  return object(answer.data);
+  return answer.data;
 }
 
 /** What an answer with JSON has. */
@@ -150,10 +150,6 @@ export function parsed<T>(text: string): T {
   } catch (cause) {
     throw misread(String(cause), cause);
   }
-  return object(found);
-}
-
-function object<T>(found: T): T {
   if (typeof found !== "object" || found === null || Array.isArray(found)) throw misread("it is no object");
   return found;
 }
@@ -161,10 +157,7 @@ function object<T>(found: T): T {
 /** The same answer, whose JSON was looked at: what the generated part cannot read is an error of this client. */
 async function readable(answer: Response): Promise<Response> {
   const { status, statusText, headers } = answer;
-  const kind = headers.get("content-type") ?? "";
-  // A page comes from what stands before a server, or is in its place.
-  if (kind.startsWith("text/html")) throw misread("it is a page");
-  if (!kind.startsWith("application/json")) return answer;
+  if (status === 204) return answer;
   const text = await answer.text();
   parsed(text);
   return new Response(text, { status, statusText, headers });

@@ -38,7 +38,8 @@ test("an answer that is not as it should be is an error of this client", async (
     return new Client({ fetch: answer }).get("a");
   };
   const json = "application/json";
-  for (const [text, kind] of [["{", json], ["[]", json], ["null", json], ["", json], ["<p>", "text/html"]] as const) {
+  const wrong = ["{", "[]", "null", ""].map((text) => [text, json] as const);
+  for (const [text, kind] of [...wrong, ["<p>", "text/html"], ["a", "text/plain"]] as const) {
     await assert.rejects(asked(text, kind), (error) => {
       assert.ok(error instanceof CofferdamError, `${text}: ${String(error)}`);
       return error.kind === "protocol";

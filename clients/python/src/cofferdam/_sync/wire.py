@@ -193,8 +193,6 @@ class Wire:
         """Asks as the generated part does. An answer that it cannot read is an error of this client."""
         try:
             return call(*args, **named)
-        except CofferdamError:
-            raise
         except MISREAD as error:
             if not is_of_answer(error):
                 raise
