@@ -17,6 +17,8 @@ WORDS = [
     (r"^import asyncio\n", ""),
     (r"\basyncio\.sleep\b", "time.sleep"),
     (r"\bawait ", ""),
+    (r"^(from collections\.abc import .*)\bAwaitable, ", r"\1"),
+    (r"\bAwaitable\[(\w+)\]", r"\1"),
     (r"\basync (def|for|with)\b", r"\1"),
     (r"\basyncio_detailed\b", "sync_detailed"),
     (r"\b(set|get)_async_httpx_client\b", r"\1_httpx_client"),

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import inspect
 import unittest
-from typing import get_type_hints
+from typing import Any, cast, get_type_hints
+
+import httpx
 
 from cofferdam import (
+    Client,
     CofferdamError,
     NotFoundError,
     ServerError,
@@ -15,6 +18,7 @@ from cofferdam import (
     models,
 )
 from cofferdam._api.api.files import files_watch
+from cofferdam._api.api.sandboxes import sandboxes_ensure
 from cofferdam._async.wire import authorization
 from cofferdam._events import Event, EventReader
 from cofferdam._values import (
@@ -75,6 +79,47 @@ class Errors(unittest.TestCase):
         self.assertIsInstance(error_of(None, 502, None), UnavailableError)
         self.assertTrue(error_of(["x"], 503, None).retryable)
         self.assertIsInstance(error_of({"kind": 3}, 500, None), ServerError)
+
+
+def answering(content: str, kind: str = "application/json") -> Client:
+    """A client of a server that answers so to everything."""
+    headers = {"content-type": kind}
+    transport = httpx.MockTransport(
+        lambda request: httpx.Response(200, headers=headers, content=content)
+    )
+    return Client("http://localhost", transport=transport)
+
+
+class Answers(unittest.TestCase):
+    def test_an_answer_that_is_not_as_it_should_be_is_an_error_of_this_client(self) -> None:
+        for content, named in (
+            ("{}", "it lacks 'backend'"),
+            ('{"backend": "local"}', "it lacks 'created_ms'"),
+            ("[]", "it lacks 'backend'"),
+            ("null", "not iterable"),
+            ("[1]", "sequence"),
+            ("{", "Expecting"),
+        ):
+            with answering(content) as client, self.assertRaises(ServerError) as raised:
+                client.get("a")
+            self.assertEqual(raised.exception.kind, "protocol")
+            self.assertIn(named, str(raised.exception))
+        # What the client sends itself, and what comes in a stream.
+        with answering("{}") as client, self.assertRaisesRegex(ServerError, "'changed_ms'"):
+            client.put_secret("a", "b")
+        stream = "event: event\ndata: {}\n\n"
+        with (
+            answering(stream, "text/event-stream") as client,
+            self.assertRaisesRegex(ServerError, "it lacks '"),
+        ):
+            next(iter(client.events()))
+
+    def test_what_cannot_be_asked_is_no_fault_of_the_server(self) -> None:
+        # The control: it is told apart from what is wrong with an answer.
+        with answering("{}") as client, self.assertRaises(AttributeError):
+            client._wire.ask(
+                sandboxes_ensure.sync_detailed, "a", client=client.api, body=cast(Any, 1)
+            )
 
 
 class Options(unittest.TestCase):

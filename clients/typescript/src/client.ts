@@ -14,7 +14,7 @@ import {
   onceOf,
   runOf,
 } from "./values.js";
-import { type ClientOptions, Wire, done, segment } from "./wire.js";
+import { type ClientOptions, Wire, done, parsed, read, segment } from "./wire.js";
 
 /**
  * A server of `cofferdam serve`. One that goes away and comes back is waited for, and what can be repeated
@@ -104,7 +104,7 @@ export class Client {
     const { follow = true, signal, ...asked } = options;
     if (follow) {
       for await (const event of this.#wire.resumed("/v1/events/stream", { query: asked, signal })) {
-        yield JSON.parse(event.data) as Schemas["EventReport"];
+        yield parsed<Schemas["EventReport"]>(event.data);
       }
       return;
     }
@@ -132,7 +132,7 @@ export class Client {
     const headers = { "content-type": "application/octet-stream" };
     const raw = { headers, body: value as BodyInit };
     const put = await this.#wire.raw("PUT", `/v1/secrets/${segment(name)}`, raw);
-    return (await put.json()) as Schemas["SecretReport"];
+    return read<Schemas["SecretReport"]>(put);
   }
 
   /** Removes a secret. Commands that have it keep it until they end. */

@@ -89,6 +89,15 @@ export function errorOf(problem: unknown, status?: number, requestId?: string): 
   });
 }
 
+/** An answer that is none of this protocol. */
+export function misread(what: string, cause?: unknown): CofferdamError {
+  return new CofferdamError(`the answer is not what a server of Cofferdam answers: ${what}`, {
+    kind: "protocol",
+    hint: "Check the address, and that client and server are of versions that fit.",
+    cause,
+  });
+}
+
 /** A server that does not answer. */
 export function unreachable(cause: unknown): CofferdamError {
   return new CofferdamError(`the server does not answer: ${codeOf(cause) || String(cause)}`, {

@@ -1,7 +1,7 @@
 /** A command of a sandbox. */
 
 import { type Output, type Schemas, type StreamName, asBytes, outputOf } from "./values.js";
-import { type Wire, done, segment } from "./wire.js";
+import { type Wire, done, parsed, segment } from "./wire.js";
 
 const LONGEST_WAIT_MS = 60_000;
 
@@ -82,9 +82,9 @@ export class Exec {
   ): AsyncGenerator<Output, void, undefined> {
     const query = { stdout: from.stdout, stderr: from.stderr };
     for await (const event of this.#wire.resumed(`${this.#url}/stream`, { query, signal: from.signal })) {
-      if (event.name === "output") yield outputOf(JSON.parse(event.data) as Schemas["LogPart"]);
+      if (event.name === "output") yield outputOf(parsed<Schemas["LogPart"]>(event.data));
       if (event.name === "end") {
-        this.report = JSON.parse(event.data) as Schemas["ExecReport"];
+        this.report = parsed<Schemas["ExecReport"]>(event.data);
         return;
       }
     }

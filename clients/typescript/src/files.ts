@@ -1,7 +1,7 @@
 /** The files of a sandbox's workspace. */
 
 import { type FilePath, type Schemas, place, toBase64 } from "./values.js";
-import { type Raw, type Wire, done, segment } from "./wire.js";
+import { type Raw, type Wire, done, parsed, read, segment } from "./wire.js";
 
 /** What a file is written from. A stream is sent as it comes. */
 export type FileData = string | Uint8Array | ReadableStream<Uint8Array>;
@@ -81,7 +81,7 @@ export class Files {
     }
     const query = { ...place(path), mode: options.mode, parents: options.parents };
     const answer = await this.#raw("PUT", "", { query, headers, body: bytes as BodyInit });
-    return (await answer.json()) as Schemas["FileDone"];
+    return read<Schemas["FileDone"]>(answer);
   }
 
   /** Adds to the end of a file, which is made where it is missing. */
@@ -91,7 +91,7 @@ export class Files {
     options: { mode?: string } = {},
   ): Promise<Schemas["FileDone"]> {
     const raw = { query: { ...place(path), ...options }, headers: BYTES, body: data as BodyInit };
-    return (await (await this.#raw("POST", "/append", raw)).json()) as Schemas["FileDone"];
+    return read<Schemas["FileDone"]>(await this.#raw("POST", "/append", raw));
   }
 
   /** Removes a file; with `recursive` a directory and all in it. */
@@ -193,7 +193,7 @@ export class Files {
     options: { dry_run?: boolean; reverse?: boolean } = {},
   ): Promise<Schemas["FilePatch"]> {
     const raw = { query: options, headers: { "content-type": "text/x-diff" }, body: patch as BodyInit };
-    return (await (await this.#raw("POST", "/patch", raw)).json()) as Schemas["FilePatch"];
+    return read<Schemas["FilePatch"]>(await this.#raw("POST", "/patch", raw));
   }
 
   /**
@@ -216,7 +216,7 @@ export class Files {
   ): Promise<Schemas["FileImported"]> {
     const headers = { "content-type": "application/x-tar" };
     const raw = { query: { ...place(path), ...options }, headers, body: archive as BodyInit };
-    return (await (await this.#raw("PUT", "/archive", raw)).json()) as Schemas["FileImported"];
+    return read<Schemas["FileImported"]>(await this.#raw("PUT", "/archive", raw));
   }
 
   /**
@@ -230,7 +230,7 @@ export class Files {
     const { signal, ...asked } = options;
     const url = `/v1/sandboxes/${segment(this.#sandbox)}/files/watch`;
     for await (const event of this.#wire.events(url, { query: { ...place(path), ...asked }, signal })) {
-      yield JSON.parse(event.data) as Schemas["FileEventReport"];
+      yield parsed<Schemas["FileEventReport"]>(event.data);
     }
   }
 }

@@ -1,7 +1,7 @@
 /** The snapshots of a sandbox. */
 
 import { type Once, type Schemas, onceOf } from "./values.js";
-import { type Wire, done, segment } from "./wire.js";
+import { type Wire, done, read, segment } from "./wire.js";
 
 /** Points of a copy-on-write sandbox that stay, by number or label. */
 export class Snapshots {
@@ -57,6 +57,6 @@ export class Snapshots {
     const url = `/v1/sandboxes/${segment(this.#sandbox)}/snapshots/import`;
     const headers = { "content-type": "application/octet-stream" };
     const answer = await this.#wire.raw("POST", url, { query: { label }, headers, body: data as BodyInit });
-    return (await answer.json()) as Schemas["SnapshotImported"];
+    return read<Schemas["SnapshotImported"]>(answer);
   }
 }

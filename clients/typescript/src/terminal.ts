@@ -7,7 +7,7 @@ import { CofferdamError, errorOf, unreachable } from "./errors.js";
 import type { Exec } from "./execs.js";
 import { BINARY, CLOSE, FrameReader, PING, PONG, TEXT, answerTo, frame, freshKey } from "./frames.js";
 import type { Schemas } from "./values.js";
-import { segment } from "./wire.js";
+import { parsed, segment } from "./wire.js";
 
 /** A connection that breaks so often at once, without any output, is given up. */
 const MOST_EMPTY = 10;
@@ -122,7 +122,7 @@ export class Terminal {
   }
 
   #isOver(message: Buffer): boolean {
-    const told = JSON.parse(message.toString()) as Schemas["Told"];
+    const told = parsed<Schemas["Told"]>(message.toString());
     if (told.type === "problem") throw errorOf(told.problem);
     if (told.type === "dropped") this.offset = told.to;
     if (told.type === "attached" || told.type === "exited") this.exec.report = told.exec;

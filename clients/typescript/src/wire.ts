@@ -1,7 +1,7 @@
 /** The connection to a server: what every request passes. */
 
 import createClient, { type Client as Api } from "openapi-fetch";
-import { BrokenOff, CofferdamError, brokenOff, errorOf, unreachable } from "./errors.js";
+import { BrokenOff, CofferdamError, brokenOff, errorOf, misread, unreachable } from "./errors.js";
 import { EventReader, type StreamEvent } from "./events.js";
 import type { paths } from "./schema.js";
 
@@ -50,7 +50,7 @@ export class Wire {
       baseUrl: this.#url,
       headers: this.#headers,
       pathSerializer: pathOf,
-      fetch: (request) => this.send(request),
+      fetch: async (request) => readable(await this.send(request)),
     });
   }
 
@@ -97,7 +97,7 @@ export class Wire {
         const piece = await within(SILENCE_MS, reader.read(), raw.signal);
         if (piece.done) return;
         for (const event of events.feed(piece.value)) {
-          if (event.name === "problem") throw errorOf(JSON.parse(event.data));
+          if (event.name === "problem") throw errorOf(parsed(event.data));
           yield event;
         }
       }
@@ -135,6 +135,32 @@ export class Wire {
 export function done<T>(answer: { data?: T; response: Response }): T {
   if (answer.data === undefined) throw errorOf(undefined, answer.response.status);
   return answer.data;
+}
+
+/** What an answer with JSON has. */
+export async function read<T>(answer: Response): Promise<T> {
+  return parsed<T>(await answer.text());
+}
+
+/** What a text in JSON has, which is an object wherever a server says something. */
+export function parsed<T>(text: string): T {
+  let found: T;
+  try {
+    found = JSON.parse(text) as T;
+  } catch (cause) {
+    throw misread(String(cause), cause);
+  }
+  if (typeof found !== "object" || found === null || Array.isArray(found)) throw misread("it is no object");
+  return found;
+}
+
+/** The same answer, whose JSON was looked at: what the generated part cannot read is an error of this client. */
+async function readable(answer: Response): Promise<Response> {
+  const { status, statusText, headers } = answer;
+  if (status === 204) return answer;
+  const text = await answer.text();
+  parsed(text);
+  return new Response(text, { status, statusText, headers });
 }
 
 /** The same answer, whose body says in the words of this client where it breaks off. */

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Client, CofferdamError } from "@cofferdam/client";
 import { EventReader, type StreamEvent } from "#part/events";
 import { errorOf } from "#part/errors";
 import { asBytes, place, places } from "#part/values";
@@ -28,6 +29,24 @@ test("an answer of somebody else is an error too", () => {
   assert.equal(errorOf({ kind: 3 }, 500).kind, "protocol");
   const error = errorOf({ kind: "not_found", message: "no x", hint: "Look." }, 404, "7");
   assert.deepEqual([error.message, error.hint, error.requestId], ["no x", "Look.", "7"]);
+});
+
+test("an answer that is not as it should be is an error of this client", async () => {
+  const asked = (text: string, kind: string): Promise<unknown> => {
+    const answer = (): Promise<Response> =>
+      Promise.resolve(new Response(text, { headers: { "content-type": kind } }));
+    return new Client({ fetch: answer }).get("a");
+  };
+  const json = "application/json";
+  const wrong = ["{", "[]", "null", ""].map((text) => [text, json] as const);
+  for (const [text, kind] of [...wrong, ["<p>", "text/html"], ["a", "text/plain"]] as const) {
+    await assert.rejects(asked(text, kind), (error) => {
+      assert.ok(error instanceof CofferdamError, `${text}: ${String(error)}`);
+      return error.kind === "protocol";
+    });
+  }
+  // The control.
+  await asked("{}", json);
 });
 
 test("paths and bytes", () => {

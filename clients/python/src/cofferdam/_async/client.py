@@ -22,6 +22,7 @@ from .._api.api.secrets import secrets_list, secrets_put, secrets_remove
 from .._api.api.server import server_ready
 from .._api.api.tools import tools_call, tools_list
 from .._api.types import File
+from .._reading import reading
 from .._values import Command, Ran, RunOptions, SandboxOptions, checked, given, run_of, wish_of
 from ..errors import CofferdamError
 from .sandbox import AsyncSandbox
@@ -78,20 +79,25 @@ class AsyncClient:
         """Makes a sandbox, which stays until it is deleted. A name that is taken is a `ConflictError`.
         The same `key` again makes nothing and gives the one that was made, as long as the server lives."""
         wish = wish_of(models.SandboxWish, checked(SandboxOptions, options, name=name))
-        made = await sandboxes_create.asyncio_detailed(
-            client=self.api, body=wish, idempotency_key=given(key)
+        made = await self._wire.ask(
+            sandboxes_create.asyncio_detailed,
+            client=self.api,
+            body=wish,
+            idempotency_key=given(key),
         )
         return AsyncSandbox(self._wire, self._wire.done(made))
 
     async def ensure(self, name: str, **options: Unpack[SandboxOptions]) -> AsyncSandbox:
         """The sandbox of a name, ready; made if there is none."""
         wish = wish_of(models.SandboxWish, checked(SandboxOptions, options))
-        made = await sandboxes_ensure.asyncio_detailed(name, client=self.api, body=wish)
+        made = await self._wire.ask(
+            sandboxes_ensure.asyncio_detailed, name, client=self.api, body=wish
+        )
         return AsyncSandbox(self._wire, self._wire.done(made), is_made_now=made.status_code == 201)
 
     async def get(self, sandbox: str) -> AsyncSandbox:
         """The sandbox of a name or an id."""
-        found = await sandboxes_show.asyncio_detailed(sandbox, client=self.api)
+        found = await self._wire.ask(sandboxes_show.asyncio_detailed, sandbox, client=self.api)
         return AsyncSandbox(self._wire, self._wire.done(found))
 
     async def sandboxes(
@@ -101,8 +107,8 @@ class AsyncClient:
         label = given(",".join(f"{name}={value}" for name, value in (labels or {}).items()) or None)
         cursor: str | None = None
         while True:
-            found = await sandboxes_list.asyncio_detailed(
-                client=self.api, label=label, cursor=given(cursor)
+            found = await self._wire.ask(
+                sandboxes_list.asyncio_detailed, client=self.api, label=label, cursor=given(cursor)
             )
             page = self._wire.done(found)
             for report in page.sessions:
@@ -124,8 +130,8 @@ class AsyncClient:
         """Runs a command in a sandbox of its own, which is gone at the end, and when this is given up.
         The same `key` again runs nothing and gives what came of it, as long as the server lives."""
         body = wish_of(models.RunWish, run_of(command, options))
-        ran = await run_once.asyncio_detailed(
-            client=self.api, body=body, idempotency_key=given(key)
+        ran = await self._wire.ask(
+            run_once.asyncio_detailed, client=self.api, body=body, idempotency_key=given(key)
         )
         return Ran.of(self._wire.done(ran))
 
@@ -139,10 +145,12 @@ class AsyncClient:
             if sandbox is not None:
                 asked["sandbox"] = sandbox
             async for event in self._wire.resumed("/v1/events/stream", asked):
-                yield models.EventReport.from_dict(event.object())
+                with reading():
+                    told = models.EventReport.from_dict(event.object())
+                yield told
         while not follow:
-            found = await events_list.asyncio_detailed(
-                client=self.api, after=after, sandbox=given(sandbox)
+            found = await self._wire.ask(
+                events_list.asyncio_detailed, client=self.api, after=after, sandbox=given(sandbox)
             )
             events = self._wire.done(found).events
             for report in events:
@@ -153,12 +161,12 @@ class AsyncClient:
 
     async def audit(self, after: int = 0) -> list[models.AuditReport]:
         """What callers changed, after the entry of a number."""
-        found = await events_audit.asyncio_detailed(client=self.api, after=after)
+        found = await self._wire.ask(events_audit.asyncio_detailed, client=self.api, after=after)
         return self._wire.done(found).entries
 
     async def secrets(self) -> list[models.SecretReport]:
         """The secrets of this caller, by name. Nobody is told a value."""
-        found = await secrets_list.asyncio_detailed(client=self._wire.api)
+        found = await self._wire.ask(secrets_list.asyncio_detailed, client=self._wire.api)
         return self._wire.done(found).secrets
 
     async def put_secret(self, name: str, value: bytes | str) -> models.SecretReport:
@@ -166,15 +174,16 @@ class AsyncClient:
         content = value.encode() if isinstance(value, str) else value
         empty = File(payload=b"")  # type: ignore[arg-type]
         answer = await self._wire.send(secrets_put._get_kwargs(name, body=empty), content=content)
-        return models.SecretReport.from_dict(answer.json())
+        with reading():
+            return models.SecretReport.from_dict(answer.json())
 
     async def remove_secret(self, name: str) -> None:
         """Removes a secret. Commands that have it keep it until they end."""
-        await secrets_remove.asyncio_detailed(name, client=self._wire.api)
+        await self._wire.ask(secrets_remove.asyncio_detailed, name, client=self._wire.api)
 
     async def tools(self, pack: str) -> models.ToolList:
         """The tools of a pack, with a text for a system prompt."""
-        found = await tools_list.asyncio_detailed(pack, client=self.api)
+        found = await self._wire.ask(tools_list.asyncio_detailed, pack, client=self.api)
         return self._wire.done(found)
 
     async def call_tool(
@@ -182,13 +191,15 @@ class AsyncClient:
     ) -> models.ToolOutcome:
         """Calls a tool. One that fails is an outcome with `is_error`, and raises nothing."""
         body = wish_of(models.ToolArguments, arguments)
-        called = await tools_call.asyncio_detailed(pack, tool, client=self.api, body=body)
+        called = await self._wire.ask(
+            tools_call.asyncio_detailed, pack, tool, client=self.api, body=body
+        )
         return self._wire.done(called)
 
     async def ready(self) -> bool:
         """Whether the server takes requests now."""
         try:
-            await server_ready.asyncio_detailed(client=self.api)
+            await self._wire.ask(server_ready.asyncio_detailed, client=self.api)
         except CofferdamError:
             return False
         return True

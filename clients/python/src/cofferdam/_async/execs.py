@@ -20,6 +20,7 @@ from .._api.api.execs import (
 )
 from .._api.models.execs_output_stream import ExecsOutputStream
 from .._api.types import File
+from .._reading import reading
 from .._values import Output, as_bytes, signal_of, word
 from ..errors import WaitTimeout
 from .wire import AsyncWire
@@ -56,7 +57,9 @@ class AsyncExec:
 
     async def refresh(self) -> models.ExecReport:
         """Asks how it stands."""
-        found = await execs_show.asyncio_detailed(self._sandbox, self.id, client=self._wire.api)
+        found = await self._wire.ask(
+            execs_show.asyncio_detailed, self._sandbox, self.id, client=self._wire.api
+        )
         self.report = self._wire.done(found)
         return self.report
 
@@ -67,8 +70,12 @@ class AsyncExec:
         while True:
             left = _LONGEST_WAIT_S if give_up is None else give_up - time.monotonic()
             wait_ms = int(1000 * max(0.0, min(left, _LONGEST_WAIT_S)))
-            found = await execs_wait.asyncio_detailed(
-                self._sandbox, self.id, client=self._wire.api, timeout_ms=wait_ms
+            found = await self._wire.ask(
+                execs_wait.asyncio_detailed,
+                self._sandbox,
+                self.id,
+                client=self._wire.api,
+                timeout_ms=wait_ms,
             )
             self.report = self._wire.done(found)
             if self.has_ended:
@@ -83,7 +90,9 @@ class AsyncExec:
 
     async def receipt(self) -> models.Receipt:
         """What it did, once it has ended; what it did to files where it was started with `receipt`."""
-        found = await execs_receipt.asyncio_detailed(self._sandbox, self.id, client=self._wire.api)
+        found = await self._wire.ask(
+            execs_receipt.asyncio_detailed, self._sandbox, self.id, client=self._wire.api
+        )
         receipt = self._wire.done(found)
         assert isinstance(receipt, models.Receipt)
         return receipt
@@ -94,9 +103,12 @@ class AsyncExec:
         url = f"/v1/sandboxes/{self._sandbox}/execs/{self.id}/stream"
         async for event in self._wire.resumed(url, {"stdout": stdout, "stderr": stderr}):
             if event.name == "output":
-                yield Output.of(models.LogPart.from_dict(event.object()))
+                with reading():
+                    part = Output.of(models.LogPart.from_dict(event.object()))
+                yield part
             elif event.name == "end":
-                self.report = models.ExecReport.from_dict(event.object())
+                with reading():
+                    self.report = models.ExecReport.from_dict(event.object())
                 return
 
     async def lines(self, stream: Literal["stdout", "stderr"] = "stdout") -> AsyncIterator[str]:
@@ -116,7 +128,8 @@ class AsyncExec:
         self, stream: Literal["stdout", "stderr"] = "stdout", offset: int = 0, limit: int = 262144
     ) -> bytes:
         """What there is of a stream from a place on, of at most 256 KiB; nothing where nothing is yet."""
-        found = await execs_output.asyncio_detailed(
+        found = await self._wire.ask(
+            execs_output.asyncio_detailed,
             self._sandbox,
             self.id,
             client=self._wire.api,
@@ -141,8 +154,8 @@ class AsyncExec:
     async def signal(self, signal: int | str = signals.SIGTERM) -> None:
         """Sends it a signal, by its number or its name; if it has ended, to all that it left."""
         body = models.SignalWish(signal=signal_of(signal))
-        await execs_signal.asyncio_detailed(
-            self._sandbox, self.id, client=self._wire.api, body=body
+        await self._wire.ask(
+            execs_signal.asyncio_detailed, self._sandbox, self.id, client=self._wire.api, body=body
         )
 
     async def kill(self) -> None:
@@ -152,6 +165,6 @@ class AsyncExec:
     async def resize(self, rows: int, columns: int) -> None:
         """Gives its terminal a new size."""
         body = models.SizeWish(rows=rows, columns=columns)
-        await execs_resize.asyncio_detailed(
-            self._sandbox, self.id, client=self._wire.api, body=body
+        await self._wire.ask(
+            execs_resize.asyncio_detailed, self._sandbox, self.id, client=self._wire.api, body=body
         )

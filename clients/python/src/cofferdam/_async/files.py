@@ -28,6 +28,7 @@ from .._api.api.files import (
     files_write,
 )
 from .._api.types import UNSET, File
+from .._reading import reading
 from .._values import (
     Edit,
     GlobOptions,
@@ -99,7 +100,8 @@ class AsyncFiles:
             self._sandbox, body=_BODY, mode=given(mode), parents=parents, **_at(path)
         )
         answer = await self._wire.send(request, headers=headers, content=content)
-        return models.FileDone.from_dict(answer.json())
+        with reading():
+            return models.FileDone.from_dict(answer.json())
 
     async def append(
         self, path: Path, data: bytes | str, *, mode: str | None = None
@@ -108,25 +110,37 @@ class AsyncFiles:
         content = data.encode() if isinstance(data, str) else data
         request = files_append._get_kwargs(self._sandbox, body=_BODY, mode=given(mode), **_at(path))
         answer = await self._wire.send(request, content=content)
-        return models.FileDone.from_dict(answer.json())
+        with reading():
+            return models.FileDone.from_dict(answer.json())
 
     async def remove(self, path: Path, *, recursive: bool = False) -> None:
         """Removes a file; with `recursive` a directory and all in it."""
-        await files_remove.asyncio_detailed(
-            self._sandbox, client=self._wire.api, recursive=recursive, **_at(path)
+        await self._wire.ask(
+            files_remove.asyncio_detailed,
+            self._sandbox,
+            client=self._wire.api,
+            recursive=recursive,
+            **_at(path),
         )
 
     async def stat(self, path: Path) -> models.FileEntry:
         """What is there. A link is not followed."""
-        found = await files_stat.asyncio_detailed(self._sandbox, client=self._wire.api, **_at(path))
+        found = await self._wire.ask(
+            files_stat.asyncio_detailed, self._sandbox, client=self._wire.api, **_at(path)
+        )
         return self._wire.done(found)
 
     async def list(self, path: Path = ".", *, depth: int = 1) -> AsyncIterator[models.FileEntry]:
         """What is in a directory, page after page."""
         cursor: dict[str, Any] = {}
         while True:
-            found = await files_list.asyncio_detailed(
-                self._sandbox, client=self._wire.api, depth=depth, **_at(path), **cursor
+            found = await self._wire.ask(
+                files_list.asyncio_detailed,
+                self._sandbox,
+                client=self._wire.api,
+                depth=depth,
+                **_at(path),
+                **cursor,
             )
             page = self._wire.done(found)
             for entry in page.entries:
@@ -141,13 +155,17 @@ class AsyncFiles:
     async def mkdir(self, path: Path) -> None:
         """Makes a directory and those above it; one that is there is fine."""
         body = wish_of(models.MkdirWish, place(path))
-        await files_mkdir.asyncio_detailed(self._sandbox, client=self._wire.api, body=body)
+        await self._wire.ask(
+            files_mkdir.asyncio_detailed, self._sandbox, client=self._wire.api, body=body
+        )
 
     async def move(self, source: Path, target: Path, *, replace: bool = False) -> None:
         """Gives something another name."""
         fields = {**place(source, "from"), **place(target, "to"), "replace": replace}
         body = wish_of(models.MoveWish, fields)
-        await files_move.asyncio_detailed(self._sandbox, client=self._wire.api, body=body)
+        await self._wire.ask(
+            files_move.asyncio_detailed, self._sandbox, client=self._wire.api, body=body
+        )
 
     async def copy(
         self, source: Path, target: Path, *, recursive: bool = False, replace: bool = False
@@ -155,12 +173,16 @@ class AsyncFiles:
         """Copies a file; with `recursive` a directory."""
         fields = {**place(source, "from"), **place(target, "to")}
         body = wish_of(models.CopyWish, {**fields, "recursive": recursive, "replace": replace})
-        await files_copy.asyncio_detailed(self._sandbox, client=self._wire.api, body=body)
+        await self._wire.ask(
+            files_copy.asyncio_detailed, self._sandbox, client=self._wire.api, body=body
+        )
 
     async def chmod(self, path: Path, mode: str) -> None:
         """Sets permissions, in octal."""
         body = wish_of(models.ChmodWish, {**place(path), "mode": mode})
-        await files_chmod.asyncio_detailed(self._sandbox, client=self._wire.api, body=body)
+        await self._wire.ask(
+            files_chmod.asyncio_detailed, self._sandbox, client=self._wire.api, body=body
+        )
 
     async def glob(
         self, *patterns: str, path: Path | None = None, **options: Unpack[GlobOptions]
@@ -170,7 +192,9 @@ class AsyncFiles:
         if path is not None:
             fields.update(place(path))
         body = wish_of(models.GlobWish, fields)
-        found = await files_glob.asyncio_detailed(self._sandbox, client=self._wire.api, body=body)
+        found = await self._wire.ask(
+            files_glob.asyncio_detailed, self._sandbox, client=self._wire.api, body=body
+        )
         return self._wire.done(found).entries
 
     async def grep(
@@ -179,14 +203,17 @@ class AsyncFiles:
         """Lines that one of the regular expressions matches."""
         fields = {**checked(GrepOptions, options), "patterns": list(patterns), **places(paths)}
         body = wish_of(models.GrepWish, fields)
-        found = await files_grep.asyncio_detailed(self._sandbox, client=self._wire.api, body=body)
+        found = await self._wire.ask(
+            files_grep.asyncio_detailed, self._sandbox, client=self._wire.api, body=body
+        )
         return self._wire.done(found)
 
     async def lines(
         self, path: Path, *, offset: int = 0, limit: int | None = None
     ) -> models.Window:
         """Some lines of a text."""
-        found = await files_window.asyncio_detailed(
+        found = await self._wire.ask(
+            files_window.asyncio_detailed,
             self._sandbox,
             client=self._wire.api,
             offset=offset,
@@ -201,7 +228,9 @@ class AsyncFiles:
         """Replaces texts, all or none. What does not apply is a `ConflictError` with a `result`."""
         each = [{**edit, "all": all} for edit in edits]
         body = wish_of(models.EditsWish, {**place(path), "edits": each, "dry_run": dry_run})
-        done = await files_edit.asyncio_detailed(self._sandbox, client=self._wire.api, body=body)
+        done = await self._wire.ask(
+            files_edit.asyncio_detailed, self._sandbox, client=self._wire.api, body=body
+        )
         assert isinstance(done.parsed, models.FileEdit)
         return done.parsed
 
@@ -214,7 +243,8 @@ class AsyncFiles:
             self._sandbox, body=_BODY, dry_run=dry_run, reverse=reverse
         )
         answer = await self._wire.send(request, content=content)
-        return models.FilePatch.from_dict(answer.json())
+        with reading():
+            return models.FilePatch.from_dict(answer.json())
 
     async def export(
         self, path: Path = ".", *, max_bytes: int | None = None
@@ -233,7 +263,8 @@ class AsyncFiles:
         """Unpacks a tar archive, all of it or nothing."""
         request = files_import._get_kwargs(self._sandbox, body=_BODY, replace=replace, **_at(path))
         answer = await self._wire.send(request, content=archive)
-        return models.FileImported.from_dict(answer.json())
+        with reading():
+            return models.FileImported.from_dict(answer.json())
 
     async def watch(
         self, path: Path = ".", **options: Unpack[WatchOptions]
@@ -243,7 +274,9 @@ class AsyncFiles:
         asked = {**checked(WatchOptions, options), **place(path)}
         url = f"/v1/sandboxes/{self._sandbox}/files/watch"
         async for event in self._wire.events(url, asked):
-            yield models.FileEventReport.from_dict(event.object())
+            with reading():
+                told = models.FileEventReport.from_dict(event.object())
+            yield told
 
 
 def _at(path: Path) -> Any:

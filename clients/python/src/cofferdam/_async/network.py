@@ -28,7 +28,9 @@ class AsyncNetwork:
 
     async def show(self) -> models.NetworkReport:
         """The rules in force."""
-        found = await network_show.asyncio_detailed(self._sandbox, client=self._wire.api)
+        found = await self._wire.ask(
+            network_show.asyncio_detailed, self._sandbox, client=self._wire.api
+        )
         return self._wire.done(found)
 
     async def set(
@@ -36,24 +38,32 @@ class AsyncNetwork:
     ) -> models.NetworkReport:
         """Makes these all the rules there are, from the next connection on. None close it."""
         body = models.NetworkWish(allow=list(allow), deny=list(deny), ask_ms=given(ask_ms))
-        done = await network_set.asyncio_detailed(self._sandbox, client=self._wire.api, body=body)
+        done = await self._wire.ask(
+            network_set.asyncio_detailed, self._sandbox, client=self._wire.api, body=body
+        )
         return self._wire.done(done)
 
     async def allow(self, *rules: str) -> models.NetworkReport:
         """Allows more, as in ``crates.io:443``, within what the operator of the server allows."""
         body = models.RulesWish(rules=list(rules))
-        done = await network_allow.asyncio_detailed(self._sandbox, client=self._wire.api, body=body)
+        done = await self._wire.ask(
+            network_allow.asyncio_detailed, self._sandbox, client=self._wire.api, body=body
+        )
         return self._wire.done(done)
 
     async def deny(self, *rules: str) -> models.NetworkReport:
         """Denies what is allowed otherwise."""
         body = models.RulesWish(rules=list(rules))
-        done = await network_deny.asyncio_detailed(self._sandbox, client=self._wire.api, body=body)
+        done = await self._wire.ask(
+            network_deny.asyncio_detailed, self._sandbox, client=self._wire.api, body=body
+        )
         return self._wire.done(done)
 
     async def approvals(self) -> list[models.PermissionReport]:
         """What waits to be allowed, and what did so lately."""
-        found = await network_approvals.asyncio_detailed(self._sandbox, client=self._wire.api)
+        found = await self._wire.ask(
+            network_approvals.asyncio_detailed, self._sandbox, client=self._wire.api
+        )
         return self._wire.done(found).permissions
 
     async def answer(
@@ -61,8 +71,12 @@ class AsyncNetwork:
     ) -> models.PermissionReport:
         """Answers something that waits. A key has to have the scope `approve` for it."""
         body = models.AnswerWish(answer=word(models.AnswerName, "answer", answer))
-        done = await network_answer.asyncio_detailed(
-            self._sandbox, approval, client=self._wire.api, body=body
+        done = await self._wire.ask(
+            network_answer.asyncio_detailed,
+            self._sandbox,
+            approval,
+            client=self._wire.api,
+            body=body,
         )
         return self._wire.done(done)
 
@@ -70,8 +84,11 @@ class AsyncNetwork:
         """What became of its connections so far, as far as that is kept, questions for names among them."""
         after = 0
         while True:
-            found = await network_connections.asyncio_detailed(
-                self._sandbox, client=self._wire.api, after=after
+            found = await self._wire.ask(
+                network_connections.asyncio_detailed,
+                self._sandbox,
+                client=self._wire.api,
+                after=after,
             )
             page = self._wire.done(found)
             for connection in page.connections:
@@ -89,15 +106,21 @@ class AsyncPorts:
 
     async def list(self) -> list[models.PortReport]:
         """All of them."""
-        found = await ports_list.asyncio_detailed(self._sandbox, client=self._wire.api)
+        found = await self._wire.ask(
+            ports_list.asyncio_detailed, self._sandbox, client=self._wire.api
+        )
         return self._wire.done(found).ports
 
     async def open(self, port: int) -> models.PortReport:
         """Gives a port an address, web sockets included. Whoever knows its `url` needs no key."""
         body = models.PortWish(port=port)
-        done = await ports_open.asyncio_detailed(self._sandbox, client=self._wire.api, body=body)
+        done = await self._wire.ask(
+            ports_open.asyncio_detailed, self._sandbox, client=self._wire.api, body=body
+        )
         return self._wire.done(done)
 
     async def close(self, port: int) -> None:
         """Takes the address from a port. Connections that stand go on."""
-        await ports_close.asyncio_detailed(self._sandbox, port, client=self._wire.api)
+        await self._wire.ask(
+            ports_close.asyncio_detailed, self._sandbox, port, client=self._wire.api
+        )

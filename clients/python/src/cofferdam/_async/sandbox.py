@@ -30,6 +30,7 @@ from .._api.api.sandboxes import (
 )
 from .._api.api.shells import shells_list, shells_open
 from .._giving_up import AsyncKilledIfGivenUp
+from .._reading import reading
 from .._seating import AsyncSeating
 from .._values import (
     Command,
@@ -93,45 +94,57 @@ class AsyncSandbox:
 
     async def refresh(self) -> models.SessionReport:
         """Asks how it stands."""
-        found = await sandboxes_show.asyncio_detailed(self.id, client=self._wire.api)
+        found = await self._wire.ask(
+            sandboxes_show.asyncio_detailed, self.id, client=self._wire.api
+        )
         self.report = self._wire.done(found)
         return self.report
 
     async def metrics(self) -> models.MetricsReport:
         """What it uses now, as the host sees it. Wakes nothing."""
-        found = await sandboxes_sandbox_metrics.asyncio_detailed(self.id, client=self._wire.api)
+        found = await self._wire.ask(
+            sandboxes_sandbox_metrics.asyncio_detailed, self.id, client=self._wire.api
+        )
         return self._wire.done(found)
 
     async def proof(self) -> models.ProbeReport:
         """Attacks a sandbox that is made as this one is, beside controls. Takes some seconds."""
-        found = await sandboxes_sandbox_proof.asyncio_detailed(self.id, client=self._wire.api)
+        found = await self._wire.ask(
+            sandboxes_sandbox_proof.asyncio_detailed, self.id, client=self._wire.api
+        )
         return self._wire.done(found)
 
     async def pause(self) -> None:
         """Puts it to sleep: memory is kept, and nothing in it takes processor time."""
-        done = await sandboxes_pause.asyncio_detailed(self.id, client=self._wire.api)
+        done = await self._wire.ask(
+            sandboxes_pause.asyncio_detailed, self.id, client=self._wire.api
+        )
         self.report = self._wire.done(done)
 
     async def resume(self) -> None:
         """Wakes it, or makes a new sandbox for it where the old one was lost."""
-        done = await sandboxes_resume.asyncio_detailed(self.id, client=self._wire.api)
+        done = await self._wire.ask(
+            sandboxes_resume.asyncio_detailed, self.id, client=self._wire.api
+        )
         self.report = self._wire.done(done)
 
     async def stop(self) -> None:
         """Ends its processes. Its files stay, and `resume` goes on with them."""
-        done = await sandboxes_stop.asyncio_detailed(self.id, client=self._wire.api)
+        done = await self._wire.ask(sandboxes_stop.asyncio_detailed, self.id, client=self._wire.api)
         self.report = self._wire.done(done)
 
     async def extend(self, by_ms: int) -> None:
         """Lets it live so much longer."""
         body = models.ExtendWish(by_ms=by_ms)
-        done = await sandboxes_extend.asyncio_detailed(self.id, client=self._wire.api, body=body)
+        done = await self._wire.ask(
+            sandboxes_extend.asyncio_detailed, self.id, client=self._wire.api, body=body
+        )
         self.report = self._wire.done(done)
 
     async def delete(self, *, missing_ok: bool = False) -> None:
         """Removes it, with its processes and its own files. Its workspace on the host stays."""
         try:
-            await sandboxes_delete.asyncio_detailed(self.id, client=self._wire.api)
+            await self._wire.ask(sandboxes_delete.asyncio_detailed, self.id, client=self._wire.api)
         except NotFoundError:
             if not missing_ok:
                 raise
@@ -144,8 +157,12 @@ class AsyncSandbox:
         wish = wish_of(models.ExecWish, {**checked(ExecOptions, options), **command_of(command)})
         # An id is a key by itself.
         once = key or (None if options.get("id") else uuid4().hex)
-        started = await execs_start.asyncio_detailed(
-            self.id, client=self._wire.api, body=wish, idempotency_key=given(once)
+        started = await self._wire.ask(
+            execs_start.asyncio_detailed,
+            self.id,
+            client=self._wire.api,
+            body=wish,
+            idempotency_key=given(once),
         )
         return AsyncExec(self._wire, self.id, self._wire.done(started))
 
@@ -192,23 +209,27 @@ class AsyncSandbox:
 
     async def execs(self) -> list[AsyncExec]:
         """Its commands, oldest first."""
-        found = await execs_list.asyncio_detailed(self.id, client=self._wire.api)
+        found = await self._wire.ask(execs_list.asyncio_detailed, self.id, client=self._wire.api)
         reports = self._wire.done(found).execs
         return [AsyncExec(self._wire, self.id, report) for report in reports]
 
     async def get_exec(self, exec_id: str) -> AsyncExec:
         """A command that was started before, by its id."""
-        found = await execs_show.asyncio_detailed(self.id, exec_id, client=self._wire.api)
+        found = await self._wire.ask(
+            execs_show.asyncio_detailed, self.id, exec_id, client=self._wire.api
+        )
         return AsyncExec(self._wire, self.id, self._wire.done(found))
 
     async def shell(self, name: str = "main") -> AsyncShell:
         """A shell that keeps directory and variables; the one of this name, if it lives."""
-        opened = await shells_open.asyncio_detailed(self.id, name, client=self._wire.api)
+        opened = await self._wire.ask(
+            shells_open.asyncio_detailed, self.id, name, client=self._wire.api
+        )
         return AsyncShell(self._wire, self.id, self._wire.done(opened))
 
     async def shells(self) -> list[AsyncShell]:
         """Its shells, dead ones included."""
-        found = await shells_list.asyncio_detailed(self.id, client=self._wire.api)
+        found = await self._wire.ask(shells_list.asyncio_detailed, self.id, client=self._wire.api)
         reports = self._wire.done(found).shells
         return [AsyncShell(self._wire, self.id, report) for report in reports]
 
@@ -219,10 +240,12 @@ class AsyncSandbox:
         if follow:
             asked = {"after": after, "sandbox": self.id}
             async for event in self._wire.resumed("/v1/events/stream", asked):
-                yield models.EventReport.from_dict(event.object())
+                with reading():
+                    told = models.EventReport.from_dict(event.object())
+                yield told
         while not follow:
-            found = await events_list.asyncio_detailed(
-                client=self._wire.api, after=after, sandbox=self.id
+            found = await self._wire.ask(
+                events_list.asyncio_detailed, client=self._wire.api, after=after, sandbox=self.id
             )
             reports = self._wire.done(found).events
             for report in reports:
@@ -235,7 +258,8 @@ class AsyncSandbox:
         self, points: str | None = None, *, path: Path | None = None
     ) -> list[models.LayerChange]:
         """What it changed in its copy-on-write workspace, or between two points, as in ``3..7``."""
-        found = await layers_diff.asyncio_detailed(
+        found = await self._wire.ask(
+            layers_diff.asyncio_detailed,
             self.id,
             client=self._wire.api,
             range_=given(points),
@@ -254,8 +278,12 @@ class AsyncSandbox:
     ) -> list[models.LayerHunks]:
         """What it changed part by part, each with the hash that `apply` takes; with `texts` the text of
         what has no parts, too."""
-        found = await layers_hunks.asyncio_detailed(
-            self.id, client=self._wire.api, texts=texts, **_place(path)
+        found = await self._wire.ask(
+            layers_hunks.asyncio_detailed,
+            self.id,
+            client=self._wire.api,
+            texts=texts,
+            **_place(path),
         )
         return self._wire.done(found).changes
 
@@ -272,7 +300,9 @@ class AsyncSandbox:
         if hunks:
             fields["hunks"] = [hunk.to_dict() for hunk in hunks]
         body = wish_of(models.ApplyWish, fields)
-        done = await layers_apply.asyncio_detailed(self.id, client=self._wire.api, body=body)
+        done = await self._wire.ask(
+            layers_apply.asyncio_detailed, self.id, client=self._wire.api, body=body
+        )
         assert isinstance(done.parsed, models.AppliedChanges)
         return done.parsed
 
@@ -281,13 +311,15 @@ class AsyncSandbox:
     ) -> models.DiscardedChanges:
         """Forgets what it changed."""
         body = wish_of(models.DiscardWish, {**places(paths), "dry_run": dry_run})
-        done = await layers_discard.asyncio_detailed(self.id, client=self._wire.api, body=body)
+        done = await self._wire.ask(
+            layers_discard.asyncio_detailed, self.id, client=self._wire.api, body=body
+        )
         return self._wire.done(done)
 
     async def history(self, limit: int | None = None) -> models.HistoryReport:
         """The points of its history."""
-        found = await layers_history.asyncio_detailed(
-            self.id, client=self._wire.api, limit=given(limit)
+        found = await self._wire.ask(
+            layers_history.asyncio_detailed, self.id, client=self._wire.api, limit=given(limit)
         )
         return self._wire.done(found)
 
@@ -301,7 +333,9 @@ class AsyncSandbox:
     ) -> models.UndoReport:
         """Goes back before the last command, or the last `count`, or to a point. Its processes end."""
         body = models.UndoWish(count=given(count), to=given(to), force=force, dry_run=dry_run)
-        done = await layers_undo.asyncio_detailed(self.id, client=self._wire.api, body=body)
+        done = await self._wire.ask(
+            layers_undo.asyncio_detailed, self.id, client=self._wire.api, body=body
+        )
         return self._wire.done(done)
 
     async def fork(
@@ -310,8 +344,12 @@ class AsyncSandbox:
         """Another sandbox that begins as this one is, or as it was at a point. The same `key` again
         makes nothing and gives the one that was made, as long as the server lives."""
         body = models.ForkWish(name=name, point=given(None if point is None else str(point)))
-        made = await layers_fork.asyncio_detailed(
-            self.id, client=self._wire.api, body=body, idempotency_key=given(key)
+        made = await self._wire.ask(
+            layers_fork.asyncio_detailed,
+            self.id,
+            client=self._wire.api,
+            body=body,
+            idempotency_key=given(key),
         )
         return AsyncSandbox(self._wire, self._wire.done(made))
 

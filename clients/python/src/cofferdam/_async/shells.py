@@ -36,8 +36,8 @@ class AsyncShell:
 
     async def _run(self, text: str) -> tuple[bytes, int | None]:
         body = models.ShellRunWish(text=text)
-        done = await shells_run.asyncio_detailed(
-            self._sandbox, self.name, client=self._wire.api, body=body
+        done = await self._wire.ask(
+            shells_run.asyncio_detailed, self._sandbox, self.name, client=self._wire.api, body=body
         )
         ran = self._wire.done(done)
         begin, output = ran.offset, as_bytes(ran.text, ran.base64)
@@ -45,8 +45,12 @@ class AsyncShell:
             check = models.ShellCheckWish(
                 seq=ran.seq, offset=begin + len(output), wait_ms=_LONGEST_WAIT_MS
             )
-            looked = await shells_check.asyncio_detailed(
-                self._sandbox, self.name, client=self._wire.api, body=check
+            looked = await self._wire.ask(
+                shells_check.asyncio_detailed,
+                self._sandbox,
+                self.name,
+                client=self._wire.api,
+                body=check,
             )
             ran = self._wire.done(looked)
             output += as_bytes(ran.text, ran.base64)
@@ -54,11 +58,15 @@ class AsyncShell:
 
     async def interrupt(self) -> None:
         """Ctrl-C for what runs in it."""
-        await shells_interrupt.asyncio_detailed(self._sandbox, self.name, client=self._wire.api)
+        await self._wire.ask(
+            shells_interrupt.asyncio_detailed, self._sandbox, self.name, client=self._wire.api
+        )
 
     async def terminate(self) -> None:
         """Kills it."""
-        await shells_terminate.asyncio_detailed(self._sandbox, self.name, client=self._wire.api)
+        await self._wire.ask(
+            shells_terminate.asyncio_detailed, self._sandbox, self.name, client=self._wire.api
+        )
 
 
 def _is_over(ran: models.ShellRan) -> bool:

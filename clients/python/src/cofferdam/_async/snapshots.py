@@ -12,6 +12,7 @@ from .._api.api.snapshots import (
     snapshots_restore,
 )
 from .._api.types import File
+from .._reading import reading
 from .._values import given
 from .wire import AsyncWire
 
@@ -24,7 +25,9 @@ class AsyncSnapshots:
 
     async def list(self) -> list[models.SnapshotReport]:
         """All of them."""
-        found = await snapshots_list.asyncio_detailed(self._sandbox, client=self._wire.api)
+        found = await self._wire.ask(
+            snapshots_list.asyncio_detailed, self._sandbox, client=self._wire.api
+        )
         return self._wire.done(found).snapshots
 
     async def create(
@@ -32,22 +35,26 @@ class AsyncSnapshots:
     ) -> models.SnapshotReport:
         """Takes one. The same `key` again takes none and gives that, as long as the server lives."""
         body = models.SnapshotWish(label=given(label))
-        made = await snapshots_create.asyncio_detailed(
-            self._sandbox, client=self._wire.api, body=body, idempotency_key=given(key)
+        made = await self._wire.ask(
+            snapshots_create.asyncio_detailed,
+            self._sandbox,
+            client=self._wire.api,
+            body=body,
+            idempotency_key=given(key),
         )
         return self._wire.done(made)
 
     async def restore(self, snapshot: int | str) -> models.UndoReport:
         """Goes back to one. Processes end."""
-        done = await snapshots_restore.asyncio_detailed(
-            self._sandbox, str(snapshot), client=self._wire.api
+        done = await self._wire.ask(
+            snapshots_restore.asyncio_detailed, self._sandbox, str(snapshot), client=self._wire.api
         )
         return self._wire.done(done)
 
     async def remove(self, snapshot: int | str) -> None:
         """Removes one."""
-        done = await snapshots_remove.asyncio_detailed(
-            self._sandbox, str(snapshot), client=self._wire.api
+        done = await self._wire.ask(
+            snapshots_remove.asyncio_detailed, self._sandbox, str(snapshot), client=self._wire.api
         )
         self._wire.done(done)
 
@@ -61,4 +68,5 @@ class AsyncSnapshots:
         empty = File(payload=b"")  # type: ignore[arg-type]
         request = snapshots_import._get_kwargs(self._sandbox, body=empty, label=given(label))
         answer = await self._wire.send(request, content=data)
-        return models.SnapshotImported.from_dict(answer.json())
+        with reading():
+            return models.SnapshotImported.from_dict(answer.json())

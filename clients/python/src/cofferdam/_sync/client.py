@@ -23,6 +23,7 @@ from .._api.api.secrets import secrets_list, secrets_put, secrets_remove
 from .._api.api.server import server_ready
 from .._api.api.tools import tools_call, tools_list
 from .._api.types import File
+from .._reading import reading
 from .._values import Command, Ran, RunOptions, SandboxOptions, checked, given, run_of, wish_of
 from ..errors import CofferdamError
 from .sandbox import Sandbox
@@ -79,20 +80,23 @@ class Client:
         """Makes a sandbox, which stays until it is deleted. A name that is taken is a `ConflictError`.
         The same `key` again makes nothing and gives the one that was made, as long as the server lives."""
         wish = wish_of(models.SandboxWish, checked(SandboxOptions, options, name=name))
-        made = sandboxes_create.sync_detailed(
-            client=self.api, body=wish, idempotency_key=given(key)
+        made = self._wire.ask(
+            sandboxes_create.sync_detailed,
+            client=self.api,
+            body=wish,
+            idempotency_key=given(key),
         )
         return Sandbox(self._wire, self._wire.done(made))
 
     def ensure(self, name: str, **options: Unpack[SandboxOptions]) -> Sandbox:
         """The sandbox of a name, ready; made if there is none."""
         wish = wish_of(models.SandboxWish, checked(SandboxOptions, options))
-        made = sandboxes_ensure.sync_detailed(name, client=self.api, body=wish)
+        made = self._wire.ask(sandboxes_ensure.sync_detailed, name, client=self.api, body=wish)
         return Sandbox(self._wire, self._wire.done(made), is_made_now=made.status_code == 201)
 
     def get(self, sandbox: str) -> Sandbox:
         """The sandbox of a name or an id."""
-        found = sandboxes_show.sync_detailed(sandbox, client=self.api)
+        found = self._wire.ask(sandboxes_show.sync_detailed, sandbox, client=self.api)
         return Sandbox(self._wire, self._wire.done(found))
 
     def sandboxes(self, labels: Mapping[str, str] | None = None) -> Iterator[Sandbox]:
@@ -100,7 +104,9 @@ class Client:
         label = given(",".join(f"{name}={value}" for name, value in (labels or {}).items()) or None)
         cursor: str | None = None
         while True:
-            found = sandboxes_list.sync_detailed(client=self.api, label=label, cursor=given(cursor))
+            found = self._wire.ask(
+                sandboxes_list.sync_detailed, client=self.api, label=label, cursor=given(cursor)
+            )
             page = self._wire.done(found)
             for report in page.sessions:
                 yield Sandbox(self._wire, report)
@@ -121,7 +127,9 @@ class Client:
         """Runs a command in a sandbox of its own, which is gone at the end, and when this is given up.
         The same `key` again runs nothing and gives what came of it, as long as the server lives."""
         body = wish_of(models.RunWish, run_of(command, options))
-        ran = run_once.sync_detailed(client=self.api, body=body, idempotency_key=given(key))
+        ran = self._wire.ask(
+            run_once.sync_detailed, client=self.api, body=body, idempotency_key=given(key)
+        )
         return Ran.of(self._wire.done(ran))
 
     def events(
@@ -134,9 +142,13 @@ class Client:
             if sandbox is not None:
                 asked["sandbox"] = sandbox
             for event in self._wire.resumed("/v1/events/stream", asked):
-                yield models.EventReport.from_dict(event.object())
+                with reading():
+                    told = models.EventReport.from_dict(event.object())
+                yield told
         while not follow:
-            found = events_list.sync_detailed(client=self.api, after=after, sandbox=given(sandbox))
+            found = self._wire.ask(
+                events_list.sync_detailed, client=self.api, after=after, sandbox=given(sandbox)
+            )
             events = self._wire.done(found).events
             for report in events:
                 after = report.seq
@@ -146,12 +158,12 @@ class Client:
 
     def audit(self, after: int = 0) -> list[models.AuditReport]:
         """What callers changed, after the entry of a number."""
-        found = events_audit.sync_detailed(client=self.api, after=after)
+        found = self._wire.ask(events_audit.sync_detailed, client=self.api, after=after)
         return self._wire.done(found).entries
 
     def secrets(self) -> list[models.SecretReport]:
         """The secrets of this caller, by name. Nobody is told a value."""
-        found = secrets_list.sync_detailed(client=self._wire.api)
+        found = self._wire.ask(secrets_list.sync_detailed, client=self._wire.api)
         return self._wire.done(found).secrets
 
     def put_secret(self, name: str, value: bytes | str) -> models.SecretReport:
@@ -159,27 +171,28 @@ class Client:
         content = value.encode() if isinstance(value, str) else value
         empty = File(payload=b"")  # type: ignore[arg-type]
         answer = self._wire.send(secrets_put._get_kwargs(name, body=empty), content=content)
-        return models.SecretReport.from_dict(answer.json())
+        with reading():
+            return models.SecretReport.from_dict(answer.json())
 
     def remove_secret(self, name: str) -> None:
         """Removes a secret. Commands that have it keep it until they end."""
-        secrets_remove.sync_detailed(name, client=self._wire.api)
+        self._wire.ask(secrets_remove.sync_detailed, name, client=self._wire.api)
 
     def tools(self, pack: str) -> models.ToolList:
         """The tools of a pack, with a text for a system prompt."""
-        found = tools_list.sync_detailed(pack, client=self.api)
+        found = self._wire.ask(tools_list.sync_detailed, pack, client=self.api)
         return self._wire.done(found)
 
     def call_tool(self, pack: str, tool: str, arguments: Mapping[str, Any]) -> models.ToolOutcome:
         """Calls a tool. One that fails is an outcome with `is_error`, and raises nothing."""
         body = wish_of(models.ToolArguments, arguments)
-        called = tools_call.sync_detailed(pack, tool, client=self.api, body=body)
+        called = self._wire.ask(tools_call.sync_detailed, pack, tool, client=self.api, body=body)
         return self._wire.done(called)
 
     def ready(self) -> bool:
         """Whether the server takes requests now."""
         try:
-            server_ready.sync_detailed(client=self.api)
+            self._wire.ask(server_ready.sync_detailed, client=self.api)
         except CofferdamError:
             return False
         return True

@@ -21,6 +21,7 @@ from .._api.api.execs import (
 )
 from .._api.models.execs_output_stream import ExecsOutputStream
 from .._api.types import File
+from .._reading import reading
 from .._values import Output, as_bytes, signal_of, word
 from ..errors import WaitTimeout
 from .wire import Wire
@@ -57,7 +58,9 @@ class Exec:
 
     def refresh(self) -> models.ExecReport:
         """Asks how it stands."""
-        found = execs_show.sync_detailed(self._sandbox, self.id, client=self._wire.api)
+        found = self._wire.ask(
+            execs_show.sync_detailed, self._sandbox, self.id, client=self._wire.api
+        )
         self.report = self._wire.done(found)
         return self.report
 
@@ -68,8 +71,12 @@ class Exec:
         while True:
             left = _LONGEST_WAIT_S if give_up is None else give_up - time.monotonic()
             wait_ms = int(1000 * max(0.0, min(left, _LONGEST_WAIT_S)))
-            found = execs_wait.sync_detailed(
-                self._sandbox, self.id, client=self._wire.api, timeout_ms=wait_ms
+            found = self._wire.ask(
+                execs_wait.sync_detailed,
+                self._sandbox,
+                self.id,
+                client=self._wire.api,
+                timeout_ms=wait_ms,
             )
             self.report = self._wire.done(found)
             if self.has_ended:
@@ -84,7 +91,9 @@ class Exec:
 
     def receipt(self) -> models.Receipt:
         """What it did, once it has ended; what it did to files where it was started with `receipt`."""
-        found = execs_receipt.sync_detailed(self._sandbox, self.id, client=self._wire.api)
+        found = self._wire.ask(
+            execs_receipt.sync_detailed, self._sandbox, self.id, client=self._wire.api
+        )
         receipt = self._wire.done(found)
         assert isinstance(receipt, models.Receipt)
         return receipt
@@ -95,9 +104,12 @@ class Exec:
         url = f"/v1/sandboxes/{self._sandbox}/execs/{self.id}/stream"
         for event in self._wire.resumed(url, {"stdout": stdout, "stderr": stderr}):
             if event.name == "output":
-                yield Output.of(models.LogPart.from_dict(event.object()))
+                with reading():
+                    part = Output.of(models.LogPart.from_dict(event.object()))
+                yield part
             elif event.name == "end":
-                self.report = models.ExecReport.from_dict(event.object())
+                with reading():
+                    self.report = models.ExecReport.from_dict(event.object())
                 return
 
     def lines(self, stream: Literal["stdout", "stderr"] = "stdout") -> Iterator[str]:
@@ -117,7 +129,8 @@ class Exec:
         self, stream: Literal["stdout", "stderr"] = "stdout", offset: int = 0, limit: int = 262144
     ) -> bytes:
         """What there is of a stream from a place on, of at most 256 KiB; nothing where nothing is yet."""
-        found = execs_output.sync_detailed(
+        found = self._wire.ask(
+            execs_output.sync_detailed,
             self._sandbox,
             self.id,
             client=self._wire.api,
@@ -142,7 +155,9 @@ class Exec:
     def signal(self, signal: int | str = signals.SIGTERM) -> None:
         """Sends it a signal, by its number or its name; if it has ended, to all that it left."""
         body = models.SignalWish(signal=signal_of(signal))
-        execs_signal.sync_detailed(self._sandbox, self.id, client=self._wire.api, body=body)
+        self._wire.ask(
+            execs_signal.sync_detailed, self._sandbox, self.id, client=self._wire.api, body=body
+        )
 
     def kill(self) -> None:
         """Kills it."""
@@ -151,4 +166,6 @@ class Exec:
     def resize(self, rows: int, columns: int) -> None:
         """Gives its terminal a new size."""
         body = models.SizeWish(rows=rows, columns=columns)
-        execs_resize.sync_detailed(self._sandbox, self.id, client=self._wire.api, body=body)
+        self._wire.ask(
+            execs_resize.sync_detailed, self._sandbox, self.id, client=self._wire.api, body=body
+        )

@@ -29,6 +29,7 @@ from .._api.api.files import (
     files_write,
 )
 from .._api.types import UNSET, File
+from .._reading import reading
 from .._values import (
     Edit,
     GlobOptions,
@@ -100,32 +101,45 @@ class Files:
             self._sandbox, body=_BODY, mode=given(mode), parents=parents, **_at(path)
         )
         answer = self._wire.send(request, headers=headers, content=content)
-        return models.FileDone.from_dict(answer.json())
+        with reading():
+            return models.FileDone.from_dict(answer.json())
 
     def append(self, path: Path, data: bytes | str, *, mode: str | None = None) -> models.FileDone:
         """Adds to the end of a file, which is made where it is missing."""
         content = data.encode() if isinstance(data, str) else data
         request = files_append._get_kwargs(self._sandbox, body=_BODY, mode=given(mode), **_at(path))
         answer = self._wire.send(request, content=content)
-        return models.FileDone.from_dict(answer.json())
+        with reading():
+            return models.FileDone.from_dict(answer.json())
 
     def remove(self, path: Path, *, recursive: bool = False) -> None:
         """Removes a file; with `recursive` a directory and all in it."""
-        files_remove.sync_detailed(
-            self._sandbox, client=self._wire.api, recursive=recursive, **_at(path)
+        self._wire.ask(
+            files_remove.sync_detailed,
+            self._sandbox,
+            client=self._wire.api,
+            recursive=recursive,
+            **_at(path),
         )
 
     def stat(self, path: Path) -> models.FileEntry:
         """What is there. A link is not followed."""
-        found = files_stat.sync_detailed(self._sandbox, client=self._wire.api, **_at(path))
+        found = self._wire.ask(
+            files_stat.sync_detailed, self._sandbox, client=self._wire.api, **_at(path)
+        )
         return self._wire.done(found)
 
     def list(self, path: Path = ".", *, depth: int = 1) -> Iterator[models.FileEntry]:
         """What is in a directory, page after page."""
         cursor: dict[str, Any] = {}
         while True:
-            found = files_list.sync_detailed(
-                self._sandbox, client=self._wire.api, depth=depth, **_at(path), **cursor
+            found = self._wire.ask(
+                files_list.sync_detailed,
+                self._sandbox,
+                client=self._wire.api,
+                depth=depth,
+                **_at(path),
+                **cursor,
             )
             page = self._wire.done(found)
             for entry in page.entries:
@@ -140,13 +154,13 @@ class Files:
     def mkdir(self, path: Path) -> None:
         """Makes a directory and those above it; one that is there is fine."""
         body = wish_of(models.MkdirWish, place(path))
-        files_mkdir.sync_detailed(self._sandbox, client=self._wire.api, body=body)
+        self._wire.ask(files_mkdir.sync_detailed, self._sandbox, client=self._wire.api, body=body)
 
     def move(self, source: Path, target: Path, *, replace: bool = False) -> None:
         """Gives something another name."""
         fields = {**place(source, "from"), **place(target, "to"), "replace": replace}
         body = wish_of(models.MoveWish, fields)
-        files_move.sync_detailed(self._sandbox, client=self._wire.api, body=body)
+        self._wire.ask(files_move.sync_detailed, self._sandbox, client=self._wire.api, body=body)
 
     def copy(
         self, source: Path, target: Path, *, recursive: bool = False, replace: bool = False
@@ -154,12 +168,12 @@ class Files:
         """Copies a file; with `recursive` a directory."""
         fields = {**place(source, "from"), **place(target, "to")}
         body = wish_of(models.CopyWish, {**fields, "recursive": recursive, "replace": replace})
-        files_copy.sync_detailed(self._sandbox, client=self._wire.api, body=body)
+        self._wire.ask(files_copy.sync_detailed, self._sandbox, client=self._wire.api, body=body)
 
     def chmod(self, path: Path, mode: str) -> None:
         """Sets permissions, in octal."""
         body = wish_of(models.ChmodWish, {**place(path), "mode": mode})
-        files_chmod.sync_detailed(self._sandbox, client=self._wire.api, body=body)
+        self._wire.ask(files_chmod.sync_detailed, self._sandbox, client=self._wire.api, body=body)
 
     def glob(
         self, *patterns: str, path: Path | None = None, **options: Unpack[GlobOptions]
@@ -169,7 +183,9 @@ class Files:
         if path is not None:
             fields.update(place(path))
         body = wish_of(models.GlobWish, fields)
-        found = files_glob.sync_detailed(self._sandbox, client=self._wire.api, body=body)
+        found = self._wire.ask(
+            files_glob.sync_detailed, self._sandbox, client=self._wire.api, body=body
+        )
         return self._wire.done(found).entries
 
     def grep(
@@ -178,12 +194,15 @@ class Files:
         """Lines that one of the regular expressions matches."""
         fields = {**checked(GrepOptions, options), "patterns": list(patterns), **places(paths)}
         body = wish_of(models.GrepWish, fields)
-        found = files_grep.sync_detailed(self._sandbox, client=self._wire.api, body=body)
+        found = self._wire.ask(
+            files_grep.sync_detailed, self._sandbox, client=self._wire.api, body=body
+        )
         return self._wire.done(found)
 
     def lines(self, path: Path, *, offset: int = 0, limit: int | None = None) -> models.Window:
         """Some lines of a text."""
-        found = files_window.sync_detailed(
+        found = self._wire.ask(
+            files_window.sync_detailed,
             self._sandbox,
             client=self._wire.api,
             offset=offset,
@@ -198,7 +217,9 @@ class Files:
         """Replaces texts, all or none. What does not apply is a `ConflictError` with a `result`."""
         each = [{**edit, "all": all} for edit in edits]
         body = wish_of(models.EditsWish, {**place(path), "edits": each, "dry_run": dry_run})
-        done = files_edit.sync_detailed(self._sandbox, client=self._wire.api, body=body)
+        done = self._wire.ask(
+            files_edit.sync_detailed, self._sandbox, client=self._wire.api, body=body
+        )
         assert isinstance(done.parsed, models.FileEdit)
         return done.parsed
 
@@ -211,7 +232,8 @@ class Files:
             self._sandbox, body=_BODY, dry_run=dry_run, reverse=reverse
         )
         answer = self._wire.send(request, content=content)
-        return models.FilePatch.from_dict(answer.json())
+        with reading():
+            return models.FilePatch.from_dict(answer.json())
 
     def export(self, path: Path = ".", *, max_bytes: int | None = None) -> Iterator[bytes]:
         """A directory or file as a tar archive, in pieces. One that cannot be whole, or has more bytes of
@@ -228,7 +250,8 @@ class Files:
         """Unpacks a tar archive, all of it or nothing."""
         request = files_import._get_kwargs(self._sandbox, body=_BODY, replace=replace, **_at(path))
         answer = self._wire.send(request, content=archive)
-        return models.FileImported.from_dict(answer.json())
+        with reading():
+            return models.FileImported.from_dict(answer.json())
 
     def watch(
         self, path: Path = ".", **options: Unpack[WatchOptions]
@@ -238,7 +261,9 @@ class Files:
         asked = {**checked(WatchOptions, options), **place(path)}
         url = f"/v1/sandboxes/{self._sandbox}/files/watch"
         for event in self._wire.events(url, asked):
-            yield models.FileEventReport.from_dict(event.object())
+            with reading():
+                told = models.FileEventReport.from_dict(event.object())
+            yield told
 
 
 def _at(path: Path) -> Any:

@@ -29,7 +29,7 @@ class Network:
 
     def show(self) -> models.NetworkReport:
         """The rules in force."""
-        found = network_show.sync_detailed(self._sandbox, client=self._wire.api)
+        found = self._wire.ask(network_show.sync_detailed, self._sandbox, client=self._wire.api)
         return self._wire.done(found)
 
     def set(
@@ -37,24 +37,32 @@ class Network:
     ) -> models.NetworkReport:
         """Makes these all the rules there are, from the next connection on. None close it."""
         body = models.NetworkWish(allow=list(allow), deny=list(deny), ask_ms=given(ask_ms))
-        done = network_set.sync_detailed(self._sandbox, client=self._wire.api, body=body)
+        done = self._wire.ask(
+            network_set.sync_detailed, self._sandbox, client=self._wire.api, body=body
+        )
         return self._wire.done(done)
 
     def allow(self, *rules: str) -> models.NetworkReport:
         """Allows more, as in ``crates.io:443``, within what the operator of the server allows."""
         body = models.RulesWish(rules=list(rules))
-        done = network_allow.sync_detailed(self._sandbox, client=self._wire.api, body=body)
+        done = self._wire.ask(
+            network_allow.sync_detailed, self._sandbox, client=self._wire.api, body=body
+        )
         return self._wire.done(done)
 
     def deny(self, *rules: str) -> models.NetworkReport:
         """Denies what is allowed otherwise."""
         body = models.RulesWish(rules=list(rules))
-        done = network_deny.sync_detailed(self._sandbox, client=self._wire.api, body=body)
+        done = self._wire.ask(
+            network_deny.sync_detailed, self._sandbox, client=self._wire.api, body=body
+        )
         return self._wire.done(done)
 
     def approvals(self) -> list[models.PermissionReport]:
         """What waits to be allowed, and what did so lately."""
-        found = network_approvals.sync_detailed(self._sandbox, client=self._wire.api)
+        found = self._wire.ask(
+            network_approvals.sync_detailed, self._sandbox, client=self._wire.api
+        )
         return self._wire.done(found).permissions
 
     def answer(
@@ -62,8 +70,12 @@ class Network:
     ) -> models.PermissionReport:
         """Answers something that waits. A key has to have the scope `approve` for it."""
         body = models.AnswerWish(answer=word(models.AnswerName, "answer", answer))
-        done = network_answer.sync_detailed(
-            self._sandbox, approval, client=self._wire.api, body=body
+        done = self._wire.ask(
+            network_answer.sync_detailed,
+            self._sandbox,
+            approval,
+            client=self._wire.api,
+            body=body,
         )
         return self._wire.done(done)
 
@@ -71,8 +83,11 @@ class Network:
         """What became of its connections so far, as far as that is kept, questions for names among them."""
         after = 0
         while True:
-            found = network_connections.sync_detailed(
-                self._sandbox, client=self._wire.api, after=after
+            found = self._wire.ask(
+                network_connections.sync_detailed,
+                self._sandbox,
+                client=self._wire.api,
+                after=after,
             )
             page = self._wire.done(found)
             for connection in page.connections:
@@ -90,15 +105,17 @@ class Ports:
 
     def list(self) -> list[models.PortReport]:
         """All of them."""
-        found = ports_list.sync_detailed(self._sandbox, client=self._wire.api)
+        found = self._wire.ask(ports_list.sync_detailed, self._sandbox, client=self._wire.api)
         return self._wire.done(found).ports
 
     def open(self, port: int) -> models.PortReport:
         """Gives a port an address, web sockets included. Whoever knows its `url` needs no key."""
         body = models.PortWish(port=port)
-        done = ports_open.sync_detailed(self._sandbox, client=self._wire.api, body=body)
+        done = self._wire.ask(
+            ports_open.sync_detailed, self._sandbox, client=self._wire.api, body=body
+        )
         return self._wire.done(done)
 
     def close(self, port: int) -> None:
         """Takes the address from a port. Connections that stand go on."""
-        ports_close.sync_detailed(self._sandbox, port, client=self._wire.api)
+        self._wire.ask(ports_close.sync_detailed, self._sandbox, port, client=self._wire.api)

@@ -31,6 +31,7 @@ from .._api.api.sandboxes import (
 )
 from .._api.api.shells import shells_list, shells_open
 from .._giving_up import KilledIfGivenUp
+from .._reading import reading
 from .._values import (
     Command,
     ExecOptions,
@@ -93,45 +94,51 @@ class Sandbox:
 
     def refresh(self) -> models.SessionReport:
         """Asks how it stands."""
-        found = sandboxes_show.sync_detailed(self.id, client=self._wire.api)
+        found = self._wire.ask(sandboxes_show.sync_detailed, self.id, client=self._wire.api)
         self.report = self._wire.done(found)
         return self.report
 
     def metrics(self) -> models.MetricsReport:
         """What it uses now, as the host sees it. Wakes nothing."""
-        found = sandboxes_sandbox_metrics.sync_detailed(self.id, client=self._wire.api)
+        found = self._wire.ask(
+            sandboxes_sandbox_metrics.sync_detailed, self.id, client=self._wire.api
+        )
         return self._wire.done(found)
 
     def proof(self) -> models.ProbeReport:
         """Attacks a sandbox that is made as this one is, beside controls. Takes some seconds."""
-        found = sandboxes_sandbox_proof.sync_detailed(self.id, client=self._wire.api)
+        found = self._wire.ask(
+            sandboxes_sandbox_proof.sync_detailed, self.id, client=self._wire.api
+        )
         return self._wire.done(found)
 
     def pause(self) -> None:
         """Puts it to sleep: memory is kept, and nothing in it takes processor time."""
-        done = sandboxes_pause.sync_detailed(self.id, client=self._wire.api)
+        done = self._wire.ask(sandboxes_pause.sync_detailed, self.id, client=self._wire.api)
         self.report = self._wire.done(done)
 
     def resume(self) -> None:
         """Wakes it, or makes a new sandbox for it where the old one was lost."""
-        done = sandboxes_resume.sync_detailed(self.id, client=self._wire.api)
+        done = self._wire.ask(sandboxes_resume.sync_detailed, self.id, client=self._wire.api)
         self.report = self._wire.done(done)
 
     def stop(self) -> None:
         """Ends its processes. Its files stay, and `resume` goes on with them."""
-        done = sandboxes_stop.sync_detailed(self.id, client=self._wire.api)
+        done = self._wire.ask(sandboxes_stop.sync_detailed, self.id, client=self._wire.api)
         self.report = self._wire.done(done)
 
     def extend(self, by_ms: int) -> None:
         """Lets it live so much longer."""
         body = models.ExtendWish(by_ms=by_ms)
-        done = sandboxes_extend.sync_detailed(self.id, client=self._wire.api, body=body)
+        done = self._wire.ask(
+            sandboxes_extend.sync_detailed, self.id, client=self._wire.api, body=body
+        )
         self.report = self._wire.done(done)
 
     def delete(self, *, missing_ok: bool = False) -> None:
         """Removes it, with its processes and its own files. Its workspace on the host stays."""
         try:
-            sandboxes_delete.sync_detailed(self.id, client=self._wire.api)
+            self._wire.ask(sandboxes_delete.sync_detailed, self.id, client=self._wire.api)
         except NotFoundError:
             if not missing_ok:
                 raise
@@ -144,8 +151,12 @@ class Sandbox:
         wish = wish_of(models.ExecWish, {**checked(ExecOptions, options), **command_of(command)})
         # An id is a key by itself.
         once = key or (None if options.get("id") else uuid4().hex)
-        started = execs_start.sync_detailed(
-            self.id, client=self._wire.api, body=wish, idempotency_key=given(once)
+        started = self._wire.ask(
+            execs_start.sync_detailed,
+            self.id,
+            client=self._wire.api,
+            body=wish,
+            idempotency_key=given(once),
         )
         return Exec(self._wire, self.id, self._wire.done(started))
 
@@ -190,23 +201,23 @@ class Sandbox:
 
     def execs(self) -> list[Exec]:
         """Its commands, oldest first."""
-        found = execs_list.sync_detailed(self.id, client=self._wire.api)
+        found = self._wire.ask(execs_list.sync_detailed, self.id, client=self._wire.api)
         reports = self._wire.done(found).execs
         return [Exec(self._wire, self.id, report) for report in reports]
 
     def get_exec(self, exec_id: str) -> Exec:
         """A command that was started before, by its id."""
-        found = execs_show.sync_detailed(self.id, exec_id, client=self._wire.api)
+        found = self._wire.ask(execs_show.sync_detailed, self.id, exec_id, client=self._wire.api)
         return Exec(self._wire, self.id, self._wire.done(found))
 
     def shell(self, name: str = "main") -> Shell:
         """A shell that keeps directory and variables; the one of this name, if it lives."""
-        opened = shells_open.sync_detailed(self.id, name, client=self._wire.api)
+        opened = self._wire.ask(shells_open.sync_detailed, self.id, name, client=self._wire.api)
         return Shell(self._wire, self.id, self._wire.done(opened))
 
     def shells(self) -> list[Shell]:
         """Its shells, dead ones included."""
-        found = shells_list.sync_detailed(self.id, client=self._wire.api)
+        found = self._wire.ask(shells_list.sync_detailed, self.id, client=self._wire.api)
         reports = self._wire.done(found).shells
         return [Shell(self._wire, self.id, report) for report in reports]
 
@@ -215,9 +226,13 @@ class Sandbox:
         if follow:
             asked = {"after": after, "sandbox": self.id}
             for event in self._wire.resumed("/v1/events/stream", asked):
-                yield models.EventReport.from_dict(event.object())
+                with reading():
+                    told = models.EventReport.from_dict(event.object())
+                yield told
         while not follow:
-            found = events_list.sync_detailed(client=self._wire.api, after=after, sandbox=self.id)
+            found = self._wire.ask(
+                events_list.sync_detailed, client=self._wire.api, after=after, sandbox=self.id
+            )
             reports = self._wire.done(found).events
             for report in reports:
                 after = report.seq
@@ -229,7 +244,8 @@ class Sandbox:
         self, points: str | None = None, *, path: Path | None = None
     ) -> list[models.LayerChange]:
         """What it changed in its copy-on-write workspace, or between two points, as in ``3..7``."""
-        found = layers_diff.sync_detailed(
+        found = self._wire.ask(
+            layers_diff.sync_detailed,
             self.id,
             client=self._wire.api,
             range_=given(points),
@@ -246,8 +262,12 @@ class Sandbox:
     def hunks(self, *, path: Path | None = None, texts: bool = False) -> list[models.LayerHunks]:
         """What it changed part by part, each with the hash that `apply` takes; with `texts` the text of
         what has no parts, too."""
-        found = layers_hunks.sync_detailed(
-            self.id, client=self._wire.api, texts=texts, **_place(path)
+        found = self._wire.ask(
+            layers_hunks.sync_detailed,
+            self.id,
+            client=self._wire.api,
+            texts=texts,
+            **_place(path),
         )
         return self._wire.done(found).changes
 
@@ -264,7 +284,7 @@ class Sandbox:
         if hunks:
             fields["hunks"] = [hunk.to_dict() for hunk in hunks]
         body = wish_of(models.ApplyWish, fields)
-        done = layers_apply.sync_detailed(self.id, client=self._wire.api, body=body)
+        done = self._wire.ask(layers_apply.sync_detailed, self.id, client=self._wire.api, body=body)
         assert isinstance(done.parsed, models.AppliedChanges)
         return done.parsed
 
@@ -273,12 +293,16 @@ class Sandbox:
     ) -> models.DiscardedChanges:
         """Forgets what it changed."""
         body = wish_of(models.DiscardWish, {**places(paths), "dry_run": dry_run})
-        done = layers_discard.sync_detailed(self.id, client=self._wire.api, body=body)
+        done = self._wire.ask(
+            layers_discard.sync_detailed, self.id, client=self._wire.api, body=body
+        )
         return self._wire.done(done)
 
     def history(self, limit: int | None = None) -> models.HistoryReport:
         """The points of its history."""
-        found = layers_history.sync_detailed(self.id, client=self._wire.api, limit=given(limit))
+        found = self._wire.ask(
+            layers_history.sync_detailed, self.id, client=self._wire.api, limit=given(limit)
+        )
         return self._wire.done(found)
 
     def undo(
@@ -291,15 +315,19 @@ class Sandbox:
     ) -> models.UndoReport:
         """Goes back before the last command, or the last `count`, or to a point. Its processes end."""
         body = models.UndoWish(count=given(count), to=given(to), force=force, dry_run=dry_run)
-        done = layers_undo.sync_detailed(self.id, client=self._wire.api, body=body)
+        done = self._wire.ask(layers_undo.sync_detailed, self.id, client=self._wire.api, body=body)
         return self._wire.done(done)
 
     def fork(self, name: str, point: int | str | None = None, *, key: str | None = None) -> Sandbox:
         """Another sandbox that begins as this one is, or as it was at a point. The same `key` again
         makes nothing and gives the one that was made, as long as the server lives."""
         body = models.ForkWish(name=name, point=given(None if point is None else str(point)))
-        made = layers_fork.sync_detailed(
-            self.id, client=self._wire.api, body=body, idempotency_key=given(key)
+        made = self._wire.ask(
+            layers_fork.sync_detailed,
+            self.id,
+            client=self._wire.api,
+            body=body,
+            idempotency_key=given(key),
         )
         return Sandbox(self._wire, self._wire.done(made))
 

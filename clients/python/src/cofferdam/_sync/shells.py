@@ -37,15 +37,21 @@ class Shell:
 
     def _run(self, text: str) -> tuple[bytes, int | None]:
         body = models.ShellRunWish(text=text)
-        done = shells_run.sync_detailed(self._sandbox, self.name, client=self._wire.api, body=body)
+        done = self._wire.ask(
+            shells_run.sync_detailed, self._sandbox, self.name, client=self._wire.api, body=body
+        )
         ran = self._wire.done(done)
         begin, output = ran.offset, as_bytes(ran.text, ran.base64)
         while ran.is_cut or not _is_over(ran):
             check = models.ShellCheckWish(
                 seq=ran.seq, offset=begin + len(output), wait_ms=_LONGEST_WAIT_MS
             )
-            looked = shells_check.sync_detailed(
-                self._sandbox, self.name, client=self._wire.api, body=check
+            looked = self._wire.ask(
+                shells_check.sync_detailed,
+                self._sandbox,
+                self.name,
+                client=self._wire.api,
+                body=check,
             )
             ran = self._wire.done(looked)
             output += as_bytes(ran.text, ran.base64)
@@ -53,11 +59,15 @@ class Shell:
 
     def interrupt(self) -> None:
         """Ctrl-C for what runs in it."""
-        shells_interrupt.sync_detailed(self._sandbox, self.name, client=self._wire.api)
+        self._wire.ask(
+            shells_interrupt.sync_detailed, self._sandbox, self.name, client=self._wire.api
+        )
 
     def terminate(self) -> None:
         """Kills it."""
-        shells_terminate.sync_detailed(self._sandbox, self.name, client=self._wire.api)
+        self._wire.ask(
+            shells_terminate.sync_detailed, self._sandbox, self.name, client=self._wire.api
+        )
 
 
 def _is_over(ran: models.ShellRan) -> bool:

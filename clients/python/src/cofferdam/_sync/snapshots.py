@@ -13,6 +13,7 @@ from .._api.api.snapshots import (
     snapshots_restore,
 )
 from .._api.types import File
+from .._reading import reading
 from .._values import given
 from .wire import Wire
 
@@ -25,25 +26,33 @@ class Snapshots:
 
     def list(self) -> list[models.SnapshotReport]:
         """All of them."""
-        found = snapshots_list.sync_detailed(self._sandbox, client=self._wire.api)
+        found = self._wire.ask(snapshots_list.sync_detailed, self._sandbox, client=self._wire.api)
         return self._wire.done(found).snapshots
 
     def create(self, label: str | None = None, *, key: str | None = None) -> models.SnapshotReport:
         """Takes one. The same `key` again takes none and gives that, as long as the server lives."""
         body = models.SnapshotWish(label=given(label))
-        made = snapshots_create.sync_detailed(
-            self._sandbox, client=self._wire.api, body=body, idempotency_key=given(key)
+        made = self._wire.ask(
+            snapshots_create.sync_detailed,
+            self._sandbox,
+            client=self._wire.api,
+            body=body,
+            idempotency_key=given(key),
         )
         return self._wire.done(made)
 
     def restore(self, snapshot: int | str) -> models.UndoReport:
         """Goes back to one. Processes end."""
-        done = snapshots_restore.sync_detailed(self._sandbox, str(snapshot), client=self._wire.api)
+        done = self._wire.ask(
+            snapshots_restore.sync_detailed, self._sandbox, str(snapshot), client=self._wire.api
+        )
         return self._wire.done(done)
 
     def remove(self, snapshot: int | str) -> None:
         """Removes one."""
-        done = snapshots_remove.sync_detailed(self._sandbox, str(snapshot), client=self._wire.api)
+        done = self._wire.ask(
+            snapshots_remove.sync_detailed, self._sandbox, str(snapshot), client=self._wire.api
+        )
         self._wire.done(done)
 
     def export(self, snapshot: int | str) -> bytes:
@@ -56,4 +65,5 @@ class Snapshots:
         empty = File(payload=b"")  # type: ignore[arg-type]
         request = snapshots_import._get_kwargs(self._sandbox, body=empty, label=given(label))
         answer = self._wire.send(request, content=data)
-        return models.SnapshotImported.from_dict(answer.json())
+        with reading():
+            return models.SnapshotImported.from_dict(answer.json())

@@ -15,6 +15,7 @@ import httpx
 
 from .. import _frames as frames
 from .. import models
+from .._reading import reading
 from .._values import signal_of
 from ..errors import CofferdamError, ServerError, UnavailableError, error_of
 from .execs import Exec
@@ -127,18 +128,20 @@ class Terminal:
                 empty = 0
                 self.offset = int.from_bytes(message[1:_HEAD_BYTES]) + len(message) - _HEAD_BYTES
                 yield message[_HEAD_BYTES:]
-            elif self._is_over(json.loads(message)):
+            elif self._is_over(message):
                 self.close()
                 return
 
-    def _is_over(self, told: dict[str, Any]) -> bool:
-        if told["type"] == "problem":
-            raise error_of(told["problem"], None, None)
-        if told["type"] == "dropped":
-            self.offset = told["to"]
-        if told["type"] in ("attached", "exited"):
-            self.exec.report = models.ExecReport.from_dict(told["exec"])
-        return bool(told["type"] == "exited")
+    def _is_over(self, message: bytes) -> bool:
+        with reading():
+            told = json.loads(message)
+            if told["type"] == "problem":
+                raise error_of(told["problem"], None, None)
+            if told["type"] == "dropped":
+                self.offset = told["to"]
+            if told["type"] in ("attached", "exited"):
+                self.exec.report = models.ExecReport.from_dict(told["exec"])
+            return bool(told["type"] == "exited")
 
     def _next(self) -> tuple[int, bytes]:
         while True:

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator
+from typing import Any, ParamSpec, TypeVar
 
 import httpx
 
@@ -13,6 +13,7 @@ from .._api import Client as Api
 from .._api.models import ProblemReport
 from .._api.types import Response
 from .._events import Event, EventReader
+from .._reading import MISREAD, is_of_answer, misread, reading
 from ..errors import (
     CofferdamError,
     NotFoundError,
@@ -24,6 +25,8 @@ from ..errors import (
     error_of,
 )
 
+P = ParamSpec("P")
+R = TypeVar("R")
 T = TypeVar("T")
 
 #: How long a connection may take to be made.
@@ -163,7 +166,8 @@ class Wire:
             for piece in response.iter_bytes():
                 for event in reader.feed(piece):
                     if event.name == "problem":
-                        raise error_of(event.object(), None, None)
+                        with reading():
+                            raise error_of(event.object(), None, None)
                     yield event
 
     def resumed(self, url: str, params: dict[str, Any]) -> Iterator[Event]:
@@ -184,6 +188,15 @@ class Wire:
                 empty = 0
             time.sleep(_FIRST_PAUSE_S * empty)
         raise UnavailableError(f"{url} ends at once each time", kind="unavailable", retryable=True)
+
+    def ask(self, call: Callable[P, R], *args: P.args, **named: P.kwargs) -> R:
+        """Asks as the generated part does. An answer that it cannot read is an error of this client."""
+        try:
+            return call(*args, **named)
+        except MISREAD as error:
+            if not is_of_answer(error):
+                raise
+            raise misread(error) from error
 
     def done(self, response: Response[T | ProblemReport]) -> T:
         """What an answer has; answers with problems were raised before."""
