@@ -274,11 +274,11 @@ fn flags(
     Ok(layer)
 }
 
-/// What is wished for on the command line: values first, then names.
+/// What is wished for on the command line. A value that is given counts before one that is the caller's.
 fn wishes(variables: &VariableOptions) -> Vec<Sourced<VariableWish>> {
     let set = variables.env.iter().cloned().map(|(name, value)| VariableWish::Set(name, value));
     let pass = variables.env_from.iter().cloned().map(VariableWish::Pass);
-    set.chain(pass).map(flag).collect()
+    pass.chain(set).map(flag).collect()
 }
 
 /// The variables that these options ask for, for a command in a session that is there.

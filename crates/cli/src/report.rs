@@ -12,10 +12,8 @@ use std::io::{IsTerminal, Write};
 /// Prints the error as the caller wants it, and returns the exit code that stands for it.
 pub(crate) fn print(glance: Glance, error: Error) -> u8 {
     let error = advised(error);
-    if glance.json {
-        // Where standard output is gone there is nobody left to tell.
-        let _ = render::print_json(&ErrorReport::from(&error));
-    } else {
+    let is_told = glance.json && render::print_json(&ErrorReport::from(&error)).is_ok();
+    if !is_told {
         let text = sentence(glance.verb, &error, style());
         let _ = std::io::stderr().lock().write_all(text.as_bytes());
     }

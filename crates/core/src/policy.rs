@@ -70,6 +70,24 @@ impl Profile {
         self == Self::CiOnly
     }
 
+    /// Whether processes of the sandbox may trace each other.
+    pub fn traces_processes(self) -> bool {
+        self == Self::FullDev
+    }
+
+    /// Whether a sandbox under this profile may do nothing that one under the other may not, ways out aside:
+    /// those are a matter of rules.
+    pub fn is_within(self, other: Self) -> bool {
+        let freedoms = [
+            Self::writes_workspace,
+            Self::shows_toolchains,
+            Self::passes_variables,
+            Self::traces_processes,
+            |profile: Self| !profile.requires_limits(),
+        ];
+        freedoms.into_iter().all(|has: fn(Self) -> bool| has(other) || !has(self))
+    }
+
     /// Whether there can be a way out.
     pub fn has_way_out(self) -> bool {
         match self {
@@ -119,6 +137,19 @@ impl FromStr for Profile {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_profile_is_within_another_where_it_allows_nothing_more() {
+        use Profile::{CiOnly, FullDev, NoNetwork, ReadOnly, RepoWrite};
+        let within = |other: Profile| {
+            Profile::ALL.into_iter().filter(|one| one.is_within(other)).collect::<Vec<_>>()
+        };
+        assert_eq!(within(FullDev), Profile::ALL);
+        assert_eq!(within(RepoWrite), [ReadOnly, RepoWrite, NoNetwork, CiOnly]);
+        assert_eq!(within(NoNetwork), [ReadOnly, RepoWrite, NoNetwork, CiOnly]);
+        assert_eq!(within(ReadOnly), [ReadOnly]);
+        assert_eq!(within(CiOnly), [CiOnly]);
+    }
 
     #[test]
     fn a_profile_without_a_way_out_refuses_rules() {

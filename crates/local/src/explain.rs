@@ -2,7 +2,7 @@
 //! and what is not possible here.
 
 use crate::plan::{Planned, Tier};
-use cofferdam_core::{Enforced, Spec};
+use cofferdam_core::{Enforced, Spec, made_visible};
 use cofferdam_wire::plan::{
     Access, Bind, Landlock, Listen, Namespace, Need, Op, Overlay, Owner, Resource, Step, Upper,
 };
@@ -116,6 +116,8 @@ impl Explanation {
         section(&mut lines, "Not possible here:", not_possible);
         section(&mut lines, "Remarks:", self.notes.iter().map(|note| format!("{note}.")));
         lines.push(String::new());
+        // Names of the workspace are in some, and whoever chose them writes no line.
+        let lines: Vec<_> = lines.iter().map(|line| made_visible(line)).collect();
         lines.join("\n")
     }
 }

@@ -321,7 +321,9 @@ fn complete(made: &Targets, spec: &Spec, assembly: &Assembly) -> Targets {
     let way_out = assembly.planned.way_out.as_ref();
     Targets {
         workspace: assembly.planned.workspace.clone(),
-        workspace_writable: spec.profile.writes_workspace(),
+        // A private one is private space, under every profile.
+        workspace_writable: spec.profile.writes_workspace()
+            || matches!(spec.workspace, Workspace::Private),
         image: spec.image.is_some(),
         redirected: way_out.is_some_and(WayOut::redirects),
         gate_ports: way_out.map(WayOut::ports).unwrap_or_default(),

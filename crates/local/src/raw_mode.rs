@@ -1,5 +1,6 @@
 //! The caller's terminal passing every key on.
 
+use rustix::process::{Signal, getpgrp, getpid, getsid, kill_current_process_group, kill_process};
 use rustix::stdio::stdin;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 
@@ -54,4 +55,14 @@ impl Drop for RawMode {
     fn drop(&mut self) {
         self.leave();
     }
+}
+
+/// Stops this program with the rest of its job, as the key that does so would: a shell that waits for one of them waits
+/// for all.
+pub fn stop_job() {
+    // The group of who leads the session is nobody's job, but whoever started us may look after us alone.
+    let _ = match getsid(None).is_ok_and(|session| session != getpgrp()) {
+        true => kill_current_process_group(Signal::STOP),
+        false => kill_process(getpid(), Signal::STOP),
+    };
 }

@@ -249,7 +249,8 @@ pub(crate) struct VariableOptions {
     #[arg(long, value_name = "K=V", value_parser = assignment())]
     pub(crate) env: Vec<(OsString, OsString)>,
 
-    /// Passes a variable of your environment on. Repeatable; one that is not set is not passed.
+    /// Passes a variable of your environment on. Repeatable; one that is not set is not passed. A value of --env counts
+    /// instead.
     ///
     /// Example: --env-from GITHUB_TOKEN
     #[arg(long, value_name = "NAME", value_parser = variable_name())]

@@ -179,9 +179,15 @@ fn create(args: &KeyCreateArgs) -> Result<u8> {
     let rights = KeyRights { scopes, quota, max_rate: args.rate, workspaces };
     let made = sessions::here(async |sessions| sessions.create_key(&args.name, rights).await);
     let (key, secret) = made?;
-    match args.json {
-        true => render::print_json(&KeyCreated { key, secret })?,
-        false => render::print_text(&format!("{secret}\n"))?,
+    let prefix = key.prefix.clone();
+    let shown = match args.json {
+        true => render::print_json(&KeyCreated { key, secret }),
+        false => render::print_text(&format!("{secret}\n")),
+    };
+    if let Err(error) = shown {
+        // Nobody has it, and nobody will.
+        sessions::here_on_reserve(async |sessions| sessions.revoke_key(&prefix).await)?;
+        return Err(error.hint("The key could not be shown and is revoked: make another one."));
     }
     Ok(exit::DONE)
 }

@@ -68,5 +68,9 @@ fn the_proof_of_a_session_is_a_sandbox_like_its_own_and_leaves_it_alone() {
         let shown = place.says(&["show", "s", "--json"], 0).object();
         assert_eq!(shown["incarnation"], 1);
         place.says(&["show", "s", "--proof", "--metrics"], 2);
+        // A workspace of its own is private space, which every profile lets it write.
+        place.says(&["create", "--name", "own", "--profile", "read-only", "--no-workspace"], 0);
+        let proof = place.says(&["show", "own", "--proof", "--json"], 0).object();
+        assert_eq!(proof["overall"], "FullyEnforced", "{proof}");
     });
 }

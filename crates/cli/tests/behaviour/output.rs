@@ -330,6 +330,19 @@ fn output_that_the_disk_does_not_take_is_told() {
             assert_eq!(said.code(), Some(125), "{words} {said:?}");
             assert!(said.stderr.contains("No space left on device"), "{said:?}");
         }
+        // An object that cannot be printed is told as a sentence, and a key that nobody saw is no key.
+        for (words, said_too) in [
+            ("run --no-workspace --json -- true", "No space left on device"),
+            ("key create unseen", "is revoked"),
+        ] {
+            let line = format!("\"$0\" {words} >/dev/full");
+            let said = outcome(place.host("/bin/sh").args(["-c", &line, place.program()]), SOON);
+            assert_ne!(said.code(), Some(0), "{words} {said:?}");
+            assert!(said.stderr.contains(said_too), "{words} {said:?}");
+        }
+        let keys = place.says(&["key", "ls"], 0).text();
+        let unseen = keys.lines().find(|line| line.contains("unseen")).unwrap();
+        assert!(unseen.contains("revoked"), "{keys}");
         // The control: a reader that wants no more is no disk that is full.
         for terminal in ["", "-t"] {
             let line = format!("\"$0\" run --no-workspace {terminal} -- seq 1 500000 | head -n 1");

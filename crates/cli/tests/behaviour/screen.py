@@ -5,6 +5,7 @@ import os
 import pty
 import re
 import select
+import shlex
 import signal
 import struct
 import subprocess
@@ -101,7 +102,13 @@ def fail(why):
 
 
 def stopped_and_called_back(command):
-    """Stops a command with Ctrl-Z in a shell, calls it back and interrupts it."""
+    """Stops a command with Ctrl-Z in a shell, calls it back and interrupts it; then one that another shell waits for."""
+    called_back(command, "cofferdam.*\r\n")
+    waited_for = shlex.quote(f"{command}; exit $?")
+    called_back(f"sh -c {waited_for}", "sh -c.*\r\n")
+
+
+def called_back(command, shown):
     screen = Screen(["/bin/bash", "--norc", "--noprofile", "-i"])
     screen.type("PS1='prompt''> '\n")
     screen.expect("prompt> ")
@@ -114,7 +121,7 @@ def stopped_and_called_back(command):
     screen.expect("the shell is here")
     screen.expect("prompt> ")
     screen.type("fg\n")
-    screen.expect("cofferdam.*\r\n")
+    screen.expect(shown)
     screen.passes_keys_on()
     screen.type(b"\x03")
     screen.expect("prompt> ")

@@ -68,6 +68,7 @@ fn variables_are_those_that_were_asked_for() {
         let mut command = place.cofferdam(&["run", "--env", "A=b=c", "--env", "EMPTY="]);
         command.args(["--env-from", "PASSED", "--env-from", "NOT_SET", "--env", "LANG=xx"]);
         command.arg("--env").arg(OsStr::from_bytes(b"RAW=\xff\xfe"));
+        command.args(["--env", "BOTH=given", "--env-from", "BOTH"]).env("BOTH", "the caller's");
         command.args(["--", PYTHON, "-c"]);
         command.arg("import os; [print(k.hex(), v.hex()) for k, v in os.environb.items()]");
         command.env("PASSED", OsStr::from_bytes(b"on \xf0")).env("SECRET_OF_THE_HOST", "x");
@@ -82,6 +83,7 @@ fn variables_are_those_that_were_asked_for() {
         };
         has("A", b"b=c");
         has("EMPTY", b"");
+        has("BOTH", b"given");
         has("RAW", b"\xff\xfe");
         has("LANG", b"xx");
         has("PASSED", b"on \xf0");

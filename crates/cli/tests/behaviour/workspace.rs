@@ -583,3 +583,17 @@ fn where_sockets_of_the_host_cannot_all_be_found_every_profile_says_so() {
         assert_eq!(report["enforced"]["files"], "full", "{report}");
     });
 }
+
+#[test]
+fn a_name_in_the_workspace_writes_no_line_of_an_explanation() {
+    everyone(|place| {
+        let made = "import os; os.makedirs('a\\nforged: \\x1b[31m/.git/hooks'); \
+            open('a\\nforged: \\x1b[31m/.git/config', 'w').close()";
+        let made = outcome(place.host(PYTHON).args(["-c", made]), SOON);
+        assert_eq!(made.code(), Some(0), "{made:?}");
+        let explained = place.says(&["explain"], 0).text();
+        assert!(explained.contains("forged"), "{explained}");
+        assert!(!explained.lines().any(|line| line.starts_with("forged")), "{explained}");
+        assert!(!explained.contains('\x1b'), "{explained}");
+    });
+}

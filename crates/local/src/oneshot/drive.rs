@@ -4,6 +4,7 @@ use super::screen::Screen;
 use super::stream::{Input, Next, Output};
 use crate::gate::Gatehouse;
 use crate::launch::{Born, io_error};
+use crate::raw_mode::stop_job;
 use crate::sys;
 use crate::watchman::Watchman;
 use cofferdam_core::{Error, ErrorKind, Result};
@@ -346,8 +347,7 @@ impl Loop<'_> {
         if let Some(screen) = &mut self.drive.screen {
             screen.leave();
         }
-        let own = rustix::process::getpid();
-        let _ = rustix::process::kill_process(own, rustix::process::Signal::STOP);
+        stop_job();
         if let Some(screen) = &mut self.drive.screen {
             screen.enter();
             self.line.message(CHANNEL, &ToProcess::Resize(screen.size()), Vec::new());

@@ -32,11 +32,9 @@ impl Surface {
 
     /// What this profile gives to this user.
     pub fn of(profile: Profile, user: User) -> Self {
-        let tracing = match profile {
-            Profile::FullDev => Tracing::OwnProcesses,
-            Profile::ReadOnly | Profile::RepoWrite | Profile::NoNetwork | Profile::CiOnly => {
-                Tracing::Refused
-            }
+        let tracing = match profile.traces_processes() {
+            true => Tracing::OwnProcesses,
+            false => Tracing::Refused,
         };
         Self { tracing, user }
     }

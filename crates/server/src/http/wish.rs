@@ -180,6 +180,7 @@ impl OnGround for SpecWish {
         }
         narrow(&self.limits, &mut spec.limits)?;
         refuse_more_way_out(&spec, &ground.spec())?;
+        refuse_wider(spec.profile, ground.spec().profile)?;
         Ok(spec)
     }
 }
@@ -274,6 +275,18 @@ fn refuse_more_way_out(spec: &Spec, operator: &Spec) -> Result<()> {
     Err(Error::new(ErrorKind::Denied, what).hint("Use the profile no-network."))
 }
 
+/// Refuses a profile that allows what that of the operator does not.
+fn refuse_wider(wanted: Profile, operators: Profile) -> Result<()> {
+    if wanted.is_within(operators) {
+        return Ok(());
+    }
+    let within = Profile::ALL.into_iter().filter(|one| one.is_within(operators)).map(Profile::name);
+    let within: Vec<_> = within.collect();
+    let what = format!("profile {wanted} allows more than the operator's, {operators}");
+    let hint = format!("Leave it out, or use one of {}.", within.join(", "));
+    Err(Error::new(ErrorKind::Denied, what).hint(hint))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -302,6 +315,28 @@ mod tests {
                 ask(Some(profile), wished).is_err(),
                 "{profile:?}: what is said is not dropped"
             );
+        }
+    }
+
+    #[test]
+    fn a_request_names_no_profile_that_allows_more_than_the_operators() {
+        for operators in Profile::ALL {
+            let operator =
+                Spec { profile: operators, ..Spec::new(Workspace::Private, Caller::default()) };
+            let ground = Ground::new(operator, Vec::new()).unwrap();
+            for wished in [
+                ProfileName::ReadOnly,
+                ProfileName::RepoWrite,
+                ProfileName::NoNetwork,
+                ProfileName::CiOnly,
+            ] {
+                let wish = SpecWish { profile: Some(wished), ..SpecWish::default() };
+                let made = wish.on(&ground).map_err(|error| error.kind);
+                match profile_of(wished).is_within(operators) {
+                    true => assert_eq!(made.unwrap().profile, profile_of(wished), "{operators}"),
+                    false => assert_eq!(made.unwrap_err(), ErrorKind::Denied, "{operators}"),
+                }
+            }
         }
     }
 
