@@ -76,11 +76,14 @@ impl Unread {
     }
 
     fn line_ended(&mut self) -> Result<(), Bad> {
+        // Some servers read on: to them, a line feed alone is a letter of the method. ORDER: before anything looks
+        // through what may be long, once for each of them.
+        if self.stage == Stage::First && !self.line.ends_with(b"\r\n") {
+            return Ok(());
+        }
         let text = trimmed(&self.line);
         let is_blank = text.is_empty();
         match self.stage {
-            // Some servers read on: to them, a line feed alone is a letter of the method.
-            Stage::First if !self.line.ends_with(b"\r\n") => return Ok(()),
             // Before a request, blank lines are none.
             Stage::First if is_blank => {}
             Stage::First => {
