@@ -156,7 +156,9 @@ async fn checked<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
         }
         Ok(First::Pass) if gate.puts_in(asked) && hello::is_whole(&read) => End::Secret(read),
         Ok(First::Pass | First::Nothing) => {
-            if matches!(asked.host, Host::Name(_)) && !hello::is_whole(&read) {
+            // Who said nothing asked for nothing, whatever the server says to that.
+            let may_be_request = !read.is_empty() && !hello::is_whole(&read);
+            if matches!(asked.host, Host::Name(_)) && may_be_request {
                 carrier.takes_for_no_request(asked);
             }
             let up = async {

@@ -151,6 +151,18 @@ async fn a_request_in_what_passed_as_none_goes_no_further() {
 }
 
 #[tokio::test]
+async fn who_says_nothing_hears_what_a_server_says_to_that() {
+    let server = Server::patient("127.0.0.1").await;
+    let lab = lab(&[server.port]).await;
+    for (said, wanted) in [(&b""[..], 408), (b"\x01\x02", 400)] {
+        let mut stream = lab.to_name("ok.test", server.port).await;
+        stream.write_all(said).await.unwrap();
+        stream.shutdown().await.unwrap();
+        assert_eq!(status(&rest(&mut stream).await), wanted, "{said:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_second_request_on_one_connection_reaches_nobody() {
     let server = Server::web("127.0.0.1").await;
     let lab = lab(&[server.port]).await;

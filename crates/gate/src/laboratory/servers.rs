@@ -161,6 +161,18 @@ impl Server {
         .await
     }
 
+    /// One of HTTP that answers when all has come, be it nothing.
+    pub(super) async fn patient(address: &str) -> Self {
+        Self::new(address, |mut stream, seen| async move {
+            let mut piece = [0; 4096];
+            while let Ok(read @ 1..) = stream.read(&mut piece).await {
+                seen(&piece[..read]);
+            }
+            let _ = stream.write_all(b"HTTP/1.1 408 Request Timeout\r\n\r\n").await;
+        })
+        .await
+    }
+
     /// One that says a word first, and then echoes.
     pub(super) async fn echo(address: &str, word: &'static str) -> Self {
         Self::new(address, move |mut stream, seen| async move {
