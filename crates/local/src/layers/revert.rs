@@ -10,6 +10,7 @@ use super::listing::Listing;
 use super::look::{Kind, Seen, directory, look, names, open};
 use super::walk::MAX_LAYER_ENTRIES;
 use super::writable::Writable;
+use crate::cow::base::wait_beyond;
 use crate::kernel_path::through;
 use cofferdam_core::{Error, ErrorKind, GuestPath, Result};
 use rustix::fd::{AsFd, OwnedFd};
@@ -41,9 +42,12 @@ impl Layer {
             waiting: Vec::new(),
             number: 0,
             exchanged: Vec::new(),
+            last_ns: 0,
         };
         let reverted = reverting.all(paths);
-        let Reverting { listing, exchanged, .. } = reverting;
+        let Reverting { listing, exchanged, last_ns, .. } = reverting;
+        // ORDER: once for all, before anybody changes what was copied, or that would be seen as nothing.
+        wait_beyond(last_ns);
         // ORDER: also where it failed, for what was done before.
         listing.write(&self.folder)?;
         self.listing = Some(listing);
@@ -77,6 +81,8 @@ struct Reverting<'r> {
     number: usize,
     /// Paths that were copied anew. Others still are what they were copied as, whatever the workspace has.
     exchanged: Vec<Vec<u8>>,
+    /// The last time of change of what was copied anew.
+    last_ns: u64,
 }
 
 impl Reverting<'_> {
@@ -173,9 +179,11 @@ impl Reverting<'_> {
         self.exchanged.push(bytes.to_vec());
         self.listing.forget(bytes);
         self.listing.take_over(&copied);
+        self.last_ns = self.last_ns.max(copied.last_ns);
         // A rename is a change of what was moved.
         if let Some((seen, _)) = self.at(path, look(&above, name))? {
             self.listing.renew(bytes, &seen);
+            self.last_ns = self.last_ns.max(seen.changed_ns);
         }
         Ok(())
     }

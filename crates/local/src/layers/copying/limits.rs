@@ -26,6 +26,8 @@ pub(crate) struct Copied {
     /// Bytes of content that were written.
     pub(crate) bytes: u64,
     pub(in crate::layers) listing: Listing,
+    /// The last time of change in the copy. Nobody may change it before that is over, or it would be seen as nothing.
+    pub(in crate::layers) last_ns: u64,
 }
 
 /// What was left out, each with the reason.
@@ -115,6 +117,7 @@ impl Default for Copied {
             entries: 0,
             bytes: 0,
             listing: Listing::default(),
+            last_ns: 0,
         }
     }
 }

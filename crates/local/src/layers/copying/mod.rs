@@ -40,7 +40,7 @@ pub(super) struct Job<'j> {
 }
 
 /// Copies what stands under a path, or nothing where nothing does. What was begun when this fails is
-/// the caller's to remove.
+/// the caller's to remove, and the wait for the end of its last moment.
 pub(super) fn copy(job: &Job<'_>) -> Result<Copied> {
     copy_within(job, Bounds::DEFAULT)
 }
@@ -49,6 +49,7 @@ pub(super) fn copy(job: &Job<'_>) -> Result<Copied> {
 pub(crate) fn copy_whole(workspace: &OwnedFd, into: &OwnedFd, name: &str) -> Result<Copied> {
     let copied = copy(&Job { workspace, path: b"", into, name })?;
     copied.listing.write(into)?;
+    wait_beyond(copied.last_ns);
     Ok(copied)
 }
 
@@ -198,8 +199,7 @@ impl Copying<'_> {
             (1.., 0) => LayerTier::Reflink,
             _ => LayerTier::Copy,
         };
-        // ORDER: before anybody changes the copy, or that would be seen as nothing.
-        wait_beyond(last_ns);
+        self.copied.last_ns = last_ns;
         Ok(())
     }
 
