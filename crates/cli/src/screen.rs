@@ -1,12 +1,21 @@
 //! The caller's terminal while a command of a session has one of its own.
 
 use cofferdam_core::Terminal;
+use cofferdam_local::raw_mode;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::stdio::stdin;
 use rustix::termios::tcgetwinsize;
 use std::io::{IsTerminal, Read};
+use std::sync::Mutex;
 use tokio::sync::mpsc;
 
 /// How much is read of standard input at once.
 const PIECE_BYTES: usize = 64 << 10;
+const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+
+/// Held by who reads standard input, while there is something, and by who stops this program.
+static READING: Mutex<()> = Mutex::new(());
 
 /// Whether standard input, output and error are all terminals, and what is typed there is for this program. In the
 /// background of a shell it is for others, and whoever changes the terminal's modes there is stopped.
@@ -37,6 +46,13 @@ pub(crate) fn size() -> Terminal {
     known.map_or(FALLBACK, |size| Terminal { rows: size.ws_row, columns: size.ws_col })
 }
 
+/// Stops this program with its job, see [`raw_mode::stop_job`]. Nothing that is typed from then on is for it: a shell may
+/// be told of the others' stop before its own threads stand still.
+pub(crate) fn stop_job() {
+    let _held = READING.try_lock();
+    raw_mode::stop_job();
+}
+
 /// What arrives on standard input, piece by piece; ends with it.
 ///
 /// A thread reads it, because a terminal that is made not to block does not block its other users
@@ -47,7 +63,14 @@ pub(crate) fn typed() -> mpsc::Receiver<Vec<u8>> {
         let mut stdin = std::io::stdin().lock();
         let mut piece = vec![0; PIECE_BYTES];
         loop {
-            match stdin.read(&mut piece) {
+            is_there(None);
+            let held = READING.lock();
+            if !is_there(Some(&AT_ONCE)) {
+                continue;
+            }
+            let read = stdin.read(&mut piece);
+            drop(held);
+            match read {
                 Ok(0) => return,
                 Ok(len) => {
                     let bytes = piece.iter().copied().take(len).collect();
@@ -61,4 +84,10 @@ pub(crate) fn typed() -> mpsc::Receiver<Vec<u8>> {
         }
     });
     receiver
+}
+
+/// Whether a read of standard input would not wait, within that time. Where that cannot be told, the read tells why.
+fn is_there(within: Option<&Timespec>) -> bool {
+    let stdin = PollFd::from_borrowed_fd(stdin(), PollFlags::IN);
+    !matches!(poll(&mut [stdin], within), Ok(0) | Err(Errno::INTR))
 }

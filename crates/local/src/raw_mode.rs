@@ -1,6 +1,6 @@
 //! The caller's terminal passing every key on.
 
-use rustix::process::{Signal, getpgrp, getpid, getsid, kill_current_process_group, kill_process};
+use rustix::process::{Pid, Signal, getpgid, getpgrp, getppid, getsid, kill_current_process_group};
 use rustix::stdio::stdin;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 
@@ -58,11 +58,30 @@ impl Drop for RawMode {
 }
 
 /// Stops this program with the rest of its job, as the key that does so would: a shell that waits for one of them waits
-/// for all.
+/// for all. Where nobody could call the job back, nothing is stopped.
 pub fn stop_job() {
-    // The group of who leads the session is nobody's job, but whoever started us may look after us alone.
-    let _ = match getsid(None).is_ok_and(|session| session != getpgrp()) {
-        true => kill_current_process_group(Signal::STOP),
-        false => kill_process(getpid(), Signal::STOP),
-    };
+    if is_job() {
+        let _ = kill_current_process_group(Signal::STOP);
+    }
+}
+
+/// Whether somebody outside of our process group, but at its terminal, looks after it: a shell that can call
+/// it back. Who is alone there (`ssh -t host cofferdam …`) is stopped by no key, nor are other programs.
+fn is_job() -> bool {
+    let (own, session) = (Some(getpgrp()), getsid(None).ok());
+    let mut above = getppid();
+    while let Some(pid) = above {
+        if getpgid(Some(pid)).ok() != own {
+            return session.is_some() && getsid(Some(pid)).ok() == session;
+        }
+        above = parent(pid);
+    }
+    false
+}
+
+fn parent(pid: Pid) -> Option<Pid> {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
+    // The name before it may hold anything, so that only its end counts.
+    let (_, after) = stat.rsplit_once(')')?;
+    Pid::from_raw(after.split_whitespace().nth(1)?.parse().ok()?)
 }

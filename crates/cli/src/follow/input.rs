@@ -6,7 +6,7 @@ use crate::door::Session;
 use crate::listen::{ENDING, Listening, one};
 use crate::screen;
 use cofferdam_core::{ErrorKind, ExecInput, ProcessId, Result, WHOLE_INPUT_BYTES};
-use cofferdam_local::raw_mode::{RawMode, stop_job};
+use cofferdam_local::raw_mode::RawMode;
 use std::future::pending;
 use tokio::signal::unix::{Signal, SignalKind};
 
@@ -183,7 +183,7 @@ impl CallersTerminal {
                 _ = self.resized.recv() => {}
                 _ = self.stopped.recv() => {
                     self.raw.leave();
-                    stop_job();
+                    screen::stop_job();
                     self.raw.enter();
                     // Most likely the command stopped first. It may have ended meanwhile.
                     let _ = session.signal(exec, SIGCONT).await;

@@ -18,9 +18,9 @@ PATIENCE = 15
 
 
 class Screen:
-    """A program at a terminal of its own, which it leads."""
+    """A program at a terminal of its own, which it leads; or as a job of who leads that, and does as it does."""
 
-    def __init__(self, argv, rows=30, columns=100):
+    def __init__(self, argv, rows=30, columns=100, as_job=False):
         self.seen = b""
         self.master, slave = pty.openpty()
         self.resize(rows, columns)
@@ -34,10 +34,15 @@ class Screen:
             for fd in (0, 1, 2):
                 os.dup2(slave, fd)
             os.closerange(3, 20)
+            if as_job:
+                look_after(argv)
             os.execvp(argv[0], argv)
 
     def resize(self, rows, columns):
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def signal_job(self, number):
+        os.killpg(os.tcgetpgrp(self.master), number)
 
     def type(self, text):
         os.write(self.master, text if isinstance(text, bytes) else text.encode())
@@ -94,6 +99,23 @@ class Screen:
         after = termios.tcgetattr(self.slave)
         if after != self.before:
             fail(f"modes were {self.before[:4]}, are {after[:4]}")
+
+
+def look_after(argv):
+    """Waits for a job in front of the terminal: stops when it stops, calls it back when called back, ends as it ends."""
+    signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+    job = os.fork()
+    if job == 0:
+        os.setpgid(0, 0)
+        os.tcsetpgrp(0, os.getpid())
+        signal.signal(signal.SIGTTOU, signal.SIG_DFL)
+        os.execvp(argv[0], argv)
+    while True:
+        status = os.waitpid(job, os.WUNTRACED)[1]
+        if not os.WIFSTOPPED(status):
+            os._exit(os.waitstatus_to_exitcode(status) % 256)
+        os.kill(os.getpid(), signal.SIGSTOP)
+        os.killpg(job, signal.SIGCONT)
 
 
 def fail(why):
@@ -156,5 +178,18 @@ def stopped_three_times(screen):
         if termios.tcgetattr(screen.slave) == screen.before:
             fail("it did not take the terminal again")
     screen.type(b"\x03")
+
+
+def stopped_by_no_key(screen):
+    """The same where nobody could call it back: it goes on."""
+    screen.expect("ready")
+    screen.type(b"\x1a")
+    screen.expect("back")
+    if os.waitpid(screen.pid, os.WUNTRACED | os.WNOHANG)[0]:
+        fail("it was stopped or ended")
+    screen.passes_keys_on()
+    screen.type(b"\x03")
+    screen.ends(130)
+    screen.modes_are_restored()
 
 

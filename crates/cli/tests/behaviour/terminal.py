@@ -48,10 +48,12 @@ def keys_that_kill():
 
 
 def a_key_that_stops():
-    screen = run("--", "/usr/bin/python3", "-c", GOES_ON_LOUDLY)
+    words = ["--", "/usr/bin/python3", "-c", GOES_ON_LOUDLY]
+    screen = run(*words, as_job=True)
     stopped_three_times(screen)
     screen.ends(130)
     screen.modes_are_restored()
+    stopped_by_no_key(run(*words))
 
 
 def stopped_from_a_shell_and_called_back():
