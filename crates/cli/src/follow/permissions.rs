@@ -11,6 +11,9 @@ use tokio::time::sleep;
 /// How often is looked. What waits does so for somebody who has to read it.
 const LOOK_EVERY: Duration = Duration::from_millis(300);
 
+/// How many are told. What is inside can ask for as much as it likes, and the caller's terminal is not for it to fill.
+const MOST_TOLD: usize = 100;
+
 /// Tells what waits, each once, for as long as it is polled.
 pub(super) async fn tell(session: &Session) -> std::convert::Infallible {
     sleep(LOOK_EVERY).await;
@@ -20,11 +23,12 @@ pub(super) async fn tell(session: &Session) -> std::convert::Infallible {
         std::future::pending::<()>().await;
     }
     let mut told = BTreeSet::new();
+    let mut left = MOST_TOLD;
     loop {
         // Who cannot be asked now is asked again.
         let all = session.permissions().await.map(|all| all.permissions).unwrap_or_default();
-        for one in news(&all, &told) {
-            report::note(&line(one));
+        for line in lines(&news(&all, &told), &mut left) {
+            report::note(&line);
         }
         told = all.into_iter().map(|one| one.id).collect();
         sleep(LOOK_EVERY).await;
@@ -50,6 +54,23 @@ fn news<'a>(all: &'a [PermissionReport], told: &BTreeSet<String>) -> Vec<&'a Per
         }
     }
     news
+}
+
+/// A line for each while any are left; the last one says where the others are.
+fn lines(news: &[&PermissionReport], left: &mut usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    for one in news {
+        match *left {
+            0 => break,
+            1 => lines.push(
+                "more waits to be allowed than is told here; cofferdam approve --list shows it"
+                    .to_owned(),
+            ),
+            _ => lines.push(line(one)),
+        }
+        *left -= 1;
+    }
+    lines
 }
 
 fn line(one: &PermissionReport) -> String {
@@ -111,5 +132,22 @@ mod tests {
         let [first, second, _] = all;
         let later = [PermissionReport { state: Denied, ..first }, second];
         assert_eq!(ids(&later, &["1"]), ["2"], "it was answered, and asked again");
+    }
+
+    #[test]
+    fn a_flood_of_what_waits_fills_no_terminal() {
+        let all: Vec<PermissionReport> = (1..=250_u16)
+            .map(|port| one(&port.to_string(), port, PermissionState::Waiting))
+            .collect();
+        let all: Vec<&PermissionReport> = all.iter().collect();
+        let mut left = MOST_TOLD;
+        let (first, later) = all.split_at(60);
+        let mut told = lines(first, &mut left);
+        told.extend(lines(later, &mut left));
+        assert_eq!((told.len(), left), (MOST_TOLD, 0));
+        let shows_list = |line: &&String| line.contains("cofferdam approve --list");
+        assert_eq!(told.iter().filter(shows_list).count(), 1);
+        assert!(told.last().is_some_and(|line| shows_list(&line)), "{told:?}");
+        assert_eq!(lines(later, &mut left), [] as [&str; 0]);
     }
 }
