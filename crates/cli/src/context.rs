@@ -297,7 +297,7 @@ fn workspace(layer: &Layer, surroundings: &Surroundings) -> Result<Workspace> {
     let directory = match &layer.workspace {
         None => surroundings.directory()?.to_owned(),
         Some(said) => match said.value.directory() {
-            Some(path) => places::directory(path)?,
+            Some(path) => places::directory(path, surroundings)?,
             // The empty one is thrown away as it is.
             None => return Ok(Workspace::Private),
         },

@@ -4,8 +4,7 @@ use crate::choice::Choice;
 use crate::config::ImageWish;
 use crate::meter::Meter;
 use crate::surroundings::Surroundings;
-use crate::{sessions, verb};
-use cofferdam_core::way::{PassedLink, doubted_link, planted};
+use crate::{places, sessions, verb};
 use cofferdam_core::{Error, ErrorKind, Image, Result, Spec, Step, Unit};
 use cofferdam_image::{Event, Held, Platform, Progress, Reference, Remote, Store};
 use cofferdam_local::view::refuse_planted;
@@ -85,19 +84,9 @@ pub(crate) fn import(
 ///
 /// LIMIT: it is opened by its name afterwards. What is not there is for others to refuse.
 fn refuse_doubted(path: &Path, surroundings: &Surroundings) -> Result<()> {
-    let (Ok(whole), Ok(end)) = (std::path::absolute(path), path.canonicalize()) else {
-        return Ok(());
-    };
-    let home = surroundings.home.as_deref().and_then(|home| home.canonicalize().ok());
-    let doubts = |link: &PassedLink| !link.stays() && !link.is_out_of_reach(home.as_deref());
-    let read = |link: &Path| std::fs::read_link(link).ok();
-    match doubted_link(&whole, &end, read, doubts) {
-        None => Ok(()),
-        Some(link) => {
-            let hint =
-                format!("Remove the link, or name {} itself if you trust it.", end.display());
-            Err(planted("the image", path, &link, &end).hint(hint))
-        }
+    match path.canonicalize() {
+        Ok(end) => places::refuse_doubted("the image", path, &end, surroundings),
+        Err(_) => Ok(()),
     }
 }
 

@@ -2,12 +2,15 @@
 
 use crate::config::Sourced;
 use crate::surroundings::Surroundings;
+use cofferdam_core::way::{PassedLink, doubted_link, planted};
 use cofferdam_core::{Error, ErrorKind, Result, Spec};
 use rustix::io::Errno;
 use std::path::{Component, Path, PathBuf};
 
 /// The directory at this absolute path, without symbolic links.
-pub(crate) fn directory(path: &Path) -> Result<PathBuf> {
+///
+/// HOSTILE: an earlier command of a sandbox may have put a link there, to have the next one write what it leads to.
+pub(crate) fn directory(path: &Path, surroundings: &Surroundings) -> Result<PathBuf> {
     let found = path.canonicalize().map_err(|cause| {
         Error::new(ErrorKind::NotFound, format!("the workspace {} cannot be used", path.display()))
             .source(cause)
@@ -18,7 +21,30 @@ pub(crate) fn directory(path: &Path) -> Result<PathBuf> {
         return Err(Error::new(ErrorKind::Usage, message)
             .hint("Name a directory, or show a file with --read or --write."));
     }
+    refuse_doubted("the workspace", path, &found, surroundings)?;
     Ok(found)
+}
+
+/// Fails where the way of a path to `end` passes a link that a command of any workspace may have made. `what` says what
+/// it was named as.
+pub(crate) fn refuse_doubted(
+    what: &str,
+    path: &Path,
+    end: &Path,
+    surroundings: &Surroundings,
+) -> Result<()> {
+    let Ok(whole) = std::path::absolute(path) else { return Ok(()) };
+    let home = || surroundings.home.as_deref().and_then(|home| home.canonicalize().ok());
+    let doubts = |link: &PassedLink| !link.stays() && !link.is_out_of_reach(home().as_deref());
+    let read = |link: &Path| std::fs::read_link(link).ok();
+    match doubted_link(&whole, end, read, doubts) {
+        None => Ok(()),
+        Some(link) => {
+            let hint =
+                format!("Remove the link, or name {} itself if you trust it.", end.display());
+            Err(planted(what, path, &link, end).hint(hint))
+        }
+    }
 }
 
 /// The paths without `.`, and without `..` where that means the directory above. Links stay as they

@@ -1,6 +1,6 @@
 //! The variables that commands get: an allowlist, what toolchains need, and what the caller asked.
 
-use crate::plan::WayOut;
+use crate::plan::{GIT_CONFIG, WayOut};
 use crate::view::{self, View, WorkspaceView};
 use cofferdam_core::{Caller, Result, Spec, check_variable};
 use std::collections::BTreeMap;
@@ -157,6 +157,10 @@ pub fn environment(
     set("LOGNAME", identity.user);
     set("SHELL", if view.shows("/bin/bash") { "/bin/bash" } else { "/bin/sh" });
     set("TMPDIR", identity.temporary);
+    if has_identity_of_git(spec, view, identity) {
+        // A git that lies elsewhere than in /usr/bin looks for that file elsewhere.
+        set("GIT_CONFIG_SYSTEM", GIT_CONFIG);
+    }
     for (name, value) in way_out.map(WayOut::variables).unwrap_or_default() {
         set(name, &value);
     }
@@ -187,6 +191,12 @@ pub fn environment(
         env.insert(name.clone(), value.clone());
     }
     Ok(env)
+}
+
+/// Whether the plan puts the caller's name and address into the system's configuration of git.
+fn has_identity_of_git(spec: &Spec, view: &View, identity: &Identity<'_>) -> bool {
+    let is_its_own = spec.image.is_none() && identity.home == view::HOME;
+    is_its_own && view.home.is_some() && view.git_identity.is_some()
 }
 
 fn pass(spec: &Spec, view: &View, env: &mut BTreeMap<OsString, OsString>) {

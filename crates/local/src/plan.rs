@@ -14,6 +14,7 @@ mod split;
 mod way_out;
 mod without_namespaces;
 
+pub(crate) use root::GIT_CONFIG;
 pub use split::{Split, split};
 pub use way_out::{WayOut, way_out};
 

@@ -117,6 +117,7 @@ impl ProbeTargets {
             secret_variable: around.secret_variable.to_owned(),
             host_name: first_line("/proc/sys/kernel/hostname"),
             machine_id: first_line("/etc/machine-id"),
+            boot_id: first_line("/proc/sys/kernel/random/boot_id"),
             ..Targets::default()
         };
         Ok(Self {

@@ -379,6 +379,9 @@ pub struct Targets {
     /// What the host's `/etc/machine-id` holds, without its end of line.
     #[serde(default)]
     pub machine_id: String,
+    /// The id of the host's start, without its end of line.
+    #[serde(default)]
+    pub boot_id: String,
     /// The most processes that may exist, if limited.
     pub pids: Option<u64>,
     /// The most memory, if limited.

@@ -73,6 +73,10 @@ def environment_host_name():
 def environment_machine_id():
     return need(read("/etc/machine-id").decode().strip() == W["machine_id"] != "", "another id")
 
+# attack environment.boot_id bare=works
+def environment_boot_id():
+    return need(read("/proc/sys/kernel/random/boot_id").decode().strip() == W["boot_id"], "another id")
+
 # attack environment.boot_command bare=works
 def environment_boot_command():
     return need(read("/proc/cmdline").strip(), "empty")

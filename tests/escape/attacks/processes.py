@@ -54,6 +54,13 @@ def processes_count_processes():
 def processes_kernel_threads():
     return need(read("/proc/2/comm").strip() == b"kthreadd", "not there")
 
+# attack processes.lock_table bare=works
+def processes_lock_table():
+    import fcntl
+    with open("lock-of-its-own", "w") as own:
+        fcntl.flock(own, fcntl.LOCK_EX)
+        return need(read("/proc/locks").strip(), "empty")
+
 # attack processes.init_environment bare=refused
 def processes_init_environment():
     return show(read("/proc/1/environ")) if read("/proc/1/environ") else need(False, "empty")

@@ -150,7 +150,7 @@ pub(super) fn allowed(directories: &[PathBuf], template: &Spec) -> Result<Vec<Pa
     let state = surroundings.state_directory()?;
     let mut allowed = Vec::new();
     for directory in directories {
-        let found = places::directory(&surroundings.located(directory)?)?;
+        let found = places::directory(&surroundings.located(directory)?, &surroundings)?;
         if found.to_str().is_none() {
             let what = format!("{} cannot be named in a request", found.display());
             return Err(Error::new(ErrorKind::Usage, what).hint("Use a path that is UTF-8."));

@@ -2,6 +2,7 @@
 
 use super::key::Shape;
 use super::{Key, Layer, Origin};
+use crate::args::whole;
 use crate::choice::nearest;
 use cofferdam_core::{Error, ErrorKind, Result};
 use std::collections::BTreeMap;
@@ -93,12 +94,26 @@ fn nearest_to(name: &str) -> Option<&'static str> {
     nearest(name.strip_prefix(PREFIX).unwrap_or_default(), &bare)
 }
 
-/// Refuses a name that looks like a setting and is none. One that resembles none is somebody
+/// The option of `run` that a variable of this name seems to stand for.
+fn option(name: &str) -> Option<String> {
+    let option = name.strip_prefix(PREFIX)?.to_ascii_lowercase().replace('_', "-");
+    let whole = whole();
+    let run = whole.find_subcommand("run")?;
+    run.get_arguments().any(|one| one.get_long() == Some(&option)).then_some(option)
+}
+
+/// Refuses a name that looks like a setting or an option and is none. One that resembles none is somebody
 /// else's, such as a script's own.
 fn misspelled(name: &OsStr) -> Result<()> {
     let name = name.to_string_lossy();
     let hint = match nearest_to(&name) {
         _ if name == "COFFERDAM_ENV" => "Use --env K=V, or COFFERDAM_ENV_FROM=NAME.".to_owned(),
+        _ if name == "COFFERDAM_COW" => "Use --cow, or COFFERDAM_COPY_ON_WRITE=true.".to_owned(),
+        _ if let Some(option) = option(&name) => {
+            format!(
+                "Use --{option}, which no variable stands for. Else unset it, or use --no-config."
+            )
+        }
         // Whatever is configured, the state directory is needed.
         Some(HOME) => format!("Did you mean {PREFIX}{HOME}? Else unset it."),
         Some(near) => format!("Did you mean {PREFIX}{near}? Else unset it, or use --no-config."),
@@ -144,6 +159,16 @@ mod tests {
             check(passed).unwrap();
         }
         assert!(read_one("COFFERDAM_HOEM", "/state").is_err());
+    }
+
+    #[test]
+    fn a_variable_for_an_option_that_has_none_is_an_error() {
+        let hint = |name: &str| read_one(name, "1").unwrap_err().hint.unwrap();
+        assert_eq!(hint("COFFERDAM_COW"), "Use --cow, or COFFERDAM_COPY_ON_WRITE=true.");
+        for (name, option) in [("COFFERDAM_SECRET", "--secret,"), ("COFFERDAM_SHELL", "--shell,")] {
+            assert!(hint(name).starts_with(&format!("Use {option}")), "{}", hint(name));
+        }
+        read_one("COFFERDAM_DEPLOYMENT", "1").unwrap();
     }
 
     #[test]

@@ -139,3 +139,19 @@ fn control_files_that_appear_are_told_where_somebody_looks_for_them() {
         assert_eq!(object.get("new_control_files"), None);
     });
 }
+
+#[test]
+fn commits_have_the_callers_name_in_a_session_whatever_git_it_finds() {
+    everyone(|place| {
+        let home = place.base.join("home");
+        let config = home.join(".gitconfig");
+        fs::write(&config, "[user]\n\tname = Somebody\n\temail = s@host.test\n").unwrap();
+        place.give(&config);
+        let mut create = place.cofferdam(&["create", "--name", "named"]);
+        let said = outcome(create.env("HOME", &home), SOON);
+        assert_eq!(said.code(), Some(0), "{said:?}");
+        let line = "git config user.name; echo $GIT_CONFIG_SYSTEM";
+        let said = place.says(&["exec", "named", "--", "/bin/sh", "-c", line], 0);
+        assert_eq!(said.text(), "Somebody\n/etc/gitconfig\n", "as {}: {said:?}", place.uid());
+    });
+}

@@ -349,3 +349,32 @@ fn a_workspace_that_is_closed_to_its_owner_is_refused_with_the_remedy() {
         place.says(&["run", "--", "true"], 0);
     });
 }
+
+#[test]
+fn a_link_that_a_command_may_have_planted_is_no_workspace() {
+    everyone(|place| {
+        let other = place.base.join("other");
+        fs::create_dir(&other).unwrap();
+        place.give(&other);
+        let plant = format!("mkdir sub && ln -s sub beside && ln -s {} way", other.display());
+        let said = place.run(&["--", "/bin/sh", "-c", &plant]);
+        assert_eq!(said.code(), Some(0), "{said:?}");
+        let write = ["--", "/bin/sh", "-c", "echo x >planted"];
+        let other_name = other.to_str().unwrap();
+        for options in [&["-w", "way"][..], &["--cow", "-w", "way"], &["-w", "sub/../way/."]] {
+            let said = place.run(&[options, &write].concat());
+            assert_eq!(said.code(), Some(125), "as {}: {options:?}: {said:?}", place.uid());
+            assert!(said.stderr.contains("an earlier command in a sandbox"), "{said:?}");
+            assert!(said.stderr.contains(&format!("name {other_name} itself")), "{said:?}");
+        }
+        place.says(&["create", "-w", "way"], 1);
+        assert!(!other.join("planted").exists());
+        // Controls: by its own name, and by a link to what lies beside it.
+        for workspace in [other_name, "beside"] {
+            let said = place.run(&[&["-w", workspace], &write[..]].concat());
+            assert_eq!(said.code(), Some(0), "{said:?}");
+        }
+        assert!(other.join("planted").exists());
+        assert!(place.workspace.join("sub/planted").exists());
+    });
+}

@@ -114,6 +114,7 @@ impl World {
             "shared_memory": self.shared_memory.as_ref().map_or(9, |(_, key)| *key),
             "host_name": first_line("/proc/sys/kernel/hostname"),
             "machine_id": first_line("/etc/machine-id"),
+            "boot_id": first_line("/proc/sys/kernel/random/boot_id"),
         })
         .to_string()
     }

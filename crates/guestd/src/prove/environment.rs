@@ -26,6 +26,9 @@ pub(super) const ROWS: &[Row] = &[
     IDENTITY
         .check("environment.machine_id", machine_id, |_| read_something("/proc/self/stat"))
         .when(|s| !s.request.targets.machine_id.is_empty()),
+    IDENTITY
+        .check("environment.boot_id", boot_id, |_| read_something(BOOT_ID))
+        .when(|s| !s.request.targets.boot_id.is_empty()),
     IDENTITY.check(
         "environment.boot_command",
         |_| read_something("/proc/cmdline"),
@@ -44,6 +47,8 @@ pub(super) const ROWS: &[Row] = &[
         .check("environment.users", users, |_| read_something("/etc/passwd"))
         .when(|s| !s.request.targets.image),
 ];
+
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
 const HARDWARE: [&str; 4] = [
     "/sys/class/dmi/id/product_name",
@@ -153,6 +158,10 @@ fn host_name(scene: &Scene<'_>) -> Outcome {
 fn machine_id(scene: &Scene<'_>) -> Outcome {
     let wanted = &scene.request.targets.machine_id;
     any(["/etc/machine-id", "/var/lib/dbus/machine-id"].map(|path| find(path, wanted)))
+}
+
+fn boot_id(scene: &Scene<'_>) -> Outcome {
+    find(BOOT_ID, &scene.request.targets.boot_id)
 }
 
 /// Looks for host places in the table of mounts that are no part of the view.

@@ -4,6 +4,7 @@ use super::attack::{Group, Row, Scene};
 use super::calls::{open, open_to_write, plain_call, read, read_something};
 use super::outcome::{Door, Layer, Outcome, any};
 use super::sys;
+use rustix::fs::{FlockOperation, MemfdFlags, flock};
 
 const HOST: Group = Group { axis: "processes", promise: "P9", door: Door::Process };
 const PRIVILEGE: Group = Group { axis: "processes", promise: "P5", door: Door::Privileged };
@@ -11,6 +12,7 @@ const PRIVILEGE: Group = Group { axis: "processes", promise: "P5", door: Door::P
 pub(super) const ROWS: &[Row] = &[
     HOST.check("processes.see_host_process", see_host_process, see_self),
     HOST.check("processes.see_kernel_threads", see_kernel_threads, see_self),
+    HOST.check("processes.see_locks", see_locks, see_self),
     HOST.check("processes.signal_host_process", signal_host_process, signal_self),
     HOST.check("processes.pidfd_of_host_process", pidfd_of_host_process, pidfd_of_self),
     HOST.check("processes.shared_memory_of_host", shared_memory_of_host, own_shared_memory)
@@ -81,6 +83,16 @@ fn see_kernel_threads(_: &Scene<'_>) -> Outcome {
     match read("/proc/2/comm") {
         Ok(name) if name.trim() == "kthreadd" => Outcome::did("see kthreadd"),
         Ok(_) | Err(_) => Outcome::met(libc::ESRCH, "see kthreadd"),
+    }
+}
+
+/// The table shows locks of everybody that belong to open files. One of our own would be there too.
+fn see_locks(_: &Scene<'_>) -> Outcome {
+    let locked = rustix::fs::memfd_create("locked", MemfdFlags::CLOEXEC)
+        .and_then(|file| flock(&file, FlockOperation::LockExclusive).map(|()| file));
+    match locked {
+        Ok(_held) => read_something("/proc/locks"),
+        Err(errno) => Outcome::untried(format!("lock an own file: {errno}")),
     }
 }
 

@@ -16,6 +16,8 @@ const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty"];
 const HIDDEN_OF_PROC: &[(&str, &str)] = &[
     ("cmdline", "how the host was started"),
     ("bootconfig", "how the host was started"),
+    // The kernel leaves out whose processes are not of the sandbox, except where a lock belongs to an open file.
+    ("locks", "locks of other processes, with files and numbers of theirs"),
     ("keys", "key rings"),
     ("key-users", "key rings of other users"),
     ("kallsyms", "addresses of the kernel"),
@@ -32,8 +34,13 @@ const HIDDEN_OF_PROC: &[(&str, &str)] = &[
     ("irq", "interrupts of the host"),
 ];
 
+/// What names the host until it starts anew, and what is shown in its place. It lies where nobody inside can
+/// change it, also on an image.
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+const NO_BOOT_ID: (&str, &str) = ("/dev/boot_id", "00000000-0000-4000-8000-000000000000\n");
+
 /// The configuration of git for all users.
-const GIT_CONFIG: &str = "/etc/gitconfig";
+pub(crate) const GIT_CONFIG: &str = "/etc/gitconfig";
 
 /// Private directories that everything may write to.
 const PRIVATE: &[(&str, u32, &str)] = &[
@@ -125,6 +132,9 @@ pub(super) fn steps(context: &Context<'_>, steps: &mut Steps) -> Late {
         Root::Image => "nothing can be added to the devices",
     };
     steps.add(Op::SealRoot, sealed);
+    let boot = Op::Rebind { from: NO_BOOT_ID.0.to_owned(), path: BOOT_ID.to_owned() };
+    // ORDER: sealed first, for it is as writable as what it shows.
+    steps.add(boot, "the id of the host's start stays outside");
     steps.add(Op::LoopbackUp, "servers and clients inside can meet on 127.0.0.1");
     if let Some(way_out) = context.inputs.way_out {
         way_out.steps(steps);
@@ -287,6 +297,9 @@ fn devices(steps: &mut Steps) {
         let link = Op::Symlink { path: format!("/dev/{name}"), target: target.to_owned() };
         steps.add(link, why);
     }
+    let (path, content) = (NO_BOOT_ID.0.to_owned(), NO_BOOT_ID.1.to_owned());
+    let file = Op::File { path, content, mode: 0o444 };
+    steps.add(file, "the id of a start that nobody can recognise");
 }
 
 /// How many instances of inotify a sandbox has: a dozen programs that watch files.

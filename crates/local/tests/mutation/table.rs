@@ -124,6 +124,8 @@ pub(crate) const MUTATIONS: &[Mutation] = &[
     both("size of private space", size, Seen("limits.disk")),
     both("number of private files", files, Seen("limits.disk_files")),
     both("covers", |plan| without(plan, is_mask), Seen("environment.boot_command")),
+    both("cover of locks", |plan| uncover(plan, "/proc/locks"), Seen("processes.see_locks")),
+    both("id of the host's start", |plan| without(plan, is_boot_id), Seen("environment.boot_id")),
     apart(
         "cover of keys",
         |plan| uncover(plan, "/proc/keys"),
@@ -308,6 +310,10 @@ fn files(plan: &mut Plan) {
 
 fn is_mask(op: &Op) -> bool {
     matches!(op, Op::Mask { .. })
+}
+
+fn is_boot_id(op: &Op) -> bool {
+    matches!(op, Op::Rebind { path, .. } if path.ends_with("/boot_id"))
 }
 
 fn control_files(plan: &mut Plan) {
