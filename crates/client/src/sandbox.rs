@@ -10,6 +10,8 @@ use std::time::Duration;
 
 /// How many sandboxes come in one answer.
 const PAGE: u32 = 200;
+/// How many are listed at most.
+const MOST_LISTED: usize = 100_000;
 
 /// One sandbox, by its name or id. Whether it is there is seen at first use.
 #[derive(Debug, Clone)]
@@ -65,12 +67,28 @@ impl Client {
         loop {
             let page = self.page(labels, cursor.as_deref()).await?;
             all.extend(page.sessions);
-            cursor = page.next_cursor;
+            cursor = next(cursor, page.next_cursor, all.len())?;
             if cursor.is_none() {
                 return Ok(all);
             }
         }
     }
+}
+
+/// Where a list goes on of which so many are there.
+///
+/// HOSTILE: a server may be anybody, and its list without an end.
+fn next(at: Option<String>, next: Option<String>, count: usize) -> Result<Option<String>> {
+    if next.is_some() && next == at {
+        let what = "the server's list of sandboxes goes on where it was";
+        return Err(Error::new(ErrorKind::Protocol, what).hint("Tell who runs the server."));
+    }
+    if next.is_some() && count >= MOST_LISTED {
+        let what = format!("the server has more than {MOST_LISTED} sandboxes of yours");
+        return Err(Error::new(ErrorKind::TooLarge, what)
+            .hint("Ask for those of a label with --label, or for a whole name or id."));
+    }
+    Ok(next)
 }
 
 impl Sandbox {
@@ -120,5 +138,22 @@ impl Sandbox {
     pub async fn extend(&self, by: Duration) -> Result<SessionReport> {
         let by_ms = u64::try_from(by.as_millis()).unwrap_or(u64::MAX);
         self.ask(Method::POST, &["extend"]).object(&ExtendWish { by_ms }).read().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_without_an_end_ends() {
+        let text = |text: &str| Some(text.to_owned());
+        assert_eq!(next(None, None, 3).unwrap(), None);
+        assert_eq!(next(None, text("a"), 200).unwrap(), text("a"));
+        assert_eq!(next(text("a"), text("b"), 400).unwrap(), text("b"));
+        assert_eq!(next(text("b"), text("b"), 600).unwrap_err().kind, ErrorKind::Protocol);
+        let many = next(text("a"), text("b"), MOST_LISTED).unwrap_err();
+        assert_eq!(many.kind, ErrorKind::TooLarge);
+        assert_eq!(next(text("a"), None, MOST_LISTED + 1).unwrap(), None);
     }
 }

@@ -9,7 +9,7 @@ use crate::meter::Meter;
 use crate::{exit, render, report, sessions};
 use clap::Args;
 use cofferdam_core::{Error, ErrorKind, Result};
-use cofferdam_session::{InitCommand, SessionOrder, SessionReport, Unsaid};
+use cofferdam_session::{InitCommand, SessionId, SessionOrder, SessionReport, Unsaid};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
@@ -79,7 +79,9 @@ pub(super) fn print(is_json: bool, status: &SessionReport) -> Result<u8> {
         render::print_json(status)?;
         return Ok(exit::DONE);
     }
-    render::print_text(&format!("{}\n", status.id))?;
+    // HOSTILE: a server may be anybody, and scripts use what is printed.
+    let id = SessionId::new(status.id.as_str())?;
+    render::print_text(&format!("{id}\n"))?;
     if let Some(why) = &status.tier_why {
         report::note(&format!("the workspace was copied, because {why}"));
     }

@@ -6,6 +6,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use tokio::io::AsyncWrite;
 
+/// A line of more bytes is passed on in pieces. HOSTILE: a server may be anybody, and a line without an end.
+const WHOLE_LINE_BYTES: usize = 16 << 20;
+
 /// Takes bytes, and passes whole lines on.
 pub(super) struct Lines<'a> {
     each: &'a mut (dyn FnMut(&[u8]) -> Result<()> + Send),
@@ -30,6 +33,9 @@ impl<'a> Lines<'a> {
             (self.each)(&std::mem::take(&mut self.begun))?;
         }
         self.begun.extend_from_slice(begun);
+        if self.begun.len() > WHOLE_LINE_BYTES {
+            (self.each)(&std::mem::take(&mut self.begun))?;
+        }
         Ok(())
     }
 }
@@ -76,5 +82,22 @@ mod tests {
             assert_eq!(last, b"three");
             assert!(whole.iter().all(|piece| piece.ends_with(b"\n")), "{cut}");
         }
+    }
+
+    #[test]
+    fn a_line_without_an_end_is_not_kept() {
+        let (mut passed, mut most) = (0, 0);
+        let mut each = |bytes: &[u8]| {
+            passed += bytes.len();
+            most = most.max(bytes.len());
+            Ok(())
+        };
+        let piece = vec![b'x'; 1 << 20];
+        let mut lines = Lines::new(&mut each);
+        (0..40).for_each(|_| lines.take(&piece).unwrap());
+        assert!(lines.begun.len() <= WHOLE_LINE_BYTES);
+        lines.end().unwrap();
+        assert_eq!(passed, 40 << 20);
+        assert!(most <= WHOLE_LINE_BYTES + piece.len(), "{most}");
     }
 }
