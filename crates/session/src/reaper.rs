@@ -105,8 +105,8 @@ pub(crate) async fn reap(sessions: &Sessions, how: Thoroughness) -> Result<GcRep
         };
         report.take(row.id.as_str(), result);
     }
-    if how == Thoroughness::Full {
-        tidy(inner, &mut report).await?;
+    if how != Thoroughness::Quick {
+        tidy(inner, how, &mut report).await?;
     }
     let changes = match how {
         Thoroughness::DryRun => Changes::None,
@@ -135,11 +135,14 @@ pub(crate) async fn reap(sessions: &Sessions, how: Thoroughness) -> Result<GcRep
 }
 
 /// Removes what is left of snapshots that were being made or removed.
-async fn tidy(inner: &Arc<Inner>, report: &mut GcReport) -> Result<()> {
+async fn tidy(inner: &Arc<Inner>, how: Thoroughness, report: &mut GcReport) -> Result<()> {
     for row in inner.store.all().await?.iter().filter(|row| row.spec.is_copy_on_write()) {
         // Nobody is at work on it as long as this is held.
         let Some(desk) = Desk::try_open(inner, &row.id).await? else { continue };
-        let tidied = snapshot::tidy(inner, &row.id).await;
+        let tidied = match how {
+            Thoroughness::DryRun => snapshot::is_untidy(inner, &row.id).await,
+            Thoroughness::Quick | Thoroughness::Full => snapshot::tidy(inner, &row.id).await,
+        };
         report.take(row.id.as_str(), tidied.map(|was_there| was_there.then_some(GcKind::Swept)));
         drop(desk);
     }
