@@ -318,7 +318,7 @@ fn truncated() -> Error {
 
 fn broken(cause: io::Error) -> Error {
     Error::new(ErrorKind::Usage, "what was sent is no tar archive, or a broken one")
-        .hint("Send a tar archive, as it is or packed with gzip or zstd.")
+        .hint("Send a tar archive, as it is or packed with gzip, xz or zstd.")
         .source(cause)
 }
 

@@ -1,6 +1,8 @@
 //! What was typed, and nothing about what it means.
 
 mod bare;
+#[cfg(feature = "serve")]
+mod names;
 mod options;
 mod session;
 
@@ -25,6 +27,8 @@ use clap_complete::Shell;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
+#[cfg(feature = "serve")]
+pub(crate) use names::{parse_host_name, parse_origin};
 pub(crate) use options::{
     CommandOptions, ConfigOptions, PolicyOptions, RuleOptions, StartOptions, VariableOptions,
     checked_name, choice, parse_ask, parse_host, parse_pids, parse_port, split_assignment,

@@ -35,7 +35,11 @@ impl Beside {
             return Ok(Self { name, has_name: false, file });
         }
         let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&name);
-        let file = file.map_err(|cause| local("make", &name, cause))?;
+        // By its own name: nobody knows the other one.
+        let file = file.map_err(|cause| match cause.kind() == io::ErrorKind::NotFound {
+            true => local("write", to, cause).hint("Make the directory for it first."),
+            false => local("write", to, cause),
+        })?;
         Ok(Self { name, has_name: true, file })
     }
 
@@ -43,7 +47,7 @@ impl Beside {
     pub(crate) fn take_place(mut self, to: &Path, replace: bool) -> Result<()> {
         self.file.sync_all().map_err(|cause| local("write", to, cause))?;
         self.place(to, replace).map_err(|errno| match errno {
-            Errno::EXIST => there_already(to),
+            Errno::EXIST | Errno::ISDIR => there_already(to),
             errno => local("write", to, errno.into()),
         })
     }
@@ -96,11 +100,19 @@ pub(crate) fn local(verb: &str, path: &Path, cause: io::Error) -> Error {
     } else {
         ErrorKind::Io
     };
-    Error::new(kind, format!("{verb} {path:?}")).source(cause)
+    let error = Error::new(kind, format!("{verb} {path:?}")).source(cause);
+    match kind == ErrorKind::NotFound {
+        true => error.hint("Name a file of this machine that is there."),
+        false => error,
+    }
 }
 
-/// An error about a file that nobody wants replaced.
+/// An error about a file that nobody wants replaced, or a directory, which nothing replaces.
 pub(crate) fn there_already(path: &Path) -> Error {
+    if path.is_dir() {
+        return Error::new(ErrorKind::Conflict, format!("{path:?} is a directory"))
+            .hint("Write the name of the file with it, as in DIRECTORY/NAME.");
+    }
     Error::new(ErrorKind::Conflict, format!("{path:?} is there already"))
         .hint("Choose another name, or say --replace.")
 }
@@ -133,6 +145,18 @@ mod tests {
         let refused = write("three").take_place(&to, false).unwrap_err();
         assert_eq!(refused.kind, ErrorKind::Conflict);
         assert_eq!((fs::read_to_string(&to).unwrap().as_str(), names()), ("two", 1));
+        assert!(refused.hint.unwrap().contains("--replace"));
+        // Nothing takes the place of a directory, so that nobody is told to try.
+        fs::remove_file(&to).unwrap();
+        fs::create_dir(&to).unwrap();
+        for replace in [false, true] {
+            let refused = write("four").take_place(&to, replace).unwrap_err();
+            assert_eq!(refused.message, format!("{to:?} is a directory"));
+            assert!(refused.hint.unwrap().contains("DIRECTORY/NAME"));
+        }
+        let missing = Beside::new(&place.join("none/file"), 0o600).err().unwrap();
+        assert_eq!(missing.message, format!("write {:?}", place.join("none/file")));
+        assert!(missing.hint.is_some());
         fs::remove_dir_all(&place).unwrap();
     }
 }

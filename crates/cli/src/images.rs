@@ -180,6 +180,21 @@ pub(crate) fn store(state: &Path) -> Result<Store> {
     Store::open(state.path())
 }
 
+/// What the images are called, and the ids of those without a name, for completion. Makes nothing.
+pub(crate) fn names() -> Result<Vec<String>> {
+    let state = Surroundings::of_this_process().state_directory()?;
+    if !state.join("images").is_dir() {
+        return Ok(Vec::new());
+    }
+    let all = store(&state)?.list()?;
+    let named =
+        all.into_iter().map(|report| report.image).map(|image| match image.names.is_empty() {
+            true => vec![image.id.to_string()],
+            false => image.names,
+        });
+    Ok(named.flatten().collect())
+}
+
 /// Ids of the images that sessions lie on, asleep or lost ones too.
 pub(crate) fn of_sessions() -> Result<BTreeSet<String>> {
     sessions::as_they_are(async |sessions| {

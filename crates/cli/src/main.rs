@@ -71,7 +71,7 @@ fn perform() -> u8 {
             commands::perform(verb)
         }),
         Err(complaint) if !complaint.use_stderr() => show(&complaint),
-        Err(complaint) => Err(usage::error(&complaint, glance.verb.name())),
+        Err(complaint) => Err(usage::error(&complaint, &words)),
     };
     outcome.unwrap_or_else(|error| report::print(glance, error))
 }

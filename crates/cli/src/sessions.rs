@@ -13,6 +13,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// How many points are offered to who completes a line.
+const COMPLETED_POINTS: usize = 100;
+
 /// Does something with the sessions of this user, or with those behind the server that was chosen.
 /// Whatever a crash left behind is repaired first.
 pub(crate) fn with<T>(work: impl AsyncFnOnce(&Sessions) -> Result<T>) -> Result<T> {
@@ -79,6 +82,35 @@ pub(crate) fn exec_names(session: &str) -> Result<Vec<String>> {
     })
 }
 
+/// The snapshots of a session, by their numbers and labels. Makes and repairs nothing.
+pub(crate) fn snapshot_names(session: &str) -> Result<Vec<String>> {
+    as_they_are(async |sessions| {
+        let all = sessions.snapshots(&sessions.find(session).await?).await?;
+        Ok(all.into_iter().flat_map(|one| numbered(one.snapshot, one.label)).collect())
+    })
+}
+
+/// The last points of the history of a session, by their numbers and labels. Makes and repairs nothing.
+pub(crate) fn point_names(session: &str) -> Result<Vec<String>> {
+    as_they_are(async |sessions| {
+        let session = sessions.session(sessions.find(session).await?);
+        let all = session.history(COMPLETED_POINTS).await?.points;
+        Ok(all.into_iter().flat_map(|one| numbered(one.point, one.label)).collect())
+    })
+}
+
+/// The names of the keys that are good. Makes and repairs nothing.
+pub(crate) fn key_names() -> Result<Vec<String>> {
+    as_they_are(async |sessions| {
+        let good = sessions.keys().await?.into_iter().filter(|key| key.revoked_ms.is_none());
+        Ok(good.map(|key| key.name).collect())
+    })
+}
+
+fn numbered(number: u32, label: Option<String>) -> impl Iterator<Item = String> {
+    [Some(number.to_string()), label].into_iter().flatten()
+}
+
 /// The session that a text names: its name, its id, or the beginning of one.
 pub(crate) async fn find(sessions: &Sessions, text: &str) -> Result<Session> {
     Ok(sessions.session(sessions.find(text).await?))
@@ -108,7 +140,7 @@ pub(crate) async fn find_whole(sessions: &Sessions, text: &str) -> Result<Sessio
     }
     let found = name.as_deref().unwrap_or(id.as_str());
     Err(Error::new(ErrorKind::NotFound, format!("there is no session {text:?}"))
-        .hint(format!("Did you mean {found}? Name it whole, as this changes it.")))
+        .hint(format!("Did you mean {found}? Name it whole, so that no other one is meant.")))
 }
 
 /// The session of this id or name, written out in full.

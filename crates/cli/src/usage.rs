@@ -1,15 +1,50 @@
 //! What is wrong with a command line, in our own words.
 #![expect(clippy::wildcard_enum_match_arm, reason = "the sets are the parser's, and open")]
 
+use crate::args::whole;
 use clap::error::{ContextKind, ContextValue, ErrorKind as Wrong};
 use cofferdam_core::{Error, ErrorKind};
+use std::ffi::OsString;
+
+/// The verb that a line asks for, with the noun before it, as in `file read`.
+struct Asked {
+    words: Vec<String>,
+    described: clap::Command,
+}
+
+impl Asked {
+    /// Of the words of a command line, the program's name first.
+    fn of(line: &[OsString]) -> Self {
+        let (mut words, mut described) = (Vec::new(), whole());
+        for word in line.iter().skip(1) {
+            let Some(inner) = described.find_subcommand(word).cloned() else { break };
+            words.push(inner.get_name().to_owned());
+            described = inner;
+        }
+        Self { words, described }
+    }
+
+    fn verb(&self) -> Option<&str> {
+        self.words.first().map(String::as_str)
+    }
+
+    fn help(&self) -> String {
+        let words = self.words.iter().map(|word| format!("{word} ")).collect::<String>();
+        format!("Run `cofferdam {words}--help` for what there is.")
+    }
+
+    /// Whether an option is one that its help tells of, and not one that is only there to be refused.
+    fn shows(&self, option: &str) -> bool {
+        let hidden = self.described.get_arguments().filter(|known| known.is_hide_set());
+        let name = option.trim_start_matches('-');
+        !hidden.into_iter().any(|known| known.get_long() == Some(name))
+    }
+}
 
 /// The parser's complaint as one of ours, with the nearest known word as a hint.
-pub(crate) fn error(complaint: &clap::Error, verb: Option<&str>) -> Error {
-    let help = match verb {
-        Some(verb) => format!("Run `cofferdam {verb} --help` for what there is."),
-        None => "Run `cofferdam --help` for what there is.".to_owned(),
-    };
+pub(crate) fn error(complaint: &clap::Error, line: &[OsString]) -> Error {
+    let asked = Asked::of(line);
+    let (verb, help) = (asked.verb(), asked.help());
     let word = |kind| text(complaint, kind).unwrap_or_default();
     let argument = bare(&word(ContextKind::InvalidArg));
     match complaint.kind() {
@@ -21,7 +56,7 @@ pub(crate) fn error(complaint: &clap::Error, verb: Option<&str>) -> Error {
                     "Put -- before the command, as in `cofferdam {verb}{} -- {typed}`.",
                     if verb == "exec" { " SESSION" } else { "" },
                 )),
-                None => unknown_argument(complaint, &typed, help),
+                None => unknown_argument(complaint, &typed, &asked),
             }
         }
         Wrong::InvalidSubcommand => {
@@ -33,6 +68,10 @@ pub(crate) fn error(complaint: &clap::Error, verb: Option<&str>) -> Error {
         Wrong::ValueValidation => rejected_value(complaint, &argument),
         Wrong::ArgumentConflict => {
             let prior = bare(&word(ContextKind::PriorArg));
+            if verb == Some("approve") && [&argument, &prior].contains(&&"--list".to_owned()) {
+                return usage("--list answers nothing, and takes no ID and no answer".to_owned())
+                    .hint("Name the session behind it, as in `cofferdam approve --list SESSION`.");
+            }
             if prior.is_empty() || prior == argument {
                 return usage(format!("{argument} is given twice")).hint("Give it once.");
             }
@@ -67,9 +106,11 @@ fn bare(argument: &str) -> String {
     }
 }
 
-fn unknown_argument(complaint: &clap::Error, argument: &str, help: String) -> Error {
+fn unknown_argument(complaint: &clap::Error, argument: &str, asked: &Asked) -> Error {
+    let help = asked.help();
     if argument.starts_with('-') {
-        let near = nearest(complaint, ContextKind::SuggestedArg);
+        let near = text(complaint, ContextKind::SuggestedArg).filter(|near| asked.shows(near));
+        let near = near.map(|near| format!("Did you mean {near}?"));
         return usage(format!("there is no option {argument}")).hint(near.unwrap_or(help));
     }
     usage(format!("{argument:?} is one word too many")).hint(help)

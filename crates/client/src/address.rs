@@ -62,6 +62,14 @@ impl Address {
         }
     }
 
+    /// The path that a proxy has the server under, if the address has one.
+    pub(crate) fn path(&self) -> Option<&str> {
+        match &self.0 {
+            Way::Tcp(url) => Some(url.path().trim_end_matches('/')).filter(|path| !path.is_empty()),
+            Way::Unix(_) => None,
+        }
+    }
+
     /// Whether it is on this machine.
     pub(crate) fn is_near(&self) -> bool {
         match &self.0 {

@@ -9,6 +9,11 @@ use serde::de::DeserializeOwned;
 
 /// The most bytes of an object: 16 MiB of a file, each of which may take six in JSON, and what is around.
 pub const MAX_OBJECT_BYTES: usize = 128 << 20;
+/// What helps where a server wants a key, or another one. It says how that is sent, which is done here.
+const GIVE_KEY: &str = "Give a key that `cofferdam key create` printed at the server, by \
+                        COFFERDAM_KEY or in a file by --server-key-file.";
+/// What a server says of a path that is none of its own.
+const NOTHING_THERE: &str = "there is nothing at this path";
 /// How much of an answer that is no problem document is shown.
 const SHOWN_CHARS: usize = 200;
 
@@ -108,7 +113,15 @@ pub(crate) async fn read(client: &Client, mut response: Response) -> Result<Vec<
 /// The error that an answer tells.
 fn said(client: &Client, status: StatusCode, body: &[u8]) -> Error {
     if let Ok(report) = serde_json::from_slice::<ProblemReport>(body) {
-        return told(report);
+        let error = told(report);
+        if status == StatusCode::UNAUTHORIZED {
+            return error.hint(GIVE_KEY);
+        }
+        let path = client.address().path().filter(|_| error.message == NOTHING_THERE);
+        let Some(path) = path else { return error };
+        let what = format!("the server at {} has nothing below {path}", client.address());
+        return Error::new(error.kind, what)
+            .hint("Leave the path out of the address, unless a proxy has the server there.");
     }
     let text: String = String::from_utf8_lossy(body)
         .chars()
@@ -137,26 +150,54 @@ mod tests {
     use super::*;
     use crate::Address;
 
+    fn problem(kind: ErrorKind, message: &str) -> Vec<u8> {
+        let report = ProblemReport {
+            about: "about:blank".to_owned(),
+            title: String::new(),
+            status: kind.http_status(),
+            kind: kind.name().to_owned(),
+            message: message.to_owned(),
+            hint: Some("Do.".to_owned()),
+            retryable: kind.is_retryable(),
+        };
+        serde_json::to_vec(&report).unwrap()
+    }
+
     #[test]
     fn a_problem_is_the_same_error_here() {
         let client = Client::new(Address::parse("http://127.0.0.1:1").unwrap(), None).unwrap();
         for kind in ErrorKind::ALL {
-            let report = ProblemReport {
-                about: "about:blank".to_owned(),
-                title: String::new(),
-                status: kind.http_status(),
-                kind: kind.name().to_owned(),
-                message: "what".to_owned(),
-                hint: Some("Do.".to_owned()),
-                retryable: kind.is_retryable(),
-            };
-            let body = serde_json::to_vec(&report).unwrap();
-            let error = said(&client, StatusCode::CONFLICT, &body);
+            let error = said(&client, StatusCode::CONFLICT, &problem(kind, "what"));
             assert_eq!((error.kind, error.message.as_str()), (kind, "what"));
             assert_eq!(error.hint.as_deref(), Some("Do."));
         }
         let error = said(&client, StatusCode::BAD_GATEWAY, b"<h1>\x1b[2J</h1>");
         assert_eq!(error.kind, ErrorKind::Protocol);
         assert!(!error.chain().contains('\u{1b}'));
+    }
+
+    #[test]
+    fn what_is_wrong_with_the_key_or_the_address_is_said_with_how_both_are_given() {
+        let at = |address: &str, status, kind, message: &str| {
+            let client = Client::new(Address::parse(address).unwrap(), None).unwrap();
+            said(&client, status, &problem(kind, message))
+        };
+        let (root, below) = ("http://127.0.0.1:1", "http://127.0.0.1:1/foo");
+        let denied = (StatusCode::UNAUTHORIZED, ErrorKind::Denied);
+        let error = at(root, denied.0, denied.1, "no key is given");
+        assert_eq!(
+            (error.message.as_str(), error.hint.as_deref()),
+            ("no key is given", Some(GIVE_KEY))
+        );
+        let missing = (StatusCode::NOT_FOUND, ErrorKind::NotFound);
+        let error = at(below, missing.0, missing.1, NOTHING_THERE);
+        assert_eq!(error.message, "the server at http://127.0.0.1:1/foo has nothing below /foo");
+        assert!(error.hint.unwrap().contains("Leave the path out"));
+        // What is said of a thing, or without a path, stays as it is.
+        let others = [(root, NOTHING_THERE), (below, "there is no sandbox \"x\"")];
+        for (address, message) in others {
+            let error = at(address, missing.0, missing.1, message);
+            assert_eq!((error.message.as_str(), error.hint.as_deref()), (message, Some("Do.")));
+        }
     }
 }

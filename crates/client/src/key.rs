@@ -11,6 +11,9 @@ use std::path::Path;
 
 /// The most bytes of a file that holds a key.
 pub const MAX_KEY_FILE_BYTES: u64 = 4096;
+/// What helps where a file cannot be read.
+const NAME_FILE: &str =
+    "Name with --server-key-file a file of yours with what `cofferdam key create` printed.";
 /// What others may do with a file, as bits of its permissions.
 const OF_OTHERS: u32 = 0o077;
 
@@ -41,14 +44,15 @@ impl Key {
             } else {
                 ErrorKind::Io
             };
-            Error::new(kind, format!("read the key in {path:?}")).source(cause)
+            Error::new(kind, format!("read the key in {path:?}")).hint(NAME_FILE).source(cause)
         };
         // A pipe would keep us waiting.
         let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or(0);
         let file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(failed)?;
         let about = file.metadata().map_err(failed)?;
         if !about.is_file() {
-            return Err(Error::new(ErrorKind::NotAFile, format!("{path:?} is no regular file")));
+            let what = format!("the key is to be in {path:?}, which is no regular file");
+            return Err(Error::new(ErrorKind::NotAFile, what).hint(NAME_FILE));
         }
         let own = rustix::process::geteuid().as_raw();
         if about.uid() != own && about.uid() != 0 {

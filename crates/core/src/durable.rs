@@ -462,7 +462,8 @@ impl ExecStatus {
 pub struct ExecEnded {
     /// How it ended.
     pub ending: Ending,
-    /// When, in milliseconds since 1970.
+    /// When, in milliseconds since 1970. Nobody saw the end of one that was lost: it is the last moment at
+    /// which it or its sandbox gave a sign, or where nothing tells that, when the loss was noticed.
     pub at_ms: u64,
     /// What it used.
     pub usage: UsageReport,

@@ -67,7 +67,7 @@ pub enum GcKind {
     Abandoned,
     /// A removal that was begun is finished.
     Removed,
-    /// A change that was begun is finished or undone.
+    /// A change that was begun is finished or undone, or the loss of a sandbox is written down.
     Settled,
     /// What could not be removed before is removed.
     Cleaned,
@@ -100,13 +100,13 @@ pub(crate) async fn reap(sessions: &Sessions, how: Thoroughness) -> Result<GcRep
     for row in rows {
         let Some(kind) = due(inner, &row, (now, how))? else { continue };
         let result = match how {
-            Thoroughness::DryRun => Ok(Some(kind)),
+            Thoroughness::DryRun => would_repair(inner, &row, kind).await,
             Thoroughness::Quick | Thoroughness::Full => repair(inner, &row, kind).await,
         };
         report.take(row.id.as_str(), result);
     }
-    if how == Thoroughness::Full {
-        tidy(inner, &mut report).await?;
+    if how != Thoroughness::Quick {
+        tidy(inner, how, &mut report).await?;
     }
     let changes = match how {
         Thoroughness::DryRun => Changes::None,
@@ -135,11 +135,14 @@ pub(crate) async fn reap(sessions: &Sessions, how: Thoroughness) -> Result<GcRep
 }
 
 /// Removes what is left of snapshots that were being made or removed.
-async fn tidy(inner: &Arc<Inner>, report: &mut GcReport) -> Result<()> {
+async fn tidy(inner: &Arc<Inner>, how: Thoroughness, report: &mut GcReport) -> Result<()> {
     for row in inner.store.all().await?.iter().filter(|row| row.spec.is_copy_on_write()) {
         // Nobody is at work on it as long as this is held.
         let Some(desk) = Desk::try_open(inner, &row.id).await? else { continue };
-        let tidied = snapshot::tidy(inner, &row.id).await;
+        let tidied = match how {
+            Thoroughness::DryRun => snapshot::is_untidy(inner, &row.id).await,
+            Thoroughness::Quick | Thoroughness::Full => snapshot::tidy(inner, &row.id).await,
+        };
         report.take(row.id.as_str(), tidied.map(|was_there| was_there.then_some(GcKind::Swept)));
         drop(desk);
     }
@@ -227,7 +230,6 @@ fn due(inner: &Inner, row: &Row, (now, how): (u64, Thoroughness)) -> Result<Opti
             return Ok(None);
         }
     }
-    let standing = matches!(row.phase, Phase::Running | Phase::Paused);
     Ok(if row.phase.is_passing() || row.owes_a_burial() {
         Some(GcKind::Settled)
     } else if row.cleanup_failed.is_some() {
@@ -235,8 +237,24 @@ fn due(inner: &Inner, row: &Row, (now, how): (u64, Thoroughness)) -> Result<Opti
     } else if row.facts.deadlines_owed || row.facts.network_owed {
         Some(GcKind::Told)
     } else {
-        (standing && how == Thoroughness::Full).then_some(GcKind::Settled)
+        (stands(row.phase) && how != Thoroughness::Quick).then_some(GcKind::Settled)
     })
+}
+
+/// Whether a session has a sandbox and nobody is at work on it.
+fn stands(phase: Phase) -> bool {
+    matches!(phase, Phase::Running | Phase::Paused)
+}
+
+/// What [`repair`] would say that it changed.
+async fn would_repair(inner: &Inner, row: &Row, kind: GcKind) -> Result<Option<GcKind>> {
+    if kind != GcKind::Settled || !stands(row.phase) {
+        return Ok(Some(kind));
+    }
+    let Some(record) = &row.record else { return Ok(None) };
+    let backend = inner.backend(&row.backend)?;
+    let status = within(CALL_LIMIT, "say how a sandbox is", backend.status(record)).await?;
+    Ok((status == SandboxStatus::Gone).then_some(kind))
 }
 
 /// The lock of the owner of a scoped run, or of a session that ends with its maker.
@@ -273,7 +291,9 @@ async fn repair(inner: &Arc<Inner>, row: &Row, kind: GcKind) -> Result<Option<Gc
         }
         GcKind::OrphanEnded | GcKind::StaleEnded | GcKind::Swept => {}
     }
-    Ok((before != (desk.row.phase, desk.row.revision)).then_some(kind))
+    // One that fell asleep or woke since it was written down is as it should be.
+    let only_sleeps = stands(before.0) && stands(desk.row.phase) && kind == GcKind::Settled;
+    Ok((before != (desk.row.phase, desk.row.revision) && !only_sleeps).then_some(kind))
 }
 
 /// Ends what belongs to no session, or to an incarnation that is over.

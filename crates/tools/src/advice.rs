@@ -41,6 +41,13 @@ const ADVICE: &[(&str, &[Told])] = &[
             (PackName::Openmanus, "Call sandbox_shell with execute_command first; that makes one."),
         ],
     ),
+    (
+        "with --recursive that all in it goes",
+        &[(
+            PackName::Openmanus,
+            "Delete what is in it first, or all of it with sandbox_shell and execute_command.",
+        )],
+    ),
     ("Run a command in it first", &[(OWN, "Run a command in it with shell_exec first.")]),
     (
         "Ensure the session first",

@@ -5,6 +5,7 @@ use crate::images::PullPolicy;
 use crate::parts::BackendName;
 use clap::Args;
 use clap::builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser};
+use cofferdam_core::network::MAX_ASK_MS;
 use cofferdam_core::secret::{SecretGrant, SecretWish};
 use cofferdam_core::{
     EgressRule, Error, ErrorKind, LayerChoice, OnUnavailable, Profile, Result, User, parse_bytes,
@@ -405,9 +406,14 @@ pub(crate) fn parse_port(text: &str) -> Result<u16> {
 
 /// A duration, or 0 with or without a unit.
 pub(crate) fn parse_ask(text: &str) -> Result<Duration> {
-    match text {
-        "0" | "0ms" | "0s" | "0m" | "0h" | "0d" => Ok(Duration::ZERO),
-        _ => parse_duration(text),
+    let waits = match text {
+        "0" | "0ms" | "0s" | "0m" | "0h" | "0d" => Duration::ZERO,
+        _ => parse_duration(text)?,
+    };
+    match waits > Duration::from_millis(MAX_ASK_MS) {
+        false => Ok(waits),
+        true => Err(Error::new(ErrorKind::Usage, format!("a wait of {text} is too long"))
+            .hint("Use at most 1h.")),
     }
 }
 

@@ -46,7 +46,8 @@ pub(crate) struct ApproveArgs {
 
     /// Allows it for the session, and writes the rule in your own configuration too.
     ///
-    /// Never in that of a project. What else stands there stays as it is, comments included.
+    /// Never in that of a project. What else stands there stays as it is, comments included. The profile
+    /// that it names must have a way out: where there is no file yet, write one that names such a profile first.
     ///
     /// Example: --profile
     #[arg(long)]

@@ -1,7 +1,7 @@
 //! `cofferdam __complete`: what the completions of the shells ask for.
 
 use crate::args::whole;
-use crate::{exit, render, secrets, sessions};
+use crate::{exit, images, render, secrets, sessions};
 use clap::{Arg, Args};
 use cofferdam_core::Result;
 use std::ffi::OsString;
@@ -21,6 +21,14 @@ enum Wanted {
     Session,
     /// A command of this session.
     Exec(String),
+    /// A snapshot of this session.
+    Snapshot(String),
+    /// A point of the history of this session.
+    Point(String),
+    /// An image.
+    Image,
+    /// A key of a server.
+    Key,
     /// A secret.
     Secret,
     /// A signal.
@@ -38,13 +46,19 @@ pub(super) fn perform(args: &CompleteArgs) -> Result<u8> {
         None => Vec::new(),
         Some(Wanted::Session) => sessions::names().unwrap_or_default(),
         Some(Wanted::Exec(session)) => sessions::exec_names(&session).unwrap_or_default(),
+        Some(Wanted::Snapshot(session)) => sessions::snapshot_names(&session).unwrap_or_default(),
+        Some(Wanted::Point(session)) => sessions::point_names(&session).unwrap_or_default(),
+        Some(Wanted::Image) => images::names().unwrap_or_default(),
+        Some(Wanted::Key) => sessions::key_names().unwrap_or_default(),
         Some(Wanted::Secret) => secrets::names().unwrap_or_default(),
         Some(Wanted::Signal) => {
             cofferdam_core::Signal::NAMES.iter().copied().map(str::to_owned).collect()
         }
     };
     let begun = words.last().map_or("", String::as_str);
-    for name in names.iter().filter(|name| name.starts_with(begun)) {
+    // A shell would take one with a space for several.
+    let is_word = |name: &&String| !name.contains(char::is_whitespace);
+    for name in names.iter().filter(|name| name.starts_with(begun)).filter(is_word) {
         render::print_text(&format!("{}\n", render::plain(name)))?;
     }
     Ok(exit::DONE)
@@ -77,7 +91,7 @@ fn wanted(words: &[String]) -> Option<Wanted> {
             place = place.filter(|place| is_many(place)).or_else(|| places.next());
         } else if verb.get_opts().any(|option| takes_next(option, word)) && words.next().is_none() {
             let option = verb.get_opts().find(|option| takes_next(option, word))?;
-            return wants(option, None).filter(|_| names_a_session(option));
+            return wants(option, first).filter(|_| is_completed(option));
         }
     }
     wants(place?, first)
@@ -87,8 +101,12 @@ fn wants(place: &Arg, session: Option<&String>) -> Option<Wanted> {
     let name = place.get_value_names()?.first()?;
     match name.as_str() {
         // What `ensure` names may be there already.
-        SESSION | "NAME" => Some(Wanted::Session),
+        SESSION | "SESSION[@N]" | "NAME" => Some(Wanted::Session),
         "EXEC" => session.cloned().map(Wanted::Exec),
+        "SNAPSHOT" => session.cloned().map(Wanted::Snapshot),
+        POINT => session.cloned().map(Wanted::Point),
+        "IMAGE" => Some(Wanted::Image),
+        "KEY" => Some(Wanted::Key),
         "SECRET" => Some(Wanted::Secret),
         "SIGNAL" => Some(Wanted::Signal),
         _ => None,
@@ -97,9 +115,13 @@ fn wants(place: &Arg, session: Option<&String>) -> Option<Wanted> {
 
 /// What a session is called in the help of all verbs that take one.
 const SESSION: &str = "SESSION";
+/// The same of a point of a session.
+const POINT: &str = "POINT";
 
-fn names_a_session(option: &Arg) -> bool {
-    option.get_value_names().is_some_and(|names| names.iter().any(|name| name == SESSION))
+/// Whether the value of an option is one of those that are there.
+fn is_completed(option: &Arg) -> bool {
+    let names = option.get_value_names().unwrap_or_default();
+    names.iter().any(|name| name == SESSION || name == POINT)
 }
 
 fn is_many(place: &Arg) -> bool {
@@ -143,6 +165,22 @@ mod tests {
         check("file read ", Some(Wanted::Session));
         check("file write --mode 644 ", Some(Wanted::Session));
         check("file read a ", None);
+        check("fork ", Some(Wanted::Session));
+        check("fork a ", None);
+        let point = || Some(Wanted::Point("a".to_owned()));
+        let snapshot = || Some(Wanted::Snapshot("a".to_owned()));
+        check("undo ", Some(Wanted::Session));
+        check("undo a --to ", point());
+        check("undo --to ", None);
+        check("undo a ", None);
+        check("snapshot restore ", Some(Wanted::Session));
+        check("snapshot restore a ", snapshot());
+        check("snapshot rm a ", snapshot());
+        check("snapshot export a ", snapshot());
+        check("snapshot restore a 3 ", None);
+        check("image rm ", Some(Wanted::Image));
+        check("image inspect ", Some(Wanted::Image));
+        check("key revoke ", Some(Wanted::Key));
         check("file ", None);
         check("nonsense ", None);
         check("exec", None);

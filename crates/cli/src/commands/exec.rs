@@ -358,6 +358,18 @@ async fn done_to(session: &Session) -> Option<&'static str> {
     }
 }
 
+/// Why a command was not started, as its sandbox said it, and what helps.
+pub(super) fn not_started(detail: &str) -> String {
+    let remedy = if detail.starts_with("the working directory ") {
+        "; name one that is there inside with --cwd"
+    } else if detail.starts_with("the command is empty") {
+        "; name a program behind --"
+    } else {
+        ""
+    };
+    format!("failed to start: {detail}{remedy}")
+}
+
 /// What the exit code alone does not say.
 pub(super) fn told(ending: &Ending, options: &CommandOptions) -> Option<String> {
     let with = |text: &str, limit: Option<String>| match limit {
@@ -379,7 +391,7 @@ pub(super) fn told(ending: &Ending, options: &CommandOptions) -> Option<String> 
         Ending::Killed(Cause::SecretAlarm) => {
             Some("killed: a secret's placeholder was on its way to another host".to_owned())
         }
-        Ending::NotStarted { detail, .. } => Some(format!("failed to start: {detail}")),
+        Ending::NotStarted { detail, .. } => Some(not_started(detail)),
         Ending::SetupFailed { stage, detail } => {
             Some(format!("failed to set up the sandbox: {stage}: {detail}"))
         }

@@ -1,5 +1,6 @@
 //! What verbs of `file` read on the host.
 
+use crate::beside::local;
 use cofferdam_core::{Error, ErrorKind, Result};
 use rustix::fs::OFlags;
 use std::fs::File;
@@ -9,7 +10,7 @@ use std::path::Path;
 
 /// The bytes of a file, or of standard input for `-`. More than the limit are refused.
 pub(super) fn read_input(path: &Path, max_bytes: usize) -> Result<Vec<u8>> {
-    let unread = |e| Error::new(ErrorKind::Io, format!("read {}", path.display())).source(e);
+    let unread = |cause| local("read", path, cause);
     let limit = u64::try_from(max_bytes).unwrap_or(u64::MAX).saturating_add(1);
     let mut bytes = Vec::new();
     let read = if path == Path::new("-") {
@@ -51,6 +52,7 @@ mod tests {
         assert_eq!(read_input(&path, 5).unwrap(), b"12345");
         assert_eq!(read_input(&path, 4).unwrap_err().kind, ErrorKind::TooLarge);
         std::fs::remove_file(&path).unwrap();
-        assert_eq!(read_input(&path, 5).unwrap_err().kind, ErrorKind::Io);
+        let missing = read_input(&path, 5).unwrap_err();
+        assert_eq!((missing.kind, missing.hint.is_some()), (ErrorKind::NotFound, true));
     }
 }

@@ -80,19 +80,23 @@ pub(super) async fn perform(args: &PatchArgs, session: &Session) -> Result<u8> {
 /// A report for people: a line a file, and below it what is to be known of its hunks.
 fn told(report: &PatchReport, doing: Doing) -> String {
     let mut text = String::new();
+    let before = if report.reversed { "taken back before" } else { "applied before" };
     for file in &report.files {
-        told_file(file, &mut text);
+        told_file(file, before, &mut text);
     }
     text.push_str(match (report.outcome, doing) {
         (PatchOutcome::Fits, Doing::Real) => "applied",
         (PatchOutcome::Fits, Doing::DryRun) => "would be applied; nothing was changed",
-        (PatchOutcome::AlreadyApplied, _) => "applied before; nothing was changed",
-        (PatchOutcome::Refused, _) => "refused; nothing was changed",
+        (PatchOutcome::AlreadyApplied, _) => before,
+        (PatchOutcome::Refused, _) => "refused",
     });
+    if report.outcome != PatchOutcome::Fits {
+        text.push_str("; nothing was changed");
+    }
     text
 }
 
-fn told_file(file: &PatchedFile, text: &mut String) {
+fn told_file(file: &PatchedFile, before: &str, text: &mut String) {
     let action = match file.action {
         PatchAction::Modify => "change",
         PatchAction::Create => "create",
@@ -112,7 +116,7 @@ fn told_file(file: &PatchedFile, text: &mut String) {
         let _ = writeln!(text, "          {}", noted(*note));
     }
     for (at, hunk) in file.hunks.iter().enumerate() {
-        if let Some(words) = told_hunk(hunk) {
+        if let Some(words) = told_hunk(hunk, before) {
             let line = hunk.patch_line;
             let _ = writeln!(text, "          hunk {} (line {line} of the patch) {words}", at + 1);
         }
@@ -141,8 +145,9 @@ fn listed(lines: &[usize]) -> String {
     lines.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// What is to be known of a hunk; nothing of one that stands where it says.
-fn told_hunk(hunk: &PatchedHunk) -> Option<String> {
+/// What is to be known of a hunk; nothing of one that stands where it says. `before` is what was done to one of
+/// which nothing is left to do.
+fn told_hunk(hunk: &PatchedHunk, before: &str) -> Option<String> {
     let mut words = match hunk.outcome {
         HunkOutcome::Fits => match (hunk.line, hunk.offset) {
             (Some(line), Some(offset)) if offset != 0 => {
@@ -151,7 +156,7 @@ fn told_hunk(hunk: &PatchedHunk) -> Option<String> {
             (_, _) if hunk.recounted => "fits; its lines were counted anew".to_owned(),
             (_, _) => return None,
         },
-        HunkOutcome::AlreadyApplied => "was applied before".to_owned(),
+        HunkOutcome::AlreadyApplied => format!("was {before}"),
         HunkOutcome::NotFound => "fits nowhere".to_owned(),
         HunkOutcome::AnchorNotFound => "names a line that is nowhere".to_owned(),
         HunkOutcome::Ambiguous => {

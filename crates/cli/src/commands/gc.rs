@@ -60,7 +60,7 @@ fn said(action: GcKind) -> &'static str {
         GcKind::Expired => "its lease is over: removed",
         GcKind::Abandoned => "its run has no owner: removed",
         GcKind::Removed => "its removal was begun: finished",
-        GcKind::Settled => "a change was begun: settled",
+        GcKind::Settled => "a change was begun, or its sandbox is gone: settled",
         GcKind::Cleaned => "could not be removed before: removed",
         GcKind::Told => "new deadlines: told",
         GcKind::OrphanEnded => "a sandbox without a session: ended",

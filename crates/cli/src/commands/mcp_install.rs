@@ -214,7 +214,7 @@ fn entry(args: &InstallArgs) -> Result<Entry> {
             let what = "what follows -- is no list of options of `cofferdam mcp`";
             return Err(Error::new(ErrorKind::Usage, what).hint("See `cofferdam mcp --help`."));
         }
-        Err(complaint) => return Err(crate::usage::error(&complaint, Some("mcp"))),
+        Err(complaint) => return Err(crate::usage::error(&complaint, &words)),
     }
     let program = std::env::current_exe()
         .map_err(|cause| Error::new(ErrorKind::Io, "find this program").source(cause))?;

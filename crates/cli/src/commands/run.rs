@@ -1,6 +1,6 @@
 //! `cofferdam run`.
 
-use super::scoped;
+use super::{exec::not_started, scoped};
 use crate::args::{CommandOptions, RunArgs};
 use crate::context::Context;
 use crate::engine::{self, Output, RunOutcome, RunRequest};
@@ -171,7 +171,7 @@ fn cause(about: &About, ending: &Ending) -> Option<String> {
             }
             Output::Stream { limit_bytes: None } => "killed: too much output".to_owned(),
         }),
-        Ending::NotStarted { detail, .. } => Some(format!("failed to start: {detail}")),
+        Ending::NotStarted { detail, .. } => Some(not_started(detail)),
         Ending::SetupFailed { stage, detail } => {
             Some(format!("failed to set up the sandbox: {stage}: {detail}"))
         }
@@ -250,6 +250,13 @@ mod tests {
         check(Ending::Killed(Cause::Memory), Some("killed: out of memory (limit 8G)"));
         let pids = Ending::Killed(Cause::Pids { code: 2 });
         check(pids, Some("failed: out of processes (limit 4096)"));
+        let not_started =
+            |detail: &str| Ending::NotStarted { code: 125, detail: detail.to_owned() };
+        check(not_started("\"x\" was not found"), Some("failed to start: \"x\" was not found"));
+        let empty = not_started("the command is empty: no");
+        check(empty, Some("failed to start: the command is empty: no; name a program behind --"));
+        let cwd = cause(&about(), &not_started("the working directory \"/x\" cannot be entered"));
+        assert!(cwd.unwrap().ends_with("; name one that is there inside with --cwd"));
         check(Ending::Killed(Cause::Output), Some("killed: too much output (limit 1M)"));
     }
 

@@ -3,6 +3,7 @@
 use super::serve_images::Opened;
 use crate::args::{
     ConfigOptions, KeepingOptions, PolicyOptions, SessionOptions, VariableOptions, parse_host,
+    parse_host_name, parse_origin,
 };
 use crate::context::Context;
 use crate::listen::{ENDING, Listening};
@@ -62,13 +63,13 @@ pub(crate) struct ServeArgs {
     /// A page in a browser could have another name lead here; such a request is refused.
     ///
     /// Example: --allow-host box.example
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = parse_host_name)]
     pub(crate) allow_host: Vec<String>,
 
     /// Answers pages of this origin. Repeatable. Default: none.
     ///
     /// Example: --allow-origin https://board.example
-    #[arg(long, value_name = "ORIGIN")]
+    #[arg(long, value_name = "ORIGIN", value_parser = parse_origin)]
     pub(crate) allow_origin: Vec<String>,
 
     /// Gives ports of sandboxes addresses below this name, by https. Default: below localhost.
@@ -150,7 +151,13 @@ pub(super) fn allowed(directories: &[PathBuf], template: &Spec) -> Result<Vec<Pa
     let state = surroundings.state_directory()?;
     let mut allowed = Vec::new();
     for directory in directories {
-        let found = places::directory(&surroundings.located(directory)?, &surroundings)?;
+        let found = places::directory(&surroundings.located(directory)?, &surroundings).map_err(
+            |error| {
+                let is_planted = error.kind == ErrorKind::Denied;
+                let hint = "Name a directory that exists with --allow-workspace.";
+                if is_planted { error } else { error.hint(hint) }
+            },
+        )?;
         if found.to_str().is_none() {
             let what = format!("{} cannot be named in a request", found.display());
             return Err(Error::new(ErrorKind::Usage, what).hint("Use a path that is UTF-8."));

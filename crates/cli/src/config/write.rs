@@ -75,13 +75,16 @@ impl OwnFile {
         if profile.has_way_out() {
             return Ok(());
         }
-        let what = format!(
-            "{} leads to profile {profile}, which has no way out: with a rule in it nothing would run",
-            self.path.display()
+        let path = self.path.display();
+        let what = match self.text.is_some() {
+            true => format!("{path} leads to profile {profile}"),
+            false => format!("there is no {path} yet, and without it counts profile {profile}"),
+        };
+        let what = format!("{what}, which has no way out: with a rule in it nothing would run");
+        let hint = format!(
+            "Write the lines `[run]` and `profile = \"repo-write\"` in {path} first, or use --session."
         );
-        Err(Error::new(ErrorKind::Config, what).hint(
-            "Write the lines `[run]` and `profile = \"repo-write\"` there first, or use --session.",
-        ))
+        Err(Error::new(ErrorKind::Config, what).hint(hint))
     }
 }
 
@@ -194,6 +197,9 @@ mod tests {
             let lines: Vec<&str> = error.hint.as_deref().unwrap().split('`').collect();
             changed(&format!("{}\n{}\n", lines[1], lines[3]));
         }
+        let error = file(None).prepare(&rule()).unwrap_err();
+        assert!(error.message.starts_with("there is no /c/config.toml yet"), "{}", error.message);
+        assert!(error.hint.unwrap().contains("in /c/config.toml first, or use --session"));
         for text in ["run = 5", "[run]\negress = 5", "[run"] {
             let error = file(Some(text)).prepare(&rule()).unwrap_err();
             assert_eq!(error.kind, ErrorKind::Config, "{text}");

@@ -193,8 +193,13 @@ fn snapshots_survive_the_death_of_everything_and_of_whoever_takes_them() {
         {
             place.give(path);
         }
+        let would = place.says(&["gc", "--dry-run", "--json"], 0).object();
+        assert!(left.iter().all(|path| path.exists()));
         let swept = place.says(&["gc", "--json"], 0).object();
         assert!(swept["done"].to_string().contains("swept"), "{swept}");
+        // What the sandbox itself left is paid by the end of it, and told for its session.
+        let would = would["done"].as_array().unwrap();
+        assert!(swept["done"].as_array().unwrap().iter().all(|done| would.contains(done)));
         assert!(left.iter().all(|path| !path.exists()));
         // Of a session without a sandbox too.
         place.says(&["snapshot", "create", "s"], 0);

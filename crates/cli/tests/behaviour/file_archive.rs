@@ -127,12 +127,12 @@ fn an_archive_of_anybody_is_imported_whole_or_changes_nothing() {
             (1, "absolute", "tar -P --transform 's,^b,/b,' -cf $OUT a b", "absolute"),
             (1, "up", "tar -P --transform 's,^b,../b,' -cf $OUT a b", "goes up"),
             (1, "pipe", "mkfifo p; tar -cf $OUT a p", "a pipe"),
-            (2, "twice", "tar -cf $OUT a; tar -rf $OUT a", "twice"),
+            (1, "twice", "tar -cf $OUT a; tar -rf $OUT a", "twice"),
             (1, "sparse", "truncate -s 1G h; tar -S --format=gnu -cf $OUT a h", "sparse"),
             (1, "pax", "truncate -s 1G h; tar -S --format=pax -cf $OUT a h", "sparse"),
             (1, "further", "ln a h; tar -cf $OUT h a; tar --delete -f $OUT h", "no file before it"),
-            (2, "cut", "tar -cf whole a b; head -c 2000 whole >$OUT", "no end"),
-            (2, "other", "echo nothing >$OUT", "no tar archive"),
+            (1, "cut", "tar -cf whole a b; head -c 2000 whole >$OUT", "no end"),
+            (1, "other", "echo nothing >$OUT", "no tar archive"),
             (
                 1,
                 "hooks",
@@ -141,7 +141,9 @@ fn an_archive_of_anybody_is_imported_whole_or_changes_nothing() {
             ),
         ] {
             let said = import(place, "s", &made(name, line), &["--replace"], code);
-            assert!(said.contains(word), "{name}: {said}");
+            // It is the archive that is wrong, and no word of the command line.
+            let is_told = said.contains(word) && said.contains("failed to work on the files");
+            assert!(is_told, "{name}: {said}");
             assert_eq!(names(), before, "{name}");
         }
         // A link of the workspace on the way leads nowhere.

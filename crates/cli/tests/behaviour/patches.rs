@@ -114,6 +114,9 @@ fn a_patch_is_applied_whole_and_taken_back() {
         assert_eq!(again["changed"].as_bool(), Some(false));
         let back = patch(place, ALL.as_bytes(), &["--reverse"], 0);
         assert!(back.text().ends_with("applied\n"), "{back:?}");
+        let again = patch(place, ALL.as_bytes(), &["-R"], 0);
+        let words = "taken back before; nothing was changed\n";
+        assert!(again.text().ends_with(words), "{again:?}");
         assert_eq!(seen(&place.workspace), before);
     });
 }

@@ -329,6 +329,18 @@ fn names_and_ids_are_completed() {
             format!("{id}\n")
         );
         assert_eq!(place.says(&["__complete", "--", "logs", "alpha", ""], 0).text(), "build\n");
+        place.says(&["create", "--name", "layered", "--cow"], 0);
+        place.says(&["snapshot", "create", "layered", "--label", "good"], 0);
+        place.says(&["snapshot", "create", "layered", "--label", "not one word"], 0);
+        place.says(&["key", "create", "ci"], 0);
+        let completed = |words: &[&str]| {
+            place.says(&[&["__complete", "--"], words].concat(), 0).text().replace('\n', " ")
+        };
+        assert_eq!(completed(&["fork", "lay"]), "layered ");
+        assert_eq!(completed(&["undo", "layered", "--to", "g"]), "good ");
+        assert_eq!(completed(&["snapshot", "restore", "layered", ""]), "1 good 2 ");
+        assert_eq!(completed(&["key", "revoke", ""]), "ci ");
+        assert_eq!(completed(&["image", "rm", ""]), "");
         let script = format!(
             "source <({program} completions bash); \
              ask() {{ COMPREPLY=(); COMP_WORDS=({program} \"$@\"); COMP_CWORD=$#; \

@@ -92,7 +92,7 @@ fn sessions_are_reached_from_a_directory_that_was_removed() {
 }
 
 fn is_refused(words: &[&str], stderr: &str) {
-    let hint = "Did you mean pre-10? Name it whole, as this changes it.";
+    let hint = "Did you mean pre-10? Name it whole, so that no other one is meant.";
     let is_told = stderr.contains("there is no session \"pre-1\"") && stderr.contains(hint);
     assert!(is_told, "{words:?}: {stderr}");
 }

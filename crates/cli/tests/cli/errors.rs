@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
 /// One line for each way to be wrong.
-const LINES: [&str; 82] = [
+const LINES: [&str; 92] = [
     "",
     "rum",
     "--json rum",
@@ -88,6 +88,16 @@ const LINES: [&str; 82] = [
     "extend nosuch 30",
     "port s 0",
     "network set s --ask 0x",
+    "network set s --ask 61m",
+    "approve --list --session X",
+    "approve --list --deny",
+    "exec nosuch --secr x -- true",
+    "file read --nope",
+    "file read",
+    "key create k --allow-workspace /nowhere",
+    "serve --allow-workspace /nowhere",
+    "serve --allow-origin board.example",
+    "serve --allow-host http://box.example",
 ];
 
 #[test]

@@ -125,7 +125,7 @@ async fn a_keeper_that_is_killed_takes_its_sandbox_with_it_and_that_is_written_d
     assert_eq!(stage.run(&record, &exec("ended", "exit 5")).await, Ending::Exited(5));
     stage
         .backend
-        .start(&record, &detached("runs", "echo x; setsid sleep 300 & wait"))
+        .start(&record, &detached("runs", "sleep 0.2; echo x; setsid sleep 300 & wait"))
         .await
         .unwrap();
     stage.says(&record, "runs", "x").await;
@@ -142,13 +142,17 @@ async fn a_keeper_that_is_killed_takes_its_sandbox_with_it_and_that_is_written_d
     assert_eq!(found[0].status, SandboxStatus::Gone);
     // What ended had ended; what ran is lost.
     assert_eq!(stage.wait(&record, "ended").await.ended.unwrap().ending, Ending::Exited(5));
-    assert_eq!(stage.wait(&record, "runs").await.ended.unwrap().ending, Ending::Lost);
+    let lost = stage.wait(&record, "runs").await;
+    let ended = lost.ended.as_ref().unwrap();
+    assert_eq!((&ended.ending, lost.stdout.written), (&Ending::Lost, 2));
+    // It still wrote then. The kernel's clock of files is a few milliseconds late.
+    assert!(ended.at_ms >= lost.started_ms + 150, "{lost:?}");
     assert_eq!(stage.output(&record, "runs").await, "x\n");
     stage.backend.destroy(&record, DestroyReason::Success).await.unwrap();
     stage.backend.destroy(&record, DestroyReason::Success).await.unwrap();
     let happened = stage.happened(&record.id).await;
     assert_eq!(happened.last(), Some(&Happened::Destroyed(DestroyReason::Lost)));
-    assert_eq!(stage.wait(&record, "runs").await.ended.unwrap().ending, Ending::Lost);
+    assert_eq!(stage.wait(&record, "runs").await, lost);
     assert_eq!(stage.ground.left("kept-keeper"), before);
     stage.backend.forget(&record.id).await.unwrap();
     // The id is free again.

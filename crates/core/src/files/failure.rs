@@ -15,14 +15,20 @@ const CONTROL_FILE: &str = "It is protected. In a session that is made with --co
 pub fn refusal(request: &Request, failure: &Failure) -> Error {
     let mut error = error(&in_words(request), failure);
     let hint = match (request, failure.why) {
-        (Request::Remove(_), Why::Exists) => Some("Say that all in it goes too."),
+        (Request::Remove(_), Why::Exists) => Some("Say with --recursive that all in it goes too."),
+        // EBUSY: something is mounted there, and nothing replaces it.
+        (_, Why::Denied | Why::Exists | Why::Io) if failure.errno == 16 => Some(CONTROL_FILE),
+        (Request::Move(_) | Request::Copy(_) | Request::Carry(_), Why::Exists) => {
+            Some("Choose another name, or say with --replace that it may be replaced.")
+        }
+        (Request::Copy(_), Why::WrongType) if failure.detail.starts_with("it is a directory") => {
+            Some("Say with --recursive that a directory is copied with all that is in it.")
+        }
         (Request::Watch(_), Why::TooLarge) => Some("Watch a part of it, or fewer levels."),
         (Request::Watch(_), Why::WrongType) => Some("Name the file or directory itself."),
         (Request::Watch(_), Why::Exhausted) => Some(
             "Raise fs.inotify.max_user_watches or fs.inotify.max_user_instances on this machine.",
         ),
-        // EBUSY: something is mounted there.
-        (_, Why::Denied | Why::Exists | Why::Io) if failure.errno == 16 => Some(CONTROL_FILE),
         // EROFS
         (_, Why::Denied) if failure.errno == 30 => Some(
             "It is protected, or shown to be read only. In a session that is made with --cow, or with \
@@ -99,9 +105,7 @@ fn meaning(why: Why) -> (ErrorKind, Option<&'static str>) {
             Some("List the directory to see what that is, and ask for what can be done with it."),
         ),
         Why::TooLarge => (ErrorKind::TooLarge, Some("Read a part of it, or allow more.")),
-        Why::Exists => {
-            (ErrorKind::Conflict, Some("Choose another name, or say that it may be replaced."))
-        }
+        Why::Exists => (ErrorKind::Conflict, Some("Choose another name.")),
         Why::Changed => (ErrorKind::Conflict, Some("Read it again, then decide anew.")),
         Why::Denied => (ErrorKind::Denied, None),
         Why::Exhausted => (ErrorKind::Unavailable, Some("Make room, then try again.")),
@@ -140,6 +144,7 @@ fn in_words(request: &Request) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cofferdam_wire::files::{Move, Remove};
 
     #[test]
     fn what_a_worker_says_cannot_reach_a_terminal_raw() {
@@ -149,6 +154,25 @@ mod tests {
         assert_eq!(said.kind, ErrorKind::NotFound);
         assert!(!said.message.contains('\u{1b}'), "{}", said.message);
         assert!(said.message.chars().count() < MAX_DETAIL_CHARS + 100);
+    }
+
+    #[test]
+    fn a_hint_names_the_option_that_helps() {
+        let (from, to) = ("a".into(), "b".into());
+        let order = Move { from, to, replace: false };
+        let failure = |why, detail: &str| Failure { why, detail: detail.to_owned(), errno: 0 };
+        let hint = |request: Request, failure: Failure| refusal(&request, &failure).hint.unwrap();
+        let there = || failure(Why::Exists, "something is there already");
+        assert!(hint(Request::Move(order.clone()), there()).contains("with --replace"));
+        assert!(hint(Request::Copy(order.clone()), there()).contains("with --replace"));
+        let remove = Remove { path: "d".into(), recursive: false };
+        let full = failure(Why::Exists, "it is a directory that is not empty");
+        assert!(hint(Request::Remove(remove), full).contains("with --recursive"));
+        let directory = failure(Why::WrongType, "it is a directory, and no regular file");
+        assert!(hint(Request::Copy(order), directory).contains("with --recursive"));
+        // There is none for what nothing replaces.
+        let made = hint(Request::MakeDirectory { path: "d".into() }, there());
+        assert_eq!(made, "Choose another name.");
     }
 
     #[test]

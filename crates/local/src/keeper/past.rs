@@ -7,12 +7,15 @@ use cofferdam_core::{
     DestroyReason, Ending, Error, ErrorKind, ExecEnded, ExecStatus, Happened, JournalEntry,
     ProcessId, Result, SandboxRecord, Standard, UsageReport,
 };
+use std::collections::BTreeMap;
 
 /// What happened to a sandbox.
 #[derive(Debug, Default)]
 pub(super) struct Past {
     pub(super) record: Option<SandboxRecord>,
     execs: Vec<ExecStatus>,
+    /// When those without an ending last wrote something.
+    wrote_ms: BTreeMap<ProcessId, u64>,
     /// Whether its end is written down.
     pub(super) is_over: bool,
     last_ms: u64,
@@ -45,9 +48,15 @@ impl Past {
         if let Some(journal) = place.journal()? {
             each(&journal, 0, |entry| past.take(entry))?;
         }
-        for exec in past.execs.iter_mut().filter(|exec| exec.left.is_some()) {
+        let goes_on = |exec: &&mut ExecStatus| exec.left.is_some() || exec.ended.is_none();
+        for exec in past.execs.iter_mut().filter(goes_on) {
             exec.stdout = place.counted(&exec.id, Standard::Output).unwrap_or(exec.stdout);
             exec.stderr = place.counted(&exec.id, Standard::Error).unwrap_or(exec.stderr);
+            if exec.ended.is_none() {
+                let streams = [Standard::Output, Standard::Error];
+                let wrote = streams.map(|stream| place.wrote_ms(&exec.id, stream).unwrap_or(0));
+                past.wrote_ms.insert(exec.id.clone(), wrote.into_iter().max().unwrap_or(0));
+            }
         }
         Ok(past)
     }
@@ -79,19 +88,18 @@ impl Past {
     }
 
     /// Its commands. One whose end nobody wrote down was lost with its keeper, and so was what others
-    /// had left.
+    /// had left. Nobody saw when: it ended no earlier than it or the sandbox last gave a sign.
     pub(super) fn execs(&self) -> Vec<ExecStatus> {
-        let at_ms = self.last_ms;
-        let lost = ExecEnded {
+        let lost = |id| ExecEnded {
             ending: Ending::Lost,
-            at_ms,
+            at_ms: self.wrote_ms.get(id).copied().unwrap_or(0).max(self.last_ms),
             usage: UsageReport::default(),
             killed_descendants: None,
             denials: Vec::new(),
         };
         let mut execs = self.execs.clone();
         for exec in &mut execs {
-            exec.ended.get_or_insert_with(|| lost.clone());
+            exec.ended.get_or_insert_with(|| lost(&exec.id));
             exec.left = None;
         }
         execs

@@ -15,9 +15,10 @@ use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 /// The folder of directories.
 const SESSIONS: &str = "sessions";
@@ -246,6 +247,14 @@ impl Place {
         Some(counted(&file, self.read_ledger(id).as_ref(), ledger_entry(stream)))
     }
 
+    /// When a command last wrote to a stream, in milliseconds since 1970; `None` where it never did.
+    pub(super) fn wrote_ms(&self, id: &ProcessId, stream: Standard) -> Option<u64> {
+        let file = File::from(self.spool(id, stream, OFlags::RDONLY).ok()?);
+        let changed = file.metadata().and_then(|about| about.modified()).ok()?;
+        let since = changed.duration_since(UNIX_EPOCH).ok()?;
+        u64::try_from(since.as_millis()).ok()
+    }
+
     /// The log of the gate, to append to it.
     pub(super) fn egress_log(&self) -> Result<OwnedFd> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::APPEND;
@@ -390,7 +399,7 @@ fn while_nobody_makes(state: &StateDirectory) -> Option<OwnedFd> {
 
 /// Whether somebody holds the journal of a directory without a name.
 fn is_at_work(path: &Path) -> bool {
-    let journal = std::fs::File::open(path.join(JOURNAL)).ok();
+    let journal = File::open(path.join(JOURNAL)).ok();
     let lock = FlockOperation::NonBlockingLockExclusive;
     journal.is_some_and(|journal| rustix::fs::flock(&journal, lock).is_err())
 }

@@ -274,7 +274,7 @@ impl History {
 
     /// Whether somebody died at work: they left the marker, or what the next point is made of, which
     /// begins with the first free number of its kind.
-    fn is_unfinished(&self, state: &State) -> bool {
+    pub(super) fn is_unfinished(&self, state: &State) -> bool {
         let (folder, point) = (self.folder(), state.next_point.to_string());
         folder.join(WORKING).exists()
             || state.going.is_some()

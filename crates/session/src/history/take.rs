@@ -11,7 +11,7 @@ use super::state::Going;
 use super::store::{History, NewTree, Work, io};
 use super::tree::Tree;
 use super::walk::{Bounds, Found, Stillness, moved, walk};
-use super::widened::{Widened, put_back};
+use super::widened::{Widened, is_widened, put_back};
 use crate::home;
 use cofferdam_core::{Error, ErrorKind, Result, tells_of_stores};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, chmodat, fstat, openat, renameat_with};
@@ -89,6 +89,13 @@ impl History {
         let was_widened = put_back(&self.layer())?;
         let was_at_work = self.tidy()?;
         Ok(self.remove_other()? || was_widened || was_at_work)
+    }
+
+    /// Whether [`History::tidy_all`] would find something. Changes nothing.
+    pub(crate) fn is_untidy(&self) -> Result<bool> {
+        let layer = self.layer();
+        let is_unfinished = self.state()?.is_some_and(|state| self.is_unfinished(&state));
+        Ok(is_unfinished || is_widened(&layer) || layer.join(FRESH).is_dir())
     }
 
     /// Removes a layer that somebody was making, or that was there before. Says whether there was one.

@@ -431,7 +431,9 @@ fn what_a_killed_one_left_is_removed_and_a_move_that_was_made_counts() {
     }
     fs::write(history.join("working"), "").unwrap();
     fs::create_dir_all(place.base.join("kept/cow/.fresh/upper")).unwrap();
+    assert!(place.history.is_untidy().unwrap());
     assert!(place.history.tidy_all().unwrap());
+    assert!(!place.history.is_untidy().unwrap());
     assert!(!place.history.tidy_all().unwrap());
     assert_eq!(place.history.numbers().unwrap(), [0, 1]);
     assert_eq!((place.blobs().len(), place.history.trees().unwrap().len()), (1, 0));

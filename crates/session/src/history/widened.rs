@@ -74,6 +74,11 @@ impl Widened {
     }
 }
 
+/// Whether something in this folder has other permissions than it had.
+pub(super) fn is_widened(folder: &Path) -> bool {
+    folder.join(LIST).exists()
+}
+
 /// Gives everything in this folder the permissions again that it had. Says whether there was something.
 pub(super) fn put_back(folder: &Path) -> Result<bool> {
     let path = folder.join(LIST);

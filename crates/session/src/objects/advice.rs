@@ -27,6 +27,8 @@ pub const ADVICE: &[(&str, &str)] = &[
     ("with --cow", "`copy_on_write`"),
     ("leave --cow out", "`copy_on_write`"),
     ("with --force", "`force`"),
+    ("with --recursive", "`recursive`"),
+    ("with --replace", "`replace`"),
     ("Use --secret-fd", "`secret_descriptors`"),
     ("Ensure the session first", "PUT …"),
     ("or ensure the session", "PUT …"),

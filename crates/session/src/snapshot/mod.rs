@@ -227,6 +227,12 @@ pub(crate) async fn tidy(inner: &Inner, id: &SessionId) -> Result<bool> {
     blocking(move || history.tidy_all()).await
 }
 
+/// Whether [`tidy`] would find something. Changes nothing.
+pub(crate) async fn is_untidy(inner: &Inner, id: &SessionId) -> Result<bool> {
+    let history = History::new(inner.places.kept().join(id.as_str()));
+    blocking(move || history.is_untidy()).await
+}
+
 /// An order for a session that is as another one was ordered.
 fn like(row: &Row, name: &str) -> Result<SessionOrder> {
     let times = &row.facts.times;

@@ -1,6 +1,7 @@
 //! Sessions over a backend in memory: what they promise, and what they survive.
 #![cfg(test)]
 
+mod collected;
 mod contract;
 mod crowd;
 mod faults;

@@ -80,7 +80,7 @@ pub(super) async fn perform(args: &ImportArgs, session: &Session, files: &Files)
                 .map_err(|cause| Error::new(ErrorKind::Io, "read the archive").source(cause))?,
         ),
     };
-    let archive = Checked::read(&mut *source, spool)?;
+    let archive = Checked::read(&mut *source, spool).map_err(of_the_archive)?;
     let over = if args.replace { Over::Replace } else { Over::Refuse };
     let order = Import { path: path(&args.path), over };
     let imported = cofferdam_archive::import(files, &order, archive).await?;
@@ -90,6 +90,14 @@ pub(super) async fn perform(args: &ImportArgs, session: &Session, files: &Files)
     }
     tell(&imported.notes);
     Ok(())
+}
+
+/// What is wrong with what was sent is wrong with no word of the command line.
+fn of_the_archive(error: Error) -> Error {
+    match error.kind == ErrorKind::Usage {
+        true => Error { kind: ErrorKind::NotAFile, ..error },
+        false => error,
+    }
 }
 
 /// A file without a name, which is gone with its descriptor.
@@ -108,7 +116,8 @@ async fn unpack_there(args: &ImportArgs, there: &crate::door::There) -> Result<(
     let meter = Meter::start("import", args.answer.json);
     // What is compressed is sent as it is.
     let mut source = crate::blocking::Blocking(meter.counting(io::stdin(), None));
-    let imported = there.sandbox().unpack(&args.path, args.replace, &mut source).await?;
+    let imported = there.sandbox().unpack(&args.path, args.replace, &mut source).await;
+    let imported = imported.map_err(of_the_archive)?;
     drop(meter);
     if args.answer.json {
         return render::print_json(&imported);

@@ -80,7 +80,9 @@ pub(super) async fn upload(args: &UploadArgs, session: &Session, files: &Files) 
     let about = file.metadata().map_err(unreadable)?;
     if !about.is_file() {
         let what = format!("{:?} is no regular file", args.local);
-        return Err(Error::new(ErrorKind::NotAFile, what));
+        return Err(Error::new(ErrorKind::NotAFile, what).hint(
+            "Name a file; a directory comes as a tar archive, with `cofferdam file import`.",
+        ));
     }
     let mode = Some(about.permissions().mode() & 0o777);
     let order = Write { path: path(&args.path), mode, ..Write::default() };
