@@ -1,6 +1,7 @@
 //! A connection to a file worker, and the files behind it.
 
 use super::failure::{error, refusal};
+use super::stream::LinkStream;
 use super::watch::LinkWatch;
 use super::{Body, FileService, FileWatch, Reply};
 use crate::{Error, ErrorKind, Result};
@@ -65,7 +66,7 @@ pub struct LinkedFiles<D> {
 
 /// One connection to a file worker.
 pub struct FileLink {
-    pub(super) stream: BufReader<UnixStream>,
+    pub(super) stream: BufReader<LinkStream>,
     /// What ends when the sandbox is put to sleep or ended by somebody else.
     lease: Option<UnixStream>,
     /// The newest generation that the worker speaks.
@@ -163,8 +164,7 @@ impl FileLink {
     /// Takes our end of a connection and hears the worker's greeting. The connection is of no use
     /// once `lease` is closed by the other side.
     pub async fn new(socket: Socket, lease: Option<UnixStream>) -> Result<Self> {
-        let watched = socket.set_nonblocking(true).and_then(|()| UnixStream::from_std(socket));
-        let stream = watched.map_err(|e| {
+        let stream = LinkStream::new(socket).map_err(|e| {
             Error::new(ErrorKind::Io, "watch the connection to the file worker").source(e)
         })?;
         let stream = BufReader::with_capacity(BUFFER_BYTES, stream);
@@ -188,7 +188,7 @@ impl FileLink {
     fn is_open(&self) -> bool {
         let waits = |stream: &UnixStream| matches!(stream.try_read(&mut [0; 1]), Err(e) if e.kind() == io::ErrorKind::WouldBlock);
         self.stream.buffer().is_empty()
-            && waits(self.stream.get_ref())
+            && self.stream.get_ref().waits()
             && self.lease.as_ref().is_none_or(waits)
     }
 

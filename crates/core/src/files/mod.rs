@@ -14,6 +14,8 @@ mod hostile_tests;
 mod hostile_watch_tests;
 mod link;
 mod many;
+mod stream;
+mod sys;
 mod watch;
 
 pub use carry::{Content, Load};
