@@ -3,11 +3,13 @@
 use super::ls::SessionList;
 use super::show;
 use crate::door::Sessions;
+use crate::listen::{ENDING, Listening};
 use crate::meter::Meter;
 use crate::{exit, render, report, sessions};
 use clap::Args;
 use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_session::SessionId;
+use std::pin::pin;
 
 /// How many sessions one call makes at most.
 const MOST: i64 = 64;
@@ -31,7 +33,8 @@ pub(crate) struct ForkArgs {
     #[arg(value_name = "NEW")]
     pub(crate) name: String,
 
-    /// Makes so many sessions, at most 64, called NEW-1, NEW-2 and so on: all of them or none.
+    /// Makes so many sessions, at most 64, called NEW-1, NEW-2 and so on: all of them or none, but where this is killed
+    /// (SIGKILL).
     ///
     /// Example: -n 3
     #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=MOST))]
@@ -85,27 +88,59 @@ pub(super) fn perform(args: &ForkArgs) -> Result<u8> {
     })
 }
 
-/// Forks under each name. Where one cannot be made, those before it are removed again.
+/// Forks under each name. Where one cannot be made, or somebody wants this program to end, those before it are removed
+/// again.
 async fn all_or_none(
     sessions: &Sessions,
     (id, point): (&SessionId, Option<&str>),
     names: &[String],
 ) -> Result<Vec<SessionId>> {
+    let mut signals = Listening::to(&ENDING)?;
     let mut made = Vec::with_capacity(names.len());
     for name in names {
-        match sessions.fork(id, point, name).await {
-            Ok(session) => made.push(session.id().clone()),
-            Err(error) => {
-                for id in &made {
-                    if let Err(left) = sessions.delete(id).await {
-                        report::note(&format!("session {id} was made and stays: {}", left.message));
-                    }
+        let mut is_asked = false;
+        let failure =
+            match to_its_end(sessions.fork(id, point, name), &mut signals, &mut is_asked).await {
+                Ok(session) => {
+                    made.push(session.id().clone());
+                    is_asked.then(|| Error::new(ErrorKind::Canceled, "a signal ended the forking"))
                 }
-                return Err(error);
-            }
+                Err(error) => Some(error),
+            };
+        if let Some(error) = failure {
+            take_back(sessions, &made).await;
+            return Err(error);
         }
     }
     Ok(made)
+}
+
+/// Does it whole, for what is half made is found by nobody, and notes whether a signal came meanwhile.
+async fn to_its_end<T>(
+    work: impl Future<Output = T>,
+    signals: &mut Listening,
+    is_asked: &mut bool,
+) -> T {
+    let mut work = pin!(work);
+    loop {
+        tokio::select! {
+            biased;
+            done = &mut work => return done,
+            _ = signals.next() => {
+                if !std::mem::replace(is_asked, true) {
+                    report::note("what was made is removed again");
+                }
+            }
+        }
+    }
+}
+
+async fn take_back(sessions: &Sessions, made: &[SessionId]) {
+    for id in made {
+        if let Err(left) = sessions.delete(id).await {
+            report::note(&format!("session {id} was made and stays: {}", left.message));
+        }
+    }
 }
 
 /// The session, and its point if one is named.

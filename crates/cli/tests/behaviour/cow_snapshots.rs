@@ -167,6 +167,24 @@ fn forks_begin_at_a_snapshot_and_come_in_numbers_or_not_at_all() {
 }
 
 #[test]
+fn forks_that_are_interrupted_are_none() {
+    everyone(|place| {
+        prepared(place);
+        let mut forking = place.cofferdam(&["fork", "s", "i", "-n", "64"]);
+        let forking = started(forking.stdout(Stdio::null()).stderr(Stdio::piped()));
+        let listed = || place.says(&["ls", "--json"], 0).text();
+        until(SOON, || listed().contains("\"i-1\"").then_some(())).unwrap();
+        let killed =
+            outcome(place.host("/bin/kill").args(["-INT", &forking.id().to_string()]), SOON);
+        assert_eq!(killed.code(), Some(0), "{killed:?}");
+        let said = ended(forking, SOON);
+        assert_eq!(said.code(), Some(1), "{said:?}");
+        assert!(said.stderr.contains("a signal ended the forking"), "{said:?}");
+        assert!(!listed().contains("\"i-"), "{}", listed());
+    });
+}
+
+#[test]
 fn snapshots_survive_the_death_of_everything_and_of_whoever_takes_them() {
     everyone(|place| {
         let first = prepared(place);

@@ -1,10 +1,12 @@
 //! A disk that is full to the last block: what runs can be seen, stopped and removed all the same.
 
-use crate::place::{PYTHON, Place, SOON, caller, everyone, outcome, skipped, until};
+use crate::place::{
+    PYTHON, Place, SOON, caller, ended, everyone, lines_of, outcome, skipped, started, until,
+};
 use crate::sessions::phase;
 use std::fs;
 use std::io::Write;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// A small disk of its own under the state directory of a place, gone with the value.
@@ -97,6 +99,31 @@ fn on_a_full_disk_what_runs_can_be_seen_stopped_and_removed() {
         assert_eq!(whole.text(), "ok\n", "{whole:?}");
         place.says(&["rm", "t"], 0);
         assert_eq!(fs::read_dir(place.state.join("owed")).unwrap().count(), 0);
+    });
+}
+
+#[test]
+fn the_end_of_what_runs_is_told_on_a_full_disk() {
+    if caller() != 0 {
+        return skipped("root", "only root mounts a disk to fill");
+    }
+    everyone(|place| {
+        let disk = Disk::mount(place);
+        place.says(&["create", "--name", "t"], 0);
+        // Its end takes several blocks more, because it tells the words again.
+        let long = "a".repeat(5000);
+        let line = "echo ready; read line";
+        let mut command = place.cofferdam(&["exec", "t", "-i", "--", "/bin/sh", "-c", line, &long]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut waiting = started(&mut command);
+        let lines = lines_of(waiting.stdout.take().unwrap());
+        assert_eq!(lines.recv_timeout(SOON).unwrap(), "ready");
+        disk.fill();
+        drop(waiting.stdin.take());
+        let said = ended(waiting, SOON);
+        let is_told = said.code() == Some(1) || said.stderr.contains("its disk is full");
+        assert!(is_told, "as {}: {said:?}", place.uid());
+        place.says(&["rm", "t"], 0);
     });
 }
 

@@ -68,7 +68,7 @@ impl Keeper<'_> {
         }
         // ORDER: written down before it runs.
         let status = exec.status(|_| true);
-        if !self.journal.add_now(Happened::ExecStarted(Box::new(status))) {
+        if !self.journal.begin(Happened::ExecStarted(Box::new(status))) {
             self.place.forget_spools(&order.id);
             return Err(Error::new(
                 ErrorKind::Unavailable,

@@ -6,6 +6,8 @@
 use crate::state::retry;
 use cofferdam_core::{Error, ErrorKind, Happened, JournalEntry, Result};
 use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::FallocateFlags;
+use rustix::io::Errno;
 use serde::Deserialize;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -13,6 +15,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 const PIECE_BYTES: usize = 64 * 1024;
 /// The longest entry that a reader takes in. The longest that a keeper writes is far shorter.
 const MAX_ENTRY_BYTES: usize = 1 << 20;
+
+/// What the end of a command may take beyond what its beginning took.
+const END_BYTES: u64 = 8 << 10;
+/// How much room is asked for at once, so that not every command asks.
+const AHEAD_BYTES: u64 = 64 << 10;
 
 /// The writer's side.
 #[derive(Debug)]
@@ -27,6 +34,11 @@ pub(super) struct Journal {
     /// Entries that the disk did not take yet.
     waiting: Vec<u8>,
     waiting_ends: Vec<usize>,
+    /// Commands that began and did not end, and the longest entry of a beginning.
+    running: u64,
+    longest: u64,
+    /// Up to where the disk has given room.
+    reserved: u64,
 }
 
 impl Journal {
@@ -42,6 +54,9 @@ impl Journal {
             last: written,
             waiting: Vec::new(),
             waiting_ends: Vec::new(),
+            running: 0,
+            longest: 0,
+            reserved: 0,
         })
     }
 
@@ -49,6 +64,9 @@ impl Journal {
     /// disk is full it waits for [`Journal::flush`].
     pub(super) fn add(&mut self, happened: Happened) -> u64 {
         self.last += 1;
+        if matches!(happened, Happened::ExecEnded(_)) {
+            self.running = self.running.saturating_sub(1);
+        }
         let entry = JournalEntry { seq: self.last, at_ms: now_ms(), happened };
         if let Ok(line) = serde_json::to_vec(&entry) {
             self.waiting.extend(line);
@@ -59,8 +77,10 @@ impl Journal {
         self.last
     }
 
-    /// Adds an entry if the disk takes it now, behind all that wait, and says whether it did.
-    pub(super) fn add_now(&mut self, happened: Happened) -> bool {
+    /// Adds the entry of a command that begins if the disk takes it now, behind all that wait, and has room for the end of
+    /// it and of each that runs; says whether it did. Who waits for a command is told of no end that is not
+    /// written down.
+    pub(super) fn begin(&mut self, happened: Happened) -> bool {
         self.flush();
         let entry = JournalEntry { seq: self.last + 1, at_ms: now_ms(), happened };
         let Ok(mut line) = serde_json::to_vec(&entry) else { return false };
@@ -68,10 +88,42 @@ impl Journal {
         if !self.is_whole() || self.put(&line).is_err() {
             return false;
         }
-        self.end += u64::try_from(line.len()).unwrap_or(0);
+        let len = u64::try_from(line.len()).unwrap_or(0);
+        let longest = self.longest.max(len);
+        if !self.reserve(len + (self.running + 1) * (longest + END_BYTES)) {
+            self.cut();
+            return false;
+        }
+        self.end += len;
         self.written += 1;
         self.last += 1;
+        self.running += 1;
+        self.longest = longest;
         true
+    }
+
+    /// Has the disk give room for so many bytes more. Where it cannot say, nothing is known of it.
+    fn reserve(&mut self, bytes: u64) -> bool {
+        let until = self.end + bytes;
+        if until <= self.reserved {
+            return true;
+        }
+        for ahead in [AHEAD_BYTES, 0] {
+            let (flags, len) = (FallocateFlags::KEEP_SIZE, bytes + ahead);
+            match retry(|| rustix::fs::fallocate(&self.file, flags, self.end, len)) {
+                Ok(()) => self.reserved = until + ahead,
+                Err(Errno::NOSPC | Errno::DQUOT) => continue,
+                Err(_) => {}
+            }
+            return true;
+        }
+        false
+    }
+
+    /// Takes away what stands behind the last entry, and what room there was.
+    fn cut(&mut self) {
+        let _ = rustix::fs::ftruncate(&self.file, self.end);
+        self.reserved = 0;
     }
 
     /// Whether this entry stands in the file.
@@ -98,8 +150,9 @@ impl Journal {
     /// Tries again to write what waits.
     pub(super) fn flush(&mut self) {
         let mut done = 0;
+        let waiting = std::mem::take(&mut self.waiting);
         for end in std::mem::take(&mut self.waiting_ends) {
-            let line = self.waiting.get(done..end).unwrap_or_default();
+            let line = waiting.get(done..end).unwrap_or_default();
             if done != end && self.put(line).is_err() {
                 break;
             }
@@ -107,6 +160,7 @@ impl Journal {
             self.written += 1;
             done = end;
         }
+        self.waiting = waiting;
         self.waiting.drain(..done);
         let mut at = 0;
         for (place, byte) in self.waiting.iter().enumerate() {
@@ -121,14 +175,14 @@ impl Journal {
         }
     }
 
-    fn put(&self, line: &[u8]) -> Result<()> {
+    fn put(&mut self, line: &[u8]) -> Result<()> {
         let count = retry(|| rustix::io::pwrite(&self.file, line, self.end))
             .map_err(|errno| failed("write the journal", errno))?;
         if count == line.len() {
             return Ok(());
         }
         // What was cut short must not stand before a whole line.
-        let _ = rustix::fs::ftruncate(&self.file, self.end);
+        self.cut();
         Err(Error::new(ErrorKind::Io, "write the journal in one piece"))
     }
 }
@@ -364,12 +418,12 @@ mod tests {
         assert_eq!(journal.add(Happened::Resumed), 1);
         assert_eq!(journal.add(Happened::Resumed), 2);
         assert!(!journal.has(1) && !journal.is_whole());
-        assert!(!journal.add_now(Happened::Resumed), "it never happens");
+        assert!(!journal.begin(Happened::Resumed), "it never happens");
         journal.file = good;
         journal.flush();
         assert!(journal.has(2) && journal.is_whole());
         assert_eq!(numbers(&file, 0), [1, 2]);
-        assert!(journal.add_now(Happened::Resumed) && journal.has(3));
+        assert!(journal.begin(Happened::Resumed) && journal.has(3));
         assert_eq!(journal.add(Happened::Resumed), 4);
         assert_eq!(numbers(&file, 0), [1, 2, 3, 4]);
     }
