@@ -378,6 +378,7 @@ impl Drafting<'_> {
                 planned.pin(pin_steps(spec, facts, &view, (&inputs, &sockets.paths)));
             }
         }
+        planned.notes.extend(before.iter().flat_map(|before| before.notes.iter().cloned()));
         lower(&mut enforced, planned.tier, (before, &sockets));
         let admission = admit(spec.profile, planned.limits_count, spec.on_unavailable, &enforced)?;
         let scratch = scratch.map(|path| Scratch::make(&path, (ids.uid, ids.gid))).transpose()?;

@@ -22,6 +22,7 @@ mod git_config;
 mod index;
 mod leading;
 mod links;
+mod modules;
 mod names;
 mod outer;
 mod repository;
@@ -34,6 +35,7 @@ use causes::sentences;
 #[cfg(test)]
 pub(crate) use index::of_one as index_of_one;
 pub(crate) use leading::Read;
+use modules::Modules;
 pub(crate) use names::{Named, named};
 use scan::Most;
 pub use scan::ScanEnd;
@@ -98,7 +100,8 @@ const WORK_TREE: [(&str, Nature); 26] = [
     (".exrc", Nature::File),
 ];
 
-/// Names in a git directory. `info` itself is pinned on the way to `attributes`. For `modules` there
+/// Names in a git directory. `info` itself is pinned on the way to `attributes`. In `modules` the git directories
+/// of submodules are written all the same, with these names of their own. For `modules` there
 /// is no real directory: one costs some 300 µs, and where there is no `.gitmodules`, git on the host
 /// can make no submodule anyway while a placeholder stands for that.
 const GIT_DIRECTORY: [(&str, Nature); 7] = [
@@ -181,6 +184,8 @@ pub struct PinnedName {
     pub path: String,
     /// Whether it can be written. The way to a protected name can, the name itself cannot.
     pub access: Access,
+    /// Whether it can be written though what it lies in is pinned read-only.
+    pub is_open: bool,
 }
 
 /// A name that is protected and not there.
@@ -226,6 +231,8 @@ pub struct ControlFiles {
     pub state: BTreeMap<String, String>,
     /// The indexes of git directories, each with what tells it from a later one.
     pub indexes: BTreeMap<String, String>,
+    /// What stays read-only though git writes it, in words.
+    pub notes: Vec<String>,
 }
 
 impl ControlFiles {
@@ -347,6 +354,9 @@ struct Search<'a> {
     /// Where it is, for paths that are absolute.
     root: PathBuf,
     pins: BTreeMap<String, Access>,
+    /// Of them, what is written though what it lies in is pinned.
+    open: BTreeSet<String>,
+    modules: Modules,
     found: ControlFiles,
     /// Git directories that others share and that were looked at.
     shared: BTreeSet<String>,
@@ -374,6 +384,8 @@ impl<'a> Search<'a> {
             workspace,
             root,
             pins: BTreeMap::new(),
+            open: BTreeSet::new(),
+            modules: Modules::default(),
             found: ControlFiles::default(),
             shared: BTreeSet::new(),
             listed: BTreeSet::new(),
@@ -529,8 +541,13 @@ impl<'a> Search<'a> {
     fn finish(self, scan: ScanEnd) -> ControlFiles {
         let mut found = self.found;
         // INVARIANT: a map of paths lists every parent before what is below it.
-        found.pins =
-            self.pins.into_iter().map(|(path, access)| PinnedName { path, access }).collect();
+        let pins = self.pins.into_iter();
+        let pin = |(path, access)| PinnedName {
+            is_open: access == Access::ReadWrite && self.open.contains(&path),
+            path,
+            access,
+        };
+        found.pins = pins.map(pin).collect();
         found.absent.sort_by(|a, b| a.path.cmp(&b.path));
         found.absent.dedup_by(|a, b| a.path == b.path);
         found.scan = scan;

@@ -89,7 +89,7 @@ fn names(control: Option<&ControlFiles>, mounts: &[Mounted]) -> Vec<PinnedName> 
         names.insert(mounted.below.clone(), Access::ReadOnly);
     }
     names.extend(pins(control).map(|pin| (pin.path.clone(), pin.access)));
-    names.into_iter().map(|(path, access)| PinnedName { path, access }).collect()
+    names.into_iter().map(|(path, access)| PinnedName { path, access, is_open: false }).collect()
 }
 
 fn pins(control: Option<&ControlFiles>) -> impl Iterator<Item = &PinnedName> {

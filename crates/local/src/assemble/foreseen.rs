@@ -52,6 +52,7 @@ fn foresee_in(spec: &Spec, facts: &HostFacts, view: View) -> Result<(Planned, En
     if planned.tier == Tier::Namespaces && !sockets.paths.is_empty() {
         planned.pin(pin_steps(spec, facts, &view, (&inputs, &sockets.paths)));
     }
+    planned.notes.extend(before.iter().flat_map(|before| before.notes.iter().cloned()));
     let mut enforced = planned.enforced.clone();
     lower(&mut enforced, planned.tier, (before.as_ref(), &sockets));
     Ok((planned, enforced))

@@ -400,16 +400,23 @@ fn trusted(context: &Context<'_>, steps: &mut Steps) {
 pub(super) fn pins(context: &Context<'_>) -> Vec<Step> {
     // INVARIANT: a map of paths lists every parent before what is below it.
     let mut pins = held(context.view);
+    let mut steps = Steps::default();
     if let WorkspaceView::Directory(workspace) = &context.view.workspace {
         for pin in context.pins() {
             let why = match pin.access {
                 Access::ReadOnly => "what stands here decides what runs outside of the sandbox",
                 Access::ReadWrite => "leads to a protected name, so it cannot be moved away",
             };
-            pins.insert(format!("{}/{}", workspace.path, pin.path), (pin.access, why));
+            let path = format!("{}/{}", workspace.path, pin.path);
+            if pin.is_open {
+                // ORDER: taken before any is pinned.
+                let why =
+                    "a git directory is written, and those that come beside it are not obeyed";
+                steps.add(Op::Keep { path: path.clone() }, why);
+            }
+            pins.insert(path, (pin.access, why));
         }
     }
-    let mut steps = Steps::default();
     for (path, (access, why)) in pins {
         steps.add(Op::Pin { path, access }, why);
     }

@@ -178,6 +178,7 @@ impl Splitting {
                 self.own(step);
             }
             Op::Mask { .. }
+            | Op::Keep { .. }
             | Op::Pin { .. }
             | Op::JoinCgroups
             | Op::Landlock(_)
