@@ -32,11 +32,13 @@ mod users;
 
 pub(crate) use around::around;
 use causes::sentences;
+pub(crate) use git_config::last_work_tree;
 #[cfg(test)]
 pub(crate) use index::of_one as index_of_one;
 pub(crate) use leading::Read;
 use modules::Modules;
 pub(crate) use names::{Named, named};
+pub(crate) use outer::{appeared_outer, find_outer};
 use scan::Most;
 pub use scan::ScanEnd;
 use users::Users;
@@ -336,16 +338,20 @@ pub(crate) fn find_in<Fd: AsFd>(
 /// the placeholders are gone.
 pub fn appeared<Fd: AsFd>(before: &ControlFiles, workspace: Fd) -> Result<Vec<String>> {
     let now = find_with(workspace, Some(before), Most::Protected)?;
-    let mut told: BTreeSet<String> = now.present.difference(&before.present).cloned().collect();
-    let is_other = |(path, state): &(&String, &String)| before.state.get(*path) != Some(*state);
-    told.extend(now.state.iter().filter(is_other).map(|(path, _)| path.clone()));
-    // HOSTILE: what is closed to a look is not closed to git.
-    let is_news = |name: &&Unprotected| !before.unprotected.contains(name);
-    told.extend(now.unprotected.iter().filter(is_news).map(|name| name.path.clone()));
+    let mut told: BTreeSet<String> = news(before, &now).cloned().collect();
     if let Some(reason) = now.scan.reason().filter(|_| before.scan != now.scan) {
         told.insert(format!("({reason})"));
     }
     Ok(told.into_iter().collect())
+}
+
+/// What is there now and was not, or cannot be looked at now.
+fn news<'n>(before: &'n ControlFiles, now: &'n ControlFiles) -> impl Iterator<Item = &'n String> {
+    let state = now.state.iter().filter(|(path, state)| before.state.get(*path) != Some(*state));
+    // HOSTILE: what is closed to a look is not closed to git.
+    let closed = now.unprotected.iter().filter(|name| !before.unprotected.contains(name));
+    let present = now.present.difference(&before.present);
+    present.chain(state.map(|(path, _)| path)).chain(closed.map(|name| &name.path))
 }
 
 /// What was found so far.

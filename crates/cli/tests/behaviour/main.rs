@@ -49,6 +49,7 @@ mod mcp_client;
 mod mcp_install;
 mod mcp_network;
 mod network;
+mod outer_git;
 mod output;
 mod patches;
 mod place;
