@@ -28,6 +28,8 @@ const MODULES: &str = "modules";
 pub(super) struct Modules {
     found: usize,
     listed: usize,
+    /// Whether they are another work tree's, which stay read-only.
+    pub(super) are_of_others: bool,
 }
 
 impl Search<'_> {
@@ -36,7 +38,8 @@ impl Search<'_> {
     /// LIMIT: beyond the limits they stay read-only with what they lie in, and that is said.
     pub(super) fn modules(&mut self, git: &str) -> Result<()> {
         let top = join(git, MODULES);
-        if !matches!(self.kind(&top)?, Some((FileType::Directory, _))) {
+        let is_there = matches!(self.kind(&top)?, Some((FileType::Directory, _)));
+        if !is_there || self.modules.are_of_others {
             return Ok(());
         }
         let mut waiting = VecDeque::from([top]);

@@ -1,8 +1,9 @@
 //! Git directories of submodules, against directories of the tests' own.
 
 use super::super::tests::{Tree, absent, access};
-use super::super::{ControlFiles, Nature, appeared};
+use super::super::{ControlFiles, Nature, appeared, find_outer};
 use super::*;
+use crate::view::OuterGitDirectory;
 use std::fs;
 
 /// A repository with one submodule, whose git directory has this path.
@@ -120,4 +121,28 @@ fn beyond_the_limits_submodules_stay_read_only() {
     let found = tree.find();
     assert!(is_open(&found, ".git/modules/lib") && !is_open(&found, &deep));
     assert_eq!(found.notes.len(), 1, "{:?}", found.notes);
+}
+
+#[test]
+fn of_a_linked_work_tree_its_own_submodules_are_written_and_no_others() {
+    let tree = superproject("submodule-linked", ".git/modules/lib");
+    make(&tree, ".git/worktrees/w/modules/lib");
+    make(&tree, ".git/worktrees/other/modules/lib");
+    let common = tree.path(".git").to_str().unwrap().to_owned();
+    let found = |own: Option<&str>| {
+        let own = own.map(|own| format!("{common}/{own}"));
+        let outer = OuterGitDirectory { common: common.clone(), own };
+        find_outer(&outer, tree.path("w").to_str().unwrap(), None).unwrap()
+    };
+    let open = |found: &ControlFiles| {
+        let pins = found.pins.iter().filter(|pin| pin.is_open);
+        pins.map(|pin| pin.path.clone()).collect::<Vec<_>>()
+    };
+    let linked = found(Some("worktrees/w"));
+    assert_eq!(open(&linked), ["worktrees/w", "worktrees/w/modules/lib"]);
+    let fixed = ["worktrees", "modules", "config", "worktrees/w/commondir", "worktrees/w/gitdir"];
+    for path in fixed.into_iter().chain(["worktrees/w/config.worktree", "worktrees/w/modules"]) {
+        assert_eq!(access(&linked, path), Some(Access::ReadOnly), "{path}");
+    }
+    assert_eq!(open(&found(None)), ["modules/lib"], "the control");
 }

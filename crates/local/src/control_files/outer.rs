@@ -34,8 +34,11 @@ pub(crate) fn find_outer(
     search.users_own()?;
     // Hooks may be named from either work tree.
     let tree = outer.common.rsplit_once('/').map_or("/", |(above, _)| above);
+    // Submodules of a linked work tree are in its own directory.
+    search.modules.are_of_others = outer.own.is_some();
     search.git_directory("", tree)?;
     search.followed("", workspace)?;
+    search.modules.are_of_others = false;
     if let Some(own) = &outer.own {
         let below = own.strip_prefix(&outer.common).unwrap_or(own);
         search.own_directory(below.trim_start_matches('/'), workspace)?;
