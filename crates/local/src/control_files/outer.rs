@@ -47,7 +47,11 @@ pub(crate) fn find_outer(
     if before.is_none() {
         search.listening(sockets);
     }
-    Ok(search.finish(ScanEnd::Complete))
+    let mut found = search.finish(ScanEnd::Complete);
+    // Both work trees lead to the same hooks.
+    found.unprotected.sort_by(|a, b| (&a.path, &a.why).cmp(&(&b.path, &b.why)));
+    found.unprotected.dedup();
+    Ok(found)
 }
 
 /// What appeared there since, by its whole path.

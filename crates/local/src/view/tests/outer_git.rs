@@ -75,7 +75,10 @@ fn where_names_cannot_be_pinned_a_linked_worktree_writes_only_what_nobody_obeys(
     let hook = ground.path("repo/.git/hooks/pre-push");
     fs::write(&hook, "").unwrap();
     fs::hard_link(&hook, ground.path("repo/other")).unwrap();
-    is_as_ever(&user(&spec).unwrap());
+    let view = user(&spec).unwrap();
+    is_as_ever(&view);
+    let told = "because \"hooks/pre-push\" is not protected";
+    assert!(view.notes.iter().any(|note| note.contains(told)), "{:?}", view.notes);
 }
 
 #[test]
