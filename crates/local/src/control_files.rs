@@ -11,8 +11,8 @@
 //! directory resolves every spelling to the one pinned entry, so that no spelling gets around it.
 //!
 //! LIMIT: a repository, bare ones included, that is made during the run is not protected. It is
-//! reported afterwards ([`appeared`]). Neither are the contents of an outer git directory, which is
-//! not part of the workspace.
+//! reported afterwards ([`appeared`]). An outer git directory is no part of the workspace, and is held
+//! by itself ([`find_outer`]).
 
 mod around;
 mod causes;
