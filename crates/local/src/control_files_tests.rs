@@ -10,10 +10,10 @@ use std::os::unix::fs::symlink;
 #[path = "control_files/leading_tests.rs"]
 mod leading;
 
-struct Tree(TestDirectory);
+pub(super) struct Tree(TestDirectory);
 
 impl Tree {
-    fn new(name: &str, directories: &[&str], files: &[&str]) -> Self {
+    pub(super) fn new(name: &str, directories: &[&str], files: &[&str]) -> Self {
         let tree = Self(TestDirectory::new(&format!("control-{name}")));
         for path in directories {
             fs::create_dir_all(tree.path(path)).unwrap();
@@ -25,24 +25,24 @@ impl Tree {
         tree
     }
 
-    fn path(&self, path: &str) -> std::path::PathBuf {
+    pub(super) fn path(&self, path: &str) -> std::path::PathBuf {
         self.0.path().join(path)
     }
 
-    fn open(&self) -> OwnedFd {
+    pub(super) fn open(&self) -> OwnedFd {
         fs::File::open(self.0.path()).unwrap().into()
     }
 
-    fn find(&self) -> ControlFiles {
+    pub(super) fn find(&self) -> ControlFiles {
         find(self.open()).unwrap()
     }
 }
 
-fn access(found: &ControlFiles, path: &str) -> Option<Access> {
+pub(super) fn access(found: &ControlFiles, path: &str) -> Option<Access> {
     found.pins.iter().find(|pin| pin.path == path).map(|pin| pin.access)
 }
 
-fn absent(found: &ControlFiles, path: &str) -> Option<Nature> {
+pub(super) fn absent(found: &ControlFiles, path: &str) -> Option<Nature> {
     found.absent.iter().find(|name| name.path == path).map(|name| name.nature)
 }
 

@@ -140,9 +140,8 @@ impl Splitting {
         match &step.op {
             Op::PrivateMounts | Op::Pivot => self.tree(step),
             Op::NewRoot { size_bytes, inodes } => {
-                let (tree_bytes, tree_files) = (TREE_BYTES, TREE_FILES);
                 self.space = Some((*size_bytes, *inodes));
-                self.tree_op(Op::NewRoot { size_bytes: tree_bytes, inodes: tree_files });
+                self.tree_op(Op::NewRoot { size_bytes: TREE_BYTES, inodes: TREE_FILES });
                 for way in &places.ways {
                     self.name(way);
                 }
@@ -178,6 +177,7 @@ impl Splitting {
                 self.own(step);
             }
             Op::Mask { .. }
+            | Op::Keep { .. }
             | Op::Pin { .. }
             | Op::JoinCgroups
             | Op::Landlock(_)
