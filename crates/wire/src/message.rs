@@ -380,7 +380,7 @@ pub struct Targets {
     #[serde(default)]
     pub machine_id: String,
     /// The id of the host's start, without its end of line.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub boot_id: String,
     /// The most processes that may exist, if limited.
     pub pids: Option<u64>,
