@@ -12,6 +12,7 @@ mod listen;
 mod peer;
 mod serve;
 mod server;
+mod stalling;
 mod traces;
 
 pub use ground::Ground;

@@ -1,16 +1,19 @@
 //! The loop that takes connections in, and what bounds them.
 
 use crate::listen::{Bound, Socket};
+use crate::stalling::Stalling;
 use crate::{Server, peer, router};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
+use axum::http::StatusCode;
 use cofferdam_core::{Error, ErrorKind, Result};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Semaphore, watch};
@@ -142,13 +145,16 @@ fn spawn(
 ) {
     tokio::spawn(async move {
         let way = way.await;
+        let (stream, is_upgraded) = Stalling::new(stream);
         let answer = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
-            let routes = routes.clone();
+            let (routes, is_upgraded) = (routes.clone(), is_upgraded.clone());
             async move {
                 let mut request: Request = request.map(Body::new);
                 request.extensions_mut().insert(way);
-                let answer = routes.oneshot(request).await;
-                answer.map_err(|never: Infallible| never)
+                let answer = routes.oneshot(request).await?;
+                let switches = answer.status() == StatusCode::SWITCHING_PROTOCOLS;
+                is_upgraded.store(switches, Ordering::Relaxed);
+                Ok::<_, Infallible>(answer)
             }
         });
         let connection = http1::Builder::new()

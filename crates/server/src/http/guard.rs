@@ -6,18 +6,22 @@ use super::error::{Logged, Problem};
 use super::origin;
 use crate::Server;
 use crate::serve::Way;
+use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use cofferdam_core::{Error, ErrorKind};
 use cofferdam_session::AuditEntry;
+use hyper::body::{Frame, SizeHint};
 use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-/// The most requests of one owner that are being answered at once; a stream counts until it begins.
+/// The most requests of one owner that are being answered at once; an answer of a known length counts until
+/// its last byte was taken, a stream until it begins.
 pub(crate) const MAX_REQUESTS: u32 = 64;
 /// The most streams of one owner at once.
 pub(crate) const MAX_STREAMS: u32 = 512;
@@ -170,8 +174,7 @@ async fn pass(
     request.extensions_mut().insert(Number(number.to_owned()));
     if matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS) {
         let response = next.run(request).await;
-        drop(counted);
-        return Ok(response);
+        return Ok(held(response, counted));
     }
     let owed = Owed {
         server: server.clone(),
@@ -188,11 +191,45 @@ async fn pass(
             () = server.is_cut() => Problem::from(ends()).into_response(),
         };
         owed.pay(response.status().as_u16()).await;
-        drop(counted);
-        response
+        held(response, counted)
     });
     let work = Work { task: work, ends_with_its_caller };
     work.done().await
+}
+
+/// An answer that counts as a request until it was taken, for until then it is in memory. What is written while it is
+/// read has no length yet, and counts as a stream.
+fn held(response: Response, counted: Counted) -> Response {
+    let is_whole = response.body().size_hint().exact().is_some_and(|bytes| bytes > 0);
+    if !is_whole {
+        return response;
+    }
+    response.map(|body| Body::new(Held { body, _counted: counted }))
+}
+
+struct Held {
+    body: Body,
+    _counted: Counted,
+}
+
+impl HttpBody for Held {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<std::result::Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
 }
 
 /// The request of a caller who has as many at work as may be, with another place, where it ends one of them: it
@@ -353,5 +390,20 @@ mod tests {
         assert!(counts.take("a", MAX_REQUESTS).is_ok());
         drop(held);
         assert!(counts.0.lock().unwrap().is_empty());
+    }
+
+    #[tokio::test]
+    async fn an_answer_counts_until_it_was_taken() {
+        let counts = Counts::default();
+        let answer = held("all of it".into_response(), counts.take("a", 1).unwrap());
+        assert!(counts.take("a", 1).is_err(), "it waits in memory");
+        let bytes = axum::body::to_bytes(answer.into_body(), 100).await.unwrap();
+        assert_eq!(bytes, "all of it");
+        let nothing = held(StatusCode::NO_CONTENT.into_response(), counts.take("a", 1).unwrap());
+        let streamed = futures_util::stream::iter([Ok::<_, std::io::Error>("some")]);
+        let streamed = Response::new(Body::from_stream(streamed));
+        let streamed = held(streamed, counts.take("a", 1).unwrap());
+        assert!(counts.take("a", 1).is_ok(), "neither of these does");
+        drop((nothing, streamed));
     }
 }

@@ -59,3 +59,4 @@ pub(crate) use once::Answers;
 pub(crate) use ports::Ports;
 pub(crate) use receipts::Receipts;
 pub use resources::router;
+pub(crate) use stream::MAX_STALL;

@@ -106,9 +106,9 @@ async fn answered(
     DefaultBodyLimit::max(MAX_SANDBOX_JSON_BYTES).apply(&mut again);
     let Raw(bytes) = Raw::from_request(again, &()).await?;
     let asked: [u8; 32] = Sha256::digest(&bytes).into();
-    let place = server.0.answers.place(caller, &what);
+    let place = Held::new(&server.0.answers, caller, &what);
     // Whoever asks the same meanwhile waits here.
-    let mut kept = place.lock().await;
+    let mut kept = place.place.lock().await;
     if let Some(kept) = &*kept {
         return kept.again(asked);
     }
@@ -192,6 +192,14 @@ impl Answers {
         place
     }
 
+    /// Removes a place that nobody else waits at.
+    fn give_up(&self, caller: &str, place: &Place) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(own) = all.get_mut(caller) else { return };
+        // ORDER: counted under the lock, within which alone others come to it. One is whoever gives it up.
+        own.retain(|one| !Arc::ptr_eq(&one.place, place) || Arc::strong_count(place) > 2);
+    }
+
     /// Says how long an answer is, for which older ones make room.
     fn weigh(&self, caller: &str, what: &What, bytes: usize) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -201,6 +209,27 @@ impl Answers {
         }
         while own.iter().map(|one| one.bytes).sum::<usize>() > MAX_KEPT_BYTES && remove_oldest(own)
         {
+        }
+    }
+}
+
+/// The place of an answer while somebody asks. One that stays empty is given up, so that what fails pushes no answer out.
+struct Held<'a> {
+    answers: &'a Answers,
+    caller: &'a str,
+    place: Place,
+}
+
+impl<'a> Held<'a> {
+    fn new(answers: &'a Answers, caller: &'a str, what: &What) -> Self {
+        Self { answers, caller, place: answers.place(caller, what) }
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        if self.place.try_lock().is_ok_and(|kept| kept.is_none()) {
+            self.answers.give_up(self.caller, &self.place);
         }
     }
 }
@@ -233,6 +262,29 @@ mod tests {
         (2..7).for_each(|number| answers.weigh("a", &what(number), MAX_ANSWER_BYTES));
         assert!(has(0) && !has(2) && has(3) && has(6));
         drop(waited_for);
+    }
+
+    #[test]
+    fn what_fails_pushes_no_answer_out() {
+        let answers = Answers::default();
+        let what = |number: usize| (format!("/v1/{number}"), b"k".to_vec());
+        let has = |number: usize| {
+            let all = answers.0.lock().unwrap();
+            all["a"].iter().any(|one| one.what == what(number))
+        };
+        let done = Held::new(&answers, "a", &what(0));
+        let kept = Kept { asked: [0; 32], status: StatusCode::OK, kind: None, told: None };
+        *done.place.try_lock().unwrap() = Some(kept);
+        drop(done);
+        for number in 1..3 * MAX_KEPT {
+            drop(Held::new(&answers, "a", &what(number)));
+            assert!(has(0) && !has(number), "{number}");
+        }
+        let (one, other) = (Held::new(&answers, "a", &what(1)), Held::new(&answers, "a", &what(1)));
+        drop(one);
+        assert!(has(1), "somebody waits for it");
+        drop(other);
+        assert!(!has(1));
     }
 
     #[test]

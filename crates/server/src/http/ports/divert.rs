@@ -7,7 +7,7 @@ use crate::http::guard::{Counted, Reason};
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::uri::{Authority, PathAndQuery, Uri};
-use axum::http::{HeaderMap, HeaderName, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use cofferdam_core::{Error, ErrorKind};
@@ -101,10 +101,12 @@ async fn pass_on(
     let is_upgraded = response.status() == StatusCode::SWITCHING_PROTOCOLS;
     if let (true, Some(outside)) = (is_upgraded, asked) {
         let upgraded = hyper::upgrade::on(&mut response);
+        keep_cookies_apart(response.headers_mut());
         tokio::spawn(carry(outside, upgraded, (counted, inside)));
         return Ok(response.map(Body::new));
     }
     strip(response.headers_mut());
+    keep_cookies_apart(response.headers_mut());
     // A stream counts until its last byte has gone.
     let (parts, body) = response.into_parts();
     let over = counted.loses_its_key();
@@ -146,10 +148,15 @@ fn prepare(request: &mut Request, upgrades: bool) {
     let path = request.uri().path_and_query().cloned();
     *request.uri_mut() = Uri::from(path.unwrap_or_else(|| PathAndQuery::from_static("/")));
     let upgrade = request.headers().get(header::UPGRADE).cloned().filter(|_| upgrades);
+    let is_chunked = request.headers().contains_key(header::TRANSFER_ENCODING);
     strip(request.headers_mut());
+    let headers = request.headers_mut();
+    if is_chunked {
+        // Of some methods a body is sent only where this says that there is one.
+        headers.insert(header::TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
+    }
     if let Some(upgrade) = upgrade {
-        let headers = request.headers_mut();
-        headers.insert(header::CONNECTION, header::HeaderValue::from_static("upgrade"));
+        headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
         headers.insert(header::UPGRADE, upgrade);
     }
 }
@@ -168,9 +175,40 @@ fn strip(headers: &mut HeaderMap) {
     for name in named {
         headers.remove(name);
     }
+    if headers.contains_key(header::TRANSFER_ENCODING) {
+        // What is said beside it of the length counts for nobody, least of all for who comes next.
+        headers.remove(header::CONTENT_LENGTH);
+    }
     for name in HOP_BY_HOP {
         headers.remove(name);
     }
+}
+
+/// Has each cookie go back to this address alone: one of a whole domain would go to what others run.
+fn keep_cookies_apart(headers: &mut HeaderMap) {
+    let header::Entry::Occupied(mut cookies) = headers.entry(header::SET_COOKIE) else { return };
+    for cookie in cookies.iter_mut() {
+        if let Some(apart) = without_domain(cookie.as_bytes())
+            && let Ok(apart) = HeaderValue::from_bytes(&apart)
+        {
+            *cookie = apart;
+        }
+    }
+}
+
+/// The cookie without its attribute `Domain`, where it has one.
+fn without_domain(cookie: &[u8]) -> Option<Vec<u8>> {
+    let is_domain = |part: &[u8]| {
+        let name = part.split(|byte| *byte == b'=').next().unwrap_or_default();
+        name.trim_ascii().eq_ignore_ascii_case(b"domain")
+    };
+    let parts = || cookie.split(|byte| *byte == b';').enumerate();
+    let kept = |(at, part): &(usize, &[u8])| *at == 0 || !is_domain(part);
+    if parts().all(|part| kept(&part)) {
+        return None;
+    }
+    let parts: Vec<&[u8]> = parts().filter(kept).map(|(_, part)| part).collect();
+    Some(parts.join(&b';'))
 }
 
 /// Carries bytes between two connections that speak something else from now on.
@@ -213,5 +251,46 @@ impl hyper::body::Body for Held {
 
     fn size_hint(&self) -> hyper::body::SizeHint {
         self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cookie_goes_back_to_its_own_address_alone() {
+        let mut headers = HeaderMap::new();
+        for cookie in [
+            "sid=1; Domain=boxes.test; Path=/",
+            "a=b;DOMAIN = .boxes.test",
+            "c=d; domain",
+            "domain=boxes.test; Secure",
+            "e=f; Path=/domain=x",
+        ] {
+            headers.append(header::SET_COOKIE, HeaderValue::from_static(cookie));
+        }
+        keep_cookies_apart(&mut headers);
+        let left: Vec<&str> = headers
+            .get_all(header::SET_COOKIE)
+            .iter()
+            .map(|cookie| cookie.to_str().unwrap())
+            .collect();
+        let own = "domain=boxes.test; Secure";
+        assert_eq!(left, ["sid=1; Path=/", "a=b", "c=d", own, "e=f; Path=/domain=x"]);
+    }
+
+    #[test]
+    fn what_is_sent_in_pieces_has_no_other_length() {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
+        headers.insert(header::CONTENT_LENGTH, HeaderValue::from_static("2"));
+        strip(&mut headers);
+        assert!(headers.is_empty(), "{headers:?}");
+        let mut request = Request::new(Body::empty());
+        let chunked = HeaderValue::from_static("chunked");
+        request.headers_mut().insert(header::TRANSFER_ENCODING, chunked.clone());
+        prepare(&mut request, false);
+        assert_eq!(request.headers().get(header::TRANSFER_ENCODING), Some(&chunked));
     }
 }

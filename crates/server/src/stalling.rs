@@ -1,0 +1,112 @@
+//! Connections whose other side takes nothing.
+
+use crate::http::MAX_STALL;
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, ready};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::Sleep;
+
+/// A connection that breaks off when its other side has not taken anything of an answer for [`MAX_STALL`]: what waits
+/// for it is in memory. One that speaks something else than HTTP by now has rules of its own.
+pub(crate) struct Stalling<S> {
+    stream: S,
+    until: Option<Pin<Box<Sleep>>>,
+    is_upgraded: Arc<AtomicBool>,
+}
+
+impl<S> Stalling<S> {
+    /// A connection, and what says that it does not speak HTTP any more.
+    pub(crate) fn new(stream: S) -> (Self, Arc<AtomicBool>) {
+        let is_upgraded = Arc::new(AtomicBool::new(false));
+        (Self { stream, until: None, is_upgraded: is_upgraded.clone() }, is_upgraded)
+    }
+
+    /// What a write came to, or the end of the patience with it.
+    fn patient<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        written: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        if written.is_ready() || self.is_upgraded.load(Ordering::Relaxed) {
+            self.until = None;
+            return written;
+        }
+        let until = self.until.get_or_insert_with(|| Box::pin(tokio::time::sleep(MAX_STALL)));
+        ready!(until.as_mut().poll(context));
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "nobody reads the answer")))
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Stalling<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        room: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, room)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Stalling<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.patient(context, written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
+        self.patient(context, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = Pin::new(&mut self.stream).poll_flush(context);
+        self.patient(context, flushed)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::time::{Instant, sleep, timeout};
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_of_which_nobody_reads_breaks_off() {
+        let (outside, mut reader) = tokio::io::duplex(10);
+        let (mut stream, is_upgraded) = Stalling::new(outside);
+        let begin = Instant::now();
+        // As long as something is taken now and then, it goes on.
+        let (written, ()) = tokio::join!(stream.write_all(&[1; 30]), async {
+            for _ in 0..3 {
+                sleep(MAX_STALL * 2 / 3).await;
+                reader.read_exact(&mut [0; 10]).await.unwrap();
+            }
+        });
+        written.unwrap();
+        assert!(begin.elapsed() > MAX_STALL);
+        let stalled = stream.write_all(&[1; 30]).await.unwrap_err();
+        assert_eq!(stalled.kind(), io::ErrorKind::TimedOut);
+        is_upgraded.store(true, Ordering::Relaxed);
+        let waits = timeout(3 * MAX_STALL, stream.write_all(&[1; 30])).await;
+        assert!(waits.is_err(), "it speaks something else");
+    }
+}
