@@ -12,7 +12,7 @@
 //!
 //! LIMIT: a repository, bare ones included, that is made during the run is not protected. It is
 //! reported afterwards ([`appeared`]). An outer git directory is no part of the workspace, and is held
-//! by itself (`find_outer`).
+//! by itself ([`find_outer`]).
 
 mod around;
 mod causes;
