@@ -364,13 +364,11 @@ impl Drafting<'_> {
         let Grounds { someone: Someone { user, ids }, uses, groups, made } = grounds;
         let workspace = guard(spec, &view, state)?;
         let before = workspace.as_ref().and_then(GuardedWorkspace::control);
-        let mut sockets = sockets(&view, before)?;
-        let pins = workspace.as_ref().map(GuardedWorkspace::pinned).unwrap_or_default();
-        sockets.paths.extend(workspace.iter().flat_map(GuardedWorkspace::outer_sockets));
-        if !pins.is_empty() || !sockets.paths.is_empty() {
+        let sockets = sockets(&view, before)?;
+        if before.is_some() || !sockets.paths.is_empty() {
             let inputs = PlanInputs {
                 ids: &ids,
-                pins: &pins,
+                pins: before.map_or(&[], |before| &before.pins),
                 seccomp: &filter,
                 cgroups: uses,
                 scratch: scratch.as_deref(),
@@ -379,11 +377,6 @@ impl Drafting<'_> {
             if planned.tier == Tier::Namespaces {
                 planned.pin(pin_steps(spec, facts, &view, (&inputs, &sockets.paths)));
             }
-        }
-        planned.notes.extend(before.iter().flat_map(|before| before.notes.iter().cloned()));
-        for name in workspace.iter().flat_map(GuardedWorkspace::outer_unprotected) {
-            let why = format!("{:?} is not protected: {}", name.path, name.why);
-            enforced.lower(Axis::Files, Degree::Partial, &why);
         }
         lower(&mut enforced, planned.tier, (before, &sockets));
         let admission = admit(spec.profile, planned.limits_count, spec.on_unavailable, &enforced)?;

@@ -11,8 +11,8 @@
 //! directory resolves every spelling to the one pinned entry, so that no spelling gets around it.
 //!
 //! LIMIT: a repository, bare ones included, that is made during the run is not protected. It is
-//! reported afterwards ([`appeared`]). An outer git directory is no part of the workspace, and is held
-//! by itself ([`find_outer`]).
+//! reported afterwards ([`appeared`]). Neither are the contents of an outer git directory, which is
+//! not part of the workspace.
 
 mod around;
 mod causes;
@@ -22,7 +22,6 @@ mod git_config;
 mod index;
 mod leading;
 mod links;
-mod modules;
 mod names;
 mod outer;
 mod repository;
@@ -32,13 +31,10 @@ mod users;
 
 pub(crate) use around::around;
 use causes::sentences;
-pub(crate) use git_config::last_work_tree;
 #[cfg(test)]
 pub(crate) use index::of_one as index_of_one;
 pub(crate) use leading::Read;
-use modules::Modules;
 pub(crate) use names::{Named, named};
-pub(crate) use outer::{appeared_outer, find_outer};
 use scan::Most;
 pub use scan::ScanEnd;
 use users::Users;
@@ -102,8 +98,7 @@ const WORK_TREE: [(&str, Nature); 26] = [
     (".exrc", Nature::File),
 ];
 
-/// Names in a git directory. `info` itself is pinned on the way to `attributes`. In `modules` the git directories
-/// of submodules are written all the same, with these names of their own. For `modules` there
+/// Names in a git directory. `info` itself is pinned on the way to `attributes`. For `modules` there
 /// is no real directory: one costs some 300 µs, and where there is no `.gitmodules`, git on the host
 /// can make no submodule anyway while a placeholder stands for that.
 const GIT_DIRECTORY: [(&str, Nature); 7] = [
@@ -186,8 +181,6 @@ pub struct PinnedName {
     pub path: String,
     /// Whether it can be written. The way to a protected name can, the name itself cannot.
     pub access: Access,
-    /// Whether it can be written though what it lies in is pinned read-only.
-    pub is_open: bool,
 }
 
 /// A name that is protected and not there.
@@ -233,8 +226,6 @@ pub struct ControlFiles {
     pub state: BTreeMap<String, String>,
     /// The indexes of git directories, each with what tells it from a later one.
     pub indexes: BTreeMap<String, String>,
-    /// What stays read-only though git writes it, in words.
-    pub notes: Vec<String>,
 }
 
 impl ControlFiles {
@@ -338,20 +329,16 @@ pub(crate) fn find_in<Fd: AsFd>(
 /// the placeholders are gone.
 pub fn appeared<Fd: AsFd>(before: &ControlFiles, workspace: Fd) -> Result<Vec<String>> {
     let now = find_with(workspace, Some(before), Most::Protected)?;
-    let mut told: BTreeSet<String> = news(before, &now).cloned().collect();
+    let mut told: BTreeSet<String> = now.present.difference(&before.present).cloned().collect();
+    let is_other = |(path, state): &(&String, &String)| before.state.get(*path) != Some(*state);
+    told.extend(now.state.iter().filter(is_other).map(|(path, _)| path.clone()));
+    // HOSTILE: what is closed to a look is not closed to git.
+    let is_news = |name: &&Unprotected| !before.unprotected.contains(name);
+    told.extend(now.unprotected.iter().filter(is_news).map(|name| name.path.clone()));
     if let Some(reason) = now.scan.reason().filter(|_| before.scan != now.scan) {
         told.insert(format!("({reason})"));
     }
     Ok(told.into_iter().collect())
-}
-
-/// What is there now and was not, or cannot be looked at now.
-fn news<'n>(before: &'n ControlFiles, now: &'n ControlFiles) -> impl Iterator<Item = &'n String> {
-    let state = now.state.iter().filter(|(path, state)| before.state.get(*path) != Some(*state));
-    // HOSTILE: what is closed to a look is not closed to git.
-    let closed = now.unprotected.iter().filter(|name| !before.unprotected.contains(name));
-    let present = now.present.difference(&before.present);
-    present.chain(state.map(|(path, _)| path)).chain(closed.map(|name| &name.path))
 }
 
 /// What was found so far.
@@ -360,9 +347,6 @@ struct Search<'a> {
     /// Where it is, for paths that are absolute.
     root: PathBuf,
     pins: BTreeMap<String, Access>,
-    /// Of them, what is written though what it lies in is pinned.
-    open: BTreeSet<String>,
-    modules: Modules,
     found: ControlFiles,
     /// Git directories that others share and that were looked at.
     shared: BTreeSet<String>,
@@ -390,8 +374,6 @@ impl<'a> Search<'a> {
             workspace,
             root,
             pins: BTreeMap::new(),
-            open: BTreeSet::new(),
-            modules: Modules::default(),
             found: ControlFiles::default(),
             shared: BTreeSet::new(),
             listed: BTreeSet::new(),
@@ -547,13 +529,8 @@ impl<'a> Search<'a> {
     fn finish(self, scan: ScanEnd) -> ControlFiles {
         let mut found = self.found;
         // INVARIANT: a map of paths lists every parent before what is below it.
-        let pins = self.pins.into_iter();
-        let pin = |(path, access)| PinnedName {
-            is_open: access == Access::ReadWrite && self.open.contains(&path),
-            path,
-            access,
-        };
-        found.pins = pins.map(pin).collect();
+        found.pins =
+            self.pins.into_iter().map(|(path, access)| PinnedName { path, access }).collect();
         found.absent.sort_by(|a, b| a.path.cmp(&b.path));
         found.absent.dedup_by(|a, b| a.path == b.path);
         found.scan = scan;

@@ -10,10 +10,10 @@ use std::os::unix::fs::symlink;
 #[path = "control_files/leading_tests.rs"]
 mod leading;
 
-pub(super) struct Tree(TestDirectory);
+struct Tree(TestDirectory);
 
 impl Tree {
-    pub(super) fn new(name: &str, directories: &[&str], files: &[&str]) -> Self {
+    fn new(name: &str, directories: &[&str], files: &[&str]) -> Self {
         let tree = Self(TestDirectory::new(&format!("control-{name}")));
         for path in directories {
             fs::create_dir_all(tree.path(path)).unwrap();
@@ -25,24 +25,24 @@ impl Tree {
         tree
     }
 
-    pub(super) fn path(&self, path: &str) -> std::path::PathBuf {
+    fn path(&self, path: &str) -> std::path::PathBuf {
         self.0.path().join(path)
     }
 
-    pub(super) fn open(&self) -> OwnedFd {
+    fn open(&self) -> OwnedFd {
         fs::File::open(self.0.path()).unwrap().into()
     }
 
-    pub(super) fn find(&self) -> ControlFiles {
+    fn find(&self) -> ControlFiles {
         find(self.open()).unwrap()
     }
 }
 
-pub(super) fn access(found: &ControlFiles, path: &str) -> Option<Access> {
+fn access(found: &ControlFiles, path: &str) -> Option<Access> {
     found.pins.iter().find(|pin| pin.path == path).map(|pin| pin.access)
 }
 
-pub(super) fn absent(found: &ControlFiles, path: &str) -> Option<Nature> {
+fn absent(found: &ControlFiles, path: &str) -> Option<Nature> {
     found.absent.iter().find(|name| name.path == path).map(|name| name.nature)
 }
 

@@ -204,7 +204,6 @@ pub fn action(op: &Op) -> String {
         Op::Proc { path } => format!("Mounts a process file system at {path}"),
         Op::Devpts { path } => format!("Mounts own terminals at {path}"),
         Op::Mask { path } => format!("Hides {path}"),
-        Op::Keep { path } => format!("Keeps {path} writable in what is pinned"),
         Op::Pin { path, access } => match access {
             Access::ReadOnly => format!("Pins {path} read-only"),
             Access::ReadWrite => format!("Pins {path} in place, writable"),

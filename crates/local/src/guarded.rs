@@ -1,16 +1,13 @@
 //! A workspace whose names are held: protected control files, and places that something is mounted on.
 
-mod outer;
-
-use crate::control_files::{self, AbsentName, ControlFiles, Nature, PinnedName, Unprotected};
+use crate::control_files::{self, AbsentName, ControlFiles, Nature, PinnedName};
 use crate::pin_watch::{PinWatch, identities};
 use crate::placeholders::{Identity, Placeholders};
 use crate::state::StateDirectory;
-use crate::view::{Mounted, OuterGitDirectory, View, WorkspaceView, missing_on_the_way};
+use crate::view::{Mounted, View, WorkspaceView, missing_on_the_way};
 use cofferdam_core::{Error, ErrorKind, Result, SensitiveWrites, Spec};
 use cofferdam_guestd::apply::LostPin;
 use cofferdam_wire::plan::Access;
-use outer::HeldOuter;
 use rustix::fs::{AtFlags, FileType};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -24,9 +21,7 @@ pub(crate) struct GuardedWorkspace {
     /// The control files, where they are protected.
     control: Option<ControlFiles>,
     mounts: Vec<Mounted>,
-    /// Its git directory, where that is elsewhere and is written.
-    outer: Option<HeldOuter>,
-    /// What is watched on the host, parents first. What is elsewhere has its whole path.
+    /// What is watched on the host, parents first.
     names: Vec<PinnedName>,
     /// What those names were.
     identities: BTreeMap<String, Option<Identity>>,
@@ -47,20 +42,6 @@ fn path(view: &View) -> Option<&str> {
     }
 }
 
-fn outer_git(view: &View) -> Option<&OuterGitDirectory> {
-    match &view.workspace {
-        WorkspaceView::Directory(directory) => directory.outer_git.as_ref(),
-        WorkspaceView::Private => None,
-    }
-}
-
-/// What would be pinned of a git directory that is elsewhere, by its whole path.
-pub(crate) fn foreseen_outer(view: &View) -> Result<Vec<PinnedName>> {
-    let (Some(outer), Some(path)) = (outer_git(view), path(view)) else { return Ok(Vec::new()) };
-    let found = control_files::find_outer(outer, path, None)?;
-    Ok(outer::whole(outer, &found))
-}
-
 /// Makes something stand at every name that is held and absent. `None` where no name is held on the host:
 /// what lies under a layer needs nothing.
 pub(crate) fn guard(
@@ -71,9 +52,8 @@ pub(crate) fn guard(
     let protected = protected_path(spec, view);
     let lands = spec.workspace.written().is_some();
     let mounts = if lands { view.mounts.clone() } else { Vec::new() };
-    let outer = outer_git(view).filter(|_| lands);
-    let is_held = protected.is_some() || !mounts.is_empty() || outer.is_some();
-    let Some(path) = path(view).filter(|_| is_held) else { return Ok(None) };
+    let held = path(view).filter(|_| protected.is_some() || !mounts.is_empty());
+    let Some(path) = held else { return Ok(None) };
     // ORDER: a share in the placeholders first, so that none found now vanishes by another's end.
     let placeholders = Placeholders::hold(state, Path::new(path))?;
     let control = protected.map(|_| control_files::find(placeholders.directory())).transpose()?;
@@ -84,15 +64,12 @@ pub(crate) fn guard(
             Some(found.without(unmade))
         }
     };
-    let outer = outer.map(|outer| HeldOuter::hold(outer, path, state)).transpose()?;
-    let mut names = names(control.as_ref(), &mounts);
-    names.extend(outer.iter().flat_map(HeldOuter::pins));
+    let names = names(control.as_ref(), &mounts);
     let mut guarded = GuardedWorkspace {
         path: path.to_owned(),
         placeholders,
         control,
         mounts,
-        outer,
         names,
         identities: BTreeMap::new(),
     };
@@ -112,7 +89,7 @@ fn names(control: Option<&ControlFiles>, mounts: &[Mounted]) -> Vec<PinnedName> 
         names.insert(mounted.below.clone(), Access::ReadOnly);
     }
     names.extend(pins(control).map(|pin| (pin.path.clone(), pin.access)));
-    names.into_iter().map(|(path, access)| PinnedName { path, access, is_open: false }).collect()
+    names.into_iter().map(|(path, access)| PinnedName { path, access }).collect()
 }
 
 fn pins(control: Option<&ControlFiles>) -> impl Iterator<Item = &PinnedName> {
@@ -123,22 +100,6 @@ impl GuardedWorkspace {
     /// The control files as they were, where they are protected.
     pub(crate) fn control(&self) -> Option<&ControlFiles> {
         self.control.as_ref()
-    }
-
-    /// The names that are pinned, parents first; those of a git directory that is elsewhere by whole paths.
-    pub(crate) fn pinned(&self) -> Vec<PinnedName> {
-        let own = pins(self.control.as_ref()).cloned();
-        own.chain(self.outer.iter().flat_map(HeldOuter::pins)).collect()
-    }
-
-    /// Sockets in a git directory that is elsewhere, at which a program of the host listens.
-    pub(crate) fn outer_sockets(&self) -> Vec<String> {
-        self.outer.iter().flat_map(HeldOuter::sockets).collect()
-    }
-
-    /// What of a git directory that is elsewhere cannot be protected.
-    pub(crate) fn outer_unprotected(&self) -> Vec<Unprotected> {
-        self.outer.iter().flat_map(HeldOuter::unprotected).collect()
     }
 
     /// Starts to watch the names.
@@ -161,9 +122,6 @@ impl GuardedWorkspace {
             let pins: BTreeSet<&str> = before.pins.iter().map(|pin| pin.path.as_str()).collect();
             now.absent.retain(|name| pins.contains(name.path.as_str()));
             self.placeholders.make(&now.absent)?;
-        }
-        if let Some(outer) = &self.outer {
-            outer.renew()?;
         }
         self.make_room()
     }
@@ -194,12 +152,6 @@ impl GuardedWorkspace {
 
     /// What has to be mounted again inside for these names, in a workspace that is shown at `places`.
     pub(crate) fn lost(&self, changed: &[String], places: &[&String]) -> Vec<LostPin> {
-        let elsewhere: Vec<PinnedName> = self.outer.iter().flat_map(HeldOuter::pins).collect();
-        let of_outer = |name: &String| {
-            let pin = elsewhere.iter().find(|pin| pin.path == *name)?;
-            Some(LostPin { path: name.clone(), access: pin.access, from: None })
-        };
-        let outer = changed.iter().filter_map(of_outer);
         let lost = |name: &String| {
             let mounted = self.mounts.iter().find(|mounted| mounted.below == *name);
             let pin = pins(self.control.as_ref()).find(|pin| pin.path == *name);
@@ -218,7 +170,6 @@ impl GuardedWorkspace {
             };
             places.iter().map(at)
         })
-        .chain(outer)
         .collect()
     }
 
@@ -230,20 +181,15 @@ impl GuardedWorkspace {
     /// Gives up the names. Answers the control files that appeared, and what could not be removed.
     pub(crate) fn leave(self) -> (Vec<String>, Option<Error>) {
         let directory = rustix::io::fcntl_dupfd_cloexec(self.placeholders.directory(), 3);
-        let mut left = self.placeholders.remove().err();
+        let left = self.placeholders.remove().err();
+        // ORDER: after the placeholders are gone, which are no news.
+        let appeared = match (self.control, directory) {
+            (Some(before), Ok(directory)) => control_files::appeared(&before, &directory),
+            (_, _) => Ok(Vec::new()),
+        };
         // HOSTILE: what was made inside may be what no look succeeds at.
         let untold =
             |error: Error| vec![format!("(the workspace cannot be looked at: {})", error.chain())];
-        let mut told = BTreeSet::new();
-        if let Some(outer) = self.outer {
-            let (appeared, of_outer) = outer.leave();
-            told.extend(appeared.unwrap_or_else(untold));
-            left = left.or(of_outer);
-        }
-        // ORDER: after the placeholders are gone, which are no news.
-        if let (Some(before), Ok(directory)) = (self.control, directory) {
-            told.extend(control_files::appeared(&before, &directory).unwrap_or_else(untold));
-        }
-        (told.into_iter().collect(), left)
+        (appeared.unwrap_or_else(untold), left)
     }
 }

@@ -131,13 +131,8 @@ impl Early {
             let Op::Mask { path } = &step.op else { return None };
             Some(path.clone())
         };
-        let kept = |step: &Step| {
-            let Op::Keep { path } = &step.op else { return None };
-            Some(path.clone())
-        };
         let names = plan.steps.get(late.pins.clone()).unwrap_or_default();
         let names = Names {
-            kept: names.iter().filter_map(kept).collect(),
             pins: names.iter().filter_map(pin).collect(),
             covers: names.iter().filter_map(cover).collect(),
         };

@@ -139,7 +139,7 @@ struct Noticed {
 /// A pinned name that is not what it was.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangedPin {
-    /// Relative to the workspace, or whole where it is elsewhere.
+    /// Relative to the workspace.
     pub path: String,
     /// What is there now.
     pub now: Now,
@@ -241,11 +241,7 @@ impl PinWatch {
             | WatchFlags::MOVED_TO
             | WatchFlags::ONLYDIR;
         for parent in parents {
-            let path = match parent.starts_with('/') {
-                // Of a git directory that is elsewhere.
-                true => parent.to_owned(),
-                false => format!("/proc/self/fd/{}/{parent}", self.workspace.as_raw_fd()),
-            };
+            let path = format!("/proc/self/fd/{}/{parent}", self.workspace.as_raw_fd());
             match rustix::fs::inotify::add_watch(&notices, path, events) {
                 Ok(watch) => {
                     self.watched.insert(watch, parent.to_owned());

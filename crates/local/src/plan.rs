@@ -41,8 +41,7 @@ pub const HOST_NAME: &str = "cofferdam";
 pub struct PlanInputs<'a> {
     /// Who commands are on the host.
     pub ids: &'a IdChoice,
-    /// Names in the workspace that are protected, parents first, and those of its git directory by their whole
-    /// paths where that is elsewhere. Used only where the workspace can be
+    /// Names in the workspace that are protected, parents first. Used only where the workspace can be
     /// written.
     pub pins: &'a [PinnedName],
     /// The system call filter, as the kernel takes it.
@@ -196,7 +195,7 @@ pub(crate) fn pin_steps(
     let mut steps = Steps(root::pins(&Context { spec, facts, view, inputs }));
     if let WorkspaceView::Directory(workspace) = &view.workspace {
         for socket in sockets {
-            let path = root::in_or_outside(workspace, socket);
+            let path = format!("{}/{socket}", workspace.path);
             steps.add(Op::Mask { path }, "a program of the host listens there");
         }
     }

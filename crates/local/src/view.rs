@@ -31,19 +31,11 @@ pub use mounts::Mounted;
 pub(crate) use mounts::missing_on_the_way;
 pub use toolchains::links_that_lead_outside;
 
-/// A git directory outside of the workspace, which the workspace is a linked work tree or a submodule of.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OuterGitDirectory {
-    /// The directory, shared with other work trees where it is of a linked one.
-    pub common: String,
-    /// A linked work tree's own directory in it.
-    pub own: Option<String>,
-}
-
-/// The git directory of a workspace that is elsewhere and knows of the workspace.
-pub(crate) fn outer_git_directory(workspace: &str) -> Option<OuterGitDirectory> {
+/// The shared git directory and its own one, where a workspace is a linked work tree of a repository elsewhere
+/// that knows of it.
+pub(crate) fn linked_worktree(workspace: &str) -> Option<(String, String)> {
     match worktree::outer_git(workspace) {
-        worktree::OuterGit::Proved(outer) => Some(outer),
+        worktree::OuterGit::Proved { common, own } => Some((common, own)),
         worktree::OuterGit::None | worktree::OuterGit::Unproved(_) => None,
     }
 }
@@ -173,9 +165,9 @@ pub struct WorkspaceDirectory {
     pub at_workspace: bool,
     /// Its owner on disk.
     pub owner: (u32, u32),
-    /// Its git directory, where that is elsewhere and is written like one in the workspace, with its control
-    /// files pinned. It stands among [`View::places`].
-    pub outer_git: Option<OuterGitDirectory>,
+    /// The shared git directory, where the workspace is a linked worktree of a repository elsewhere.
+    /// What a commit needs of it stands among [`View::places`].
+    pub outer_git: Option<String>,
     /// Where what is written to it lands.
     pub landing: Landing,
 }

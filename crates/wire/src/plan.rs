@@ -168,12 +168,6 @@ pub enum Op {
         /// What.
         path: String,
     },
-    /// Take what is there as it is now, for a later [`Op::Pin`] of it. So it stays writable though what it lies
-    /// in is pinned read-only before.
-    Keep {
-        /// What.
-        path: String,
-    },
     /// Make what is there a mount of its own: it cannot be renamed or removed.
     Pin {
         /// What.

@@ -10,13 +10,13 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Stdio};
 
 /// A sandbox with a shell in it that does what it is told.
-pub(crate) struct Inside {
+struct Inside {
     child: Child,
     answers: BufReader<ChildStdout>,
 }
 
 impl Inside {
-    pub(crate) fn start(place: &Place, options: &[&str]) -> Self {
+    fn start(place: &Place, options: &[&str]) -> Self {
         let words = [&["run", "-i"], options, &["--", "/bin/sh"]].concat();
         let mut command = place.cofferdam(&words);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -28,7 +28,7 @@ impl Inside {
     }
 
     /// Its exit code, and what it says on both streams.
-    pub(crate) fn does(&mut self, line: &str) -> (i32, String) {
+    fn does(&mut self, line: &str) -> (i32, String) {
         let stdin = self.child.stdin.as_mut().unwrap();
         writeln!(stdin, "{{ {line}\n}} 2>&1 </dev/null; echo \"<end> $?\"").unwrap();
         let mut text = String::new();
@@ -47,14 +47,14 @@ impl Inside {
         }
     }
 
-    pub(crate) fn succeeds(&mut self, line: &str) -> String {
+    fn succeeds(&mut self, line: &str) -> String {
         let (code, text) = self.does(line);
         assert_eq!(code, 0, "{line}: {text}");
         text
     }
 
     /// Ends it. What it remarked is returned.
-    pub(crate) fn end(self) -> String {
+    fn end(self) -> String {
         let said = ended(self.child, SOON);
         assert!(said.status.success(), "{said:?}");
         said.stderr
@@ -77,7 +77,7 @@ impl Rest for Child {
 }
 
 /// Git for the person, on the host, with nothing but what the repository says.
-pub(crate) fn git(place: &Place, words: &[&str]) -> String {
+fn git(place: &Place, words: &[&str]) -> String {
     let mut command = place.host("/usr/bin/git");
     command.args(["-c", "user.name=A", "-c", "user.email=a@b.c"]).args(words);
     command.env("GIT_CONFIG_GLOBAL", "/dev/null");

@@ -5,7 +5,6 @@ pub(crate) mod identity;
 mod image;
 pub(crate) mod mounts;
 mod overlay;
-mod pins;
 mod renew;
 mod rest;
 
@@ -311,7 +310,7 @@ impl Work {
     /// Waits for the names, and does what the steps for them stand for.
     fn pin_what_is_named(&mut self, awaited: &mut Awaited) -> Result<(), SetupFailure> {
         let names = awaited.heard.names().map_err(|failed| failed.in_step("names"))?;
-        self.tree.pin_all(&names.kept, &names.pins).map_err(|failed| failed.in_step("pin"))?;
+        self.tree.pin_all(&names.pins).map_err(|failed| failed.in_step("pin"))?;
         let covered = names.covers.iter().try_for_each(|path| self.tree.mask(path));
         covered.map_err(|failed| failed.in_step("mask"))
     }
@@ -429,7 +428,6 @@ fn one(
         Op::Proc { path } => tree.proc(path),
         Op::Devpts { path } => tree.devpts(path),
         Op::Mask { path } => tree.mask(path),
-        Op::Keep { path } => tree.keep(path),
         Op::Pin { path, access } => tree.pin(path, *access),
         Op::Space { path, size_bytes, inodes } => tree.space(path, *size_bytes, *inodes),
         Op::Private { path, mode } => tree.private_directory(path, *mode).map(drop),
@@ -497,7 +495,6 @@ pub fn stage(op: &Op) -> &'static str {
         Op::Proc { .. } => "proc",
         Op::Devpts { .. } => "devpts",
         Op::Mask { .. } => "mask",
-        Op::Keep { .. } => "keep",
         Op::Pin { .. } => "pin",
         Op::Space { .. } => "space",
         Op::Private { .. } => "private_directory",

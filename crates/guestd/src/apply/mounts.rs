@@ -10,11 +10,10 @@ use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MountPropagationFlags, MoveMountFlags,
     OpenTreeFlags, UnmountFlags,
 };
-use std::collections::BTreeMap;
 
 pub(super) const RDONLY: u64 = 1;
-pub(super) const NOSUID: u64 = 2;
-pub(super) const NODEV: u64 = 4;
+const NOSUID: u64 = 2;
+const NODEV: u64 = 4;
 pub(super) const NOEXEC: u64 = 8;
 const IDMAP: u64 = 0x0010_0000;
 
@@ -46,8 +45,6 @@ pub(super) struct Tree {
     pub(super) overlays: u32,
     /// The device of a root that an image brought. Names there are hostile.
     pub(super) image: Option<u64>,
-    /// Parts of the tree as they were before what they lie in was pinned, by their paths.
-    pub(super) kept: BTreeMap<String, OwnedFd>,
 }
 
 /// What of the host a step shows.
@@ -243,6 +240,42 @@ impl Tree {
         let place = if is_directory { &mut self.empty_cover } else { &mut self.null_cover };
         *place = Some(cover);
         Ok(())
+    }
+
+    /// Pins a name. Where the directory that it is in is gone, or the directory itself that was only to stay in
+    /// its place, nothing is left that it protected; the host sees what comes there.
+    pub(super) fn pin(&mut self, path: &str, access: Access) -> Result<(), CallFailed> {
+        let is_gone = |failed: &CallFailed| matches!(failed.errno, Errno::NOENT | Errno::NOTDIR);
+        match self.within(path).map(drop) {
+            Err(failed) if is_gone(&failed) => return Ok(()),
+            found => found?,
+        }
+        match (self.pin_from(path, path, access), access) {
+            (Err(failed), Access::ReadWrite) if is_gone(&failed) => Ok(()),
+            (pinned, _) => pinned,
+        }
+    }
+
+    /// Makes a part of the tree a mount at another place of it, where something has to stand.
+    pub(super) fn pin_from(
+        &mut self,
+        from: &str,
+        path: &str,
+        access: Access,
+    ) -> Result<(), CallFailed> {
+        let (parent, name) = self.within(from)?;
+        let mount =
+            clone_tree(parent, name, Depth::All).during(|| format!("open_tree({from:?})"))?;
+        let flags = match access {
+            Access::ReadOnly => RDONLY,
+            Access::ReadWrite => 0,
+        };
+        set_flags(mount.as_fd(), libc::AT_RECURSIVE, flags | NOSUID | NODEV)?;
+        self.attach_at(mount.as_fd(), path)
+    }
+
+    pub(super) fn pin_all(&mut self, pins: &[(String, Access)]) -> Result<(), CallFailed> {
+        pins.iter().try_for_each(|(path, access)| self.pin(path, *access))
     }
 
     /// Mounts the space where its first private directory will cover it, because copies can be

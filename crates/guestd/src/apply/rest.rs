@@ -45,9 +45,6 @@ pub struct Told {
 /// The names that its steps wait for.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Names {
-    /// What is taken before any is pinned, for a pin of the same name: it stays writable though what it lies in
-    /// does not.
-    pub kept: Vec<String>,
     /// Names to pin, parents first.
     pub pins: Vec<(String, Access)>,
     /// What is covered after that.
@@ -254,7 +251,7 @@ mod tests {
         let pins: Vec<_> =
             (0..20_000).map(|n| (format!("/w/some/name-{n}"), Access::ReadOnly)).collect();
         let covers = vec!["/w/socket".to_owned()];
-        let names = Names { kept: vec!["/w/kept".to_owned()], pins, covers };
+        let names = Names { pins, covers };
         let joined = Joined(vec![open("/dev/null")]);
         let told = Told {
             steps: Vec::new(),

@@ -4,7 +4,7 @@ use super::{filter, in_use, look_at_home, lower, open_directory, sockets, some_s
 use crate::cgroup::{CgroupFacts, assess};
 use crate::control_files;
 use crate::cow;
-use crate::guarded::{foreseen_outer, protected_path};
+use crate::guarded::protected_path;
 use crate::host::HostFacts;
 use crate::plan::{IdChoice, PlanInputs, Planned, Tier, pin_steps, plan, way_out};
 use crate::view::{View, look};
@@ -34,8 +34,6 @@ fn foresee_in(spec: &Spec, facts: &HostFacts, view: View) -> Result<(Planned, En
         Some(path) => Some(control_files::find(&open_directory(path)?)?),
         None => None,
     };
-    let mut pins = before.iter().flat_map(|before| before.pins.clone()).collect::<Vec<_>>();
-    pins.extend(foreseen_outer(&view)?);
     let groups = CgroupFacts::read_for_limits()?;
     let assessment = assess(&groups, &spec.limits, spec.on_unavailable)?;
     let ids = if facts.is_root() { some_session_ids(spec) } else { IdChoice::own(facts) };
@@ -43,7 +41,7 @@ fn foresee_in(spec: &Spec, facts: &HostFacts, view: View) -> Result<(Planned, En
     let way_out = way_out(spec)?;
     let inputs = PlanInputs {
         ids: &ids,
-        pins: &pins,
+        pins: before.as_ref().map_or(&[], |before| &before.pins),
         seccomp: &filter,
         cgroups: in_use(&groups, &assessment),
         scratch: None,
@@ -54,7 +52,6 @@ fn foresee_in(spec: &Spec, facts: &HostFacts, view: View) -> Result<(Planned, En
     if planned.tier == Tier::Namespaces && !sockets.paths.is_empty() {
         planned.pin(pin_steps(spec, facts, &view, (&inputs, &sockets.paths)));
     }
-    planned.notes.extend(before.iter().flat_map(|before| before.notes.iter().cloned()));
     let mut enforced = planned.enforced.clone();
     lower(&mut enforced, planned.tier, (before.as_ref(), &sockets));
     Ok((planned, enforced))

@@ -96,12 +96,6 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// The work tree that the configuration of a git directory names first.
-    pub(super) fn named_work_tree(&mut self, git: &str) -> Option<String> {
-        let text = self.text_of(&join(git, "config"))?;
-        self.work_trees(git, &text).into_iter().next()
-    }
-
     /// Further work trees that a configuration names.
     fn work_trees(&self, git: &str, text: &[u8]) -> Vec<String> {
         let mut found = Vec::new();

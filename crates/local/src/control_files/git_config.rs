@@ -31,15 +31,6 @@ pub(super) fn targets(text: &[u8]) -> Vec<Target> {
     reader.found
 }
 
-/// The work tree that a configuration names, of which the last counts. `None` where it is no text.
-pub(crate) fn last_work_tree(text: &[u8]) -> Option<String> {
-    let named = targets(text).into_iter().rev().find_map(|target| match target {
-        Target::WorkTree(path) => Some(path),
-        Target::Hooks(_) | Target::Include(_) => None,
-    });
-    String::from_utf8(named?).ok()
-}
-
 struct Reader<'t> {
     left: &'t [u8],
     /// In lower case; what stands in quotes behind it follows after a dot.

@@ -20,7 +20,6 @@ impl Search<'_> {
     /// The same in these directories of it.
     pub(super) fn links_in(&mut self, git: &str, mut waiting: Vec<String>) {
         let mut listed = 0;
-        let may_hold = self.may_hold_modules(git);
         while let Some(directory) = waiting.pop() {
             listed += 1;
             // Another git directory may lead there, too.
@@ -48,30 +47,15 @@ impl Search<'_> {
                     waiting.extend(led);
                 } else if kind == FileType::Socket {
                     self.sockets.push(path.into_bytes());
-                } else {
-                    if name == ".git" || may_hold && self.may_be_module(&path) {
-                        // No repository has one in there; an index could lead to it all the same, or the
-                        // name of a submodule.
+                } else if !(is_of_objects && is_by_sum(&path)) {
+                    if name == ".git" {
+                        // No repository has one in there; an index could lead to it all the same.
                         self.found.present.insert(path.clone());
                     }
-                    if !(is_of_objects && is_by_sum(&path)) || may_hold && self.has_more(&path) {
-                        waiting.push(path);
-                    }
+                    waiting.push(path);
                 }
             }
         }
-    }
-
-    /// Whether a directory is a git directory, or one whose name says too little to look at it.
-    fn may_be_module(&mut self, path: &str) -> bool {
-        let has_head = |search: &mut Self| !matches!(search.kind(&join(path, "HEAD")), Ok(None));
-        path.contains(char::REPLACEMENT_CHARACTER)
-            || has_head(self) && self.is_git_directory(path).unwrap_or(true)
-    }
-
-    /// Whether a directory of objects may have directories in it. Not every file system counts them.
-    fn has_more(&mut self, path: &str) -> bool {
-        !matches!(self.kind(path), Ok(Some((_, 2))))
     }
 }
 

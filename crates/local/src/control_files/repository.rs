@@ -129,21 +129,15 @@ impl Search<'_> {
 
     /// Whether a name is read-only already, by itself or with a directory that it is in.
     pub(super) fn is_fixed(&self, path: &str) -> bool {
-        let above = Path::new(path).ancestors().filter_map(Path::to_str);
-        let decides = |path: &&str| match self.pins.get(*path) {
-            Some(Access::ReadOnly) => true,
-            Some(Access::ReadWrite) => self.open.contains(*path),
-            None => false,
-        };
-        let mut decisive = above.filter(decides);
-        decisive.next().is_some_and(|path| self.pins.get(path) == Some(&Access::ReadOnly))
+        Path::new(path)
+            .ancestors()
+            .filter_map(Path::to_str)
+            .any(|path| self.pins.get(path) == Some(&Access::ReadOnly))
     }
 
     /// The protected names of a git directory whose work tree is at `tree`, and of the one that it shares
     /// things with.
     pub(super) fn git_directory(&mut self, git: &str, tree: &str) -> Result<()> {
-        // ORDER: those within it first, whose references and indexes are known by their own names.
-        self.modules(git)?;
         self.links(git);
         self.names_of_git(git)?;
         self.followed(git, tree)?;

@@ -100,7 +100,6 @@ fn mounts_at(op: &Op) -> Option<&str> {
         | Op::Proc { path }
         | Op::Devpts { path }
         | Op::Mask { path }
-        | Op::Keep { path }
         | Op::Pin { path, .. }
         | Op::Space { path, .. }
         | Op::Private { path, .. }

@@ -2,9 +2,7 @@
 
 use super::image;
 use super::{Context, HOST_NAME, Home, Late, Steps, USER_ID, WayOut};
-use crate::view::{
-    HOME, ImageView, Place, Shown, View, WORKSPACE, WorkspaceDirectory, WorkspaceView, is_within,
-};
+use crate::view::{HOME, ImageView, Place, Shown, View, WORKSPACE, WorkspaceView, is_within};
 use cofferdam_core::{Limits, Spec, User};
 use cofferdam_wire::plan::{Access, Bind, Depth, Layer, Op, Overlay, Owner, Step, Upper};
 use std::collections::BTreeMap;
@@ -411,32 +409,20 @@ fn trusted(context: &Context<'_>, steps: &mut Steps) {
     }
 }
 
-/// A name of the workspace by its whole path, or one that is elsewhere and has that already.
-pub(super) fn in_or_outside(workspace: &WorkspaceDirectory, path: &str) -> String {
-    if path.starts_with('/') { path.to_owned() } else { format!("{}/{path}", workspace.path) }
-}
-
 /// The steps that pin names, parents first.
 pub(super) fn pins(context: &Context<'_>) -> Vec<Step> {
     // INVARIANT: a map of paths lists every parent before what is below it.
     let mut pins = held(context.view);
-    let mut steps = Steps::default();
     if let WorkspaceView::Directory(workspace) = &context.view.workspace {
         for pin in context.pins() {
             let why = match pin.access {
                 Access::ReadOnly => "what stands here decides what runs outside of the sandbox",
                 Access::ReadWrite => "leads to a protected name, so it cannot be moved away",
             };
-            let path = in_or_outside(workspace, &pin.path);
-            if pin.is_open {
-                // ORDER: taken before any is pinned.
-                let why =
-                    "a git directory is written, and those that come beside it are not obeyed";
-                steps.add(Op::Keep { path: path.clone() }, why);
-            }
-            pins.insert(path, (pin.access, why));
+            pins.insert(format!("{}/{}", workspace.path, pin.path), (pin.access, why));
         }
     }
+    let mut steps = Steps::default();
     for (path, (access, why)) in pins {
         steps.add(Op::Pin { path, access }, why);
     }

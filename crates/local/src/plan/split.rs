@@ -140,8 +140,9 @@ impl Splitting {
         match &step.op {
             Op::PrivateMounts | Op::Pivot => self.tree(step),
             Op::NewRoot { size_bytes, inodes } => {
+                let (tree_bytes, tree_files) = (TREE_BYTES, TREE_FILES);
                 self.space = Some((*size_bytes, *inodes));
-                self.tree_op(Op::NewRoot { size_bytes: TREE_BYTES, inodes: TREE_FILES });
+                self.tree_op(Op::NewRoot { size_bytes: tree_bytes, inodes: tree_files });
                 for way in &places.ways {
                     self.name(way);
                 }
@@ -177,7 +178,6 @@ impl Splitting {
                 self.own(step);
             }
             Op::Mask { .. }
-            | Op::Keep { .. }
             | Op::Pin { .. }
             | Op::JoinCgroups
             | Op::Landlock(_)

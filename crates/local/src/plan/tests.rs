@@ -107,7 +107,7 @@ fn ids() -> IdChoice {
 }
 
 fn pins() -> Vec<PinnedName> {
-    let pin = |path: &str, access| PinnedName { path: path.to_owned(), access, is_open: false };
+    let pin = |path: &str, access| PinnedName { path: path.to_owned(), access };
     vec![pin(".git", Access::ReadWrite), pin(".git/hooks", Access::ReadOnly)]
 }
 

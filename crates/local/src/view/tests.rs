@@ -1,4 +1,3 @@
-mod outer_git;
 mod toolchains;
 
 use super::*;
@@ -397,6 +396,38 @@ fn as_root_a_toolchain_below_a_closed_directory_is_mapped() {
     assert_eq!(owner(&spec), Owner::Same);
     fs::set_permissions(ground.0.join("home"), fs::Permissions::from_mode(0o700)).unwrap();
     assert!(matches!(owner(&spec), Owner::Mapped { .. }));
+}
+
+#[test]
+fn a_linked_worktree_shows_its_repository_only_if_that_points_back() {
+    let ground = Ground::new("worktree");
+    let own = ground.directory("repo/.git/worktrees/proj");
+    for name in ["repo/.git/objects", "repo/.git/refs", "repo/.git/hooks"] {
+        ground.directory(name);
+    }
+    ground.file("repo/.git/HEAD", "ref: refs/heads/main\n");
+    ground.file("repo/.git/config", "[core]\n");
+    ground.file("repo/.git/worktrees/proj/commondir", "../..\n");
+    ground.file("home/proj/.git", &format!("gitdir: {own}\n"));
+    let spec = ground.spec();
+
+    let view = user(&spec).unwrap();
+    assert!(!view.shows(&ground.path("repo/.git")));
+    assert!(view.notes.iter().any(|note| note.contains("point back")), "{:?}", view.notes);
+
+    ground.file("repo/.git/worktrees/proj/gitdir", &ground.path("elsewhere/.git"));
+    assert!(!user(&spec).unwrap().shows(&ground.path("repo/.git")));
+
+    ground.file("repo/.git/worktrees/proj/gitdir", &ground.path("home/proj/.git"));
+    let view = user(&spec).unwrap();
+    let access = |name: &str| shown(&view, &ground.path(name)).map(|place| place.access);
+    assert_eq!(access("repo/.git"), Some(Access::ReadOnly));
+    assert_eq!(access("repo/.git/objects"), Some(Access::ReadWrite));
+    assert_eq!(access("repo/.git/refs"), Some(Access::ReadWrite));
+    assert_eq!(access("repo/.git/worktrees/proj"), Some(Access::ReadWrite));
+    assert_eq!(access("repo/.git/worktrees/proj/commondir"), Some(Access::ReadOnly));
+    assert_eq!(access("repo/.git/hooks"), None);
+    assert!(!view.shows(&ground.path("repo/src")));
 }
 
 #[test]

@@ -2,11 +2,7 @@
 
 use super::lookup::{Found, find, find_listed, is_within};
 use super::secrets::{Secrets, state_directory};
-use super::{
-    Landing, OuterGitDirectory, Shown, WORKSPACE, WorkspaceDirectory, WorkspaceView, nested,
-    worktree,
-};
-use crate::control_files;
+use super::{Landing, Shown, WORKSPACE, WorkspaceDirectory, WorkspaceView, nested, worktree};
 use crate::host::HostFacts;
 use cofferdam_core::way::NEVER_WRITTEN;
 use cofferdam_core::{Error, ErrorKind, Result, Spec, Workspace};
@@ -18,7 +14,7 @@ use std::path::Path;
 pub(super) struct Ground {
     pub(super) workspace: WorkspaceView,
     pub(super) shown: Vec<Shown>,
-    pub(super) outer_git: Option<OuterGitDirectory>,
+    pub(super) outer_git: Option<String>,
     pub(super) notes: Vec<String>,
 }
 
@@ -99,8 +95,7 @@ fn has_room_at_workspace(path: &str, spec: &Spec) -> bool {
         && !listed.into_iter().any(|found| is_within(&found.path, WORKSPACE))
 }
 
-/// Shows the repository of a linked worktree or a submodule: as one in the workspace where its control files
-/// can be pinned, otherwise as far as a commit needs it.
+/// Shows the repository of a linked worktree, as far as a commit needs it.
 fn outer_git(
     found: &Found,
     spec: &Spec,
@@ -108,34 +103,17 @@ fn outer_git(
     secrets: &Secrets,
     ground: &mut Ground,
 ) {
-    let outer = match worktree::outer_git(&found.path) {
+    let (common, own) = match worktree::outer_git(&found.path) {
         worktree::OuterGit::None => return,
         worktree::OuterGit::Unproved(why) => return ground.notes.push(why),
-        worktree::OuterGit::Proved(outer) => outer,
+        worktree::OuterGit::Proved { common, own } => (common, own),
     };
-    let common = outer.common.clone();
-    let writes = spec.profile.writes_workspace() && spec.workspace.written().is_some();
-    let pinned = match writes {
-        true => can_be_pinned(&found.path, &outer, facts),
-        false => Ok(false),
-    };
-    let is_pinned = pinned == Ok(true);
-    let parts = match pinned {
-        Ok(true) => vec![(common.clone(), Access::ReadWrite)],
-        Ok(false) => worktree::parts(&outer),
-        Err(why) => {
-            ground.notes.push(format!(
-                "of the repository {common} only part can be written, because {why}: in the workspace what \
-                 removes a branch or ends a cherry-pick or a merge fails, and in a submodule every commit"
-            ));
-            worktree::parts(&outer)
-        }
-    };
-    for (path, access) in parts {
+    for (path, access) in worktree::parts(&common, &own) {
         let Some(part) = find(&path).filter(|part| part.path == path) else { continue };
         if let Err(error) = refuse_to_write(&part, "git directory", spec, secrets) {
             return ground.notes.push(error.message);
         }
+        let writes = spec.profile.writes_workspace() && spec.workspace.written().is_some();
         let access = if writes { access } else { Access::ReadOnly };
         ground.shown.push(Shown {
             source: path.clone(),
@@ -143,15 +121,8 @@ fn outer_git(
             access,
             owner: owner(&part, facts),
             identity: Some(part.identity()),
-            why: match &outer.own {
-                Some(_) => {
-                    "the workspace is a linked worktree of this repository, which points back to it"
-                }
-                None => {
-                    "the workspace is a submodule with this git directory, which names it in turn"
-                }
-            }
-            .to_owned(),
+            why: "the workspace is a linked worktree of this repository, which points back to it"
+                .to_owned(),
         });
     }
     if spec.workspace.written().is_none() {
@@ -160,26 +131,7 @@ fn outer_git(
              what belongs to it elsewhere is not: commits fail"
         ));
     }
-    ground.outer_git = is_pinned.then_some(outer);
-}
-
-/// Whether every control file of an outer git directory can be pinned; `Err` says why not, where that is not as
-/// it always was.
-fn can_be_pinned(
-    workspace: &str,
-    outer: &OuterGitDirectory,
-    facts: &HostFacts,
-) -> Result<bool, String> {
-    if facts.obstacle().is_some() {
-        return Err("no name can be pinned without user namespaces".to_owned());
-    }
-    // What lies in the workspace is found and pinned there.
-    if worktree::overlap(workspace, &outer.common) {
-        return Ok(false);
-    }
-    let found = control_files::find_outer(outer, workspace, None);
-    let reasons = found.map_or_else(|error| vec![error.chain()], |found| found.reasons());
-    reasons.first().map_or(Ok(true), |reason| Err(reason.trim_start_matches("files: ").to_owned()))
+    ground.outer_git = Some(common);
 }
 
 /// Fails where writing below this place would reach more than a task: the system, a home, what is

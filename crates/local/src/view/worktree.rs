@@ -1,8 +1,6 @@
-//! Linked worktrees and submodules, whose git directory lies outside of the workspace.
+//! Linked worktrees of git, whose repository lies outside of the workspace.
 
-use super::OuterGitDirectory;
-use super::lookup::{exists, find, is_within, text_of};
-use crate::control_files::{is_repository, last_work_tree};
+use super::lookup::{exists, find, text_of};
 use cofferdam_wire::plan::Access;
 use std::path::Path;
 
@@ -14,7 +12,12 @@ pub(super) enum OuterGit {
     /// It names one, but that one does not know it; the sentence says so.
     Unproved(String),
     /// It names one that points back.
-    Proved(OuterGitDirectory),
+    Proved {
+        /// The shared git directory.
+        common: String,
+        /// This worktree's own directory in it.
+        own: String,
+    },
 }
 
 /// No pointer of git is longer.
@@ -40,18 +43,11 @@ pub(super) fn outer_git(workspace: &str) -> OuterGit {
     let Some(private) = find(Path::new(workspace).join(target)) else {
         return unproved("does not exist");
     };
-    // A linked worktree may be one of a submodule.
-    if !exists(format!("{}/gitdir", private.path)) && is_of_submodule(&private.path) {
-        return match is_work_tree(workspace, &private.path) {
-            true => OuterGit::Proved(OuterGitDirectory { common: private.path, own: None }),
-            false => unproved("has another work tree"),
-        };
-    }
     let Some((worktrees, _name)) = private.path.rsplit_once('/') else {
         return unproved("is no worktree");
     };
     let Some(common) = worktrees.strip_suffix("/worktrees") else {
-        return unproved("is not listed among the worktrees or submodules of a repository");
+        return unproved("is not listed among the worktrees of a repository");
     };
     let back = first_line(&format!("{}/gitdir", private.path));
     let back = back.and_then(|back| find(Path::new(&private.path).join(back)));
@@ -60,48 +56,22 @@ pub(super) fn outer_git(workspace: &str) -> OuterGit {
     }
     match find(format!("{common}/HEAD")) {
         Some(head) if head.is_file() => {
-            let common = common.to_owned();
-            OuterGit::Proved(OuterGitDirectory { common, own: Some(private.path) })
+            OuterGit::Proved { common: common.to_owned(), own: private.path }
         }
         Some(_) | None => unproved("belongs to no repository"),
     }
 }
 
-/// Whether this is a git directory among the submodules of another one.
-fn is_of_submodule(git: &str) -> bool {
-    let is_git = |path: &str| is_repository(|sign| exists(format!("{path}/{sign}")));
-    let mut above = git.match_indices("/modules/").filter_map(|(at, _)| git.get(..at));
-    is_git(git) && above.any(is_git)
-}
-
-/// Whether the configuration of a git directory says that this is its work tree.
-fn is_work_tree(workspace: &str, git: &str) -> bool {
-    let text = text_of(&format!("{git}/config"), CONFIGURATION_BYTES);
-    let named = text.and_then(|text| last_work_tree(text.as_bytes()));
-    let found = named.and_then(|named| find(Path::new(git).join(named)));
-    found.is_some_and(|found| found.path == workspace)
-}
-
-/// Whether one of them lies in the other.
-pub(super) fn overlap(workspace: &str, common: &str) -> bool {
-    is_within(workspace, common) || is_within(common, workspace)
-}
-
-/// What of a shared git directory a linked worktree has to write for a commit, where names in it cannot be
-/// pinned. All else there stays read-only, above all `hooks`, `config` and `commondir`: they decide what git runs
-/// outside.
+/// What of a shared git directory a linked worktree has to write for a commit. All else there stays
+/// read-only, above all `hooks`, `config` and `commondir`: they decide what git runs outside.
 const WRITTEN: &[&str] = &["objects", "refs", "logs"];
 
 /// Names in a worktree's own directory that decide where git looks and what it runs.
 const OWN_READ_ONLY: &[&str] = &["commondir", "gitdir", "config.worktree"];
 
-/// The parts of an outer repository that are shown where names in it cannot be pinned, each with whether it can be
-/// written. Of a submodule that is too little for a commit.
-pub(super) fn parts(
-    OuterGitDirectory { common, own }: &OuterGitDirectory,
-) -> Vec<(String, Access)> {
+/// The parts of an outer repository that are shown, each with whether it can be written.
+pub(super) fn parts(common: &str, own: &str) -> Vec<(String, Access)> {
     let mut parts = vec![(common.to_owned(), Access::ReadOnly)];
-    let Some(own) = own else { return parts };
     parts.extend(WRITTEN.iter().map(|name| (format!("{common}/{name}"), Access::ReadWrite)));
     // With this extension a file that is not there yet would be configuration. It cannot be
     // pinned, so nothing can be written around it.
