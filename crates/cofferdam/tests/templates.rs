@@ -185,8 +185,13 @@ async fn any_process_of_a_template_may_be_killed() {
     let processes = || descendants(std::process::id());
     for number in 0..3 {
         ground.builder(&backend).create().await.unwrap().destroy().await.unwrap();
-        until("all are there", || processes().len() == 3);
-        let victim = processes()[number];
+        let mut all = Vec::new();
+        // Twice the same, for one that is just ending counts as well.
+        until("all are there", || {
+            let before = std::mem::replace(&mut all, processes());
+            all.len() == 3 && all == before
+        });
+        let victim = all[number];
         let held = hold(&[victim]);
         let victim = rustix::process::Pid::from_raw(victim.cast_signed()).unwrap();
         rustix::process::kill_process(victim, rustix::process::Signal::KILL).unwrap();
