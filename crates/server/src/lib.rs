@@ -6,6 +6,7 @@
 //! how many there are at once, who asks and how often, what that caller may do.
 
 mod ground;
+mod holding;
 mod http;
 mod images;
 mod listen;

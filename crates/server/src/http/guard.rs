@@ -5,19 +5,18 @@ use super::auth::{self, Caller};
 use super::error::{Logged, Problem};
 use super::origin;
 use crate::Server;
+use crate::holding::holding;
 use crate::serve::Way;
-use axum::body::{Body, Bytes, HttpBody};
+use axum::body::HttpBody;
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use cofferdam_core::{Error, ErrorKind};
 use cofferdam_session::AuditEntry;
-use hyper::body::{Frame, SizeHint};
 use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 /// The most requests of one owner that are being answered at once; an answer of a known length counts until
@@ -204,32 +203,7 @@ fn held(response: Response, counted: Counted) -> Response {
     if !is_whole {
         return response;
     }
-    response.map(|body| Body::new(Held { body, _counted: counted }))
-}
-
-struct Held {
-    body: Body,
-    _counted: Counted,
-}
-
-impl HttpBody for Held {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<std::result::Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
+    holding(response, counted)
 }
 
 /// The request of a caller who has as many at work as may be, with another place, where it ends one of them: it
@@ -378,6 +352,7 @@ impl Caller {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use axum::body::Body;
 
     #[test]
     fn one_owner_fills_only_what_is_its_own() {
