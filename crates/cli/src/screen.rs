@@ -17,19 +17,13 @@ const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 /// Held by who reads standard input, while there is something, and by who stops this program.
 static READING: Mutex<()> = Mutex::new(());
 
-/// Whether standard input, output and error are all terminals, and what is typed there is for this program. In the
-/// background of a shell it is for others, and whoever changes the terminal's modes there is stopped.
+/// Whether standard input, output and error are all terminals, and what is typed there is for this program, which it is
+/// not in the background of a shell.
 pub(crate) fn is_whole() -> bool {
     std::io::stdin().is_terminal()
         && std::io::stdout().is_terminal()
         && std::io::stderr().is_terminal()
-        && !is_in_background()
-}
-
-fn is_in_background() -> bool {
-    // Fails where it is the terminal of no session, or of another one.
-    let foreground = rustix::termios::tcgetpgrp(std::io::stdin());
-    foreground.is_ok_and(|group| group != rustix::process::getpgrp())
+        && !raw_mode::is_in_background()
 }
 
 /// Whether keys are typed at standard input.

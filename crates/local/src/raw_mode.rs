@@ -1,8 +1,12 @@
 //! The caller's terminal passing every key on.
 
-use rustix::process::{Pid, Signal, getpgid, getpgrp, getppid, getsid, kill_current_process_group};
+use crate::sys::{group_of, session_of};
+use rustix::process::{Signal, getpid, kill_current_process_group};
 use rustix::stdio::stdin;
-use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr};
+
+/// To the kernel, this process.
+const OURS: i32 = 0;
 
 /// The modes of the terminal at standard input. Where that is none, nothing is done to it.
 ///
@@ -65,23 +69,32 @@ pub fn stop_job() {
     }
 }
 
+/// Whether the terminal at standard input is somebody else's for now: what is typed there is for others, and whoever
+/// changes its modes is stopped.
+#[must_use]
+pub fn is_in_background() -> bool {
+    // Fails where it is the terminal of no session, or of another one.
+    tcgetpgrp(stdin()).is_ok_and(|group| Some(group.as_raw_pid()) != group_of(OURS))
+}
+
 /// Whether somebody outside of our process group, but at its terminal, looks after it: a shell that can call
 /// it back. Who is alone there (`ssh -t host cofferdam …`) is stopped by no key, nor are other programs.
 fn is_job() -> bool {
-    let (own, session) = (Some(getpgrp()), getsid(None).ok());
-    let mut above = getppid();
+    let (own, session) = (group_of(OURS), session_of(OURS));
+    let mut above = parent(getpid().as_raw_pid());
     while let Some(pid) = above {
-        if getpgid(Some(pid)).ok() != own {
-            return session.is_some() && getsid(Some(pid)).ok() == session;
+        if group_of(pid) != own {
+            return session.is_some() && session_of(pid) == session;
         }
         above = parent(pid);
     }
     false
 }
 
-fn parent(pid: Pid) -> Option<Pid> {
-    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
+/// None where it is outside of our pid namespace.
+fn parent(pid: i32) -> Option<i32> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name before it may hold anything, so that only its end counts.
     let (_, after) = stat.rsplit_once(')')?;
-    Pid::from_raw(after.split_whitespace().nth(1)?.parse().ok()?)
+    after.split_whitespace().nth(1)?.parse().ok().filter(|pid| *pid > 0)
 }

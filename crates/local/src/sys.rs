@@ -361,3 +361,16 @@ fn last_error() -> Errno {
     let error = std::io::Error::last_os_error().raw_os_error().unwrap_or(0);
     Errno::from_raw_os_error(error)
 }
+
+/// The process group of a process, 0 being this one. A group whose leader is outside of our pid namespace is told as 0,
+/// which the type of rustix cannot hold.
+pub(crate) fn group_of(pid: i32) -> Option<i32> {
+    // SAFETY: no memory is passed.
+    Some(unsafe { libc::getpgid(pid) }).filter(|group| *group >= 0)
+}
+
+/// The same of its session.
+pub(crate) fn session_of(pid: i32) -> Option<i32> {
+    // SAFETY: no memory is passed.
+    Some(unsafe { libc::getsid(pid) }).filter(|session| *session >= 0)
+}

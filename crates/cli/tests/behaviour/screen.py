@@ -92,7 +92,7 @@ class Screen:
         give_up = time.monotonic() + PATIENCE
         while termios.tcgetattr(self.slave)[3] & termios.ISIG:
             if time.monotonic() > give_up:
-                fail("the terminal does not pass keys on")
+                fail(f"the terminal does not pass keys on, saw {self.seen!r}")
             self.take(0.01)
 
     def modes_are_restored(self):
@@ -156,7 +156,7 @@ def called_back(command, shown):
 # Says so when it goes on, and when it is ready.
 GOES_ON_LOUDLY = (
     "import os, signal, time\n"
-    "signal.signal(signal.SIGCONT, lambda *_: os.write(1, b'back'))\n"
+    "signal.signal(signal.SIGCONT, lambda *_: os.write(1, b'went on'))\n"
     "signal.signal(2, signal.SIG_DFL); os.write(1, b'ready')\n"
     "while True: time.sleep(0.05)"
 )
@@ -171,10 +171,10 @@ def stopped_three_times(screen):
         if not os.WIFSTOPPED(status):
             fail(f"not stopped: {status}")
         screen.modes_are_restored()
-        if b"back" in screen.seen:
+        if b"went on" in screen.seen:
             fail("it went on by itself")
         os.kill(screen.pid, signal.SIGCONT)
-        screen.expect("back")
+        screen.expect("went on")
         if termios.tcgetattr(screen.slave) == screen.before:
             fail("it did not take the terminal again")
     screen.type(b"\x03")
@@ -184,7 +184,7 @@ def stopped_by_no_key(screen):
     """The same where nobody could call it back: it goes on."""
     screen.expect("ready")
     screen.type(b"\x1a")
-    screen.expect("back")
+    screen.expect("went on")
     if os.waitpid(screen.pid, os.WUNTRACED | os.WNOHANG)[0]:
         fail("it was stopped or ended")
     screen.passes_keys_on()

@@ -54,6 +54,11 @@ def a_key_that_stops():
     screen.ends(130)
     screen.modes_are_restored()
     stopped_by_no_key(run(*words))
+    if os.geteuid() == 0:
+        # The leaders of its process group and its session are outside, as those of `docker exec` are.
+        line = shlex.join([PROGRAM, "run", *words])
+        alone = ["/usr/bin/unshare", "--pid", "--fork", "--mount-proc", "/bin/sh", "-c"]
+        stopped_by_no_key(Screen([*alone, f"{line}; exit $?"]))
 
 
 def stopped_from_a_shell_and_called_back():
