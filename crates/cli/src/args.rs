@@ -79,6 +79,7 @@ Configuration, a later one wins:
                                     with `cofferdam config trust FILE`
   COFFERDAM_PROFILE, …              the environment
   --profile, …                      the command line
+
 Lists (read, write, hide, egress, env_from) add up; a variable separates paths by colons, the rest by
 commas. `cofferdam config check` shows what is in force and who said so.
 

@@ -3,15 +3,32 @@
 use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_local::is_ignored;
 use std::task::Poll;
+use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Signals by which somebody wants this program to end.
 pub(crate) const ENDING: [SignalKind; 4] =
     [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup(), SignalKind::quit()];
 
+/// Signals that are passed on to a command.
+const PASSED_ON: [SignalKind; 6] = [
+    SignalKind::interrupt(),
+    SignalKind::terminate(),
+    SignalKind::hangup(),
+    SignalKind::quit(),
+    SignalKind::user_defined1(),
+    SignalKind::user_defined2(),
+];
+/// How long a signal waits for the command that it is for to be started.
+const STARTED_SOON: Duration = Duration::from_secs(2);
+
 /// Some signals, which do nothing else from now on.
 #[derive(Debug)]
-pub(crate) struct Listening(Vec<(i32, Signal)>);
+pub(crate) struct Listening {
+    heard: Vec<(i32, Signal)>,
+    /// Came before somebody could do what it asks for.
+    early: Option<i32>,
+}
 
 impl Listening {
     /// Listens to these, but for what whoever started this program had it ignore: `nohup` is there to outlive
@@ -19,13 +36,33 @@ impl Listening {
     pub(crate) fn to(kinds: &[SignalKind]) -> Result<Self> {
         let heard = kinds.iter().filter(|kind| !is_ignored(kind.as_raw_value()));
         let heard = heard.map(|kind| Ok((kind.as_raw_value(), one(*kind)?)));
-        heard.collect::<Result<_>>().map(Self)
+        Ok(Self { heard: heard.collect::<Result<_>>()?, early: None })
+    }
+
+    /// Listens to what is passed on to a command: to be called before that is started, since what comes while it
+    /// starts is for it, too.
+    pub(crate) fn for_a_command() -> Result<Self> {
+        Self::to(&PASSED_ON)
+    }
+
+    /// Ends where the caller cannot wait any longer for its command to be started: a signal came, and another one
+    /// after it, or the command was not there soon.
+    pub(crate) async fn impatience(&mut self) {
+        self.early = Some(self.next().await);
+        let _ = tokio::time::timeout(STARTED_SOON, self.coming()).await;
     }
 
     /// The number of the one that comes next.
     pub(crate) async fn next(&mut self) -> i32 {
+        match self.early.take() {
+            Some(number) => number,
+            None => self.coming().await,
+        }
+    }
+
+    async fn coming(&mut self) -> i32 {
         std::future::poll_fn(|context| {
-            for (number, signal) in &mut self.0 {
+            for (number, signal) in &mut self.heard {
                 if signal.poll_recv(context).is_ready() {
                     return Poll::Ready(*number);
                 }

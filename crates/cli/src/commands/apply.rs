@@ -115,8 +115,9 @@ pub(super) fn perform(args: &ApplyArgs) -> Result<u8> {
                 report::note("the session changed nothing");
             }
             for index in indexes_left(&done.applied, &done.kept) {
+                let landed = if args.dry_run { "would land" } else { "landed" };
                 report::note(&format!(
-                    "history landed without {index}, so git takes what was committed for undone: `git reset` there makes \
+                    "history {landed} without {index}, so git takes what was committed for undone: `git reset` there makes \
                      the index anew and changes no file"
                 ));
             }

@@ -80,7 +80,7 @@ pub(super) fn perform(args: &AttachArgs) -> Result<u8> {
             reads: args.interactive,
             has_terminal,
             keys: has_terminal.then(|| watch(args.detach_keys.as_ref())),
-            signals: false,
+            signals: None,
         };
         let ended = shown(&session, &exec, from, passed).await?;
         Ok(told_end(&session, ended.as_deref()).await)

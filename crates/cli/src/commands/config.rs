@@ -79,6 +79,8 @@ fn trust(args: &TrustArgs) -> Result<u8> {
     }
     // What cannot be read is not approved: the next run would only fail on it.
     let layer = crate::config::read(&file, home)?;
+    layer.rules()?;
+    layer.limits()?;
     approve(&state_directory, &file)?;
     let said: Vec<CheckedValue> =
         values(&layer).into_iter().filter(|value| value.origin != DEFAULT).collect();

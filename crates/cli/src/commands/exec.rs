@@ -6,6 +6,7 @@ use crate::context::{argv, command_variables};
 use crate::door::{Before, Beside, Session};
 use crate::engine::RunOutcome;
 use crate::follow::{Left, Memory, Passed, Streams, follow};
+use crate::listen::Listening;
 use crate::surroundings::Surroundings;
 use crate::{exit, receipt, render, report, secrets, sessions};
 use clap::Args;
@@ -118,17 +119,18 @@ pub(super) fn perform(args: &ExecArgs) -> Result<u8> {
         let is_new = args.id.is_none() || !is_known(&session, &order.command.id).await?;
         let secrets = args.command.secrets();
         let beside = Beside::new(&secrets).for_receipt(args.receipt);
-        let started = session.start_with(&order, &beside).await?;
         if args.detach {
+            let started = session.start_with(&order, &beside).await?;
             return left(args, &session, &started).await;
         }
+        let (started, signals) = start(&session, &order, &beside).await?;
         let exec = started.id;
         let passed = Passed {
             // What an earlier caller passed on is not passed on twice.
             reads: is_new && order.command.stdin == Stdin::Piped,
             has_terminal: order.command.terminal.is_some(),
             keys: None,
-            signals: true,
+            signals,
         };
         if args.id.is_some() {
             // It may have been started before, in a session that sleeps by now.
@@ -145,6 +147,21 @@ pub(super) fn perform(args: &ExecArgs) -> Result<u8> {
             }
         }
     })
+}
+
+/// Starts a command, for which signals are that come to this program from then on.
+async fn start(
+    session: &Session,
+    order: &ExecOrder,
+    beside: &Beside<'_>,
+) -> Result<(ExecStatus, Option<Listening>)> {
+    let mut signals = Listening::for_a_command()?;
+    tokio::select! {
+        // Who has started it passes on to it what came meanwhile.
+        biased;
+        started = session.start_with(order, beside) => Ok((started?, Some(signals))),
+        () = signals.impatience() => Err(abandoned(&order.command.id)),
+    }
 }
 
 /// The command as the session is to run it.

@@ -151,7 +151,7 @@ impl Run<'_> {
         order.command.timeout = Some(PREFLIGHT_LIMIT);
         let started = self.session.start(&order).await?;
         let mut sink = Memory::of(CAPTURED_BYTES);
-        let passed = Passed { reads: false, has_terminal: false, keys: None, signals: false };
+        let passed = Passed { reads: false, has_terminal: false, keys: None, signals: None };
         let status =
             follow((self.session, &started.id), Seen::default(), &mut sink, passed).await?;
         let Left::Ended(status) = status else { return Err(given_up()) };
@@ -178,12 +178,13 @@ impl Run<'_> {
             args.command.cwd.as_ref().map(|cwd| PathBuf::from(inside).join(cwd).into_os_string());
         let secrets = args.command.secrets();
         let beside = Beside::new(&secrets).led(self.start);
+        let signals = Listening::for_a_command()?;
         let started = self.session.start_with(&order, &beside).await?;
         let passed = Passed {
             reads: order.command.stdin == Stdin::Piped,
             has_terminal: order.command.terminal.is_some(),
             keys: None,
-            signals: true,
+            signals: Some(signals),
         };
         let most = args.command.max_output;
         if args.json {

@@ -151,12 +151,13 @@ async fn follow_to_end(
     let default = Session::order::<&str>([])?;
     let command = work.command.clone();
     let order = ExecOrder { command, max_output_bytes: work.max_output_bytes, ..default };
+    let signals = Listening::for_a_command()?;
     let exec = session.start(&order).await?.id;
     let passed = Passed {
         reads: work.command.stdin == Stdin::Piped,
         has_terminal: work.command.terminal.is_some(),
         keys: None,
-        signals: true,
+        signals: Some(signals),
     };
     let enforced = sessions::enforced(session).await?;
     match follow((session, &exec), Seen::default(), sink, passed).await? {

@@ -72,7 +72,7 @@ pub(super) fn perform(args: &ShellArgs) -> Result<u8> {
             reads: true,
             has_terminal: true,
             keys: Some(watch(args.detach_keys.as_ref())),
-            signals: false,
+            signals: None,
         };
         let ended = shown(&session, &exec, from, passed).await?;
         if args.json {

@@ -10,15 +10,6 @@ use cofferdam_local::raw_mode::RawMode;
 use std::future::pending;
 use tokio::signal::unix::{Signal, SignalKind};
 
-/// Signals that are passed on to the command.
-const PASSED_ON: [SignalKind; 6] = [
-    SignalKind::interrupt(),
-    SignalKind::terminate(),
-    SignalKind::hangup(),
-    SignalKind::quit(),
-    SignalKind::user_defined1(),
-    SignalKind::user_defined2(),
-];
 /// What stops a program from its terminal, and what lets it go on.
 const SIGTSTP: i32 = 20;
 const SIGCONT: i32 = 18;
@@ -32,14 +23,14 @@ pub(crate) struct Passed {
     pub(crate) has_terminal: bool,
     /// Keys that leave the terminal.
     pub(crate) keys: Option<KeyWatch>,
-    /// Signals; else they end the caller, and the command goes on.
-    pub(crate) signals: bool,
+    /// Signals; without, they end the caller, and the command goes on.
+    pub(crate) signals: Option<Listening>,
 }
 
 impl Passed {
     /// Nothing of the caller: signals end it as they would any program.
     pub(crate) fn nothing() -> Self {
-        Self { reads: false, has_terminal: false, keys: None, signals: false }
+        Self { reads: false, has_terminal: false, keys: None, signals: None }
     }
 }
 
@@ -70,9 +61,9 @@ impl Caller {
         let Passed { reads, has_terminal, keys, signals } = passed;
         let terminal = has_terminal.then(CallersTerminal::take).transpose()?;
         let signals = match (signals, has_terminal) {
-            (true, _) => Signals::PassedOn(Listening::to(&PASSED_ON)?),
-            (false, true) => Signals::Leave(Listening::to(&ENDING)?),
-            (false, false) => Signals::Left,
+            (Some(signals), _) => Signals::PassedOn(signals),
+            (None, true) => Signals::Leave(Listening::to(&ENDING)?),
+            (None, false) => Signals::Left,
         };
         Ok(Self { types: reads || has_terminal, keys, terminal, signals })
     }

@@ -249,3 +249,31 @@ fn a_chosen_directory_brings_and_takes_nothing_else() {
         assert_eq!(names(place), "gone\ngone/precious\nnew/build\nsrc/main\n");
     });
 }
+
+#[test]
+fn history_without_its_index_is_said_and_a_rehearsal_says_what_would_be() {
+    everyone(|place| {
+        let git = |words: &[&str]| {
+            let by = ["-c", "user.name=a", "-c", "user.email=a@example.org"];
+            let said = outcome(place.host("git").args(by).args(words), SOON);
+            assert_eq!(said.code(), Some(0), "{said:?}");
+        };
+        place.write("a", "one\n");
+        git(&["init", "-q"]);
+        git(&["add", "a"]);
+        git(&["commit", "-qm", "first"]);
+        place.says(&["create", "--cow", "--name", "s"], 0);
+        let commits =
+            "echo two >> a; git -c user.name=a -c user.email=a@example.org commit -qam second";
+        place.says(&["exec", "s", "--shell", commits], 0);
+        place.write("b", "other\n");
+        git(&["add", "b"]);
+        let rehearsed = place.says(&["apply", "s", "--dry-run"], 1);
+        assert!(
+            rehearsed.stderr.contains("history would land without .git/index"),
+            "{rehearsed:?}"
+        );
+        let landed = place.says(&["apply", "s"], 1);
+        assert!(landed.stderr.contains("history landed without .git/index"), "{landed:?}");
+    });
+}

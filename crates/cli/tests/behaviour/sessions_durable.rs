@@ -238,6 +238,45 @@ fn a_signal_to_the_caller_reaches_the_command() {
     });
 }
 
+#[test]
+fn a_signal_to_the_caller_while_its_command_starts_is_for_the_command() {
+    const TERM: u64 = 1 << 14;
+    everyone(|place| {
+        place.says(&["create", "--name", "s"], 0);
+        place.says(&["exec", "s", "--", "true"], 0);
+        let keepers = keepers(place);
+        assert_eq!(keepers.len(), 1);
+        let kill = |signal: &str, id: &str| {
+            assert!(outcome(place.host("/bin/kill").args([signal, id]), SOON).status.success());
+        };
+        let waits_with_its_start = |id: &str| {
+            let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap();
+            let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+            u64::from_str_radix(caught.trim(), 16).unwrap() & TERM != 0
+        };
+        for is_impatient in [false, true] {
+            kill("-STOP", &keepers[0]);
+            let caller = begin(place, &["exec", "s", "--", "/bin/sleep", "1000"]);
+            let id = caller.id().to_string();
+            until(SOON, || waits_with_its_start(&id).then_some(())).unwrap();
+            kill("-TERM", &id);
+            if is_impatient {
+                kill("-INT", &id);
+                let said = ended(caller, SOON);
+                assert_eq!(said.code(), Some(125), "{said:?}");
+                assert!(said.stderr.contains("was left while it may still run"), "{said:?}");
+                kill("-CONT", &keepers[0]);
+                break;
+            }
+            kill("-CONT", &keepers[0]);
+            let said = ended(caller, SOON);
+            assert_eq!(said.code(), Some(143), "{said:?}");
+            assert!(!place.says(&["ps", "s"], 0).text().contains("running"));
+            place.says(&["exec", "s", "--", "true"], 0);
+        }
+    });
+}
+
 /// The processes that keep sandboxes of this place.
 pub(crate) fn keepers(place: &Place) -> Vec<String> {
     let id = |entry: &fs::DirEntry| entry.file_name().into_string().ok();

@@ -75,6 +75,10 @@ fn a_project_file_counts_only_while_it_is_what_was_approved() {
         1,
         "what is wrong is not approved"
     );
+    fs::write(&path, "[run]\nmemory = 5\n").unwrap();
+    let said = place.run("config trust ../cofferdam.toml");
+    assert_eq!(said.code, 1, "what a run would refuse is not approved");
+    assert!(said.stderr.contains("too small"), "{}", said.stderr);
 }
 
 #[test]
