@@ -2834,7 +2834,7 @@ export interface components {
              * @description The exit code that stands for its ending; null where it could not be tried.
              */
             exit_code?: number | null;
-            /** @description The end of its output, standard error last; bytes that are not text are replaced. */
+            /** @description Its output, or beginning and end of it, standard error last; bytes that are not text are replaced. */
             output: string;
         };
         /**

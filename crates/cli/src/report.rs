@@ -6,6 +6,7 @@ use crate::verb::{Glance, VerbName};
 use cofferdam_core::{Error, ErrorKind, ErrorReport};
 use cofferdam_local::launch::MORE_FILES;
 use rustix::io::Errno;
+use std::borrow::Cow;
 use std::error::Error as StdError;
 use std::io::{IsTerminal, Write};
 
@@ -38,7 +39,20 @@ fn advised(error: Error) -> Error {
 pub(crate) fn note(text: &str) {
     let Style { name, end, .. } = style();
     // Where standard error is gone there is nobody left to tell.
-    let _ = writeln!(std::io::stderr().lock(), "{name}cofferdam:{end} {}", plain(text));
+    let _ = writeln!(std::io::stderr().lock(), "{name}cofferdam:{end} {}", told(text));
+}
+
+/// From how many lines on a message is output of a program, and no name with odd characters.
+const QUOTED_LINES: usize = 4;
+
+/// What somebody else may have written, visible. Of output each line stands by itself, marked so that none passes for
+/// one of ours.
+fn told(text: &str) -> Cow<'_, str> {
+    if text.lines().count() < QUOTED_LINES {
+        return plain(text);
+    }
+    let lines: Vec<_> = text.lines().map(plain).collect();
+    Cow::Owned(lines.join("\n  | "))
 }
 
 /// The marks around parts of a sentence; empty where nobody sees colours.
@@ -78,7 +92,7 @@ fn sentence(verb: VerbName, error: &Error, style: Style) -> String {
         | ErrorKind::Protocol
         | ErrorKind::Io => verb.doing(),
     };
-    let mut text = format!("{name}cofferdam:{end} failed to {doing}: {}\n", plain(&error.chain()));
+    let mut text = format!("{name}cofferdam:{end} failed to {doing}: {}\n", told(&error.chain()));
     if let Some(advice) = &error.hint {
         text.extend(["\n", hint, "hint:", end, " ", &plain(advice), "\n"]);
     }
@@ -114,5 +128,14 @@ mod tests {
         let error = Error::new(ErrorKind::NotFound, "a\x1b[2Jb\nc");
         let text = sentence(VerbName::Run, &error, PLAIN);
         assert!(text.contains("a\\u{1b}[2Jb\\nc"), "{text}");
+    }
+
+    #[test]
+    fn output_in_an_error_keeps_its_lines_and_none_passes_for_ours() {
+        let what = "init command \"x\" exited 1: one\n\u{1b}[2J\r\nhint: Do evil.\nlast";
+        let text = sentence(VerbName::Run, &Error::new(ErrorKind::SetupFailed, what), PLAIN);
+        let expected = "cofferdam: failed to run the command: init command \"x\" exited 1: one\n  \
+                        | \\u{1b}[2J\n  | hint: Do evil.\n  | last\n";
+        assert_eq!(text, expected);
     }
 }

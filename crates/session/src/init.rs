@@ -9,8 +9,6 @@ use std::time::Duration;
 const DEFAULT_LIMIT: Duration = Duration::from_secs(600);
 /// The most commands of one list.
 const MAX_COMMANDS: usize = 100;
-/// How much of a failed command's output is kept, in bytes.
-pub(crate) const TAIL_BYTES: u64 = 4096;
 
 /// A command that prepares a session, or checks it before a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,7 +27,7 @@ pub struct InitFailure {
     pub exit_code: Option<i32>,
     /// How it ended; null where it could not be tried.
     pub ending: Option<EndingKind>,
-    /// The end of its output, standard error last; bytes that are not text are replaced.
+    /// Its output, or beginning and end of it, standard error last; bytes that are not text are replaced.
     pub output: String,
     /// When, in milliseconds since 1970.
     pub at_ms: u64,

@@ -18,6 +18,7 @@ pub mod diff;
 pub mod edit;
 mod ensure;
 mod events;
+mod excerpt;
 mod files;
 mod follow;
 mod history;
@@ -71,6 +72,7 @@ pub use chosen::{ChosenHunks, ChosenParts};
 pub use cofferdam_core::LayerTier;
 pub use cofferdam_core::StreamReport;
 pub use ensure::{Ensured, EnsuredHow};
+pub use excerpt::excerpt;
 pub use history::exported::{
     ExportManifest, ExportedWorkspace, MAX_EXPORTED_BYTES, MAX_EXPORTED_ENTRIES,
     MAX_EXPORTED_FILE_BYTES, MAX_EXPORTED_LIST_BYTES, check_export,

@@ -2,8 +2,9 @@
 
 use crate::answer::{CALL_LIMIT, within};
 use crate::desk::Desk;
+use crate::excerpt::{HEAD_BYTES, TAIL_BYTES, WHOLE_BYTES, joined};
 use crate::follow;
-use crate::init::{InitCommand, InitFailure, TAIL_BYTES};
+use crate::init::{InitCommand, InitFailure};
 use crate::store::NewEvent;
 use cofferdam_core::{
     Command, Ending, Error, ErrorKind, ExecOrder, ExecStatus, Part, ProcessId, Result, Standard,
@@ -82,25 +83,35 @@ impl Desk {
                 "the sandbox was lost while it was prepared",
             )),
             Some(ending) => {
-                let output = self.tail(&status).await;
+                let output = self.said(&status).await;
                 Ok(Some(InitFailure::ended(command, ending, output)))
             }
         }
     }
 
-    /// The end of what a command wrote; what cannot be read is left out.
-    async fn tail(&self, status: &ExecStatus) -> String {
+    /// What a command wrote, or beginning and end of it; what cannot be read is left out.
+    async fn said(&self, status: &ExecStatus) -> String {
         let mut bytes = Vec::new();
         let streams = [(Standard::Output, status.stdout), (Standard::Error, status.stderr)];
         for (stream, spooled) in streams {
-            let offset = spooled.written.saturating_sub(TAIL_BYTES / 2);
-            let part = Part { stream, offset, len: u32::try_from(TAIL_BYTES / 2).unwrap_or(0) };
-            let Ok(id) = self.row.id.sandbox(self.row.incarnation) else { continue };
-            let read = self.backend().read(&id, &status.id, part);
-            if let Ok(chunk) = within(CALL_LIMIT, "read output", read).await {
-                bytes.extend(chunk.bytes);
+            let written = spooled.written;
+            let part = |offset, len| Part { stream, offset, len };
+            if written <= WHOLE_BYTES.into() {
+                bytes.extend(self.part(status, part(0, WHOLE_BYTES)).await);
+                continue;
             }
+            let head = self.part(status, part(0, HEAD_BYTES)).await;
+            let from = written.saturating_sub(TAIL_BYTES.into());
+            let tail = self.part(status, part(from, TAIL_BYTES)).await;
+            bytes.extend(joined(&head, &tail, written));
         }
         String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    async fn part(&self, status: &ExecStatus, part: Part) -> Vec<u8> {
+        let Ok(id) = self.row.id.sandbox(self.row.incarnation) else { return Vec::new() };
+        let read = self.backend().read(&id, &status.id, part);
+        let read = within(CALL_LIMIT, "read output", read).await;
+        read.map_or_else(|_| Vec::new(), |chunk| chunk.bytes)
     }
 }

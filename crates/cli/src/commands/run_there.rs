@@ -16,7 +16,7 @@ use cofferdam_core::{
     Profile, Result, Seen, Stdin, UsageReport,
 };
 use cofferdam_session::objects::SandboxWish;
-use cofferdam_session::{OnFailure, SessionId, SessionReport};
+use cofferdam_session::{OnFailure, SessionId, SessionReport, excerpt};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -30,8 +30,6 @@ const PRESERVED: Duration = Duration::from_secs(24 * 3600);
 const PREFLIGHT_LIMIT: Duration = Duration::from_secs(600);
 /// The least time that a command has.
 const SHORTEST: Duration = Duration::from_millis(1);
-/// How much of the output of a pre-flight line that failed is told, in bytes: its end.
-const TOLD_BYTES: usize = 4096;
 
 /// Runs the command, and returns the exit code that stands for its ending.
 pub(super) fn perform(args: &RunArgs) -> Result<u8> {
@@ -159,10 +157,9 @@ impl Run<'_> {
         if ending == Ending::Exited(0) {
             return Ok(None);
         }
-        let all = [sink.stdout, sink.stderr].concat();
-        let end = all.get(all.len().saturating_sub(TOLD_BYTES)..).unwrap_or_default();
+        let said = [excerpt(&sink.stdout), excerpt(&sink.stderr)].concat();
         let how = format!("exited {}", ending.exit_code());
-        let detail = match String::from_utf8_lossy(end).trim_end() {
+        let detail = match String::from_utf8_lossy(&said).trim_end() {
             "" => how,
             output => format!("{how}: {output}"),
         };

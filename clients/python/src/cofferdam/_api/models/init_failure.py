@@ -19,7 +19,7 @@ class InitFailure:
     Attributes:
         at_ms (int): When, in milliseconds since 1970.
         command (str): The command, for people.
-        output (str): The end of its output, standard error last; bytes that are not text are replaced.
+        output (str): Its output, or beginning and end of it, standard error last; bytes that are not text are replaced.
         ending (EndingKind | None | Unset): How it ended; null where it could not be tried.
         exit_code (int | None | Unset): The exit code that stands for its ending; null where it could not be tried.
     """
