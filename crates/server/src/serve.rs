@@ -56,6 +56,21 @@ async fn repair_now_and_then(server: Server) {
     }
 }
 
+/// Goes on with what another server prepared and was ended before it was done. The one before may be at that still
+/// when this one begins, so it looks again.
+async fn prepare_now_and_then(server: Server) {
+    loop {
+        let log = server.0.options.log;
+        match server.0.sessions.prepare_what_was_left().await {
+            Err(error) => log(&format!("prepare what was left: {}", error.chain())),
+            Ok(failed) => failed.iter().for_each(|(session, error)| {
+                log(&format!("prepare session {session}: {}", error.chain()));
+            }),
+        }
+        tokio::time::sleep(REPAIRED_EVERY).await;
+    }
+}
+
 /// By which way a request came in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
@@ -80,7 +95,8 @@ impl Server {
         let routes = router(self.clone());
         let room = Arc::new(Semaphore::new(self.0.options.max_connections));
         let (ending, is_ending) = watch::channel(Stage::Serving);
-        let repairing = tokio::spawn(repair_now_and_then(self.clone()));
+        self.beside(repair_now_and_then(self.clone()));
+        self.beside(prepare_now_and_then(self.clone()));
         let accepting = async {
             loop {
                 let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return };
@@ -117,7 +133,6 @@ impl Server {
         }
         // ORDER: the ear goes first, so that nobody comes in who would be cut.
         drop(bound);
-        repairing.abort();
         ending.send_replace(Stage::Ending);
         self.0.stage.send_replace(Stage::Ending);
         drop(is_ending);

@@ -1,13 +1,17 @@
 //! Sockets: where a server listens, what it takes in, and how it ends.
 
-use crate::stage::Stage;
+use crate::stage::{Stage, request};
+use axum::body::Body;
 use cofferdam_core::ErrorKind;
 use cofferdam_server::{Bound, Listen, MAX_HEAD_BYTES};
+use cofferdam_session::InitState;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixListener, UnixStream};
 use tokio::sync::oneshot;
+use tower::ServiceExt;
 
 async fn bind(text: &str) -> cofferdam_core::Result<Bound> {
     text.parse::<Listen>().unwrap().bind().await
@@ -108,8 +112,7 @@ async fn connections_beyond_the_most_wait_for_room() {
     let mut third = TcpStream::connect(&address).await.unwrap();
     third.write_all(ASK.as_bytes()).await.unwrap();
     let mut first = [0; 12];
-    let early =
-        tokio::time::timeout(std::time::Duration::from_millis(200), third.read_exact(&mut first));
+    let early = tokio::time::timeout(Duration::from_millis(200), third.read_exact(&mut first));
     assert!(early.await.is_err(), "{first:?}");
     held.pop();
     let mut rest = String::new();
@@ -179,4 +182,32 @@ async fn a_stream_is_cut_when_the_server_ends() {
     let mut rest = Vec::new();
     stream.read_to_end(&mut rest).await.unwrap();
     task.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_init_that_the_end_of_a_server_cut_off_is_finished_by_the_next_one() {
+    let stage = Stage::new().await;
+    let wish = r#"{"init":["tick=began sleep=300000","tick=then"]}"#;
+    let asked = request("", "PUT /v1/sandboxes/a").body(Body::from(wish)).unwrap();
+    let answer = tokio::spawn(stage.router.clone().oneshot(asked));
+    while stage.backend.ticks("began") == 0 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let (end, task) = serving(&stage, bind("127.0.0.1:0").await.unwrap()).await;
+    drop(end);
+    task.await.unwrap();
+    assert_eq!(answer.await.unwrap().unwrap().status(), 503);
+    let id = stage.sessions.find("a").await.unwrap();
+    let init = async || stage.sessions.status(&id).await.unwrap().init;
+    assert_eq!(init().await, InitState::Pending, "it is cut off");
+    let next = stage.next_server();
+    let bound = bind("127.0.0.1:0").await.unwrap();
+    let done = async {
+        while init().await != InitState::Done {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+    };
+    let finished = tokio::time::timeout(Duration::from_secs(900), done);
+    next.serve(bound, async { finished.await.unwrap() }).await.unwrap();
+    assert_eq!((stage.backend.ticks("began"), stage.backend.ticks("then")), (1, 1));
 }
