@@ -4,6 +4,7 @@
 use super::auth::{self, Caller};
 use super::error::{Logged, Problem};
 use super::origin;
+use super::untaken::Untaken;
 use crate::Server;
 use crate::holding::holding;
 use crate::serve::Way;
@@ -161,7 +162,8 @@ async fn pass(
     let way = request.extensions().get::<Way>().copied().unwrap_or(Way::OwnTcp);
     let caller = auth::caller(server, way, request.headers()).await?;
     server.0.rates.take(&caller, Instant::now())?;
-    let counted = match server.0.requests.take(caller.owner(), MAX_REQUESTS) {
+    let room = server.0.untaken.check(caller.owner());
+    let counted = match room.and_then(|()| server.0.requests.take(caller.owner(), MAX_REQUESTS)) {
         Ok(counted) => counted,
         Err(full) => {
             let (again, counted) = beside(server, &caller, request).await.ok_or(full)?;
@@ -173,7 +175,7 @@ async fn pass(
     request.extensions_mut().insert(Number(number.to_owned()));
     if matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS) {
         let response = next.run(request).await;
-        return Ok(held(response, counted));
+        return held(&server.0.untaken, response, counted, Answers::IfThereIsRoom);
     }
     let owed = Owed {
         server: server.clone(),
@@ -190,20 +192,38 @@ async fn pass(
             () = server.is_cut() => Problem::from(ends()).into_response(),
         };
         owed.pay(response.status().as_u16()).await;
-        held(response, counted)
+        // What was done is told.
+        held(&server.0.untaken, response, counted, Answers::InAnyCase)
+            .unwrap_or_else(IntoResponse::into_response)
     });
     let work = Work { task: work, ends_with_its_caller };
     work.done().await
 }
 
-/// An answer that counts as a request until it was taken, for until then it is in memory. What is written while it is
-/// read has no length yet, and counts as a stream.
-fn held(response: Response, counted: Counted) -> Response {
-    let is_whole = response.body().size_hint().exact().is_some_and(|bytes| bytes > 0);
-    if !is_whole {
-        return response;
+/// Whether an answer is given for which its owner has no room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Answers {
+    InAnyCase,
+    IfThereIsRoom,
+}
+
+/// An answer that counts as a request, and with its bytes, until it was taken, for until then it is in memory. What is
+/// written while it is read has no length yet, and counts as a stream.
+fn held(
+    untaken: &Untaken,
+    response: Response,
+    counted: Counted,
+    answers: Answers,
+) -> Result<Response, Problem> {
+    let bytes = response.body().size_hint().exact().unwrap_or(0);
+    if bytes == 0 {
+        return Ok(response);
     }
-    holding(response, counted)
+    let waiting = match answers {
+        Answers::InAnyCase => untaken.add(&counted.owner, bytes),
+        Answers::IfThereIsRoom => untaken.take(&counted.owner, bytes)?,
+    };
+    Ok(holding(response, (counted, waiting)))
 }
 
 /// The request of a caller who has as many at work as may be, with another place, where it ends one of them: it
@@ -352,6 +372,7 @@ impl Caller {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::untaken::MAX_UNTAKEN_BYTES;
     use axum::body::Body;
 
     #[test]
@@ -369,16 +390,34 @@ mod tests {
 
     #[tokio::test]
     async fn an_answer_counts_until_it_was_taken() {
-        let counts = Counts::default();
-        let answer = held("all of it".into_response(), counts.take("a", 1).unwrap());
-        assert!(counts.take("a", 1).is_err(), "it waits in memory");
+        let (counts, untaken) = (Counts::default(), Untaken::default());
+        let take = || counts.take("a", 1);
+        let held = |answer, how| held(&untaken, answer, take().unwrap(), how);
+        let answer = held("all of it".into_response(), Answers::IfThereIsRoom).unwrap();
+        assert!(take().is_err(), "it waits in memory");
         let bytes = axum::body::to_bytes(answer.into_body(), 100).await.unwrap();
         assert_eq!(bytes, "all of it");
-        let nothing = held(StatusCode::NO_CONTENT.into_response(), counts.take("a", 1).unwrap());
+        let nothing = held(StatusCode::NO_CONTENT.into_response(), Answers::IfThereIsRoom);
         let streamed = futures_util::stream::iter([Ok::<_, std::io::Error>("some")]);
         let streamed = Response::new(Body::from_stream(streamed));
-        let streamed = held(streamed, counts.take("a", 1).unwrap());
-        assert!(counts.take("a", 1).is_ok(), "neither of these does");
+        let streamed = held(streamed, Answers::IfThereIsRoom);
+        assert!(take().is_ok(), "neither of these does");
         drop((nothing, streamed));
+    }
+
+    #[tokio::test]
+    async fn what_was_done_is_told_though_there_is_no_room_for_more_answers() {
+        let (counts, untaken) = (Counts::default(), Untaken::default());
+        let held = |how| {
+            let answer = "x".repeat(1 << 20).into_response();
+            held(&untaken, answer, counts.take("a", MAX_REQUESTS).unwrap(), how)
+        };
+        let full = [untaken.add("a", MAX_UNTAKEN_BYTES), untaken.add("a", MAX_UNTAKEN_BYTES)];
+        let refused = held(Answers::IfThereIsRoom).unwrap_err().into_response();
+        assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+        assert!(counts.0.lock().unwrap().is_empty(), "it waits no more");
+        assert!(held(Answers::InAnyCase).is_ok());
+        drop(full);
+        assert!(held(Answers::IfThereIsRoom).is_ok(), "the control");
     }
 }

@@ -211,3 +211,54 @@ async fn an_init_that_the_end_of_a_server_cut_off_is_finished_by_the_next_one() 
     next.serve(bound, async { finished.await.unwrap() }).await.unwrap();
     assert_eq!((stage.backend.ticks("began"), stage.backend.ticks("then")), (1, 1));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_of_one_owner_that_nobody_reads_have_a_limit_in_bytes() {
+    let stage = Stage::with(|options| options.max_connections = 64).await;
+    let (alice, bob) = (stage.key("alice").await, stage.key("bob").await);
+    let bound = bind("127.0.0.1:0").await.unwrap();
+    let address = address(&bound);
+    let (end, task) = serving(&stage, bound).await;
+    let body = r#"{"exec":{"argv":["bytes=16777216"]},"capture_bytes":16777216}"#;
+    let run = format!(
+        "POST /v1/run HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {alice}\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let look = |key: &str| {
+        format!(
+            "GET /v1/sandboxes HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {key}\r\n\
+             connection: close\r\n\r\n"
+        )
+    };
+    let looks =
+        async |key: &str| talk(TcpStream::connect(&address).await.unwrap(), &look(key)).await;
+    let mut unread = Vec::new();
+    // Each is a little longer than its output, and the largest is none of those that count.
+    for n in 0..5 {
+        let allowed = looks(&alice).await;
+        assert!(allowed.starts_with("HTTP/1.1 200"), "{n}: {allowed}");
+        let mut stream = TcpStream::connect(&address).await.unwrap();
+        stream.write_all(run.as_bytes()).await.unwrap();
+        let mut first = [0; 12];
+        stream.read_exact(&mut first).await.unwrap();
+        assert_eq!(&first, b"HTTP/1.1 200", "{n}");
+        unread.push(stream);
+    }
+    let refused = looks(&alice).await;
+    assert!(refused.starts_with("HTTP/1.1 429"), "{refused}");
+    assert!(refused.contains("retry-after: 1") && refused.contains("nobody has read"), "{refused}");
+    assert!(looks(&bob).await.starts_with("HTTP/1.1 200"), "of others nothing waits");
+    // Who reads one of them may ask again.
+    let mut bytes = vec![0; 16 << 20];
+    unread[0].read_exact(&mut bytes).await.unwrap();
+    drop(unread.pop());
+    let again = async {
+        while !looks(&alice).await.starts_with("HTTP/1.1 200") {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), again).await.unwrap();
+    drop((unread, end));
+    task.await.unwrap();
+}
