@@ -23,8 +23,10 @@ use std::time::{Duration, Instant};
 /// The most requests of one owner that are being answered at once; an answer of a known length counts until
 /// its last byte was taken, a stream until it begins.
 pub(crate) const MAX_REQUESTS: u32 = 64;
-/// The most streams of one owner at once.
-pub(crate) const MAX_STREAMS: u32 = 512;
+/// The most streams of one owner at once, of which each holds a connection: a quarter of those that there are.
+pub(crate) const MAX_STREAMS: u32 = 256;
+/// The most streams of all owners, so that there are always connections for requests.
+pub(crate) const MAX_ALL_STREAMS: u32 = 768;
 /// How often a stream looks whether its key was revoked.
 const LOOKS_AGAIN: Duration = Duration::from_secs(1);
 /// How long a message of a caller waits who says more than its key may.
@@ -99,16 +101,51 @@ async fn is_revoked(server: &Server, caller: &Caller) {
 impl Counts {
     /// One more of this owner, unless there are so many.
     pub(crate) fn take(&self, owner: &str, most: u32) -> Result<Counted, Problem> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = all.entry(owner.to_owned()).or_default();
-        if *count >= most {
+        self.admit(owner, most, u32::MAX).map_err(|_| {
             let what = format!("{most} requests of this caller are at work already");
             let error = Error::new(ErrorKind::Unavailable, what).hint("Wait for one of them.");
-            return Err(Problem::with_status(StatusCode::TOO_MANY_REQUESTS, error).retry_after(1));
+            Problem::with_status(StatusCode::TOO_MANY_REQUESTS, error).retry_after(1)
+        })
+    }
+
+    /// The same of streams, of which others leave some.
+    fn take_stream(&self, owner: &str) -> Result<Counted, Problem> {
+        self.admit(owner, MAX_STREAMS, MAX_ALL_STREAMS).map_err(|full| {
+            let (status, what, hint) = match full {
+                Full::Owner => (
+                    StatusCode::TOO_MANY_REQUESTS,
+                    format!("{MAX_STREAMS} streams of this caller are open already"),
+                    "Close one of them.",
+                ),
+                Full::All => (
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    format!("{MAX_ALL_STREAMS} streams are open already, as many as there may be"),
+                    "Ask again when others have closed theirs.",
+                ),
+            };
+            let error = Error::new(ErrorKind::Unavailable, what).hint(hint);
+            Problem::with_status(status, error).retry_after(1)
+        })
+    }
+
+    fn admit(&self, owner: &str, most: u32, most_of_all: u32) -> Result<Counted, Full> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.get(owner).copied().unwrap_or(0) >= most {
+            return Err(Full::Owner);
         }
-        *count += 1;
+        if all.values().sum::<u32>() >= most_of_all {
+            return Err(Full::All);
+        }
+        *all.entry(owner.to_owned()).or_default() += 1;
         Ok(Counted { counts: self.clone(), owner: owner.to_owned(), stream: None })
     }
+}
+
+/// Why there is not one more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Full {
+    Owner,
+    All,
 }
 
 impl Drop for Counted {
@@ -363,7 +400,7 @@ fn shortened(mut line: String) -> String {
 impl Caller {
     /// One more stream of this caller.
     pub(crate) fn stream(&self, server: &Server) -> Result<Counted, Problem> {
-        let mut counted = server.0.streams.take(self.owner(), MAX_STREAMS)?;
+        let mut counted = server.0.streams.take_stream(self.owner())?;
         counted.stream = Some((server.clone(), self.clone()));
         Ok(counted)
     }
@@ -386,6 +423,25 @@ mod tests {
         assert!(counts.take("a", MAX_REQUESTS).is_ok());
         drop(held);
         assert!(counts.0.lock().unwrap().is_empty());
+    }
+
+    #[test]
+    fn streams_of_all_owners_leave_connections_for_requests() {
+        let counts = Counts::default();
+        let owners: Vec<String> =
+            (0..MAX_ALL_STREAMS / MAX_STREAMS).map(|n| n.to_string()).collect();
+        let mut held: Vec<Counted> = owners
+            .iter()
+            .flat_map(|owner| (0..MAX_STREAMS).map(|_| counts.take_stream(owner).unwrap()))
+            .collect();
+        let refused = |owner: &str| counts.take_stream(owner).unwrap_err().into_response().status();
+        assert_eq!(refused("0"), StatusCode::TOO_MANY_REQUESTS);
+        assert_eq!(refused("another"), StatusCode::SERVICE_UNAVAILABLE);
+        held.pop();
+        assert!(counts.take_stream("another").is_ok());
+        // An owner has a share of the connections, and all of them leave some.
+        let connections = u32::try_from(crate::MAX_CONNECTIONS).unwrap();
+        assert!(MAX_STREAMS <= connections / 4 && MAX_ALL_STREAMS <= connections * 3 / 4);
     }
 
     #[tokio::test]

@@ -3,7 +3,7 @@
 use crate::stage::{Stage, request};
 use axum::body::Body;
 use cofferdam_core::ErrorKind;
-use cofferdam_server::{Bound, Listen, MAX_HEAD_BYTES};
+use cofferdam_server::{Bound, HEAD_TIME, Listen, MAX_HEAD_BYTES};
 use cofferdam_session::InitState;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -95,6 +95,19 @@ async fn a_head_that_never_comes_is_given_up() {
     task.await.unwrap();
 }
 
+/// A connection with a request of which the answer has begun.
+async fn asked(address: &str, path: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream
+        .write_all(format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n").as_bytes())
+        .await
+        .unwrap();
+    let mut first = [0; 12];
+    stream.read_exact(&mut first).await.unwrap();
+    assert_eq!(&first, b"HTTP/1.1 200");
+    stream
+}
+
 #[tokio::test]
 async fn connections_beyond_the_most_wait_for_room() {
     let stage = Stage::with(|options| options.max_connections = 2).await;
@@ -103,11 +116,7 @@ async fn connections_beyond_the_most_wait_for_room() {
     let (end, task) = serving(&stage, bound).await;
     let mut held = Vec::new();
     for _ in 0..2 {
-        let mut stream = TcpStream::connect(&address).await.unwrap();
-        stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
-        let mut first = [0; 12];
-        stream.read_exact(&mut first).await.unwrap();
-        held.push(stream);
+        held.push(asked(&address, "/v1/events/stream").await);
     }
     let mut third = TcpStream::connect(&address).await.unwrap();
     third.write_all(ASK.as_bytes()).await.unwrap();
@@ -119,6 +128,45 @@ async fn connections_beyond_the_most_wait_for_room() {
     third.read_to_string(&mut rest).await.unwrap();
     assert!(rest.contains("200 OK"), "{rest}");
     drop((held, end));
+    task.await.unwrap();
+}
+
+#[tokio::test]
+async fn connections_that_ask_for_nothing_shut_nobody_out() {
+    let stage = Stage::with(|options| options.max_connections = 4).await;
+    let bound = bind("127.0.0.1:0").await.unwrap();
+    let address = address(&bound);
+    let (end, task) = serving(&stage, bound).await;
+    let mut stream = asked(&address, "/v1/events/stream").await;
+    let mut answered = asked(&address, "/healthz").await;
+    // Some never say anything, and some never enough.
+    let mut silent = Vec::new();
+    for n in 0..12 {
+        let mut one = TcpStream::connect(&address).await.unwrap();
+        let said = if n % 2 == 0 { "" } else { "GET /healthz HT" };
+        one.write_all(said.as_bytes()).await.unwrap();
+        silent.push(one);
+    }
+    for _ in 0..3 {
+        // Before those that say nothing are given up by themselves.
+        let answer = talk(TcpStream::connect(&address).await.unwrap(), ASK);
+        let answer = tokio::time::timeout(HEAD_TIME / 2, answer).await.unwrap();
+        assert!(answer.contains("200 OK"), "{answer}");
+    }
+    // Who was answered and then waited longest made room, after the whole answer.
+    let mut rest = String::new();
+    answered.read_to_string(&mut rest).await.unwrap();
+    assert!(rest.ends_with(r#"{"status":"ok"}"#), "{rest}");
+    // Whoever has a request goes on.
+    stage.sandbox("", "a").await;
+    let mut told = String::new();
+    while !told.contains("provisioned") {
+        let mut piece = [0; 4096];
+        let read = stream.read(&mut piece).await.unwrap();
+        assert!(read > 0, "it was broken off: {told}");
+        told.push_str(std::str::from_utf8(&piece[..read]).unwrap());
+    }
+    drop((stream, silent, end));
     task.await.unwrap();
 }
 
