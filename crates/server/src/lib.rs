@@ -11,6 +11,7 @@ mod http;
 mod images;
 mod listen;
 mod peer;
+mod room;
 mod serve;
 mod server;
 mod stalling;

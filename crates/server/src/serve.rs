@@ -1,7 +1,9 @@
 //! The loop that takes connections in, and what bounds them.
 
+use crate::holding::holding;
 use crate::listen::{Bound, Socket};
-use crate::stalling::Stalling;
+use crate::room::{Place, Room};
+use crate::stalling::{Flow, Stalling};
 use crate::{Server, peer, router};
 use axum::Router;
 use axum::body::Body;
@@ -12,14 +14,16 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::{Semaphore, watch};
+use tokio::net::TcpStream;
+use tokio::sync::watch;
 use tower::ServiceExt;
 
-/// The most connections at once unless an operator says otherwise; another one waits until one of them ends.
+/// The most connections at once unless an operator says otherwise. Where another one comes in, whoever waited longest
+/// without a request in flight is closed; as long as there is none, it waits until one of them ends.
 pub const MAX_CONNECTIONS: usize = 1024;
 /// The longest head of a request, in bytes.
 pub const MAX_HEAD_BYTES: usize = 32 << 10;
@@ -56,6 +60,21 @@ async fn repair_now_and_then(server: Server) {
     }
 }
 
+/// Goes on with what another server prepared and was ended before it was done. The one before may be at that still
+/// when this one begins, so it looks again.
+async fn prepare_now_and_then(server: Server) {
+    loop {
+        let log = server.0.options.log;
+        match server.0.sessions.prepare_what_was_left().await {
+            Err(error) => log(&format!("prepare what was left: {}", error.chain())),
+            Ok(failed) => failed.iter().for_each(|(session, error)| {
+                log(&format!("prepare session {session}: {}", error.chain()));
+            }),
+        }
+        tokio::time::sleep(REPAIRED_EVERY).await;
+    }
+}
+
 /// By which way a request came in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
@@ -78,33 +97,30 @@ impl Server {
         }
         self.listens_at(&bound.at);
         let routes = router(self.clone());
-        let room = Arc::new(Semaphore::new(self.0.options.max_connections));
+        let room = Room::new(self.0.options.max_connections);
         let (ending, is_ending) = watch::channel(Stage::Serving);
-        let repairing = tokio::spawn(repair_now_and_then(self.clone()));
+        self.beside(repair_now_and_then(self.clone()));
+        self.beside(prepare_now_and_then(self.clone()));
         let accepting = async {
             loop {
-                let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return };
                 let (routes, is_ending) = (routes.clone(), is_ending.clone());
+                let flow = Arc::new(Flow::default());
                 match &bound.listener {
                     Socket::Tcp(listener) => match listener.accept().await {
                         Ok((stream, peer)) => {
-                            stream.set_nodelay(true).ok();
-                            let here =
-                                stream.local_addr().ok().filter(|here| here.ip().is_loopback());
-                            let way = async move {
-                                match here {
-                                    Some(here) if peer::is_own(peer, here).await => Way::OwnTcp,
-                                    Some(_) | None => Way::Tcp,
-                                }
-                            };
-                            spawn(stream, way, routes, is_ending, permit);
+                            let way = way_of(&stream, peer);
+                            let place = room.take(&flow).await;
+                            let stream = Stalling::new(stream, flow.clone());
+                            spawn(stream, way, routes, is_ending, (place, flow));
                         }
                         Err(_) => tokio::time::sleep(NO_ROOM).await,
                     },
                     Socket::Unix(listener) => match listener.accept().await {
                         Ok((stream, _)) => {
                             let way = std::future::ready(Way::Unix);
-                            spawn(stream, way, routes, is_ending, permit);
+                            let place = room.take(&flow).await;
+                            let stream = Stalling::new(stream, flow.clone());
+                            spawn(stream, way, routes, is_ending, (place, flow));
                         }
                         Err(_) => tokio::time::sleep(NO_ROOM).await,
                     },
@@ -117,7 +133,6 @@ impl Server {
         }
         // ORDER: the ear goes first, so that nobody comes in who would be cut.
         drop(bound);
-        repairing.abort();
         ending.send_replace(Stage::Ending);
         self.0.stage.send_replace(Stage::Ending);
         drop(is_ending);
@@ -135,26 +150,37 @@ fn public(bound: &Bound) -> Error {
         .hint("Make a key with `cofferdam key create`, or listen on 127.0.0.1 or a Unix socket.")
 }
 
+/// By which way a connection over TCP came in, which takes a look.
+fn way_of(stream: &TcpStream, peer: SocketAddr) -> impl Future<Output = Way> + use<> {
+    stream.set_nodelay(true).ok();
+    let here = stream.local_addr().ok().filter(|here| here.ip().is_loopback());
+    async move {
+        match here {
+            Some(here) if peer::is_own(peer, here).await => Way::OwnTcp,
+            Some(_) | None => Way::Tcp,
+        }
+    }
+}
+
 /// Serves one connection beside the others.
 fn spawn(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     way: impl Future<Output = Way> + Send + 'static,
     routes: Router,
     mut stage: watch::Receiver<Stage>,
-    permit: tokio::sync::OwnedSemaphorePermit,
+    (place, flow): (Place, Arc<Flow>),
 ) {
     tokio::spawn(async move {
         let way = way.await;
-        let (stream, is_upgraded) = Stalling::new(stream);
+        let begins = place.begins();
         let answer = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
-            let (routes, is_upgraded) = (routes.clone(), is_upgraded.clone());
+            let (routes, flow, in_flight) = (routes.clone(), flow.clone(), begins());
             async move {
                 let mut request: Request = request.map(Body::new);
                 request.extensions_mut().insert(way);
                 let answer = routes.oneshot(request).await?;
-                let switches = answer.status() == StatusCode::SWITCHING_PROTOCOLS;
-                is_upgraded.store(switches, Ordering::Relaxed);
-                Ok::<_, Infallible>(answer)
+                flow.tell_upgraded(answer.status() == StatusCode::SWITCHING_PROTOCOLS);
+                Ok::<_, Infallible>(holding(answer, in_flight))
             }
         });
         let connection = http1::Builder::new()
@@ -167,6 +193,7 @@ fn spawn(
         // A connection that breaks off is its caller's affair.
         tokio::select! {
             _ = connection.as_mut() => {}
+            () = place.is_to_leave() => {}
             () = reached(&mut stage, Stage::Ending) => {
                 connection.as_mut().graceful_shutdown();
                 tokio::select! {
@@ -175,6 +202,6 @@ fn spawn(
                 }
             }
         }
-        drop(permit);
+        drop(place);
     });
 }

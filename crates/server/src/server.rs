@@ -1,6 +1,6 @@
 //! What all requests share.
 
-use crate::http::{Answers, Counts, Ports, Rates, Receipts};
+use crate::http::{Answers, Counts, Ports, Rates, Receipts, Untaken};
 use crate::serve::{Stage, reached};
 use crate::{Ground, Listen, Traces};
 use cofferdam_core::Result;
@@ -44,6 +44,7 @@ pub(crate) struct Inner {
     pub(crate) stage: watch::Sender<Stage>,
     pub(crate) rates: Rates,
     pub(crate) requests: Counts,
+    pub(crate) untaken: Untaken,
     #[cfg(feature = "mcp")]
     pub(crate) cancels: Counts,
     pub(crate) streams: Counts,
@@ -74,6 +75,7 @@ impl Server {
             stage: watch::Sender::new(Stage::Serving),
             rates: Rates::default(),
             requests: Counts::default(),
+            untaken: Untaken::default(),
             #[cfg(feature = "mcp")]
             cancels: Counts::default(),
             streams: Counts::default(),

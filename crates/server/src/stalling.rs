@@ -9,19 +9,42 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Sleep;
 
+/// What is to be known of a connection beside it.
+#[derive(Debug, Default)]
+pub(crate) struct Flow {
+    is_upgraded: AtomicBool,
+    is_unwritten: AtomicBool,
+}
+
+impl Flow {
+    /// Says whether it does not speak HTTP any more.
+    pub(crate) fn tell_upgraded(&self, is_upgraded: bool) {
+        self.is_upgraded.store(is_upgraded, Ordering::Relaxed);
+    }
+
+    /// Says whether something waits to be written that its other side does not take.
+    pub(crate) fn tell_unwritten(&self, is_unwritten: bool) {
+        self.is_unwritten.store(is_unwritten, Ordering::Relaxed);
+    }
+
+    /// Whether something waits to be written that its other side does not take.
+    pub(crate) fn is_unwritten(&self) -> bool {
+        self.is_unwritten.load(Ordering::Relaxed)
+    }
+}
+
 /// A connection that breaks off when its other side has not taken anything of an answer for [`MAX_STALL`]: what waits
 /// for it is in memory. One that speaks something else than HTTP by now has rules of its own.
 pub(crate) struct Stalling<S> {
     stream: S,
     until: Option<Pin<Box<Sleep>>>,
-    is_upgraded: Arc<AtomicBool>,
+    flow: Arc<Flow>,
 }
 
 impl<S> Stalling<S> {
-    /// A connection, and what says that it does not speak HTTP any more.
-    pub(crate) fn new(stream: S) -> (Self, Arc<AtomicBool>) {
-        let is_upgraded = Arc::new(AtomicBool::new(false));
-        (Self { stream, until: None, is_upgraded: is_upgraded.clone() }, is_upgraded)
+    /// A connection that tells there how it goes on.
+    pub(crate) fn new(stream: S, flow: Arc<Flow>) -> Self {
+        Self { stream, until: None, flow }
     }
 
     /// What a write came to, or the end of the patience with it.
@@ -30,7 +53,8 @@ impl<S> Stalling<S> {
         context: &mut Context<'_>,
         written: Poll<io::Result<T>>,
     ) -> Poll<io::Result<T>> {
-        if written.is_ready() || self.is_upgraded.load(Ordering::Relaxed) {
+        self.flow.tell_unwritten(written.is_pending());
+        if written.is_ready() || self.flow.is_upgraded.load(Ordering::Relaxed) {
             self.until = None;
             return written;
         }
@@ -92,7 +116,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_connection_of_which_nobody_reads_breaks_off() {
         let (outside, mut reader) = tokio::io::duplex(10);
-        let (mut stream, is_upgraded) = Stalling::new(outside);
+        let flow = Arc::new(Flow::default());
+        let mut stream = Stalling::new(outside, flow.clone());
         let begin = Instant::now();
         // As long as something is taken now and then, it goes on.
         let (written, ()) = tokio::join!(stream.write_all(&[1; 30]), async {
@@ -102,10 +127,12 @@ mod tests {
             }
         });
         written.unwrap();
+        assert!(!flow.is_unwritten());
         assert!(begin.elapsed() > MAX_STALL);
         let stalled = stream.write_all(&[1; 30]).await.unwrap_err();
         assert_eq!(stalled.kind(), io::ErrorKind::TimedOut);
-        is_upgraded.store(true, Ordering::Relaxed);
+        assert!(flow.is_unwritten());
+        flow.tell_upgraded(true);
         let waits = timeout(3 * MAX_STALL, stream.write_all(&[1; 30])).await;
         assert!(waits.is_err(), "it speaks something else");
     }

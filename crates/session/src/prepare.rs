@@ -4,15 +4,69 @@ use crate::answer::{CALL_LIMIT, within};
 use crate::desk::Desk;
 use crate::excerpt::{HEAD_BYTES, TAIL_BYTES, WHOLE_BYTES, joined};
 use crate::follow;
-use crate::init::{InitCommand, InitFailure};
-use crate::store::NewEvent;
+use crate::init::{InitCommand, InitFailure, InitState};
+use crate::provision::ManifestState;
+use crate::store::{NewEvent, Row};
+use crate::{Event, Phase, Session, SessionId, Sessions};
 use cofferdam_core::{
     Command, Ending, Error, ErrorKind, ExecOrder, ExecStatus, Part, ProcessId, Result, Standard,
 };
 use serde_json::json;
+use tokio::task::JoinSet;
 
 /// How much of the output of an init command is kept on disk, in bytes.
 const SPOOL_BYTES: u64 = 1 << 20;
+
+impl Sessions {
+    /// Goes on with the init lists of sessions that run and that nobody prepares any more, because whoever did was
+    /// ended. Says what could not be taken up and why; a command that fails is told by its session.
+    ///
+    /// A session whose manifest was not brought to its end is left: what it wants is known to whoever ensures it. So is
+    /// one whose init failed, and one that somebody paused, stopped or lost.
+    pub async fn prepare_what_was_left(&self) -> Result<Vec<(SessionId, Error)>> {
+        self.refuse_a_part("going on with what others prepared")?;
+        let rows = self.0.store.all().await?;
+        // At once: a list takes as long as its commands, and the next one is no slower for it.
+        let mut work = JoinSet::new();
+        for row in rows.into_iter().filter(is_left) {
+            let sessions = self.clone();
+            work.spawn(async move {
+                let error = sessions.prepare_the_rest(&row.id).await.err()?;
+                Some((row.id, error))
+            });
+        }
+        Ok(work.join_all().await.into_iter().flatten().collect())
+    }
+
+    async fn prepare_the_rest(&self, id: &SessionId) -> Result<()> {
+        // Who is at work on it has this, and prepares it.
+        let Some(mut desk) = Desk::try_open(&self.0, id).await? else { return Ok(()) };
+        if !is_left(&desk.row) {
+            return Ok(());
+        }
+        desk.settle().await?;
+        if !matches!(desk.row.phase, Phase::Running | Phase::Paused) {
+            return Ok(());
+        }
+        desk.refuse_while_frozen().await?;
+        // One that fell asleep meanwhile by itself is woken, as by whoever was preparing it.
+        desk.drive(Event::Ensure).await?;
+        match desk.prepare().await {
+            Err(_) if desk.row.facts.init.state() == InitState::Failed => Ok(()),
+            Err(error) => Err(error),
+            Ok(()) => Session::first_point(&mut desk).await,
+        }
+    }
+}
+
+/// Whether a session is one whose preparation was broken off, if nobody is at work on it.
+fn is_left(row: &Row) -> bool {
+    let manifest = row.facts.manifest.as_ref().map(|manifest| manifest.state());
+    row.phase == Phase::Running
+        && !row.facts.scope.has_owner()
+        && row.facts.init.state() == InitState::Pending
+        && manifest != Some(ManifestState::Pending)
+}
 
 impl Desk {
     /// Runs what is left of the init list. Stops at the first command that fails, and keeps the

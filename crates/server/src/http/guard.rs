@@ -4,6 +4,7 @@
 use super::auth::{self, Caller};
 use super::error::{Logged, Problem};
 use super::origin;
+use super::untaken::Untaken;
 use crate::Server;
 use crate::holding::holding;
 use crate::serve::Way;
@@ -22,8 +23,10 @@ use std::time::{Duration, Instant};
 /// The most requests of one owner that are being answered at once; an answer of a known length counts until
 /// its last byte was taken, a stream until it begins.
 pub(crate) const MAX_REQUESTS: u32 = 64;
-/// The most streams of one owner at once.
-pub(crate) const MAX_STREAMS: u32 = 512;
+/// The most streams of one owner at once, of which each holds a connection: a quarter of those that there are.
+pub(crate) const MAX_STREAMS: u32 = 256;
+/// The most streams of all owners, so that there are always connections for requests.
+pub(crate) const MAX_ALL_STREAMS: u32 = 768;
 /// How often a stream looks whether its key was revoked.
 const LOOKS_AGAIN: Duration = Duration::from_secs(1);
 /// How long a message of a caller waits who says more than its key may.
@@ -98,16 +101,51 @@ async fn is_revoked(server: &Server, caller: &Caller) {
 impl Counts {
     /// One more of this owner, unless there are so many.
     pub(crate) fn take(&self, owner: &str, most: u32) -> Result<Counted, Problem> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = all.entry(owner.to_owned()).or_default();
-        if *count >= most {
+        self.admit(owner, most, u32::MAX).map_err(|_| {
             let what = format!("{most} requests of this caller are at work already");
             let error = Error::new(ErrorKind::Unavailable, what).hint("Wait for one of them.");
-            return Err(Problem::with_status(StatusCode::TOO_MANY_REQUESTS, error).retry_after(1));
+            Problem::with_status(StatusCode::TOO_MANY_REQUESTS, error).retry_after(1)
+        })
+    }
+
+    /// The same of streams, of which others leave some.
+    fn take_stream(&self, owner: &str) -> Result<Counted, Problem> {
+        self.admit(owner, MAX_STREAMS, MAX_ALL_STREAMS).map_err(|full| {
+            let (status, what, hint) = match full {
+                Full::Owner => (
+                    StatusCode::TOO_MANY_REQUESTS,
+                    format!("{MAX_STREAMS} streams of this caller are open already"),
+                    "Close one of them.",
+                ),
+                Full::All => (
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    format!("{MAX_ALL_STREAMS} streams are open already, as many as there may be"),
+                    "Ask again when others have closed theirs.",
+                ),
+            };
+            let error = Error::new(ErrorKind::Unavailable, what).hint(hint);
+            Problem::with_status(status, error).retry_after(1)
+        })
+    }
+
+    fn admit(&self, owner: &str, most: u32, most_of_all: u32) -> Result<Counted, Full> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.get(owner).copied().unwrap_or(0) >= most {
+            return Err(Full::Owner);
         }
-        *count += 1;
+        if all.values().sum::<u32>() >= most_of_all {
+            return Err(Full::All);
+        }
+        *all.entry(owner.to_owned()).or_default() += 1;
         Ok(Counted { counts: self.clone(), owner: owner.to_owned(), stream: None })
     }
+}
+
+/// Why there is not one more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Full {
+    Owner,
+    All,
 }
 
 impl Drop for Counted {
@@ -161,7 +199,8 @@ async fn pass(
     let way = request.extensions().get::<Way>().copied().unwrap_or(Way::OwnTcp);
     let caller = auth::caller(server, way, request.headers()).await?;
     server.0.rates.take(&caller, Instant::now())?;
-    let counted = match server.0.requests.take(caller.owner(), MAX_REQUESTS) {
+    let room = server.0.untaken.check(caller.owner());
+    let counted = match room.and_then(|()| server.0.requests.take(caller.owner(), MAX_REQUESTS)) {
         Ok(counted) => counted,
         Err(full) => {
             let (again, counted) = beside(server, &caller, request).await.ok_or(full)?;
@@ -173,7 +212,7 @@ async fn pass(
     request.extensions_mut().insert(Number(number.to_owned()));
     if matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS) {
         let response = next.run(request).await;
-        return Ok(held(response, counted));
+        return held(&server.0.untaken, response, counted, Answers::IfThereIsRoom);
     }
     let owed = Owed {
         server: server.clone(),
@@ -190,20 +229,38 @@ async fn pass(
             () = server.is_cut() => Problem::from(ends()).into_response(),
         };
         owed.pay(response.status().as_u16()).await;
-        held(response, counted)
+        // What was done is told.
+        held(&server.0.untaken, response, counted, Answers::InAnyCase)
+            .unwrap_or_else(IntoResponse::into_response)
     });
     let work = Work { task: work, ends_with_its_caller };
     work.done().await
 }
 
-/// An answer that counts as a request until it was taken, for until then it is in memory. What is written while it is
-/// read has no length yet, and counts as a stream.
-fn held(response: Response, counted: Counted) -> Response {
-    let is_whole = response.body().size_hint().exact().is_some_and(|bytes| bytes > 0);
-    if !is_whole {
-        return response;
+/// Whether an answer is given for which its owner has no room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Answers {
+    InAnyCase,
+    IfThereIsRoom,
+}
+
+/// An answer that counts as a request, and with its bytes, until it was taken, for until then it is in memory. What is
+/// written while it is read has no length yet, and counts as a stream.
+fn held(
+    untaken: &Untaken,
+    response: Response,
+    counted: Counted,
+    answers: Answers,
+) -> Result<Response, Problem> {
+    let bytes = response.body().size_hint().exact().unwrap_or(0);
+    if bytes == 0 {
+        return Ok(response);
     }
-    holding(response, counted)
+    let waiting = match answers {
+        Answers::InAnyCase => untaken.add(&counted.owner, bytes),
+        Answers::IfThereIsRoom => untaken.take(&counted.owner, bytes)?,
+    };
+    Ok(holding(response, (counted, waiting)))
 }
 
 /// The request of a caller who has as many at work as may be, with another place, where it ends one of them: it
@@ -343,7 +400,7 @@ fn shortened(mut line: String) -> String {
 impl Caller {
     /// One more stream of this caller.
     pub(crate) fn stream(&self, server: &Server) -> Result<Counted, Problem> {
-        let mut counted = server.0.streams.take(self.owner(), MAX_STREAMS)?;
+        let mut counted = server.0.streams.take_stream(self.owner())?;
         counted.stream = Some((server.clone(), self.clone()));
         Ok(counted)
     }
@@ -352,6 +409,7 @@ impl Caller {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::untaken::MAX_UNTAKEN_BYTES;
     use axum::body::Body;
 
     #[test]
@@ -367,18 +425,55 @@ mod tests {
         assert!(counts.0.lock().unwrap().is_empty());
     }
 
+    #[test]
+    fn streams_of_all_owners_leave_connections_for_requests() {
+        let counts = Counts::default();
+        let owners: Vec<String> =
+            (0..MAX_ALL_STREAMS / MAX_STREAMS).map(|n| n.to_string()).collect();
+        let mut held: Vec<Counted> = owners
+            .iter()
+            .flat_map(|owner| (0..MAX_STREAMS).map(|_| counts.take_stream(owner).unwrap()))
+            .collect();
+        let refused = |owner: &str| counts.take_stream(owner).unwrap_err().into_response().status();
+        assert_eq!(refused("0"), StatusCode::TOO_MANY_REQUESTS);
+        assert_eq!(refused("another"), StatusCode::SERVICE_UNAVAILABLE);
+        held.pop();
+        assert!(counts.take_stream("another").is_ok());
+        // An owner has a share of the connections, and all of them leave some.
+        let connections = u32::try_from(crate::MAX_CONNECTIONS).unwrap();
+        assert!(MAX_STREAMS <= connections / 4 && MAX_ALL_STREAMS <= connections * 3 / 4);
+    }
+
     #[tokio::test]
     async fn an_answer_counts_until_it_was_taken() {
-        let counts = Counts::default();
-        let answer = held("all of it".into_response(), counts.take("a", 1).unwrap());
-        assert!(counts.take("a", 1).is_err(), "it waits in memory");
+        let (counts, untaken) = (Counts::default(), Untaken::default());
+        let take = || counts.take("a", 1);
+        let held = |answer, how| held(&untaken, answer, take().unwrap(), how);
+        let answer = held("all of it".into_response(), Answers::IfThereIsRoom).unwrap();
+        assert!(take().is_err(), "it waits in memory");
         let bytes = axum::body::to_bytes(answer.into_body(), 100).await.unwrap();
         assert_eq!(bytes, "all of it");
-        let nothing = held(StatusCode::NO_CONTENT.into_response(), counts.take("a", 1).unwrap());
+        let nothing = held(StatusCode::NO_CONTENT.into_response(), Answers::IfThereIsRoom);
         let streamed = futures_util::stream::iter([Ok::<_, std::io::Error>("some")]);
         let streamed = Response::new(Body::from_stream(streamed));
-        let streamed = held(streamed, counts.take("a", 1).unwrap());
-        assert!(counts.take("a", 1).is_ok(), "neither of these does");
+        let streamed = held(streamed, Answers::IfThereIsRoom);
+        assert!(take().is_ok(), "neither of these does");
         drop((nothing, streamed));
+    }
+
+    #[tokio::test]
+    async fn what_was_done_is_told_though_there_is_no_room_for_more_answers() {
+        let (counts, untaken) = (Counts::default(), Untaken::default());
+        let held = |how| {
+            let answer = "x".repeat(1 << 20).into_response();
+            held(&untaken, answer, counts.take("a", MAX_REQUESTS).unwrap(), how)
+        };
+        let full = [untaken.add("a", MAX_UNTAKEN_BYTES), untaken.add("a", MAX_UNTAKEN_BYTES)];
+        let refused = held(Answers::IfThereIsRoom).unwrap_err().into_response();
+        assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+        assert!(counts.0.lock().unwrap().is_empty(), "it waits no more");
+        assert!(held(Answers::InAnyCase).is_ok());
+        drop(full);
+        assert!(held(Answers::IfThereIsRoom).is_ok(), "the control");
     }
 }

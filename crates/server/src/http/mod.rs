@@ -46,6 +46,7 @@ mod states;
 mod stream;
 mod tools;
 mod unasked;
+mod untaken;
 mod wish;
 mod words;
 
@@ -60,3 +61,4 @@ pub(crate) use ports::Ports;
 pub(crate) use receipts::Receipts;
 pub use resources::router;
 pub(crate) use stream::MAX_STALL;
+pub(crate) use untaken::Untaken;

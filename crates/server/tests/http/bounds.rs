@@ -35,6 +35,23 @@ async fn a_name_that_somebody_bent_here_is_refused_everywhere() {
 }
 
 #[tokio::test]
+async fn a_request_for_two_hosts_is_for_no_port() {
+    let stage = Stage::with(|options| options.port_domain = Some("boxes.test".to_owned())).await;
+    let (one, other) = ("a".repeat(32) + ".boxes.test", "b".repeat(32) + ".boxes.test");
+    let asked = async |hosts: &[&str]| {
+        let mut request = of(None, None, "GET /");
+        for host in hosts {
+            request.headers_mut().append("host", host.parse().unwrap());
+        }
+        stage.send(request).await.status.as_u16()
+    };
+    assert_eq!(asked(&[&one]).await, 404, "the control: an address that is nobody's");
+    for two in [[one.as_str(), &other], [&one, &one], [&one, "127.0.0.1"], ["127.0.0.1", &one]] {
+        assert_eq!(asked(&two).await, 421, "{two:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_page_may_ask_only_if_its_origin_may() {
     let stage = Stage::new().await;
     let host = Some("127.0.0.1");

@@ -15,7 +15,7 @@ use tower::ServiceExt;
 /// The most sandboxes that are asked for numbers.
 const MAX_ASKED: usize = 1000;
 /// The most streams of one owner.
-const MAX_STREAMS: usize = 512;
+const MAX_STREAMS: usize = 256;
 
 async fn begin(stage: &Stage, request: Request<Body>) -> Response<Body> {
     stage.router.clone().oneshot(request).await.unwrap()

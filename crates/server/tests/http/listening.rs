@@ -1,13 +1,17 @@
 //! Sockets: where a server listens, what it takes in, and how it ends.
 
-use crate::stage::Stage;
+use crate::stage::{Stage, request};
+use axum::body::Body;
 use cofferdam_core::ErrorKind;
-use cofferdam_server::{Bound, Listen, MAX_HEAD_BYTES};
+use cofferdam_server::{Bound, HEAD_TIME, Listen, MAX_HEAD_BYTES};
+use cofferdam_session::InitState;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixListener, UnixStream};
 use tokio::sync::oneshot;
+use tower::ServiceExt;
 
 async fn bind(text: &str) -> cofferdam_core::Result<Bound> {
     text.parse::<Listen>().unwrap().bind().await
@@ -91,6 +95,19 @@ async fn a_head_that_never_comes_is_given_up() {
     task.await.unwrap();
 }
 
+/// A connection with a request of which the answer has begun.
+async fn asked(address: &str, path: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream
+        .write_all(format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n").as_bytes())
+        .await
+        .unwrap();
+    let mut first = [0; 12];
+    stream.read_exact(&mut first).await.unwrap();
+    assert_eq!(&first, b"HTTP/1.1 200");
+    stream
+}
+
 #[tokio::test]
 async fn connections_beyond_the_most_wait_for_room() {
     let stage = Stage::with(|options| options.max_connections = 2).await;
@@ -99,23 +116,57 @@ async fn connections_beyond_the_most_wait_for_room() {
     let (end, task) = serving(&stage, bound).await;
     let mut held = Vec::new();
     for _ in 0..2 {
-        let mut stream = TcpStream::connect(&address).await.unwrap();
-        stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
-        let mut first = [0; 12];
-        stream.read_exact(&mut first).await.unwrap();
-        held.push(stream);
+        held.push(asked(&address, "/v1/events/stream").await);
     }
     let mut third = TcpStream::connect(&address).await.unwrap();
     third.write_all(ASK.as_bytes()).await.unwrap();
     let mut first = [0; 12];
-    let early =
-        tokio::time::timeout(std::time::Duration::from_millis(200), third.read_exact(&mut first));
+    let early = tokio::time::timeout(Duration::from_millis(200), third.read_exact(&mut first));
     assert!(early.await.is_err(), "{first:?}");
     held.pop();
     let mut rest = String::new();
     third.read_to_string(&mut rest).await.unwrap();
     assert!(rest.contains("200 OK"), "{rest}");
     drop((held, end));
+    task.await.unwrap();
+}
+
+#[tokio::test]
+async fn connections_that_ask_for_nothing_shut_nobody_out() {
+    let stage = Stage::with(|options| options.max_connections = 4).await;
+    let bound = bind("127.0.0.1:0").await.unwrap();
+    let address = address(&bound);
+    let (end, task) = serving(&stage, bound).await;
+    let mut stream = asked(&address, "/v1/events/stream").await;
+    let mut answered = asked(&address, "/healthz").await;
+    // Some never say anything, and some never enough.
+    let mut silent = Vec::new();
+    for n in 0..12 {
+        let mut one = TcpStream::connect(&address).await.unwrap();
+        let said = if n % 2 == 0 { "" } else { "GET /healthz HT" };
+        one.write_all(said.as_bytes()).await.unwrap();
+        silent.push(one);
+    }
+    for _ in 0..3 {
+        // Before those that say nothing are given up by themselves.
+        let answer = talk(TcpStream::connect(&address).await.unwrap(), ASK);
+        let answer = tokio::time::timeout(HEAD_TIME / 2, answer).await.unwrap();
+        assert!(answer.contains("200 OK"), "{answer}");
+    }
+    // Who was answered and then waited longest made room, after the whole answer.
+    let mut rest = String::new();
+    answered.read_to_string(&mut rest).await.unwrap();
+    assert!(rest.ends_with(r#"{"status":"ok"}"#), "{rest}");
+    // Whoever has a request goes on.
+    stage.sandbox("", "a").await;
+    let mut told = String::new();
+    while !told.contains("provisioned") {
+        let mut piece = [0; 4096];
+        let read = stream.read(&mut piece).await.unwrap();
+        assert!(read > 0, "it was broken off: {told}");
+        told.push_str(std::str::from_utf8(&piece[..read]).unwrap());
+    }
+    drop((stream, silent, end));
     task.await.unwrap();
 }
 
@@ -178,5 +229,84 @@ async fn a_stream_is_cut_when_the_server_ends() {
     drop(end);
     let mut rest = Vec::new();
     stream.read_to_end(&mut rest).await.unwrap();
+    task.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_init_that_the_end_of_a_server_cut_off_is_finished_by_the_next_one() {
+    let stage = Stage::new().await;
+    let wish = r#"{"init":["tick=began sleep=300000","tick=then"]}"#;
+    let asked = request("", "PUT /v1/sandboxes/a").body(Body::from(wish)).unwrap();
+    let answer = tokio::spawn(stage.router.clone().oneshot(asked));
+    while stage.backend.ticks("began") == 0 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let (end, task) = serving(&stage, bind("127.0.0.1:0").await.unwrap()).await;
+    drop(end);
+    task.await.unwrap();
+    assert_eq!(answer.await.unwrap().unwrap().status(), 503);
+    let id = stage.sessions.find("a").await.unwrap();
+    let init = async || stage.sessions.status(&id).await.unwrap().init;
+    assert_eq!(init().await, InitState::Pending, "it is cut off");
+    let next = stage.next_server();
+    let bound = bind("127.0.0.1:0").await.unwrap();
+    let done = async {
+        while init().await != InitState::Done {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+    };
+    let finished = tokio::time::timeout(Duration::from_secs(900), done);
+    next.serve(bound, async { finished.await.unwrap() }).await.unwrap();
+    assert_eq!((stage.backend.ticks("began"), stage.backend.ticks("then")), (1, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_of_one_owner_that_nobody_reads_have_a_limit_in_bytes() {
+    let stage = Stage::with(|options| options.max_connections = 64).await;
+    let (alice, bob) = (stage.key("alice").await, stage.key("bob").await);
+    let bound = bind("127.0.0.1:0").await.unwrap();
+    let address = address(&bound);
+    let (end, task) = serving(&stage, bound).await;
+    let body = r#"{"exec":{"argv":["bytes=16777216"]},"capture_bytes":16777216}"#;
+    let run = format!(
+        "POST /v1/run HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {alice}\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let look = |key: &str| {
+        format!(
+            "GET /v1/sandboxes HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {key}\r\n\
+             connection: close\r\n\r\n"
+        )
+    };
+    let looks =
+        async |key: &str| talk(TcpStream::connect(&address).await.unwrap(), &look(key)).await;
+    let mut unread = Vec::new();
+    // Each is a little longer than its output, and the largest is none of those that count.
+    for n in 0..5 {
+        let allowed = looks(&alice).await;
+        assert!(allowed.starts_with("HTTP/1.1 200"), "{n}: {allowed}");
+        let mut stream = TcpStream::connect(&address).await.unwrap();
+        stream.write_all(run.as_bytes()).await.unwrap();
+        let mut first = [0; 12];
+        stream.read_exact(&mut first).await.unwrap();
+        assert_eq!(&first, b"HTTP/1.1 200", "{n}");
+        unread.push(stream);
+    }
+    let refused = looks(&alice).await;
+    assert!(refused.starts_with("HTTP/1.1 429"), "{refused}");
+    assert!(refused.contains("retry-after: 1") && refused.contains("nobody has read"), "{refused}");
+    assert!(looks(&bob).await.starts_with("HTTP/1.1 200"), "of others nothing waits");
+    // Who reads one of them may ask again.
+    let mut bytes = vec![0; 16 << 20];
+    unread[0].read_exact(&mut bytes).await.unwrap();
+    drop(unread.pop());
+    let again = async {
+        while !looks(&alice).await.starts_with("HTTP/1.1 200") {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), again).await.unwrap();
+    drop((unread, end));
     task.await.unwrap();
 }

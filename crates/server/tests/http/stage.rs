@@ -19,6 +19,7 @@ pub(crate) struct Stage {
     pub(crate) backend: Arc<FakeDurable>,
     pub(crate) sessions: Sessions,
     pub(crate) server: Server,
+    options: Options,
     pub(crate) router: Router,
 }
 
@@ -81,8 +82,13 @@ impl Stage {
             log: |_| {},
         };
         change(&mut options);
-        let server = Server::new(sessions.clone(), options);
-        Self { state, backend, sessions, router: router(server.clone()), server }
+        let server = Server::new(sessions.clone(), options.clone());
+        Self { state, backend, sessions, router: router(server.clone()), server, options }
+    }
+
+    /// The server that comes after this one has ended.
+    pub(crate) fn next_server(&self) -> Server {
+        Server::new(self.sessions.clone(), self.options.clone())
     }
 
     /// A key with these rights.

@@ -5,7 +5,7 @@ use crate::stage::{Stage, order, spec};
 use cofferdam_core::fake::{Call, Mishap};
 use cofferdam_core::{DurableBackend, ErrorKind};
 use cofferdam_session::{
-    EnsuredHow, InitCommand, InitState, Phase, SessionId, SessionOrder, Sessions,
+    EnsuredHow, InitCommand, InitState, Phase, Quota, SessionId, SessionOrder, Sessions,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -171,6 +171,63 @@ async fn a_session_without_a_name_is_ended_while_a_command_prepares_it() {
     timeout(PATIENCE, sessions.create(&order)).await.unwrap_err();
     tokio::time::sleep(Duration::from_secs(1)).await;
     stage.assert_empty();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_preparation_that_was_broken_off_is_brought_to_its_end_by_the_next_program() {
+    let stage = Stage::new();
+    let sessions = stage.open().await;
+    let mut wanted = order("a");
+    wanted.init = vec![InitCommand::shell("tick=one sleep=60000"), InitCommand::shell("tick=two")];
+    timeout(PATIENCE, sessions.ensure(&wanted)).await.unwrap_err();
+    let id = sessions.find("a").await.unwrap();
+    let init = async |of: &Sessions| of.status(&id).await.unwrap().init;
+    let next = stage.open().await;
+    assert_eq!(init(&next).await, InitState::Pending, "to open it is not enough");
+    let part = next.for_owner("", Quota::default());
+    assert_eq!(part.prepare_what_was_left().await.unwrap_err().kind, ErrorKind::Denied);
+    assert!(next.prepare_what_was_left().await.unwrap().is_empty());
+    assert_eq!(init(&next).await, InitState::Done);
+    // Each ran once, the one that ran when its caller went too.
+    assert_eq!((stage.backend.ticks("one"), stage.backend.ticks("two")), (1, 1));
+    assert!(next.delete(&id).await.unwrap());
+    stage.assert_empty();
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_a_preparation_that_was_broken_off_is_gone_on_with() {
+    let stage = Stage::new();
+    let sessions = stage.open().await;
+    let mut wanted = order("a");
+    wanted.init = vec![InitCommand::shell("tick=a sleep=1000")];
+    // Somebody is at it.
+    let (made, left) = tokio::join!(sessions.ensure(&wanted), async {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        sessions.prepare_what_was_left().await.unwrap()
+    });
+    assert!(left.is_empty() && made.is_ok());
+    assert_eq!(stage.backend.ticks("a"), 1);
+    // It failed, and is for whoever repairs it.
+    let mut failing = order("b");
+    failing.init = vec![InitCommand::shell("tick=b exit=3")];
+    sessions.ensure(&failing).await.unwrap_err();
+    assert!(sessions.prepare_what_was_left().await.unwrap().is_empty());
+    assert_eq!(stage.backend.ticks("b"), 1);
+    // Somebody paused it, or it fell asleep by itself.
+    for (name, is_paused) in [("c", true), ("d", false)] {
+        let mut hanging = order(name);
+        hanging.init = vec![InitCommand::shell(format!("sleep=60000 tick={name}"))];
+        timeout(PATIENCE, sessions.ensure(&hanging)).await.unwrap_err();
+        let id = sessions.find(name).await.unwrap();
+        match is_paused {
+            true => sessions.pause(&id).await.unwrap(),
+            false => stage.backend.fall_asleep(stage.backend.alive().last().unwrap()),
+        }
+        assert!(sessions.prepare_what_was_left().await.unwrap().is_empty());
+        let init = sessions.status(&id).await.unwrap().init;
+        let expected = if is_paused { InitState::Pending } else { InitState::Done };
+        assert_eq!(init, expected, "{name}");
+    }
 }
 
 #[tokio::test]

@@ -65,7 +65,10 @@ async fn opened(server: &Server, word: &str) -> Result<Opened, Error> {
 
 /// The word in the name of the host, where the rest of the name is ours.
 fn word_of(server: &Server, request: &Request) -> Option<String> {
-    let host = request.headers().get(header::HOST)?.to_str().ok()?;
+    // Two of them are for two programs: who has the answer is not for a server to choose.
+    let mut hosts = request.headers().get_all(header::HOST).iter();
+    let (Some(host), None) = (hosts.next(), hosts.next()) else { return None };
+    let host = host.to_str().ok()?;
     let authority = host.parse::<Authority>().ok()?;
     let (word, rest) = authority.host().split_once('.')?;
     let domain = server.domain()?;
