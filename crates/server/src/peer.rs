@@ -21,6 +21,8 @@ fn user_of(peer: SocketAddr, here: SocketAddr) -> Option<u32> {
 
 /// Whose the socket is that leads from `near` to `far`, in a list of the kernel's.
 fn listed(list: &str, near: SocketAddr, far: SocketAddr) -> Option<u32> {
+    let (near, far) = (columns(near), columns(far));
+    let is = |column: &str, address: &[String]| address.iter().any(|one| one == column);
     list.lines().skip(1).find_map(|line| {
         let mut columns = line.split_ascii_whitespace();
         let mut before = 0;
@@ -29,24 +31,24 @@ fn listed(list: &str, near: SocketAddr, far: SocketAddr) -> Option<u32> {
             columns.nth(skipped)
         };
         let [from, to, user, inode] = COLUMNS.map(&mut next);
-        let is_it = is_address(from?, near) && is_address(to?, far);
+        let is_it = is(from?, &near) && is(to?, &far);
         // HOSTILE: a socket that nobody holds any more is listed as root's, with no inode.
         (is_it && inode? != "0").then_some(user?.parse().ok()?)
     })
 }
 
-/// Whether a column says this address: bytes in hexadecimal, four at a time in the order of this machine,
+/// What a column may say of this address: bytes in hexadecimal, four at a time in the order of this machine,
 /// and the port.
-fn is_address(column: &str, address: SocketAddr) -> bool {
+fn columns(address: SocketAddr) -> Vec<String> {
     let words = |bytes: &[u8]| -> String {
         let (words, _) = bytes.as_chunks::<4>();
         words.iter().map(|word| format!("{:08X}", u32::from_ne_bytes(*word))).collect()
     };
     let port = address.port();
-    let says = |bytes: &[u8]| column == format!("{}:{port:04X}", words(bytes));
+    let said = |bytes: &[u8]| format!("{}:{port:04X}", words(bytes));
     match address.ip() {
-        IpAddr::V4(ip) => says(&ip.octets()) || says(&ip.to_ipv6_mapped().octets()),
-        IpAddr::V6(ip) => says(&ip.octets()),
+        IpAddr::V4(ip) => vec![said(&ip.octets()), said(&ip.to_ipv6_mapped().octets())],
+        IpAddr::V6(ip) => vec![said(&ip.octets())],
     }
 }
 
