@@ -20,6 +20,7 @@ mod guard;
 mod head;
 mod health;
 mod layers;
+mod lookout;
 #[cfg(feature = "mcp")]
 mod mcp;
 mod metrics;
@@ -53,6 +54,7 @@ mod words;
 pub(crate) use auth::Rates;
 pub use document::document;
 pub(crate) use guard::Counts;
+pub(crate) use lookout::Lookout;
 #[cfg(feature = "mcp")]
 pub(crate) use mcp::Mounted;
 pub(crate) use metrics::method as known_method;
