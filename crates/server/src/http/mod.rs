@@ -5,6 +5,7 @@
 //! caller must be allowed to do and gives the sessions of that caller alone; parts of the request by
 //! [`extract`]; and answer `Result<_, Problem>`. Objects of answers are named in [`objects`].
 
+mod allow;
 mod approvals;
 mod auth;
 mod digest;
