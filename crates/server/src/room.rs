@@ -184,6 +184,8 @@ mod tests {
         let request = busy.begins()();
         tokio::time::sleep(MOMENT).await;
         drop(answered.begins()());
+        // Whoever comes later has waited for less.
+        tokio::time::sleep(MOMENT).await;
         let (waits, _) = tokio::join!(next(&room), async {
             silent.is_to_leave().await;
             drop(silent);

@@ -1,6 +1,6 @@
 //! What all requests share.
 
-use crate::http::{Answers, Counts, Ports, Rates, Receipts, Untaken};
+use crate::http::{Answers, Counts, Lookout, Ports, Rates, Receipts, Untaken};
 use crate::serve::{Stage, reached};
 use crate::{Ground, Listen, Traces};
 use cofferdam_core::Result;
@@ -48,6 +48,7 @@ pub(crate) struct Inner {
     #[cfg(feature = "mcp")]
     pub(crate) cancels: Counts,
     pub(crate) streams: Counts,
+    pub(crate) lookout: Lookout,
     pub(crate) ports: Ports,
     pub(crate) receipts: Receipts,
     pub(crate) answers: Answers,
@@ -79,6 +80,7 @@ impl Server {
             #[cfg(feature = "mcp")]
             cancels: Counts::default(),
             streams: Counts::default(),
+            lookout: Lookout::default(),
             ports: Ports::default(),
             receipts: Receipts::default(),
             answers: Answers::default(),

@@ -341,6 +341,11 @@ impl Sessions {
         Ok(found.into_iter().map(EventReport::from).collect())
     }
 
+    /// The number of the last event that was written down, whosever it is; 0 where there is none.
+    pub async fn newest_event(&self) -> Result<u64> {
+        self.0.store.newest_event().await
+    }
+
     /// Told whenever this process wrote something down, events among it. What others write is not told.
     pub fn written(&self) -> watch::Receiver<u64> {
         self.0.store.written()

@@ -3,6 +3,7 @@
 use super::door::{Door, Looks};
 use super::error::{Answer, Problem};
 use super::extract::Query;
+use super::lookout::{More, Told};
 use super::objects;
 use super::sse::{self, Source};
 use crate::Server;
@@ -14,18 +15,10 @@ use cofferdam_core::{Error, ErrorKind, Result};
 pub(crate) use cofferdam_session::objects::AuditList;
 use cofferdam_session::{EventList, EventReport, SessionId, Sessions};
 use serde::Deserialize;
-use std::time::Duration;
-use tokio::sync::watch;
-use tokio::time::Instant;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-/// How long a stream waits before it asks sandboxes again, which are kept by processes that tell nobody.
-const LOOK_AGAIN: Duration = Duration::from_millis(250);
-/// How long what this process writes is gathered before a stream looks at it, so that much of it costs a
-/// stream no more than so many looks.
-const GATHERED: Duration = Duration::from_millis(10);
 /// What is to be done about a number that is none.
 const AS_TOLD: &str = "Give back a number as an event told it.";
 
@@ -80,14 +73,10 @@ async fn follow(
         after = number(seen)?;
     }
     let counted = door.caller.stream(&door.server)?;
-    let source = Events {
-        written: door.sessions.written(),
-        sessions: door.sessions.clone(),
-        session,
-        after,
-        asked: None,
-        is_over: false,
-    };
+    let lookout = &door.server.0.lookout;
+    let told = lookout.tells(door.caller.owner(), &door.sessions, session.as_ref()).await?;
+    let sessions = door.sessions.clone();
+    let source = Events { told, sessions, session, after, has_looked: false, is_over: false };
     Ok(sse::stream_of(counted, source))
 }
 
@@ -139,25 +128,27 @@ fn checked(number: u64) -> Answer<u64> {
 }
 
 struct Events {
+    told: Told,
     sessions: Sessions,
-    written: watch::Receiver<u64>,
     session: Option<SessionId>,
     after: u64,
-    /// When sandboxes were asked last.
-    asked: Option<Instant>,
+    /// Whether all that was before it began is known.
+    has_looked: bool,
     is_over: bool,
 }
 
 impl Events {
-    /// What happened since, by all accounts now and then, and else by what is written down.
+    /// What happened since: by all accounts at first and where who looks for all could not, and else by what is written
+    /// down. Nothing is asked for where there is nothing.
     async fn look(&mut self) -> Result<Vec<EventReport>> {
         let session = self.session.as_ref();
-        if self.asked.is_some_and(|asked| asked.elapsed() < LOOK_AGAIN) {
-            return self.sessions.written_events(session, self.after).await;
+        let has_looked = std::mem::replace(&mut self.has_looked, true);
+        match self.told.news(self.after) {
+            _ if !has_looked => self.sessions.events(session, self.after).await,
+            More::Perhaps => self.sessions.events(session, self.after).await,
+            More::Yes => self.sessions.written_events(session, self.after).await,
+            More::No => Ok(Vec::new()),
         }
-        let found = self.sessions.events(session, self.after).await;
-        self.asked = Some(Instant::now());
-        found
     }
 }
 
@@ -167,8 +158,6 @@ impl Source for Events {
             return None;
         }
         loop {
-            // ORDER: before the look, so that what is written meanwhile leads to another one.
-            self.written.mark_unchanged();
             let found = match self.look().await {
                 Ok(found) => found,
                 Err(error) => {
@@ -181,11 +170,7 @@ impl Source for Events {
                 let told = |report| sse::event("event", &seq(report), report);
                 return Some(found.iter().map(told).collect());
             }
-            let again = self.asked.unwrap_or_else(Instant::now) + LOOK_AGAIN;
-            tokio::select! {
-                () = tokio::time::sleep_until(again) => self.asked = None,
-                _ = self.written.changed() => tokio::time::sleep(GATHERED).await,
-            }
+            self.told.changed().await;
         }
     }
 }

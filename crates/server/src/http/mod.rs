@@ -5,6 +5,7 @@
 //! caller must be allowed to do and gives the sessions of that caller alone; parts of the request by
 //! [`extract`]; and answer `Result<_, Problem>`. Objects of answers are named in [`objects`].
 
+mod allow;
 mod approvals;
 mod auth;
 mod digest;
@@ -20,6 +21,7 @@ mod guard;
 mod head;
 mod health;
 mod layers;
+mod lookout;
 #[cfg(feature = "mcp")]
 mod mcp;
 mod metrics;
@@ -53,6 +55,7 @@ mod words;
 pub(crate) use auth::Rates;
 pub use document::document;
 pub(crate) use guard::Counts;
+pub(crate) use lookout::Lookout;
 #[cfg(feature = "mcp")]
 pub(crate) use mcp::Mounted;
 pub(crate) use metrics::method as known_method;

@@ -3,11 +3,13 @@
 use super::error::Problem;
 use super::extract::{MAX_JSON_BYTES, MAX_SANDBOX_JSON_BYTES};
 use super::{
-    approvals, document, events, examine, execs, files, guard, head, health, layers, metrics,
-    network, news, once, ports, receipts, run, sandboxes, secrets, shells, states, tools, unasked,
+    allow, approvals, document, events, examine, execs, files, guard, head, health, layers,
+    metrics, network, news, once, ports, receipts, run, sandboxes, secrets, shells, states, tools,
+    unasked,
 };
 use crate::Server;
 use crate::traces::traced;
+use axum::Extension;
 use axum::extract::DefaultBodyLimit;
 use axum::http::StatusCode;
 use axum::routing::get;
@@ -49,7 +51,8 @@ pub fn router(server: Server) -> axum::Router {
         .route("/docs", get(document::page))
         .fallback(async || nothing(StatusCode::NOT_FOUND, "there is nothing at this path"))
         .method_not_allowed_fallback(async || {
-            nothing(StatusCode::METHOD_NOT_ALLOWED, "this path does not take this method")
+            let what = "this path does not take this method";
+            (Extension(allow::TellsMethods), nothing(StatusCode::METHOD_NOT_ALLOWED, what))
         })
         .layer(axum::middleware::from_fn_with_state(server.clone(), once::once))
         .layer(DefaultBodyLimit::max(MAX_JSON_BYTES))
@@ -58,8 +61,11 @@ pub fn router(server: Server) -> axum::Router {
         .layer(axum::middleware::from_fn_with_state(server.clone(), guard::guard))
         .layer(axum::middleware::from_fn_with_state(server.clone(), ports::divert))
         .layer(axum::middleware::from_fn(head::bounded));
-    let routes = traced(metrics::counted(routes), &server.0.traces);
-    routes.with_state(server)
+    let routes = traced(metrics::counted(routes), &server.0.traces)
+        .layer(axum::middleware::from_fn(allow::mark))
+        .with_state(server);
+    // Around the routing, which adds to what comes out of all layers above.
+    axum::Router::new().fallback_service(routes).layer(axum::middleware::from_fn(allow::bounded))
 }
 
 fn nothing(status: StatusCode, what: &str) -> Problem {

@@ -35,6 +35,24 @@ async fn a_name_that_somebody_bent_here_is_refused_everywhere() {
 }
 
 #[tokio::test]
+async fn methods_are_told_to_whoever_asked_with_another_one_and_to_nobody_else() {
+    let stage = Stage::new().await;
+    stage.key("a").await;
+    let asked = async |host: &str, line: &str| {
+        let answer = stage.send(of(Some(host), None, line)).await;
+        let allow = answer.headers.get("allow").map(|allow| allow.to_str().unwrap().to_owned());
+        (answer.status.as_u16(), allow)
+    };
+    for line in ["GET /healthz", "POST /healthz", "DELETE /docs", "PATCH /v1/sandboxes"] {
+        assert_eq!(asked("evil.test", line).await, (421, None), "{line}");
+    }
+    assert_eq!(asked("localhost", "PATCH /v1/events").await, (401, None), "without a key");
+    assert_eq!(asked("localhost", "GET /healthz").await, (200, None));
+    // The control.
+    assert_eq!(asked("localhost", "POST /healthz").await, (405, Some("GET,HEAD".to_owned())));
+}
+
+#[tokio::test]
 async fn a_request_for_two_hosts_is_for_no_port() {
     let stage = Stage::with(|options| options.port_domain = Some("boxes.test".to_owned())).await;
     let (one, other) = ("a".repeat(32) + ".boxes.test", "b".repeat(32) + ".boxes.test");

@@ -3,6 +3,7 @@
 use crate::stage::{Stage, request};
 use axum::body::{Body, BodyDataStream, Bytes};
 use axum::http::StatusCode;
+use cofferdam_core::fake::Call;
 use futures_util::StreamExt;
 use std::time::Duration;
 use tower::ServiceExt;
@@ -81,6 +82,80 @@ async fn what_this_server_does_is_told_before_it_looks_again() {
     let sandbox = stage.backend.alive().remove(0);
     stage.backend.fall_asleep(&sandbox);
     told(&mut body, "paused").await;
+}
+
+/// Streams that nobody reads until they are asked for what is in them.
+async fn opened(stage: &Stage, line: &str, many: usize) -> Vec<BodyDataStream> {
+    let mut streams = Vec::new();
+    for _ in 0..many {
+        let line = request("", line).body(Body::empty()).unwrap();
+        let response = stage.router.clone().oneshot(line).await.unwrap();
+        assert_eq!(response.status(), StatusCode::OK);
+        streams.push(response.into_body().into_data_stream());
+    }
+    streams
+}
+
+#[tokio::test(start_paused = true)]
+async fn idle_streams_cost_no_more_looks_than_one() {
+    let stage = Stage::new().await;
+    for name in ["a", "b"] {
+        stage.sandbox("", name).await;
+    }
+    let looks = || stage.backend.calls().iter().filter(|call| **call == Call::Journal).count();
+    // How often sandboxes are asked while so many streams are followed and nothing happens.
+    let idle = async |line: &str, many: usize| {
+        let mut streams = opened(&stage, line, many).await;
+        let mut all = futures_util::stream::iter(streams.iter_mut())
+            .map(StreamExt::next)
+            .buffer_unordered(many);
+        // Each looks once for what was before it.
+        let begin = tokio::time::timeout(Duration::from_millis(100), all.next());
+        assert!(begin.await.is_err(), "nothing happens");
+        let before = looks();
+        let follow = tokio::time::timeout(Duration::from_secs(10), all.next());
+        assert!(follow.await.is_err(), "nothing happens");
+        looks() - before
+    };
+    let one = idle("GET /v1/events/stream?after=99", 1).await;
+    assert!((70..=90).contains(&one), "two sandboxes, four times a second: {one}");
+    let many = idle("GET /v1/events/stream?after=99", 50).await;
+    assert!(many.abs_diff(one) <= 4, "{many}");
+    // Who asks for one sandbox has no other one asked.
+    let of_one = idle("GET /v1/events/stream?after=99&sandbox=a", 20).await;
+    assert!(of_one.abs_diff(one / 2) <= 4, "{of_one}");
+    // With the last stream nobody looks any more.
+    let before = looks();
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert_eq!(looks(), before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_who_follow_are_told_wherever_they_began() {
+    let stage = Stage::new().await;
+    stage.sandbox("", "a").await;
+    stage.sandbox("", "b").await;
+    let mut all = opened(&stage, "GET /v1/events/stream", 3).await;
+    let mut of_a = opened(&stage, "GET /v1/events/stream?sandbox=a&after=1", 2).await;
+    for stream in &mut all {
+        told(stream, "provisioned").await;
+    }
+    // One that begins while others are followed is told what was before.
+    stage.ask("", "POST /v1/sandboxes/a/pause", "").await;
+    let mut later = opened(&stage, "GET /v1/events/stream", 1).await;
+    told(&mut later[0], "provisioned").await;
+    for stream in all.iter_mut().chain(&mut of_a) {
+        told(stream, "paused").await;
+    }
+    // What nobody tells is found for all of them.
+    stage.ask("", "POST /v1/sandboxes/a/resume", "").await;
+    for sandbox in stage.backend.alive() {
+        stage.backend.fall_asleep(&sandbox);
+    }
+    for stream in all.iter_mut().chain(&mut of_a).chain(&mut later) {
+        told(stream, "resumed").await;
+        told(stream, "paused").await;
+    }
 }
 
 #[tokio::test]

@@ -86,6 +86,14 @@ impl Store {
         .await
     }
 
+    pub(crate) async fn newest_event(&self) -> Result<u64> {
+        self.read(|db| {
+            let mut query = db.prepare_cached("SELECT coalesce(max(seq), 0) FROM events")?;
+            query.query_row([], |row| row.get(0))
+        })
+        .await
+    }
+
     pub(crate) async fn events(&self, filter: EventFilter) -> Result<Vec<StoredEvent>> {
         let owner = self.owner();
         self.read(move |db| {
