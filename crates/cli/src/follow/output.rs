@@ -47,8 +47,14 @@ pub(super) async fn pump(
 ) -> Result<ExecStatus> {
     let mut seen = from;
     let [mut out_is_unread, mut err_is_unread] = [false; 2];
+    let mut is_followed = false;
     loop {
-        let status = session.follow(exec, seen, PATIENCE).await?;
+        // Whoever begins to follow wakes the session. Who pauses it then means it.
+        let status = match is_followed {
+            false => session.follow(exec, seen, PATIENCE).await?,
+            true => session.follow_on(exec, seen, PATIENCE).await?,
+        };
+        is_followed = true;
         let [stdout, stderr] = written(&status);
         let streams = [
             (Standard::Output, &mut seen.stdout, stdout, &mut out_is_unread),

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read;
 use std::process::{Child, Stdio};
+use std::time::Duration;
 
 /// Starts the program and leaves it to itself.
 fn begin(place: &Place, words: &[&str]) -> Child {
@@ -133,6 +134,25 @@ fn whoever_waits_for_a_command_wakes_a_session_that_sleeps() {
             assert!(words[0] == "wait" || said.text() == "done\n", "{said:?}");
             place.says(&["rm", "s"], 0);
         }
+    });
+}
+
+/// A question for news ends after 20 s, and the next one is asked.
+#[test]
+fn a_pause_lasts_however_long_somebody_waits() {
+    everyone(|place| {
+        place.says(&["create", "--name", "s"], 0);
+        let mut follows = begin(place, &["exec", "s", "--id", "w", "--shell", "echo up; read x"]);
+        let mut line = [0; 3];
+        follows.stdout.as_mut().unwrap().read_exact(&mut line).unwrap();
+        let waits = begin(place, &["wait", "s", "w", "--timeout", "22s"]);
+        // It has woken the session by then, as whoever begins to wait does.
+        std::thread::sleep(Duration::from_secs(1));
+        place.says(&["pause", "s"], 0);
+        assert_eq!(ended(waits, SOON * 3).code(), Some(124));
+        assert_eq!(phase(place, "s"), "paused");
+        place.says(&["resume", "s"], 0);
+        assert_eq!(ended(follows, SOON).code(), Some(1));
     });
 }
 
