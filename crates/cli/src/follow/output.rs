@@ -64,7 +64,16 @@ pub(super) async fn pump(
             if *is_unread || !sink.wants(stream) {
                 *seen = (*seen).max(written);
             }
-            let carried = drain((session, exec), sink, (stream, seen), written).await?;
+            let carried = match drain((session, exec), sink, (stream, &mut *seen), written).await {
+                // The session went with the command: how that ended is known, and no more of this stream.
+                Err(error) if status.ended.is_some() && error.kind == ErrorKind::NotFound => {
+                    if written != u64::MAX {
+                        sink.miss(stream, written.saturating_sub(*seen));
+                    }
+                    true
+                }
+                carried => carried?,
+            };
             if !*is_unread && !carried {
                 *is_unread = true;
                 if !sink.ends_with_its_reader() {

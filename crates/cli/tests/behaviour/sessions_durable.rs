@@ -157,6 +157,39 @@ fn a_pause_lasts_however_long_somebody_waits() {
 }
 
 #[test]
+fn the_end_of_a_session_under_a_command_is_told_with_what_held() {
+    everyone(|place| {
+        for verb in ["stop", "discard", "rm"] {
+            place.says(&["create", "--cow", "--name", "s"], 0);
+            let held = place.says(&["show", "s", "--json"], 0).object()["enforced"].clone();
+            let exec = ["exec", "s", "--json", "--receipt", "--id", "x", "--shell"];
+            let child =
+                begin(place, &[&exec[..], &["echo said; touch up; exec sleep 1000"]].concat());
+            let is_up = || {
+                let said = outcome(place.cofferdam(&["logs", "s", "x"]));
+                (said.text() == "said\n").then_some(())
+            };
+            assert!(until(SOON, is_up).is_some());
+            let words: &[&str] =
+                if verb == "discard" { &[verb, "s", "--all"] } else { &[verb, "s"] };
+            place.says(words, 0);
+            let said = ended(child, SOON);
+            assert_eq!(said.code(), Some(130), "{verb}: {said:?}");
+            let told = said.object();
+            assert_eq!(told["ending"]["kind"], "canceled", "{verb}: {told}");
+            assert_eq!(told["enforced"], held, "{verb}");
+            let host = &told["receipt"]["seen_by_host"];
+            assert_eq!(host["cause"], "canceled", "{verb}: {told}");
+            if verb == "rm" {
+                assert_eq!(host["files"]["not_seen"], "the session was removed");
+            } else {
+                place.says(&["rm", "s"], 0);
+            }
+        }
+    });
+}
+
+#[test]
 fn what_is_beyond_the_limit_of_output_is_not_shown() {
     everyone(|place| {
         place.says(&["create", "--name", "s"], 0);
