@@ -97,7 +97,12 @@ fn ended_with_its_sandbox(status: Option<&ExecStatus>) -> Option<&Ending> {
         Ending::Exited(_)
         | Ending::Signaled(_)
         | Ending::Killed(
-            Cause::Time | Cause::Memory | Cause::Output | Cause::Pids { .. } | Cause::Disk { .. },
+            Cause::Time
+            | Cause::Memory
+            | Cause::MemoryWithin { .. }
+            | Cause::Output
+            | Cause::Pids { .. }
+            | Cause::Disk { .. },
         )
         | Ending::NotStarted { .. }
         | Ending::SetupFailed { .. } => None,

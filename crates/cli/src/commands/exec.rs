@@ -395,6 +395,7 @@ pub(super) fn told(ending: &Ending, options: &CommandOptions) -> Option<String> 
             Some(with("killed: too much output", options.max_output.map(render::bytes)))
         }
         Ending::Killed(Cause::Memory) => Some("killed: out of memory".to_owned()),
+        Ending::Killed(Cause::MemoryWithin { .. }) => Some("failed: out of memory".to_owned()),
         Ending::Killed(Cause::Pids { .. }) => Some("failed: out of processes".to_owned()),
         Ending::Killed(Cause::Disk { .. }) => Some("failed: out of private space".to_owned()),
         Ending::Killed(Cause::Lease) => Some("killed: the session's lease is over".to_owned()),

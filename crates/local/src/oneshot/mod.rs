@@ -404,7 +404,7 @@ fn judge(driven: &Result<Driven, SetupFailure>, assembly: &Assembly) -> (Ending,
     } else if driven.killed == Some(Killed::Output) {
         Ending::Killed(Cause::Output)
     } else if !succeeded && causes.oom_kills.is_some_and(|kills| kills > 0) {
-        Ending::Killed(Cause::Memory)
+        Ending::Killed(Cause::memory(&own))
     } else if !succeeded && causes.pids_hits.is_some_and(|hits| hits > 0) {
         Ending::Killed(Cause::Pids { code: own.exit_code() })
     } else {
