@@ -229,10 +229,18 @@ pub(crate) async fn directory_inside(
     })
 }
 
-/// How far the policy of a session holds; nowhere, where its sandbox is gone.
-pub(crate) async fn enforced(session: &Session) -> Result<Enforced> {
-    let report = session.sessions().status(session.id()).await?;
-    Ok(report.enforced.unwrap_or_else(|| Enforced::nowhere("the sandbox is gone")))
+/// How far the policy holds in the sandbox that a command has started in; nowhere, where that is gone.
+/// It is asked before anybody waits for the command's end: afterwards the sandbox may have ended, too.
+pub(crate) async fn enforced(session: &Session, exec: &ProcessId) -> Result<Enforced> {
+    let gone = || Enforced::nowhere("the sandbox is gone");
+    let report = match session.sessions().status(session.id()).await {
+        Err(error) if error.kind == ErrorKind::NotFound => return Ok(gone()),
+        report => report?,
+    };
+    // A first sandbox has had no other one before.
+    let is_its_own = report.incarnation <= 1
+        || session.status(exec).await.is_ok_and(|own| own.incarnation == report.incarnation);
+    Ok(report.enforced.filter(|_| is_its_own).unwrap_or_else(gone))
 }
 
 /// The stable name of an ending.

@@ -5,12 +5,23 @@ use cofferdam_core::{Chunk, ExecStatus, Part, Receipt, Result, Seen, Signal, Sta
 use cofferdam_session::objects::{ExecNews, ExecWish, SignalWish, SizeWish};
 use cofferdam_session::{ExecList, ExecReport, LogPart};
 use reqwest::Method;
+use reqwest::header::HeaderName;
 use std::time::Duration;
 
 /// How long one question for news waits.
 const MAX_WAIT: Duration = Duration::from_secs(60);
 /// The most output of one answer, in bytes.
 const MAX_PART_BYTES: u32 = 256 << 10;
+
+/// The header of a question that goes on with an earlier one, and so wakes nobody.
+const GOES_ON: &str = "cofferdam-goes-on";
+
+/// Whether somebody asked before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    First,
+    Again,
+}
 
 impl Sandbox {
     /// Starts a command.
@@ -45,11 +56,36 @@ impl Sandbox {
     }
 
     /// Waits until there is more of a command than is known, or the time is over, and says how it stands.
+    /// A sandbox that sleeps is resumed.
     pub async fn news(&self, exec: &str, seen: Seen, patience: Duration) -> Result<ExecNews> {
+        self.ask_for_news(exec, seen, (patience, Asked::First)).await
+    }
+
+    /// The same for who has asked until now: a sandbox that was paused meanwhile stays so.
+    pub async fn further_news(
+        &self,
+        exec: &str,
+        seen: Seen,
+        patience: Duration,
+    ) -> Result<ExecNews> {
+        self.ask_for_news(exec, seen, (patience, Asked::Again)).await
+    }
+
+    async fn ask_for_news(
+        &self,
+        exec: &str,
+        seen: Seen,
+        (patience, asked): (Duration, Asked),
+    ) -> Result<ExecNews> {
         let patience = patience.min(MAX_WAIT);
         let ask = || {
-            self.ask(Method::GET, &["execs", exec, "news"])
-                .query("stdout", known(seen.stdout))
+            let ask = self.ask(Method::GET, &["execs", exec, "news"]);
+            let ask = match asked {
+                Asked::First => ask,
+                // An earlier server knows no such header, and an unknown parameter is an error.
+                Asked::Again => ask.header(HeaderName::from_static(GOES_ON), "true"),
+            };
+            ask.query("stdout", known(seen.stdout))
                 .query("stderr", known(seen.stderr))
                 .perhaps("stops", seen.stops)
                 .query("end", seen.end)
@@ -64,10 +100,11 @@ impl Sandbox {
     pub async fn wait(&self, exec: &str, patience: Option<Duration>) -> Result<ExecStatus> {
         // Output is no news here.
         let seen = Seen { stdout: u64::MAX, stderr: u64::MAX, ..Seen::default() };
-        let mut left = patience;
+        let (mut left, mut asked) = (patience, Asked::First);
         loop {
             let this_time = left.unwrap_or(MAX_WAIT).min(MAX_WAIT);
-            let status = self.news(exec, seen, this_time).await?.status()?;
+            let status = self.ask_for_news(exec, seen, (this_time, asked)).await?.status()?;
+            asked = Asked::Again;
             left = left.map(|left| left.saturating_sub(this_time));
             if status.ended.is_some() || left.is_some_and(|left| left.is_zero()) {
                 return Ok(status);

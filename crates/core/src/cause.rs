@@ -42,7 +42,7 @@ impl LimitHits {
             | Ending::Canceled
             | Ending::Lost => ending,
             Ending::Exited(_) | Ending::Signaled(_) if after.memory > self.memory => {
-                Ending::Killed(Cause::Memory)
+                Ending::Killed(Cause::memory(&ending))
             }
             Ending::Exited(_) | Ending::Signaled(_) if after.pids > self.pids => {
                 Ending::Killed(Cause::Pids { code })
@@ -65,7 +65,10 @@ mod tests {
     fn a_limit_is_the_cause_only_of_a_failure() {
         check(1, 1, Ending::Signaled(9), &Ending::Signaled(9));
         check(2, 1, Ending::Signaled(9), &Ending::Killed(Cause::Memory));
-        check(2, 2, Ending::Exited(137), &Ending::Killed(Cause::Memory));
+        let exited = |code| Ending::Killed(Cause::MemoryWithin { code });
+        check(2, 2, Ending::Exited(137), &exited(137));
+        check(2, 1, Ending::Exited(5), &exited(5));
+        check(2, 1, Ending::Signaled(6), &exited(134));
         check(1, 2, Ending::Exited(2), &Ending::Killed(Cause::Pids { code: 2 }));
         check(2, 2, Ending::Exited(0), &Ending::Exited(0));
         check(2, 2, Ending::Killed(Cause::Time), &Ending::Killed(Cause::Time));

@@ -38,8 +38,13 @@ pub enum Ending {
 pub enum Cause {
     /// Its time was over.
     Time,
-    /// It used more memory than it may.
+    /// It used more memory than it may, and was killed.
     Memory,
+    /// A process of it used more memory than it may, and it failed by that; `code` is how it ended itself.
+    MemoryWithin {
+        /// Its own exit code, or 128 and its signal.
+        code: i32,
+    },
     /// It made more processes than it may, and failed by that; `code` is how it ended itself.
     Pids {
         /// Its own exit code, or 128 and its signal.
@@ -90,6 +95,27 @@ pub enum EndingKind {
     Lost,
 }
 
+/// What ends a process for which there is no memory.
+const SIGKILL: i32 = 9;
+
+impl Cause {
+    /// Out of memory, of a command that ended in this way while one of its processes was killed for that.
+    pub fn memory(own: &Ending) -> Self {
+        match own {
+            Ending::Exited(_) => Self::MemoryWithin { code: own.exit_code() },
+            Ending::Signaled(signal) if *signal != SIGKILL => {
+                Self::MemoryWithin { code: own.exit_code() }
+            }
+            Ending::Signaled(_)
+            | Ending::Killed(_)
+            | Ending::NotStarted { .. }
+            | Ending::SetupFailed { .. }
+            | Ending::Canceled
+            | Ending::Lost => Self::Memory,
+        }
+    }
+}
+
 impl Ending {
     /// Its stable name.
     pub fn kind(&self) -> EndingKind {
@@ -97,7 +123,7 @@ impl Ending {
             Self::Exited(_) => EndingKind::Exited,
             Self::Signaled(_) => EndingKind::Signaled,
             Self::Killed(Cause::Time) => EndingKind::TimedOut,
-            Self::Killed(Cause::Memory) => EndingKind::OutOfMemory,
+            Self::Killed(Cause::Memory | Cause::MemoryWithin { .. }) => EndingKind::OutOfMemory,
             Self::Killed(Cause::Pids { .. }) => EndingKind::Pids,
             Self::Killed(Cause::Output) => EndingKind::Output,
             Self::NotStarted { .. } => EndingKind::NotStarted,
@@ -118,12 +144,32 @@ impl Ending {
             Self::Exited(code) => *code,
             Self::Signaled(signal) => 128 + signal,
             Self::Killed(Cause::Time) => 124,
-            Self::Killed(Cause::Memory | Cause::Output | Cause::Lease | Cause::SecretAlarm)
+            Self::Killed(
+                Cause::Memory
+                | Cause::MemoryWithin { .. }
+                | Cause::Output
+                | Cause::Lease
+                | Cause::SecretAlarm,
+            )
             | Self::Lost => 137,
             Self::Killed(Cause::Pids { code } | Cause::Disk { code })
             | Self::NotStarted { code, .. } => *code,
             Self::SetupFailed { .. } => 125,
             Self::Canceled => 130,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_earlier_version_wrote_down_is_read() {
+        let old: Ending = serde_json::from_str(r#"{"Killed":"Memory"}"#).unwrap();
+        assert_eq!(old, Ending::Killed(Cause::Memory));
+        let new = Ending::Killed(Cause::MemoryWithin { code: 5 });
+        let text = serde_json::to_string(&new).unwrap();
+        assert_eq!(serde_json::from_str::<Ending>(&text).unwrap(), new);
     }
 }

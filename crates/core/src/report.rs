@@ -96,7 +96,9 @@ pub struct Omitted {
 /// What a command used; null where it cannot be known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UsageReport {
-    /// Processor time in milliseconds.
+    /// Processor time in milliseconds. Of `run` it is that of all its processes where a control group
+    /// counts them. Elsewhere, and of a command of a session, it is that of the command and of those of its
+    /// processes that were waited for: what it left in the background is not in it.
     pub cpu_ms: Option<f64>,
     /// The most memory it held, in bytes.
     pub peak_memory_bytes: Option<u64>,
@@ -128,9 +130,10 @@ impl From<&Ending> for EndingReport {
         let said =
             Self { kind: ending.kind(), code: None, signal: None, stage: None, detail: None };
         match ending {
-            Ending::Exited(code) | Ending::Killed(Cause::Pids { code } | Cause::Disk { code }) => {
-                Self { code: Some(*code), ..said }
-            }
+            Ending::Exited(code)
+            | Ending::Killed(
+                Cause::MemoryWithin { code } | Cause::Pids { code } | Cause::Disk { code },
+            ) => Self { code: Some(*code), ..said },
             Ending::Signaled(signal) => Self { signal: Some(*signal), ..said },
             Ending::Killed(
                 Cause::Time | Cause::Memory | Cause::Output | Cause::Lease | Cause::SecretAlarm,

@@ -99,7 +99,9 @@ pub use permissions::{
 };
 pub use provision::ManifestState;
 pub use reaper::{GcAction, GcFailure, GcKind, GcReport};
-pub use receipt::{BeforeCommand, MAX_HASHED_BYTES, MAX_HASHED_FILE_BYTES, MAX_RECEIPT_PATHS};
+pub use receipt::{
+    BeforeCommand, MAX_HASHED_BYTES, MAX_HASHED_FILE_BYTES, MAX_RECEIPT_PATHS, receipt_of_gone,
+};
 pub use report::{
     EventList, EventReport, ExecList, ExecReport, LogPart, SessionReport, text_or_base64,
     text_or_quoted,

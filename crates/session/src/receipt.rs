@@ -5,8 +5,9 @@ use crate::report::{ExecReport, text_or_base64};
 use crate::session::Session;
 use cofferdam_core::files::EntryKind;
 use cofferdam_core::{
-    ChangeKind, DurableBackend, Effect, EndingKind, Error, ErrorKind, FileSeen, FilesSeen, Former,
-    KeptLayer, LayerLook, ProcessId, Receipt, Result, SaidByGuest, SeenByHost, Side, hexadecimal,
+    ChangeKind, DurableBackend, Effect, EndingKind, Error, ErrorKind, ExecStatus, FileSeen,
+    FilesSeen, Former, KeptLayer, LayerLook, ProcessId, Receipt, Result, SaidByGuest, SeenByHost,
+    Side, hexadecimal,
 };
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
@@ -74,27 +75,7 @@ impl Session {
             Err(error) => FilesSeen { not_seen: Some(error.chain()), ..FilesSeen::default() },
         };
         files.beside = beside(own, ended_ms, &execs);
-        let ending = own.ending.unwrap_or(EndingKind::Lost);
-        Ok(Receipt {
-            seen_by_host: SeenByHost {
-                started_ms: own.started_ms,
-                ended_ms,
-                cause: is_by_host(ending).then_some(ending),
-                stdout: own.stdout,
-                stderr: own.stderr,
-                omitted: None,
-                processes_left: own.left,
-                denials: own.denials.clone(),
-                files,
-            },
-            said_by_guest: SaidByGuest {
-                ending,
-                exit_code: own.exit_code.unwrap_or_default(),
-                signal: own.signal,
-                usage: own.usage,
-                killed_descendants: own.killed_descendants,
-            },
-        })
+        Ok(told(own, ended_ms, files))
     }
 
     async fn files_seen(&self, before: &BeforeCommand) -> Result<FilesSeen> {
@@ -131,6 +112,38 @@ impl Session {
         let row = inner.row(&self.id).await?;
         let Some(layer) = self.layer_of(&row)? else { return Ok(None) };
         Ok(Some((inner.backend(&row.backend)?, layer)))
+    }
+}
+
+/// The receipt of a command that has ended and whose session was removed: with it went what tells of files.
+/// Nothing where it has not ended.
+pub fn receipt_of_gone(status: &ExecStatus) -> Option<Receipt> {
+    let own = ExecReport::new(1, status);
+    let not_seen = Some("the session was removed".to_owned());
+    Some(told(&own, own.ended_ms?, FilesSeen { not_seen, ..FilesSeen::default() }))
+}
+
+fn told(own: &ExecReport, ended_ms: u64, files: FilesSeen) -> Receipt {
+    let ending = own.ending.unwrap_or(EndingKind::Lost);
+    Receipt {
+        seen_by_host: SeenByHost {
+            started_ms: own.started_ms,
+            ended_ms,
+            cause: is_by_host(ending).then_some(ending),
+            stdout: own.stdout,
+            stderr: own.stderr,
+            omitted: None,
+            processes_left: own.left,
+            denials: own.denials.clone(),
+            files,
+        },
+        said_by_guest: SaidByGuest {
+            ending,
+            exit_code: own.exit_code.unwrap_or_default(),
+            signal: own.signal,
+            usage: own.usage,
+            killed_descendants: own.killed_descendants,
+        },
     }
 }
 

@@ -133,6 +133,10 @@ pub struct ExecReport {
     pub signal: Option<i32>,
     /// The exit code that stands for its ending.
     pub exit_code: Option<i32>,
+    /// Its own exit code, where that is another one: it exited when a process of it was killed for want of
+    /// memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<i32>,
     /// The step that failed, where the sandbox was not set up for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stage: Option<String>,
@@ -289,6 +293,7 @@ impl ExecReport {
             ending: ending.map(Ending::kind),
             signal: ending.and_then(signal),
             exit_code: ending.map(Ending::exit_code),
+            code: ending.and_then(other_code),
             stage,
             detail,
             left: status.left.unwrap_or(0),
@@ -314,6 +319,28 @@ fn why_not_run(ending: &Ending) -> (Option<String>, Option<String>) {
     }
 }
 
+/// The code that a command exited with, where another one stands for its ending.
+fn other_code(ending: &Ending) -> Option<i32> {
+    match ending {
+        Ending::Killed(Cause::MemoryWithin { code }) => Some(*code),
+        Ending::Exited(_)
+        | Ending::Signaled(_)
+        | Ending::Killed(
+            Cause::Time
+            | Cause::Memory
+            | Cause::Output
+            | Cause::Pids { .. }
+            | Cause::Disk { .. }
+            | Cause::Lease
+            | Cause::SecretAlarm,
+        )
+        | Ending::NotStarted { .. }
+        | Ending::SetupFailed { .. }
+        | Ending::Canceled
+        | Ending::Lost => None,
+    }
+}
+
 /// The signal that a command died of.
 fn signal(ending: &Ending) -> Option<i32> {
     match ending {
@@ -322,7 +349,7 @@ fn signal(ending: &Ending) -> Option<i32> {
             Cause::Time | Cause::Memory | Cause::Output | Cause::Lease | Cause::SecretAlarm,
         ) => Some(9),
         Ending::Exited(_)
-        | Ending::Killed(Cause::Pids { .. } | Cause::Disk { .. })
+        | Ending::Killed(Cause::MemoryWithin { .. } | Cause::Pids { .. } | Cause::Disk { .. })
         | Ending::NotStarted { .. }
         | Ending::SetupFailed { .. }
         | Ending::Canceled

@@ -5,7 +5,7 @@ use crate::follow;
 use crate::ready::Ready;
 use crate::store::KnownExec;
 use crate::time::after;
-use crate::{ExecReport, SessionId, Sessions, random_text};
+use crate::{ExecReport, Phase, SessionId, Sessions, random_text};
 use cofferdam_core::{
     Chunk, Command, Error, ErrorKind, ExecInput, ExecOrder, ExecStatus, Image, Part, ProcessId,
     Result, SandboxStatus, Seen, Signal, Standard, Stdin, check_terminal,
@@ -56,6 +56,15 @@ enum Place {
     Present(Ready),
     /// In one that is gone.
     Past(KnownExec),
+}
+
+/// Whether a question about a command resumes a session that sleeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sleeping {
+    /// It is resumed, for the command cannot go on otherwise.
+    Wakes,
+    /// It stays so: whoever asks has waited before, and somebody has paused it since.
+    Stays,
 }
 
 /// What somebody wants of a command.
@@ -131,11 +140,13 @@ impl Session {
         max_bytes: usize,
     ) -> Result<ExecOutput> {
         let (mut seen, mut stdout, mut stderr) = (Seen::default(), Vec::new(), Vec::new());
+        let mut sleeping = Sleeping::Wakes;
         loop {
             let status = match known.take().filter(|status| status.ended.is_some()) {
                 Some(ended) => ended,
-                None => self.follow(id, seen, PATIENCE).await?,
+                None => self.look(id, seen, (PATIENCE, sleeping)).await?,
             };
+            sleeping = Sleeping::Stays;
             let news = Seen {
                 stdout: status.stdout.written,
                 stderr: status.stderr.written,
@@ -185,7 +196,8 @@ impl Session {
     }
 
     /// Waits until there is news of a command beyond `seen`, or `patience` is over. While somebody
-    /// waits so the session is in use.
+    /// waits so the session is in use, and one that sleeps is resumed. Whoever goes on waiting then
+    /// asks by [`Session::follow_on`].
     ///
     /// Where the command has ended that was started by way of these [`Sessions`], its end is a point of
     /// the session's history when this returns, or [`Session::not_kept`] says why not.
@@ -195,8 +207,27 @@ impl Session {
         seen: Seen,
         patience: Duration,
     ) -> Result<ExecStatus> {
+        self.look(id, seen, (patience, Sleeping::Wakes)).await
+    }
+
+    /// The same for who has followed it until now: a session that was paused meanwhile stays so.
+    pub async fn follow_on(
+        &self,
+        id: &ProcessId,
+        seen: Seen,
+        patience: Duration,
+    ) -> Result<ExecStatus> {
+        self.look(id, seen, (patience, Sleeping::Stays)).await
+    }
+
+    async fn look(
+        &self,
+        id: &ProcessId,
+        seen: Seen,
+        (patience, sleeping): (Duration, Sleeping),
+    ) -> Result<ExecStatus> {
         let wanted = if seen.end { Wanted::WhatIsLeft } else { Wanted::ItsEnd };
-        let status = match self.place(id, wanted).await? {
+        let status = match self.place(id, wanted, sleeping).await? {
             Place::Past(known) => known.status,
             Place::Present(ready) => {
                 let watched = follow::news(&ready.backend, &ready.record, (id, seen), patience);
@@ -215,17 +246,34 @@ impl Session {
     /// Waits until a command has ended, or `patience` is over, and says how it stands. Whoever begins to
     /// wait uses the session: one that sleeps is resumed. One that is paused meanwhile stays so.
     pub async fn wait(&self, id: &ProcessId, patience: Option<Duration>) -> Result<ExecStatus> {
+        self.wait_for(id, patience, Sleeping::Wakes).await
+    }
+
+    /// The same for who has waited until now: a session that was paused meanwhile stays so.
+    pub async fn wait_on(&self, id: &ProcessId, patience: Option<Duration>) -> Result<ExecStatus> {
+        self.wait_for(id, patience, Sleeping::Stays).await
+    }
+
+    async fn wait_for(
+        &self,
+        id: &ProcessId,
+        patience: Option<Duration>,
+        mut sleeping: Sleeping,
+    ) -> Result<ExecStatus> {
         let deadline = patience.map(after);
         let seen = Seen { stdout: u64::MAX, stderr: u64::MAX, ..Seen::default() };
         // One that ends soon is not asked whether it sleeps.
-        let mut at_once = Some(SLEEPS_AFTER).filter(|_| patience != Some(Duration::ZERO));
+        let mut at_once = Some(SLEEPS_AFTER)
+            .filter(|_| sleeping == Sleeping::Wakes && patience != Some(Duration::ZERO));
         loop {
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             let most = at_once.unwrap_or(PATIENCE);
-            let status = self.follow(id, seen, left.unwrap_or(most).min(most)).await?;
+            let this_time = left.unwrap_or(most).min(most);
+            let status = self.look(id, seen, (this_time, sleeping)).await?;
             if status.ended.is_some() {
                 return Ok(status);
             }
+            sleeping = Sleeping::Stays;
             if at_once.take().is_some() {
                 self.wake_for(id).await?;
             } else if left.is_some_and(|left| left.is_zero()) {
@@ -315,7 +363,7 @@ impl Session {
             | ExecInput::Resize(_)
             | ExecInput::Unread(_) => Wanted::ItsEnd,
         };
-        match self.place(id, wanted).await? {
+        match self.place(id, wanted, Sleeping::Wakes).await? {
             Place::Past(_) if matches!(input, ExecInput::Kill | ExecInput::Close) => Ok(()),
             Place::Past(_) => {
                 Err(Error::new(ErrorKind::Conflict, format!("command {id} has ended"))
@@ -340,7 +388,8 @@ impl Session {
 
     /// Resumes a session that sleeps, where a command of it has not ended: for whoever begins to watch it.
     pub async fn wake_for(&self, id: &ProcessId) -> Result<()> {
-        let Place::Present(ready) = self.place(id, Wanted::ItsEnd).await? else { return Ok(()) };
+        let place = self.place(id, Wanted::ItsEnd, Sleeping::Wakes).await?;
+        let Place::Present(ready) = place else { return Ok(()) };
         if self.status_of(&ready).await? == SandboxStatus::Paused {
             self.settle().await?;
             self.ready().await?;
@@ -348,8 +397,8 @@ impl Session {
         Ok(())
     }
 
-    /// Where a command is. A session that sleeps is resumed, for the command cannot go on otherwise.
-    async fn place(&self, id: &ProcessId, wanted: Wanted) -> Result<Place> {
+    /// Where a command is.
+    async fn place(&self, id: &ProcessId, wanted: Wanted, sleeping: Sleeping) -> Result<Place> {
         let inner = &self.sessions.0;
         let row = inner.row(&self.id).await?;
         let is_over = |status: &ExecStatus| match wanted {
@@ -365,6 +414,14 @@ impl Session {
         }
         if !row.phase.owes_an_end() {
             return Err(unknown(id));
+        }
+        if let (Sleeping::Stays, Phase::Pausing | Phase::Paused, Some(record)) =
+            (sleeping, row.phase, &row.record)
+            // After an alarm nothing goes on, which is an error of whoever gets it ready.
+            && inner.store.frozen(&self.id).await?.is_none()
+        {
+            let (backend, record) = (inner.backend(&row.backend)?, record.clone());
+            return Ok(Place::Present(Ready { backend, record, incarnation: row.incarnation }));
         }
         let ready = self.ready().await?;
         if ready.incarnation != row.incarnation {

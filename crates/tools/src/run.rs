@@ -169,8 +169,8 @@ async fn told(session: &Session, id: &ProcessId, context: &Watched) -> Result<Ex
     }
     let seen = Seen { stdout: u64::MAX, stderr: u64::MAX, ..Seen::default() };
     let mut seconds = 0.0;
+    let mut status = session.follow(id, seen, TELL_EVERY.min(PATIENCE)).await?;
     loop {
-        let status = session.follow(id, seen, TELL_EVERY.min(PATIENCE)).await?;
         if status.ended.is_some() {
             return Ok(status);
         }
@@ -178,6 +178,7 @@ async fn told(session: &Session, id: &ProcessId, context: &Watched) -> Result<Ex
         let written = status.stdout.written + status.stderr.written;
         let message = format!("running, {written} bytes of output so far");
         context.report(Progress { done: seconds, total: None, message });
+        status = session.follow_on(id, seen, TELL_EVERY.min(PATIENCE)).await?;
     }
 }
 

@@ -275,7 +275,7 @@ pub(crate) struct CommandOptions {
 
     /// Kills the command and all its descendants after this long. Default: no limit.
     ///
-    /// A number with its unit: ms, s, m, h or d.
+    /// A number with its unit: ms, s, m, h or d. Time in which a session is paused does not count.
     ///
     /// Example: --timeout 5m
     #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = "Limits")]

@@ -97,7 +97,12 @@ fn ended_with_its_sandbox(status: Option<&ExecStatus>) -> Option<&Ending> {
         Ending::Exited(_)
         | Ending::Signaled(_)
         | Ending::Killed(
-            Cause::Time | Cause::Memory | Cause::Output | Cause::Pids { .. } | Cause::Disk { .. },
+            Cause::Time
+            | Cause::Memory
+            | Cause::MemoryWithin { .. }
+            | Cause::Output
+            | Cause::Pids { .. }
+            | Cause::Disk { .. },
         )
         | Ending::NotStarted { .. }
         | Ending::SetupFailed { .. } => None,
@@ -152,9 +157,10 @@ pub(super) async fn shown(
 
 async fn capture(session: &Session, exec: &ProcessId, from: Seen) -> Result<u8> {
     let mut sink = Memory::of(super::run::CAPTURED_BYTES);
+    let enforced = sessions::enforced(session, exec).await?;
     let left = follow((session, exec), from, &mut sink, Passed::nothing()).await?;
     let Left::Ended(status) = left else { return Ok(exit::DONE) };
-    if let Some(outcome) = outcome(session, &status, sink).await? {
+    if let Some(outcome) = outcome(&status, sink, enforced) {
         print_outcome((session, &status), exec, outcome, None)?;
     }
     Ok(ended_with_its_sandbox(Some(&status)).map_or(exit::DONE, exit::of_ending))

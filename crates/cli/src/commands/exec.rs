@@ -11,9 +11,10 @@ use crate::surroundings::Surroundings;
 use crate::{exit, receipt, render, report, secrets, sessions};
 use clap::Args;
 use cofferdam_core::{
-    Cause, Ending, Error, ErrorKind, ExecOrder, ExecStatus, ProcessId, Receipt, Result, Seen, Stdin,
+    Cause, Ending, Enforced, Error, ErrorKind, ExecOrder, ExecStatus, ProcessId, Receipt, Result,
+    Seen, Stdin,
 };
-use cofferdam_session::Phase;
+use cofferdam_session::{Phase, receipt_of_gone};
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -139,11 +140,11 @@ pub(super) fn perform(args: &ExecArgs) -> Result<u8> {
         match args.json {
             true => capture(args, &session, &exec, (passed, before)).await,
             false => {
-                let code = stream(args, &session, (&exec, started.stops), passed).await?;
+                let status = stream(args, &session, (&exec, started.stops), passed).await?;
                 if let Some(before) = before {
-                    receipt::tell(&session.receipt(&before, &exec).await?);
+                    receipt::tell(&receipt_of(&session, &before, &status).await?);
                 }
-                Ok(code)
+                Ok(status.ended.map_or(exit::DONE, |ended| exit::of_ending(&ended.ending)))
             }
         }
     })
@@ -218,7 +219,7 @@ async fn stream(
     session: &Session,
     (exec, stops): (&ProcessId, u32),
     passed: Passed,
-) -> Result<u8> {
+) -> Result<ExecStatus> {
     let mut sink = Streams {
         only: None,
         ends_with_its_reader: true,
@@ -246,7 +247,15 @@ async fn stream(
     }
     tell_denials(&ended.denials);
     tell_unkept(session, exec);
-    Ok(exit::of_ending(&ended.ending))
+    Ok(*status)
+}
+
+/// The receipt of a command that has ended. Where its session went with it, what its end told is left.
+async fn receipt_of(session: &Session, before: &Before, status: &ExecStatus) -> Result<Receipt> {
+    match session.receipt(before, &status.id).await {
+        Err(error) if error.kind == ErrorKind::NotFound => receipt_of_gone(status).ok_or(error),
+        receipt => receipt,
+    }
 }
 
 /// Says what --max-output left out of a command that ended by itself before it was killed for that.
@@ -266,15 +275,16 @@ async fn capture(
     (passed, before): (Passed, Option<Before>),
 ) -> Result<u8> {
     let mut sink = Memory::of(args.command.max_output.unwrap_or(CAPTURED_BYTES));
+    let enforced = sessions::enforced(session, exec).await?;
     let status = match follow((session, exec), Seen::default(), &mut sink, passed).await? {
         Left::Ended(status) => status,
         Left::Running | Left::Abandoned => return Err(abandoned(exec)),
     };
-    let outcome = outcome(session, &status, sink).await?.ok_or_else(|| abandoned(exec))?;
+    let outcome = outcome(&status, sink, enforced).ok_or_else(|| abandoned(exec))?;
     let code = exit::of_ending(&outcome.ending);
     tell_unkept(session, exec);
     let receipt = match before {
-        Some(before) => Some(session.receipt(&before, exec).await?),
+        Some(before) => Some(receipt_of(session, &before, &status).await?),
         None => None,
     };
     print_outcome((session, &status), exec, outcome, receipt)?;
@@ -289,26 +299,26 @@ fn tell_unkept(session: &Session, exec: &ProcessId) {
 }
 
 /// What came of a command of a session, as of any run. `None` where it has not ended.
-pub(super) async fn outcome(
-    session: &Session,
+pub(super) fn outcome(
     status: &ExecStatus,
     captured: Memory,
-) -> Result<Option<RunOutcome>> {
-    let Some(ended) = &status.ended else { return Ok(None) };
+    enforced: Enforced,
+) -> Option<RunOutcome> {
+    let ended = status.ended.as_ref()?;
     let duration = Duration::from_millis(ended.at_ms.saturating_sub(status.started_ms));
-    Ok(Some(RunOutcome {
+    Some(RunOutcome {
         ending: ended.ending.clone(),
         stdout: captured.stdout,
         stderr: captured.stderr,
         omitted: captured.omitted,
         duration,
         usage: ended.usage,
-        enforced: sessions::enforced(session).await?,
+        enforced,
         denials: ended.denials.clone(),
         // Nobody looks for them before the session ends.
         new_control_files: None,
         layer: None,
-    }))
+    })
 }
 
 /// Prints the outcome with the ids of session and command.
@@ -402,6 +412,7 @@ pub(super) fn told(ending: &Ending, options: &CommandOptions) -> Option<String> 
             Some(with("killed: too much output", options.max_output.map(render::bytes)))
         }
         Ending::Killed(Cause::Memory) => Some("killed: out of memory".to_owned()),
+        Ending::Killed(Cause::MemoryWithin { .. }) => Some("failed: out of memory".to_owned()),
         Ending::Killed(Cause::Pids { .. }) => Some("failed: out of processes".to_owned()),
         Ending::Killed(Cause::Disk { .. }) => Some("failed: out of private space".to_owned()),
         Ending::Killed(Cause::Lease) => Some("killed: the session's lease is over".to_owned()),

@@ -161,6 +161,10 @@ fn cause(about: &About, ending: &Ending) -> Option<String> {
             let limit = render::bytes(limits.memory_bytes.value());
             Some(format!("killed: out of memory (limit {limit})"))
         }
+        Ending::Killed(Cause::MemoryWithin { .. }) => {
+            let limit = render::bytes(limits.memory_bytes.value());
+            Some(format!("failed: out of memory (limit {limit})"))
+        }
         Ending::Killed(Cause::Pids { .. }) => {
             Some(format!("failed: out of processes (limit {})", limits.pids.value()))
         }
@@ -248,6 +252,8 @@ mod tests {
         check(Ending::Signaled(9), None);
         check(Ending::Killed(Cause::Time), Some("killed: out of time (limit 5m)"));
         check(Ending::Killed(Cause::Memory), Some("killed: out of memory (limit 8G)"));
+        let within = Ending::Killed(Cause::MemoryWithin { code: 5 });
+        check(within, Some("failed: out of memory (limit 8G)"));
         let pids = Ending::Killed(Cause::Pids { code: 2 });
         check(pids, Some("failed: out of processes (limit 4096)"));
         let not_started =

@@ -188,7 +188,7 @@ impl Run<'_> {
             let mut sink = Memory::of(most.unwrap_or(CAPTURED_BYTES));
             return match self.follow(&started.id, Seen::default(), &mut sink, passed).await? {
                 None => Ok(self.with(self.came(Ending::Killed(Cause::SecretAlarm)), sink)),
-                Some(status) => self.outcome(&status, sink).await,
+                Some(status) => self.outcome(&status, sink),
             };
         }
         let mut sink = Streams {
@@ -201,7 +201,7 @@ impl Run<'_> {
         let from = Seen { stops, ..Seen::default() };
         match self.follow(&started.id, from, &mut sink, passed).await? {
             None => Ok(self.came(Ending::Killed(Cause::SecretAlarm))),
-            Some(status) => self.outcome(&status, Memory::default()).await,
+            Some(status) => self.outcome(&status, Memory::default()),
         }
     }
 
@@ -223,8 +223,8 @@ impl Run<'_> {
         }
     }
 
-    async fn outcome(&self, status: &ExecStatus, captured: Memory) -> Result<RunOutcome> {
-        let outcome = outcome(self.session, status, captured).await?.ok_or_else(given_up)?;
+    fn outcome(&self, status: &ExecStatus, captured: Memory) -> Result<RunOutcome> {
+        let outcome = outcome(status, captured, self.enforced()).ok_or_else(given_up)?;
         // Where nothing but the command was run, it alone took the time.
         match self.args.scope.preflight.is_empty() {
             true => Ok(outcome),
@@ -234,7 +234,6 @@ impl Run<'_> {
 
     /// A run that came to this end.
     fn came(&self, ending: Ending) -> RunOutcome {
-        let nowhere = || Enforced::nowhere("the sandbox is gone");
         RunOutcome {
             ending,
             stdout: Vec::new(),
@@ -242,11 +241,17 @@ impl Run<'_> {
             omitted: Omitted::default(),
             duration: self.begin.elapsed(),
             usage: UsageReport::default(),
-            enforced: self.made.enforced.clone().unwrap_or_else(nowhere),
+            enforced: self.enforced(),
             denials: Vec::new(),
             new_control_files: None,
             layer: None,
         }
+    }
+
+    /// How far the policy held in the sandbox that was made, whatever has become of it.
+    fn enforced(&self) -> Enforced {
+        let nowhere = || Enforced::nowhere("the sandbox is gone");
+        self.made.enforced.clone().unwrap_or_else(nowhere)
     }
 
     fn with(&self, outcome: RunOutcome, captured: Memory) -> RunOutcome {

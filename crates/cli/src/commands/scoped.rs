@@ -159,7 +159,7 @@ async fn follow_to_end(
         keys: None,
         signals: Some(signals),
     };
-    let enforced = sessions::enforced(session).await?;
+    let enforced = sessions::enforced(session, &exec).await?;
     match follow((session, &exec), Seen::default(), sink, passed).await? {
         Left::Ended(status) => match status.ended {
             Some(ended) => Ok(Done { ended, enforced }),

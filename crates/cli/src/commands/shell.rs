@@ -161,6 +161,7 @@ mod tests {
             ending: None,
             signal: None,
             exit_code: None,
+            code: None,
             stage: None,
             detail: None,
             killed_descendants: None,

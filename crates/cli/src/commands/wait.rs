@@ -26,6 +26,8 @@ pub(crate) struct WaitArgs {
 
     /// Waits no longer than this, with a unit. The command goes on.
     ///
+    /// Time in which the session is paused counts here, and not for the --timeout of the command.
+    ///
     /// Example: --timeout 5m
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) timeout: Option<Duration>,

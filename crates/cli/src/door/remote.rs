@@ -265,7 +265,20 @@ impl Session {
         seen: Seen,
         patience: Duration,
     ) -> Result<ExecStatus> {
-        let news = self.sandbox.news(exec.as_str(), seen, patience).await?;
+        self.told(exec, self.sandbox.news(exec.as_str(), seen, patience).await?)
+    }
+
+    pub(super) async fn follow_on(
+        &self,
+        exec: &ProcessId,
+        seen: Seen,
+        patience: Duration,
+    ) -> Result<ExecStatus> {
+        self.told(exec, self.sandbox.further_news(exec.as_str(), seen, patience).await?)
+    }
+
+    /// Keeps what is told once.
+    fn told(&self, exec: &ProcessId, news: ExecNews) -> Result<ExecStatus> {
         if let Some(why) = &news.not_kept {
             let mut all = self.not_kept.lock().unwrap_or_else(PoisonError::into_inner);
             all.insert(exec.clone(), why.clone());

@@ -146,6 +146,16 @@ impl Session {
         wherever!(self, session => session.follow(exec, seen, patience).await)
     }
 
+    /// The same for who has followed it until now: a session that was paused meanwhile stays so.
+    pub(crate) async fn follow_on(
+        &self,
+        exec: &ProcessId,
+        seen: Seen,
+        patience: Duration,
+    ) -> Result<ExecStatus> {
+        wherever!(self, session => session.follow_on(exec, seen, patience).await)
+    }
+
     /// Waits until a command has ended, or the time is over.
     pub(crate) async fn wait(
         &self,

@@ -47,8 +47,14 @@ pub(super) async fn pump(
 ) -> Result<ExecStatus> {
     let mut seen = from;
     let [mut out_is_unread, mut err_is_unread] = [false; 2];
+    let mut is_followed = false;
     loop {
-        let status = session.follow(exec, seen, PATIENCE).await?;
+        // Whoever begins to follow wakes the session. Who pauses it then means it.
+        let status = match is_followed {
+            false => session.follow(exec, seen, PATIENCE).await?,
+            true => session.follow_on(exec, seen, PATIENCE).await?,
+        };
+        is_followed = true;
         let [stdout, stderr] = written(&status);
         let streams = [
             (Standard::Output, &mut seen.stdout, stdout, &mut out_is_unread),
@@ -58,7 +64,16 @@ pub(super) async fn pump(
             if *is_unread || !sink.wants(stream) {
                 *seen = (*seen).max(written);
             }
-            let carried = drain((session, exec), sink, (stream, seen), written).await?;
+            let carried = match drain((session, exec), sink, (stream, &mut *seen), written).await {
+                // The session went with the command: how that ended is known, and no more of this stream.
+                Err(error) if status.ended.is_some() && error.kind == ErrorKind::NotFound => {
+                    if written != u64::MAX {
+                        sink.miss(stream, written.saturating_sub(*seen));
+                    }
+                    true
+                }
+                carried => carried?,
+            };
             if !*is_unread && !carried {
                 *is_unread = true;
                 if !sink.ends_with_its_reader() {

@@ -70,6 +70,41 @@ fn a_timeout_ends_a_command_that_ignores_every_signal_it_can() {
     });
 }
 
+/// The parent of a process, and whether it is the first one of a namespace.
+fn first_above(pid: u32) -> Option<i32> {
+    let status = |pid: u32| std::fs::read_to_string(format!("/proc/{pid}/status"));
+    let field = |pid: u32, name: &str| {
+        let status = status(pid).ok()?;
+        let line = status.lines().find(|line| line.starts_with(name))?.to_owned();
+        Some(line.split_whitespace().skip(1).map(str::to_owned).collect::<Vec<_>>())
+    };
+    let parent: u32 = field(pid, "PPid:")?.first()?.parse().ok()?;
+    let ids = field(parent, "NSpid:")?;
+    (ids.len() > 1 && ids.last()? == "1").then(|| i32::try_from(parent).ok())?
+}
+
+#[test]
+fn a_sandbox_whose_first_process_dies_is_told_as_lost() {
+    everyone(|place| {
+        let line = format!("echo up; sleep 100; : {}", place.marker);
+        for json in [false, true] {
+            let options = if json { &["run", "--json"][..] } else { &["run"] };
+            let mut command = place.cofferdam(&[options, &["--shell", &line]].concat());
+            let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+            let first = || processes(&place.marker).into_iter().find_map(first_above);
+            let first = until(SOON, first).unwrap();
+            let first = rustix::process::Pid::from_raw(first).unwrap();
+            rustix::process::kill_process(first, rustix::process::Signal::KILL).unwrap();
+            let said = ended(child, SOON);
+            assert_eq!(said.code(), Some(137), "{said:?}");
+            match json {
+                true => assert_eq!(said.object()["ending"]["kind"], "lost"),
+                false => assert_eq!(said.stderr, "cofferdam: lost: its sandbox died\n"),
+            }
+        }
+    });
+}
+
 #[test]
 fn the_end_of_the_main_process_ends_every_descendant() {
     everyone(|place| {

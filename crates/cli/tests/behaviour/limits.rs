@@ -2,7 +2,7 @@
 
 use crate::place::{PYTHON, Place, SOON, everyone, outcome};
 use crate::traces::processes;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// What a limited run comes to; nothing where this host cannot hold the limit for this person, which
 /// must then have been refused before anything ran.
@@ -52,6 +52,25 @@ fn too_much_memory_is_told_as_such() {
         let said = place.run(&words);
         assert_eq!(said.code(), Some(137));
         assert_eq!(said.stderr, "cofferdam: killed: out of memory (limit 64M)\n");
+    });
+}
+
+/// A signal is told of who died of it, and not of who saw another one die.
+#[test]
+fn a_command_that_exits_when_its_child_is_out_of_memory_keeps_its_code() {
+    everyone(|place| {
+        let line = format!("{PYTHON} -c \"x = b'x' * (512 << 20)\"; exit 5");
+        let words = ["--memory", "64M", "--shell", &line];
+        let Some(report) = limited(place, &words) else { return };
+        let ending = json!({"kind": "out_of_memory", "code": 5, "signal": null, "stage": null});
+        assert_eq!(report["ending"], ending);
+        assert_eq!(report["exit_code"], 137);
+        let said = place.run(&words);
+        assert_eq!(said.code(), Some(137));
+        assert_eq!(said.stderr, "cofferdam: failed: out of memory (limit 64M)\n");
+        // The control: the command itself is killed.
+        let report = limited(place, &["--memory", "64M", "--shell", &format!("exec {line}")]);
+        assert_eq!(report.unwrap()["ending"]["signal"], 9);
     });
 }
 

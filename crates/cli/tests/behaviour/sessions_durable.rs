@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read;
 use std::process::{Child, Stdio};
+use std::time::Duration;
 
 /// Starts the program and leaves it to itself.
 fn begin(place: &Place, words: &[&str]) -> Child {
@@ -132,6 +133,58 @@ fn whoever_waits_for_a_command_wakes_a_session_that_sleeps() {
             let said = place.says(words, 0);
             assert!(words[0] == "wait" || said.text() == "done\n", "{said:?}");
             place.says(&["rm", "s"], 0);
+        }
+    });
+}
+
+/// A question for news ends after 20 s, and the next one is asked.
+#[test]
+fn a_pause_lasts_however_long_somebody_waits() {
+    everyone(|place| {
+        place.says(&["create", "--name", "s"], 0);
+        let mut follows = begin(place, &["exec", "s", "--id", "w", "--shell", "echo up; read x"]);
+        let mut line = [0; 3];
+        follows.stdout.as_mut().unwrap().read_exact(&mut line).unwrap();
+        let waits = begin(place, &["wait", "s", "w", "--timeout", "22s"]);
+        // It has woken the session by then, as whoever begins to wait does.
+        std::thread::sleep(Duration::from_secs(1));
+        place.says(&["pause", "s"], 0);
+        assert_eq!(ended(waits, SOON * 3).code(), Some(124));
+        assert_eq!(phase(place, "s"), "paused");
+        place.says(&["resume", "s"], 0);
+        assert_eq!(ended(follows, SOON).code(), Some(1));
+    });
+}
+
+#[test]
+fn the_end_of_a_session_under_a_command_is_told_with_what_held() {
+    everyone(|place| {
+        for verb in ["stop", "discard", "rm"] {
+            place.says(&["create", "--cow", "--name", "s"], 0);
+            let held = place.says(&["show", "s", "--json"], 0).object()["enforced"].clone();
+            let exec = ["exec", "s", "--json", "--receipt", "--id", "x", "--shell"];
+            let child =
+                begin(place, &[&exec[..], &["echo said; touch up; exec sleep 1000"]].concat());
+            let is_up = || {
+                let said = outcome(place.cofferdam(&["logs", "s", "x"]));
+                (said.text() == "said\n").then_some(())
+            };
+            assert!(until(SOON, is_up).is_some());
+            let words: &[&str] =
+                if verb == "discard" { &[verb, "s", "--all"] } else { &[verb, "s"] };
+            place.says(words, 0);
+            let said = ended(child, SOON);
+            assert_eq!(said.code(), Some(130), "{verb}: {said:?}");
+            let told = said.object();
+            assert_eq!(told["ending"]["kind"], "canceled", "{verb}: {told}");
+            assert_eq!(told["enforced"], held, "{verb}");
+            let host = &told["receipt"]["seen_by_host"];
+            assert_eq!(host["cause"], "canceled", "{verb}: {told}");
+            if verb == "rm" {
+                assert_eq!(host["files"]["not_seen"], "the session was removed");
+            } else {
+                place.says(&["rm", "s"], 0);
+            }
         }
     });
 }

@@ -192,7 +192,9 @@ fn disguise(inside: &Inside, ending: Ending) -> Ending {
         Ending::NotStarted { code, .. } if inside.has(Fault::NotStartedHidden) => {
             Ending::Exited(code)
         }
-        Ending::Killed(Cause::Memory) if inside.has(Fault::MemoryCauseHidden) => {
+        Ending::Killed(Cause::Memory | Cause::MemoryWithin { .. })
+            if inside.has(Fault::MemoryCauseHidden) =>
+        {
             Ending::Signaled(9)
         }
         Ending::Exited(_)

@@ -392,9 +392,9 @@ fn judge(driven: &Result<Driven, SetupFailure>, assembly: &Assembly) -> (Ending,
                 How::Signaled(signal) => Ending::Signaled(*signal),
             }
         }
-        // Killed with its sandbox.
+        // It went with its sandbox: by us, for a cause below, or nobody knows how.
         Some(FromProcess::Started { .. } | FromProcess::Stopped { .. } | FromProcess::Emptied)
-        | None => Ending::Signaled(libc::SIGKILL),
+        | None => Ending::Lost,
     };
     let succeeded = own == Ending::Exited(0);
     let ending = if out_of_time {
@@ -404,8 +404,8 @@ fn judge(driven: &Result<Driven, SetupFailure>, assembly: &Assembly) -> (Ending,
     } else if driven.killed == Some(Killed::Output) {
         Ending::Killed(Cause::Output)
     } else if !succeeded && causes.oom_kills.is_some_and(|kills| kills > 0) {
-        Ending::Killed(Cause::Memory)
-    } else if !succeeded && causes.pids_hits.is_some_and(|hits| hits > 0) {
+        Ending::Killed(Cause::memory(&own))
+    } else if !succeeded && own != Ending::Lost && causes.pids_hits.is_some_and(|hits| hits > 0) {
         Ending::Killed(Cause::Pids { code: own.exit_code() })
     } else {
         own

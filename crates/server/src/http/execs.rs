@@ -234,31 +234,48 @@ async fn follow(
 ) -> Answer<impl IntoResponse> {
     let (session, id) = command(&door, &sandbox, &exec).await?;
     let mut seen = Seen { stdout: query.stdout, stderr: query.stderr, ..Seen::default() };
-    if let Some(last) = sse::last_seen(&headers) {
+    let last = sse::last_seen(&headers);
+    if let Some(last) = last {
         seen = told_so_far(last)?;
     }
     let counted = door.caller.stream(&door.server)?;
-    Ok(sse::stream_of(counted, Followed { session, id, seen, is_over: false }))
+    let followed = Followed { session, id, seen, is_begun: last.is_some(), is_over: false };
+    Ok(sse::stream_of(counted, followed))
 }
 
 /// Waits until a command has ended, or the time is over, and says how it stands.
 #[utoipa::path(get, path = "/v1/sandboxes/{sandbox}/execs/{exec}/wait", tag = "execs",
     params(("sandbox" = String, Path, description = "Its name or id."),
-        ("exec" = String, Path, description = "The command's id."), WaitQuery), responses(
+        ("exec" = String, Path, description = "The command's id."), WaitQuery,
+        ("cofferdam-goes-on" = Option<bool>, Header, description = "Whether this goes on with an \
+            earlier question: a sandbox that was paused meanwhile stays so. One that sleeps is resumed \
+            otherwise.")), responses(
     (status = 200, description = "As it stands then.", body = objects::Exec),
 ))]
 async fn wait(
     door: Door<Looks>,
     Path((sandbox, exec)): Path<(String, String)>,
     Query(query): Query<WaitQuery>,
+    headers: HeaderMap,
 ) -> Answer<Json<ExecReport>> {
     let (session, id) = command(&door, &sandbox, &exec).await?;
     let patience = query.timeout_ms.map_or(MAX_WAIT, Duration::from_millis).min(MAX_WAIT);
+    let asked = async {
+        match goes_on(&headers) {
+            true => session.wait_on(&id, Some(patience)).await,
+            false => session.wait(&id, Some(patience)).await,
+        }
+    };
     tokio::select! {
-        waited = session.wait(&id, Some(patience)) => drop(waited?),
+        waited = asked => drop(waited?),
         () = door.server.is_to_end() => {}
     }
     Ok(Json(session.status(&id).await?))
+}
+
+/// Whether a question goes on with an earlier one: whoever asked it has woken the sandbox then.
+pub(super) fn goes_on(headers: &HeaderMap) -> bool {
+    headers.get("cofferdam-goes-on").is_some_and(|value| value == "true")
 }
 
 /// Sends input to a command that reads it.
@@ -438,6 +455,8 @@ struct Followed {
     session: Session,
     id: ProcessId,
     seen: Seen,
+    /// Whether it was followed before: then a sandbox that is paused stays so.
+    is_begun: bool,
     is_over: bool,
 }
 
@@ -462,7 +481,10 @@ impl Source for Followed {
 impl Followed {
     /// What is new: at most one part of each stream, or the end once all is told.
     async fn news(&mut self) -> Result<Vec<Event>> {
-        let status = self.session.follow(&self.id, self.seen, PATIENCE).await?;
+        let status = match std::mem::replace(&mut self.is_begun, true) {
+            false => self.session.follow(&self.id, self.seen, PATIENCE).await?,
+            true => self.session.follow_on(&self.id, self.seen, PATIENCE).await?,
+        };
         let mut events = Vec::new();
         for (stream, written) in
             [(Standard::Output, status.stdout.written), (Standard::Error, status.stderr.written)]

@@ -2,11 +2,12 @@
 
 use super::door::{Door, Looks};
 use super::error::Answer;
-use super::execs::{MAX_WAIT, command};
+use super::execs::{MAX_WAIT, command, goes_on};
 use super::extract::{Path, Query};
 use super::objects;
 use crate::Server;
 use axum::Json;
+use axum::http::HeaderMap;
 use cofferdam_core::Seen;
 use cofferdam_session::objects::ExecNews;
 use serde::Deserialize;
@@ -43,22 +44,32 @@ struct NewsQuery {
 /// Waits until there is more of a command than is known, or the time is over, and says how it stands.
 #[utoipa::path(get, path = "/v1/sandboxes/{sandbox}/execs/{exec}/news", tag = "execs",
     params(("sandbox" = String, Path, description = "Its name or id."),
-        ("exec" = String, Path, description = "The command's id."), NewsQuery), responses(
+        ("exec" = String, Path, description = "The command's id."), NewsQuery,
+        ("cofferdam-goes-on" = Option<bool>, Header, description = "Whether this goes on with an \
+            earlier question: a sandbox that was paused meanwhile stays so. One that sleeps is resumed \
+            otherwise.")), responses(
     (status = 200, description = "As it stands then.", body = objects::ExecNews),
 ))]
 async fn news(
     door: Door<Looks>,
     Path((sandbox, exec)): Path<(String, String)>,
     Query(query): Query<NewsQuery>,
+    headers: HeaderMap,
 ) -> Answer<Json<ExecNews>> {
     let (session, id) = command(&door, &sandbox, &exec).await?;
     let patience = query.timeout_ms.map_or(MAX_WAIT, Duration::from_millis).min(MAX_WAIT);
     let NewsQuery { stdout, stderr, stops, end, .. } = query;
     let seen = Seen { stdout, stderr, stops, end };
+    let asked = async {
+        match goes_on(&headers) {
+            true => session.follow_on(&id, seen, patience).await,
+            false => session.follow(&id, seen, patience).await,
+        }
+    };
     let status = tokio::select! {
-        status = session.follow(&id, seen, patience) => status?,
+        status = asked => status?,
         // What is known now, so that whoever asks comes back to the next server.
-        () = door.server.is_to_end() => session.follow(&id, seen, Duration::ZERO).await?,
+        () = door.server.is_to_end() => session.follow_on(&id, seen, Duration::ZERO).await?,
     };
     let not_kept = session.not_kept(&id);
     Ok(Json(ExecNews::new(session.status(&id).await?, &status, not_kept)))

@@ -173,3 +173,23 @@ async fn events_are_told_as_they_come_and_after_a_number() {
     let bad = request("", line).header("last-event-id", "x").body(Body::empty()).unwrap();
     assert_eq!(stage.send(bad).await.kind(), "usage");
 }
+
+/// A long poll is asked for again and again: only the first one wakes a sandbox.
+#[tokio::test]
+async fn a_poll_that_goes_on_leaves_a_sandbox_paused() {
+    let stage = Stage::new().await;
+    stage.sandbox("", "a").await;
+    let exec = stage.exec("", "a", &["hang"]).await;
+    for path in ["wait?timeout_ms=10", "news?timeout_ms=10"] {
+        let paused = stage.ask("", "POST /v1/sandboxes/a/pause", "").await;
+        assert!(paused.status.is_success(), "{}", paused.text);
+        let line = format!("GET /v1/sandboxes/a/execs/{exec}/{path}");
+        for (goes_on, phase) in [("true", "paused"), ("false", "running")] {
+            let asked = request("", &line).header("cofferdam-goes-on", goes_on);
+            let answer = stage.send(asked.body(Body::empty()).unwrap()).await;
+            assert!(answer.status.is_success(), "{}", answer.text);
+            let now = stage.ask("", "GET /v1/sandboxes/a", "").await.json();
+            assert_eq!(now["phase"], phase, "{path} {goes_on}");
+        }
+    }
+}

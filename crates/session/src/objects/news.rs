@@ -73,7 +73,10 @@ impl ExecNews {
                 Ending::Signaled(self.exec.signal.ok_or_else(|| incomplete("signal"))?)
             }
             EndingKind::TimedOut => Ending::Killed(Cause::Time),
-            EndingKind::OutOfMemory => Ending::Killed(Cause::Memory),
+            EndingKind::OutOfMemory => Ending::Killed(match self.exec.code {
+                Some(code) => Cause::MemoryWithin { code },
+                None => Cause::Memory,
+            }),
             EndingKind::Pids => Ending::Killed(Cause::Pids { code: code()? }),
             EndingKind::Output => Ending::Killed(Cause::Output),
             EndingKind::Disk => Ending::Killed(Cause::Disk { code: code()? }),
@@ -106,6 +109,7 @@ mod tests {
             Ending::Signaled(9),
             Ending::Killed(Cause::Time),
             Ending::Killed(Cause::Memory),
+            Ending::Killed(Cause::MemoryWithin { code: 5 }),
             Ending::Killed(Cause::Output),
             Ending::Killed(Cause::Lease),
             Ending::Killed(Cause::SecretAlarm),

@@ -300,7 +300,11 @@ impl Shell {
 
     /// Waits for news, and says what the shell said last.
     async fn hear(&self, seen: Seen, patience: Duration) -> Result<(ExecStatus, Vec<Word>)> {
-        let status = self.session.follow(&self.exec, seen, patience).await?;
+        // Whoever knows something has asked before, and woken the session then.
+        let status = match seen == Seen::default() {
+            true => self.session.follow(&self.exec, seen, patience).await?,
+            false => self.session.follow_on(&self.exec, seen, patience).await?,
+        };
         let heard = words(&self.channel(&status).await?);
         Ok((status, heard))
     }
@@ -344,7 +348,7 @@ impl Shell {
             }
             if nothing {
                 let seen = Seen { stdout: offset, stderr: u64::MAX, ..Seen::default() };
-                self.session.follow(&self.exec, seen, Duration::from_millis(100)).await?;
+                self.session.follow_on(&self.exec, seen, Duration::from_millis(100)).await?;
             }
         }
     }

@@ -24,6 +24,8 @@ pub struct ShellTape {
     held: Vec<u8>,
     /// What was read already.
     read: VecDeque<ShellNews>,
+    /// Whether somebody waits for it already: a session that was paused meanwhile stays so.
+    is_begun: bool,
     is_over: bool,
 }
 
@@ -66,7 +68,15 @@ impl Shell {
         let shell = self.clone();
         // What is read from its middle on would be taken for output.
         let at = from.saturating_sub(longest_mark(shell.key()));
-        ShellTape { shell, at, from, held: Vec::new(), read: VecDeque::new(), is_over: false }
+        ShellTape {
+            shell,
+            at,
+            from,
+            held: Vec::new(),
+            read: VecDeque::new(),
+            is_begun: false,
+            is_over: false,
+        }
     }
 }
 
@@ -105,7 +115,11 @@ impl ShellTape {
             return Ok(true);
         }
         let seen = Seen { stdout: self.at, stderr: u64::MAX, ..Seen::default() };
-        let status = session.follow(exec, seen, patience).await?;
+        let status = match self.is_begun {
+            false => session.follow(exec, seen, patience).await?,
+            true => session.follow_on(exec, seen, patience).await?,
+        };
+        self.is_begun = true;
         if let Some(ended) = status.ended.filter(|_| status.stdout.written <= self.at) {
             self.release();
             self.read.push_back(ShellNews::Died { ending: ended.ending.kind() });

@@ -12,6 +12,7 @@ mod given_up;
 mod manifests;
 mod owners;
 mod real;
+mod renewed;
 mod runs;
 mod shells;
 mod stage;

@@ -65,7 +65,8 @@ async fn attach(
     let terminal = report.terminal;
     let first = Told::Attached { exec: Box::new(report) };
     let hand = Attached { session: session.clone(), exec: exec.clone() };
-    let tape = ExecTape { session, exec, terminal, at: [query.from, query.from_stderr] };
+    let at = [query.from, query.from_stderr];
+    let tape = ExecTape { session, exec, terminal, at, is_begun: false };
     Ok(talk(upgrade, (counted, minutes), (first, tape, hand)))
 }
 
@@ -77,6 +78,8 @@ struct ExecTape {
     terminal: bool,
     /// Where the next read of each stream begins.
     at: [u64; 2],
+    /// Whether somebody waits for it already: a sandbox that was paused meanwhile stays so.
+    is_begun: bool,
 }
 
 impl ExecTape {
@@ -111,7 +114,10 @@ impl Tape for ExecTape {
         }
         let [stdout, stderr] = self.at;
         let seen = Seen { stdout, stderr, ..Seen::default() };
-        let status = self.session.follow(&self.exec, seen, PATIENCE).await?;
+        let status = match std::mem::replace(&mut self.is_begun, true) {
+            false => self.session.follow(&self.exec, seen, PATIENCE).await?,
+            true => self.session.follow_on(&self.exec, seen, PATIENCE).await?,
+        };
         if status.ended.is_none() {
             return Ok(None);
         }
