@@ -5,7 +5,7 @@ use crate::desk::Desk;
 use crate::excerpt::{HEAD_BYTES, TAIL_BYTES, WHOLE_BYTES, joined};
 use crate::follow;
 use crate::init::{InitCommand, InitFailure, InitState};
-use crate::provision::{ManifestState, Provided};
+use crate::provision::ManifestState;
 use crate::store::{NewEvent, Row};
 use crate::{Event, Phase, Session, SessionId, Sessions};
 use cofferdam_core::{
@@ -61,7 +61,7 @@ impl Sessions {
 
 /// Whether a session is one whose preparation was broken off, if nobody is at work on it.
 fn is_left(row: &Row) -> bool {
-    let manifest = row.facts.manifest.as_ref().map(Provided::state);
+    let manifest = row.facts.manifest.as_ref().map(crate::provision::Provided::state);
     row.phase == Phase::Running
         && !row.facts.scope.has_owner()
         && row.facts.init.state() == InitState::Pending
