@@ -166,7 +166,7 @@ fn the_end_of_a_session_under_a_command_is_told_with_what_held() {
             let child =
                 begin(place, &[&exec[..], &["echo said; touch up; exec sleep 1000"]].concat());
             let is_up = || {
-                let said = outcome(place.cofferdam(&["logs", "s", "x"]));
+                let said = outcome(&mut place.cofferdam(&["logs", "s", "x"]), SOON);
                 (said.text() == "said\n").then_some(())
             };
             assert!(until(SOON, is_up).is_some());
