@@ -63,14 +63,14 @@ export class Exec {
   /** Waits for its end. */
   async wait(until: Until = {}): Promise<Schemas["ExecReport"]> {
     const query = { timeout_ms: LONGEST_WAIT_MS };
-    let goesOn = false;
+    let goesOn = "false";
     do {
       const found = this.#wire.api.GET("/v1/sandboxes/{sandbox}/execs/{exec}/wait", {
         // Who paused the sandbox meanwhile means it.
         params: { ...this.#path, query, header: { "cofferdam-goes-on": goesOn } },
         ...(until.signal ? { signal: until.signal } : {}),
       });
-      goesOn = true;
+      goesOn = "true";
       this.report = done(await found);
     } while (!this.hasEnded);
     return this.report;

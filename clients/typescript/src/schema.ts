@@ -2093,6 +2093,12 @@ export interface components {
         ExecReport: {
             /** @description Its words; bytes that are not text are replaced. */
             argv: string[];
+            /**
+             * Format: int32
+             * @description Its own exit code, where that is another one: it exited when a process of it was killed for want of
+             *     memory.
+             */
+            code?: number | null;
             /** @description What the sandbox was denied while it ran. */
             denials?: components["schemas"]["Denial"][];
             /** @description Whether it was detached. */
@@ -4783,7 +4789,9 @@ export interface components {
         UsageReport: {
             /**
              * Format: double
-             * @description Processor time in milliseconds.
+             * @description Processor time in milliseconds. Of `run` it is that of all its processes where a control group
+             *     counts them. Elsewhere, and of a command of a session, it is that of the command and of those of its
+             *     processes that were waited for: what it left in the background is not in it.
              */
             cpu_ms?: number | null;
             /**
@@ -5682,7 +5690,10 @@ export interface operations {
                 /** @description Waits so long at most, in milliseconds. */
                 timeout_ms?: number;
             };
-            header?: never;
+            header?: {
+                /** @description `true`: this goes on with an earlier question: a sandbox that was paused meanwhile stays so. One that sleeps is resumed otherwise. */
+                "cofferdam-goes-on"?: string | null;
+            };
             path: {
                 /** @description Its name or id. */
                 sandbox: string;
@@ -5956,7 +5967,10 @@ export interface operations {
                 /** @description So long at most, in milliseconds. */
                 timeout_ms?: number;
             };
-            header?: never;
+            header?: {
+                /** @description `true`: this goes on with an earlier question: a sandbox that was paused meanwhile stays so. One that sleeps is resumed otherwise. */
+                "cofferdam-goes-on"?: string | null;
+            };
             path: {
                 /** @description Its name or id. */
                 sandbox: string;

@@ -45,7 +45,7 @@ struct NewsQuery {
 #[utoipa::path(get, path = "/v1/sandboxes/{sandbox}/execs/{exec}/news", tag = "execs",
     params(("sandbox" = String, Path, description = "Its name or id."),
         ("exec" = String, Path, description = "The command's id."), NewsQuery,
-        ("cofferdam-goes-on" = Option<bool>, Header, description = "Whether this goes on with an \
+        ("cofferdam-goes-on" = Option<String>, Header, description = "`true`: this goes on with an \
             earlier question: a sandbox that was paused meanwhile stays so. One that sleeps is resumed \
             otherwise.")), responses(
     (status = 200, description = "As it stands then.", body = objects::ExecNews),

@@ -67,7 +67,7 @@ class AsyncExec:
         """Waits for its end; with a time, `WaitTimeout` where that is over before, which is a
         `TimeoutError`."""
         give_up = None if timeout_s is None else time.monotonic() + timeout_s
-        goes_on = False
+        goes_on = "false"
         while True:
             left = _LONGEST_WAIT_S if give_up is None else give_up - time.monotonic()
             wait_ms = int(1000 * max(0.0, min(left, _LONGEST_WAIT_S)))
@@ -80,7 +80,7 @@ class AsyncExec:
                 # Who paused the sandbox meanwhile means it.
                 cofferdam_goes_on=goes_on,
             )
-            goes_on = True
+            goes_on = "true"
             self.report = self._wire.done(found)
             if self.has_ended:
                 return self.report

@@ -68,6 +68,7 @@ class Exec:
         """Waits for its end; with a time, `WaitTimeout` where that is over before, which is a
         `TimeoutError`."""
         give_up = None if timeout_s is None else time.monotonic() + timeout_s
+        goes_on = "false"
         while True:
             left = _LONGEST_WAIT_S if give_up is None else give_up - time.monotonic()
             wait_ms = int(1000 * max(0.0, min(left, _LONGEST_WAIT_S)))
@@ -77,7 +78,10 @@ class Exec:
                 self.id,
                 client=self._wire.api,
                 timeout_ms=wait_ms,
+                # Who paused the sandbox meanwhile means it.
+                cofferdam_goes_on=goes_on,
             )
+            goes_on = "true"
             self.report = self._wire.done(found)
             if self.has_ended:
                 return self.report

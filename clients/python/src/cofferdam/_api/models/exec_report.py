@@ -34,6 +34,9 @@ class ExecReport:
         stdout (StreamReport): How much of a stream there is.
         terminal (bool): Whether it has a terminal; all its output is then standard output.
         usage (UsageReport): What a command used; null where it cannot be known.
+        code (int | None | Unset): Its own exit code, where that is another one: it exited when a process of it was
+            killed for want of
+            memory.
         denials (list[Denial] | Unset): What the sandbox was denied while it ran.
         detail (None | str | Unset): Why it never ran, where it did not.
         ended_ms (int | None | Unset): When it ended, in milliseconds since 1970; null while it runs.
@@ -56,6 +59,7 @@ class ExecReport:
     stdout: StreamReport
     terminal: bool
     usage: UsageReport
+    code: int | None | Unset = UNSET
     denials: list[Denial] | Unset = UNSET
     detail: None | str | Unset = UNSET
     ended_ms: int | None | Unset = UNSET
@@ -86,6 +90,12 @@ class ExecReport:
         terminal = self.terminal
 
         usage = self.usage.to_dict()
+
+        code: int | None | Unset
+        if isinstance(self.code, Unset):
+            code = UNSET
+        else:
+            code = self.code
 
         denials: list[dict[str, Any]] | Unset = UNSET
         if not isinstance(self.denials, Unset):
@@ -154,6 +164,8 @@ class ExecReport:
                 "usage": usage,
             }
         )
+        if code is not UNSET:
+            field_dict["code"] = code
         if denials is not UNSET:
             field_dict["denials"] = denials
         if detail is not UNSET:
@@ -199,6 +211,15 @@ class ExecReport:
         terminal = d.pop("terminal")
 
         usage = UsageReport.from_dict(d.pop("usage"))
+
+        def _parse_code(data: object) -> int | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(int | None | Unset, data)
+
+        code = _parse_code(d.pop("code", UNSET))
 
         _denials = d.pop("denials", UNSET)
         denials: list[Denial] | Unset = UNSET
@@ -293,6 +314,7 @@ class ExecReport:
             stdout=stdout,
             terminal=terminal,
             usage=usage,
+            code=code,
             denials=denials,
             detail=detail,
             ended_ms=ended_ms,

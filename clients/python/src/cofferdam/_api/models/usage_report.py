@@ -16,7 +16,10 @@ class UsageReport:
     """What a command used; null where it cannot be known.
 
     Attributes:
-        cpu_ms (float | None | Unset): Processor time in milliseconds.
+        cpu_ms (float | None | Unset): Processor time in milliseconds. Of `run` it is that of all its processes where a
+            control group
+            counts them. Elsewhere, and of a command of a session, it is that of the command and of those of its
+            processes that were waited for: what it left in the background is not in it.
         peak_memory_bytes (int | None | Unset): The most memory it held, in bytes.
     """
 

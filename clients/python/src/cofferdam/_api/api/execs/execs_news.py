@@ -19,7 +19,11 @@ def _get_kwargs(
     stops: int | Unset = UNSET,
     end: bool | Unset = UNSET,
     timeout_ms: int | Unset = UNSET,
+    cofferdam_goes_on: None | str | Unset = UNSET,
 ) -> dict[str, Any]:
+    headers: dict[str, Any] = {}
+    if not isinstance(cofferdam_goes_on, Unset):
+        headers["cofferdam-goes-on"] = cofferdam_goes_on
 
     params: dict[str, Any] = {}
 
@@ -44,6 +48,7 @@ def _get_kwargs(
         "params": params,
     }
 
+    _kwargs["headers"] = headers
     return _kwargs
 
 
@@ -81,6 +86,7 @@ def sync_detailed(
     stops: int | Unset = UNSET,
     end: bool | Unset = UNSET,
     timeout_ms: int | Unset = UNSET,
+    cofferdam_goes_on: None | str | Unset = UNSET,
 ) -> Response[ExecNews | ProblemReport]:
     """Waits until there is more of a command than is known, or the time is over, and says how it stands.
 
@@ -92,6 +98,7 @@ def sync_detailed(
         stops (int | Unset):
         end (bool | Unset):
         timeout_ms (int | Unset):
+        cofferdam_goes_on (None | str | Unset):
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -109,6 +116,7 @@ def sync_detailed(
         stops=stops,
         end=end,
         timeout_ms=timeout_ms,
+        cofferdam_goes_on=cofferdam_goes_on,
     )
 
     response = client.get_httpx_client().request(
@@ -128,6 +136,7 @@ def sync(
     stops: int | Unset = UNSET,
     end: bool | Unset = UNSET,
     timeout_ms: int | Unset = UNSET,
+    cofferdam_goes_on: None | str | Unset = UNSET,
 ) -> ExecNews | ProblemReport | None:
     """Waits until there is more of a command than is known, or the time is over, and says how it stands.
 
@@ -139,6 +148,7 @@ def sync(
         stops (int | Unset):
         end (bool | Unset):
         timeout_ms (int | Unset):
+        cofferdam_goes_on (None | str | Unset):
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -157,6 +167,7 @@ def sync(
         stops=stops,
         end=end,
         timeout_ms=timeout_ms,
+        cofferdam_goes_on=cofferdam_goes_on,
     ).parsed
 
 
@@ -170,6 +181,7 @@ async def asyncio_detailed(
     stops: int | Unset = UNSET,
     end: bool | Unset = UNSET,
     timeout_ms: int | Unset = UNSET,
+    cofferdam_goes_on: None | str | Unset = UNSET,
 ) -> Response[ExecNews | ProblemReport]:
     """Waits until there is more of a command than is known, or the time is over, and says how it stands.
 
@@ -181,6 +193,7 @@ async def asyncio_detailed(
         stops (int | Unset):
         end (bool | Unset):
         timeout_ms (int | Unset):
+        cofferdam_goes_on (None | str | Unset):
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -198,6 +211,7 @@ async def asyncio_detailed(
         stops=stops,
         end=end,
         timeout_ms=timeout_ms,
+        cofferdam_goes_on=cofferdam_goes_on,
     )
 
     response = await client.get_async_httpx_client().request(**kwargs)
@@ -215,6 +229,7 @@ async def asyncio(
     stops: int | Unset = UNSET,
     end: bool | Unset = UNSET,
     timeout_ms: int | Unset = UNSET,
+    cofferdam_goes_on: None | str | Unset = UNSET,
 ) -> ExecNews | ProblemReport | None:
     """Waits until there is more of a command than is known, or the time is over, and says how it stands.
 
@@ -226,6 +241,7 @@ async def asyncio(
         stops (int | Unset):
         end (bool | Unset):
         timeout_ms (int | Unset):
+        cofferdam_goes_on (None | str | Unset):
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -245,5 +261,6 @@ async def asyncio(
             stops=stops,
             end=end,
             timeout_ms=timeout_ms,
+            cofferdam_goes_on=cofferdam_goes_on,
         )
     ).parsed

@@ -15,7 +15,11 @@ def _get_kwargs(
     exec_: str,
     *,
     timeout_ms: int | Unset = UNSET,
+    cofferdam_goes_on: None | str | Unset = UNSET,
 ) -> dict[str, Any]:
+    headers: dict[str, Any] = {}
+    if not isinstance(cofferdam_goes_on, Unset):
+        headers["cofferdam-goes-on"] = cofferdam_goes_on
 
     params: dict[str, Any] = {}
 
@@ -32,6 +36,7 @@ def _get_kwargs(
         "params": params,
     }
 
+    _kwargs["headers"] = headers
     return _kwargs
 
 
@@ -65,6 +70,7 @@ def sync_detailed(
     *,
     client: AuthenticatedClient | Client,
     timeout_ms: int | Unset = UNSET,
+    cofferdam_goes_on: None | str | Unset = UNSET,
 ) -> Response[ExecReport | ProblemReport]:
     """Waits until a command has ended, or the time is over, and says how it stands.
 
@@ -72,6 +78,7 @@ def sync_detailed(
         sandbox (str):
         exec_ (str):
         timeout_ms (int | Unset):
+        cofferdam_goes_on (None | str | Unset):
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -85,6 +92,7 @@ def sync_detailed(
         sandbox=sandbox,
         exec_=exec_,
         timeout_ms=timeout_ms,
+        cofferdam_goes_on=cofferdam_goes_on,
     )
 
     response = client.get_httpx_client().request(
@@ -100,6 +108,7 @@ def sync(
     *,
     client: AuthenticatedClient | Client,
     timeout_ms: int | Unset = UNSET,
+    cofferdam_goes_on: None | str | Unset = UNSET,
 ) -> ExecReport | ProblemReport | None:
     """Waits until a command has ended, or the time is over, and says how it stands.
 
@@ -107,6 +116,7 @@ def sync(
         sandbox (str):
         exec_ (str):
         timeout_ms (int | Unset):
+        cofferdam_goes_on (None | str | Unset):
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -121,6 +131,7 @@ def sync(
         exec_=exec_,
         client=client,
         timeout_ms=timeout_ms,
+        cofferdam_goes_on=cofferdam_goes_on,
     ).parsed
 
 
@@ -130,6 +141,7 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient | Client,
     timeout_ms: int | Unset = UNSET,
+    cofferdam_goes_on: None | str | Unset = UNSET,
 ) -> Response[ExecReport | ProblemReport]:
     """Waits until a command has ended, or the time is over, and says how it stands.
 
@@ -137,6 +149,7 @@ async def asyncio_detailed(
         sandbox (str):
         exec_ (str):
         timeout_ms (int | Unset):
+        cofferdam_goes_on (None | str | Unset):
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -150,6 +163,7 @@ async def asyncio_detailed(
         sandbox=sandbox,
         exec_=exec_,
         timeout_ms=timeout_ms,
+        cofferdam_goes_on=cofferdam_goes_on,
     )
 
     response = await client.get_async_httpx_client().request(**kwargs)
@@ -163,6 +177,7 @@ async def asyncio(
     *,
     client: AuthenticatedClient | Client,
     timeout_ms: int | Unset = UNSET,
+    cofferdam_goes_on: None | str | Unset = UNSET,
 ) -> ExecReport | ProblemReport | None:
     """Waits until a command has ended, or the time is over, and says how it stands.
 
@@ -170,6 +185,7 @@ async def asyncio(
         sandbox (str):
         exec_ (str):
         timeout_ms (int | Unset):
+        cofferdam_goes_on (None | str | Unset):
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -185,5 +201,6 @@ async def asyncio(
             exec_=exec_,
             client=client,
             timeout_ms=timeout_ms,
+            cofferdam_goes_on=cofferdam_goes_on,
         )
     ).parsed
