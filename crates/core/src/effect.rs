@@ -136,6 +136,9 @@ fn difference(before: State<'_>, after: State<'_>) -> Option<ChangeKind> {
 }
 
 /// A directory is its type and its permissions: what comes and goes in it has a path of its own.
+///
+/// LIMIT: nobody kept what a file held. So one that the kernel dates otherwise is told to be changed, be its content the
+/// same or not: whoever writes it can keep its size and set its time.
 fn is_unchanged(before: &LayerMark, after: &LayerMark) -> bool {
     let is_alike = (before.kind, before.mode) == (after.kind, after.mode);
     match after.kind {

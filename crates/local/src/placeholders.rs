@@ -24,6 +24,7 @@
 
 mod ledger;
 mod owner;
+mod standing;
 mod sys;
 
 use crate::control_files::{AbsentName, Nature, Unprotected};
@@ -40,6 +41,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 pub(crate) use ledger::Identity;
+pub(crate) use standing::Standing;
 
 /// A share in the placeholders of a workspace. Dropping it gives it up, and removes the
 /// placeholders if nobody else has a share.

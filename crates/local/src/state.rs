@@ -213,6 +213,14 @@ impl StateDirectory {
         self.claim_in_the_end(&name, Hold::Together)
     }
 
+    /// What a workspace's ledger says, for one who does not join its owners; `None` where there is none.
+    pub(crate) fn workspace_ledger(&self, device: u64, inode: u64) -> Result<Option<Vec<u8>>> {
+        let name = workspace_record(device, inode);
+        let record = self.record(&name);
+        let record = record.map_err(|e| io("open a record in", &self.path, e))?;
+        record.map(|record| record.content()).transpose()
+    }
+
     /// Begins a record of what a probe makes. No two may have the same mark.
     pub(crate) fn record_probe(&self, mark: &str) -> Result<Record> {
         self.claim_in_the_end(&format!("{PROBE}{mark}"), Hold::Alone)

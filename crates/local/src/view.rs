@@ -68,6 +68,8 @@ pub struct View {
     /// The directory of the host that holds the layer of a copy-on-write workspace, where that is to
     /// stay. Otherwise it goes with the sandbox.
     pub layer: Option<Shown>,
+    /// Paths of a copy-on-write workspace at which another sandbox holds a name: to this one they are nothing.
+    pub held_names: Vec<String>,
     /// The copy of a copy-on-write workspace, where it is shown in the place of the workspace and there
     /// is no layer over that.
     pub copy: Option<Shown>,
@@ -290,6 +292,7 @@ pub fn look(spec: &Spec, facts: &HostFacts) -> Result<View> {
         mounts,
         home: None,
         layer: None,
+        held_names: Vec::new(),
         copy: None,
         hidden: Vec::new(),
         path: tools.path,

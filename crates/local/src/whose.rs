@@ -47,6 +47,7 @@ mod tests {
             lower: Vec::new(),
             upper: Upper::Private { mode: 0o755 },
             path: path.to_owned(),
+            without: Vec::new(),
         };
         let root = Owner::Mapped { uid: 0, gid: 0 };
         let other = Owner::Mapped { uid: 1000, gid: 0 };

@@ -1,6 +1,7 @@
 //! The files of a session.
 
 use crate::answer::{CALL_LIMIT, within};
+use crate::outside::Outside;
 use crate::ready::ATTEMPTS;
 use crate::session::Session;
 use crate::watch::SessionWatch;
@@ -68,11 +69,34 @@ pub(crate) fn is_of_the_sandbox(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::Conflict | ErrorKind::NotFound | ErrorKind::Unavailable)
 }
 
+/// Whether a request may leave another tree than it finds.
+fn changes_files(request: &Request) -> bool {
+    match request {
+        Request::Write(_)
+        | Request::Append(_)
+        | Request::MakeDirectory { .. }
+        | Request::Move(_)
+        | Request::Copy(_)
+        | Request::Remove(_)
+        | Request::SetMode { .. }
+        | Request::Carry(_)
+        | Request::Recover(_)
+        | Request::CopyTree(_) => true,
+        Request::Read(_)
+        | Request::Stat { .. }
+        | Request::List(_)
+        | Request::ReadMany(_)
+        | Request::Watch(_) => false,
+    }
+}
+
 #[async_trait]
 impl FileService for SessionFiles {
     async fn call(&self, request: &Request, body: Body<'_>) -> Result<Reply> {
+        let files = self.present().await?.1;
+        let _underway = changes_files(request).then(|| self.session.from_outside(Outside::Files));
         // ORDER: only the connection is tried again; a request that was sent may have been done.
-        self.present().await?.1.service().call(request, body).await
+        files.service().call(request, body).await
     }
 
     async fn watch(&self, order: &Watch) -> Result<FileWatch> {

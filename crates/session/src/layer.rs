@@ -4,6 +4,7 @@ use crate::answer::{CALL_LIMIT, within};
 use crate::desk::Desk;
 use crate::diff::{Contents, FileDiff, MAX_DIFFED_FILE_BYTES};
 use crate::history::{AtWork, at_work, go_on, hold};
+use crate::outside::Outside;
 use crate::session::Session;
 use crate::store::{NewEvent, Row};
 use crate::{Event, events};
@@ -83,6 +84,7 @@ impl Session {
     /// change any more.
     pub async fn apply(&self, order: &ApplyOrder) -> Result<ApplyReport> {
         self.held(async |held| {
+            let _underway = (!order.dry_run).then(|| self.from_outside(Outside::Apply));
             let applied = held.backend().apply(&held.layer, order);
             let report = within(LAYER_LIMIT, "apply changes", applied).await?;
             if !order.dry_run && !report.applied.is_empty() {
@@ -106,6 +108,7 @@ impl Session {
         let mut desk = self.sessions.0.desk(&self.id).await?;
         let layer = self.layer(&desk)?;
         let AtWork { commands, left } = at_work(&desk).await?;
+        let _underway = self.from_outside(Outside::Discard);
         desk.drive(Event::Stop).await?;
         let discarded = desk.backend().discard(&layer, order);
         let discarded = within(LAYER_LIMIT, "discard changes", discarded).await?;

@@ -36,6 +36,7 @@ mod network;
 pub mod objects;
 mod occurrences;
 mod order;
+mod outside;
 mod owned;
 pub mod patch;
 mod permission_id;

@@ -29,12 +29,14 @@ const LOOK_LIMIT: Duration = Duration::from_secs(600);
 pub struct BeforeCommand {
     /// How its layer stood, or why nobody looked.
     layer: std::result::Result<LayerLook, String>,
+    /// How much others had noted that they changed it.
+    outside: u64,
 }
 
 impl BeforeCommand {
     /// Nobody looked, for this reason: the receipt says it in place of the files.
     pub fn not_seen(why: impl Into<String>) -> Self {
-        Self { layer: Err(why.into()) }
+        Self { layer: Err(why.into()), outside: 0 }
     }
 
     /// How many paths it holds until the receipt is made.
@@ -47,9 +49,12 @@ impl Session {
     /// How it stands now, for the receipt of a command that is started next.
     ///
     /// What a command does to files is seen by what it leaves in the layer of a copy-on-write session;
-    /// in others nobody looks, and the receipt says so, as it does where that cannot be read.
+    /// in others nobody looks, and the receipt says so, as it does where that cannot be read, or where the host changed
+    /// the layer while the command ran.
     pub async fn before_command(&self) -> Result<BeforeCommand> {
         let ready = self.ready().await?;
+        // ORDER: before the look, or what others do during it would be the command's.
+        let outside = self.noted_outside();
         let layer = match self.receipt_layer().await? {
             Some((_, layer)) => {
                 let look = ready.backend.look_at_layer(&layer);
@@ -57,7 +62,7 @@ impl Session {
             }
             None => Err(NO_LAYER.to_owned()),
         };
-        Ok(BeforeCommand { layer })
+        Ok(BeforeCommand { layer, outside })
     }
 
     /// The receipt of a command that has ended.
@@ -70,17 +75,19 @@ impl Session {
                 .hint("Wait for it first, as `cofferdam wait` does."));
         };
         // The command has run: what cannot be told of its files is no reason to keep the rest back.
-        let mut files = match self.files_seen(before).await {
-            Ok(files) => files,
-            Err(error) => FilesSeen { not_seen: Some(error.chain()), ..FilesSeen::default() },
+        let seen = self.files_seen(before).await;
+        // ORDER: after all was looked at.
+        let others = before.layer.as_ref().ok().and_then(|_| self.changed_outside(before.outside));
+        let mut files = match (others, seen) {
+            (Some(why), _) => nobody(&why),
+            (None, Ok(files)) => files,
+            (None, Err(error)) => nobody(&error.chain()),
         };
         files.beside = beside(own, ended_ms, &execs);
         Ok(told(own, ended_ms, files))
     }
 
     async fn files_seen(&self, before: &BeforeCommand) -> Result<FilesSeen> {
-        let nobody =
-            |why: &str| FilesSeen { not_seen: Some(why.to_owned()), ..FilesSeen::default() };
         let earlier = match &before.layer {
             Ok(earlier) => earlier,
             Err(why) => return Ok(nobody(why)),
@@ -145,6 +152,10 @@ fn told(own: &ExecReport, ended_ms: u64, files: FilesSeen) -> Receipt {
             killed_descendants: own.killed_descendants,
         },
     }
+}
+
+fn nobody(why: &str) -> FilesSeen {
+    FilesSeen { not_seen: Some(why.to_owned()), ..FilesSeen::default() }
 }
 
 /// How much one file may have where so much is left of what is read for one receipt.

@@ -328,6 +328,8 @@ pub struct Overlay {
     /// of a later step is followed: it gives way. What was the new root until then is the space for
     /// [`Op::Private`] and [`Op::Way`], and the first of these is at [`Overlay::SPACE`].
     pub path: String,
+    /// Paths below it at which a socket of the uppermost layer does not show through.
+    pub without: Vec<String>,
 }
 
 impl Overlay {

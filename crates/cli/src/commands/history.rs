@@ -115,6 +115,13 @@ fn what(point: &PointReport) -> String {
         (!all.is_empty()).then(|| format!("{what} {}", all.join(", ")))
     };
     let not_kept = point.not_kept.as_ref().map(|why| format!("not kept: {why}"));
-    let more = [named("of", &point.ended), named("shared with", &point.shared_with), not_kept];
+    // Where others ran it is told which.
+    let is_mixed = point.kind == PointKind::Command
+        && !point.looked_before
+        && point.ended.is_empty()
+        && point.shared_with.is_empty();
+    let mixed = is_mixed.then(|| "with changes from outside of it".to_owned());
+    let (of, shared) = (named("of", &point.ended), named("shared with", &point.shared_with));
+    let more = [of, shared, mixed, not_kept];
     std::iter::once(what).chain(more.into_iter().flatten()).collect::<Vec<_>>().join("; ")
 }

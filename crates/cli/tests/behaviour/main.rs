@@ -19,6 +19,7 @@ mod cow;
 mod cow_between;
 mod cow_carried;
 mod cow_copies;
+mod cow_held_names;
 mod cow_history;
 mod cow_mapped;
 mod cow_snapshots;

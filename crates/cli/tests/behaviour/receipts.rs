@@ -1,7 +1,8 @@
 //! What a command did, by `exec --receipt`.
 
-use crate::place::{Place, everyone};
+use crate::place::{Place, SOON, ended, everyone, started, until};
 use serde_json::Value;
+use std::process::Stdio;
 
 /// The receipt of a line of shell in session `s`.
 fn receipt(place: &Place, line: &str, code: i32) -> Value {
@@ -167,5 +168,53 @@ fn a_receipt_names_so_many_paths_and_counts_the_rest() {
         let files = large["seen_by_host"]["files"]["added"].as_array().unwrap();
         assert_eq!((&files[0]["path"], &files[0]["sha256"]), (&Value::from("large"), &Value::Null));
         assert!(files[1]["sha256"].is_string(), "{large}");
+    });
+}
+
+/// What a command is told to have done while which something is done from outside.
+fn meanwhile(place: &Place, words: &[&str]) -> Value {
+    const LINE: &str = "echo C >fileC; until test -e go; do sleep 0.05; done; rm go";
+    place.says(&["create", "--cow", "--name", "s"], 0);
+    place.says(&["exec", "s", "--shell", "echo A >fileA"], 0);
+    let mut exec = place.cofferdam(&["exec", "s", "--receipt", "--json", "--shell", LINE]);
+    let exec = started(exec.stdout(Stdio::piped()).stderr(Stdio::piped()));
+    let has_begun = || (place.say(&["file", "stat", "s", "fileC"]).code() == Some(0)).then_some(());
+    until(SOON, has_begun).expect("the command has begun");
+    if !words.is_empty() {
+        place.says(words, 0);
+    }
+    // Where the command was ended by that nobody waits for it.
+    place.says(&["exec", "s", "--", "touch", "go"], 0);
+    ended(exec, SOON).object()["receipt"].clone()
+}
+
+#[test]
+fn what_the_host_changes_while_a_command_runs_is_not_told_to_be_the_commands() {
+    everyone(|place| {
+        for (words, why) in [
+            (["undo", "s"].as_slice(), "an undo changed"),
+            (&["discard", "s"], "a discard changed"),
+            (&["apply", "s"], "an apply changed"),
+            (&["file", "mkdir", "s", "made"], "a write of files from outside changed"),
+        ] {
+            let told = meanwhile(place, words);
+            nothing(&told);
+            let not_seen = told["seen_by_host"]["files"]["not_seen"].as_str();
+            assert!(not_seen.is_some_and(|told| told.starts_with(why)), "{words:?}: {told}");
+            let history = place.says(&["history", "s"], 0).text();
+            if words[0] == "file" {
+                assert!(history.contains("with changes from outside of it"), "{history}");
+            }
+            place.says(&["rm", "s"], 0);
+            for name in ["fileA", "fileC"] {
+                let _ = std::fs::remove_file(place.workspace.join(name));
+            }
+        }
+        // The control.
+        let told = meanwhile(place, &[]);
+        assert_eq!(paths(&told, "added"), ["fileC"]);
+        assert_eq!(told["seen_by_host"]["files"]["not_seen"], Value::Null);
+        let history = place.says(&["history", "s"], 0).text();
+        assert!(!history.contains("from outside"), "{history}");
     });
 }

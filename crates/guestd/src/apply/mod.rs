@@ -7,6 +7,7 @@ pub(crate) mod mounts;
 mod overlay;
 mod renew;
 mod rest;
+mod veil;
 
 use crate::{network, sys};
 use cofferdam_wire::message::{Confirmed, SetupFailure};

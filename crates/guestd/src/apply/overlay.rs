@@ -16,6 +16,8 @@ use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, UnmountFlags};
 const STAGE: &str = "/.layers-";
 /// The name of the upper layer there.
 const UPPER: &str = "u";
+/// The name there of what hides names of the others.
+const VEIL: &str = "v";
 /// The size of a stage of its own, and how many files it has at most: a root and a place for each layer.
 const STAGE_BYTES: u64 = 64 << 10;
 const STAGE_FILES: u64 = 128;
@@ -66,7 +68,7 @@ impl Tree {
         let layers = overlay.lower.len();
         let stage = self.stage(place)?;
         let mount = mount_on(&stage, overlay, opened)?;
-        for name in names(layers).chain(kept(overlay)) {
+        for name in veil(overlay).chain(names(layers)).chain(kept(overlay)) {
             rustix::mount::unmount(&*name, UnmountFlags::DETACH)
                 .during(|| format!("umount({place:?}/{name})"))?;
             rustix::fs::unlinkat(&stage, &*name, AtFlags::REMOVEDIR)
@@ -108,7 +110,7 @@ impl Tree {
             return Ok(());
         };
         rustix::process::fchdir(&stage).during(|| format!("fchdir({place:?})"))?;
-        for name in names(overlay.lower.len()).chain(kept(overlay)) {
+        for name in veil(overlay).chain(names(overlay.lower.len())).chain(kept(overlay)) {
             match rustix::mount::unmount(&*name, UnmountFlags::DETACH) {
                 // Nothing was mounted there yet, or nothing was made.
                 Ok(()) | Err(Errno::INVAL | Errno::NOENT) => {}
@@ -157,13 +159,21 @@ pub(super) fn mount_on(
         make(stage.as_fd(), &name, 0o700)?;
         attach(layer.as_fd(), stage, &name)?;
     }
+    if let Some(lower) = opened.first()
+        && let Some(veil) = super::veil::over(lower.as_fd(), &overlay.without)?
+    {
+        set_flags(veil.as_fd(), 0, RDONLY)?;
+        make(stage.as_fd(), VEIL, 0o700)?;
+        attach(veil.as_fd(), stage, VEIL)?;
+    }
     if let Upper::Private { mode } = &overlay.upper {
         for (name, mode) in [("u", 0o700), ("u/upper", *mode), ("u/work", 0o700)] {
             make(stage.as_fd(), name, mode)?;
         }
     }
     rustix::process::fchdir(stage).during(|| "fchdir(stage)".to_owned())?;
-    let mount = mount(layers).map_err(|failed| CallFailed {
+    let lower = veil(overlay).chain(names(layers)).collect::<Vec<_>>().join(":");
+    let mount = mount(&lower).map_err(|failed| CallFailed {
         call: format!("{} for {:?} over {:?}", failed.call, overlay.path, sources(overlay)),
         ..failed
     })?;
@@ -184,9 +194,14 @@ fn make(stage: BorrowedFd<'_>, name: &str, mode: u32) -> Result<(), CallFailed> 
         .during(|| format!("chmod({name:?})"))
 }
 
-/// The names of the lower layers, uppermost first.
+/// The names of the lower layers below that, uppermost first.
 fn names(layers: usize) -> impl Iterator<Item = String> {
     (0..layers).map(|number| number.to_string())
+}
+
+/// The name of what hides names of the others, where something does.
+fn veil(overlay: &Overlay) -> impl Iterator<Item = String> {
+    (!overlay.without.is_empty()).then(|| VEIL.to_owned()).into_iter()
 }
 
 /// The name of the upper layer, where it is one of the host.
@@ -202,14 +217,13 @@ fn sources(overlay: &Overlay) -> Vec<&str> {
 }
 
 /// Mounts the layers that stand below the working directory.
-fn mount(layers: usize) -> Result<OwnedFd, CallFailed> {
+fn mount(lower: &str) -> Result<OwnedFd, CallFailed> {
     let context = rustix::mount::fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC)
         .during(|| "fsopen(\"overlay\")".to_owned())?;
     // In a user namespace the kernel lets no other names be used.
     rustix::mount::fsconfig_set_flag(context.as_fd(), "userxattr")
         .during(|| "fsconfig(\"overlay\", userxattr)".to_owned())?;
-    let lower = names(layers).collect::<Vec<_>>().join(":");
-    for (key, value) in OPTIONS.iter().copied().chain([("lowerdir", lower.as_str())]) {
+    for (key, value) in OPTIONS.iter().copied().chain([("lowerdir", lower)]) {
         rustix::mount::fsconfig_set_string(context.as_fd(), key, value)
             .during(|| format!("fsconfig(\"overlay\", {key}={value})"))?;
     }
@@ -240,11 +254,16 @@ mod tests {
                 lower: vec![layer.clone(); count],
                 upper: Upper::Private { mode: 0o755 },
                 path: "/w".to_owned(),
+                without: Vec::new(),
             };
             let failed = Tree::default().overlay(&overlay, Vec::new()).unwrap_err();
             assert!(errnos.contains(&failed.errno), "{count}: {} {}", failed.call, failed.errno);
         }
-        let longest = names(Overlay::MOST_LAYERS).collect::<Vec<_>>().join(":");
+        let longest = [VEIL.to_owned()]
+            .into_iter()
+            .chain(names(Overlay::MOST_LAYERS))
+            .collect::<Vec<_>>()
+            .join(":");
         assert!(longest.len() < OPTION_BYTES);
     }
 }

@@ -6,8 +6,11 @@ use crate::cow;
 use crate::cow::layer::Kept;
 use crate::cow::passing::PassingCopy;
 use crate::cow::tier::{Making, choose};
-use crate::view::{View, find_listed, look};
+use crate::layers::open_workspace;
+use crate::placeholders::Standing;
+use crate::view::{Place, View, find_listed, look};
 use cofferdam_core::{LayerNote, Result, Workspace};
+use rustix::fd::AsFd;
 use std::path::Path;
 
 impl Drafting<'_> {
@@ -51,7 +54,11 @@ impl Drafting<'_> {
             cow::note_copy(view, &copy.note);
             return Ok(Some(copy.note.clone()));
         }
-        Ok(match cow::layer::look(view, kept, self.facts)? {
+        let seen = cow::layer::look(view, kept, self.facts)?;
+        if is_layered && !matches!(seen, Some(Kept::Copy(..))) {
+            view.held_names = self.held_names(view)?;
+        }
+        Ok(match seen {
             None => is_layered.then(overlay),
             Some(Kept::Overlay(layer)) => {
                 view.layer = Some(layer);
@@ -63,5 +70,21 @@ impl Drafting<'_> {
                 Some(note)
             }
         })
+    }
+
+    /// What others hold in the workspace.
+    fn held_names(&self, view: &View) -> Result<Vec<String>> {
+        let path = view.workspace.beside().map(|(path, _)| path);
+        let shown = view.places.iter().filter_map(Place::shown);
+        let shown = shown.filter(|shown| Some(shown.path.as_str()) == path).last();
+        let Some((shown, identity)) = shown.and_then(|shown| Some((shown, shown.identity?))) else {
+            return Ok(Vec::new());
+        };
+        let placeholders = Standing::read(self.state, identity)?;
+        if placeholders.is_empty() {
+            return Ok(Vec::new());
+        }
+        let workspace = open_workspace(&shown.source, identity.0, identity.1)?;
+        Ok(placeholders.paths(workspace.as_fd()))
     }
 }

@@ -6,6 +6,8 @@ use super::tier::{Making, choose};
 use super::view::shown;
 use crate::host::HostFacts;
 use crate::layers;
+use crate::placeholders::Standing;
+use crate::state::StateDirectory;
 use crate::view::{Found, Place as ViewPlace, Shown, View, find_listed, look as look_at_all};
 use cofferdam_core::{Error, ErrorKind, LayerNote, Result, Spec, Workspace};
 use cofferdam_wire::plan::{Access, Owner};
@@ -24,7 +26,7 @@ const FRESH_UPPER: &str = ".upper";
 /// changes nothing of one that is there. Says whether there was none.
 ///
 /// ORDER: what the layer lies on is on disk before the layer can be written to.
-pub(crate) fn ensure(spec: &Spec, kept: Option<&Path>) -> Result<bool> {
+pub(crate) fn ensure(spec: &Spec, kept: Option<&Path>, state: &StateDirectory) -> Result<bool> {
     let (Workspace::CopyOnWrite(workspace), Some(kept)) = (&spec.workspace, kept) else {
         return Ok(false);
     };
@@ -42,7 +44,7 @@ pub(crate) fn ensure(spec: &Spec, kept: Option<&Path>) -> Result<bool> {
         None => choose(spec, &facts, workspace, Some(kept))?,
     };
     match making {
-        Making::Copy(why) => place.copy(spec, &facts, &found, why)?,
+        Making::Copy(why) => place.copy((spec, state), &facts, &found, why)?,
         Making::Overlay => place.overlay(&found, base.is_none())?,
     }
     place.settle(kept)?;
@@ -62,11 +64,16 @@ pub(crate) fn ensure_work(folder: &Path) -> Result<()> {
 }
 
 /// Makes a copy in the place of an overlay that the kernel refuses and that nobody ever saw.
-pub(crate) fn copy_instead(spec: &Spec, kept: &Path, why: String) -> Result<()> {
+pub(crate) fn copy_instead(
+    spec: &Spec,
+    kept: &Path,
+    why: String,
+    state: &StateDirectory,
+) -> Result<()> {
     let Workspace::CopyOnWrite(workspace) = &spec.workspace else { return Ok(()) };
     let place = Place::open(kept)?;
     let found = find_listed(workspace, "workspace")?;
-    place.copy(spec, &HostFacts::gather(), &found, Some(why))?;
+    place.copy((spec, state), &HostFacts::gather(), &found, Some(why))?;
     place.settle(kept)
 }
 
@@ -104,7 +111,7 @@ impl Place {
     /// died in the middle is removed.
     fn copy(
         &self,
-        spec: &Spec,
+        (spec, state): (&Spec, &StateDirectory),
         facts: &HostFacts,
         found: &Found,
         why: Option<String>,
@@ -117,7 +124,9 @@ impl Place {
         let (device, inode) = found.identity();
         let workspace = layers::open_workspace(&found.path, device, inode)?;
         let made_ns = changes_of_tree_until_ns(found.changed_ns());
-        let copied = match layers::copy_whole(&workspace, &self.folder, FRESH_UPPER) {
+        let placeholders = Standing::read(state, (device, inode))?;
+        let source = (&workspace, &placeholders);
+        let copied = match layers::copy_whole(source, &self.folder, FRESH_UPPER) {
             Ok(copied) => copied,
             Err(error) => {
                 // The error that made this necessary is the one to tell.
@@ -266,6 +275,11 @@ mod tests {
     use cofferdam_core::{Caller, LayerChoice};
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
     use std::process::Command;
+
+    fn ensure(spec: &Spec, kept: Option<&Path>) -> Result<bool> {
+        let state = TestDirectory::new("layer-state");
+        super::ensure(spec, kept, &StateDirectory::open(&state.path().join("s")).unwrap())
+    }
 
     fn spec(workspace: &Path) -> Spec {
         Spec::new(Workspace::CopyOnWrite(workspace.to_owned()), Caller::default())

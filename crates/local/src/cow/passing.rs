@@ -5,6 +5,7 @@
 //! the next start.
 
 use crate::layers::{self, Copied};
+use crate::placeholders::Standing;
 use crate::state::{StateDirectory, io, retry};
 use crate::view::{Found, find_listed};
 use cofferdam_core::{Error, ErrorKind, LayerNote, Result, SandboxId};
@@ -52,7 +53,8 @@ impl PassingCopy {
         let made = (|| {
             let (device, inode) = workspace.identity();
             let source = layers::open_workspace(&workspace.path, device, inode)?;
-            let copied = layers::copy_whole(&source, &lock, COPY)?;
+            let placeholders = Standing::read(state, (device, inode))?;
+            let copied = layers::copy_whole((&source, &placeholders), &lock, COPY)?;
             Ok((note(&copied, why), find_listed(&path.join(COPY), "the copy")?))
         })();
         match made {

@@ -223,11 +223,11 @@ impl DurableBackend for KeptBackend {
             // ORDER: here and not by the keeper, which says nothing until its sandbox stands.
             let spec = order.spec()?;
             keep_records_out(&spec, state.path())?;
-            let is_new = cow::layer::ensure(&spec, order.kept().as_deref())?;
+            let is_new = cow::layer::ensure(&spec, order.kept().as_deref(), state)?;
             let started = match program::start(backend.program, state, &order, given, meanwhile) {
                 Err(error) => match (cow::copies_instead(&spec, &error), order.kept()) {
                     (Some(why), Some(kept)) if is_new => {
-                        cow::layer::copy_instead(&spec, &kept, why)?;
+                        cow::layer::copy_instead(&spec, &kept, why, state)?;
                         program::start(backend.program, state, &order, given, || ())?
                     }
                     _ => return Err(error),

@@ -6,6 +6,7 @@ use super::talk::{Reply, Request};
 use crate::backend::blocking;
 use crate::cow::base::FOLDER;
 use crate::layers::Layer;
+use crate::placeholders::Standing;
 use crate::state::StateDirectory;
 use cofferdam_core::{
     Change, DiscardOrder, DurableBackend, Error, ErrorKind, Exchanged, KeptLayer, LayerExchange,
@@ -21,6 +22,8 @@ pub(super) fn open(kept: &KeptLayer, state: &StateDirectory) -> Result<Layer> {
             .hint("Run a command in the session first; it needs to have been made with --cow."));
     };
     layer.recover(state)?;
+    let on = layer.lies_on();
+    layer.pass_over(Standing::read(state, on)?);
     Ok(layer)
 }
 

@@ -277,6 +277,7 @@ mod tests {
             lower: vec![layer(path)],
             upper: Upper::Kept(layer("/kept")),
             path: path.to_owned(),
+            without: Vec::new(),
         })
     }
 

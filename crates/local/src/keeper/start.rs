@@ -214,7 +214,7 @@ fn make(
     let (home, kept) = (order.home(), order.kept());
     keep_records_out(&spec, state.path())?;
     // ORDER: before the sandbox can see the workspace.
-    cow::layer::ensure(&spec, kept.as_deref())?;
+    cow::layer::ensure(&spec, kept.as_deref(), state)?;
     image::ensure(&spec, kept.as_deref())?;
     let clone = |assembly: &Assembly| {
         let mut blank = blank.borrow_mut();

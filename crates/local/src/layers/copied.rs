@@ -29,7 +29,8 @@ impl Walk<'_> {
         let theirs = names(&lower, MAX_LAYER_ENTRIES).map_err(at)?;
         for name in theirs.iter().filter(|name| !mine.contains(*name)) {
             let Some(path) = self.child(path, name)? else { continue };
-            let found = look(&lower, name).map_err(|errno| failed("look at", &path, errno))?;
+            let found = self.layer.below(&lower, name, &path);
+            let found = found.map_err(|errno| failed("look at", &path, errno))?;
             if let (true, Some((lower, _))) = (self.layer.has_had(path.as_bytes()), found) {
                 self.gone(path, lower)?;
             }
@@ -52,7 +53,11 @@ impl Walk<'_> {
         if untouched && !is_directory {
             return Ok(());
         }
-        let lower = lower.map(|lower| look(lower, name)).transpose().map_err(at)?.flatten();
+        let lower = lower
+            .map(|lower| self.layer.below(lower, name, &path))
+            .transpose()
+            .map_err(at)?
+            .flatten();
         let both_files = |lower: &Seen| lower.kind == Kind::File && seen.kind == Kind::File;
         let same = match &lower {
             Some((lower, other)) if both_files(lower) && lower.size == seen.size => {

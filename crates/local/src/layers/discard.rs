@@ -82,7 +82,7 @@ impl Layer {
                 Place::HiddenBy(above) => Err(hidden_by(path, &above)),
             };
         }
-        let hidden = look(&self.workspace, path.as_bytes()).map_err(at)?.is_some();
+        let hidden = self.below(&self.workspace, path.as_bytes(), path).map_err(at)?.is_some();
         let mut ways: Vec<GuestPath> = path.ancestors().collect();
         ways.reverse();
         for above in ways {

@@ -3,9 +3,11 @@
 use super::dropped::Dropped;
 use super::landed::Landed;
 use super::listing::Listing;
+use super::look::{Seen, look};
 use crate::cow::base::{Base, UPPER, Xattrs};
+use crate::placeholders::Standing;
 use crate::state::io;
-use cofferdam_core::{Error, ErrorKind, Result};
+use cofferdam_core::{Error, ErrorKind, GuestPath, Result};
 use rustix::fd::OwnedFd;
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
@@ -25,6 +27,8 @@ pub struct Layer {
     pub(super) dropped: Dropped,
     /// What was copied, where the upper directory is a copy of the workspace.
     pub(super) listing: Option<Listing>,
+    /// What others made in the workspace to hold names, which is nothing to the sandbox.
+    pub(super) placeholders: Standing,
 }
 
 impl Layer {
@@ -46,7 +50,46 @@ impl Layer {
         let landed = Landed::read(&folder)?;
         let dropped = Dropped::read(&folder, &upper)?;
         let listing = base.copied.as_ref().map(|_| Listing::read(&folder)).transpose()?;
-        Ok(Some(Self { base, path, folder, upper, workspace, landed, dropped, listing }))
+        Ok(Some(Self {
+            base,
+            path,
+            folder,
+            upper,
+            workspace,
+            landed,
+            dropped,
+            listing,
+            placeholders: Standing::default(),
+        }))
+    }
+
+    /// Takes these for nothing from now on, where the workspace has them.
+    pub(crate) fn pass_over(&mut self, placeholders: Standing) {
+        self.placeholders = placeholders;
+    }
+
+    /// The directory that it lies on, by device and inode.
+    pub(crate) fn lies_on(&self) -> (u64, u64) {
+        (self.base.device, self.base.inode)
+    }
+
+    /// What the workspace has under a name of one of its directories, if it is no placeholder of others.
+    pub(super) fn below(
+        &self,
+        directory: &OwnedFd,
+        name: &[u8],
+        path: &GuestPath,
+    ) -> Result<Option<(Seen, OwnedFd)>, Errno> {
+        let found = look(directory, name)?;
+        Ok(found.filter(|(_, file)| !self.placeholders.has(path.as_bytes(), file)))
+    }
+
+    /// Whether the workspace has a placeholder of others there.
+    pub(super) fn is_held(&self, path: &GuestPath) -> bool {
+        !self.placeholders.is_empty()
+            && look(&self.workspace, path.as_bytes()).is_ok_and(|found| {
+                found.is_some_and(|(_, file)| self.placeholders.has(path.as_bytes(), file))
+            })
     }
 
     /// What tells this layer from others of this machine.

@@ -58,7 +58,7 @@ impl Layer {
     pub(super) fn place(&self, path: &GuestPath) -> Result<Place, Errno> {
         let mut ways: Vec<GuestPath> = path.ancestors().collect();
         ways.reverse();
-        let in_workspace = look(&self.workspace, path.as_bytes())?.is_some();
+        let in_workspace = self.below(&self.workspace, path.as_bytes(), path)?.is_some();
         for above in ways {
             let is_directory = look(&self.upper, above.as_bytes())?
                 .is_some_and(|(seen, _)| seen.kind == Kind::Directory);
@@ -156,8 +156,9 @@ impl Reverting<'_> {
         let slot = self.number.to_string();
         self.number += 1;
         let (bytes, trash) = (path.as_bytes(), self.trash);
-        let workspace = &self.layer.workspace;
-        let copied = copying::copy(&Job { workspace, path: bytes, into: trash, name: &slot })?;
+        let Layer { workspace, placeholders, .. } = self.layer;
+        let job = Job { workspace, path: bytes, into: trash, name: &slot, placeholders };
+        let copied = copying::copy(&job)?;
         let above = parent(bytes);
         let name = bytes.get(above.map_or(0, |above| above.len() + 1)..).unwrap_or_default();
         let flags = OFlags::PATH | OFlags::DIRECTORY;

@@ -126,7 +126,11 @@ impl Walk<'_> {
     ) -> Result<()> {
         let at = |errno| failed("look at", &path, errno);
         let Some((seen, file)) = look(upper, name).map_err(at)? else { return Ok(()) };
-        let lower = lower.map(|lower| look(lower, name)).transpose().map_err(at)?.flatten();
+        let lower = lower
+            .map(|lower| self.layer.below(lower, name, &path))
+            .transpose()
+            .map_err(at)?
+            .flatten();
         if self.is_whiteout(&seen, &file).map_err(at)? {
             return match lower {
                 Some((lower, _)) => self.gone(path, lower),
@@ -208,7 +212,8 @@ impl Walk<'_> {
     ) -> Result<()> {
         for name in names {
             let Some(path) = self.child(path, name)? else { continue };
-            let found = look(lower, name).map_err(|errno| failed("look at", &path, errno))?;
+            let found = self.layer.below(lower, name, &path);
+            let found = found.map_err(|errno| failed("look at", &path, errno))?;
             if let Some((lower, _)) = found {
                 self.gone(path, lower)?;
             }

@@ -3,7 +3,7 @@
 use super::changes::state;
 use super::content::{failed, hash};
 use super::layer::Layer;
-use super::look::{Kind, Seen, directory, look, names};
+use super::look::{Kind, Seen, directory, names};
 use super::walk::{MAX_LAYER_DEPTH, MAX_LAYER_ENTRIES};
 use cofferdam_core::{Error, ErrorKind, GuestPath, Result, WorkspaceEntry, WorkspaceOrder};
 use rustix::fd::OwnedFd;
@@ -15,12 +15,8 @@ impl Layer {
         &self,
         order: &WorkspaceOrder,
     ) -> Result<BTreeMap<GuestPath, WorkspaceEntry>> {
-        let mut looking = Looking {
-            workspace: &self.workspace,
-            order,
-            most: MAX_LAYER_ENTRIES,
-            found: BTreeMap::new(),
-        };
+        let mut looking =
+            Looking { layer: self, order, most: MAX_LAYER_ENTRIES, found: BTreeMap::new() };
         for path in &order.at {
             looking.at(path)?;
         }
@@ -32,7 +28,7 @@ impl Layer {
 }
 
 pub(super) struct Looking<'l> {
-    pub(super) workspace: &'l OwnedFd,
+    pub(super) layer: &'l Layer,
     pub(super) order: &'l WorkspaceOrder,
     pub(super) most: usize,
     pub(super) found: BTreeMap<GuestPath, WorkspaceEntry>,
@@ -40,7 +36,7 @@ pub(super) struct Looking<'l> {
 
 impl Looking<'_> {
     fn at(&mut self, path: &GuestPath) -> Result<()> {
-        let found = look(self.workspace, path.as_bytes());
+        let found = self.layer.below(&self.layer.workspace, path.as_bytes(), path);
         match found.map_err(|errno| failed("look at", path, errno))? {
             Some((seen, file)) => self.push(path.clone(), &seen, &file),
             None => Ok(()),
@@ -52,7 +48,7 @@ impl Looking<'_> {
         let mut waiting = vec![path.clone()];
         while let Some(path) = waiting.pop() {
             let listed = |errno| failed("list", &path, errno);
-            let found = directory(self.workspace, path.as_bytes()).map_err(listed)?;
+            let found = directory(&self.layer.workspace, path.as_bytes()).map_err(listed)?;
             let Some(found) = found else { continue };
             let room = self.most.saturating_sub(self.found.len());
             // LIMIT: before all names of a huge directory are in memory.
@@ -62,7 +58,8 @@ impl Looking<'_> {
             })?;
             for name in all {
                 let inner = child(&path, &name)?;
-                let seen = look(&found, &name).map_err(|errno| failed("look at", &inner, errno))?;
+                let seen = self.layer.below(&found, &name, &inner);
+                let seen = seen.map_err(|errno| failed("look at", &inner, errno))?;
                 // What vanishes meanwhile is not there.
                 let Some((seen, file)) = seen else { continue };
                 if seen.kind == Kind::Directory {

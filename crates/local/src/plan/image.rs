@@ -22,6 +22,7 @@ pub(super) fn layers(view: &ImageView) -> Op {
             ImageUpper::Kept(kept) => Upper::Kept(layer(kept)),
         },
         path: "/".to_owned(),
+        without: Vec::new(),
     })
 }
 

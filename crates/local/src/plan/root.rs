@@ -482,6 +482,7 @@ fn overlay(view: &View, shown: &Shown, mode: u32) -> Op {
             None => Upper::Private { mode },
         },
         path: shown.path.clone(),
+        without: view.held_names.clone(),
     })
 }
 
@@ -494,6 +495,7 @@ fn layered(shown: &Shown, owner: Owner, steps: &mut Steps) {
         lower: vec![Layer { owner, ..layer(shown) }],
         upper: Upper::Private { mode: 0o755 },
         path: shown.path.clone(),
+        without: Vec::new(),
     };
     let why =
         "what is fetched is the sandbox's own; the host's cache cannot be changed from inside";

@@ -78,6 +78,7 @@ fn view(spec: &Spec, facts: &HostFacts) -> View {
         mounts: Vec::new(),
         home: None,
         layer: None,
+        held_names: Vec::new(),
         copy: None,
         image: image::seen(spec, owner),
         workspace: WorkspaceView::Directory(WorkspaceDirectory {

@@ -50,6 +50,8 @@ pub struct HistoryReport {
 pub(crate) struct Begun {
     /// Whether nothing from before its start can be in that point.
     looked_before: bool,
+    /// How much others had noted that they changed the layer.
+    outside: u64,
 }
 
 /// What is remembered of the commands of sessions as long as this process lives.
@@ -138,10 +140,12 @@ impl Session {
         }
         let session = self.clone();
         let id = order.command.id.clone();
+        // ORDER: before the look, or what others do during it would be the command's.
+        let outside = self.noted_outside();
         let looked = to_its_end(async move { session.look_before(&id).await }).await;
         match looked {
-            Ok(Before::Looked) => Some(Begun { looked_before: true }),
-            Ok(Before::OthersRun) | Err(_) => Some(Begun { looked_before: false }),
+            Ok(Before::Looked) => Some(Begun { looked_before: true, outside }),
+            Ok(Before::OthersRun) | Err(_) => Some(Begun { looked_before: false, outside }),
             Ok(Before::HasEnded) => None,
         }
     }
@@ -200,7 +204,9 @@ impl Session {
             ending: ended.ending.kind(),
             exit_code: ended.ending.exit_code(),
         });
-        taking.said.looked_before = begun.looked_before;
+        // What the host changed meanwhile is in here, too.
+        let is_alone = self.changed_outside(begun.outside).is_none();
+        taking.said.looked_before = begun.looked_before && is_alone;
         taking.said.shared_with = beside(status, &listed.execs);
         taking.own = Some((status.id.to_string(), ended.at_ms));
         let others = listed.execs.iter().any(|exec| exec.id != status.id && runs(exec));

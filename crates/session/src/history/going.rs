@@ -10,6 +10,7 @@ use super::taking::{
     AtWork, Listed, Taking, execs, go_on, history_of, hold, hold_running, runs, take_still,
 };
 use crate::desk::Desk;
+use crate::outside::Outside;
 use crate::store::{NewEvent, blocking, broken_off};
 use crate::{Event, Phase, Session};
 use cofferdam_core::{Error, ErrorKind, Exchanged, LayerExchange, Result};
@@ -130,6 +131,7 @@ impl Session {
         report: UndoReport,
         ((ready, mut work), held): ((Ready, Work), bool),
     ) -> Result<UndoReport> {
+        let _underway = self.from_outside(Outside::Undo);
         let (pass, gone) = oneshot::channel();
         // While the new layer is mounted: what was there may be large.
         let removed = tokio::spawn(async move {

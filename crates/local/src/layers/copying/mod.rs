@@ -15,6 +15,7 @@ use super::listing::{Listed, Mark};
 use super::look::{DIRECTORY_MODE, Kind, Seen, changed_ns, look, names, open};
 use super::walk::MAX_LAYER_DEPTH;
 use crate::cow::base::wait_beyond;
+use crate::placeholders::Standing;
 use cofferdam_core::{Error, ErrorKind, GuestPath, LayerTier, Result};
 use files::{Attributes, attributes, settle};
 use limits::Bounds;
@@ -37,6 +38,8 @@ pub(super) struct Job<'j> {
     pub(super) into: &'j OwnedFd,
     /// Its name there.
     pub(super) name: &'j str,
+    /// What is passed over, as if it were not there.
+    pub(super) placeholders: &'j Standing,
 }
 
 /// Copies what stands under a path, or nothing where nothing does. What was begun when this fails is
@@ -46,8 +49,12 @@ pub(super) fn copy(job: &Job<'_>) -> Result<Copied> {
 }
 
 /// Copies a whole workspace to this name, and writes the listing beside it.
-pub(crate) fn copy_whole(workspace: &OwnedFd, into: &OwnedFd, name: &str) -> Result<Copied> {
-    let copied = copy(&Job { workspace, path: b"", into, name })?;
+pub(crate) fn copy_whole(
+    (workspace, placeholders): (&OwnedFd, &Standing),
+    into: &OwnedFd,
+    name: &str,
+) -> Result<Copied> {
+    let copied = copy(&Job { workspace, path: b"", into, name, placeholders })?;
     copied.listing.write(into)?;
     wait_beyond(copied.last_ns);
     Ok(copied)
@@ -94,6 +101,7 @@ impl Copying<'_> {
         let looked = looked.map_err(|errno| failed("look at", top, errno))?;
         match looked {
             None => return Ok(()),
+            Some((_, file)) if self.job.placeholders.has(top, &file) => return Ok(()),
             Some((seen, _)) if seen.kind == Kind::Directory => self.waiting.push(top.to_vec()),
             Some((seen, file)) => {
                 let (into, name) = (self.job.into, self.job.name.as_bytes());
@@ -130,6 +138,9 @@ impl Copying<'_> {
             let child = joined(&path, &name);
             let looked = look(&source, &name).map_err(|errno| failed("look at", &child, errno))?;
             let Some((seen, file)) = looked else { continue };
+            if self.job.placeholders.has(&child, &file) {
+                continue;
+            }
             self.count(&child)?;
             self.entry(child, (&seen, &file), (&target, &name))?;
         }

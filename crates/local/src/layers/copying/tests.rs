@@ -37,7 +37,9 @@ impl Ground {
 
     fn copy(&self, bounds: Bounds) -> Result<Copied> {
         let (workspace, into) = (opened(&self.workspace()), opened(&self.0.path().join("into")));
-        copy_within(&Job { workspace: &workspace, path: b"", into: &into, name: "upper" }, bounds)
+        let placeholders = &Standing::default();
+        let (workspace, into) = (&workspace, &into);
+        copy_within(&Job { workspace, path: b"", into, name: "upper", placeholders }, bounds)
     }
 }
 
@@ -259,7 +261,7 @@ fn a_file_that_changes_meanwhile_is_of_one_moment_or_told() {
 fn a_whole_copy_has_its_listing_beside_it() {
     let ground = Ground::new("copy-listing", "mkdir d; printf a >d/a");
     let (workspace, into) = (opened(&ground.workspace()), opened(&ground.0.path().join("into")));
-    let copied = copy_whole(&workspace, &into, "upper").unwrap();
+    let copied = copy_whole((&workspace, &Standing::default()), &into, "upper").unwrap();
     assert!(ground.0.path().join("into").join(LISTING).is_file());
     assert_eq!(crate::layers::listing::Listing::read(&into).unwrap(), copied.listing);
     let made = std::fs::metadata(ground.made().join("d/a")).unwrap();

@@ -29,8 +29,8 @@ use super::walk::walk;
 use super::{content, moves, renamed};
 use crate::state::{Record, StateDirectory, io};
 use cofferdam_core::{
-    ApplyOrder, ApplyReport, ByteString, Change, ControlFiles, Error, ErrorKind, GuestPath, Held,
-    Result, Side, Standing, is_within,
+    ApplyOrder, ApplyReport, ByteString, Change, Conflict, ControlFiles, Error, ErrorKind,
+    GuestPath, Held, Result, Side, Standing, is_within,
 };
 use journal::{Head, Journal, Op};
 use place::Stage;
@@ -59,12 +59,11 @@ impl Layer {
 
     /// The content of a regular file on one side.
     pub fn file(&self, side: Side, path: &GuestPath, most_bytes: u64) -> Result<Vec<u8>> {
-        let root = match side {
-            Side::Before => &self.workspace,
-            Side::After => &self.upper,
+        let found = match side {
+            Side::Before => self.below(&self.workspace, path.as_bytes(), path),
+            Side::After => look(&self.upper, path.as_bytes()),
         };
-        let found =
-            look(root, path.as_bytes()).map_err(|errno| content::failed("look at", path, errno))?;
+        let found = found.map_err(|errno| content::failed("look at", path, errno))?;
         let Some((seen, file)) = found else {
             return Err(Error::new(ErrorKind::NotFound, format!("{path:?} is not there"))
                 .hint("See what changed with `cofferdam diff SESSION --stat`."));
@@ -118,6 +117,10 @@ impl Layer {
                 order.versions.get(&change.path).is_some_and(|seen| *seen != change.version);
             if is_another || !self.has_sum(&change.path, order)? {
                 change.standing = Standing::Held(Held::Another);
+            }
+            // Whose sandbox holds the name keeps it until that ends.
+            if change.standing == Standing::Lands && self.is_held(&change.path) {
+                change.standing = Standing::Conflict(Conflict::Changed);
             }
         }
         Ok(settle(items, order))

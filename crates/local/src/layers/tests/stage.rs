@@ -119,7 +119,7 @@ impl Stage {
         let workspace = workspace.to_str().unwrap();
         let workspace = open_workspace(workspace, found.dev(), found.ino()).unwrap();
         let cow = std::fs::File::open(self.cow()).unwrap().into();
-        let copied = copy_whole(&workspace, &cow, "upper").unwrap();
+        let copied = copy_whole((&workspace, &Standing::default()), &cow, "upper").unwrap();
         assert!(copied.left_out.first.is_empty());
         LayerNote { tier: copied.tier, why: None, left_out: Vec::new(), left_out_more: 0 }
     }

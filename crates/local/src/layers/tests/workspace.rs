@@ -37,12 +37,7 @@ fn there_is_a_limit_of_what_is_looked_at() {
     for way in ways() {
         let stage = Stage::new("workspace-limit", way, "mkdir d; touch d/1 d/2 d/3 d/4");
         let (layer, order) = (stage.layer(), WorkspaceOrder::default());
-        let looking = |most| Looking {
-            workspace: &layer.workspace,
-            order: &order,
-            most,
-            found: BTreeMap::new(),
-        };
+        let looking = |most| Looking { layer: &layer, order: &order, most, found: BTreeMap::new() };
         assert_eq!(looking(3).below(&path("d")).unwrap_err().kind, ErrorKind::TooLarge);
         looking(4).below(&path("d")).unwrap();
     }
