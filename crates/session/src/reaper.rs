@@ -4,6 +4,7 @@
 //! made, so a listed sandbox without a row was made by nobody who is still at work.
 
 use crate::answer::{CALL_LIMIT, within};
+use crate::carries::{self, Which};
 use crate::desk::Desk;
 use crate::sessions::Inner;
 use crate::staging::{self, Changes};
@@ -107,6 +108,7 @@ pub(crate) async fn reap(sessions: &Sessions, how: Thoroughness) -> Result<GcRep
     }
     if how != Thoroughness::Quick {
         tidy(inner, how, &mut report).await?;
+        put_carries_right(inner, how, &mut report).await?;
     }
     let changes = match how {
         Thoroughness::DryRun => Changes::None,
@@ -145,6 +147,26 @@ async fn tidy(inner: &Arc<Inner>, how: Thoroughness, report: &mut GcReport) -> R
         };
         report.take(row.id.as_str(), tidied.map(|was_there| was_there.then_some(GcKind::Swept)));
         drop(desk);
+    }
+    Ok(())
+}
+
+/// Puts right what carries left in workspaces whose caller or worker was killed.
+async fn put_carries_right(
+    inner: &Arc<Inner>,
+    how: Thoroughness,
+    report: &mut GcReport,
+) -> Result<()> {
+    for row in inner.store.all().await? {
+        if !carries::any(&inner.places, &row.id, Which::Abandoned) {
+            continue;
+        }
+        let Some(mut desk) = Desk::try_open(inner, &row.id).await? else { continue };
+        let done = match how {
+            Thoroughness::DryRun => Ok(true),
+            Thoroughness::Quick | Thoroughness::Full => desk.put_abandoned_right().await,
+        };
+        report.take(row.id.as_str(), done.map(|done| done.then_some(GcKind::Swept)));
     }
     Ok(())
 }

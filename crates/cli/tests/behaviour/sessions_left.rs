@@ -4,7 +4,8 @@ use crate::place::{PYTHON, Place, SOON, ended, everyone, outcome, skipped, start
 use crate::sessions::line;
 use crate::sessions_durable::keepers;
 use std::fs;
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 /// A script that starts a server with two children and ends. All three bear the marker.
@@ -208,5 +209,59 @@ fn a_limit_of_a_files_size_where_a_session_was_made_ends_nothing_of_it() {
         assert!(running.contains("aside"), "{running}");
         place.says(&["signal", "s", "aside", "TERM"], 0);
         place.says(&["wait", "s", "aside"], 143);
+    });
+}
+
+/// What an import leaves that is killed while it clears up: a directory in the workspace, and the note of it.
+fn leave(place: &Place, id: &str, name: &str) -> [PathBuf; 2] {
+    let gone = place.workspace.join(format!(".cofferdam-gone-{name}"));
+    let notes = place.state.join("carries").join(id);
+    fs::create_dir_all(&gone).unwrap();
+    fs::write(gone.join("1"), "what was there").unwrap();
+    fs::create_dir_all(&notes).unwrap();
+    fs::write(notes.join(name), "").unwrap();
+    let carries = place.state.join("carries");
+    for made in [&carries, &notes] {
+        fs::set_permissions(made, fs::Permissions::from_mode(0o700)).unwrap();
+    }
+    for made in [&gone, &gone.join("1"), &carries, &notes, &notes.join(name)] {
+        place.give(made);
+    }
+    [gone, notes.join(name)]
+}
+
+#[test]
+fn what_a_killed_import_left_goes_whatever_is_done_next() {
+    everyone(|place| {
+        let id = line(place, &["create", "--name", "s"]);
+        // One that a command made is its own, whatever is done.
+        place.says(
+            &["exec", "s", "--shell", "mkdir .cofferdam-gone-x; echo 1 > .cofferdam-gone-x/own"],
+            0,
+        );
+        let own = place.workspace.join(".cofferdam-gone-x/own");
+        let is_clear = |left: &[PathBuf; 2], words: &[&str]| {
+            assert!(left.iter().all(|path| !path.exists()), "{words:?}");
+            assert!(own.exists(), "{words:?}");
+        };
+        for words in [
+            &["file", "stat", "s", "."][..],
+            &["stop", "s"],
+            // In a sandbox that is made for it.
+            &["stop", "s"],
+            &["gc"],
+            &["file", "stat", "s", "."],
+            &["rm", "s"],
+        ] {
+            let left = leave(place, &id, "a1");
+            place.says(words, 0);
+            is_clear(&left, words);
+        }
+        // The control: without a note it is nobody's.
+        let id = line(place, &["create", "--name", "s"]);
+        let [gone, note] = leave(place, &id, "a1");
+        fs::remove_file(note).unwrap();
+        place.says(&["rm", "s"], 0);
+        assert!(gone.exists());
     });
 }
