@@ -98,12 +98,17 @@ pub(crate) async fn reap(sessions: &Sessions, how: Thoroughness) -> Result<GcRep
         Thoroughness::Quick => inner.store.due(now).await?,
         Thoroughness::Full | Thoroughness::DryRun => inner.store.all().await?,
     };
+    // What a session's sandbox left is told with the session: whoever ends that sandbox pays it.
+    let mut told = Vec::new();
     for row in rows {
         let Some(kind) = due(inner, &row, (now, how))? else { continue };
         let result = match how {
             Thoroughness::DryRun => would_repair(inner, &row, kind).await,
             Thoroughness::Quick | Thoroughness::Full => repair(inner, &row, kind).await,
         };
+        if how == Thoroughness::DryRun && matches!(result, Ok(Some(_))) {
+            told.push(row.id.sandbox(row.incarnation)?);
+        }
         report.take(row.id.as_str(), result);
     }
     if how != Thoroughness::Quick {
@@ -125,7 +130,8 @@ pub(crate) async fn reap(sessions: &Sessions, how: Thoroughness) -> Result<GcRep
         let known: Vec<SandboxId> = match how {
             // Whoever ends a sandbox that is listed pays what it owed.
             Thoroughness::Quick => all.iter().map(|listed| listed.id().clone()).collect(),
-            Thoroughness::Full | Thoroughness::DryRun => Vec::new(),
+            Thoroughness::DryRun => told.clone(),
+            Thoroughness::Full => Vec::new(),
         };
         orphans(inner, (&backend, all), how, &mut report).await?;
         sweep((&backend, &known), how, &mut report).await;
