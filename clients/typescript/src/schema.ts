@@ -3874,6 +3874,8 @@ export interface components {
              * @description The exit code that stands for it.
              */
             exit_code: number;
+            /** @description What to do, where it never ran and that is known. */
+            hint?: string | null;
             /**
              * Format: uint32
              * @description How many processes that a command of a session left in the background were ended with it.
