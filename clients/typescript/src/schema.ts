@@ -589,8 +589,8 @@ export interface paths {
          */
         get: operations["files_export"];
         /**
-         * Unpacks a tar archive in the workspace, whole or not at all. One that gzip or Zstandard compressed is
-         *     unpacked first.
+         * Unpacks a tar archive in the workspace, whole or not at all. One that gzip, xz or Zstandard compressed
+         *     is unpacked first.
          * @description All of it is read and looked at first: at most 50000 things with 2 GiB of files. Refused, by their
          *     names, are absolute paths and those with `..`, what lies below a link or a file, devices and pipes.
          */
@@ -1228,7 +1228,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Makes a snapshot of an exported one, all of it or nothing. What gzip or Zstandard compressed is unpacked.
+         * Makes a snapshot of an exported one, all of it or nothing. What gzip, xz or Zstandard compressed is
+         *     unpacked.
          * @description All of it is read and every SHA-256 compared before there is a snapshot. The sandbox goes on where it is
          *     until somebody restores it or forks from it.
          */
@@ -3879,6 +3880,8 @@ export interface components {
              * @description The exit code that stands for it.
              */
             exit_code: number;
+            /** @description What to do, where it never ran and that is known. */
+            hint?: string | null;
             /**
              * Format: uint32
              * @description How many processes that a command of a session left in the background were ended with it.

@@ -21,17 +21,27 @@ pub(crate) fn print(glance: Glance, error: Error) -> u8 {
     exit::of_error(glance.verb, error.kind)
 }
 
-/// Whatever could not be opened: where this process may open no more, nothing else helps.
+/// What helps where a disk takes nothing more.
+const ROOM: &str =
+    "Free some space on that disk, or set COFFERDAM_HOME to a directory on another one.";
+
+/// Whatever could not be opened: where this process may open no more, nothing else helps. Whatever could not be
+/// written on a full disk wants room, unless the error knows better.
 fn advised(error: Error) -> Error {
-    let mut causes =
-        std::iter::successors(StdError::source(&error), |cause| StdError::source(*cause));
-    let is_full = causes.any(|cause| {
-        let cause: Option<&std::io::Error> = cause.downcast_ref();
-        cause.and_then(std::io::Error::raw_os_error) == Some(Errno::MFILE.raw_os_error())
-    });
-    match is_full {
-        true => error.hint(MORE_FILES),
-        false => error,
+    let causes = std::iter::successors(StdError::source(&error), |cause| StdError::source(*cause));
+    let is = |errno: Errno| {
+        causes.clone().any(|cause| {
+            let cause: Option<&std::io::Error> = cause.downcast_ref();
+            cause.and_then(std::io::Error::raw_os_error) == Some(errno.raw_os_error())
+        })
+    };
+    let (opens_no_more, is_full) = (is(Errno::MFILE), is(Errno::NOSPC) || is(Errno::DQUOT));
+    if opens_no_more {
+        error.hint(MORE_FILES)
+    } else if is_full && error.hint.is_none() {
+        error.hint(ROOM)
+    } else {
+        error
     }
 }
 
@@ -121,6 +131,18 @@ mod tests {
         };
         assert_eq!(hint(Errno::ACCESS).as_deref(), Some("Do."));
         assert!(hint(Errno::MFILE).unwrap().contains("ulimit -n"));
+    }
+
+    #[test]
+    fn a_full_disk_is_told_with_what_helps_where_nothing_better_is_known() {
+        let error = |errno: Errno| {
+            Error::new(ErrorKind::Io, "write it").source(std::io::Error::from(errno))
+        };
+        for errno in [Errno::NOSPC, Errno::DQUOT] {
+            assert_eq!(advised(error(errno)).hint.as_deref(), Some(ROOM));
+            assert_eq!(advised(error(errno).hint("Do.")).hint.as_deref(), Some("Do."));
+        }
+        assert_eq!(advised(error(Errno::ACCESS)).hint, None);
     }
 
     #[test]

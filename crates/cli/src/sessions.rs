@@ -129,7 +129,12 @@ pub(crate) async fn find_whole(sessions: &Sessions, text: &str) -> Result<Sessio
         Err(error) if error.kind == ErrorKind::NotFound => {}
         found => return found,
     }
-    let id = sessions.find(text).await?;
+    let id =
+        sessions.find(text).await.map_err(|error| match error.kind == ErrorKind::Conflict {
+            // More of a name would not do.
+            true => error.hint("Name one of them whole, or write more of its id."),
+            false => error,
+        })?;
     if id.as_str().starts_with(text) {
         return Ok(id);
     }

@@ -136,6 +136,18 @@ impl Ending {
         }
     }
 
+    /// What to do about it, where it never ran and that is known.
+    pub fn hint(&self) -> Option<&'static str> {
+        let Self::NotStarted { detail, .. } = self else { return None };
+        if detail.starts_with("the working directory ") {
+            Some("Name one that is there inside with --cwd.")
+        } else if detail.starts_with("the command is empty") {
+            Some("Name a program behind --.")
+        } else {
+            None
+        }
+    }
+
     /// The exit code that stands for it: the command's own, 124 for time, 125 for set-up, 126 and
     /// 127 as a shell, 128 and the signal otherwise (137 for memory, output,
     /// lease, an alarm about a secret and lost, 130 for canceled).

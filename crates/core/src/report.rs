@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 pub struct RunReport {
     /// How it ended.
     pub ending: EndingReport,
+    /// What to do, where it never ran and that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
     /// The exit code that stands for it.
     pub exit_code: i32,
     /// Standard output, where it is UTF-8.

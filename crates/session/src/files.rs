@@ -1,20 +1,25 @@
 //! The files of a session.
 
 use crate::answer::{CALL_LIMIT, within};
+use crate::carries::{self, Begun, Which};
 use crate::outside::Outside;
 use crate::ready::ATTEMPTS;
 use crate::session::Session;
 use crate::watch::SessionWatch;
 use async_trait::async_trait;
-use cofferdam_core::files::{Body, FileService, FileWatch, Reply, Request, Watch};
+use cofferdam_core::files::{
+    Answer, Body, CarryEnd, FileService, FileWatch, Reply, Request, Watch, is_answer,
+};
 use cofferdam_core::{Error, ErrorKind, Files, Result};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 impl Session {
     /// The files of its workspace. Each request resumes a session that sleeps and recovers one that
     /// is lost; between the first one and the drop of these files it does not fall asleep.
     pub fn files(&self) -> Files {
-        Files::new(Arc::new(SessionFiles { session: self.clone(), present: Mutex::default() }))
+        let (present, begun) = (Mutex::default(), Mutex::default());
+        Files::new(Arc::new(SessionFiles { session: self.clone(), present, begun }))
     }
 }
 
@@ -23,6 +28,8 @@ struct SessionFiles {
     session: Session,
     /// Those of the sandbox of this incarnation.
     present: Mutex<Option<(u32, Files)>>,
+    /// The carries of these files whose end is not known, by name.
+    begun: Mutex<BTreeMap<String, Begun>>,
 }
 
 impl SessionFiles {
@@ -36,14 +43,18 @@ impl SessionFiles {
                 Some(files) => files,
                 None => {
                     let files = ready.backend.files(&ready.record);
-                    let files = within(CALL_LIMIT, "find the files of a sandbox", files).await?;
-                    self.remember(ready.incarnation, &files);
-                    files
+                    within(CALL_LIMIT, "find the files of a sandbox", files).await?
                 }
             };
             let open = files.service().open();
             match within(CALL_LIMIT, "reach the files of a sandbox", open).await {
-                Ok(()) => return Ok((ready.incarnation, files)),
+                Ok(()) => {
+                    if self.known(ready.incarnation).is_none() {
+                        self.put_right(&files).await;
+                        self.remember(ready.incarnation, &files);
+                    }
+                    return Ok((ready.incarnation, files));
+                }
                 // It fell asleep or was lost since.
                 Err(e) if is_of_the_sandbox(e.kind) => last = Some(e),
                 Err(e) => return Err(e),
@@ -51,6 +62,47 @@ impl SessionFiles {
             self.session.settle().await?;
         }
         Err(last.unwrap_or_else(|| Error::new(ErrorKind::Unavailable, "reach the files")))
+    }
+
+    /// What others left who were killed is put right before anything else is asked of a sandbox.
+    async fn put_right(&self, files: &Files) {
+        let places = &self.session.sessions.0.places;
+        carries::put_right(places, &self.session.id, files.service().as_ref(), Which::Abandoned)
+            .await;
+    }
+
+    /// Carries something out, which is noted until its end is known.
+    async fn carry(
+        &self,
+        service: &dyn FileService,
+        (request, name): (&Request, &str),
+        body: Body<'_>,
+    ) -> Result<Reply> {
+        let begun = carries::begin(&self.session.sessions.0.places, &self.session.id, name)?;
+        self.begun().insert(name.to_owned(), begun);
+        let answer = service.call(request, body).await;
+        match &answer {
+            Ok(_) => self.ended(name),
+            // It changed nothing, unless something could not be taken back.
+            Err(error) if is_answer(request, error) => {
+                if carries::recover(service, name).await {
+                    self.ended(name);
+                }
+            }
+            // Whoever asks now what has become of it asks by this way, too.
+            Err(_) => {}
+        }
+        answer
+    }
+
+    fn ended(&self, name: &str) {
+        if let Some(begun) = self.begun().remove(name) {
+            begun.ended();
+        }
+    }
+
+    fn begun(&self) -> MutexGuard<'_, BTreeMap<String, Begun>> {
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn known(&self, incarnation: u32) -> Option<Files> {
@@ -93,10 +145,20 @@ fn changes_files(request: &Request) -> bool {
 #[async_trait]
 impl FileService for SessionFiles {
     async fn call(&self, request: &Request, body: Body<'_>) -> Result<Reply> {
-        let files = self.present().await?.1;
+        let (_, files) = self.present().await?;
         let _underway = changes_files(request).then(|| self.session.from_outside(Outside::Files));
         // ORDER: only the connection is tried again; a request that was sent may have been done.
-        files.service().call(request, body).await
+        let service = files.service();
+        if let Request::Carry(order) = request {
+            return self.carry(service.as_ref(), (request, &order.name), body).await;
+        }
+        let reply = service.call(request, body).await?;
+        if let (Request::Recover(order), Answer::Recovered(end)) = (request, &reply.answer)
+            && *end != CarryEnd::Busy
+        {
+            self.ended(&order.name);
+        }
+        Ok(reply)
     }
 
     async fn watch(&self, order: &Watch) -> Result<FileWatch> {

@@ -12,6 +12,7 @@ mod answer;
 mod apply;
 mod audit;
 mod bundle;
+mod carries;
 mod chosen;
 mod desk;
 pub mod diff;

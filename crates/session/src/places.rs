@@ -55,6 +55,11 @@ impl Places {
         self.state.join("bundles")
     }
 
+    /// Which carries were begun, and are not known to have ended. Made with the first.
+    pub(crate) fn carries(&self) -> PathBuf {
+        self.state.join("carries")
+    }
+
     /// What is fetched before it goes into a workspace.
     pub(crate) fn staging(&self) -> PathBuf {
         self.state.join("staging")

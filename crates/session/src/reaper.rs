@@ -4,6 +4,7 @@
 //! made, so a listed sandbox without a row was made by nobody who is still at work.
 
 use crate::answer::{CALL_LIMIT, within};
+use crate::carries::{self, Which};
 use crate::desk::Desk;
 use crate::sessions::Inner;
 use crate::staging::{self, Changes};
@@ -97,16 +98,22 @@ pub(crate) async fn reap(sessions: &Sessions, how: Thoroughness) -> Result<GcRep
         Thoroughness::Quick => inner.store.due(now).await?,
         Thoroughness::Full | Thoroughness::DryRun => inner.store.all().await?,
     };
+    // What a session's sandbox left is told with the session: whoever ends that sandbox pays it.
+    let mut told = Vec::new();
     for row in rows {
         let Some(kind) = due(inner, &row, (now, how))? else { continue };
         let result = match how {
             Thoroughness::DryRun => would_repair(inner, &row, kind).await,
             Thoroughness::Quick | Thoroughness::Full => repair(inner, &row, kind).await,
         };
+        if how == Thoroughness::DryRun && matches!(result, Ok(Some(_))) {
+            told.push(row.id.sandbox(row.incarnation)?);
+        }
         report.take(row.id.as_str(), result);
     }
     if how != Thoroughness::Quick {
         tidy(inner, how, &mut report).await?;
+        put_carries_right(inner, how, &mut report).await?;
     }
     let changes = match how {
         Thoroughness::DryRun => Changes::None,
@@ -123,7 +130,8 @@ pub(crate) async fn reap(sessions: &Sessions, how: Thoroughness) -> Result<GcRep
         let known: Vec<SandboxId> = match how {
             // Whoever ends a sandbox that is listed pays what it owed.
             Thoroughness::Quick => all.iter().map(|listed| listed.id().clone()).collect(),
-            Thoroughness::Full | Thoroughness::DryRun => Vec::new(),
+            Thoroughness::DryRun => told.clone(),
+            Thoroughness::Full => Vec::new(),
         };
         orphans(inner, (&backend, all), how, &mut report).await?;
         sweep((&backend, &known), how, &mut report).await;
@@ -145,6 +153,26 @@ async fn tidy(inner: &Arc<Inner>, how: Thoroughness, report: &mut GcReport) -> R
         };
         report.take(row.id.as_str(), tidied.map(|was_there| was_there.then_some(GcKind::Swept)));
         drop(desk);
+    }
+    Ok(())
+}
+
+/// Puts right what carries left in workspaces whose caller or worker was killed.
+async fn put_carries_right(
+    inner: &Arc<Inner>,
+    how: Thoroughness,
+    report: &mut GcReport,
+) -> Result<()> {
+    for row in inner.store.all().await? {
+        if !carries::any(&inner.places, &row.id, Which::Abandoned) {
+            continue;
+        }
+        let Some(mut desk) = Desk::try_open(inner, &row.id).await? else { continue };
+        let done = match how {
+            Thoroughness::DryRun => Ok(true),
+            Thoroughness::Quick | Thoroughness::Full => desk.put_abandoned_right().await,
+        };
+        report.take(row.id.as_str(), done.map(|done| done.then_some(GcKind::Swept)));
     }
     Ok(())
 }

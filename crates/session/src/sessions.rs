@@ -1,6 +1,7 @@
 //! All sessions of one state directory.
 
 use crate::answer::{CALL_LIMIT, CREATE_LIMIT, within};
+use crate::carries::{self, Which};
 use crate::desk::{Desk, LOCK_PATIENCE};
 use crate::history::Awaited;
 use crate::lock::Locks;
@@ -276,7 +277,9 @@ impl Sessions {
     /// Ends the sandbox of a session and keeps the session: home directory, output, events.
     pub async fn stop(&self, id: &SessionId) -> Result<()> {
         self.0.store.make_room();
-        self.0.desk(id).await?.drive(Event::Stop).await
+        let mut desk = self.0.desk(id).await?;
+        desk.put_carries_right(Event::Stop).await;
+        desk.drive(Event::Stop).await
     }
 
     /// Removes a session with all that it has. Says whether there was one.
@@ -448,6 +451,12 @@ impl Inner {
             within(CALL_LIMIT, "end a sandbox", end).await.ok();
         }
         self.store.make_room();
+        // ORDER: before it is condemned, for no sandbox is made for one that is.
+        if carries::any(&self.places, id, Which::Every)
+            && let Some(mut desk) = Desk::try_open(self, id).await?
+        {
+            desk.put_carries_right(Event::Delete).await;
+        }
         let condemned = match self.condemn(id, reason).await {
             Err(error) if wants_room(&error) => {
                 // Without any room nothing can be removed, but nothing of it runs on.

@@ -94,14 +94,17 @@ fn wanted(words: &[String]) -> Option<Wanted> {
             return wants(option, first).filter(|_| is_completed(option));
         }
     }
-    wants(place?, first)
+    match verb.get_name() == "ensure" {
+        // What it names may be there already.
+        true => Some(Wanted::Session).filter(|_| first.is_none()),
+        false => wants(place?, first),
+    }
 }
 
 fn wants(place: &Arg, session: Option<&String>) -> Option<Wanted> {
     let name = place.get_value_names()?.first()?;
     match name.as_str() {
-        // What `ensure` names may be there already.
-        SESSION | "SESSION[@N]" | "NAME" => Some(Wanted::Session),
+        SESSION | "SESSION[@N]" => Some(Wanted::Session),
         "EXEC" => session.cloned().map(Wanted::Exec),
         "SNAPSHOT" => session.cloned().map(Wanted::Snapshot),
         POINT => session.cloned().map(Wanted::Point),
@@ -181,6 +184,10 @@ mod tests {
         check("image rm ", Some(Wanted::Image));
         check("image inspect ", Some(Wanted::Image));
         check("key revoke ", Some(Wanted::Key));
+        // A new one has a name that nothing has.
+        check("key create ", None);
+        check("ensure ", Some(Wanted::Session));
+        check("ensure a ", None);
         check("file ", None);
         check("nonsense ", None);
         check("exec", None);

@@ -386,14 +386,10 @@ async fn done_to(session: &Session) -> Option<&'static str> {
 }
 
 /// Why a command was not started, as its sandbox said it, and what helps.
-pub(super) fn not_started(detail: &str) -> String {
-    let remedy = if detail.starts_with("the working directory ") {
-        "; name one that is there inside with --cwd"
-    } else if detail.starts_with("the command is empty") {
-        "; name a program behind --"
-    } else {
-        ""
-    };
+pub(super) fn not_started(ending: &Ending, detail: &str) -> String {
+    // As a part of the sentence.
+    let remedy = ending.hint().and_then(|hint| hint.strip_prefix('N')?.strip_suffix('.'));
+    let remedy = remedy.map(|rest| format!("; n{rest}")).unwrap_or_default();
     format!("failed to start: {detail}{remedy}")
 }
 
@@ -419,7 +415,7 @@ pub(super) fn told(ending: &Ending, options: &CommandOptions) -> Option<String> 
         Ending::Killed(Cause::SecretAlarm) => {
             Some("killed: a secret's placeholder was on its way to another host".to_owned())
         }
-        Ending::NotStarted { detail, .. } => Some(not_started(detail)),
+        Ending::NotStarted { detail, .. } => Some(not_started(ending, detail)),
         Ending::SetupFailed { stage, detail } => {
             Some(format!("failed to set up the sandbox: {stage}: {detail}"))
         }

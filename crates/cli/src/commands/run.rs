@@ -175,7 +175,7 @@ fn cause(about: &About, ending: &Ending) -> Option<String> {
             }
             Output::Stream { limit_bytes: None } => "killed: too much output".to_owned(),
         }),
-        Ending::NotStarted { detail, .. } => Some(not_started(detail)),
+        Ending::NotStarted { detail, .. } => Some(not_started(ending, detail)),
         Ending::SetupFailed { stage, detail } => {
             Some(format!("failed to set up the sandbox: {stage}: {detail}"))
         }
@@ -209,6 +209,7 @@ pub(super) fn report_of(outcome: RunOutcome) -> RunReport {
         tier: layer.as_ref().map(|layer| layer.tier),
         tier_why: layer.and_then(|layer| layer.why),
         ending: EndingReport::from(&outcome.ending),
+        hint: outcome.ending.hint().map(str::to_owned),
         exit_code: outcome.ending.exit_code(),
         stdout,
         stderr,
@@ -293,6 +294,15 @@ mod tests {
         assert_eq!(object["duration_ms"], 1.5);
         assert_eq!(milliseconds(Duration::from_millis(1003)).to_string(), "1003");
         assert_eq!(object["enforced"]["files"], "full");
+        assert!(object.get("hint").is_none());
+    }
+
+    #[test]
+    fn the_object_says_what_helps_where_the_command_never_ran() {
+        let detail = "the working directory \"/x\" cannot be entered".to_owned();
+        let report = report_of(outcome(Ending::NotStarted { code: 125, detail }));
+        let hint = "Name one that is there inside with --cwd.";
+        assert_eq!(serde_json::to_value(&report).unwrap()["hint"], hint);
     }
 
     #[test]

@@ -215,7 +215,11 @@ fn key(args: &SecretKeyArgs) -> Result<u8> {
 
 fn value_of(args: &SecretAddArgs) -> Result<SecretValue> {
     if let Some(path) = &args.from_file {
-        let failed = |e| Error::new(ErrorKind::Io, format!("read {}", path.display())).source(e);
+        let failed = |e| {
+            Error::new(ErrorKind::Io, format!("read {}", path.display()))
+                .hint("Name a file that is there and that you may read.")
+                .source(e)
+        };
         let file = File::open(path).map_err(failed)?;
         return SecretValue::new(read(file).map_err(failed)?);
     }

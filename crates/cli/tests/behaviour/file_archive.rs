@@ -53,7 +53,8 @@ fn a_tree_is_the_same_in_another_session_and_for_the_systems_tar() {
         import(place, "o", &packed, &["second", "--gzip"], 0);
         // What it is packed with is seen; one who says so is told where it is not.
         import(place, "o", &packed, &["third"], 0);
-        import(place, "o", &plain, &["fourth", "--gzip"], 1);
+        let said = import(place, "o", &plain, &["fourth", "-z"], 1);
+        assert!(said.contains("gzip did not compress") && said.contains("Leave --gzip"), "{said}");
         let first = look("s", "t");
         assert!(first.contains("run f 751"), "{first}");
         assert_eq!(look("o", "new/place"), first);

@@ -76,6 +76,9 @@ fn on_a_full_disk_what_runs_can_be_seen_stopped_and_removed() {
             assert!(is_clear, "{said:?}");
             assert_eq!(said.stderr.matches("disk I/O error").count(), 1, "{said:?}");
         }
+        // As an object with what helps, too.
+        let said = place.says(&["run", "--json", "--", "true"], 125).object();
+        assert!(said["error"]["hint"].as_str().unwrap().contains("Free some space"), "{said}");
         assert_eq!(phase(place, "s"), "running");
         place.says(&["show", "t"], 0);
         assert!(place.says(&["ps", "t"], 0).text().contains("srv"));

@@ -4,7 +4,8 @@ use crate::place::{PYTHON, Place, SOON, ended, everyone, outcome, skipped, start
 use crate::sessions::line;
 use crate::sessions_durable::keepers;
 use std::fs;
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 /// A script that starts a server with two children and ends. All three bear the marker.
@@ -208,5 +209,87 @@ fn a_limit_of_a_files_size_where_a_session_was_made_ends_nothing_of_it() {
         assert!(running.contains("aside"), "{running}");
         place.says(&["signal", "s", "aside", "TERM"], 0);
         place.says(&["wait", "s", "aside"], 143);
+    });
+}
+
+/// What an import leaves that is killed while it clears up: a directory in the workspace, and the note of it.
+fn leave(place: &Place, id: &str, name: &str) -> [PathBuf; 2] {
+    let gone = place.workspace.join(format!(".cofferdam-gone-{name}"));
+    let notes = place.state.join("carries").join(id);
+    fs::create_dir_all(&gone).unwrap();
+    fs::write(gone.join("1"), "what was there").unwrap();
+    fs::create_dir_all(&notes).unwrap();
+    fs::write(notes.join(name), "").unwrap();
+    let carries = place.state.join("carries");
+    for made in [&carries, &notes] {
+        fs::set_permissions(made, fs::Permissions::from_mode(0o700)).unwrap();
+    }
+    for made in [&gone, &gone.join("1"), &carries, &notes, &notes.join(name)] {
+        place.give(made);
+    }
+    [gone, notes.join(name)]
+}
+
+#[test]
+fn what_a_killed_import_left_goes_whatever_is_done_next() {
+    everyone(|place| {
+        let id = line(place, &["create", "--name", "s"]);
+        // One that a command made is its own, whatever is done.
+        place.says(
+            &["exec", "s", "--shell", "mkdir .cofferdam-gone-x; echo 1 > .cofferdam-gone-x/own"],
+            0,
+        );
+        let own = place.workspace.join(".cofferdam-gone-x/own");
+        let is_clear = |left: &[PathBuf; 2], words: &[&str]| {
+            assert!(left.iter().all(|path| !path.exists()), "{words:?}");
+            assert!(own.exists(), "{words:?}");
+        };
+        for words in [
+            &["file", "stat", "s", "."][..],
+            &["stop", "s"],
+            // In a sandbox that is made for it.
+            &["stop", "s"],
+            &["gc"],
+            &["file", "stat", "s", "."],
+            &["rm", "s"],
+        ] {
+            let left = leave(place, &id, "a1");
+            place.says(words, 0);
+            is_clear(&left, words);
+        }
+        // The control: without a note it is nobody's.
+        let id = line(place, &["create", "--name", "s"]);
+        let [gone, note] = leave(place, &id, "a1");
+        fs::remove_file(note).unwrap();
+        place.says(&["rm", "s"], 0);
+        assert!(gone.exists());
+    });
+}
+
+#[test]
+fn a_collection_that_changes_nothing_tells_a_lost_session_once() {
+    everyone(|place| {
+        let id = line(place, &["create", "--name", "s", "--idle-pause", "none"]);
+        place.says(&["exec", "s", "--", "true"], 0);
+        let all = keepers(place);
+        assert!(!all.is_empty());
+        outcome(place.host("/bin/kill").arg("-9").args(&all), SOON);
+        until(SOON, || keepers(place).is_empty().then_some(())).unwrap();
+        // The control: what belongs to no session is told by itself.
+        let other = "sandbox-0123456789abcdef0123.6";
+        fs::write(place.state.join("owed").join(other), "1\0").unwrap();
+        place.give(&place.state.join("owed").join(other));
+        let told = |words: &[&str]| -> Vec<String> {
+            let report = place.says(words, 0).object();
+            let done = report["done"].as_array().unwrap().iter();
+            done.map(|one| one["subject"].as_str().unwrap().to_owned()).collect()
+        };
+        for words in [&["gc", "--dry-run", "--json"][..], &["gc", "--json"]] {
+            let all = told(words);
+            let about: Vec<&String> = all.iter().filter(|one| one.contains(&id)).collect();
+            assert_eq!(about, [&id], "{words:?}: {all:?}");
+            assert!(all.iter().any(|one| one == other), "{words:?}: {all:?}");
+        }
+        place.says(&["rm", "s"], 0);
     });
 }

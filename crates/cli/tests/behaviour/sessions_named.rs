@@ -43,6 +43,16 @@ fn what_is_changed_is_named_whole() {
         assert_eq!(phase(place, "pre-1"), "running");
         assert_eq!(place.says(&["file", "read", "pre-1", "made"], 0).text(), "kept\n");
         assert_eq!(changed(place), "made\n");
+        // What begins several names has to be written out, and that is what the hint says.
+        line(place, &["create", "--name", "pre-2"]);
+        for words in [&["rm", "pre-"][..], &["stop", "pre-"], &["exec", "pre-", "--", "true"]] {
+            let refused = place.say(words);
+            let hint = "hint: Name one of them whole, or write more of its id.";
+            assert!(refused.stderr.contains(hint), "{words:?}: {refused:?}");
+        }
+        let refused = place.says(&["show", "pre-"], 1);
+        assert!(refused.stderr.contains("Write more of the id or name."), "control: {refused:?}");
+        place.says(&["rm", "pre-2"], 0);
         // An id may be cut, as nobody chose it.
         assert_eq!(place.says(&["exec", &id[..8], "--", "cat", "made"], 0).text(), "kept\n");
         place.says(&["discard", &id[..8]], 0);

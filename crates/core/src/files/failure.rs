@@ -68,7 +68,7 @@ pub fn is_of_the_file(error: &Error) -> bool {
 }
 
 /// Whether an error is a worker's word on this request, and not the want of one.
-pub(super) fn is_answer(request: &Request, error: &Error) -> bool {
+pub fn is_answer(request: &Request, error: &Error) -> bool {
     error.message.strip_prefix(&in_words(request)).is_some_and(|rest| rest.starts_with(": "))
 }
 

@@ -21,14 +21,14 @@ mod watch;
 pub use carry::{Content, Load};
 pub use cofferdam_wire::ByteString;
 pub use cofferdam_wire::files::{
-    Answer, Append, Before, Carry, Copied, CopyTree, Entry, EntryKind, Failure, FileEvent, HasRead,
-    List, MAX_CARRIED_BYTES, MAX_CARRY_DEPTH, MAX_CONNECTIONS, MAX_COPY_ENTRIES, MAX_DEPTH,
-    MAX_ENTRIES, MAX_HELD_DIRECTORIES, MAX_LINKS, MAX_PATH_BYTES, MAX_PENDING_EVENTS,
-    MAX_READ_FILES, MAX_STEPS, MAX_WATCHED_DIRECTORIES, MAX_WATCHED_PATH_BYTES, MAX_WATCHED_PATHS,
-    Move, OneRead, Only, Read, ReadMany, Remove, Request, Skipped, Step, Watch, Why, Write,
-    Written,
+    Answer, Append, Before, Carry, CarryEnd, Copied, CopyTree, Entry, EntryKind, Failure,
+    FileEvent, HasRead, List, MAX_CARRIED_BYTES, MAX_CARRY_DEPTH, MAX_CONNECTIONS,
+    MAX_COPY_ENTRIES, MAX_DEPTH, MAX_ENTRIES, MAX_HELD_DIRECTORIES, MAX_LINKS, MAX_PATH_BYTES,
+    MAX_PENDING_EVENTS, MAX_READ_FILES, MAX_STEPS, MAX_WATCHED_DIRECTORIES, MAX_WATCHED_PATH_BYTES,
+    MAX_WATCHED_PATHS, Move, OneRead, Only, Read, ReadMany, Remove, Request, Skipped, Step, Watch,
+    Why, Write, Written, is_carry_name,
 };
-pub use failure::{is_of_the_file, refusal};
+pub use failure::{is_answer, is_of_the_file, refusal};
 pub use link::{FileDoor, FileLink, LinkedFiles};
 pub use many::WholeFile;
 pub use watch::{EventSource, FileWatch};

@@ -31,6 +31,28 @@ pub(super) fn remove_tree(above: BorrowedFd<'_>, name: &[u8]) -> Result<(), Fail
     Removal::default().tree(above, name, 0)
 }
 
+/// The same, with one name in it that goes after all others.
+pub(super) fn remove_tree_and_last(
+    above: BorrowedFd<'_>,
+    name: &[u8],
+    last: &[u8],
+) -> Result<(), Failure> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let directory = rustix::fs::openat(above, name, flags, Mode::empty()).map_err(partly)?;
+    loop {
+        let mut names = some_names(&directory)?;
+        names.retain(|(name, _)| name != last);
+        if names.is_empty() {
+            break;
+        }
+        for (name, _) in names {
+            remove_tree(directory.as_fd(), &name)?;
+        }
+    }
+    unlink(directory.as_fd(), last, AtFlags::empty())?;
+    unlink(above, name, AtFlags::REMOVEDIR)
+}
+
 /// A directory on its way out, with all that is in it.
 #[derive(Default)]
 struct Removal {

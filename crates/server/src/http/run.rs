@@ -224,6 +224,7 @@ fn report_of(output: Result<ExecOutput, Ending>, enforced: Enforced) -> RunRepor
     let (stderr, stderr_base64) = text_or_base64(stderr);
     RunReport {
         ending: EndingReport::from(&ending),
+        hint: ending.hint().map(str::to_owned),
         exit_code: ending.exit_code(),
         stdout,
         stderr,

@@ -97,3 +97,29 @@ async fn an_archive_of_more_than_was_allowed_is_refused_and_never_begun() {
         assert!(archive.status == 200 && archive.text.len() > 2000, "{enough}");
     }
 }
+
+#[tokio::test]
+async fn an_archive_that_is_packed_otherwise_is_refused_with_all_that_it_may_be_packed_by() {
+    let stage = Stage::new().await;
+    let key = stage.key("alice").await;
+    stage.sandbox(&key, "s").await;
+    let put = async |bytes: Vec<u8>| {
+        let line = "PUT /v1/sandboxes/s/files/archive?path=d";
+        stage.send(request(&key, line).body(Body::from(bytes)).unwrap()).await
+    };
+    let refused = put(b"BZh91AY&SY".to_vec()).await;
+    assert_eq!(refused.status, 400, "{}", refused.text);
+    assert!(refused.text.contains("packed with gzip, xz or zstd."), "{}", refused.text);
+    // The control, which says that it is true.
+    let taken = put(EMPTY_BY_XZ.to_vec()).await;
+    assert_eq!(taken.status, 200, "{}", taken.text);
+}
+
+/// An archive with nothing in it, as xz packs it.
+const EMPTY_BY_XZ: &[u8] = &[
+    0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00, 0x00, 0x01, 0x69, 0x22, 0xde, 0x36, 0x02, 0x00, 0x21, 0x01,
+    0x16, 0x00, 0x00, 0x00, 0x74, 0x2f, 0xe5, 0xa3, 0xe0, 0x03, 0xff, 0x00, 0x0b, 0x5d, 0x00, 0x00,
+    0x6f, 0xfd, 0xff, 0xff, 0xa3, 0xb7, 0x7f, 0x46, 0x32, 0x00, 0x00, 0x00, 0x2e, 0xaf, 0xb5, 0xef,
+    0x00, 0x01, 0x23, 0x80, 0x08, 0x00, 0x00, 0x00, 0x38, 0x3b, 0x3f, 0x36, 0x3e, 0x30, 0x0d, 0x8b,
+    0x02, 0x00, 0x00, 0x00, 0x00, 0x01, 0x59, 0x5a,
+];

@@ -4,7 +4,7 @@ use super::Desk;
 use super::unfinished::is_unfinished;
 use crate::answer::{CALL_LIMIT, within};
 use crate::store::{NewEvent, Written, blocking};
-use crate::{Event, Phase, SessionId, home};
+use crate::{Event, Phase, SessionId, carries, home};
 use cofferdam_core::{DestroyReason, Error, ErrorKind, Found, Result, SandboxStatus};
 use serde_json::json;
 
@@ -128,7 +128,8 @@ impl Desk {
         blocking(move || {
             home::remove(&places.homes(), &name)?;
             home::remove(&places.kept(), &name)?;
-            home::remove(&places.bundles(), &name)
+            home::remove(&places.bundles(), &name)?;
+            carries::forget(&places, &name)
         })
         .await?;
         if self.inner.store.remove(&self.row).await? == Written::Moved {

@@ -3,6 +3,7 @@
 //! ORDER: the phase is written before anything is done in it, and what was done is asked for again
 //! after a crash. So dropping a future here at any point leaves a row that says what may exist.
 
+mod carried;
 mod end;
 mod unfinished;
 
@@ -141,6 +142,9 @@ impl Desk {
     /// Brings the session to where it is wanted.
     pub(crate) async fn drive(&mut self, goal: Event) -> Result<()> {
         self.bury().await?;
+        if goal == Event::Delete {
+            self.put_carries_right(goal).await;
+        }
         for _ in 0..ROUNDS {
             self.follow(goal).await?;
             if self.reached(goal) {

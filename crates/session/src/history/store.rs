@@ -84,7 +84,18 @@ impl History {
 
     /// Where the session stands; `None` where it has no history. What cannot be read is found out from
     /// what is there.
+    ///
+    /// Where somebody died who was taking it elsewhere, the layer tells whether it has arrived.
     pub(super) fn state(&self) -> Result<Option<State>> {
+        let mut state = self.written_state()?;
+        if let Some(state) = state.as_mut().filter(|state| state.going.is_some()) {
+            state.arrive(self.layer_inode());
+        }
+        Ok(state)
+    }
+
+    /// The same as it is written down, which tells that somebody died.
+    pub(super) fn written_state(&self) -> Result<Option<State>> {
         let path = self.folder().join(STATE);
         for _ in 0..READINGS {
             let Some(text) = read(&path, MAX_HEADER_BYTES)? else {
@@ -250,7 +261,7 @@ impl History {
 
     /// Where the session stands once that is removed, and whether there was something.
     fn tidied(&self) -> Result<Option<(State, bool)>> {
-        let Some(mut state) = self.state()? else { return Ok(None) };
+        let Some(mut state) = self.written_state()? else { return Ok(None) };
         if !self.is_unfinished(&state) {
             return Ok(Some((state, false)));
         }
@@ -258,13 +269,16 @@ impl History {
         self.mark()?;
         // Its files may be those of the layer as well, and commands would see that they have two names.
         self.remove_other()?;
-        let upper = self.layer().join("upper");
-        state.arrive(std::fs::metadata(&upper).map_or(0, |found| found.ino()));
+        state.arrive(self.layer_inode());
         self.remove_above(&state)?;
         state.bytes = super::evict::sweep(self, &state)?;
         self.write_state(&state)?;
         self.remove_one(&self.folder().join(WORKING))?;
         Ok(Some((state, true)))
+    }
+
+    fn layer_inode(&self) -> u64 {
+        std::fs::metadata(self.layer().join("upper")).map_or(0, |found| found.ino())
     }
 
     fn mark(&self) -> Result<()> {

@@ -94,7 +94,7 @@ impl History {
     /// Whether [`History::tidy_all`] would find something. Changes nothing.
     pub(crate) fn is_untidy(&self) -> Result<bool> {
         let layer = self.layer();
-        let is_unfinished = self.state()?.is_some_and(|state| self.is_unfinished(&state));
+        let is_unfinished = self.written_state()?.is_some_and(|state| self.is_unfinished(&state));
         Ok(is_unfinished || is_widened(&layer) || layer.join(FRESH).is_dir())
     }
 

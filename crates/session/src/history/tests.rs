@@ -447,7 +447,10 @@ fn what_a_killed_one_left_is_removed_and_a_move_that_was_made_counts() {
         work.state.going = Some(super::state::Going { at: 0, tree, inode });
         work.commit().unwrap();
         drop(work);
+        // Whoever only looks is told the same, before anybody puts it right.
+        assert_eq!(place.history.state().unwrap().unwrap().at, Some(at));
         fs::write(history.join("working"), "").unwrap();
+        assert!(place.history.is_untidy().unwrap());
         assert!(place.history.tidy_all().unwrap());
         assert_eq!(place.history.state().unwrap().unwrap().at, Some(at));
     }

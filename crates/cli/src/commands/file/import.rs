@@ -6,14 +6,17 @@ use crate::door::Session;
 use crate::meter::Meter;
 use crate::render;
 use clap::Args;
-use cofferdam_archive::{Checked, Import, Over};
+use cofferdam_archive::{Checked, Import, Over, Packing};
 use cofferdam_core::{Error, ErrorKind, Files, Result};
 use cofferdam_session::objects::FileImported;
 use flate2::read::MultiGzDecoder;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, Chain, Cursor, IsTerminal, Read};
 use std::os::unix::fs::OpenOptionsExt;
+
+/// How many bytes tell that gzip compressed what follows.
+const GZIP_HEAD_BYTES: u64 = 2;
 
 /// Unpacks a tar archive from standard input in the workspace, whole or not at all.
 ///
@@ -72,13 +75,10 @@ pub(super) async fn perform(args: &ImportArgs, session: &Session, files: &Files)
             .source(cause)
     })?;
     let meter = Meter::start("import", args.answer.json);
-    let stdin = meter.counting(io::stdin().lock(), None);
+    let stdin = begun(args, meter.counting(io::stdin().lock(), None))?;
     let mut source: Box<dyn Read> = match args.gzip {
         true => Box::new(MultiGzDecoder::new(stdin)),
-        false => Box::new(
-            cofferdam_archive::unpacked(stdin)
-                .map_err(|cause| Error::new(ErrorKind::Io, "read the archive").source(cause))?,
-        ),
+        false => Box::new(cofferdam_archive::unpacked(stdin).map_err(unread)?),
     };
     let archive = Checked::read(&mut *source, spool).map_err(of_the_archive)?;
     let over = if args.replace { Over::Replace } else { Over::Refuse };
@@ -90,6 +90,26 @@ pub(super) async fn perform(args: &ImportArgs, session: &Session, files: &Files)
     }
     tell(&imported.notes);
     Ok(())
+}
+
+/// The archive from its beginning, which is gzip's if that was asked for.
+fn begun<R: Read>(args: &ImportArgs, mut stdin: R) -> Result<Chain<Cursor<Vec<u8>>, R>> {
+    let mut head = Vec::new();
+    if args.gzip {
+        stdin.by_ref().take(GZIP_HEAD_BYTES).read_to_end(&mut head).map_err(unread)?;
+        if Packing::of(&head) != Packing::Gzip {
+            let what = "gzip did not compress the archive, as --gzip says";
+            return Err(Error::new(ErrorKind::NotAFile, what)
+                .hint("Leave --gzip (-z) out: the first bytes tell how an archive is packed."));
+        }
+    }
+    Ok(Cursor::new(head).chain(stdin))
+}
+
+fn unread(cause: io::Error) -> Error {
+    Error::new(ErrorKind::Io, "read the archive")
+        .hint("Look what standard input is: it takes an archive from a file or a pipe.")
+        .source(cause)
 }
 
 /// What is wrong with what was sent is wrong with no word of the command line.
@@ -115,7 +135,8 @@ fn spool() -> io::Result<File> {
 async fn unpack_there(args: &ImportArgs, there: &crate::door::There) -> Result<()> {
     let meter = Meter::start("import", args.answer.json);
     // What is compressed is sent as it is.
-    let mut source = crate::blocking::Blocking(meter.counting(io::stdin(), None));
+    let stdin = begun(args, meter.counting(io::stdin(), None))?;
+    let mut source = crate::blocking::Blocking(stdin);
     let imported = there.sandbox().unpack(&args.path, args.replace, &mut source).await;
     let imported = imported.map_err(of_the_archive)?;
     drop(meter);

@@ -39,16 +39,18 @@ pub(super) enum Taken {
     Directory,
 }
 
-/// Which inode something is.
+/// Which inode something is, of those that can be renamed to or from the stage.
+///
+/// Its device is no part of it: a layer has another one each time that it is mounted, so the next sandbox would
+/// know nothing again of what the one before it did. Nothing is renamed from one device to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Identity {
-    device: u64,
     inode: u64,
 }
 
 impl Identity {
     pub(super) fn of(stat: &Stat) -> Self {
-        Self { device: stat.st_dev, inode: stat.st_ino }
+        Self { inode: stat.st_ino }
     }
 }
 

@@ -1,9 +1,10 @@
 //! Stages: made, met again, and removed.
 
 use super::super::failure::{failed, refused};
-use super::super::remove::remove_tree;
+use super::super::remove::remove_tree_and_last;
 use super::super::walk::Root;
-use super::act::{Act, Ground, Identity};
+use super::super::write::write_all;
+use super::act::{Act, Ground};
 use super::held::Held;
 use super::named;
 use cofferdam_wire::files::{Answer, Carry, CarryEnd, Failure, Why};
@@ -19,6 +20,11 @@ const GONE: &str = ".cofferdam-gone-";
 pub(super) const JOURNAL: &str = "journal";
 /// The same, when all of it is done.
 pub(super) const DONE: &str = "done";
+/// That a directory is a stage: its own number, so that a copy of one is none, and neither is what a command
+/// made that only has such a name.
+const MARK: &str = "stage";
+/// The most bytes of a mark.
+const MAX_MARK_BYTES: u64 = 32;
 /// The most bytes of a journal.
 pub(super) const MAX_JOURNAL_BYTES: usize = 64 << 20;
 /// How many stages that others left are put right at a time.
@@ -40,6 +46,11 @@ pub(super) fn make(root: &Root, name: &str) -> Result<(Vec<u8>, OwnedFd), Failur
             && lock(&directory).is_ok()
             && is_there(root, &name, &directory)
         {
+            if let Err(failure) = mark(&directory) {
+                // The error that comes first is the one to tell.
+                let _ = remove(root, &name);
+                return Err(failure);
+            }
             return Ok((name, directory));
         }
     }
@@ -49,23 +60,34 @@ pub(super) fn make(root: &Root, name: &str) -> Result<(Vec<u8>, OwnedFd), Failur
 /// Removes a stage.
 pub(super) fn clear(root: &Root, name: &[u8]) -> Result<(), Failure> {
     let Some(own) = name.strip_prefix(STAGE.as_bytes()) else {
-        return remove_tree(root.top(), name);
+        return remove(root, name);
     };
     // ORDER: one that is half removed would tell something else of its carry than a whole one.
     let gone = [GONE.as_bytes(), own].concat();
     let (top, flags) = (root.top(), RenameFlags::NOREPLACE);
     match rustix::fs::renameat_with(top, name, top, gone.as_slice(), flags) {
-        Ok(()) => remove_tree(top, &gone),
+        Ok(()) => remove(root, &gone),
         Err(Errno::NOENT) => Ok(()),
         Err(errno) => Err(failed(errno, "what a carry left cannot be removed")),
     }
 }
 
+fn remove(root: &Root, gone: &[u8]) -> Result<(), Failure> {
+    // ORDER: the mark last, so that what is half removed is known for what it is.
+    remove_tree_and_last(root.top(), gone, MARK.as_bytes())
+}
+
 /// Says what has become of a carry, and puts it right if its worker was killed.
+///
+/// The name is the host's own, so what has it needs no mark.
 pub(in super::super) fn recover(root: &Root, order: &Carry) -> Result<Answer, Failure> {
     named(order)?;
-    let name = format!("{STAGE}{}", order.name).into_bytes();
-    Ok(Answer::Recovered(put_one_right(root, &name)?))
+    let end = put_one_right(root, format!("{STAGE}{}", order.name).as_bytes())?;
+    Ok(Answer::Recovered(match end {
+        // Whoever is removing it holds it, and was killed before the end if nobody does.
+        CarryEnd::NoTrace => put_one_right(root, format!("{GONE}{}", order.name).as_bytes())?,
+        CarryEnd::Undone | CarryEnd::Done | CarryEnd::Busy => end,
+    }))
 }
 
 /// Puts right what workers left that were killed, as far as that goes.
@@ -86,7 +108,10 @@ fn leftovers(root: &Root) -> rustix::io::Result<Vec<Vec<u8>>> {
     {
         let entry = entry?;
         let name = entry.file_name().to_bytes();
-        if [STAGE, GONE].iter().any(|prefix| name.starts_with(prefix.as_bytes())) {
+        // HOSTILE: a directory of a command may have such a name, and is nobody's leftover.
+        if [STAGE, GONE].iter().any(|prefix| name.starts_with(prefix.as_bytes()))
+            && open(root, name).is_ok_and(|directory| is_marked(&directory))
+        {
             names.push(name.to_vec());
         }
     }
@@ -159,6 +184,25 @@ fn journal(stage: &OwnedFd) -> Result<Option<Vec<Act>>, Failure> {
     acts.ok_or_else(wrong).map(Some)
 }
 
+/// Says that a directory is a stage.
+fn mark(stage: &OwnedFd) -> Result<(), Failure> {
+    let wrong = |e| failed(e, "what is new cannot be marked");
+    let own = rustix::fs::fstat(stage).map_err(wrong)?.st_ino.to_string();
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+    let owner = Mode::RUSR | Mode::WUSR;
+    let file = rustix::fs::openat(stage, MARK, flags, owner).map_err(wrong)?;
+    write_all(&file, own.as_bytes())
+}
+
+fn is_marked(directory: &OwnedFd) -> bool {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let Ok(file) = rustix::fs::openat(directory, MARK, flags, Mode::empty()) else { return false };
+    let Ok(own) = rustix::fs::fstat(directory) else { return false };
+    let mut text = String::new();
+    let mut bytes = std::io::Read::take(std::fs::File::from(file), MAX_MARK_BYTES);
+    std::io::Read::read_to_string(&mut bytes, &mut text).is_ok() && text == own.st_ino.to_string()
+}
+
 fn open(root: &Root, name: &[u8]) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     rustix::fs::openat(root.top(), name, flags, Mode::empty())
@@ -173,7 +217,7 @@ fn lock(stage: &OwnedFd) -> rustix::io::Result<()> {
 fn is_there(root: &Root, name: &[u8], stage: &OwnedFd) -> bool {
     let named = rustix::fs::statat(root.top(), name, AtFlags::SYMLINK_NOFOLLOW);
     match (named, rustix::fs::fstat(stage)) {
-        (Ok(named), Ok(held)) => Identity::of(&named) == Identity::of(&held),
+        (Ok(named), Ok(held)) => (named.st_dev, named.st_ino) == (held.st_dev, held.st_ino),
         (Err(_), _) | (_, Err(_)) => false,
     }
 }

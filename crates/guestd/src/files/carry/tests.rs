@@ -443,3 +443,49 @@ fn what_is_half_removed_tells_nothing_of_its_carry_and_is_removed_by_the_next() 
     workspace.carry(&all()).unwrap();
     check_done(&workspace);
 }
+
+#[test]
+fn what_a_killed_worker_was_removing_goes_by_its_name_and_with_the_next_carry() {
+    for at in ["by its name", "with the next"] {
+        let workspace = Workspace::new();
+        fault::follow(|_| None);
+        workspace.carry(&all()).unwrap();
+        let moments = fault::clear();
+        drop(workspace);
+        // Killed where all is done, then between the renaming and the removal.
+        let workspace = Workspace::new();
+        fault::follow(move |moment| (moment == moments).then_some(Fault::Killed));
+        workspace.carry(&all()).unwrap_err();
+        fault::clear();
+        let gone = workspace.path(".cofferdam-gone-test");
+        fs::rename(workspace.path(".cofferdam-carry-test"), &gone).unwrap();
+        assert!(gone.is_dir(), "control");
+        match at {
+            "by its name" => {
+                let end = recover(&workspace.root(), &named("test")).unwrap();
+                assert_eq!(end, Answer::Recovered(CarryEnd::NoTrace));
+            }
+            _ => {
+                let mut steps = talk(&[nothing("none")], Kind::End);
+                assert!(carry(&workspace.root(), &named("other"), &mut steps).is_ok());
+            }
+        }
+        assert!(!gone.exists(), "{at}");
+    }
+}
+
+#[test]
+fn a_directory_of_a_command_with_such_a_name_stays() {
+    let workspace = Workspace::new();
+    let own = [".cofferdam-gone-x", ".cofferdam-carry-y", ".cofferdam-gone-z"];
+    for name in own {
+        fs::create_dir(workspace.path(name)).unwrap();
+        fs::write(workspace.path(name).join("theirs"), "theirs").unwrap();
+    }
+    // A copy of a stage has another number than the one that it tells.
+    fs::write(workspace.path(own[2]).join("stage"), "1").unwrap();
+    workspace.carry(&all()).unwrap();
+    for name in own {
+        assert_eq!(fs::read(workspace.path(name).join("theirs")).unwrap(), b"theirs", "{name}");
+    }
+}

@@ -98,8 +98,8 @@ async fn export(
     Ok((headers, body).into_response())
 }
 
-/// Unpacks a tar archive in the workspace, whole or not at all. One that gzip or Zstandard compressed is
-/// unpacked first.
+/// Unpacks a tar archive in the workspace, whole or not at all. One that gzip, xz or Zstandard compressed
+/// is unpacked first.
 ///
 /// All of it is read and looked at first: at most 50000 things with 2 GiB of files. Refused, by their
 /// names, are absolute paths and those with `..`, what lies below a link or a file, devices and pipes.
@@ -122,7 +122,7 @@ async fn import(
     let archive = pipe::read(upload, move |source| {
         let mut source = unpacked(source).map_err(|error| {
             Error::new(ErrorKind::Usage, "the archive cannot be unpacked")
-                .hint("Send a tar archive, as it is or packed with gzip or zstd.")
+                .hint("Send a tar archive, as it is or packed with gzip, xz or zstd.")
                 .source(error)
         })?;
         let checked = Checked::read(&mut source, spool)?;

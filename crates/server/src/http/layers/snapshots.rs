@@ -143,7 +143,8 @@ async fn export(
     Ok((headers, body).into_response())
 }
 
-/// Makes a snapshot of an exported one, all of it or nothing. What gzip or Zstandard compressed is unpacked.
+/// Makes a snapshot of an exported one, all of it or nothing. What gzip, xz or Zstandard compressed is
+/// unpacked.
 ///
 /// All of it is read and every SHA-256 compared before there is a snapshot. The sandbox goes on where it is
 /// until somebody restores it or forks from it.

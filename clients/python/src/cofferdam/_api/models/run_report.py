@@ -34,6 +34,7 @@ class RunReport:
         omitted (Omitted): Bytes dropped over the limit of output.
         usage (UsageReport): What a command used; null where it cannot be known.
         exec_ (None | str | Unset): Its id in that session.
+        hint (None | str | Unset): What to do, where it never ran and that is known.
         killed_descendants (int | None | Unset): How many processes that a command of a session left in the background
             were ended with it.
         new_control_files (list[str] | None | Unset): Control files that appeared in the workspace, relative to it. They
@@ -59,6 +60,7 @@ class RunReport:
     omitted: Omitted
     usage: UsageReport
     exec_: None | str | Unset = UNSET
+    hint: None | str | Unset = UNSET
     killed_descendants: int | None | Unset = UNSET
     new_control_files: list[str] | None | Unset = UNSET
     receipt: None | Receipt | Unset = UNSET
@@ -96,6 +98,12 @@ class RunReport:
             exec_ = UNSET
         else:
             exec_ = self.exec_
+
+        hint: None | str | Unset
+        if isinstance(self.hint, Unset):
+            hint = UNSET
+        else:
+            hint = self.hint
 
         killed_descendants: int | None | Unset
         if isinstance(self.killed_descendants, Unset):
@@ -179,6 +187,8 @@ class RunReport:
         )
         if exec_ is not UNSET:
             field_dict["exec"] = exec_
+        if hint is not UNSET:
+            field_dict["hint"] = hint
         if killed_descendants is not UNSET:
             field_dict["killed_descendants"] = killed_descendants
         if new_control_files is not UNSET:
@@ -239,6 +249,15 @@ class RunReport:
             return cast(None | str | Unset, data)
 
         exec_ = _parse_exec_(d.pop("exec", UNSET))
+
+        def _parse_hint(data: object) -> None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(None | str | Unset, data)
+
+        hint = _parse_hint(d.pop("hint", UNSET))
 
         def _parse_killed_descendants(data: object) -> int | None | Unset:
             if data is None:
@@ -365,6 +384,7 @@ class RunReport:
             omitted=omitted,
             usage=usage,
             exec_=exec_,
+            hint=hint,
             killed_descendants=killed_descendants,
             new_control_files=new_control_files,
             receipt=receipt,

@@ -78,9 +78,9 @@ def sync_detailed(
     path_base64: str | Unset = UNSET,
     replace: bool | Unset = UNSET,
 ) -> Response[FileImported | ProblemReport]:
-    """Unpacks a tar archive in the workspace, whole or not at all. One that gzip or Zstandard compressed
-    is
-    unpacked first.
+    """Unpacks a tar archive in the workspace, whole or not at all. One that gzip, xz or Zstandard
+    compressed
+    is unpacked first.
 
      All of it is read and looked at first: at most 50000 things with 2 GiB of files. Refused, by their
     names, are absolute paths and those with `..`, what lies below a link or a file, devices and pipes.
@@ -124,9 +124,9 @@ def sync(
     path_base64: str | Unset = UNSET,
     replace: bool | Unset = UNSET,
 ) -> FileImported | ProblemReport | None:
-    """Unpacks a tar archive in the workspace, whole or not at all. One that gzip or Zstandard compressed
-    is
-    unpacked first.
+    """Unpacks a tar archive in the workspace, whole or not at all. One that gzip, xz or Zstandard
+    compressed
+    is unpacked first.
 
      All of it is read and looked at first: at most 50000 things with 2 GiB of files. Refused, by their
     names, are absolute paths and those with `..`, what lies below a link or a file, devices and pipes.
@@ -165,9 +165,9 @@ async def asyncio_detailed(
     path_base64: str | Unset = UNSET,
     replace: bool | Unset = UNSET,
 ) -> Response[FileImported | ProblemReport]:
-    """Unpacks a tar archive in the workspace, whole or not at all. One that gzip or Zstandard compressed
-    is
-    unpacked first.
+    """Unpacks a tar archive in the workspace, whole or not at all. One that gzip, xz or Zstandard
+    compressed
+    is unpacked first.
 
      All of it is read and looked at first: at most 50000 things with 2 GiB of files. Refused, by their
     names, are absolute paths and those with `..`, what lies below a link or a file, devices and pipes.
@@ -209,9 +209,9 @@ async def asyncio(
     path_base64: str | Unset = UNSET,
     replace: bool | Unset = UNSET,
 ) -> FileImported | ProblemReport | None:
-    """Unpacks a tar archive in the workspace, whole or not at all. One that gzip or Zstandard compressed
-    is
-    unpacked first.
+    """Unpacks a tar archive in the workspace, whole or not at all. One that gzip, xz or Zstandard
+    compressed
+    is unpacked first.
 
      All of it is read and looked at first: at most 50000 things with 2 GiB of files. Refused, by their
     names, are absolute paths and those with `..`, what lies below a link or a file, devices and pipes.

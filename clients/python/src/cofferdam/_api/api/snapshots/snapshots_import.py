@@ -70,7 +70,7 @@ def sync_detailed(
     body: File,
     label: str | Unset = UNSET,
 ) -> Response[ProblemReport | SnapshotImported]:
-    """Makes a snapshot of an exported one, all of it or nothing. What gzip or Zstandard compressed is
+    """Makes a snapshot of an exported one, all of it or nothing. What gzip, xz or Zstandard compressed is
     unpacked.
 
      All of it is read and every SHA-256 compared before there is a snapshot. The sandbox goes on where
@@ -110,7 +110,7 @@ def sync(
     body: File,
     label: str | Unset = UNSET,
 ) -> ProblemReport | SnapshotImported | None:
-    """Makes a snapshot of an exported one, all of it or nothing. What gzip or Zstandard compressed is
+    """Makes a snapshot of an exported one, all of it or nothing. What gzip, xz or Zstandard compressed is
     unpacked.
 
      All of it is read and every SHA-256 compared before there is a snapshot. The sandbox goes on where
@@ -145,7 +145,7 @@ async def asyncio_detailed(
     body: File,
     label: str | Unset = UNSET,
 ) -> Response[ProblemReport | SnapshotImported]:
-    """Makes a snapshot of an exported one, all of it or nothing. What gzip or Zstandard compressed is
+    """Makes a snapshot of an exported one, all of it or nothing. What gzip, xz or Zstandard compressed is
     unpacked.
 
      All of it is read and every SHA-256 compared before there is a snapshot. The sandbox goes on where
@@ -183,7 +183,7 @@ async def asyncio(
     body: File,
     label: str | Unset = UNSET,
 ) -> ProblemReport | SnapshotImported | None:
-    """Makes a snapshot of an exported one, all of it or nothing. What gzip or Zstandard compressed is
+    """Makes a snapshot of an exported one, all of it or nothing. What gzip, xz or Zstandard compressed is
     unpacked.
 
      All of it is read and every SHA-256 compared before there is a snapshot. The sandbox goes on where
