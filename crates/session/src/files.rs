@@ -94,7 +94,7 @@ fn changes_files(request: &Request) -> bool {
 impl FileService for SessionFiles {
     async fn call(&self, request: &Request, body: Body<'_>) -> Result<Reply> {
         let files = self.present().await?.1;
-        let _underway = changes_files(request).then(|| self.session.from_outside(Outside::Files));
+        let _underway = changes_files(request).then(|| self.session.begin_outside(Outside::Files));
         // ORDER: only the connection is tried again; a request that was sent may have been done.
         files.service().call(request, body).await
     }
