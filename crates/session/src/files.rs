@@ -146,7 +146,7 @@ fn changes_files(request: &Request) -> bool {
 impl FileService for SessionFiles {
     async fn call(&self, request: &Request, body: Body<'_>) -> Result<Reply> {
         let (_, files) = self.present().await?;
-        let _underway = changes_files(request).then(|| self.session.from_outside(Outside::Files));
+        let _underway = changes_files(request).then(|| self.session.begin_outside(Outside::Files));
         // ORDER: only the connection is tried again; a request that was sent may have been done.
         let service = files.service();
         if let Request::Carry(order) = request {

@@ -84,7 +84,7 @@ impl Session {
     /// change any more.
     pub async fn apply(&self, order: &ApplyOrder) -> Result<ApplyReport> {
         self.held(async |held| {
-            let _underway = (!order.dry_run).then(|| self.from_outside(Outside::Apply));
+            let _underway = (!order.dry_run).then(|| self.begin_outside(Outside::Apply));
             let applied = held.backend().apply(&held.layer, order);
             let report = within(LAYER_LIMIT, "apply changes", applied).await?;
             if !order.dry_run && !report.applied.is_empty() {
@@ -108,7 +108,7 @@ impl Session {
         let mut desk = self.sessions.0.desk(&self.id).await?;
         let layer = self.layer(&desk)?;
         let AtWork { commands, left } = at_work(&desk).await?;
-        let _underway = self.from_outside(Outside::Discard);
+        let _underway = self.begin_outside(Outside::Discard);
         desk.drive(Event::Stop).await?;
         let discarded = desk.backend().discard(&layer, order);
         let discarded = within(LAYER_LIMIT, "discard changes", discarded).await?;

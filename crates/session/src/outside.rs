@@ -78,7 +78,7 @@ impl Session {
     /// need of it.
     ///
     /// ORDER: before the first thing is done for it, the end of commands among them.
-    pub(crate) fn from_outside(&self, what: Outside) -> Underway {
+    pub(crate) fn begin_outside(&self, what: Outside) -> Underway {
         let notes = OpenOptions::new().append(true).create(true).open(self.outside());
         let mut underway = Underway { notes: notes.ok(), what };
         underway.note();

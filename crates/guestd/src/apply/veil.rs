@@ -78,16 +78,16 @@ fn directory(as_is: &Stat, veil: &OwnedFd, path: &str) -> Result<(), Errno> {
 
 fn set_times(lower: BorrowedFd<'_>, veil: &OwnedFd, path: &str) -> Result<(), Errno> {
     let stat = look(lower, path)?;
-    let time = |seconds, nanoseconds: u64| Timespec {
-        tv_sec: seconds,
-        tv_nsec: i64::try_from(nanoseconds).unwrap_or(0),
-    };
     let times = Timestamps {
-        last_access: time(stat.st_atime, stat.st_atime_nsec.into()),
-        last_modification: time(stat.st_mtime, stat.st_mtime_nsec.into()),
+        last_access: time(stat.st_atime, stat.st_atime_nsec),
+        last_modification: time(stat.st_mtime, stat.st_mtime_nsec),
     };
     let (parent, name) = place(veil, path)?;
     rustix::fs::utimensat(parent, name, &times, AtFlags::SYMLINK_NOFOLLOW)
+}
+
+fn time(seconds: i64, rest: impl TryInto<i64>) -> Timespec {
+    Timespec { tv_sec: seconds, tv_nsec: rest.try_into().unwrap_or(0) }
 }
 
 /// What has this path, over no link.

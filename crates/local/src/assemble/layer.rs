@@ -75,8 +75,8 @@ impl Drafting<'_> {
     /// What others hold in the workspace.
     fn held_names(&self, view: &View) -> Result<Vec<String>> {
         let path = view.workspace.beside().map(|(path, _)| path);
-        let shown = view.places.iter().filter_map(Place::shown);
-        let shown = shown.filter(|shown| Some(shown.path.as_str()) == path).last();
+        let mut shown = view.places.iter().filter_map(Place::shown);
+        let shown = shown.find(|shown| Some(shown.path.as_str()) == path);
         let Some((shown, identity)) = shown.and_then(|shown| Some((shown, shown.identity?))) else {
             return Ok(Vec::new());
         };

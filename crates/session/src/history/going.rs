@@ -131,7 +131,7 @@ impl Session {
         report: UndoReport,
         ((ready, mut work), held): ((Ready, Work), bool),
     ) -> Result<UndoReport> {
-        let _underway = self.from_outside(Outside::Undo);
+        let _underway = self.begin_outside(Outside::Undo);
         let (pass, gone) = oneshot::channel();
         // While the new layer is mounted: what was there may be large.
         let removed = tokio::spawn(async move {
