@@ -39,6 +39,14 @@ fn shown(path: &str, access: Access, owner: Owner, why: &str) -> Shown {
 }
 
 /// A small host, looked at for this spec.
+fn protocols() -> TextFile {
+    TextFile {
+        path: "/etc/protocols".to_owned(),
+        content: "tcp 6 TCP\n".to_owned(),
+        why: "names of protocols".to_owned(),
+    }
+}
+
 fn view(spec: &Spec, facts: &HostFacts) -> View {
     let owner = match facts.is_root() {
         true => Owner::Mapped { uid: 1001, gid: 1001 },
@@ -69,11 +77,7 @@ fn view(spec: &Spec, facts: &HostFacts) -> View {
             target: "usr/bin".to_owned(),
             why: "programs of the system".to_owned(),
         }],
-        files: vec![TextFile {
-            path: "/etc/protocols".to_owned(),
-            content: "tcp 6 TCP\n".to_owned(),
-            why: "names of protocols".to_owned(),
-        }],
+        files: vec![protocols()],
         places,
         mounts: Vec::new(),
         home: None,
