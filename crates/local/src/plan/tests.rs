@@ -38,7 +38,6 @@ fn shown(path: &str, access: Access, owner: Owner, why: &str) -> Shown {
     }
 }
 
-/// A small host, looked at for this spec.
 fn protocols() -> TextFile {
     TextFile {
         path: "/etc/protocols".to_owned(),
@@ -47,6 +46,7 @@ fn protocols() -> TextFile {
     }
 }
 
+/// A small host, looked at for this spec.
 fn view(spec: &Spec, facts: &HostFacts) -> View {
     let owner = match facts.is_root() {
         true => Owner::Mapped { uid: 1001, gid: 1001 },
