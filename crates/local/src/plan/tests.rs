@@ -38,6 +38,14 @@ fn shown(path: &str, access: Access, owner: Owner, why: &str) -> Shown {
     }
 }
 
+fn protocols() -> TextFile {
+    TextFile {
+        path: "/etc/protocols".to_owned(),
+        content: "tcp 6 TCP\n".to_owned(),
+        why: "names of protocols".to_owned(),
+    }
+}
+
 /// A small host, looked at for this spec.
 fn view(spec: &Spec, facts: &HostFacts) -> View {
     let owner = match facts.is_root() {
@@ -69,11 +77,7 @@ fn view(spec: &Spec, facts: &HostFacts) -> View {
             target: "usr/bin".to_owned(),
             why: "programs of the system".to_owned(),
         }],
-        files: vec![TextFile {
-            path: "/etc/protocols".to_owned(),
-            content: "tcp 6 TCP\n".to_owned(),
-            why: "names of protocols".to_owned(),
-        }],
+        files: vec![protocols()],
         places,
         mounts: Vec::new(),
         home: None,

@@ -3,6 +3,7 @@
 
 use crate::cow::base::{Base, LayerOwner, Xattrs};
 use crate::layers::{Layer, copy_whole, open_workspace};
+use crate::placeholders::Standing;
 use crate::state::StateDirectory;
 use crate::test_directory::TestDirectory;
 use cofferdam_core::{ApplyOrder, ApplyReport, Change, GuestPath, LayerNote, Result};
