@@ -93,24 +93,7 @@ pub(crate) async fn reap(sessions: &Sessions, how: Thoroughness) -> Result<GcRep
             Err(error) => report.fail(backend.name(), &error),
         }
     }
-    let now = now_ms();
-    let rows = match how {
-        Thoroughness::Quick => inner.store.due(now).await?,
-        Thoroughness::Full | Thoroughness::DryRun => inner.store.all().await?,
-    };
-    // What a session's sandbox left is told with the session: whoever ends that sandbox pays it.
-    let mut told = Vec::new();
-    for row in rows {
-        let Some(kind) = due(inner, &row, (now, how))? else { continue };
-        let result = match how {
-            Thoroughness::DryRun => would_repair(inner, &row, kind).await,
-            Thoroughness::Quick | Thoroughness::Full => repair(inner, &row, kind).await,
-        };
-        if how == Thoroughness::DryRun && matches!(result, Ok(Some(_))) {
-            told.push(row.id.sandbox(row.incarnation)?);
-        }
-        report.take(row.id.as_str(), result);
-    }
+    let told = repaired(inner, how, &mut report).await?;
     if how != Thoroughness::Quick {
         tidy(inner, how, &mut report).await?;
         put_carries_right(inner, how, &mut report).await?;
@@ -140,6 +123,33 @@ pub(crate) async fn reap(sessions: &Sessions, how: Thoroughness) -> Result<GcRep
         retire_locks(inner).await?;
     }
     Ok(report)
+}
+
+/// Repairs sessions. The sandboxes of those of which it is told alone: whoever ends one pays what it left, so that it is
+/// told with its session.
+async fn repaired(
+    inner: &Arc<Inner>,
+    how: Thoroughness,
+    report: &mut GcReport,
+) -> Result<Vec<SandboxId>> {
+    let now = now_ms();
+    let rows = match how {
+        Thoroughness::Quick => inner.store.due(now).await?,
+        Thoroughness::Full | Thoroughness::DryRun => inner.store.all().await?,
+    };
+    let mut told = Vec::new();
+    for row in rows {
+        let Some(kind) = due(inner, &row, (now, how))? else { continue };
+        let result = match how {
+            Thoroughness::DryRun => would_repair(inner, &row, kind).await,
+            Thoroughness::Quick | Thoroughness::Full => repair(inner, &row, kind).await,
+        };
+        if how == Thoroughness::DryRun && matches!(result, Ok(Some(_))) {
+            told.push(row.id.sandbox(row.incarnation)?);
+        }
+        report.take(row.id.as_str(), result);
+    }
+    Ok(told)
 }
 
 /// Removes what is left of snapshots that were being made or removed.
