@@ -42,6 +42,7 @@ mod images;
 mod laboratory;
 mod layers;
 mod limits;
+mod linked_work_trees;
 mod manifest_archives;
 mod manifest_mounts;
 mod manifests;

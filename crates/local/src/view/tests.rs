@@ -431,6 +431,43 @@ fn a_linked_worktree_shows_its_repository_only_if_that_points_back() {
 }
 
 #[test]
+fn the_repository_of_a_linked_worktree_is_shown_only_if_nobody_else_owns_it() {
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: root: only root gives a directory to somebody else");
+        return;
+    }
+    let ground = Ground::new("worktree-owner");
+    let own = ground.directory("repo/worktrees/proj");
+    ground.directory("repo/objects");
+    ground.file("repo/HEAD", "ref: refs/heads/main\n");
+    ground.file("repo/config", "[core]\n");
+    ground.file("repo/worktrees/proj/gitdir", &ground.path("home/proj/.git"));
+    ground.file("home/proj/.git", &format!("gitdir: {own}\n"));
+    let spec = ground.spec();
+    let give = |name: &str, uid| std::os::unix::fs::chown(ground.path(name), Some(uid), None);
+    let by = |uid: u32| {
+        let view = look(&spec, &fake::host(uid)).unwrap();
+        let why = view.notes.into_iter().find(|note| note.contains("belongs to user 4242"));
+        (view.places.iter().filter_map(Place::shown).any(|it| it.path == ground.path("repo")), why)
+    };
+    let parts = ["repo", "repo/objects", "repo/worktrees/proj", "repo/worktrees/proj/gitdir"];
+    for name in parts.into_iter().chain(["home/proj/.git"]) {
+        give(name, 4242).unwrap();
+        for uid in [0, 1000] {
+            let (is_shown, why) = by(uid);
+            assert!(!is_shown && why.is_some(), "{name}, {uid}: {why:?}");
+        }
+        assert_eq!(by(4242), (true, None), "{name}: the caller's own");
+        give(name, 0).unwrap();
+        assert_eq!(by(0), (true, None), "{name}: the control");
+    }
+    for name in ["home/proj", "repo", "repo/objects"] {
+        give(name, 4242).unwrap();
+    }
+    assert_eq!(by(0), (true, None), "of the workspace's owner");
+}
+
+#[test]
 fn a_repository_that_a_command_made_up_holds_nobody_up() {
     let ground = Ground::new("made-up");
     let own = ground.directory("home/proj/fake/worktrees/x");

@@ -108,19 +108,32 @@ fn outer_git(
         worktree::OuterGit::Unproved(why) => return ground.notes.push(why),
         worktree::OuterGit::Proved { common, own } => (common, own),
     };
-    for (path, access) in worktree::parts(&common, &own) {
-        let Some(part) = find(&path).filter(|part| part.path == path) else { continue };
+    // HOSTILE: whoever prepared the workspace may have prepared all that it names, of directories of others too.
+    // What was looked at is what is shown: it has to have the same identity.
+    let there = |path: &str| find(path).filter(|part| part.path == path);
+    let parts: Vec<(Found, Access)> = worktree::parts(&common, &own)
+        .into_iter()
+        .filter_map(|(path, access)| Some((there(&path)?, access)))
+        .collect();
+    let proof = worktree::proof(&found.path, &own).into_iter().filter_map(|path| there(&path));
+    let mut all: Vec<Found> = parts.iter().map(|(part, _)| part.clone()).collect();
+    all.extend(proof);
+    let trusted = [found.owner().0, facts.uid, 0];
+    if let Some(why) = worktree::foreign(&all, trusted) {
+        return ground.notes.push(why);
+    }
+    for (part, access) in parts {
         if let Err(error) = refuse_to_write(&part, "git directory", spec, secrets) {
             return ground.notes.push(error.message);
         }
         let writes = spec.profile.writes_workspace() && spec.workspace.written().is_some();
         let access = if writes { access } else { Access::ReadOnly };
         ground.shown.push(Shown {
-            source: path.clone(),
-            path,
-            access,
+            source: part.path.clone(),
             owner: owner(&part, facts),
             identity: Some(part.identity()),
+            path: part.path,
+            access,
             why: "the workspace is a linked worktree of this repository, which points back to it"
                 .to_owned(),
         });

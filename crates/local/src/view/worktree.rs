@@ -1,6 +1,6 @@
 //! Linked worktrees of git, whose repository lies outside of the workspace.
 
-use super::lookup::{exists, find, text_of};
+use super::lookup::{Found, exists, find, text_of};
 use cofferdam_wire::plan::Access;
 use std::path::Path;
 
@@ -87,6 +87,22 @@ pub(super) fn parts(common: &str, own: &str) -> Vec<(String, Access)> {
         parts.extend(fixed);
     }
     parts
+}
+
+/// What shows that a workspace is a work tree of the repository which has this directory for it.
+pub(super) fn proof(workspace: &str, own: &str) -> [String; 3] {
+    [format!("{workspace}/.git"), own.to_owned(), format!("{own}/gitdir")]
+}
+
+/// Why a repository is not shown of which something belongs to none of these users; `None` where all of it does.
+pub(super) fn foreign(parts: &[Found], trusted: [u32; 3]) -> Option<String> {
+    let foreign = parts.iter().find(|part| !trusted.contains(&part.owner().0))?;
+    Some(format!(
+        "git does not work here: {} belongs to user {}, who is neither you nor the owner of the workspace, \
+         so its repository is not shown",
+        foreign.path,
+        foreign.owner().0
+    ))
 }
 
 fn first_line(path: &str) -> Option<String> {
