@@ -77,7 +77,7 @@ impl Rest for Child {
 }
 
 /// Git for the person, on the host, with nothing but what the repository says.
-fn git(place: &Place, words: &[&str]) -> String {
+pub(crate) fn git(place: &Place, words: &[&str]) -> String {
     let mut command = place.host("/usr/bin/git");
     command.args(["-c", "user.name=A", "-c", "user.email=a@b.c"]).args(words);
     command.env("GIT_CONFIG_GLOBAL", "/dev/null");
