@@ -10,17 +10,17 @@ use axum::body::Body;
 use axum::extract::Request;
 use axum::http::StatusCode;
 use cofferdam_core::{Error, ErrorKind, Result};
+use futures_util::FutureExt;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio::sync::{Mutex, watch};
+use tokio::sync::watch;
 use tower::ServiceExt;
 
 /// The most connections at once unless an operator says otherwise. Where another one comes in, whoever waited longest
@@ -163,23 +163,6 @@ fn way_of(stream: &TcpStream, peer: SocketAddr) -> impl Future<Output = Way> + u
     }
 }
 
-/// A look at a way that was taken, or not yet.
-enum Looking<F> {
-    Not(Pin<Box<F>>),
-    Done(Way),
-}
-
-impl<F: Future<Output = Way>> Looking<F> {
-    async fn done(&mut self) -> Way {
-        let way = match self {
-            Self::Not(look) => look.await,
-            Self::Done(way) => return *way,
-        };
-        *self = Self::Done(way);
-        way
-    }
-}
-
 /// Serves one connection beside the others.
 fn spawn(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -190,14 +173,14 @@ fn spawn(
 ) {
     tokio::spawn(async move {
         // Looked at once, and not for who asks for nothing.
-        let way = Arc::new(Mutex::new(Looking::Not(Box::pin(way))));
+        let way = way.shared();
         let begins = place.begins();
         let answer = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
             let (routes, flow, in_flight) = (routes.clone(), flow.clone(), begins());
             let way = way.clone();
             async move {
                 let mut request: Request = request.map(Body::new);
-                request.extensions_mut().insert(way.lock().await.done().await);
+                request.extensions_mut().insert(way.await);
                 let answer = routes.oneshot(request).await?;
                 flow.tell_upgraded(answer.status() == StatusCode::SWITCHING_PROTOCOLS);
                 Ok::<_, Infallible>(holding(answer, in_flight))

@@ -179,10 +179,10 @@ async fn put_carries_right(
         }
         let Some(mut desk) = Desk::try_open(inner, &row.id).await? else { continue };
         let done = match how {
-            Thoroughness::DryRun => Ok(true),
+            Thoroughness::DryRun => Ok(()),
             Thoroughness::Quick | Thoroughness::Full => desk.put_abandoned_right().await,
         };
-        report.take(row.id.as_str(), done.map(|done| done.then_some(GcKind::Swept)));
+        report.take(row.id.as_str(), done.map(|()| Some(GcKind::Swept)));
     }
     Ok(())
 }

@@ -126,8 +126,7 @@ impl Session {
 /// Nothing where it has not ended.
 pub fn receipt_of_gone(status: &ExecStatus) -> Option<Receipt> {
     let own = ExecReport::new(1, status);
-    let not_seen = Some("the session was removed".to_owned());
-    Some(told(&own, own.ended_ms?, FilesSeen { not_seen, ..FilesSeen::default() }))
+    Some(told(&own, own.ended_ms?, nobody("the session was removed")))
 }
 
 fn told(own: &ExecReport, ended_ms: u64, files: FilesSeen) -> Receipt {

@@ -22,9 +22,9 @@ impl Desk {
         self.try_carries(Which::Every).await.ok();
     }
 
-    /// The same for what nobody is at work on any more. A session that had no sandbox has none after it. Says whether
-    /// all of it was put right.
-    pub(crate) async fn put_abandoned_right(&mut self) -> Result<bool> {
+    /// The same for what nobody is at work on any more. A session that had no sandbox has none after it. Fails
+    /// where something is left.
+    pub(crate) async fn put_abandoned_right(&mut self) -> Result<()> {
         let stood = matches!(self.row.phase, Phase::Running | Phase::Paused);
         let tried = self.try_carries(Which::Abandoned).await;
         if !stood {
@@ -35,7 +35,7 @@ impl Desk {
             let what = "put right changes that were begun in its workspace";
             return Err(Error::new(ErrorKind::Unavailable, what).hint("Try again."));
         }
-        Ok(true)
+        Ok(())
     }
 
     async fn try_carries(&mut self, which: Which) -> Result<()> {
