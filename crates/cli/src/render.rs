@@ -43,7 +43,9 @@ pub(crate) fn print_bytes(bytes: &[u8]) -> Result<()> {
     match out.write_all(bytes).and_then(|()| out.flush()) {
         // Whoever read it has read enough, as `head` does.
         Err(cause) if cause.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        Err(cause) => Err(Error::new(ErrorKind::Io, "write to standard output").source(cause)),
+        Err(cause) => Err(Error::new(ErrorKind::Io, "write to standard output")
+            .hint("Make room where it goes; what is not shown there is lost.")
+            .source(cause)),
         Ok(()) => Ok(()),
     }
 }

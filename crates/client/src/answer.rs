@@ -22,6 +22,8 @@ const SHOWN_CHARS: usize = 200;
 pub(crate) enum Failure {
     /// The request is none, and was not sent: the same one never will be.
     Here(Error),
+    /// Nobody took the connection: the server heard nothing of it.
+    Unheard(Error),
     /// The way to the server is broken: nobody knows what it heard.
     Way(Error),
     /// The server said no, with this status and these words.
@@ -40,7 +42,7 @@ pub(crate) struct Said {
 impl From<Failure> for Error {
     fn from(failure: Failure) -> Self {
         match failure {
-            Failure::Here(error) | Failure::Way(error) => error,
+            Failure::Here(error) | Failure::Unheard(error) | Failure::Way(error) => error,
             Failure::Said(said) => said.error,
         }
     }
@@ -59,8 +61,10 @@ impl Failure {
             false => Error::new(ErrorKind::Unavailable, format!("reach the server at {address}"))
                 .hint("Check the address, and that `cofferdam serve` runs there."),
         };
+        let was_heard = !cause.is_connect();
         // The address of a request holds names of files.
-        Self::Way(error.source(cause.without_url()))
+        let error = error.source(cause.without_url());
+        if was_heard { Self::Way(error) } else { Self::Unheard(error) }
     }
 }
 

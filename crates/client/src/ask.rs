@@ -127,8 +127,11 @@ impl Ask {
 
     /// Sends it, where nothing is answered.
     pub(crate) async fn done(self) -> Result<()> {
-        self.send().await?;
-        Ok(())
+        Ok(self.try_done().await?)
+    }
+
+    pub(crate) async fn try_done(self) -> Result<(), Failure> {
+        self.send().await.map(drop)
     }
 }
 

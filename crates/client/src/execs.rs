@@ -1,7 +1,10 @@
 //! Commands of a sandbox.
 
+use crate::answer::Failure;
 use crate::{Sandbox, place};
-use cofferdam_core::{Chunk, ExecStatus, Part, Receipt, Result, Seen, Signal, Standard, Terminal};
+use cofferdam_core::{
+    Chunk, Error, ErrorKind, ExecStatus, Part, Receipt, Result, Seen, Signal, Standard, Terminal,
+};
 use cofferdam_session::objects::{ExecNews, ExecWish, SignalWish, SizeWish};
 use cofferdam_session::{ExecList, ExecReport, LogPart};
 use reqwest::Method;
@@ -130,24 +133,43 @@ impl Sandbox {
     }
 
     /// Sends input to a command that reads it; with `close` it is the last.
+    ///
+    /// Where the way breaks while it is sent nobody knows whether the command has it: that is unavailable.
+    /// It timed out where the command did not take it in time, which may be asked again.
     pub async fn input(&self, exec: &str, bytes: Vec<u8>, close: bool) -> Result<()> {
-        self.ask(Method::POST, &["execs", exec, "stdin"])
-            .query("close", close)
-            .body("application/octet-stream", bytes)
-            .done()
-            .await
+        let is_end = bytes.is_empty();
+        let ask = async || {
+            let ask = self.ask(Method::POST, &["execs", exec, "stdin"]).query("close", close);
+            let sent = ask.body("application/octet-stream", bytes.clone()).try_done().await;
+            sent.map_err(|failure| match failure {
+                Failure::Way(error) if error.kind == ErrorKind::TimedOut => {
+                    Failure::Way(Error { kind: ErrorKind::Unavailable, ..error })
+                }
+                other @ (Failure::Here(_)
+                | Failure::Unheard(_)
+                | Failure::Way(_)
+                | Failure::Said(_)) => other,
+            })
+        };
+        // The end may be told any number of times.
+        match is_end {
+            true => self.client.persist(ask).await,
+            false => self.client.persist_until_taken(ask).await,
+        }
     }
 
     /// Sends a signal to a command; if it has ended, to all that it left.
     pub async fn signal(&self, exec: &str, signal: i32) -> Result<()> {
         let wish = SignalWish { signal: Signal::numbered(signal)? };
-        self.ask(Method::POST, &["execs", exec, "signal"]).object(&wish).done().await
+        let ask = || self.ask(Method::POST, &["execs", exec, "signal"]).object(&wish).try_done();
+        self.client.persist_until_taken(ask).await
     }
 
     /// Gives a command's terminal a new size.
     pub async fn resize(&self, exec: &str, size: Terminal) -> Result<()> {
         let wish = SizeWish { rows: size.rows, columns: size.columns };
-        self.ask(Method::POST, &["execs", exec, "resize"]).object(&wish).done().await
+        let ask = || self.ask(Method::POST, &["execs", exec, "resize"]).object(&wish).try_done();
+        self.client.persist(ask).await
     }
 }
 

@@ -18,6 +18,27 @@ impl Client {
     where
         F: Future<Output = Result<T, Failure>>,
     {
+        self.persist_while(ask, |failure| self.may_pass(failure)).await
+    }
+
+    /// The same for what may be asked once: it is asked again only where the server has not taken it.
+    pub(crate) async fn persist_until_taken<T, F>(&self, ask: impl Fn() -> F) -> Result<T>
+    where
+        F: Future<Output = Result<T, Failure>>,
+    {
+        let was_not_taken =
+            |failure: &Failure| !matches!(failure, Failure::Way(_)) && self.may_pass(failure);
+        self.persist_while(ask, was_not_taken).await
+    }
+
+    async fn persist_while<T, F>(
+        &self,
+        ask: impl Fn() -> F,
+        may_pass: impl Fn(&Failure) -> bool,
+    ) -> Result<T>
+    where
+        F: Future<Output = Result<T, Failure>>,
+    {
         let give_up = Instant::now() + PATIENCE;
         let [mut wait, longest] = WAITS;
         loop {
@@ -25,7 +46,7 @@ impl Client {
                 Ok(answer) => return Ok(answer),
                 Err(failure) => failure,
             };
-            if !self.may_pass(&failure) || Instant::now() + wait > give_up {
+            if !may_pass(&failure) || Instant::now() + wait > give_up {
                 return Err(failure.into());
             }
             tokio::time::sleep(wait).await;
@@ -37,7 +58,7 @@ impl Client {
     pub(crate) fn may_pass(&self, failure: &Failure) -> bool {
         match failure {
             Failure::Here(_) => false,
-            Failure::Way(_) => self.has_answered(),
+            Failure::Unheard(_) | Failure::Way(_) => self.has_answered(),
             Failure::Said(said) => said.status == StatusCode::TOO_MANY_REQUESTS,
         }
     }
@@ -82,6 +103,27 @@ mod tests {
             ready(if asked.get() < 4 { Err(broken()) } else { Ok(asked.get()) })
         });
         assert_eq!(answer.await.unwrap(), 4);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_may_be_done_once_is_asked_again_only_where_it_was_not_taken() {
+        let client = client();
+        client.0.has_answered.store(true, Ordering::Relaxed);
+        let error = || Error::new(ErrorKind::Unavailable, "reach it");
+        let asked_after = async |first: fn(Error) -> Failure| {
+            let asked = Cell::new(0);
+            let answer = client.persist_until_taken(|| {
+                asked.set(asked.get() + 1);
+                ready(if asked.get() == 1 { Err(first(error())) } else { Ok(()) })
+            });
+            (answer.await.is_ok(), asked.get())
+        };
+        let busy = |error| {
+            Failure::Said(Said { status: StatusCode::TOO_MANY_REQUESTS, error, body: Vec::new() })
+        };
+        assert_eq!(asked_after(Failure::Unheard).await, (true, 2));
+        assert_eq!(asked_after(busy).await, (true, 2));
+        assert_eq!(asked_after(Failure::Way).await, (false, 1));
     }
 
     #[tokio::test(start_paused = true)]

@@ -121,7 +121,7 @@ pub enum Conflict {
 /// Why a change does not land though the workspace did not change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Held {
-    /// It is a control file, which lands only if it is named.
+    /// It is a control file, or cannot be told from one, and lands only if it is named.
     Protected,
     /// It is a pipe, a socket or a device.
     Special,
@@ -297,7 +297,9 @@ impl Standing {
             }
             Self::Conflict(Conflict::NotEmpty) => "something in the directory is kept",
             Self::Conflict(Conflict::Mounted) => "something else is mounted there",
-            Self::Held(Held::Protected) => "it is a control file, which has to be named",
+            Self::Held(Held::Protected) => {
+                "it is a control file, or cannot be told from one, and has to be named"
+            }
             Self::Held(Held::Special) => "it is a pipe, a socket or a device",
             Self::Held(Held::TooLarge) => "it is too large",
             Self::Held(Held::Directory) => "the directory that it is in does not land",

@@ -64,31 +64,46 @@ const PASSED_IF_SHOWN: &[&str] = &[
     "TERMINFO",
 ];
 
-/// Variables that shape a run itself: where toolchains and records are, and what of the caller's
-/// language and terminal passes. A runner that clears the environment would lose them.
+/// Variables that shape a run itself: where toolchains, records, secrets and the credentials of registries are, how
+/// registries are reached, and what of the caller's language and terminal passes. A runner that clears the environment
+/// would lose them.
 const CARRIED: &[&str] = &[
+    "ALL_PROXY",
     "CARGO_HOME",
     "COFFERDAM_HOME",
     "COLORTERM",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "DOCKER_CONFIG",
     "GOROOT",
     "HOME",
+    "HTTPS_PROXY",
+    "HTTP_PROXY",
     "JAVA_HOME",
     "LANG",
     "LANGUAGE",
     "NO_COLOR",
+    "NO_PROXY",
     "NVM_DIR",
     "PATH",
     "PYENV_ROOT",
     "RBENV_ROOT",
+    "REGISTRY_AUTH_FILE",
     "RUSTUP_HOME",
     "RUSTUP_TOOLCHAIN",
     "SDKMAN_DIR",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
     "TERM",
     "TZ",
     "VIRTUAL_ENV",
     "VOLTA_HOME",
     "XDG_CONFIG_HOME",
+    "XDG_RUNTIME_DIR",
     "XDG_STATE_HOME",
+    "all_proxy",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
 ];
 
 /// What a runner that clears the environment has to give to a wrapped `cofferdam run`.

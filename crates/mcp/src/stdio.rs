@@ -1,7 +1,7 @@
 //! One connection over standard input and output, with a sandbox of its own.
 
 use crate::server::{AtWork, Reach, Reached, Server};
-use crate::wire::{SETTLING, Wire};
+use crate::wire::{GRACE, SETTLING, Wire};
 use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_tools::Toolbox;
 use rmcp::RoleServer;
@@ -39,7 +39,15 @@ pub async fn serve(
         () = &mut stop => {
             at_work.given_up.cancel();
             stopped.cancel();
-            served.await
+            // A client that reads nothing would be waited for without an end.
+            let patience = async {
+                at_work.settle(SETTLING).await;
+                tokio::time::sleep(GRACE).await;
+            };
+            tokio::select! {
+                result = &mut served => result,
+                () = patience => Ok(()),
+            }
         }
     };
     at_work.settle(SETTLING).await;

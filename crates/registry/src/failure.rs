@@ -35,7 +35,7 @@ pub(crate) fn of_way(host: &str, error: &reqwest::Error) -> Failure {
     }
     if let Some(error) = certificate(error) {
         let what = format!("the certificate of {host} is not trusted: {error}");
-        let hint = "Install the registry's authority on this system, or name it in SSL_CERT_FILE.";
+        let hint = about_certificate(&error);
         return Failure::Lasting(Error::new(ErrorKind::Denied, what).hint(hint));
     }
     let (what, hint) = match input_output(error).map(io::Error::kind) {
@@ -83,6 +83,20 @@ fn certificate(error: &reqwest::Error) -> Option<String> {
     names?.rsplit('(').next().map(str::to_owned)
 }
 
+/// What helps against this.
+fn about_certificate(error: &str) -> &'static str {
+    match error {
+        name if name.starts_with("NotValidForName") => {
+            "Name the registry as its certificate does, or have it get one for this name."
+        }
+        time if time.starts_with("Expired") || time.starts_with("NotValidYet") => {
+            "Check this machine's clock; if it is right, the registry needs another certificate."
+        }
+        "Revoked" => "Ask whoever runs the registry why its certificate was revoked.",
+        _ => "Install the registry's authority on this system, or name it in SSL_CERT_FILE.",
+    }
+}
+
 fn against_certificate(cause: &(dyn std::error::Error + 'static)) -> Option<String> {
     if let Some(inner) = cause.downcast_ref::<io::Error>() {
         // An error of input and output holds others that are none of its sources.
@@ -110,5 +124,23 @@ pub(crate) fn of_status(host: &str, what: &str, status: reqwest::StatusCode) -> 
             Error::new(ErrorKind::Protocol, format!("{host} answered {code} for {what}"))
                 .hint("Check the name of the registry, and whether something else answers there."),
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_helps_against_a_certificate_fits_what_is_wrong_with_it() {
+        for (error, word) in [
+            ("NotValidForNameContext", "Name the registry"),
+            ("NotValidForName", "Name the registry"),
+            ("ExpiredContext", "clock"),
+            ("NotValidYet", "clock"),
+            ("UnknownIssuer", "SSL_CERT_FILE"),
+        ] {
+            assert!(about_certificate(error).contains(word), "{error}");
+        }
     }
 }

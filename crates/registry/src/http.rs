@@ -122,12 +122,14 @@ impl Http {
         if to.scheme() == "https" || to.scheme() == "http" && is_trusted {
             return Ok(());
         }
-        let what = format!(
-            "{} leads to {}://{}, which is not encrypted",
-            host(home),
-            to.scheme(),
-            host(to)
-        );
+        let lead = format!("{} leads to {}://{}", host(home), to.scheme(), host(to));
+        if to.scheme() != "http" {
+            let what = format!("{lead}, where no registry can be");
+            return Err(Failure::Lasting(Error::new(ErrorKind::Denied, what).hint(
+                "Ask whoever runs the registry: it answers with an address that is none of the web's.",
+            )));
+        }
+        let what = format!("{lead}, which is not encrypted");
         Err(Failure::Lasting(
             Error::new(ErrorKind::Denied, what)
                 .hint("Name the host in --insecure-registry if you trust all on the way to it."),

@@ -190,6 +190,63 @@ fn a_key_is_moved_when_somebody_says_so() {
     assert_eq!(without.value("", &name("B")).unwrap().expose(), b"hunter33");
 }
 
+/// The name that a keyring has the key by, too.
+fn also(stage: &Stage) -> Option<String> {
+    let text = key_file(stage);
+    Some(text.lines().nth(2)?.strip_prefix("and in keyring ")?.to_owned())
+}
+
+#[test]
+fn a_key_is_never_nowhere_whatever_the_disk_does_not_confirm() {
+    let Some(session) = Session::new() else { return };
+    for (to, confirmed) in
+        [(KeyPlace::Keyring, 0), (KeyPlace::Keyring, 1), (KeyPlace::File, 0), (KeyPlace::File, 1)]
+    {
+        let stage = Stage::new();
+        let store = session.store(&stage);
+        let alone = SecretStore::open_within(&stage.0, None).unwrap();
+        let from = if to == KeyPlace::File { &store } else { &alone };
+        from.put("", &name("A"), &value("hunter22"), 1).unwrap();
+        store.place.confirmed.store(confirmed, std::sync::atomic::Ordering::Relaxed);
+        let error = store.move_key(to).unwrap_err();
+        assert!(error.message.contains("did not confirm"), "{error:?}");
+        // A power loss would have brought back what was there before, too.
+        assert_eq!(
+            store.value("", &name("A")).unwrap().expose(),
+            b"hunter22",
+            "{to:?} {confirmed}"
+        );
+        store.move_key(to).unwrap();
+        assert_eq!(store.key_place().unwrap(), Some(to));
+        assert_eq!(also(&stage), None, "{to:?} {confirmed}");
+        assert_eq!(session.store(&stage).value("", &name("A")).unwrap().expose(), b"hunter22");
+    }
+}
+
+#[test]
+fn a_move_that_was_cut_off_is_ended_by_the_next_one() {
+    let Some(session) = Session::new() else { return };
+    let stage = Stage::new();
+    let store = session.store(&stage);
+    store.put("", &name("A"), &value("hunter22"), 1).unwrap();
+    let item = key_file(&stage).lines().nth(1).unwrap().to_owned();
+    let text = session.keyring().get(&item).unwrap().unwrap();
+    // As after a crash amid a move into the file: the keyring has it still.
+    let half = [&text[..], format!("and in keyring {item}\n").as_bytes()].concat();
+    fs::write(stage.0.join("secrets/key"), &half).unwrap();
+    assert_eq!(store.key_place().unwrap(), Some(KeyPlace::File));
+    store.put("", &name("B"), &value("hunter33"), 2).unwrap();
+    assert_eq!(also(&stage).as_ref(), Some(&item), "only a move ends one");
+    store.move_key(KeyPlace::File).unwrap();
+    assert_eq!((also(&stage), session.keyring().get(&item).unwrap()), (None, None));
+    assert_eq!(store.value("", &name("A")).unwrap().expose(), b"hunter22");
+    // Or amid one into the keyring: the same item is taken.
+    fs::write(stage.0.join("secrets/key"), &half).unwrap();
+    store.move_key(KeyPlace::Keyring).unwrap();
+    assert_eq!(key_file(&stage).lines().nth(1), Some(&*item));
+    assert_eq!(store.value("", &name("B")).unwrap().expose(), b"hunter33");
+}
+
 #[test]
 fn without_a_keyring_the_key_is_in_a_file() {
     let Some(session) = Session::without_keyring() else { return };

@@ -15,6 +15,9 @@ use zeroize::Zeroizing;
 const KEY: &str = "key";
 /// Begins it where the key is in it.
 const KEY_LEAD: &str = "cofferdam secret key 1\n";
+/// Follows the key where a keyring may have it, too, by the name that follows: it is on its way there or from
+/// there.
+const ALSO_LEAD: &str = "and in keyring ";
 /// Begins it where the key is in a keyring, by the name that follows.
 const KEYRING_LEAD: &str = "cofferdam secret key in keyring 1\n";
 /// How long such a name is.
@@ -38,7 +41,14 @@ pub enum KeyPlace {
 
 /// What the file about the outer key says.
 enum Outer {
-    Here(Key),
+    /// It is in it.
+    Here {
+        /// The key.
+        key: Key,
+        /// Where a keyring may have it, too.
+        also: Option<String>,
+    },
+    /// The name that it has in a keyring.
     InKeyring(String),
 }
 
@@ -84,8 +94,15 @@ impl Keys<'_> {
         let outer = random_key()?;
         // ORDER: the key before what it opens.
         match Keyring::connect(self.bus) {
-            Ok(keyring) => self.keep_in_keyring(lock, keyring, &outer)?,
-            Err(NoKeyring::Absent(_)) => self.keep_in_file(lock, &outer)?,
+            Ok(mut keyring) => {
+                let name = fresh_name()?;
+                self.keep_in_keyring(lock, &mut keyring, (&name, &outer)).inspect_err(|_| {
+                    if matches!(self.outer(), Ok(None)) {
+                        let _ = keyring.remove(&name);
+                    }
+                })?;
+            }
+            Err(NoKeyring::Absent(_)) => self.keep_in_file(lock, &outer, None)?,
             Err(NoKeyring::Unusable(error)) => return Err(error),
         }
         let inner = random_key()?;
@@ -96,7 +113,7 @@ impl Keys<'_> {
     /// Where the outer key is. `None` where there is none yet. Asks no keyring.
     pub(crate) fn whereabouts(&self) -> Result<Option<KeyPlace>> {
         Ok(self.outer()?.map(|outer| match outer {
-            Outer::Here(_) => KeyPlace::File,
+            Outer::Here { .. } => KeyPlace::File,
             Outer::InKeyring(_) => KeyPlace::Keyring,
         }))
     }
@@ -105,56 +122,89 @@ impl Keys<'_> {
     pub(crate) fn move_to(&self, lock: &WriteLock, to: KeyPlace) -> Result<()> {
         self.find_or_make(lock)?;
         match (self.outer()?, to) {
-            (Some(Outer::Here(key)), KeyPlace::Keyring) => {
-                let keyring = self.keyring()?;
-                self.keep_in_keyring(lock, keyring, &key)
+            (Some(Outer::Here { key, also }), KeyPlace::Keyring) => {
+                let mut keyring = self.keyring()?;
+                let name = also.map_or_else(fresh_name, Ok)?;
+                // ORDER: what is there after a crash is known before it is there.
+                self.keep_in_file(lock, &key, Some(&name))?;
+                self.keep_in_keyring(lock, &mut keyring, (&name, &key)).inspect_err(|_| {
+                    // A next one begins from here as well.
+                    if self.is_here() && keyring.remove(&name).is_ok() {
+                        let _ = self.keep_in_file(lock, &key, None);
+                    }
+                })
             }
             (Some(Outer::InKeyring(name)), KeyPlace::File) => {
                 let key = self.resolved(Outer::InKeyring(name.clone()))?;
-                // ORDER: kept in the new place before it is forgotten in the old one.
-                self.keep_in_file(lock, &key)?;
-                self.keyring()?.remove(&name)
+                // ORDER: kept in the new place before it is forgotten in the old one, which is known until then.
+                self.keep_in_file(lock, &key, Some(&name))?;
+                self.forget(lock, &name, &key)
             }
-            (Some(Outer::Here(_)), KeyPlace::File)
+            (Some(Outer::Here { key, also: Some(name) }), KeyPlace::File) => {
+                self.forget(lock, &name, &key)
+            }
+            (Some(Outer::Here { also: None, .. }), KeyPlace::File)
             | (Some(Outer::InKeyring(_)), KeyPlace::Keyring)
             | (None, _) => Ok(()),
         }
     }
 
-    fn keep_in_file(&self, lock: &WriteLock, key: &Key) -> Result<()> {
-        self.place.write(lock, KEY, text_of(key).as_bytes())
+    /// Has a keyring forget what the file has.
+    fn forget(&self, lock: &WriteLock, name: &str, key: &Key) -> Result<()> {
+        self.keyring()?.remove(name)?;
+        self.keep_in_file(lock, key, None)
     }
 
-    fn keep_in_keyring(&self, lock: &WriteLock, mut keyring: Keyring, key: &Key) -> Result<()> {
-        let mut name = [0; NAME_BYTES];
-        fill(&mut name)?;
-        let name = hexadecimal(name);
-        keyring.put(&name, text_of(key).as_bytes())?;
+    /// Whether the key is certainly in the file.
+    fn is_here(&self) -> bool {
+        matches!(self.outer(), Ok(Some(Outer::Here { .. })))
+    }
+
+    fn keep_in_file(&self, lock: &WriteLock, key: &Key, also: Option<&str>) -> Result<()> {
+        let mut text = text_of(key);
+        if let Some(name) = also {
+            // Where it is put it has room: what grows would leave copies behind.
+            let mut longer = Zeroizing::new(String::with_capacity(MOST));
+            longer.push_str(&text);
+            for part in [ALSO_LEAD, name, "\n"] {
+                longer.push_str(part);
+            }
+            text = longer;
+        }
+        self.place.write(lock, KEY, text.as_bytes())
+    }
+
+    /// Keeps the key by this name. Where it fails the file says what it said, or that the keyring has it.
+    fn keep_in_keyring(
+        &self,
+        lock: &WriteLock,
+        keyring: &mut Keyring,
+        (name, key): (&str, &Key),
+    ) -> Result<()> {
+        keyring.put(name, text_of(key).as_bytes())?;
         // ORDER: what the file says of it only once it is certain that it can be had back.
-        let is_kept = keyring.get(&name)?.is_some_and(|kept| parse(&kept).as_ref() == Some(key));
+        let is_kept = keyring.get(name)?.is_some_and(|kept| parse(&kept).as_ref() == Some(key));
         if !is_kept {
             let what = "the keyring of this session does not keep what it is given";
             return Err(Error::new(ErrorKind::Unavailable, what)
                 .hint("Look whether it works for other programs, and try again."));
         }
         let text = format!("{KEYRING_LEAD}{name}\n");
-        self.place.write(lock, KEY, text.as_bytes()).inspect_err(|_| {
-            let _ = keyring.remove(&name);
-        })
+        self.place.write(lock, KEY, text.as_bytes())
     }
 
     fn outer(&self) -> Result<Option<Outer>> {
         let Some(text) = self.place.read(KEY, MOST)? else { return Ok(None) };
         let outer = match name_in_keyring(&text) {
             Some(name) => Some(Outer::InKeyring(name)),
-            None => parse(&text).map(Outer::Here),
+            None => here(&text),
         };
         outer.map(Some).ok_or_else(|| foreign(&self.place.path(KEY), "it is no key"))
     }
 
     fn resolved(&self, outer: Outer) -> Result<Key> {
         let name = match outer {
-            Outer::Here(key) => return Ok(key),
+            Outer::Here { key, .. } => return Ok(key),
             Outer::InKeyring(name) => name,
         };
         match self.keyring()?.get(&name)? {
@@ -186,6 +236,23 @@ fn text_of(key: &Key) -> Zeroizing<String> {
     Zeroizing::new(format!("{KEY_LEAD}{}\n", digits.as_str()))
 }
 
+fn fresh_name() -> Result<String> {
+    let mut name = [0; NAME_BYTES];
+    fill(&mut name)?;
+    Ok(hexadecimal(name))
+}
+
+/// A file with the key in it.
+fn here(text: &[u8]) -> Option<Outer> {
+    if let Some(key) = parse(text) {
+        return Some(Outer::Here { key, also: None });
+    }
+    let end = KEY_LEAD.len() + KEY_BYTES * 2 + 1;
+    let (first, rest) = text.split_at_checked(end)?;
+    let name = name_behind(ALSO_LEAD, rest)?;
+    Some(Outer::Here { key: parse(first)?, also: Some(name) })
+}
+
 fn parse(text: &[u8]) -> Option<Key> {
     let digits = text.strip_prefix(KEY_LEAD.as_bytes())?.strip_suffix(b"\n")?;
     if digits.len() != KEY_BYTES * 2 {
@@ -201,7 +268,11 @@ fn parse(text: &[u8]) -> Option<Key> {
 }
 
 fn name_in_keyring(text: &[u8]) -> Option<String> {
-    let name = text.strip_prefix(KEYRING_LEAD.as_bytes())?.strip_suffix(b"\n")?;
+    name_behind(KEYRING_LEAD, text)
+}
+
+fn name_behind(lead: &str, text: &[u8]) -> Option<String> {
+    let name = text.strip_prefix(lead.as_bytes())?.strip_suffix(b"\n")?;
     let is_name = name.len() == NAME_BYTES * 2 && name.iter().all(u8::is_ascii_hexdigit);
     is_name.then(|| String::from_utf8_lossy(name).into_owned())
 }

@@ -18,6 +18,9 @@ const LOCK: &str = "lock";
 pub(crate) struct Place {
     directory: OwnedFd,
     path: PathBuf,
+    /// How many names are confirmed before one is not.
+    #[cfg(test)]
+    pub(crate) confirmed: std::sync::atomic::AtomicU32,
 }
 
 /// Others' writing waits while this lives.
@@ -36,7 +39,12 @@ impl Place {
             .map_err(|errno| failed("open the directory", path, errno))?;
         let stat = rustix::fs::fstat(&directory).map_err(|errno| failed("look at", path, errno))?;
         check_owner(&stat, path, 0o700)?;
-        Ok(Self { directory, path: path.to_owned() })
+        Ok(Self {
+            directory,
+            path: path.to_owned(),
+            #[cfg(test)]
+            confirmed: u32::MAX.into(),
+        })
     }
 
     /// Waits until nobody else writes here, and removes what a crash left.
@@ -128,19 +136,43 @@ impl Place {
         Ok(Some(bytes))
     }
 
-    /// Makes or replaces a file as a whole. Only under the lock.
+    /// Makes or replaces a file as a whole. Only under the lock. Where the disk does not confirm that, it is an
+    /// error, though the new one is there.
     pub(crate) fn write(&self, _lock: &WriteLock, name: &str, bytes: &[u8]) -> Result<()> {
         let mut random = [0; 8];
         crate::seal::fill(&mut random)?;
         let new = format!("{HALF_MADE}{}", hexadecimal(random));
-        let written = self.write_new(&new, bytes).and_then(|()| {
-            rustix::fs::renameat(&self.directory, &new, &self.directory, name)?;
-            rustix::fs::fsync(&self.directory)
-        });
+        let written = self.write_new(&new, bytes);
+        let written = written
+            .and_then(|()| rustix::fs::renameat(&self.directory, &new, &self.directory, name));
         written.map_err(|errno| {
             let _ = rustix::fs::unlinkat(&self.directory, &new, AtFlags::empty());
             failed("write", &self.path(name), errno)
+        })?;
+        self.confirm().map_err(|errno| {
+            let path = self.path(name);
+            let what = format!("{} is written, but the disk did not confirm it", path.display());
+            Error::new(ErrorKind::Io, what)
+                .hint("Do it again when the disk works: until then a loss of power may bring back what was there before.")
+                .source(std::io::Error::from(errno))
         })
+    }
+
+    /// Waits until the names are on disk.
+    fn confirm(&self) -> rustix::io::Result<()> {
+        #[cfg(test)]
+        {
+            use std::sync::atomic::Ordering::Relaxed;
+            match self.confirmed.load(Relaxed) {
+                u32::MAX => {}
+                0 => {
+                    self.confirmed.store(u32::MAX, Relaxed);
+                    return Err(Errno::IO);
+                }
+                left => self.confirmed.store(left - 1, Relaxed),
+            }
+        }
+        rustix::fs::fsync(&self.directory)
     }
 
     fn write_new(&self, name: &str, bytes: &[u8]) -> rustix::io::Result<()> {

@@ -34,7 +34,7 @@ pub struct SecretReport {
 /// The secrets below one state directory.
 #[derive(Debug)]
 pub struct SecretStore {
-    place: Place,
+    pub(crate) place: Place,
     /// The bus on which a keyring would be.
     bus: Option<String>,
     /// How many secrets an owner may have.

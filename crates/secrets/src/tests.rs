@@ -271,3 +271,15 @@ fn the_number_of_secrets_of_an_owner_is_bounded() {
     }
     assert_eq!(kind(&"o".repeat(257), "A"), Some(ErrorKind::Usage));
 }
+
+#[test]
+fn what_the_disk_did_not_confirm_is_told_as_written() {
+    let stage = Stage::new();
+    let store = stage.store();
+    store.put("", &name("A"), &value("hunter22"), 1).unwrap();
+    store.place.confirmed.store(0, Ordering::Relaxed);
+    let error = store.put("", &name("A"), &value("hunter33"), 2).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Io);
+    assert!(error.message.contains("is written, but the disk did not confirm"), "{error:?}");
+    assert_eq!(store.value("", &name("A")).unwrap().expose(), b"hunter33");
+}

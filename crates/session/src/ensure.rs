@@ -71,7 +71,7 @@ impl Sessions {
                 Some(row) => {
                     refuse_other_backend(&row, order)?;
                     let Some(mut desk) = Desk::open(&self.0, &row.id).await? else { continue };
-                    if desk.row.phase == Phase::Deleting {
+                    if desk.row.phase == Phase::Deleting || desk.never_was().await? {
                         continue;
                     }
                     refuse_other_spec(&desk.row, order)?;

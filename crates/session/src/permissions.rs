@@ -515,7 +515,7 @@ fn unknown(id: &PermissionId) -> Error {
 
 fn over(id: &PermissionId, state: PermissionState) -> Error {
     Error::new(ErrorKind::Conflict, format!("{id} {}", state.words()))
-        .hint("Allow it for what comes next with `cofferdam network allow`.")
+        .hint("What comes next is ruled by `cofferdam network allow` and `cofferdam network deny`.")
 }
 
 /// The address beyond the public network that a remedy opens.

@@ -61,6 +61,7 @@ impl Desk {
     pub(crate) async fn provide_first(&mut self, wanted: Option<&Provisions>) -> Result<()> {
         let Err(error) = self.provide(wanted).await else { return Ok(()) };
         self.row.facts.reason = Some(DestroyReason::Error);
+        let _room = self.inner.store.while_room_is_made();
         // The error that caused it is the one to tell; what could not be removed stays recorded.
         self.drive(crate::Event::Delete).await.ok();
         Err(error)

@@ -266,6 +266,7 @@ impl Sessions {
     async fn go_on(&self, id: &SessionId, on_purpose: bool) -> Result<()> {
         let mut desk = self.0.desk(id).await?;
         desk.on_purpose = on_purpose;
+        desk.refuse_what_never_was().await?;
         desk.drive(Event::Ensure).await?;
         if on_purpose {
             // ORDER: before what prepares it, which may raise another alarm.
@@ -276,7 +277,7 @@ impl Sessions {
 
     /// Ends the sandbox of a session and keeps the session: home directory, output, events.
     pub async fn stop(&self, id: &SessionId) -> Result<()> {
-        self.0.store.make_room();
+        let _room = self.0.store.while_room_is_made();
         let mut desk = self.0.desk(id).await?;
         desk.put_carries_right(Event::Stop).await;
         desk.drive(Event::Stop).await
@@ -431,6 +432,7 @@ impl Inner {
     pub(crate) async fn establish(&self, desk: &mut Desk) -> Result<()> {
         let Err(error) = desk.make().await else { return Ok(()) };
         desk.row.facts.reason = Some(DestroyReason::Error);
+        let _room = self.store.while_room_is_made();
         // The error that caused it is the one to tell; what could not be removed stays recorded.
         desk.drive(Event::Delete).await.ok();
         self.owned.let_go(&desk.row.id);
@@ -444,6 +446,7 @@ impl Inner {
         reason: DestroyReason,
         patience: Duration,
     ) -> Result<bool> {
+        let _room = self.store.while_room_is_made();
         if let Some((backend, record)) = self.what_may_fill(id).await? {
             // ORDER: its end before the room, because one that was only paused runs on for a moment
             // while it is ended. The end is asked for again below, where there is room to write it.

@@ -36,10 +36,21 @@ pub(super) fn manual(args: &ManArgs) -> Result<u8> {
         Some(directory) => {
             let failed = |cause: std::io::Error| unwritten(directory).source(cause);
             std::fs::create_dir_all(directory).map_err(failed)?;
-            clap_mangen::generate_to(whole(), directory).map_err(failed)?;
+            let mut all = whole().disable_help_subcommand(true);
+            all.build();
+            pages(all, directory).map_err(failed)?;
         }
     }
     Ok(exit::DONE)
+}
+
+/// Writes the page of a command and those of its verbs, each of which is of this version.
+fn pages(command: clap::Command, directory: &Path) -> std::io::Result<()> {
+    for verb in command.get_subcommands().filter(|verb| !verb.is_hide_set()) {
+        pages(verb.clone(), directory)?;
+    }
+    let version = concat!("cofferdam ", env!("CARGO_PKG_VERSION"));
+    clap_mangen::Man::new(command).source(version).generate_to(directory).map(drop)
 }
 
 /// Who asks for the page of a verb means no directory.

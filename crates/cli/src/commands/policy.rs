@@ -97,6 +97,10 @@ const CONDITION: &str = "where it leads to an address that is private, loopback,
                          reserved or a metadata service, it is refused all the same unless a rule lists \
                          that address: that is decided when it is connected to";
 
+/// What is to be known of an address that a rule lists and that is the sandbox's own inside.
+const OWN_LOOPBACK: &str = "inside it is the sandbox's own loopback; it is this machine's only for a name that leads \
+                            there and for whoever asks the proxy for it";
+
 /// Does what the verb says.
 pub(super) fn perform(args: &PolicyArgs) -> Result<u8> {
     match &args.verb {
@@ -139,13 +143,22 @@ fn tested(policy: &NetworkPolicy, asked: &Asked) -> Tested {
         let reason = Some(reason);
         return Tested { destination, allowed: false, rule, reason, remedy, condition };
     }
-    let Decision { allowed, rule, reason, remedy } = decide(policy, asked);
+    let Decision { allowed, rule, mut reason, mut remedy } = decide(policy, asked);
+    let is_own = matches!(asked.host, Host::Address(address) if address.is_loopback());
+    if is_own && remedy.is_some() {
+        // A rule for the address would open it to names that lead there, and not to the address.
+        reason = reason.map(|reason| format!("{reason}, and inside it is the sandbox's own"));
+        remedy = Some(format!("--allow-host-port {}", asked.port));
+    }
     let is_open = match &asked.host {
         Host::Name(name) => allowed && name.as_str() != HOST_NAME,
         Host::Address(_) => false,
     };
-    let condition =
-        [is_open.then(|| CONDITION.to_owned()), denied_where_it_leads(policy, asked, allowed)];
+    let condition = [
+        is_open.then(|| CONDITION.to_owned()),
+        (is_own && allowed).then(|| OWN_LOOPBACK.to_owned()),
+        denied_where_it_leads(policy, asked, allowed),
+    ];
     let condition: Vec<String> = condition.into_iter().flatten().collect();
     let condition = (!condition.is_empty()).then(|| condition.join("; "));
     Tested { destination, allowed, rule, reason, remedy, condition }
@@ -178,7 +191,13 @@ fn sentence(tested: &Tested) -> String {
         false => {
             let why = reason.clone().unwrap_or_else(|| "no rule allows it".to_owned());
             let by = rule.as_ref().map(|rule| format!(" by {rule}")).unwrap_or_default();
-            let more = remedy.as_ref().map(|remedy| format!("; {remedy} would allow it"));
+            let more =
+                remedy.as_ref().map(|remedy| match remedy.strip_prefix("--allow-host-port ") {
+                    Some(port) => {
+                        format!("; {remedy} would lead to this machine's, as {HOST_NAME}:{port}")
+                    }
+                    None => format!("; {remedy} would allow it"),
+                });
             format!("{destination} is denied{by}: {why}{}", more.unwrap_or_default())
         }
     }

@@ -121,9 +121,8 @@ pub(crate) struct Learned {
 pub(super) fn perform(args: &LearnArgs) -> Result<u8> {
     let (watched, argv) = watched(args)?;
     let how = How { argv, cwd: args.cwd.as_deref(), timeout: args.timeout };
-    if let Some(path) = args.output.as_ref().filter(|path| path.exists()) {
-        let what = format!("{} is there already", path.display());
-        return Err(Error::new(ErrorKind::Conflict, what).hint("Name a file that is not there."));
+    if let Some(path) = &args.output {
+        check_output(path)?;
     }
     let learned = sessions::here(async |sessions| {
         let first = once(sessions, &watched, &how, args.json).await?;
@@ -309,14 +308,37 @@ fn compared(watched: &SessionOrder, proved: &SessionOrder, first: &Once, second:
     }
 }
 
+/// Fails where the rules could not be written, before a command runs twice for them.
+fn check_output(path: &Path) -> Result<()> {
+    if path.symlink_metadata().is_ok() {
+        let what = format!("{} is there already", path.display());
+        return Err(Error::new(ErrorKind::Conflict, what).hint("Name a file that is not there."));
+    }
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let parent = parent.unwrap_or(Path::new("."));
+    if !parent.is_dir() {
+        let what = format!("there is no directory {}", parent.display());
+        return Err(Error::new(ErrorKind::NotFound, what)
+            .hint("Make it first, or name a file in one that is there."));
+    }
+    Ok(())
+}
+
 fn tell(args: &LearnArgs, learned: &Learned, spec: &Spec) -> Result<()> {
     let text = toml(learned, spec);
     if let Some(path) = &args.output {
         let opened = std::fs::OpenOptions::new().write(true).create_new(true).open(path);
         let written = opened.and_then(|mut file| file.write_all(text.as_bytes()));
-        written.map_err(|error| {
-            Error::new(ErrorKind::Io, format!("write {}", path.display())).source(error)
-        })?;
+        if let Err(error) = written {
+            // What took two runs of a command is not thrown away.
+            match args.json {
+                true => render::print_json(learned)?,
+                false => render::print_lines(&text)?,
+            }
+            return Err(Error::new(ErrorKind::Io, format!("write {}", path.display()))
+                .hint("The rules are on standard output: keep them from there.")
+                .source(error));
+        }
     }
     told(args, learned).iter().for_each(|line| report::note(line));
     if let Some(left_out) = left_out(spec) {

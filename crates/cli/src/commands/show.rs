@@ -6,7 +6,9 @@ use crate::moment::timestamp;
 use crate::{exit, render, sessions};
 use clap::Args;
 use cofferdam_core::{LimitsCount, Result};
-use cofferdam_session::{InitState, LayerTier, MetricsReport, SessionId, SessionReport};
+use cofferdam_session::{
+    InitState, LayerTier, ManifestState, MetricsReport, SessionId, SessionReport,
+};
 use std::time::Duration;
 
 /// Says how a session stands: its state, policy, preparation, deadlines and commands; or what it uses, or
@@ -171,6 +173,9 @@ fn landing(session: &SessionReport) -> String {
 }
 
 fn prepared(session: &SessionReport) -> String {
+    if session.manifest == Some(ManifestState::Pending) {
+        return "no: its manifest was not carried out".to_owned();
+    }
     match (session.init, &session.init_error) {
         (InitState::Done, _) => "yes".to_owned(),
         (InitState::Pending, _) | (InitState::Failed, None) => "not yet".to_owned(),

@@ -4,8 +4,11 @@ use super::open::open_own;
 use super::{Key, Section, file};
 use crate::surroundings::Surroundings;
 use cofferdam_core::{Error, ErrorKind, Opening, Result};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use rustix::io::Errno;
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::Write;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};
@@ -20,6 +23,8 @@ pub(crate) struct OwnFile {
     /// `None` where there is none yet.
     text: Option<String>,
     home: Option<PathBuf>,
+    /// Others who change it wait as long as this lives.
+    _lock: Option<OwnedFd>,
 }
 
 /// What a change comes to.
@@ -40,16 +45,18 @@ pub(crate) struct Change {
 }
 
 impl OwnFile {
-    /// Reads it, if it is there.
+    /// Reads it, if it is there. Nobody else has it until this is dropped.
     pub(crate) fn open(surroundings: &Surroundings) -> Result<Self> {
         let path = surroundings.own_config().ok_or_else(|| {
             Error::new(ErrorKind::Config, "there is no place for your configuration")
                 .hint("Set HOME or XDG_CONFIG_HOME.")
         })?;
         let home = surroundings.home.clone();
+        // ORDER: before it is read.
+        let _lock = locked(path.parent().unwrap_or(Path::new("/")))?;
         match open_own(&path)? {
-            Some(opened) => Ok(Self { path: opened.path, text: Some(opened.text), home }),
-            None => Ok(Self { path, text: None, home }),
+            Some(opened) => Ok(Self { path: opened.path, text: Some(opened.text), home, _lock }),
+            None => Ok(Self { path, text: None, home, _lock }),
         }
     }
 
@@ -61,9 +68,13 @@ impl OwnFile {
             Opening::HostPort(port) => (Key::AllowHostPort, port.to_string()),
         };
         let before = self.text.as_deref().unwrap_or_default();
-        let Some(after) = with_element(before, &self.path, key, &text)? else {
+        let Some(mut after) = with_element(before, &self.path, key, &text)? else {
             return Ok(Prepared::Known(self.path.clone()));
         };
+        // The parser has one sort of line end.
+        if before.split_once('\n').is_some_and(|(first, _)| first.ends_with('\r')) {
+            after = after.replace("\r\n", "\n").replace('\n', "\r\n");
+        }
         self.check(&after)?;
         let is_new = self.text.is_none();
         Ok(Prepared::Changed(Change { path: self.path.clone(), text: after, is_new }))
@@ -121,6 +132,27 @@ impl Change {
     }
 }
 
+/// Waits until nobody else changes what is in this directory. Nothing where there is none.
+fn locked(directory: &Path) -> Result<Option<OwnedFd>> {
+    let failed = |errno: Errno| {
+        let what = format!("lock {}", directory.display());
+        Error::new(ErrorKind::Io, what).source(std::io::Error::from(errno))
+    };
+    let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
+    let lock = match rustix::fs::open(directory, flags, Mode::empty()) {
+        Ok(lock) => lock,
+        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
+        Err(errno) => return Err(failed(errno)),
+    };
+    loop {
+        match flock(&lock, FlockOperation::LockExclusive) {
+            Ok(()) => return Ok(Some(lock)),
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(failed(errno)),
+        }
+    }
+}
+
 /// The text with this element in the list of this key; `None` where it is there.
 fn with_element(text: &str, path: &Path, key: Key, element: &str) -> Result<Option<String>> {
     let odd = |what: &str| {
@@ -147,7 +179,8 @@ mod tests {
     use super::*;
 
     fn file(text: Option<&str>) -> OwnFile {
-        OwnFile { path: "/c/config.toml".into(), text: text.map(str::to_owned), home: None }
+        let (path, text) = ("/c/config.toml".into(), text.map(str::to_owned));
+        OwnFile { path, text, home: None, _lock: None }
     }
 
     fn rule() -> Opening {
@@ -173,6 +206,47 @@ mod tests {
         let rules: Vec<String> = rules.iter().map(|rule| rule.value.to_string()).collect();
         assert_eq!(rules, ["crates.io:443", "a.test:443"]);
         assert!(matches!(file(Some(&after)).prepare(&rule()).unwrap(), Prepared::Known(_)));
+    }
+
+    #[test]
+    fn lines_end_as_they_did() {
+        let after = changed("# mine\r\n[run]\r\nprofile = \"repo-write\"\r\n");
+        assert_eq!(after.matches('\n').count(), after.matches("\r\n").count(), "{after:?}");
+        assert!(after.starts_with("# mine\r\n[run]\r\n") && after.contains("a.test:443"));
+        assert!(!changed("[run]\nprofile = \"repo-write\"\n").contains('\r'));
+    }
+
+    #[test]
+    fn who_changes_the_file_waits_for_who_does() {
+        let home = std::env::temp_dir().join(format!("cofferdam-own-{}", std::process::id()));
+        let path = home.join("cofferdam/config.toml");
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, "[run]\nprofile = \"repo-write\"\n").unwrap();
+        let open = || {
+            let _lock = locked(path.parent().unwrap()).unwrap();
+            let text = Some(std::fs::read_to_string(&path).unwrap());
+            OwnFile { path: path.clone(), text, home: None, _lock }
+        };
+        let adding = |host: String| {
+            move || {
+                let file = open();
+                let opening = Opening::of_remedy(&format!("--egress {host}:443")).unwrap();
+                let Prepared::Changed(change) = file.prepare(&opening).unwrap() else {
+                    panic!("it is known");
+                };
+                // Long enough for all others to read.
+                std::thread::sleep(std::time::Duration::from_millis(20));
+                change.write().unwrap();
+            }
+        };
+        std::thread::scope(|scope| {
+            for number in 0..6 {
+                scope.spawn(adding(format!("h{number}.test")));
+            }
+        });
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::remove_dir_all(&home).unwrap();
+        assert_eq!(text.matches(".test:443").count(), 6, "{text}");
     }
 
     #[test]

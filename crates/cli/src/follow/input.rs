@@ -5,7 +5,7 @@ use crate::detach_keys::KeyWatch;
 use crate::door::Session;
 use crate::listen::{ENDING, Listening, one};
 use crate::screen;
-use cofferdam_core::{ErrorKind, ExecInput, ProcessId, Result, WHOLE_INPUT_BYTES};
+use cofferdam_core::{Error, ErrorKind, ExecInput, ProcessId, Result, WHOLE_INPUT_BYTES};
 use cofferdam_local::raw_mode::RawMode;
 use std::future::pending;
 use tokio::signal::unix::{Signal, SignalKind};
@@ -114,7 +114,7 @@ async fn type_in(session: &Session, exec: &ProcessId, keys: Option<KeyWatch>) ->
             None => (bytes, false),
         };
         for piece in bytes.chunks(WHOLE_INPUT_BYTES) {
-            if !give(session, exec, piece).await {
+            if !give(session, exec, piece).await? {
                 return pending().await;
             }
         }
@@ -122,21 +122,40 @@ async fn type_in(session: &Session, exec: &ProcessId, keys: Option<KeyWatch>) ->
             return Ok(Left::Running);
         }
     }
-    // It may have ended meanwhile.
-    let _ = session.input(exec, &ExecInput::Close).await;
+    if let Err(error) = session.input(exec, &ExecInput::Close).await {
+        lost(session, exec, error).await?;
+    }
     pending().await
 }
 
 /// Gives a piece, however long that takes: one that was not taken in time is given again. `false`: the command takes no input any more.
-async fn give(session: &Session, exec: &ProcessId, piece: &[u8]) -> bool {
+async fn give(session: &Session, exec: &ProcessId, piece: &[u8]) -> Result<bool> {
     let piece = ExecInput::Bytes(piece.to_vec());
     loop {
         match session.input(exec, &piece).await {
-            Ok(()) => return true,
+            Ok(()) => return Ok(true),
             Err(error) if error.kind == ErrorKind::TimedOut => {}
-            Err(_) => return false,
+            Err(error) => return lost(session, exec, error).await.map(|()| false),
         }
     }
+}
+
+/// Input did not arrive, or nobody knows whether it did. An error where the command goes on and may wait for it:
+/// whoever follows it would wait for ever.
+async fn lost(session: &Session, exec: &ProcessId, error: Error) -> Result<()> {
+    // It takes none any more.
+    if matches!(error.kind, ErrorKind::Conflict | ErrorKind::NotFound) {
+        return Ok(());
+    }
+    // What became of one that cannot be asked for, or that ended, is told by whoever follows it.
+    let goes_on = session.status(exec).await.is_ok_and(|report| report.ended_ms.is_none());
+    if !goes_on {
+        return Ok(());
+    }
+    let what = format!("input may not have reached command {exec}, which goes on");
+    Err(Error::new(error.kind, what)
+        .hint("See what it wrote with `cofferdam logs`, or end it with `cofferdam signal`.")
+        .source(error))
 }
 
 /// Stops this program as by the key that does, because its command was stopped: the

@@ -45,6 +45,12 @@ impl Server {
         std::thread::spawn(move || std::io::copy(&mut lines, &mut std::io::sink()));
         Self { child, url }
     }
+
+    /// Kills it.
+    pub(crate) fn stop(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
 }
 
 impl Drop for Server {
@@ -423,8 +429,7 @@ fn a_command_is_followed_through_the_end_of_its_server() {
         let mut first = String::new();
         stdout.read_line(&mut first).unwrap();
         assert_eq!(first, "1\n");
-        server.child.kill().unwrap();
-        server.child.wait().unwrap();
+        server.stop();
         place.write("go", "");
         drop(server);
         let _next = Server::start(place, &listen);

@@ -3,13 +3,15 @@
 
 use crate::images::{busybox, layout, system};
 use crate::layers::ASKED;
-use crate::place::{PYTHON, Place, SOON, everyone, outcome};
+use crate::place::{PYTHON, Place, SOON, ended, everyone, outcome, started};
 use crate::remote::{Server, Way, each_way, socket};
 use crate::repositories::{self, has_git, host};
 use serde_json::{Value, json};
 use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+use std::process::Stdio;
 
 #[test]
 fn a_receipt_comes_from_a_server_as_from_here() {
@@ -95,6 +97,42 @@ fn a_run_of_a_server_has_pre_flight_lines_and_is_kept_where_it_failed() {
         assert_eq!(listed()[1]["phase"], "stopped");
         run(&["--on-failure", "preserve", "--", "true"], 0);
         assert_eq!(listed().as_array().unwrap().len(), 2, "what succeeds is not kept");
+    });
+}
+
+#[test]
+fn input_is_given_again_where_a_server_did_not_take_it() {
+    everyone(|place| {
+        // More pieces than this key may send in a second.
+        let slow =
+            place.says(&["key", "create", "slow", "--rate", "4/s"], 0).text().trim().to_owned();
+        let bytes: Vec<u8> = (0..600_000_u32).map(|n| (n % 251) as u8).collect();
+        let file = place.write("input", "");
+        fs::write(&file, &bytes).unwrap();
+        let listen = socket(place);
+        let mut server = Server::start(place, &listen);
+        let url = server.url.clone();
+        let hers = Way::There(place, &url, Some(&slow));
+        hers.says(&["create", "--name", "s"], 0);
+        let mut command = hers.command(&["exec", "s", "-i", "--", "cat"]);
+        let said = outcome(command.stdin(fs::File::open(&file).unwrap()), SOON);
+        assert!(said.stdout == bytes, "{} of {} bytes", said.stdout.len(), bytes.len());
+        // And where it is away.
+        let way = Way::There(place, &url, None);
+        way.says(&["create", "--name", "t"], 0);
+        let mut command = way.command(&["exec", "t", "-i", "--", "cat"]);
+        let mut child = started(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut stdin = child.stdin.take().unwrap();
+        let mut line = String::new();
+        stdin.write_all(b"one\n").unwrap();
+        stdout.read_line(&mut line).unwrap();
+        server.stop();
+        stdin.write_all(b"two\n").unwrap();
+        drop(stdin);
+        let _next = Server::start(place, &listen);
+        stdout.read_to_string(&mut line).unwrap();
+        assert_eq!((line.as_str(), ended(child, SOON).code()), ("one\ntwo\n", Some(0)));
     });
 }
 

@@ -73,8 +73,9 @@ impl Permissions {
             Some(Settlement::TimedOut) => "was not answered in time",
             Some(Settlement::Gone) | None => "waits no more",
         };
-        Err(Error::new(ErrorKind::Conflict, format!("{sandbox}.{number} {how}"))
-            .hint("Allow it for what comes next with `cofferdam network allow`."))
+        Err(Error::new(ErrorKind::Conflict, format!("{sandbox}.{number} {how}")).hint(
+            "What comes next is ruled by `cofferdam network allow` and `cofferdam network deny`.",
+        ))
     }
 
     /// One waits, by what a gate says. What cannot be is dropped: a person answers by what is told here.

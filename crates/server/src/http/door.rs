@@ -1,6 +1,7 @@
 //! The way of a handler to the sessions: what its caller must be allowed to do, and whose are seen.
 
 use super::auth::Caller;
+use super::conditions;
 use super::error::{Answer, Problem};
 use super::guard::{Minutes, Number};
 use crate::traces::{Fact, Span};
@@ -135,6 +136,7 @@ impl<D: Deed> FromRequestParts<Server> for Door<D> {
             return Err(Problem::with_status(StatusCode::UNAUTHORIZED, error));
         };
         caller.may(D::SCOPE)?;
+        conditions::refuse(parts)?;
         let sessions = server.0.sessions.for_owner(caller.owner(), caller.quota());
         let span = parts.extensions.get().cloned().unwrap_or_default();
         let number = parts.extensions.get().cloned().unwrap_or_default();

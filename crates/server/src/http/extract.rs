@@ -116,6 +116,12 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Query<T
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        // The parser would put a mark in the place of what is no text, and mean another name.
+        if !parts.uri.query().is_none_or(is_text) {
+            return Err(Error::new(ErrorKind::Usage, "the query is not UTF-8")
+                .hint("Give a path that is not UTF-8 in base64, as path_base64.")
+                .into());
+        }
         let read = axum::extract::Query::<T>::from_request_parts(parts, state).await;
         let axum::extract::Query(value) = read.map_err(|rejection: QueryRejection| {
             Error::new(ErrorKind::Usage, said(&rejection.body_text()))
@@ -123,6 +129,21 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Query<T
         })?;
         Ok(Self(value))
     }
+}
+
+/// Whether what is behind the `%` of a query is UTF-8.
+fn is_text(query: &str) -> bool {
+    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    let (mut bytes, mut rest) = (Vec::with_capacity(query.len()), query.as_bytes());
+    while let [first, after @ ..] = rest {
+        let coded = match rest {
+            [b'%', high, low, ..] => digit(*high).zip(digit(*low)),
+            _ => None,
+        };
+        bytes.push(coded.map_or(*first, |(high, low)| high << 4 | low));
+        rest = coded.and_then(|_| rest.get(3..)).unwrap_or(after);
+    }
+    std::str::from_utf8(&bytes).is_ok()
 }
 
 impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T> {

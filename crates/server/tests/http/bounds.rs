@@ -67,6 +67,12 @@ async fn a_request_for_two_hosts_is_for_no_port() {
     for two in [[one.as_str(), &other], [&one, &one], [&one, "127.0.0.1"], ["127.0.0.1", &one]] {
         assert_eq!(asked(&two).await, 421, "{two:?}");
     }
+    let whole = async |address: &str| {
+        let line = format!("GET http://{address}/");
+        stage.send(of(Some(&one), None, &line)).await.status.as_u16()
+    };
+    assert_eq!(whole(&one).await, 404, "the control: the same address twice");
+    assert_eq!(whole(&other).await, 421, "a line for another one than the header");
 }
 
 #[tokio::test]

@@ -31,6 +31,55 @@ async fn a_file_is_written_only_where_it_is_as_if_match_says() {
 }
 
 #[tokio::test]
+async fn what_a_request_asks_for_and_would_not_get_is_refused_and_changes_nothing() {
+    let stage = Stage::new().await;
+    stage.sandbox("", "a").await;
+    let put = "PUT /v1/sandboxes/a/files?path=x";
+    let made = stage.ask("", put, "whole").await;
+    let tag = made.headers["etag"].to_str().unwrap();
+    let date = "Wed, 21 Oct 2015 07:28:00 GMT";
+    for (line, field, value, status) in [
+        ("DELETE /v1/sandboxes/a/files?path=x", "if-match", "\"v1\"", 400),
+        ("DELETE /v1/sandboxes/a/files?path=x", "if-match", tag, 400),
+        ("DELETE /v1/sandboxes/a", "if-unmodified-since", date, 400),
+        ("POST /v1/sandboxes/a/files/append?path=x", "if-none-match", "*", 400),
+        (put, "if-unmodified-since", date, 400),
+        (put, "content-range", "bytes 2-4/5", 400),
+        (put, "content-encoding", "gzip", 415),
+    ] {
+        let asked = request("", line).header(field, value);
+        let told = stage.send(asked.body(Body::from("new")).unwrap()).await;
+        assert_eq!(
+            (told.status.as_u16(), told.kind().as_str()),
+            (status, "usage"),
+            "{line} {field}"
+        );
+        assert!(told.json()["hint"].is_string(), "{}", told.text);
+        let read = stage.ask("", "GET /v1/sandboxes/a/files?path=x", "").await;
+        assert_eq!(read.text, "whole", "{line} {field}");
+    }
+    // The controls: without them it is done.
+    assert_eq!(stage.ask("", put, "new").await.status, 200);
+    assert_eq!(stage.ask("", "DELETE /v1/sandboxes/a/files?path=x", "").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_path_that_is_no_text_is_refused_where_it_stands_for_text() {
+    let stage = Stage::new().await;
+    stage.sandbox("", "a").await;
+    for path in ["%ff", "a%c3", "%ED%A0%80", "x&parents=%ff"] {
+        let told = stage.ask("", &format!("PUT /v1/sandboxes/a/files?path={path}"), "x").await;
+        assert_eq!((told.status.as_u16(), told.kind().as_str()), (400, "usage"), "{path}");
+        assert!(told.text.contains("path_base64"), "{}", told.text);
+    }
+    // The controls.
+    for path in ["path=%C3%A4", "path=100%25", "path=50%", "path=%zz", "path_base64=/w=="] {
+        let told = stage.ask("", &format!("PUT /v1/sandboxes/a/files?{path}"), "x").await;
+        assert_eq!(told.status, 201, "{path}: {}", told.text);
+    }
+}
+
+#[tokio::test]
 async fn a_file_is_read_only_where_it_is_as_the_headers_say_and_what_they_cannot_say_is_refused() {
     let stage = Stage::new().await;
     stage.sandbox("", "a").await;

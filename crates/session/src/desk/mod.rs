@@ -165,6 +165,9 @@ impl Desk {
         match self.row.phase {
             Phase::Deleting => return self.drive(Event::Delete).await,
             Phase::Stopping => return self.drive(Event::Stop).await,
+            Phase::Failed if self.row.incarnation == 1 => {
+                return self.remove_what_never_was().await;
+            }
             Phase::Lost | Phase::Stopped | Phase::Failed => return self.bury().await,
             Phase::Creating | Phase::Running | Phase::Pausing | Phase::Paused | Phase::Resuming => {
             }
@@ -172,9 +175,7 @@ impl Desk {
         let event = self.look().await?;
         self.follow(event).await?;
         if self.row.phase == Phase::Failed && self.row.incarnation == 1 {
-            // Nobody ever had it: its creator died before there was anything.
-            self.row.facts.reason = Some(DestroyReason::Canceled);
-            return self.drive(Event::Delete).await;
+            return self.remove_what_never_was().await;
         }
         match self.trouble.take() {
             Some(error) => Err(error),
@@ -182,7 +183,34 @@ impl Desk {
         }
     }
 
-    /// The same for who says something about the session later, and waits for [`Desk::folded`] in any case:
+    /// Removes one that nobody ever had: its creator failed or died before there was a sandbox, and what it was to
+    /// begin with may be there in part.
+    async fn remove_what_never_was(&mut self) -> Result<()> {
+        self.row.facts.reason = Some(DestroyReason::Canceled);
+        let _room = self.inner.store.while_room_is_made();
+        self.drive(Event::Delete).await
+    }
+
+    /// Whether it is one of these, which is gone then. For who wants it to run.
+    pub(crate) async fn never_was(&mut self) -> Result<bool> {
+        let is_first = self.row.incarnation == 1;
+        if is_first && matches!(self.row.phase, Phase::Creating | Phase::Failed) {
+            self.settle().await?;
+        }
+        Ok(self.removed)
+    }
+
+    /// The same for who has no use for a new one.
+    pub(crate) async fn refuse_what_never_was(&mut self) -> Result<()> {
+        if !self.never_was().await? {
+            return Ok(());
+        }
+        let name = self.row.name.as_deref().unwrap_or(self.row.id.as_str());
+        let what = format!("session {name} was never made to its end, and is removed");
+        Err(Error::new(ErrorKind::NotFound, what).hint("Make it again."))
+    }
+
+    /// [`Desk::settle`] for who says something about the session later, and waits for [`Desk::folded`] in any case:
     /// what the sandbox noted until now is written meanwhile.
     pub(crate) async fn settle_beside(&mut self) -> Result<()> {
         self.folding = Folding::Beside;

@@ -180,6 +180,7 @@ impl SnapshotReport {
 /// Removes a session that is not to be after all. The error that caused it is the one to tell; what could not be
 /// removed stays recorded.
 async fn given_up(mut begun: Desk, error: Error) -> Error {
+    let _room = begun.inner.store.while_room_is_made();
     begun.drive(Event::Delete).await.ok();
     error
 }

@@ -72,6 +72,17 @@ struct Inner {
     reserve: Reserve,
 }
 
+/// What is written makes room while this lives.
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct MakingRoom(Arc<Inner>);
+
+impl Drop for MakingRoom {
+    fn drop(&mut self) {
+        self.0.reserve.made_room();
+    }
+}
+
 /// What came of writing a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Written {
@@ -143,6 +154,12 @@ impl Store {
     /// What is written from now on makes room, so it may use the reserve.
     pub(crate) fn make_room(&self) {
         self.inner.reserve.permit();
+    }
+
+    /// The same until what is returned is dropped, also for one who uses everybody's room otherwise.
+    pub(crate) fn while_room_is_made(&self) -> MakingRoom {
+        self.inner.reserve.begin_making_room();
+        MakingRoom(Arc::clone(&self.inner))
     }
 
     /// Does something in one transaction that holds the write lock from the beginning.

@@ -9,7 +9,7 @@
 
 use rustix::fs::{FallocateFlags, Mode, OFlags, StatVfs, fallocate, open, statvfs};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// Beside the database.
 const NAME: &str = "reserve";
@@ -37,13 +37,21 @@ pub(super) struct Reserve {
     /// Whether what follows makes room.
     may_let_go: AtomicBool,
     is_let_go: AtomicBool,
+    /// How many make room now, for whom it is there whatever else is done by this one.
+    makers: AtomicU32,
 }
 
 impl Reserve {
     /// The one beside this database, for one who may use that room.
     pub(super) fn of(database: &Path, room: Room) -> Self {
         let path = database.with_file_name(NAME);
-        Self { path, room, may_let_go: AtomicBool::new(false), is_let_go: AtomicBool::new(false) }
+        Self {
+            path,
+            room,
+            may_let_go: AtomicBool::new(false),
+            is_let_go: AtomicBool::new(false),
+            makers: AtomicU32::new(0),
+        }
     }
 
     /// Makes it if it is not there, or as much of it as there is room for.
@@ -69,9 +77,26 @@ impl Reserve {
         self.may_let_go.store(self.room == Room::Reserve, Ordering::Relaxed);
     }
 
+    /// It may be let go of until [`Self::made_room`].
+    pub(super) fn begin_making_room(&self) {
+        self.makers.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The last one who made room makes it again, unless it stays open for those who do.
+    pub(super) fn made_room(&self) {
+        let is_last = self.makers.fetch_sub(1, Ordering::Relaxed) == 1;
+        if is_last && self.room == Room::Ordinary && self.is_let_go.swap(false, Ordering::Relaxed) {
+            self.make();
+        }
+    }
+
+    fn makes_room(&self) -> bool {
+        self.makers.load(Ordering::Relaxed) > 0
+    }
+
     /// Lets go of it where that is permitted and the disk has less left than it holds.
     pub(super) fn let_go_if_needed(&self) {
-        if self.may_let_go.load(Ordering::Relaxed) && self.is_needed() {
+        if (self.may_let_go.load(Ordering::Relaxed) || self.makes_room()) && self.is_needed() {
             let was_there = std::fs::remove_file(&self.path).is_ok();
             self.is_let_go.fetch_or(was_there, Ordering::Relaxed);
         }
@@ -81,7 +106,7 @@ impl Reserve {
     pub(super) fn is_needed(&self) -> bool {
         let directory = self.path.parent().unwrap_or(Path::new("/"));
         let has_little = |disk: &StatVfs| disk.f_bavail.saturating_mul(disk.f_frsize) < BYTES;
-        self.room == Room::Reserve
+        (self.room == Room::Reserve || self.makes_room())
             && statvfs(directory).is_ok_and(|disk| has_little(&disk) || has_few_files(&disk))
     }
 

@@ -331,7 +331,9 @@ fn applied(report: &ApplyReport, dry_run: bool, budget: usize) -> Outcome {
 /// Why a change does not land by a tool: to name a control file is of no use there.
 fn reason(standing: Standing) -> &'static str {
     match standing {
-        Standing::Held(Held::Protected) => "it is a control file, which the user alone applies",
+        Standing::Held(Held::Protected) => {
+            "it is a control file, or cannot be told from one, which the user alone applies"
+        }
         Standing::Held(_) | Standing::Conflict(_) | Standing::Lands => standing.reason(),
     }
 }

@@ -115,8 +115,8 @@ async fn append(
 ) -> Answer<Response> {
     let path = place::required("path", query.path.as_deref(), query.path_base64.as_deref())?;
     let mode = query.mode.as_deref().map(place::mode).transpose()?;
-    if digest::said(&headers)?.is_some() || digest::only(&headers)? != Some(Only::Always) {
-        let what = "what is added cannot be compared before, and has no conditions";
+    if digest::said(&headers)?.is_some() {
+        let what = "what is added cannot be compared before";
         return Err(Error::new(ErrorKind::Usage, what).hint("Write the whole file.").into());
     }
     let mut upload = upload(&headers, body)?;
@@ -133,6 +133,21 @@ async fn append(
 
 /// The body of a request, as it is read.
 fn upload(headers: &HeaderMap, body: Body) -> Answer<Upload> {
+    // The body would be taken for the whole file (RFC 9110, 14.5).
+    if headers.contains_key(header::CONTENT_RANGE) {
+        let what = "a part of a file cannot be written in its place";
+        return Err(Error::new(ErrorKind::Usage, what)
+            .hint("Send the whole file without Content-Range, or add to its end.")
+            .into());
+    }
+    if let Some(coding) =
+        headers.get_all(header::CONTENT_ENCODING).iter().find(|c| *c != "identity")
+    {
+        let what = format!("the body is packed: {coding:?}");
+        let error = Error::new(ErrorKind::Usage, what)
+            .hint("Send the bytes as they are, without Content-Encoding.");
+        return Err(Problem::with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE, error));
+    }
     let length = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
     let length: Option<u64> = length.and_then(|text| text.parse().ok());
     if length.is_some_and(|length| length > MAX_WRITTEN_BYTES) {

@@ -70,6 +70,10 @@ fn word_of(server: &Server, request: &Request) -> Option<String> {
     let (Some(host), None) = (hosts.next(), hosts.next()) else { return None };
     let host = host.to_str().ok()?;
     let authority = host.parse::<Authority>().ok()?;
+    // Of a request line with a whole address the same holds.
+    if request.uri().authority().is_some_and(|asked| *asked != authority) {
+        return None;
+    }
     let (word, rest) = authority.host().split_once('.')?;
     let domain = server.domain()?;
     let is_ours = domain.split(':').next().is_some_and(|name| name.eq_ignore_ascii_case(rest));
