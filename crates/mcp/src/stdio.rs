@@ -1,7 +1,7 @@
 //! One connection over standard input and output, with a sandbox of its own.
 
 use crate::server::{AtWork, Reach, Reached, Server};
-use crate::wire::{GRACE, SETTLING, Wire};
+use crate::wire::{SETTLING, Wire};
 use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_tools::Toolbox;
 use rmcp::RoleServer;
@@ -14,6 +14,10 @@ use tokio_util::sync::CancellationToken;
 
 /// How often the lease of the connection's sandbox is renewed: far more often than it is over.
 const RENEWAL: Duration = Duration::from_secs(6 * 3600);
+
+/// How long a client may take to read what was answered by the time of a signal. Who starts a server waits some two
+/// seconds for its end.
+const READ_WITHIN: Duration = Duration::from_secs(1);
 
 /// Serves one client until its stream ends or `stop` does. What was asked for by then and is not
 /// done within some seconds is canceled. Never closes the toolbox: that is its maker's to do, when
@@ -33,25 +37,32 @@ pub async fn serve(
         (CancellationToken::new(), Wire::new(read, write, at_work.given_up.clone()));
     let served = converse(server, wire, stopped.clone());
     tokio::pin!(served, stop);
+    let given_up = at_work.given_up.clone();
     let result = tokio::select! {
         result = &mut served => result,
         () = renew(&toolbox) => Ok(()),
         () = &mut stop => {
-            at_work.given_up.cancel();
+            given_up.cancel();
             stopped.cancel();
-            // A client that reads nothing would be waited for without an end.
-            let patience = async {
-                at_work.settle(SETTLING).await;
-                tokio::time::sleep(GRACE).await;
-            };
-            tokio::select! {
-                result = &mut served => result,
-                () = patience => Ok(()),
-            }
+            read_in_time(&at_work, served).await
         }
+        // Its stream has ended, and what it asked for had its time.
+        () = given_up.cancelled() => read_in_time(&at_work, served).await,
     };
     at_work.settle(SETTLING).await;
     result
+}
+
+/// The end of a connection whose requests are given up. A client that reads nothing would be waited for without an end.
+async fn read_in_time(at_work: &AtWork, served: impl Future<Output = Result<()>>) -> Result<()> {
+    let patience = async {
+        at_work.settle(SETTLING).await;
+        tokio::time::sleep(READ_WITHIN).await;
+    };
+    tokio::select! {
+        result = served => result,
+        () = patience => Ok(()),
+    }
 }
 
 /// Keeps the sandbox of the connection as long as the connection lasts. Never ends.

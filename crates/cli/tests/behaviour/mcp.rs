@@ -186,38 +186,43 @@ fn the_sandbox_goes_with_its_connection_however_that_ends() {
 
 #[test]
 fn a_client_that_reads_nothing_keeps_nothing_alive() {
-    everyone(|place| {
-        let word = format!("{}-unread", place.marker);
-        let mut command = place.cofferdam(&["mcp"]);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = started(&mut command);
-        // Held open, and never read.
-        let unread = child.stdout.take().unwrap();
-        let mut stdin = child.stdin.take().unwrap();
-        let mut send = |message: Value| writeln!(stdin, "{message}").unwrap();
-        let params = json!({
-            "protocolVersion": "2025-11-25",
-            "capabilities": {},
-            "clientInfo": { "name": "test", "version": "1" },
-        });
-        send(json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params }));
-        send(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
-        let mut call = |id: u32, arguments: Value| {
-            let params = json!({ "name": "shell_exec", "arguments": arguments });
-            send(json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }));
-        };
-        // More than a pipe holds.
-        for id in 1..9 {
-            call(id, json!({ "command": "head -c 60000 /dev/zero | tr '\\0' a" }));
-        }
-        call(9, sleeper(&word));
-        until(SOON, || (marked(&word) > 0).then_some(())).unwrap();
-        signal(child.id(), "TERM");
-        assert_eq!(ended(child, SOON).code(), Some(0));
-        assert_eq!(marked(&word), 0);
-        drop((stdin, unread));
-        nothing_is_left(place);
+    everyone(|place| ["signal", "end"].into_iter().for_each(|how| reads_nothing(place, how)));
+}
+
+fn reads_nothing(place: &Place, how: &str) {
+    let word = format!("{}-unread-{how}", place.marker);
+    let mut command = place.cofferdam(&["mcp"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = started(&mut command);
+    // Held open, and never read.
+    let unread = child.stdout.take().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut send = |message: Value| writeln!(stdin, "{message}").unwrap();
+    let params = json!({
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": { "name": "test", "version": "1" },
     });
+    send(json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params }));
+    send(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+    let mut call = |id: u32, arguments: Value| {
+        let params = json!({ "name": "shell_exec", "arguments": arguments });
+        send(json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }));
+    };
+    // More than a pipe holds.
+    for id in 1..9 {
+        call(id, json!({ "command": "head -c 60000 /dev/zero | tr '\\0' a" }));
+    }
+    call(9, sleeper(&word));
+    until(SOON, || (marked(&word) > 0).then_some(())).unwrap();
+    match how {
+        "signal" => signal(child.id(), "TERM"),
+        _ => drop(stdin),
+    }
+    assert_eq!(ended(child, SOON).code(), Some(0));
+    assert_eq!(marked(&word), 0);
+    drop(unread);
+    nothing_is_left(place);
 }
 
 #[test]

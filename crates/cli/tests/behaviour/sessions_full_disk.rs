@@ -224,3 +224,39 @@ fn an_undo_that_cannot_be_told_says_that_the_session_has_gone() {
         assert!(!said.stderr.contains("stands at"), "{said:?}");
     });
 }
+
+#[test]
+fn a_fork_that_finds_no_room_leaves_nothing() {
+    if caller() != 0 {
+        return skipped("root", "only root mounts a disk to fill");
+    }
+    everyone(|place| {
+        let disk = Disk::mount(place);
+        let workspace = place.workspace.to_str().unwrap();
+        place.says(&["create", "--cow", "--name", "s", "-w", workspace], 0);
+        let line = "mkdir d; seq 40000 >d/big; echo z >d/z";
+        place.says(&["exec", "s", "--shell", line], 0);
+        let rest = place.state.join("probe-rest");
+        for left in [128, 200, 288, 360] {
+            fill_but(&disk, left);
+            let said = place.says(&["fork", "s", "t"], 1);
+            assert!(said.stderr.contains("hint:"), "{left}: {said:?}");
+            fs::remove_file(&rest).unwrap();
+            place.says(&["exec", "t", "--", "true"], 125);
+            let listed = place.says(&["ls", "--json"], 0).object();
+            assert_eq!(listed["sessions"].as_array().unwrap().len(), 1, "{left}: {listed}");
+        }
+        // The control: with room it is made, and its name is free.
+        place.says(&["fork", "s", "t"], 0);
+        let read = "wc -l <d/big; cat d/z";
+        assert_eq!(place.says(&["exec", "t", "--shell", read], 0).text(), "40000\nz\n");
+    });
+}
+
+/// Leaves so many KiB.
+fn fill_but(disk: &Disk<'_>, left: u64) {
+    disk.fill();
+    let rest = disk.0.state.join("probe-rest");
+    let file = fs::OpenOptions::new().write(true).open(&rest).unwrap();
+    file.set_len(file.metadata().unwrap().len() - left * 1024).unwrap();
+}

@@ -60,6 +60,7 @@ enum Line {
     Head(Head),
     Ops { ops: Vec<Op>, untouched: Vec<ByteString> },
     Landed,
+    Undone,
 }
 
 /// How far somebody came.
@@ -71,6 +72,8 @@ pub(super) struct Journal {
     pub(super) untouched: Vec<Vec<u8>>,
     /// All steps were done.
     pub(super) landed: bool,
+    /// All that were done are undone.
+    pub(super) undone: bool,
 }
 
 impl Head {
@@ -102,6 +105,11 @@ pub(super) fn note_landed(record: &Record) -> Result<()> {
     add(record, &Line::Landed)
 }
 
+/// Writes down that all steps which were done are undone: from here on the stage tells nothing any more.
+pub(super) fn note_undone(record: &Record) -> Result<()> {
+    add(record, &Line::Undone)
+}
+
 fn add(record: &Record, line: &Line) -> Result<()> {
     let mut text = serde_json::to_vec(line)
         .map_err(|error| Error::new(ErrorKind::Io, "write down what lands").source(error))?;
@@ -125,15 +133,16 @@ pub(super) fn read(content: &[u8]) -> Result<Option<Journal>> {
                 if head.is_understood() && begun.as_ref().is_none_or(|begun| !begun.landed) =>
             {
                 let (ops, untouched) = (Vec::new(), Vec::new());
-                *begun = Some(Journal { head, ops, untouched, landed: false });
+                *begun = Some(Journal { head, ops, untouched, landed: false, undone: false });
             }
             (Line::Ops { ops, untouched }, Some(journal)) => {
                 journal.ops = ops;
                 let paths = untouched.iter();
                 journal.untouched = paths.map(|path| path.as_bytes().to_vec()).collect();
             }
-            (Line::Landed, Some(journal)) => journal.landed = true,
-            (Line::Head(_) | Line::Ops { .. } | Line::Landed, _) => {
+            (Line::Landed, Some(journal)) if !journal.undone => journal.landed = true,
+            (Line::Undone, Some(journal)) if !journal.landed => journal.undone = true,
+            (Line::Head(_) | Line::Ops { .. } | Line::Landed | Line::Undone, _) => {
                 let what = "its record is of another version, or damaged";
                 return Err(Error::new(ErrorKind::Unsupported, what));
             }

@@ -209,11 +209,20 @@ impl Layer {
         #[cfg(test)]
         seam::meanwhile(&name);
         let ground = Ground { workspace: &self.workspace, stage: &stage, made: &ready.made };
-        let outcome = land_all(&ground, &ready.ops, items, record);
+        let mut outcome = land_all(&ground, &ready.ops, items, record);
         if let Outcome::InPart(error) = outcome {
             return Err(error);
         }
         // ORDER: what is thrown away is not needed any more by one who comes after a crash.
+        if let Outcome::Undone(why) = &mut outcome
+            && let Err(error) = journal::note_undone(record)
+        {
+            // With the stage as it is, whoever comes next finds nothing to undo and clears it.
+            return Err(match std::mem::replace(why, Undone::TooFar) {
+                Undone::Failed(first) => first,
+                Undone::TooFar => error,
+            });
+        }
         let finished = self.note((&ready.ops, u64::MAX), &untouched);
         let finished = finished.and_then(|()| self.clear(stage.place, record, &name));
         let finished = finished.and_then(|()| self.note((&[], 0), &untouched));
@@ -407,7 +416,7 @@ fn land_all(ground: &Ground<'_>, ops: &[Op], items: &[Item], record: &Record) ->
 
 /// Finishes or undoes what one left half done who died.
 pub(crate) fn pay(content: &[u8], record: &Record) -> Result<()> {
-    let Some(Journal { head, ops, mut untouched, landed }) = journal::read(content)? else {
+    let Some(Journal { head, ops, mut untouched, landed, undone }) = journal::read(content)? else {
         return Ok(());
     };
     let path = Path::new(&head.workspace);
@@ -424,12 +433,14 @@ pub(crate) fn pay(content: &[u8], record: &Record) -> Result<()> {
     let times = times::times(&workspace, &untouched);
     // One that is not there was taken, and comes back.
     untouched.retain(|path| times.get(path).is_none_or(|changed_ns| *changed_ns <= until_ns));
-    if !landed {
+    if !landed && !undone {
         let ground = Ground { workspace: &workspace, stage: &stage, made: &BTreeMap::new() };
         let stuck = undo_all(&ground, &ops);
         if !stuck.is_empty() {
             return Err(half_undone(&stuck, head.place));
         }
+        // ORDER: as above.
+        journal::note_undone(record)?;
     }
     let folder = Path::new(std::ffi::OsStr::from_bytes(head.folder.as_bytes()));
     // The session may be gone by now, and nobody needs to remember.
@@ -456,6 +467,14 @@ fn undo_all(ground: &Ground<'_>, ops: &[Op]) -> Vec<String> {
 }
 
 fn clear_stage(holder: &OwnedFd, name: &str, path: &Path) -> Result<()> {
+    #[cfg(test)]
+    if seam::is_cut_off() {
+        let stage = format!("{}/{name}", crate::kernel_path::through(holder));
+        let first =
+            std::fs::read_dir(&stage).unwrap().flatten().find(|entry| entry.path().is_file());
+        std::fs::remove_file(first.unwrap().path()).unwrap();
+        return Err(io("remove", path, Errno::IO));
+    }
     match clear::remove(holder, name.as_bytes()) {
         // What stands there is not ours.
         Ok(()) | Err(Errno::NOTDIR | Errno::LOOP) => Ok(()),

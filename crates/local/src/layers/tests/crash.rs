@@ -165,6 +165,38 @@ fn undo_each(stage: &Stage, place: Place, order: &ApplyOrder) -> usize {
     }
 }
 
+/// The directory of what was put back tells nothing any more once a part of it is gone.
+#[test]
+fn what_was_undone_is_not_undone_again_where_clearing_up_is_cut_off() {
+    for way in ways() {
+        for place in PLACES {
+            let stage = Stage::new("cleared", way, WORKSPACE);
+            stage.inside(WORK);
+            let before = stage.real();
+            let order = ApplyOrder::default();
+            assert!(stage.layer().land_in_part((place, 30), &order, &stage.state()));
+            seam::set_cut_off();
+            assert_ne!(stage.state().sweep().unwrap().kept, Vec::<String>::new());
+            sweep(&stage.state());
+            assert_eq!(stage.real(), before, "{way:?} {place:?}");
+            stage.assert_no_stage_is_left();
+            // The same of a landing that was refused and not killed.
+            seam::set_place(Some(place));
+            seam::set_failing_at(Some(30));
+            seam::set_cut_off();
+            let state = stage.state();
+            stage.layer().apply(&order, &state).unwrap_err();
+            seam::set_failing_at(None);
+            sweep(&state);
+            assert_eq!(stage.real(), before, "{way:?} {place:?}");
+            assert_eq!(stage.apply(&[]).kept, []);
+            seam::set_place(None);
+            stage.assert_landed();
+            stage.assert_no_stage_is_left();
+        }
+    }
+}
+
 /// What a version of Cofferdam left that knew of one place alone.
 #[test]
 fn a_record_of_an_earlier_version_is_understood() {
