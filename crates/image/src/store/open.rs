@@ -82,6 +82,8 @@ impl Store {
             && let Some(record) = self.record(id.hex())?
             && self.is_whole(&record)
         {
+            // A link may lead to what it led to before: then the name comes back.
+            self.write_record(record.clone(), name)?;
             return self.hold(&record, name.to_owned());
         }
         let (record, _held) = read_it(file)?;

@@ -190,9 +190,15 @@ impl Store {
         Ok(folder)
     }
 
-    /// Writes it down, with the names that it had and one more.
+    /// Writes it down, with the names that it had and one more, which means no other image any longer.
     pub(super) fn write_record(&self, mut record: ImageRecord, name: &str) -> Result<()> {
         let _alone = self.alone_at_records()?;
+        for mut other in self.records()? {
+            if other.id != record.id && other.names.iter().any(|known| known == name) {
+                other.names.retain(|known| known != name);
+                self.replace_record(&other)?;
+            }
+        }
         if let Some(known) = self.record(record.id.hex())? {
             record = known;
         }

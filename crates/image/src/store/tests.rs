@@ -246,6 +246,45 @@ fn a_tar_file_is_unpacked_once_until_it_changes() {
 }
 
 #[test]
+fn a_name_means_what_was_imported_by_it_last_and_nothing_else() {
+    let ground = Ground::new("names");
+    for name in ["one", "two"] {
+        std::fs::write(ground.0.join(name), layer(name)).unwrap();
+    }
+    let (link, next) = (ground.0.join("root"), ground.0.join("next"));
+    let open = |target: &str| {
+        std::os::unix::fs::symlink(target, &next).unwrap();
+        std::fs::rename(&next, &link).unwrap();
+        ground.open("tar:root").unwrap().0
+    };
+    let (store, name) = (ground.store(), format!("tar:{}", link.display()));
+    let named = || -> Vec<String> {
+        store.list().unwrap().iter().flat_map(|report| report.image.names.clone()).collect()
+    };
+    // The last time nothing is read: it is known what the file holds.
+    for target in ["one", "two", "one"] {
+        let image = open(target);
+        assert!(has(&image, target));
+        assert_eq!(store.find(&name).unwrap().image.id.to_string(), image.id, "{target}");
+        assert_eq!(named(), [name.as_str()], "{target}");
+    }
+    // The same of a name in a layout, and the image keeps its other names.
+    let layout = |content: &str| {
+        let mut layout = Layout::new(ground.0.join("oci"));
+        layout.image("v1", crate::platform::host(), &[(layer(content), layer(content))]);
+        ground.open("oci:oci:v1").unwrap().0
+    };
+    let first = layout("first");
+    ground.open("oci:oci").unwrap();
+    let second = layout("second");
+    let names = |id: &str| store.find(id).unwrap().image.names;
+    assert_eq!(names(&first.id), [format!("oci:{}", ground.0.join("oci").display())]);
+    assert_eq!(names(&second.id), [second.name]);
+    let removed = store.remove(&name, &BTreeSet::new()).unwrap();
+    assert_eq!(removed.images.len(), 1, "it can be removed by its name");
+}
+
+#[test]
 fn a_plain_directory_is_used_where_it_is() {
     let ground = Ground::new("dir");
     std::fs::create_dir(ground.0.join("root")).unwrap();
