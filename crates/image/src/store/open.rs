@@ -193,7 +193,7 @@ fn directory(path: &Path, name: String) -> Result<Image> {
     // The path as it was named: whoever shows it looks which links lead there.
     let tree = std::path::absolute(path).map_err(|error| not_opened(path, error))?;
     let layer = ImageLayer { tree, hold: None };
-    Ok(Image { id, name, layers: vec![layer], run: ImageRun::default() })
+    Ok(Image { id, name, layers: vec![layer], hold: None, run: ImageRun::default() })
 }
 
 /// Why what is packed in a way that is not read here is no image.

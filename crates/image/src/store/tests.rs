@@ -399,6 +399,39 @@ fn an_image_that_is_used_only_as_a_part_of_another_one_can_be_removed() {
 }
 
 #[test]
+fn an_image_is_used_by_who_lies_on_it_and_not_by_who_lies_on_the_same_layers() {
+    let ground = Ground::new("used");
+    let (base, top) = (layer("base"), layer("top"));
+    let packed = |layer: &Vec<u8>| (layer.clone(), layer.clone());
+    let host = crate::platform::host();
+    let mut layout = Layout::new(ground.0.join("oci"));
+    layout.image("below", host, &[packed(&base)]).image(
+        "above",
+        host,
+        &[packed(&base), packed(&top)],
+    );
+    layout.config = json!({"Cmd": ["other"]});
+    layout.image("twin", host, &[packed(&base), packed(&top)]);
+    let id = |tag: &str| ground.open(&format!("oci:oci:{tag}")).unwrap().0.id;
+    let (below, twin) = (id("below"), id("twin"));
+    let (above, held) = ground.open("oci:oci:above").unwrap();
+    let store = ground.store();
+    let used = || -> Vec<String> {
+        let all = store.list().unwrap().into_iter().filter(|report| report.in_use);
+        all.map(|report| report.image.id.to_string()).collect()
+    };
+    assert_eq!(used(), [above.id.as_str()]);
+    let removed = store.collect(&BTreeSet::new()).unwrap();
+    let gone: BTreeSet<_> = removed.images.into_iter().collect();
+    assert_eq!((gone, removed.layers.len()), (BTreeSet::from([below, twin]), 0));
+    assert!(above.layers.iter().all(|layer| layer.tree.exists()));
+    drop(held);
+    assert_eq!(used(), [""; 0]);
+    assert_eq!(store.collect(&BTreeSet::new()).unwrap().layers.len(), 2);
+    assert_eq!(std::fs::read_dir(ground.0.join("state/images/used")).unwrap().count(), 0);
+}
+
+#[test]
 fn what_is_packed_in_another_way_is_said_with_the_remedy() {
     let ground = Ground::new("foreign");
     // An empty stream as bzip2 packs it, the beginning of a zip archive, and no archive at all.
