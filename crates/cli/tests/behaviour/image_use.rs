@@ -1,6 +1,6 @@
-//! Which images are used.
+//! Which images are used, and which spellings of a path name one.
 
-use crate::images::{busybox, layout, system};
+use crate::images::{busybox, layout, system, text};
 use crate::place::{Place, everyone};
 use serde_json::{Value, json};
 use std::fs;
@@ -41,5 +41,28 @@ fn a_sandbox_uses_the_image_that_it_was_made_from_and_no_other_with_its_layers()
         place.says(&["rm", "s"], 0);
         place.says(&["image", "gc"], 0);
         assert_eq!(fs::read_dir(place.state.join("images/layers")).unwrap().count(), 0);
+    });
+}
+
+#[test]
+fn an_image_of_a_path_is_found_by_every_spelling_of_it() {
+    everyone(|place| {
+        let image = layout(place, "oci", &json!({"layers": [[{"path": "a"}]]}));
+        let beside = |name: &str| format!("oci:../{name}/../oci/.");
+        let at = place.workspace.file_name().and_then(|name| name.to_str()).unwrap();
+        let imported = place.says(&["image", "import", &beside(at)], 0).text();
+        let whole = place.says(&["image", "inspect", &image, "--json"], 0).object();
+        assert_eq!(
+            (whole["id"].as_str().unwrap(), &whole["names"]),
+            (imported.trim(), &json!([image]))
+        );
+        place.says(&["image", "inspect", "oci:../oci/"], 0);
+        // One that was listed in another spelling is found by that.
+        let record = place.state.join(format!("images/records/{}.json", &imported.trim()[7..]));
+        let other = format!("oci:{}/./oci", text(&place.base));
+        let text = fs::read_to_string(&record).unwrap().replace(&image, &other);
+        fs::write(&record, text).unwrap();
+        place.says(&["image", "rm", &image], 1);
+        place.says(&["image", "rm", &other], 0);
     });
 }
