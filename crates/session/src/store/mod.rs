@@ -258,7 +258,8 @@ pub(crate) fn broken_off(error: tokio::task::JoinError) -> Error {
 }
 
 /// What helps where the disk takes nothing more.
-const ROOM: &str = "Free some space on its disk, or remove sessions or images: `cofferdam rm` and `cofferdam image gc` work all the same.";
+const ROOM: &str = "Free some space on its disk, or remove sessions or images: `cofferdam rm` and \
+                    `cofferdam image gc` work all the same.";
 
 /// An error of the database in words that name the file and the remedy.
 fn explain(path: &Path, error: rusqlite::Error) -> Error {
