@@ -372,7 +372,7 @@ async fn a_sandbox_lies_on_an_image_and_shows_nothing_of_the_host() {
     let tree = cofferdam::ImageLayer { tree: root.clone(), hold: None };
     let (id, name) = (format!("dir:{}", root.display()), "root".to_owned());
     let run = cofferdam::ImageRun::default();
-    let image = cofferdam::Image { id, name, layers: vec![tree], run };
+    let image = cofferdam::Image { id, name, layers: vec![tree], hold: None, run };
     let sandbox = place.builder().image(image).create().await.unwrap();
     let inside = |line: &str| ["/bin/busybox", "sh", "-c", line].map(str::to_owned);
     let output = sandbox.exec(inside("busybox ls /bin; echo x >/bin/new")).await.unwrap();

@@ -15,6 +15,10 @@ pub struct Image {
     pub name: String,
     /// Its layers, the uppermost first.
     pub layers: Vec<ImageLayer>,
+    /// A directory that is held by a shared lock while somebody lies on it, which its layers do not tell: others
+    /// may have the same. `None` where nobody removes the image by rule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hold: Option<PathBuf>,
     /// How it wants to be run.
     pub run: ImageRun,
 }

@@ -422,7 +422,7 @@ mod tests {
     fn image(id: &str) -> Image {
         let layer = crate::ImageLayer { tree: "/t".into(), hold: Some("/h".into()) };
         let run = crate::ImageRun { command: vec!["sh".into()], ..crate::ImageRun::default() };
-        Image { id: id.into(), name: "oci:x".into(), layers: vec![layer], run }
+        Image { id: id.into(), name: "oci:x".into(), layers: vec![layer], hold: None, run }
     }
 
     #[test]

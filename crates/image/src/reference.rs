@@ -5,7 +5,7 @@ use crate::tar::Entries;
 use cofferdam_archive::unpacked;
 use cofferdam_core::{Error, ErrorKind, Result};
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// Ends of names of files, which without a tag are not taken for names in a registry.
 const FILES: [&str; 6] = [".tar", ".tar.gz", ".tgz", ".tar.zst", ".tar.xz", ".json"];
@@ -66,8 +66,8 @@ impl Reference {
                 false => colons().find(is_there).or_else(|| colons().next()),
             };
             match end.and_then(|end| rest.split_at_checked(end)) {
-                Some((path, tag)) => (from.join(path), tag.get(1..).map(str::to_owned)),
-                None => (from.join(rest), None),
+                Some((path, tag)) => (below(from, path), tag.get(1..).map(str::to_owned)),
+                None => (below(from, rest), None),
             }
         };
         if rest.is_empty() {
@@ -86,8 +86,8 @@ impl Reference {
                 let (path, tag) = with_tag();
                 Ok(Self::DockerArchive { path, tag })
             }
-            "dir" => Ok(Self::Directory(from.join(rest))),
-            "tar" => Ok(Self::Tar(from.join(rest))),
+            "dir" => Ok(Self::Directory(below(from, rest))),
+            "tar" => Ok(Self::Tar(below(from, rest))),
             "sha256" => Ok(Self::Stored(text.to_owned())),
             "docker" if rest.starts_with("//") => {
                 Remote::parse(rest.get(2..).unwrap_or_default()).map(Self::Registry)
@@ -136,13 +136,37 @@ impl fmt::Display for Reference {
     }
 }
 
+/// A path in one spelling, for it is a name of the image as well: without `.`, and without `..` but where
+/// what stands before that is no plain directory. What a link leads to is not beside the link.
+fn below(from: &Path, text: &str) -> PathBuf {
+    let is_directory =
+        |path: &Path| path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir());
+    let mut path = PathBuf::new();
+    for part in from.join(text).components() {
+        let is_undone = part == Component::ParentDir
+            && match path.components().next_back() {
+                Some(Component::Normal(_)) => is_directory(&path),
+                Some(Component::RootDir) => true,
+                Some(Component::Prefix(_) | Component::CurDir | Component::ParentDir) | None => {
+                    false
+                }
+            };
+        match is_undone {
+            // Above the root is the root, which has nothing to pop.
+            true => drop(path.pop()),
+            false => path.push(part),
+        }
+    }
+    path
+}
+
 /// What a text without a scheme is.
 fn detect(text: &str, from: &Path) -> Result<Reference> {
     let is_path = ["/", "./", "../"].iter().any(|lead| text.starts_with(lead));
     if !is_path && says_version(text) {
         return Remote::parse(text).map(Reference::Registry);
     }
-    let path = from.join(text);
+    let path = below(from, text);
     let Ok(metadata) = std::fs::metadata(&path) else {
         // A file that is not there is no reason to tell a registry its name.
         let is_file = FILES.iter().any(|end| text.ends_with(end));
@@ -214,6 +238,40 @@ mod tests {
             assert_eq!(read.to_string(), shown);
             assert_eq!(parse(shown).unwrap(), read);
         }
+    }
+
+    #[test]
+    fn a_path_has_one_spelling_wherever_it_is_named_from() {
+        let ground = std::env::temp_dir().join(format!("cofferdam-spelt-{}", std::process::id()));
+        let (a, b, far) = (ground.join("a"), ground.join("b"), ground.join("far/deep"));
+        for directory in [&a, &b, &far] {
+            std::fs::create_dir_all(directory).unwrap();
+        }
+        std::os::unix::fs::symlink(&far, a.join("link")).unwrap();
+        let shown = |text: &str, from: &Path| Reference::parse(text, from).unwrap().to_string();
+        let one = format!("tar:{}", a.join("x.tar").display());
+        for (text, from) in [
+            ("tar:x.tar", &a),
+            ("tar:./x.tar", &a),
+            ("tar:../a//x.tar", &a),
+            ("tar:../a/./x.tar", &b),
+            ("tar:../b/../a/x.tar", &b),
+            (&*format!("tar:/../{}/../a/x.tar", b.display()), &b),
+        ] {
+            assert_eq!(shown(text, from), one, "{text}");
+        }
+        let dir = format!("dir:{}", a.display());
+        for text in [".", "./", "../a", "dir:../b/../a/"] {
+            assert_eq!(shown(text, &a), dir, "{text}");
+        }
+        let layout = format!("oci:{}:v1", a.display());
+        assert_eq!(shown("oci:../a:v1", &b), layout);
+        // What stands before the dots may be a link, or not be there: then they are not undone.
+        for text in ["link/../x.tar", "none/../x.tar", "none/../../x.tar"] {
+            let kept = format!("tar:{}", a.join(text).display());
+            assert_eq!(shown(&format!("tar:{text}"), &a), kept);
+        }
+        std::fs::remove_dir_all(ground).unwrap();
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //!   layers/<digits of the unpacked layer's digest>/tree/…   what it holds
 //!                                                 record.json, owners
 //!   records/<digits of the image's digest>.json
+//!   used/<digits>/         held by whoever lies on the image
 //!   seen/<digits>          which image a file holds, by what the file is
 //!   staging/<name>/        what is being made or removed
 //!   staging/fetch-<digits>/packed   what is being downloaded, or what came of it before it stopped
@@ -13,8 +14,8 @@
 //! What is below `layers` is whole: it is made below `staging`, written to disk and renamed. Whoever
 //! works below `staging` holds a lock on the directory there; what nobody holds is a crash's, and
 //! the next opening removes it, but for downloads: a pull goes on with them, and `collect` removes them.
-//! Whoever uses a layer holds a shared lock on its directory, and
-//! removing takes that lock alone.
+//! Whoever uses an image holds a shared lock on its own directory and on those of its layers, which
+//! other images may have too; removing takes that lock alone.
 
 mod directory;
 mod fetch;
@@ -39,6 +40,8 @@ use std::path::{Path, PathBuf};
 const LAYERS: &str = "layers";
 /// What images are made of.
 const RECORDS: &str = "records";
+/// Which images are used.
+const USED: &str = "used";
 /// Which image a file holds.
 const SEEN: &str = "seen";
 /// What is not whole.

@@ -26,10 +26,11 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// What it lies on.
 const BASE: &str = "base";
 
-/// Holds the layers of this spec's image, so that nobody removes them. Fails where one is gone.
+/// Holds this spec's image and its layers, so that nobody removes them. Fails where one is gone.
 pub(crate) fn hold(spec: &Spec) -> Result<Vec<OwnedFd>> {
     let Some(image) = &spec.image else { return Ok(Vec::new()) };
-    let directories = image.layers.iter().filter_map(|layer| layer.hold.as_deref());
+    let layers = image.layers.iter().filter_map(|layer| layer.hold.as_deref());
+    let directories = layers.chain(image.hold.as_deref());
     let held = |directory: &Path| {
         let opened = locked(directory)?;
         // It may have been removed between the two.
@@ -41,7 +42,7 @@ pub(crate) fn hold(spec: &Spec) -> Result<Vec<OwnedFd>> {
         }
     };
     let gone = |errno| {
-        Error::new(ErrorKind::NotFound, format!("a layer of image {} is gone", image.name))
+        Error::new(ErrorKind::NotFound, format!("image {} or a layer of it is gone", image.name))
             .hint("Run `cofferdam image import` with the same reference.")
             .source(std::io::Error::from(errno))
     };
@@ -139,7 +140,8 @@ mod tests {
     fn spec(tree: &Path, hold: Option<&Path>) -> Spec {
         let layer = ImageLayer { tree: tree.into(), hold: hold.map(Into::into) };
         let run = ImageRun::default();
-        let image = Image { id: "i".into(), name: "n".into(), layers: vec![layer], run };
+        let image =
+            Image { id: "i".into(), name: "n".into(), layers: vec![layer], hold: None, run };
         Spec { image: Some(image), ..Spec::new(Workspace::Private, Caller::default()) }
     }
 
@@ -162,6 +164,13 @@ mod tests {
             assert!(std::time::Instant::now() < deadline);
         }
         assert!(hold(&spec(&layer, None)).unwrap().is_empty(), "nobody removes a plain directory");
+        // The image itself, which others may share the layer with.
+        let mut spec = spec(&layer, None);
+        spec.image.as_mut().unwrap().hold = Some(layer.clone());
+        let held = hold(&spec).unwrap();
+        assert_eq!((held.len(), alone()), (1, Err(Errno::WOULDBLOCK)));
+        std::fs::remove_dir(&layer).unwrap();
+        assert_eq!(hold(&spec).unwrap_err().kind, ErrorKind::NotFound);
     }
 
     #[test]

@@ -4,7 +4,8 @@ use crate::credential_program;
 use crate::limits::MAX_CREDENTIALS_BYTES;
 use crate::secret::{Credentials, Secret};
 use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use base64::alphabet;
+use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_image::Remote;
 use serde::Deserialize;
@@ -16,6 +17,12 @@ use std::time::Duration;
 
 /// What the default registry is called in these files.
 const OLD_NAME: &str = "https://index.docker.io/v1/";
+
+/// As the tools that write these files read them, which ask nothing of the bits behind the last byte.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
+);
 
 /// Where credentials are looked for, in this order; the first that knows the registry counts.
 #[derive(Debug, Clone, Default)]
@@ -92,23 +99,27 @@ pub(crate) fn look(places: &Places, remote: &Remote, within: Duration) -> Result
             found.looked.push(format!("{shown} is not there"));
             continue;
         };
-        let mut why = None;
-        let credentials = match of_file(&kept, remote) {
+        let (wanted, unreadable) = of_file(&kept, remote);
+        let mut why = unreadable.map(|name| {
+            format!("its entry for {name} cannot be read, so log in anew or remove it")
+        });
+        let credentials = match wanted {
             Wanted::Known(credentials) => Some(credentials),
             Wanted::Helper(name, server) => {
                 credential_program::ask(name, server, &places.search, within).unwrap_or_else(
                     |error| {
-                        why = Some(error);
+                        why.get_or_insert(error);
                         None
                     },
                 )
             }
             Wanted::Nothing => None,
         };
-        let what = why.unwrap_or_else(|| match credentials {
-            Some(_) => format!("knows {}", remote.registry),
-            None => format!("does not know {}", remote.registry),
-        });
+        let what = match (&credentials, why) {
+            (Some(_), _) => format!("knows {}", remote.registry),
+            (None, Some(why)) => why,
+            (None, None) => format!("does not know {}", remote.registry),
+        };
         found.looked.push(format!("{shown}: {what}"));
         if credentials.is_some() {
             found.credentials = credentials;
@@ -118,30 +129,36 @@ pub(crate) fn look(places: &Places, remote: &Remote, within: Duration) -> Result
     Ok(found)
 }
 
-/// What a file says of a registry.
+/// What a file says of a registry that can be used.
 enum Wanted<'a> {
     Known(Credentials),
     Helper(&'a str, &'a str),
     Nothing,
 }
 
-fn of_file<'a>(kept: &'a Kept, remote: &'a Remote) -> Wanted<'a> {
+/// What a file says of a registry, and by which name it says of it what cannot be read.
+fn of_file<'a>(kept: &'a Kept, remote: &'a Remote) -> (Wanted<'a>, Option<String>) {
     let server = server(remote);
     let names = names(remote);
     let helper = names.iter().find_map(|name| kept.cred_helpers.get(name));
     if let Some(helper) = helper {
-        return Wanted::Helper(helper, server);
+        return (Wanted::Helper(helper, server), None);
     }
-    for name in &names {
+    let mut unreadable = None;
+    for name in names {
         let is_it = |key: &&String| {
-            bare(key) == name || (key.as_str(), *name == server) == (OLD_NAME, true)
+            bare(key) == name || (key.as_str(), name.as_str() == server) == (OLD_NAME, true)
         };
         let entry = kept.auths.keys().find(is_it).and_then(|key| kept.auths.get(key));
-        if let Some(credentials) = entry.and_then(of_entry) {
-            return Wanted::Known(credentials);
+        match entry.map_or(Entered::Nothing, of_entry) {
+            Entered::Credentials(credentials) => return (Wanted::Known(credentials), None),
+            Entered::Nothing => {}
+            // A less exact name may be enough.
+            Entered::Unreadable => unreadable = unreadable.or(Some(name)),
         }
     }
-    kept.creds_store.as_deref().map_or(Wanted::Nothing, |store| Wanted::Helper(store, server))
+    let store = kept.creds_store.as_deref();
+    (store.map_or(Wanted::Nothing, |store| Wanted::Helper(store, server)), unreadable)
 }
 
 /// What a registry is called in `auths`, the most exact first: a repository and what is above it may
@@ -173,19 +190,33 @@ fn bare(key: &str) -> &str {
     }
 }
 
-fn of_entry(entry: &Entry) -> Option<Credentials> {
+/// What an entry comes to.
+enum Entered {
+    Credentials(Credentials),
+    Nothing,
+    Unreadable,
+}
+
+fn of_entry(entry: &Entry) -> Entered {
     let some = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
     if let Some(token) = some(&entry.registrytoken) {
-        return Some(Credentials::Token(Secret::new(token)));
+        return Entered::Credentials(Credentials::Token(Secret::new(token)));
     }
     if let Some(token) = some(&entry.identitytoken) {
-        return Some(Credentials::Identity(Secret::new(token)));
+        return Entered::Credentials(Credentials::Identity(Secret::new(token)));
     }
     if let (Some(name), Some(password)) = (some(&entry.username), some(&entry.password)) {
-        return Some(Credentials::Password(name, Secret::new(password)));
+        return Entered::Credentials(Credentials::Password(name, Secret::new(password)));
     }
-    let bytes = STANDARD.decode(some(&entry.auth)?.trim()).ok()?;
-    let text = String::from_utf8(bytes).ok()?;
+    match some(&entry.auth) {
+        None => Entered::Nothing,
+        Some(auth) => packed(auth.trim()).map_or(Entered::Unreadable, Entered::Credentials),
+    }
+}
+
+/// A name and a password as they are kept in one word.
+fn packed(auth: &str) -> Option<Credentials> {
+    let text = String::from_utf8(BASE64.decode(auth).ok()?).ok()?;
     let (name, password) = text.trim_end_matches('\0').split_once(':')?;
     Some(Credentials::Password(name.to_owned(), Secret::new(password)))
 }

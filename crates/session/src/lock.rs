@@ -41,7 +41,11 @@ impl Locks {
             Error::new(ErrorKind::Io, format!("list {}", self.directory.display())).source(e)
         };
         let mut keys = Vec::new();
-        for entry in std::fs::read_dir(&self.directory).map_err(failed)? {
+        let entries = match std::fs::read_dir(&self.directory) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(keys),
+            entries => entries.map_err(failed)?,
+        };
+        for entry in entries {
             keys.extend(entry.map_err(failed)?.file_name().into_string().ok());
         }
         Ok(keys)

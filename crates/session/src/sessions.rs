@@ -98,7 +98,10 @@ impl Sessions {
         if backends.is_empty() {
             return Err(Error::new(ErrorKind::Unavailable, "no backend keeps sessions here"));
         }
-        let places = Places::open(state)?;
+        let places = match room {
+            Room::Ordinary => Places::open(state)?,
+            Room::Reserve => Places::open_to_look(state)?,
+        };
         let store = Store::open(places.database(), room).await?;
         let locks = Locks::new(places.locks());
         let (awaited, owned) = (Arc::new(Awaited::default()), Arc::new(Owned::default()));

@@ -54,7 +54,10 @@ impl Drop for Staging {
 
 /// Whether something is there, be it a leftover or what somebody is just fetching.
 pub(crate) fn has_any(places: &Places) -> Result<bool> {
-    Ok(std::fs::read_dir(places.staging()).map_err(unlisted)?.next().is_some())
+    match std::fs::read_dir(places.staging()) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        entries => Ok(entries.map_err(unlisted)?.next().is_some()),
+    }
 }
 
 fn unlisted(cause: std::io::Error) -> Error {

@@ -7,7 +7,7 @@ use crate::config::ImageWish;
 use crate::surroundings::Surroundings;
 use crate::{exit, images, render, report};
 use clap::{Args, Subcommand};
-use cofferdam_core::{Image, Result};
+use cofferdam_core::{ErrorKind, Image, Result};
 use cofferdam_image::{ImageReport, PulledFrom, Reference, Removed, Store};
 pub(crate) use lines::ImageEvent;
 use lines::Lines;
@@ -215,13 +215,18 @@ pub(super) fn perform(args: &ImageArgs) -> Result<u8> {
 
 /// An image by the name that it was given: relative paths begin here, as they did then.
 fn named(text: &str, surroundings: &Surroundings, store: &Store) -> String {
+    // One that is there twice is there.
+    let is_there = |name: &str| match store.find(name) {
+        Ok(_) => true,
+        Err(error) => error.kind != ErrorKind::NotFound,
+    };
     match surroundings.directory().and_then(|here| Reference::parse(text, here)) {
+        Ok(reference) if is_there(&reference.to_string()) => reference.to_string(),
         // What could be in a registry may as well be the beginning of an id.
-        Ok(Reference::Registry(remote)) if store.find(&remote.to_string()).is_err() => {
-            text.to_owned()
-        }
+        Ok(Reference::Registry(_)) | Err(_) => text.to_owned(),
+        // An image is known by what it is listed as, whatever the path would be called today.
+        Ok(_) if is_there(text) => text.to_owned(),
         Ok(reference) => reference.to_string(),
-        Err(_) => text.to_owned(),
     }
 }
 

@@ -38,6 +38,7 @@ mod http_files;
 mod http_layers;
 mod http_ports;
 mod image_apt;
+mod image_use;
 mod images;
 mod laboratory;
 mod layers;

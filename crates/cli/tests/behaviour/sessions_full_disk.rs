@@ -1,9 +1,11 @@
 //! A disk that is full to the last block: what runs can be seen, stopped and removed all the same.
 
+use crate::images::layout;
 use crate::place::{
     PYTHON, Place, SOON, caller, ended, everyone, lines_of, outcome, skipped, started, until,
 };
 use crate::sessions::phase;
+use serde_json::json;
 use std::fs;
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -102,6 +104,44 @@ fn on_a_full_disk_what_runs_can_be_seen_stopped_and_removed() {
         assert_eq!(whole.text(), "ok\n", "{whole:?}");
         place.says(&["rm", "t"], 0);
         assert_eq!(fs::read_dir(place.state.join("owed")).unwrap().count(), 0);
+    });
+}
+
+#[test]
+fn where_no_session_ever_was_what_fills_the_disk_is_removed_all_the_same() {
+    if caller() != 0 {
+        return skipped("root", "only root mounts a disk to fill");
+    }
+    everyone(|place| {
+        let disk = Disk::mount(place);
+        let import = |name: &str| {
+            let entry = json!({"path": name, "content": name});
+            let image = layout(place, name, &json!({"layers": [[entry]]}));
+            place.says(&["image", "import", &image], 0);
+            image
+        };
+        let (one, _two) = (import("one"), import("two"));
+        // As a pull leaves it for which there was too little room.
+        let part = place.state.join(format!("images/staging/fetch-{}", "0".repeat(64)));
+        fs::create_dir(&part).unwrap();
+        fs::write(part.join("packed"), vec![1; 8 << 20]).unwrap();
+        for path in [&part, &part.join("packed")] {
+            place.give(path);
+        }
+        disk.fill();
+        for words in [&["ls"][..], &["gc"], &["gc", "--dry-run"], &["image", "ls"]] {
+            place.says(words, 0);
+        }
+        assert!(disk.is_full());
+        place.says(&["image", "rm", &one], 0);
+        disk.fill();
+        assert_eq!(place.says(&["image", "gc"], 0).text().lines().count(), 1);
+        assert!(!disk.is_full() && !part.exists());
+        let made = ["sessions.db", "sessions.new", "reserve", "locks", "homes"];
+        assert!(!made.iter().any(|name| place.state.join(name).exists()));
+        // With room there are sessions as ever.
+        place.says(&["create", "--name", "s"], 0);
+        assert!(place.says(&["ls"], 0).text().contains(" s "));
     });
 }
 

@@ -71,7 +71,12 @@ impl Stop {
 
 /// Whether a name in the staging place is that of a download.
 pub(super) fn is_fetch(name: &str) -> bool {
-    name.starts_with(LEAD)
+    of_fetch(name).is_some()
+}
+
+/// The digits of the packed layer whose download has this name in the staging place.
+pub(super) fn of_fetch(name: &str) -> Option<&str> {
+    name.strip_prefix(LEAD)
 }
 
 /// A packed layer of which we alone have the file.

@@ -82,6 +82,8 @@ impl Store {
             && let Some(record) = self.record(id.hex())?
             && self.is_whole(&record)
         {
+            // A link may lead to what it led to before: then the name comes back.
+            self.write_record(record.clone(), name)?;
             return self.hold(&record, name.to_owned());
         }
         let (record, _held) = read_it(file)?;
@@ -191,7 +193,7 @@ fn directory(path: &Path, name: String) -> Result<Image> {
     // The path as it was named: whoever shows it looks which links lead there.
     let tree = std::path::absolute(path).map_err(|error| not_opened(path, error))?;
     let layer = ImageLayer { tree, hold: None };
-    Ok(Image { id, name, layers: vec![layer], run: ImageRun::default() })
+    Ok(Image { id, name, layers: vec![layer], hold: None, run: ImageRun::default() })
 }
 
 /// Why what is packed in a way that is not read here is no image.

@@ -1,6 +1,6 @@
 //! From the name of an image in a registry to one that lies ready.
 
-use super::fetch::{Blob, Fetch, Registry, Stop};
+use super::fetch::{Blob, Fetch, Registry, Stop, of_fetch};
 use super::layers::{Packed, Place};
 use super::record::{ImageRecord, PulledFrom};
 use super::removal::Removed;
@@ -16,6 +16,7 @@ use crate::remote::Remote;
 use cofferdam_core::{Error, ErrorKind, Image, Result};
 use rustix::fd::OwnedFd;
 use serde::Deserialize;
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
@@ -95,10 +96,16 @@ impl Store {
             size: Some(layer.size),
         });
         let described = described::described(&document, config.digest, places.collect(), platform)?;
+        let packed: BTreeSet<Digest> =
+            described.layers.iter().filter_map(|layer| layer.packed.clone()).collect();
         let (mut record, _held) = match self.record(described.id.hex())? {
             Some(known) if self.is_whole(&known) => (known, Vec::new()),
             _ => self.fetched(described, registry, progress)?,
         };
+        // What an earlier pull had unpacked before it stopped is not asked for again, and lies there packed.
+        self.sweep_all(|name| {
+            of_fetch(name).is_some_and(|hex| packed.iter().any(|one| one.hex() == hex))
+        })?;
         let now = self.new_record(record.id.clone(), Vec::new(), record.run.clone());
         let tag = if remote.digest.is_some() { None } else { remote.tag.clone() };
         let from = PulledFrom {

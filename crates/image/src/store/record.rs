@@ -1,17 +1,18 @@
 //! What is written down of images and layers.
 
-use super::directory::{Lock, lock};
-use super::{LAYERS, RECORDS, Store, failed};
+use super::directory::{Lock, lock, own_directory};
+use super::{LAYERS, RECORDS, Store, USED, failed};
 use crate::digest::Digest;
 use crate::unpack::Tally;
 use crate::user;
 use cofferdam_core::{Error, ErrorKind, Image, ImageLayer, ImageRun, Result};
 use rustix::fd::OwnedFd;
-use rustix::fs::FlockOperation;
+use rustix::fs::{FlockOperation, Mode};
+use rustix::io::Errno;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The format that this program writes, and the only one that it reads.
@@ -170,16 +171,30 @@ impl Store {
         Ok(ImageReport { image, layers, bytes, in_use })
     }
 
-    /// Whether somebody holds its uppermost layer, and so the image or one on top of it.
+    /// Whether somebody lies on it, and not only on layers that it shares.
     pub(super) fn is_used(&self, image: &ImageRecord) -> Result<bool> {
-        let Some(top) = image.layers.last() else { return Ok(false) };
-        let folder = self.folder(LAYERS)?;
-        let path = self.layer(top);
+        let path = self.path.join(USED).join(image.id.hex());
         if !path.exists() {
             return Ok(false);
         }
-        let alone = lock(&folder, top.hex(), Lock::Alone).map_err(|e| failed("lock", &path, e))?;
-        Ok(alone.is_none())
+        let folder = self.folder(USED)?;
+        let alone = lock(&folder, image.id.hex(), Lock::Alone);
+        Ok(alone.map_err(|errno| failed("lock", &path, errno))?.is_none())
+    }
+
+    /// Notes that somebody lies on it, as long as the lock lives.
+    fn used(&self, id: &Digest) -> Result<(PathBuf, OwnedFd)> {
+        // Not made before somebody needs it: what only removes may have no room.
+        let folder = own_directory(&self.path.join(USED))?;
+        let path = self.path.join(USED).join(id.hex());
+        match rustix::fs::mkdirat(&folder, id.hex(), Mode::RWXU) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(failed("make", &path, errno)),
+        }
+        let held = lock(&folder, id.hex(), Lock::Shared)
+            .map_err(|errno| failed("lock", &path, errno))?
+            .ok_or_else(|| gone(&format!("image {id}")))?;
+        Ok((path, held))
     }
 
     /// Keeps others from changing records, as long as the answer lives.
@@ -190,9 +205,15 @@ impl Store {
         Ok(folder)
     }
 
-    /// Writes it down, with the names that it had and one more.
+    /// Writes it down, with the names that it had and one more, which means no other image any longer.
     pub(super) fn write_record(&self, mut record: ImageRecord, name: &str) -> Result<()> {
         let _alone = self.alone_at_records()?;
+        for mut other in self.records()? {
+            if other.id != record.id && other.names.iter().any(|known| known == name) {
+                other.names.retain(|known| known != name);
+                self.replace_record(&other)?;
+            }
+        }
         if let Some(known) = self.record(record.id.hex())? {
             record = known;
         }
@@ -217,12 +238,13 @@ impl Store {
     ) -> Result<(Image, Vec<OwnedFd>)> {
         let folder = self.folder(LAYERS)?;
         let mut layers = Vec::with_capacity(record.layers.len());
-        let mut held = Vec::with_capacity(record.layers.len());
+        let (hold, used) = self.used(&record.id)?;
+        let mut held = vec![used];
         for diff_id in record.layers.iter().rev() {
             let path = self.layer(diff_id);
             let lock = lock(&folder, diff_id.hex(), Lock::Shared)
                 .map_err(|errno| failed("lock", &path, errno))?
-                .ok_or_else(|| gone(diff_id))?;
+                .ok_or_else(|| gone(&format!("layer {diff_id}")))?;
             held.push(lock);
             let record: Option<LayerRecord> = read(&path.join("record.json"))?;
             layers.push(ImageLayer { tree: path.join("tree"), hold: Some(path) });
@@ -232,7 +254,7 @@ impl Store {
         }
         let mut run = record.run.clone();
         user::note(&mut run, &layers);
-        let image = Image { id: record.id.to_string(), name, layers, run };
+        let image = Image { id: record.id.to_string(), name, layers, hold: Some(hold), run };
         Ok((image, held))
     }
 
@@ -241,8 +263,8 @@ impl Store {
     }
 }
 
-fn gone(diff_id: &Digest) -> Error {
-    Error::new(ErrorKind::Unavailable, format!("layer {diff_id} is being removed"))
+fn gone(what: &str) -> Error {
+    Error::new(ErrorKind::Unavailable, format!("{what} is being removed"))
         .hint("Try again; the image is made anew then.")
 }
 

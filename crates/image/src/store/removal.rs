@@ -3,7 +3,7 @@
 use super::directory::{Lock, lock, remove_all};
 use super::fetch::is_fetch;
 use super::record::ImageRecord;
-use super::{LAYERS, RECORDS, SEEN, STAGING, Store, failed};
+use super::{LAYERS, RECORDS, SEEN, STAGING, Store, USED, failed};
 use crate::digest::Digest;
 use cofferdam_core::{Error, ErrorKind, Result};
 use serde::Serialize;
@@ -21,7 +21,7 @@ pub struct Removed {
 
 impl Store {
     /// Removes one image and the layers that no other one has. `sessions` are ids of images that
-    /// sessions lie on. One that nobody may lie on but for another image is not used: what a sandbox
+    /// sessions lie on. One that only shares layers with an image that is used is not: what a sandbox
     /// lies on stays with that other one.
     pub fn remove(&self, name: &str, sessions: &BTreeSet<String>) -> Result<Removed> {
         let record = self.find_record(name)?;
@@ -32,7 +32,7 @@ impl Store {
                 busy("a session").hint("Remove the session first; `cofferdam ls` lists them.")
             );
         }
-        if self.is_used(&record)? && !self.lies_below_a_used_one(&record)? {
+        if self.is_used(&record)? {
             return Err(busy("a sandbox that runs").hint("Wait for its end, or end it."));
         }
         let mut removed = Removed::default();
@@ -55,21 +55,11 @@ impl Store {
         Ok(removed)
     }
 
-    /// Whether another image that is used has all layers of this one.
-    fn lies_below_a_used_one(&self, image: &ImageRecord) -> Result<bool> {
-        let Some(top) = image.layers.last() else { return Ok(false) };
-        for other in self.records()? {
-            if other.id != image.id && other.layers.contains(top) && self.is_used(&other)? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
     fn forget(&self, record: &ImageRecord, removed: &mut Removed) -> Result<()> {
         let path = self.path.join(RECORDS).join(format!("{}.json", record.id.hex()));
         remove_file(&path)?;
         removed.images.push(record.id.to_string());
+        self.forget_use(&record.id)?;
         let seen = self.path.join(SEEN);
         for entry in std::fs::read_dir(&seen).map_err(|error| failed("list", &seen, error))? {
             let path = entry.map_err(|error| failed("list", &seen, error))?.path();
@@ -79,6 +69,18 @@ impl Store {
             }
         }
         Ok(())
+    }
+
+    /// Removes the directory that was held by who lay on an image, unless somebody just began to.
+    fn forget_use(&self, id: &Digest) -> Result<()> {
+        let path = self.path.join(USED);
+        if !path.join(id.hex()).exists() {
+            return Ok(());
+        }
+        let folder = self.folder(USED)?;
+        let alone = lock(&folder, id.hex(), Lock::Alone).map_err(|e| failed("lock", &path, e))?;
+        let Some(_alone) = alone else { return Ok(()) };
+        remove_all(&folder, id.hex().as_bytes()).map_err(|errno| failed("remove", &path, errno))
     }
 
     /// Removes the layers that no image has and nobody holds.

@@ -246,6 +246,45 @@ fn a_tar_file_is_unpacked_once_until_it_changes() {
 }
 
 #[test]
+fn a_name_means_what_was_imported_by_it_last_and_nothing_else() {
+    let ground = Ground::new("names");
+    for name in ["one", "two"] {
+        std::fs::write(ground.0.join(name), layer(name)).unwrap();
+    }
+    let (link, next) = (ground.0.join("root"), ground.0.join("next"));
+    let open = |target: &str| {
+        std::os::unix::fs::symlink(target, &next).unwrap();
+        std::fs::rename(&next, &link).unwrap();
+        ground.open("tar:root").unwrap().0
+    };
+    let (store, name) = (ground.store(), format!("tar:{}", link.display()));
+    let named = || -> Vec<String> {
+        store.list().unwrap().iter().flat_map(|report| report.image.names.clone()).collect()
+    };
+    // The last time nothing is read: it is known what the file holds.
+    for target in ["one", "two", "one"] {
+        let image = open(target);
+        assert!(has(&image, target));
+        assert_eq!(store.find(&name).unwrap().image.id.to_string(), image.id, "{target}");
+        assert_eq!(named(), [name.as_str()], "{target}");
+    }
+    // The same of a name in a layout, and the image keeps its other names.
+    let layout = |content: &str| {
+        let mut layout = Layout::new(ground.0.join("oci"));
+        layout.image("v1", crate::platform::host(), &[(layer(content), layer(content))]);
+        ground.open("oci:oci:v1").unwrap().0
+    };
+    let first = layout("first");
+    ground.open("oci:oci").unwrap();
+    let second = layout("second");
+    let names = |id: &str| store.find(id).unwrap().image.names;
+    assert_eq!(names(&first.id), [format!("oci:{}", ground.0.join("oci").display())]);
+    assert_eq!(names(&second.id), [second.name]);
+    let removed = store.remove(&name, &BTreeSet::new()).unwrap();
+    assert_eq!(removed.images.len(), 1, "it can be removed by its name");
+}
+
+#[test]
 fn a_plain_directory_is_used_where_it_is() {
     let ground = Ground::new("dir");
     std::fs::create_dir(ground.0.join("root")).unwrap();
@@ -357,6 +396,39 @@ fn an_image_that_is_used_only_as_a_part_of_another_one_can_be_removed() {
     assert_eq!(store.remove(&above.id, &nobody).unwrap().layers.len(), 1);
     drop(held);
     assert_eq!(store.remove(&below.id, &nobody).unwrap().layers.len(), 1);
+}
+
+#[test]
+fn an_image_is_used_by_who_lies_on_it_and_not_by_who_lies_on_the_same_layers() {
+    let ground = Ground::new("used");
+    let (base, top) = (layer("base"), layer("top"));
+    let packed = |layer: &Vec<u8>| (layer.clone(), layer.clone());
+    let host = crate::platform::host();
+    let mut layout = Layout::new(ground.0.join("oci"));
+    layout.image("below", host, &[packed(&base)]).image(
+        "above",
+        host,
+        &[packed(&base), packed(&top)],
+    );
+    layout.config = json!({"Cmd": ["other"]});
+    layout.image("twin", host, &[packed(&base), packed(&top)]);
+    let id = |tag: &str| ground.open(&format!("oci:oci:{tag}")).unwrap().0.id;
+    let (below, twin) = (id("below"), id("twin"));
+    let (above, held) = ground.open("oci:oci:above").unwrap();
+    let store = ground.store();
+    let used = || -> Vec<String> {
+        let all = store.list().unwrap().into_iter().filter(|report| report.in_use);
+        all.map(|report| report.image.id.to_string()).collect()
+    };
+    assert_eq!(used(), [above.id.as_str()]);
+    let removed = store.collect(&BTreeSet::new()).unwrap();
+    let gone: BTreeSet<_> = removed.images.into_iter().collect();
+    assert_eq!((gone, removed.layers.len()), (BTreeSet::from([below, twin]), 0));
+    assert!(above.layers.iter().all(|layer| layer.tree.exists()));
+    drop(held);
+    assert_eq!(used(), [""; 0]);
+    assert_eq!(store.collect(&BTreeSet::new()).unwrap().layers.len(), 2);
+    assert_eq!(std::fs::read_dir(ground.0.join("state/images/used")).unwrap().count(), 0);
 }
 
 #[test]

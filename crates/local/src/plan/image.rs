@@ -81,7 +81,7 @@ mod tests {
     fn spec(user: Option<&str>, cwd: &str) -> Spec {
         let text = |text: &str| text.to_owned();
         let run = ImageRun { user: user.map(text), cwd: Some(text(cwd)), ..ImageRun::default() };
-        let image = Image { id: "i".into(), name: "n".into(), layers: Vec::new(), run };
+        let image = Image { id: "i".into(), name: "n".into(), layers: Vec::new(), hold: None, run };
         Spec { image: Some(image), ..Spec::new(Workspace::Private, Caller::default()) }
     }
 

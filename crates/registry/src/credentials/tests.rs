@@ -6,7 +6,7 @@ fn password(name: &str, password: &str) -> Option<Credentials> {
 
 fn found(text: &str, image: &str) -> Option<Credentials> {
     let kept: Kept = serde_json::from_str(text).unwrap();
-    match of_file(&kept, &Remote::parse(image).unwrap()) {
+    match of_file(&kept, &Remote::parse(image).unwrap()).0 {
         Wanted::Known(credentials) => Some(credentials),
         Wanted::Helper(name, server) => password(name, server),
         Wanted::Nothing => None,
@@ -45,6 +45,32 @@ fn the_most_exact_name_counts_and_all_forms_are_read() {
     assert_eq!(found(text, "a.example/team/secret:1"), identity);
     assert_eq!(found(text, "a.example/raw:1"), Some(Credentials::Token(Secret::new("t"))));
     assert_eq!(found(text, "a.example/odd:1"), password("all", "1"));
+}
+
+#[test]
+fn an_entry_that_cannot_be_read_is_told_with_its_file_and_what_to_do() {
+    let directory = std::env::temp_dir().join(format!("cofferdam-entry-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let path = directory.join("auth.json");
+    let places = Places { named: Some(path.clone()), ..Places::default() };
+    let remote = Remote::parse("a.example/x:1").unwrap();
+    let told = |auth: &str| {
+        std::fs::write(&path, format!(r#"{{"auths":{{"a.example":{{"auth":"{auth}"}}}}}}"#))
+            .unwrap();
+        let found = look(&places, &remote, Duration::from_secs(1)).unwrap();
+        (found.credentials, found.looked.join("\n"))
+    };
+    // Of another alphabet, cut short, no text, and without a colon.
+    for auth in ["canary-_", "dTpwOnE", "/////w==", "Y2FuYXJ5"] {
+        let (credentials, told) = told(auth);
+        assert!(credentials.is_none() && told.contains(path.to_str().unwrap()), "{told}");
+        assert!(told.contains("entry for a.example cannot be read, so log in anew"), "{told}");
+        assert!(!told.contains(auth) && !told.contains("canary"), "{told}");
+    }
+    // Controls: what other tools read too, and where nothing is said.
+    assert_eq!(told("dTpwOnF=").0, password("u", "p:q"), "bits behind the end");
+    assert!(told("").1.ends_with("does not know a.example"));
+    std::fs::remove_dir_all(directory).unwrap();
 }
 
 #[test]

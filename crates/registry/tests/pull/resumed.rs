@@ -134,3 +134,29 @@ fn what_an_interrupted_pull_left_stays_until_it_is_collected() {
     ground.collect();
     assert_eq!(ground.left(), (0, 0, 0));
 }
+
+#[test]
+fn a_layer_that_was_unpacked_before_a_pull_broke_off_is_not_kept_packed_beside_it() {
+    let ground = Ground::new("unpacked");
+    let mut images = Images::default();
+    images.image("v", &architecture(), &[bytes(1, 1000), bytes(2, 1_000_000)]);
+    let (fake, is_well) = breaking(&images);
+    ground.pull(&fake.name("x:v")).map(drop).unwrap_err();
+    // The small one is there both ways, and a pull that goes on asks for the other one alone.
+    assert_eq!(ground.left(), (1, 0, 2));
+    let staging = ground.path.join("images/staging");
+    let packed: Vec<_> =
+        std::fs::read_dir(&staging).unwrap().map(|entry| entry.unwrap().path()).collect();
+    is_well.store(true, Ordering::Relaxed);
+    ground.pull(&fake.name("x:v")).unwrap();
+    assert_eq!(ground.left(), (2, 1, 0));
+    // Nor where all was there already, as where a pull was killed at its very end.
+    let other = staging.join(format!("fetch-{}", "0".repeat(64)));
+    for path in packed.iter().chain([&other]) {
+        std::fs::create_dir(path).unwrap();
+        std::fs::write(path.join("packed"), "x").unwrap();
+    }
+    ground.pull(&fake.name("x:v")).unwrap();
+    // The control: what another pull may go on with stays.
+    assert!(ground.left() == (2, 1, 1) && other.exists());
+}

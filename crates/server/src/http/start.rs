@@ -35,7 +35,7 @@ mod tests {
         let entrypoint = entrypoint.map(str::to_owned);
         let wish = ExecWish { start: Some(StartWish { entrypoint }), ..ExecWish::default() };
         let mut order = Session::order(argv.iter().copied()).unwrap();
-        let image = Image { id: "i".into(), name: "i".into(), layers: Vec::new(), run };
+        let image = Image { id: "i".into(), name: "i".into(), layers: Vec::new(), hold: None, run };
         lead(&wish, &mut order, Some(&image))?;
         assert_eq!(lead(&wish, &mut order, None).unwrap_err().kind, ErrorKind::Usage);
         Ok(order.command.argv)

@@ -254,6 +254,7 @@ impl Images for Shelf {
             id: format!("sha256:{named}"),
             name: named.to_owned(),
             layers: Vec::new(),
+            hold: None,
             run: ImageRun { user: Some("root".to_owned()), ..ImageRun::default() },
         };
         Ok((image, Box::new(())))

@@ -64,6 +64,8 @@ pub struct Quota {
 #[derive(Debug)]
 struct Inner {
     path: PathBuf,
+    /// Whether this knows nothing, because there was no database.
+    stands_in: bool,
     connection: Mutex<Connection>,
     read_before: ReadBefore,
     /// How often this process wrote.
@@ -106,14 +108,21 @@ pub(crate) enum Inserted {
 }
 
 impl Store {
-    /// Opens the database, and makes it if there is none.
+    /// Opens the database, and makes it if there is none; who may use the reserve makes none, and sees an
+    /// empty one.
     ///
     /// A file that cannot be understood is an error, never an absence.
     pub(crate) async fn open(path: PathBuf, room: Room) -> Result<Self> {
-        let is_there = path.exists();
+        // Where that cannot be seen, opening says why.
+        let is_there = path.try_exists().unwrap_or(true);
         let open = move || {
             let reserve = Reserve::of(&path, room);
-            let connection = match schema::open(&path, Access::Shared) {
+            let stands_in = room == Room::Reserve && !is_there;
+            let opened = match stands_in {
+                true => schema::of_nothing(&path),
+                false => schema::open(&path, Access::Shared),
+            };
+            let connection = match opened {
                 Err(error) if room == Room::Reserve && wants_room(&error) => {
                     reserve.let_go_to_open();
                     schema::open(&path, Access::Alone)
@@ -121,10 +130,13 @@ impl Store {
                 other => other,
             };
             let connection = Mutex::new(connection?);
-            reserve.make();
+            if !stands_in {
+                reserve.make();
+            }
             let read_before = ReadBefore::default();
             let written = watch::Sender::default();
-            let inner = Arc::new(Inner { path, connection, read_before, written, reserve });
+            let inner =
+                Arc::new(Inner { path, stands_in, connection, read_before, written, reserve });
             Ok(Self { inner, view: None })
         };
         // Whoever makes it waits for others who do.
@@ -169,6 +181,7 @@ impl Store {
     ) -> Result<T> {
         let inner = Arc::clone(&self.inner);
         blocking(move || {
+            inner.refuse_a_new_one()?;
             let mut connection = inner.connection.lock().unwrap_or_else(PoisonError::into_inner);
             inner.reserve.let_go_if_needed();
             let run = || {
@@ -196,6 +209,7 @@ impl Store {
         &self,
         deed: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T> {
+        self.inner.refuse_a_new_one()?;
         if let Ok(connection) = self.inner.connection.try_lock() {
             return deed(&connection).map_err(|e| explain(&self.inner.path, e));
         }
@@ -205,6 +219,18 @@ impl Store {
             deed(&connection).map_err(|e| explain(&inner.path, e))
         })
         .await
+    }
+}
+
+impl Inner {
+    /// Fails where this stands in for a database that somebody has made by now: sessions of it would be taken for
+    /// unknown, and their sandboxes for nobody's.
+    fn refuse_a_new_one(&self) -> Result<()> {
+        if !self.stands_in || self.path.try_exists().is_ok_and(|is_there| !is_there) {
+            return Ok(());
+        }
+        let what = format!("{} was just made", self.path.display());
+        Err(Error::new(ErrorKind::Unavailable, what).hint("Try again."))
     }
 }
 
@@ -249,8 +275,8 @@ pub(crate) fn broken_off(error: tokio::task::JoinError) -> Error {
 }
 
 /// What helps where the disk takes nothing more.
-const ROOM: &str =
-    "Free some space on its disk, or remove sessions: `cofferdam rm` works all the same.";
+const ROOM: &str = "Free some space on its disk, or remove sessions or images: `cofferdam rm` and \
+                    `cofferdam image gc` work all the same.";
 
 /// An error of the database in words that name the file and the remedy.
 fn explain(path: &Path, error: rusqlite::Error) -> Error {

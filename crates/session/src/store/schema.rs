@@ -132,6 +132,16 @@ pub(super) fn open(path: &Path, access: Access) -> Result<Connection> {
     Ok(connection)
 }
 
+/// An empty one in memory, in the place of one that is not there.
+pub(super) fn of_nothing(path: &Path) -> Result<Connection> {
+    let fill = || {
+        let connection = Connection::open_in_memory()?;
+        MIGRATIONS.iter().try_for_each(|migration| connection.execute_batch(migration))?;
+        Ok(connection)
+    };
+    fill().map_err(|e| explain(path, e))
+}
+
 /// Makes a database beside its place and gives it its name when it is whole, so that a file of that
 /// name which is no database is damage and never a beginning.
 fn make(path: &Path) -> Result<()> {

@@ -2,6 +2,7 @@
 
 use crate::stage::{Stage, order};
 use cofferdam_core::{Error, ErrorKind};
+use cofferdam_session::Sessions;
 use rusqlite::Connection;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -127,4 +128,27 @@ async fn nothing_of_a_removed_session_stays_in_free_pages() {
     drop(sessions);
     assert!(!stage.state.join("sessions.db-wal").exists());
     assert!(!is_there());
+}
+
+#[tokio::test]
+async fn who_only_looks_makes_nothing_and_takes_no_new_session_for_unknown() {
+    let stage = Stage::new();
+    let made = || std::fs::read_dir(&stage.state).map_or(0, Iterator::count);
+    let before = made();
+    let looking = Sessions::open_as_is(&stage.state, stage.backends()).await.unwrap();
+    let reserve = Sessions::open_on_reserve(&stage.state, stage.backends()).await.unwrap();
+    for sessions in [&looking, &reserve] {
+        assert!(sessions.list(&Default::default()).await.unwrap().is_empty());
+        assert!(sessions.gc(false).await.unwrap().done.is_empty());
+    }
+    assert_eq!(made(), before);
+    // Whoever knows nothing ends nothing of what somebody else began meanwhile.
+    stage.open().await.create(&order("a")).await.unwrap();
+    for sessions in [&looking, &reserve] {
+        assert_eq!(sessions.gc(false).await.unwrap_err().kind, ErrorKind::Unavailable);
+        assert_eq!(stage.backend.alive().len(), 1);
+    }
+    let again = Sessions::open_as_is(&stage.state, stage.backends()).await.unwrap();
+    assert_eq!(again.list(&Default::default()).await.unwrap().len(), 1);
+    assert!(again.gc(false).await.unwrap().done.is_empty() && stage.backend.alive().len() == 1);
 }

@@ -22,7 +22,7 @@ fn on_image() -> Spec {
     };
     let layer = ImageLayer { tree: "/state/layers/top/tree".into(), hold: None };
     let (id, name) = ("sha256:1".to_owned(), "oci:/app".to_owned());
-    let image = Image { id, name, layers: vec![layer], run };
+    let image = Image { id, name, layers: vec![layer], hold: None, run };
     Spec { image: Some(image), ..wish(Profile::NoNetwork) }
 }
 
