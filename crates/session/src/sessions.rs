@@ -456,7 +456,6 @@ impl Inner {
             let end = backend.destroy(&record, reason);
             within(CALL_LIMIT, "end a sandbox", end).await.ok();
         }
-        self.store.make_room();
         // ORDER: before it is condemned, for no sandbox is made for one that is.
         if carries::any(&self.places, id, Which::Every)
             && let Some(mut desk) = Desk::try_open(self, id).await?
@@ -590,10 +589,7 @@ fn over_quota(what: String) -> Error {
 }
 
 fn shown(row: &Row) -> String {
-    match &row.name {
-        Some(name) => format!("{} ({name})", row.id),
-        None => row.id.to_string(),
-    }
+    row.name.as_ref().map_or_else(|| row.id.to_string(), |name| format!("{} ({name})", row.id))
 }
 
 pub(crate) fn missing(text: &str) -> Error {
