@@ -18,6 +18,14 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
+    /// Whether the key is still good. Where the database cannot be read nothing was revoked that anybody knows of.
+    pub(crate) async fn is_known_still(&self, server: &Server) -> bool {
+        match &self.key {
+            Some(key) => !matches!(server.0.sessions.key_is_good(&key.prefix).await, Ok(false)),
+            None => true,
+        }
+    }
+
     /// Whose sessions are seen; empty is the local user.
     pub(crate) fn owner(&self) -> &str {
         self.key.as_ref().map_or("", |key| key.name.as_str())

@@ -21,6 +21,7 @@ mod files;
 mod guard;
 mod head;
 mod health;
+mod keyed;
 mod layers;
 mod lookout;
 #[cfg(feature = "mcp")]
