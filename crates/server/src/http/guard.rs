@@ -9,6 +9,7 @@ use super::untaken::Untaken;
 use crate::Server;
 use crate::holding::holding;
 use crate::serve::Way;
+use crate::stalling::Flow;
 use axum::body::HttpBody;
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Method, StatusCode};
@@ -204,6 +205,7 @@ async fn pass(
     }
     let way = request.extensions().get::<Way>().copied().unwrap_or(Way::OwnTcp);
     let caller = auth::caller(server, way, request.headers()).await?;
+    tell_known(&request);
     server.0.rates.take(&caller, Instant::now())?;
     let mut request = request.map(|body| keyed(server, &caller, body));
     let room = server.0.untaken.check(caller.owner());
@@ -242,6 +244,13 @@ async fn pass(
     });
     let work = Work { task: work, ends_with_its_caller };
     work.done().await
+}
+
+/// Says of the connection that whoever asks over it is known.
+pub(super) fn tell_known(request: &Request) {
+    if let Some(flow) = request.extensions().get::<Arc<Flow>>() {
+        flow.tell_known();
+    }
 }
 
 /// Whether an answer is given for which its owner has no room.
