@@ -8,6 +8,7 @@
 mod allow;
 mod approvals;
 mod auth;
+mod closing;
 mod conditions;
 mod digest;
 mod document;
