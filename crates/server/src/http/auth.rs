@@ -59,7 +59,15 @@ pub(super) async fn caller(
     way: Way,
     headers: &HeaderMap,
 ) -> Result<Caller, Problem> {
-    let Some(given) = headers.get(header::AUTHORIZATION) else {
+    let mut all = headers.get_all(header::AUTHORIZATION).iter();
+    let given = all.next();
+    if all.next().is_some() {
+        // Each is read by somebody on the way: who asks is not for a server to choose.
+        return Err(Error::new(ErrorKind::Usage, "there are two authorizations")
+            .hint("Send one `authorization: Bearer KEY`.")
+            .into());
+    }
+    let Some(given) = given else {
         let needs_key = way != Way::Unix && server.requires_keys().await?;
         return match way {
             _ if needs_key => Err(unknown("no key is given")),

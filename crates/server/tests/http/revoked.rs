@@ -128,6 +128,19 @@ async fn what_is_added_to_a_file_ends_with_its_key() {
     assert!(read.text.ends_with("firstlater"), "{}", read.text);
 }
 
+#[tokio::test]
+async fn a_request_that_says_twice_who_asks_is_refused() {
+    let stage = Stage::new().await;
+    let (alice, bob) = (stage.key("alice").await, stage.key("bob").await);
+    for second in [&alice, &bob] {
+        let asked = request(&alice, "GET /v1/sandboxes");
+        let asked = asked.header("authorization", format!("Bearer {second}"));
+        let told = stage.send(asked.body(Body::empty()).unwrap()).await;
+        assert_eq!((told.status.as_u16(), told.kind()), (400, "usage".to_owned()));
+    }
+    assert_eq!(stage.ask(&alice, "GET /v1/sandboxes", "").await.status, 200, "the control");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn no_secret_stays_of_a_key_that_is_revoked_while_it_is_added() {
     let stage = Stage::new().await;

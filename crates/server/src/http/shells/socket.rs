@@ -196,7 +196,10 @@ fn parsed(text: &str) -> Result<Heard> {
     match (text, base64) {
         (Some(text), None) => Ok(Heard::Input(text.into_bytes())),
         (None, Some(base64)) => {
-            let bytes = crate::http::place::decoded("input", &base64)?;
+            let bytes = crate::http::place::bytes(&base64).ok_or_else(|| {
+                Error::new(ErrorKind::Usage, "base64 of the input is no base64")
+                    .hint("Encode the bytes, or give text where they are UTF-8.")
+            })?;
             Ok(Heard::Input(bytes.as_bytes().to_vec()))
         }
         (Some(_), Some(_)) | (None, None) => {
@@ -267,6 +270,7 @@ mod tests {
         check(r#"{"type":"resize","rows":1,"columns":2,"depth":3}"#, "depth");
         check(r#"{"type":"dance"}"#, "dance");
         check(r#"{"type":"input"}"#, "base64");
+        check(r#"{"type":"input","base64":"a*b"}"#, "base64 of the input");
         check("nothing", "not understood");
     }
 }
